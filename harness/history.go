@@ -1,0 +1,140 @@
+package harness
+
+import (
+	"iter"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Meta is what a checker or a reader has to know about the run behind a history.
+type Meta struct {
+	Name    string            `json:"name"`
+	Seed    uint64            `json:"seed"`
+	Started time.Time         `json:"started"`
+	Workers int               `json:"workers"`          // concurrent clients, riders included
+	Groups  int               `json:"groups"`           // client groups; worker w is in group w mod Groups
+	Clients int               `json:"clients"`          // workers of the main workload; the rest are riders
+	Kinds   []Kind            `json:"kinds"`            // kinds that the workloads promise to record
+	Rate    float64           `json:"rate"`             // steps a second asked of all workers together; 0: as fast as they can
+	Drift   float64           `json:"drift"`            // how wrong a lease may be by clocks alone, as a fraction of it
+	Labels  map[string]string `json:"labels,omitempty"` // variant, topology and the like, for reports
+}
+
+// HarnessClient is the client id of operations that the harness itself performs, such as a final read.
+const HarnessClient = -1
+
+// Worker returns the worker behind a client id: a worker whose operation ended in Info takes its id plus Workers.
+func (m Meta) Worker(client int) int {
+	if m.Workers == 0 || client < 0 {
+		return client
+	}
+	return client % m.Workers
+}
+
+// Group returns the client group of a client id.
+func (m Meta) Group(client int) int {
+	if m.Groups == 0 || client < 0 {
+		return 0
+	}
+	return m.Worker(client) % m.Groups
+}
+
+// Event is something the system itself did or said, such as a role change or a Sentinel message.
+type Event struct {
+	At     time.Duration `json:"at"`
+	Node   string        `json:"node"`             // who said or did it
+	Kind   string        `json:"kind"`             // "+sdown", "+switch-master", "role", ...
+	Detail string        `json:"detail,omitempty"` // the rest of the message; for "role" the new role
+}
+
+// Fault is the record of one injected fault.
+type Fault struct {
+	Name    string        `json:"name"`
+	Targets []string      `json:"targets,omitempty"` // nodes or links it was aimed at
+	Start   time.Duration `json:"start"`             // just before the first action
+	Bit     time.Duration `json:"bit"`               // when a probe had shown that it bites
+	Heal    time.Duration `json:"heal"`              // when the heal began
+	End     time.Duration `json:"end"`               // when the system was whole again; 0: never seen
+	Proved  bool          `json:"proved"`            // whether its effect was seen
+	Proof   string        `json:"proof,omitempty"`   // what was seen, or why nothing was
+	Groups  []int         `json:"groups,omitempty"`  // client groups on the minority side, for partitions
+}
+
+// Overlaps reports whether the fault was in force, or its heal still under way, at some time of [from, to].
+func (f Fault) Overlaps(from, to time.Duration) bool {
+	return f.Start <= to && (f.End == 0 || from <= f.End)
+}
+
+// End closes a history.
+type End struct {
+	At     time.Duration `json:"at"`
+	Reason string        `json:"reason,omitempty"` // why the run ended early; empty: it ran to its end
+}
+
+// History is a recorded run. Ops come in order of Return and may be ranged over again; an error ends the range.
+type History struct {
+	Meta   Meta
+	Ops    iter.Seq2[Op, error]
+	Faults []Fault
+	Events []Event
+	End    *End // nil: the record stops before the run did
+}
+
+// Store keeps a history while the run goes on. Its methods are never called concurrently, and ops come in order of
+// Return.
+type Store interface {
+	WriteMeta(Meta) error
+	WriteOps([]Op) error
+	WriteEvent(Event) error
+	WriteFault(Fault) error
+	WriteEnd(End) error
+	Close() error              // after it everything written can be read
+	History() (History, error) // valid after Close
+}
+
+// NewMemory returns a Store that keeps everything in memory, for tests and short runs.
+func NewMemory() Store { return &memory{} }
+
+type memory struct {
+	mu  sync.Mutex
+	h   History
+	ops []Op
+}
+
+func (m *memory) WriteMeta(meta Meta) error { return m.with(func() { m.h.Meta = meta }) }
+func (m *memory) WriteOps(ops []Op) error   { return m.with(func() { m.ops = append(m.ops, ops...) }) }
+func (m *memory) WriteEvent(e Event) error {
+	return m.with(func() { m.h.Events = append(m.h.Events, e) })
+}
+func (m *memory) WriteFault(f Fault) error {
+	return m.with(func() { m.h.Faults = append(m.h.Faults, f) })
+}
+func (m *memory) WriteEnd(e End) error { return m.with(func() { m.h.End = &e }) }
+func (m *memory) Close() error         { return nil }
+
+func (m *memory) with(f func()) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
+	return nil
+}
+
+func (m *memory) History() (History, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h := m.h
+	h.Ops = OpsOf(slices.Clip(m.ops))
+	return h, nil
+}
+
+// OpsOf ranges over ops, for histories written by hand.
+func OpsOf(ops []Op) iter.Seq2[Op, error] {
+	return func(yield func(Op, error) bool) {
+		for _, op := range ops {
+			if !yield(op, nil) {
+				return
+			}
+		}
+	}
+}

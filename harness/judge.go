@@ -1,0 +1,145 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// maxAnomalies is how many anomalies of each class are kept with their operations. All are counted.
+const maxAnomalies = 100
+
+// Judged is what a set of checkers says about a history.
+type Judged struct {
+	Verdict    Verdict       `json:"verdict"`
+	Judgements []Judgement   `json:"judgements"`
+	Anomalies  []Anomaly     `json:"anomalies"` // the first of each class, in order of From
+	Totals     map[Class]int `json:"totals"`    // all of them
+	Certified  int           `json:"certified"` // how many of all porcupine found illegal, too
+}
+
+// Judge runs checkers over h, all in one pass. The verdict is the worst of theirs. A checker that panics is Unknown.
+func Judge(ctx context.Context, h History, checkers []Checker) Judged {
+	j := &judge{h: h, Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}}}
+	feeds := make([]chan []entry, len(checkers))
+	var running sync.WaitGroup
+	for i, c := range checkers {
+		feeds[i] = make(chan []entry, 4)
+		running.Go(func() {
+			j.Judgements[i] = j.check(ctx, c, feeds[i])
+		})
+	}
+	distribute(h.Ops, feeds)
+	running.Wait()
+	verdicts := make([]Verdict, len(checkers))
+	for i, g := range j.Judgements {
+		verdicts[i] = g.Verdict
+	}
+	j.Verdict = Worst(verdicts...)
+	slices.SortStableFunc(j.Anomalies, func(a, b Anomaly) int { return int(a.From - b.From) })
+	return j.Judged
+}
+
+// Summary is the verdict in one line, with the totals of what was found.
+func (j Judged) Summary() string {
+	var parts []string
+	for class, n := range j.Totals {
+		parts = append(parts, fmt.Sprintf("%d %s", n, class))
+	}
+	slices.Sort(parts)
+	for _, g := range j.Judgements {
+		if g.Verdict == Unknown {
+			parts = append(parts, g.Checker+": "+g.Reason)
+		}
+	}
+	if len(parts) == 0 {
+		return j.Verdict.String()
+	}
+	return j.Verdict.String() + " (" + strings.Join(parts, "; ") + ")"
+}
+
+type judge struct {
+	h  History
+	mu sync.Mutex
+	Judged
+}
+
+// check runs one checker on its feed, and empties the feed whatever the checker does.
+func (j *judge) check(ctx context.Context, c Checker, feed <-chan []entry) (g Judgement) {
+	defer func() {
+		if p := recover(); p != nil {
+			g = Judgement{Checker: c.Name(), Verdict: Unknown, Reason: fmt.Sprintf("the checker panicked: %v", p)}
+		}
+		for range feed {
+		}
+	}()
+	h := j.h
+	h.Ops = opsFrom(feed)
+	g = c.Check(ctx, h, j.found)
+	g.Checker = c.Name()
+	return g
+}
+
+// found keeps one anomaly, with the faults it overlaps.
+func (j *judge) found(a Anomaly) {
+	for _, f := range j.h.Faults {
+		if f.Overlaps(a.From, a.To) {
+			a.Faults = append(a.Faults, f.Name)
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if a.Certified {
+		j.Certified++
+	}
+	j.Totals[a.Class]++
+	if j.Totals[a.Class] <= maxAnomalies {
+		j.Anomalies = append(j.Anomalies, a)
+	}
+}
+
+// entry is an operation, or the error that ends a history.
+type entry struct {
+	op  Op
+	err error
+}
+
+// distribute reads ops once and feeds every reader.
+func distribute(ops iter.Seq2[Op, error], feeds []chan []entry) {
+	const size = 512
+	batch := make([]entry, 0, size)
+	send := func() {
+		for _, f := range feeds {
+			f <- batch
+		}
+		batch = make([]entry, 0, size)
+	}
+	for op, err := range ops {
+		batch = append(batch, entry{op, err})
+		if len(batch) == size || err != nil {
+			send()
+		}
+		if err != nil {
+			break
+		}
+	}
+	send()
+	for _, f := range feeds {
+		close(f)
+	}
+}
+
+func opsFrom(feed <-chan []entry) iter.Seq2[Op, error] {
+	return func(yield func(Op, error) bool) {
+		for batch := range feed {
+			for _, e := range batch {
+				if !yield(e.op, e.err) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package harness
+
+import (
+	"fmt"
+	"time"
+)
+
+// Kind names what an operation asks for.
+type Kind string
+
+// The kinds of operation that workloads record and checkers know.
+const (
+	Acquire Kind = "acquire" // take the lock Key for TTL; Arg is the owner's token
+	Release Kind = "release" // give the lock Key up; Arg is the owner's token
+	Claim   Kind = "claim"   // ask whether message Key is new within the window TTL; Result is ResultFirst or ResultSeen
+	Next    Kind = "next"    // draw a number from sequence Key; Arg is the proposal, Result the decimal number returned
+	Add     Kind = "add"     // add the unique integer Arg to the set Key
+	Read    Kind = "read"    // read the whole set Key; Result is an interval list such as "0-7,9"
+)
+
+// Results of a Claim.
+const (
+	ResultFirst = "first" // the message is new: the caller must deliver it
+	ResultSeen  = "seen"  // somebody else has the message
+)
+
+// Outcome says what is known about an operation's effect.
+type Outcome uint8
+
+// The zero value is Info: what is not known to have happened, or not to have happened, is unknown.
+const (
+	Info Outcome = iota // may or may not have taken effect, now or later
+	OK                  // took effect
+	Fail                // certainly took no effect
+)
+
+var outcomeNames = [...]string{Info: "info", OK: "ok", Fail: "fail"}
+
+// String returns "info", "ok" or "fail".
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// MarshalText writes the outcome's name.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads an outcome's name.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	for i, name := range outcomeNames {
+		if name == string(text) {
+			*o = Outcome(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("harness: unknown outcome %q (want info, ok or fail)", text)
+}
+
+// Op is one finished operation of one client.
+//
+// Call and Return are monotonic and count from the start of the run; the interval [Call, Return] is closed, with Call
+// taken before the request was sent and Return after the reply was read (or given up on).
+type Op struct {
+	Client  int           `json:"client"`           // who asked; an id whose operation ended in Info never speaks again
+	Kind    Kind          `json:"kind"`             //
+	Key     string        `json:"key,omitempty"`    // lock, message, sequence or set
+	Arg     string        `json:"arg,omitempty"`    // owner token, proposed number or element, by Kind
+	Result  string        `json:"result,omitempty"` // what the system answered, by Kind
+	TTL     time.Duration `json:"ttl,omitempty"`    // lease or window asked for; 0: none
+	Until   time.Duration `json:"until,omitempty"`  // for variants that promise an end of their own, on the run's clock; 0: none
+	Call    time.Duration `json:"call"`
+	Return  time.Duration `json:"return"`
+	Outcome Outcome       `json:"outcome"`
+	Err     string        `json:"err,omitempty"` // short reason when not ok: "held", "timeout", "READONLY", ...
+}

@@ -1,0 +1,100 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+// Spec says what to run. Zero values of optional fields mean the default named beside them.
+type Spec struct {
+	Name     string // for reports; default: the workload's name
+	System   System
+	Workload Workload
+	Checkers []Checker
+
+	Clients  int           // concurrent clients of Workload; default 10
+	Duration time.Duration // least duration of the load; faults still in force extend it; default 5s
+	Rate     float64       // steps a second that all clients together aim at, by thinking between steps; 0: no thinking
+	Seed     uint64        // of every random choice; 0: chosen, and reported in Meta
+	Riders   []Rider       // further workloads beside the main one
+	Steps    []Step        // faults, one after the other
+	Calm     time.Duration // load without faults before the first fault and after each heal; default 2s
+	Drift    float64       // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
+
+	Labels   map[string]string // copied into Meta
+	Store    Store             // where the history goes; default: memory
+	Log      *slog.Logger      // default: silent
+	Progress func(Progress)    // called about once a second while the load runs
+}
+
+// Progress is a glance at a run under way.
+type Progress struct {
+	Elapsed        time.Duration // of the load
+	OK, Fail, Info int64         // operations so far
+	Fault          string        // the fault in force; empty: none
+}
+
+// ErrSpec marks a Spec that cannot be run as it stands.
+var ErrSpec = errors.New("bad spec")
+
+func (s Spec) withDefaults() (Spec, error) {
+	switch {
+	case s.System == nil:
+		return s, fmt.Errorf("harness: %w: no System", ErrSpec)
+	case s.Workload == nil:
+		return s, fmt.Errorf("harness: %w: no Workload", ErrSpec)
+	case len(s.Checkers) == 0:
+		return s, fmt.Errorf("harness: %w: no Checkers, so nothing would be judged", ErrSpec)
+	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.Calm < 0 || s.Drift < 0 || s.Drift >= 1:
+		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, Calm and Drift cannot be negative, nor Drift 1 or more", ErrSpec)
+	}
+	setDefault(&s.Name, s.Workload.Name())
+	setDefault(&s.Clients, 10)
+	setDefault(&s.Duration, 5*time.Second)
+	setDefault(&s.Seed, rand.Uint64())
+	setDefault(&s.Calm, 2*time.Second)
+	setDefault(&s.Drift, 0.01)
+	if s.Store == nil {
+		s.Store = NewMemory()
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	return s, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// loads lists every workload with its clients, the main one first.
+func (s Spec) loads() []Rider {
+	return append([]Rider{{Workload: s.Workload, Clients: s.Clients}}, s.Riders...)
+}
+
+func (s Spec) meta(clock Clock) Meta {
+	m := Meta{
+		Name: s.Name, Seed: s.Seed, Started: clock.Started(), Groups: s.System.Groups(), Clients: s.Clients,
+		Rate: s.Rate, Drift: s.Drift, Labels: s.Labels,
+	}
+	for _, l := range s.loads() {
+		m.Workers += l.Clients
+		m.Kinds = append(m.Kinds, l.Workload.Kinds()...)
+	}
+	return m
+}
+
+// Streams of the seed: one for each worker by its number, and these.
+const (
+	nemesisStream = 1<<63 + iota
+	finishStream
+)
+
+// stream returns an independent generator: the same seed and number give the same choices in every run.
+func stream(seed, number uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, number)) }

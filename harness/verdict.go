@@ -1,0 +1,105 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Verdict is a three-valued judgement. The zero value is Unknown, so that what was not judged never passes.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Unknown Verdict = iota // nothing can be said, for a reason that is given
+	Valid                  // the history was judged whole and no violation found
+	Invalid                // a violation was found
+)
+
+var verdictNames = [...]string{Unknown: "unknown", Valid: "valid", Invalid: "invalid"}
+
+// String returns "unknown", "valid" or "invalid".
+func (v Verdict) String() string {
+	if int(v) < len(verdictNames) {
+		return verdictNames[v]
+	}
+	return fmt.Sprintf("verdict(%d)", uint8(v))
+}
+
+// MarshalText writes the verdict's name.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads a verdict's name.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for i, name := range verdictNames {
+		if name == string(text) {
+			*v = Verdict(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("harness: unknown verdict %q", text)
+}
+
+// Worst returns the worst of verdicts: Invalid before Unknown before Valid. Of none it is Unknown.
+func Worst(verdicts ...Verdict) Verdict {
+	worst := Unknown
+	for i, v := range verdicts {
+		if i == 0 || v == Invalid || (v == Unknown && worst == Valid) {
+			worst = v
+		}
+	}
+	return worst
+}
+
+// Class names a way to fail.
+type Class string
+
+// The failure classes that checkers report and variants declare as known flaws.
+const (
+	DoubleGrant       Class = "double-grant"       // two owners inside their leases
+	StolenRelease     Class = "stolen-release"     // a double grant opened by somebody else's late release
+	StuckLock         Class = "stuck-lock"         // a lock that nobody can ever acquire again
+	DuplicateDelivery Class = "duplicate-delivery" // two workers told that they are the first
+	ImmortalMark      Class = "immortal-mark"      // a mark without TTL
+	LostMessage       Class = "lost-message"       // marked, never delivered, all others told that it was
+	DuplicateNumber   Class = "duplicate-number"   // one number returned twice
+	Regression        Class = "regression"         // a later call got a smaller number
+	LostWrite         Class = "lost-write"         // acknowledged and gone
+	PhantomWrite      Class = "phantom-write"      // refused for certain, yet there
+)
+
+// Anomaly is the evidence for one violation.
+type Anomaly struct {
+	Class     Class         `json:"class"`
+	Key       string        `json:"key,omitempty"`
+	Ops       []Op          `json:"ops"`              // the operations that suffice to show it, in order of Call
+	Note      string        `json:"note"`             // the violation in one sentence
+	Certified bool          `json:"certified"`        // porcupine found Ops illegal, too
+	From      time.Duration `json:"from"`             // the time it spans on the run's clock
+	To        time.Duration `json:"to"`               //
+	Faults    []string      `json:"faults,omitempty"` // faults in force in that span; filled in by Judge
+}
+
+// Figure is a number worth reporting.
+type Figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"`
+}
+
+// Judgement is what one checker says about one history.
+type Judgement struct {
+	Checker string   `json:"checker"`
+	Verdict Verdict  `json:"verdict"`
+	Reason  string   `json:"reason"` // one sentence; for Unknown what is missing
+	Figures []Figure `json:"figures,omitempty"`
+}
+
+// Checker judges a history.
+type Checker interface {
+	Name() string
+	// Check ranges over h.Ops once, in order, and calls found for every violation. It is pure: the same history gives
+	// the same answer, whether it is read from a store or comes from a run. Operations of kinds that the checker does
+	// not know are passed over. When ctx ends first the verdict is Unknown unless a violation was found.
+	Check(ctx context.Context, h History, found func(Anomaly)) Judgement
+}
