@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+)
+
+const (
+	connBuffer  = 4 << 10 // thousands of connections are the normal case
+	firstClient = 1       // host number of client group 0
+)
+
+// GroupName is the fabric's name of a client group.
+func GroupName(group int) string { return fmt.Sprintf("g%d", group) }
+
+func (c *Cluster) groupIP(group int) string { return c.subnet.ip(clientPlane, firstClient+group) }
+
+// Connect returns the client of a group, which stands for one process of an application: all workers of the group
+// share it, each with a connection of its own. It never retries, since a retried command hides what became of the
+// first; it obeys contexts; and with Sentinel it follows the primary as its own Sentinels see it.
+func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.stopped || c.fabric == nil:
+		return nil, fmt.Errorf("cluster: connect group %d: the cluster is not running", group)
+	case group < 0 || group >= c.Groups():
+		return nil, fmt.Errorf("cluster: connect group %d: there are %d", group, c.Groups())
+	}
+	if cl, ok := c.clients[group]; ok {
+		return cl, nil
+	}
+	cl := c.dialFrom(group)
+	c.clients[group] = cl
+	return cl, nil
+}
+
+func (c *Cluster) dialFrom(group int) *redis.Client {
+	t := c.opts.OpTimeout
+	// With a shorter dial timeout a client whose first Sentinel is cut off stays stuck for as long as the partition.
+	dial := max(2*time.Second, 4*t)
+	if len(c.guards) == 0 {
+		return redis.NewClient(&redis.Options{
+			Addr: c.redis[0].announced(), Dialer: c.dialer(group),
+			Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+			DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
+			PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
+		})
+	}
+	var sentinels []string
+	for _, s := range c.guards {
+		sentinels = append(sentinels, s.announced())
+	}
+	return redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: masterName, SentinelAddrs: sentinels, Dialer: c.dialer(group),
+		Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+		DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
+		PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
+	})
+}
+
+// dialer dials from the group's address, by which the fabric knows it.
+func (c *Cluster) dialer(group int) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return dialFrom(c.groupIP(group))
+}
+
+func dialFrom(ip string) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
+	return d.DialContext
+}
+
+// quietRedisClients turns off go-redis's logger, which is one for the whole process and reports to standard error every
+// dial that a nemesis makes fail.
+var quietRedisClients = sync.OnceFunc(logging.Disable)

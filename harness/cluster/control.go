@@ -1,0 +1,193 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// This file is what nemeses act on: nodes by name ("r1", "s2"), client groups by GroupName.
+
+// Sentinels lists the names of the Sentinels.
+func (c *Cluster) Sentinels() []string { return names(c.guards) }
+
+// RedisNodes lists the names of the Redis nodes, the first primary first.
+func (c *Cluster) RedisNodes() []string { return names(c.redis) }
+
+// ClientGroups lists the fabric names of the client groups.
+func (c *Cluster) ClientGroups() []string {
+	var out []string
+	for g := range c.Groups() {
+		out = append(out, GroupName(g))
+	}
+	return out
+}
+
+// Primary names the node that is primary now; of two in a split brain, the one that most Sentinels name.
+func (c *Cluster) Primary(ctx context.Context) (string, error) {
+	if len(c.guards) == 0 {
+		return c.redis[0].name, nil
+	}
+	votes := map[string]int{}
+	for _, s := range c.guards {
+		addr, err := s.guard.GetMasterAddrByName(ctx, masterName).Result()
+		if err != nil || len(addr) == 0 {
+			continue
+		}
+		votes[addr[0]]++
+	}
+	for _, n := range c.redis {
+		if votes[n.announcedIP] > len(c.guards)/2 {
+			return n.name, nil
+		}
+	}
+	return "", fmt.Errorf("cluster: no majority of Sentinels names a primary: %v", votes)
+}
+
+// AwaitPromotion returns the name of a Redis node other than old once one says that it is primary.
+func (c *Cluster) AwaitPromotion(ctx context.Context, old string) (promoted string, err error) {
+	err = await(ctx, 20*time.Millisecond, func() error {
+		for _, n := range c.redis {
+			if role, err := n.role(ctx); n.name != old && err == nil && role == rolePrimary {
+				promoted = n.name
+				return nil
+			}
+		}
+		return fmt.Errorf("cluster: no node but %s is primary", old)
+	})
+	return promoted, err
+}
+
+// Role is what the node itself says it is, "master" or "slave", asked past the fabric.
+func (c *Cluster) Role(ctx context.Context, name string) (string, error) {
+	n, err := c.node(name)
+	if err != nil {
+		return "", err
+	}
+	return n.role(ctx)
+}
+
+// Kill ends the node's process with SIGKILL and returns when it is gone.
+func (c *Cluster) Kill(name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	return n.kill()
+}
+
+// Running reports whether the node's process lives.
+func (c *Cluster) Running(name string) bool {
+	n, err := c.node(name)
+	return err == nil && n.running()
+}
+
+// Restart starts a node that was killed, with its configuration as Redis or Sentinel last rewrote it, and returns when
+// it answers. On one that runs it does nothing.
+func (c *Cluster) Restart(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil || n.running() {
+		return err
+	}
+	if n.sentinel {
+		return c.startGuard(ctx, n)
+	}
+	return n.start(ctx, c.spawner, c.binary)
+}
+
+// Pause stops the node's process with SIGSTOP and returns when the kernel shows it stopped.
+func (c *Cluster) Pause(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	if err := n.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return await(ctx, time.Millisecond, func() error {
+		if s := n.state(); s != 'T' {
+			return fmt.Errorf("cluster: %s is in state %q, not stopped", name, s)
+		}
+		return nil
+	})
+}
+
+// Resume ends a Pause with SIGCONT. On a node that runs it does nothing.
+func (c *Cluster) Resume(name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	return n.signal(syscall.SIGCONT)
+}
+
+// Cut holds every link between the hosts of a and those of b, in both directions: bytes and ends of connections stay
+// where they are. heal lets them flow on.
+func (c *Cluster) Cut(a, b []string) (heal func()) {
+	links := c.fabric.Between(a, b)
+	for _, l := range links {
+		l.Hold()
+	}
+	return func() {
+		for _, l := range links {
+			l.Unhold()
+		}
+	}
+}
+
+// Probe asks the node to for a PONG over the fabric, in a new connection that comes from the host or client group from.
+func (c *Cluster) Probe(ctx context.Context, from, to string) error {
+	target, err := c.node(to)
+	if err != nil {
+		return err
+	}
+	ip, err := c.sourceIP(from)
+	if err != nil {
+		return err
+	}
+	deadline := 300 * time.Millisecond
+	client := redis.NewClient(&redis.Options{
+		Addr: target.announced(), Dialer: dialFrom(ip), Protocol: 2, DisableIdentity: true, PoolSize: 1,
+		MaxRetries: -1, DialerRetries: 1, DialTimeout: deadline, ReadTimeout: deadline, WriteTimeout: deadline,
+		ContextTimeoutEnabled: true,
+	})
+	defer client.Close()
+	return client.Ping(ctx).Err()
+}
+
+func (c *Cluster) sourceIP(host string) (string, error) {
+	for g := range c.Groups() {
+		if GroupName(g) == host {
+			return c.groupIP(g), nil
+		}
+	}
+	n, err := c.node(host)
+	if err != nil {
+		return "", err
+	}
+	return n.realIP, nil
+}
+
+// errNoNode marks a name that the cluster does not have.
+var errNoNode = errors.New("no such node")
+
+func (c *Cluster) node(name string) (*node, error) {
+	for _, n := range c.nodes() {
+		if n.name == name {
+			return n, nil
+		}
+	}
+	return nil, fmt.Errorf("cluster: %w: %q (there are %v)", errNoNode, name, names(c.nodes()))
+}
+
+func names(nodes []*node) []string {
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.name
+	}
+	return out
+}

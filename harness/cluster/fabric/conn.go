@@ -1,0 +1,38 @@
+package fabric
+
+import (
+	"io"
+	"net"
+)
+
+// copyBuffer is enough for a command and its reply, and a quarter of io.Copy's: thousands of connections pass here.
+const copyBuffer = 8 << 10
+
+// conn is one end of a connection on a link, as toxiproxy sees it.
+type conn struct {
+	*net.TCPConn
+	link *Link
+}
+
+// Read holds what it read, an end of file included, for as long as the link is held.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.TCPConn.Read(b)
+	c.link.pass()
+	return n, err
+}
+
+// WriteTo hides TCPConn.WriteTo: io.Copy would prefer it and go round Read.
+func (c *conn) WriteTo(w io.Writer) (int64, error) {
+	return io.CopyBuffer(w, struct{ io.Reader }{c}, make([]byte, copyBuffer))
+}
+
+// ReadFrom hides TCPConn.ReadFrom, which would allocate io.Copy's larger buffer.
+func (c *conn) ReadFrom(r io.Reader) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{c.TCPConn}, r, make([]byte, copyBuffer))
+}
+
+// Close is called by toxiproxy on the destination of each direction.
+func (c *conn) Close() error {
+	c.link.forget(c.TCPConn)
+	return c.TCPConn.Close()
+}

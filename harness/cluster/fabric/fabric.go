@@ -1,0 +1,137 @@
+// Package fabric is a switchboard that owns every byte between the hosts of a cluster.
+//
+// Each host listens at an address that only the fabric dials, and announces another at which the fabric listens. A
+// connection's source address tells which host opened it, so every directed pair of hosts has a [Link] of its own that
+// can be cut while all others flow: one Sentinel can lose the primary while another still sees it.
+//
+// The data path and its toxics are toxiproxy's (github.com/Shopify/toxiproxy/v2); accepting connections, telling pairs
+// apart, holding and refusing are done here. toxiproxy stays inside this package.
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+)
+
+// Outside is the host name of connections from an address that belongs to no host.
+const Outside = "outside"
+
+// Fabric connects hosts. Create one with New; Close ends it.
+type Fabric struct {
+	server *toxiproxy.ApiServer
+
+	mu        sync.Mutex
+	hosts     map[string]string // source address -> host name
+	links     map[pair]*Link
+	listeners []net.Listener
+	closed    bool
+	serving   sync.WaitGroup
+}
+
+type pair struct{ src, dst string }
+
+// New returns a fabric without hosts.
+func New() *Fabric {
+	return &Fabric{
+		// toxiproxy's links panic on a nil metrics container; an empty one measures nothing.
+		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
+		hosts:  map[string]string{},
+		links:  map[pair]*Link{},
+	}
+}
+
+// Host says that connections from the address ip (no port) come from the host of that name.
+func (f *Fabric) Host(name, ip string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hosts[ip] = name
+}
+
+// Listen accepts connections for the host dst at its announced address and carries them to its real one.
+func (f *Fabric) Listen(dst, announced, real string) error {
+	ln, err := net.Listen("tcp", announced)
+	if err != nil {
+		return fmt.Errorf("fabric: listen for %s: %w", dst, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return errors.Join(net.ErrClosed, ln.Close())
+	}
+	f.listeners = append(f.listeners, ln)
+	f.serving.Go(func() { f.accept(ln, dst, real) })
+	return nil
+}
+
+// Link returns the link that carries connections which src opens to dst.
+func (f *Fabric) Link(src, dst string) *Link {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := pair{src, dst}
+	l := f.links[p]
+	if l == nil {
+		l = newLink(f.server, src, dst)
+		f.links[p] = l
+	}
+	return l
+}
+
+// Between lists the links between any host of a and any host of b, in both directions.
+func (f *Fabric) Between(a, b []string) []*Link {
+	var links []*Link
+	for _, x := range a {
+		for _, y := range b {
+			links = append(links, f.Link(x, y), f.Link(y, x))
+		}
+	}
+	return links
+}
+
+// Close stops listening and resets every connection. It is safe to call twice.
+func (f *Fabric) Close() error {
+	f.mu.Lock()
+	f.closed = true
+	var errs []error
+	for _, ln := range f.listeners {
+		errs = append(errs, ln.Close())
+	}
+	f.listeners = nil
+	links := make([]*Link, 0, len(f.links))
+	for _, l := range f.links {
+		links = append(links, l)
+	}
+	f.mu.Unlock()
+	for _, l := range links {
+		l.Refuse()
+		l.Unhold()
+	}
+	f.serving.Wait()
+	return errors.Join(errs...)
+}
+
+func (f *Fabric) accept(ln net.Listener, dst, real string) {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return // closed
+		}
+		link := f.Link(f.source(c), dst)
+		f.serving.Go(func() { link.serve(f.server, c.(*net.TCPConn), real) })
+	}
+}
+
+// source names the host that opened c.
+func (f *Fabric) source(c net.Conn) string {
+	ip := c.RemoteAddr().(*net.TCPAddr).IP.String()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if name, ok := f.hosts[ip]; ok {
+		return name
+	}
+	return Outside
+}

@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Options are a cluster's settings. The zero value is a usable default.
+type Options struct {
+	Clients      int           // connections to prepare for, of all groups together; default 100
+	ClientGroups int           // groups of clients with an address, hence links, of their own; default 5
+	OpTimeout    time.Duration // read and write timeout of clients; default 500ms
+	RedisServer  string        // redis-server binary; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
+	LogDir       string        // where nodes' logs stay; default: they go with the cluster
+}
+
+// RedisEnv is the environment variable that names the redis-server binary.
+const RedisEnv = "DOUBLEGRANT_REDIS_SERVER"
+
+// Errors of the environment, for errors.Is. Their messages say what to do.
+var (
+	ErrNoRedis = errors.New("no redis-server")
+	ErrLimit   = errors.New("a limit of this machine is too low")
+)
+
+// maxGroups keeps group addresses inside 127.X.10.0/24.
+const maxGroups = 200
+
+func (o Options) withDefaults() Options {
+	if o.Clients == 0 {
+		o.Clients = 100
+	}
+	if o.ClientGroups == 0 {
+		o.ClientGroups = 5
+	}
+	if o.OpTimeout == 0 {
+		o.OpTimeout = 500 * time.Millisecond
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	if o.Clients < 0 || o.OpTimeout < 0 || o.ClientGroups < 0 || o.ClientGroups > maxGroups {
+		return fmt.Errorf("cluster: Clients and OpTimeout cannot be negative, and ClientGroups is at most %d", maxGroups)
+	}
+	return nil
+}
+
+// FindRedis returns the path of the redis-server binary: named if it is not empty, else $DOUBLEGRANT_REDIS_SERVER, else
+// the one in the PATH.
+func FindRedis(named string) (string, error) {
+	from := "the PATH"
+	if named == "" {
+		named, from = os.Getenv(RedisEnv), "$"+RedisEnv
+	}
+	if named == "" {
+		named, from = "redis-server", "the PATH"
+	}
+	path, err := exec.LookPath(named)
+	if err != nil {
+		return "", fmt.Errorf("%w: %q from %s cannot be run: install it (Debian: apt-get install redis-server) or set %s",
+			ErrNoRedis, named, from, RedisEnv)
+	}
+	return path, nil
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package cluster
+
+import (
+	"errors"
+	"os/exec"
+)
+
+// spawner exists on Linux only: nodes need its loopback range and its parent-death signal.
+type spawner struct{}
+
+func newSpawner() *spawner { return &spawner{} }
+
+func (*spawner) start(*exec.Cmd) error {
+	return errors.New("local processes need Linux: stored histories can still be checked here")
+}
+
+func (*spawner) close() {}
