@@ -52,6 +52,13 @@ func (s *Session) Sleep(d time.Duration) bool {
 	}
 }
 
+// Backoff waits after an error, so that clients which cannot reach the system do not keep it from coming back: all
+// workers together try about 2,000 times a second, and no worker more than 50 times. It reports whether the load goes on.
+func (s *Session) Backoff() bool {
+	mean := max(20*time.Millisecond, time.Duration(s.workers)*500*time.Microsecond)
+	return s.Sleep(time.Duration(s.Rand.Float64() * 2 * float64(mean)))
+}
+
 // Ended reports whether the load has ended: no new work should begin.
 func (s *Session) Ended() bool {
 	select {

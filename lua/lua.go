@@ -1,0 +1,27 @@
+// Package lua holds every script under test, one file each, embedded. A script's header says what its KEYS and ARGV
+// are, what it returns, and where its algorithm comes from.
+package lua
+
+import "embed"
+
+//go:embed *.lua
+var files embed.FS
+
+// The scripts, by what they do.
+var (
+	CompareDelete             = source("compare_delete.lua")
+	DedupGetSet               = source("dedup_get_set.lua")
+	SequenceStringCompareHash = source("sequence_string_compare_hash.lua")
+	SequenceNumericCompare    = source("sequence_numeric_compare_hash.lua")
+	SequenceDigitsCompare     = source("sequence_digits_compare.lua")
+	ScanOnPrimary             = source("scan_on_primary.lua")
+)
+
+// source returns the text of an embedded script. A missing one is a mistake in the list above, seen by any test.
+func source(name string) string {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}

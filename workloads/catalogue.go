@@ -1,0 +1,40 @@
+package workloads
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Catalogue lists every variant that comes with the project, in the order of its documentation.
+func Catalogue() []Variant {
+	return []Variant{
+		setnxExpire(),
+		setNXPX(),
+		blindDel(),
+		dedupGetSet(),
+		dedupGetSetLua(),
+		dedupSetNXEX(),
+		sequenceStringCompareHash(),
+		sequenceNumericCompareHash(),
+		sequenceDigitsCompare(),
+		sequenceIncr(),
+		saddVariant(),
+	}
+}
+
+// Find returns the variant of that id.
+func Find(id string) (Variant, error) {
+	var near []string
+	for _, v := range Catalogue() {
+		if v.ID == id {
+			return v, nil
+		}
+		if strings.HasPrefix(v.ID, strings.SplitN(id, "/", 2)[0]+"/") {
+			near = append(near, v.ID)
+		}
+	}
+	if len(near) > 0 {
+		return Variant{}, fmt.Errorf("unknown variant %q: choose one of %s", id, strings.Join(near, ", "))
+	}
+	return Variant{}, fmt.Errorf("unknown variant %q: `doublegrant list` names them all", id)
+}

@@ -1,0 +1,98 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Deduper is a message filter under test. One Deduper serves one client, from one goroutine.
+type Deduper interface {
+	// First marks the message id as seen and reports whether it had not been seen within the window: exactly one of any
+	// number of callers must be told true. Any error leaves open whether the message was marked.
+	First(ctx context.Context, id string, window time.Duration) (bool, error)
+}
+
+// DedupOptions shape the load on a filter. Zero values mean the defaults.
+type DedupOptions struct {
+	Name   string        // of the workload in reports; default "dedup"
+	Window time.Duration // for how long a message stays marked; default 20s
+	FanOut int           // how many workers receive each message at about the same time; default 8
+}
+
+// Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about
+// the same time, as a queue leader would push it; one delivery in twenty repeats a message of the recent past.
+func Dedups(c Connector, o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) harness.Workload {
+	if o.Name == "" {
+		o.Name = "dedup"
+	}
+	if o.Window == 0 {
+		o.Window = 20 * time.Second
+	}
+	if o.FanOut == 0 {
+		o.FanOut = 8
+	}
+	return &dedups{pool: newPool(c), opts: o, newDeduper: newDeduper}
+}
+
+const (
+	redelivered     = 0.05 // of all deliveries repeat an earlier message ...
+	redeliveredFrom = 1000 // ... out of this many latest
+)
+
+type dedups struct {
+	pool       *pool
+	opts       DedupOptions
+	newDeduper func(redis.UniversalClient) Deduper
+	delivered  atomic.Int64 // by all workers: the leader's position
+}
+
+func (d *dedups) Name() string          { return d.opts.Name }
+func (d *dedups) Kinds() []harness.Kind { return []harness.Kind{harness.Claim} }
+
+func (d *dedups) Open(_ context.Context, group int) (harness.Client, error) {
+	r, err := d.pool.client(group)
+	if err != nil {
+		return nil, err
+	}
+	return &dedupClient{filter: d.newDeduper(r), load: d}, nil
+}
+
+type dedupClient struct {
+	filter Deduper
+	load   *dedups
+}
+
+// Step receives one message and claims it.
+func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
+	id := c.load.receive(s)
+	op := harness.Op{Kind: harness.Claim, Key: id, TTL: c.load.opts.Window}
+	op = s.Invoke(op, func(op *harness.Op) {
+		ctx, call := track(ctx)
+		first, err := c.filter.First(ctx, id, c.load.opts.Window)
+		if !call.settle(op, err) {
+			return
+		}
+		op.Result = harness.ResultSeen
+		if first {
+			op.Result = harness.ResultFirst
+		}
+	})
+	if op.Outcome != harness.OK {
+		s.Backoff()
+	}
+}
+
+// receive is the message that the caller gets now.
+func (d *dedups) receive(s *harness.Session) string {
+	id := (d.delivered.Add(1) - 1) / int64(d.opts.FanOut)
+	if s.Rand.Float64() < redelivered {
+		id -= s.Rand.Int64N(min(id+1, redeliveredFrom))
+	}
+	return fmt.Sprintf("msg-%d", id)
+}

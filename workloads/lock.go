@@ -1,0 +1,128 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Locker is a lock under test. One Locker serves one client, from one goroutine.
+type Locker interface {
+	// Acquire tries once to take the lock key for ttl in the name of owner, a token that no other attempt ever uses. It
+	// returns false without an error when somebody else has the lock. Any error leaves open whether the lock was taken.
+	Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
+	// Release gives the lock up. It returns false without an error when the lock was no longer owner's.
+	Release(ctx context.Context, key, owner string) (bool, error)
+}
+
+// LockOptions shape the load on a lock. Zero values mean the defaults.
+type LockOptions struct {
+	Name string        // of the workload in reports; default "lock"
+	Keys int           // locks to race for; default 5
+	TTL  time.Duration // lease asked for; default 2s
+}
+
+// Locks races clients for locks that newLocker makes. Every client tries a random lock, once; when it is granted, it
+// holds and releases. Most holds are a few milliseconds; a few end right at the end of the lease and a few outlive it,
+// as happens to every application that is paused for too long: a release that comes too late must not harm the next
+// owner. Holding longer than the lease is not counted against the lock.
+func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Locker) harness.Workload {
+	if o.Name == "" {
+		o.Name = "lock"
+	}
+	if o.Keys == 0 {
+		o.Keys = 5
+	}
+	if o.TTL == 0 {
+		o.TTL = 2 * time.Second
+	}
+	return &locks{pool: newPool(c), opts: o, newLocker: newLocker}
+}
+
+type locks struct {
+	pool      *pool
+	opts      LockOptions
+	newLocker func(redis.UniversalClient) Locker
+}
+
+func (l *locks) Name() string          { return l.opts.Name }
+func (l *locks) Kinds() []harness.Kind { return []harness.Kind{harness.Acquire, harness.Release} }
+
+func (l *locks) Open(_ context.Context, group int) (harness.Client, error) {
+	r, err := l.pool.client(group)
+	if err != nil {
+		return nil, err
+	}
+	return &lockClient{lock: l.newLocker(r), opts: l.opts}, nil
+}
+
+type lockClient struct {
+	lock  Locker
+	opts  LockOptions
+	tries int
+}
+
+// Step tries one lock once and, if it was granted, holds and releases it.
+func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
+	key := fmt.Sprintf("lock-%d", s.Rand.IntN(c.opts.Keys))
+	c.tries++
+	owner := fmt.Sprintf("%d-%d", s.Client(), c.tries)
+	got := c.acquire(ctx, s, key, owner)
+	if got.Outcome != harness.OK {
+		if got.Err != refused {
+			s.Backoff()
+		}
+		return
+	}
+	s.Sleep(hold(s.Rand, c.opts.TTL, s.Now()-got.Call))
+	s.Invoke(harness.Op{Kind: harness.Release, Key: key, Arg: owner}, func(op *harness.Op) {
+		ctx, call := track(ctx)
+		mine, err := c.lock.Release(ctx, key, owner)
+		if call.settle(op, err) && !mine {
+			op.Outcome, op.Err = harness.Fail, notMine
+		}
+	})
+}
+
+func (c *lockClient) acquire(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
+	op := harness.Op{Kind: harness.Acquire, Key: key, Arg: owner, TTL: c.opts.TTL}
+	return s.Invoke(op, func(op *harness.Op) {
+		ctx, call := track(ctx)
+		granted, err := c.lock.Acquire(ctx, key, owner, c.opts.TTL)
+		if call.settle(op, err) && !granted {
+			op.Outcome, op.Err = harness.Fail, refused
+		}
+	})
+}
+
+// Answers of a lock that are no errors.
+const (
+	refused = "held"     // somebody else has it
+	notMine = "not mine" // it was no longer the caller's
+)
+
+// How holds are mixed, of 1.
+const (
+	holdToTheEnd  = 0.02 // released within some milliseconds of the end of the lease, on either side
+	holdTooLong   = 0.02 // released when the lease is over
+	usualHoldMean = 5 * time.Millisecond
+	endSpread     = 5 * time.Millisecond
+)
+
+// hold draws how long a client keeps a lock of which it has already used up spent.
+func hold(rng *rand.Rand, ttl, spent time.Duration) time.Duration {
+	p := rng.Float64()
+	switch {
+	case p < holdToTheEnd:
+		return ttl - spent + time.Duration((2*rng.Float64()-1)*float64(endSpread))
+	case p < holdToTheEnd+holdTooLong:
+		return time.Duration((1.1 + 0.4*rng.Float64()) * float64(ttl))
+	default:
+		return min(time.Duration(rng.ExpFloat64()*float64(usualHoldMean)), ttl/4)
+	}
+}

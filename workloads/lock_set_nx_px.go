@@ -1,0 +1,54 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/lua"
+)
+
+// lock/set-nx-px, the reference lock of one Redis.
+//
+//	acquire  SET key owner NX PX ttl
+//	release  script: GET, compare, DEL
+//
+// Source: Redis documentation, "Distributed locks"; 002. Safe on one node. Replication is asynchronous, so a failover
+// may forget a granted lock, and a partition may leave two primaries that each grant it.
+func setNXPX() Variant {
+	return lockVariant("lock/set-nx-px", newSetNXPX, Variant{
+		Doc:    "SET NX PX with a unique owner; release by compare-and-delete script",
+		Source: "Redis docs; 002",
+		Claim:  OneNode,
+		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
+	})
+}
+
+type setNXPXLock struct {
+	redis         redis.UniversalClient
+	compareDelete *redis.Script
+}
+
+func newSetNXPX(r redis.UniversalClient) Locker {
+	return &setNXPXLock{redis: r, compareDelete: redis.NewScript(lua.CompareDelete)}
+}
+
+func (l *setNXPXLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return granted(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
+}
+
+func (l *setNXPXLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	n, err := l.compareDelete.Run(ctx, l.redis, []string{key}, owner).Int()
+	return n == 1, err
+}
+
+// granted reads the reply of SET NX: OK, or nil when the key exists.
+func granted(cmd *redis.StatusCmd) (bool, error) {
+	err := cmd.Err()
+	if err == redis.Nil {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,61 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// lock/setnx-expire, a lock made of single commands.
+//
+//	acquire  SETNX key owner; EXPIRE key seconds
+//	release  GET key, compare in the client, DEL key
+//
+// Source: 001; 002 (last listing). A client that crashes after SETNX leaves a lock that never ends. A lease that ends
+// between GET and DEL makes the release delete another owner's lock. The TTL is rounded up to full seconds; what rounding
+// down does is a variant of its own.
+func setnxExpire() Variant {
+	return lockVariant("lock/setnx-expire", newSetnxExpire, Variant{
+		Doc:    "SETNX, then EXPIRE; release is GET, compare, DEL: each a command of its own",
+		Source: "001; 002",
+		Claim:  Nothing,
+		Flaws: []Flaw{
+			{harness.StuckLock, Crash},
+			{harness.StolenRelease, LeaseEndsInRelease},
+			{harness.DoubleGrant, LeaseEndsInRelease},
+			{harness.DoubleGrant, Failover},
+		},
+	})
+}
+
+type setnxExpireLock struct{ redis redis.UniversalClient }
+
+func newSetnxExpire(r redis.UniversalClient) Locker { return &setnxExpireLock{r} }
+
+func (l *setnxExpireLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	ok, err := l.redis.SetNX(ctx, key, owner, 0).Result()
+	if err != nil || !ok {
+		return false, err
+	}
+	return true, l.redis.Expire(ctx, key, fullSeconds(ttl)).Err()
+}
+
+func (l *setnxExpireLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	holder, err := l.redis.Get(ctx, key).Result()
+	if err == redis.Nil || err == nil && holder != owner {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	n, err := l.redis.Del(ctx, key).Result()
+	return n == 1, err
+}
+
+// fullSeconds rounds up to a full second, EXPIRE's unit, and at least one.
+func fullSeconds(d time.Duration) time.Duration {
+	return max(time.Second, (d + time.Second - 1).Truncate(time.Second))
+}

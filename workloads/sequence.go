@@ -1,0 +1,77 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Sequencer is a number generator under test. One Sequencer serves one client, from one goroutine.
+type Sequencer interface {
+	// Next draws a number from the sequence key: a decimal number that nobody else gets, larger than any drawn before.
+	// proposed is a number that the caller would like; generators are free to ignore it.
+	Next(ctx context.Context, key, proposed string) (string, error)
+}
+
+// SequenceOptions shape the load on a generator. Zero values mean the defaults.
+type SequenceOptions struct {
+	Name   string // of the workload in reports; default "sequence"
+	Keys   int    // sequences; default 1
+	Regime Regime // what callers propose; default Fixed
+}
+
+// Sequences lets clients draw numbers from generators that newSequencer makes.
+func Sequences(c Connector, o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) harness.Workload {
+	if o.Name == "" {
+		o.Name = "sequence"
+	}
+	if o.Keys == 0 {
+		o.Keys = 1
+	}
+	if o.Regime == "" {
+		o.Regime = Fixed
+	}
+	return &sequences{pool: newPool(c), opts: o, newSequencer: newSequencer, propose: o.Regime.generator()}
+}
+
+type sequences struct {
+	pool         *pool
+	opts         SequenceOptions
+	newSequencer func(redis.UniversalClient) Sequencer
+	propose      proposals
+}
+
+func (q *sequences) Name() string          { return q.opts.Name }
+func (q *sequences) Kinds() []harness.Kind { return []harness.Kind{harness.Next} }
+
+func (q *sequences) Open(_ context.Context, group int) (harness.Client, error) {
+	r, err := q.pool.client(group)
+	if err != nil {
+		return nil, err
+	}
+	return &sequenceClient{generator: q.newSequencer(r), load: q}, nil
+}
+
+type sequenceClient struct {
+	generator Sequencer
+	load      *sequences
+}
+
+// Step draws one number.
+func (c *sequenceClient) Step(ctx context.Context, s *harness.Session) {
+	key := fmt.Sprintf("seq-%d", s.Rand.IntN(c.load.opts.Keys))
+	proposed := c.load.propose(s.Rand)
+	op := s.Invoke(harness.Op{Kind: harness.Next, Key: key, Arg: proposed}, func(op *harness.Op) {
+		ctx, call := track(ctx)
+		number, err := c.generator.Next(ctx, key, proposed)
+		if call.settle(op, err) {
+			op.Result = number
+		}
+	})
+	if op.Outcome != harness.OK {
+		s.Backoff()
+	}
+}

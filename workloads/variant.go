@@ -1,0 +1,97 @@
+package workloads
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Family is what kind of promise a variant makes.
+type Family string
+
+// The families.
+const (
+	Lock     Family = "lock"
+	Dedup    Family = "dedup"
+	Sequence Family = "sequence"
+	Writes   Family = "writes"
+)
+
+// Claim is where a variant's author, or the project, holds it to be safe.
+type Claim string
+
+// The claims. None of the variants here claims to survive the loss of acknowledged writes.
+const (
+	Nothing Claim = "nothing"
+	OneNode Claim = "safe on one node"
+)
+
+// Condition is what brings a flaw out.
+type Condition string
+
+// The conditions.
+const (
+	Race               Condition = "clients race"
+	LateRelease        Condition = "a release comes after the lease"
+	LeaseEndsInRelease Condition = "the lease ends between two commands of a release"
+	Crash              Condition = "a client crashes between two steps"
+	Failover           Condition = "acknowledged writes are lost in a failover"
+)
+
+// In is the condition that callers propose numbers of a regime.
+func In(r Regime) Condition { return Condition("numbers are proposed by regime " + string(r)) }
+
+// Flaw is a known way in which a variant fails.
+type Flaw struct {
+	Class harness.Class
+	When  Condition
+}
+
+// Variant is one algorithm under test.
+type Variant struct {
+	ID     string // family/algorithm, such as "lock/set-nx-px"
+	Family Family
+	Doc    string // the algorithm in one line
+	Source string // article (number in the catalogue's list), documentation or paper
+	Claim  Claim
+	Flaws  []Flaw
+
+	build func(Connector, Options) harness.Workload
+}
+
+// Options are the settings that variants share; each family takes those that concern it. Zero values mean the family's
+// defaults.
+type Options struct {
+	Keys   int           // locks or sequences
+	TTL    time.Duration // lease of a lock, window of a message
+	Regime Regime        // proposals to a sequence
+}
+
+// Workload makes clients that run the variant on what c connects to.
+func (v Variant) Workload(c Connector, o Options) harness.Workload { return v.build(c, o) }
+
+func lockVariant(id string, newLocker func(redis.UniversalClient) Locker, v Variant) Variant {
+	v.ID, v.Family = id, Lock
+	v.build = func(c Connector, o Options) harness.Workload {
+		return Locks(c, LockOptions{Name: id, Keys: o.Keys, TTL: o.TTL}, newLocker)
+	}
+	return v
+}
+
+func dedupVariant(id string, newDeduper func(redis.UniversalClient) Deduper, v Variant) Variant {
+	v.ID, v.Family = id, Dedup
+	v.build = func(c Connector, o Options) harness.Workload {
+		return Dedups(c, DedupOptions{Name: id, Window: o.TTL}, newDeduper)
+	}
+	return v
+}
+
+func sequenceVariant(id string, newSequencer func(redis.UniversalClient) Sequencer, v Variant) Variant {
+	v.ID, v.Family = id, Sequence
+	v.build = func(c Connector, o Options) harness.Workload {
+		return Sequences(c, SequenceOptions{Name: id, Keys: o.Keys, Regime: o.Regime}, newSequencer)
+	}
+	return v
+}

@@ -1,0 +1,156 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/lua"
+)
+
+// writes/sadd, the probe for lost writes.
+//
+//	write    SADD writes n, each n once
+//	finally  read the whole set from the primary
+//
+// Source: Jepsen's analysis of Redis, 2013. It is no algorithm but a measure: acknowledged numbers that are missing in
+// the end were lost. It can ride along with any run.
+func saddVariant() Variant {
+	return Variant{
+		ID: "writes/sadd", Family: Writes,
+		Doc:    "SADD of unique integers; a final read shows which acknowledged ones are gone",
+		Source: "Jepsen 2013",
+		Claim:  OneNode,
+		Flaws:  []Flaw{{harness.LostWrite, Failover}},
+		build:  func(c Connector, _ Options) harness.Workload { return SAdd(c) },
+	}
+}
+
+// SAdd adds unique integers to a set and reads the set when all is over.
+func SAdd(c Connector) harness.Workload { return &sadd{pool: newPool(c)} }
+
+const writesKey = "writes"
+
+type sadd struct {
+	pool *pool
+	next atomic.Int64
+}
+
+func (w *sadd) Name() string          { return "writes/sadd" }
+func (w *sadd) Kinds() []harness.Kind { return []harness.Kind{harness.Add, harness.Read} }
+
+func (w *sadd) Open(_ context.Context, group int) (harness.Client, error) {
+	r, err := w.pool.client(group)
+	if err != nil {
+		return nil, err
+	}
+	return &saddClient{redis: r, next: &w.next}, nil
+}
+
+type saddClient struct {
+	redis redis.UniversalClient
+	next  *atomic.Int64
+}
+
+// Step adds one integer.
+func (c *saddClient) Step(ctx context.Context, s *harness.Session) {
+	n := strconv.FormatInt(c.next.Add(1)-1, 10)
+	op := s.Invoke(harness.Op{Kind: harness.Add, Key: writesKey, Arg: n}, func(op *harness.Op) {
+		ctx, call := track(ctx)
+		call.settle(op, c.redis.SAdd(ctx, writesKey, n).Err())
+	})
+	if op.Outcome != harness.OK {
+		s.Backoff()
+	}
+}
+
+// Finish reads the whole set and records it as one operation.
+func (w *sadd) Finish(ctx context.Context, s *harness.Session) error {
+	r, err := w.pool.client(0)
+	if err != nil {
+		return err
+	}
+	var members []int64
+	op := s.Invoke(harness.Op{Kind: harness.Read, Key: writesKey}, func(op *harness.Op) {
+		if members, err = readAll(ctx, s, r); err != nil {
+			op.Outcome, op.Err = harness.Fail, reason(err)
+			return
+		}
+		op.Outcome, op.Result = harness.OK, intervals(members)
+	})
+	if op.Outcome != harness.OK {
+		return fmt.Errorf("final read: %w", err)
+	}
+	return nil
+}
+
+// readAll scans the set on the primary. A connection that still leads to the old one is refused and replaced, so errors
+// are met with another try until ctx ends.
+func readAll(ctx context.Context, s *harness.Session, r redis.UniversalClient) ([]int64, error) {
+	page := redis.NewScript(lua.ScanOnPrimary)
+	var all []int64
+	for cursor := "0"; ; {
+		reply, err := page.Run(ctx, r, []string{writesKey, writesKey + ":read"}, cursor).Slice()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			s.Backoff()
+			continue
+		}
+		next, members, err := parsePage(reply)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, members...)
+		if cursor = next; cursor == "0" {
+			break
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil // SSCAN may repeat a member
+}
+
+func parsePage(reply []any) (cursor string, members []int64, err error) {
+	if len(reply) != 2 {
+		return "", nil, fmt.Errorf("SSCAN replied with %d elements", len(reply))
+	}
+	list, ok := reply[1].([]any)
+	if !ok {
+		return "", nil, fmt.Errorf("SSCAN replied with a %T", reply[1])
+	}
+	for _, m := range list {
+		n, err := strconv.ParseInt(fmt.Sprint(m), 10, 64)
+		if err != nil {
+			return "", nil, fmt.Errorf("the set holds what nobody added: %w", err)
+		}
+		members = append(members, n)
+	}
+	return fmt.Sprint(reply[0]), members, nil
+}
+
+// intervals writes sorted integers as "0-7,9,12-40".
+func intervals(sorted []int64) string {
+	var b strings.Builder
+	for i := 0; i < len(sorted); {
+		j := i
+		for j+1 < len(sorted) && sorted[j+1] == sorted[j]+1 {
+			j++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprint(&b, sorted[i])
+		if j > i {
+			fmt.Fprintf(&b, "-%d", sorted[j])
+		}
+		i = j + 1
+	}
+	return b.String()
+}
