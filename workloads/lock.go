@@ -79,7 +79,7 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 		}
 		return
 	}
-	s.Sleep(hold(s.Rand, c.opts.TTL, s.Now()-got.Call))
+	s.Sleep(hold(s.Rand, c.opts.TTL, got.Return-got.Call))
 	s.Invoke(harness.Op{Kind: harness.Release, Key: key, Arg: owner}, func(op *harness.Op) {
 		ctx, call := track(ctx)
 		mine, err := c.lock.Release(ctx, key, owner)
@@ -106,21 +106,19 @@ const (
 	notMine = "not mine" // it was no longer the caller's
 )
 
-// How holds are mixed, of 1.
-const (
-	holdToTheEnd  = 0.02 // released within some milliseconds of the end of the lease, on either side
-	holdTooLong   = 0.02 // released when the lease is over
-	usualHoldMean = 5 * time.Millisecond
-	endSpread     = 5 * time.Millisecond
-)
+// usualHoldMean is what a client needs the lock for, most of the time.
+const usualHoldMean = 5 * time.Millisecond
 
-// hold draws how long a client keeps a lock of which it has already used up spent.
-func hold(rng *rand.Rand, ttl, spent time.Duration) time.Duration {
+// hold draws how long a client keeps a lock that took it trip to acquire. Long holds are so rare that a lock spends about
+// as much time in them as in the usual ones. Half of them end when the lease is over. The others end within a trip or
+// two of its end, on either side, where a release of several commands can be overtaken by the expiry.
+func hold(rng *rand.Rand, ttl, trip time.Duration) time.Duration {
+	long := min(0.1, float64(usualHoldMean)/float64(ttl))
 	p := rng.Float64()
 	switch {
-	case p < holdToTheEnd:
-		return ttl - spent + time.Duration((2*rng.Float64()-1)*float64(endSpread))
-	case p < holdToTheEnd+holdTooLong:
+	case p < long/2:
+		return ttl - time.Duration(3*rng.Float64()*float64(trip))
+	case p < long:
 		return time.Duration((1.1 + 0.4*rng.Float64()) * float64(ttl))
 	default:
 		return min(time.Duration(rng.ExpFloat64()*float64(usualHoldMean)), ttl/4)

@@ -69,9 +69,11 @@ func (c *Cluster) Groups() int { return c.opts.ClientGroups }
 // Start brings every node up and returns when the cluster is whole. It fails before starting anything when the machine
 // has no redis-server or its limits are too low; see ErrNoRedis and ErrLimit.
 func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
-	if err := c.preflight(); err != nil {
+	binary, err := c.opts.Preflight()
+	if err != nil {
 		return err
 	}
+	c.binary = binary
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	c.log = log

@@ -14,28 +14,30 @@ const (
 	portsReserved = 2000
 )
 
-// preflight fails, before anything is started, when this machine cannot carry what was asked for.
-func (c *Cluster) preflight() (err error) {
-	if err := c.opts.validate(); err != nil {
-		return err
+// Preflight starts nothing; it fails when this machine cannot carry what a cluster with these options needs: ErrNoRedis
+// or ErrLimit. It returns the redis-server binary that would be used.
+func (o Options) Preflight() (binary string, err error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return "", err
 	}
-	if c.binary, err = FindRedis(c.opts.RedisServer); err != nil {
-		return fmt.Errorf("cluster: %w", err)
+	if binary, err = FindRedis(o.RedisServer); err != nil {
+		return "", fmt.Errorf("cluster: %w", err)
 	}
 	files, err := FileLimit()
 	if err != nil {
-		return fmt.Errorf("cluster: read the file limit: %w", err)
+		return "", fmt.Errorf("cluster: read the file limit: %w", err)
 	}
-	if most := MaxClients(files); c.opts.Clients > most {
-		return fmt.Errorf("cluster: %w: %d clients need %d open files and the limit is %d: ask for at most %d clients, or raise it (ulimit -n %d)",
-			ErrLimit, c.opts.Clients, neededFiles(c.opts.Clients), files, most, neededFiles(c.opts.Clients))
+	if most := MaxClients(files); o.Clients > most {
+		return "", fmt.Errorf("cluster: %w: %d clients need %d open files and the limit is %d: ask for at most %d clients, or raise it (ulimit -n %d)",
+			ErrLimit, o.Clients, neededFiles(o.Clients), files, most, neededFiles(o.Clients))
 	}
 	// The fabric's own connections to one node all come from one address.
-	if ports := ephemeralPorts(); c.opts.Clients+portsReserved > ports {
-		return fmt.Errorf("cluster: %w: %d clients need %d local ports and there are %d: widen net.ipv4.ip_local_port_range (sysctl), or ask for fewer clients",
-			ErrLimit, c.opts.Clients, c.opts.Clients+portsReserved, ports)
+	if ports := EphemeralPorts(); o.Clients+portsReserved > ports {
+		return "", fmt.Errorf("cluster: %w: %d clients need %d local ports and there are %d: ask for fewer clients, or widen the range (sysctl net.ipv4.ip_local_port_range)",
+			ErrLimit, o.Clients, o.Clients+portsReserved, ports)
 	}
-	return nil
+	return binary, nil
 }
 
 // FileLimit is how many files this process may open.
@@ -52,8 +54,8 @@ func MaxClients(files int) int { return max(0, (files-fdsReserved)/fdsPerClient)
 
 func neededFiles(clients int) int { return clients*fdsPerClient + fdsReserved }
 
-// ephemeralPorts is the size of the kernel's range for outgoing connections; Linux's default if it cannot be read.
-func ephemeralPorts() int {
+// EphemeralPorts is the size of the kernel's range for outgoing connections; Linux's default if it cannot be read.
+func EphemeralPorts() int {
 	const usual = 60999 - 32768 + 1
 	b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {

@@ -1,0 +1,59 @@
+# Everything a person or CI does here. `make demo` and `make test` need Go; they fetch the rest (see `redis`, `cc`).
+
+GO          ?= go
+STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+BIN         := bin/doublegrant
+RESULTS     ?= results
+
+.PHONY: all build demo test lint bench redis cc clean help
+
+all: build
+
+help:
+	@echo "make demo    a tour on real Redis, about 90 s; exit code 0 if all came out as documented"
+	@echo "make test    every test, real Redis included, with the race detector"
+	@echo "make lint    gofmt, go vet, staticcheck"
+	@echo "make bench   benchmarks of the checkers"
+	@echo "make build   $(BIN)"
+	@echo "make clean   remove $(BIN) and $(RESULTS)"
+
+build:
+	$(GO) build -o $(BIN) ./harness/cmd/doublegrant
+
+demo: redis build
+	./$(BIN) demo --results $(RESULTS)
+
+test: redis cc
+	$(GO) test -race -timeout 10m ./...
+
+lint:
+	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt would change: $$bad"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./checkers
+
+clean:
+	rm -rf bin $(RESULTS)
+
+# redis-server: the one named by DOUBLEGRANT_REDIS_SERVER, the one in the PATH, or the distribution's package.
+redis:
+	@if [ -n "$$DOUBLEGRANT_REDIS_SERVER" ] || command -v redis-server >/dev/null; then exit 0; fi; \
+	$(call install,redis-server,redis-server)
+
+# A C compiler: the race detector needs one.
+cc:
+	@if command -v $${CC:-cc} >/dev/null; then exit 0; fi; \
+	$(call install,a C compiler,gcc libc6-dev)
+
+# install (what, packages) where this is Debian and we are root; elsewhere say what to install.
+define install
+if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	echo "installing $(2)"; \
+	apt-get install -y -qq --no-install-recommends $(2) >/dev/null 2>&1 || \
+	{ apt-get update -qq && apt-get install -y -qq --no-install-recommends $(2) >/dev/null; }; \
+else \
+	echo "$(1) is missing: install it, on Debian and Ubuntu with: sudo apt-get install $(2)" >&2; exit 1; \
+fi
+endef

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+func (a *app) compareCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "compare VARIANT VARIANT...",
+		Short: "run several variants under the same conditions and put them into one table",
+		Example: "  doublegrant compare sequence/string-compare-hash sequence/numeric-compare-hash sequence/digits-compare \\\n" +
+			"      --regime fixed,timestamp17 --duration 2s",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("no variant given: doublegrant list names them all")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.compare(cmd.Context(), a.cases(args))
+		},
+	}
+	a.planFlags(cmd)
+	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil, "what callers of sequences propose; several give a row each")
+	return cmd
+}
+
+// cases is every variant under every regime.
+func (a *app) cases(variants []string) []suite.Case {
+	regimes := a.flags.regimes
+	if len(regimes) == 0 {
+		regimes = []string{""}
+	}
+	var out []suite.Case
+	for _, regime := range regimes {
+		for _, v := range variants {
+			p := a.flags.plan
+			p.Variant, p.Regime = v, regime
+			out = append(out, suite.Case{Title: v, Plan: p})
+		}
+	}
+	return out
+}
+
+// compare runs cases and prints a table of them. It exits with 0 if each did what its documentation says.
+func (a *app) compare(ctx context.Context, cases []suite.Case) error {
+	rows, _, err := a.runAll(ctx, cases)
+	if a.json {
+		return errors.Join(err, a.printJSON(rows))
+	}
+	a.table(rows)
+	return err
+}
+
+// runAll runs cases one after the other. It stops at the first error; the rows of what ran before are returned with it.
+func (a *app) runAll(ctx context.Context, cases []suite.Case) (rows []reports.Row, outs []suite.Outcome, err error) {
+	for _, c := range cases { // refuse all before running one
+		if err := c.Plan.Check(); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i, c := range cases {
+		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
+		progress := a.newProgress()
+		o := a.options()
+		o.Progress = progress.show
+		out, err := suite.Execute(ctx, c.Plan, o)
+		progress.clear()
+		if err == nil && ctx.Err() != nil {
+			err = fmt.Errorf("interrupted: %w", ctx.Err())
+		}
+		if err != nil {
+			return rows, outs, fmt.Errorf("%s: %w", c.Title, err)
+		}
+		if !out.Met {
+			a.code = ExitInvalid
+		}
+		rows = append(rows, reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), "report.html")))
+		outs = append(outs, out)
+	}
+	return rows, outs, nil
+}
+
+func (a *app) table(rows []reports.Row) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "VARIANT\tUNDER\tVERDICT\tFOUND\tAS DOCUMENTED\tOPS/S\tP50\tP99")
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.0f\t%v\t%v\n", r.Variant, dash(r.Regime), r.Verdict, dash(r.Found), yes(r.Met),
+			r.Rate, rounded(r.P50), rounded(r.P99))
+	}
+	_ = w.Flush() // to standard output
+	for _, r := range rows {
+		if r.First != "" {
+			a.println("%s, %s: %s", r.Variant, dash(r.Regime), r.First)
+		}
+	}
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "NO"
+}
+
+// writeIndex writes a page that leads to every report.
+func (a *app) writeIndex(rows []reports.Row) (path string, err error) {
+	path = filepath.Join(a.flags.results, "index.html")
+	f, err := os.Create(path)
+	if err != nil {
+		return path, err
+	}
+	return path, errors.Join(reports.Index(io.Writer(f), rows), f.Close())
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/suite"
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "a tour in about 90 seconds: naive variants caught, scripts compared, a failover reported",
+		Args:  exactly(0, "none"),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
+	}
+	a.placeFlags(cmd)
+	return cmd
+}
+
+func (a *app) demo(ctx context.Context) error {
+	began := time.Now()
+	rows, outs, err := a.runAll(ctx, suite.Demo())
+	if err != nil {
+		return err
+	}
+	index, err := a.writeIndex(rows)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(rows)
+	}
+	a.table(rows)
+	a.println("")
+	a.println("What was proved, in %v:", time.Since(began).Round(time.Second))
+	cases := suite.Demo()
+	for i, out := range outs {
+		a.println("  %s: %s", cases[i].Title, proved(out))
+	}
+	for _, out := range outs {
+		for _, f := range out.Report.Failovers {
+			a.println("  failover in %s: %s", filepath.Base(out.Dir), f)
+		}
+	}
+	a.println("")
+	if a.code == ExitMet {
+		a.println("Every variant did what its documentation says.")
+	} else {
+		a.println("NOT every variant did what its documentation says: see the column AS DOCUMENTED.")
+	}
+	a.println("All reports: %s", index)
+	return nil
+}
+
+// proved says what came of one case, in a few words.
+func proved(out suite.Outcome) string {
+	switch {
+	case out.Report.Judged.Verdict == harness.Unknown:
+		return out.Report.Sentence()
+	case out.Report.Found() == "":
+		return "held"
+	}
+	return "broken: " + out.Report.Found()
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// listing is what list prints as JSON.
+type listing struct {
+	Variants []variantInfo      `json:"variants"`
+	Nemeses  []suite.Nemesis    `json:"nemeses"`
+	Regimes  []workloads.Regime `json:"regimes"`
+}
+
+type variantInfo struct {
+	ID     string           `json:"id"`
+	Doc    string           `json:"doc"`
+	Source string           `json:"source"`
+	Claim  workloads.Claim  `json:"claim"`
+	Flaws  []workloads.Flaw `json:"flaws"`
+}
+
+func (a *app) listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "list variants with their known flaws, nemeses and regimes",
+		Args:  exactly(0, "none"),
+		RunE: func(*cobra.Command, []string) error {
+			l := listing{Nemeses: suite.Nemeses(), Regimes: workloads.Regimes()}
+			for _, v := range workloads.Catalogue() {
+				l.Variants = append(l.Variants, variantInfo{v.ID, v.Doc, v.Source, v.Claim, v.Flaws})
+			}
+			if a.json {
+				return a.printJSON(l)
+			}
+			a.printListing(l)
+			return nil
+		},
+	}
+}
+
+func (a *app) printListing(l listing) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "VARIANT\tCLAIM\tSOURCE\tHOW")
+	for _, v := range l.Variants {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", v.ID, v.Claim, v.Source, v.Doc)
+	}
+	fmt.Fprintln(w, "\nVARIANT\tKNOWN FLAW\tWHEN\t")
+	for _, v := range l.Variants {
+		for _, f := range v.Flaws {
+			fmt.Fprintf(w, "%s\t%s\t%s\t\n", v.ID, f.Class, f.When)
+		}
+	}
+	fmt.Fprintln(w, "\nNEMESIS\tWHAT IT DOES\t\t")
+	for _, n := range l.Nemeses {
+		fmt.Fprintf(w, "%s\t%s\t\t\n", n.Name, n.Doc)
+	}
+	_ = w.Flush() // to standard output
+	a.println("\nREGIMES\n%v", l.Regimes)
+}

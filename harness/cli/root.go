@@ -1,0 +1,110 @@
+// Package cli is the doublegrant command line: flags and words around harness/suite. It alone prints.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/suite"
+)
+
+// Exit codes.
+const (
+	ExitMet     = 0  // every expectation met; for a single run: valid
+	ExitInvalid = 1  // a violation was found, or an expectation not met
+	ExitUnknown = 2  // nothing can be said
+	ExitFailed  = 3  // the harness or its environment failed
+	ExitUsage   = 64 // wrong usage
+)
+
+// Main runs the command line args and returns the exit code. An interrupt ends the run under way in good order; a second
+// one ends the process at once.
+func Main(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	a := &app{out: stdout, err: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return a.code
+	}
+	fmt.Fprintln(stderr, "doublegrant: "+message(err))
+	return exitCode(err)
+}
+
+// app is one invocation.
+type app struct {
+	out, err io.Writer
+	code     int  // of a command that ran
+	json     bool // -o json
+	flags    flags
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "doublegrant",
+		Short: "Is my Redis lock safe?",
+		Long: "doublegrant races clients for a Redis lock, message filter or number generator, breaks the cluster under them,\n" +
+			"records every operation and finds what was granted twice.",
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var format string
+	root.PersistentFlags().StringVarP(&format, "output", "o", "text", "text or json")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if format != "text" && format != "json" {
+			return usage("unknown output %q: choose text or json", format)
+		}
+		a.json = format == "json"
+		return nil
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(a.runCommand(), a.checkCommand(), a.compareCommand(), a.demoCommand(), a.listCommand(), a.doctorCommand())
+	return root
+}
+
+func usage(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", suite.ErrUsage, fmt.Errorf(format, args...))
+}
+
+// exitCode is that of an error: ours to avoid (usage) or of the environment.
+func exitCode(err error) int {
+	// cobra has no type for an unknown command.
+	if errors.Is(err, suite.ErrUsage) || errors.Is(err, harness.ErrSpec) || strings.HasPrefix(err.Error(), "unknown command") {
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// message is err on one line, without the marks that exitCode reads.
+func message(err error) string {
+	s := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+	return strings.ReplaceAll(s, suite.ErrUsage.Error()+": ", "")
+}
+
+// verdictCode is the exit code of a single run.
+func verdictCode(v harness.Verdict) int {
+	switch v {
+	case harness.Valid:
+		return ExitMet
+	case harness.Invalid:
+		return ExitInvalid
+	default:
+		return ExitUnknown
+	}
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// flags are those that make a plan, and where its results go.
+type flags struct {
+	plan    suite.Plan
+	regimes []string // of compare
+	results string
+	redis   string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run VARIANT",
+		Short: "race clients on one variant, with or without faults, and judge what happened",
+		Example: "  doublegrant run lock/set-nx-px --clients 1000 --duration 30s\n" +
+			"  doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary --with writes/sadd\n" +
+			"  doublegrant run sequence/incr --nemesis kill-primary --repeat 10",
+		Args: exactly(1, "one variant, such as lock/set-nx-px"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p := a.flags.plan
+			p.Variant = args[0]
+			return a.run(cmd.Context(), p)
+		},
+	}
+	a.planFlags(cmd)
+	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "", "what callers of a sequence propose (fixed, timestamp17, growing)")
+	return cmd
+}
+
+// planFlags are shared by run and compare.
+func (a *app) planFlags(cmd *cobra.Command) {
+	f, p := cmd.Flags(), &a.flags.plan
+	f.StringVar(&p.Topology, "topology", "", "standalone, or sentinel: primary, two replicas, three Sentinels (default sentinel if there is a nemesis)")
+	f.StringSliceVar(&p.Nemesis, "nemesis", nil, "faults, one after the other: see doublegrant list")
+	f.IntVar(&p.Repeat, "repeat", 0, "how often to go through the faults (default 1)")
+	f.DurationVar(&p.FaultFor, "fault-for", 0, "how long each fault stays in force (default 5s)")
+	f.StringSliceVar(&p.With, "with", nil, "variants that ride along: writes/sadd measures lost writes")
+	f.IntVar(&p.Clients, "clients", 0, "concurrent clients (default 100)")
+	f.DurationVar(&p.Duration, "duration", 0, "least duration of the load; faults extend it (default 10s)")
+	f.Float64Var(&p.Rate, "rate", 0, "operations a second that all clients aim at; negative: as fast as they can (default 20000)")
+	f.IntVar(&p.Keys, "keys", 0, "locks or sequences (default: a lock for every ten clients, one sequence)")
+	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default 2s) or window of a message filter (default 20s)")
+	f.Uint64Var(&p.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
+	a.placeFlags(cmd)
+}
+
+func (a *app) placeFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&a.flags.results, "results", "results", "folder for results folders")
+	f.StringVar(&a.flags.redis, "redis-server", "", "redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
+}
+
+func (a *app) options() suite.Options {
+	return suite.Options{Results: a.flags.results, Redis: a.flags.redis}
+}
+
+func (a *app) run(ctx context.Context, p suite.Plan) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	progress := a.newProgress()
+	o := a.options()
+	o.Progress = progress.show
+	out, err := suite.Execute(ctx, p, o)
+	progress.clear()
+	if err != nil {
+		if out.Dir != "" {
+			err = fmt.Errorf("%w (what was recorded is in %s)", err, out.Dir)
+		}
+		return err
+	}
+	a.code = verdictCode(out.Report.Judged.Verdict)
+	if a.json {
+		return reports.JSON(a.out, out.Report)
+	}
+	a.printOutcome(out)
+	return nil
+}
+
+// printOutcome is what a person sees of one run.
+func (a *app) printOutcome(out suite.Outcome) {
+	r := out.Report
+	a.println("%s", strings.ToUpper(r.Judged.Verdict.String())+"  "+r.Sentence())
+	for _, g := range r.Judged.Judgements {
+		a.println("  %-9s %-8s %s", g.Checker, g.Verdict, g.Reason)
+	}
+	for i, an := range r.Judged.Anomalies {
+		if i == 3 {
+			a.println("  ... more in the report")
+			break
+		}
+		certified := "not certified"
+		if an.Certified {
+			certified = "certified by porcupine"
+		}
+		a.println("  %s (%s): %s", an.Class, certified, an.Note)
+	}
+	for _, f := range r.Failovers {
+		a.println("  failover  %s", f)
+	}
+	a.println("expected  %s: %s", out.Expectation, metWord(out.Met))
+	a.println("seed      %d", out.Plan.Seed)
+	a.println("report    %s/report.html", out.Dir)
+}
+
+func metWord(met bool) string {
+	if met {
+		return "as its documentation says"
+	}
+	return "NOT as its documentation says"
+}
+
+func (a *app) println(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
+
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// exactly asks for n arguments, and says which.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage("%d arguments given: want %s", len(args), what)
+		}
+		return nil
+	}
+}
+
+func rounded(d time.Duration) time.Duration {
+	switch {
+	case d > time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d > time.Millisecond:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d.Round(time.Microsecond)
+}

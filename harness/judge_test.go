@@ -1,0 +1,105 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// verdict is a checker that always says the same.
+type verdict harness.Verdict
+
+func (verdict) Name() string { return "constant" }
+func (v verdict) Check(_ context.Context, _ harness.History, _ func(harness.Anomaly)) harness.Judgement {
+	return harness.Judgement{Verdict: harness.Verdict(v), Reason: "because"}
+}
+
+// panicking is a checker with a bug.
+type panicking struct{}
+
+func (panicking) Name() string { return "panicking" }
+func (panicking) Check(context.Context, harness.History, func(harness.Anomaly)) harness.Judgement {
+	panic("a checker's bug")
+}
+
+// finder reports every operation as an anomaly.
+type finder struct{}
+
+func (finder) Name() string { return "finder" }
+func (finder) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	for op, err := range h.Ops {
+		if err != nil {
+			return harness.Judgement{Reason: err.Error()}
+		}
+		found(harness.Anomaly{Class: harness.DoubleGrant, From: op.Call, To: op.Return})
+	}
+	return harness.Judgement{Verdict: harness.Invalid}
+}
+
+func ops(n int) []harness.Op {
+	all := make([]harness.Op, n)
+	for i := range all {
+		at := time.Duration(i) * time.Millisecond
+		all[i] = harness.Op{Call: at, Return: at + 1, Outcome: harness.OK}
+	}
+	return all
+}
+
+func TestTheWorstVerdictWins(t *testing.T) {
+	const u, v, i = harness.Unknown, harness.Valid, harness.Invalid
+	for _, c := range []struct {
+		in   []harness.Verdict
+		want harness.Verdict
+	}{
+		{nil, u}, {[]harness.Verdict{v}, v}, {[]harness.Verdict{v, u}, u}, {[]harness.Verdict{u, v}, u},
+		{[]harness.Verdict{u, i}, i}, {[]harness.Verdict{i, u}, i}, {[]harness.Verdict{v, i, v}, i}, {[]harness.Verdict{v, v}, v},
+	} {
+		require.Equal(t, c.want, harness.Worst(c.in...), "%v", c.in)
+	}
+}
+
+func TestEveryCheckerSeesEveryOperation(t *testing.T) {
+	a, b := &counter{}, &counter{}
+	h := harness.History{Ops: harness.OpsOf(ops(5000))}
+	j := harness.Judge(t.Context(), h, []harness.Checker{a, verdict(harness.Valid), b})
+	require.Equal(t, harness.Valid, j.Verdict)
+	require.Equal(t, 5000, a.n[harness.OK])
+	require.Equal(t, 5000, b.n[harness.OK])
+	require.Equal(t, []string{"counter", "constant", "counter"},
+		[]string{j.Judgements[0].Checker, j.Judgements[1].Checker, j.Judgements[2].Checker})
+}
+
+func TestACheckerThatPanicsIsUnknownAndHarmsNoOther(t *testing.T) {
+	c := &counter{}
+	j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(ops(5000))}, []harness.Checker{panicking{}, c})
+	require.Equal(t, harness.Unknown, j.Verdict)
+	require.Contains(t, j.Judgements[0].Reason, "a checker's bug")
+	require.Equal(t, 5000, c.n[harness.OK])
+}
+
+func TestAnErrorOfTheHistoryReachesTheCheckers(t *testing.T) {
+	h := harness.History{Ops: func(yield func(harness.Op, error) bool) {
+		_ = yield(harness.Op{Outcome: harness.OK}, nil) && yield(harness.Op{}, errors.New("torn page"))
+	}}
+	j := harness.Judge(t.Context(), h, []harness.Checker{&counter{}})
+	require.Equal(t, "torn page", j.Judgements[0].Reason)
+}
+
+func TestAnomaliesAreCountedCappedSortedAndAttributed(t *testing.T) {
+	h := harness.History{
+		Ops:    harness.OpsOf(ops(500)),
+		Faults: []harness.Fault{{Name: "early", Start: 0, End: 10 * time.Millisecond}, {Name: "open", Start: 50 * time.Millisecond}},
+	}
+	j := harness.Judge(t.Context(), h, []harness.Checker{finder{}})
+	require.Equal(t, 500, j.Totals[harness.DoubleGrant])
+	require.Len(t, j.Anomalies, 100)
+	require.Equal(t, []string{"early"}, j.Anomalies[3].Faults)
+	require.Empty(t, j.Anomalies[30].Faults)
+	require.Equal(t, []string{"open"}, j.Anomalies[60].Faults)
+	require.Equal(t, "invalid (500 double-grant)", j.Summary())
+}

@@ -1,0 +1,117 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// orderedStore fails the test when operations come out of order or are lost.
+type orderedStore struct {
+	Store
+	t    *testing.T
+	last time.Duration
+	n    int
+	slow time.Duration
+}
+
+func (s *orderedStore) WriteOps(ops []Op) error {
+	for _, op := range ops {
+		require.GreaterOrEqual(s.t, op.Return, s.last)
+		s.last = op.Return
+		s.n++
+	}
+	time.Sleep(s.slow)
+	return nil
+}
+
+// record lets workers record n operations each.
+func record(t *testing.T, store Store, workers, n int) {
+	t.Helper()
+	clock := NewClock()
+	rec := newRecorder(clock, workers, store, func(err error) { t.Error(err) })
+	ctx, stop := context.WithCancel(t.Context())
+	var writer, recording sync.WaitGroup
+	writer.Go(func() { rec.run(ctx) })
+	for w := range workers {
+		recording.Go(func() {
+			s := &Session{id: w, workers: workers, rec: rec, slot: rec.slots[w]}
+			rng := rand.New(rand.NewPCG(1, uint64(w)))
+			for range n {
+				s.Invoke(Op{Kind: Next}, func(op *Op) {
+					op.Outcome = OK
+					for range rng.IntN(200) { // some work, so that operations overlap in many ways
+						_ = rng.Uint64()
+					}
+				})
+			}
+		})
+	}
+	recording.Wait()
+	stop()
+	writer.Wait()
+}
+
+func TestOperationsAreWrittenInOrderOfReturn(t *testing.T) {
+	store := &orderedStore{t: t}
+	record(t, store, 16, 5000)
+	require.Equal(t, 16*5000, store.n)
+}
+
+func TestASlowStoreSlowsTheWorkersAndLosesNothing(t *testing.T) {
+	store := &orderedStore{t: t, slow: 5 * time.Millisecond}
+	record(t, store, 2, 4*slotLimit)
+	require.Equal(t, 2*4*slotLimit, store.n)
+}
+
+func TestAnUnknownOutcomeRetiresTheClient(t *testing.T) {
+	store := NewMemory()
+	rec := newRecorder(NewClock(), 4, store, func(err error) { t.Error(err) })
+	s := &Session{id: 3, workers: 4, rec: rec, slot: rec.slots[3]}
+	require.Equal(t, 3, s.Invoke(Op{}, func(op *Op) { op.Outcome = OK }).Client)
+	require.Equal(t, 3, s.Invoke(Op{}, func(*Op) {}).Client)
+	require.Equal(t, 7, s.Invoke(Op{}, func(*Op) {}).Client)
+	require.Equal(t, 11, s.Client())
+	require.Equal(t, 3, Meta{Workers: 4}.Worker(s.Client()))
+}
+
+// brokenStore cannot write operations.
+type brokenStore struct{ Store }
+
+func (brokenStore) WriteOps([]Op) error { return errors.New("disk full") }
+
+func TestAStoreThatFailsIsReportedOnce(t *testing.T) {
+	failures := 0
+	rec := newRecorder(NewClock(), 1, brokenStore{NewMemory()}, func(error) { failures++ })
+	s := &Session{workers: 1, rec: rec, slot: rec.slots[0]}
+	for range 3 {
+		s.Invoke(Op{}, func(*Op) {})
+		rec.flush()
+	}
+	require.Equal(t, 1, failures)
+}
+
+func BenchmarkInvoke(b *testing.B) {
+	store := &orderedStore{t: &testing.T{}}
+	rec := newRecorder(NewClock(), 64, store, func(error) {})
+	ctx, stop := context.WithCancel(b.Context())
+	defer stop()
+	go rec.run(ctx)
+	var mu sync.Mutex
+	next := 0
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		mu.Lock()
+		s := &Session{id: next, workers: 64, rec: rec, slot: rec.slots[next]}
+		next++
+		mu.Unlock()
+		for pb.Next() {
+			s.Invoke(Op{Kind: Next}, func(op *Op) { op.Outcome = OK })
+		}
+	})
+}
