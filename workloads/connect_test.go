@@ -1,0 +1,162 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// settled runs one operation of commands through the tracer and returns its outcome.
+func settled(ctx context.Context, r redis.UniversalClient, commands func(context.Context) error) harness.Op {
+	var op harness.Op
+	ctx, call := track(ctx)
+	call.settle(&op, commands(ctx))
+	return op
+}
+
+func TestAnErrorIsAFailOnlyIfNoCommandCanHaveRun(t *testing.T) {
+	c, plain := realRedis(t)
+	p := newPool(c)
+	r, err := p.client(0)
+	require.NoError(t, err)
+	again, err := p.client(0)
+	require.NoError(t, err)
+	require.Same(t, r, again)
+	ctx := t.Context()
+
+	op := settled(ctx, r, func(ctx context.Context) error { return r.Set(ctx, "k", "v", 0).Err() })
+	require.Equal(t, harness.OK, op.Outcome)
+
+	lost := errors.New("reply lost")
+	op = settled(ctx, r, func(ctx context.Context) error {
+		_ = r.Set(ctx, "k", "v", 0).Err()
+		return lost
+	})
+	require.Equal(t, harness.Info, op.Outcome, "the SET has run")
+
+	op = settled(ctx, r, func(ctx context.Context) error { return r.EvalSha(ctx, "0000", []string{"k"}).Err() })
+	require.Equal(t, harness.Fail, op.Outcome)
+	require.Equal(t, "NOSCRIPT", op.Err)
+
+	require.NoError(t, plain.Do(ctx, "CONFIG", "SET", "min-replicas-to-write", "1").Err())
+	op = settled(ctx, r, func(ctx context.Context) error { return r.Set(ctx, "k", "v", 0).Err() })
+	require.Equal(t, harness.Fail, op.Outcome)
+	require.Equal(t, "NOREPLICAS", op.Err)
+	op = settled(ctx, r, func(ctx context.Context) error {
+		if err := r.Get(ctx, "k").Err(); err != nil {
+			return err
+		}
+		return r.Set(ctx, "k", "v", 0).Err()
+	})
+	require.Equal(t, harness.Info, op.Outcome, "an earlier command of the operation has run")
+}
+
+func TestAStoppedServerLeavesOperationsUnknown(t *testing.T) {
+	c, _ := realRedis(t)
+	r, err := newPool(c).client(0)
+	require.NoError(t, err)
+	set := func(ctx context.Context) error { return r.Set(ctx, "k", "v", 0).Err() }
+	require.Equal(t, harness.OK, settled(t.Context(), r, set).Outcome)
+	require.NoError(t, c.Pause(t.Context(), "r1"))
+	op := settled(t.Context(), r, set)
+	require.Equal(t, harness.Info, op.Outcome, "the SET waits in the server's socket")
+	require.Equal(t, "timeout", op.Err)
+	op = settled(t.Context(), r, set)
+	require.Equal(t, harness.Fail, op.Outcome, "no connection was greeted, so no SET was sent")
+	require.NoError(t, c.Resume("r1"))
+}
+
+func TestADeadServerFailsOperations(t *testing.T) {
+	c, _ := realRedis(t)
+	r, err := newPool(c).client(0)
+	require.NoError(t, err)
+	require.NoError(t, c.Kill("r1"))
+	op := settled(t.Context(), r, func(ctx context.Context) error { return r.Set(ctx, "k", "v", 0).Err() })
+	require.Equal(t, harness.Fail, op.Outcome, "%s", op.Err)
+}
+
+func TestReasonsAreShortAndStable(t *testing.T) {
+	timeout := &net.OpError{Op: "read", Err: context.DeadlineExceeded}
+	for want, err := range map[string]error{
+		"closed":        fmt.Errorf("read: %w", io.EOF),
+		"timeout":       timeout,
+		"no connection": redis.ErrPoolTimeout,
+		"cancelled":     context.Canceled,
+		"other":         errors.New("other"),
+	} {
+		require.Equal(t, want, reason(err))
+	}
+}
+
+func TestRegimes(t *testing.T) {
+	at := time.Date(2016, 8, 18, 17, 20, 24, 945*int(time.Millisecond), time.UTC)
+	rng := newRand()
+	require.Regexp(t, `^160818172024945\d\d$`, timestamp17(at, rng))
+	require.Equal(t, "23", Fixed.generator()(rng))
+	grow, widths := Growing.generator(), map[int]bool{}
+	for range 200 {
+		widths[len(grow(rng))] = true
+	}
+	require.Equal(t, map[int]bool{1: true, 2: true, 3: true}, widths)
+	for _, r := range Regimes() {
+		got, err := ParseRegime(string(r))
+		require.NoError(t, err)
+		require.Equal(t, r, got)
+	}
+	_, err := ParseRegime("nope")
+	require.ErrorContains(t, err, "fixed, timestamp17, growing")
+}
+
+func TestCatalogue(t *testing.T) {
+	seen := map[string]bool{}
+	for _, v := range Catalogue() {
+		require.False(t, seen[v.ID], v.ID)
+		seen[v.ID] = true
+		require.NotEmpty(t, v.Doc, v.ID)
+		require.NotEmpty(t, v.Source, v.ID)
+		require.NotEmpty(t, v.Claim, v.ID)
+		require.NotEmpty(t, v.Flaws, "%s: no variant here survives the loss of acknowledged writes", v.ID)
+		require.Equal(t, v.ID, v.Workload(nil, Options{}).Name())
+	}
+	_, err := Find("lock/none")
+	require.ErrorContains(t, err, "lock/set-nx-px")
+	_, err = Find("none")
+	require.ErrorContains(t, err, "doublegrant list")
+}
+
+func TestHoldsAreShortToTheEndOrTooLong(t *testing.T) {
+	const ttl, trip, n = time.Second, 10 * time.Millisecond, 100_000
+	var short, end, late int
+	rng := newRand()
+	for range n {
+		switch h := hold(rng, ttl, trip); {
+		case h <= ttl/4:
+			short++
+		case h > ttl:
+			late++
+		default:
+			require.GreaterOrEqual(t, h, ttl-3*trip)
+			end++
+		}
+	}
+	require.Greater(t, short, n*98/100)
+	require.Greater(t, end, n/1000)
+	require.Greater(t, late, n/1000)
+}
+
+func TestIntervals(t *testing.T) {
+	for want, in := range map[string][]int64{
+		"": nil, "3": {3}, "0-2": {0, 1, 2}, "0-1,5,7-9": {0, 1, 5, 7, 8, 9},
+	} {
+		require.Equal(t, want, intervals(in))
+	}
+}
