@@ -1,0 +1,174 @@
+package fabric_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+)
+
+// The addresses of this test's hosts; 127.5 is outside of what clusters claim.
+const (
+	alice, bob = "127.5.1.1", "127.5.1.2" // sources
+	serverReal = "127.5.1.3:7000"
+	serverAnn  = "127.5.2.3:7000"
+)
+
+// world is a fabric with two clients and an echo server.
+type world struct {
+	*testing.T
+	*fabric.Fabric
+}
+
+func newWorld(t *testing.T) world {
+	t.Helper()
+	echo, err := net.Listen("tcp", serverReal)
+	require.NoError(t, err)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := echo.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { _, _ = io.Copy(c, c); c.Close() })
+		}
+	})
+	f := fabric.New()
+	f.Host("alice", alice)
+	f.Host("bob", bob)
+	require.NoError(t, f.Listen("server", serverAnn, serverReal))
+	t.Cleanup(func() {
+		require.NoError(t, f.Close())
+		require.NoError(t, f.Close(), "a second time")
+		require.NoError(t, echo.Close())
+		serving.Wait() // every connection has ended
+	})
+	return world{t, f}
+}
+
+func (w world) dial(from string) net.Conn {
+	w.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 2 * time.Second}
+	c, err := d.Dial("tcp", serverAnn)
+	require.NoError(w, err)
+	w.Cleanup(func() { c.Close() })
+	return c
+}
+
+// echoes reports what comes back of a word sent on c; a timeout is os.ErrDeadlineExceeded.
+func (w world) echoes(c net.Conn, word string) error {
+	w.Helper()
+	_, err := c.Write([]byte(word))
+	if err != nil {
+		return err
+	}
+	return w.receives(c, word)
+}
+
+func (w world) receives(c net.Conn, word string) error {
+	w.Helper()
+	require.NoError(w, c.SetReadDeadline(time.Now().Add(200*time.Millisecond)))
+	b := make([]byte, len(word))
+	if _, err := io.ReadFull(c, b); err != nil {
+		return err
+	}
+	require.Equal(w, word, string(b))
+	return nil
+}
+
+func TestHoldKeepsEveryByteOfOneLinkOnly(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.dial(alice), w.dial(bob)
+	require.NoError(t, w.echoes(a, "one"))
+	require.NoError(t, w.echoes(b, "one"))
+	require.Equal(t, 1, w.Link("alice", "server").Connections())
+
+	w.Link("alice", "server").Hold()
+	require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded, "the held link passed something")
+	require.NoError(t, w.echoes(b, "two"), "another link is held, too")
+	late := w.dial(alice)
+	require.ErrorIs(t, w.echoes(late, "new"), os.ErrDeadlineExceeded, "a new connection passed the held link")
+
+	w.Link("alice", "server").Unhold()
+	require.NoError(t, w.receives(a, "two"), "held bytes were lost")
+	require.NoError(t, w.receives(late, "new"))
+	require.NoError(t, w.echoes(a, "three"))
+}
+
+func TestHoldKeepsTheEndOfAConnection(t *testing.T) {
+	w := newWorld(t)
+	a := w.dial(alice)
+	require.NoError(t, w.echoes(a, "one"))
+	l := w.Link("alice", "server")
+	l.Hold()
+	require.NoError(t, a.Close())
+	time.Sleep(50 * time.Millisecond) // long enough for a FIN to be passed on, if it were
+	require.Equal(t, 1, l.Connections())
+	l.Unhold()
+	require.Eventually(t, func() bool { return l.Connections() == 0 }, 2*time.Second, time.Millisecond)
+}
+
+func TestRefuseResetsOldAndNewConnections(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.dial(alice), w.dial(bob)
+	require.NoError(t, w.echoes(a, "one"))
+	w.Link("alice", "server").Refuse()
+	require.True(t, gone(w.echoes(a, "two")))
+	require.True(t, refused(alice, serverAnn))
+	require.NoError(t, w.echoes(b, "two"))
+	w.Link("alice", "server").Accept()
+	require.NoError(t, w.echoes(w.dial(alice), "three"))
+}
+
+func TestAnUnknownSourceComesFromOutside(t *testing.T) {
+	w := newWorld(t)
+	c, err := net.Dial("tcp", serverAnn)
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, w.echoes(c, "hello"))
+	require.Equal(t, 1, w.Link(fabric.Outside, "server").Connections())
+}
+
+func TestADeadServerResets(t *testing.T) {
+	f := fabric.New()
+	defer f.Close()
+	require.NoError(t, f.Listen("nobody", "127.5.2.9:7000", "127.5.1.9:7000"))
+	require.True(t, refused(alice, "127.5.2.9:7000"))
+}
+
+func TestCloseEndsHeldConnections(t *testing.T) {
+	w := newWorld(t)
+	a := w.dial(alice)
+	require.NoError(t, w.echoes(a, "one"))
+	w.Link("alice", "server").Hold()
+	w.dial(alice) // waits at the gate
+	require.NoError(t, w.Close())
+	require.True(t, gone(w.receives(a, "x")))
+}
+
+// gone reports whether err is that of a connection which its peer ended.
+func gone(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF)
+}
+
+// refused reports whether a new connection is reset, be it while it is set up or right after.
+func refused(from, to string) bool {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 2 * time.Second}
+	c, err := d.Dial("tcp", to)
+	if err != nil {
+		return gone(err)
+	}
+	defer c.Close()
+	_ = c.SetReadDeadline(time.Now().Add(2 * time.Second)) // of an open connection
+	_, err = c.Read(make([]byte, 1))
+	return gone(err)
+}
