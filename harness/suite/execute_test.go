@@ -1,0 +1,149 @@
+package suite_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/suite"
+)
+
+// execute runs a plan into a folder of the test's and returns what came of it.
+func execute(t *testing.T, p suite.Plan) suite.Outcome {
+	t.Helper()
+	out, err := suite.Execute(t.Context(), p, suite.Options{Results: t.TempDir()})
+	require.NoError(t, err)
+	t.Logf("%s: %s", out.Plan.Command(), out.Report.Judged.Summary())
+	return out
+}
+
+// figure is a checker's figure of that name, -1 if there is none.
+func figure(out suite.Outcome, checker, name string) float64 {
+	for _, g := range out.Report.Judged.Judgements {
+		for _, f := range g.Figures {
+			if g.Checker == checker && f.Name == name {
+				return f.Value
+			}
+		}
+	}
+	return -1
+}
+
+func TestAFailingRunLeavesEveryFileBehind(t *testing.T) {
+	out := execute(t, suite.Plan{Variant: "sequence/string-compare-hash", Clients: 20, Duration: time.Second})
+	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict)
+	require.True(t, out.Met)
+	for _, name := range []string{
+		"plan.yaml", "verdict.json", "report.html", "summary.md", "junit.xml", "history/ops.jsonl.gz", "history/run.jsonl", "nodes/r1.log",
+	} {
+		info, err := os.Stat(filepath.Join(out.Dir, name))
+		require.NoError(t, err)
+		require.NotZero(t, info.Size(), name)
+	}
+	pages, err := filepath.Glob(filepath.Join(out.Dir, "anomalies", "*.html"))
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	link, err := os.Readlink(filepath.Join(filepath.Dir(out.Dir), "latest"))
+	require.NoError(t, err)
+	require.Equal(t, filepath.Base(out.Dir), link)
+
+	again, err := suite.Recheck(t.Context(), out.Dir)
+	require.NoError(t, err)
+	require.Equal(t, out.Report.Judged.Totals, again.Report.Judged.Totals)
+	require.Equal(t, out.Report.Judged.Judgements, again.Report.Judged.Judgements)
+}
+
+// One client makes the article's script repeat itself at its 79th call, whatever the machine.
+func TestTheFirstDuplicateIsFoundAtCall79(t *testing.T) {
+	out := execute(t, suite.Plan{Variant: "sequence/string-compare-hash", Clients: 1, Duration: time.Second})
+	require.EqualValues(t, 79, figure(out, "sequence", "first duplicate at call"))
+	require.Equal(t, harness.Invalid, out.Report.Judged.Judgements[0].Verdict)
+	require.Equal(t, harness.Unknown, out.Report.Judged.Judgements[1].Verdict, "one client makes no contention")
+}
+
+func TestWhatIsDocumentedIsFound(t *testing.T) {
+	second := time.Second
+	for _, p := range []suite.Plan{
+		{Variant: "lock/set-nx-px", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond},
+		{Variant: "lock/set-nx-px-blind-del", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond},
+		{Variant: "lock/setnx-expire", Clients: 50, Keys: 5},
+		{Variant: "dedup/get-set"},
+		{Variant: "dedup/get-set-lua"},
+		{Variant: "dedup/set-nx-ex"},
+		{Variant: "sequence/string-compare-hash", Regime: "growing"},
+		{Variant: "sequence/string-compare-hash", Regime: "timestamp17"},
+		{Variant: "sequence/numeric-compare-hash", Regime: "fixed"},
+		{Variant: "sequence/numeric-compare-hash", Regime: "growing"},
+		{Variant: "sequence/numeric-compare-hash", Regime: "timestamp17"},
+		{Variant: "sequence/digits-compare", Regime: "fixed"},
+		{Variant: "sequence/digits-compare", Regime: "growing"},
+		{Variant: "sequence/digits-compare", Regime: "timestamp17"},
+		{Variant: "sequence/incr"},
+		{Variant: "writes/sadd"},
+	} {
+		p.Duration = second
+		t.Run(p.Name(), func(t *testing.T) {
+			out := execute(t, p)
+			require.True(t, out.Met, "expected %s", out.Expectation)
+		})
+	}
+}
+
+func TestASplitBrainGrantsTwiceAndLosesWritesOfTheCutSideOnly(t *testing.T) {
+	out := execute(t, suite.Plan{
+		Variant: "lock/set-nx-px", Nemesis: []string{"partition-primary"}, With: []string{"writes/sadd"},
+		Clients: 50, Rate: 2000, Duration: time.Second,
+	})
+	require.True(t, out.Met, "expected %s", out.Expectation)
+	j := out.Report.Judged
+	require.Positive(t, j.Totals[harness.DoubleGrant])
+	require.Positive(t, j.Totals[harness.LostWrite])
+	require.Positive(t, j.Certified)
+	require.Positive(t, figure(out, "writes", "lost from cut groups"))
+	require.Zero(t, figure(out, "writes", "lost from other groups"))
+	require.Len(t, out.Report.Failovers, 1)
+}
+
+func TestAKillIsAFailoverWithItsStages(t *testing.T) {
+	out := execute(t, suite.Plan{
+		Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, FaultFor: 4 * time.Second,
+		Clients: 20, Rate: 2000, Duration: time.Second,
+	})
+	require.True(t, out.Met, "expected %s", out.Expectation)
+	require.True(t, out.Report.History.Faults[0].Proved)
+	require.Len(t, out.Report.Failovers, 1)
+}
+
+func TestAnInterruptKeepsWhatWasRecorded(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	out, err := suite.Execute(ctx, suite.Plan{Variant: "sequence/incr", Duration: time.Minute}, suite.Options{Results: t.TempDir()})
+	require.NoError(t, err)
+	require.Equal(t, harness.Unknown, out.Report.Judged.Verdict)
+	require.Positive(t, figure(out, "gates", "ops"))
+	require.FileExists(t, filepath.Join(out.Dir, "report.html"))
+}
+
+func TestNothingIsWrittenWhenThePlanOrTheMachineCannotDoIt(t *testing.T) {
+	for want, c := range map[error]struct {
+		plan  suite.Plan
+		redis string
+	}{
+		suite.ErrUsage:     {plan: suite.Plan{Variant: "lock/none"}},
+		cluster.ErrNoRedis: {plan: suite.Plan{Variant: "lock/set-nx-px"}, redis: "/nowhere/redis-server"},
+		cluster.ErrLimit:   {plan: suite.Plan{Variant: "lock/set-nx-px", Clients: 900_000}},
+	} {
+		dir := t.TempDir()
+		_, err := suite.Execute(t.Context(), c.plan, suite.Options{Results: dir, Redis: c.redis})
+		require.ErrorIs(t, err, want)
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}

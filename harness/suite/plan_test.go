@@ -1,0 +1,120 @@
+package suite
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
+	for want, p := range map[string]Plan{
+		"unknown variant":           {Variant: "lock/none"},
+		"unknown nemesis":           {Variant: "lock/set-nx-px", Nemesis: []string{"flood"}},
+		"unknown topology":          {Variant: "lock/set-nx-px", Topology: "ring"},
+		"unknown regime":            {Variant: "sequence/incr", Regime: "random"},
+		"needs --topology sentinel": {Variant: "lock/set-nx-px", Topology: "standalone", Nemesis: []string{"kill-primary"}},
+		"cannot ride along":         {Variant: "lock/set-nx-px", With: []string{"sequence/incr"}},
+		"ask for 1 to":              {Variant: "lock/set-nx-px", Clients: -1},
+		"a regime is for sequences": {Variant: "lock/set-nx-px", Regime: "fixed"},
+		"a ttl is for locks":        {Variant: "sequence/incr", TTL: time.Second},
+		"keys are for locks":        {Variant: "dedup/get-set", Keys: 3},
+		"too short to race for":     {Variant: "lock/set-nx-px", TTL: time.Millisecond},
+		"cannot be negative":        {Variant: "lock/set-nx-px", Duration: -1},
+		"choose of kill-primary":    {Variant: "lock/set-nx-px", Nemesis: []string{""}},
+		"`doublegrant list`":        {Variant: ""},
+		"only writes/sadd can":      {Variant: "writes/sadd", With: []string{"writes/sadd"}},
+	} {
+		err := p.Check()
+		require.ErrorIs(t, err, ErrUsage, want)
+		require.ErrorContains(t, err, want)
+	}
+	require.NoError(t, Plan{Variant: "lock/set-nx-px"}.Check())
+}
+
+func TestDefaultsFitTheVariant(t *testing.T) {
+	r, err := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, Clients: 1000}.resolve()
+	require.NoError(t, err)
+	require.Equal(t, "sentinel", r.Topology)
+	require.Equal(t, 100, r.Keys)
+	require.NotZero(t, r.Seed)
+	r, err = Plan{Variant: "sequence/incr"}.resolve()
+	require.NoError(t, err)
+	require.Equal(t, "standalone", r.Topology)
+	require.Equal(t, "fixed", r.Plan.Regime)
+}
+
+func TestAWrittenPlanIsReadBack(t *testing.T) {
+	r, err := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, TTL: 1500 * time.Millisecond, With: []string{"writes/sadd"}}.resolve()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, r.Plan.write(dir))
+	back, err := readPlan(dir)
+	require.NoError(t, err)
+	require.Equal(t, r.Plan, back)
+	require.Contains(t, back.Command(), "doublegrant run lock/set-nx-px --topology=sentinel --nemesis=kill-primary")
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, planFile), []byte("variant: x\nnemeses: y\n"), 0o644))
+	_, err = readPlan(dir)
+	require.ErrorIs(t, err, ErrUsage)
+	require.ErrorContains(t, err, "line 2")
+	_, err = readPlan(t.TempDir())
+	require.ErrorContains(t, err, "no results folder")
+}
+
+func TestExpectationsFollowTheDocumentedFlaws(t *testing.T) {
+	split, kill := []string{"partition-primary"}, []string{"kill-primary"}
+	for _, c := range []struct {
+		plan Plan
+		want string
+	}{
+		{Plan{Variant: "lock/set-nx-px"}, "valid"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: kill}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: split}, "invalid: double-grant"},
+		{Plan{Variant: "lock/set-nx-px-blind-del"}, "invalid: stolen-release or double-grant"},
+		{Plan{Variant: "lock/setnx-expire"}, "valid, or invalid: stolen-release or double-grant"},
+		{Plan{Variant: "dedup/get-set"}, "invalid: duplicate-delivery"},
+		{Plan{Variant: "dedup/get-set-lua"}, "valid"},
+		{Plan{Variant: "sequence/string-compare-hash", Regime: "timestamp17"}, "valid"},
+		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "fixed"}, "valid"},
+		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "timestamp17"}, "invalid: duplicate-number or regression"},
+		{Plan{Variant: "sequence/incr", Nemesis: split, With: []string{"writes/sadd"}}, "invalid: duplicate-number or regression or lost-write"},
+	} {
+		e, err := Expect(c.plan)
+		require.NoError(t, err)
+		require.Equal(t, c.want, e.String(), "%+v", c.plan)
+	}
+}
+
+func TestMet(t *testing.T) {
+	judged := func(v harness.Verdict, found ...harness.Class) harness.Judged {
+		j := harness.Judged{Verdict: v, Totals: map[harness.Class]int{}}
+		for _, c := range found {
+			j.Totals[c] = 1
+		}
+		return j
+	}
+	const a, b, c = harness.DoubleGrant, harness.LostWrite, harness.Regression
+	for _, x := range []struct {
+		e    Expectation
+		j    harness.Judged
+		want bool
+	}{
+		{Expectation{}, judged(harness.Valid), true},
+		{Expectation{}, judged(harness.Unknown), false},
+		{Expectation{}, judged(harness.Invalid, a), false},
+		{Expectation{Must: []harness.Class{a, b}}, judged(harness.Invalid, b), true},
+		{Expectation{Must: []harness.Class{a}}, judged(harness.Valid), false},
+		{Expectation{Must: []harness.Class{a}}, judged(harness.Invalid, a, c), false},
+		{Expectation{Must: []harness.Class{a}, May: []harness.Class{c}}, judged(harness.Invalid, a, c), true},
+		{Expectation{May: []harness.Class{c}}, judged(harness.Valid), true},
+		{Expectation{May: []harness.Class{c}}, judged(harness.Invalid, c), true},
+		{Expectation{May: []harness.Class{c}}, judged(harness.Unknown), false},
+	} {
+		require.Equal(t, x.want, x.e.Met(x.j), "%v of %v", x.e, x.j.Totals)
+	}
+}
