@@ -1,0 +1,85 @@
+package checkers
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+const benchOps = 1_000_000
+
+// benchmark judges benchOps operations, which at makes one by one, 10 microseconds apart.
+func benchmark(b *testing.B, c harness.Checker, want harness.Verdict, at func(i int, t time.Duration) harness.Op) {
+	ops := make([]harness.Op, benchOps)
+	for i := range ops {
+		ops[i] = at(i, time.Duration(i)*10*time.Microsecond)
+	}
+	h := of()
+	h.Meta = harness.Meta{Workers: 1000, Clients: 1000, Groups: 2, Drift: 0.01, Kinds: []harness.Kind{ops[0].Kind}}
+	h.Ops = harness.OpsOf(ops)
+	b.ReportAllocs()
+	for b.Loop() {
+		g := c.Check(b.Context(), h, func(harness.Anomaly) {})
+		require.Equal(b, want, g.Verdict, g.Reason)
+	}
+	b.ReportMetric(float64(benchOps)*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+}
+
+// One lock of ten goes round 1000 workers; every other acquire is refused.
+func benchLock(i int, t time.Duration) harness.Op {
+	key, w := "lock-"+strconv.Itoa(i/30%10), i/3
+	switch i % 3 {
+	case 0:
+		return on(key, acquire(w%1000, strconv.Itoa(w), t, t+2*time.Microsecond, 30*time.Second))
+	case 1:
+		return on(key, fail(acquire((w+1)%1000, "x", t-9*time.Microsecond, t, 30*time.Second)))
+	}
+	return on(key, release(w%1000, strconv.Itoa(w), t, t+time.Microsecond))
+}
+
+func BenchmarkMutex(b *testing.B) { benchmark(b, Mutex(), harness.Valid, benchLock) }
+
+// Nobody is ever refused: up to 100 holds are open on one key, and each acquire overlaps all of them.
+func BenchmarkMutexBroken(b *testing.B) {
+	benchmark(b, Mutex(), harness.Invalid, func(i int, t time.Duration) harness.Op {
+		if i%1000 >= 100 {
+			return claim(i%1000, t, t, 1)
+		}
+		if i/1000%2 == 1 {
+			return release(i%1000, "t", t, t)
+		}
+		return acquire(i%1000, "t", t, t, time.Second)
+	})
+}
+
+// Two workers ask for each message; the window is 100,000 operations long.
+func BenchmarkDedup(b *testing.B) {
+	benchmark(b, Dedup(), harness.Valid, func(i int, t time.Duration) harness.Op {
+		op := on("m"+strconv.Itoa(i/2), claim(i%1000, t, t+time.Microsecond, time.Second))
+		if i%2 == 1 {
+			return seen(op)
+		}
+		return op
+	})
+}
+
+func BenchmarkSequence(b *testing.B) {
+	benchmark(b, Sequence(), harness.Valid, func(i int, t time.Duration) harness.Op {
+		return next(i%1000, t, t+time.Microsecond, fmt.Sprintf("160818172%08d", i))
+	})
+}
+
+func BenchmarkWrites(b *testing.B) {
+	benchmark(b, Writes(), harness.Invalid, func(i int, t time.Duration) harness.Op {
+		if i == benchOps-1 {
+			return read(t, t, "0-499999,600000-999999")
+		}
+		return add(i%1000, i, t, t+time.Microsecond)
+	})
+}
+
+func BenchmarkGates(b *testing.B) { benchmark(b, Gates(), harness.Valid, benchLock) }

@@ -1,0 +1,139 @@
+package checkers
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// Times in these tests are small integers, taken as nanoseconds. Workers are 0 to 2, so client 3 is worker 0 after an
+// operation that ended in info.
+const testWorkers = 3
+
+func acquire(client int, token string, call, ret, ttl time.Duration) harness.Op {
+	return harness.Op{Client: client, Kind: harness.Acquire, Key: "k", Arg: token, Call: call, Return: ret, TTL: ttl, Outcome: harness.OK}
+}
+
+func release(client int, token string, call, ret time.Duration) harness.Op {
+	return harness.Op{Client: client, Kind: harness.Release, Key: "k", Arg: token, Call: call, Return: ret, Outcome: harness.OK}
+}
+
+func claim(client int, call, ret, window time.Duration) harness.Op {
+	return harness.Op{Client: client, Kind: harness.Claim, Key: "m", Result: harness.ResultFirst, Call: call, Return: ret, TTL: window, Outcome: harness.OK}
+}
+
+func next(client int, call, ret time.Duration, result string) harness.Op {
+	return harness.Op{Client: client, Kind: harness.Next, Key: "seq-0", Result: result, Call: call, Return: ret, Outcome: harness.OK}
+}
+
+func add(client, value int, call, ret time.Duration) harness.Op {
+	return harness.Op{Client: client, Kind: harness.Add, Key: "set", Arg: strconv.Itoa(value), Call: call, Return: ret, Outcome: harness.OK}
+}
+
+func read(call, ret time.Duration, result string) harness.Op {
+	return harness.Op{Client: harness.HarnessClient, Kind: harness.Read, Key: "set", Result: result, Call: call, Return: ret, Outcome: harness.OK}
+}
+
+func seen(op harness.Op) harness.Op { op.Result = harness.ResultSeen; return op }
+func info(op harness.Op) harness.Op { op.Outcome = harness.Info; return op }
+func fail(op harness.Op) harness.Op { op.Outcome = harness.Fail; return op }
+
+func on(key string, op harness.Op) harness.Op { op.Key = key; return op }
+
+func promising(end time.Duration, op harness.Op) harness.Op { op.Until = end; return op }
+
+// of is the complete history of ops, put in order of Return.
+func of(ops ...harness.Op) harness.History {
+	ops = slices.Clone(ops)
+	slices.SortStableFunc(ops, func(a, b harness.Op) int { return cmp.Compare(a.Return, b.Return) })
+	return harness.History{
+		Meta: harness.Meta{Workers: testWorkers, Clients: testWorkers, Groups: 2},
+		Ops:  harness.OpsOf(ops),
+		End:  &harness.End{At: 1000},
+	}
+}
+
+// torn is the history of ops of which nobody saw the end.
+func torn(ops ...harness.Op) harness.History {
+	h := of(ops...)
+	h.End = nil
+	return h
+}
+
+func drifting(drift float64, h harness.History) harness.History { h.Meta.Drift = drift; return h }
+
+// judge runs one checker over h.
+func judge(t testing.TB, c harness.Checker, h harness.History) (harness.Judgement, []harness.Anomaly) {
+	t.Helper()
+	return judgeWithin(t.Context(), c, h)
+}
+
+func judgeWithin(ctx context.Context, c harness.Checker, h harness.History) (harness.Judgement, []harness.Anomaly) {
+	var found []harness.Anomaly
+	g := c.Check(ctx, h, func(a harness.Anomaly) { found = append(found, a) })
+	return g, found
+}
+
+// verdictCase is a history and what a checker must say about it.
+type verdictCase struct {
+	name string
+	h    harness.History
+	want []harness.Class // of the anomalies, in the order in which they are found; none and no unknown: valid
+	// unknown, if set, is part of the reason of an Unknown.
+	unknown string
+}
+
+// runCases judges every case, and asks that porcupine agrees wherever it has a model.
+func runCases(t *testing.T, c harness.Checker, cases []verdictCase) {
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			g, found := judge(t, c, tc.h)
+			require.Equal(t, tc.want, classes(found), "%v", found)
+			for _, a := range found {
+				require.Equal(t, Drawable(a), a.Certified, "certified: %v", a)
+				require.NotEmpty(t, a.Note)
+				require.LessOrEqual(t, a.From, a.To)
+				require.True(t, slices.IsSortedFunc(a.Ops, func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) }))
+			}
+			require.Equal(t, tc.verdict(), g.Verdict, g.Reason)
+			require.Contains(t, g.Reason, tc.unknown)
+			require.NotEmpty(t, g.Reason)
+			require.Equal(t, c.Name(), g.Checker)
+		})
+	}
+}
+
+func (tc verdictCase) verdict() harness.Verdict {
+	switch {
+	case len(tc.want) > 0:
+		return harness.Invalid
+	case tc.unknown != "":
+		return harness.Unknown
+	}
+	return harness.Valid
+}
+
+func classes(found []harness.Anomaly) (out []harness.Class) {
+	for _, a := range found {
+		out = append(out, a.Class)
+	}
+	return out
+}
+
+// figureOf is the value of a figure, which must be there.
+func figureOf(t testing.TB, g harness.Judgement, name string) float64 {
+	t.Helper()
+	for _, f := range g.Figures {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	require.Failf(t, "no such figure", "%q among %v", name, g.Figures)
+	return 0
+}

@@ -1,0 +1,25 @@
+package checkers
+
+import (
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// certifyWithin bounds the time that porcupine may take for one anomaly. A window of a few operations takes microseconds.
+const certifyWithin = time.Second
+
+// certify has porcupine judge the operations of a alone, together with what the rules allow to happen besides: leases and
+// windows may end, and releases that were not answered may be executed at any later time. It reports whether no order
+// of all that explains them. It needs nothing but a, so whoever reads a stored anomaly can ask again.
+func certify(a harness.Anomaly, meta harness.Meta) bool {
+	w, ok := windowOf(a.Class, a.Ops, meta)
+	return ok && porcupine.CheckOperationsTimeout(w.model, w.steps, certifyWithin) == porcupine.Illegal
+}
+
+// Drawable reports whether a is of a class that porcupine has a model of, so that Draw can draw it.
+func Drawable(a harness.Anomaly) bool {
+	_, ok := windowOf(a.Class, nil, harness.Meta{})
+	return ok
+}

@@ -1,0 +1,13 @@
+// Package checkers judges histories.
+//
+// A checker here is a streaming pass: it sees every operation once, in order of Return, and keeps what may still decide
+// something. Each rule is one that no delay, lost reply or honest clock can break by itself (see the soundness rules in
+// the design), so that a violation is always the system's. The pass finds violations; porcupine, which only this package
+// knows, certifies them on the smallest window that shows them, and draws that window.
+//
+//	Mutex     two owners inside their leases
+//	Dedup     two workers told that a message is new
+//	Sequence  one number issued twice, or a smaller one after a larger one
+//	Writes    acknowledged and gone, or refused and there
+//	Gates     whether the run could have shown anything at all
+package checkers

@@ -1,0 +1,137 @@
+package checkers
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// soak is a run that passes every gate: two workers compete before, during and after a fault from 100 to 200.
+func soak() harness.History {
+	h := of(
+		acquire(0, "a", 10, 12, 5), fail(acquire(1, "b", 11, 13, 5)), release(0, "a", 14, 15),
+		info(acquire(0, "c", 120, 160, 5)),
+		acquire(1, "d", 310, 312, 5), release(1, "d", 320, 330),
+	)
+	h.Meta.Kinds = []harness.Kind{harness.Acquire, harness.Release}
+	h.Faults = []harness.Fault{{Name: "kill", Start: 100, Bit: 110, Heal: 190, End: 200, Proved: true}}
+	return h
+}
+
+// soakBut is soak with one thing changed.
+func soakBut(change func(h *harness.History)) harness.History {
+	h := soak()
+	change(&h)
+	return h
+}
+
+// without leaves out the operations that match.
+func without(match func(harness.Op) bool) func(*harness.History) {
+	return func(h *harness.History) {
+		var kept []harness.Op
+		for op := range h.Ops {
+			if !match(op) {
+				kept = append(kept, op)
+			}
+		}
+		h.Ops = harness.OpsOf(kept)
+	}
+}
+
+func TestGates(t *testing.T) {
+	runCases(t, Gates(), []verdictCase{
+		{name: "all open", h: soak()},
+		{name: "empty", h: of(), unknown: "the run promised no kind of operation; 0 operations during the run"},
+		{name: "no end", unknown: "the record stops before the run did", h: soakBut(func(h *harness.History) { h.End = nil })},
+		{name: "early end", unknown: "the run ended early: interrupted", h: soakBut(func(h *harness.History) { h.End.Reason = "interrupted" })},
+		{name: "a promised kind is missing", unknown: "no read was ok", h: soakBut(func(h *harness.History) { h.Meta.Kinds = append(h.Meta.Kinds, harness.Read) })},
+		{name: "a promised kind was never ok", unknown: "no release was ok",
+			h: soakBut(without(func(op harness.Op) bool { return op.Kind == harness.Release }))},
+		{name: "no contention", unknown: "no contention", h: soakBut(without(func(op harness.Op) bool { return op.Outcome == harness.Fail }))},
+		{name: "no contention is needed for writes", h: soakBut(func(h *harness.History) {
+			h.Ops, h.Meta.Kinds, h.Faults = harness.OpsOf([]harness.Op{add(0, 1, 1, 2)}), []harness.Kind{harness.Add}, nil
+		})},
+		{name: "not proved", unknown: "the fault kill at 100ns was not proved: nobody noticed", h: soakBut(func(h *harness.History) { h.Faults[0].Proved, h.Faults[0].Proof = false, "nobody noticed" })},
+		{name: "not healed", unknown: "the fault kill at 100ns never healed", h: soakBut(func(h *harness.History) { h.Faults[0].End = 0 })},
+		{name: "no load before", unknown: "0 operations before the first fault", h: soakBut(without(func(op harness.Op) bool { return op.Call < 100 }))},
+		{name: "no load during", unknown: "0 operations during kill", h: soakBut(without(func(op harness.Op) bool { return op.Call == 120 }))},
+		{name: "load that hangs all through the fault", h: soakBut(func(h *harness.History) {
+			ops := h.Ops
+			h.Ops = func(yield func(harness.Op, error) bool) {
+				for op := range ops {
+					if op.Call == 120 {
+						op.Call, op.Return = 90, 250
+					}
+					if !yield(op, nil) {
+						return
+					}
+				}
+			}
+		})},
+		{name: "no load after", unknown: "0 operations after the last fault", h: soakBut(without(func(op harness.Op) bool { return op.Call > 300 }))},
+		{name: "the final read is no load", unknown: "0 operations after the last fault", h: soakBut(func(h *harness.History) {
+			without(func(op harness.Op) bool { return op.Call > 300 })(h)
+			ops := h.Ops
+			h.Ops = func(yield func(harness.Op, error) bool) {
+				ops(yield)
+				yield(read(400, 401, ""), nil)
+			}
+		})},
+		{name: "only refusals before", unknown: "no operation of the main workload was ok before the first fault",
+			h: soakBut(without(func(op harness.Op) bool { return op.Call < 100 && op.Outcome == harness.OK }))},
+		{name: "only riders after", unknown: "no operation of the main workload was ok after the last fault",
+			h: soakBut(func(h *harness.History) { h.Meta.Clients = 1 })},
+		{name: "too little load", unknown: "operations during kill, where at least", h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e9 })},
+		{name: "load enough", h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e8 })},
+	})
+}
+
+func TestGatesSayEverythingThatIsMissing(t *testing.T) {
+	g, _ := judge(t, Gates(), soakBut(func(h *harness.History) {
+		h.End, h.Faults[0].Proved, h.Meta.Kinds = nil, false, append(h.Meta.Kinds, harness.Claim)
+	}))
+	require.Equal(t, "the record stops before the run did; no claim was ok; the fault kill at 100ns was not proved: ", g.Reason)
+}
+
+func TestGatesFigures(t *testing.T) {
+	g, _ := judge(t, Gates(), soak())
+	for name, want := range map[string]float64{"ops": 6, "ok": 4, "fail": 1, "info": 1, "contended ops": 1} {
+		require.Equal(t, want, figureOf(t, g, name), name)
+	}
+}
+
+func TestRivals(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		ops  []harness.Op
+		want int
+	}{
+		{"apart", []harness.Op{acquire(0, "a", 1, 2, 0), acquire(1, "b", 3, 4, 0)}, 0},
+		{"touching", []harness.Op{acquire(0, "a", 1, 2, 0), acquire(1, "b", 2, 4, 0)}, 1},
+		{"another key", []harness.Op{acquire(0, "a", 1, 2, 0), on("j", acquire(1, "b", 1, 4, 0))}, 0},
+		{"another kind", []harness.Op{acquire(0, "a", 1, 2, 0), on("k", claim(1, 1, 4, 0))}, 0},
+		{"oneself", []harness.Op{acquire(0, "a", 1, 2, 0), acquire(0, "b", 2, 4, 0), acquire(3, "b", 4, 5, 0)}, 0},
+		{"across another op of oneself", []harness.Op{acquire(1, "b", 1, 2, 0), acquire(0, "a", 1, 3, 0), acquire(0, "b", 3, 4, 0), acquire(0, "b", 4, 5, 0)}, 1},
+		{"with the one before the last", []harness.Op{acquire(1, "b", 1, 8, 0), acquire(0, "a", 8, 9, 0), acquire(2, "b", 7, 10, 0)}, 2},
+	} {
+		var r rivals
+		n := 0
+		for _, op := range tc.ops {
+			if r.met(op, op.Client%testWorkers) {
+				n++
+			}
+		}
+		require.Equal(t, tc.want, n, tc.name)
+	}
+}
+
+func TestRivalsForget(t *testing.T) {
+	var r rivals
+	for i := range 4 * rivalsKept {
+		r.met(on(fmt.Sprint(i), claim(0, 1, 2, 0)), 0)
+		r.met(on(fmt.Sprint(i), claim(1, 1, 2, 0)), 1)
+	}
+	require.LessOrEqual(t, len(r.young)+len(r.old), 2*rivalsKept)
+}

@@ -1,0 +1,224 @@
+package checkers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// ledger counts writes by client group, by fault and by time.
+type ledger struct {
+	meta             harness.Meta
+	faults           []faultLedger
+	total            count
+	groups           map[int]*count
+	cut, others      count // during partitions, by the side of the client group
+	partitions       int
+	refused, unknown int
+	survivedUnknown  int
+	lost             []write // the first and the last, by Return
+	lostInFaults     int
+}
+
+// count is a number of writes.
+type count struct{ acknowledged, lost int }
+
+func (c *count) add(lost bool) {
+	c.acknowledged++
+	if lost {
+		c.lost++
+	}
+}
+
+// faultLedger is the part of the ledger during one fault.
+type faultLedger struct {
+	harness.Fault
+	label  string // its name, numbered if it is not the first of that name
+	total  count
+	groups map[int]*count
+}
+
+func newLedger(h harness.History) *ledger {
+	l := &ledger{meta: h.Meta, groups: map[int]*count{}}
+	seen := map[string]int{}
+	for _, f := range h.Faults {
+		label := f.Name
+		if seen[f.Name]++; seen[f.Name] > 1 {
+			label = fmt.Sprintf("%s #%d", f.Name, seen[f.Name])
+		}
+		if len(f.Groups) > 0 {
+			l.partitions++
+		}
+		l.faults = append(l.faults, faultLedger{Fault: f, label: label, groups: map[int]*count{}})
+	}
+	return l
+}
+
+// book enters one write: whether it is there in the end, and whether that makes it a lost one.
+func (l *ledger) book(w write, present, lost bool) {
+	switch w.outcome {
+	case harness.OK:
+		l.acknowledge(w, lost)
+	case harness.Fail:
+		l.refused++
+	default:
+		l.unknown++
+		if present {
+			l.survivedUnknown++
+		}
+	}
+}
+
+// unread books the writes of a set about which nothing is known in the end.
+func (l *ledger) unread(s *set) {
+	for _, w := range s.writes {
+		l.book(w, false, false)
+	}
+}
+
+func (l *ledger) acknowledge(w write, lost bool) {
+	group := l.meta.Group(w.client)
+	l.total.add(lost)
+	groupCount(l.groups, group).add(lost)
+	if lost {
+		l.span(w)
+	}
+	inFault, sided := false, false
+	for i := range l.faults {
+		f := &l.faults[i]
+		if !f.during(w.returned) {
+			continue
+		}
+		inFault = true
+		f.total.add(lost)
+		groupCount(f.groups, group).add(lost)
+		if len(f.Groups) > 0 && !sided {
+			sided = true
+			l.side(f.Fault, group).add(lost)
+		}
+	}
+	if lost && inFault {
+		l.lostInFaults++
+	}
+}
+
+func groupCount(m map[int]*count, group int) *count {
+	if m[group] == nil {
+		m[group] = &count{}
+	}
+	return m[group]
+}
+
+// side is the side of a partition on which a client group is.
+func (l *ledger) side(f harness.Fault, group int) *count {
+	if slices.Contains(f.Groups, group) {
+		return &l.cut
+	}
+	return &l.others
+}
+
+// span widens the span of lost writes.
+func (l *ledger) span(w write) {
+	switch {
+	case l.lost == nil:
+		l.lost = []write{w, w}
+	case w.returned < l.lost[0].returned:
+		l.lost[0] = w
+	case w.returned > l.lost[1].returned:
+		l.lost[1] = w
+	}
+}
+
+// during reports whether t lies between the fault's Start and its Heal.
+func (f *faultLedger) during(t time.Duration) bool {
+	return f.Start <= t && (t <= f.Heal || f.Heal == 0)
+}
+
+// reach is the end of the span [from, to], extended to the start of the next fault if it overlaps none.
+func (l *ledger) reach(from, to time.Duration) time.Duration {
+	next := forever
+	for _, f := range l.faults {
+		if f.Overlaps(from, to) {
+			return to
+		}
+		if f.Start > to {
+			next = min(next, f.Start)
+		}
+	}
+	if next == forever {
+		return to
+	}
+	return next
+}
+
+// figures lists everything in a fixed order. Groups and faults without an acknowledged write are left out.
+func (l *ledger) figures() []harness.Figure {
+	out := []harness.Figure{figure("added", l.total.acknowledged), figure("lost", l.total.lost)}
+	if l.total.acknowledged > 0 {
+		percent := 100 * float64(l.total.lost) / float64(l.total.acknowledged)
+		out = append(out, harness.Figure{Name: "lost percent", Value: percent, Unit: "%"})
+	}
+	out = append(out, figure("refused", l.refused), figure("unknown", l.unknown), figure("survived unknown", l.survivedUnknown))
+	out = appendGroups(out, l.groups, "")
+	for _, f := range l.faults {
+		out = appendGroups(out, f.groups, " during "+f.label)
+	}
+	if l.partitions > 0 {
+		out = append(out,
+			figure("acknowledged by cut groups during partition", l.cut.acknowledged),
+			figure("acknowledged by other groups during partition", l.others.acknowledged),
+			figure("lost from cut groups", l.cut.lost),
+			figure("lost from other groups", l.others.lost))
+	}
+	return append(out, l.times()...)
+}
+
+func appendGroups(out []harness.Figure, groups map[int]*count, suffix string) []harness.Figure {
+	for _, g := range slices.Sorted(maps.Keys(groups)) {
+		out = append(out,
+			figure(fmt.Sprintf("acknowledged by group %d%s", g, suffix), groups[g].acknowledged),
+			figure(fmt.Sprintf("lost from group %d%s", g, suffix), groups[g].lost))
+	}
+	return out
+}
+
+// times says when writes were lost, relative to the start of the first fault that their span meets or that follows it,
+// so that a write lost by being acknowledged just before a kill has a negative time.
+func (l *ledger) times() []harness.Figure {
+	if l.lost == nil {
+		return nil
+	}
+	first, last := l.lost[0], l.lost[1]
+	reach := l.reach(first.call, last.returned)
+	for _, f := range l.faults {
+		if f.Overlaps(first.call, reach) {
+			return append(l.rate(),
+				seconds("first lost write after fault start", first.returned-f.Start),
+				seconds("last lost write after fault start", last.returned-f.Start))
+		}
+	}
+	return nil
+}
+
+// rate is how many writes were lost in each second of the faults during which any were.
+func (l *ledger) rate() []harness.Figure {
+	var length time.Duration
+	for _, f := range l.faults {
+		if f.total.lost > 0 {
+			length += f.Heal - f.Start
+		}
+	}
+	if length <= 0 {
+		return nil
+	}
+	return []harness.Figure{{
+		Name: "lost per second of fault", Value: float64(l.lostInFaults) / length.Seconds(), Unit: "1/s",
+	}}
+}
+
+func seconds(name string, d time.Duration) harness.Figure {
+	return harness.Figure{Name: name, Value: d.Seconds(), Unit: "s"}
+}

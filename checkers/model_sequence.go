@@ -1,0 +1,43 @@
+package checkers
+
+import (
+	"html"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// nextStep returns a number.
+type nextStep struct {
+	number number
+	text   string // for pages
+}
+
+// sequenceModel is a sequence as porcupine sees it: its state is the last number it returned, "" for none, and every
+// number is larger than that.
+func sequenceModel() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return number("") },
+		Step: func(state, input, _ any) (bool, any) {
+			next := input.(nextStep).number
+			return next.compare(state.(number)) > 0, next
+		},
+		DescribeOperation: func(input, _ any) string { return input.(nextStep).text },
+		DescribeState: func(state any) string {
+			return html.EscapeString("the last number is " + string(state.(number)))
+		},
+		DescribeOperationMetadata: describeMetadata,
+	}
+}
+
+// sequenceSteps turns the ok calls of ops that returned a number into steps.
+func sequenceSteps(ops []harness.Op) []porcupine.Operation {
+	var steps []porcupine.Operation
+	for _, x := range ops {
+		n, ok := parseNumber(x.Result)
+		if x.Kind == harness.Next && x.Outcome == harness.OK && ok {
+			steps = append(steps, step(x, nextStep{number: n, text: sentence(x)}))
+		}
+	}
+	return steps
+}

@@ -1,0 +1,203 @@
+package checkers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Mutex returns the checker of mutual exclusion: no two owners certainly hold one lock at one time.
+//
+// An ok acquire A holds its Key for certain on [A.Return, end], where end is the earliest of
+//
+//   - the Call of the next release of that key by the same owner, whatever came of that release;
+//   - A.Call + TTL*(1-Meta.Drift), the earliest end of the lease; TTL 0 has none;
+//   - A.Until, where the variant promises an end of its own.
+//
+// The owner is the worker together with Arg, its token; an owner may acquire again what it holds. Acquires that ended in
+// info or fail hold nothing, and neither do those whose end came before, or with, their Return. Two holds of different
+// owners violate mutual exclusion if they share more than an instant, max(Return) < min(end). Holds that touch do not:
+// intervals are closed, so what happens in one instant is concurrent and may have happened in the better order.
+// Porcupine reads intervals in the same way. Sources: soundness rules 1, 2 and 5.
+//
+// Every acquire that overlaps an earlier hold is one violation, reported once, however many holds it overlaps. Its class
+// is [harness.StolenRelease] if a third party's release that was answered ok explains it: one that was late, after its own
+// lease, and may have met the earlier hold. Only releases seen before the overlap is certain count.
+// Otherwise it is [harness.DoubleGrant].
+//
+// Time is O(1) for each operation and open hold of its key. Memory is bounded by the keys, the workers and the open holds.
+func Mutex() harness.Checker { return mutex{} }
+
+type mutex struct{}
+
+func (mutex) Name() string { return "mutex" }
+
+func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	p := &mutexPass{tally: newTally(h, found), held: map[int][]*hold{}, locks: map[string]*lock{}}
+	err := each(ctx, h, p.op)
+	undecided := p.end(err == nil && complete(h))
+	return p.judge(judgement{
+		name: c.Name(), err: err,
+		valid:  fmt.Sprintf("no two certain holds overlap in %d grants", p.grants),
+		doubts: []string{none(p.acquires, harness.Acquire), undecided},
+		figures: []harness.Figure{
+			figure("grants", p.grants), figure("releases", p.releases), figure("keys", len(p.locks)),
+		},
+	})
+}
+
+// mutexPass is one pass over a history.
+type mutexPass struct {
+	*tally
+	held                       map[int][]*hold // by worker: granted and not released, lapsed ones included
+	locks                      map[string]*lock
+	seq                        int // of the operation at hand, from 1
+	acquires, grants, releases int
+}
+
+// op first learns what x says about the holds of its worker, then what x itself does.
+func (p *mutexPass) op(x harness.Op) {
+	p.seq++
+	worker := p.meta.Worker(x.Client)
+	p.hear(worker, x)
+	switch x.Kind {
+	case harness.Acquire:
+		p.acquires++
+		p.lock(x.Key)
+		if x.Outcome == harness.OK {
+			p.grants++
+			p.grant(worker, x)
+		}
+	case harness.Release:
+		p.lock(x.Key)
+		if x.Outcome == harness.OK {
+			p.releases++
+		}
+	}
+}
+
+func (p *mutexPass) lock(key string) *lock {
+	l := p.locks[key]
+	if l == nil {
+		l = &lock{}
+		p.locks[key] = l
+	}
+	return l
+}
+
+// hear settles what x, an operation of worker, decides about the holds of that worker. A release ends them. Anything
+// else shows that they lasted until x returned: a worker does one thing after the other, so a release still to come is
+// called after that.
+func (p *mutexPass) hear(worker int, x harness.Op) {
+	holds := p.held[worker]
+	if len(holds) == 0 {
+		return
+	}
+	var released *hold
+	kept := holds[:0]
+	for _, h := range holds {
+		if x.Kind == harness.Release && x.Key == h.op.Key && x.Arg == h.op.Arg {
+			p.release(h, x)
+			released = h
+			continue
+		}
+		p.lasted(h, x)
+		kept = append(kept, h)
+	}
+	clear(holds[len(kept):])
+	p.held[worker] = kept
+	if released != nil && x.Outcome == harness.OK {
+		p.locks[x.Key].suspect(theft{hold: released, release: sight{x, p.seq}})
+	}
+}
+
+// grant begins the hold of the ok acquire x and pairs it with every hold that it may overlap.
+func (p *mutexPass) grant(worker int, x harness.Op) {
+	h := &hold{sight: sight{x, p.seq}, owner: owner{worker, x.Arg}, until: certainUntil(x, p.meta.Drift)}
+	p.held[worker] = forget(append(p.held[worker], h), h.sight)
+	if h.until <= x.Return {
+		return // nothing is certain about it
+	}
+	l := p.lock(x.Key)
+	l.prune(x)
+	l.blame(h)
+	for _, first := range l.open {
+		if first.owner != h.owner && first.until > x.Return {
+			o := &overlap{first: first, second: h, at: x.Return, missing: 2, heldUntil: first.until, thief: first.thief}
+			first.waiting, h.waiting = append(first.waiting, o), append(h.waiting, o)
+		}
+	}
+	l.open = append(l.open, h)
+}
+
+// release ends h at the Call of r and decides every overlap that waited for it.
+func (p *mutexPass) release(h *hold, r harness.Op) {
+	for _, o := range h.waiting {
+		if r.Call <= o.at {
+			o.missing = 0 // the hold was given up in time
+			continue
+		}
+		if o.first == h {
+			o.heldUntil = min(o.heldUntil, r.Call)
+		}
+		o.releases = append(o.releases, sight{r, p.seq})
+		p.confirm(o)
+	}
+	h.waiting = nil
+	l := p.locks[h.op.Key]
+	l.open = slices.DeleteFunc(l.open, func(other *hold) bool { return other == h })
+}
+
+// lasted confirms the overlaps of h that lie before x returned.
+func (p *mutexPass) lasted(h *hold, x harness.Op) {
+	if len(h.waiting) == 0 {
+		return
+	}
+	h.waiting = slices.DeleteFunc(h.waiting, func(o *overlap) bool {
+		if o.at < x.Return {
+			p.confirm(o)
+		}
+		return o.at < x.Return
+	})
+}
+
+// confirm says that one of the two holds of o lasted beyond o.at, and reports o once both did.
+func (p *mutexPass) confirm(o *overlap) {
+	if o.missing == 0 {
+		return
+	}
+	if o.missing--; o.missing > 0 || o.second.reported {
+		return
+	}
+	o.second.reported = true
+	p.add(o.anomaly())
+}
+
+// end decides what still waits. In a complete record nobody who has been silent since gave its lock up, so leases alone
+// end the holds. An incomplete one may lack a release that was under way: it decides nothing, and end says so.
+func (p *mutexPass) end(complete bool) string {
+	var rest []*hold
+	for _, holds := range p.held {
+		rest = append(rest, holds...)
+	}
+	slices.SortFunc(rest, func(a, b *hold) int { return cmp.Compare(a.seq, b.seq) })
+	undecided := 0
+	for _, h := range rest {
+		for _, o := range h.waiting {
+			switch {
+			case complete:
+				p.confirm(o)
+			case o.second.reported:
+			case o.second == h && o.missing > 0 || o.first == h && o.missing == 1: // each once
+				undecided++
+			}
+		}
+	}
+	if undecided == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the record stops before %d possible overlaps of holds were decided", undecided)
+}

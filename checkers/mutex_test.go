@@ -1,0 +1,121 @@
+package checkers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	doubleGrant   = []harness.Class{harness.DoubleGrant}
+	stolenRelease = []harness.Class{harness.StolenRelease}
+)
+
+func TestMutex(t *testing.T) {
+	runCases(t, Mutex(), []verdictCase{
+		{name: "empty", h: of(), unknown: "no acquire was recorded"},
+		{name: "only releases", h: of(release(0, "a", 1, 2)), unknown: "no acquire was recorded"},
+		{name: "one", h: of(acquire(0, "a", 1, 2, 10))},
+		{name: "one after the other", h: of(acquire(0, "a", 1, 2, 10), release(0, "a", 3, 4), acquire(1, "b", 3, 5, 10))},
+		{name: "two at once", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 1, 3, 10))},
+		{name: "two keys at once", h: of(acquire(0, "a", 1, 2, 10), on("j", acquire(1, "b", 1, 3, 10)))},
+		{name: "release too late", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10), release(0, "a", 5, 6))},
+		{name: "release of another key", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), on("j", release(0, "a", 2, 3)), acquire(1, "b", 3, 4, 10))},
+		{name: "release of another token", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), release(0, "z", 2, 3), acquire(1, "b", 3, 4, 10))},
+		{name: "release by another client", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), release(2, "a", 2, 3), acquire(1, "b", 3, 4, 10))},
+
+		{name: "no lease, never released", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 0), acquire(1, "b", 800, 900, 0))},
+		{name: "lease over", h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 10, 12, 10))},
+		{name: "lease over at the boundary", h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 11, 10))},
+		{name: "lease not over just before it", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 10, 10))},
+		{name: "drift shortens the lease", h: drifting(0.1, of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 10, 10)))},
+		{name: "drift shortens no more than that", want: doubleGrant, h: drifting(0.1, of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 9, 10)))},
+		{name: "promise over", h: of(promising(5, acquire(0, "a", 1, 2, 10)), acquire(1, "b", 3, 5, 10))},
+		{name: "promise not over", want: doubleGrant, h: of(promising(6, acquire(0, "a", 1, 2, 10)), acquire(1, "b", 3, 5, 10))},
+		{name: "answer after the own lease", h: of(acquire(0, "a", 1, 20, 10), acquire(1, "b", 18, 21, 10))},
+		{name: "the second one's answer after its own lease", h: of(acquire(0, "a", 1, 5, 30), acquire(1, "b", 6, 20, 10))},
+
+		{name: "info acquire holds nothing", h: of(acquire(0, "a", 1, 2, 10), info(acquire(1, "b", 3, 4, 10)))},
+		{name: "info acquire first", h: of(info(acquire(0, "a", 1, 2, 10)), acquire(1, "b", 3, 4, 10))},
+		{name: "fail acquire holds nothing", h: of(acquire(0, "a", 1, 2, 10), fail(acquire(1, "b", 3, 4, 10)))},
+		{name: "info release ends the hold", h: of(acquire(0, "a", 1, 2, 10), info(release(0, "a", 3, 8)), acquire(1, "b", 4, 5, 10))},
+		{name: "fail release ends the hold", h: of(acquire(0, "a", 1, 2, 10), fail(release(0, "a", 3, 8)), acquire(1, "b", 4, 5, 10))},
+		{name: "slow release, called early", h: of(acquire(0, "a", 1, 2, 100), release(0, "a", 3, 50), acquire(1, "b", 4, 5, 10))},
+		{name: "slow release, called at that instant", h: of(acquire(0, "a", 1, 2, 100), release(0, "a", 5, 50), acquire(1, "b", 4, 5, 10))},
+		{name: "slow release, called just after", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), release(0, "a", 6, 50), acquire(1, "b", 4, 5, 10))},
+		{name: "slow release of the second one", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 4, 5, 100), release(1, "b", 6, 90))},
+		{name: "the second one lasted an instant", h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 4, 5, 100), release(1, "b", 5, 9))},
+		{name: "both return at one instant", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 1, 2, 10))},
+		{name: "both at one instant, one over at once", h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 1, 2, 10), release(1, "b", 2, 9))},
+
+		{name: "re-entry", h: of(acquire(0, "a", 1, 2, 10), acquire(0, "a", 3, 4, 10), release(0, "a", 5, 6))},
+		{name: "re-entry renews", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(0, "a", 8, 9, 10), acquire(1, "b", 12, 13, 10))},
+		{name: "acquired again after a release", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), release(0, "a", 3, 4), acquire(0, "a", 5, 6, 10), acquire(1, "b", 7, 8, 10))},
+		{name: "same client, another token", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(0, "b", 3, 4, 10))},
+		{name: "one token for all", want: doubleGrant, h: of(acquire(0, "TRUE", 1, 2, 10), acquire(1, "TRUE", 3, 4, 10))},
+		{name: "retired id released", h: of(acquire(0, "a", 1, 2, 100), info(on("j", acquire(0, "x", 3, 4, 9))), release(3, "a", 5, 6), acquire(1, "b", 6, 7, 10))},
+		{name: "retired id re-enters", h: of(acquire(0, "a", 1, 2, 100), info(acquire(0, "a", 3, 4, 9)), acquire(3, "a", 5, 6, 100))},
+		{name: "retired id speaks of something else", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), info(on("j", acquire(0, "x", 3, 9, 9))), acquire(1, "b", 6, 7, 10))},
+
+		{name: "released and acquired again within an instant", want: stolenRelease, h: of(acquire(0, "t", 0, 1, 2),
+			acquire(1, "b", 1, 3, 8), release(0, "t", 3, 3), acquire(0, "t", 3, 3, 4), release(0, "t", 5, 8))},
+
+		{name: "three at once are two too many", want: append(doubleGrant, harness.DoubleGrant),
+			h: of(acquire(0, "a", 1, 2, 50), acquire(1, "b", 1, 3, 50), acquire(2, "c", 1, 4, 50))},
+
+		{name: "late release deletes another's lock", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
+			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
+		{name: "the thief itself is granted it", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
+			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(0, "c", 16, 17, 30), release(1, "b", 20, 21))},
+		{name: "late release answered before the grant it undoes", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
+			acquire(1, "b", 12, 16, 30), release(0, "a", 13, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
+		{name: "late release answered after the grant it allows", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
+			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 19), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
+		{name: "late release answered when the hold it ended is over", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
+			acquire(1, "b", 12, 13, 30), acquire(2, "c", 16, 17, 10), release(2, "c", 30, 31), acquire(2, "d", 43, 44, 5), release(0, "a", 14, 50))},
+		{name: "a later owner releasing its own explains nothing", want: append(doubleGrant, harness.DoubleGrant), h: of(
+			acquire(1, "b", 1, 2, 100), acquire(0, "a", 3, 4, 100), release(0, "a", 5, 6), acquire(2, "c", 7, 8, 100))},
+		{name: "late release refused", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10),
+			acquire(1, "b", 12, 13, 30), fail(release(0, "a", 14, 15)), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
+		{name: "release in time explains nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100),
+			release(0, "a", 5, 9), acquire(1, "b", 6, 8, 90), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
+		{name: "split brain: an owner that releases its own in time is no thief", want: append(doubleGrant, harness.DoubleGrant), h: of(
+			acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), release(0, "a", 5, 6), acquire(2, "c", 7, 8, 100))},
+		{name: "late release after the second grant explains nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10),
+			acquire(1, "b", 12, 13, 30), acquire(2, "c", 16, 17, 30), release(0, "a", 18, 19), release(1, "b", 20, 21))},
+
+		{name: "torn record, release may be under way", unknown: "1 possible overlap", h: torn(acquire(0, "a", 1, 2, 100), acquire(1, "b", 4, 5, 10))},
+		{name: "torn record, decided before", want: doubleGrant, h: torn(acquire(0, "a", 1, 2, 100), acquire(1, "b", 4, 5, 10), release(0, "a", 6, 7), release(1, "b", 7, 8))},
+	})
+}
+
+func TestMutexEvidence(t *testing.T) {
+	g, found := judge(t, Mutex(), of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
+		release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21), release(2, "c", 21, 22)))
+	require.Len(t, found, 1)
+	require.Equal(t, []harness.Op{acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
+		release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21)}, found[0].Ops[:5])
+	require.Equal(t, "client 2 was granted k by 17ns, while client 1 certainly held it from 13ns until 20ns; "+
+		"client 0, granted it at 2ns, had it removed by a release from 14ns to 15ns", found[0].Note)
+	require.Equal(t, 3.0, figureOf(t, g, "grants"))
+	require.Equal(t, 3.0, figureOf(t, g, "releases"))
+	require.Equal(t, 1.0, figureOf(t, g, "keys"))
+	require.Equal(t, 1.0, figureOf(t, g, "certified"))
+	require.Equal(t, 1.0, figureOf(t, g, "asked to certify"))
+}
+
+// A long history in which nobody releases must not be kept.
+func TestMutexForgets(t *testing.T) {
+	p := &mutexPass{tally: newTally(of(), nil), held: map[int][]*hold{}, locks: map[string]*lock{}}
+	p.meta.Workers = testWorkers
+	for i := range 1000 {
+		at := time.Duration(20 * i)
+		p.op(acquire(i%3, "t", at, at+1, 10))
+	}
+	for _, holds := range p.held {
+		require.LessOrEqual(t, len(holds), maxUnreleased+1)
+	}
+	require.LessOrEqual(t, len(p.locks["k"].open), 1)
+}

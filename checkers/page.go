@@ -1,0 +1,101 @@
+package checkers
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Draw writes porcupine's page of the window that shows a: one self-contained HTML file with the operations, what the
+// rules allow to happen besides, and the faults that overlap them. The rows of the page are not client ids, which may be
+// in the hundred thousands: the operations say who asked. Times are nanoseconds since the start of the run.
+//
+// Porcupine v1.3.1 puts two of its texts into the page as HTML, the description of a state and that of metadata. Both are
+// escaped here; the others reach the page as text and must not be.
+func Draw(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harness.Fault) error {
+	win, ok := windowOf(a.Class, a.Ops, meta)
+	if !ok || len(win.steps) == 0 {
+		return fmt.Errorf("checkers: there is no picture of a %s on %q with %d operations", a.Class, a.Key, len(a.Ops))
+	}
+	rows(win.steps)
+	_, info := porcupine.CheckOperationsVerbose(win.model, win.steps, certifyWithin)
+	info.AddAnnotations(annotations(win.steps, faults))
+	if err := porcupine.Visualize(win.model, info, w); err != nil {
+		return fmt.Errorf("checkers: draw %s: %w", a.Class, err)
+	}
+	return nil
+}
+
+// rows gives each client a row, in order of appearance, and each of the rules' own steps one below.
+func rows(steps []porcupine.Operation) {
+	byClient := map[int]int{}
+	for _, s := range steps {
+		if _, seen := byClient[s.ClientId]; !seen && s.ClientId != ruled {
+			byClient[s.ClientId] = len(byClient)
+		}
+	}
+	below := len(byClient)
+	for i, s := range steps {
+		if s.ClientId == ruled {
+			steps[i].ClientId = below
+			below++
+		} else {
+			steps[i].ClientId = byClient[s.ClientId]
+		}
+	}
+}
+
+// annotations are the faults that meet the drawn steps, cut to the span of those.
+func annotations(steps []porcupine.Operation, faults []harness.Fault) []porcupine.Annotation {
+	from, to := steps[0].Call, steps[0].Return
+	for _, s := range steps {
+		from, to = min(from, s.Call), max(to, s.Return)
+	}
+	var out []porcupine.Annotation
+	for _, f := range faults {
+		start, end := int64(f.Start), int64(f.End)
+		if f.End == 0 {
+			end = to
+		}
+		if start > to || end < from {
+			continue
+		}
+		out = append(out, porcupine.Annotation{
+			Tag: "fault", Description: f.Name, Start: max(start, from), End: min(end, to), Details: faultDetails(f),
+			TextColor: "#ffffff", BackgroundColor: "#b3261e",
+		})
+	}
+	return out
+}
+
+func faultDetails(f harness.Fault) string {
+	whole := "never seen whole again"
+	if f.End > 0 {
+		whole = fmt.Sprintf("whole at %v", f.End)
+	}
+	return fmt.Sprintf("%s on %s, from %v, in force from %v, healing from %v, %s: %s",
+		f.Name, strings.Join(f.Targets, ", "), f.Start, f.Bit, f.Heal, whole, f.Proof)
+}
+
+// describeMetadata shows the whole operation behind a step, escaped.
+func describeMetadata(info any) string {
+	op, ok := info.(harness.Op)
+	if !ok {
+		return ""
+	}
+	out := fmt.Sprintf("%s, %v to %v, %s", sentence(op), op.Call, op.Return, op.Outcome)
+	if op.TTL > 0 {
+		out += fmt.Sprintf(", ttl %v", op.TTL)
+	}
+	if op.Until > 0 {
+		out += fmt.Sprintf(", until %v", op.Until)
+	}
+	if op.Err != "" {
+		out += ", " + op.Err
+	}
+	return html.EscapeString(out)
+}

@@ -1,0 +1,43 @@
+package checkers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// ctxEvery is how many operations pass between two looks at the context.
+const ctxEvery = 1024
+
+// errOrder says that a record cannot have come from a recorder, so that nothing can be concluded from it.
+var errOrder = errors.New("its operations are not in order of Return, or one returned before it was called")
+
+// each calls f for every operation of h in order. It stops at the end of ctx, at an error of the history, and at an
+// operation that is out of order, since every rule here rests on the order of Return.
+func each(ctx context.Context, h harness.History, f func(harness.Op)) error {
+	if h.Ops == nil {
+		return nil
+	}
+	n, last := 0, harness.Op{}
+	for op, err := range h.Ops {
+		switch {
+		case err != nil:
+			return fmt.Errorf("the history cannot be read beyond %d operations: %w", n, err)
+		case n%ctxEvery == 0 && ctx.Err() != nil:
+			return fmt.Errorf("stopped after %d operations: %w", n, ctx.Err())
+		case op.Return < op.Call || n > 0 && op.Return < last.Return:
+			return fmt.Errorf("the history is unusable beyond %d operations: %w", n, errOrder)
+		}
+		f(op)
+		n, last = n+1, op
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("stopped after %d operations: %w", n, err)
+	}
+	return nil
+}
+
+// complete reports whether h is the record of a run that came to its end, so that what is not in it did not happen.
+func complete(h harness.History) bool { return h.End != nil && h.End.Reason == "" }

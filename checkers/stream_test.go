@@ -1,0 +1,152 @@
+package checkers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+func all() []harness.Checker {
+	return []harness.Checker{Mutex(), Dedup(), Sequence(), Writes(), Gates()}
+}
+
+// clean has an operation of every kind, and nothing is wrong with it.
+func clean() []harness.Op {
+	return []harness.Op{
+		acquire(0, "a", 1, 2, 10), claim(0, 3, 4, 10), next(0, 5, 6, "1"), add(0, 1, 7, 8), read(9, 10, "1"),
+	}
+}
+
+// broken has a violation of every kind before anything else.
+func broken() []harness.Op {
+	return []harness.Op{
+		acquire(0, "a", 1, 2, 10), acquire(1, "b", 1, 3, 10), claim(0, 3, 4, 10), claim(1, 3, 5, 10),
+		next(0, 5, 6, "1"), next(1, 6, 7, "1"), release(0, "a", 7, 8), release(1, "b", 7, 8),
+	}
+}
+
+// failing is ops, then an error.
+func failing(ops []harness.Op, err error) harness.History {
+	h := of()
+	h.Ops = func(yield func(harness.Op, error) bool) {
+		for _, op := range ops {
+			if !yield(op, nil) {
+				return
+			}
+		}
+		yield(harness.Op{}, err)
+	}
+	return h
+}
+
+func TestAnErrorOfTheHistoryIsUnknown(t *testing.T) {
+	for _, c := range all() {
+		g, found := judge(t, c, failing(clean(), errors.New("checksum of segment 3")))
+		require.Equal(t, harness.Unknown, g.Verdict, c.Name())
+		require.Contains(t, g.Reason, "checksum of segment 3", c.Name())
+		require.Empty(t, found)
+	}
+}
+
+func TestAViolationBeforeAnErrorIsInvalid(t *testing.T) {
+	for _, c := range []harness.Checker{Mutex(), Dedup(), Sequence()} {
+		g, found := judge(t, c, failing(broken(), errors.New("checksum of segment 3")))
+		require.Equal(t, harness.Invalid, g.Verdict, c.Name())
+		require.Len(t, found, 1)
+	}
+}
+
+func TestAnEndedContextIsUnknown(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range all() {
+		g, _ := judgeWithin(ctx, c, of(broken()...))
+		require.Equal(t, harness.Unknown, g.Verdict, c.Name())
+		require.Contains(t, g.Reason, "stopped after 0 operations: context canceled", c.Name())
+	}
+}
+
+func TestAContextThatEndsOnTheWay(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	h := of()
+	h.Ops = func(yield func(harness.Op, error) bool) {
+		for yield(harness.Op{Call: time.Duration(n), Return: time.Duration(n)}, nil) {
+			if n++; n == 5000 {
+				cancel()
+			}
+		}
+	}
+	g, _ := judgeWithin(ctx, Mutex(), h)
+	require.Equal(t, harness.Unknown, g.Verdict)
+	require.Less(t, n, 5000+ctxEvery+1)
+}
+
+func TestDisorderIsUnknown(t *testing.T) {
+	for _, ops := range [][]harness.Op{
+		{next(0, 3, 4, "1"), next(0, 1, 2, "2")},
+		{next(0, 4, 3, "1")},
+	} {
+		h := of()
+		h.Ops = harness.OpsOf(ops)
+		g, _ := judge(t, Sequence(), h)
+		require.Equal(t, harness.Unknown, g.Verdict)
+		require.Contains(t, g.Reason, "not in order of Return")
+	}
+}
+
+func TestNoOpsAtAll(t *testing.T) {
+	for _, c := range all() {
+		g, _ := judge(t, c, harness.History{})
+		require.Equal(t, harness.Unknown, g.Verdict, c.Name())
+	}
+}
+
+// All checkers in one pass, as a run judges its history.
+func TestJudge(t *testing.T) {
+	h := of(append(broken(), add(0, 1, 10, 11), read(12, 13, ""))...)
+	h.Faults = []harness.Fault{{Name: "kill", Start: 2, End: 4}}
+	got := harness.Judge(t.Context(), h, all())
+	require.Equal(t, harness.Invalid, got.Verdict)
+	require.Equal(t, map[harness.Class]int{
+		harness.DoubleGrant: 1, harness.DuplicateDelivery: 1, harness.DuplicateNumber: 1, harness.LostWrite: 1,
+	}, got.Totals)
+	require.Equal(t, 3, got.Certified)
+	i := slices.IndexFunc(got.Anomalies, func(a harness.Anomaly) bool { return a.Class == harness.DoubleGrant })
+	require.Equal(t, []string{"kill"}, got.Anomalies[i].Faults)
+}
+
+func TestCertificatesAreBounded(t *testing.T) {
+	var ops []harness.Op
+	for i := range 3 * certifyAtMost {
+		at := time.Duration(i)
+		ops = append(ops, next(i%testWorkers, at, at, "1"))
+	}
+	g, found := judge(t, Sequence(), of(ops...))
+	require.Len(t, found, 3*certifyAtMost-1)
+	require.EqualValues(t, certifyAtMost, figureOf(t, g, "asked to certify"))
+	require.EqualValues(t, certifyAtMost, figureOf(t, g, "certified"))
+	require.Equal(t, "2999 duplicate-number", g.Reason)
+}
+
+func TestLeaseEnd(t *testing.T) {
+	for _, tc := range []struct {
+		call, ttl time.Duration
+		drift     float64
+		want      time.Duration
+	}{
+		{5, 10, 0, 15},
+		{5, 10, 0.01, 14}, // rounded towards the shorter lease
+		{5, time.Second, 0.01, 5 + 990*time.Millisecond},
+		{5, 0, 0.01, forever},
+		{5, forever, 0, forever},
+		{5, forever - 5, 0, forever},
+	} {
+		require.Equal(t, tc.want, leaseEnd(tc.call, tc.ttl, tc.drift), "%v", tc)
+	}
+}

@@ -1,0 +1,101 @@
+package checkers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// certifyAtMost bounds how many anomalies of each class one Check shows to porcupine, the first ones: about 20
+// microseconds each, so a history full of violations costs at most some hundredths of a second more.
+const certifyAtMost = 1000
+
+// tally takes the anomalies of one Check and makes its judgement.
+type tally struct {
+	meta      harness.Meta
+	found     func(harness.Anomaly)
+	counts    map[harness.Class]int
+	asked     int // anomalies shown to porcupine
+	certified int // of these, found illegal
+}
+
+func newTally(h harness.History, found func(harness.Anomaly)) *tally {
+	return &tally{meta: h.Meta, found: found, counts: map[harness.Class]int{}}
+}
+
+// add counts one anomaly, has porcupine certify it and passes it on. Its Ops come in the order of the history, which
+// decides between those that share all their times.
+func (t *tally) add(a harness.Anomaly) {
+	slices.SortStableFunc(a.Ops, func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) })
+	if t.counts[a.Class] < certifyAtMost && Drawable(a) {
+		t.asked++
+		if a.Certified = certify(a, t.meta); a.Certified {
+			t.certified++
+		}
+	}
+	t.counts[a.Class]++
+	t.found(a)
+}
+
+// judgement is what a Check says in the end.
+type judgement struct {
+	name    string
+	valid   string   // the sentence that a Valid says
+	doubts  []string // what makes it Unknown; empty strings count for nothing
+	err     error    // what ended the pass early
+	figures []harness.Figure
+}
+
+// judge weighs violations before doubts, and doubts before validity.
+func (t *tally) judge(j judgement) harness.Judgement {
+	if j.err != nil {
+		j.doubts = append(j.doubts, j.err.Error())
+	}
+	doubts := slices.DeleteFunc(j.doubts, func(s string) bool { return s == "" })
+	out := harness.Judgement{Checker: j.name, Figures: append(j.figures, t.certificates()...)}
+	switch {
+	case len(t.counts) > 0:
+		out.Verdict, out.Reason = harness.Invalid, t.summary()
+	case len(doubts) > 0:
+		out.Verdict, out.Reason = harness.Unknown, strings.Join(doubts, "; ")
+	default:
+		out.Verdict, out.Reason = harness.Valid, j.valid
+	}
+	return out
+}
+
+// certificates says how porcupine's part went, if it had one.
+func (t *tally) certificates() []harness.Figure {
+	if t.asked == 0 {
+		return nil
+	}
+	return []harness.Figure{figure("certified", t.certified), figure("asked to certify", t.asked)}
+}
+
+// summary names the classes found with their counts, in order of name.
+func (t *tally) summary() string {
+	var parts []string
+	for class, n := range t.counts {
+		parts = append(parts, fmt.Sprintf("%d %s", n, class))
+	}
+	slices.SortFunc(parts, func(a, b string) int {
+		return strings.Compare(a[strings.Index(a, " "):], b[strings.Index(b, " "):])
+	})
+	return strings.Join(parts, ", ")
+}
+
+// figure is a count.
+func figure(name string, n int) harness.Figure {
+	return harness.Figure{Name: name, Value: float64(n)}
+}
+
+// none is the doubt of a checker that has seen n operations of its kind.
+func none(n int, kind harness.Kind) string {
+	if n > 0 {
+		return ""
+	}
+	return fmt.Sprintf("no %s was recorded", kind)
+}

@@ -1,0 +1,76 @@
+package checkers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// window is a piece of a history of one key as porcupine sees it.
+type window struct {
+	model porcupine.Model
+	steps []porcupine.Operation
+}
+
+// ruled is the ClientId of a step that no client takes, such as the end of a lease.
+const ruled = -2
+
+// windowOf builds the window that a class of anomaly is about from ops, which all have one key. It returns false for a
+// class without a model.
+func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window, bool) {
+	ops = slices.Clone(ops)
+	slices.SortStableFunc(ops, func(a, b harness.Op) int { return cmp.Compare(a.Return, b.Return) })
+	switch class {
+	case harness.DoubleGrant, harness.StolenRelease:
+		return window{lockModel(), closed(lockSteps(ops, meta))}, true
+	case harness.DuplicateDelivery:
+		return window{dedupModel(), closed(dedupSteps(ops, meta))}, true
+	case harness.DuplicateNumber, harness.Regression:
+		return window{sequenceModel(), closed(sequenceSteps(ops))}, true
+	}
+	return window{}, false
+}
+
+// step is what op asks of the model, at some time of [op.Call, op.Return].
+func step(op harness.Op, input any) porcupine.Operation {
+	return porcupine.Operation{
+		ClientId: op.Client, Input: input, Metadata: op, Call: int64(op.Call), Return: int64(op.Return),
+	}
+}
+
+// eventually is what the rules themselves may do at any time from t on.
+func eventually(t time.Duration, input any) porcupine.Operation {
+	return porcupine.Operation{ClientId: ruled, Input: input, Call: int64(t), Return: int64(forever)}
+}
+
+// closed gives steps that may happen at any later time an end after everything else, so that they can be drawn. To
+// porcupine any such end is as good as infinity.
+func closed(steps []porcupine.Operation) []porcupine.Operation {
+	var horizon int64
+	for _, s := range steps {
+		horizon = max(horizon, s.Call+1)
+		if s.Return < int64(forever) {
+			horizon = max(horizon, s.Return+1)
+		}
+	}
+	for i := range steps {
+		steps[i].Return = min(steps[i].Return, horizon)
+	}
+	return steps
+}
+
+// sentence says what op asked and got.
+func sentence(op harness.Op) string {
+	out := fmt.Sprintf("client %d: %s %s", op.Client, op.Kind, op.Key)
+	if op.Arg != "" {
+		out += " " + op.Arg
+	}
+	if op.Result != "" {
+		return out + " -> " + op.Result
+	}
+	return out + " -> " + op.Outcome.String()
+}

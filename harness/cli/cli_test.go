@@ -1,0 +1,135 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cli"
+)
+
+// run runs a command line in a folder of its own and returns what it printed and its exit code.
+func run(t *testing.T, args ...string) (out, errs string, code int) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = cli.Main(args, &o, &e)
+	return o.String(), e.String(), code
+}
+
+func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for want, args := range map[string][]string{
+		"choose one of lock/setnx-expire": {"run", "lock/none"},
+		"one variant, such as":            {"run"},
+		"needs --topology sentinel":       {"run", "lock/set-nx-px", "--nemesis", "kill-primary", "--topology", "standalone"},
+		"unknown nemesis":                 {"run", "lock/set-nx-px", "--nemesis", "flood"},
+		"invalid argument":                {"run", "lock/set-nx-px", "--clients", "many"},
+		"unknown flag":                    {"run", "lock/set-nx-px", "--colour"},
+		"unknown command":                 {"explode"},
+		"choose text or json":             {"list", "-o", "xml"},
+		"a regime is for sequences":       {"compare", "lock/set-nx-px", "--regime", "fixed"},
+		"no variant given":                {"compare"},
+		"is no results folder":            {"check", "nowhere"},
+		"results cannot be kept in":       {"run", "sequence/incr", "--results", "/dev/null/x"},
+	} {
+		out, errs, code := run(t, args...)
+		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
+		require.Contains(t, errs, want)
+		require.Equal(t, 1, strings.Count(errs, "\n"), "more than one line: %s", errs)
+		require.Empty(t, out)
+	}
+	left, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestAMachineThatCannotDoItIsOneLineAndExit3(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for want, args := range map[string][]string{
+		"apt-get install redis-server": {"run", "sequence/incr", "--redis-server", "/nowhere/redis-server"},
+		"ulimit -n":                    {"run", "sequence/incr", "--clients", "900000"},
+	} {
+		_, errs, code := run(t, args...)
+		require.Equal(t, cli.ExitFailed, code, errs)
+		require.Contains(t, errs, want)
+		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
+	}
+	left, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestRunExitsWithItsVerdictAndCheckAgrees(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		variant string
+		clients string
+		code    int
+		says    string
+	}{
+		{"sequence/digits-compare", "20", cli.ExitMet, "VALID"},
+		{"sequence/string-compare-hash", "20", cli.ExitInvalid, "INVALID"},
+		{"sequence/digits-compare", "1", cli.ExitUnknown, "UNKNOWN"},
+	} {
+		out, errs, code := run(t, "run", c.variant, "--clients", c.clients, "--duration", "1s", "--seed", "7")
+		require.Equal(t, c.code, code, errs)
+		require.True(t, strings.HasPrefix(out, c.says+" "), out)
+		require.Contains(t, out, "seed      7")
+		require.Contains(t, out, "report.html")
+		again, _, code := run(t, "check", "results/latest")
+		require.Equal(t, c.code, code)
+		require.Equal(t, strings.Split(out, "\n")[0], strings.Split(again, "\n")[0])
+	}
+}
+
+func TestJSONIsAllThatStandardOutputHolds(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, _, code := run(t, "run", "sequence/incr", "--duration", "1s", "-o", "json")
+	require.Equal(t, cli.ExitMet, code)
+	var v struct {
+		Verdict string `json:"verdict"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &v))
+	require.Equal(t, "valid", v.Verdict)
+	for _, args := range [][]string{{"list", "-o", "json"}, {"doctor", "-o", "json"}} {
+		out, _, code := run(t, args...)
+		require.Zero(t, code)
+		require.True(t, json.Valid([]byte(out)), out)
+	}
+}
+
+func TestCompareSaysWhetherEachDidAsDocumented(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, errs, code := run(t, "compare", "sequence/numeric-compare-hash", "sequence/digits-compare",
+		"--regime", "fixed,timestamp17", "--duration", "1s")
+	require.Zero(t, code, errs)
+	require.Equal(t, 4, strings.Count(out, " yes "), out)
+	require.Contains(t, out, "duplicate-number")
+	dirs, err := filepath.Glob("results/2*")
+	require.NoError(t, err)
+	require.Len(t, dirs, 4)
+}
+
+func TestListNamesEverything(t *testing.T) {
+	out, _, code := run(t, "list")
+	require.Zero(t, code)
+	for _, want := range []string{"lock/set-nx-px-blind-del", "stolen-release", "a release comes after the lease", "partition-primary", "timestamp17"} {
+		require.Contains(t, out, want)
+	}
+	out, _, code = run(t)
+	require.Zero(t, code)
+	require.Contains(t, out, "Is my Redis lock safe?")
+}
+
+func TestDoctorFindsWhatIsMissing(t *testing.T) {
+	out, _, code := run(t, "doctor")
+	require.Zero(t, code, out)
+	out, _, code = run(t, "doctor", "--redis-server", "/nowhere/redis-server")
+	require.Equal(t, cli.ExitFailed, code)
+	require.Contains(t, out, "BAD")
+}

@@ -1,0 +1,98 @@
+package reports
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// TestDemo writes reports to look at into the directory $REPORT_OUT.
+func TestDemo(t *testing.T) {
+	out := os.Getenv("REPORT_OUT")
+	if out == "" {
+		t.Skip("REPORT_OUT is not set")
+	}
+	var rows []Row
+	for name, r := range demos(t) {
+		require.NoError(t, Write(filepath.Join(out, name), r))
+		rows = append(rows, RowOf(r, name+"/report.html"))
+	}
+	f, err := os.Create(filepath.Join(out, "index.html"))
+	require.NoError(t, err)
+	require.NoError(t, Index(f, rows))
+	require.NoError(t, f.Close())
+	require.NoError(t, CompareMarkdown(os.Stdout, rows))
+}
+
+func demos(t *testing.T) map[string]Report {
+	rich := report(t, synthetic(), invalid())
+	rich.Command = "doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary,kill-primary --clients 24 --seed 1234567890123"
+	rich.Expected, rich.Met = "double-grant", true
+	rich.Pages = map[int]string{0: "anomalies/0.html"}
+	empty := report(t, harness.History{Meta: harness.Meta{Name: "empty"}}, harness.Judged{})
+	calm := synthetic()
+	calm.Faults, calm.Events = nil, nil
+	ten := report(t, failovers(10), valid())
+	ten.Expected, ten.Met = "lost-write", false
+	return map[string]Report{
+		"rich": rich, "empty": empty, "calm": report(t, calm, valid()), "ten": ten, "hostile": hostile(t),
+	}
+}
+
+func report(t *testing.T, h harness.History, j harness.Judged) Report {
+	r, err := New(h, j)
+	require.NoError(t, err)
+	return r
+}
+
+// failovers is a history with n kills, 10 s apart, each followed by a failover, and a write every 10 ms otherwise.
+func failovers(n int) harness.History {
+	h := harness.History{Meta: harness.Meta{Name: fmt.Sprint(n, " kills"), Workers: 4, Clients: 4, Groups: 1, Labels: map[string]string{"variant": "sequence/incr-wait", "nemesis": "kill-primary"}}}
+	var ops []harness.Op
+	at := time.Duration(0)
+	write := func(until time.Duration, outcome harness.Outcome, err string) {
+		for ; at < until; at += 10 * ms {
+			ops = append(ops, harness.Op{Client: len(ops) % 4, Kind: harness.Add, Key: "set", Arg: fmt.Sprint(len(ops)), Call: at, Return: at + ms, Outcome: outcome, Err: err})
+		}
+	}
+	for i := range n {
+		start := time.Duration(i)*10*sec + 3*sec
+		old, now := 1+i%2, 2-i%2
+		write(start, harness.OK, "")
+		write(start+1700*ms+time.Duration(i)*37*ms, harness.Fail, "dial tcp 127.7.2.1:6379: connect: connection refused")
+		h.Faults = append(h.Faults, harness.Fault{Name: "kill-primary", Targets: []string{fmt.Sprint("r", old)}, Start: start, Bit: start + 5*ms, Heal: start + 3*sec, End: start + 4*sec, Proved: true, Proof: "gone"})
+		h.Events = append(h.Events, failoverEvents(start, fmt.Sprint("r", old), fmt.Sprint("r", now), old, now)...)
+		h.Events = append(h.Events, role(start+3500*ms, fmt.Sprint("r", old), "slave"))
+		write(start+7*sec, harness.OK, "")
+	}
+	h.Ops, h.End = harness.OpsOf(ops), &harness.End{At: at}
+	return h
+}
+
+// hostile is a report in which every text that comes from outside tries to break out.
+func hostile(t *testing.T) Report {
+	const evil = `</title></script><script>alert(1)</script>"'&|` + "`" + `onload=x @team` + "\x00\x1b[31m"
+	h := harness.History{
+		Meta: harness.Meta{Name: evil, Workers: 2, Clients: 2, Groups: 2, Labels: map[string]string{"variant": evil, evil: evil}},
+		Ops: harness.OpsOf([]harness.Op{
+			{Client: 0, Kind: harness.Kind(evil), Key: evil, Arg: evil, Result: evil, Call: 1, Return: ms, Err: evil},
+			{Client: 1, Kind: harness.Add, Key: evil, Call: 3 * sec, Return: 3*sec + ms, Outcome: harness.OK},
+		}),
+		Faults: []harness.Fault{{Name: evil, Targets: []string{evil}, Start: sec, Bit: sec, Heal: 2 * sec, End: 2 * sec, Proof: evil, Groups: []int{0}}},
+		Events: []harness.Event{{At: 1500 * ms, Node: evil, Kind: string(Switched), Detail: evil}, {At: sec, Node: evil, Kind: evil, Detail: evil}},
+		End:    &harness.End{At: 3 * sec, Reason: evil},
+	}
+	a := doubleGrant(evil, sec)
+	a.Class, a.Note, a.Faults, a.Ops[0].Arg, a.Ops[1].Err = harness.Class(evil), evil, []string{evil}, evil, evil
+	r := report(t, h, harness.Judged{
+		Verdict: harness.Invalid, Totals: map[harness.Class]int{harness.Class(evil): 1}, Anomalies: []harness.Anomaly{a},
+		Judgements: []harness.Judgement{{Checker: evil, Reason: evil, Figures: []harness.Figure{{Name: evil, Unit: evil}}}},
+	})
+	r.Command, r.Expected, r.Pages = evil, evil, map[int]string{0: `javascript:alert(1)//"><script>alert(2)</script>`}
+	return r
+}

@@ -1,0 +1,101 @@
+package reports
+
+import "strconv"
+
+// drawing is one SVG picture: a plot that takes all the width there is, with x in percent and y in pixels, so that text
+// keeps its size on every screen; and left of it a column of fixed width for labels.
+type drawing struct {
+	Label  string // says in a few words what is drawn
+	Height int
+	Margin int // width of the left column
+	Side   []shape
+	Plot   []shape
+}
+
+// shape is one element of a drawing. Lines end at (W, H).
+type shape struct {
+	Tag        string // rect, line, text, path or dot
+	Class      string
+	X, Y, W, H string
+	Anchor     string
+	Text       string
+	Title      string // shown when the pointer rests on it
+	D          string // of a path, on a plane that is 1000 wide and as high as the drawing
+}
+
+// narrow is the width in pixels of the narrowest plot for which labels are laid out.
+const narrow = 560
+
+// letter is a generous width in pixels of a letter of a label.
+const letter = 6.6
+
+func percent(v float64) string { return number(v) + "%" }
+
+func pixels(v float64) string { return number(v) }
+
+func number(v float64) string {
+	s := strconv.FormatFloat(v, 'f', 2, 64)
+	for s[len(s)-1] == '0' {
+		s = s[:len(s)-1]
+	}
+	if s[len(s)-1] == '.' {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// rect draws from x1 to x2 percent and y1 to y2 pixels.
+func (d *drawing) rect(class string, x1, x2, y1, y2 float64, title string) {
+	d.Plot = append(d.Plot, shape{
+		Tag: "rect", Class: class, X: percent(x1), Y: pixels(y1), W: percent(max(0, x2-x1)), H: pixels(max(0, y2-y1)),
+		Title: title,
+	})
+}
+
+func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
+	d.Plot = append(d.Plot, shape{
+		Tag: "line", Class: class, X: percent(x1), Y: pixels(y1), W: percent(x2), H: pixels(y2),
+	})
+}
+
+func (d *drawing) text(class string, x, y float64, anchor, s string) {
+	d.Plot = append(d.Plot, shape{Tag: "text", Class: class, X: percent(x), Y: pixels(y), Anchor: anchor, Text: s})
+}
+
+func (d *drawing) dot(class string, x, y float64, title string) {
+	d.Plot = append(d.Plot, shape{Tag: "dot", Class: class, X: percent(x), Y: pixels(y), Title: title})
+}
+
+func (d *drawing) path(class, path string) {
+	if path != "" {
+		d.Plot = append(d.Plot, shape{Tag: "path", Class: class, D: path})
+	}
+}
+
+// side writes a label at the right edge of the left column.
+func (d *drawing) side(class string, y float64, s string) {
+	d.Side = append(d.Side, shape{
+		Tag: "text", Class: class, X: pixels(float64(d.Margin) - 8), Y: pixels(y), Anchor: "end", Text: s,
+	})
+}
+
+// width is how much of the narrowest plot a label takes, in percent.
+func width(s string) float64 {
+	return (float64(len([]rune(s)))*letter + 8) / narrow * 100
+}
+
+// lanes puts labels that come from left to right into as few rows as keep them apart. It holds the end of the last
+// label in each row, in percent.
+type lanes []float64
+
+// place returns the row of a label that begins at x and is w wide.
+func (l *lanes) place(x, w float64) int {
+	for i, end := range *l {
+		if end <= x {
+			(*l)[i] = x + w
+			return i
+		}
+	}
+	*l = append(*l, x+w)
+	return len(*l) - 1
+}

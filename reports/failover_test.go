@@ -1,0 +1,164 @@
+package reports
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// oneKill is a history with one killed primary; tests take something away from it.
+func oneKill() harness.History {
+	events := append([]harness.Event{role(0, "r1", "master"), role(0, "r2", "slave")}, failoverEvents(10*sec, "r1", "r2", 1, 2)...)
+	return harness.History{
+		Meta:   harness.Meta{Workers: 4, Groups: 2},
+		Faults: []harness.Fault{{Name: "kill-primary", Targets: []string{"r1"}, Start: 10 * sec, Bit: 10*sec + 5*ms, Heal: 13 * sec, End: 14 * sec}},
+		Events: append(events, role(13500*ms, "r1", "slave")),
+		Ops: harness.OpsOf([]harness.Op{
+			add(0, 9*sec, harness.OK), add(1, 9990*ms, harness.OK),
+			add(0, 10100*ms, harness.Fail), add(1, 10200*ms, harness.Info), refusal(0, 10300*ms), add(5, 11*sec, harness.Fail),
+			add(0, 11700*ms, harness.OK), add(0, 12*sec, harness.Fail),
+		}),
+	}
+}
+
+func add(client int, call time.Duration, outcome harness.Outcome) harness.Op {
+	return harness.Op{Client: client, Kind: harness.Add, Call: call, Return: call + ms, Outcome: outcome}
+}
+
+func refusal(client int, call time.Duration) harness.Op {
+	op := add(client, call, harness.Fail)
+	op.Kind, op.Err = harness.Acquire, held
+	return op
+}
+
+func without(h harness.History, gone func(harness.Event) bool) harness.History {
+	h.Events = slices.DeleteFunc(slices.Clone(h.Events), gone)
+	return h
+}
+
+func TestStagesOfAKill(t *testing.T) {
+	all := Failovers(oneKill())
+	require.Len(t, all, 1)
+	f := all[0]
+	require.Equal(t, "r1", f.Old)
+	require.Equal(t, "r2", f.New)
+	require.Zero(t, f.Again)
+	want := []Stage{
+		{Name: Injected, Seen: true, At: 10 * sec, By: "r1"},
+		{Name: Suspect, Seen: true, At: 11012 * ms, After: 1012 * ms, By: "s2"},
+		{Name: Agreed, Seen: true, At: 11075 * ms, After: 1075 * ms, By: "s2"},
+		{Name: Elected, Seen: true, At: 11083 * ms, After: 1083 * ms, By: "s2"},
+		{Name: Promoted, Seen: true, At: 11512 * ms, After: 1512 * ms, By: "s2"},
+		{Name: Switched, Seen: true, At: 11590 * ms, After: 1590 * ms, By: "s2"},
+		{Name: Writable, Seen: true, At: 11701 * ms, After: 1701 * ms, By: "client 0"},
+		{Name: Rejoined, Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"},
+	}
+	require.Equal(t, want, f.Stages)
+	require.Equal(t, Outage{Seen: true, From: 9991 * ms, To: 11701 * ms, Failed: 2, Unknown: 1}, f.Outage)
+}
+
+func TestMissingStagesSaySo(t *testing.T) {
+	kind := func(k Milestone) func(harness.Event) bool {
+		return func(e harness.Event) bool { return e.Kind == string(k) }
+	}
+	cases := []struct {
+		name    string
+		missing Milestone
+		h       harness.History
+		note    string
+	}{
+		{"no sdown", Suspect, without(oneKill(), kind(Suspect)), "no Sentinel said +sdown"},
+		{"no odown", Agreed, without(oneKill(), kind(Agreed)), "no Sentinel said +odown"},
+		{"no election", Elected, without(oneKill(), kind(Elected)), "no Sentinel said +elected-leader"},
+		{"no promotion", Promoted, without(oneKill(), kind(Promoted)), "no Sentinel said +promoted-slave"},
+		{"not back", Rejoined, without(oneKill(), func(e harness.Event) bool { return e.Node == "r1" && e.Detail == "slave" }), "r1 was not seen as a replica"},
+		{"no roles", Rejoined, without(oneKill(), kind("role")), "which node was the primary is not known"},
+		{"no operations", Writable, noOps(oneKill()), "no write was acknowledged afterwards"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			all := Failovers(c.h)
+			require.Len(t, all, 1)
+			require.Equal(t, Stage{Name: c.missing, Note: c.note}, all[0].Stage(c.missing))
+			for _, s := range all[0].Stages {
+				require.Equal(t, s.Name != c.missing, s.Seen, s.Name)
+			}
+		})
+	}
+}
+
+func noOps(h harness.History) harness.History {
+	h.Ops = nil
+	return h
+}
+
+func TestNoSwitchNoFailover(t *testing.T) {
+	h := without(oneKill(), func(e harness.Event) bool { return e.Kind == string(Switched) })
+	require.Empty(t, Failovers(h))
+	require.Empty(t, Failovers(harness.History{}))
+}
+
+func TestASuspectedReplicaIsNotTheStart(t *testing.T) {
+	h := oneKill()
+	h.Events = append(h.Events, harness.Event{At: 10100 * ms, Node: "s1", Kind: "+sdown", Detail: "slave 127.7.2.3:6379"})
+	require.Equal(t, 1012*ms, Failovers(h)[0].Stage(Suspect).After)
+}
+
+func TestOldPrimaryByRoleWhenTheTargetIsALink(t *testing.T) {
+	h := oneKill()
+	h.Faults[0].Targets = []string{"r1|s1"}
+	f := Failovers(h)[0]
+	require.Equal(t, "r1", f.Old)
+	require.True(t, f.Stage(Rejoined).Seen)
+}
+
+func TestPartitionIgnoresTheMinorityAndTheOldPrimary(t *testing.T) {
+	h := oneKill()
+	h.Faults[0].Name, h.Faults[0].Groups = "partition-primary", []int{1}
+	h.Ops = harness.OpsOf([]harness.Op{
+		add(0, 9*sec, harness.OK),
+		add(0, 10500*ms, harness.OK), // still acknowledged by the old primary, before the promotion
+		add(1, 11600*ms, harness.OK), // minority
+		add(0, 11650*ms, harness.Info),
+		add(0, 11700*ms, harness.OK),
+		add(1, 12*sec, harness.OK), // minority
+		add(1, 14*sec, harness.OK), // after the heal
+	})
+	f := Failovers(h)[0]
+	require.Equal(t, 11701*ms, f.Stage(Writable).At)
+	require.Equal(t, Outage{Seen: true, From: 10501 * ms, To: 11701 * ms, Unknown: 1}, f.Outage)
+	require.EqualValues(t, 2, f.Minority)
+}
+
+func TestOperationsUnderWayAtTheEndOfTheOutageCount(t *testing.T) {
+	h := oneKill()
+	hanging := add(3, 11*sec, harness.Info)
+	hanging.Return = 15 * sec
+	h.Ops = harness.OpsOf([]harness.Op{add(0, 9*sec, harness.OK), add(0, 11700*ms, harness.OK), hanging})
+	require.EqualValues(t, 1, Failovers(h)[0].Outage.Unknown)
+}
+
+func TestTenFailovers(t *testing.T) {
+	all := Failovers(failovers(10))
+	require.Len(t, all, 10)
+	for i, f := range all {
+		require.Equal(t, i, f.Fault)
+		for _, s := range f.Stages {
+			require.True(t, s.Seen, "%d %s", i, s.Name)
+			require.Less(t, s.After, 10*sec)
+		}
+	}
+	table := tabulate(all)
+	require.Len(t, table.Rows, 10)
+	require.Equal(t, "1.01 s", table.Foot[0].Cells[0])
+	require.Equal(t, 9, slowest(all))
+}
+
+func TestFailoversAfterTheFirstAreCounted(t *testing.T) {
+	h := oneKill()
+	h.Events = append(h.Events, harness.Event{At: 20 * sec, Node: "s2", Kind: string(Switched), Detail: "mymaster 127.7.2.2 6379 127.7.2.1 6379"})
+	require.Equal(t, 1, Failovers(h)[0].Again)
+}

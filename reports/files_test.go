@@ -1,0 +1,236 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// rendered is the page of a report, parsed strictly: it is XHTML, so that what was not closed or escaped does not pass.
+func rendered(t *testing.T, r Report) string {
+	var b bytes.Buffer
+	require.NoError(t, HTML(&b, r))
+	wellFormed(t, b.String())
+	return b.String()
+}
+
+func wellFormed(t *testing.T, html string) {
+	d := xml.NewDecoder(strings.NewReader(html))
+	d.Entity = xml.HTMLEntity
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(t, err)
+		start, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		require.NotContains(t, []string{"script", "iframe", "object", "link", "img"}, start.Name.Local)
+		for _, a := range start.Attr {
+			require.False(t, strings.HasPrefix(a.Name.Local, "on"), "handler %s", a.Name.Local)
+			require.NotContains(t, a.Value, "NaN")
+			require.NotContains(t, a.Value, "Inf")
+		}
+	}
+}
+
+func TestHTMLOfEverySortOfRun(t *testing.T) {
+	for name, r := range demos(t) {
+		t.Run(name, func(t *testing.T) {
+			html := rendered(t, r)
+			require.Contains(t, html, r.Judged.Verdict.String())
+			require.NotContains(t, html, "src=")
+			require.NotContains(t, html, "url(")
+			require.NotContains(t, html, "http://")
+			require.NotContains(t, html, "https://")
+		})
+	}
+}
+
+func TestHTMLTellsTheFacts(t *testing.T) {
+	html := rendered(t, demos(t)["rich"])
+	for _, fact := range []string{
+		"lock/set-nx-px", "1234567890123", "expected double-grant: met", "two owners for", "certified by porcupine",
+		`href="anomalies/0.html"`, "partition-primary", "refused (held)", "connection refused", "group cut off",
+		"The minority side went on", "old primary joins", "porcupine agreed on 38 of 38 keys", "&#43;switch-master",
+		"24 in 3 groups", "no client crashed while it held a lock",
+	} {
+		require.Contains(t, html, fact)
+	}
+	require.Equal(t, 10, strings.Count(html, `<details class="anomaly"`))
+	require.Equal(t, 3, strings.Count(html, `<details class="anomaly" open`))
+}
+
+func TestHTMLOfNothing(t *testing.T) {
+	html := rendered(t, Report{})
+	for _, fact := range []string{"No operation was recorded", "No fault was injected", "None was found", "Nothing was judged"} {
+		require.Contains(t, html, fact)
+	}
+}
+
+func TestHostileTextIsEscapedEverywhere(t *testing.T) {
+	r := hostile(t)
+	for _, f := range Formats() {
+		var b bytes.Buffer
+		require.NoError(t, f.Write(&b, r), f.File)
+		if f.File == "summary.md" {
+			require.NotContains(t, withoutCode(b.String()), "<script", f.File)
+			require.NotContains(t, withoutCode(b.String()), "@team", f.File)
+			continue
+		}
+		require.NotContains(t, b.String(), "<script", f.File)
+		require.NotContains(t, b.String(), `href="javascript`, f.File)
+	}
+	var b bytes.Buffer
+	require.NoError(t, Index(&b, []Row{RowOf(r, "javascript:alert(1)")}))
+	wellFormed(t, b.String())
+	require.NotContains(t, b.String(), `href="javascript`)
+}
+
+// withoutCode drops code spans, in which Markdown shows everything as it is.
+func withoutCode(s string) string {
+	var b strings.Builder
+	for i, part := range strings.Split(strings.ReplaceAll(s, "\\`", ""), "`") {
+		if i%2 == 0 {
+			b.WriteString(part)
+		}
+	}
+	return b.String()
+}
+
+func TestAnomaliesBeyondTheLimitAreCounted(t *testing.T) {
+	j := invalid()
+	for len(j.Anomalies) < 50 {
+		j.Anomalies = append(j.Anomalies, duplicateNumber())
+	}
+	html := rendered(t, report(t, synthetic(), j))
+	require.Equal(t, maxAnomalies, strings.Count(html, `<details class="anomaly"`))
+	require.Contains(t, html, "verdict.json has 50")
+}
+
+func TestHoldsEndByReleaseLeaseOrPromise(t *testing.T) {
+	a := doubleGrant("k", 0)
+	two := overlaps(holds(a.Ops, 0.01))
+	require.Len(t, two, 1)
+	require.Equal(t, 1210*ms+800*ms/1000, two[0][0])
+	require.Equal(t, 1480*ms, two[0][1], "the first owner's release")
+	a.Ops = a.Ops[:4]
+	require.Equal(t, 1980*ms, overlaps(holds(a.Ops, 0.01))[0][1], "the lease, less the drift")
+	a.Ops[0].Until = 1500 * ms
+	require.Equal(t, 1500*ms, overlaps(holds(a.Ops, 0.01))[0][1], "the promised end")
+	a.Ops[0].Until = 1000 * ms
+	require.Empty(t, overlaps(holds(a.Ops, 0.01)))
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	r := demos(t)["rich"]
+	var b bytes.Buffer
+	require.NoError(t, JSON(&b, r))
+	d, err := ReadJSON(&b)
+	require.NoError(t, err)
+	want := DocumentOf(r)
+	want.Stats.Buckets, want.Stats.Width = nil, 0
+	require.Equal(t, want, d)
+	require.Equal(t, RowOf(r, "x"), d.Row("x"))
+	_, err = ReadJSON(strings.NewReader(`{"schema": 2}`))
+	require.ErrorIs(t, err, ErrSchema)
+}
+
+func TestJSONHasListsAndNames(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, JSON(&b, Report{}))
+	for _, want := range []string{`"verdict": "unknown"`, `"anomalies": []`, `"failovers": []`, `"totals": {}`, `"end": null`, `"schema": 1`} {
+		require.Contains(t, b.String(), want)
+	}
+	require.NotContains(t, b.String(), `"met"`)
+}
+
+func TestJUnit(t *testing.T) {
+	rows := []Row{
+		{Name: "valid", Verdict: harness.Valid},
+		{Name: "invalid", Verdict: harness.Invalid, Sentence: "Found 1 double-grant.", First: "two owners", Command: "doublegrant run x"},
+		{Name: "unknown", Verdict: harness.Unknown},
+		{Name: "invalid as expected", Verdict: harness.Invalid, Expected: "double-grant", Met: true},
+		{Name: "valid, not as expected", Verdict: harness.Valid, Expected: "double-grant"},
+		{Name: "unknown, not as expected", Verdict: harness.Unknown, Expected: "double-grant"},
+	}
+	var b bytes.Buffer
+	require.NoError(t, JUnit(&b, "suite", rows))
+	var got junitSuites
+	require.NoError(t, xml.Unmarshal(b.Bytes(), &got))
+	require.Len(t, got.Suites, 1)
+	s := got.Suites[0]
+	require.Equal(t, [3]int{6, 3, 1}, [3]int{s.Tests, s.Failures, s.Errors})
+	for i, want := range []string{"", "failure", "error", "", "failure", "failure"} {
+		require.Equal(t, want == "failure", s.Cases[i].Failure != nil, rows[i].Name)
+		require.Equal(t, want == "error", s.Cases[i].Error != nil, rows[i].Name)
+	}
+	require.Contains(t, s.Cases[1].Failure.Text, "two owners")
+	require.Contains(t, s.Cases[1].Failure.Text, "doublegrant run x")
+}
+
+func TestSummary(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, Summary(&b, demos(t)["rich"]))
+	for _, want := range []string{"## invalid: lock/set-nx-px", "194 double-grant", "First anomaly", "`lock:4`", "2 failovers", "median", "Run it again"} {
+		require.Contains(t, b.String(), want)
+	}
+	h := oneKill()
+	b.Reset()
+	require.NoError(t, Summary(&b, report(t, h, valid())))
+	require.Contains(t, b.String(), "Failover after kill-primary")
+	require.Contains(t, b.String(), "2 failed, 1 unknown")
+}
+
+func TestTablesKeepTheirShape(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, CompareMarkdown(&b, []Row{{Variant: "a|b`c", Regime: "x\ny", Found: "1 |", First: "<b>"}, RowOf(hostile(t), "")}))
+	for _, line := range strings.Split(strings.TrimSpace(b.String()), "\n") {
+		require.Equal(t, 9, strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"), line)
+	}
+}
+
+func TestIndex(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, Index(&b, nil))
+	wellFormed(t, b.String())
+	require.Contains(t, b.String(), "No run is listed")
+	b.Reset()
+	require.NoError(t, Index(&b, []Row{RowOf(demos(t)["rich"], "rich/report.html"), {Name: "other", Verdict: harness.Unknown}}))
+	wellFormed(t, b.String())
+	require.Contains(t, b.String(), `href="rich/report.html"`)
+	require.Contains(t, b.String(), "1 of 2 runs ended as they should")
+}
+
+func TestWriteReplacesWholeFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "run")
+	for name, r := range demos(t) {
+		require.NoError(t, Write(dir, r), name)
+	}
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, len(Formats()), "no temporary file is left")
+	err = writeFile(filepath.Join(dir, "summary.md"), func(io.Writer) error { return io.ErrShortWrite })
+	require.ErrorIs(t, err, io.ErrShortWrite)
+	files, err = os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, len(Formats()), "nor after a failure")
+}
+
+func TestSentences(t *testing.T) {
+	require.Equal(t, "Nothing can be said: nothing was judged.", Report{}.Sentence())
+	r := report(t, synthetic(), valid())
+	require.Regexp(t, `^No violation in [\d,]+ operations of 24 clients through 2 faults\.$`, r.Sentence())
+	r.Judged = harness.Judged{Judgements: []harness.Judgement{{Checker: "lock", Reason: "no contention."}}}
+	require.Equal(t, "Nothing can be said: lock: no contention.", r.Sentence())
+}

@@ -1,0 +1,312 @@
+package reports
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"slices"
+	"time"
+	"unicode"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+//go:embed report.html.tmpl index.html.tmpl drawing.html.tmpl report.css
+var files embed.FS
+
+const (
+	maxAnomalies = 20  // that are shown with their operations
+	openAnomaly  = 3   // that are unfolded at first
+	maxEvents    = 200 // that are listed
+	maxFalls     = 2   // failovers that are each drawn
+)
+
+// HTML writes the report as one page that needs nothing else: no network, no script, no other file.
+func HTML(w io.Writer, r Report) error {
+	return render(w, "report.html.tmpl", newPage(r))
+}
+
+// render fills in one of the embedded templates.
+func render(w io.Writer, name string, data any) error {
+	t, err := template.New(name).Funcs(helpers()).ParseFS(files, name, "drawing.html.tmpl")
+	if err != nil {
+		return fmt.Errorf("reports: parse %s: %w", name, err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, data); err != nil {
+		return fmt.Errorf("reports: render %s: %w", name, err)
+	}
+	if _, err := w.Write(bytes.Map(printable, b.Bytes())); err != nil {
+		return fmt.Errorf("reports: write %s: %w", name, err)
+	}
+	return nil
+}
+
+// printable replaces control characters, which have no place in a page, not even escaped.
+func printable(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		return unicode.ReplacementChar
+	}
+	return r
+}
+
+func helpers() template.FuncMap {
+	return template.FuncMap{
+		"dur": dur, "took": took, "at": at, "after": after, "count": count, "clip": clip, "rate": rate, "figure": figure,
+		"inc": func(i int) int { return i + 1 }, "css": style, "class": outcomeClass,
+		"outcome": outcomeText, "meaning": meaning, "whole": whole,
+	}
+}
+
+// style is the stylesheet of every page.
+func style() (template.CSS, error) {
+	b, err := files.ReadFile("report.css")
+	return template.CSS(b), err
+}
+
+// page is what the template of a report asks for.
+type page struct {
+	Report
+	Verdict   string
+	Sentence  string
+	Warnings  []string
+	Setup     []fact
+	Totals    []fact
+	Classes   []classCount
+	Anomalies []anomalyView
+	Charts    charts
+	Falls     []fall
+	Table     *failoverTable
+	Events    []harness.Event
+}
+
+type fact struct{ Name, Value string }
+
+// Violations is how many there are of all classes together.
+func (p page) Violations() int64 {
+	n := int64(0)
+	for _, c := range p.Classes {
+		n += c.Count
+	}
+	return n
+}
+
+// Certified is how many of them porcupine found illegal, too.
+func (p page) Certified() int64 { return int64(p.Judged.Certified) }
+
+type classCount struct {
+	Class harness.Class
+	Count int64
+	Shown int
+}
+
+// charts are the pictures over time; nil when there is nothing to draw.
+type charts struct {
+	Throughput, Trouble, Groups, Latency *drawing
+	Hidden                               int     // client groups that are not drawn
+	Peak                                 float64 // what fills the height of a group's row
+	Width                                time.Duration
+}
+
+// fall is one failover with its picture.
+type fall struct {
+	Failover
+	Number  int
+	Picture drawing
+}
+
+func newPage(r Report) page {
+	return page{
+		Report: r, Verdict: r.Judged.Verdict.String(), Sentence: r.Sentence(), Warnings: r.warnings(),
+		Setup: setup(r), Totals: totals(r.Stats), Classes: classCounts(r.Judged), Anomalies: anomalyViews(r), Charts: drawCharts(r),
+		Falls: falls(r.Failovers), Table: severalFailovers(r.Failovers),
+		Events: r.History.Events[:min(len(r.History.Events), maxEvents)],
+	}
+}
+
+// setup is what was run, for below the headline.
+func setup(r Report) []fact {
+	m := r.History.Meta
+	first := []string{"variant", "topology", "nemesis"}
+	var all []fact
+	for _, name := range first {
+		all = append(all, fact{name, r.label(name)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
+		if !slices.Contains(first, name) {
+			all = append(all, fact{name, r.label(name)})
+		}
+	}
+	all = append(all, fact{"seed", fmt.Sprint(m.Seed)}, fact{"clients", clients(m)}, fact{"duration", dur(r.Elapsed)})
+	if !m.Started.IsZero() {
+		all = append(all, fact{"started", m.Started.UTC().Format("2006-01-02 15:04 UTC")})
+	}
+	return all
+}
+
+// totals are the operations in numbers.
+func totals(s Stats) []fact {
+	t := s.Totals
+	return []fact{
+		{"operations", count(t.All())}, {"ok", count(t.OK)}, {"refused (held)", count(t.Refused)},
+		{"failed", count(t.Failed)}, {"unknown", count(t.Unknown)}, {"throughput, ok", rate(s.Rate)},
+		{"latency p50", took(s.Latency.P50)}, {"latency p99", took(s.Latency.P99)},
+	}
+}
+
+// clients says how many there were, with riders and groups when there were any.
+func clients(m harness.Meta) string {
+	s := count(int64(m.Workers))
+	if riders := m.Workers - m.Clients; m.Clients > 0 && riders > 0 {
+		s += fmt.Sprintf(" (%s of them riders)", count(int64(riders)))
+	}
+	if m.Groups > 1 {
+		s += fmt.Sprintf(" in %d groups", m.Groups)
+	}
+	return s
+}
+
+func classCounts(j harness.Judged) []classCount {
+	var all []classCount
+	for _, c := range classes(j.Totals) {
+		one := classCount{Class: c, Count: int64(j.Totals[c])}
+		for _, a := range j.Anomalies {
+			if a.Class == c {
+				one.Shown++
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// anomalyView is one anomaly on the page.
+type anomalyView struct {
+	harness.Anomaly
+	Number  int
+	Open    bool
+	Page    string
+	Picture drawing
+	Listed  []opView
+	Hidden  int    // operations that are not listed
+	Held    bool   // the picture shows what owners may rely on
+	Two     []span // times in which two owners held the key
+}
+
+type span struct{ From, Length time.Duration }
+
+// opView is one row of the table of operations.
+type opView struct {
+	harness.Op
+	Who   string
+	Since time.Duration // since the first Call
+	Took  time.Duration
+}
+
+func anomalyViews(r Report) []anomalyView {
+	var all []anomalyView
+	for i, a := range r.Judged.Anomalies[:min(len(r.Judged.Anomalies), maxAnomalies)] {
+		v := anomalyView{
+			Anomaly: a, Number: i + 1, Open: i < openAnomaly, Page: r.Pages[i],
+			Picture: drawAnomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),
+		}
+		v.Hidden = len(a.Ops) - len(v.Listed)
+		held := holds(shown(a.Ops), r.History.Meta.Drift)
+		v.Held = len(held) > 0
+		for _, o := range overlaps(held) {
+			v.Two = append(v.Two, span{o[0], o[1] - o[0]})
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+func opViews(a harness.Anomaly, meta harness.Meta) []opView {
+	var all []opView
+	ops := shown(a.Ops)
+	for _, op := range ops {
+		all = append(all, opView{Op: op, Who: who(op.Client, meta), Since: op.Call - ops[0].Call, Took: op.Return - op.Call})
+	}
+	return all
+}
+
+// who names a client, and its worker when the id has moved on.
+func who(client int, meta harness.Meta) string {
+	switch w := meta.Worker(client); {
+	case client < 0:
+		return "harness"
+	case w != client:
+		return fmt.Sprintf("%d (worker %d)", client, w)
+	default:
+		return fmt.Sprint(client)
+	}
+}
+
+func drawCharts(r Report) charts {
+	c := charts{Width: r.Stats.Width, Peak: groupPeak(r.Stats), Hidden: max(0, r.History.Meta.Groups-maxGroupRows)}
+	if r.Stats.Totals.All() == 0 {
+		return c
+	}
+	c.Throughput = drawn(throughput(r))
+	if r.Stats.Totals.Failed+r.Stats.Totals.Unknown > 0 {
+		c.Trouble = drawn(trouble(r))
+	}
+	if r.Stats.Totals.OK > 0 {
+		c.Latency = drawn(latencies(r))
+		if r.History.Meta.Groups > 1 {
+			c.Groups = drawn(perGroup(r))
+		}
+	}
+	return c
+}
+
+func drawn(d drawing) *drawing { return &d }
+
+// falls are the failovers that are drawn: each of a few, the slowest of many.
+func falls(all []Failover) []fall {
+	var some []fall
+	for i, f := range all {
+		if len(all) <= maxFalls || i == slowest(all) {
+			some = append(some, fall{Failover: f, Number: i + 1, Picture: waterfall(f)})
+		}
+	}
+	return some
+}
+
+func severalFailovers(all []Failover) *failoverTable {
+	if len(all) < 2 {
+		return nil
+	}
+	t := tabulate(all)
+	return &t
+}
+
+// meaning explains a class to a reader who meets it for the first time.
+func meaning(c harness.Class) string {
+	switch c {
+	case harness.DoubleGrant:
+		return "two owners inside their leases"
+	case harness.StolenRelease:
+		return "two owners, because a client released a lock that was not its own any more"
+	case harness.StuckLock:
+		return "a lock that nobody can acquire any more"
+	case harness.DuplicateDelivery:
+		return "two workers were told that they are the first"
+	case harness.ImmortalMark:
+		return "a mark that never expires"
+	case harness.LostMessage:
+		return "marked as seen, never delivered"
+	case harness.DuplicateNumber:
+		return "one number issued twice"
+	case harness.Regression:
+		return "a later call got a smaller number"
+	case harness.LostWrite:
+		return "acknowledged, and gone"
+	case harness.PhantomWrite:
+		return "refused for certain, yet there"
+	}
+	return ""
+}

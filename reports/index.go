@@ -1,0 +1,51 @@
+package reports
+
+import (
+	"io"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Index writes one page, as self-contained as a report, that lists many runs and links to the report of each.
+func Index(w io.Writer, rows []Row) error {
+	return render(w, "index.html.tmpl", newIndex(rows))
+}
+
+// index is what the template of an index asks for.
+type index struct {
+	Rows     []indexRow
+	Tone     string // of the headline: valid, invalid or unknown
+	Word     string
+	Sentence string
+	Elapsed  time.Duration
+	Expects  bool // some run has an expectation
+}
+
+type indexRow struct {
+	Row
+	Passed bool
+	Result string // "valid", "invalid", "unknown"
+}
+
+func newIndex(rows []Row) index {
+	x := index{Tone: harness.Valid.String(), Word: "passed"}
+	passed := 0
+	for _, r := range rows {
+		one := indexRow{Row: r, Passed: r.passed(), Result: r.Verdict.String()}
+		if one.Passed {
+			passed++
+		}
+		x.Rows = append(x.Rows, one)
+		x.Elapsed += r.Elapsed
+		x.Expects = x.Expects || r.Expected != ""
+	}
+	switch {
+	case len(rows) == 0:
+		x.Tone, x.Word = harness.Unknown.String(), "empty"
+	case passed < len(rows):
+		x.Tone, x.Word = harness.Invalid.String(), "failed"
+	}
+	x.Sentence = count(int64(passed)) + " of " + plural(int64(len(rows)), "run", "runs") + " ended as they should."
+	return x
+}

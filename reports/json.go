@@ -1,0 +1,101 @@
+package reports
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Schema is the version of verdict.json. It changes when a field changes its meaning or goes away.
+const Schema = 1
+
+// ErrSchema marks a verdict.json of another version.
+var ErrSchema = errors.New("unknown schema")
+
+// Document is the content of verdict.json. All times and lengths of time are integers in nanoseconds; times count from
+// the start of the run.
+type Document struct {
+	Schema     int                   `json:"schema"` // see Schema
+	Name       string                `json:"name"`
+	Verdict    harness.Verdict       `json:"verdict"`            // "valid", "invalid" or "unknown"
+	Summary    string                `json:"summary"`            // the verdict in one sentence
+	Expected   string                `json:"expected,omitempty"` // what was expected, if anything
+	Met        *bool                 `json:"met,omitempty"`      // whether that came true; only with expected
+	Command    string                `json:"command,omitempty"`  // repeats the run
+	Labels     map[string]string     `json:"labels,omitempty"`   // variant, topology, nemesis, ...
+	Elapsed    time.Duration         `json:"elapsed"`
+	Totals     map[harness.Class]int `json:"totals"`          // violations by class
+	Certified  int                   `json:"certified"`       // violations that porcupine confirmed
+	Judgements []harness.Judgement   `json:"judgements"`      // one for each checker
+	Anomalies  []harness.Anomaly     `json:"anomalies"`       // the first of each class, in order of time
+	Pages      map[int]string        `json:"pages,omitempty"` // index in anomalies: page that draws it
+	Stats      Stats                 `json:"stats"`           // totals; without the timeline
+	Failovers  []Failover            `json:"failovers"`
+	Faults     []harness.Fault       `json:"faults"`
+	Meta       harness.Meta          `json:"meta"`
+	End        *harness.End          `json:"end"` // null: the record stops before the run did
+}
+
+// DocumentOf is what verdict.json says of a report.
+func DocumentOf(r Report) Document {
+	d := Document{
+		Schema: Schema, Name: r.Name, Verdict: r.Judged.Verdict, Summary: r.Sentence(), Expected: r.Expected,
+		Command: r.Command, Labels: r.Labels, Elapsed: r.Elapsed, Totals: r.Judged.Totals,
+		Certified: r.Judged.Certified, Judgements: list(r.Judged.Judgements), Anomalies: list(r.Judged.Anomalies),
+		Pages: r.Pages, Stats: r.Stats, Failovers: list(r.Failovers), Faults: list(r.History.Faults),
+		Meta: r.History.Meta, End: r.History.End,
+	}
+	d.Stats.Kinds, d.Stats.Reasons = list(d.Stats.Kinds), list(d.Stats.Reasons)
+	if d.Totals == nil {
+		d.Totals = map[harness.Class]int{}
+	}
+	if r.Expected != "" {
+		d.Met = &r.Met
+	}
+	return d
+}
+
+// list makes sure that nothing is written as [] and not as null.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// JSON writes verdict.json.
+func JSON(w io.Writer, r Report) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	if err := e.Encode(DocumentOf(r)); err != nil {
+		return fmt.Errorf("reports: write json: %w", err)
+	}
+	return nil
+}
+
+// ReadJSON reads a verdict.json. A version that it does not know is an ErrSchema.
+func ReadJSON(r io.Reader) (Document, error) {
+	var d Document
+	if err := json.NewDecoder(r).Decode(&d); err != nil {
+		return d, fmt.Errorf("reports: read json: %w", err)
+	}
+	if d.Schema != Schema {
+		return d, fmt.Errorf("reports: read json: %w %d, want %d", ErrSchema, d.Schema, Schema)
+	}
+	return d, nil
+}
+
+// Row sums up a document in one line, as RowOf does for a report.
+func (d Document) Row(link string) Row {
+	r := Report{
+		Name: d.Name, Command: d.Command, Labels: d.Labels, Stats: d.Stats, Expected: d.Expected, Elapsed: d.Elapsed,
+		Judged:  harness.Judged{Verdict: d.Verdict, Totals: d.Totals, Judgements: d.Judgements, Anomalies: d.Anomalies},
+		History: harness.History{Meta: d.Meta, Faults: d.Faults, End: d.End},
+	}
+	r.Met = d.Met != nil && *d.Met
+	return RowOf(r, link)
+}

@@ -1,0 +1,109 @@
+package reports
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// JUnit writes runs as one test suite, each run a test case. A run with an expectation passes when it was met and fails
+// when not. A run without one passes when valid, fails when invalid, and is an error when unknown.
+func JUnit(w io.Writer, name string, rows []Row) error {
+	suite := junitSuite{Name: name, Tests: len(rows)}
+	total := time.Duration(0)
+	for _, r := range rows {
+		c := junitCaseOf(r)
+		if c.Failure != nil {
+			suite.Failures++
+		}
+		if c.Error != nil {
+			suite.Errors++
+		}
+		total += r.Elapsed
+		suite.Cases = append(suite.Cases, c)
+	}
+	suite.Time = seconds(total)
+	if len(rows) > 0 && !rows[0].Started.IsZero() {
+		suite.Timestamp = rows[0].Started.UTC().Format("2006-01-02T15:04:05")
+	}
+	return writeXML(w, junitSuites{Suites: []junitSuite{suite}})
+}
+
+type junitSuites struct {
+	XMLName xml.Name     `xml:"testsuites"`
+	Suites  []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name      string      `xml:"name,attr"`
+	Tests     int         `xml:"tests,attr"`
+	Failures  int         `xml:"failures,attr"`
+	Errors    int         `xml:"errors,attr"`
+	Time      string      `xml:"time,attr"`
+	Timestamp string      `xml:"timestamp,attr,omitempty"`
+	Cases     []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Name    string        `xml:"name,attr"`
+	Class   string        `xml:"classname,attr"`
+	Time    string        `xml:"time,attr"`
+	Failure *junitProblem `xml:"failure"`
+	Error   *junitProblem `xml:"error"`
+	Out     string        `xml:"system-out,omitempty"`
+}
+
+type junitProblem struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func junitCaseOf(r Row) junitCase {
+	c := junitCase{Name: r.Name, Class: "doublegrant", Time: seconds(r.Elapsed), Out: r.Verdict.String() + ": " + r.Sentence}
+	if r.Variant != "" {
+		c.Class += "." + r.Variant
+	}
+	problem := &junitProblem{Message: r.Sentence, Type: r.Verdict.String(), Text: explain(r)}
+	switch {
+	case r.passed():
+	case r.Expected == "" && r.Verdict == harness.Unknown:
+		c.Error = problem
+	case r.Expected != "":
+		problem.Message = fmt.Sprintf("expected %s: %s", r.Expected, r.Sentence)
+		c.Failure = problem
+	default:
+		c.Failure = problem
+	}
+	return c
+}
+
+// explain is what a person reads who opens the failed test.
+func explain(r Row) string {
+	s := r.Sentence + "\n"
+	if r.First != "" {
+		s += "first: " + r.First + "\n"
+	}
+	if r.Command != "" {
+		s += "run it again: " + r.Command + "\n"
+	}
+	return s
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+
+func writeXML(w io.Writer, v any) error {
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return fmt.Errorf("reports: write junit: %w", err)
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("reports: write junit: %w", err)
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}

@@ -1,0 +1,72 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// plain writes s so that Markdown shows it as it is: no markup, no HTML, no mentions, one line.
+func plain(s string) string {
+	var b strings.Builder
+	for _, r := range oneLine(s) {
+		switch {
+		case r == '&':
+			b.WriteString("&amp;")
+		case r == '<':
+			b.WriteString("&lt;")
+		case r == '>':
+			b.WriteString("&gt;")
+		case r == '@':
+			b.WriteString("@\u200b") // a zero-width space, so that nobody is notified
+		case strings.ContainsRune("\\`*_[]|~#!", r):
+			b.WriteRune('\\')
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// code writes s as code that is safe in a table, too.
+func code(s string) string {
+	s = strings.ReplaceAll(oneLine(s), "`", "'")
+	if strings.TrimSpace(s) == "" {
+		return ""
+	}
+	return "`" + strings.ReplaceAll(s, "|", "\\|") + "`"
+}
+
+// oneLine replaces line breaks and control characters by spaces.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// table writes a Markdown table. Heads that begin with a colon are aligned to the right.
+func table(w io.Writer, heads []string, rows [][]string) error {
+	var b strings.Builder
+	for _, h := range heads {
+		b.WriteString("| " + strings.TrimPrefix(h, ":") + " ")
+	}
+	b.WriteString("|\n")
+	for _, h := range heads {
+		if strings.HasPrefix(h, ":") {
+			b.WriteString("|---:")
+		} else {
+			b.WriteString("|---")
+		}
+	}
+	b.WriteString("|\n")
+	for _, row := range rows {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+	}
+	_, err := fmt.Fprint(w, b.String())
+	return err
+}

@@ -1,0 +1,148 @@
+package reports
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Report is everything that the files of one run say.
+type Report struct {
+	Name      string
+	Command   string            // repeats the run; may be empty
+	Labels    map[string]string // variant, topology, nemesis, regime, ...
+	History   harness.History   // its Ops are not read again
+	Judged    harness.Judged
+	Stats     Stats
+	Failovers []Failover
+	Pages     map[int]string // index in Judged.Anomalies: relative path of a page that draws it
+	Expected  string         // what was expected, such as "double-grant"; empty: nothing
+	Met       bool           // whether Expected came true
+	Elapsed   time.Duration  // of the whole run, judging included if the caller says so
+}
+
+// New reads h once and makes the report of it. The fields that only the caller knows are left for it to fill in:
+// Command, Pages, Expected and Met. Beside an error the report describes what could be read.
+func New(h harness.History, j harness.Judged) (Report, error) {
+	c, w := newCollector(h), newWatchers(h)
+	err := eachOp(h, c.add, w.add)
+	r := Report{
+		Name: h.Meta.Name, Labels: maps.Clone(h.Meta.Labels), History: h, Judged: j,
+		Stats: c.stats(), Failovers: w.failovers(),
+	}
+	r.Elapsed = r.Stats.Last
+	if h.End != nil {
+		r.Elapsed = h.End.At
+	}
+	return r, err
+}
+
+// Sentence says in one sentence what the verdict rests on.
+func (r Report) Sentence() string {
+	switch {
+	case r.Judged.Verdict == harness.Valid:
+		return "No violation in " + r.scope() + "."
+	case len(r.Judged.Totals) > 0:
+		s := "Found " + r.Found() + " in " + r.scope()
+		if len(r.Judged.Anomalies) > 0 {
+			s += ", the first at " + at(r.Judged.Anomalies[0].From)
+		}
+		return s + "."
+	default:
+		return "Nothing can be said: " + r.reasons() + "."
+	}
+}
+
+// Found lists what was found, such as "12 double-grant and 1 stuck-lock"; empty when nothing was.
+func (r Report) Found() string {
+	var parts []string
+	for _, c := range classes(r.Judged.Totals) {
+		parts = append(parts, fmt.Sprintf("%s %s", count(int64(r.Judged.Totals[c])), c))
+	}
+	return and(parts)
+}
+
+// classes returns the classes in totals, the most frequent first.
+func classes(totals map[harness.Class]int) []harness.Class {
+	all := slices.Sorted(maps.Keys(totals))
+	slices.SortStableFunc(all, func(a, b harness.Class) int { return totals[b] - totals[a] })
+	return all
+}
+
+func (r Report) scope() string {
+	s := plural(r.Stats.Totals.All(), "operation", "operations")
+	if n := r.History.Meta.Workers; n > 0 {
+		s += " of " + plural(int64(n), "client", "clients")
+	}
+	if n := len(r.History.Faults); n > 0 {
+		s += " through " + plural(int64(n), "fault", "faults")
+	}
+	return s
+}
+
+// reasons joins why checkers that have no answer have none.
+func (r Report) reasons() string {
+	var parts []string
+	for _, g := range r.Judged.Judgements {
+		if g.Verdict == harness.Unknown {
+			parts = append(parts, g.Checker+": "+strings.TrimSuffix(g.Reason, "."))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing was judged"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// warnings are what a reader has to know before believing anything else.
+func (r Report) warnings() []string {
+	var all []string
+	switch end := r.History.End; {
+	case end == nil:
+		all = append(all, "The record stops before the run did; what follows covers the recorded part.")
+	case end.Reason != "":
+		all = append(all, "The run ended early: "+end.Reason)
+	}
+	for i, f := range r.History.Faults {
+		if !f.Proved {
+			all = append(all, fmt.Sprintf("Fault %d (%s) was not seen to act: %s", i+1, f.Name, f.Proof))
+		}
+		if f.End == 0 {
+			all = append(all, fmt.Sprintf("The system was not seen whole again after fault %d (%s).", i+1, f.Name))
+		}
+	}
+	return all
+}
+
+// horizon is the end of the time axis.
+func (r Report) horizon() time.Duration {
+	end := r.Stats.Last
+	if n := len(r.Stats.Buckets); n > 0 {
+		end = r.Stats.Buckets[n-1].Start + r.Stats.Width
+	}
+	for _, f := range r.History.Faults {
+		end = max(end, f.Start, f.Heal, f.End)
+	}
+	return max(end, time.Second)
+}
+
+// origin is the start of the time axis: the full second before the first operation.
+func (r Report) origin() time.Duration {
+	start := r.Stats.First
+	for _, f := range r.History.Faults {
+		start = min(start, f.Start)
+	}
+	return max(0, start.Truncate(time.Second))
+}
+
+// label returns a label for people, or a dash.
+func (r Report) label(name string) string {
+	if v := r.Labels[name]; v != "" {
+		return v
+	}
+	return "–"
+}

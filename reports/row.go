@@ -1,0 +1,60 @@
+package reports
+
+import (
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Row is one run among many: a line of an index, of a comparison or of a junit.xml.
+type Row struct {
+	Name     string
+	Variant  string
+	Regime   string // input regime, nemesis, or both
+	Expected string // what was expected; empty: nothing
+	Met      bool   // whether Expected came true
+	Verdict  harness.Verdict
+	Sentence string  // what the verdict rests on
+	Found    string  // "12 double-grant"; empty: nothing
+	First    string  // note of the first anomaly
+	Ops      int64   // operations of any outcome
+	Rate     float64 // ok operations a second
+	P50, P99 time.Duration
+	Started  time.Time
+	Elapsed  time.Duration
+	Command  string // repeats the run; may be empty
+	Link     string // relative path of the run's report; may be empty
+}
+
+// RowOf sums up a report in one line. Link is the relative path of its page and may be empty.
+func RowOf(r Report, link string) Row {
+	row := Row{
+		Name: r.Name, Variant: r.Labels["variant"], Regime: regime(r.Labels), Expected: r.Expected, Met: r.Met,
+		Verdict: r.Judged.Verdict, Sentence: r.Sentence(), Found: r.Found(), Ops: r.Stats.Totals.All(),
+		Rate: r.Stats.Rate, P50: r.Stats.Latency.P50, P99: r.Stats.Latency.P99,
+		Started: r.History.Meta.Started, Elapsed: r.Elapsed, Command: r.Command, Link: link,
+	}
+	if len(r.Judged.Anomalies) > 0 {
+		row.First = r.Judged.Anomalies[0].Note
+	}
+	return row
+}
+
+func regime(labels map[string]string) string {
+	var parts []string
+	for _, name := range []string{"regime", "nemesis"} {
+		if labels[name] != "" {
+			parts = append(parts, labels[name])
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// passed reports whether CI should be green: the expectation came true or, without one, the verdict is valid.
+func (r Row) passed() bool {
+	if r.Expected != "" {
+		return r.Met
+	}
+	return r.Verdict == harness.Valid
+}

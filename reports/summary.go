@@ -1,0 +1,159 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Summary writes summary.md: what one would paste into a pull request.
+func Summary(w io.Writer, r Report) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", r.Judged.Verdict, plain(r.Name), plain(r.Sentence()))
+	if r.Expected != "" {
+		fmt.Fprintf(&b, "Expected %s: **%s**.\n\n", plain(r.Expected), met(r.Met))
+	}
+	for _, warning := range r.warnings() {
+		fmt.Fprintf(&b, "> %s\n\n", plain(warning))
+	}
+	for _, part := range []func(io.Writer, Report) error{
+		summaryFacts, summaryJudged, summaryAnomaly, summaryFailovers, summaryCommand,
+	} {
+		if err := part(&b, r); err != nil {
+			return fmt.Errorf("reports: write summary: %w", err)
+		}
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("reports: write summary: %w", err)
+	}
+	return nil
+}
+
+func met(yes bool) string {
+	if yes {
+		return "met"
+	}
+	return "not met"
+}
+
+func summaryFacts(w io.Writer, r Report) error {
+	var rows [][]string
+	for _, f := range append(setup(r), totals(r.Stats)...) {
+		rows = append(rows, []string{plain(f.Name), plain(f.Value)})
+	}
+	return table(w, []string{"run", ""}, rows)
+}
+
+func summaryJudged(w io.Writer, r Report) error {
+	var rows [][]string
+	for _, g := range r.Judged.Judgements {
+		rows = append(rows, []string{code(g.Checker), g.Verdict.String(), plain(g.Reason)})
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	return table(w, []string{"checker", "verdict", "reason"}, rows)
+}
+
+func summaryAnomaly(w io.Writer, r Report) error {
+	if len(r.Judged.Anomalies) == 0 {
+		return nil
+	}
+	a := r.Judged.Anomalies[0]
+	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", plain(string(a.Class)), code(clip(a.Key, 80)), plain(a.Note))
+	if len(a.Ops) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, op := range opViews(a, r.History.Meta) {
+		rows = append(rows, opCells(op))
+	}
+	return table(w, []string{":client", "kind", "argument", "result", ":call", ":took", "outcome"}, rows)
+}
+
+func opCells(op opView) []string {
+	return []string{
+		op.Who, plain(string(op.Kind)), code(clip(op.Arg, 60)), code(clip(op.Result, 60)), at(op.Call), dur(op.Took),
+		plain(clip(outcomeText(op.Op), 80)),
+	}
+}
+
+// summaryFailovers writes the stages of one failover downwards, and of several across.
+func summaryFailovers(w io.Writer, r Report) error {
+	switch len(r.Failovers) {
+	case 0:
+		return nil
+	case 1:
+		return oneFailover(w, r.Failovers[0])
+	}
+	fmt.Fprintf(w, "\n### %d failovers, times since the fault\n\n", len(r.Failovers))
+	t := tabulate(r.Failovers)
+	heads := []string{"after fault"}
+	for _, h := range t.Heads {
+		heads = append(heads, ":"+h)
+	}
+	var rows [][]string
+	for _, row := range append(t.Rows, t.Foot...) {
+		rows = append(rows, append([]string{plain(row.Name)}, row.Cells...))
+	}
+	return table(w, heads, rows)
+}
+
+func oneFailover(w io.Writer, f Failover) error {
+	fmt.Fprintf(w, "\n### Failover after %s\n\n", plain(f.Name))
+	var rows [][]string
+	for _, s := range f.Stages {
+		if s.Seen {
+			rows = append(rows, []string{string(s.Name), dur(s.After), code(s.By)})
+		} else {
+			rows = append(rows, []string{string(s.Name), "not seen", plain(s.Note)})
+		}
+	}
+	if f.Outage.Seen {
+		rows = append(rows, []string{"no write for", dur(f.Outage.Length()), fmt.Sprintf(
+			"%s failed, %s unknown", count(f.Outage.Failed), count(f.Outage.Unknown))})
+	}
+	return table(w, []string{"stage", ":since the fault", "by"}, rows)
+}
+
+func summaryCommand(w io.Writer, r Report) error {
+	if r.Command == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nRun it again: %s\n", code(r.Command))
+	return err
+}
+
+// CompareMarkdown writes runs as one Markdown table, to be read side by side.
+func CompareMarkdown(w io.Writer, rows []Row) error {
+	var cells [][]string
+	for _, r := range rows {
+		cells = append(cells, []string{
+			code(r.Variant), plain(r.Regime), mark(r.Verdict), plain(dash(r.Found)), plain(clip(dash(r.First), 160)),
+			whole(r.Rate), took(r.P50), took(r.P99),
+		})
+	}
+	heads := []string{"variant", "regime, fault", "verdict", "found", "first anomaly", ":ops/s", ":p50", ":p99"}
+	if err := table(w, heads, cells); err != nil {
+		return fmt.Errorf("reports: write comparison: %w", err)
+	}
+	return nil
+}
+
+// mark makes what is not valid stand out.
+func mark(v harness.Verdict) string {
+	if v == harness.Valid {
+		return v.String()
+	}
+	return "**" + v.String() + "**"
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}

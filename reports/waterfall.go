@@ -1,0 +1,157 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+const stageHeight = 24
+
+// waterfall draws the stages of one failover, each in a row of its own, with its time since the fault.
+func waterfall(f Failover) drawing {
+	from, to, end := reach(f)
+	c := newFrame("the stages of the failover", from, to, 0, nil)
+	c.Margin = 148
+	previous := time.Duration(0)
+	for _, s := range f.Stages {
+		c.stage(s, previous, end)
+		if s.Seen && s.Name != Writable {
+			previous = s.After
+		}
+	}
+	if f.Outage.Seen {
+		c.outage(f)
+	}
+	c.timeAxis("")
+	zero := c.x(0)
+	c.line("zero", zero, c.top, zero, c.bottom)
+	c.Height = int(c.bottom) + axisHeight
+	return c.drawing
+}
+
+// reach is the span of the axis, and the time at which bars are cut off so that one late stage does not dwarf the rest.
+func reach(f Failover) (from, to, end time.Duration) {
+	late := time.Duration(0)
+	for _, s := range f.Stages {
+		if s.Seen && s.Name == Rejoined {
+			late = s.After
+		} else if s.Seen {
+			end = max(end, s.After)
+		}
+	}
+	if f.Outage.Seen {
+		from, end = min(0, f.Outage.From-f.Start), max(end, f.Outage.To-f.Start)
+	}
+	end = max(end, 10*time.Millisecond)
+	switch {
+	case late > 4*end:
+		end *= 2
+	case late > end:
+		end = late
+	}
+	return from - end/50, end + end*2/5, end
+}
+
+func (c *frame) stage(s Stage, previous, end time.Duration) {
+	y := c.bottom
+	c.bottom += stageHeight
+	c.side("row-name", y+16, string(s.Name))
+	if !s.Seen {
+		c.text("missing", c.x(0)+1, y+16, "start", "not seen: "+clip(s.Note, 60))
+		return
+	}
+	until := min(s.After, end)
+	if until > previous {
+		c.rect("stage", c.x(previous), c.x(until), y+5, y+stageHeight-5, "")
+	}
+	text := dur(s.After)
+	if s.After > end {
+		text = "→ " + text
+	} else {
+		c.dot("stage-dot", c.x(until), y+stageHeight/2, string(s.Name)+" at "+at(s.At))
+	}
+	if s.By != "" {
+		text += " · " + clip(s.By, 16)
+	}
+	c.text("stage-name", c.x(until)+1.2, y+16, "start", text)
+}
+
+func (c *frame) outage(f Failover) {
+	y := c.bottom
+	c.bottom += stageHeight
+	from, to := f.Outage.From-f.Start, f.Outage.To-f.Start
+	c.side("row-name", y+16, "no write for")
+	c.rect("outage", c.x(from), c.x(to), y+5, y+stageHeight-5, fmt.Sprintf("from %s to %s", at(f.Outage.From), at(f.Outage.To)))
+	c.text("stage-name strong", c.x(to)+1.2, y+16, "start", dur(f.Outage.Length()))
+}
+
+// slowest is the index of the failover with the longest outage.
+func slowest(all []Failover) int {
+	worst := 0
+	for i, f := range all {
+		if f.Outage.Seen && f.Outage.Length() > all[worst].Outage.Length() {
+			worst = i
+		}
+	}
+	return worst
+}
+
+// failoverTable is the table of several failovers, with the median and the range of each column below.
+type failoverTable struct {
+	Heads []string
+	Rows  []failoverRow
+	Foot  []failoverRow
+}
+
+type failoverRow struct {
+	Name  string
+	Cells []string
+}
+
+func tabulate(all []Failover) failoverTable {
+	names := milestones()[1:]
+	t := failoverTable{}
+	columns := make([][]time.Duration, len(names)+1)
+	for _, n := range names {
+		t.Heads = append(t.Heads, string(n))
+	}
+	t.Heads = append(t.Heads, "no write for")
+	for _, f := range all {
+		row := failoverRow{Name: fmt.Sprintf("%d %s", f.Fault+1, clip(f.Name, 40))}
+		for i, n := range names {
+			s := f.Stage(n)
+			row.Cells = append(row.Cells, cellOf(s.Seen, s.After, &columns[i]))
+		}
+		row.Cells = append(row.Cells, cellOf(f.Outage.Seen, f.Outage.Length(), &columns[len(names)]))
+		t.Rows = append(t.Rows, row)
+	}
+	t.Foot = []failoverRow{{Name: "median"}, {Name: "least"}, {Name: "most"}}
+	for _, c := range columns {
+		low, mid, high := spread(c)
+		for i, cell := range []string{mid, low, high} {
+			t.Foot[i].Cells = append(t.Foot[i].Cells, cell)
+		}
+	}
+	return t
+}
+
+// cellOf writes a time and keeps it for the column's median.
+func cellOf(seen bool, d time.Duration, column *[]time.Duration) string {
+	if !seen {
+		return "–"
+	}
+	*column = append(*column, d)
+	return dur(d)
+}
+
+// spread returns the least, the median and the most of values, as text.
+func spread(values []time.Duration) (low, mid, high string) {
+	if len(values) == 0 {
+		return "–", "–", "–"
+	}
+	slices.Sort(values)
+	n := len(values)
+	median := (values[(n-1)/2] + values[n/2]) / 2
+	return dur(values[0]), dur(median), dur(values[n-1])
+}

@@ -1,0 +1,58 @@
+package reports
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Format is one file that a report is written as.
+type Format struct {
+	File  string
+	Write func(io.Writer, Report) error
+}
+
+// Formats lists every file of a report.
+func Formats() []Format {
+	return []Format{
+		{"verdict.json", JSON},
+		{"report.html", HTML},
+		{"junit.xml", func(w io.Writer, r Report) error { return JUnit(w, r.Name, []Row{RowOf(r, "report.html")}) }},
+		{"summary.md", Summary},
+	}
+}
+
+// Write writes every format into dir, which it makes if need be. Each file appears whole or not at all, and one that
+// fails does not keep the others from being written.
+func Write(dir string, r Report) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("reports: %w", err)
+	}
+	var failed []error
+	for _, f := range Formats() {
+		failed = append(failed, writeFile(filepath.Join(dir, f.File), func(w io.Writer) error { return f.Write(w, r) }))
+	}
+	return errors.Join(failed...)
+}
+
+// writeFile writes to a temporary file beside path and renames it.
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".*-"+filepath.Base(path))
+	if err != nil {
+		return fmt.Errorf("reports: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return fmt.Errorf("reports: write %s: %w", filepath.Base(path), err)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return fmt.Errorf("reports: %w", err)
+	}
+	return nil
+}
