@@ -99,8 +99,8 @@ func duplicate(first, second harness.Op) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.DuplicateDelivery, Key: first.Key, From: min(first.Call, second.Call), To: second.Return,
 		Ops: []harness.Op{first, second},
-		Note: fmt.Sprintf("clients %d and %d were both told that %s is new, at %v and at %v, inside its window of %s",
-			first.Client, second.Client, first.Key, first.Return, second.Return, windowName(first)),
+		Note: fmt.Sprintf("clients %d and %d were both told that %s is new, at %s and at %s, inside its window of %s",
+			first.Client, second.Client, first.Key, moment(first.Return), moment(second.Return), windowName(first)),
 	}
 }
 

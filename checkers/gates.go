@@ -128,10 +128,10 @@ func (p *gatesPass) contention() []string {
 func (p *gatesPass) faults() (missing []string) {
 	for _, f := range p.h.Faults {
 		if !f.Proved {
-			missing = append(missing, fmt.Sprintf("the fault %s at %v was not proved: %s", f.Name, f.Start, f.Proof))
+			missing = append(missing, fmt.Sprintf("the fault %s at %s was not proved: %s", f.Name, moment(f.Start), f.Proof))
 		}
 		if f.End == 0 {
-			missing = append(missing, fmt.Sprintf("the fault %s at %v never healed", f.Name, f.Start))
+			missing = append(missing, fmt.Sprintf("the fault %s at %s never healed", f.Name, moment(f.Start)))
 		}
 	}
 	return missing

@@ -54,13 +54,13 @@ func (o *overlap) anomaly() harness.Anomaly {
 	a, b := o.first.op, o.second.op
 	out := harness.Anomaly{
 		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: o.evidence(),
-		Note: fmt.Sprintf("client %d was granted %s by %v, while client %d certainly held it from %v until %s",
-			b.Client, b.Key, b.Return, a.Client, a.Return, until(o.heldUntil)),
+		Note: fmt.Sprintf("client %d was granted %s by %s, while client %d certainly held it from %s until %s",
+			b.Client, b.Key, moment(b.Return), a.Client, moment(a.Return), moment(o.heldUntil)),
 	}
 	if t := o.thief; t != nil {
 		out.Class = harness.StolenRelease
-		out.Note += fmt.Sprintf("; client %d, granted it at %v, had it removed by a release from %v to %v",
-			t.release.op.Client, t.hold.op.Return, t.release.op.Call, t.release.op.Return)
+		out.Note += fmt.Sprintf("; client %d, granted it at %s, had it removed by a release from %s to %s",
+			t.release.op.Client, moment(t.hold.op.Return), moment(t.release.op.Call), moment(t.release.op.Return))
 	}
 	return out
 }
@@ -77,14 +77,6 @@ func (o *overlap) evidence() []harness.Op {
 		ops[i] = s.op
 	}
 	return ops
-}
-
-// until names the end of a hold.
-func until(end time.Duration) string {
-	if end == forever {
-		return "the end"
-	}
-	return end.String()
 }
 
 // theft is a release that was answered ok, with the hold for which it was called.

@@ -10,6 +10,17 @@ import (
 // forever is the end of what has no end of its own.
 const forever = time.Duration(math.MaxInt64)
 
+// moment writes a time on the run's clock for a note, to the microsecond.
+func moment(t time.Duration) string {
+	switch {
+	case t == forever:
+		return "the end"
+	case t > time.Millisecond:
+		t = t.Round(time.Microsecond)
+	}
+	return t.String()
+}
+
 // leaseEnd is the earliest time at which a lease or window of ttl, asked for at call, can be over on a clock that is
 // wrong by at most the fraction drift of it. The server starts it when it executes the request, never before call, so no
 // delay of a message can bring the end forward. A ttl of 0 never ends. Source: soundness rule 1.

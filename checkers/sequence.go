@@ -59,7 +59,7 @@ func (p *sequencePass) op(x harness.Op) {
 	number, ok := parseNumber(x.Result)
 	if !ok {
 		if p.oddities++; p.oddities == 1 {
-			p.firstOddity = fmt.Sprintf("client %d was given %q at %v", x.Client, x.Result, x.Return)
+			p.firstOddity = fmt.Sprintf("client %d was given %q at %s", x.Client, x.Result, moment(x.Return))
 		}
 		return
 	}

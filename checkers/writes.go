@@ -154,7 +154,7 @@ func (s *set) phantom(w write) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.PhantomWrite, Key: s.key, From: w.call, To: w.returned,
 		Ops:  []harness.Op{s.op(w)},
-		Note: fmt.Sprintf("client %d was refused %d at %v, yet %s holds it in the end", w.client, w.value, w.returned, s.key),
+		Note: fmt.Sprintf("client %d was refused %d at %s, yet %s holds it in the end", w.client, w.value, moment(w.returned), s.key),
 	}
 }
 
@@ -196,12 +196,12 @@ func (p *writesPass) lost(s *set, r *run) harness.Anomaly {
 	a := harness.Anomaly{
 		Class: harness.LostWrite, Key: s.key, From: r.first.call, To: p.ledger.reach(r.first.call, r.last.returned),
 		Ops:  []harness.Op{s.op(r.first)},
-		Note: fmt.Sprintf("worker %d lost %d, acknowledged at %v", r.worker, r.first.value, r.first.returned),
+		Note: fmt.Sprintf("worker %d lost %d, acknowledged at %s", r.worker, r.first.value, moment(r.first.returned)),
 	}
 	if r.n > 1 {
 		a.Ops = append(a.Ops, s.op(r.last))
-		a.Note = fmt.Sprintf("worker %d lost %d acknowledged writes in a row, from %d at %v to %d at %v",
-			r.worker, r.n, r.first.value, r.first.returned, r.last.value, r.last.returned)
+		a.Note = fmt.Sprintf("worker %d lost %d acknowledged writes in a row, from %d at %s to %d at %s",
+			r.worker, r.n, r.first.value, moment(r.first.returned), r.last.value, moment(r.last.returned))
 	}
 	return a
 }

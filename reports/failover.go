@@ -73,6 +73,23 @@ func (f Failover) Stage(name Milestone) Stage {
 	return Stage{Name: name}
 }
 
+// String is the failover on one line: who took over, the stages with their distances from the fault, and what it cost.
+func (f Failover) String() string {
+	words := []string{f.Name}
+	if f.Old != "" && f.New != "" {
+		words[0] += ", " + f.Old + " to " + f.New
+	}
+	for _, s := range f.Stages {
+		if s.Seen && s.Name != Injected {
+			words = append(words, string(s.Name)+" "+after(s.After))
+		}
+	}
+	if f.Outage.Seen {
+		words = append(words, "no write for "+dur(f.Outage.Length()))
+	}
+	return strings.Join(words, "; ")
+}
+
 // Failovers finds the faults in whose aftermath, up to the next fault, the primary was switched, and times the stages.
 // It reads h.Ops once; an error in them ends the reading.
 func Failovers(h harness.History) []Failover {

@@ -56,10 +56,12 @@ func (a *app) cases(variants []string) []suite.Case {
 // compare runs cases and prints a table of them. It exits with 0 if each did what its documentation says.
 func (a *app) compare(ctx context.Context, cases []suite.Case) error {
 	rows, _, err := a.runAll(ctx, cases)
-	if a.json {
-		return errors.Join(err, a.printJSON(rows))
+	if a.json && err == nil {
+		return a.printJSON(rows)
 	}
-	a.table(rows)
+	if len(rows) > 0 {
+		a.table(rows)
+	}
 	return err
 }
 

@@ -57,8 +57,8 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "doublegrant",
 		Short: "Is my Redis lock safe?",
-		Long: "doublegrant races clients for a Redis lock, message filter or number generator, breaks the cluster under them,\n" +
-			"records every operation and finds what was granted twice.",
+		Long: "Is my Redis lock safe? doublegrant races clients for a Redis lock, message filter or number generator,\n" +
+			"breaks the cluster under them, records every operation and finds what was granted twice.",
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/reports"
 )
@@ -97,23 +98,28 @@ func (a *app) printOutcome(out suite.Outcome) {
 	for _, g := range r.Judged.Judgements {
 		a.println("  %-9s %-8s %s", g.Checker, g.Verdict, g.Reason)
 	}
-	for i, an := range r.Judged.Anomalies {
-		if i == 3 {
-			a.println("  ... more in the report")
-			break
-		}
-		certified := "not certified"
-		if an.Certified {
-			certified = "certified by porcupine"
-		}
-		a.println("  %s (%s): %s", an.Class, certified, an.Note)
-	}
+	a.printFirstOfEachClass(r.Judged.Anomalies)
 	for _, f := range r.Failovers {
 		a.println("  failover  %s", f)
 	}
 	a.println("expected  %s: %s", out.Expectation, metWord(out.Met))
 	a.println("seed      %d", out.Plan.Seed)
 	a.println("report    %s/report.html", out.Dir)
+}
+
+func (a *app) printFirstOfEachClass(anomalies []harness.Anomaly) {
+	seen := map[harness.Class]bool{}
+	for _, an := range anomalies {
+		if seen[an.Class] {
+			continue
+		}
+		seen[an.Class] = true
+		certified := ""
+		if an.Certified {
+			certified = ", certified by porcupine"
+		}
+		a.println("  the first %s%s: %s", an.Class, certified, an.Note)
+	}
 }
 
 func metWord(met bool) string {
