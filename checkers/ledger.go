@@ -36,23 +36,16 @@ func (c *count) add(lost bool) {
 // faultLedger is the part of the ledger during one fault.
 type faultLedger struct {
 	harness.Fault
-	label  string // its name, numbered if it is not the first of that name
-	total  count
-	groups map[int]*count
+	total count
 }
 
 func newLedger(h harness.History) *ledger {
 	l := &ledger{meta: h.Meta, groups: map[int]*count{}}
-	seen := map[string]int{}
 	for _, f := range h.Faults {
-		label := f.Name
-		if seen[f.Name]++; seen[f.Name] > 1 {
-			label = fmt.Sprintf("%s #%d", f.Name, seen[f.Name])
-		}
 		if len(f.Groups) > 0 {
 			l.partitions++
 		}
-		l.faults = append(l.faults, faultLedger{Fault: f, label: label, groups: map[int]*count{}})
+		l.faults = append(l.faults, faultLedger{Fault: f})
 	}
 	return l
 }
@@ -82,7 +75,10 @@ func (l *ledger) unread(s *set) {
 func (l *ledger) acknowledge(w write, lost bool) {
 	group := l.meta.Group(w.client)
 	l.total.add(lost)
-	groupCount(l.groups, group).add(lost)
+	if l.groups[group] == nil {
+		l.groups[group] = &count{}
+	}
+	l.groups[group].add(lost)
 	if lost {
 		l.span(w)
 	}
@@ -94,7 +90,6 @@ func (l *ledger) acknowledge(w write, lost bool) {
 		}
 		inFault = true
 		f.total.add(lost)
-		groupCount(f.groups, group).add(lost)
 		if len(f.Groups) > 0 && !sided {
 			sided = true
 			l.side(f.Fault, group).add(lost)
@@ -103,13 +98,6 @@ func (l *ledger) acknowledge(w write, lost bool) {
 	if lost && inFault {
 		l.lostInFaults++
 	}
-}
-
-func groupCount(m map[int]*count, group int) *count {
-	if m[group] == nil {
-		m[group] = &count{}
-	}
-	return m[group]
 }
 
 // side is the side of a partition on which a client group is.
@@ -154,7 +142,7 @@ func (l *ledger) reach(from, to time.Duration) time.Duration {
 	return next
 }
 
-// figures lists everything in a fixed order. Groups and faults without an acknowledged write are left out.
+// figures lists everything in a fixed order. Groups without an acknowledged write are left out.
 func (l *ledger) figures() []harness.Figure {
 	out := []harness.Figure{figure("added", l.total.acknowledged), figure("lost", l.total.lost)}
 	if l.total.acknowledged > 0 {
@@ -162,9 +150,10 @@ func (l *ledger) figures() []harness.Figure {
 		out = append(out, harness.Figure{Name: "lost percent", Value: percent, Unit: "%"})
 	}
 	out = append(out, figure("refused", l.refused), figure("unknown", l.unknown), figure("survived unknown", l.survivedUnknown))
-	out = appendGroups(out, l.groups, "")
-	for _, f := range l.faults {
-		out = appendGroups(out, f.groups, " during "+f.label)
+	for _, g := range slices.Sorted(maps.Keys(l.groups)) {
+		out = append(out,
+			figure(fmt.Sprintf("acknowledged by group %d", g), l.groups[g].acknowledged),
+			figure(fmt.Sprintf("lost from group %d", g), l.groups[g].lost))
 	}
 	if l.partitions > 0 {
 		out = append(out,
@@ -174,15 +163,6 @@ func (l *ledger) figures() []harness.Figure {
 			figure("lost from other groups", l.others.lost))
 	}
 	return append(out, l.times()...)
-}
-
-func appendGroups(out []harness.Figure, groups map[int]*count, suffix string) []harness.Figure {
-	for _, g := range slices.Sorted(maps.Keys(groups)) {
-		out = append(out,
-			figure(fmt.Sprintf("acknowledged by group %d%s", g, suffix), groups[g].acknowledged),
-			figure(fmt.Sprintf("lost from group %d%s", g, suffix), groups[g].lost))
-	}
-	return out
 }
 
 // times says when writes were lost, relative to the start of the first fault that their span meets or that follows it,

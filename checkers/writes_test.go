@@ -57,8 +57,6 @@ func TestWritesFigures(t *testing.T) {
 	for name, want := range map[string]float64{
 		"added": 7, "lost": 2, "lost percent": 200.0 / 7, "refused": 1, "unknown": 1, "survived unknown": 1,
 		"acknowledged by group 0": 5, "lost from group 0": 2, "acknowledged by group 1": 2, "lost from group 1": 0,
-		"acknowledged by group 0 during partition": 3, "lost from group 0 during partition": 2,
-		"acknowledged by group 1 during partition": 1, "lost from group 1 during partition": 0,
 		"acknowledged by cut groups during partition": 3, "acknowledged by other groups during partition": 1,
 		"lost from cut groups": 2, "lost from other groups": 0,
 		"first lost write after fault start": 0.5, "last lost write after fault start": 1.5, "lost per second of fault": 1,

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -16,7 +17,7 @@ const maxAnomalies = 100
 type Judged struct {
 	Verdict    Verdict       `json:"verdict"`
 	Judgements []Judgement   `json:"judgements"`
-	Anomalies  []Anomaly     `json:"anomalies"` // the first of each class, in order of From
+	Anomalies  []Anomaly     `json:"anomalies"` // the first of each class, then others in order of From; at most 100 of a class
 	Totals     map[Class]int `json:"totals"`    // all of them
 	Certified  int           `json:"certified"` // how many of all porcupine found illegal, too
 }
@@ -39,8 +40,26 @@ func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 		verdicts[i] = g.Verdict
 	}
 	j.Verdict = Worst(verdicts...)
-	slices.SortStableFunc(j.Anomalies, func(a, b Anomaly) int { return int(a.From - b.From) })
+	j.order()
 	return j.Judged
+}
+
+// order puts the first anomaly of each class in front, the most frequent class first, and the rest in order of time: who
+// reads only the beginning has seen every class.
+func (j *Judged) order() {
+	slices.SortStableFunc(j.Anomalies, func(a, b Anomaly) int { return cmp.Compare(a.From, b.From) })
+	var first, rest []Anomaly
+	seen := map[Class]bool{}
+	for _, a := range j.Anomalies {
+		if seen[a.Class] {
+			rest = append(rest, a)
+			continue
+		}
+		seen[a.Class] = true
+		first = append(first, a)
+	}
+	slices.SortStableFunc(first, func(a, b Anomaly) int { return cmp.Compare(j.Totals[b.Class], j.Totals[a.Class]) })
+	j.Anomalies = append(first, rest...)
 }
 
 // Summary is the verdict in one line, with the totals of what was found.

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,12 +50,17 @@ func (r Report) Sentence() string {
 	case len(r.Judged.Totals) > 0:
 		s := "Found " + r.Found() + " in " + r.scope()
 		if len(r.Judged.Anomalies) > 0 {
-			s += ", the first at " + at(r.Judged.Anomalies[0].From)
+			s += ", the first at " + at(earliest(r.Judged.Anomalies))
 		}
 		return s + "."
 	default:
 		return "Nothing can be said: " + r.reasons() + "."
 	}
+}
+
+// earliest is when the first of some anomalies began. They are in order of class before time.
+func earliest(anomalies []harness.Anomaly) time.Duration {
+	return slices.MinFunc(anomalies, func(a, b harness.Anomaly) int { return cmp.Compare(a.From, b.From) }).From
 }
 
 // Found lists what was found, such as "12 double-grant and 1 stuck-lock"; empty when nothing was.
