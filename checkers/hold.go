@@ -53,24 +53,29 @@ type overlap struct {
 func (o *overlap) anomaly() harness.Anomaly {
 	a, b := o.first.op, o.second.op
 	out := harness.Anomaly{
-		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: o.evidence(),
+		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: inOrder(o.sights()),
 		Note: fmt.Sprintf("client %d was granted %s by %s, while client %d certainly held it from %s until %s",
 			b.Client, b.Key, moment(b.Return), a.Client, moment(a.Return), moment(o.heldUntil)),
-	}
-	if t := o.thief; t != nil {
-		out.Class = harness.StolenRelease
-		out.Note += fmt.Sprintf("; client %d, granted it at %s, had it removed by a release from %s to %s",
-			t.release.op.Client, moment(t.hold.op.Return), moment(t.release.op.Call), moment(t.release.op.Return))
 	}
 	return out
 }
 
-// evidence is every operation that plays a part, in the order of the history.
-func (o *overlap) evidence() []harness.Op {
-	sights := append([]sight{o.first.sight, o.second.sight}, o.releases...)
-	if o.thief != nil {
-		sights = append(sights, o.thief.hold.sight, o.thief.release)
-	}
+// blame makes a the work of the release that may have removed the first hold's lock.
+func (o *overlap) blame(a *harness.Anomaly) {
+	t := o.thief
+	a.Class = harness.StolenRelease
+	a.Ops = inOrder(append(o.sights(), t.hold.sight, t.release))
+	a.Note += fmt.Sprintf("; client %d, granted it at %s, had it removed by a release from %s to %s",
+		t.release.op.Client, moment(t.hold.op.Return), moment(t.release.op.Call), moment(t.release.op.Return))
+}
+
+// sights are the operations that suffice to show the overlap.
+func (o *overlap) sights() []sight {
+	return append([]sight{o.first.sight, o.second.sight}, o.releases...)
+}
+
+// inOrder lists operations in the order of the history.
+func inOrder(sights []sight) []harness.Op {
 	slices.SortFunc(sights, func(a, b sight) int { return cmp.Compare(a.seq, b.seq) })
 	ops := make([]harness.Op, len(sights))
 	for i, s := range sights {

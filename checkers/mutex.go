@@ -25,7 +25,8 @@ import (
 //
 // Every acquire that overlaps an earlier hold is one violation, reported once, however many holds it overlaps. Its class
 // is [harness.StolenRelease] if a third party's release that was answered ok explains it: one that was late, after its own
-// lease, and may have met the earlier hold. Only releases seen before the overlap is certain count.
+// lease, and may have met the earlier hold. Only releases seen before the overlap is certain count, and only where no fault
+// is in force: a second primary would explain the overlap as well.
 // Otherwise it is [harness.DoubleGrant].
 //
 // Time is O(1) for each operation and open hold of its key. Memory is bounded by the keys, the workers and the open holds.
@@ -36,7 +37,7 @@ type mutex struct{}
 func (mutex) Name() string { return "mutex" }
 
 func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &mutexPass{tally: newTally(h, found), held: map[int][]*hold{}, locks: map[string]*lock{}}
+	p := &mutexPass{tally: newTally(h, found), faults: h.Faults, held: map[int][]*hold{}, locks: map[string]*lock{}}
 	err := each(ctx, h, p.op)
 	undecided := p.end(err == nil && complete(h))
 	return p.judge(judgement{
@@ -52,6 +53,7 @@ func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.
 // mutexPass is one pass over a history.
 type mutexPass struct {
 	*tally
+	faults                     []harness.Fault
 	held                       map[int][]*hold // by worker: granted and not released, lapsed ones included
 	locks                      map[string]*lock
 	seq                        int // of the operation at hand, from 1
@@ -173,7 +175,16 @@ func (p *mutexPass) confirm(o *overlap) {
 		return
 	}
 	o.second.reported = true
-	p.add(o.anomaly())
+	a := o.anomaly()
+	if o.thief != nil && !p.faulty(a) {
+		o.blame(&a)
+	}
+	p.add(a)
+}
+
+// faulty reports whether a fault was in force in the span of a.
+func (p *mutexPass) faulty(a harness.Anomaly) bool {
+	return slices.ContainsFunc(p.faults, func(f harness.Fault) bool { return f.Overlaps(a.From, a.To) })
 }
 
 // end decides what still waits. In a complete record nobody who has been silent since gave its lock up, so leases alone

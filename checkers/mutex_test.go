@@ -83,6 +83,8 @@ func TestMutex(t *testing.T) {
 			release(0, "a", 5, 9), acquire(1, "b", 6, 8, 90), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
 		{name: "split brain: an owner that releases its own in time is no thief", want: append(doubleGrant, harness.DoubleGrant), h: of(
 			acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), release(0, "a", 5, 6), acquire(2, "c", 7, 8, 100))},
+		{name: "with a fault in force a second primary explains it as well", want: doubleGrant, h: faulted(of(acquire(0, "a", 1, 2, 10),
+			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21)))},
 		{name: "late release after the second grant explains nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10),
 			acquire(1, "b", 12, 13, 30), acquire(2, "c", 16, 17, 30), release(0, "a", 18, 19), release(1, "b", 20, 21))},
 

@@ -36,7 +36,7 @@ func (t *tally) add(a harness.Anomaly) {
 			t.certified++
 		}
 	}
-	t.counts[a.Class]++
+	t.counts[a.Class] += a.Violations()
 	t.found(a)
 }
 

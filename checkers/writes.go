@@ -199,6 +199,7 @@ func (p *writesPass) lost(s *set, r *run) harness.Anomaly {
 		Note: fmt.Sprintf("worker %d lost %d, acknowledged at %s", r.worker, r.first.value, moment(r.first.returned)),
 	}
 	if r.n > 1 {
+		a.Count = r.n
 		a.Ops = append(a.Ops, s.op(r.last))
 		a.Note = fmt.Sprintf("worker %d lost %d acknowledged writes in a row, from %d at %s to %d at %s",
 			r.worker, r.n, r.first.value, moment(r.first.returned), r.last.value, moment(r.last.returned))

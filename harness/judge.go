@@ -17,14 +17,14 @@ const maxAnomalies = 100
 type Judged struct {
 	Verdict    Verdict       `json:"verdict"`
 	Judgements []Judgement   `json:"judgements"`
-	Anomalies  []Anomaly     `json:"anomalies"` // the first of each class, then others in order of From; at most 100 of a class
-	Totals     map[Class]int `json:"totals"`    // all of them
+	Anomalies  []Anomaly     `json:"anomalies"` // the first of each class, then others in order of To; at most 100 of a class
+	Totals     map[Class]int `json:"totals"`    // all violations
 	Certified  int           `json:"certified"` // how many of all porcupine found illegal, too
 }
 
 // Judge runs checkers over h, all in one pass. The verdict is the worst of theirs. A checker that panics is Unknown.
 func Judge(ctx context.Context, h History, checkers []Checker) Judged {
-	j := &judge{h: h, Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}}}
+	j := &judge{h: h, kept: map[Class]int{}, Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}}}
 	feeds := make([]chan []entry, len(checkers))
 	var running sync.WaitGroup
 	for i, c := range checkers {
@@ -45,9 +45,9 @@ func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 }
 
 // order puts the first anomaly of each class in front, the most frequent class first, and the rest in order of time: who
-// reads only the beginning has seen every class.
+// reads only the beginning has seen every class. An anomaly's time is To, when it was complete.
 func (j *Judged) order() {
-	slices.SortStableFunc(j.Anomalies, func(a, b Anomaly) int { return cmp.Compare(a.From, b.From) })
+	slices.SortStableFunc(j.Anomalies, func(a, b Anomaly) int { return cmp.Compare(a.To, b.To) })
 	var first, rest []Anomaly
 	seen := map[Class]bool{}
 	for _, a := range j.Anomalies {
@@ -81,8 +81,9 @@ func (j Judged) Summary() string {
 }
 
 type judge struct {
-	h  History
-	mu sync.Mutex
+	h    History
+	mu   sync.Mutex
+	kept map[Class]int // anomalies by class, up to maxAnomalies and beyond
 	Judged
 }
 
@@ -114,8 +115,8 @@ func (j *judge) found(a Anomaly) {
 	if a.Certified {
 		j.Certified++
 	}
-	j.Totals[a.Class]++
-	if j.Totals[a.Class] <= maxAnomalies {
+	j.Totals[a.Class] += a.Violations()
+	if j.kept[a.Class]++; j.kept[a.Class] <= maxAnomalies {
 		j.Anomalies = append(j.Anomalies, a)
 	}
 }

@@ -72,6 +72,7 @@ const (
 type Anomaly struct {
 	Class     Class         `json:"class"`
 	Key       string        `json:"key,omitempty"`
+	Count     int           `json:"count,omitempty"`  // violations of one kind in a row that this stands for; 0 means 1
 	Ops       []Op          `json:"ops"`              // the operations that suffice to show it, in order of Call
 	Note      string        `json:"note"`             // the violation in one sentence
 	Certified bool          `json:"certified"`        // porcupine found Ops illegal, too
@@ -79,6 +80,9 @@ type Anomaly struct {
 	To        time.Duration `json:"to"`               //
 	Faults    []string      `json:"faults,omitempty"` // faults in force in that span; filled in by Judge
 }
+
+// Violations is how many violations the anomaly stands for, at least one.
+func (a Anomaly) Violations() int { return max(1, a.Count) }
 
 // Figure is a number worth reporting.
 type Figure struct {

@@ -58,9 +58,9 @@ func (r Report) Sentence() string {
 	}
 }
 
-// earliest is when the first of some anomalies began. They are in order of class before time.
+// earliest is when the first of some anomalies was complete. They are in order of class before time.
 func earliest(anomalies []harness.Anomaly) time.Duration {
-	return slices.MinFunc(anomalies, func(a, b harness.Anomaly) int { return cmp.Compare(a.From, b.From) }).From
+	return slices.MinFunc(anomalies, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) }).To
 }
 
 // Found lists what was found, such as "12 double-grant and 1 stuck-lock"; empty when nothing was.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -88,6 +89,7 @@ func (a *app) runAll(ctx context.Context, cases []suite.Case) (rows []reports.Ro
 		if !out.Met {
 			a.code = ExitInvalid
 		}
+		fmt.Fprintf(a.err, "      %s, %s\n", result(out), metWord(out.Met))
 		rows = append(rows, reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), "report.html")))
 		outs = append(outs, out)
 	}
@@ -102,11 +104,20 @@ func (a *app) table(rows []reports.Row) {
 			r.Rate, rounded(r.P50), rounded(r.P99))
 	}
 	_ = w.Flush() // to standard output
+	a.println("")
 	for _, r := range rows {
 		if r.First != "" {
-			a.println("%s, %s: %s", r.Variant, dash(r.Regime), r.First)
+			a.println("%s: %s", strings.TrimSuffix(r.Variant+", "+r.Regime, ", "), r.First)
 		}
 	}
+}
+
+// result says what came of a run, in a few words.
+func result(out suite.Outcome) string {
+	if found := out.Report.Found(); found != "" {
+		return "broken: " + found
+	}
+	return strings.TrimSuffix(out.Report.Sentence(), ".")
 }
 
 func dash(s string) string {

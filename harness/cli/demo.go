@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/suite"
 )
 
@@ -40,7 +39,7 @@ func (a *app) demo(ctx context.Context) error {
 	a.println("What was proved, in %v:", time.Since(began).Round(time.Second))
 	cases := suite.Demo()
 	for i, out := range outs {
-		a.println("  %s: %s", cases[i].Title, proved(out))
+		a.println("  %s: %s", cases[i].Title, result(out))
 	}
 	for _, out := range outs {
 		for _, f := range out.Report.Failovers {
@@ -55,15 +54,4 @@ func (a *app) demo(ctx context.Context) error {
 	}
 	a.println("All reports: %s", index)
 	return nil
-}
-
-// proved says what came of one case, in a few words.
-func proved(out suite.Outcome) string {
-	switch {
-	case out.Report.Judged.Verdict == harness.Unknown:
-		return out.Report.Sentence()
-	case out.Report.Found() == "":
-		return "held"
-	}
-	return "broken: " + out.Report.Found()
 }

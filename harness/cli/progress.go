@@ -31,7 +31,7 @@ func (a *app) newProgress() *progress {
 }
 
 func (p *progress) show(at harness.Progress) {
-	line := fmt.Sprintf("%4.0fs  %9d ok  %9d refused or failed  %7d unknown  %s",
+	line := fmt.Sprintf("  %4.0fs  %9d ok  %9d refused or failed  %7d unknown  %s",
 		at.Elapsed.Seconds(), at.OK, at.Fail, at.Info, at.Fault)
 	if p.terminal {
 		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
