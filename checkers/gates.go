@@ -21,7 +21,8 @@ import (
 //   - there was load in each phase, [harness.HarnessClient] aside: before the first fault and after the end of the last one
 //     also with an ok operation of a promised kind from the main workload, and during each fault, from its Bit to its
 //     Heal. An operation belongs to a phase that its interval meets. Load is at least one operation, and at least
-//     Meta.Rate/10 a second if a rate was asked for. A run without faults is one phase.
+//     Meta.Rate/10 a second if a rate was asked for; during a fault, where workers may hang until their time-outs, no more
+//     than an operation of each worker every two seconds. A run without faults is one phase.
 //
 // Source: soundness rule 6. Time is O(faults) an operation. Memory is constant: of very many keys only the latest 32,768
 // to 65,536 are watched for contention, so that it may be undercounted.
@@ -140,11 +141,11 @@ func (p *gatesPass) faults() (missing []string) {
 // load asks for operations in every phase.
 func (p *gatesPass) load() (missing []string) {
 	for _, ph := range p.phases {
-		from, to := max(ph.from, p.first), min(ph.to, p.last)
+		from, to, rate := max(ph.from, p.first), min(ph.to, p.last), p.meta.Rate/10
 		if ph.fault { // it lasts as long as it lasts, whether or not clients speak
-			from, to = ph.from, ph.to
+			from, to, rate = ph.from, ph.to, min(rate, float64(p.meta.Workers)/2)
 		}
-		if err := ph.reached(p.meta.Rate, to-from); err != nil {
+		if err := ph.reached(rate, to-from); err != nil {
 			missing = append(missing, err.Error())
 		}
 	}
@@ -193,10 +194,10 @@ func phasesOf(h harness.History) []*phase {
 	return phases
 }
 
-// reached asks whether the phase, of the given length, had its load.
+// reached asks whether the phase, of the given length, had its load: rate operations a second.
 func (ph *phase) reached(rate float64, length time.Duration) error {
 	var lacks []string
-	if need := max(1, rate/10*length.Seconds()); float64(ph.ops) < need {
+	if need := max(1, rate*length.Seconds()); float64(ph.ops) < need {
 		lacks = append(lacks, fmt.Sprintf("%d operations %s, where at least %.0f were wanted", ph.ops, ph.name, need))
 	}
 	if !ph.fault && ph.ops > 0 && ph.ok == 0 {

@@ -83,7 +83,10 @@ func TestGates(t *testing.T) {
 			h: soakBut(without(func(op harness.Op) bool { return op.Call < 100 && op.Outcome == harness.OK }))},
 		{name: "only riders after", unknown: "no operation of the main workload was ok after the last fault",
 			h: soakBut(func(h *harness.History) { h.Meta.Clients = 1 })},
-		{name: "too little load", unknown: "operations during kill, where at least", h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e9 })},
+		{name: "too little load", unknown: "operations before the first fault, where at least", h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e9 })},
+		{name: "too little load during a fault", unknown: "operations during kill, where at least", h: soakBut(func(h *harness.History) {
+			h.Meta.Rate, h.Meta.Workers = 1e9, 1e9
+		})},
 		{name: "load enough", h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e8 })},
 	})
 }

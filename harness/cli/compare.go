@@ -89,7 +89,7 @@ func (a *app) runAll(ctx context.Context, cases []suite.Case) (rows []reports.Ro
 		if !out.Met {
 			a.code = ExitInvalid
 		}
-		fmt.Fprintf(a.err, "      %s, %s\n", result(out), metWord(out.Met))
+		fmt.Fprintf(a.err, "      %s, %s\n", result(out), metWord(out))
 		rows = append(rows, reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), "report.html")))
 		outs = append(outs, out)
 	}

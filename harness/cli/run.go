@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -97,14 +99,38 @@ func (a *app) printOutcome(out suite.Outcome) {
 	a.println("%s", strings.ToUpper(r.Judged.Verdict.String())+"  "+r.Sentence())
 	for _, g := range r.Judged.Judgements {
 		a.println("  %-9s %-8s %s", g.Checker, g.Verdict, g.Reason)
+		a.printFigures(g.Figures)
 	}
 	a.printFirstOfEachClass(r.Judged.Anomalies)
 	for _, f := range r.Failovers {
 		a.println("  failover  %s", f)
 	}
-	a.println("expected  %s: %s", out.Expectation, metWord(out.Met))
+	a.println("expected  %s: %s", out.Expectation, metWord(out))
 	a.println("seed      %d", out.Plan.Seed)
 	a.println("report    %s/report.html", out.Dir)
+}
+
+// printFigures lists figures in lines of a readable length.
+func (a *app) printFigures(figures []harness.Figure) {
+	const indent, width = "                     ", 118
+	line := indent
+	for i, f := range figures {
+		word := strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Name, strconv.FormatFloat(f.Value, 'f', -1, 64), f.Unit))
+		if f.Value != math.Trunc(f.Value) {
+			word = strings.TrimSpace(fmt.Sprintf("%s %.2f %s", f.Name, f.Value, f.Unit))
+		}
+		if i < len(figures)-1 {
+			word += ", "
+		}
+		if len(line)+len(word) > width {
+			a.println("%s", strings.TrimRight(line, " "))
+			line = indent
+		}
+		line += word
+	}
+	if len(figures) > 0 {
+		a.println("%s", line)
+	}
 }
 
 func (a *app) printFirstOfEachClass(anomalies []harness.Anomaly) {
@@ -122,9 +148,12 @@ func (a *app) printFirstOfEachClass(anomalies []harness.Anomaly) {
 	}
 }
 
-func metWord(met bool) string {
-	if met {
+func metWord(out suite.Outcome) string {
+	switch {
+	case out.Met:
 		return "as its documentation says"
+	case out.Report.Judged.Verdict == harness.Unknown:
+		return "which this run cannot tell"
 	}
 	return "NOT as its documentation says"
 }
