@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -51,12 +52,12 @@ func (s Spec) withDefaults() (Spec, error) {
 	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.Calm < 0 || s.Drift < 0 || s.Drift >= 1:
 		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, Calm and Drift cannot be negative, nor Drift 1 or more", ErrSpec)
 	}
-	setDefault(&s.Name, s.Workload.Name())
-	setDefault(&s.Clients, 10)
-	setDefault(&s.Duration, 5*time.Second)
-	setDefault(&s.Seed, rand.Uint64())
-	setDefault(&s.Calm, 2*time.Second)
-	setDefault(&s.Drift, 0.01)
+	s.Name = cmp.Or(s.Name, s.Workload.Name())
+	s.Clients = cmp.Or(s.Clients, 10)
+	s.Duration = cmp.Or(s.Duration, 5*time.Second)
+	s.Seed = cmp.Or(s.Seed, rand.Uint64N(1<<53)) // exact in any JSON reader
+	s.Calm = cmp.Or(s.Calm, 2*time.Second)
+	s.Drift = cmp.Or(s.Drift, 0.01)
 	if s.Store == nil {
 		s.Store = NewMemory()
 	}
@@ -64,13 +65,6 @@ func (s Spec) withDefaults() (Spec, error) {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
 	return s, nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // loads lists every workload with its clients, the main one first.

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -28,15 +29,9 @@ type DedupOptions struct {
 // Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about
 // the same time, as a queue leader would push it; one delivery in twenty repeats a message of the recent past.
 func Dedups(c Connector, o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) harness.Workload {
-	if o.Name == "" {
-		o.Name = "dedup"
-	}
-	if o.Window == 0 {
-		o.Window = 20 * time.Second
-	}
-	if o.FanOut == 0 {
-		o.FanOut = 8
-	}
+	o.Name = cmp.Or(o.Name, "dedup")
+	o.Window = cmp.Or(o.Window, 20*time.Second)
+	o.FanOut = cmp.Or(o.FanOut, 8)
 	return &dedups{pool: newPool(c), opts: o, newDeduper: newDeduper}
 }
 

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -32,15 +33,9 @@ type LockOptions struct {
 // as happens to every application that is paused for too long: a release that comes too late must not harm the next
 // owner. Holding longer than the lease is not counted against the lock.
 func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Locker) harness.Workload {
-	if o.Name == "" {
-		o.Name = "lock"
-	}
-	if o.Keys == 0 {
-		o.Keys = 5
-	}
-	if o.TTL == 0 {
-		o.TTL = 2 * time.Second
-	}
+	o.Name = cmp.Or(o.Name, "lock")
+	o.Keys = cmp.Or(o.Keys, 5)
+	o.TTL = cmp.Or(o.TTL, 2*time.Second)
 	return &locks{pool: newPool(c), opts: o, newLocker: newLocker}
 }
 

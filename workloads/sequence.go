@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -25,15 +26,9 @@ type SequenceOptions struct {
 
 // Sequences lets clients draw numbers from generators that newSequencer makes.
 func Sequences(c Connector, o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) harness.Workload {
-	if o.Name == "" {
-		o.Name = "sequence"
-	}
-	if o.Keys == 0 {
-		o.Keys = 1
-	}
-	if o.Regime == "" {
-		o.Regime = Fixed
-	}
+	o.Name = cmp.Or(o.Name, "sequence")
+	o.Keys = cmp.Or(o.Keys, 1)
+	o.Regime = cmp.Or(o.Regime, Fixed)
 	return &sequences{pool: newPool(c), opts: o, newSequencer: newSequencer, propose: o.Regime.generator()}
 }
 

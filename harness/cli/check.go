@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/suite"
-	"github.com/doublegrant/doublegrant/reports"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -18,12 +17,7 @@ func (a *app) checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.code = verdictCode(out.Report.Judged.Verdict)
-			if a.json {
-				return reports.JSON(a.out, out.Report)
-			}
-			a.printOutcome(out)
-			return nil
+			return a.show(out)
 		},
 	}
 }

@@ -85,6 +85,11 @@ func (a *app) run(ctx context.Context, p suite.Plan) error {
 		}
 		return err
 	}
+	return a.show(out)
+}
+
+// show prints one run, for people or programs, and takes its verdict as the exit code.
+func (a *app) show(out suite.Outcome) error {
 	a.code = verdictCode(out.Report.Judged.Verdict)
 	if a.json {
 		return reports.JSON(a.out, out.Report)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -30,15 +31,9 @@ var (
 const maxGroups = 200
 
 func (o Options) withDefaults() Options {
-	if o.Clients == 0 {
-		o.Clients = 100
-	}
-	if o.ClientGroups == 0 {
-		o.ClientGroups = 5
-	}
-	if o.OpTimeout == 0 {
-		o.OpTimeout = 500 * time.Millisecond
-	}
+	o.Clients = cmp.Or(o.Clients, 100)
+	o.ClientGroups = cmp.Or(o.ClientGroups, 5)
+	o.OpTimeout = cmp.Or(o.OpTimeout, 500*time.Millisecond)
 	return o
 }
 

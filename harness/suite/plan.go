@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -90,25 +91,18 @@ func (r *resolved) defaults() {
 			r.Topology = sentinel
 		}
 	}
-	setDefault(&r.Repeat, 1)
-	setDefault(&r.Clients, 100)
-	setDefault(&r.Duration, 10*time.Second)
-	setDefault(&r.Rate, 20000)
-	setDefault(&r.FaultFor, 5*time.Second)
-	setDefault(&r.Seed, rand.Uint64N(1<<53)) // exact in any JSON reader
+	r.Repeat = cmp.Or(r.Repeat, 1)
+	r.Clients = cmp.Or(r.Clients, 100)
+	r.Duration = cmp.Or(r.Duration, 10*time.Second)
+	r.Rate = cmp.Or(r.Rate, 20000)
+	r.FaultFor = cmp.Or(r.FaultFor, 5*time.Second)
+	r.Seed = cmp.Or(r.Seed, rand.Uint64N(1<<53)) // exact in any JSON reader
 	switch r.variant.Family {
 	case workloads.Lock:
-		setDefault(&r.Keys, max(1, r.Clients/10))
+		r.Keys = cmp.Or(r.Keys, max(1, r.Clients/10))
 	case workloads.Sequence:
-		setDefault(&r.Keys, 1)
-		setDefault(&r.Plan.Regime, string(workloads.Fixed))
-	}
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
+		r.Keys = cmp.Or(r.Keys, 1)
+		r.Plan.Regime = cmp.Or(r.Plan.Regime, string(workloads.Fixed))
 	}
 }
 
