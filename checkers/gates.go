@@ -18,6 +18,7 @@ import (
 //   - every kind in Meta.Kinds has an operation that is ok;
 //   - two workers asked for one key at one time, if acquires, claims or numbers are promised;
 //   - every fault was proved and ended;
+//   - no Sentinel entered TILT mode, in which it does nothing;
 //   - there was load in each phase, [harness.HarnessClient] aside: before the first fault and after the end of the last one
 //     also with an ok operation of a promised kind from the main workload, and during each fault, from its Bit to its
 //     Heal. An operation belongs to a phase that its interval meets. Load is at least one operation, and at least
@@ -35,7 +36,7 @@ func (gates) Name() string { return "gates" }
 func (c gates) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := &gatesPass{tally: newTally(h, found), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{}}
 	err := each(ctx, h, p.op)
-	doubts := slices.Concat(p.record(), p.kinds(), p.contention(), p.faults(), p.load())
+	doubts := slices.Concat(p.record(), p.kinds(), p.contention(), p.faults(), p.environment(), p.load())
 	if err != nil {
 		doubts = nil // what is missing may only not have been read
 	}
@@ -133,6 +134,17 @@ func (p *gatesPass) faults() (missing []string) {
 		}
 		if f.End == 0 {
 			missing = append(missing, fmt.Sprintf("the fault %s at %s never healed", f.Name, moment(f.Start)))
+		}
+	}
+	return missing
+}
+
+// environment asks that no Sentinel stopped acting: one whose clock jumps, or that is stopped itself, does nothing for 30
+// seconds, which is the machine's failure and says nothing about the system under test.
+func (p *gatesPass) environment() (missing []string) {
+	for _, e := range p.h.Events {
+		if e.Kind == "+tilt" {
+			missing = append(missing, fmt.Sprintf("the Sentinel %s entered TILT mode at %s", e.Node, moment(e.At)))
 		}
 	}
 	return missing

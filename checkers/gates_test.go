@@ -83,6 +83,9 @@ func TestGates(t *testing.T) {
 			h: soakBut(without(func(op harness.Op) bool { return op.Call < 100 && op.Outcome == harness.OK }))},
 		{name: "only riders after", unknown: "no operation of the main workload was ok after the last fault",
 			h: soakBut(func(h *harness.History) { h.Meta.Clients = 1 })},
+		{name: "TILT", unknown: "the Sentinel s1 entered TILT mode at 150ns", h: soakBut(func(h *harness.History) {
+			h.Events = append(h.Events, harness.Event{At: 150, Node: "s1", Kind: "+tilt", Detail: "#tilt mode entered"})
+		})},
 		{name: "too little load", unknown: "operations before the first fault, where at least", h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e9 })},
 		{name: "too little load during a fault", unknown: "operations during kill, where at least", h: soakBut(func(h *harness.History) {
 			h.Meta.Rate, h.Meta.Workers = 1e9, 1e9

@@ -133,7 +133,7 @@ func (r *run) load(ctx context.Context, clients []Client) error {
 	}
 	var reporting sync.WaitGroup
 	reporting.Go(r.report)
-	err := r.schedule(ctx)
+	err := r.guarded(func() error { return r.schedule(ctx) })
 	close(r.stop)
 	grace := time.AfterFunc(stopGrace, abandon)
 	defer grace.Stop()
@@ -156,6 +156,16 @@ func (r *run) work(ctx context.Context, c Client, s *Session) {
 	for s.Sleep(time.Duration(s.Rand.Float64() * 2 * float64(think))) {
 		c.Step(ctx, s)
 	}
+}
+
+// guarded turns a panic of f, which runs somebody's nemesis, into an error: the run still ends in good order.
+func (r *run) guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("harness: a nemesis panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
 }
 
 // finish waits for the system to be whole and lets the workloads record what is left, such as a final read.

@@ -87,6 +87,15 @@ func (b breaker) Inject(_ context.Context, rng *rand.Rand) (harness.Injection, e
 	}, b.injectErr
 }
 
+// panickingNemesis breaks the system and panics while it looks for the effect.
+type panickingNemesis struct{ breaker }
+
+func (p panickingNemesis) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	inj, err := p.breaker.Inject(ctx, rng)
+	inj.Prove = func(context.Context) (string, error) { panic("a nemesis's bug") }
+	return inj, err
+}
+
 // counter counts operations by outcome and is satisfied.
 type counter struct{ n [3]int }
 
@@ -185,6 +194,9 @@ func TestEveryWayOutHealsStopsAndKeepsTheHistory(t *testing.T) {
 			f.wholeErr = errors.New("two primaries")
 			s.Steps = []harness.Step{{Nemesis: breaker{fake: f}}}
 		}, "two primaries"},
+		"a nemesis panics": {func(f *fake, s *harness.Spec) {
+			s.Steps = []harness.Step{{Nemesis: panickingNemesis{breaker{fake: f}}, For: time.Second}}
+		}, "a nemesis's bug"},
 		"a client panics":   {func(f *fake, _ *harness.Spec) { f.panics = true }, "a client's bug"},
 		"the store is full": {func(_ *fake, s *harness.Spec) { s.Store = fullStore{harness.NewMemory()} }, "disk full"},
 	}

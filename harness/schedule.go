@@ -39,7 +39,7 @@ func (r *run) inForce(ctx context.Context, step Step, inject func() (Injection, 
 	defer r.fault.Store(nil)
 	f := Fault{Name: name, Start: r.clock.Now()}
 	inj, err := inject()
-	defer func() { // on every path, a panic of the nemesis included
+	defer func() { // on every path, a panic of Prove included
 		f.Heal = r.clock.Now()
 		whole := r.heal(ctx, inj)
 		if whole == nil {
