@@ -52,6 +52,7 @@ type run struct {
 	abort    context.CancelCauseFunc
 	stop     chan struct{} // closed when the load ends
 	fault    atomic.Pointer[string]
+	failed   atomic.Pointer[error] // the first client that panicked
 	sessions []*Session
 }
 
@@ -67,7 +68,10 @@ func (r *run) record(parent context.Context) (err error) {
 		abort(fmt.Errorf("harness: write the history: %w", err))
 	})
 	err = r.onSystem(ctx)
-	if cause := context.Cause(ctx); cause != nil && parent.Err() == nil {
+	switch cause := context.Cause(ctx); {
+	case r.failed.Load() != nil:
+		err = *r.failed.Load()
+	case cause != nil && parent.Err() == nil:
 		err = cause // what stopped the run explains more than what then failed
 	}
 	return errors.Join(err, r.close(parent, err))
@@ -96,14 +100,14 @@ func (r *run) onSystem(ctx context.Context) (err error) {
 	if err := r.System.Start(ctx, r.clock, r.rec.event, r.Log); err != nil {
 		return err
 	}
-	clients, err := r.open(ctx)
-	if err != nil {
+	var clients []Client
+	if err := guarded("a workload's Open", func() (err error) { clients, err = r.open(ctx); return err }); err != nil {
 		return err
 	}
 	if err := r.load(ctx, clients); err != nil {
 		return err
 	}
-	return r.finish(ctx)
+	return guarded("a workload's Finish", func() error { return r.finish(ctx) })
 }
 
 // open makes every client and its session.
@@ -133,7 +137,7 @@ func (r *run) load(ctx context.Context, clients []Client) error {
 	}
 	var reporting sync.WaitGroup
 	reporting.Go(r.report)
-	err := r.guarded(func() error { return r.schedule(ctx) })
+	err := guarded("a nemesis", func() error { return r.schedule(ctx) })
 	close(r.stop)
 	grace := time.AfterFunc(stopGrace, abandon)
 	defer grace.Stop()
@@ -144,25 +148,27 @@ func (r *run) load(ctx context.Context, clients []Client) error {
 
 // work steps one client until the load ends.
 func (r *run) work(ctx context.Context, c Client, s *Session) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.abort(fmt.Errorf("harness: client %d panicked: %v\n%s", s.id, p, debug.Stack()))
-		}
-	}()
 	think := time.Duration(0)
 	if r.Rate > 0 {
 		think = time.Duration(float64(r.meta.Workers) / r.Rate * float64(time.Second))
 	}
-	for s.Sleep(time.Duration(s.Rand.Float64() * 2 * float64(think))) {
-		c.Step(ctx, s)
+	err := guarded(fmt.Sprintf("client %d", s.id), func() error {
+		for s.Sleep(time.Duration(s.Rand.Float64() * 2 * float64(think))) {
+			c.Step(ctx, s)
+		}
+		return nil
+	})
+	if err != nil {
+		r.failed.CompareAndSwap(nil, &err)
+		r.abort(err)
 	}
 }
 
-// guarded turns a panic of f, which runs somebody's nemesis, into an error: the run still ends in good order.
-func (r *run) guarded(f func() error) (err error) {
+// guarded turns a panic of f, which runs somebody's code, into an error: the run still ends in good order.
+func guarded(whose string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("harness: a nemesis panicked: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("harness: %s panicked: %v\n%s", whose, p, debug.Stack())
 		}
 	}()
 	return f()

@@ -10,6 +10,9 @@ import (
 // wholeWithin bounds how long the system may take to be whole again after a heal. Longer is a failed environment.
 const wholeWithin = 30 * time.Second
 
+// injectWithin bounds how long a fault may take to be in force; tenths of a second are usual.
+const injectWithin = 10 * time.Second
+
 // schedule lets the load run for its Duration, with the faults of Steps one after the other, calm before and after
 // each. The load does not end before the last fault has healed and its calm has passed.
 func (r *run) schedule(ctx context.Context) error {
@@ -20,7 +23,11 @@ func (r *run) schedule(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		inject := func() (Injection, error) { return step.Nemesis.Inject(ctx, rng) }
+		inject := func() (Injection, error) {
+			ctx, cancel := context.WithTimeout(ctx, injectWithin)
+			defer cancel()
+			return step.Nemesis.Inject(ctx, rng)
+		}
 		if err := r.inForce(ctx, step, inject); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func (s *Session) Invoke(op Op, do func(*Op)) Op {
 	op.Call = s.rec.clock.Now()
 	do(&op)
 	s.rec.finish(s.slot, &op)
-	if op.Outcome == Info {
+	if op.Outcome == Info && s.id >= 0 {
 		s.id += s.workers // whoever does not know whether it acted must not act again
 	}
 	return op

@@ -95,8 +95,11 @@ func (p partitionPrimary) twoPrimaries(ctx context.Context, old string) (string,
 		return "", err
 	}
 	role, err := p.c.Role(ctx, old)
-	if err != nil || role != "master" {
-		return "", fmt.Errorf("%s, but %s is %q: no split brain (%w)", seen, old, role, err)
+	if err != nil {
+		return "", fmt.Errorf("%s, but %s does not say what it is: %w", seen, old, err)
+	}
+	if role != "master" {
+		return "", fmt.Errorf("%s, but %s is %q: no split brain", seen, old, role)
 	}
 	return seen + " while " + old + " was still primary", nil
 }

@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
@@ -24,12 +26,17 @@ type Connector interface {
 // A call is the trace of one operation's commands. It decides what an error means for the operation as a whole: it has
 // certainly not happened only if no command of it can have been executed.
 type call struct {
-	mu       sync.Mutex
-	unsent   bool // the connection for the command under way could not be set up
-	executed bool // some command may have been executed
+	seen     atomic.Bool // some command was sent, or tried to be
+	executed atomic.Bool // some command may have been executed
 }
 
-type callKey struct{}
+// An attempt is the trace of one command of a call. Commands of one call may run side by side.
+type attempt struct{ unsent atomic.Bool }
+
+type (
+	callKey    struct{}
+	attemptKey struct{}
+)
 
 func track(ctx context.Context) (context.Context, *call) {
 	c := &call{}
@@ -42,69 +49,60 @@ func (c *call) settle(op *harness.Op, err error) bool {
 		op.Outcome = harness.OK
 		return true
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	op.Outcome, op.Err = harness.Info, reason(err)
-	if !c.executed {
+	// An operation without a command in sight has sent them in a context of its own: nothing is known about them.
+	if c.seen.Load() && !c.executed.Load() {
 		op.Outcome = harness.Fail
 	}
 	return false
 }
 
-// tracer is a go-redis hook that keeps calls. It is installed once on each client.
+// tracer is a go-redis hook that keeps calls. Workloads that share a client may each install it: the outermost counts.
 type tracer struct{}
 
 func (tracer) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (tracer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		c, ok := ctx.Value(callKey{}).(*call)
-		if !ok {
-			return next(ctx, cmd)
-		}
 		if cmd.Name() == "hello" { // go-redis greets in the context of the command that needs the connection
 			err := next(ctx, cmd)
-			c.greeted(err)
+			var refused redis.Error // with which go-redis goes on
+			if a, ok := ctx.Value(attemptKey{}).(*attempt); ok && err != nil && !errors.As(err, &refused) {
+				a.unsent.Store(true)
+			}
 			return err
 		}
-		c.begin()
-		err := next(ctx, cmd)
-		c.end(err)
-		return err
+		return trace(ctx, nil, func(ctx context.Context) error { return next(ctx, cmd) })
 	}
 }
 
 func (tracer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c, ok := ctx.Value(callKey{}).(*call)
-		if !ok {
-			return next(ctx, cmds)
-		}
-		c.begin()
-		err := next(ctx, cmds)
-		c.end(err)
-		return err
+		return trace(ctx, cmds, func(ctx context.Context) error { return next(ctx, cmds) })
 	}
 }
 
-func (c *call) begin() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.unsent = false
-}
-
-func (c *call) greeted(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.unsent = err != nil
-}
-
-func (c *call) end(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.unsent && !notExecuted(err) {
-		c.executed = true
+// trace sends a command, or the commands of a pipeline, and notes whether any of them can have been executed.
+func trace(ctx context.Context, pipeline []redis.Cmder, send func(context.Context) error) error {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok || ctx.Value(attemptKey{}) != nil {
+		return send(ctx)
 	}
+	a := &attempt{}
+	c.seen.Store(true)
+	err := send(context.WithValue(ctx, attemptKey{}, a))
+	if !a.unsent.Load() && !(notExecuted(err) && noneExecuted(pipeline)) {
+		c.executed.Store(true)
+	}
+	return err
+}
+
+// noneExecuted looks at the commands of a pipeline one by one, since the error of the whole is only that of the first that
+// failed. Where no command has an error of its own, the whole was never sent.
+func noneExecuted(pipeline []redis.Cmder) bool {
+	failed := func(cmd redis.Cmder) bool { return cmd.Err() != nil }
+	mayHaveRun := func(cmd redis.Cmder) bool { return !notExecuted(cmd.Err()) }
+	return !slices.ContainsFunc(pipeline, failed) || !slices.ContainsFunc(pipeline, mayHaveRun)
 }
 
 // refusals are error replies that say that the command was not executed, even inside a script: the first write of a

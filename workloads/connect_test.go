@@ -60,6 +60,28 @@ func TestAnErrorIsAFailOnlyIfNoCommandCanHaveRun(t *testing.T) {
 	require.Equal(t, harness.Info, op.Outcome, "an earlier command of the operation has run")
 }
 
+func TestWhatCannotBeSeenIsUnknown(t *testing.T) {
+	c, _ := realRedis(t)
+	r, err := newPool(c).client(0)
+	require.NoError(t, err)
+	lost := errors.New("reply lost")
+	op := settled(t.Context(), r, func(context.Context) error {
+		_ = r.Set(context.Background(), "k", "v", 0).Err() // a lock that does not pass its context on
+		return lost
+	})
+	require.Equal(t, harness.Info, op.Outcome)
+
+	op = settled(t.Context(), r, func(ctx context.Context) error {
+		_, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.EvalSha(ctx, "0000", []string{"k"})
+			p.Set(ctx, "k", "v", 0)
+			return nil
+		})
+		return err
+	})
+	require.Equal(t, harness.Info, op.Outcome, "the pipeline's SET has run: %s", op.Err)
+}
+
 func TestAStoppedServerLeavesOperationsUnknown(t *testing.T) {
 	c, _ := realRedis(t)
 	r, err := newPool(c).client(0)
@@ -77,6 +99,8 @@ func TestAStoppedServerLeavesOperationsUnknown(t *testing.T) {
 
 func TestADeadServerFailsOperations(t *testing.T) {
 	c, _ := realRedis(t)
+	_, err := newPool(c).client(0) // another workload's, of the same client
+	require.NoError(t, err)
 	r, err := newPool(c).client(0)
 	require.NoError(t, err)
 	require.NoError(t, c.Kill("r1"))

@@ -102,6 +102,7 @@ func readAll(ctx context.Context, s *harness.Session, r redis.UniversalClient) (
 				return nil, err
 			}
 			s.Backoff()
+			all, cursor = nil, "0" // cursors mean nothing to another node
 			continue
 		}
 		next, members, err := parsePage(reply)

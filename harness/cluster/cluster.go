@@ -35,6 +35,7 @@ type Cluster struct {
 
 	mu      sync.Mutex
 	clients map[int]*redis.Client // by group
+	used    bool
 	stopped bool
 
 	observing sync.WaitGroup
@@ -69,6 +70,9 @@ func (c *Cluster) Groups() int { return c.opts.ClientGroups }
 // Start brings every node up and returns when the cluster is whole. It fails before starting anything when the machine
 // has no redis-server or its limits are too low; see ErrNoRedis and ErrLimit.
 func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
+	if err := c.use(); err != nil {
+		return err
+	}
 	binary, err := c.opts.Preflight()
 	if err != nil {
 		return err
@@ -82,6 +86,17 @@ func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(ha
 		return errors.Join(fmt.Errorf("cluster: %s did not come up: %w", c.topology.name, err), c.Stop())
 	}
 	log.Info("cluster up", "topology", c.topology.name, "subnet", c.subnet.ip(0, 0), "took", time.Since(began))
+	return nil
+}
+
+// use marks the cluster as used: a second start would lose sight of the nodes of the first.
+func (c *Cluster) use() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.used {
+		return errors.New("cluster: a Cluster starts once: make a new one for each run")
+	}
+	c.used = true
 	return nil
 }
 
@@ -169,7 +184,8 @@ func (c *Cluster) startGuard(ctx context.Context, n *node) error {
 	return nil
 }
 
-// Stop ends every process, connection and file of the cluster. It is safe to call twice, and after a failed Start.
+// Stop ends every process, connection and file of the cluster. It is safe to call twice, and after a failed Start, but
+// not while Start runs.
 func (c *Cluster) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -152,6 +152,18 @@ func TestTwoClustersSideBySide(t *testing.T) {
 	require.Equal(t, int64(0), connect(t, b, 0).Exists(t.Context(), "k").Val())
 }
 
+func TestAClusterStartsOnce(t *testing.T) {
+	c := cluster.Standalone(cluster.Options{})
+	up(t, c)
+	again := func() error {
+		return c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
+	}
+	require.ErrorContains(t, again(), "make a new one")
+	require.NoError(t, connect(t, c, 0).Ping(t.Context()).Err(), "the first start was harmed")
+	require.NoError(t, c.Stop())
+	require.ErrorContains(t, again(), "make a new one")
+}
+
 func TestStartSaysWhatIsMissing(t *testing.T) {
 	start := func(o cluster.Options) error {
 		c := cluster.Standalone(o)

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"syscall"
 	"time"
@@ -109,10 +108,14 @@ func (c *Cluster) Pause(ctx context.Context, name string) error {
 		return err
 	}
 	return await(ctx, time.Millisecond, func() error {
-		if s := n.state(); s != 'T' {
+		switch s := n.state(); s {
+		case 'T':
+			return nil
+		case 0, 'Z':
+			return fmt.Errorf("%w: %s has ended", errGaveUp, name)
+		default:
 			return fmt.Errorf("cluster: %s is in state %q, not stopped", name, s)
 		}
-		return nil
 	})
 }
 
@@ -172,16 +175,13 @@ func (c *Cluster) sourceIP(host string) (string, error) {
 	return n.realIP, nil
 }
 
-// errNoNode marks a name that the cluster does not have.
-var errNoNode = errors.New("no such node")
-
 func (c *Cluster) node(name string) (*node, error) {
 	for _, n := range c.nodes() {
 		if n.name == name {
 			return n, nil
 		}
 	}
-	return nil, fmt.Errorf("cluster: %w: %q (there are %v)", errNoNode, name, names(c.nodes()))
+	return nil, fmt.Errorf("cluster: no node %q: there are %v", name, names(c.nodes()))
 }
 
 func names(nodes []*node) []string {
