@@ -43,11 +43,19 @@ func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("no two certain holds overlap in %d grants", p.grants),
-		doubts: []string{none(p.acquires, harness.Acquire), undecided},
+		doubts: []string{none(p.acquires, harness.Acquire), p.uncertain(), undecided},
 		figures: []harness.Figure{
-			figure("grants", p.grants), figure("releases", p.releases), figure("keys", len(p.locks)),
+			figure("grants", p.grants), figure("certain holds", p.certain), figure("releases", p.releases), figure("keys", len(p.locks)),
 		},
 	})
+}
+
+// uncertain doubts a history in which most grants were answered when their lease could be over: it cannot show much.
+func (p *mutexPass) uncertain() string {
+	if p.grants == 0 || 2*p.certain >= p.grants {
+		return ""
+	}
+	return fmt.Sprintf("only %d of %d grants were answered inside their lease: the TTL is too short for this load", p.certain, p.grants)
 }
 
 // mutexPass is one pass over a history.
@@ -58,6 +66,7 @@ type mutexPass struct {
 	locks                      map[string]*lock
 	seq                        int // of the operation at hand, from 1
 	acquires, grants, releases int
+	certain                    int // grants that held something for certain
 }
 
 // op first learns what x says about the holds of its worker, then what x itself does.
@@ -123,6 +132,7 @@ func (p *mutexPass) grant(worker int, x harness.Op) {
 	if h.until <= x.Return {
 		return // nothing is certain about it
 	}
+	p.certain++
 	l := p.lock(x.Key)
 	l.prune(x)
 	l.blame(h)

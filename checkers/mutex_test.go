@@ -85,6 +85,9 @@ func TestMutex(t *testing.T) {
 			acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), release(0, "a", 5, 6), acquire(2, "c", 7, 8, 100))},
 		{name: "with a fault in force a second primary explains it as well", want: doubleGrant, h: faulted(of(acquire(0, "a", 1, 2, 10),
 			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21)))},
+		{name: "most grants answered after their lease", unknown: "only 1 of 3 grants were answered inside their lease", h: of(
+			acquire(0, "a", 1, 20, 10), acquire(1, "b", 21, 40, 10), acquire(2, "c", 41, 42, 10))},
+		{name: "half of the grants answered after their lease", h: of(acquire(0, "a", 1, 20, 10), acquire(2, "c", 41, 42, 10))},
 		{name: "late release after the second grant explains nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10),
 			acquire(1, "b", 12, 13, 30), acquire(2, "c", 16, 17, 30), release(0, "a", 18, 19), release(1, "b", 20, 21))},
 

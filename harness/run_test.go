@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -240,6 +241,7 @@ func TestSpecsThatCannotBeRunAreRefused(t *testing.T) {
 		"no System":   func(s *harness.Spec) { s.System = nil },
 		"no Workload": func(s *harness.Spec) { s.Workload = nil },
 		"no Checkers": func(s *harness.Spec) { s.Checkers = nil },
+		"be numbers":  func(s *harness.Spec) { s.Rate = math.NaN() },
 		"negative":    func(s *harness.Spec) { s.Clients = -1 },
 	} {
 		s := spec(&fake{}, &counter{})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -49,6 +50,8 @@ func (s Spec) withDefaults() (Spec, error) {
 		return s, fmt.Errorf("harness: %w: no Workload", ErrSpec)
 	case len(s.Checkers) == 0:
 		return s, fmt.Errorf("harness: %w: no Checkers, so nothing would be judged", ErrSpec)
+	case math.IsNaN(s.Rate) || math.IsInf(s.Rate, 0) || math.IsNaN(s.Drift):
+		return s, fmt.Errorf("harness: %w: Rate and Drift have to be numbers", ErrSpec)
 	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.Calm < 0 || s.Drift < 0 || s.Drift >= 1:
 		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, Calm and Drift cannot be negative, nor Drift 1 or more", ErrSpec)
 	}

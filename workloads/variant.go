@@ -45,8 +45,8 @@ func In(r Regime) Condition { return Condition("numbers are proposed by regime "
 
 // Flaw is a known way in which a variant fails.
 type Flaw struct {
-	Class harness.Class
-	When  Condition
+	Class harness.Class `json:"class"`
+	When  Condition     `json:"when"`
 }
 
 // Variant is one algorithm under test.

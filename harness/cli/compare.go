@@ -56,9 +56,14 @@ func (a *app) cases(variants []string) []suite.Case {
 
 // compare runs cases and prints a table of them. It exits with 0 if each did what its documentation says.
 func (a *app) compare(ctx context.Context, cases []suite.Case) error {
+	for _, c := range cases { // refuse all before running one
+		if err := c.Plan.Check(); err != nil {
+			return err
+		}
+	}
 	rows, _, err := a.runAll(ctx, cases)
-	if a.json && err == nil {
-		return a.printJSON(rows)
+	if a.json {
+		return errors.Join(err, a.printJSON(rows))
 	}
 	if len(rows) > 0 {
 		a.table(rows)
@@ -68,11 +73,6 @@ func (a *app) compare(ctx context.Context, cases []suite.Case) error {
 
 // runAll runs cases one after the other. It stops at the first error; the rows of what ran before are returned with it.
 func (a *app) runAll(ctx context.Context, cases []suite.Case) (rows []reports.Row, outs []suite.Outcome, err error) {
-	for _, c := range cases { // refuse all before running one
-		if err := c.Plan.Check(); err != nil {
-			return nil, nil, err
-		}
-	}
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
 		progress := a.newProgress()
@@ -90,7 +90,7 @@ func (a *app) runAll(ctx context.Context, cases []suite.Case) (rows []reports.Ro
 			a.code = ExitInvalid
 		}
 		fmt.Fprintf(a.err, "      %s, %s\n", result(out), metWord(out))
-		rows = append(rows, reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), "report.html")))
+		rows = append(rows, reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath()))))
 		outs = append(outs, out)
 	}
 	return rows, outs, nil

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -25,6 +26,9 @@ func (a *app) demo(ctx context.Context) error {
 	began := time.Now()
 	rows, outs, err := a.runAll(ctx, suite.Demo())
 	if err != nil {
+		if a.json && len(rows) > 0 {
+			return errors.Join(err, a.printJSON(rows))
+		}
 		return err
 	}
 	index, err := a.writeIndex(rows)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -46,15 +45,11 @@ func (a *app) doctorCommand() *cobra.Command {
 }
 
 func (a *app) redisFinding() finding {
-	path, err := cluster.FindRedis(a.flags.redis)
+	path, version, err := cluster.FindRedis(a.flags.redis)
 	if err != nil {
 		return finding{"redis-server", false, message(err)}
 	}
-	version, err := exec.Command(path, "--version").Output()
-	if err != nil {
-		return finding{"redis-server", false, fmt.Sprintf("%s --version: %v", path, err)}
-	}
-	return finding{"redis-server", true, path + ": " + strings.TrimSpace(string(version))}
+	return finding{"redis-server", true, path + ": " + version}
 }
 
 func filesFinding() finding {

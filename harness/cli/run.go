@@ -112,7 +112,9 @@ func (a *app) printOutcome(out suite.Outcome) {
 	}
 	a.println("expected  %s: %s", out.Expectation, metWord(out))
 	a.println("seed      %d", out.Plan.Seed)
-	a.println("report    %s/report.html", out.Dir)
+	if path := out.ReportPath(); path != "" {
+		a.println("report    %s", path)
+	}
 }
 
 // printFigures lists figures in lines of a readable length.

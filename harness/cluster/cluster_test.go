@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -176,5 +177,11 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 	err = start(cluster.Options{Clients: 10_000_000})
 	require.ErrorIs(t, err, cluster.ErrLimit)
 	require.ErrorContains(t, err, "ulimit -n")
-	require.ErrorContains(t, start(cluster.Options{RedisServer: "/bin/false"}), "did not come up")
+	err = start(cluster.Options{RedisServer: "/bin/true"})
+	require.ErrorIs(t, err, cluster.ErrNoRedis)
+	require.ErrorContains(t, err, "none of version 7.0")
+	broken := filepath.Join(t.TempDir(), "redis-server")
+	script := "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Redis server v=7.2.4 sha=0' && exit\necho 'no luck today'\n"
+	require.NoError(t, os.WriteFile(broken, []byte(script), 0o755))
+	require.ErrorContains(t, start(cluster.Options{RedisServer: broken}), "no luck today")
 }

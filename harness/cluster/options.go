@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -18,8 +19,8 @@ type Options struct {
 	LogDir       string        // where nodes' logs stay; default: they go with the cluster
 }
 
-// RedisEnv is the environment variable that names the redis-server binary.
-const RedisEnv = "DOUBLEGRANT_REDIS_SERVER"
+// redisEnv is the environment variable that names the redis-server binary.
+const redisEnv = "DOUBLEGRANT_REDIS_SERVER"
 
 // Errors of the environment, for errors.Is. Their messages say what to do.
 var (
@@ -44,20 +45,34 @@ func (o Options) validate() error {
 	return nil
 }
 
-// FindRedis returns the path of the redis-server binary: named if it is not empty, else $DOUBLEGRANT_REDIS_SERVER, else
-// the one in the PATH.
-func FindRedis(named string) (string, error) {
-	from := "the PATH"
+// oldestRedis is the first major version with all that is used here, such as SENTINEL DEBUG.
+const oldestRedis = 7
+
+// FindRedis returns the path of the redis-server binary and the line in which it tells its version: named if it is not
+// empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. Anything but a Redis of version 7.0 or newer is
+// ErrNoRedis.
+func FindRedis(named string) (path, version string, err error) {
+	from := "the options"
 	if named == "" {
-		named, from = os.Getenv(RedisEnv), "$"+RedisEnv
+		named, from = os.Getenv(redisEnv), "$"+redisEnv
 	}
 	if named == "" {
 		named, from = "redis-server", "the PATH"
 	}
-	path, err := exec.LookPath(named)
-	if err != nil {
-		return "", fmt.Errorf("%w: %q from %s cannot be run: install it (Debian: apt-get install redis-server) or set %s",
-			ErrNoRedis, named, from, RedisEnv)
+	if path, err = exec.LookPath(named); err != nil {
+		return "", "", fmt.Errorf("%w: %q from %s cannot be run: install it (Debian: apt-get install redis-server) or set %s",
+			ErrNoRedis, named, from, redisEnv)
 	}
-	return path, nil
+	out, err := exec.Command(path, "--version").Output()
+	version = strings.TrimSpace(string(out))
+	var major int
+	_, number, ok := strings.Cut(version, " v=")
+	if ok {
+		_, _ = fmt.Sscanf(number, "%d.", &major) // 0 is too old
+	}
+	if err != nil || major < oldestRedis {
+		return "", "", fmt.Errorf("%w: %q from %s is none of version %d.0 or newer (--version says %q): install one, or set %s",
+			ErrNoRedis, path, from, oldestRedis, version, redisEnv)
+	}
+	return path, version, nil
 }

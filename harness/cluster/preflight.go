@@ -21,7 +21,7 @@ func (o Options) Preflight() (binary string, err error) {
 	if err := o.validate(); err != nil {
 		return "", err
 	}
-	if binary, err = FindRedis(o.RedisServer); err != nil {
+	if binary, _, err = FindRedis(o.RedisServer); err != nil {
 		return "", fmt.Errorf("cluster: %w", err)
 	}
 	files, err := FileLimit()

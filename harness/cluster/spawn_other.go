@@ -13,7 +13,7 @@ type spawner struct{}
 func newSpawner() *spawner { return &spawner{} }
 
 func (*spawner) start(*exec.Cmd) error {
-	return errors.New("local processes need Linux: stored histories can still be checked here")
+	return errors.New("local processes need Linux: elsewhere (macOS, BSD) stored histories can be checked")
 }
 
 func (*spawner) close() {}

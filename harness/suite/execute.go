@@ -36,6 +36,15 @@ type Outcome struct {
 	Met         bool
 }
 
+// ReportPath is where the run's report is; empty if it has none, as that of a run which was killed.
+func (out Outcome) ReportPath() string {
+	path := filepath.Join(out.Dir, reportFile)
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
 // Layout of a results folder.
 const (
 	historyDir   = "history"
@@ -228,14 +237,14 @@ func resultsDir(root string, p Plan) (dir string, err error) {
 // relink makes results/latest lead to dir.
 func relink(dir string) error {
 	link := filepath.Join(filepath.Dir(dir), latest)
-	fresh := link + ".new"
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
+	fresh := filepath.Join(filepath.Dir(dir), "."+latest+"-"+filepath.Base(dir)) // runs may end side by side
 	if err := os.Symlink(filepath.Base(dir), fresh); err != nil {
 		return err
 	}
-	return os.Rename(fresh, link)
+	if err := os.Rename(fresh, link); err != nil {
+		return errors.Join(err, os.Remove(fresh))
+	}
+	return nil
 }
 
 // Recheck judges the stored run in a results folder again, and writes nothing.

@@ -15,17 +15,9 @@ type Expectation struct {
 	May  []harness.Class `json:"may,omitempty"`  // these can be found as well
 }
 
-// Expect derives the expectation from the flaws that the plan's variants declare and the conditions that the plan
-// brings about: for certain (clients race, numbers of a regime are proposed, a split brain loses writes) or perhaps (a
-// killed primary may have acknowledged what no replica had).
-func Expect(p Plan) (Expectation, error) {
-	r, err := p.resolve()
-	if err != nil {
-		return Expectation{}, err
-	}
-	return r.expect(), nil
-}
-
+// expect derives the expectation from the flaws that the plan's variants declare and the conditions that the plan brings
+// about: for certain (clients race, numbers of a regime are proposed, a split brain loses writes) or perhaps (a killed
+// primary may have acknowledged what no replica had).
 func (r resolved) expect() (e Expectation) {
 	for _, v := range append([]workloads.Variant{r.variant}, r.with...) {
 		for _, f := range v.Flaws {

@@ -37,7 +37,10 @@ func nemeses() []nemesisEntry {
 }
 
 // Nemesis is a fault's name and what it does.
-type Nemesis struct{ Name, Doc string }
+type Nemesis struct {
+	Name string `json:"name"`
+	Doc  string `json:"doc"`
+}
 
 // Nemeses lists the faults that a plan can name.
 func Nemeses() []Nemesis {

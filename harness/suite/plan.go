@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -71,6 +72,9 @@ func (p Plan) resolve() (r resolved, err error) {
 		if v.Family != workloads.Writes || v.ID == p.Variant {
 			return r, usage("%s cannot ride along with %s: only writes/sadd can, with another variant", id, p.Variant)
 		}
+		if slices.ContainsFunc(r.with, func(w workloads.Variant) bool { return w.ID == id }) {
+			return r, usage("%s rides along twice: once is enough", id)
+		}
 		r.with = append(r.with, v)
 	}
 	for _, name := range p.Nemesis {
@@ -80,22 +84,23 @@ func (p Plan) resolve() (r resolved, err error) {
 		}
 		r.nemeses = append(r.nemeses, n)
 	}
+	if len(p.Nemesis) == 0 && (p.Repeat != 0 || p.FaultFor != 0) {
+		return r, usage("repeat and fault-for are about faults: name a --nemesis")
+	}
 	r.defaults()
 	return r, r.possible()
 }
 
 func (r *resolved) defaults() {
-	if r.Topology == "" {
-		r.Topology = standalone
-		if len(r.Nemesis) > 0 {
-			r.Topology = sentinel
-		}
+	if len(r.Nemesis) > 0 {
+		r.Topology = cmp.Or(r.Topology, sentinel)
+		r.Repeat = cmp.Or(r.Repeat, 1)
+		r.FaultFor = cmp.Or(r.FaultFor, 5*time.Second)
 	}
-	r.Repeat = cmp.Or(r.Repeat, 1)
+	r.Topology = cmp.Or(r.Topology, standalone)
 	r.Clients = cmp.Or(r.Clients, 100)
 	r.Duration = cmp.Or(r.Duration, 10*time.Second)
 	r.Rate = cmp.Or(r.Rate, 20000)
-	r.FaultFor = cmp.Or(r.FaultFor, 5*time.Second)
 	r.Seed = cmp.Or(r.Seed, rand.Uint64N(1<<53)) // exact in any JSON reader
 	switch r.variant.Family {
 	case workloads.Lock:
@@ -116,6 +121,8 @@ func (r *resolved) possible() (err error) {
 		return usage("%d clients: ask for 1 to %d", r.Clients, maxClients)
 	case r.Duration < 0 || r.FaultFor < 0 || r.TTL < 0 || r.Keys < 0 || r.Repeat < 0:
 		return usage("durations, ttl, keys and repeat cannot be negative")
+	case math.IsNaN(r.Rate) || math.IsInf(r.Rate, 0):
+		return usage("a rate of %v cannot be kept: give operations a second", r.Rate)
 	case r.Keys > 0 && family != workloads.Lock && family != workloads.Sequence:
 		return usage("keys are for locks and sequences: %s has none to choose", r.Variant)
 	case r.TTL > 0 && family != workloads.Lock && family != workloads.Dedup:

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,6 +28,9 @@ func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		"cannot be negative":        {Variant: "lock/set-nx-px", Duration: -1},
 		"choose of kill-primary":    {Variant: "lock/set-nx-px", Nemesis: []string{""}},
 		"`doublegrant list`":        {Variant: ""},
+		"rides along twice":         {Variant: "sequence/incr", With: []string{"writes/sadd", "writes/sadd"}},
+		"name a --nemesis":          {Variant: "sequence/incr", Repeat: 3},
+		"cannot be kept":            {Variant: "sequence/incr", Rate: math.NaN()},
 		"only writes/sadd can":      {Variant: "writes/sadd", With: []string{"writes/sadd"}},
 	} {
 		err := p.Check()
@@ -84,9 +88,9 @@ func TestExpectationsFollowTheDocumentedFlaws(t *testing.T) {
 		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "timestamp17"}, "invalid: duplicate-number or regression"},
 		{Plan{Variant: "sequence/incr", Nemesis: split, With: []string{"writes/sadd"}}, "invalid: duplicate-number or regression or lost-write"},
 	} {
-		e, err := Expect(c.plan)
+		r, err := c.plan.resolve()
 		require.NoError(t, err)
-		require.Equal(t, c.want, e.String(), "%+v", c.plan)
+		require.Equal(t, c.want, r.expect().String(), "%+v", c.plan)
 	}
 }
 
