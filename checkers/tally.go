@@ -10,8 +10,8 @@ import (
 )
 
 // certifyAtMost bounds how many anomalies of each class one Check shows to porcupine, the first ones: about 20
-// microseconds each, so a history full of violations costs at most some hundredths of a second more.
-const certifyAtMost = 1000
+// microseconds each, so a history full of violations costs some seconds more at most.
+const certifyAtMost = 100_000
 
 // tally takes the anomalies of one Check and makes its judgement.
 type tally struct {
