@@ -18,8 +18,8 @@ func certify(a harness.Anomaly, meta harness.Meta) bool {
 	return ok && porcupine.CheckOperationsTimeout(w.model, w.steps, certifyWithin) == porcupine.Illegal
 }
 
-// Drawable reports whether a is of a class that porcupine has a model of, so that Draw can draw it.
-func Drawable(a harness.Anomaly) bool {
+// drawable reports whether a is of a class that porcupine has a model of, which Draw draws.
+func drawable(a harness.Anomaly) bool {
 	_, ok := windowOf(a.Class, nil, harness.Meta{})
 	return ok
 }

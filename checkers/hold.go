@@ -52,12 +52,11 @@ type overlap struct {
 
 func (o *overlap) anomaly() harness.Anomaly {
 	a, b := o.first.op, o.second.op
-	out := harness.Anomaly{
+	return harness.Anomaly{
 		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: inOrder(o.sights()),
 		Note: fmt.Sprintf("client %d was granted %s by %s, while client %d certainly held it from %s until %s",
 			b.Client, b.Key, moment(b.Return), a.Client, moment(a.Return), moment(o.heldUntil)),
 	}
-	return out
 }
 
 // blame makes a the work of the release that may have removed the first hold's lock.

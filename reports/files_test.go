@@ -220,7 +220,7 @@ func TestWriteReplacesWholeFiles(t *testing.T) {
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, files, len(Formats()), "no temporary file is left")
-	err = writeFile(filepath.Join(dir, "summary.md"), func(io.Writer) error { return io.ErrShortWrite })
+	err = WriteFile(filepath.Join(dir, "summary.md"), func(io.Writer) error { return io.ErrShortWrite })
 	require.ErrorIs(t, err, io.ErrShortWrite)
 	files, err = os.ReadDir(dir)
 	require.NoError(t, err)

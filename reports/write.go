@@ -27,18 +27,19 @@ func Formats() []Format {
 // Write writes every format into dir, which it makes if need be. Each file appears whole or not at all, and one that
 // fails does not keep the others from being written.
 func Write(dir string, r Report) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("reports: %w", err)
-	}
 	var failed []error
 	for _, f := range Formats() {
-		failed = append(failed, writeFile(filepath.Join(dir, f.File), func(w io.Writer) error { return f.Write(w, r) }))
+		failed = append(failed, WriteFile(filepath.Join(dir, f.File), func(w io.Writer) error { return f.Write(w, r) }))
 	}
 	return errors.Join(failed...)
 }
 
-// writeFile writes to a temporary file beside path and renames it.
-func writeFile(path string, write func(io.Writer) error) (err error) {
+// WriteFile makes the folder of path if need be, writes to a temporary file in it and renames that to path: the file
+// appears whole or not at all.
+func WriteFile(path string, write func(io.Writer) error) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("reports: %w", err)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".*-"+filepath.Base(path))
 	if err != nil {
 		return fmt.Errorf("reports: %w", err)

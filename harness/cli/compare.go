@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -137,9 +136,5 @@ func yes(b bool) string {
 // writeIndex writes a page that leads to every report.
 func (a *app) writeIndex(rows []reports.Row) (path string, err error) {
 	path = filepath.Join(a.flags.results, "index.html")
-	f, err := os.Create(path)
-	if err != nil {
-		return path, err
-	}
-	return path, errors.Join(reports.Index(io.Writer(f), rows), f.Close())
+	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })
 }

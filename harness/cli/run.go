@@ -71,9 +71,6 @@ func (a *app) options() suite.Options {
 }
 
 func (a *app) run(ctx context.Context, p suite.Plan) error {
-	if err := p.Check(); err != nil {
-		return err
-	}
 	progress := a.newProgress()
 	o := a.options()
 	o.Progress = progress.show

@@ -36,18 +36,19 @@ func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	if cl, ok := c.clients[group]; ok {
 		return cl, nil
 	}
-	cl := c.dialFrom(group)
+	cl := c.newClient(group)
 	c.clients[group] = cl
 	return cl, nil
 }
 
-func (c *Cluster) dialFrom(group int) *redis.Client {
-	t := c.opts.OpTimeout
+// newClient makes the client of a group. It dials from the group's address, by which the fabric knows it.
+func (c *Cluster) newClient(group int) *redis.Client {
+	t, dialer := c.opts.OpTimeout, dialFrom(c.groupIP(group))
 	// With a shorter dial timeout a client whose first Sentinel is cut off stays stuck for as long as the partition.
 	dial := max(2*time.Second, 4*t)
 	if len(c.guards) == 0 {
 		return redis.NewClient(&redis.Options{
-			Addr: c.redis[0].announced(), Dialer: c.dialer(group),
+			Addr: c.redis[0].announced(), Dialer: dialer,
 			Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
 			DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
 			PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
@@ -58,16 +59,11 @@ func (c *Cluster) dialFrom(group int) *redis.Client {
 		sentinels = append(sentinels, s.announced())
 	}
 	return redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: masterName, SentinelAddrs: sentinels, Dialer: c.dialer(group),
+		MasterName: masterName, SentinelAddrs: sentinels, Dialer: dialer,
 		Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
 		DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
 		PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
 	})
-}
-
-// dialer dials from the group's address, by which the fabric knows it.
-func (c *Cluster) dialer(group int) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	return dialFrom(c.groupIP(group))
 }
 
 func dialFrom(ip string) func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -177,35 +177,24 @@ func (out *Outcome) judge(h harness.History, j harness.Judged) (err error) {
 	return nil
 }
 
-// drawAnomalies has porcupine draw the first anomalies that it can, and returns their pages' paths inside dir.
+// drawAnomalies has porcupine draw the first anomalies that it certified, and returns their pages' paths inside dir.
 func drawAnomalies(dir string, h harness.History, j harness.Judged) (map[int]string, error) {
 	pages := map[int]string{}
 	for i, a := range j.Anomalies {
 		if len(pages) == maxPages {
 			break
 		}
-		if !a.Certified || !checkers.Drawable(a) {
+		if !a.Certified {
 			continue
 		}
 		rel := filepath.Join(anomaliesDir, fmt.Sprintf("%03d-%s.html", i+1, a.Class))
-		err := writeFile(filepath.Join(dir, rel), func(w io.Writer) error { return checkers.Draw(w, a, h.Meta, h.Faults) })
+		err := reports.WriteFile(filepath.Join(dir, rel), func(w io.Writer) error { return checkers.Draw(w, a, h.Meta, h.Faults) })
 		if err != nil {
 			return pages, fmt.Errorf("suite: draw anomaly %d: %w", i+1, err)
 		}
 		pages[i] = rel
 	}
 	return pages, nil
-}
-
-func writeFile(path string, write func(io.Writer) error) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }
 
 // resultsDir makes a fresh folder for a run, with its plan in it.
