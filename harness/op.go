@@ -10,10 +10,14 @@ type Kind string
 
 // The kinds of operation that workloads record and checkers know.
 const (
-	Acquire Kind = "acquire" // take the lock Key for TTL; Arg is the owner's token
+	Acquire Kind = "acquire" // take the lock Key for TTL; Arg is the owner's token, Result the fencing token if there is one
+	Extend  Kind = "extend"  // renew the lease of the lock Key, to TTL from now; Arg is the owner's token
 	Release Kind = "release" // give the lock Key up; Arg is the owner's token
 	Claim   Kind = "claim"   // ask whether message Key is new within the window TTL; Result is ResultFirst or ResultSeen
+	Deliver Kind = "deliver" // hand message Key on: what a claim answered ResultFirst obliges its worker to do
+	Confirm Kind = "confirm" // say that message Key was delivered, so that it stays marked for the window TTL
 	Next    Kind = "next"    // draw a number from sequence Key; Arg is the proposal, Result the decimal number returned
+	Inspect Kind = "inspect" // look at what is stored for sequence Key: Result the number, "" for none; TTL what is left, 0 for no end
 	Add     Kind = "add"     // add the unique integer Arg to the set Key
 	Read    Kind = "read"    // read the whole set Key; Result is an interval list such as "0-7,9"
 )

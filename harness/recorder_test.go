@@ -40,7 +40,7 @@ func record(t *testing.T, store Store, workers, n int) {
 	writer.Go(func() { rec.run(ctx) })
 	for w := range workers {
 		recording.Go(func() {
-			s := &Session{id: w, workers: workers, rec: rec, slot: rec.slots[w]}
+			s := writing(rec, w)
 			rng := rand.New(rand.NewPCG(1, uint64(w)))
 			for range n {
 				s.Invoke(Op{Kind: Next}, func(op *Op) {
@@ -69,10 +69,15 @@ func TestASlowStoreSlowsTheWorkersAndLosesNothing(t *testing.T) {
 	require.Equal(t, 2*4*slotLimit, store.n)
 }
 
+// writing is the session of worker w of rec.
+func writing(rec *recorder, w int) *Session {
+	return NewSession(&live{rec: rec, slot: rec.slots[w]}, w, len(rec.slots), 0, nil)
+}
+
 func TestAnUnknownOutcomeRetiresTheClient(t *testing.T) {
 	store := NewMemory()
 	rec := newRecorder(NewClock(), 4, store, func(err error) { t.Error(err) })
-	s := &Session{id: 3, workers: 4, rec: rec, slot: rec.slots[3]}
+	s := writing(rec, 3)
 	require.Equal(t, 3, s.Invoke(Op{}, func(op *Op) { op.Outcome = OK }).Client)
 	require.Equal(t, 3, s.Invoke(Op{}, func(*Op) {}).Client)
 	require.Equal(t, 7, s.Invoke(Op{}, func(*Op) {}).Client)
@@ -88,7 +93,7 @@ func (brokenStore) WriteOps([]Op) error { return errors.New("disk full") }
 func TestAStoreThatFailsIsReportedOnce(t *testing.T) {
 	failures := 0
 	rec := newRecorder(NewClock(), 1, brokenStore{NewMemory()}, func(error) { failures++ })
-	s := &Session{workers: 1, rec: rec, slot: rec.slots[0]}
+	s := writing(rec, 0)
 	for range 3 {
 		s.Invoke(Op{}, func(*Op) {})
 		rec.flush()
@@ -107,7 +112,7 @@ func BenchmarkInvoke(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		mu.Lock()
-		s := &Session{id: next, workers: 64, rec: rec, slot: rec.slots[next]}
+		s := writing(rec, next)
 		next++
 		mu.Unlock()
 		for pb.Next() {

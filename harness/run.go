@@ -121,7 +121,7 @@ func (r *run) open(ctx context.Context) ([]Client, error) {
 				return nil, fmt.Errorf("harness: open client %d of %s: %w", w, l.Workload.Name(), err)
 			}
 			clients = append(clients, c)
-			r.sessions = append(r.sessions, r.session(w, stream(r.Seed, uint64(w))))
+			r.sessions = append(r.sessions, r.session(w, stream(r.Seed, uint64(w)), r.stop))
 		}
 	}
 	return clients, nil
@@ -186,8 +186,8 @@ func (r *run) finish(ctx context.Context) error {
 		if err := r.System.AwaitWhole(ctx); err != nil {
 			return fmt.Errorf("harness: the system is not whole for the final read: %w", err)
 		}
-		s := r.session(r.meta.Workers, stream(r.Seed, finishStream+uint64(i)))
-		s.id, s.done = HarnessClient, nil
+		s := r.session(r.meta.Workers, stream(r.Seed, finishStream+uint64(i)), nil)
+		s.id = HarnessClient
 		if err := f.Finish(ctx, s); err != nil {
 			return fmt.Errorf("harness: finish %s: %w", l.Workload.Name(), err)
 		}

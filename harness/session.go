@@ -13,24 +13,39 @@ type Session struct {
 
 	id      int
 	workers int
-	rec     *recorder
-	slot    *slot
-	done    <-chan struct{} // closed when the load ends
+	time    Timeline
+}
+
+// Timeline is where a worker's operations happen: in the real time of a run, or in the virtual time of the explorer. It
+// belongs to one worker.
+type Timeline interface {
+	// Now is the time since the start of the run.
+	Now() time.Duration
+	// Record stamps op with its Return and keeps it. It may move Call to a later time, if the operation certainly had not
+	// begun before.
+	Record(op *Op)
+	// Sleep waits for d, or until the load ends, and reports whether the load goes on.
+	Sleep(d time.Duration) bool
+}
+
+// NewSession makes the session of a worker, one of workers, that speaks under the id client at first.
+func NewSession(t Timeline, client, workers, group int, rng *rand.Rand) *Session {
+	return &Session{Group: group, Rand: rng, id: client, workers: workers, time: t}
 }
 
 // Client is the id under which the worker speaks now. It changes after an operation that ended in Info.
 func (s *Session) Client() int { return s.id }
 
 // Now is the time on the run's clock.
-func (s *Session) Now() time.Duration { return s.rec.clock.Now() }
+func (s *Session) Now() time.Duration { return s.time.Now() }
 
 // Invoke records one operation. It stamps op with the client and the Call, runs do, which performs the operation and
 // fills in Outcome, Result and Err, and stamps the Return. The recorded operation is returned.
 func (s *Session) Invoke(op Op, do func(*Op)) Op {
 	op.Client = s.id
-	op.Call = s.rec.clock.Now()
+	op.Call = s.time.Now()
 	do(&op)
-	s.rec.finish(s.slot, &op)
+	s.time.Record(&op)
 	if op.Outcome == Info && s.id >= 0 {
 		s.id += s.workers // whoever does not know whether it acted must not act again
 	}
@@ -38,19 +53,7 @@ func (s *Session) Invoke(op Op, do func(*Op)) Op {
 }
 
 // Sleep waits for d, or until the load ends, and reports whether the load goes on.
-func (s *Session) Sleep(d time.Duration) bool {
-	if d <= 0 {
-		return !s.Ended()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-s.done:
-		return false
-	}
-}
+func (s *Session) Sleep(d time.Duration) bool { return s.time.Sleep(d) }
 
 // Backoff waits after an error, so that clients which cannot reach the system do not keep it from coming back: all
 // workers together try about 2,000 times a second, and no worker more than 50 times. It reports whether the load goes on.
@@ -60,19 +63,40 @@ func (s *Session) Backoff() bool {
 }
 
 // Ended reports whether the load has ended: no new work should begin.
-func (s *Session) Ended() bool {
+func (s *Session) Ended() bool { return !s.Sleep(0) }
+
+// live is the Timeline of a worker in a run.
+type live struct {
+	rec  *recorder
+	slot *slot
+	done <-chan struct{} // closed when the load ends
+}
+
+func (l *live) Now() time.Duration { return l.rec.clock.Now() }
+
+func (l *live) Record(op *Op) { l.rec.finish(l.slot, op) }
+
+func (l *live) Sleep(d time.Duration) bool {
+	if d <= 0 {
+		select {
+		case <-l.done:
+			return false
+		default:
+			return true
+		}
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
 	select {
-	case <-s.done:
+	case <-t.C:
 		return true
-	default:
+	case <-l.done:
 		return false
 	}
 }
 
-// session makes the session of worker w.
-func (r *run) session(w int, rng *rand.Rand) *Session {
-	return &Session{
-		Group: r.meta.Group(w), Rand: rng,
-		id: w, workers: r.meta.Workers, rec: r.rec, slot: r.rec.slots[w], done: r.stop,
-	}
+// session makes the session of worker w, whose load ends when done is closed.
+func (r *run) session(w int, rng *rand.Rand, done <-chan struct{}) *Session {
+	t := &live{rec: r.rec, slot: r.rec.slots[w], done: done}
+	return NewSession(t, w, r.meta.Workers, r.meta.Group(w), rng)
 }

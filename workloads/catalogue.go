@@ -2,23 +2,37 @@ package workloads
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Catalogue lists every variant that comes with the project, in the order of its documentation.
 func Catalogue() []Variant {
+	return slices.Concat(lockVariants(), dedupVariants(), sequenceVariants(), []Variant{saddVariant()})
+}
+
+func lockVariants() []Variant {
 	return []Variant{
 		setnxExpire(),
 		setNXPX(),
 		blindDel(),
+	}
+}
+
+func dedupVariants() []Variant {
+	return []Variant{
 		dedupGetSet(),
 		dedupGetSetLua(),
 		dedupSetNXEX(),
+	}
+}
+
+func sequenceVariants() []Variant {
+	return []Variant{
 		sequenceStringCompareHash(),
 		sequenceNumericCompareHash(),
 		sequenceDigitsCompare(),
 		sequenceIncr(),
-		saddVariant(),
 	}
 }
 

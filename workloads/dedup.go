@@ -19,6 +19,18 @@ type Deduper interface {
 	First(ctx context.Context, id string, window time.Duration) (bool, error)
 }
 
+// Confirmer is a Deduper that marks in two steps: First only claims the message for a lease, and Confirm marks it as
+// delivered. What was claimed and never confirmed can be claimed again when the lease is over, so no message is lost
+// when its worker crashes.
+type Confirmer interface {
+	Deduper
+	// Lease is how long a claim lasts without a confirmation, for messages that stay marked for window.
+	Lease(window time.Duration) time.Duration
+	// Confirm marks the message that the caller has claimed as delivered, for window. It returns false without an error
+	// when the claim was no longer the caller's. Any error leaves open whether the message was marked.
+	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
+}
+
 // DedupOptions shape the load on a filter. Zero values mean the defaults.
 type DedupOptions struct {
 	Name   string        // of the workload in reports; default "dedup"

@@ -21,6 +21,22 @@ type Locker interface {
 	Release(ctx context.Context, key, owner string) (bool, error)
 }
 
+// Extender is a Locker whose lease can be renewed while it is held.
+type Extender interface {
+	Locker
+	// Extend renews the lease of a lock that owner has, to ttl from now. It returns false without an error when the lock
+	// was no longer owner's. Any error leaves open whether it was renewed.
+	Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
+}
+
+// Fencer is a Locker whose grants carry fencing tokens: each larger than the tokens of the grants before it, so that a
+// resource can refuse whoever comes with an older one.
+type Fencer interface {
+	Locker
+	// Fence is the token of the last lock that was granted, a decimal number.
+	Fence() string
+}
+
 // LockOptions shape the load on a lock. Zero values mean the defaults.
 type LockOptions struct {
 	Name string        // of the workload in reports; default "lock"

@@ -36,6 +36,9 @@ const (
 	Race               Condition = "clients race"
 	LateRelease        Condition = "a release comes after the lease"
 	LeaseEndsInRelease Condition = "the lease ends between two commands of a release"
+	LeaseEndsInClaim   Condition = "the lease ends between two commands of a claim"
+	FractionOfSecond   Condition = "the TTL has a fraction of a second"
+	ClockSkew          Condition = "clients' clocks differ by more than the lease"
 	Crash              Condition = "a client crashes between two steps"
 	Failover           Condition = "acknowledged writes are lost in a failover"
 )
@@ -58,7 +61,14 @@ type Variant struct {
 	Claim  Claim
 	Flaws  []Flaw
 
-	build func(Connector, Options) harness.Workload
+	Acks  int           // replicas whose acknowledgement it waits for; it is of no use on fewer
+	Lease time.Duration // what the explorer asks for; default: the family's
+
+	// The algorithm: one of these, by Family, unless build makes a workload of another kind.
+	newLocker    func(redis.UniversalClient) Locker
+	newDeduper   func(redis.UniversalClient) Deduper
+	newSequencer func(redis.UniversalClient) Sequencer
+	build        func(Connector, Options) harness.Workload
 }
 
 // Options are the settings that variants share; each family takes those that concern it. Zero values mean the family's
@@ -70,28 +80,30 @@ type Options struct {
 }
 
 // Workload makes clients that run the variant on what c connects to.
-func (v Variant) Workload(c Connector, o Options) harness.Workload { return v.build(c, o) }
+func (v Variant) Workload(c Connector, o Options) harness.Workload {
+	switch v.Family {
+	case Lock:
+		return Locks(c, LockOptions{Name: v.ID, Keys: o.Keys, TTL: o.TTL}, v.newLocker)
+	case Dedup:
+		return Dedups(c, DedupOptions{Name: v.ID, Window: o.TTL}, v.newDeduper)
+	case Sequence:
+		return Sequences(c, SequenceOptions{Name: v.ID, Keys: o.Keys, Regime: o.Regime}, v.newSequencer)
+	default:
+		return v.build(c, o)
+	}
+}
 
 func lockVariant(id string, newLocker func(redis.UniversalClient) Locker, v Variant) Variant {
-	v.ID, v.Family = id, Lock
-	v.build = func(c Connector, o Options) harness.Workload {
-		return Locks(c, LockOptions{Name: id, Keys: o.Keys, TTL: o.TTL}, newLocker)
-	}
+	v.ID, v.Family, v.newLocker = id, Lock, newLocker
 	return v
 }
 
 func dedupVariant(id string, newDeduper func(redis.UniversalClient) Deduper, v Variant) Variant {
-	v.ID, v.Family = id, Dedup
-	v.build = func(c Connector, o Options) harness.Workload {
-		return Dedups(c, DedupOptions{Name: id, Window: o.TTL}, newDeduper)
-	}
+	v.ID, v.Family, v.newDeduper = id, Dedup, newDeduper
 	return v
 }
 
 func sequenceVariant(id string, newSequencer func(redis.UniversalClient) Sequencer, v Variant) Variant {
-	v.ID, v.Family = id, Sequence
-	v.build = func(c Connector, o Options) harness.Workload {
-		return Sequences(c, SequenceOptions{Name: id, Keys: o.Keys, Regime: o.Regime}, newSequencer)
-	}
+	v.ID, v.Family, v.newSequencer = id, Sequence, newSequencer
 	return v
 }

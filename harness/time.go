@@ -1,0 +1,45 @@
+package harness
+
+import (
+	"context"
+	"time"
+)
+
+// ClientTime is the time of one client: its own clock, which may be wrong, and its own patience.
+type ClientTime interface {
+	Now() time.Time
+	// Sleep returns after d, or with ctx's error when ctx ends first.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+type clientTimeKey struct{}
+
+// WithTime gives ctx, and what is done in it, the time t.
+func WithTime(ctx context.Context, t ClientTime) context.Context {
+	return context.WithValue(ctx, clientTimeKey{}, t)
+}
+
+// Now is the time on the clock of the client that ctx belongs to: the machine's, unless WithTime says otherwise. An
+// algorithm under test that reads a clock reads this one, so that the explorer and faults of the clock can move it.
+func Now(ctx context.Context) time.Time {
+	if t, ok := ctx.Value(clientTimeKey{}).(ClientTime); ok {
+		return t.Now()
+	}
+	return time.Now()
+}
+
+// Sleep waits for d on the clock of the client that ctx belongs to. An algorithm under test that waits waits here. It
+// returns ctx's error when ctx ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if t, ok := ctx.Value(clientTimeKey{}).(ClientTime); ok {
+		return t.Sleep(ctx, d)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
