@@ -19,7 +19,7 @@ import (
 // startWithin bounds the start of a cluster; half a second is usual.
 const startWithin = 20 * time.Second
 
-// Cluster is a Redis topology. It is made by Standalone or Sentinel, started once and stopped once.
+// Cluster is a Redis topology. It is made by Standalone, Replicated or Sentinel, started once and stopped once.
 type Cluster struct {
 	opts     Options
 	topology topology
@@ -45,6 +45,7 @@ type Cluster struct {
 type topology struct {
 	name                string
 	replicas, sentinels int
+	swift               bool // see node
 }
 
 var _ harness.System = (*Cluster)(nil)
@@ -57,11 +58,17 @@ func Sentinel(o Options) *Cluster {
 	return newCluster(o, topology{name: "sentinel", replicas: 2, sentinels: 3})
 }
 
+// Replicated is a primary with two replicas and nobody that watches them: failovers are made by hand, with Promote and
+// Follow.
+func Replicated(o Options) *Cluster {
+	return newCluster(o, topology{name: "replicated", replicas: 2, swift: true})
+}
+
 func newCluster(o Options, t topology) *Cluster {
 	return &Cluster{opts: o.withDefaults(), topology: t, clients: map[int]*redis.Client{}}
 }
 
-// Topology is "standalone" or "sentinel".
+// Topology is "standalone", "replicated" or "sentinel".
 func (c *Cluster) Topology() string { return c.topology.name }
 
 // Groups is the number of client groups.
@@ -163,7 +170,8 @@ func (c *Cluster) layout() error {
 
 func (c *Cluster) newNode(name string, host, port int) *node {
 	n := &node{
-		name: name, port: port, realIP: c.subnet.ip(realPlane, host), announcedIP: c.subnet.ip(announcedPlane, host),
+		swift: c.topology.swift,
+		name:  name, port: port, realIP: c.subnet.ip(realPlane, host), announcedIP: c.subnet.ip(announcedPlane, host),
 		dir: filepath.Join(c.dir, name), logPath: filepath.Join(c.dir, name+".log"),
 	}
 	if c.opts.LogDir != "" {

@@ -41,6 +41,14 @@ repl-timeout 3
 repl-backlog-size 16mb
 enable-debug-command yes
 `, n.announcedIP, redisPort, maxClients)
+	if len(n.socket()) <= maxSocketPath {
+		fmt.Fprintf(&b, "unixsocket %s\n", n.socket())
+	}
+	if n.swift {
+		// At hz 10, its default, a replica takes 100 ms to get in step. After a diskless sync it may hear nothing for up to a
+		// second, until it sends its next acknowledgement.
+		b.WriteString("hz 500\ndynamic-hz no\nrepl-diskless-sync no\n")
+	}
 	if primary != "" {
 		fmt.Fprintf(&b, "replicaof %s %d\n", primary, redisPort)
 	}

@@ -21,6 +21,7 @@ type node struct {
 	realIP, announcedIP string
 	port                int
 	sentinel            bool
+	swift               bool   // replicas get in step within milliseconds, at the cost of some load while idle
 	dir                 string // working folder, with the configuration that Redis rewrites
 	logPath             string
 
@@ -36,6 +37,12 @@ type node struct {
 func (n *node) real() string      { return hostPort(n.realIP, n.port) }
 func (n *node) announced() string { return hostPort(n.announcedIP, n.port) }
 func (n *node) config() string    { return filepath.Join(n.dir, "redis.conf") }
+
+// maxSocketPath is the length of the longest path that a Unix socket can have on every system.
+const maxSocketPath = 103
+
+// socket is where a Redis node listens beside its address, for who is on this machine and in a hurry.
+func (n *node) socket() string { return filepath.Join(n.dir, "redis.sock") }
 
 // prepare writes the node's configuration and opens its admin client.
 func (n *node) prepare(config string) error {

@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// This file is for failovers by hand, on a Replicated cluster. Redis's own names are SLAVE and MASTER in places.
+
+// Socket is the path of the Unix socket at which a Redis node listens: straight to the node, past the fabric. There is
+// none, and the error is ErrLimit, where the temporary folder's path is too long for one.
+func (c *Cluster) Socket(name string) (string, error) {
+	n, err := c.node(name)
+	if err != nil {
+		return "", err
+	}
+	if path := n.socket(); len(path) > maxSocketPath {
+		return "", fmt.Errorf("cluster: %w: %s is longer than the %d bytes of a Unix socket: set TMPDIR to a shorter path", ErrLimit, path, maxSocketPath)
+	}
+	return n.socket(), nil
+}
+
+// Promote makes the node a primary, whatever it has heard of its own.
+func (c *Cluster) Promote(ctx context.Context, name string) error {
+	return c.replicaOf(ctx, name, "NO", "ONE")
+}
+
+// Follow makes the node a replica of another.
+func (c *Cluster) Follow(ctx context.Context, name, primary string) error {
+	p, err := c.node(primary)
+	if err != nil {
+		return err
+	}
+	return c.replicaOf(ctx, name, p.announcedIP, strconv.Itoa(p.port))
+}
+
+func (c *Cluster) replicaOf(ctx context.Context, name, host, port string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	if err := n.admin.Do(ctx, "REPLICAOF", host, port).Err(); err != nil {
+		return fmt.Errorf("cluster: make %s a replica of %s %s: %w", name, host, port, err)
+	}
+	return nil
+}
+
+// AwaitReplicas returns when the replicas named follow the primary, and it knows of no others.
+func (c *Cluster) AwaitReplicas(ctx context.Context, primary string, replicas ...string) error {
+	p, err := c.node(primary)
+	if err != nil {
+		return err
+	}
+	return await(ctx, time.Millisecond, func() error {
+		for _, name := range replicas {
+			if err := c.follows(ctx, name, p); err != nil {
+				return err
+			}
+		}
+		info, err := p.admin.Info(ctx, "replication").Result()
+		if n := strings.Count(info, "state=online"); err == nil && n != len(replicas) {
+			err = fmt.Errorf("cluster: %d replicas online with %s, want %v", n, primary, replicas)
+		}
+		return err
+	})
+}
+
+// follows checks that the replica itself sees its link to the primary up. The primary's word alone would not do: it may
+// not have noticed yet that a replica has left.
+func (c *Cluster) follows(ctx context.Context, name string, primary *node) error {
+	n, err := c.node(name)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errGaveUp, err)
+	}
+	info, err := n.admin.Info(ctx, "replication").Result()
+	if err != nil {
+		return err
+	}
+	for _, want := range []string{"role:slave", "master_host:" + primary.announcedIP, "master_link_status:up"} {
+		if !strings.Contains(info, want+"\r\n") {
+			return fmt.Errorf("cluster: %s does not say %s", name, want)
+		}
+	}
+	return nil
+}
