@@ -17,6 +17,7 @@ const (
 	Hold                       // the replica that will be promoted hears nothing any more
 	Promote                    // that replica becomes the primary; what it did not hear is lost
 	Flush                      // SCRIPT FLUSH
+	Probe                      // the harness asks, after the last step; no part of a schedule
 )
 
 const crashes Choice = 32
@@ -39,7 +40,7 @@ func (c Choice) Client() (i int, ok bool) {
 func (c Choice) IsCrash() bool { return c >= crashes && c < Expiry }
 
 var worldNames = map[Choice]string{
-	Expiry: "expiry", Hold: "hold replication", Promote: "promote the replica", Flush: "script flush",
+	Expiry: "expiry", Hold: "hold replication", Promote: "promote the replica", Flush: "script flush", Probe: "probe",
 }
 
 // String says it in words: "client 1", "crash of client 1", "expiry".

@@ -1,0 +1,151 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// errCrashed is what a client that crashed gets from its connections.
+var errCrashed = errors.New("explore: this client has crashed")
+
+// actor is one client in one schedule: a goroutine that is parked most of the time. Its fields belong to whoever of the
+// two, the goroutine or the scheduler, is not waiting for the other.
+type actor struct {
+	index int
+	ex    *execution
+	park  chan parked // says where it waits, or that it is done
+	awake chan bool   // ends a sleep; false: it has crashed
+
+	at       parked
+	started  bool // has taken a step
+	done     bool
+	crashed  bool
+	lastWord bool          // the operation that a crash cut off is still to be recorded
+	inOp     bool          // the operation at hand has begun: it has sent something or looked at the clock
+	callAt   time.Duration // when it began
+}
+
+// parked is where a client waits for the scheduler.
+type parked struct {
+	kind  parkKind
+	conn  *conn         // for inCommand
+	sleep time.Duration // for inSleep and inWork
+	err   error         // for atEnd: why the client ended other than by itself
+}
+
+type parkKind uint8
+
+const (
+	inCommand parkKind = iota // waits for the reply to a command
+	inSleep                   // waits for time to pass, inside an operation
+	inClock                   // is about to look at its clock
+	inWork                    // does something between two operations, such as delivering a message
+	atEnd                     // has done all it had to do
+)
+
+// launch starts the client's goroutine.
+func (a *actor) launch(ctx context.Context, c harness.Client) {
+	ctx = harness.WithTime(ctx, virtual{a})
+	s := harness.NewSession(timeline{a}, a.index+1, len(a.ex.actors)+1, 0, rand.New(rand.NewPCG(1, uint64(a.index))))
+	go func() {
+		end := parked{kind: atEnd}
+		defer func() {
+			if p := recover(); p != nil {
+				end.err = fmt.Errorf("explore: client %d panicked: %v\n%s", a.index+1, p, debug.Stack())
+			}
+			a.park <- end
+		}()
+		c.Step(ctx, s)
+	}()
+}
+
+// wait parks the client in a sleep, and reports whether it goes on.
+func (a *actor) wait(p parked) bool {
+	if a.crashed {
+		return false
+	}
+	a.park <- p
+	return <-a.awake
+}
+
+// begin notes when the operation at hand began, the first time that it shows.
+func (a *actor) begin(at time.Duration) {
+	if !a.inOp {
+		a.inOp, a.callAt = true, at
+	}
+}
+
+// timeline is where a client's operations happen: in virtual time. It is used by the client's goroutine, while the
+// scheduler waits for it.
+type timeline struct{ a *actor }
+
+var _ harness.Timeline = timeline{}
+
+func (t timeline) Now() time.Duration { return t.a.ex.now }
+
+// Record stamps op and keeps it. An operation counts as called when it sent its first command or looked at a clock:
+// before that it had not begun for anybody. What a crash cut off is unknown, and nothing comes after it.
+func (t timeline) Record(op *harness.Op) {
+	a := t.a
+	if a.crashed {
+		if !a.lastWord {
+			return
+		}
+		a.lastWord = false
+		op.Outcome, op.Result, op.Err = harness.Info, "", "crashed"
+	}
+	op.Call = a.ex.now
+	if a.inOp {
+		op.Call, a.inOp = a.callAt, false
+	}
+	op.Return = a.ex.now
+	a.ex.record(*op)
+}
+
+// Sleep is work between two operations: it takes no time, but the client may crash in it.
+func (t timeline) Sleep(d time.Duration) bool {
+	if d <= 0 || t.a.inOp {
+		return !t.a.crashed
+	}
+	return t.a.wait(parked{kind: inWork, sleep: d})
+}
+
+// virtual is the clock of a client's algorithm.
+type virtual struct{ a *actor }
+
+var _ harness.ClientTime = virtual{}
+
+// shortSleep is the fraction of a lease below which a sleep is short.
+const shortSleep = 4
+
+// epoch is where virtual time starts on clients' clocks: a date that is easy to read.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Now is a step of its own: time may have passed since the client last did anything.
+func (v virtual) Now() time.Time {
+	v.a.wait(parked{kind: inClock})
+	return epoch.Add(v.a.ex.now + v.a.ex.skewOf(v.a.index))
+}
+
+// Sleep ends at once if it is short: whatever others do meanwhile they may do before the client's next step as well. A
+// long one is a step, in which leases may end.
+func (v virtual) Sleep(ctx context.Context, d time.Duration) error {
+	ex := v.a.ex
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
+	}
+	if d < ex.spec.Program.Lease/shortSleep && !v.a.crashed {
+		ex.pass(d)
+		return nil
+	}
+	if !v.a.wait(parked{kind: inSleep, sleep: d}) {
+		return errCrashed
+	}
+	return nil
+}

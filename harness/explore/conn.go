@@ -1,0 +1,220 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// seat is the place of one client in all schedules of a worker. Its Redis client stays connected from one to the next.
+type seat struct {
+	world *world
+	actor atomic.Pointer[actor] // who sits there; nil: nobody, and its connections pass everything
+}
+
+// dial is handed to the Redis client.
+func (s *seat) dial(context.Context, string, string) (net.Conn, error) {
+	c := &conn{seat: s, wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
+	if a := s.actor.Load(); a != nil && a.crashed {
+		c.failed = errCrashed // not an error of dial: after some of those a Redis client stops dialing
+		return c, nil
+	}
+	return c, c.connect()
+}
+
+// conn is a connection of a client: a gate. What the client writes is kept; when it waits for a reply, it is parked until
+// the scheduler has sent its next command. Commands that concern the connection alone, such as HELLO, pass ungated, and
+// so does the inside of a MULTI, which nobody sees before its EXEC.
+type conn struct {
+	seat  *seat
+	wire  *wire
+	node  int    // the number of the world's primary to which wire leads
+	hello []byte // how the client greeted
+
+	in    []byte    // written, not yet a whole command
+	queue []command // not yet sent
+	out   []byte    // replies, not yet read
+
+	multi   bool     // between MULTI and EXEC
+	queued  access   // what the commands of the MULTI will touch
+	watched []string // keys that EXEC will look at
+	failed  error    // what the client gets instead of replies
+
+	wrote chan struct{} // there is something in queue
+	reply chan bool     // there is something in out; false: the client has crashed
+	gone  chan struct{} // closed by Close
+	close sync.Once
+}
+
+var errLost = errors.New("explore: the connection's state was lost with its primary")
+
+// connect leads the connection to the primary of now.
+func (c *conn) connect() (err error) {
+	if c.wire != nil {
+		c.wire.close()
+	}
+	c.node = c.seat.world.primary
+	c.wire, err = dialWire(c.seat.world.sockets[c.node])
+	if err == nil && c.hello != nil {
+		_, err = c.wire.ask(c.hello, 1)
+	}
+	return err
+}
+
+// Write takes what the client sends.
+func (c *conn) Write(b []byte) (int, error) {
+	select {
+	case <-c.gone:
+		return 0, net.ErrClosed
+	default:
+	}
+	c.in = append(c.in, b...)
+	at := 0
+	for {
+		args, size, err := parseCommand(c.in[at:])
+		if err != nil {
+			return 0, err
+		}
+		if size == 0 {
+			break
+		}
+		c.queue = append(c.queue, command{raw: c.in[at : at+size], args: args, rest: at > 0})
+		at += size
+	}
+	if c.in = c.in[at:]; len(c.in) == 0 {
+		c.in = nil // the queue has the old array
+	}
+	if at > 0 {
+		select {
+		case c.wrote <- struct{}{}:
+		default:
+		}
+	}
+	return len(b), nil
+}
+
+// Read gives the client its replies.
+func (c *conn) Read(b []byte) (int, error) {
+	for len(c.out) == 0 {
+		if err := c.more(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, c.out)
+	if c.out = c.out[n:]; len(c.out) == 0 {
+		c.out = nil
+	}
+	return n, nil
+}
+
+// more gets one more reply into out, or waits for the client to write something.
+func (c *conn) more() error {
+	if len(c.queue) == 0 {
+		select {
+		case <-c.wrote:
+			return nil
+		case <-c.gone:
+			return net.ErrClosed
+		}
+	}
+	a := c.seat.actor.Load()
+	switch {
+	case c.failed != nil:
+		return c.failed
+	case a != nil && a.crashed:
+		return errCrashed
+	case a == nil || c.passes():
+		return c.send()
+	}
+	a.park <- parked{kind: inCommand, conn: c}
+	if !<-c.reply {
+		return errCrashed
+	}
+	return nil
+}
+
+// passes reports whether the next command concerns nobody else. It learns what the connection's state will be.
+func (c *conn) passes() bool {
+	next := &c.queue[0]
+	var t touch
+	next.access, t = accessOf(next.args)
+	switch n := name(next.args); {
+	case n == "exec" && c.multi:
+		next.access = c.queued
+		next.reads = append(next.reads, c.watched...)
+		return false
+	case n == "multi":
+		c.multi, c.queued = true, access{}
+	case n == "discard", n == "unwatch":
+		c.multi, c.watched = false, nil
+	case n == "hello":
+		c.hello = next.raw
+	case n == "select":
+		c.seat.world.selects = true
+	case c.multi:
+		c.queued.add(next.access)
+		return true
+	}
+	return t == nothing
+}
+
+// send sends the next command and takes its reply.
+func (c *conn) send() error {
+	if c.node != c.seat.world.primary {
+		if c.multi || len(c.watched) > 0 || c.queue[0].rest {
+			c.failed = errLost
+			return nil
+		}
+		if err := c.connect(); err != nil {
+			return err
+		}
+	}
+	next := c.queue[0]
+	reply, err := c.wire.ask(next.raw, 1)
+	if err != nil {
+		return err
+	}
+	c.out = append(c.out, reply...)
+	c.queue = c.queue[1:]
+	switch name(next.args) {
+	case "watch":
+		c.watched = append(c.watched, next.reads...)
+	case "exec":
+		c.multi, c.watched = false, nil
+	}
+	return nil
+}
+
+// Close closes the connection; it may be called twice.
+func (c *conn) Close() error {
+	c.close.Do(func() {
+		close(c.gone)
+		if c.wire != nil {
+			c.wire.close()
+		}
+	})
+	return nil
+}
+
+type unixAddr struct{}
+
+func (unixAddr) Network() string { return "unix" }
+func (unixAddr) String() string  { return "explored" }
+
+// LocalAddr names no address.
+func (c *conn) LocalAddr() net.Addr { return unixAddr{} }
+
+// RemoteAddr names no address.
+func (c *conn) RemoteAddr() net.Addr { return unixAddr{} }
+
+// SetDeadline does nothing, as its two kin: time is virtual, and a schedule is bounded by other means.
+func (c *conn) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline does nothing.
+func (c *conn) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline does nothing.
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }

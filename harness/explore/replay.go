@@ -1,0 +1,141 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// ErrDiverged says that a replay did not go as the counterexample says.
+var ErrDiverged = errors.New("the replay went another way")
+
+// Replay runs the schedule of a counterexample again, times times, and compares: the same commands, the same replies,
+// the same anomaly. The error wraps ErrDiverged if something differs; any other says that the harness failed.
+func Replay(ctx context.Context, spec Spec, c Counterexample, times int) error {
+	spec, err := spec.withDefaults()
+	if err != nil {
+		return err
+	}
+	w, err := newWorld(ctx, &spec)
+	if err != nil {
+		return err
+	}
+	r := replayer{spec: &spec, w: w, alarm: time.NewTimer(stall)}
+	for i := 0; i < times && err == nil && ctx.Err() == nil; i++ {
+		var again Counterexample
+		if again, err = r.run(ctx, c.Schedule, c.Anomaly.Class); err == nil {
+			err = differ(c, again)
+		}
+	}
+	return errors.Join(err, ctx.Err(), w.stop())
+}
+
+// tell runs the smallest counterexamples again and writes down what happens in them.
+func (s *search) tell(ctx context.Context, w *world) (found []Counterexample, err error) {
+	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(stall)}
+	for _, c := range s.found {
+		told, err := r.run(context.WithoutCancel(ctx), c.schedule, c.class)
+		if err != nil {
+			return found, err
+		}
+		found = append(found, told)
+	}
+	slices.SortFunc(found, func(a, b Counterexample) int {
+		return cmp.Or(cmp.Compare(a.Length(), b.Length()), cmp.Compare(a.Anomaly.Class, b.Anomaly.Class))
+	})
+	return found, nil
+}
+
+// replayer runs given schedules.
+type replayer struct {
+	spec  *Spec
+	w     *world
+	alarm *time.Timer
+}
+
+// run runs one schedule and returns it as the counterexample of a class.
+func (r replayer) run(ctx context.Context, schedule []Choice, class harness.Class) (Counterexample, error) {
+	for range attempts {
+		began := time.Now()
+		ex, err := r.once(ctx, schedule)
+		if err != nil {
+			return Counterexample{}, err
+		}
+		if ex.disturbed || time.Since(began) > r.spec.Program.Lease/slowness {
+			continue
+		}
+		return r.counterexample(ctx, ex, class)
+	}
+	return Counterexample{}, fmt.Errorf("explore: a replay took more than a tenth of the lease, %d times in a row", attempts)
+}
+
+func (r replayer) once(ctx context.Context, schedule []Choice) (*execution, error) {
+	ex, err := begin(ctx, r.spec, r.w, r.alarm)
+	if err != nil {
+		return nil, err
+	}
+	ex.trace = &trace{}
+	for i, c := range schedule {
+		if !slices.ContainsFunc(ex.moves(), func(m move) bool { return m.choice == c }) {
+			ex.abandon()
+			return nil, fmt.Errorf("%w: step %d, %v, is not possible: the file belongs to another version of this variant", ErrDiverged, i+1, c)
+		}
+		if _, err := ex.step(ctx, c); err != nil {
+			ex.abandon()
+			return nil, err
+		}
+	}
+	if len(ex.moves()) > 0 {
+		ex.abandon()
+		return nil, fmt.Errorf("%w: after its last step clients are not done: the file belongs to another version of this variant", ErrDiverged)
+	}
+	return ex, ex.finish(ctx)
+}
+
+// counterexample is what was written down, up to the anomaly.
+func (r replayer) counterexample(ctx context.Context, ex *execution, class harness.Class) (Counterexample, error) {
+	for _, a := range check(ctx, r.spec.Checkers, ex.history()) {
+		if a.Class != class {
+			continue
+		}
+		steps := slices.DeleteFunc(ex.trace.steps, func(s Step) bool { return s.At > a.To })
+		return Counterexample{Schedule: ex.path, Steps: steps, Anomaly: a, Ops: ex.ops}, nil
+	}
+	return Counterexample{}, fmt.Errorf("%w: no %s at its end", ErrDiverged, class)
+}
+
+// differ says in what a replay differs from the counterexample.
+func differ(want, got Counterexample) error {
+	for i := range max(len(want.Steps), len(got.Steps)) {
+		if i >= len(want.Steps) || i >= len(got.Steps) {
+			return fmt.Errorf("%w: %d steps, %d were recorded", ErrDiverged, len(got.Steps), len(want.Steps))
+		}
+		a, b := want.Steps[i], got.Steps[i]
+		if !sameReply(a.Reply, b.Reply) {
+			return fmt.Errorf("%w: step %d, %s, was answered %q, recorded is %q", ErrDiverged, i+1, b.Command, b.Reply, a.Reply)
+		}
+		if a.Reply = b.Reply; a != b {
+			return fmt.Errorf("%w: step %d is %q (%s), recorded is %q (%s)", ErrDiverged, i+1, b.Command, b.Belief, a.Command, a.Belief)
+		}
+	}
+	if want.Anomaly.Note != got.Anomaly.Note {
+		return fmt.Errorf("%w: it ends in %q, recorded is %q", ErrDiverged, got.Anomaly.Note, want.Anomaly.Note)
+	}
+	return nil
+}
+
+// sameReply compares replies. Numbers may differ by a hundredth: a TTL that is asked for runs on Redis's own clock.
+func sameReply(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err1 := strconv.ParseInt(a, 10, 64)
+	y, err2 := strconv.ParseInt(b, 10, 64)
+	return err1 == nil && err2 == nil && x > 100 && y > 100 && max(x, y)-min(x, y) <= max(x, y)/100
+}

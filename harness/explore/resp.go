@@ -1,0 +1,204 @@
+package explore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// This file reads just enough of RESP, Redis's protocol: https://redis.io/docs/latest/develop/reference/protocol-spec/
+
+var errProtocol = errors.New("explore: what was sent is no RESP")
+
+// maxReply bounds the text of a reply in a counterexample.
+const maxReply = 200
+
+// line returns the first line of b without its end, and how many bytes it takes with its end; 0: not whole.
+func line(b []byte) ([]byte, int) {
+	i := bytes.IndexByte(b, '\n')
+	if i < 1 {
+		return nil, 0
+	}
+	return b[:i-1], i + 1
+}
+
+// count reads the number in a header such as "*3"; null is -1.
+func count(header []byte) (int, error) {
+	n := 0
+	digits := header[1:]
+	if len(digits) == 2 && digits[0] == '-' && digits[1] == '1' {
+		return -1, nil
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' || n > 1<<30 {
+			return 0, errProtocol
+		}
+		n = 10*n + int(c-'0')
+	}
+	return n, nil
+}
+
+// bulk returns the string of a bulk string at the start of b and the size of the whole; 0: not whole.
+func bulk(b []byte) (s []byte, size int, err error) {
+	header, at := line(b)
+	if at == 0 {
+		return nil, 0, nil
+	}
+	if header[0] != '$' {
+		return nil, 0, errProtocol
+	}
+	n, err := count(header)
+	if err != nil || n < 0 || len(b) < at+n+2 {
+		return nil, 0, err
+	}
+	return b[at : at+n], at + n + 2, nil
+}
+
+// parseCommand reads one command at the start of b: an array of bulk strings, which is how clients send them. Size 0
+// means that it is not whole yet.
+func parseCommand(b []byte) (args [][]byte, size int, err error) {
+	header, at := line(b)
+	if at == 0 {
+		return nil, 0, nil
+	}
+	if header[0] != '*' {
+		return nil, 0, errProtocol
+	}
+	n, err := count(header)
+	if err != nil || n < 1 {
+		return nil, 0, errors.Join(err, errProtocol)
+	}
+	args = make([][]byte, n)
+	for i := range n {
+		s, m, err := bulk(b[at:])
+		if err != nil || m == 0 {
+			return nil, 0, err
+		}
+		args[i], at = s, at+m
+	}
+	return args, at, nil
+}
+
+// replySize is the size of the reply at the start of b; 0: not whole yet.
+func replySize(b []byte) (int, error) {
+	header, at := line(b)
+	if at == 0 {
+		return 0, nil
+	}
+	switch header[0] {
+	case '+', '-', ':', ',', '_', '#', '(':
+		return at, nil
+	case '$', '=', '!':
+		n, err := count(header)
+		switch {
+		case err != nil:
+			return 0, err
+		case n < 0:
+			return at, nil
+		case len(b) < at+n+2:
+			return 0, nil
+		}
+		return at + n + 2, nil
+	case '*', '~', '>', '%':
+		n, err := count(header)
+		if err != nil {
+			return 0, err
+		}
+		if header[0] == '%' {
+			n *= 2
+		}
+		for range n {
+			m, err := replySize(b[at:])
+			if err != nil || m == 0 {
+				return 0, err
+			}
+			at += m
+		}
+		return at, nil
+	}
+	return 0, errProtocol
+}
+
+// replyText writes the reply at the start of b as redis-cli does, on one line.
+func replyText(b []byte) string {
+	text, _ := readReply(b)
+	return clip(text, maxReply)
+}
+
+func readReply(b []byte) (text string, rest []byte) {
+	header, at := line(b)
+	if at == 0 {
+		return "", nil
+	}
+	body := string(header[1:])
+	switch header[0] {
+	case '-':
+		return "(error) " + printable(body), b[at:]
+	case '$', '=', '!':
+		n, _ := count(header)
+		if n < 0 {
+			return "(nil)", b[at:]
+		}
+		return printable(string(b[at : at+n])), b[at+n+2:]
+	case '_':
+		return "(nil)", b[at:]
+	case '*', '~', '>', '%':
+		return readArray(header, b[at:])
+	}
+	return printable(body), b[at:]
+}
+
+func readArray(header, rest []byte) (string, []byte) {
+	n, _ := count(header)
+	if n < 0 {
+		return "(nil)", rest
+	}
+	if header[0] == '%' {
+		n *= 2
+	}
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i], rest = readReply(rest)
+	}
+	return "[" + strings.Join(parts, ", ") + "]", rest
+}
+
+// request writes a command of the explorer's own.
+func request(args ...string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	return b.Bytes()
+}
+
+// integer reads an integer reply.
+func integer(reply []byte) (int64, error) {
+	header, at := line(reply)
+	if at == 0 || header[0] != ':' {
+		return 0, fmt.Errorf("explore: Redis answered %q, not an integer", replyText(reply))
+	}
+	return strconv.ParseInt(string(header[1:]), 10, 64)
+}
+
+// printable writes s on one line, without control characters.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// clip shortens s in its middle.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n*2/3], "") + "…" + strings.ToValidUTF8(s[len(s)-n/3:], "")
+}

@@ -1,0 +1,429 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+const (
+	attempts = 20 // at one schedule, when the script cache was cold or the machine slow
+	slowness = 10 // a schedule that takes more than this fraction of a lease is run again
+)
+
+// Search runs every schedule of spec's program within its budget, or one that shows the same, and has the checkers judge
+// each. The error says that the harness or its environment failed, or that spec is of no use (ErrSpec); it never says
+// that the program is wrong. A search that ends early says why in Result.Stopped.
+func Search(ctx context.Context, spec Spec) (Result, error) {
+	spec, err := spec.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	worlds, err := startWorlds(ctx, &spec)
+	if err != nil {
+		return Result{}, err
+	}
+	s := &search{spec: &spec, found: map[harness.Class]*counter{}, seen: map[harness.Kind]bool{}, began: time.Now()}
+	s.wake = sync.NewCond(&s.mu)
+	s.push([]item{{}})
+	err = s.run(ctx, worlds)
+	res := s.result()
+	if err == nil {
+		res.Found, err = s.tell(ctx, worlds[0])
+	}
+	for _, w := range worlds {
+		err = errors.Join(err, w.stop())
+	}
+	return res, err
+}
+
+func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
+	worlds := make([]*world, spec.Workers)
+	errs := make([]error, spec.Workers)
+	var starting sync.WaitGroup
+	for i := range worlds {
+		starting.Go(func() { worlds[i], errs[i] = newWorld(ctx, spec) })
+	}
+	starting.Wait()
+	err := errors.Join(errs...)
+	if err == nil {
+		return worlds, nil
+	}
+	for _, w := range worlds {
+		if w != nil {
+			err = errors.Join(err, w.stop())
+		}
+	}
+	return nil, err
+}
+
+// item is a part of the search: every schedule that begins with prefix, but for those that begin with a move asleep.
+type item struct {
+	prefix []Choice
+	asleep []*move
+	cost   int
+}
+
+// counter is the smallest counterexample of a class so far.
+type counter struct {
+	schedule []Choice
+	length   int
+	class    harness.Class
+}
+
+// smaller orders counterexamples: by length, then by the choices, so that the result does not depend on who found what
+// first.
+func (c *counter) smaller(than *counter) bool {
+	if d := cmp.Compare(c.length, than.length); d != 0 {
+		return d < 0
+	}
+	return slices.Compare(c.schedule, than.schedule) < 0
+}
+
+// search is the state that workers share.
+type search struct {
+	spec  *Spec
+	began time.Time
+
+	mu      sync.Mutex
+	wake    *sync.Cond
+	queue   [][]item // by cost
+	busy    int      // workers on an item
+	over    bool
+	stopped string
+	failure error
+	first   time.Duration
+	elapsed time.Duration
+
+	schedules, pruned, steps int
+	found                    map[harness.Class]*counter
+	seen                     map[harness.Kind]bool // kinds of which some operation was ok
+}
+
+// run lets every world's worker go through the queue until it is empty, or something ends the search.
+func (s *search) run(ctx context.Context, worlds []*world) error {
+	if s.spec.For > 0 {
+		limit := time.AfterFunc(s.spec.For, func() { s.stop(fmt.Sprintf("the time is up (%v)", s.spec.For)) })
+		defer limit.Stop()
+	}
+	interrupt := context.AfterFunc(ctx, func() { s.stop("interrupted") })
+	defer interrupt()
+	var working sync.WaitGroup
+	for _, w := range worlds {
+		working.Go(func() { s.work(context.WithoutCancel(ctx), w) })
+	}
+	working.Wait()
+	s.elapsed = time.Since(s.began)
+	return s.failure
+}
+
+// stop ends the search early.
+func (s *search) stop(reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.over, s.stopped = true, reason
+	}
+	s.wake.Broadcast()
+}
+
+func (s *search) fail(err error) {
+	if errors.Is(err, errStopped) {
+		s.stop(err.Error()[len(errStopped.Error())+2:])
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over, s.failure = true, cmp.Or(s.failure, err)
+	s.wake.Broadcast()
+}
+
+// push plans items.
+func (s *search) push(items []item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, it := range items {
+		for len(s.queue) <= it.cost {
+			s.queue = append(s.queue, nil)
+		}
+		s.queue[it.cost] = append(s.queue[it.cost], it)
+	}
+	s.wake.Broadcast()
+}
+
+// pop takes one of the cheapest items, the one planned last. It waits while others may still plan some, and is false when
+// the search is over.
+func (s *search) pop() (it item, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if s.over {
+			return it, false
+		}
+		cost := slices.IndexFunc(s.queue, func(items []item) bool { return len(items) > 0 })
+		switch {
+		case cost < 0 && s.busy == 0:
+			return it, false
+		case cost < 0:
+			s.wake.Wait()
+		case s.enough():
+			return it, false
+		default:
+			n := len(s.queue[cost]) - 1
+			it, s.queue[cost] = s.queue[cost][n], s.queue[cost][:n]
+			s.busy++
+			return it, true
+		}
+	}
+}
+
+// enough reports whether the search ends here although more is planned. The caller holds s.mu.
+func (s *search) enough() bool {
+	switch {
+	case s.spec.First && len(s.found) > 0:
+		s.stopped = "a counterexample was found"
+	case s.spec.MaxSchedules > 0 && s.schedules+s.busy >= s.spec.MaxSchedules:
+		s.stopped = fmt.Sprintf("%d schedules were run", s.spec.MaxSchedules)
+	default:
+		return false
+	}
+	s.over = true
+	s.wake.Broadcast()
+	return true
+}
+
+func (s *search) done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy--; s.busy == 0 {
+		s.wake.Broadcast()
+	}
+}
+
+// work runs items in one world.
+func (s *search) work(ctx context.Context, w *world) {
+	alarm := time.NewTimer(stall)
+	defer alarm.Stop()
+	for {
+		it, ok := s.pop()
+		if !ok {
+			return
+		}
+		err := s.explore(ctx, w, it, alarm)
+		s.done()
+		if err != nil {
+			s.fail(err)
+			return
+		}
+	}
+}
+
+// explore runs the first schedule of an item and plans the others.
+func (s *search) explore(ctx context.Context, w *world, it item, alarm *time.Timer) error {
+	for range attempts {
+		v := visit{search: s, item: it, cost: it.cost}
+		again, err := v.run(ctx, w, alarm)
+		if err != nil {
+			return err
+		}
+		if again {
+			continue
+		}
+		s.push(v.plan)
+		return s.judge(ctx, v)
+	}
+	return fmt.Errorf("explore: a schedule took more than a tenth of the lease, %d times in a row: this machine is too slow or too busy", attempts)
+}
+
+// visit is the way down one schedule.
+type visit struct {
+	*search
+	item
+	cost  int
+	ex    *execution
+	plan  []item // the schedules that branch off
+	prune bool   // what is left shows nothing new
+}
+
+// run replays the item's prefix and goes on to the end. It asks to be run again when the schedule was disturbed by
+// something that is no part of it.
+func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again bool, err error) {
+	began := time.Now()
+	v.ex, err = begin(ctx, v.spec, w, alarm)
+	if err != nil {
+		return false, err
+	}
+	if err := v.descend(ctx); err != nil {
+		if !errors.Is(err, errStopped) {
+			return false, err
+		}
+		if v.ex.disturbed && errors.Is(err, errDiverged) {
+			return true, v.drain(ctx) // so that clients load the scripts that are missing
+		}
+		v.ex.abandon()
+		return false, err
+	}
+	if v.ex.held {
+		v.prune = true // nobody was promoted: the same as without a hold
+	}
+	if !v.prune {
+		err = v.ex.finish(ctx)
+	}
+	return v.ex.disturbed || time.Since(began) > v.spec.Program.Lease/slowness, err
+}
+
+func (v *visit) descend(ctx context.Context) error {
+	var did move
+	var err error
+	for _, c := range v.prefix {
+		if did, err = v.ex.step(ctx, c); err != nil {
+			return err
+		}
+	}
+	asleep := v.asleep
+	if len(v.prefix) > 0 {
+		asleep = stillAsleep(asleep, did)
+	}
+	for {
+		moves := v.ex.moves()
+		if len(moves) == 0 {
+			return nil
+		}
+		next, ok := v.branch(moves, asleep)
+		if !ok {
+			v.prune = true
+			return v.drain(ctx)
+		}
+		if did, err = v.ex.step(ctx, next.choice); err != nil {
+			return err
+		}
+		next.ends = did.ends // which those planned beside it can make use of
+		v.cost += next.cost
+		asleep = stillAsleep(asleep, did)
+	}
+}
+
+// branch picks the first move that is awake and plans the others. Those tried before a move are asleep after it, until
+// something happens that is not independent of them. A crash is possible here and now only, so nothing is put to sleep
+// for it, nor is it ever put to sleep.
+func (v *visit) branch(moves []move, asleep []*move) (next *move, ok bool) {
+	tried := asleep
+	for i := range moves {
+		m := &moves[i]
+		if sleeps(m, asleep) {
+			continue
+		}
+		if !ok {
+			next, ok = m, true
+		} else {
+			it := item{prefix: append(slices.Clone(v.ex.path), m.choice), asleep: tried, cost: v.cost + m.cost}
+			if m.choice.IsCrash() {
+				it.asleep = asleep
+			}
+			v.plan = append(v.plan, it)
+		}
+		if !v.spec.Unpruned && !m.choice.IsCrash() {
+			tried = append(slices.Clip(tried), m)
+		}
+	}
+	return next, ok
+}
+
+func sleeps(m *move, asleep []*move) bool {
+	return slices.ContainsFunc(asleep, func(s *move) bool { return s.choice == m.choice })
+}
+
+func stillAsleep(asleep []*move, did move) []*move {
+	var out []*move
+	for _, s := range asleep {
+		if independent(did, *s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// drain runs a schedule to its end that nobody will judge, so that its clients stay connected.
+func (v *visit) drain(ctx context.Context) error {
+	for {
+		moves := v.ex.moves()
+		if len(moves) == 0 {
+			return nil
+		}
+		if _, err := v.ex.step(ctx, moves[0].choice); err != nil {
+			return err
+		}
+	}
+}
+
+// judge has the checkers look at a schedule that has ended.
+func (s *search) judge(ctx context.Context, v visit) error {
+	ex := v.ex
+	var anomalies []harness.Anomaly
+	if !v.prune {
+		anomalies = check(ctx, s.spec.Checkers, ex.history())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps += len(ex.path)
+	if v.prune {
+		s.pruned++
+		return nil
+	}
+	s.schedules++
+	for _, op := range ex.ops {
+		if op.Outcome == harness.OK {
+			s.seen[op.Kind] = true
+		}
+	}
+	for _, a := range anomalies {
+		c := &counter{schedule: ex.path, class: a.Class, length: ex.until(a.To)}
+		if old := s.found[a.Class]; old == nil || c.smaller(old) {
+			s.found[a.Class] = c
+		}
+		s.first = cmp.Or(s.first, time.Since(s.began))
+	}
+	return nil
+}
+
+// check returns what the checkers find in a history.
+func check(ctx context.Context, checkers []harness.Checker, h harness.History) (found []harness.Anomaly) {
+	for _, c := range checkers {
+		c.Check(ctx, h, func(a harness.Anomaly) { found = append(found, a) })
+	}
+	return found
+}
+
+// until counts the steps up to t.
+func (ex *execution) until(t time.Duration) int {
+	n := 0
+	for _, at := range ex.times {
+		if at <= t {
+			n++
+		}
+	}
+	return n
+}
+
+// result sums up.
+func (s *search) result() Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := Result{
+		Schedules: s.schedules, Pruned: s.pruned, Steps: s.steps, Stopped: s.stopped,
+		First: s.first, Elapsed: s.elapsed, Budget: s.spec.budget(),
+	}
+	r.Exhausted = r.Stopped == "" && s.failure == nil
+	for _, k := range s.spec.Program.Kinds {
+		if !s.seen[k] && r.Exhausted && len(s.found) == 0 {
+			r.Exhausted, r.Stopped = false, fmt.Sprintf("no %s ever succeeded, so nothing was shown", k)
+		}
+	}
+	return r
+}

@@ -1,0 +1,21 @@
+package explore
+
+import "github.com/doublegrant/doublegrant/harness"
+
+// Test searches spec inside a test and fails it unless every schedule was run and none broke the program. It logs the
+// counterexamples and returns the result, so that a test may ask for more.
+func Test(t harness.TB, spec Spec) Result {
+	t.Helper()
+	res, err := Search(t.Context(), spec)
+	if err != nil {
+		t.Fatalf("the explorer failed: %v", err)
+	}
+	t.Logf("%s: %s", spec.Program.Name, res.Summary())
+	for _, c := range res.Found {
+		t.Errorf("%s in %d steps: %s\n%s", c.Anomaly.Class, c.Length(), c.Anomaly.Note, c.Text())
+	}
+	if len(res.Found) == 0 && !res.Exhausted {
+		t.Errorf("%s was not shown to be safe: %s", spec.Program.Name, res.Stopped)
+	}
+	return res
+}

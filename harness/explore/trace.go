@@ -1,0 +1,165 @@
+package explore
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// trace writes down what happens in a schedule, for people. A nil trace writes nothing.
+type trace struct{ steps []Step }
+
+// at is the step at hand.
+func (t *trace) at() *Step { return &t.steps[len(t.steps)-1] }
+
+// start begins a step.
+func (t *trace) start(ex *execution, c Choice) {
+	if t == nil {
+		return
+	}
+	s := Step{Number: len(t.steps) + 1, At: ex.now, Choice: c}
+	i, isClient := c.Client()
+	switch {
+	case !isClient:
+		s.Command = map[Choice]string{
+			Hold:    "replication stops: the replica hears nothing from here on",
+			Promote: "the replica becomes the primary, without what it did not hear",
+			Flush:   "SCRIPT FLUSH",
+		}[c]
+	case c.IsCrash():
+		s.Client, s.Command = i+1, "crashes"
+	default:
+		s.Client = i + 1
+		switch a := ex.actors[i]; {
+		case a.done:
+		case a.at.kind == inSleep:
+			s.Command = fmt.Sprintf("waits %v", a.at.sleep.Round(time.Millisecond))
+		case a.at.kind == inClock:
+			s.Command, s.Reply = "looks at its clock", (ex.now + ex.skewOf(i)).String()
+		}
+	}
+	t.steps = append(t.steps, s)
+}
+
+// sent notes a command and its reply.
+func (t *trace) sent(ex *execution, c command, reply []byte, lost error) {
+	if t == nil {
+		return
+	}
+	s := t.at()
+	if s.Command = c.text(ex.w); name(c.args) == "exec" {
+		s.Command = fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.writes, ", "))
+	}
+	if lost != nil {
+		s.Reply = "(lost) " + lost.Error()
+		return
+	}
+	s.Reply = replyText(reply)
+}
+
+// expired notes how long time passed and what is gone.
+func (t *trace) expired(d time.Duration, gone string) {
+	if t == nil {
+		return
+	}
+	if t.at().Command = fmt.Sprintf("%v pass", d); gone != "" {
+		t.at().Command += ": " + clip(gone, 80) + " expires"
+	}
+}
+
+// finish ends a step, with the operations that ended in it and what was seen in the store after them.
+func (t *trace) finish(ended, seen []harness.Op) {
+	if t == nil {
+		return
+	}
+	s := t.at()
+	var beliefs []string
+	for _, op := range ended {
+		if s.Command == "" {
+			s.Command = strings.TrimSpace(string(op.Kind) + " " + op.Key)
+		}
+		if b := belief(op); b != "" {
+			beliefs = append(beliefs, b)
+		}
+	}
+	for _, op := range seen {
+		beliefs = append(beliefs, stored(op))
+	}
+	s.Belief = printable(strings.Join(beliefs, "; "))
+}
+
+// probed notes one operation of the harness after the last step.
+func (t *trace) probed(op harness.Op) {
+	if t == nil {
+		return
+	}
+	t.steps = append(t.steps, Step{
+		Number: len(t.steps) + 1, At: op.Return, Choice: Probe, Command: strings.TrimSpace(string(op.Kind) + " " + op.Key),
+		Reply: answer(op), Belief: probeBelief(op),
+	})
+}
+
+func answer(op harness.Op) string {
+	switch {
+	case op.Outcome == harness.OK && op.Result != "":
+		return printable(op.Result)
+	case op.Outcome == harness.OK:
+		return "ok"
+	}
+	return strings.TrimSpace(op.Outcome.String() + " " + printable(op.Err))
+}
+
+// belief is what a client takes for true when its operation has ended.
+func belief(op harness.Op) string {
+	switch {
+	case op.Outcome == harness.Info:
+		return "does not know whether its " + string(op.Kind) + " happened"
+	case op.Kind == harness.Acquire && op.Outcome == harness.OK:
+		b := fmt.Sprintf("holds %s until %v", op.Key, op.Call+op.TTL)
+		if op.Result != "" {
+			b += ", with token " + op.Result
+		}
+		return b
+	case op.Kind == harness.Acquire:
+		return op.Key + " is somebody else's"
+	case op.Kind == harness.Extend && op.Outcome == harness.OK:
+		return fmt.Sprintf("holds %s until %v", op.Key, op.Call+op.TTL)
+	case op.Kind == harness.Release && op.Outcome == harness.OK:
+		return "has given " + op.Key + " up"
+	case op.Kind == harness.Extend, op.Kind == harness.Release:
+		return op.Key + " was not its own any more"
+	case op.Kind == harness.Claim && op.Result == harness.ResultFirst:
+		return "is the first: has to deliver " + op.Key
+	case op.Kind == harness.Claim:
+		return "somebody else has " + op.Key
+	case op.Kind == harness.Deliver:
+		return "has delivered " + op.Key
+	case op.Kind == harness.Next:
+		return "has the number " + op.Result
+	}
+	return ""
+}
+
+func stored(op harness.Op) string {
+	switch {
+	case op.Kind != harness.Inspect:
+		return answer(op)
+	case op.Result == "":
+		return "nothing is stored"
+	case op.TTL == 0:
+		return "stored: " + op.Result + ", without a TTL"
+	}
+	return "stored: " + op.Result
+}
+
+func probeBelief(op harness.Op) string {
+	switch {
+	case op.Kind == harness.Acquire && op.Outcome == harness.Fail:
+		return "nobody holds it, and nobody can have it"
+	case op.Kind == harness.Claim && op.Result == harness.ResultSeen:
+		return "marked as seen"
+	}
+	return ""
+}

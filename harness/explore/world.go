@@ -1,0 +1,292 @@
+package explore
+
+import (
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// Nodes of a replicated world by their place: the first primary, the replica that is promoted, and one that is never
+// behind, whose acknowledgement is all that WAIT 1 gets while the other hears nothing.
+const (
+	firstPrimary = iota
+	successor
+	bystander
+)
+
+// retention is the TTL from which on a key does not expire with the leases: it is kept for its own sake.
+const retention = 24 * time.Hour
+
+// world is the Redis of one worker, and what the world may do to it. It is not safe for concurrent use.
+type world struct {
+	cluster *cluster.Cluster
+	names   []string
+	sockets []string
+	admin   []*wire // to each node
+	primary int     // which node clients talk to
+	hold    func()  // ends a hold; nil: nothing is held
+	moved   bool    // a failover is to be undone
+	waits   bool    // clients wait for acknowledgements: replicas follow a new primary
+	selects bool    // some client uses other databases than the first
+	clean   bool    // the first database is empty
+
+	seats   []*seat
+	clients []redis.UniversalClient // one for each seat
+	probe   redis.UniversalClient   // the harness's own, never gated
+
+	scripts map[string]string // by hash: every script that was seen
+	titles  map[string]string // of scripts, by their text
+	flushed bool              // the script cache is not what it was
+}
+
+// newWorld starts Redis and connects n clients and a probe.
+func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
+	o := cluster.Options{RedisServer: s.Redis}
+	w := &world{cluster: cluster.Standalone(o), waits: s.Program.Replicas, scripts: map[string]string{}, titles: s.Program.Scripts}
+	if s.Program.Replicas || s.Failovers > 0 {
+		w.cluster = cluster.Replicated(o)
+	}
+	if err := w.cluster.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.stop())
+		}
+	}()
+	w.names = w.cluster.RedisNodes()
+	for _, name := range w.names {
+		socket, err := w.cluster.Socket(name)
+		if err != nil {
+			return nil, err
+		}
+		admin, err := dialWire(socket)
+		if err != nil {
+			return nil, err
+		}
+		w.sockets, w.admin = append(w.sockets, socket), append(w.admin, admin)
+	}
+	for range s.Clients {
+		seat := &seat{world: w}
+		w.seats = append(w.seats, seat)
+		w.clients = append(w.clients, w.connect(seat, s.Program.Hooks))
+	}
+	w.probe = w.connect(&seat{world: w}, s.Program.Hooks)
+	return w, nil
+}
+
+// connect makes the Redis client of a seat. It waits for ever and never tries twice: the scheduler decides on both.
+func (w *world) connect(s *seat, hooks []redis.Hook) redis.UniversalClient {
+	r := redis.NewClient(&redis.Options{
+		Network: "unix", Addr: "explored", Dialer: s.dial, Protocol: 2, DisableIdentity: true,
+		MaxRetries: -1, DialerRetries: 1, ReadTimeout: -1, WriteTimeout: -1, PoolSize: 8, ConnMaxIdleTime: -1,
+		ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10, PipelinePoolSize: -1,
+	})
+	for _, h := range hooks {
+		r.AddHook(h)
+	}
+	return r
+}
+
+func (w *world) stop() error {
+	var errs []error
+	if w.probe != nil {
+		errs = append(errs, w.probe.Close())
+	}
+	for _, c := range w.clients {
+		errs = append(errs, c.Close())
+	}
+	for _, a := range w.admin {
+		a.close()
+	}
+	if w.hold != nil {
+		w.hold()
+	}
+	return errors.Join(append(errs, w.cluster.Stop())...)
+}
+
+// ask sends one command to a node.
+func (w *world) ask(node int, args ...string) ([]byte, error) {
+	reply, err := w.admin[node].ask(request(args...), 1)
+	if err == nil && reply[0] == '-' {
+		err = fmt.Errorf("explore: %s refused %s: %s", w.names[node], args[0], replyText(reply))
+	}
+	return reply, err
+}
+
+var (
+	flushAll = request("FLUSHALL")
+	flushDB  = request("FLUSHDB") // a third of the time
+)
+
+// reset makes the world as it was: no keys, the first primary, the scripts that clients have loaded so far.
+func (w *world) reset(ctx context.Context) error {
+	if w.hold != nil {
+		w.hold()
+		w.hold = nil
+	}
+	flush := flushDB
+	if w.selects || w.moved {
+		flush = flushAll
+	}
+	if !w.clean || w.moved {
+		if _, err := w.admin[firstPrimary].ask(flush, 1); err != nil {
+			return err
+		}
+	}
+	w.clean = false
+	if w.moved {
+		if err := w.goBack(ctx); err != nil {
+			return fmt.Errorf("explore: undo a failover: %w", err)
+		}
+	}
+	if w.flushed {
+		for _, body := range w.scripts {
+			if _, err := w.ask(firstPrimary, "SCRIPT", "LOAD", body); err != nil {
+				return err
+			}
+		}
+		w.flushed = false
+	}
+	return nil
+}
+
+// goBack makes the old primary the primary again. What it has forgotten of scripts is loaded by reset.
+func (w *world) goBack(ctx context.Context) error {
+	w.primary = firstPrimary
+	for _, replica := range []int{successor, bystander} {
+		if err := w.cluster.Follow(ctx, w.names[replica], w.names[firstPrimary]); err != nil {
+			return err
+		}
+	}
+	if err := w.cluster.AwaitReplicas(ctx, w.names[firstPrimary], w.names[successor], w.names[bystander]); err != nil {
+		return err
+	}
+	w.moved = false
+	return nil
+}
+
+// holdReplication lets everything so far reach the replicas, and nothing more reach the one that will be promoted.
+func (w *world) holdReplication() error {
+	const mark = "{doublegrant}" // WAIT counts from the last write of its own connection
+	for _, args := range [][]string{{"SET", mark, ""}, {"DEL", mark}} {
+		if _, err := w.ask(firstPrimary, args...); err != nil {
+			return err
+		}
+	}
+	reply, err := w.ask(firstPrimary, "WAIT", "2", "2000")
+	if err != nil {
+		return err
+	}
+	if n, err := integer(reply); err != nil || n < 2 {
+		return errors.Join(err, fmt.Errorf("explore: only %d of 2 replicas are in step", n))
+	}
+	w.hold = w.cluster.Cut([]string{w.names[successor]}, []string{w.names[firstPrimary]})
+	return nil
+}
+
+// promote makes the replica that was held the primary. Its script cache is empty, as that of every new primary.
+func (w *world) promote(ctx context.Context) error {
+	w.moved = true
+	if _, err := w.ask(successor, "SCRIPT", "FLUSH"); err != nil {
+		return err
+	}
+	if err := w.cluster.Promote(ctx, w.names[successor]); err != nil {
+		return err
+	}
+	w.primary = successor
+	w.hold()
+	w.hold = nil
+	if !w.waits {
+		return nil
+	}
+	if err := w.cluster.Follow(ctx, w.names[bystander], w.names[successor]); err != nil {
+		return err
+	}
+	return w.cluster.AwaitReplicas(ctx, w.names[successor], w.names[bystander])
+}
+
+// flush empties the script cache.
+func (w *world) flush() error {
+	w.flushed = true
+	_, err := w.ask(w.primary, "SCRIPT", "FLUSH")
+	return err
+}
+
+// endLeases expires every key with a TTL below ARGV[1] milliseconds and returns the longest such TTL and the keys.
+const endLeases = `local longest, gone = -1, {}
+for _, k in ipairs(redis.call('keys', '*')) do
+  local ttl = redis.call('pttl', k)
+  if ttl >= 0 and ttl < tonumber(ARGV[1]) then
+    if ttl > longest then longest = ttl end
+    gone[#gone + 1] = k
+    redis.call('pexpireat', k, 1)
+  end
+end
+table.sort(gone)
+return {longest, table.concat(gone, ', ')}`
+
+// expire ends everything that has less than limit left, and returns the longest of these times and the keys that are
+// gone.
+func (w *world) expire(limit time.Duration) (longest time.Duration, gone string, err error) {
+	reply, err := w.ask(w.primary, "EVAL", endLeases, "0", strconv.FormatInt(limit.Milliseconds(), 10))
+	if err != nil {
+		return 0, "", err
+	}
+	_, at := line(reply)
+	ms, err := integer(reply[at:])
+	if err != nil {
+		return 0, "", err
+	}
+	_, n := line(reply[at:])
+	text, _, err := bulk(reply[at+n:])
+	return time.Duration(ms) * time.Millisecond, printable(string(text)), err
+}
+
+// endAll deletes every key with a TTL and counts the others.
+const endAll = `local left = 0
+for _, k in ipairs(redis.call('keys', '*')) do
+  if redis.call('pttl', k) == -1 then left = left + 1 else redis.call('del', k) end
+end
+return left`
+
+var endAllRequest = request("EVAL", endAll, "0")
+
+// expireAll ends every key with a TTL and counts those that are left.
+func (w *world) expireAll() (left int64, err error) {
+	reply, err := w.admin[w.primary].ask(endAllRequest, 1)
+	if err != nil {
+		return 0, err
+	}
+	left, err = integer(reply)
+	w.clean = left == 0
+	return left, err
+}
+
+// learn keeps the text of scripts that a client loads, so that reset can load them again.
+func (w *world) learn(c command) {
+	body := []byte(nil)
+	switch n := name(c.args); {
+	case n == "eval" && len(c.args) > 1:
+		body = c.args[1]
+	case n == "script" && len(c.args) > 2 && strings.EqualFold(string(c.args[1]), "load"):
+		body = c.args[2]
+	default:
+		return
+	}
+	w.scripts[fmt.Sprintf("%x", sha1.Sum(body))] = string(body) // SHA-1 is Redis's choice
+}
+
+// missing reports whether a reply says that the script cache lacks a script.
+func missing(reply []byte) bool { return slices.Equal(reply[:min(len(reply), 9)], []byte("-NOSCRIPT")) }
