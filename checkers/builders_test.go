@@ -20,12 +20,26 @@ func acquire(client int, token string, call, ret, ttl time.Duration) harness.Op 
 	return harness.Op{Client: client, Kind: harness.Acquire, Key: "k", Arg: token, Call: call, Return: ret, TTL: ttl, Outcome: harness.OK}
 }
 
+func extend(client int, token string, call, ret, ttl time.Duration) harness.Op {
+	op := acquire(client, token, call, ret, ttl)
+	op.Kind = harness.Extend
+	return op
+}
+
 func release(client int, token string, call, ret time.Duration) harness.Op {
 	return harness.Op{Client: client, Kind: harness.Release, Key: "k", Arg: token, Call: call, Return: ret, Outcome: harness.OK}
 }
 
 func claim(client int, call, ret, window time.Duration) harness.Op {
 	return harness.Op{Client: client, Kind: harness.Claim, Key: "m", Result: harness.ResultFirst, Call: call, Return: ret, TTL: window, Outcome: harness.OK}
+}
+
+func confirm(client int, call, ret, window time.Duration) harness.Op {
+	return harness.Op{Client: client, Kind: harness.Confirm, Key: "m", Call: call, Return: ret, TTL: window, Outcome: harness.OK}
+}
+
+func deliver(client int, call, ret time.Duration) harness.Op {
+	return harness.Op{Client: client, Kind: harness.Deliver, Key: "m", Call: call, Return: ret, Outcome: harness.OK}
 }
 
 func next(client int, call, ret time.Duration, result string) harness.Op {
@@ -39,6 +53,18 @@ func add(client, value int, call, ret time.Duration) harness.Op {
 func read(call, ret time.Duration, result string) harness.Op {
 	return harness.Op{Client: harness.HarnessClient, Kind: harness.Read, Key: "set", Result: result, Call: call, Return: ret, Outcome: harness.OK}
 }
+
+func inspect(call, ret time.Duration, result string, ttl time.Duration) harness.Op {
+	return harness.Op{Client: harness.HarnessClient, Kind: harness.Inspect, Key: "seq-0", Result: result, TTL: ttl, Call: call, Return: ret, Outcome: harness.OK}
+}
+
+func byHarness(op harness.Op) harness.Op { op.Client = harness.HarnessClient; return op }
+
+func token(result string, op harness.Op) harness.Op { op.Result = result; return op }
+
+func withTTL(ttl time.Duration, op harness.Op) harness.Op { op.TTL = ttl; return op }
+
+func withErr(err string, op harness.Op) harness.Op { op.Err = err; return op }
 
 func seen(op harness.Op) harness.Op { op.Result = harness.ResultSeen; return op }
 func info(op harness.Op) harness.Op { op.Outcome = harness.Info; return op }

@@ -15,10 +15,17 @@ import (
 // Call + TTL*(1-Meta.Drift) at least; TTL 0 marks it for ever. Two of them, F and S, are a violation if S returned before
 // F's mark could be gone and F returned before S's could: neither order explains both. The second condition matters only for
 // a claim that was under way for longer than its window, whose mark may have come and gone before F was called. Claims that
-// ended in info may or may not have marked. Sources: soundness rules 2 and 3.
+// ended in info may or may not have marked.
 //
-// Every further claim is one violation, against the earliest one in force. Messages whose window has passed are forgotten:
-// time is O(1) amortised, memory is bounded by twice the messages in their window.
+// Where messages are confirmed, the TTL of a claim is its lease, and claims after that are legitimate until one is
+// confirmed. An ok confirm C marks its Key on [C.Return, C.Call + TTL*(1-Meta.Drift)] for certain, whoever sent it; S is a
+// violation if it was called after C had returned and returned before that end. Confirms that ended in info or fail
+// mark nothing for certain. A confirm's window is taken to be no shorter than its claim's lease: it ends no mark. A claim
+// that was called before the confirm returned is not held against it, though it may have been answered after its lease.
+// Sources: soundness rules 2 and 3.
+//
+// Every further claim is one violation, against the earliest claim or confirm in force. Messages whose window has passed
+// are forgotten: time is O(1) amortised, memory is bounded by twice the messages in their window.
 func Dedup() harness.Checker { return dedup{} }
 
 type dedup struct{}
@@ -26,7 +33,7 @@ type dedup struct{}
 func (dedup) Name() string { return "dedup" }
 
 func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &dedupPass{tally: newTally(h, found), marks: map[string][]harness.Op{}}
+	p := &dedupPass{tally: newTally(h, found), marks: map[string][]mark{}}
 	err := each(ctx, h, p.op)
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(),
@@ -38,36 +45,76 @@ func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.
 // dedupPass is one pass over a history.
 type dedupPass struct {
 	*tally
-	marks                map[string][]harness.Op // by message: the claims in force, in order of Return
-	swept                int                     // messages left by the last sweep
-	claims               int
+	marks                map[string][]mark // by message: the claims and confirms in force, in order of Return
+	swept                int               // messages left by the last sweep
+	claims, confirms     int               // all claims, ok confirms
 	messages, duplicates int
 }
 
+// mark is an ok claim that was told "first", or an ok confirm.
+type mark struct {
+	harness.Op
+	claim *harness.Op // that a confirm belongs to, if it is still known
+}
+
 func (p *dedupPass) op(x harness.Op) {
-	if x.Kind != harness.Claim {
-		return
+	switch {
+	case x.Kind == harness.Claim:
+		p.claims++
+		if x.Outcome == harness.OK && x.Result == harness.ResultFirst {
+			p.first(x)
+		}
+	case x.Kind == harness.Confirm && x.Outcome == harness.OK:
+		p.confirms++
+		p.mark(mark{x, p.claimOf(x)})
 	}
-	p.claims++
-	if x.Outcome != harness.OK || x.Result != harness.ResultFirst {
-		return
-	}
-	marks := slices.DeleteFunc(p.marks[x.Key], func(m harness.Op) bool { return p.past(m, x) })
-	if i := slices.IndexFunc(marks, func(m harness.Op) bool { return m.Return < p.end(x) }); i >= 0 {
+}
+
+// first judges x, a claim that was told "first".
+func (p *dedupPass) first(x harness.Op) {
+	marks := p.marks[x.Key]
+	if i := slices.IndexFunc(marks, func(m mark) bool { return !p.past(m, x) && p.rules(m, x) }); i >= 0 {
 		p.duplicates++
 		p.add(duplicate(marks[i], x))
 	} else {
 		p.messages++
 	}
-	p.marks[x.Key] = append(marks, x)
-	p.sweep(x)
+	p.mark(mark{Op: x})
+}
+
+// rules reports whether x certainly came after m, given that the mark of m is certainly not gone when x returns.
+func (p *dedupPass) rules(m mark, x harness.Op) bool {
+	if m.Kind == harness.Confirm {
+		return m.Return < x.Call
+	}
+	return m.Return < p.end(x)
+}
+
+// mark notes m and forgets what is past.
+func (p *dedupPass) mark(m mark) {
+	marks := slices.DeleteFunc(p.marks[m.Key], func(old mark) bool { return p.past(old, m.Op) })
+	p.marks[m.Key] = append(marks, m)
+	p.sweep(m.Op)
+}
+
+// claimOf finds the claim that c confirms: the last one of its worker.
+func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
+	worker := p.meta.Worker(c.Client)
+	marks := p.marks[c.Key]
+	for i := range slices.Backward(marks) {
+		if marks[i].Kind == harness.Claim && p.meta.Worker(marks[i].Client) == worker {
+			claim := marks[i].Op
+			return &claim
+		}
+	}
+	return nil
 }
 
 // end is the earliest time at which the mark of x can be gone.
 func (p *dedupPass) end(x harness.Op) time.Duration { return leaseEnd(x.Call, x.TTL, p.meta.Drift) }
 
 // past reports whether the mark of m can be gone when now returns.
-func (p *dedupPass) past(m, now harness.Op) bool { return p.end(m) <= now.Return }
+func (p *dedupPass) past(m mark, now harness.Op) bool { return p.end(m.Op) <= now.Return }
 
 // sweep forgets what is past, each time that the messages have doubled.
 func (p *dedupPass) sweep(now harness.Op) {
@@ -75,7 +122,7 @@ func (p *dedupPass) sweep(now harness.Op) {
 		return
 	}
 	for key, marks := range p.marks {
-		marks = slices.DeleteFunc(marks, func(m harness.Op) bool { return p.past(m, now) })
+		marks = slices.DeleteFunc(marks, func(m mark) bool { return p.past(m, now) })
 		if len(marks) == 0 {
 			delete(p.marks, key)
 		} else {
@@ -92,21 +139,34 @@ func (p *dedupPass) figures() []harness.Figure {
 		per := 1000 * float64(p.duplicates) / float64(p.messages)
 		out = append(out, harness.Figure{Name: "duplicates per 1000 messages", Value: per})
 	}
+	if p.confirms > 0 {
+		out = append(out, figure("confirms", p.confirms))
+	}
 	return out
 }
 
-func duplicate(first, second harness.Op) harness.Anomaly {
-	return harness.Anomaly{
+func duplicate(first mark, second harness.Op) harness.Anomaly {
+	a := harness.Anomaly{
 		Class: harness.DuplicateDelivery, Key: first.Key, From: min(first.Call, second.Call), To: second.Return,
-		Ops: []harness.Op{first, second},
-		Note: fmt.Sprintf("clients %d and %d were both told that %s is new, at %s and at %s, inside its window of %s",
-			first.Client, second.Client, first.Key, moment(first.Return), moment(second.Return), windowName(first)),
+		Ops: []harness.Op{first.Op, second},
 	}
+	if first.Kind == harness.Confirm {
+		a.Note = fmt.Sprintf("%s was told at %s that %s is new, though %s had confirmed it at %s, for %s", who(second.Client),
+			moment(second.Return), first.Key, who(first.Client), moment(first.Return), windowName(first.Op))
+		if first.claim != nil {
+			a.Ops = []harness.Op{*first.claim, first.Op, second}
+			a.From = min(a.From, first.claim.Call)
+		}
+		return a
+	}
+	a.Note = fmt.Sprintf("%s and %s were both told that %s is new, at %s and at %s, inside its window of %s",
+		who(first.Client), who(second.Client), first.Key, moment(first.Return), moment(second.Return), windowName(first.Op))
+	return a
 }
 
-func windowName(claim harness.Op) string {
-	if claim.TTL == 0 {
+func windowName(op harness.Op) string {
+	if op.TTL == 0 {
 		return "all time"
 	}
-	return claim.TTL.String()
+	return op.TTL.String()
 }

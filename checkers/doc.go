@@ -6,8 +6,12 @@
 // knows, certifies them on the smallest window that shows them, and draws that window.
 //
 //	Mutex     two owners inside their leases
-//	Dedup     two workers told that a message is new
+//	Stuck     a lock that is refused when every lease is over
+//	Fence     a later grant with a fencing token that is not larger
+//	Dedup     two workers told that a message is new, or one that a delivered message is
+//	Delivery  a message marked and never delivered, or marked beyond its window
 //	Sequence  one number issued twice, or a smaller one after a larger one
+//	Stored    a stored number that went back, lags behind what was issued, or lost its end
 //	Writes    acknowledged and gone, or refused and there
 //	Gates     whether the run could have shown anything at all
 package checkers

@@ -40,6 +40,17 @@ func without(match func(harness.Op) bool) func(*harness.History) {
 	}
 }
 
+// followed puts ops behind those of h.
+func followed(h *harness.History, more ...harness.Op) {
+	ops := h.Ops
+	h.Ops = func(yield func(harness.Op, error) bool) {
+		ops(yield)
+		for _, op := range more {
+			yield(op, nil)
+		}
+	}
+}
+
 func TestGates(t *testing.T) {
 	runCases(t, Gates(), []verdictCase{
 		{name: "all open", h: soak()},
@@ -78,6 +89,26 @@ func TestGates(t *testing.T) {
 				ops(yield)
 				yield(read(400, 401, ""), nil)
 			}
+		})},
+		{name: "a probe is no load", unknown: "0 operations after the last fault", h: soakBut(func(h *harness.History) {
+			without(func(op harness.Op) bool { return op.Call > 300 })(h)
+			followed(h, probe(400, 401))
+		})},
+		{name: "a delivery is no load", unknown: "0 operations after the last fault", h: soakBut(func(h *harness.History) {
+			without(func(op harness.Op) bool { return op.Call > 300 })(h)
+			followed(h, deliver(0, 400, 401))
+		})},
+		{name: "a granted probe is no ok acquire", unknown: "no acquire was ok", h: soakBut(func(h *harness.History) {
+			without(func(op harness.Op) bool { return op.Kind == harness.Acquire && op.Outcome == harness.OK })(h)
+			followed(h, granted(probe(400, 401)))
+		})},
+		{name: "an inspection is an ok inspection", h: soakBut(func(h *harness.History) {
+			h.Meta.Kinds = append(h.Meta.Kinds, harness.Inspect)
+			followed(h, inspect(400, 401, "1", 0))
+		})},
+		{name: "a probe is no contention", unknown: "no contention", h: soakBut(func(h *harness.History) {
+			without(func(op harness.Op) bool { return op.Outcome == harness.Fail })(h)
+			followed(h, acquire(0, "e", 399, 400, 5), granted(probe(400, 401)))
 		})},
 		{name: "only refusals before", unknown: "no operation of the main workload was ok before the first fault",
 			h: soakBut(without(func(op harness.Op) bool { return op.Call < 100 && op.Outcome == harness.OK }))},

@@ -19,14 +19,49 @@ type sight struct {
 	seq int
 }
 
-// hold is the hold of one ok acquire.
+// hold is the hold of one ok acquire or extend.
 type hold struct {
 	sight
 	owner    owner
+	tenure   *tenure
+	own      tenure        // the tenure, if it began with this hold
 	until    time.Duration // when it ends if nobody releases it
 	waiting  []*overlap    // what depends on how long it lasts
 	thief    *theft        // a release by another owner that may have removed the lock
 	reported bool          // as the second of an overlap
+}
+
+// tenure is what an owner has of a lock until it gives it up: a hold, and those that renew it.
+type tenure struct {
+	seq      int  // of its first hold
+	reported bool // it is part of a violation
+}
+
+// known reports whether an overlap that h completes is no new violation: it was reported, or h only goes on with what was.
+func (h *hold) known() bool {
+	return h.reported || h.op.Kind == harness.Extend && h.tenure.reported
+}
+
+// renewed ends h at until, if the lease that x set anew may be shorter, and drops the overlaps that this undoes. An ok
+// extend shows as well that no release which had returned before it was called removed the lock.
+func (h *hold) renewed(x harness.Op, until time.Duration) {
+	h.until = min(h.until, until)
+	extended := x.Kind == harness.Extend && x.Outcome == harness.OK
+	if extended {
+		h.thief = h.thief.unless(x)
+	}
+	for _, o := range h.waiting {
+		if o.at >= until {
+			o.missing = 0
+		}
+		if o.first == h {
+			o.heldUntil = min(o.heldUntil, until)
+			if extended {
+				o.thief = o.thief.unless(x)
+			}
+		}
+	}
+	h.waiting = slices.DeleteFunc(h.waiting, func(o *overlap) bool { return o.missing == 0 })
 }
 
 // forget drops holds whose lease has ended, once a worker has many of them. Nothing waits for those: whatever did was
@@ -54,9 +89,17 @@ func (o *overlap) anomaly() harness.Anomaly {
 	a, b := o.first.op, o.second.op
 	return harness.Anomaly{
 		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: inOrder(o.sights()),
-		Note: fmt.Sprintf("client %d was granted %s by %s, while client %d certainly held it from %s until %s",
-			b.Client, b.Key, moment(b.Return), a.Client, moment(a.Return), moment(o.heldUntil)),
+		Note: fmt.Sprintf("%s %s %s by %s, while %s certainly held it from %s until %s",
+			who(b.Client), got(b), b.Key, moment(b.Return), who(a.Client), moment(a.Return), moment(o.heldUntil)),
 	}
+}
+
+// got says how an operation came to hold a lock.
+func got(op harness.Op) string {
+	if op.Kind == harness.Extend {
+		return "extended"
+	}
+	return "was granted"
 }
 
 // blame makes a the work of the release that may have removed the first hold's lock.
@@ -64,8 +107,8 @@ func (o *overlap) blame(a *harness.Anomaly) {
 	t := o.thief
 	a.Class = harness.StolenRelease
 	a.Ops = inOrder(append(o.sights(), t.hold.sight, t.release))
-	a.Note += fmt.Sprintf("; client %d, granted it at %s, had it removed by a release from %s to %s",
-		t.release.op.Client, moment(t.hold.op.Return), moment(t.release.op.Call), moment(t.release.op.Return))
+	a.Note += fmt.Sprintf("; %s, which %s it at %s, had it removed by a release from %s to %s",
+		who(t.release.op.Client), got(t.hold.op), moment(t.hold.op.Return), moment(t.release.op.Call), moment(t.release.op.Return))
 }
 
 // sights are the operations that suffice to show the overlap.
@@ -83,19 +126,27 @@ func inOrder(sights []sight) []harness.Op {
 	return ops
 }
 
-// theft is a release that was answered ok, with the hold for which it was called.
+// over reports whether the release, by its owner, may have been executed when the lease was over.
+func (h *hold) over(release harness.Op) bool { return release.Return > h.until }
+
+// theft is a late release that was answered ok, with the hold for which it was called: the latest of its owner.
 type theft struct {
 	hold    *hold
 	release sight
 }
 
-// late reports whether the release may have been executed after its own lease.
-func (t theft) late() bool { return t.release.op.Return > t.hold.until }
+// from reports whether the release may have removed the lock of h: somebody else's later hold, which can have begun before
+// the release was over.
+func (t *theft) from(h *hold) bool {
+	return t.hold.tenure.seq < h.seq && t.hold.owner != h.owner && t.release.op.Return >= h.op.Call
+}
 
-// from reports whether the release, which was late, may have removed the lock of h: somebody else's later hold, which
-// can have begun before the release was over.
-func (t theft) from(h *hold) bool {
-	return t.hold.seq < h.seq && t.hold.owner != h.owner && t.release.op.Return >= h.op.Call
+// unless is t, or nil if extend, which was answered ok, shows that its owner had the lock after the release.
+func (t *theft) unless(extend harness.Op) *theft {
+	if t != nil && extend.Call > t.release.op.Return {
+		return nil
+	}
+	return t
 }
 
 // lock is one key.
@@ -109,24 +160,21 @@ func (l *lock) prune(x harness.Op) {
 	l.open = slices.DeleteFunc(l.open, func(h *hold) bool { return h.until <= x.Return && len(h.waiting) == 0 })
 }
 
-// suspect notes a release that may have removed the lock of others. One inside its own lease removed what was its own: a
-// hold beside it, on the other side of a split brain, is not its doing.
-func (l *lock) suspect(t theft) {
-	if !t.late() {
-		return
-	}
+// suspect notes a release that may have removed the lock of others. One inside its own lease is none: it removed what was
+// its own, and a hold beside it, on the other side of a split brain, is not its doing.
+func (l *lock) suspect(t *theft) {
 	for _, h := range l.open {
 		if !t.from(h) {
 			continue
 		}
-		h.thief = &t
+		h.thief = t
 		for _, o := range h.waiting {
 			if o.first == h && o.thief == nil && t.release.op.Call <= o.at {
-				o.thief = &t
+				o.thief = t
 			}
 		}
 	}
-	l.late = &t
+	l.late = t
 }
 
 // blame looks for a release that returned before h did and may have removed its lock all the same.

@@ -2,6 +2,7 @@ package checkers
 
 import (
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -31,14 +32,36 @@ func leaseEnd(call, ttl time.Duration, drift float64) time.Duration {
 	return call + ttl - time.Duration(math.Ceil(float64(ttl)*drift))
 }
 
-// certainUntil is when the hold that an ok acquire began stops being certain if nobody releases it: at the end of its
-// lease, or at the end that the variant itself promised (Until), whichever comes first.
-func certainUntil(acquire harness.Op, drift float64) time.Duration {
-	end := leaseEnd(acquire.Call, acquire.TTL, drift)
-	if acquire.Until > 0 {
-		end = min(end, acquire.Until)
+// leaseOver is the latest time at which a lease or window that op asked for can be over, on such a clock. The server
+// starts it at op.Return at the latest, unless op ended in info: then whoever asks has to know that it was executed by
+// then, or never will be. A ttl of 0 never ends.
+func leaseOver(op harness.Op, drift float64) time.Duration {
+	length := float64(op.TTL) * (1 + drift)
+	if op.TTL == 0 || length >= float64(forever-op.Return) {
+		return forever
+	}
+	return op.Return + time.Duration(math.Ceil(length))
+}
+
+// certainUntil is when the hold that an ok acquire or extend began stops being certain if nobody releases it: at the end
+// of its lease, or at the end that the variant itself promised (Until), whichever comes first.
+func certainUntil(op harness.Op, drift float64) time.Duration {
+	end := leaseEnd(op.Call, op.TTL, drift)
+	if op.Until > 0 {
+		end = min(end, op.Until)
 	}
 	return end
+}
+
+// renews reports whether x, an operation of the owner of a lock, may have set the lease anew.
+func renews(x harness.Op) bool {
+	return (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
+}
+
+// renewedUntil is when the earlier holds of the owner of x, which renews, stop being certain: x may have made the lease
+// shorter, but was not executed before its Call.
+func renewedUntil(x harness.Op, drift float64) time.Duration {
+	return max(x.Call, certainUntil(x, drift))
 }
 
 // owner is who holds a lock: a worker under one token. The client id alone would not do, since a worker changes it after
@@ -46,6 +69,14 @@ func certainUntil(acquire harness.Op, drift float64) time.Duration {
 type owner struct {
 	worker int
 	token  string
+}
+
+// who names a client in a note.
+func who(client int) string {
+	if client == harness.HarnessClient {
+		return "the harness"
+	}
+	return "client " + strconv.Itoa(client)
 }
 
 func ownerOf(op harness.Op, meta harness.Meta) owner {

@@ -3,26 +3,29 @@ package checkers
 import (
 	"fmt"
 	"html"
+	"slices"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// markStep marks a message as seen, or removes the mark of a claim.
+// markStep marks a message as seen, or removes a mark.
 type markStep struct {
-	marks   int    // the claim that marks, from 1; 0: none
-	unmarks int    // the claim whose window ends; 0: none
+	marks   int    // the number of the mark that it sets, from 1; 0: none
+	anew    bool   // a mark may be there already
+	unmarks int    // the mark whose window ends; 0: none
 	text    string // for pages
 }
 
-// markState is the claim whose mark is on the message; 0: none.
-type markState int
+// markState lists the marks on the message, in ascending order. It is never changed in place.
+type markState []int
 
-// dedupModel is one message as porcupine sees it: it is new only while it is not marked.
+// dedupModel is one message as porcupine sees it: it is new only while it is not marked. A confirm may mark it again.
 func dedupModel() porcupine.Model {
 	return porcupine.Model{
-		Init:                      func() any { return markState(0) },
+		Init:                      func() any { return markState(nil) },
 		Step:                      func(state, input, _ any) (bool, any) { return state.(markState).after(input.(markStep)) },
+		Equal:                     func(a, b any) bool { return slices.Equal(a.(markState), b.(markState)) },
 		DescribeOperation:         func(input, _ any) string { return input.(markStep).text },
 		DescribeState:             func(state any) string { return html.EscapeString(state.(markState).String()) },
 		DescribeOperationMetadata: describeMetadata,
@@ -30,36 +33,36 @@ func dedupModel() porcupine.Model {
 }
 
 func (s markState) after(step markStep) (bool, markState) {
-	switch {
-	case step.marks > 0:
-		return s == 0, markState(step.marks)
-	case s == markState(step.unmarks):
-		return true, 0
+	if step.marks > 0 {
+		marked := append(slices.Clone(s), step.marks)
+		slices.Sort(marked)
+		return step.anew || len(s) == 0, marked
 	}
-	return true, s
+	return true, slices.DeleteFunc(slices.Clone(s), func(m int) bool { return m == step.unmarks })
 }
 
 // String says whether the message is marked.
 func (s markState) String() string {
-	if s == 0 {
+	if len(s) == 0 {
 		return "new"
 	}
-	return fmt.Sprintf("marked by claim %d", int(s))
+	return fmt.Sprintf("marked by %v", []int(s))
 }
 
-// dedupSteps turns the claims of ops that were told "first" into steps. The end of a window may come at any time from the
-// earliest one.
+// dedupSteps turns the claims of ops that were told "first", and the confirms that were ok, into steps. The end of a window
+// may come at any time from the earliest one.
 func dedupSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	n := 0
 	for _, c := range ops {
-		if c.Kind != harness.Claim || c.Outcome != harness.OK || c.Result != harness.ResultFirst {
+		confirm := c.Kind == harness.Confirm
+		if c.Outcome != harness.OK || !confirm && (c.Kind != harness.Claim || c.Result != harness.ResultFirst) {
 			continue
 		}
 		n++
-		steps = append(steps, step(c, markStep{marks: n, text: sentence(c)}))
+		steps = append(steps, step(c, markStep{marks: n, anew: confirm, text: sentence(c)}))
 		if end := leaseEnd(c.Call, c.TTL, meta.Drift); end < forever {
-			text := fmt.Sprintf("the window of claim %d may end", n)
+			text := fmt.Sprintf("the window of mark %d may end", n)
 			steps = append(steps, eventually(end, markStep{unmarks: n, text: text}))
 		}
 	}

@@ -59,30 +59,33 @@ func (s lockState) String() string {
 	return fmt.Sprintf("held by worker %d with %s", s.owner.worker, s.owner.token)
 }
 
-// certain is the certain hold of one acquire in a short list of operations, found by the plain definition (see Mutex).
+// certain is the certain hold of one acquire or extend in a short list of operations, found by the plain definition (see Mutex).
 type certain struct {
 	number int // from 1
-	index  int // of its acquire
+	index  int // of that operation
 	owner  owner
 	until  time.Duration // its end, if nobody releases it
 }
 
-// certainHolds applies the definition to ops, which are in order of Return. An acquire that holds nothing for certain has
-// none.
+// certainHolds applies the definition to ops, which are in order of Return. What holds nothing for certain has none.
 func certainHolds(ops []harness.Op, meta harness.Meta) []certain {
 	var out []certain
 	for i, a := range ops {
-		if a.Kind != harness.Acquire || a.Outcome != harness.OK {
+		if !renews(a) || a.Outcome != harness.OK {
 			continue
 		}
 		c := certain{number: len(out) + 1, index: i, owner: ownerOf(a, meta), until: certainUntil(a, meta.Drift)}
-		end := c.until
-		for _, r := range ops[i+1:] {
-			if r.Kind == harness.Release && ownerOf(r, meta) == c.owner {
-				end = min(end, r.Call)
+		released := forever
+		for _, x := range ops[i+1:] {
+			switch {
+			case ownerOf(x, meta) != c.owner:
+			case x.Kind == harness.Release:
+				released = min(released, x.Call)
+			case renews(x):
+				c.until = min(c.until, renewedUntil(x, meta.Drift))
 			}
 		}
-		if end > a.Return {
+		if min(released, c.until) > a.Return {
 			out = append(out, c)
 		}
 	}

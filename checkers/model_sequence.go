@@ -30,12 +30,12 @@ func sequenceModel() porcupine.Model {
 	}
 }
 
-// sequenceSteps turns the ok calls of ops that returned a number into steps.
-func sequenceSteps(ops []harness.Op) []porcupine.Operation {
+// sequenceSteps turns the ok calls of ops that returned a number, such as a fencing token, into steps.
+func sequenceSteps(ops []harness.Op, kind harness.Kind) []porcupine.Operation {
 	var steps []porcupine.Operation
 	for _, x := range ops {
 		n, ok := parseNumber(x.Result)
-		if x.Kind == harness.Next && x.Outcome == harness.OK && ok {
+		if x.Kind == kind && x.Outcome == harness.OK && ok {
 			steps = append(steps, step(x, nextStep{number: n, text: sentence(x)}))
 		}
 	}

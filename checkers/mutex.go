@@ -11,23 +11,29 @@ import (
 
 // Mutex returns the checker of mutual exclusion: no two owners certainly hold one lock at one time.
 //
-// An ok acquire A holds its Key for certain on [A.Return, end], where end is the earliest of
+// An ok acquire or extend A holds its Key for certain on [A.Return, end], where end is the earliest of
 //
 //   - the Call of the next release of that key by the same owner, whatever came of that release;
 //   - A.Call + TTL*(1-Meta.Drift), the earliest end of the lease; TTL 0 has none;
-//   - A.Until, where the variant promises an end of its own.
+//   - A.Until, where the variant promises an end of its own;
+//   - that same end of any later acquire or extend X of that key by the same owner, unless X failed, though not before
+//     X.Call: it may have set the lease anew, to a shorter one.
 //
-// The owner is the worker together with Arg, its token; an owner may acquire again what it holds. Acquires that ended in
-// info or fail hold nothing, and neither do those whose end came before, or with, their Return. Two holds of different
-// owners violate mutual exclusion if they share more than an instant, max(Return) < min(end). Holds that touch do not:
-// intervals are closed, so what happens in one instant is concurrent and may have happened in the better order.
-// Porcupine reads intervals in the same way. Sources: soundness rules 1, 2 and 5.
+// The owner is the worker together with Arg, its token; an owner may acquire again what it holds. What ended in info or
+// fail holds nothing, and neither does what has an end before, or with, its Return. An extend says nothing about the time
+// before its Return. Two holds of different owners violate mutual exclusion if they share more than an instant,
+// max(Return) < min(end). Holds that touch do not: intervals are closed, so what happens in one instant is concurrent and
+// may have happened in the better order. Porcupine reads intervals in the same way. Sources: soundness rules 1, 2 and 5.
 //
-// Every acquire that overlaps an earlier hold is one violation, reported once, however many holds it overlaps. Its class
-// is [harness.StolenRelease] if a third party's release that was answered ok explains it: one that was late, after its own
-// lease, and may have met the earlier hold. Only releases seen before the overlap is certain count, and only where no fault
-// is in force: a second primary would explain the overlap as well.
+// Every acquire that overlaps an earlier hold is one violation, reported once, however many holds it overlaps. An extend is
+// one as well, unless its owner was part of one already since it got the lock: two owners that go on extending are not
+// counted again and again. The class is [harness.StolenRelease] if a third party's release that was answered ok explains
+// it: one that was late, after the last lease of its own owner, and may have met the earlier hold. Only releases seen before
+// the overlap is certain count; not those that had returned before the earlier hold's owner called an extend that was ok, so
+// still had the lock; and only where no fault is in force: a second primary would explain the overlap as well.
 // Otherwise it is [harness.DoubleGrant].
+//
+// Grants, in the figures, are acquires only, those of [harness.HarnessClient] among them.
 //
 // Time is O(1) for each operation and open hold of its key. Memory is bounded by the keys, the workers and the open holds.
 func Mutex() harness.Checker { return mutex{} }
@@ -42,12 +48,21 @@ func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.
 	undecided := p.end(err == nil && complete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid:  fmt.Sprintf("no two certain holds overlap in %d grants", p.grants),
-		doubts: []string{none(p.acquires, harness.Acquire), p.uncertain(), undecided},
-		figures: []harness.Figure{
-			figure("grants", p.grants), figure("certain holds", p.certain), figure("releases", p.releases), figure("keys", len(p.locks)),
-		},
+		valid:   fmt.Sprintf("no two certain holds overlap in %d grants", p.grants),
+		doubts:  []string{none(p.acquires, harness.Acquire), p.uncertain(), undecided},
+		figures: p.figures(),
 	})
+}
+
+func (p *mutexPass) figures() []harness.Figure {
+	out := [...]harness.Figure{
+		figure("grants", p.grants), figure("certain holds", p.certain), figure("releases", p.releases),
+		figure("keys", len(p.locks)), figure("extends", p.extends),
+	}
+	if p.extends == 0 {
+		return out[:4]
+	}
+	return out[:]
 }
 
 // uncertain doubts a history in which most grants were answered when their lease could be over: it cannot show much.
@@ -66,6 +81,7 @@ type mutexPass struct {
 	locks                      map[string]*lock
 	seq                        int // of the operation at hand, from 1
 	acquires, grants, releases int
+	extends                    int // that were ok
 	certain                    int // grants that held something for certain
 }
 
@@ -73,14 +89,20 @@ type mutexPass struct {
 func (p *mutexPass) op(x harness.Op) {
 	p.seq++
 	worker := p.meta.Worker(x.Client)
-	p.hear(worker, x)
+	t := p.hear(worker, x)
 	switch x.Kind {
 	case harness.Acquire:
 		p.acquires++
 		p.lock(x.Key)
 		if x.Outcome == harness.OK {
 			p.grants++
-			p.grant(worker, x)
+			p.grant(worker, x, t)
+		}
+	case harness.Extend:
+		p.lock(x.Key)
+		if x.Outcome == harness.OK {
+			p.extends++
+			p.grant(worker, x, t)
 		}
 	case harness.Release:
 		p.lock(x.Key)
@@ -100,39 +122,67 @@ func (p *mutexPass) lock(key string) *lock {
 }
 
 // hear settles what x, an operation of worker, decides about the holds of that worker. A release ends them. Anything
-// else shows that they lasted until x returned: a worker does one thing after the other, so a release still to come is
-// called after that.
-func (p *mutexPass) hear(worker int, x harness.Op) {
+// else shows that they lasted until x returned, unless x set their lease anew: a worker does one thing after the other, so
+// a release still to come is called after that. It returns the tenure that x goes on with or ends, if there is one.
+func (p *mutexPass) hear(worker int, x harness.Op) *tenure {
 	holds := p.held[worker]
 	if len(holds) == 0 {
-		return
+		return nil
 	}
-	var released *hold
+	var same *hold // the last one that x is about
 	kept := holds[:0]
 	for _, h := range holds {
-		if x.Kind == harness.Release && x.Key == h.op.Key && x.Arg == h.op.Arg {
-			p.release(h, x)
-			released = h
-			continue
+		about := x.Key == h.op.Key && x.Arg == h.op.Arg
+		if about {
+			same = h
 		}
-		p.lasted(h, x)
-		kept = append(kept, h)
+		if !p.settle(h, x, about) {
+			kept = append(kept, h)
+		}
 	}
 	clear(holds[len(kept):])
 	p.held[worker] = kept
-	if released != nil && x.Outcome == harness.OK {
-		p.locks[x.Key].suspect(theft{hold: released, release: sight{x, p.seq}})
+	if same == nil {
+		return nil
 	}
+	if x.Kind == harness.Release && x.Outcome == harness.OK && same.over(x) {
+		p.locks[x.Key].suspect(&theft{hold: same, release: sight{x, p.seq}})
+	}
+	return same.tenure
 }
 
-// grant begins the hold of the ok acquire x and pairs it with every hold that it may overlap.
-func (p *mutexPass) grant(worker int, x harness.Op) {
-	h := &hold{sight: sight{x, p.seq}, owner: owner{worker, x.Arg}, until: certainUntil(x, p.meta.Drift)}
+// settle decides what x, by the worker of h, says about h, and reports whether h need not be kept any more: because x
+// gave it up, or because x is a hold of the same owner that lasts as long at least and nothing waits for h.
+func (p *mutexPass) settle(h *hold, x harness.Op, about bool) (done bool) {
+	if about && x.Kind == harness.Release {
+		p.release(h, x)
+		return true
+	}
+	if about && renews(x) {
+		h.renewed(x, renewedUntil(x, p.meta.Drift))
+	}
+	p.lasted(h, x)
+	if !about || !renews(x) || x.Outcome != harness.OK || len(h.waiting) > 0 {
+		return false
+	}
+	p.close(h)
+	return true
+}
+
+// grant begins the hold of the ok acquire or extend x, in the tenure t if it goes on with one, and pairs it with every
+// hold that it may overlap.
+func (p *mutexPass) grant(worker int, x harness.Op, t *tenure) {
+	h := &hold{sight: sight{x, p.seq}, owner: owner{worker, x.Arg}, tenure: t, until: certainUntil(x, p.meta.Drift)}
+	if t == nil {
+		h.own.seq, h.tenure = p.seq, &h.own
+	}
 	p.held[worker] = forget(append(p.held[worker], h), h.sight)
 	if h.until <= x.Return {
 		return // nothing is certain about it
 	}
-	p.certain++
+	if x.Kind == harness.Acquire {
+		p.certain++
+	}
 	l := p.lock(x.Key)
 	l.prune(x)
 	l.blame(h)
@@ -159,6 +209,11 @@ func (p *mutexPass) release(h *hold, r harness.Op) {
 		p.confirm(o)
 	}
 	h.waiting = nil
+	p.close(h)
+}
+
+// close takes h out of its lock.
+func (p *mutexPass) close(h *hold) {
 	l := p.locks[h.op.Key]
 	l.open = slices.DeleteFunc(l.open, func(other *hold) bool { return other == h })
 }
@@ -181,10 +236,10 @@ func (p *mutexPass) confirm(o *overlap) {
 	if o.missing == 0 {
 		return
 	}
-	if o.missing--; o.missing > 0 || o.second.reported {
+	if o.missing--; o.missing > 0 || o.second.known() {
 		return
 	}
-	o.second.reported = true
+	o.second.reported, o.first.tenure.reported, o.second.tenure.reported = true, true, true
 	a := o.anomaly()
 	if o.thief != nil && !p.faulty(a) {
 		o.blame(&a)
@@ -211,7 +266,7 @@ func (p *mutexPass) end(complete bool) string {
 			switch {
 			case complete:
 				p.confirm(o)
-			case o.second.reported:
+			case o.second.known():
 			case o.second == h && o.missing > 0 || o.first == h && o.missing == 1: // each once
 				undecided++
 			}

@@ -59,6 +59,60 @@ func TestMutex(t *testing.T) {
 		{name: "retired id re-enters", h: of(acquire(0, "a", 1, 2, 100), info(acquire(0, "a", 3, 4, 9)), acquire(3, "a", 5, 6, 100))},
 		{name: "retired id speaks of something else", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), info(on("j", acquire(0, "x", 3, 9, 9))), acquire(1, "b", 6, 7, 10))},
 
+		{name: "extend renews", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 10), acquire(1, "b", 12, 13, 10))},
+		{name: "extended lease over at the boundary", h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 10), acquire(1, "b", 12, 18, 10))},
+		{name: "extended lease not over just before it", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 10), acquire(1, "b", 12, 17, 10))},
+		{name: "drift shortens the extended lease", h: drifting(0.1, of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 10), acquire(1, "b", 12, 17, 10)))},
+		{name: "extended until a promise", h: of(acquire(0, "a", 1, 2, 10), promising(13, extend(0, "a", 8, 9, 10)), acquire(1, "b", 12, 13, 10))},
+		{name: "extended without end", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 0), acquire(1, "b", 899, 900, 10))},
+		{name: "info extend holds nothing", h: of(acquire(0, "a", 1, 2, 10), info(extend(0, "a", 8, 9, 10)), acquire(1, "b", 12, 13, 10))},
+		{name: "fail extend holds nothing", h: of(acquire(0, "a", 1, 2, 10), fail(extend(0, "a", 8, 9, 10)), acquire(1, "b", 12, 13, 10))},
+		{name: "info extend ends nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), info(extend(0, "a", 3, 4, 10)), acquire(1, "b", 9, 10, 10))},
+		{name: "fail extend ends nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), fail(extend(0, "a", 3, 4, 1)), acquire(1, "b", 9, 10, 10))},
+		{name: "ok extend to a shorter lease", h: of(acquire(0, "a", 1, 2, 100), extend(0, "a", 3, 4, 5), acquire(1, "b", 7, 8, 10))},
+		{name: "ok extend to a shorter lease, not over", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), extend(0, "a", 3, 4, 5), acquire(1, "b", 6, 7, 10))},
+		{name: "info extend to a shorter lease", h: of(acquire(0, "a", 1, 2, 100), info(extend(0, "a", 3, 4, 5)), acquire(1, "b", 7, 8, 10))},
+		{name: "slow extend to a shorter lease, answered after the other grant", h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 8, 9, 10), extend(0, "a", 3, 30, 5))},
+		{name: "re-entry with a shorter lease", h: of(acquire(0, "a", 1, 2, 100), acquire(0, "a", 3, 4, 5), acquire(1, "b", 7, 8, 10))},
+		{name: "answer to an extend after the extended lease", h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 19, 10), acquire(1, "b", 12, 21, 10))},
+		{name: "extend after an info acquire", want: doubleGrant, h: of(info(acquire(0, "a", 1, 2, 10)), extend(3, "a", 3, 4, 10), acquire(1, "b", 5, 6, 10))},
+		{name: "an extend says nothing about the time before it", h: of(info(acquire(0, "a", 1, 2, 10)), acquire(1, "b", 3, 4, 10), release(1, "b", 5, 6), extend(3, "a", 5, 9, 10))},
+		{name: "extend of another key", h: of(acquire(0, "a", 1, 2, 10), on("j", extend(0, "a", 8, 9, 10)), acquire(1, "b", 12, 13, 10))},
+		{name: "extend of another token", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), extend(0, "z", 3, 4, 10))},
+		{name: "extend by another worker", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), extend(1, "a", 3, 4, 10))},
+		{name: "release ends what was extended", h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 10), release(0, "a", 10, 11), acquire(1, "b", 11, 12, 10))},
+		{name: "extended lock lost, then extended by the old owner", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30), extend(0, "a", 14, 15, 30))},
+		{name: "both owners go on extending: one violation", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10),
+			extend(0, "a", 5, 6, 10), extend(1, "b", 7, 8, 10), extend(0, "a", 9, 10, 10), extend(1, "b", 12, 13, 10))},
+		{name: "extending after a release is another violation", want: append(doubleGrant, harness.DoubleGrant), h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 50),
+			release(0, "a", 5, 6), extend(0, "a", 7, 8, 10))},
+		{name: "a third owner beside two that extend", want: append(doubleGrant, harness.DoubleGrant), h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10),
+			extend(0, "a", 5, 6, 10), acquire(2, "c", 7, 8, 10))},
+		{name: "granted to a probe", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), byHarness(acquire(0, "p", 3, 4, 10)))},
+
+		{name: "late release after an extended lease", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 5, 6, 10),
+			acquire(1, "b", 16, 17, 30), release(0, "a", 18, 19), acquire(2, "c", 20, 21, 30), release(1, "b", 22, 23))},
+		{name: "release inside the extended lease is not late", want: append(doubleGrant, harness.DoubleGrant), h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 9, 10, 30),
+			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
+		{name: "extended before the late release", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
+			extend(1, "b", 13, 14, 30), release(0, "a", 15, 16), acquire(2, "c", 17, 18, 30), release(1, "b", 20, 21))},
+		{name: "extended after the late release, which so removed nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
+			release(0, "a", 14, 15), extend(1, "b", 16, 17, 30), acquire(2, "c", 18, 19, 30), release(1, "b", 20, 21))},
+		{name: "extended in vain after the late release", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
+			release(0, "a", 14, 15), fail(extend(1, "b", 16, 17, 30)), acquire(2, "c", 18, 19, 30), release(1, "b", 20, 21))},
+		{name: "extended at the instant of the late release", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
+			release(0, "a", 14, 15), extend(1, "b", 15, 17, 30), acquire(2, "c", 18, 19, 30), release(1, "b", 20, 21))},
+		{name: "extended at the instant of the late release, as is heard after the other grant", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
+			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 17, 18, 30), extend(1, "b", 15, 19, 30), release(2, "c", 20, 21))},
+		{name: "extended after the late release, perhaps", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
+			release(0, "a", 14, 15), info(extend(1, "b", 16, 17, 30)), acquire(2, "c", 18, 19, 30), release(4, "b", 20, 21))},
+		{name: "release answered at the end of its lease is not late", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 9, 10, 30),
+			release(0, "a", 10, 11), acquire(2, "c", 12, 13, 30), release(1, "b", 20, 21))},
+		{name: "extended after the late release, as is heard after the other grant", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
+			release(0, "a", 14, 15), acquire(2, "c", 17, 18, 30), extend(1, "b", 16, 19, 30), release(2, "c", 20, 21))},
+		{name: "a thief that had extended after the other's grant", want: append(doubleGrant, harness.StolenRelease), h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 60),
+			extend(0, "a", 14, 15, 5), release(0, "a", 25, 26), acquire(2, "c", 27, 28, 60), release(1, "b", 30, 31))},
+
 		{name: "released and acquired again within an instant", want: stolenRelease, h: of(acquire(0, "t", 0, 1, 2),
 			acquire(1, "b", 1, 3, 8), release(0, "t", 3, 3), acquire(0, "t", 3, 3, 4), release(0, "t", 5, 8))},
 
@@ -103,7 +157,7 @@ func TestMutexEvidence(t *testing.T) {
 	require.Equal(t, []harness.Op{acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
 		release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21)}, found[0].Ops[:5])
 	require.Equal(t, "client 2 was granted k by 17ns, while client 1 certainly held it from 13ns until 20ns; "+
-		"client 0, granted it at 2ns, had it removed by a release from 14ns to 15ns", found[0].Note)
+		"client 0, which was granted it at 2ns, had it removed by a release from 14ns to 15ns", found[0].Note)
 	require.Equal(t, 3.0, figureOf(t, g, "grants"))
 	require.Equal(t, 3.0, figureOf(t, g, "releases"))
 	require.Equal(t, 1.0, figureOf(t, g, "keys"))
@@ -117,10 +171,41 @@ func TestMutexForgets(t *testing.T) {
 	p.meta.Workers = testWorkers
 	for i := range 1000 {
 		at := time.Duration(20 * i)
-		p.op(acquire(i%3, "t", at, at+1, 10))
+		p.op(acquire(i%3, at.String(), at, at+1, 10))
 	}
 	for _, holds := range p.held {
 		require.LessOrEqual(t, len(holds), maxUnreleased+1)
 	}
 	require.LessOrEqual(t, len(p.locks["k"].open), 1)
+}
+
+// A watchdog that extends much more often than the lease would need leaves one hold, not one each.
+func TestMutexForgetsWhatWasExtended(t *testing.T) {
+	p := &mutexPass{tally: newTally(of(), nil), held: map[int][]*hold{}, locks: map[string]*lock{}}
+	p.op(acquire(0, "t", 0, 1, 1000))
+	for i := range 1000 {
+		p.op(extend(0, "t", time.Duration(i+2), time.Duration(i+2), 1000))
+	}
+	require.Len(t, p.held[0], 1)
+	require.Len(t, p.locks["k"].open, 1)
+}
+
+func TestMutexExtendEvidence(t *testing.T) {
+	g, found := judge(t, Mutex(), of(acquire(0, "a", 1, 2, 10), extend(0, "a", 5, 6, 10), acquire(1, "b", 16, 17, 30), extend(1, "b", 17, 18, 30),
+		release(0, "a", 19, 20), acquire(2, "c", 21, 22, 30), release(1, "b", 23, 24)))
+	require.Len(t, found, 1)
+	require.Equal(t, []harness.Op{extend(0, "a", 5, 6, 10), extend(1, "b", 17, 18, 30), release(0, "a", 19, 20), acquire(2, "c", 21, 22, 30),
+		release(1, "b", 23, 24)}, found[0].Ops)
+	require.Equal(t, "client 2 was granted k by 22ns, while client 1 certainly held it from 18ns until 23ns; "+
+		"client 0, which extended it at 6ns, had it removed by a release from 19ns to 20ns", found[0].Note)
+	require.Equal(t, 3.0, figureOf(t, g, "grants"))
+	require.Equal(t, 3.0, figureOf(t, g, "certain holds"))
+	require.Equal(t, 2.0, figureOf(t, g, "extends"))
+}
+
+func TestMutexNotesAnExtend(t *testing.T) {
+	_, found := judge(t, Mutex(), of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 5, 10), extend(0, "a", 6, 7, 9)))
+	require.Equal(t, "client 1 was granted k by 5ns, while client 0 certainly held it from 2ns until 15ns", found[0].Note)
+	_, found = judge(t, Mutex(), of(acquire(0, "a", 1, 2, 10), byHarness(extend(0, "p", 3, 4, 10))))
+	require.Equal(t, "the harness extended k by 4ns, while client 0 certainly held it from 2ns until 11ns", found[0].Note)
 }

@@ -34,7 +34,7 @@ func (c sequence) Check(ctx context.Context, h harness.History, found func(harne
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(),
 		valid:  fmt.Sprintf("%d numbers, none twice and none smaller than one returned before its call", p.drawn),
-		doubts: []string{none(p.calls, harness.Next), p.odd()},
+		doubts: []string{none(p.calls, harness.Next), p.oddities.doubt()},
 	})
 }
 
@@ -42,10 +42,9 @@ func (c sequence) Check(ctx context.Context, h harness.History, found func(harne
 type sequencePass struct {
 	*tally
 	series         map[string]*series
-	calls, drawn   int    // all of them; those that returned a number for certain
-	oddities       int    // results that are no number
-	firstOddity    string // what the first of them said
-	firstDuplicate int    // the smallest ordinal of a duplicate in its series; 0: none
+	calls, drawn   int // all of them; those that returned a number for certain
+	oddities       oddities
+	firstDuplicate int // the smallest ordinal of a duplicate in its series; 0: none
 }
 
 func (p *sequencePass) op(x harness.Op) {
@@ -58,9 +57,7 @@ func (p *sequencePass) op(x harness.Op) {
 	}
 	number, ok := parseNumber(x.Result)
 	if !ok {
-		if p.oddities++; p.oddities == 1 {
-			p.firstOddity = fmt.Sprintf("client %d was given %q at %s", x.Client, x.Result, moment(x.Return))
-		}
+		p.oddities.add(x)
 		return
 	}
 	p.drawn++
@@ -87,14 +84,6 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 		p.add(s.regression(largest, this, x))
 	}
 	s.raise(this)
-}
-
-// odd is the doubt that comes from results that are no numbers.
-func (p *sequencePass) odd() string {
-	if p.oddities == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d results are no decimal numbers, the first: %s", p.oddities, p.firstOddity)
 }
 
 func (p *sequencePass) figures() []harness.Figure {
@@ -187,6 +176,26 @@ func parseNumber(s string) (number, bool) {
 		s = "0"
 	}
 	return number(s), true
+}
+
+// oddities counts results that are no numbers.
+type oddities struct {
+	n     int
+	first string // what the first of them said
+}
+
+func (o *oddities) add(x harness.Op) {
+	if o.n++; o.n == 1 {
+		o.first = fmt.Sprintf("%s was given %q at %s", who(x.Client), x.Result, moment(x.Return))
+	}
+}
+
+// doubt is the doubt that comes from them.
+func (o oddities) doubt() string {
+	if o.n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d results are no decimal numbers, the first: %s", o.n, o.first)
 }
 
 // compare orders numbers by their value: the longer is the larger, and those of one length compare by their digits.

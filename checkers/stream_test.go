@@ -13,13 +13,16 @@ import (
 )
 
 func all() []harness.Checker {
-	return []harness.Checker{Mutex(), Dedup(), Sequence(), Writes(), Gates()}
+	return []harness.Checker{
+		Mutex(), Stuck(), Fence(), Dedup(), Delivery(), Sequence(), Stored(), Writes(), Gates(),
+	}
 }
 
 // clean has an operation of every kind, and nothing is wrong with it.
 func clean() []harness.Op {
 	return []harness.Op{
-		acquire(0, "a", 1, 2, 10), claim(0, 3, 4, 10), next(0, 5, 6, "1"), add(0, 1, 7, 8), read(9, 10, "1"),
+		token("1", acquire(0, "a", 1, 2, 10)), claim(0, 3, 4, 10), deliver(0, 4, 4), next(0, 5, 6, "1"), add(0, 1, 7, 8), read(9, 10, "1"),
+		asked(12, 13, 10), granted(probe(20, 21)), inspect(24, 25, "1", 0),
 	}
 }
 

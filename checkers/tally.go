@@ -23,7 +23,7 @@ type tally struct {
 }
 
 func newTally(h harness.History, found func(harness.Anomaly)) *tally {
-	return &tally{meta: h.Meta, found: found, counts: map[harness.Class]int{}}
+	return &tally{meta: h.Meta, found: found}
 }
 
 // add counts one anomaly, has porcupine certify it and passes it on. Its Ops come in the order of the history, which
@@ -35,6 +35,9 @@ func (t *tally) add(a harness.Anomaly) {
 		if a.Certified = certify(a, t.meta); a.Certified {
 			t.certified++
 		}
+	}
+	if t.counts == nil {
+		t.counts = map[harness.Class]int{}
 	}
 	t.counts[a.Class] += a.Violations()
 	t.found(a)

@@ -30,7 +30,9 @@ func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window,
 	case harness.DuplicateDelivery:
 		return window{dedupModel(), closed(dedupSteps(ops, meta))}, true
 	case harness.DuplicateNumber, harness.Regression:
-		return window{sequenceModel(), closed(sequenceSteps(ops))}, true
+		return window{sequenceModel(), closed(sequenceSteps(ops, harness.Next))}, true
+	case harness.FenceRegression:
+		return window{sequenceModel(), closed(sequenceSteps(ops, harness.Acquire))}, true
 	}
 	return window{}, false
 }

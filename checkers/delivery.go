@@ -1,0 +1,218 @@
+package checkers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Delivery returns the checker of what a dedup filter leaves behind: no message is marked without having been handed on,
+// and no mark outlives its window.
+//
+// A probe is a claim by [harness.HarnessClient] after the load. A probe P that was answered ok with [harness.ResultSeen] is
+//
+//   - a [harness.LostMessage] if no Deliver of its Key that did not fail is in the history, and a client's claim before it
+//     was told [harness.ResultFirst] or ended in info, and so may have marked it. No earlier probe may have marked it, and no
+//     later claim is told "first". Where [harness.Meta].Kinds promises confirms, a claim is a lease, and P has to
+//     come after every end as below;
+//   - a [harness.ImmortalMark] if P.Call > Return + TTL*(1+Meta.Drift) of every claim and confirm of its Key before it that
+//     did not fail, those of the harness among them. One at least may have marked it, and none has TTL 0, which marks for
+//     ever. No claim or confirm of a client turns out later to have been called by the time of P.Return, and no later
+//     claim is told "first".
+//
+// One probe may be both. Each message is reported once for each class, at the end, for the first such probe. A message
+// whose probes show neither that it is lost nor that it is not makes the verdict Unknown, and so does a history without
+// probes. Whether marks end is judged only of messages asked for after their windows; a figure counts them.
+//
+// The harness promises to ask only when nobody is left who could deliver, when nothing that a client has sent can still
+// be executed or was executed after the Return of its operation, and, of a filter that claims for a lease, when the lease
+// is over. It promises a store that was empty at the start. Sources: catalogue 2; soundness rules 2, 3 and 5.
+//
+// Any message may be asked for in the end, so memory is linear: about 250 bytes a message, and 130 more if it is confirmed.
+// Time is O(1) an operation.
+func Delivery() harness.Checker { return delivery{} }
+
+type delivery struct{}
+
+func (delivery) Name() string { return "delivery" }
+
+func (c delivery) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	p := &deliveryPass{
+		tally: newTally(h, found), messages: map[string]*message{}, leases: slices.Contains(h.Meta.Kinds, harness.Confirm),
+	}
+	err := each(ctx, h, p.op)
+	undecided := p.end()
+	return p.judge(judgement{
+		name: c.Name(), err: err,
+		valid: fmt.Sprintf("none of %d messages asked for is lost, none of the %d asked for after their window is still marked",
+			len(p.asked), p.outlived),
+		doubts: []string{p.none(), undecided},
+		figures: []harness.Figure{
+			figure("messages asked for", len(p.asked)), figure("asked for after their window", p.outlived),
+			figure("lost messages", p.counts[harness.LostMessage]), figure("immortal marks", p.counts[harness.ImmortalMark]),
+		},
+	})
+}
+
+// deliveryPass is one pass over a history.
+type deliveryPass struct {
+	*tally
+	leases   bool // claims are leases, which confirms make windows
+	messages map[string]*message
+	asked    []*message // in order of their first probe
+	outlived int        // asked for, with an answer, when every window was over
+}
+
+// message is what is known about one key.
+type message struct {
+	over        time.Duration // when every window asked for so far is over at the latest
+	first, last *harness.Op   // the first claim, and the last claim or confirm, that may have marked it
+	delivered   bool
+
+	// What a probe shows, unless something later shows that it is not so.
+	lost, immortal *harness.Anomaly
+
+	asked    bool // there was a probe
+	free     bool // from the first probe on a claim was told "first"
+	own      bool // a probe ended in info: the mark may be its
+	seen     bool // a probe was told "seen"
+	outlived bool // a probe was answered when every window was over
+}
+
+func (p *deliveryPass) op(x harness.Op) {
+	probe := x.Kind == harness.Claim && x.Client == harness.HarnessClient
+	switch {
+	case x.Outcome == harness.Fail && !probe:
+	case x.Kind == harness.Deliver:
+		p.message(x.Key).delivered = true
+	case x.Kind == harness.Claim || x.Kind == harness.Confirm:
+		m := p.message(x.Key)
+		m.withdraw(x)
+		if probe {
+			p.probe(m, x)
+		}
+		if x.Outcome != harness.Fail {
+			m.window(x, leaseOver(x, p.meta.Drift))
+		}
+	}
+}
+
+func (p *deliveryPass) message(key string) *message {
+	m := p.messages[key]
+	if m == nil {
+		m = &message{}
+		p.messages[key] = m
+	}
+	return m
+}
+
+// probe judges the probe x.
+func (p *deliveryPass) probe(m *message, x harness.Op) {
+	if !m.asked {
+		m.asked = true
+		p.asked = append(p.asked, m)
+	}
+	if x.Outcome != harness.OK {
+		m.own = m.own || x.Outcome == harness.Info
+		return
+	}
+	over := m.last != nil && x.Call > m.over
+	if over && !m.outlived {
+		m.outlived = true
+		p.outlived++
+	}
+	if x.Result != harness.ResultSeen {
+		return
+	}
+	m.seen = true
+	if m.lost == nil && m.first != nil && !m.delivered && !m.free && !m.own && (over || !p.leases) {
+		m.lost = m.lostMessage(x)
+	}
+	if m.immortal == nil && over {
+		m.immortal = m.immortalMark(x)
+	}
+}
+
+// withdraw takes back what x, a claim or confirm, shows to be wrong.
+func (m *message) withdraw(x harness.Op) {
+	if m.asked && first(x) {
+		m.lost, m.immortal = nil, nil
+	}
+	if m.immortal != nil && x.Client != harness.HarnessClient && x.Call <= m.immortal.To {
+		m.immortal = nil
+	}
+}
+
+// window notes x, a claim or confirm that did not fail, whose window is over by then at the latest.
+func (m *message) window(x harness.Op, over time.Duration) {
+	m.over = max(m.over, over)
+	m.free = m.free || first(x) && m.asked
+	if x.Outcome == harness.OK && x.Kind == harness.Claim && !first(x) {
+		return // it found a mark
+	}
+	m.last = keep(x)
+	if m.first == nil && x.Kind == harness.Claim {
+		m.first = m.last
+	}
+}
+
+// first reports whether x is a claim that was told that its message is new.
+func first(x harness.Op) bool {
+	return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
+}
+
+// keep is a copy of x to point to.
+func keep(x harness.Op) *harness.Op { return &x }
+
+// end reports what was found and doubts the messages of which nothing is known.
+func (p *deliveryPass) end() string {
+	undecided := 0
+	for _, m := range p.asked {
+		lost := m.lost != nil && !m.delivered
+		if lost {
+			p.add(*m.lost)
+		}
+		if m.immortal != nil {
+			p.add(*m.immortal)
+		}
+		if !lost && !m.free && !(m.seen && m.delivered) {
+			undecided++
+		}
+	}
+	if undecided == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d messages asked for may be lost or not", undecided, len(p.asked))
+}
+
+// none doubts a history without probes.
+func (p *deliveryPass) none() string {
+	if len(p.asked) > 0 {
+		return ""
+	}
+	return "no message was asked for after the load"
+}
+
+func (m *message) lostMessage(probe harness.Op) *harness.Anomaly {
+	by := *m.first
+	a := evidence(harness.LostMessage, by, probe, fmt.Sprintf(
+		"%s, which %s claimed at %s, was never delivered, and %s is told at %s that it was",
+		by.Key, who(by.Client), moment(by.Call), who(probe.Client), moment(probe.Return)))
+	return &a
+}
+
+func (m *message) immortalMark(probe harness.Op) *harness.Anomaly {
+	by := *m.last
+	a := evidence(harness.ImmortalMark, by, probe, fmt.Sprintf(
+		"%s is still marked at %s; %s's %s at %s, for %s, was the last that may have marked it",
+		by.Key, moment(probe.Return), who(by.Client), by.Kind, moment(by.Call), windowName(by)))
+	return &a
+}
+
+// evidence is the anomaly that two operations on one key show, b called after a.
+func evidence(class harness.Class, a, b harness.Op, note string) harness.Anomaly {
+	return harness.Anomaly{Class: class, Key: b.Key, From: a.Call, To: b.Return, Ops: []harness.Op{a, b}, Note: note}
+}

@@ -1,0 +1,99 @@
+package checkers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Fence returns the checker of fencing tokens: a later grant has a larger one.
+//
+// The Result of an ok acquire is its token, if there is one. An ok acquire B with a token that is not larger than that of
+// an ok acquire A on the same Key, where A.Return < B.Call, is a [harness.FenceRegression], reported once, against the
+// largest such token. Only an owner (the worker together with Arg) that got its own token again is not: who acquires
+// again what it holds is granted nothing new. Nothing is said about the order of grants whose intervals meet, nor about
+// acquires that ended in info, which may have drawn a token. Source: Kleppmann 2016; soundness rules 4 and 5.
+//
+// Tokens are non-negative decimal numbers of any length, compared as such and never as floats; a Result that is something
+// else makes the verdict Unknown, if nothing worse was found, and so does a history without tokens. Grants without a
+// token are passed over, since another lock may have made them.
+//
+// Time is O(log n) a grant. Memory is bounded: of each key the latest 1024 to 2048 grants are kept that had the largest
+// token so far. A call that more than those overtook is not judged.
+func Fence() harness.Checker { return fence{} }
+
+type fence struct{}
+
+func (fence) Name() string { return "fence" }
+
+func (c fence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}}
+	err := each(ctx, h, p.op)
+	return p.judge(judgement{
+		name: c.Name(), err: err,
+		valid:  fmt.Sprintf("%d fencing tokens, each larger than those granted before its call", p.tokens),
+		doubts: []string{p.none(), p.oddities.doubt()},
+		figures: []harness.Figure{
+			figure("fencing tokens", p.tokens), figure("fence regressions", p.counts[harness.FenceRegression]),
+		},
+	})
+}
+
+// fencePass is one pass over a history.
+type fencePass struct {
+	*tally
+	peaks    map[string]*peaks
+	tokens   int
+	oddities oddities
+}
+
+func (p *fencePass) op(x harness.Op) {
+	if x.Kind != harness.Acquire || x.Outcome != harness.OK || x.Result == "" {
+		return
+	}
+	token, ok := parseNumber(x.Result)
+	if !ok {
+		p.oddities.add(x)
+		return
+	}
+	p.tokens++
+	before := p.peaks[x.Key]
+	if before == nil {
+		before = &peaks{}
+		p.peaks[x.Key] = before
+	}
+	if a, ok := p.regressed(before.before(x.Call), x, token); ok {
+		p.add(p.regression(a, x))
+	}
+	before.raise(x, token, p.meta)
+}
+
+// regressed finds the grant with the largest token, among those that had returned before x was called, that forbids x
+// to get this one.
+func (p *fencePass) regressed(before peaks, x harness.Op, token number) (harness.Op, bool) {
+	for _, a := range slices.Backward(before) {
+		switch c := a.number.compare(token); {
+		case c < 0:
+			return harness.Op{}, false
+		case c > 0 || ownerOf(a.Op, p.meta) != ownerOf(x, p.meta):
+			return a.Op, true
+		}
+	}
+	return harness.Op{}, false
+}
+
+func (p *fencePass) regression(a, b harness.Op) harness.Anomaly {
+	return evidence(harness.FenceRegression, a, b, fmt.Sprintf(
+		"%s was granted %s with the fencing token %s by %s, after %s had been granted it with %s by %s",
+		who(b.Client), b.Key, b.Result, moment(b.Return), who(a.Client), a.Result, moment(a.Return)))
+}
+
+// none doubts a history without tokens.
+func (p *fencePass) none() string {
+	if p.tokens+p.oddities.n > 0 {
+		return ""
+	}
+	return "no fencing token was recorded"
+}

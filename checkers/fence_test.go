@@ -1,0 +1,85 @@
+package checkers
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+func TestFence(t *testing.T) {
+	grant := func(client int, call, ret time.Duration, result string) harness.Op {
+		return token(result, acquire(client, strconv.Itoa(client%testWorkers), call, ret, 10))
+	}
+	back := []harness.Class{harness.FenceRegression}
+	runCases(t, Fence(), []verdictCase{
+		{name: "empty", h: of(), unknown: "no fencing token was recorded"},
+		{name: "grants without tokens", h: of(grant(0, 1, 2, "")), unknown: "no fencing token was recorded"},
+		{name: "numbers are no tokens", h: of(next(0, 1, 2, "9")), unknown: "no fencing token was recorded"},
+		{name: "rising", h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, "10"), grant(2, 5, 6, "100"))},
+		{name: "smaller", want: back, h: of(grant(0, 1, 2, "10"), grant(1, 3, 4, "9"))},
+		{name: "equal", want: back, h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, "9"))},
+		{name: "equal, with a leading zero", want: back, h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, "09"))},
+		{name: "equal, touching", h: of(grant(0, 1, 2, "9"), grant(1, 2, 4, "9"))},
+		{name: "smaller, at once", h: of(grant(0, 1, 5, "10"), grant(1, 4, 6, "9"))},
+		{name: "on two keys", h: of(grant(0, 1, 2, "10"), on("j", grant(1, 3, 4, "9")))},
+		{name: "re-entry gets its own token again", h: of(grant(0, 1, 2, "9"), grant(0, 3, 4, "9"))},
+		{name: "re-entry under a retired id", h: of(grant(0, 1, 2, "9"), info(on("j", grant(0, 2, 3, ""))), grant(3, 4, 5, "9"))},
+		{name: "re-entry gets a smaller token", want: back, h: of(grant(0, 1, 2, "9"), grant(0, 3, 4, "8"))},
+		{name: "the token of another grant to the same worker", want: back, h: of(grant(0, 1, 2, "9"), withArg("z", grant(0, 3, 4, "9")))},
+		{name: "re-entry while another has the same token", want: back, h: of(grant(0, 1, 3, "9"), grant(1, 2, 3, "9"), grant(0, 4, 5, "9"))},
+		{name: "re-entry of the second one with the same token", want: back, h: of(grant(0, 1, 3, "9"), grant(1, 2, 3, "9"), grant(1, 4, 5, "9"))},
+		{name: "back, once for each grant that is", want: append(back, harness.FenceRegression), h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, "3"), grant(2, 5, 6, "4"), grant(0, 7, 8, "10"))},
+		{name: "info draws none for certain", h: of(info(grant(0, 1, 2, "10")), grant(1, 3, 4, "9"))},
+		{name: "fail draws none", h: of(fail(grant(0, 1, 2, "10")), grant(1, 3, 4, "9"))},
+		{name: "an extend is no grant", h: of(grant(0, 1, 2, "9"), token("9", extend(1, "b", 3, 4, 10)))},
+		{name: "some without a token", want: back, h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, ""), grant(1, 5, 6, "9"))},
+		{name: "beyond 2^53", want: back, h: of(grant(0, 1, 2, "9007199254740993"), grant(1, 3, 4, "9007199254740992"))},
+		{name: "a slow call against the largest before it", want: back,
+			h: of(grant(0, 1, 2, "5"), grant(0, 9, 12, "90"), grant(2, 4, 20, "5"))},
+		{name: "a slow call, larger than those before it", h: of(grant(0, 1, 2, "5"), grant(0, 9, 12, "90"), grant(2, 4, 20, "6"))},
+		{name: "not a number", h: of(grant(0, 1, 2, "x")), unknown: `1 results are no decimal numbers, the first: client 0 was given "x" at 2ns`},
+		{name: "a probe", want: back, h: of(grant(0, 1, 2, "9"), byHarness(grant(0, 3, 4, "9")))},
+	})
+}
+
+func TestFenceEvidence(t *testing.T) {
+	a, b := token("90", acquire(0, "a", 2, 3, 10)), token("7", acquire(1, "b", 5, 6, 10))
+	g, found := judge(t, Fence(), of(token("5", acquire(2, "c", 1, 2, 10)), a, b))
+	require.Len(t, found, 1)
+	require.Equal(t, []harness.Op{a, b}, found[0].Ops, "against the largest")
+	require.Equal(t, "client 1 was granted k with the fencing token 7 by 6ns, after client 0 had been granted it with 90 by 3ns", found[0].Note)
+	require.Equal(t, 3.0, figureOf(t, g, "fencing tokens"))
+	require.Equal(t, 1.0, figureOf(t, g, "fence regressions"))
+}
+
+// Of equal numbers two owners' are enough to forbid a third grant to anybody.
+func TestPeaksOfEqualNumbers(t *testing.T) {
+	var p peaks
+	for i, owner := range []string{"a", "a", "b", "a", "b", "c"} {
+		p.raise(acquire(0, owner, time.Duration(i), time.Duration(i), 10), "7", harness.Meta{})
+	}
+	require.Len(t, p, 2)
+	require.Equal(t, []string{"a", "b"}, []string{p[0].Arg, p[1].Arg})
+	p.raise(acquire(0, "a", 9, 9, 10), "6", harness.Meta{})
+	require.Len(t, p, 2)
+	p.raise(acquire(0, "b", 9, 9, 10), "8", harness.Meta{})
+	require.Len(t, p, 3)
+}
+
+// However many grants there are, only the last ones are kept, and those still decide.
+func TestPeaksForget(t *testing.T) {
+	var p peaks
+	for i := range 10 * peaksKept {
+		p.raise(next(i, time.Duration(i), time.Duration(i), ""), number(strconv.Itoa(10*peaksKept+i)), harness.Meta{})
+		require.LessOrEqual(t, len(p), 2*peaksKept)
+		require.GreaterOrEqual(t, len(p), min(i+1, peaksKept))
+	}
+	last := time.Duration(10*peaksKept - 1)
+	require.Equal(t, last, p.top().Return)
+	require.Equal(t, last-10, p.before(last-9).top().Return)
+	require.Equal(t, last-1, p.before(last).top().Return)
+	require.Empty(t, p.before(5))
+}

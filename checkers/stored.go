@@ -1,0 +1,162 @@
+package checkers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Stored returns the checker of what is stored for sequences: it only grows, knows of every number that was issued, and
+// keeps its end.
+//
+// An ok Inspect shows the number stored for its Key ("" for none, which is smaller than any) and the TTL that is left (0 for
+// no end). Let J be the inspection of the key before I, with J.Return < I.Call. Then I shows
+//
+//   - a [harness.SequenceRestart] if its number is smaller than J's;
+//   - a [harness.TTLLost] if it has a number and TTL 0, while J had a TTL;
+//   - a [harness.ReturnedNotStored] if an ok Next N with N.Return < I.Call returned a larger number, and no inspection
+//     before I has shown one as large: that would be the restart's doing. It is reported when it begins, and again only
+//     after an inspection that did not show it.
+//
+// None of that is said of an I that returned when the sequence may have come to its end: at J.Call + TTL*(1-Meta.Drift)
+// for the TTL that J showed; for what began after, at the Call of a Next + TTL*(1-Meta.Drift). What was issued and shown
+// before is then forgotten. A sequence is taken to have one TTL, which no operation makes shorter. Nexts and inspections
+// that ended in info or fail show nothing. Sources: catalogue 3; soundness rules 1, 4 and 5.
+//
+// Numbers are compared as Sequence does; a Result that is no number makes the verdict Unknown, if nothing worse was found,
+// and so does a history without inspections or numbers.
+//
+// Time is O(log n) an operation. Memory is bounded: of each key the latest 1024 to 2048 numbers are kept that were larger
+// than all before. More than those, returned while one inspection was under way, hide the earlier ones from it.
+func Stored() harness.Checker { return stored{} }
+
+type stored struct{}
+
+func (stored) Name() string { return "stored" }
+
+func (c stored) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	p := &storedPass{tally: newTally(h, found), keys: map[string]*register{}}
+	err := each(ctx, h, p.op)
+	return p.judge(judgement{
+		name: c.Name(), err: err,
+		valid: fmt.Sprintf("%d inspections: stored numbers never went back, nor behind what was issued, and kept their end",
+			p.inspections),
+		doubts: []string{none(p.inspections, harness.Inspect), none(p.numbers, harness.Next), p.tooLate(), p.oddities.doubt()},
+		figures: []harness.Figure{
+			figure("inspections", p.inspections), figure("numbers", p.numbers),
+			figure("restarts", p.counts[harness.SequenceRestart]), figure("returned, not stored", p.counts[harness.ReturnedNotStored]),
+			figure("TTLs lost", p.counts[harness.TTLLost]),
+		},
+	})
+}
+
+// storedPass is one pass over a history.
+type storedPass struct {
+	*tally
+	keys                 map[string]*register
+	inspections, numbers int // those that were ok
+	late                 int // inspections of what may have come to its end
+	oddities             oddities
+}
+
+// register is what is known about one key.
+type register struct {
+	last   peak          // the last inspection
+	ends   time.Duration // when it can have come to its end; 0: it does not exist as far as known
+	issued peaks         // by Nexts
+	shown  number        // the largest that an inspection showed
+	behind bool          // the last inspection showed less than was issued
+}
+
+func (p *storedPass) op(x harness.Op) {
+	if x.Kind != harness.Next && x.Kind != harness.Inspect || x.Outcome == harness.Fail {
+		return
+	}
+	r := p.keys[x.Key]
+	if r == nil {
+		r = &register{}
+		p.keys[x.Key] = r
+	}
+	if x.Kind == harness.Next {
+		r.begin(x, p.meta.Drift)
+	}
+	if x.Outcome != harness.OK {
+		return
+	}
+	n, ok := parseNumber(x.Result)
+	switch {
+	case !ok && (x.Kind == harness.Next || x.Result != ""):
+		p.oddities.add(x)
+	case x.Kind == harness.Next:
+		p.numbers++
+		r.issued.raise(x, n, p.meta)
+	default:
+		p.inspections++
+		p.inspect(r, peak{x, n})
+	}
+}
+
+// begin notes when the sequence can have come to its end, if it was x that began it. Nexts come in order of Return, and
+// one that began it after an inspection found nothing may have returned before that inspection did.
+func (r *register) begin(x harness.Op, drift float64) {
+	call := x.Call
+	if r.last.Kind != "" && r.last.number == "" {
+		call = min(call, r.last.Call)
+	}
+	if end := leaseEnd(call, x.TTL, drift); r.ends == 0 || end < r.ends {
+		r.ends = end
+	}
+}
+
+// inspect judges the inspection i, and makes it the last one.
+func (p *storedPass) inspect(r *register, i peak) {
+	if r.ends > 0 && i.Return >= r.ends {
+		p.late++
+		*r = register{}
+	}
+	if r.last.Kind != "" && r.last.Return < i.Call {
+		p.compare(r.last, i)
+	}
+	n := r.issued.before(i.Call).top()
+	behind := n.number.compare(i.number) > 0 && n.number.compare(r.shown) > 0
+	if behind && !r.behind {
+		p.add(evidence(harness.ReturnedNotStored, n.Op, i.Op, fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
+			who(n.Client), n.Result, i.Key, moment(n.Return), moment(i.Return), numberName(i))))
+	}
+	r.behind, r.last, r.ends = behind, i, 0
+	if i.number != "" {
+		r.ends = leaseEnd(i.Call, i.TTL, p.meta.Drift)
+	}
+	if i.number.compare(r.shown) > 0 {
+		r.shown = i.number
+	}
+}
+
+// compare judges the inspection i by the one before it.
+func (p *storedPass) compare(last, i peak) {
+	if i.number.compare(last.number) < 0 {
+		p.add(evidence(harness.SequenceRestart, last.Op, i.Op, fmt.Sprintf("%s went back: %s was stored at %s, %s at %s",
+			i.Key, numberName(last), moment(last.Return), numberName(i), moment(i.Return))))
+	}
+	if i.number != "" && i.TTL == 0 && last.TTL > 0 {
+		p.add(evidence(harness.TTLLost, last.Op, i.Op, fmt.Sprintf("%s had %s left at %s, and no end any more at %s",
+			i.Key, last.TTL, moment(last.Return), moment(i.Return))))
+	}
+}
+
+// tooLate doubts a history that shows nothing because its sequences may have ended before they were looked at.
+func (p *storedPass) tooLate() string {
+	if p.late == 0 || p.late < p.inspections {
+		return ""
+	}
+	return fmt.Sprintf("all of %d inspections came when the TTL may have been over", p.late)
+}
+
+func numberName(i peak) string {
+	if i.number == "" {
+		return "nothing"
+	}
+	return i.Result
+}
