@@ -20,6 +20,11 @@ func TestDemo(t *testing.T) {
 		require.NoError(t, Write(filepath.Join(out, name), r))
 		rows = append(rows, RowOf(r, name+"/report.html"))
 	}
+	for name, e := range searches() {
+		require.NoError(t, WriteExploration(filepath.Join(out, "explore-"+name), e))
+		rows = append(rows, e.Row("explore-"+name+"/report.html"))
+		require.NoError(t, ExplorationText(t.Output(), e))
+	}
 	f, err := os.Create(filepath.Join(out, "index.html"))
 	require.NoError(t, err)
 	require.NoError(t, Index(f, rows))

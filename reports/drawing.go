@@ -14,13 +14,15 @@ type drawing struct {
 
 // shape is one element of a drawing. Lines end at (W, H).
 type shape struct {
-	Tag        string // rect, line, text, path or dot
+	Tag        string // rect, line, text, path, dot, mark or words
 	Class      string
 	X, Y, W, H string
 	Anchor     string
 	Text       string
+	Tail       string // behind words, in a class of its own
+	TailClass  string
 	Title      string // shown when the pointer rests on it
-	D          string // of a path, on a plane that is 1000 wide and as high as the drawing
+	D          string // of a path, on a plane 1000 wide and as high as the drawing; of a mark, in pixels around (X, Y)
 }
 
 // narrow is the width in pixels of the narrowest plot for which labels are laid out.
@@ -64,6 +66,20 @@ func (d *drawing) text(class string, x, y float64, anchor, s string) {
 
 func (d *drawing) dot(class string, x, y float64, title string) {
 	d.Plot = append(d.Plot, shape{Tag: "dot", Class: class, X: percent(x), Y: pixels(y), Title: title})
+}
+
+// words writes one or two texts from x1 to x2 percent. They lose their ends where there is too little room, and are
+// shown whole when the pointer rests on them.
+func (d *drawing) words(class string, x1, x2, y, height float64, text, tailClass, tail string) {
+	d.Plot = append(d.Plot, shape{
+		Tag: "words", Class: class, X: percent(x1), Y: pixels(y), W: percent(x2 - x1), H: pixels(height),
+		Text: text, Tail: tail, TailClass: tailClass,
+	})
+}
+
+// mark draws a path whose size is in pixels, around a point.
+func (d *drawing) mark(class string, x, y float64, path, title string) {
+	d.Plot = append(d.Plot, shape{Tag: "mark", Class: class, X: percent(x), Y: pixels(y), D: path, Title: title})
 }
 
 func (d *drawing) path(class, path string) {

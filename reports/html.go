@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-//go:embed report.html.tmpl index.html.tmpl drawing.html.tmpl report.css
+//go:embed report.html.tmpl exploration.html.tmpl index.html.tmpl drawing.html.tmpl report.css
 var files embed.FS
 
 const (
@@ -45,9 +45,10 @@ func render(w io.Writer, name string, data any) error {
 	return nil
 }
 
-// printable replaces control characters, which have no place in a page, not even escaped.
+// printable replaces control characters, which have no place in a page, not even escaped, and those that turn the
+// direction of all text behind them.
 func printable(r rune) rune {
-	if unicode.IsControl(r) && r != '\n' && r != '\t' {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
 		return unicode.ReplacementChar
 	}
 	return r
@@ -303,6 +304,14 @@ func meaning(c harness.Class) string {
 		return "one number issued twice"
 	case harness.Regression:
 		return "a later call got a smaller number"
+	case harness.FenceRegression:
+		return "a later grant got a fencing token that is not larger"
+	case harness.ReturnedNotStored:
+		return "a number was issued that the store does not know of"
+	case harness.SequenceRestart:
+		return "the stored number went back"
+	case harness.TTLLost:
+		return "what had an end has none any more"
 	case harness.LostWrite:
 		return "acknowledged, and gone"
 	case harness.PhantomWrite:

@@ -20,19 +20,24 @@ type index struct {
 	Sentence string
 	Elapsed  time.Duration
 	Expects  bool // some run has an expectation
+	Explored bool // the explorer was asked about some run
 }
 
 type indexRow struct {
 	Row
 	Passed bool
 	Result string // "valid", "invalid", "unknown"
+	Count  string // of operations
+	Pace   string // ok operations a second
 }
 
 func newIndex(rows []Row) index {
-	x := index{Tone: harness.Valid.String(), Word: "passed"}
+	x := index{Tone: harness.Valid.String(), Word: "passed", Explored: explored(rows)}
 	passed := 0
 	for _, r := range rows {
-		one := indexRow{Row: r, Passed: r.passed(), Result: r.Verdict.String()}
+		one := indexRow{
+			Row: r, Passed: r.passed(), Result: r.Verdict.String(), Count: r.ran(count(r.Ops)), Pace: r.ran(whole(r.Rate)),
+		}
 		if one.Passed {
 			passed++
 		}

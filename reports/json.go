@@ -77,16 +77,20 @@ func JSON(w io.Writer, r Report) error {
 	return nil
 }
 
-// ReadJSON reads a verdict.json. A version that it does not know is an ErrSchema.
+// ReadJSON reads the verdict.json of a run. A version that it does not know, and one of a search, is an ErrSchema.
 func ReadJSON(r io.Reader) (Document, error) {
-	var d Document
+	var d struct {
+		Document
+		Kind string `json:"kind"`
+	}
 	if err := json.NewDecoder(r).Decode(&d); err != nil {
-		return d, fmt.Errorf("reports: read json: %w", err)
+		return d.Document, fmt.Errorf("reports: read json: %w", err)
 	}
-	if d.Schema != Schema {
-		return d, fmt.Errorf("reports: read json: %w %d, want %d", ErrSchema, d.Schema, Schema)
+	if d.Schema != Schema || d.Kind != "" {
+		return d.Document, fmt.Errorf("reports: read json: %w %d of kind %q, want %d of a run",
+			ErrSchema, d.Schema, d.Kind, Schema)
 	}
-	return d, nil
+	return d.Document, nil
 }
 
 // Row sums up a document in one line, as RowOf does for a report.

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ type Row struct {
 	Sentence string  // what the verdict rests on
 	Found    string  // "12 double-grant"; empty: nothing
 	First    string  // note of the first anomaly
+	Explorer string  // what the explorer says of the variant: "4 steps", "all 5,040 hold"; empty: it was not asked
 	Ops      int64   // operations of any outcome
 	Rate     float64 // ok operations a second
 	P50, P99 time.Duration
@@ -49,6 +51,19 @@ func regime(labels map[string]string) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// explored reports whether the explorer was asked about any of rows.
+func explored(rows []Row) bool {
+	return slices.ContainsFunc(rows, func(r Row) bool { return r.Explorer != "" })
+}
+
+// ran is s, or a dash when the row is about a search: that has no operations to count.
+func (r Row) ran(s string) string {
+	if r.Explorer != "" && r.Ops == 0 {
+		return "–"
+	}
+	return s
 }
 
 // passed reports whether CI should be green: the expectation came true or, without one, the verdict is valid.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
@@ -127,21 +128,33 @@ func summaryCommand(w io.Writer, r Report) error {
 	return err
 }
 
-// CompareMarkdown writes runs as one Markdown table, to be read side by side.
+// CompareMarkdown writes runs as one Markdown table, to be read side by side. When the explorer was asked of any of them,
+// the table says what it answered.
 func CompareMarkdown(w io.Writer, rows []Row) error {
+	heads := []string{"variant", "regime, fault", "verdict", "found", "first anomaly", ":ops/s", ":p50", ":p99"}
+	asked := explored(rows)
+	if asked {
+		heads = slices.Insert(heads, explorerColumn, "explorer")
+	}
 	var cells [][]string
 	for _, r := range rows {
-		cells = append(cells, []string{
+		row := []string{
 			code(r.Variant), plain(r.Regime), mark(r.Verdict), plain(dash(r.Found)), plain(clip(dash(r.First), 160)),
-			whole(r.Rate), took(r.P50), took(r.P99),
-		})
+			r.ran(whole(r.Rate)), took(r.P50), took(r.P99),
+		}
+		if asked {
+			row = slices.Insert(row, explorerColumn, plain(dash(r.Explorer)))
+		}
+		cells = append(cells, row)
 	}
-	heads := []string{"variant", "regime, fault", "verdict", "found", "first anomaly", ":ops/s", ":p50", ":p99"}
 	if err := table(w, heads, cells); err != nil {
 		return fmt.Errorf("reports: write comparison: %w", err)
 	}
 	return nil
 }
+
+// explorerColumn is where the answer of the explorer stands: behind the verdict.
+const explorerColumn = 3
 
 // mark makes what is not valid stand out.
 func mark(v harness.Verdict) string {

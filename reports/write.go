@@ -34,6 +34,31 @@ func Write(dir string, r Report) error {
 	return errors.Join(failed...)
 }
 
+// ExplorationFormat is one file that a search is written as.
+type ExplorationFormat struct {
+	File  string
+	Write func(io.Writer, Exploration) error
+}
+
+// ExplorationFormats lists every file of a search. They have the names of those of a run.
+func ExplorationFormats() []ExplorationFormat {
+	return []ExplorationFormat{
+		{"verdict.json", ExplorationJSON},
+		{"report.html", ExplorationHTML},
+		{"junit.xml", func(w io.Writer, e Exploration) error { return JUnit(w, e.title(), []Row{e.Row("report.html")}) }},
+		{"summary.md", ExplorationSummary},
+	}
+}
+
+// WriteExploration writes every format of a search into dir, as Write does for a run.
+func WriteExploration(dir string, e Exploration) error {
+	var failed []error
+	for _, f := range ExplorationFormats() {
+		failed = append(failed, WriteFile(filepath.Join(dir, f.File), func(w io.Writer) error { return f.Write(w, e) }))
+	}
+	return errors.Join(failed...)
+}
+
 // WriteFile makes the folder of path if need be, writes to a temporary file in it and renames that to path: the file
 // appears whole or not at all.
 func WriteFile(path string, write func(io.Writer) error) (err error) {

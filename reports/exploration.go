@@ -1,0 +1,197 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
+)
+
+// Exploration is everything that the files of one search through interleavings say.
+type Exploration struct {
+	Name     string
+	Variant  string
+	Command  string            // repeats the search; may be empty
+	Labels   map[string]string // regime, lease, ...
+	Doc      string            // the variant in one line
+	Source   string            // where the variant comes from
+	Clients  int               // default: the budget's
+	Result   explore.Result
+	Files    map[int]string // index in Result.Found: relative path of the file that replays it
+	Expected string         // what was expected, such as "double-grant"; empty: nothing
+	Met      bool           // whether Expected came true
+	Started  time.Time
+}
+
+// Verdict is invalid when there is a counterexample, valid when every schedule was run and none was found, and unknown
+// otherwise.
+func (e Exploration) Verdict() harness.Verdict {
+	switch {
+	case len(e.Result.Found) > 0:
+		return harness.Invalid
+	case e.Result.Exhausted && e.Result.Schedules > 0:
+		return harness.Valid
+	default:
+		return harness.Unknown
+	}
+}
+
+// Sentence says in one sentence what the verdict rests on.
+func (e Exploration) Sentence() string {
+	switch found := e.Result.Found; {
+	case len(found) == 1:
+		return fmt.Sprintf("A counterexample of %s: %s.", steps(found[0]), found[0].Anomaly.Class)
+	case len(found) > 1:
+		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.", len(found), steps(found[0]), and(e.classes()))
+	case e.Verdict() == harness.Valid:
+		return fmt.Sprintf("No interleaving of %s breaks it: all %s, %s.",
+			e.people(), e.everything(), bounds(e.Result.Budget))
+	default:
+		return fmt.Sprintf("Nothing can be said: %s after %s in %s.", e.stopped(), e.schedules(), dur(e.Result.Elapsed))
+	}
+}
+
+// Brief says what came of it in two or three words: "4 steps" to the smallest counterexample, "all 5,040 hold".
+func (e Exploration) Brief() string {
+	switch e.Verdict() {
+	case harness.Invalid:
+		return steps(e.Result.Found[0])
+	case harness.Valid:
+		return "all " + count(int64(e.Result.Schedules)) + " hold"
+	default:
+		return "undecided after " + count(int64(e.Result.Schedules))
+	}
+}
+
+// Row sums up the search in one line. Link is the relative path of its page and may be empty.
+func (e Exploration) Row(link string) Row {
+	row := Row{
+		Name: e.title(), Variant: e.Variant, Regime: regime(e.Labels), Expected: e.Expected, Met: e.Met,
+		Verdict: e.Verdict(), Sentence: e.Sentence(), Found: e.found(), Explorer: e.Brief(),
+		Started: e.Started, Elapsed: e.Result.Elapsed, Command: e.Command, Link: link,
+	}
+	if len(e.Result.Found) > 0 {
+		row.First = e.note(e.Result.Found[0])
+	}
+	return row
+}
+
+func (e Exploration) title() string { return cmp.Or(e.Name, e.Variant, "exploration") }
+
+func (e Exploration) clients() int { return cmp.Or(e.Clients, e.Result.Budget.Clients) }
+
+func (e Exploration) people() string { return plural(int64(e.clients()), "client", "clients") }
+
+func (e Exploration) schedules() string {
+	return plural(int64(e.Result.Schedules), "schedule", "schedules")
+}
+
+// everything is the schedules of an exhausted search. What was pruned would have shown nothing else.
+func (e Exploration) everything() string {
+	if e.Result.Pruned > 0 {
+		return e.schedules() + " that differ"
+	}
+	return e.schedules()
+}
+
+func (e Exploration) stopped() string {
+	if e.Result.Exhausted {
+		return "there was nothing to run"
+	}
+	return cmp.Or(strings.TrimSuffix(e.Result.Stopped, "."), "the search ended early")
+}
+
+// found lists the counterexamples: "double-grant in 7 steps and stuck-lock in 3 steps".
+func (e Exploration) found() string {
+	var parts []string
+	for _, c := range e.Result.Found {
+		parts = append(parts, fmt.Sprintf("%s in %s", c.Anomaly.Class, steps(c)))
+	}
+	return and(parts)
+}
+
+func (e Exploration) classes() []string {
+	var all []string
+	for _, c := range e.Result.Found {
+		all = append(all, string(c.Anomaly.Class))
+	}
+	return all
+}
+
+func steps(c explore.Counterexample) string { return plural(int64(c.Length()), "step", "steps") }
+
+// bounds says what the world was allowed to do in one schedule.
+func bounds(b explore.Budget) string {
+	var parts []string
+	for _, one := range []struct {
+		most      int
+		one, many string
+	}{
+		{b.Crashes, "crash", "crashes"}, {b.Expiries, "expiry", "expiries"}, {b.Failovers, "failover", "failovers"},
+		{b.Flushes, "script flush", "script flushes"},
+	} {
+		if one.most > 0 {
+			parts = append(parts, plural(int64(one.most), one.one, one.many))
+		}
+	}
+	if len(parts) == 0 {
+		return "without crash, expiry or failover"
+	}
+	return "at most " + and(parts)
+}
+
+// setup is what was searched, for below the headline.
+func (e Exploration) setup() []fact {
+	all := []fact{
+		{"variant", dash(e.Variant)}, {"clients", count(int64(e.clients()))},
+		{"in each schedule", bounds(e.Result.Budget)},
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
+		if name != "variant" {
+			all = append(all, fact{name, dash(e.Labels[name])})
+		}
+	}
+	if e.Doc != "" {
+		all = append(all, fact{"algorithm", e.Doc})
+	}
+	if e.Source != "" {
+		all = append(all, fact{"source", e.Source})
+	}
+	if !e.Started.IsZero() {
+		all = append(all, fact{"started", e.Started.UTC().Format("2006-01-02 15:04 UTC")})
+	}
+	return all
+}
+
+// warnings are what a reader has to know before believing anything else.
+func (e Exploration) warnings() []string {
+	if e.Result.Exhausted || len(e.Result.Found) == 0 { // the headline says it
+		return nil
+	}
+	return []string{
+		"Not every schedule was run: " + e.stopped() + ". There may be smaller counterexamples, and other ones.",
+	}
+}
+
+// numbers are how large the search was and how fast.
+func (e Exploration) numbers() []fact {
+	r := e.Result
+	covered := "everything"
+	if !r.Exhausted {
+		covered = "a part"
+	}
+	first := "–"
+	if len(r.Found) > 0 {
+		first = took(r.First)
+	}
+	return []fact{
+		{"schedules", count(int64(r.Schedules))}, {"pruned", count(int64(r.Pruned))}, {"steps", count(int64(r.Steps))},
+		{"schedules a second", whole(r.Rate())}, {"search took", dur(r.Elapsed)},
+		{"first found after", first}, {"covered", covered},
+	}
+}

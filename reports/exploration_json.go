@@ -1,0 +1,90 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
+)
+
+// ExplorationKind marks a verdict.json as that of a search; that of a run has no kind.
+const ExplorationKind = "exploration"
+
+// ExplorationDocument is the content of the verdict.json of a search. What runs have, too, goes by the same name as in
+// [Document]. All lengths of time are integers in nanoseconds; times of steps and operations are virtual.
+type ExplorationDocument struct {
+	Schema   int               `json:"schema"`             // see Schema
+	Kind     string            `json:"kind"`               // see ExplorationKind
+	Name     string            `json:"name"`               //
+	Variant  string            `json:"variant"`            //
+	Verdict  harness.Verdict   `json:"verdict"`            // "valid", "invalid" or "unknown"
+	Summary  string            `json:"summary"`            // the verdict in one sentence
+	Expected string            `json:"expected,omitempty"` // what was expected, if anything
+	Met      *bool             `json:"met,omitempty"`      // whether that came true; only with expected
+	Command  string            `json:"command,omitempty"`  // repeats the search
+	Labels   map[string]string `json:"labels,omitempty"`   // regime, lease, ...
+	Doc      string            `json:"doc,omitempty"`      // the variant in one line
+	Source   string            `json:"source,omitempty"`   // where the variant comes from
+	Clients  int               `json:"clients"`
+	Started  time.Time         `json:"started,omitzero"`
+	Elapsed  time.Duration     `json:"elapsed"`
+	Result   explore.Result    `json:"result"`
+	Files    map[int]string    `json:"files,omitempty"` // index in result.found: file that replays it
+}
+
+// ExplorationDocumentOf is what verdict.json says of a search.
+func ExplorationDocumentOf(e Exploration) ExplorationDocument {
+	d := ExplorationDocument{
+		Schema: Schema, Kind: ExplorationKind, Name: e.title(), Variant: e.Variant, Verdict: e.Verdict(),
+		Summary: e.Sentence(), Expected: e.Expected, Command: e.Command, Labels: maps.Clone(e.Labels), Doc: e.Doc,
+		Source: e.Source, Clients: e.clients(), Started: e.Started, Elapsed: e.Result.Elapsed, Result: e.Result,
+		Files: maps.Clone(e.Files),
+	}
+	d.Result.Found = list(slices.Clone(e.Result.Found))
+	for i, c := range d.Result.Found {
+		c.Schedule, c.Steps, c.Ops, c.Anomaly.Ops = list(c.Schedule), list(c.Steps), list(c.Ops), list(c.Anomaly.Ops)
+		d.Result.Found[i] = c
+	}
+	if e.Expected != "" {
+		d.Met = &e.Met
+	}
+	return d
+}
+
+// Exploration is the search that the document describes, to be reported once more.
+func (d ExplorationDocument) Exploration() Exploration {
+	return Exploration{
+		Name: d.Name, Variant: d.Variant, Command: d.Command, Labels: d.Labels, Doc: d.Doc, Source: d.Source,
+		Clients: d.Clients, Result: d.Result, Files: d.Files, Expected: d.Expected, Met: d.Met != nil && *d.Met,
+		Started: d.Started,
+	}
+}
+
+// ExplorationJSON writes the verdict.json of a search.
+func ExplorationJSON(w io.Writer, e Exploration) error {
+	j := json.NewEncoder(w)
+	j.SetIndent("", "  ")
+	if err := j.Encode(ExplorationDocumentOf(e)); err != nil {
+		return fmt.Errorf("reports: write json: %w", err)
+	}
+	return nil
+}
+
+// ReadExplorationJSON reads the verdict.json of a search. A version that it does not know, and one of a run, is an
+// ErrSchema.
+func ReadExplorationJSON(r io.Reader) (ExplorationDocument, error) {
+	var d ExplorationDocument
+	if err := json.NewDecoder(r).Decode(&d); err != nil {
+		return d, fmt.Errorf("reports: read json: %w", err)
+	}
+	if d.Schema != Schema || d.Kind != ExplorationKind {
+		return d, fmt.Errorf("reports: read json: %w %d of kind %q, want %d of kind %q",
+			ErrSchema, d.Schema, d.Kind, Schema, ExplorationKind)
+	}
+	return d, nil
+}

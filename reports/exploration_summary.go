@@ -1,0 +1,41 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// ExplorationSummary writes the summary.md of a search: what one would paste into a pull request.
+func ExplorationSummary(w io.Writer, e Exploration) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", e.Verdict(), plain(e.title()), plain(e.Sentence()))
+	if e.Expected != "" {
+		fmt.Fprintf(&b, "Expected %s: **%s**.\n\n", plain(e.Expected), met(e.Met))
+	}
+	for _, warning := range e.warnings() {
+		fmt.Fprintf(&b, "> %s\n\n", plain(warning))
+	}
+	if len(e.Result.Found) > 0 {
+		// Nothing but a fence ends a code block, so without back quotes nothing in it is markup.
+		board := strings.ReplaceAll(e.whiteboard(e.Result.Found[0]), "`", "'")
+		fmt.Fprintf(&b, "```text\n%s```\n\n", board)
+	}
+	var rows [][]string
+	for _, f := range append(e.setup(), e.numbers()...) {
+		rows = append(rows, []string{plain(f.Name), plain(f.Value)})
+	}
+	if err := table(&b, []string{"search", ""}, rows); err != nil {
+		return fmt.Errorf("reports: write summary: %w", err)
+	}
+	for _, again := range []fact{{"Replay it", e.replay(0)}, {"Search again", e.Command}} {
+		if again.Value != "" {
+			fmt.Fprintf(&b, "\n%s: %s\n", again.Name, code(again.Value))
+		}
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("reports: write summary: %w", err)
+	}
+	return nil
+}

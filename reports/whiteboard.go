@@ -1,0 +1,97 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/doublegrant/doublegrant/harness/explore"
+)
+
+const (
+	lineWidth    = 150 // that lines on a terminal keep to when they can
+	longCommand  = 70
+	shortCommand = 40
+	longReply    = 40
+	longBelief   = 80
+)
+
+// ExplorationText writes a search for a terminal, its counterexamples as a person would put them on a whiteboard.
+func ExplorationText(w io.Writer, e Exploration) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s\n", strings.ToUpper(e.Verdict().String()), visible(e.Sentence()))
+	fmt.Fprintf(&b, "  %s\n", visible(e.pace()))
+	for _, warning := range e.warnings() {
+		fmt.Fprintf(&b, "  %s\n", visible(warning))
+	}
+	if e.Expected != "" {
+		fmt.Fprintf(&b, "  expected %s: %s\n", visible(e.Expected), met(e.Met))
+	}
+	for i, c := range e.Result.Found {
+		fmt.Fprintf(&b, "\n%s", e.whiteboard(c))
+		if replay := e.replay(i); replay != "" {
+			fmt.Fprintf(&b, "  replay: %s\n", replay)
+		}
+	}
+	if e.Command != "" {
+		fmt.Fprintf(&b, "\nsearch again: %s\n", visible(e.Command))
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("reports: write text: %w", err)
+	}
+	return nil
+}
+
+// pace is how much was searched, and how fast.
+func (e Exploration) pace() string {
+	r := e.Result
+	s := fmt.Sprintf("%s: %s schedules and %s pruned, %s steps, in %s (%s schedules a second)", e.title(),
+		count(int64(r.Schedules)), count(int64(r.Pruned)), count(int64(r.Steps)), dur(r.Elapsed), whole(r.Rate()))
+	if len(r.Found) > 0 {
+		s += ", first counterexample after " + took(r.First)
+	}
+	return s
+}
+
+// whiteboard is one counterexample: a numbered list in columns, and the violation in one sentence below.
+func (e Exploration) whiteboard(c explore.Counterexample) string {
+	lines := e.lines(c)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s in %s:\n", visible(string(c.Anomaly.Class)), steps(c))
+	w := columnsOf(lines)
+	for _, l := range lines {
+		b.WriteString("  " + w.write(l) + "\n")
+	}
+	fmt.Fprintf(&b, "  %s\n", e.note(c))
+	return b.String()
+}
+
+// columns are the widths of a whiteboard's columns, in letters.
+type columns struct{ number, who, command, reply int }
+
+// columnsOf makes every column as wide as its longest text. Commands are what gives way when that is too wide.
+func columnsOf(lines []line) columns {
+	var w columns
+	belief := 0
+	for _, l := range lines {
+		w.number, w.who = max(w.number, letters(l.Number)), max(w.who, letters(l.Who))
+		w.command, w.reply = max(w.command, letters(l.Command)), max(w.reply, min(longReply, letters(l.Reply)))
+		belief = max(belief, min(longBelief, letters(l.Belief)))
+	}
+	rest := w.number + w.who + w.reply + belief + len("  ")*4 + len(" -> ")
+	w.command = min(w.command, longCommand, max(shortCommand, lineWidth-rest))
+	return w
+}
+
+// write writes one line.
+func (w columns) write(l line) string {
+	s := fmt.Sprintf("%*s  %-*s  %-*s  %-*s", w.number, l.Number, w.who, l.Who, w.command, squeeze(l.Command, w.command),
+		w.reply, squeeze(l.Reply, w.reply))
+	if l.Belief != "" {
+		return s + " -> " + squeeze(l.Belief, longBelief)
+	}
+	return strings.TrimRight(s, " ")
+}
+
+func letters(s string) int { return utf8.RuneCountInString(s) }
