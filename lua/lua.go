@@ -10,7 +10,17 @@ var files embed.FS
 // The scripts, by what they do.
 var (
 	CompareDelete             = source("compare_delete.lua")
+	LockSetnxExpire           = source("lock_setnx_expire.lua")
+	LockSetnxExpireBoolean    = source("lock_setnx_expire_boolean.lua")
+	LockReleaseByCodes        = source("lock_release_by_codes.lua")
+	LockSetnxSetexKeys        = source("lock_setnx_setex_keys.lua")
+	LockRedissonAcquire       = source("lock_redisson_acquire.lua")
+	LockRedissonExtend        = source("lock_redisson_extend.lua")
+	LockRedissonRelease       = source("lock_redisson_release.lua")
+	LockFenced                = source("lock_fenced.lua")
 	DedupGetSet               = source("dedup_get_set.lua")
+	DedupConfirm              = source("dedup_confirm.lua")
+	SequenceStringCompare     = source("sequence_string_compare.lua")
 	SequenceStringCompareHash = source("sequence_string_compare_hash.lua")
 	SequenceNumericCompare    = source("sequence_numeric_compare_hash.lua")
 	SequenceDigitsCompare     = source("sequence_digits_compare.lua")

@@ -13,9 +13,22 @@ func Catalogue() []Variant {
 
 func lockVariants() []Variant {
 	return []Variant{
+		setnx(),
 		setnxExpire(),
+		setnxExpireTruncated(),
+		luaConstant(),
+		luaOwner(),
+		luaKeys(),
 		setNXPX(),
+		setNXPXGetDel(),
 		blindDel(),
+		getsetDeadline(),
+		watchMulti(),
+		redisson(),
+		fenced(),
+		setNXPXWait(),
+		libRedsync(),
+		libRedislock(),
 	}
 }
 
@@ -23,16 +36,24 @@ func dedupVariants() []Variant {
 	return []Variant{
 		dedupGetSet(),
 		dedupGetSetLua(),
+		dedupSetnxExpire(),
 		dedupSetNXEX(),
+		dedupWatchMulti(),
+		dedupLockGetSet(),
+		dedupSetNXEXWait(),
+		dedupClaimConfirm(),
 	}
 }
 
 func sequenceVariants() []Variant {
 	return []Variant{
+		sequenceStringCompare(),
 		sequenceStringCompareHash(),
 		sequenceNumericCompareHash(),
 		sequenceDigitsCompare(),
 		sequenceIncr(),
+		sequenceIncrWait(),
+		sequenceGetSet(),
 	}
 }
 

@@ -107,7 +107,7 @@ func noneExecuted(pipeline []redis.Cmder) bool {
 
 // refusals are error replies that say that the command was not executed, even inside a script: the first write of a
 // script meets them.
-var refusals = []string{"READONLY", "NOREPLICAS", "LOADING", "MASTERDOWN", "NOSCRIPT", "MISCONF", "OOM", "NOAUTH", "CLUSTERDOWN"}
+var refusals = []string{"READONLY", "NOREPLICAS", "LOADING", "MASTERDOWN", "NOSCRIPT", "MISCONF", "OOM", "NOAUTH", "CLUSTERDOWN", "CROSSSLOT"}
 
 // notExecuted reports whether err proves that its command had no effect.
 func notExecuted(err error) bool {

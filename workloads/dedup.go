@@ -39,7 +39,8 @@ type DedupOptions struct {
 }
 
 // Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about
-// the same time, as a queue leader would push it; one delivery in twenty repeats a message of the recent past.
+// the same time, as a queue leader would push it; one delivery in twenty repeats a message of the recent past. The
+// worker that is told that a message is new hands it on at once.
 func Dedups(c Connector, o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) harness.Workload {
 	o.Name = cmp.Or(o.Name, "dedup")
 	o.Window = cmp.Or(o.Window, 20*time.Second)
@@ -59,29 +60,47 @@ type dedups struct {
 	delivered  atomic.Int64 // by all workers: the leader's position
 }
 
-func (d *dedups) Name() string          { return d.opts.Name }
-func (d *dedups) Kinds() []harness.Kind { return []harness.Kind{harness.Claim} }
+func (d *dedups) Name() string { return d.opts.Name }
+
+func (d *dedups) Kinds() []harness.Kind { return []harness.Kind{harness.Claim, harness.Deliver} }
 
 func (d *dedups) Open(_ context.Context, group int) (harness.Client, error) {
 	r, err := d.pool.client(group)
 	if err != nil {
 		return nil, err
 	}
-	return &dedupClient{filter: d.newDeduper(r), load: d}, nil
+	return &dedupClient{filter: d.newDeduper(r), window: d.opts.Window, load: d}, nil
 }
 
 type dedupClient struct {
 	filter Deduper
-	load   *dedups
+	window time.Duration
+	load   *dedups // where messages come from; nil where Step is not called
 }
 
-// Step receives one message and claims it.
+// Step receives one message and claims it. A message that is new is handed on and, where the filter asks for it,
+// confirmed.
 func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 	id := c.load.receive(s)
-	op := harness.Op{Kind: harness.Claim, Key: id, TTL: c.load.opts.Window}
-	op = s.Invoke(op, func(op *harness.Op) {
+	op := c.claim(ctx, s, id)
+	if op.Outcome == harness.OK && op.Result == harness.ResultFirst {
+		c.deliver(s, id)
+		op = c.confirm(ctx, s, id)
+	}
+	if op.Err != "" && op.Err != notMine {
+		s.Backoff()
+	}
+}
+
+// claim asks whether the message is new. A claim that has to be confirmed lasts for its lease only.
+func (c *dedupClient) claim(ctx context.Context, s *harness.Session, id string) harness.Op {
+	ttl := c.window
+	if f, ok := c.filter.(Confirmer); ok {
+		ttl = f.Lease(c.window)
+	}
+	return s.Invoke(harness.Op{Kind: harness.Claim, Key: id, TTL: ttl}, func(op *harness.Op) {
 		ctx, call := track(ctx)
-		first, err := c.filter.First(ctx, id, c.load.opts.Window)
+		first, err := c.filter.First(ctx, id, c.window)
 		if !call.settle(op, err) {
 			return
 		}
@@ -90,9 +109,25 @@ func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 			op.Result = harness.ResultFirst
 		}
 	})
-	if op.Outcome != harness.OK {
-		s.Backoff()
+}
+
+// deliver hands the message on. No command of the filter is involved, so it always succeeds.
+func (c *dedupClient) deliver(s *harness.Session, id string) harness.Op {
+	return s.Invoke(harness.Op{Kind: harness.Deliver, Key: id}, func(op *harness.Op) { op.Outcome = harness.OK })
+}
+
+// confirm says that the message was handed on. Where the filter does not ask for that, it does nothing and returns the
+// zero Op.
+func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string) harness.Op {
+	f, ok := c.filter.(Confirmer)
+	if !ok {
+		return harness.Op{}
 	}
+	return s.Invoke(harness.Op{Kind: harness.Confirm, Key: id, TTL: c.window}, func(op *harness.Op) {
+		ctx, call := track(ctx)
+		mine, err := f.Confirm(ctx, id, c.window)
+		answered(op, call, mine, err, notMine)
+	})
 }
 
 // receive is the message that the caller gets now.

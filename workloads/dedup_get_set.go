@@ -14,7 +14,7 @@ import (
 //	first    GET id; if absent SET id 1, EXPIRE id seconds, and deliver
 //
 // Source: 003, plan one. Two workers that GET before either has SET both deliver. A crash after SET leaves a mark that
-// never ends.
+// never ends, and so does a failover to a replica that has heard of the SET and not of the EXPIRE.
 func dedupGetSet() Variant {
 	return dedupVariant("dedup/get-set", newDedupGetSet, Variant{
 		Doc:    "GET; if absent SET, EXPIRE, deliver",
@@ -25,6 +25,7 @@ func dedupGetSet() Variant {
 			{harness.ImmortalMark, Crash},
 			{harness.LostMessage, Crash},
 			{harness.DuplicateDelivery, Failover},
+			{harness.ImmortalMark, Failover},
 		},
 	})
 }

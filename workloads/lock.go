@@ -3,6 +3,7 @@ package workloads
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -47,7 +48,11 @@ type LockOptions struct {
 // Locks races clients for locks that newLocker makes. Every client tries a random lock, once; when it is granted, it
 // holds and releases. Most holds are a few milliseconds; a few end right at the end of the lease and a few outlive it,
 // as happens to every application that is paused for too long: a release that comes too late must not harm the next
-// owner. Holding longer than the lease is not counted against the lock.
+// owner. Holding longer than the lease is not counted against the lock. An [Extender]'s lease is renewed every third of
+// it, as by a watchdog, except that in half of the holds the watchdog is paused along with its application.
+//
+// When the load is over and every lease has ended, the harness itself tries each lock: if it is refused, the lock is
+// stuck.
 func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Locker) harness.Workload {
 	o.Name = cmp.Or(o.Name, "lock")
 	o.Keys = cmp.Or(o.Keys, 5)
@@ -64,7 +69,9 @@ type locks struct {
 func (l *locks) Name() string          { return l.opts.Name }
 func (l *locks) Kinds() []harness.Kind { return []harness.Kind{harness.Acquire, harness.Release} }
 
-func (l *locks) Open(_ context.Context, group int) (harness.Client, error) {
+func (l *locks) Open(_ context.Context, group int) (harness.Client, error) { return l.open(group) }
+
+func (l *locks) open(group int) (*lockClient, error) {
 	r, err := l.pool.client(group)
 	if err != nil {
 		return nil, err
@@ -72,17 +79,37 @@ func (l *locks) Open(_ context.Context, group int) (harness.Client, error) {
 	return &lockClient{lock: l.newLocker(r), opts: l.opts}, nil
 }
 
+// Finish tries every lock, after all leases. What comes of a try is recorded, and is no error of Finish.
+func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
+	c, err := l.open(0)
+	if err != nil {
+		return err
+	}
+	lease := fullSeconds(l.opts.TTL) // what locks make of it that know of nothing shorter
+	s.Sleep(lease + lease/20 + 50*time.Millisecond)
+	for i := range l.opts.Keys {
+		c.probe(ctx, s, lockKey(i))
+	}
+	return nil
+}
+
+func lockKey(i int) string { return fmt.Sprintf("lock-%d", i) }
+
 type lockClient struct {
 	lock  Locker
 	opts  LockOptions
 	tries int
 }
 
+// newOwner is a token that no other attempt uses.
+func (c *lockClient) newOwner(s *harness.Session) string {
+	c.tries++
+	return fmt.Sprintf("%d-%d", s.Client(), c.tries)
+}
+
 // Step tries one lock once and, if it was granted, holds and releases it.
 func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
-	key := fmt.Sprintf("lock-%d", s.Rand.IntN(c.opts.Keys))
-	c.tries++
-	owner := fmt.Sprintf("%d-%d", s.Client(), c.tries)
+	key, owner := lockKey(s.Rand.IntN(c.opts.Keys)), c.newOwner(s)
 	got := c.acquire(ctx, s, key, owner)
 	if got.Outcome != harness.OK {
 		if got.Err != refused {
@@ -90,25 +117,81 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 		}
 		return
 	}
-	s.Sleep(hold(s.Rand, c.opts.TTL, got.Return-got.Call))
-	s.Invoke(harness.Op{Kind: harness.Release, Key: key, Arg: owner}, func(op *harness.Op) {
-		ctx, call := track(ctx)
-		mine, err := c.lock.Release(ctx, key, owner)
-		if call.settle(op, err) && !mine {
-			op.Outcome, op.Err = harness.Fail, notMine
-		}
-	})
+	c.keep(ctx, s, key, owner, hold(s.Rand, c.opts.TTL, got.Return-got.Call))
+	c.release(ctx, s, key, owner)
 }
 
+// probe tries the lock once, and again only if it got no answer: a connection may not yet know that the system is
+// whole.
+func (c *lockClient) probe(ctx context.Context, s *harness.Session, key string) {
+	for range 3 {
+		owner := c.newOwner(s)
+		got := c.acquire(ctx, s, key, owner)
+		if got.Outcome == harness.OK {
+			c.release(ctx, s, key, owner)
+		}
+		if got.Outcome == harness.OK || got.Err == refused || ctx.Err() != nil {
+			return
+		}
+		s.Backoff()
+	}
+}
+
+// keep holds a lock for d, or until the load ends.
+func (c *lockClient) keep(ctx context.Context, s *harness.Session, key, owner string, d time.Duration) {
+	if _, ok := c.lock.(Extender); !ok || s.Rand.IntN(2) == 0 {
+		s.Sleep(d)
+		return
+	}
+	end, every := s.Now()+d, c.opts.TTL/3
+	for left := d; left > every; left = end - s.Now() {
+		if !s.Sleep(every) || c.extend(ctx, s, key, owner).Outcome != harness.OK {
+			return // a lock that is not ours for certain is not held on to
+		}
+	}
+	s.Sleep(end - s.Now())
+}
+
+// acquire tries the lock once and records it.
 func (c *lockClient) acquire(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
 	op := harness.Op{Kind: harness.Acquire, Key: key, Arg: owner, TTL: c.opts.TTL}
 	return s.Invoke(op, func(op *harness.Op) {
 		ctx, call := track(ctx)
 		granted, err := c.lock.Acquire(ctx, key, owner, c.opts.TTL)
-		if call.settle(op, err) && !granted {
-			op.Outcome, op.Err = harness.Fail, refused
+		answered(op, call, granted, err, refused)
+		if f, ok := c.lock.(Fencer); ok && op.Outcome == harness.OK {
+			op.Result = f.Fence()
 		}
 	})
+}
+
+// extend renews the lease of a lock that is an Extender and records it.
+func (c *lockClient) extend(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
+	op := harness.Op{Kind: harness.Extend, Key: key, Arg: owner, TTL: c.opts.TTL}
+	return s.Invoke(op, func(op *harness.Op) {
+		ctx, call := track(ctx)
+		mine, err := c.lock.(Extender).Extend(ctx, key, owner, c.opts.TTL)
+		answered(op, call, mine, err, notMine)
+	})
+}
+
+// release gives the lock up and records it.
+func (c *lockClient) release(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
+	return s.Invoke(harness.Op{Kind: harness.Release, Key: key, Arg: owner}, func(op *harness.Op) {
+		ctx, call := track(ctx)
+		mine, err := c.lock.Release(ctx, key, owner)
+		answered(op, call, mine, err, notMine)
+	})
+}
+
+// answered turns a lock's answer into the outcome of op; no is what its "no" means.
+func answered(op *harness.Op, c *call, yes bool, err error, no string) {
+	switch {
+	case errors.Is(err, errGivenBack):
+		op.Outcome, op.Err = harness.Fail, errGivenBack.Error()
+	case c.settle(op, err) && !yes:
+		op.Outcome, op.Err = harness.Fail, no
+	}
 }
 
 // Answers of a lock that are no errors.
@@ -116,6 +199,10 @@ const (
 	refused = "held"     // somebody else has it
 	notMine = "not mine" // it was no longer the caller's
 )
+
+// errGivenBack is the error of an Acquire that took the lock, was not content with it and has given it back for
+// certain: no refusal, since nobody else need have it.
+var errGivenBack = errors.New("given back")
 
 // usualHoldMean is what a client needs the lock for, most of the time.
 const usualHoldMean = 5 * time.Millisecond

@@ -34,6 +34,5 @@ func newBlindDel(r redis.UniversalClient) Locker {
 }
 
 func (l *blindDelLock) Release(ctx context.Context, key, _ string) (bool, error) {
-	n, err := l.redis.Del(ctx, key).Result()
-	return n == 1, err
+	return deleted(l.redis.Del(ctx, key))
 }

@@ -32,7 +32,13 @@ type setNXPXLock struct {
 }
 
 func newSetNXPX(r redis.UniversalClient) Locker {
-	return &setNXPXLock{redis: r, compareDelete: redis.NewScript(lua.CompareDelete)}
+	l := compareDeleteLock(r)
+	return &l
+}
+
+// compareDeleteLock is the lock whose release others share.
+func compareDeleteLock(r redis.UniversalClient) setNXPXLock {
+	return setNXPXLock{redis: r, compareDelete: redis.NewScript(lua.CompareDelete)}
 }
 
 func (l *setNXPXLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
@@ -40,8 +46,7 @@ func (l *setNXPXLock) Acquire(ctx context.Context, key, owner string, ttl time.D
 }
 
 func (l *setNXPXLock) Release(ctx context.Context, key, owner string) (bool, error) {
-	n, err := l.compareDelete.Run(ctx, l.redis, []string{key}, owner).Int()
-	return n == 1, err
+	return yes(l.compareDelete.Run(ctx, l.redis, []string{key}, owner))
 }
 
 // granted reads the reply of SET NX: OK, or nil when the key exists.

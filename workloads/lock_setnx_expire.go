@@ -36,23 +36,32 @@ type setnxExpireLock struct{ redis redis.UniversalClient }
 func newSetnxExpire(r redis.UniversalClient) Locker { return &setnxExpireLock{r} }
 
 func (l *setnxExpireLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return l.acquire(ctx, key, owner, fullSeconds(ttl))
+}
+
+// acquire sends EXPIRE with ttl as it is, a number of full seconds.
+func (l *setnxExpireLock) acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	ok, err := l.redis.SetNX(ctx, key, owner, 0).Result()
 	if err != nil || !ok {
 		return false, err
 	}
-	return true, l.redis.Expire(ctx, key, fullSeconds(ttl)).Err()
+	return true, l.redis.Expire(ctx, key, ttl).Err()
 }
 
 func (l *setnxExpireLock) Release(ctx context.Context, key, owner string) (bool, error) {
-	holder, err := l.redis.Get(ctx, key).Result()
+	return getDel(ctx, l.redis, key, owner)
+}
+
+// getDel releases a lock by GET, a comparison and DEL. Between the two commands the lock may become another owner's.
+func getDel(ctx context.Context, r redis.UniversalClient, key, owner string) (bool, error) {
+	holder, err := r.Get(ctx, key).Result()
 	if err == redis.Nil || err == nil && holder != owner {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	n, err := l.redis.Del(ctx, key).Result()
-	return n == 1, err
+	return deleted(r.Del(ctx, key))
 }
 
 // fullSeconds rounds up to a full second, EXPIRE's unit, and at least one.

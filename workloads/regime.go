@@ -14,13 +14,18 @@ type Regime string
 
 // The regimes.
 const (
-	Fixed       Regime = "fixed"       // everybody proposes 23, as the test of 004 does
-	Timestamp17 Regime = "timestamp17" // yyMMddHHmmssSSS and two random digits, as in 004: 17 digits, beyond 2^53
-	Growing     Regime = "growing"     // 1, 2, 3 and so on, each caller a little behind: crosses 9 to 10, 99 to 100, ...
+	Fixed        Regime = "fixed"         // everybody proposes 23, as the test of 004 does
+	Timestamp17  Regime = "timestamp17"   // yyMMddHHmmssSSS and two random digits, as in 004: 17 digits, beyond 2^53
+	Growing      Regime = "growing"       // 1, 2, 3 and so on, each caller a little behind: crosses 9 to 10, 99 to 100
+	ClockBack    Regime = "clock-back"    // timestamp17, but now and then a caller's clock has stepped back by seconds
+	Beyond53     Regime = "beyond-2^53"   // as growing, from just below 2^53: soon no Lua number holds them
+	LeadingZeros Regime = "leading-zeros" // as growing, and half of the numbers are padded with zeros to a fixed width
 )
 
 // Regimes lists them all.
-func Regimes() []Regime { return []Regime{Fixed, Timestamp17, Growing} }
+func Regimes() []Regime {
+	return []Regime{Fixed, Timestamp17, Growing, ClockBack, Beyond53, LeadingZeros}
+}
 
 // ParseRegime returns the regime of that name.
 func ParseRegime(name string) (Regime, error) {
@@ -37,25 +42,94 @@ func ParseRegime(name string) (Regime, error) {
 // proposals makes the next proposal. It may be called concurrently, each caller with its own rng.
 type proposals func(rng *rand.Rand) string
 
-// growingLag is how far behind the newest number a caller of Growing may be.
-const growingLag = 20
+const (
+	fixedProposal = "23"
+	growingLag    = 20 // how far behind the newest number a caller of Growing may be
+
+	steppedBack = 0.05             // of the proposals of ClockBack come from a clock that has stepped back ...
+	stepBack    = 10 * time.Second // ... by up to this much
+
+	twoTo53  = 1 << 53 // 9007199254740992: up to here a double holds every integer
+	below53  = 100     // how far below it Beyond53 begins
+	zeroPads = 8       // the width of padded numbers: more digits than a run draws
+)
 
 // generator returns fresh proposals of the regime.
 func (r Regime) generator() proposals {
 	switch r {
 	case Timestamp17:
 		return func(rng *rand.Rand) string { return timestamp17(time.Now(), rng) }
+	case ClockBack:
+		return func(rng *rand.Rand) string { return timestamp17(clockBack(time.Now(), rng), rng) }
 	case Growing:
-		var n atomic.Int64
-		return func(rng *rand.Rand) string {
-			return strconv.FormatInt(max(1, n.Add(1)-rng.Int64N(growingLag)), 10)
-		}
+		next := growing(1)
+		return func(rng *rand.Rand) string { return strconv.FormatInt(next(rng), 10) }
+	case Beyond53:
+		next := growing(twoTo53 - below53)
+		return func(rng *rand.Rand) string { return strconv.FormatInt(next(rng), 10) }
+	case LeadingZeros:
+		next := growing(1)
+		return func(rng *rand.Rand) string { return padded(next(rng), rng) }
 	default:
-		return func(*rand.Rand) string { return "23" }
+		return func(*rand.Rand) string { return fixedProposal }
 	}
+}
+
+// growing counts from first. Each number is a little behind the newest.
+func growing(first int64) func(*rand.Rand) int64 {
+	var n atomic.Int64
+	return func(rng *rand.Rand) int64 { return first + max(0, n.Add(1)-1-rng.Int64N(growingLag)) }
 }
 
 // timestamp17 is the business number of 004, such as 16081817202494579.
 func timestamp17(t time.Time, rng *rand.Rand) string {
 	return fmt.Sprintf("%s%03d%02d", t.Format("060102150405"), t.Nanosecond()/int(time.Millisecond), rng.IntN(100))
 }
+
+// clockBack reads a clock that shows t, unless it has stepped back by one second or more.
+func clockBack(t time.Time, rng *rand.Rand) time.Time {
+	if rng.Float64() >= steppedBack {
+		return t
+	}
+	return t.Add(-time.Second - time.Duration(rng.Int64N(int64(stepBack-time.Second))))
+}
+
+// padded writes n plainly, or with zeros in front.
+func padded(n int64, rng *rand.Rand) string {
+	if rng.IntN(2) == 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf("%0*d", zeroPads, n)
+}
+
+// sample is what a client, counted from 0, proposes in its call, counted from 0: the regime for the explorer, which has
+// up to four clients of up to two calls each, and repeats every schedule. What is special about the regime shows in
+// some order of the first two calls of client 0 and the first of client 1:
+//
+//	fixed          99 from everybody: the number after it has one digit more
+//	timestamp17    16081817202494579 from everybody, the sample of 004
+//	growing        from 8 on, one more for each client and each call: crosses 9 to 10
+//	clock-back     the sample of 004, and in the next call the same a second earlier
+//	beyond-2^53    from 9007199254740992 on, one more for each client and each call
+//	leading-zeros  09, 9 and 009 in turn
+func (r Regime) sample(client, call int) string {
+	switch r {
+	case Timestamp17:
+		return strconv.FormatInt(sample17, 10)
+	case Growing:
+		return strconv.Itoa(8 + client + call)
+	case ClockBack:
+		return strconv.FormatInt(sample17-int64(call)*second17, 10)
+	case Beyond53:
+		return strconv.FormatInt(twoTo53+int64(client+call), 10)
+	case LeadingZeros:
+		return []string{"09", "9", "009"}[(client+call)%3]
+	default:
+		return "99"
+	}
+}
+
+const (
+	sample17 = 16081817202494579 // the sample of 004
+	second17 = 100 * 1000        // a second in numbers of its form, as long as the minute stays the same
+)

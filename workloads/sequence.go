@@ -52,21 +52,38 @@ func (q *sequences) Open(_ context.Context, group int) (harness.Client, error) {
 
 type sequenceClient struct {
 	generator Sequencer
-	load      *sequences
+	load      *sequences // where keys and proposals come from; nil where Step is not called
 }
 
 // Step draws one number.
 func (c *sequenceClient) Step(ctx context.Context, s *harness.Session) {
 	key := fmt.Sprintf("seq-%d", s.Rand.IntN(c.load.opts.Keys))
-	proposed := c.load.propose(s.Rand)
-	op := s.Invoke(harness.Op{Kind: harness.Next, Key: key, Arg: proposed}, func(op *harness.Op) {
+	if c.next(ctx, s, key, c.load.propose(s.Rand)).Outcome != harness.OK {
+		s.Backoff()
+	}
+}
+
+// next draws one number and records it.
+func (c *sequenceClient) next(ctx context.Context, s *harness.Session, key, proposed string) harness.Op {
+	return s.Invoke(harness.Op{Kind: harness.Next, Key: key, Arg: proposed}, func(op *harness.Op) {
 		ctx, call := track(ctx)
 		number, err := c.generator.Next(ctx, key, proposed)
 		if call.settle(op, err) {
 			op.Result = number
 		}
 	})
-	if op.Outcome != harness.OK {
-		s.Backoff()
+}
+
+// flaws are those of several classes that one condition brings out.
+func flaws(when Condition, classes ...harness.Class) (all []Flaw) {
+	for _, c := range classes {
+		all = append(all, Flaw{c, when})
 	}
+	return all
+}
+
+// forgottenNumbers are the flaws of every sequence here: a failover may forget numbers that were drawn, and they are
+// drawn again.
+func forgottenNumbers() []Flaw {
+	return flaws(Failover, harness.DuplicateNumber, harness.Regression, harness.SequenceRestart)
 }

@@ -1,37 +1,19 @@
 package workloads
 
-import (
-	"context"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/lua"
-)
+import "github.com/doublegrant/doublegrant/lua"
 
 // sequence/digits-compare, which compares numbers digit by digit.
 //
-//	next     script: GET; if the proposal is longer, or as long and larger as a string, SET it; else INCR and GET
+//	next     script: GET; if the proposal is longer, or as long and larger as a string, SET it EX 30 days; else INCR,
+//	         EXPIRE 30 days, and GET
 //
-// Source: this project. No Lua number is involved, so it is exact for all that INCR can count, 19 digits.
+// Source: this project. No Lua number is involved, so it is exact for all that INCR can count, 19 digits. A sequence
+// that is left alone for 30 days begins anew, with what is proposed then.
 func sequenceDigitsCompare() Variant {
-	return sequenceVariant("sequence/digits-compare", newDigitsSequence, Variant{
+	return sequenceVariant("sequence/digits-compare", newLuaSequence(lua.SequenceDigitsCompare), Variant{
 		Doc:    "script; compares with the proposal by length, then by characters; returns what it stored",
 		Source: "this project",
 		Claim:  OneNode,
-		Flaws:  []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}},
+		Flaws:  forgottenNumbers(),
 	})
-}
-
-type digitsSequence struct {
-	redis  redis.UniversalClient
-	script *redis.Script
-}
-
-func newDigitsSequence(r redis.UniversalClient) Sequencer {
-	return &digitsSequence{redis: r, script: redis.NewScript(lua.SequenceDigitsCompare)}
-}
-
-func (q *digitsSequence) Next(ctx context.Context, key, proposed string) (string, error) {
-	return number(q.script.Run(ctx, q.redis, []string{key}, proposed))
 }

@@ -5,8 +5,6 @@ import (
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/doublegrant/doublegrant/harness"
 )
 
 // sequence/incr, a counter.
@@ -16,10 +14,11 @@ import (
 // Source: Redis documentation, INCR. Safe on one node; a failover may forget increments and issue their numbers again.
 func sequenceIncr() Variant {
 	return sequenceVariant("sequence/incr", newIncrSequence, Variant{
-		Doc:    "INCR; ignores the proposal",
-		Source: "Redis docs",
-		Claim:  OneNode,
-		Flaws:  []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}},
+		Doc:        "INCR; ignores the proposal",
+		Source:     "Redis docs",
+		OwnNumbers: true,
+		Claim:      OneNode,
+		Flaws:      forgottenNumbers(),
 	})
 }
 

@@ -38,6 +38,7 @@ const (
 	LeaseEndsInRelease Condition = "the lease ends between two commands of a release"
 	LeaseEndsInClaim   Condition = "the lease ends between two commands of a claim"
 	FractionOfSecond   Condition = "the TTL has a fraction of a second"
+	LargerProposal     Condition = "a proposal replaces the stored number" // callers of any regime may, in time
 	ClockSkew          Condition = "clients' clocks differ by more than the lease"
 	Crash              Condition = "a client crashes between two steps"
 	Failover           Condition = "acknowledged writes are lost in a failover"
@@ -61,8 +62,13 @@ type Variant struct {
 	Claim  Claim
 	Flaws  []Flaw
 
+	// OwnNumbers says that a sequence ignores what callers propose, so that one regime is as good as another.
+	OwnNumbers bool
+
 	Acks  int           // replicas whose acknowledgement it waits for; it is of no use on fewer
 	Lease time.Duration // what the explorer asks for; default: the family's
+
+	texts map[string]string // scripts from elsewhere, by name
 
 	// The algorithm: one of these, by Family, unless build makes a workload of another kind.
 	newLocker    func(redis.UniversalClient) Locker
@@ -91,6 +97,15 @@ func (v Variant) Workload(c Connector, o Options) harness.Workload {
 	default:
 		return v.build(c, o)
 	}
+}
+
+// Fenced reports whether the variant is a lock whose grants carry fencing tokens.
+func (v Variant) Fenced() bool {
+	if v.newLocker == nil {
+		return false
+	}
+	_, ok := v.newLocker(nil).(Fencer)
+	return ok
 }
 
 func lockVariant(id string, newLocker func(redis.UniversalClient) Locker, v Variant) Variant {

@@ -24,18 +24,18 @@ func run(t *testing.T, args ...string) (out, errs string, code int) {
 func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for want, args := range map[string][]string{
-		"choose one of lock/setnx-expire": {"run", "lock/none"},
-		"one variant, such as":            {"run"},
-		"needs --topology sentinel":       {"run", "lock/set-nx-px", "--nemesis", "kill-primary", "--topology", "standalone"},
-		"unknown nemesis":                 {"run", "lock/set-nx-px", "--nemesis", "flood"},
-		"invalid argument":                {"run", "lock/set-nx-px", "--clients", "many"},
-		"unknown flag":                    {"run", "lock/set-nx-px", "--colour"},
-		"unknown command":                 {"explode"},
-		"choose text or json":             {"list", "-o", "xml"},
-		"a regime is for sequences":       {"compare", "lock/set-nx-px", "--regime", "fixed"},
-		"no variant given":                {"compare"},
-		"is no results folder":            {"check", "nowhere"},
-		"results cannot be kept in":       {"run", "sequence/incr", "--results", "/dev/null/x"},
+		"choose one of lock/setnx,": {"run", "lock/none"},
+		"one variant, such as":      {"run"},
+		"needs --topology sentinel": {"run", "lock/set-nx-px", "--nemesis", "kill-primary", "--topology", "standalone"},
+		"unknown nemesis":           {"run", "lock/set-nx-px", "--nemesis", "flood"},
+		"invalid argument":          {"run", "lock/set-nx-px", "--clients", "many"},
+		"unknown flag":              {"run", "lock/set-nx-px", "--colour"},
+		"unknown command":           {"explode"},
+		"choose text or json":       {"list", "-o", "xml"},
+		"a regime is for sequences": {"compare", "lock/set-nx-px", "--regime", "fixed"},
+		"no variant given":          {"compare"},
+		"is no results folder":      {"check", "nowhere"},
+		"results cannot be kept in": {"run", "sequence/incr", "--results", "/dev/null/x"},
 	} {
 		out, errs, code := run(t, args...)
 		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
@@ -112,7 +112,9 @@ func TestCompareSaysWhetherEachDidAsDocumented(t *testing.T) {
 	require.Contains(t, out, "duplicate-number")
 	dirs, err := filepath.Glob("results/2*")
 	require.NoError(t, err)
-	require.Len(t, dirs, 4)
+	require.Len(t, dirs, 8, "a run and a search for each")
+	require.Contains(t, out, "EXPLORER")
+	require.Contains(t, out, " 2 steps ")
 }
 
 func TestListNamesEverything(t *testing.T) {

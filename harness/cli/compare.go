@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -21,23 +22,25 @@ func (a *app) compareCommand() *cobra.Command {
 		Short: "run several variants under the same conditions and put them into one table",
 		Example: "  doublegrant compare sequence/string-compare-hash sequence/numeric-compare-hash sequence/digits-compare \\\n" +
 			"      --regime fixed,timestamp17 --duration 2s",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			variants, err := a.variants(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			if len(variants) == 0 {
 				return usage("no variant given: doublegrant list names them all")
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.compare(cmd.Context(), a.cases(args))
+			return a.compare(cmd.Context(), a.cases(variants))
 		},
 	}
 	a.planFlags(cmd)
+	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", exploreFor, "how long the explorer may take for a row; 0: do not ask it")
 	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil, "what callers of sequences propose; several give a row each")
 	return cmd
 }
 
 // cases is every variant under every regime.
-func (a *app) cases(variants []string) []suite.Case {
+func (a *app) cases(variants []chosen) []suite.Case {
 	regimes := a.flags.regimes
 	if len(regimes) == 0 {
 		regimes = []string{""}
@@ -46,8 +49,8 @@ func (a *app) cases(variants []string) []suite.Case {
 	for _, regime := range regimes {
 		for _, v := range variants {
 			p := a.flags.plan
-			p.Variant, p.Regime = v, regime
-			out = append(out, suite.Case{Title: v, Plan: p})
+			p.Variant, p.Script, p.Regime = v.id, v.script, regime
+			out = append(out, suite.Case{Title: v.id, Plan: p})
 		}
 	}
 	return out
@@ -61,6 +64,9 @@ func (a *app) compare(ctx context.Context, cases []suite.Case) error {
 		}
 	}
 	rows, _, err := a.runAll(ctx, cases)
+	if err == nil && a.flags.explore > 0 {
+		err = a.askExplorer(ctx, cases, rows)
+	}
 	if a.json {
 		return errors.Join(err, a.printJSON(rows))
 	}
@@ -68,6 +74,32 @@ func (a *app) compare(ctx context.Context, cases []suite.Case) error {
 		a.table(rows)
 	}
 	return err
+}
+
+// askExplorer adds to every row what the explorer says of its variant.
+func (a *app) askExplorer(ctx context.Context, cases []suite.Case, rows []reports.Row) error {
+	for i, c := range cases {
+		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
+		p := c.Plan
+		s := suite.Search{Variant: p.Variant, Script: p.Script, Regime: p.Regime, For: a.flags.explore}
+		if !s.Possible() {
+			rows[i].Explorer = "not asked"
+			continue
+		}
+		out, err := suite.Explore(ctx, s, a.options())
+		if err == nil && ctx.Err() != nil {
+			err = fmt.Errorf("interrupted: %w", ctx.Err())
+		}
+		if err != nil {
+			return fmt.Errorf("explore %s: %w", c.Title, err)
+		}
+		rows[i].Explorer = out.Exploration.Brief()
+		if !out.Exploration.Met {
+			rows[i].Met = false
+			a.code = ExitInvalid
+		}
+	}
+	return nil
 }
 
 // runAll runs cases one after the other. It stops at the first error; the rows of what ran before are returned with it.
@@ -97,10 +129,18 @@ func (a *app) runAll(ctx context.Context, cases []suite.Case) (rows []reports.Ro
 
 func (a *app) table(rows []reports.Row) {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "VARIANT\tUNDER\tVERDICT\tFOUND\tAS DOCUMENTED\tOPS/S\tP50\tP99")
+	explored := slices.ContainsFunc(rows, func(r reports.Row) bool { return r.Explorer != "" })
+	head, tail := "VARIANT\tUNDER\tVERDICT\tFOUND\t", "AS DOCUMENTED\tOPS/S\tP50\tP99"
+	if explored {
+		head += "EXPLORER\t"
+	}
+	fmt.Fprintln(w, head+tail)
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.0f\t%v\t%v\n", r.Variant, dash(r.Regime), r.Verdict, dash(r.Found), yes(r.Met),
-			r.Rate, rounded(r.P50), rounded(r.P99))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", r.Variant, dash(r.Regime), r.Verdict, dash(r.Found))
+		if explored {
+			fmt.Fprintf(w, "%s\t", dash(r.Explorer))
+		}
+		fmt.Fprintf(w, "%s\t%.0f\t%v\t%v\n", yes(r.Met), r.Rate, rounded(r.P50), rounded(r.P99))
 	}
 	_ = w.Flush() // to standard output
 	a.println("")

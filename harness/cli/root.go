@@ -74,7 +74,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.runCommand(), a.checkCommand(), a.compareCommand(), a.demoCommand(), a.listCommand(), a.doctorCommand())
+	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.compareCommand(), a.demoCommand(), a.listCommand(), a.doctorCommand())
 	return root
 }
 

@@ -20,6 +20,8 @@ import (
 type flags struct {
 	plan    suite.Plan
 	regimes []string // of compare
+	script  scriptFlags
+	explore time.Duration // how long compare lets the explorer search for a row
 	results string
 	redis   string
 }
@@ -31,15 +33,21 @@ func (a *app) runCommand() *cobra.Command {
 		Example: "  doublegrant run lock/set-nx-px --clients 1000 --duration 30s\n" +
 			"  doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary --with writes/sadd\n" +
 			"  doublegrant run sequence/incr --nemesis kill-primary --repeat 10",
-		Args: exactly(1, "one variant, such as lock/set-nx-px"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			variants, err := a.variants(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			if len(variants) != 1 {
+				return usage("%d variants given: want one variant, such as lock/set-nx-px", len(variants))
+			}
 			p := a.flags.plan
-			p.Variant = args[0]
+			p.Variant, p.Script = variants[0].id, variants[0].script
 			return a.run(cmd.Context(), p)
 		},
 	}
 	a.planFlags(cmd)
-	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "", "what callers of a sequence propose (fixed, timestamp17, growing)")
+	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list")
 	return cmd
 }
 
@@ -54,9 +62,10 @@ func (a *app) planFlags(cmd *cobra.Command) {
 	f.IntVar(&p.Clients, "clients", 0, "concurrent clients (default 100)")
 	f.DurationVar(&p.Duration, "duration", 0, "least duration of the load; faults extend it (default 10s)")
 	f.Float64Var(&p.Rate, "rate", 0, "operations a second that all clients aim at; negative: as fast as they can (default 20000)")
-	f.IntVar(&p.Keys, "keys", 0, "locks or sequences (default: a lock for every ten clients, one sequence)")
+	f.IntVar(&p.Keys, "key-count", 0, "locks or sequences (default: a lock for every ten clients, one sequence)")
 	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default 2s) or window of a message filter (default 20s)")
 	f.Uint64Var(&p.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
+	a.scriptFlags(cmd)
 	a.placeFlags(cmd)
 }
 

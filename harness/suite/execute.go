@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,7 +145,10 @@ func (r resolved) checkers() []harness.Checker {
 	for _, v := range append([]workloads.Variant{r.variant}, r.with...) {
 		switch v.Family {
 		case workloads.Lock:
-			out = append(out, checkers.Mutex())
+			out = append(out, checkers.Mutex(), checkers.Stuck())
+			if v.Fenced() {
+				out = append(out, checkers.Fence())
+			}
 		case workloads.Dedup:
 			out = append(out, checkers.Dedup())
 		case workloads.Sequence:
@@ -198,11 +202,21 @@ func drawAnomalies(dir string, h harness.History, j harness.Judged) (map[int]str
 }
 
 // resultsDir makes a fresh folder for a run, with its plan in it.
-func resultsDir(root string, p Plan) (dir string, err error) {
-	if root == "" {
-		root = "results"
+func resultsDir(root string, p Plan) (string, error) {
+	dir, err := makeResultsDir(root, p.Name())
+	if err != nil {
+		return "", err
 	}
-	base := filepath.Join(root, time.Now().Format("20060102-150405-")+p.Name())
+	if err := os.Mkdir(filepath.Join(dir, nodesDir), 0o755); err != nil {
+		return "", err
+	}
+	return dir, p.write(dir)
+}
+
+// makeResultsDir makes a fresh folder in root, named after the time and name.
+func makeResultsDir(root, name string) (dir string, err error) {
+	root = cmp.Or(root, "results")
+	base := filepath.Join(root, time.Now().Format("20060102-150405-")+name)
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", usage("results cannot be kept in %s: %w", root, err)
 	}
@@ -210,17 +224,13 @@ func resultsDir(root string, p Plan) (dir string, err error) {
 	for n := 2; ; n++ {
 		err := os.Mkdir(dir, 0o755)
 		if err == nil {
-			break
+			return dir, nil
 		}
 		if !errors.Is(err, os.ErrExist) {
 			return "", usage("results cannot be kept in %s: %w", root, err)
 		}
 		dir = fmt.Sprintf("%s-%d", base, n)
 	}
-	if err := os.Mkdir(filepath.Join(dir, nodesDir), 0o755); err != nil {
-		return "", err
-	}
-	return dir, p.write(dir)
 }
 
 // relink makes results/latest lead to dir.

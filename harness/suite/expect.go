@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -22,6 +23,7 @@ func (r resolved) expect() (e Expectation) {
 	for _, v := range append([]workloads.Variant{r.variant}, r.with...) {
 		for _, f := range v.Flaws {
 			certain, possible := r.meets(f.When)
+			certain = certain && !(f.When == workloads.Failover && v.Acks > 0) // its acknowledgements save most of it
 			switch {
 			case certain:
 				e.Must = add(e.Must, f.Class)
@@ -38,8 +40,12 @@ func (r resolved) meets(c workloads.Condition) (certain, possible bool) {
 	switch c {
 	case workloads.Race, workloads.LateRelease:
 		return true, true
-	case workloads.LeaseEndsInRelease:
+	case workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
 		return false, true
+	case workloads.FractionOfSecond:
+		return r.TTL > 0 && r.TTL < time.Second, r.TTL%time.Second != 0
+	case workloads.Crash: // to a lock, an answer that never comes is a crash
+		return false, len(r.nemeses) > 0
 	case workloads.Failover:
 		for _, n := range r.nemeses {
 			certain = certain || n.losesWrites
@@ -47,7 +53,7 @@ func (r resolved) meets(c workloads.Condition) (certain, possible bool) {
 		return certain, len(r.nemeses) > 0
 	case workloads.In(r.regime):
 		return true, true
-	default: // no plan crashes clients yet
+	default: // no plan bends clocks yet
 		return false, false
 	}
 }

@@ -19,19 +19,20 @@ import (
 
 // Plan is everything needed to run a run again. Zero values mean the defaults named beside them.
 type Plan struct {
-	Variant  string        `yaml:"variant"`            // such as "lock/set-nx-px"
-	Topology string        `yaml:"topology"`           // "standalone" or "sentinel"; default: sentinel if there is a nemesis
-	Nemesis  []string      `yaml:"nemesis,omitempty"`  // faults, one after the other
-	Repeat   int           `yaml:"repeat,omitempty"`   // how often to go through Nemesis; default 1
-	With     []string      `yaml:"with,omitempty"`     // variants that ride along, such as "writes/sadd"
-	Clients  int           `yaml:"clients"`            // default 100
-	Duration time.Duration `yaml:"duration"`           // least duration of the load; default 10s
-	Rate     float64       `yaml:"rate"`               // operations a second aimed at; default 20000; negative: no limit
-	Keys     int           `yaml:"keys,omitempty"`     // locks or sequences; default: one lock for every ten clients, one sequence
-	TTL      time.Duration `yaml:"ttl,omitempty"`      // lease or window; default: the family's
-	Regime   string        `yaml:"regime,omitempty"`   // proposals to sequences; default "fixed"
-	FaultFor time.Duration `yaml:"faultFor,omitempty"` // how long each fault stays in force; default 5s
-	Seed     uint64        `yaml:"seed"`               // default: chosen
+	Variant  string            `yaml:"variant"`            // such as "lock/set-nx-px"
+	Script   *workloads.Script `yaml:"script,omitempty"`   // the variant's text, where it is not in the catalogue
+	Topology string            `yaml:"topology"`           // "standalone" or "sentinel"; default: sentinel if there is a nemesis
+	Nemesis  []string          `yaml:"nemesis,omitempty"`  // faults, one after the other
+	Repeat   int               `yaml:"repeat,omitempty"`   // how often to go through Nemesis; default 1
+	With     []string          `yaml:"with,omitempty"`     // variants that ride along, such as "writes/sadd"
+	Clients  int               `yaml:"clients"`            // default 100
+	Duration time.Duration     `yaml:"duration"`           // least duration of the load; default 10s
+	Rate     float64           `yaml:"rate"`               // operations a second aimed at; default 20000; negative: no limit
+	Keys     int               `yaml:"keys,omitempty"`     // locks or sequences; default: one lock for every ten clients, one sequence
+	TTL      time.Duration     `yaml:"ttl,omitempty"`      // lease or window; default: the family's
+	Regime   string            `yaml:"regime,omitempty"`   // proposals to sequences; default "fixed"
+	FaultFor time.Duration     `yaml:"faultFor,omitempty"` // how long each fault stays in force; default 5s
+	Seed     uint64            `yaml:"seed"`               // default: chosen
 }
 
 // ErrUsage marks a plan that cannot be run as it stands: unknown names, impossible combinations.
@@ -61,9 +62,10 @@ type resolved struct {
 // resolve looks every name up, fills in defaults and refuses what cannot be.
 func (p Plan) resolve() (r resolved, err error) {
 	r.Plan = p
-	if r.variant, err = workloads.Find(p.Variant); err != nil {
+	if r.variant, err = findVariant(p.Variant, p.Script); err != nil {
 		return r, usage("%w", err)
 	}
+	r.Variant = r.variant.ID
 	for _, id := range p.With {
 		v, err := workloads.Find(id)
 		if err != nil {
@@ -97,6 +99,9 @@ func (r *resolved) defaults() {
 		r.Repeat = cmp.Or(r.Repeat, 1)
 		r.FaultFor = cmp.Or(r.FaultFor, 5*time.Second)
 	}
+	if r.variant.Acks > 0 {
+		r.Topology = cmp.Or(r.Topology, sentinel)
+	}
 	r.Topology = cmp.Or(r.Topology, standalone)
 	r.Clients = cmp.Or(r.Clients, 100)
 	r.Duration = cmp.Or(r.Duration, 10*time.Second)
@@ -117,6 +122,8 @@ func (r *resolved) possible() (err error) {
 	switch {
 	case r.Topology != standalone && r.Topology != sentinel:
 		return usage("unknown topology %q: choose standalone or sentinel", r.Topology)
+	case r.variant.Acks > 0 && r.Topology == standalone:
+		return usage("%s waits for replicas, and standalone has none: use --topology sentinel", r.Variant)
 	case r.Clients < 1 || r.Clients > maxClients:
 		return usage("%d clients: ask for 1 to %d", r.Clients, maxClients)
 	case r.Duration < 0 || r.FaultFor < 0 || r.TTL < 0 || r.Keys < 0 || r.Repeat < 0:
@@ -147,7 +154,7 @@ func (r *resolved) possible() (err error) {
 
 // Name is a short name for the run, fit for a file name.
 func (p Plan) Name() string {
-	parts := []string{strings.ReplaceAll(p.Variant, "/", "-")}
+	parts := []string{fileName(p.Variant)}
 	if p.Regime != "" {
 		parts = append(parts, p.Regime)
 	}
@@ -156,25 +163,21 @@ func (p Plan) Name() string {
 
 // Command is the command line that runs the plan again.
 func (p Plan) Command() string {
-	words := []string{"doublegrant", "run", p.Variant}
-	flag := func(name string, value any, set bool) {
-		if set {
-			words = append(words, fmt.Sprintf("--%s=%v", name, value))
-		}
-	}
-	flag("topology", p.Topology, p.Topology != "")
-	flag("nemesis", strings.Join(p.Nemesis, ","), len(p.Nemesis) > 0)
-	flag("repeat", p.Repeat, p.Repeat > 1)
-	flag("fault-for", p.FaultFor, len(p.Nemesis) > 0)
-	flag("with", strings.Join(p.With, ","), len(p.With) > 0)
-	flag("clients", p.Clients, p.Clients != 0)
-	flag("duration", p.Duration, p.Duration != 0)
-	flag("rate", p.Rate, p.Rate != 0)
-	flag("keys", p.Keys, p.Keys != 0)
-	flag("ttl", p.TTL, p.TTL != 0)
-	flag("regime", p.Regime, p.Regime != "")
-	flag("seed", p.Seed, p.Seed != 0)
-	return strings.Join(words, " ")
+	w := commandLine("run")
+	w.variant(p.Variant, p.Script)
+	w.flag("topology", p.Topology, p.Topology != "")
+	w.flag("nemesis", strings.Join(p.Nemesis, ","), len(p.Nemesis) > 0)
+	w.flag("repeat", p.Repeat, p.Repeat > 1)
+	w.flag("fault-for", p.FaultFor, len(p.Nemesis) > 0)
+	w.flag("with", strings.Join(p.With, ","), len(p.With) > 0)
+	w.flag("clients", p.Clients, p.Clients != 0)
+	w.flag("duration", p.Duration, p.Duration != 0)
+	w.flag("rate", p.Rate, p.Rate != 0)
+	w.flag("key-count", p.Keys, p.Keys != 0)
+	w.flag("ttl", p.TTL, p.TTL != 0)
+	w.flag("regime", p.Regime, p.Regime != "")
+	w.flag("seed", p.Seed, p.Seed != 0)
+	return w.String()
 }
 
 const planFile = "plan.yaml"

@@ -81,12 +81,15 @@ func TestExpectationsFollowTheDocumentedFlaws(t *testing.T) {
 		{Plan{Variant: "lock/set-nx-px", Nemesis: split}, "invalid: double-grant"},
 		{Plan{Variant: "lock/set-nx-px-blind-del"}, "invalid: stolen-release or double-grant"},
 		{Plan{Variant: "lock/setnx-expire"}, "valid, or invalid: stolen-release or double-grant"},
+		{Plan{Variant: "lock/setnx-expire-truncated"}, "valid, or invalid: stolen-release or double-grant"},
+		{Plan{Variant: "lock/setnx-expire-truncated", TTL: 500 * time.Millisecond}, "invalid: double-grant"},
+		{Plan{Variant: "lock/set-nx-px-wait", Nemesis: split}, "valid, or invalid: double-grant"},
 		{Plan{Variant: "dedup/get-set"}, "invalid: duplicate-delivery"},
 		{Plan{Variant: "dedup/get-set-lua"}, "valid"},
 		{Plan{Variant: "sequence/string-compare-hash", Regime: "timestamp17"}, "valid"},
 		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "fixed"}, "valid"},
-		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "timestamp17"}, "invalid: duplicate-number or regression"},
-		{Plan{Variant: "sequence/incr", Nemesis: split, With: []string{"writes/sadd"}}, "invalid: duplicate-number or regression or lost-write"},
+		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "timestamp17"}, "invalid: duplicate-number or returned-not-stored"},
+		{Plan{Variant: "sequence/incr", Nemesis: split, With: []string{"writes/sadd"}}, "invalid: duplicate-number or regression or sequence-restart or lost-write"},
 	} {
 		r, err := c.plan.resolve()
 		require.NoError(t, err)

@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// exploreFor bounds a search that nobody bounded.
+const exploreFor = 2 * time.Minute
+
+// replayFlags are those of a replay.
+type replayFlags struct {
+	file  string
+	times int
+}
+
+func (a *app) exploreCommand() *cobra.Command {
+	var s suite.Search
+	var replay replayFlags
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "explore VARIANT",
+		Short: "go through every interleaving of a few clients, and print the smallest that breaks the variant",
+		Long: "Runs a few clients against a real Redis, one command at a time, through every order of their commands, and\n" +
+			"through every place where one of them can crash, the leases can end, or a replica that has not heard everything\n" +
+			"can be promoted. Exit code 0: all were run and none breaks it; 1: some do, the smallest are printed; 2: the\n" +
+			"limit was reached first.",
+		Example: "  doublegrant explore dedup/get-set\n" +
+			"  doublegrant explore lock/set-nx-px --failovers 1 --crashes 0 --expiries 0\n" +
+			"  doublegrant explore --replay results/latest/anomalies/001-double-grant.json --times 100\n" +
+			"  doublegrant explore --script my.lua --as sequence --keys k --args '{proposed}'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if replay.file != "" {
+				return a.replay(cmd.Context(), replay, args)
+			}
+			return a.explore(cmd, s, all, args)
+		},
+	}
+	a.searchFlags(cmd, &s)
+	a.scriptFlags(cmd)
+	a.placeFlags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&all, "all", false, "the whole catalogue, sequences under every regime; exit code 0 if all is as documented")
+	f.StringVar(&replay.file, "replay", "", "run the counterexample in this file again; exit code 1 if it is the same each time")
+	f.IntVar(&replay.times, "times", 1, "how often to replay")
+	return cmd
+}
+
+func (a *app) searchFlags(cmd *cobra.Command, s *suite.Search) {
+	f := cmd.Flags()
+	f.IntVar(&s.Clients, "clients", 3, "clients that race, 2 to 4")
+	f.IntVar(&s.Crashes, "crashes", 1, "how many of them may crash")
+	f.IntVar(&s.Expiries, "expiries", 1, "how often all leases may end")
+	f.IntVar(&s.Failovers, "failovers", 0, "how often a replica that has not heard everything may be promoted: 0 or 1")
+	f.IntVar(&s.Flushes, "flushes", 0, "how often the script cache may be flushed")
+	f.DurationVar(&s.Skew, "skew", 0, "how far the last client's clock is ahead of the others'")
+	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's)")
+	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list")
+	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after so many schedules (default: no limit)")
+	f.DurationVar(&s.For, "for", exploreFor, "end after so long; 0: no limit")
+	f.BoolVar(&s.First, "first", false, "end at the first counterexample, which need not be the smallest")
+	f.BoolVar(&s.Unpruned, "unpruned", false, "run schedules that differ only in the order of independent commands, too")
+}
+
+// explore searches and prints what was found.
+func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []string) error {
+	s.Crashes, s.Expiries = noneIfZero(s.Crashes), noneIfZero(s.Expiries)
+	variants, err := a.variants(cmd.Context(), args)
+	switch {
+	case err != nil:
+		return err
+	case all && len(variants) > 0:
+		return usage("--all is the whole catalogue: name no variant beside it")
+	case all:
+		return a.exploreAll(cmd.Context(), s.Catalogue())
+	case len(variants) != 1:
+		return usage("%d variants given: want one variant, such as dedup/get-set, or --all", len(variants))
+	}
+	s.Variant, s.Script = variants[0].id, variants[0].script
+	out, err := suite.Explore(cmd.Context(), s, a.options())
+	if err != nil {
+		return err
+	}
+	a.code = verdictCode(out.Exploration.Verdict())
+	if a.json {
+		return reports.ExplorationJSON(a.out, out.Exploration)
+	}
+	for i, rel := range out.Exploration.Files {
+		out.Exploration.Files[i] = filepath.Join(out.Dir, rel) // the files' own paths are relative to the report
+	}
+	if err := reports.ExplorationText(a.out, out.Exploration); err != nil {
+		return err
+	}
+	a.println("report: %s", filepath.Join(out.Dir, "report.html"))
+	return nil
+}
+
+// exploreAll goes through several searches and prints a table. It exits with 0 if each came to what is documented.
+func (a *app) exploreAll(ctx context.Context, searches []suite.Search) error {
+	var outs []suite.Searched
+	var rows []reports.Row
+	for i, s := range searches {
+		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Regime)
+		out, err := suite.Explore(ctx, s, a.options())
+		if err == nil && ctx.Err() != nil {
+			err = fmt.Errorf("interrupted: %w", ctx.Err())
+		}
+		if err != nil {
+			return fmt.Errorf("explore %s: %w", s.Variant, err)
+		}
+		if !out.Exploration.Met {
+			a.code = ExitInvalid
+		}
+		outs = append(outs, out)
+		rows = append(rows, out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), "report.html")))
+	}
+	if _, err := a.writeIndex(rows); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(rows)
+	}
+	a.searchTable(outs)
+	return nil
+}
+
+func (a *app) searchTable(outs []suite.Searched) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "VARIANT\tREGIME\tVERDICT\tSTEPS TO EACH\tAS DOCUMENTED\tSCHEDULES\tPRUNED\tFIRST\tTIME")
+	var total time.Duration
+	schedules := 0
+	for _, out := range outs {
+		e, r := out.Exploration, out.Exploration.Result
+		var found []string
+		for _, c := range r.Found {
+			found = append(found, fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length()))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%v\t%v\n", e.Variant, dash(out.Search.Regime), e.Verdict(),
+			dash(strings.Join(found, ", ")), yes(e.Met), r.Schedules, r.Pruned, rounded(r.First), rounded(r.Elapsed))
+		total, schedules = total+r.Elapsed, schedules+r.Schedules+r.Pruned
+	}
+	_ = w.Flush() // to standard output
+	a.println("\n%d searches, %d schedules in %v", len(outs), schedules, rounded(total))
+}
+
+// noneIfZero translates a flag, where 0 means none, into a field whose zero value means the default.
+func noneIfZero(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// replay runs a counterexample again.
+func (a *app) replay(ctx context.Context, r replayFlags, args []string) error {
+	if len(args) > 1 {
+		return usage("%d variants given: a replay needs none, the file names its own", len(args))
+	}
+	variant := ""
+	if len(args) == 1 {
+		variant = args[0]
+	}
+	out, err := suite.Replay(ctx, r.file, variant, r.times, a.options())
+	if errors.Is(err, explore.ErrDiverged) {
+		a.code = ExitUnknown
+		a.println("UNKNOWN  %s", message(err))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.code = ExitInvalid
+	if a.json {
+		return a.printJSON(out)
+	}
+	c := out.Counterexample
+	a.println("INVALID  %s: %s in %d steps, the same %d of %d times", out.Variant, c.Anomaly.Class, c.Length(), r.times, r.times)
+	return reports.ExplorationText(a.out, reports.Exploration{Variant: out.Variant, Result: explore.Result{Found: []explore.Counterexample{c}}})
+}

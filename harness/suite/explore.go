@@ -1,0 +1,280 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// Search is everything needed to go through a variant's interleavings again. Zero values mean the defaults of
+// explore.Spec.
+type Search struct {
+	Variant string            `json:"variant"`
+	Script  *workloads.Script `json:"script,omitempty"` // the variant's text, where it is not in the catalogue
+	Regime  string            `json:"regime,omitempty"` // of proposals to a sequence; default "fixed"
+	TTL     time.Duration     `json:"ttl,omitempty"`    // lease or window; default: the variant's
+
+	Clients   int           `json:"clients,omitempty"`
+	Crashes   int           `json:"crashes,omitempty"`  // negative: none
+	Expiries  int           `json:"expiries,omitempty"` // negative: none
+	Failovers int           `json:"failovers,omitempty"`
+	Flushes   int           `json:"flushes,omitempty"`
+	Skew      time.Duration `json:"skew,omitempty"`
+
+	MaxSchedules int           `json:"maxSchedules,omitempty"`
+	For          time.Duration `json:"for,omitempty"`
+	First        bool          `json:"first,omitempty"`
+	Unpruned     bool          `json:"unpruned,omitempty"`
+}
+
+// Searched is what came of a search.
+type Searched struct {
+	Search      Search
+	Dir         string
+	Exploration reports.Exploration
+	Expected    []harness.Class // what the variant's documentation says that an exhausted search finds
+	allowed     []harness.Class // what it may find as well
+}
+
+// resolve looks the variant up and makes the search that explore runs.
+func (s Search) resolve(o Options) (v workloads.Variant, spec explore.Spec, err error) {
+	if v, err = findVariant(s.Variant, s.Script); err != nil {
+		return v, spec, usage("%w", err)
+	}
+	options := workloads.Options{TTL: s.TTL}
+	if s.Regime != "" {
+		if options.Regime, err = workloads.ParseRegime(s.Regime); err != nil {
+			return v, spec, usage("%w", err)
+		}
+	}
+	switch {
+	case s.Regime != "" && v.Family != workloads.Sequence:
+		return v, spec, usage("a regime is for sequences: %s proposes nothing", v.ID)
+	case s.TTL != 0 && v.Family == workloads.Sequence:
+		return v, spec, usage("a ttl is for locks and dedup: %s has none", v.ID)
+	case s.TTL != 0 && s.TTL < 100*time.Millisecond:
+		return v, spec, usage("a ttl of %v can end within one schedule: use 100ms or more", s.TTL)
+	}
+	program, ok := v.Program(options)
+	if !ok {
+		return v, spec, usage("%s cannot be explored: it measures what a fault loses, under load", v.ID)
+	}
+	return v, explore.Spec{
+		Program: program, Checkers: exploreCheckers(v), Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries,
+		Failovers: s.Failovers, Flushes: s.Flushes, Skew: s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First,
+		Unpruned: s.Unpruned, Redis: o.Redis,
+	}, nil
+}
+
+// Possible reports whether there is anything to search: some variants are of no use without load.
+func (s Search) Possible() bool {
+	v, err := findVariant(s.Variant, s.Script)
+	if err != nil {
+		return false
+	}
+	_, ok := v.Program(workloads.Options{})
+	return ok
+}
+
+// Catalogue is the search for every variant that can be explored, and for sequences that heed proposals under every regime.
+func (s Search) Catalogue() (all []Search) {
+	for _, v := range workloads.Catalogue() {
+		s.Variant, s.Regime = v.ID, ""
+		switch {
+		case !s.Possible():
+		case v.Family == workloads.Sequence && !v.OwnNumbers:
+			for _, r := range workloads.Regimes() {
+				s.Regime = string(r)
+				all = append(all, s)
+			}
+		default:
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// findVariant looks in the catalogue, or makes a variant of a script.
+func findVariant(id string, script *workloads.Script) (workloads.Variant, error) {
+	if script != nil {
+		return workloads.ScriptVariant(*script)
+	}
+	return workloads.Find(id)
+}
+
+// exploreCheckers are those of the variant's family. Gates has no place here: load is no matter of interleavings.
+func exploreCheckers(v workloads.Variant) []harness.Checker {
+	switch v.Family {
+	case workloads.Lock:
+		return []harness.Checker{checkers.Mutex(), checkers.Stuck(), checkers.Fence()}
+	case workloads.Dedup:
+		return []harness.Checker{checkers.Dedup(), checkers.Delivery()}
+	default:
+		return []harness.Checker{checkers.Sequence(), checkers.Stored()}
+	}
+}
+
+// Explore goes through the interleavings of a search and leaves a results folder behind: report, verdict and a file for
+// every counterexample that Replay runs again. The error says that the search is unusable (ErrUsage) or that the harness
+// or its environment failed.
+func Explore(ctx context.Context, s Search, o Options) (Searched, error) {
+	v, spec, err := s.resolve(o)
+	if err != nil {
+		return Searched{}, err
+	}
+	out := Searched{Search: s}
+	out.Expected, out.allowed = s.expected(v)
+	began := time.Now()
+	res, err := explore.Search(ctx, spec)
+	if err != nil {
+		return out, asUsage(err)
+	}
+	if out.Dir, err = makeResultsDir(o.Results, "explore-"+s.name(v)); err != nil {
+		return out, err
+	}
+	out.Exploration = reports.Exploration{
+		Name: v.ID, Variant: v.ID, Command: s.Command(), Labels: s.labels(v, spec), Doc: v.Doc, Source: v.Source,
+		Result: res, Files: map[int]string{}, Started: began, Expected: classes(out.Expected), Met: out.met(res),
+	}
+	for i, c := range res.Found {
+		rel := filepath.Join(anomaliesDir, fmt.Sprintf("%03d-%s.json", i+1, c.Anomaly.Class))
+		if err := writeSchedule(filepath.Join(out.Dir, rel), s, v, c); err != nil {
+			return out, err
+		}
+		out.Exploration.Files[i] = rel
+	}
+	return out, errors.Join(reports.WriteExploration(out.Dir, out.Exploration), relink(out.Dir))
+}
+
+// asUsage marks what the caller can mend.
+func asUsage(err error) error {
+	var bad *workloads.ScriptError
+	if errors.Is(err, explore.ErrSpec) || errors.As(err, &bad) {
+		return usage("%w", err)
+	}
+	return err
+}
+
+// enough is the number of clients with which every known flaw shows.
+const enough = 3
+
+// expected are the classes whose conditions the search brings about, for certain or perhaps. Those of the first are found
+// if all schedules are run.
+func (s Search) expected(v workloads.Variant) (must, may []harness.Class) {
+	for _, f := range v.Flaws {
+		switch {
+		case f.When == workloads.LargerProposal: // it depends on what the few callers propose
+			may = add(may, f.Class)
+		case f.When == workloads.LeaseEndsInRelease && s.lease(v) < time.Second && v.Lease > 0: // it ends in the acquire
+			may = add(may, f.Class)
+		case s.meets(f.When, v):
+			must = add(must, f.Class)
+		}
+	}
+	slices.Sort(must)
+	return must, may
+}
+
+// lease is what clients ask for.
+func (s Search) lease(v workloads.Variant) time.Duration {
+	return cmp.Or(s.TTL, v.Lease, workloads.ExploredLease)
+}
+
+func (s Search) meets(c workloads.Condition, v workloads.Variant) bool {
+	expiries, crashes := cmp.Or(s.Expiries, 1) > 0, cmp.Or(s.Crashes, 1) > 0
+	switch c {
+	case workloads.Race:
+		return true
+	case workloads.LateRelease, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
+		return expiries
+	case workloads.FractionOfSecond:
+		ttl := s.lease(v)
+		return ttl < time.Second || expiries && ttl%time.Second != 0
+	case workloads.ClockSkew:
+		return s.Skew > s.lease(v)
+	case workloads.Crash:
+		return crashes
+	case workloads.Failover:
+		return s.Failovers > 0
+	}
+	return c == workloads.In(workloads.Regime(cmp.Or(s.Regime, string(workloads.Fixed))))
+}
+
+// met reports whether the search found what the documentation says, and nothing else. One that ended early may have found
+// only a part, and so may one with two clients.
+func (out Searched) met(res explore.Result) bool {
+	var found []harness.Class
+	for _, c := range res.Found {
+		found = add(found, c.Anomaly.Class)
+	}
+	for _, c := range found {
+		if !slices.Contains(out.Expected, c) && !slices.Contains(out.allowed, c) {
+			return false
+		}
+	}
+	if !res.Exhausted || cmp.Or(out.Search.Clients, enough) < enough {
+		return len(found) > 0 || res.Exhausted
+	}
+	return !slices.ContainsFunc(out.Expected, func(c harness.Class) bool { return !shown(c, found) })
+}
+
+// shown reports whether a class was found. A double grant that a late release opened goes by the name of the release.
+func shown(c harness.Class, found []harness.Class) bool {
+	return slices.Contains(found, c) || c == harness.DoubleGrant && slices.Contains(found, harness.StolenRelease)
+}
+
+// classes lists what is expected, in words.
+func classes(expected []harness.Class) string {
+	if len(expected) == 0 {
+		return "valid"
+	}
+	var words []string
+	for _, c := range expected {
+		words = append(words, string(c))
+	}
+	return "invalid: " + strings.Join(words, " and ")
+}
+
+func (s Search) labels(v workloads.Variant, spec explore.Spec) map[string]string {
+	l := map[string]string{"claim": string(v.Claim)}
+	if v.Family == workloads.Sequence {
+		l["regime"] = cmp.Or(s.Regime, string(workloads.Fixed))
+	} else {
+		l["lease"] = spec.Program.Lease.String()
+	}
+	if s.Skew != 0 {
+		l["clock skew"] = s.Skew.String()
+	}
+	return l
+}
+
+// name is a short name for the search, fit for a file name.
+func (s Search) name(v workloads.Variant) string {
+	return strings.TrimSuffix(fileName(v.ID)+"-"+s.Regime, "-")
+}
+
+// Command is the command line that searches again.
+func (s Search) Command() string {
+	w := commandLine("explore")
+	w.variant(s.Variant, s.Script)
+	w.flag("regime", s.Regime, s.Regime != "")
+	w.flag("ttl", s.TTL, s.TTL != 0)
+	w.flag("clients", s.Clients, s.Clients != 0)
+	w.flag("crashes", max(0, s.Crashes), s.Crashes != 0)
+	w.flag("expiries", max(0, s.Expiries), s.Expiries != 0)
+	w.flag("failovers", s.Failovers, s.Failovers != 0)
+	w.flag("flushes", s.Flushes, s.Flushes != 0)
+	w.flag("skew", s.Skew, s.Skew != 0)
+	return w.String()
+}

@@ -1,0 +1,165 @@
+package lua_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/lua"
+)
+
+// This file runs every script of the folder in every way that scripts are run.
+
+// each calls f with every script that has an example, in a subtest.
+func each(t *testing.T, f func(t *testing.T, source string, x example)) {
+	for name, source := range lua.All() {
+		if x, ok := examples[name]; ok {
+			t.Run(strings.TrimSuffix(name, ".lua"), func(t *testing.T) { f(t, source, x) })
+		}
+	}
+}
+
+func TestEveryScriptHasAnExample(t *testing.T) {
+	for name := range lua.All() {
+		require.Contains(t, examples, name, "write down what it answers in examples_test.go")
+	}
+	for name := range examples {
+		require.Contains(t, lua.All(), name)
+	}
+}
+
+// header are the words that begin the lines of a script's header, in order.
+var header = []string{"-- KEYS[1]", "-- returns", "-- source"}
+
+func TestEveryScriptHasAHeader(t *testing.T) {
+	each(t, func(t *testing.T, source string, _ example) {
+		require.True(t, strings.HasPrefix(source, "-- "), "the first line says what it does")
+		at := 0
+		for _, words := range header {
+			i := strings.Index(source, "\n"+words)
+			require.Greater(t, i, at, "no line %q, or not in its place", words)
+			at = i
+		}
+	})
+}
+
+func TestEveryScriptAnswersTheSameUnderBothProtocols(t *testing.T) {
+	r := connect(t, standalone(t))
+	for _, protocol := range protocols {
+		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
+			p := speaking(t, r, protocol)
+			each(t, func(t *testing.T, source string, x example) { x.run(t, p, source) })
+		})
+	}
+}
+
+// confined is a user of the server of r who may touch nothing but keys.
+func confined(t *testing.T, r *redis.Client, keys ...string) *redis.Client {
+	t.Helper()
+	rules := []string{"reset", "on", "nopass", "+@all"}
+	for _, k := range keys {
+		rules = append(rules, "~"+k)
+	}
+	require.NoError(t, r.ACLSetUser(t.Context(), "confined", rules...).Err())
+	o := options(r)
+	o.Username, o.Password = "confined", "any"
+	return open(t, o)
+}
+
+func TestEveryScriptTouchesOnlyTheKeysItDeclares(t *testing.T) {
+	r := connect(t, standalone(t))
+	each(t, func(t *testing.T, source string, x example) {
+		x.run(t, confined(t, r, x.declared()...), source)
+	})
+}
+
+func TestEveryScriptRunsOnAClusterIfItsKeysShareASlot(t *testing.T) {
+	r := clusterNode(t)
+	each(t, func(t *testing.T, source string, x example) {
+		if x.misuses {
+			return // the values among its keys cannot be given a hash tag
+		}
+		x = x.tagged()
+		x.run(t, r, source)
+		// After a shebang Redis refuses keys in other slots, even those of this node.
+		x.run(t, r, "#!lua\n"+source)
+	})
+	t.Run("refused if they do not", func(t *testing.T) {
+		each(t, func(t *testing.T, source string, x example) {
+			for _, c := range x.calls {
+				if len(c.keys) > 1 {
+					err := redis.NewScript(source).Run(t.Context(), r, c.keys, c.argv...).Err()
+					require.EqualError(t, err, "CROSSSLOT Keys in request don't hash to the same slot", "%v", c.keys)
+				}
+			}
+		})
+	})
+}
+
+// unknown holds if the server of r does not know a script by its digest.
+func unknown(t *testing.T, r *redis.Client, source string, x example) {
+	t.Helper()
+	c := x.calls[0]
+	err := r.EvalSha(t.Context(), redis.NewScript(source).Hash(), c.keys, c.argv...).Err()
+	require.True(t, redis.HasErrorPrefix(err, "NOSCRIPT"), "%v", err)
+}
+
+func TestEveryScriptComesBackAfterScriptFlush(t *testing.T) {
+	r := connect(t, standalone(t))
+	each(t, func(t *testing.T, source string, x example) {
+		require.NoError(t, r.ScriptLoad(t.Context(), source).Err())
+		require.NoError(t, r.ScriptFlush(t.Context()).Err())
+		unknown(t, r, source, x)
+		x.run(t, r, source)
+	})
+}
+
+// load lets the server of r know every script, by SCRIPT LOAD and by EVAL.
+func load(t *testing.T, r *redis.Client) {
+	t.Helper()
+	each(t, func(t *testing.T, source string, x example) {
+		require.NoError(t, r.ScriptLoad(t.Context(), source).Err())
+		x.run(t, r, source)
+		require.Equal(t, []bool{true}, r.ScriptExists(t.Context(), redis.NewScript(source).Hash()).Val())
+	})
+}
+
+func TestEveryScriptComesBackAfterARestart(t *testing.T) {
+	ctx := t.Context()
+	c := standalone(t)
+	load(t, connect(t, c))
+	require.NoError(t, c.Kill("r1"))
+	require.NoError(t, c.Restart(ctx, "r1"))
+	r := open(t, options(connect(t, c)))
+	each(t, func(t *testing.T, source string, x example) {
+		unknown(t, r, source, x)
+		x.run(t, r, source)
+	})
+}
+
+func TestEveryScriptComesBackAfterAFailover(t *testing.T) {
+	ctx := t.Context()
+	c := start(t, cluster.Sentinel(cluster.Options{}))
+	r := connect(t, c)
+	load(t, r)
+	require.NoError(t, r.Set(ctx, "last", "1", 0).Err())
+	require.Equal(t, int64(2), r.Wait(ctx, 2, 5*time.Second).Val(), "the replicas lag")
+
+	old, err := c.Primary(ctx)
+	require.NoError(t, err)
+	require.NoError(t, c.Kill(old))
+	_, err = c.AwaitPromotion(ctx, old)
+	require.NoError(t, err)
+	written := func() bool { return r.Set(ctx, "after", "1", 0).Err() == nil }
+	require.Eventually(t, written, 20*time.Second, 20*time.Millisecond, "no write after the failover")
+	require.Equal(t, "1", r.Get(ctx, "last").Val(), "data is replicated")
+	each(t, func(t *testing.T, source string, x example) {
+		unknown(t, r, source, x) // and scripts are not
+		x.run(t, r, source)
+	})
+}

@@ -1,0 +1,63 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/lua"
+)
+
+// dedup/claim-confirm, a filter that marks a message only after it was delivered.
+//
+//	first    SET id token NX PX window/4, and deliver
+//	confirm  script: if id holds the token, SET id done PX window
+//
+// Source: stream processing practice. A claim that is not confirmed ends with its lease, and the message can be claimed
+// again: no message is lost with its worker. The price is that messages are delivered at least once. A worker that
+// crashes between delivery and confirmation, or that outlives its lease, has delivered what another is told to deliver;
+// only inside the lease is exactly one worker first, on one node.
+func dedupClaimConfirm() Variant {
+	return dedupVariant("dedup/claim-confirm", newDedupClaimConfirm, Variant{
+		Doc:    "SET NX PX for a short lease; after the delivery a compare-and-set script marks for the window",
+		Source: "stream processing practice",
+		Claim:  OneNode,
+		Flaws:  []Flaw{{harness.DuplicateDelivery, Failover}},
+	})
+}
+
+type dedupClaimConfirmFilter struct {
+	redis  redis.UniversalClient
+	script *redis.Script
+	tokens map[string]string // of the claims that were granted and not confirmed, by message
+}
+
+func newDedupClaimConfirm(r redis.UniversalClient) Deduper {
+	return &dedupClaimConfirmFilter{redis: r, script: redis.NewScript(lua.DedupConfirm), tokens: map[string]string{}}
+}
+
+func (f *dedupClaimConfirmFilter) Lease(window time.Duration) time.Duration {
+	return dedupLease(window)
+}
+
+func (f *dedupClaimConfirmFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	token := newToken()
+	first, err := granted(f.redis.SetArgs(ctx, id, token, redis.SetArgs{Mode: "NX", TTL: f.Lease(window)}))
+	if first {
+		f.tokens[id] = token
+	}
+	return first, err
+}
+
+func (f *dedupClaimConfirmFilter) Confirm(ctx context.Context, id string, window time.Duration) (bool, error) {
+	token, claimed := f.tokens[id]
+	if !claimed {
+		return false, nil
+	}
+	delete(f.tokens, id)
+	milliseconds := (window + time.Millisecond - 1).Milliseconds() // rounded up: a mark may not end early
+	n, err := f.script.Run(ctx, f.redis, []string{id}, token, milliseconds).Int()
+	return n == 1, err
+}

@@ -1,0 +1,42 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// dedup/setnx-expire, a filter of one command that decides and another that sets the end.
+//
+//	first    SETNX id 1; if it was set EXPIRE id seconds, and deliver
+//
+// Source: 001. SETNX lets exactly one worker be first, on one node. A crash after it leaves a mark that never ends, and
+// so does a failover to a replica that has heard of the SETNX and not of the EXPIRE.
+func dedupSetnxExpire() Variant {
+	return dedupVariant("dedup/setnx-expire", newDedupSetnxExpire, Variant{
+		Doc:    "SETNX, then EXPIRE: each a command of its own",
+		Source: "001",
+		Claim:  Nothing,
+		Flaws: []Flaw{
+			{harness.ImmortalMark, Crash},
+			{harness.LostMessage, Crash},
+			{harness.DuplicateDelivery, Failover},
+			{harness.ImmortalMark, Failover},
+		},
+	})
+}
+
+type dedupSetnxExpireFilter struct{ redis redis.UniversalClient }
+
+func newDedupSetnxExpire(r redis.UniversalClient) Deduper { return &dedupSetnxExpireFilter{r} }
+
+func (f *dedupSetnxExpireFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	ok, err := f.redis.SetNX(ctx, id, "1", 0).Result()
+	if err != nil || !ok {
+		return false, err
+	}
+	return true, f.redis.Expire(ctx, id, fullSeconds(window)).Err()
+}

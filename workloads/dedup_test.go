@@ -1,0 +1,310 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// realSentinel starts a primary with replicas for the test, which have heard of a write, and returns a client of it.
+func realSentinel(t *testing.T) redis.UniversalClient {
+	t.Helper()
+	c := cluster.Sentinel(cluster.Options{})
+	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
+	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	r, err := c.Connect(0)
+	require.NoError(t, err)
+	heard := func() bool {
+		return writeAndWait(t.Context(), r, func(p redis.Pipeliner) { p.Set(t.Context(), "w", "", 0) }) == nil
+	}
+	require.Eventually(t, heard, 10*time.Second, time.Millisecond, "no replica answers a WAIT")
+	return r
+}
+
+// fastTime is the time of a client that does not wait.
+type fastTime struct{ slept *time.Duration }
+
+func (fastTime) Now() time.Time { return time.Now() }
+func (f fastTime) Sleep(_ context.Context, d time.Duration) error {
+	*f.slept += d
+	return nil
+}
+
+// pen is a Timeline that keeps what a session records.
+type pen struct{ ops []harness.Op }
+
+func (p *pen) Now() time.Duration         { return 0 }
+func (p *pen) Record(op *harness.Op)      { p.ops = append(p.ops, *op) }
+func (p *pen) Sleep(d time.Duration) bool { return true }
+
+// end makes every key given end now.
+func end(t *testing.T, r redis.UniversalClient, keys ...string) {
+	t.Helper()
+	for _, k := range keys {
+		require.True(t, r.PExpireAt(t.Context(), k, time.Unix(1, 0)).Val(), "%s does not exist", k)
+	}
+}
+
+func TestEveryFilterKeepsItsContractAlone(t *testing.T) {
+	_, alone := realRedis(t)
+	replicated := realSentinel(t)
+	for _, v := range dedupVariants() {
+		t.Run(v.ID, func(t *testing.T) {
+			r := alone
+			if v.Acks > 0 {
+				r = replicated
+			}
+			keepsContract(t, v.newDeduper(r), v.newDeduper(r), r)
+		})
+	}
+}
+
+// keepsContract lets two workers ask f and g for the same message.
+func keepsContract(t *testing.T, f, g Deduper, r redis.UniversalClient) {
+	ctx, id, window := t.Context(), t.Name(), 20*time.Second
+	first, err := f.First(ctx, id, window)
+	require.NoError(t, err)
+	require.True(t, first)
+	if c, ok := f.(Confirmer); ok {
+		require.InDelta(t, c.Lease(window), r.PTTL(ctx, id).Val(), float64(time.Second))
+		again, err := g.First(ctx, id, window)
+		require.NoError(t, err)
+		require.False(t, again, "claimed twice inside the lease")
+		mine, err := c.Confirm(ctx, id, window)
+		require.NoError(t, err)
+		require.True(t, mine)
+	}
+	for _, worker := range []Deduper{f, g} {
+		first, err := worker.First(ctx, id, window)
+		require.NoError(t, err)
+		require.False(t, first)
+	}
+	require.InDelta(t, window, r.PTTL(ctx, id).Val(), float64(time.Second))
+}
+
+func TestOneWorkerIsFirstWhereThatIsClaimed(t *testing.T) {
+	const workers, messages = 8, 50
+	_, alone := realRedis(t)
+	replicated := realSentinel(t)
+	for _, v := range dedupVariants() {
+		if v.Claim != OneNode {
+			continue
+		}
+		t.Run(v.ID, func(t *testing.T) {
+			r := alone
+			if v.Acks > 0 {
+				r = replicated
+			}
+			var firsts [messages]atomic.Int64
+			var all sync.WaitGroup
+			for range workers {
+				all.Go(func() {
+					f := v.newDeduper(r)
+					for m := range messages {
+						if first, err := f.First(t.Context(), fmt.Sprint(v.ID, m), time.Minute); err == nil && first {
+							firsts[m].Add(1)
+						}
+					}
+				})
+			}
+			all.Wait()
+			for m := range messages {
+				require.EqualValues(t, 1, firsts[m].Load(), "message %d", m)
+			}
+		})
+	}
+}
+
+func TestDedupGetSetTellsTwoWorkersThatTheyAreFirst(t *testing.T) {
+	ctx := t.Context()
+	c, r := realRedis(t)
+	var second bool
+	r.AddHook(before{"set", func() (err error) {
+		second, err = newDedupGetSet(other(t, c)).First(ctx, "m", time.Minute)
+		return err
+	}})
+	first, err := newDedupGetSet(r).First(ctx, "m", time.Minute)
+	require.NoError(t, err)
+	require.True(t, first && second, "only one was told so")
+}
+
+func TestAFilterOfTwoCommandsMarksForEverWhenItsWorkerCrashesBetween(t *testing.T) {
+	for name, newDeduper := range map[string]func(redis.UniversalClient) Deduper{
+		"get-set": newDedupGetSet, "setnx-expire": newDedupSetnxExpire,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			c, r := realRedis(t)
+			r.AddHook(before{"expire", func() error { return errors.New("crashed") }})
+			_, err := newDeduper(r).First(ctx, "m", time.Second)
+			require.Error(t, err)
+			o := other(t, c)
+			require.Equal(t, time.Duration(-1), o.TTL(ctx, "m").Val())
+			first, err := newDeduper(o).First(ctx, "m", time.Second)
+			require.NoError(t, err)
+			require.False(t, first, "the message is not lost")
+		})
+	}
+}
+
+func TestDedupWatchMultiHasSeenWhatIsMarkedBeforeItsExec(t *testing.T) {
+	ctx := t.Context()
+	c, r := realRedis(t)
+	var second bool
+	r.AddHook(beforeEXEC(func() {
+		var err error
+		second, err = newDedupWatchMulti(other(t, c)).First(ctx, "m", time.Minute)
+		require.NoError(t, err)
+	}))
+	first, err := newDedupWatchMulti(r).First(ctx, "m", time.Minute)
+	require.NoError(t, err)
+	require.False(t, first)
+	require.True(t, second)
+}
+
+func TestDedupLockGetSetTellsTwoWorkersThatTheyAreFirstWhenTheLeaseEndsInItsClaim(t *testing.T) {
+	ctx := t.Context()
+	c, r := realRedis(t)
+	o := other(t, c)
+	var second, nested bool
+	r.AddHook(before{"set", func() (err error) {
+		if nested || o.Exists(ctx, "m:lock").Val() == 0 { // the SET of the lock
+			return nil
+		}
+		nested = true
+		end(t, o, "m:lock")
+		second, err = newDedupLockGetSet(o).First(ctx, "m", time.Minute)
+		return err
+	}})
+	first, err := newDedupLockGetSet(r).First(ctx, "m", time.Minute)
+	require.NoError(t, err)
+	require.True(t, first && second, "only one was told so")
+}
+
+func TestDedupLockGetSetTakesALockedMessageAsSeen(t *testing.T) {
+	var slept time.Duration
+	ctx := harness.WithTime(t.Context(), fastTime{&slept})
+	_, r := realRedis(t)
+	require.NoError(t, r.Set(ctx, "m:lock", "a worker that crashed", time.Minute).Err())
+	first, err := newDedupLockGetSet(r).First(ctx, "m", time.Minute)
+	require.NoError(t, err)
+	require.False(t, first)
+	require.Equal(t, 2*dedupLockPause, slept)
+	require.Zero(t, r.Exists(ctx, "m").Val(), "marked without the lock")
+
+	end(t, r, "m:lock")
+	first, err = newDedupLockGetSet(r).First(ctx, "m", time.Minute)
+	require.NoError(t, err)
+	require.True(t, first)
+	require.Zero(t, r.Exists(ctx, "m:lock").Val(), "the lock was not released")
+}
+
+func TestAMarkWithoutAReplicaIsAnErrorAndStays(t *testing.T) {
+	ctx := t.Context()
+	_, r := realRedis(t)
+	_, err := newDedupSetNXEXWait(r).First(ctx, "m", time.Minute)
+	require.ErrorIs(t, err, errFewAcks)
+	require.InDelta(t, time.Minute, r.TTL(ctx, "m").Val(), float64(time.Second))
+	first, err := newDedupSetNXEXWait(r).First(ctx, "m", time.Minute)
+	require.NoError(t, err, "seen is seen, replicated or not")
+	require.False(t, first)
+}
+
+func TestAClaimThatIsNotConfirmedCanBeClaimedAgain(t *testing.T) {
+	ctx := t.Context()
+	_, r := realRedis(t)
+	slow, next := newDedupClaimConfirm(r).(Confirmer), newDedupClaimConfirm(r).(Confirmer)
+	claims := func(f Confirmer) bool {
+		first, err := f.First(ctx, "m", time.Minute)
+		require.NoError(t, err)
+		return first
+	}
+	confirms := func(f Confirmer) bool {
+		mine, err := f.Confirm(ctx, "m", time.Minute)
+		require.NoError(t, err)
+		return mine
+	}
+	require.False(t, confirms(slow), "confirmed without a claim")
+	require.True(t, claims(slow))
+	end(t, r, "m")
+	require.False(t, confirms(slow), "confirmed after the lease")
+	require.True(t, claims(next))
+	require.False(t, confirms(slow), "confirmed another's claim")
+	require.True(t, confirms(next))
+	require.False(t, claims(slow))
+	require.Equal(t, "done", r.Get(ctx, "m").Val())
+}
+
+func TestLeasesAreFullMilliseconds(t *testing.T) {
+	require.Equal(t, 5*time.Second, dedupLease(20*time.Second))
+	require.Equal(t, 2*time.Millisecond, dedupLease(10*time.Millisecond), "what PX would make of 2.5 ms")
+	require.Equal(t, time.Millisecond, dedupLease(time.Millisecond))
+}
+
+func TestAWorkerDeliversWhatItIsTheFirstToClaim(t *testing.T) {
+	const window = 20 * time.Second
+	ctx := t.Context()
+	_, r := realRedis(t)
+	step := func(f Deduper, id string) []harness.Op {
+		p := &pen{}
+		c := &dedupClient{filter: f, window: window}
+		s := harness.NewSession(p, 0, 1, 0, newRand())
+		c.claim(ctx, s, id)
+		c.deliver(s, id)
+		if op := c.confirm(ctx, s, id); op.Kind == "" {
+			require.Zero(t, op)
+		}
+		return p.ops
+	}
+	claim := harness.Op{Kind: harness.Claim, Key: "plain", TTL: window, Result: harness.ResultFirst, Outcome: harness.OK}
+	deliver := harness.Op{Kind: harness.Deliver, Key: "plain", Outcome: harness.OK}
+	require.Equal(t, []harness.Op{claim, deliver}, step(newDedupSetNXEX(r), "plain"))
+
+	claim.Key, deliver.Key = "m", "m"
+	claim.TTL = window / 4
+	confirm := harness.Op{Kind: harness.Confirm, Key: "m", TTL: window, Outcome: harness.OK}
+	require.Equal(t, []harness.Op{claim, deliver, confirm}, step(newDedupClaimConfirm(r), "m"))
+	claim.Result = harness.ResultSeen
+	confirm.Outcome, confirm.Err = harness.Fail, notMine
+	require.Equal(t, []harness.Op{claim, deliver, confirm}, step(newDedupClaimConfirm(r), "m"))
+}
+
+func TestAStepDeliversOnlyWhatIsNew(t *testing.T) {
+	c, r := realRedis(t)
+	for _, v := range dedupVariants() {
+		if v.Acks > 0 {
+			continue
+		}
+		t.Run(v.ID, func(t *testing.T) {
+			require.NoError(t, r.FlushAll(t.Context()).Err())
+			w := v.Workload(c, Options{})
+			require.Equal(t, []harness.Kind{harness.Claim, harness.Deliver}, w.Kinds())
+			client, err := w.Open(t.Context(), 0)
+			require.NoError(t, err)
+			p := &pen{}
+			s := harness.NewSession(p, 0, 1, 0, newRand())
+			for range 16 { // two messages to eight workers each
+				client.Step(t.Context(), s)
+			}
+			counts := map[harness.Kind]int{}
+			for _, op := range p.ops {
+				require.Equal(t, harness.OK, op.Outcome, "%+v", op)
+				counts[op.Kind]++
+			}
+			require.Equal(t, 16, counts[harness.Claim])
+			require.LessOrEqual(t, counts[harness.Deliver], 2)
+			require.GreaterOrEqual(t, counts[harness.Deliver], 1)
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// lib/redsync, go-redsync/redsync v4 on one pool, unmodified.
+//
+//	acquire  SETNX with PX; if refused, or answered too late, also its release
+//	extend   script: GET, compare, PEXPIRE
+//	release  script: GET, compare, DEL
+//
+// Source: the library. One pool is a quorum of one: the reference lock. Each command has a twentieth of the lease to be
+// answered. Only "taken" is a refusal; whatever else goes wrong leaves open whether the lock was taken.
+func libRedsync() Variant {
+	return lockVariant("lib/redsync", newRedsync, Variant{
+		Doc:    "go-redsync/redsync v4 with one pool, one try",
+		Source: "github.com/go-redsync/redsync",
+		Claim:  OneNode,
+		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
+	})
+}
+
+type redsyncLock struct {
+	redsync *redsync.Redsync
+	held    map[grant]*redsync.Mutex
+}
+
+// grant names a lock that a library has granted and keeps an object for.
+type grant struct{ key, owner string }
+
+func newRedsync(r redis.UniversalClient) Locker {
+	return &redsyncLock{redsync: redsync.New(goredis.NewPool(r)), held: map[grant]*redsync.Mutex{}}
+}
+
+func (l *redsyncLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	m := l.redsync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(1),
+		redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
+	ok, err := redsyncAnswer(true, m.TryLockContext(ctx))
+	if ok {
+		l.held[grant{key, owner}] = m
+	}
+	return ok, err
+}
+
+// Extend renews the lease that was asked for at first: the library knows no other.
+func (l *redsyncLock) Extend(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
+	m := l.held[grant{key, owner}]
+	if m == nil {
+		return false, nil
+	}
+	return redsyncAnswer(m.ExtendContext(ctx))
+}
+
+func (l *redsyncLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	m := l.held[grant{key, owner}]
+	if m == nil {
+		return false, nil
+	}
+	delete(l.held, grant{key, owner})
+	return redsyncAnswer(m.UnlockContext(ctx))
+}
+
+// redsyncAnswer tells the library's refusals from its errors. A library that is done as asked may still report an
+// error.
+func redsyncAnswer(ok bool, err error) (bool, error) {
+	var taken *redsync.ErrTaken
+	if errors.As(err, &taken) || errors.Is(err, redsync.ErrLockAlreadyExpired) {
+		return false, nil
+	}
+	return ok && err == nil, err
+}

@@ -1,0 +1,43 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/lua"
+)
+
+// lock/lua-setnx-setex-keys, a script that is given everything as a key.
+//
+//	acquire  script: SETNX KEYS[1] KEYS[3], SETEX KEYS[1] KEYS[2] KEYS[3]; OK or "faild"
+//	release  script: GET, compare, DEL
+//
+// Source: 001, which shows no release; this one is the reference lock's. Safe on one node, but a failover may forget a
+// granted lock. On a Cluster every acquire is refused with CROSSSLOT: the TTL and the value are no keys of the lock's
+// slot. The TTL is rounded up to full seconds.
+func luaKeys() Variant {
+	return lockVariant("lock/lua-setnx-setex-keys", newLuaKeys, Variant{
+		Doc:    "script of SETNX and SETEX, with TTL and value passed as keys; release by compare-and-delete script",
+		Source: "001",
+		Claim:  OneNode,
+		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
+	})
+}
+
+type luaKeysLock struct {
+	setNXPXLock
+	setnxSetex *redis.Script
+}
+
+func newLuaKeys(r redis.UniversalClient) Locker {
+	return &luaKeysLock{compareDeleteLock(r), redis.NewScript(lua.LockSetnxSetexKeys)}
+}
+
+func (l *luaKeysLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	seconds := fmt.Sprint(int(fullSeconds(ttl).Seconds()))
+	return yes(l.setnxSetex.Run(ctx, l.redis, []string{key, seconds, owner}))
+}

@@ -1,0 +1,45 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/lua"
+)
+
+// lock/lua-owner, one script for each of acquire and release, with a unique owner.
+//
+//	acquire  script: SETNX key owner, EXPIRE key seconds; true or false
+//	release  script: GET, compare, DEL; 1 if the lock was gone, DEL's result if it was the owner's, 2 if another's
+//
+// Source: 002 (SETNX_EXPIRE.lua, which answers with booleans); 000 §3 (the release and its codes). Safe on one node,
+// but a failover may forget a granted lock. The release's 1 does not tell the owner's lock from one that was gone. The
+// TTL is rounded up to full seconds.
+func luaOwner() Variant {
+	return lockVariant("lock/lua-owner", newLuaOwner, Variant{
+		Doc:    "script of SETNX and EXPIRE with a unique owner; release script with codes for gone and another's",
+		Source: "000 §3; 002",
+		Claim:  OneNode,
+		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
+	})
+}
+
+type luaOwnerLock struct {
+	redis                       redis.UniversalClient
+	setnxExpire, releaseByCodes *redis.Script
+}
+
+func newLuaOwner(r redis.UniversalClient) Locker {
+	return &luaOwnerLock{r, redis.NewScript(lua.LockSetnxExpireBoolean), redis.NewScript(lua.LockReleaseByCodes)}
+}
+
+func (l *luaOwnerLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return yes(l.setnxExpire.Run(ctx, l.redis, []string{key}, owner, int(fullSeconds(ttl).Seconds())))
+}
+
+func (l *luaOwnerLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	return yes(l.releaseByCodes.Run(ctx, l.redis, []string{key}, owner))
+}

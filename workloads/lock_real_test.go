@@ -1,0 +1,467 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// This file holds every lock to its contract, and shows every flaw, on a real Redis.
+
+// eachLock runs f for every lock of the catalogue, on a Redis that has the replicas that it waits for.
+func eachLock(t *testing.T, f func(t *testing.T, v Variant, r redis.UniversalClient)) {
+	_, alone := realRedis(t)
+	replicated := realSentinel(t)
+	for _, v := range lockVariants() {
+		t.Run(v.ID, func(t *testing.T) {
+			if v.Acks > 0 {
+				f(t, v, replicated)
+				return
+			}
+			f(t, v, alone)
+		})
+	}
+}
+
+const lockTTL = 2 * time.Second
+
+func acquired(t *testing.T, l Locker, key, owner string) bool {
+	t.Helper()
+	return acquiredAt(t, t.Context(), l, key, owner)
+}
+
+func acquiredAt(t *testing.T, ctx context.Context, l Locker, key, owner string) bool {
+	t.Helper()
+	ok, err := l.Acquire(ctx, key, owner, lockTTL)
+	require.NoError(t, err)
+	return ok
+}
+
+func released(t *testing.T, l Locker, key, owner string) bool {
+	t.Helper()
+	ok, err := l.Release(t.Context(), key, owner)
+	require.NoError(t, err)
+	return ok
+}
+
+func extended(t *testing.T, l Locker, key, owner string) bool {
+	t.Helper()
+	ok, err := l.(Extender).Extend(t.Context(), key, owner, lockTTL)
+	require.NoError(t, err)
+	return ok
+}
+
+// withoutTTL are the locks that leave Redis without a TTL, gone unnoticed those whose release cannot tell its own lock
+// from one that was gone.
+var (
+	withoutTTL    = []string{"lock/setnx", "lock/getset-deadline"}
+	goneUnnoticed = []string{"lock/lua-constant", "lock/lua-owner"}
+)
+
+func TestEveryLockKeepsItsContractAlone(t *testing.T) {
+	eachLock(t, func(t *testing.T, v Variant, r redis.UniversalClient) {
+		a, b := v.newLocker(r), v.newLocker(r)
+		require.True(t, acquired(t, a, v.ID, "a"))
+		if slices.Contains(withoutTTL, v.ID) {
+			require.Equal(t, time.Duration(-1), r.PTTL(t.Context(), v.ID).Val())
+		} else {
+			require.InDelta(t, lockTTL, r.PTTL(t.Context(), v.ID).Val(), float64(200*time.Millisecond))
+		}
+		require.False(t, acquired(t, b, v.ID, "b"), "granted twice")
+		require.True(t, released(t, a, v.ID, "a"))
+		require.Equal(t, slices.Contains(goneUnnoticed, v.ID), released(t, a, v.ID, "a"), "released twice")
+		require.True(t, acquired(t, b, v.ID, "b"), "not free after its release")
+	})
+}
+
+// endLease brings the lease of key to its end and returns the time after it.
+func endLease(t *testing.T, r redis.UniversalClient, key string) context.Context {
+	t.Helper()
+	if r.PTTL(t.Context(), key).Val() > 0 {
+		require.NoError(t, r.Del(t.Context(), key).Err())
+	}
+	return ahead(t.Context(), time.Minute)
+}
+
+func TestALateReleaseHarmsTheNextOwnerOnlyWhereDocumented(t *testing.T) {
+	eachLock(t, func(t *testing.T, v Variant, r redis.UniversalClient) {
+		late, next, third := v.newLocker(r), v.newLocker(r), v.newLocker(r)
+		require.True(t, acquired(t, late, v.ID, "late"))
+		after := endLease(t, r, v.ID)
+		if !acquiredAt(t, after, next, v.ID, "next") {
+			require.Contains(t, v.Flaws, Flaw{harness.StuckLock, Crash})
+			return // its lease has no end, so nobody is late
+		}
+		mine := released(t, late, v.ID, "late")
+		stolen := acquiredAt(t, after, third, v.ID, "third")
+		require.Equal(t, slices.Contains(v.Flaws, Flaw{harness.StolenRelease, LateRelease}), stolen)
+		require.Equal(t, slices.Contains(v.Flaws, Flaw{harness.DoubleGrant, LateRelease}), stolen)
+		require.Equal(t, stolen, mine, "the answer of the late release")
+	})
+}
+
+func TestALockIsFreeAfterItsClientCrashedUnlessDocumented(t *testing.T) {
+	eachLock(t, func(t *testing.T, v Variant, r redis.UniversalClient) {
+		require.True(t, acquired(t, v.newLocker(r), v.ID, "crashed"))
+		free := acquiredAt(t, endLease(t, r, v.ID), v.newLocker(r), v.ID, "next")
+		require.Equal(t, v.ID != "lock/setnx", free)
+	})
+}
+
+func TestEveryExtenderRenewsItsOwnLockOnly(t *testing.T) {
+	extenders := 0
+	eachLock(t, func(t *testing.T, v Variant, r redis.UniversalClient) {
+		a, b := v.newLocker(r), v.newLocker(r)
+		if _, ok := a.(Extender); !ok {
+			t.SkipNow()
+		}
+		extenders++
+		require.True(t, acquired(t, a, v.ID, "a"))
+		require.NoError(t, r.PExpire(t.Context(), v.ID, lockTTL/2).Err())
+		require.True(t, extended(t, a, v.ID, "a"))
+		require.InDelta(t, lockTTL, r.PTTL(t.Context(), v.ID).Val(), float64(200*time.Millisecond))
+		require.False(t, extended(t, b, v.ID, "b"))
+		endLease(t, r, v.ID)
+		require.False(t, extended(t, a, v.ID, "a"), "the lease was over")
+		require.True(t, acquired(t, b, v.ID, "b"))
+		require.False(t, extended(t, a, v.ID, "a"), "it is another's")
+	})
+	require.Equal(t, 3, extenders)
+}
+
+// crash is what a client does not survive.
+var crash = errors.New("crashed")
+
+func TestALockOfTwoCommandsIsStuckWhenItsClientCrashesBetween(t *testing.T) {
+	c, r := realRedis(t)
+	r.AddHook(before{"expire", func() error { return crash }})
+	for _, newLocker := range []func(redis.UniversalClient) Locker{newSetnxExpire, newSetnxExpireTruncated} {
+		key := fmt.Sprintf("%p", newLocker)
+		_, err := newLocker(r).Acquire(t.Context(), key, "a", time.Second)
+		require.ErrorIs(t, err, crash)
+		require.Equal(t, time.Duration(-1), other(t, c).TTL(t.Context(), key).Val(), "the lock has a TTL")
+	}
+}
+
+func TestAReleaseOfTwoCommandsDeletesAnotherOwnersLockWhenTheLeaseEndsBetween(t *testing.T) {
+	c, r := realRedis(t)
+	o := other(t, c)
+	key := "k"
+	r.AddHook(before{"del", func() error { return o.Set(t.Context(), key, "b", time.Minute).Err() }})
+	for _, v := range lockVariants() {
+		if !slices.Contains(v.Flaws, Flaw{harness.StolenRelease, LeaseEndsInRelease}) {
+			continue
+		}
+		l := v.newLocker(r)
+		require.True(t, acquired(t, l, key, "a"), v.ID)
+		require.True(t, released(t, l, key, "a"), v.ID)
+		require.Zero(t, o.Exists(t.Context(), key).Val(), "%s: b's lock is still there", v.ID)
+	}
+}
+
+func TestATruncatedTTLBelowASecondIsNoLease(t *testing.T) {
+	_, r := realRedis(t)
+	ttl := setnxExpireTruncated().Lease
+	for _, owner := range []string{"a", "b", "c"} {
+		got, err := newSetnxExpireTruncated(r).Acquire(t.Context(), "k", owner, ttl)
+		require.NoError(t, err)
+		require.True(t, got, "%s was refused", owner)
+	}
+	_, err := newSetnxExpireTruncated(r).Acquire(t.Context(), "k", "a", 1900*time.Millisecond)
+	require.NoError(t, err)
+	require.LessOrEqual(t, r.PTTL(t.Context(), "k").Val(), time.Second)
+}
+
+// clusterRedis starts a Redis Cluster of one node, which has all slots, and returns a client of it.
+func clusterRedis(t *testing.T) *redis.Client {
+	t.Helper()
+	path, _, err := cluster.FindRedis("")
+	require.NoError(t, err)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	require.NoError(t, free.Close())
+	bus := fmt.Sprint(16379 + free.Addr().(*net.TCPAddr).Port%16384) // the default would be beyond the last port
+	cmd := exec.Command(path, "--bind", "127.0.0.1", "--port", port, "--cluster-port", bus, "--dir", t.TempDir(),
+		"--save", "", "--cluster-enabled", "yes")
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	r := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, Protocol: 2, DisableIdentity: true})
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	require.Eventually(t, func() bool { return r.Ping(t.Context()).Err() == nil }, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, r.ClusterAddSlotsRange(t.Context(), 0, 16383).Err())
+	require.Eventually(t, func() bool {
+		return strings.Contains(r.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
+	}, 10*time.Second, 10*time.Millisecond)
+	return r
+}
+
+func TestLuaKeysIsRefusedOnACluster(t *testing.T) {
+	r := clusterRedis(t)
+	_, err := newLuaKeys(r).Acquire(t.Context(), "k", "a", lockTTL)
+	require.ErrorContains(t, err, "CROSSSLOT")
+	require.True(t, acquired(t, newLuaOwner(r), "k", "a"), "the cluster grants no locks at all")
+}
+
+func TestScriptsThatAnswerWithBooleansAreReadUnderBothProtocols(t *testing.T) {
+	_, r := realRedis(t)
+	for _, protocol := range []int{2, 3} {
+		o := *r.(*redis.Client).Options()
+		o.Protocol = protocol
+		p := redis.NewClient(&o)
+		key := fmt.Sprintf("resp%d", protocol)
+		require.True(t, acquired(t, newLuaOwner(p), key, "a"))
+		require.False(t, acquired(t, newLuaOwner(p), key, "b"))
+		require.False(t, released(t, newLuaOwner(p), key, "b"))
+		require.True(t, released(t, newLuaOwner(p), key, "a"))
+		ask := func(script string) (bool, error) { return yes(p.Eval(t.Context(), script, nil)) }
+		for script, want := range map[string]bool{
+			"return true": true, "return false": false, "redis.setresp(3) return true": true,
+			"redis.setresp(3) return false": false, "return redis.status_reply('OK')": true, "return 2": false,
+			"return 'faild'": false,
+		} {
+			got, err := ask(script)
+			require.NoError(t, err, script)
+			require.Equal(t, want, got, "%s under RESP%d", script, protocol)
+		}
+		require.NoError(t, p.Close())
+	}
+}
+
+func TestTheLoserOfTheGETSETOverwritesTheWinnersDeadline(t *testing.T) {
+	c, r := realRedis(t)
+	ctx := t.Context()
+	winner, loser := newGetsetDeadline(other(t, c)), newGetsetDeadline(r)
+	require.True(t, acquired(t, loser, "k", "first"))
+	won := false
+	r.AddHook(before{"getset", func() error {
+		won = acquiredAt(t, ahead(ctx, time.Minute), winner, "k", "winner")
+		return nil
+	}})
+	later := ahead(ctx, time.Hour)
+	require.False(t, acquiredAt(t, later, loser, "k", "loser"))
+	require.True(t, won)
+	deadline, err := r.Get(ctx, "k").Int64()
+	require.NoError(t, err)
+	require.Greater(t, deadline, harness.Now(later).UnixMilli(), "the winner's deadline is still there")
+}
+
+func TestGetsetDeadlineBelievesAClockThatIsAhead(t *testing.T) {
+	_, r := realRedis(t)
+	require.True(t, acquired(t, newGetsetDeadline(r), "k", "a"))
+	require.False(t, acquiredAt(t, ahead(t.Context(), lockTTL/2), newGetsetDeadline(r), "k", "b"))
+	require.True(t, acquiredAt(t, ahead(t.Context(), lockTTL+time.Second), newGetsetDeadline(r), "k", "b"))
+}
+
+// spy is a hook that is called with the names of all commands that are sent at once, before they are. They are not sent
+// if it returns an error.
+type spy func(ctx context.Context, names ...string) error
+
+func (spy) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s spy) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if err := s(ctx, cmd.Name()); err != nil {
+			cmd.SetErr(err)
+			return err
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (s spy) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		var names []string
+		for _, c := range cmds {
+			names = append(names, c.Name())
+		}
+		if err := s(ctx, names...); err != nil {
+			return err
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// beforeEXEC runs f ahead of every transaction.
+func beforeEXEC(f func()) spy {
+	return func(_ context.Context, names ...string) error {
+		if slices.Contains(names, "exec") {
+			f()
+		}
+		return nil
+	}
+}
+
+func TestWatchMultiIsRefusedWhenTheKeyIsTouchedBeforeEXEC(t *testing.T) {
+	c, r := realRedis(t)
+	o := other(t, c)
+	r.AddHook(beforeEXEC(func() { require.NoError(t, o.Set(t.Context(), "k", "b", time.Minute).Err()) }))
+	require.False(t, acquired(t, newWatchMulti(r), "k", "a"))
+	require.Equal(t, "b", r.Get(t.Context(), "k").Val())
+}
+
+// traced makes the client of a workload, whose commands are traced.
+func traced(t *testing.T, c *cluster.Cluster) redis.UniversalClient {
+	t.Helper()
+	r, err := newPool(c).client(0)
+	require.NoError(t, err)
+	return r
+}
+
+func TestEveryCommandOfATransactionIsTraced(t *testing.T) {
+	c, _ := realRedis(t)
+	r := traced(t, c)
+	var seen []string
+	r.AddHook(spy(func(ctx context.Context, names ...string) error {
+		require.NotNil(t, ctx.Value(attemptKey{}), "%s is not traced", names)
+		seen = append(seen, names...)
+		return nil
+	}))
+	ctx, _ := track(t.Context())
+	l := newWatchMulti(r)
+	require.True(t, acquiredAt(t, ctx, l, "k", "a"))
+	require.False(t, acquiredAt(t, ctx, l, "k", "b"))
+	require.Equal(t, []string{"watch", "get", "multi", "set", "exec", "watch", "get", "unwatch"},
+		slices.DeleteFunc(seen, func(name string) bool { return name == "hello" }))
+}
+
+func TestAWatchThatCannotHaveRunIsAFailAndAnEXECThatMayHaveIsUnknown(t *testing.T) {
+	c, _ := realRedis(t)
+	r := traced(t, c)
+	acquire := func(key string) harness.Op {
+		return settled(t.Context(), r, func(ctx context.Context) error {
+			_, err := newWatchMulti(r).Acquire(ctx, key, "a", lockTTL)
+			return err
+		})
+	}
+	r.AddHook(beforeEXEC(func() { require.NoError(t, c.Pause(t.Context(), "r1")) }))
+	op := acquire("k")
+	require.Equal(t, harness.Info, op.Outcome, "EXEC waits in the server's socket: %s", op.Err)
+	require.NoError(t, c.Resume("r1"))
+	require.NoError(t, c.Kill("r1"))
+	require.Equal(t, harness.Fail, acquire("k").Outcome)
+}
+
+func TestRedissonIsReentrant(t *testing.T) {
+	_, r := realRedis(t)
+	a, b := newRedisson(r), newRedisson(r)
+	require.True(t, acquired(t, a, "k", "a"))
+	require.True(t, acquired(t, a, "k", "a"))
+	require.Equal(t, map[string]string{"a": "2"}, r.HGetAll(t.Context(), "k").Val())
+	require.NoError(t, r.PExpire(t.Context(), "k", lockTTL/2).Err())
+	require.True(t, released(t, a, "k", "a"))
+	require.Greater(t, r.PTTL(t.Context(), "k").Val(), lockTTL/2, "the lease was not renewed")
+	require.False(t, acquired(t, b, "k", "b"), "an entry is left")
+	require.False(t, released(t, b, "k", "b"))
+	require.True(t, released(t, a, "k", "a"))
+	require.False(t, released(t, a, "k", "a"))
+	require.True(t, acquired(t, b, "k", "b"))
+}
+
+func TestRedissonIsToldHowLongTheHolderHas(t *testing.T) {
+	_, r := realRedis(t)
+	require.True(t, acquired(t, newRedisson(r), "k", "a"))
+	left, err := newRedisson(r).(*redissonLock).try(t.Context(), "k", "b", lockTTL)
+	require.NoError(t, err)
+	require.InDelta(t, lockTTL, left, float64(200*time.Millisecond))
+}
+
+func TestRedissonWaitsUntilTheLockIsReleased(t *testing.T) {
+	_, r := realRedis(t)
+	a, b := newRedisson(r), newRedisson(r)
+	require.True(t, acquired(t, a, "k", "a"))
+	clock := &sleeper{now: time.Now(), slept: func(int) { require.True(t, released(t, a, "k", "a")) }}
+	require.True(t, acquiredAt(t, harness.WithTime(t.Context(), clock), b, "k", "b"))
+	require.Equal(t, []time.Duration{lockTTL / 8}, clock.sleeps)
+
+	clock = &sleeper{now: time.Now()}
+	require.False(t, acquiredAt(t, harness.WithTime(t.Context(), clock), a, "k", "a"))
+	require.Len(t, clock.sleeps, 1, "two tries in all")
+
+	a.(*redissonLock).tries, a.(*redissonLock).wait = 1000, 20*time.Millisecond
+	began := time.Now()
+	clock = &sleeper{now: began}
+	require.False(t, acquiredAt(t, harness.WithTime(t.Context(), clock), a, "k", "a"))
+	require.Len(t, clock.sleeps, 999)
+	require.LessOrEqual(t, clock.now.Sub(began), 20*time.Millisecond, "longer than wait")
+
+	require.NoError(t, r.PExpire(t.Context(), "k", 0).Err())
+}
+
+func TestFencingTokensGrowUnlessTheCounterIsLost(t *testing.T) {
+	_, r := realRedis(t)
+	l := newFenced(r)
+	for _, want := range []string{"1", "2", "3"} {
+		require.True(t, acquired(t, l, "k", "a"))
+		require.Equal(t, want, l.(Fencer).Fence())
+		require.False(t, acquired(t, newFenced(r), "k", "b"), "a refusal takes a token")
+		require.True(t, released(t, l, "k", "a"))
+	}
+	require.NoError(t, r.FlushAll(t.Context()).Err()) // as a failover may do
+	require.True(t, acquired(t, l, "k", "a"))
+	require.Equal(t, "1", l.(Fencer).Fence())
+}
+
+func TestALockWithoutAcknowledgementIsGivenBack(t *testing.T) {
+	c, r := realRedis(t)
+	lone := &lockClient{lock: newSetNXPXWait(r), opts: LockOptions{TTL: lockTTL}}
+	op := lone.acquire(t.Context(), (&lockTime{}).session(0), "k", "a")
+	require.Equal(t, harness.Fail, op.Outcome, "there is no replica")
+	require.Equal(t, "given back", op.Err, "nobody else has it")
+	require.Zero(t, r.Exists(t.Context(), "k").Val())
+
+	o := other(t, c)
+	var inRelease func() error
+	r.AddHook(before{"evalsha", func() error { return inRelease() }})
+	inRelease = func() error { return o.Del(t.Context(), "k").Err() }
+	_, err := newSetNXPXWait(r).Acquire(t.Context(), "k", "a", lockTTL)
+	require.ErrorIs(t, err, errGone)
+	inRelease = func() error { return crash }
+	_, err = newSetNXPXWait(r).Acquire(t.Context(), "k", "a", lockTTL)
+	require.ErrorIs(t, err, crash)
+	require.Equal(t, int64(1), o.Exists(t.Context(), "k").Val())
+	require.False(t, acquired(t, newSetNXPXWait(r), "k", "b"), "it is a's")
+}
+
+func TestALibrarysErrorsAreNoRefusals(t *testing.T) {
+	_, r := realRedis(t)
+	fail := false
+	r.AddHook(spy(func(context.Context, ...string) error {
+		if fail {
+			return io.EOF
+		}
+		return nil
+	}))
+	for _, newLocker := range []func(redis.UniversalClient) Locker{newRedsync, newRedislock} {
+		l, key := newLocker(r), fmt.Sprintf("%p", newLocker)
+		require.True(t, acquired(t, l, key, "a"))
+		fail = true
+		_, err := l.(Extender).Extend(t.Context(), key, "a", lockTTL)
+		require.ErrorIs(t, err, io.EOF)
+		_, err = l.Release(t.Context(), key, "a")
+		require.ErrorIs(t, err, io.EOF)
+		_, err = l.Acquire(t.Context(), "other"+key, "a", lockTTL)
+		require.ErrorIs(t, err, io.EOF)
+		fail = false
+	}
+}
+
+func TestRedislockGrantsAHeldLockToATokenThatBeginsTheHolders(t *testing.T) {
+	_, r := realRedis(t)
+	require.True(t, acquired(t, newRedislock(r), "k", "10"))
+	require.True(t, acquired(t, newRedislock(r), "k", "1"))
+	require.Equal(t, "1", r.Get(t.Context(), "k").Val())
+}

@@ -1,0 +1,49 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// lock/setnx, a lock without a lease.
+//
+//	acquire  SETNX key owner
+//	release  DEL key
+//
+// Source: 000 §2; 001. The TTL asked for is ignored: the lock of a client that crashes never ends. For the same reason
+// no release is too late, and DEL removes the caller's own lock, unless a failover has forgotten that one: then it
+// removes the next owner's.
+func setnx() Variant {
+	return lockVariant("lock/setnx", newSetnx, Variant{
+		Doc:    "SETNX without a TTL; release is DEL",
+		Source: "000 §2; 001",
+		Claim:  Nothing,
+		Flaws: []Flaw{
+			{harness.StuckLock, Crash},
+			{harness.DoubleGrant, Failover},
+			{harness.StolenRelease, Failover},
+		},
+	})
+}
+
+type setnxLock struct{ redis redis.UniversalClient }
+
+func newSetnx(r redis.UniversalClient) Locker { return &setnxLock{r} }
+
+func (l *setnxLock) Acquire(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
+	return l.redis.SetNX(ctx, key, owner, 0).Result()
+}
+
+func (l *setnxLock) Release(ctx context.Context, key, _ string) (bool, error) {
+	return deleted(l.redis.Del(ctx, key))
+}
+
+// deleted reads the reply of DEL of one key.
+func deleted(cmd *redis.IntCmd) (bool, error) {
+	n, err := cmd.Result()
+	return n == 1, err
+}

@@ -1,0 +1,193 @@
+package workloads
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+func TestEveryLockVariantIsDocumented(t *testing.T) {
+	ids := map[string]bool{}
+	for _, v := range lockVariants() {
+		require.False(t, ids[v.ID], v.ID)
+		ids[v.ID] = true
+		require.Equal(t, Lock, v.Family, v.ID)
+		require.True(t, strings.HasPrefix(v.ID, "lock/") || strings.HasPrefix(v.ID, "lib/"), v.ID)
+		require.NotEmpty(t, v.Doc, v.ID)
+		require.NotEmpty(t, v.Source, v.ID)
+		require.Contains(t, v.Flaws, Flaw{harness.DoubleGrant, Failover}, v.ID)
+		for i, f := range v.Flaws {
+			require.NotContains(t, v.Flaws[i+1:], f, v.ID)
+			require.True(t, v.Claim == Nothing || f.When == Failover, "%s claims to be safe on one node", v.ID)
+		}
+	}
+}
+
+// ahead is ctx with a clock that is ahead by d.
+func ahead(ctx context.Context, d time.Duration) context.Context {
+	return harness.WithTime(ctx, aheadClock{d})
+}
+
+type aheadClock struct{ by time.Duration }
+
+func (c aheadClock) Now() time.Time                           { return time.Now().Add(c.by) }
+func (aheadClock) Sleep(context.Context, time.Duration) error { return nil }
+
+// sleeper is a client's time that passes only when the client sleeps. slept is called after the nth sleep.
+type sleeper struct {
+	now    time.Time
+	sleeps []time.Duration
+	slept  func(n int)
+}
+
+func (s *sleeper) Now() time.Time { return s.now }
+
+func (s *sleeper) Sleep(_ context.Context, d time.Duration) error {
+	s.now, s.sleeps = s.now.Add(d), append(s.sleeps, d)
+	if s.slept != nil {
+		s.slept(len(s.sleeps))
+	}
+	return nil
+}
+
+// lockTime is the timeline of a run that passes only when the worker sleeps.
+type lockTime struct {
+	now time.Duration
+	ops []harness.Op
+}
+
+func (l *lockTime) Now() time.Duration { return l.now }
+
+func (l *lockTime) Record(op *harness.Op) {
+	op.Return = l.now
+	l.ops = append(l.ops, *op)
+}
+
+func (l *lockTime) Sleep(d time.Duration) bool {
+	l.now += max(0, d)
+	return true
+}
+
+func (l *lockTime) session(client int) *harness.Session {
+	return harness.NewSession(l, client, 1, 0, newRand())
+}
+
+func (l *lockTime) count(k harness.Kind) (n int) {
+	for _, op := range l.ops {
+		if op.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// obliging is a Locker that grants everything, unless its lease was lost.
+type obliging struct{ lost bool }
+
+func (obliging) Acquire(context.Context, string, string, time.Duration) (bool, error) {
+	return true, nil
+}
+func (o obliging) Extend(context.Context, string, string, time.Duration) (bool, error) {
+	return !o.lost, nil
+}
+func (o obliging) Release(context.Context, string, string) (bool, error) { return !o.lost, nil }
+func (obliging) Fence() string                                           { return "7" }
+
+func TestAWatchdogRenewsEveryThirdOfTheLease(t *testing.T) {
+	timeline := &lockTime{}
+	s := timeline.session(0)
+	c := &lockClient{lock: obliging{}, opts: LockOptions{TTL: 3 * time.Second, Keys: 1}}
+	for len(timeline.ops) == 0 { // until it is not paused
+		timeline.now = 0
+		c.keep(t.Context(), s, "k", "a", 4500*time.Millisecond)
+	}
+	require.Equal(t, 4500*time.Millisecond, timeline.now)
+	var at []time.Duration
+	for _, op := range timeline.ops {
+		require.Equal(t, harness.Extend, op.Kind)
+		require.Equal(t, harness.OK, op.Outcome)
+		require.Equal(t, "a", op.Arg)
+		require.Equal(t, 3*time.Second, op.TTL)
+		at = append(at, op.Call)
+	}
+	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}, at)
+}
+
+func TestAWatchdogThatFindsTheLockLostGivesUp(t *testing.T) {
+	timeline := &lockTime{}
+	c := &lockClient{lock: obliging{lost: true}, opts: LockOptions{TTL: 3 * time.Second, Keys: 1}}
+	for s := timeline.session(0); len(timeline.ops) == 0; {
+		timeline.now = 0
+		c.keep(t.Context(), s, "k", "a", 4*time.Second)
+	}
+	require.Len(t, timeline.ops, 1)
+	require.Equal(t, harness.Fail, timeline.ops[0].Outcome)
+	require.Equal(t, notMine, timeline.ops[0].Err)
+	require.Equal(t, time.Second, timeline.now)
+}
+
+func TestSomeLongHoldsAreRenewedAndSomeOutliveTheirLease(t *testing.T) {
+	timeline := &lockTime{}
+	s := timeline.session(0)
+	c := &lockClient{lock: obliging{}, opts: LockOptions{TTL: time.Second, Keys: 1}}
+	for range 20_000 {
+		c.Step(t.Context(), s)
+	}
+	var renewed, late int
+	for i, op := range timeline.ops {
+		switch {
+		case op.Kind != harness.Release:
+		case timeline.ops[i-1].Kind == harness.Extend:
+			renewed++
+		case op.Call-timeline.ops[i-1].Return > time.Second:
+			late++
+		}
+	}
+	require.Greater(t, renewed, 20)
+	require.Greater(t, late, 5)
+	require.Equal(t, 20_000, timeline.count(harness.Release))
+}
+
+func TestAFencersTokenIsTheResultOfItsGrant(t *testing.T) {
+	timeline := &lockTime{}
+	c := &lockClient{lock: obliging{}, opts: LockOptions{TTL: time.Second, Keys: 1}}
+	require.Equal(t, "7", c.acquire(t.Context(), timeline.session(0), "k", "a").Result)
+}
+
+func TestFinishFindsTheLockThatIsStuck(t *testing.T) {
+	c, r := realRedis(t)
+	w := Locks(c, LockOptions{Keys: 3, TTL: 500 * time.Millisecond}, newSetnx)
+	require.NoError(t, r.Set(t.Context(), "lock-1", "crashed", 0).Err())
+	timeline := &lockTime{}
+	require.NoError(t, w.(harness.Finisher).Finish(t.Context(), timeline.session(harness.HarnessClient)))
+
+	lines := make([]string, 0, len(timeline.ops))
+	for _, op := range timeline.ops {
+		require.Equal(t, harness.HarnessClient, op.Client)
+		require.Greater(t, op.Call, time.Second, "before the end of a lease that was rounded up to a second")
+		lines = append(lines, strings.Join([]string{string(op.Kind), op.Key, op.Outcome.String(), op.Err}, " "))
+	}
+	require.Equal(t, []string{
+		"acquire lock-0 ok ", "release lock-0 ok ",
+		"acquire lock-1 fail held",
+		"acquire lock-2 ok ", "release lock-2 ok ",
+	}, lines)
+}
+
+func TestTheErrorsOfFinalTriesAreRecorded(t *testing.T) {
+	c, _ := realRedis(t)
+	w := Locks(c, LockOptions{Keys: 1}, newSetNXPX)
+	require.NoError(t, c.Kill("r1"))
+	timeline := &lockTime{}
+	require.NoError(t, w.(harness.Finisher).Finish(t.Context(), timeline.session(harness.HarnessClient)))
+	require.Len(t, timeline.ops, 3, "tries, as long as there is no answer")
+	for _, op := range timeline.ops {
+		require.Equal(t, harness.Fail, op.Outcome)
+		require.NotEqual(t, refused, op.Err)
+	}
+}

@@ -1,0 +1,188 @@
+package workloads
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/lua"
+)
+
+// This file says what clients do under the explorer: less than under load, and always the same.
+
+// ExploredLease is what explored clients ask for where nothing else is said. Redis's own clock must not come near it in
+// the time of one schedule, which is a fraction of a millisecond.
+const ExploredLease = 10 * time.Second
+
+// Program is what the clients of the variant do under the explorer. It is false for variants that are of no use there.
+func (v Variant) Program(o Options) (explore.Program, bool) {
+	lease := cmp.Or(o.TTL, v.Lease)
+	var p explore.Program
+	switch v.Family {
+	case Lock:
+		p = LockProgram(LockOptions{Name: v.ID, TTL: lease}, v.newLocker)
+	case Dedup:
+		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease}, v.newDeduper)
+	case Sequence:
+		p = SequenceProgram(SequenceOptions{Name: v.ID, Regime: o.Regime}, v.newSequencer)
+	default:
+		return p, false
+	}
+	p.Replicas, p.Scripts = v.Acks > 0, v.scripts()
+	return p, true
+}
+
+// scripts names the Lua texts that the variant may run.
+func (v Variant) scripts() map[string]string {
+	names := map[string]string{}
+	for name, text := range lua.All() {
+		names[text] = name
+	}
+	for name, text := range v.texts {
+		names[text] = name
+	}
+	return names
+}
+
+// step makes a harness.Client of a function.
+type step func(ctx context.Context, s *harness.Session)
+
+func (f step) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
+
+// LockProgram lets each client try one lock once and, when it is granted, renew it if it can be renewed, and release it.
+// When all are done or crashed and no lease is left, the lock has to be free.
+func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) explore.Program {
+	o.TTL = cmp.Or(o.TTL, ExploredLease)
+	const key = "lock"
+	return explore.Program{
+		Name: cmp.Or(o.Name, "lock"), Lease: o.TTL, Alike: true, Hooks: []redis.Hook{tracer{}},
+		Kinds: []harness.Kind{harness.Acquire, harness.Release},
+		Open: func(i int, r redis.UniversalClient) harness.Client {
+			c := &lockClient{lock: newLocker(r), opts: o}
+			owner := fmt.Sprintf("client-%d", i+1)
+			return step(func(ctx context.Context, s *harness.Session) {
+				if c.acquire(ctx, s, key, owner).Outcome != harness.OK {
+					return
+				}
+				if _, ok := c.lock.(Extender); ok {
+					c.extend(ctx, s, key, owner)
+				}
+				c.release(ctx, s, key, owner)
+			})
+		},
+		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after *explore.After) error {
+			left, err := after.PassAll(2 * o.TTL)
+			if left == 0 || err != nil {
+				return err // the lock is as free as in the beginning
+			}
+			c := &lockClient{lock: newLocker(r), opts: o}
+			c.acquire(ctx, s, key, "harness")
+			return nil
+		},
+	}
+}
+
+// DedupProgram hands one message to every client. Whoever is told that it is the first delivers it, and confirms that
+// where the filter wants to know. When all are done or crashed, the message has to be delivered, or free to be claimed
+// again; and its mark has to end.
+func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) explore.Program {
+	o.Window = cmp.Or(o.Window, 2*ExploredLease)
+	const id = "msg"
+	return explore.Program{
+		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Alike: true, Hooks: []redis.Hook{tracer{}},
+		Kinds: []harness.Kind{harness.Claim, harness.Deliver},
+		Open: func(_ int, r redis.UniversalClient) harness.Client {
+			c := &dedupClient{filter: newDeduper(r), window: o.Window}
+			return step(func(ctx context.Context, s *harness.Session) {
+				got := c.claim(ctx, s, id)
+				// To deliver takes time, in which a worker may crash.
+				if got.Outcome == harness.OK && got.Result == harness.ResultFirst && s.Sleep(time.Millisecond) {
+					c.deliver(s, id)
+					c.confirm(ctx, s, id)
+				}
+			})
+		},
+		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after *explore.After) error {
+			c := &dedupClient{filter: newDeduper(r), window: o.Window}
+			if !delivered(after.Ops()) {
+				if err := after.Pass(o.Window / 2); err != nil { // a claim is over by then, a mark is not
+					return err
+				}
+				c.claim(ctx, s, id)
+			}
+			left, err := after.PassAll(2 * o.Window)
+			if left == 0 || err != nil {
+				return err // the message is as new as in the beginning
+			}
+			c.claim(ctx, s, id)
+			return nil
+		},
+	}
+}
+
+func delivered(ops []harness.Op) bool {
+	for _, op := range ops {
+		if op.Kind == harness.Deliver {
+			return true
+		}
+	}
+	return false
+}
+
+// longest is how often the first client of a sequence draws. With three draws in a row, one that was held up long
+// enough to take the sequence back leads to a smaller number in the end, not only to one that is there already.
+const longest = 3
+
+// SequenceProgram lets each client draw a number, and the first of them some more.
+func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) explore.Program {
+	o.Regime = cmp.Or(o.Regime, Fixed)
+	const key = "seq"
+	return explore.Program{
+		Name: cmp.Or(o.Name, "sequence"), Lease: ExploredLease, Timeless: true, Hooks: []redis.Hook{tracer{}},
+		Kinds: []harness.Kind{harness.Next},
+		Open: func(i int, r redis.UniversalClient) harness.Client {
+			c := &sequenceClient{generator: newSequencer(r)}
+			calls := 1
+			if i == 0 {
+				calls = longest
+			}
+			return step(func(ctx context.Context, s *harness.Session) {
+				for call := range calls {
+					if c.next(ctx, s, key, o.Regime.sample(i, call)).Outcome != harness.OK {
+						return
+					}
+				}
+			})
+		},
+		Observe: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op) {
+			if op.Kind == harness.Next {
+				s.Invoke(harness.Op{Kind: harness.Inspect, Key: op.Key}, func(op *harness.Op) { inspect(ctx, r, op) })
+			}
+		},
+	}
+}
+
+// inspect looks at what is stored for a sequence: in a key of its own, or in a hash with the sequences of others.
+func inspect(ctx context.Context, r redis.UniversalClient, op *harness.Op) {
+	key := op.Key
+	value, err := r.Get(ctx, key).Result()
+	if err == redis.Nil {
+		key = sequencesHash
+		value, err = r.HGet(ctx, key, op.Key).Result()
+	}
+	if err != nil && err != redis.Nil {
+		op.Err = reason(err)
+		return
+	}
+	ttl, err := r.PTTL(ctx, key).Result()
+	if err != nil {
+		op.Err = reason(err)
+		return
+	}
+	op.Outcome, op.Result, op.TTL = harness.OK, value, max(0, ttl).Round(time.Hour)
+}

@@ -1,0 +1,37 @@
+package workloads
+
+import (
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/lua"
+)
+
+// sequence/string-compare, which compares numbers as strings.
+//
+//	next     script: SETNX, EXPIRE 30 days; else GET, and if it is smaller AS A STRING SET, else INCRBY
+//
+// Source: 004, first script. "100" < "23" is true for strings, so a sequence that crosses a power of ten starts again:
+// of callers that all propose 23, calls 1 to 78 return 23 to 100, and call 79 returns 23. A zero in front does the
+// same: "09" < "9" is true, and INCRBY refuses a stored "09" with an error. Numbers of one width compare as they
+// should.
+//
+// The sequence begins anew 30 days after its first number, in use or not, unless a SET came first, which clears the
+// TTL: then it stays for ever.
+func sequenceStringCompare() Variant {
+	return sequenceVariant("sequence/string-compare", newLuaSequence(lua.SequenceStringCompare), Variant{
+		Doc:    "script; compares with the proposal as strings",
+		Source: "004, first script",
+		Claim:  Nothing,
+		Flaws:  append(stringCompareFlaws(), Flaw{harness.TTLLost, LargerProposal}),
+	})
+}
+
+// stringCompareFlaws are those of comparing numbers as strings: they need numbers of different widths.
+func stringCompareFlaws() []Flaw {
+	var all []Flaw
+	for _, r := range []Regime{Fixed, Growing, LeadingZeros} {
+		all = append(all, flaws(In(r), harness.DuplicateNumber, harness.Regression, harness.SequenceRestart)...)
+	}
+	return slices.Concat(all, forgottenNumbers())
+}

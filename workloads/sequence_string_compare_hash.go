@@ -1,0 +1,19 @@
+package workloads
+
+import "github.com/doublegrant/doublegrant/lua"
+
+// sequence/string-compare-hash, sequence/string-compare with all sequences in one hash.
+//
+//	next     script: HSETNX, EXPIRE 30 days; else HGET, and if it is smaller AS A STRING HSET, else HINCRBY
+//
+// Source: 004, second script. It goes wrong as sequence/string-compare does, but for the TTL, which is that of the hash
+// and which HSET leaves alone: all sequences begin anew together, 30 days after the first number of the newest one, in
+// use or not.
+func sequenceStringCompareHash() Variant {
+	return sequenceVariant("sequence/string-compare-hash", newHashSequence(lua.SequenceStringCompareHash), Variant{
+		Doc:    "script on a hash field; compares with the proposal as strings",
+		Source: "004, second script",
+		Claim:  Nothing,
+		Flaws:  stringCompareFlaws(),
+	})
+}

@@ -1,0 +1,230 @@
+package workloads
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/lua"
+)
+
+// draw calls a generator n times with the same proposal.
+func draw(t *testing.T, q Sequencer, key, proposed string, n int) []string {
+	t.Helper()
+	var all []string
+	for range n {
+		v, err := q.Next(t.Context(), key, proposed)
+		require.NoError(t, err)
+		all = append(all, v)
+	}
+	return all
+}
+
+// stored is what the server keeps for a sequence, wherever the variant keeps it.
+func stored(t *testing.T, r redis.UniversalClient, key string) string {
+	t.Helper()
+	if v, err := r.HGet(t.Context(), sequencesHash, key).Result(); err == nil {
+		return v
+	}
+	v, err := r.Get(t.Context(), key).Result()
+	require.NoError(t, err)
+	return v
+}
+
+func TestEveryGeneratorKeepsItsContractAlone(t *testing.T) {
+	_, alone := realRedis(t)
+	replicated := realSentinel(t)
+	for _, v := range sequenceVariants() {
+		t.Run(v.ID, func(t *testing.T) {
+			r := alone
+			if v.Acks > 0 {
+				r = replicated
+			}
+			got := draw(t, v.newSequencer(r), t.Name(), "23", 3)
+			first, err := strconv.Atoi(got[0])
+			require.NoError(t, err)
+			require.Equal(t, []string{strconv.Itoa(first), strconv.Itoa(first + 1), strconv.Itoa(first + 2)}, got)
+			require.Equal(t, got[2], stored(t, r, t.Name()))
+			require.Equal(t, strconv.Itoa(first+3), draw(t, v.newSequencer(r), t.Name(), "23", 1)[0], "of a second client")
+		})
+	}
+}
+
+func TestStringCompareRestartsAtCall79(t *testing.T) {
+	_, r := realRedis(t)
+	for name, source := range map[string]func(redis.UniversalClient) Sequencer{
+		"plain": newLuaSequence(lua.SequenceStringCompare), "hash": newHashSequence(lua.SequenceStringCompareHash),
+	} {
+		got := draw(t, source(r), name, fixedProposal, 79)
+		for i := range 78 {
+			require.Equal(t, fmt.Sprint(23+i), got[i], name)
+		}
+		require.Equal(t, "23", got[78], name)
+		require.Equal(t, "23", stored(t, r, name), name)
+	}
+}
+
+const month = 30 * 24 * time.Hour
+
+func TestOnlyStringCompareLosesTheTTL(t *testing.T) {
+	ctx := t.Context()
+	_, r := realRedis(t)
+	left := func(key string) time.Duration { return r.TTL(ctx, key).Val().Round(time.Hour) }
+	for _, proposed := range []string{"11", "11"} {
+		draw(t, newLuaSequence(lua.SequenceStringCompare)(r), "plain", proposed, 1)
+		require.Equal(t, month, left("plain"))
+	}
+	draw(t, newLuaSequence(lua.SequenceStringCompare)(r), "plain", "15", 1)
+	require.Equal(t, time.Duration(-1), r.TTL(ctx, "plain").Val(), "SET has kept the TTL")
+
+	for _, source := range []string{lua.SequenceStringCompareHash, lua.SequenceNumericCompare} {
+		require.NoError(t, r.Del(ctx, sequencesHash).Err())
+		draw(t, newHashSequence(source)(r), "biz", "11", 2)
+		draw(t, newHashSequence(source)(r), "biz", "15", 2)
+		require.Equal(t, month, left(sequencesHash))
+	}
+}
+
+func TestDigitsCompareForgetsOnlyWhatIsLeftAlone(t *testing.T) {
+	ctx := t.Context()
+	_, r := realRedis(t)
+	q := newLuaSequence(lua.SequenceDigitsCompare)(r)
+	for _, proposed := range []string{"11", "15", "12"} { // the first, a larger one, a smaller one
+		draw(t, q, "biz", proposed, 1)
+		require.Equal(t, month, r.TTL(ctx, "biz").Val().Round(time.Hour))
+		require.NoError(t, r.Expire(ctx, "biz", time.Minute).Err())
+	}
+	end(t, r, "biz")
+	require.Equal(t, []string{"12"}, draw(t, q, "biz", "12", 1))
+}
+
+func TestNumericCompareRepeatsTheSampleOfItsArticle(t *testing.T) {
+	_, r := realRedis(t)
+	q := newHashSequence(lua.SequenceNumericCompare)(r)
+	var got, kept []string
+	for range 5 {
+		got = append(got, draw(t, q, "biz", Timestamp17.sample(0, 0), 1)...)
+		kept = append(kept, stored(t, r, "biz"))
+	}
+	require.Equal(t, []string{
+		"16081817202494580", "16081817202494580", "16081817202494582", "16081817202494584", "16081817202494584",
+	}, got)
+	require.Equal(t, []string{
+		"16081817202494580", "16081817202494581", "16081817202494582", "16081817202494583", "16081817202494584",
+	}, kept, "what is returned is not always what is stored")
+}
+
+func TestDigitsCompareCountsOnFromTheSample(t *testing.T) {
+	_, r := realRedis(t)
+	q := newLuaSequence(lua.SequenceDigitsCompare)(r)
+	require.Equal(t, []string{
+		"16081817202494579", "16081817202494580", "16081817202494581", "16081817202494582", "16081817202494583",
+	}, draw(t, q, "biz", Timestamp17.sample(0, 0), 5))
+	got := draw(t, q, "other", "23", 200)
+	require.Equal(t, "23", got[0])
+	require.Equal(t, "222", got[199])
+}
+
+func TestLeadingZerosAreNumbersOnlyToThoseThatCompareNumbers(t *testing.T) {
+	_, r := realRedis(t)
+	digits, numeric := newLuaSequence(lua.SequenceDigitsCompare)(r), newHashSequence(lua.SequenceNumericCompare)(r)
+	for _, q := range []Sequencer{digits, numeric} {
+		require.Equal(t, []string{"100"}, draw(t, q, "zeros", "000100", 1))
+		require.Equal(t, []string{"101"}, draw(t, q, "zeros", "000099", 1))
+		require.Equal(t, []string{"102"}, draw(t, q, "zeros", "99", 1))
+	}
+	for name, q := range map[string]Sequencer{
+		"plain": newLuaSequence(lua.SequenceStringCompare)(r), "hash": newHashSequence(lua.SequenceStringCompareHash)(r),
+	} {
+		require.Equal(t, []string{"09"}, draw(t, q, name, "09", 1))
+		_, err := q.Next(t.Context(), name, "09")
+		require.ErrorContains(t, err, "not an integer", "09 was counted on from")
+		require.Equal(t, []string{"9"}, draw(t, q, name, "9", 1), "09 once more")
+	}
+}
+
+func TestSequenceGetSetDrawsTwiceAndTakesTheSequenceBack(t *testing.T) {
+	c, r := realRedis(t)
+	o := other(t, c)
+	var theirs []string
+	r.AddHook(before{"set", func() error {
+		theirs = draw(t, newGetSetSequence(o), "biz", "", 2)
+		return nil
+	}})
+	require.Equal(t, []string{"1"}, draw(t, newGetSetSequence(r), "biz", "", 1))
+	require.Equal(t, []string{"1", "2"}, theirs)
+	require.Equal(t, "1", stored(t, o, "biz"), "2 was issued")
+	require.Equal(t, []string{"2"}, draw(t, newGetSetSequence(o), "biz", "", 1), "2 once more")
+}
+
+func TestIncrIgnoresTheProposal(t *testing.T) {
+	_, r := realRedis(t)
+	require.Equal(t, []string{"1", "2", "3"}, draw(t, newIncrSequence(r), "biz", Timestamp17.sample(0, 0), 3))
+}
+
+func TestANumberWithoutAReplicaIsAnError(t *testing.T) {
+	_, r := realRedis(t)
+	_, err := newIncrWaitSequence(r).Next(t.Context(), "biz", "")
+	require.ErrorIs(t, err, errFewAcks)
+	require.Equal(t, "1", stored(t, r, "biz"), "the increment has happened all the same")
+}
+
+// orders are all orders of three calls, two of client 0 and one of client 1: the smallest program of the explorer.
+var orders = [][]int{{0, 0, 1}, {0, 1, 0}, {1, 0, 0}}
+
+// sampled draws the samples of a regime in an order, and adds the flaws that show to found.
+func sampled(
+	t *testing.T, q Sequencer, r redis.UniversalClient, regime Regime, order []int, found map[harness.Class]bool,
+) {
+	t.Helper()
+	require.NoError(t, r.FlushAll(t.Context()).Err())
+	var calls [2]int
+	var seen []int
+	last := 0
+	for _, client := range order {
+		got := draw(t, q, "biz", regime.sample(client, calls[client]), 1)
+		calls[client]++
+		number, kept := numbers(t, got)[0], numbers(t, []string{stored(t, r, "biz")})[0]
+		for class, shows := range map[harness.Class]bool{
+			harness.DuplicateNumber:   slices.Contains(seen, number),
+			harness.Regression:        len(seen) > 0 && number < slices.Max(seen),
+			harness.SequenceRestart:   kept < last,
+			harness.ReturnedNotStored: kept != number,
+		} {
+			if shows {
+				found[class] = true
+			}
+		}
+		seen, last = append(seen, number), kept
+	}
+}
+
+// Every class that is declared for a regime shows with its samples, within three calls, and nothing else does.
+func TestSamplesShowTheFlawsOfTheirRegime(t *testing.T) {
+	_, r := realRedis(t)
+	for _, v := range sequenceVariants() {
+		if v.Acks > 0 {
+			continue
+		}
+		for _, regime := range Regimes() {
+			t.Run(v.ID+"/"+string(regime), func(t *testing.T) {
+				want, found := map[harness.Class]bool{}, map[harness.Class]bool{}
+				for _, f := range v.Flaws {
+					if f.When == In(regime) {
+						want[f.Class] = true
+					}
+				}
+				for _, order := range orders {
+					sampled(t, v.newSequencer(r), r, regime, order, found)
+				}
+				require.Equal(t, want, found)
+			})
+		}
+	}
+}
