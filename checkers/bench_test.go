@@ -105,7 +105,7 @@ func BenchmarkDelivery(b *testing.B) {
 		op, key := claim(i%1000, t, t+time.Microsecond, time.Second), "m"+strconv.Itoa(i/4)
 		switch {
 		case i >= benchOps-1000:
-			op, key = asked(t, t, time.Second), "m"+strconv.Itoa(i%1000)
+			op, key = asked(t, t, time.Second), "m"+strconv.Itoa(benchOps/4-2000+i%1000)
 		case i%4 == 1:
 			op = seen(op)
 		case i%4 == 2:

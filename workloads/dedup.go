@@ -62,7 +62,16 @@ type dedups struct {
 
 func (d *dedups) Name() string { return d.opts.Name }
 
-func (d *dedups) Kinds() []harness.Kind { return []harness.Kind{harness.Claim, harness.Deliver} }
+func (d *dedups) Kinds() []harness.Kind { return dedupKinds(d.newDeduper) }
+
+// dedupKinds are the kinds of operation that go with a filter.
+func dedupKinds(newDeduper func(redis.UniversalClient) Deduper) []harness.Kind {
+	kinds := []harness.Kind{harness.Claim, harness.Deliver}
+	if _, ok := newDeduper(nil).(Confirmer); ok {
+		kinds = append(kinds, harness.Confirm)
+	}
+	return kinds
+}
 
 func (d *dedups) Open(_ context.Context, group int) (harness.Client, error) {
 	r, err := d.pool.client(group)

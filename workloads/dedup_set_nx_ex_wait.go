@@ -24,7 +24,7 @@ func dedupSetNXEXWait() Variant {
 		Source: "Redis docs",
 		Claim:  OneNode,
 		Acks:   waitAcks,
-		Flaws:  []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}},
+		Flaws:  []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}, {harness.LostMessage, Failover}},
 	})
 }
 

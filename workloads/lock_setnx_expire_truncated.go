@@ -28,6 +28,7 @@ func setnxExpireTruncated() Variant {
 			{harness.StolenRelease, LeaseEndsInRelease},
 			{harness.DoubleGrant, LeaseEndsInRelease},
 			{harness.DoubleGrant, Failover},
+			{harness.StuckLock, Failover},
 		},
 	})
 }

@@ -95,7 +95,7 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 	const id = "msg"
 	return explore.Program{
 		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Alike: true, Hooks: []redis.Hook{tracer{}},
-		Kinds: []harness.Kind{harness.Claim, harness.Deliver},
+		Kinds: dedupKinds(newDeduper),
 		Open: func(_ int, r redis.UniversalClient) harness.Client {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
 			return step(func(ctx context.Context, s *harness.Session) {
@@ -184,5 +184,8 @@ func inspect(ctx context.Context, r redis.UniversalClient, op *harness.Op) {
 		op.Err = reason(err)
 		return
 	}
-	op.Outcome, op.Result, op.TTL = harness.OK, value, max(0, ttl).Round(time.Hour)
+	op.Outcome, op.Result = harness.OK, value
+	if ttl > 0 {
+		op.TTL = max(time.Minute, ttl.Round(time.Minute)) // so that it reads the same each time
+	}
 }

@@ -180,8 +180,7 @@ func (ex *execution) send(c *conn) error {
 	if next.scripts {
 		ex.w.learn(next)
 	}
-	settled := !ex.w.flushed && !ex.held && ex.w.primary == firstPrimary
-	if settled && (missing(reply) || unacknowledged(next, reply)) {
+	if ex.w.primary == firstPrimary && (!ex.w.flushed && missing(reply) || !ex.held && unacknowledged(next, reply)) {
 		ex.disturbed = true
 	}
 	return nil
@@ -322,6 +321,19 @@ func (ex *execution) history() harness.History {
 		},
 		Ops: harness.OpsOf(ex.ops),
 		End: &harness.End{At: ex.now},
+	}
+}
+
+// drain runs a schedule to an end that nobody will judge, so that its clients stay connected.
+func (ex *execution) drain(ctx context.Context) error {
+	for {
+		moves := ex.moves()
+		if len(moves) == 0 {
+			return nil
+		}
+		if _, err := ex.step(ctx, moves[0].choice); err != nil {
+			return err
+		}
 	}
 }
 

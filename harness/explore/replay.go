@@ -64,36 +64,37 @@ func (r replayer) run(ctx context.Context, schedule []Choice, class harness.Clas
 	for range attempts {
 		began := time.Now()
 		ex, err := r.once(ctx, schedule)
-		if err != nil {
+		switch {
+		case ex != nil && ex.disturbed && (err == nil || errors.Is(err, ErrDiverged)):
+		case err != nil:
 			return Counterexample{}, err
+		case time.Since(began) <= r.spec.Program.Lease/slowness:
+			return r.counterexample(ctx, ex, class)
 		}
-		if ex.disturbed || time.Since(began) > r.spec.Program.Lease/slowness {
-			continue
-		}
-		return r.counterexample(ctx, ex, class)
 	}
-	return Counterexample{}, fmt.Errorf("explore: a replay took more than a tenth of the lease, %d times in a row", attempts)
+	return Counterexample{}, fmt.Errorf("explore: a replay was disturbed or took more than a tenth of the lease, %d times in a row", attempts)
 }
 
+// once runs the schedule. One that cannot be followed is run to some end, so that clients load what scripts they miss.
 func (r replayer) once(ctx context.Context, schedule []Choice) (*execution, error) {
 	ex, err := begin(ctx, r.spec, r.w, r.alarm)
 	if err != nil {
-		return nil, err
+		return ex, err
 	}
 	ex.trace = &trace{}
 	for i, c := range schedule {
 		if !slices.ContainsFunc(ex.moves(), func(m move) bool { return m.choice == c }) {
-			ex.abandon()
-			return nil, fmt.Errorf("%w: step %d, %v, is not possible: the file belongs to another version of this variant", ErrDiverged, i+1, c)
+			lost := fmt.Errorf("%w: step %d, %v, is not possible: the file belongs to another version of this variant", ErrDiverged, i+1, c)
+			return ex, errors.Join(lost, ex.drain(ctx))
 		}
 		if _, err := ex.step(ctx, c); err != nil {
 			ex.abandon()
-			return nil, err
+			return ex, err
 		}
 	}
 	if len(ex.moves()) > 0 {
-		ex.abandon()
-		return nil, fmt.Errorf("%w: after its last step clients are not done: the file belongs to another version of this variant", ErrDiverged)
+		lost := fmt.Errorf("%w: after its last step clients are not done: the file belongs to another version of this variant", ErrDiverged)
+		return ex, errors.Join(lost, ex.drain(ctx))
 	}
 	return ex, ex.finish(ctx)
 }

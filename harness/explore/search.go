@@ -264,7 +264,7 @@ func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again boo
 			return false, err
 		}
 		if v.ex.disturbed && errors.Is(err, errDiverged) {
-			return true, v.drain(ctx) // so that clients load the scripts that are missing
+			return true, v.ex.drain(ctx) // so that clients load the scripts that are missing
 		}
 		v.ex.abandon()
 		return false, err
@@ -298,7 +298,7 @@ func (v *visit) descend(ctx context.Context) error {
 		next, ok := v.branch(moves, asleep)
 		if !ok {
 			v.prune = true
-			return v.drain(ctx)
+			return v.ex.drain(ctx)
 		}
 		if did, err = v.ex.step(ctx, next.choice); err != nil {
 			return err
@@ -347,19 +347,6 @@ func stillAsleep(asleep []*move, did move) []*move {
 		}
 	}
 	return out
-}
-
-// drain runs a schedule to its end that nobody will judge, so that its clients stay connected.
-func (v *visit) drain(ctx context.Context) error {
-	for {
-		moves := v.ex.moves()
-		if len(moves) == 0 {
-			return nil
-		}
-		if _, err := v.ex.step(ctx, moves[0].choice); err != nil {
-			return err
-		}
-	}
 }
 
 // judge has the checkers look at a schedule that has ended.
