@@ -5,15 +5,16 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo test lint bench redis cc clean help
+.PHONY: all build demo explore test lint bench redis cc clean help
 
 all: build
 
 help:
 	@echo "make demo    a tour on real Redis, about 90 s; exit code 0 if all came out as documented"
+	@echo "make explore every interleaving of the whole catalogue; exit code 0 if all came out as documented"
 	@echo "make test    every test, real Redis included, with the race detector"
 	@echo "make lint    gofmt, go vet, staticcheck"
-	@echo "make bench   benchmarks of the checkers"
+	@echo "make bench   benchmarks of the checkers and the explorer"
 	@echo "make build   $(BIN)"
 	@echo "make clean   remove $(BIN) and $(RESULTS)"
 
@@ -23,8 +24,13 @@ build:
 demo: redis build
 	./$(BIN) demo --results $(RESULTS)
 
+explore: redis build
+	./$(BIN) explore --all --results $(RESULTS)
+
+# The tests of the whole catalogue run without the race detector, which makes them several times slower.
 test: redis cc
 	$(GO) test -race -timeout 10m ./...
+	$(GO) test -timeout 10m -run 'EveryDeclaredFlaw|NoVariantSurvives|FastClock|ScriptFlushes|SmallestCounterexamples' ./harness/suite
 
 lint:
 	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt would change: $$bad"; exit 1; fi
@@ -32,7 +38,7 @@ lint:
 	$(GO) run $(STATICCHECK) ./...
 
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./checkers
+	$(GO) test -run '^$$' -bench . -benchmem ./checkers ./harness/explore
 
 clean:
 	rm -rf bin $(RESULTS)

@@ -46,7 +46,7 @@ func dedupVariants() []Variant {
 }
 
 func sequenceVariants() []Variant {
-	return []Variant{
+	all := []Variant{
 		sequenceStringCompare(),
 		sequenceStringCompareHash(),
 		sequenceNumericCompareHash(),
@@ -55,6 +55,10 @@ func sequenceVariants() []Variant {
 		sequenceIncrWait(),
 		sequenceGetSet(),
 	}
+	for i := range all {
+		all[i].inspect = inspectSequence
+	}
+	return all
 }
 
 // Find returns the variant of that id.

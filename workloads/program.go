@@ -30,6 +30,9 @@ func (v Variant) Program(o Options) (explore.Program, bool) {
 		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease}, v.newDeduper)
 	case Sequence:
 		p = SequenceProgram(SequenceOptions{Name: v.ID, Regime: o.Regime}, v.newSequencer)
+		if v.inspect != nil {
+			p.Observe = v.observe
+		}
 	default:
 		return p, false
 	}
@@ -159,16 +162,18 @@ func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient)
 				}
 			})
 		},
-		Observe: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op) {
-			if op.Kind == harness.Next {
-				s.Invoke(harness.Op{Kind: harness.Inspect, Key: op.Key}, func(op *harness.Op) { inspect(ctx, r, op) })
-			}
-		},
 	}
 }
 
-// inspect looks at what is stored for a sequence: in a key of its own, or in a hash with the sequences of others.
-func inspect(ctx context.Context, r redis.UniversalClient, op *harness.Op) {
+// observe looks at the store after each number that was drawn.
+func (v Variant) observe(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op) {
+	if op.Kind == harness.Next {
+		s.Invoke(harness.Op{Kind: harness.Inspect, Key: op.Key}, func(op *harness.Op) { v.inspect(ctx, r, op) })
+	}
+}
+
+// inspectSequence looks at what the sequences of the catalogue store: in a key of their own, or in a hash with others.
+func inspectSequence(ctx context.Context, r redis.UniversalClient, op *harness.Op) {
 	key := op.Key
 	value, err := r.Get(ctx, key).Result()
 	if err == redis.Nil {

@@ -33,21 +33,21 @@ import (
 // The reply of a lock or filter is a yes or a no; that of a sequence is the number, an integer or a string of decimal
 // digits. The texts run by EVALSHA, and by EVAL where Redis does not know them.
 type Script struct {
-	As     Family // Lock, Dedup or Sequence
-	Name   string // such as the file's base name; the variant is "script/" and it
-	Source string // Lua text of acquire, first or next
+	As     Family `json:"as" yaml:"as"`         // Lock, Dedup or Sequence
+	Name   string `json:"name" yaml:"name"`     // such as the file's base name; the variant is "script/" and it
+	Source string `json:"source" yaml:"source"` // Lua text of acquire, first or next
 
-	Keys []string // default {key}
-	Args []string // default, by family: {owner} {ttl_ms}; {window_s}; {proposed}
+	Keys []string `json:"keys,omitempty" yaml:"keys,omitempty"` // default {key}
+	Args []string `json:"args,omitempty" yaml:"args,omitempty"` // default, by family: {owner} {ttl_ms}; {window_s}; {proposed}
 
 	// Yes is the reply of Source that means granted, or first: an integer, a string, the text of a status, or nil.
 	// Default: 1, OK or true. Lua's true and false count as what Redis makes of them, 1 and nil.
-	Yes string
+	Yes string `json:"yes,omitempty" yaml:"yes,omitempty"`
 
 	// Release is the Lua text that gives a lock up; default: lua.CompareDelete. It has the same KEYS, and its yes is 1,
 	// OK or true, whatever Yes is.
-	Release     string
-	ReleaseArgs []string // default {owner}
+	Release     string   `json:"release,omitempty" yaml:"release,omitempty"`
+	ReleaseArgs []string `json:"releaseArgs,omitempty" yaml:"releaseArgs,omitempty"` // default {owner}
 }
 
 // placeholders of each family.
@@ -71,7 +71,7 @@ func ScriptVariant(s Script) (Variant, error) {
 	if err := s.validate(); err != nil {
 		return Variant{}, err
 	}
-	v := Variant{Doc: "your script " + s.Name, Source: "your file", Claim: OneNode, texts: map[string]string{s.Name + ".lua": s.Source}}
+	v := Variant{Doc: "your script " + s.Name, Source: "your file", Claim: OneNode, OneKey: !s.withDefaults().named(), texts: map[string]string{s.Name + ".lua": s.Source}}
 	if s.Release != "" {
 		v.texts["release.lua"] = s.Release
 	}
@@ -95,7 +95,7 @@ func (s Script) validate() error {
 		return errors.New("script: it has no name: give it one, such as the base name of its file")
 	}
 	_, known := placeholders[s.As]
-	lockOnly := s.Release != "" || s.ReleaseArgs != nil
+	lockOnly := s.Release != "" || len(s.ReleaseArgs) > 0
 	switch {
 	case !known:
 		return fmt.Errorf("script %s: %q is no family of scripts: choose %s, %s or %s", s.Name, s.As, Lock, Dedup, Sequence)
@@ -123,16 +123,18 @@ func (s Script) validateTemplates() error {
 			}
 		}
 	}
-	named := func(t string) bool { return strings.Contains(t, "{key}") }
-	if !slices.ContainsFunc(s.Keys, named) && !slices.ContainsFunc(s.Args, named) {
-		return fmt.Errorf("script %s: neither its keys nor its arguments contain {key}, so it cannot tell one %s from "+
-			"another: put {key} where the name belongs", s.Name, things[s.As])
+	if s.As == Dedup && !s.named() {
+		return fmt.Errorf("script %s: neither its keys nor its arguments contain {key}, so it cannot tell one message from "+
+			"another: put {key} where the name belongs", s.Name)
 	}
 	return nil
 }
 
-// things are what a script's {key} is the name of.
-var things = map[Family]string{Lock: "lock", Dedup: "message", Sequence: "sequence"}
+// named reports whether the script is told the name of its lock, message or sequence. One that is not knows one only.
+func (s Script) named() bool {
+	named := func(t string) bool { return strings.Contains(t, "{key}") }
+	return slices.ContainsFunc(s.Keys, named) || slices.ContainsFunc(s.Args, named)
+}
 
 // alternatives are words in a sentence: "a, b or c".
 func alternatives(words []string) string {

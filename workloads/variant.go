@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"context"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -65,8 +66,14 @@ type Variant struct {
 	// OwnNumbers says that a sequence ignores what callers propose, so that one regime is as good as another.
 	OwnNumbers bool
 
+	// OneKey says that all keys are one to the variant: it cannot tell locks or sequences apart.
+	OneKey bool
+
 	Acks  int           // replicas whose acknowledgement it waits for; it is of no use on fewer
 	Lease time.Duration // what the explorer asks for; default: the family's
+
+	// inspect looks at what is stored for the sequence of an Inspect, where it is known how the variant stores it.
+	inspect func(context.Context, redis.UniversalClient, *harness.Op)
 
 	texts map[string]string // scripts from elsewhere, by name
 

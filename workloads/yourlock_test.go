@@ -10,10 +10,11 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file is the README's example: a lock of one's own, and the test that holds it to its promise.
+// This file is the README's example: a lock of one's own, and the tests that hold it to its promise.
 
 // yourLock renews nothing and deletes only what is its own.
 type yourLock struct{ redis redis.UniversalClient }
@@ -31,6 +32,15 @@ func (l yourLock) Release(ctx context.Context, key, owner string) (bool, error) 
 	return n == 1, err
 }
 
+// No order of commands breaks it: three clients, one crash, one expiry, every interleaving.
+func TestEveryInterleavingOfYourLock(t *testing.T) {
+	explore.Test(t, explore.Spec{
+		Program:  workloads.LockProgram(workloads.LockOptions{}, newYourLock),
+		Checkers: []harness.Checker{checkers.Mutex(), checkers.Stuck()},
+	})
+}
+
+// Nor does a load, as far as this one shows.
 func TestYourLock(t *testing.T) {
 	c := cluster.Standalone(cluster.Options{})
 	harness.Test(t, harness.Spec{

@@ -24,6 +24,10 @@ func (a *app) demoCommand() *cobra.Command {
 
 func (a *app) demo(ctx context.Context) error {
 	began := time.Now()
+	searches, _, err := a.searchAll(ctx, suite.DemoSearches())
+	if err != nil {
+		return err
+	}
 	rows, outs, err := a.runAll(ctx, suite.Demo())
 	if err != nil {
 		if a.json && len(rows) > 0 {
@@ -38,6 +42,9 @@ func (a *app) demo(ctx context.Context) error {
 	if a.json {
 		return a.printJSON(rows)
 	}
+	a.println("Every interleaving of three clients, with a crash and an expiry, or a failover:\n")
+	a.searchTable(searches)
+	a.println("\nThousands of operations on a real cluster:\n")
 	a.table(rows)
 	a.println("")
 	a.println("What was proved, in %v:", time.Since(began).Round(time.Second))

@@ -108,22 +108,9 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 
 // exploreAll goes through several searches and prints a table. It exits with 0 if each came to what is documented.
 func (a *app) exploreAll(ctx context.Context, searches []suite.Search) error {
-	var outs []suite.Searched
-	var rows []reports.Row
-	for i, s := range searches {
-		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Regime)
-		out, err := suite.Explore(ctx, s, a.options())
-		if err == nil && ctx.Err() != nil {
-			err = fmt.Errorf("interrupted: %w", ctx.Err())
-		}
-		if err != nil {
-			return fmt.Errorf("explore %s: %w", s.Variant, err)
-		}
-		if !out.Exploration.Met {
-			a.code = ExitInvalid
-		}
-		outs = append(outs, out)
-		rows = append(rows, out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), "report.html")))
+	outs, rows, err := a.searchAll(ctx, searches)
+	if err != nil {
+		return err
 	}
 	if _, err := a.writeIndex(rows); err != nil {
 		return err
@@ -133,6 +120,26 @@ func (a *app) exploreAll(ctx context.Context, searches []suite.Search) error {
 	}
 	a.searchTable(outs)
 	return nil
+}
+
+// searchAll goes through several searches, one after the other.
+func (a *app) searchAll(ctx context.Context, searches []suite.Search) (outs []suite.Searched, rows []reports.Row, err error) {
+	for i, s := range searches {
+		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Regime)
+		out, err := suite.Explore(ctx, s, a.options())
+		if err == nil && ctx.Err() != nil {
+			err = fmt.Errorf("interrupted: %w", ctx.Err())
+		}
+		if err != nil {
+			return outs, rows, fmt.Errorf("explore %s: %w", s.Variant, err)
+		}
+		if !out.Exploration.Met {
+			a.code = ExitInvalid
+		}
+		outs = append(outs, out)
+		rows = append(rows, out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), "report.html")))
+	}
+	return outs, rows, nil
 }
 
 func (a *app) searchTable(outs []suite.Searched) {

@@ -39,6 +39,19 @@ func Demo() []Case {
 	)
 }
 
+// DemoSearches are searches whose outcomes say something together, in a second or two.
+func DemoSearches() []Search {
+	var all []Search
+	for _, id := range []string{"lock/setnx-expire", "lock/set-nx-px-blind-del", "lock/set-nx-px", "dedup/get-set", "dedup/claim-confirm"} {
+		all = append(all, Search{Variant: id})
+	}
+	return append(all,
+		Search{Variant: "lock/set-nx-px", Crashes: -1, Expiries: -1, Failovers: 1},
+		Search{Variant: "sequence/string-compare-hash", Regime: "growing"},
+		Search{Variant: "sequence/digits-compare", Regime: "growing"},
+	)
+}
+
 // of is the plan with another variant.
 func (p Plan) of(variant string) Plan {
 	p.Variant = variant

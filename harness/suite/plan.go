@@ -107,6 +107,9 @@ func (r *resolved) defaults() {
 	r.Duration = cmp.Or(r.Duration, 10*time.Second)
 	r.Rate = cmp.Or(r.Rate, 20000)
 	r.Seed = cmp.Or(r.Seed, rand.Uint64N(1<<53)) // exact in any JSON reader
+	if r.variant.OneKey {
+		r.Keys = cmp.Or(r.Keys, 1)
+	}
 	switch r.variant.Family {
 	case workloads.Lock:
 		r.Keys = cmp.Or(r.Keys, max(1, r.Clients/10))
@@ -132,6 +135,8 @@ func (r *resolved) possible() (err error) {
 		return usage("a rate of %v cannot be kept: give operations a second", r.Rate)
 	case r.Keys > 0 && family != workloads.Lock && family != workloads.Sequence:
 		return usage("keys are for locks and sequences: %s has none to choose", r.Variant)
+	case r.variant.OneKey && r.Keys > 1:
+		return usage("%s is not told which of %d keys is meant: put {key} into its keys, or ask for one", r.Variant, r.Keys)
 	case r.TTL > 0 && family != workloads.Lock && family != workloads.Dedup:
 		return usage("a ttl is for locks and dedup: %s has none", r.Variant)
 	case r.TTL > 0 && r.TTL < 10*time.Millisecond:

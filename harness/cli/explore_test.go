@@ -1,0 +1,141 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cli"
+)
+
+// calm is a small search: two clients that neither crash nor lose their leases.
+var calm = []string{"--clients", "2", "--crashes", "0", "--expiries", "0"}
+
+func TestExplorePrintsTheCommandsThatBreakAVariant(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, errs, code := run(t, append([]string{"explore", "dedup/get-set"}, calm...)...)
+	require.Equal(t, cli.ExitInvalid, code, errs)
+	require.Regexp(t, `(?s)duplicate-delivery in 7 steps:\n +1  client 1  GET msg +\(nil\)\n +2  client 2  GET msg +\(nil\)\n +3  client 1  SET msg 1`, out)
+	require.Contains(t, out, "were both told that msg is new")
+	require.FileExists(t, "results/latest/report.html")
+	page, err := os.ReadFile("results/latest/report.html")
+	require.NoError(t, err)
+	require.Contains(t, string(page), "<svg")
+	require.FileExists(t, "results/latest/summary.md")
+
+	files, err := filepath.Glob("results/latest/anomalies/*.json")
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	out, errs, code = run(t, "explore", "--replay", files[0], "--times", "5")
+	require.Equal(t, cli.ExitInvalid, code, errs)
+	require.Contains(t, out, "the same 5 of 5 times")
+	require.Contains(t, out, "client 2  GET msg")
+	_, errs, code = run(t, "explore", "dedup/set-nx-ex", "--replay", files[0])
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, "is a schedule of dedup/get-set, not of dedup/set-nx-ex")
+
+	b, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile("other.json", []byte(strings.ReplaceAll(string(b), `"dedup/get-set"`, `"dedup/set-nx-ex"`)), 0o644))
+	out, _, code = run(t, "explore", "--replay", "other.json")
+	require.Equal(t, cli.ExitUnknown, code)
+	require.Contains(t, out, "another version of this variant")
+}
+
+func TestExploreSaysThatNothingBreaksAVariant(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, errs, code := run(t, "explore", "lock/set-nx-px", "-o", "json")
+	require.Zero(t, code, errs)
+	var doc struct {
+		Verdict string `json:"verdict"`
+		Result  struct {
+			Exhausted bool `json:"exhausted"`
+			Schedules int  `json:"schedules"`
+		} `json:"result"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	require.Equal(t, "valid", doc.Verdict)
+	require.True(t, doc.Result.Exhausted)
+	require.Positive(t, doc.Result.Schedules)
+}
+
+func TestExploreSaysThatItsLimitCameFirst(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, errs, code := run(t, "explore", "lock/set-nx-px", "--max-schedules", "5")
+	require.Equal(t, cli.ExitUnknown, code, errs)
+	require.Contains(t, out, "5 schedules were run")
+}
+
+const (
+	naive = `if redis.call('exists', KEYS[1]) == 1 then return 0 end
+redis.call('set', KEYS[1], ARGV[1])
+return 1`
+	counter = `return redis.call('incr', KEYS[1])`
+)
+
+func TestALuaFileIsExploredRunAndCompared(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("naive.lua", []byte(naive), 0o644))
+	require.NoError(t, os.WriteFile("counter.lua", []byte(counter), 0o644))
+	out, errs, code := run(t, "explore", "--script", "naive.lua", "--as", "lock", "--args", "{owner}")
+	require.Equal(t, cli.ExitInvalid, code, errs)
+	require.Contains(t, out, "stuck-lock in 5 steps")
+	require.Contains(t, out, "naive.lua")
+	files, err := filepath.Glob("results/latest/anomalies/*stuck*.json")
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	_, errs, code = run(t, "explore", "--replay", files[0])
+	require.Equal(t, cli.ExitInvalid, code, errs)
+
+	sequence := []string{"--script", "counter.lua", "--as", "sequence", "--keys", "k", "--args", "{proposed}"}
+	out, errs, code = run(t, append([]string{"explore"}, sequence...)...)
+	require.Zero(t, code, errs+out)
+	out, errs, code = run(t, append([]string{"run", "--duration", "1s", "--clients", "20"}, sequence...)...)
+	require.Zero(t, code, errs+out)
+	out, errs, code = run(t, "check", "results/latest")
+	require.Zero(t, code, errs+out)
+	out, errs, code = run(t, append([]string{"compare", "sequence/incr", "--duration", "1s", "--clients", "20"}, sequence...)...)
+	require.Zero(t, code, errs+out)
+	require.Contains(t, out, "script/counter")
+	require.Contains(t, out, " hold")
+}
+
+func TestABadScriptIsOneLineWithTheRemedy(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"syntax.lua": "return // 1", "list.lua": "return {1, 2}", "fails.lua": "return redis.call('hget', KEYS[1])", "ok.lua": counter,
+	} {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
+	}
+	for want, args := range map[string][]string{
+		"does not compile":             {"explore", "--script", "syntax.lua", "--as", "sequence"},
+		"returned an array":            {"explore", "--script", "list.lua", "--as", "sequence"},
+		"fails at line":                {"run", "--script", "fails.lua", "--as", "sequence"},
+		"no such file":                 {"explore", "--script", "none.lua", "--as", "lock"},
+		"--script needs --as":          {"explore", "--script", "ok.lua"},
+		"is no family":                 {"explore", "--script", "ok.lua", "--as", "queue"},
+		"name its file":                {"explore", "lock/set-nx-px", "--as", "lock"},
+		"stands for nothing":           {"compare", "--script", "ok.lua", "--as", "sequence", "--args", "{owner}"},
+		"want one variant":             {"explore", "lock/set-nx-px", "--script", "ok.lua", "--as", "sequence"},
+		"only a lock has a release":    {"explore", "--script", "ok.lua", "--as", "sequence", "--release", "ok.lua"},
+		"name no variant beside it":    {"explore", "--all", "lock/set-nx-px"},
+		"cannot be explored":           {"explore", "writes/sadd"},
+		"ask for 2 to 4":               {"explore", "lock/set-nx-px", "--clients", "5"},
+		"0 replays":                    {"explore", "--replay", "ok.lua", "--times", "0"},
+		"is no schedule":               {"explore", "--replay", "ok.lua"},
+		"a replay needs none":          {"explore", "--replay", "ok.lua", "a", "b"},
+		"can end within one schedule":  {"explore", "lock/set-nx-px", "--ttl", "1ms"},
+		"sequence/string-compare-hash": {"explore", "sequence/none"},
+	} {
+		out, errs, code := run(t, args...)
+		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
+		require.Contains(t, errs, want)
+		require.Equal(t, 1, strings.Count(errs, "\n"), "more than one line: %s", errs)
+		require.Empty(t, out)
+	}
+	require.NoDirExists(t, "results")
+}
