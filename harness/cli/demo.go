@@ -24,7 +24,7 @@ func (a *app) demoCommand() *cobra.Command {
 
 func (a *app) demo(ctx context.Context) error {
 	began := time.Now()
-	searches, _, err := a.searchAll(ctx, suite.DemoSearches())
+	searches, searched, err := a.searchAll(ctx, suite.DemoSearches())
 	if err != nil {
 		return err
 	}
@@ -35,12 +35,13 @@ func (a *app) demo(ctx context.Context) error {
 		}
 		return err
 	}
-	index, err := a.writeIndex(rows)
+	all := append(searched, rows...)
+	index, err := a.writeIndex(all)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(rows)
+		return a.printJSON(all)
 	}
 	a.println("Every interleaving of three clients, with a crash and an expiry, or a failover:\n")
 	a.searchTable(searches)

@@ -125,7 +125,7 @@ func (a *app) exploreAll(ctx context.Context, searches []suite.Search) error {
 // searchAll goes through several searches, one after the other.
 func (a *app) searchAll(ctx context.Context, searches []suite.Search) (outs []suite.Searched, rows []reports.Row, err error) {
 	for i, s := range searches {
-		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Regime)
+		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Under())
 		out, err := suite.Explore(ctx, s, a.options())
 		if err == nil && ctx.Err() != nil {
 			err = fmt.Errorf("interrupted: %w", ctx.Err())
@@ -144,7 +144,7 @@ func (a *app) searchAll(ctx context.Context, searches []suite.Search) (outs []su
 
 func (a *app) searchTable(outs []suite.Searched) {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "VARIANT\tREGIME\tVERDICT\tSTEPS TO EACH\tAS DOCUMENTED\tSCHEDULES\tPRUNED\tFIRST\tTIME")
+	fmt.Fprintln(w, "VARIANT\tUNDER\tVERDICT\tSTEPS TO EACH\tAS DOCUMENTED\tSCHEDULES\tPRUNED\tFIRST\tTIME")
 	var total time.Duration
 	schedules := 0
 	for _, out := range outs {
@@ -153,7 +153,7 @@ func (a *app) searchTable(outs []suite.Searched) {
 		for _, c := range r.Found {
 			found = append(found, fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length()))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%v\t%v\n", e.Variant, dash(out.Search.Regime), e.Verdict(),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%v\t%v\n", e.Variant, dash(out.Search.Under()), e.Verdict(),
 			dash(strings.Join(found, ", ")), yes(e.Met), r.Schedules, r.Pruned, rounded(r.First), rounded(r.Elapsed))
 		total, schedules = total+r.Elapsed, schedules+r.Schedules+r.Pruned
 	}

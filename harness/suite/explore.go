@@ -259,6 +259,26 @@ func (s Search) labels(v workloads.Variant, spec explore.Spec) map[string]string
 	return l
 }
 
+// Under says what is special about the conditions: "growing", "1 failover"; empty: nothing.
+func (s Search) Under() string {
+	var parts []string
+	for _, p := range []struct {
+		text string
+		set  bool
+	}{
+		{s.Regime, s.Regime != ""},
+		{fmt.Sprintf("%d clients", s.Clients), s.Clients != 0 && s.Clients != enough},
+		{"1 failover", s.Failovers > 0},
+		{"script flushes", s.Flushes > 0},
+		{fmt.Sprintf("clock ahead %v", s.Skew), s.Skew != 0},
+	} {
+		if p.set {
+			parts = append(parts, p.text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // name is a short name for the search, fit for a file name.
 func (s Search) name(v workloads.Variant) string {
 	return strings.TrimSuffix(fileName(v.ID)+"-"+s.Regime, "-")

@@ -1,0 +1,251 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// main is the Lua text that acquires, claims or draws.
+func (s Script) main(r redis.UniversalClient) luaText {
+	s = s.withDefaults()
+	yes := defaultYes
+	if s.Yes != "" {
+		yes = []string{asReply(s.Yes)}
+	}
+	return luaText{"script " + s.Name, s.As, r, redis.NewScript(s.Source), s.Keys, s.Args, yes}
+}
+
+// release is the Lua text that gives a lock up.
+func (s Script) release(r redis.UniversalClient) luaText {
+	s = s.withDefaults()
+	name := "the release of script " + s.Name
+	return luaText{name, s.As, r, redis.NewScript(s.Release), s.Keys, s.ReleaseArgs, defaultYes}
+}
+
+// asReply is the reply that Redis makes of what a script returns by that name.
+func asReply(yes string) string {
+	switch yes {
+	case "true":
+		return "1"
+	case "false":
+		return noReply
+	}
+	return yes
+}
+
+// luaText is one of the texts of a script, ready to run.
+type luaText struct {
+	name       string // in messages
+	family     Family
+	redis      redis.UniversalClient
+	script     *redis.Script
+	keys, args []string // templates
+	yes        []string // replies that mean it
+}
+
+// answer runs the text and returns the reply as words.
+func (t *luaText) answer(ctx context.Context, v values) (string, error) {
+	reply, err := t.script.Run(ctx, t.redis, v.keys(t.keys), v.args(t.args)...).Result()
+	if err != nil && err != redis.Nil {
+		return "", t.failed(err)
+	}
+	return t.words(reply)
+}
+
+// says runs the text and reports whether its reply is a yes.
+func (t *luaText) says(ctx context.Context, v values) (bool, error) {
+	reply, err := t.answer(ctx, v)
+	return err == nil && slices.Contains(t.yes, reply), err
+}
+
+// decimal is what a sequence returns. Numbers below zero are left to the checkers.
+var decimal = regexp.MustCompile(`^-?[0-9]+$`)
+
+// number runs the text and returns the number that it drew.
+func (t *luaText) number(ctx context.Context, v values) (string, error) {
+	reply, err := t.answer(ctx, v)
+	if err == nil && !decimal.MatchString(reply) {
+		return "", &ScriptError{t.name, fmt.Sprintf("returned %s: %s", quoted(reply), t.expected())}
+	}
+	return reply, err
+}
+
+// noReply is how a nil reply is written.
+const noReply = "nil"
+
+// words writes a reply down. A boolean, which is one only in RESP3, counts as what it is in RESP2.
+func (t *luaText) words(reply any) (string, error) {
+	switch v := reply.(type) {
+	case nil:
+		return noReply, nil
+	case bool:
+		return asReply(strconv.FormatBool(v)), nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case string:
+		return v, nil
+	}
+	return "", &ScriptError{t.name, fmt.Sprintf("returned %s: %s", kindOf(reply), t.expected())}
+}
+
+// kindOf names the kinds of replies that no script should give.
+func kindOf(reply any) string {
+	switch reply.(type) {
+	case []any:
+		return "an array"
+	case map[any]any:
+		return "a map"
+	case float64:
+		return "a double"
+	default:
+		return fmt.Sprintf("a %T", reply)
+	}
+}
+
+// expected says what the text should return.
+func (t *luaText) expected() string {
+	if t.family == Sequence {
+		return "a sequence returns a number"
+	}
+	return fmt.Sprintf("%s would be a yes; any other integer or string, and nil, a no", t.yesInLua())
+}
+
+// yesInLua is what to return for a yes.
+func (t *luaText) yesInLua() string {
+	if slices.Equal(t.yes, defaultYes) {
+		return alternatives(append(defaultYes[:len(defaultYes):len(defaultYes)], "true"))
+	}
+	return alternatives(t.yes)
+}
+
+// ScriptError says what is wrong with a script: it does not compile, fails, or gives a reply that makes no sense. It
+// will go wrong again, so a caller had better stop and show it to the script's author.
+type ScriptError struct {
+	Script  string // which text: "script NAME" or "the release of script NAME"
+	Problem string // what it does, in words that follow its name
+}
+
+func (e *ScriptError) Error() string { return e.Script + " " + e.Problem }
+
+// Where Redis writes a line number, and what it writes that is of no use without the digests of its cache.
+var (
+	luaLine  = regexp.MustCompile(`user_script:(\d+)`)
+	luaNoise = regexp.MustCompile(`^ERR (Error compiling script \(new function\): )?(user_script:\d+: )?` +
+		`| script: [0-9a-f]{40}, on @user_script:\d+\.$`)
+)
+
+// failed makes a ScriptError of an error that is the script's. Redis may have refused it for other reasons, and it may
+// not have got there.
+func (t *luaText) failed(err error) error {
+	if reply := redis.Error(nil); !errors.As(err, &reply) || notExecuted(err) || !luaLine.MatchString(err.Error()) {
+		return err
+	}
+	line, cause := luaLine.FindStringSubmatch(err.Error())[1], luaNoise.ReplaceAllString(err.Error(), "")
+	return &ScriptError{t.name, fmt.Sprintf("fails at line %s: %s", line, cause)}
+}
+
+// load sends the text to Redis, which compiles it.
+func (t *luaText) load(ctx context.Context) error {
+	err := t.script.Load(ctx, t.redis).Err()
+	var broken *ScriptError
+	if errors.As(t.failed(err), &broken) {
+		broken.Problem = strings.Replace(broken.Problem, "fails at", "does not compile:", 1)
+		return broken
+	}
+	return err
+}
+
+// values are what placeholders stand for.
+type values map[string]string
+
+func lockValues(key, owner string, ttl time.Duration) values {
+	return values{"{key}": key, "{owner}": owner, "{ttl_ms}": milliseconds(ttl), "{ttl_s}": seconds(ttl)}
+}
+
+func dedupValues(id string, window time.Duration) values {
+	return values{"{key}": id, "{window_ms}": milliseconds(window), "{window_s}": seconds(window)}
+}
+
+func sequenceValues(key, proposed string) values {
+	return values{"{key}": key, "{proposed}": proposed}
+}
+
+func milliseconds(d time.Duration) string {
+	return strconv.FormatInt(max(1, (d+time.Millisecond-1).Milliseconds()), 10)
+}
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(fullSeconds(d).Seconds())) }
+
+// fill puts the values into a template.
+func (v values) fill(template string) string {
+	if word, ok := v[template]; ok { // as most templates are
+		return word
+	}
+	return placeholder.ReplaceAllStringFunc(template, func(p string) string { return v[p] })
+}
+
+func (v values) keys(templates []string) []string {
+	out := make([]string, len(templates))
+	for i, t := range templates {
+		out[i] = v.fill(t)
+	}
+	return out
+}
+
+func (v values) args(templates []string) []any {
+	out := make([]any, len(templates))
+	for i, t := range templates {
+		out[i] = v.fill(t)
+	}
+	return out
+}
+
+type userLock struct {
+	acquire, release luaText
+	ttl              time.Duration // last asked for: releases may want it, too
+}
+
+func (s Script) locker(r redis.UniversalClient) *userLock {
+	return &userLock{acquire: s.main(r), release: s.release(r)}
+}
+
+func (l *userLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	l.ttl = ttl
+	return l.acquire.says(ctx, lockValues(key, owner, ttl))
+}
+
+func (l *userLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	return l.release.says(ctx, lockValues(key, owner, l.ttl))
+}
+
+type userFilter struct{ first luaText }
+
+func (s Script) deduper(r redis.UniversalClient) *userFilter { return &userFilter{s.main(r)} }
+
+func (f *userFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	return f.first.says(ctx, dedupValues(id, window))
+}
+
+type userSequence struct{ next luaText }
+
+func (s Script) sequencer(r redis.UniversalClient) *userSequence { return &userSequence{s.main(r)} }
+
+func (q *userSequence) Next(ctx context.Context, key, proposed string) (string, error) {
+	return q.next.number(ctx, sequenceValues(key, proposed))
+}
+
+// quoted shows a reply in a message, or its beginning.
+func quoted(reply string) string {
+	if reply == noReply || decimal.MatchString(reply) {
+		return reply
+	}
+	return strconv.Quote(reply[:min(len(reply), 40)])
+}

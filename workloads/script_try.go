@@ -1,0 +1,107 @@
+package workloads
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// trialKey is the name that the trial uses.
+const trialKey = "doublegrant-trial"
+
+// trialValues are those of the callers in the trial, who ask one after the other.
+func trialValues() []values {
+	const term = 10 * time.Second
+	callers := []values{lockValues(trialKey, trialKey+"-1", term), lockValues(trialKey, trialKey+"-2", term)}
+	for _, v := range callers {
+		maps.Copy(v, dedupValues(trialKey, term))
+		maps.Copy(v, sequenceValues(trialKey, "23"))
+	}
+	return callers
+}
+
+// Load compiles the script on the server of r and tries it, on a name that nobody else uses, so that mistakes show
+// before a run: the first to ask must be granted, or be first, or get a number; and who has a lock can release it,
+// whereupon the next is granted. It deletes the KEYS of the trial before and after, including those that are the same
+// for every name. What is wrong with the script is a ScriptError.
+func (s Script) Load(ctx context.Context, r redis.UniversalClient) error {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	texts := []luaText{s.main(r)}
+	if s.As == Lock {
+		texts = append(texts, s.release(r))
+	}
+	for _, t := range texts {
+		if err := t.load(ctx); err != nil {
+			return s.onLoad(err)
+		}
+	}
+	if err := s.clean(ctx, r); err != nil {
+		return s.onLoad(err)
+	}
+	err, dirty := s.try(ctx, r), s.clean(context.WithoutCancel(ctx), r)
+	return s.onLoad(cmp.Or(err, dirty))
+}
+
+// onLoad says which script an error is about, unless it does so itself.
+func (s Script) onLoad(err error) error {
+	var own *ScriptError
+	if err == nil || errors.As(err, &own) {
+		return err
+	}
+	return fmt.Errorf("script %s: try it: %w", s.Name, err)
+}
+
+// try makes the calls of the trial.
+func (s Script) try(ctx context.Context, r redis.UniversalClient) error {
+	callers, main := trialValues(), s.main(r)
+	switch s.As {
+	case Lock:
+		return s.tryLock(ctx, r, callers)
+	case Dedup:
+		return main.mustSayYes(ctx, callers[0], "the message is new")
+	default:
+		_, err := main.number(ctx, callers[0])
+		return err
+	}
+}
+
+func (s Script) tryLock(ctx context.Context, r redis.UniversalClient, callers []values) error {
+	l := s.locker(r)
+	if err := l.acquire.mustSayYes(ctx, callers[0], "the lock is free"); err != nil {
+		return err
+	}
+	if err := l.release.mustSayYes(ctx, callers[0], "the lock is the caller's"); err != nil {
+		return err
+	}
+	return l.acquire.mustSayYes(ctx, callers[1], "the lock has been released")
+}
+
+// mustSayYes runs the text where only yes is right.
+func (t *luaText) mustSayYes(ctx context.Context, v values, because string) error {
+	reply, err := t.answer(ctx, v)
+	if err != nil || slices.Contains(t.yes, reply) {
+		return err
+	}
+	return &ScriptError{t.name, fmt.Sprintf("answered %s where the answer has to be yes, since %s: a yes is %s",
+		quoted(reply), because, t.yesInLua())}
+}
+
+// clean deletes the KEYS of the trial, one by one since they may be in different slots.
+func (s Script) clean(ctx context.Context, r redis.UniversalClient) error {
+	for _, v := range trialValues() {
+		for _, key := range v.keys(s.withDefaults().Keys) {
+			if err := r.Del(ctx, key).Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
