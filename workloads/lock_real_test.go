@@ -142,16 +142,16 @@ func TestEveryExtenderRenewsItsOwnLockOnly(t *testing.T) {
 	require.Equal(t, 3, extenders)
 }
 
-// crash is what a client does not survive.
-var crash = errors.New("crashed")
+// errCrash is what a client does not survive.
+var errCrash = errors.New("crashed")
 
 func TestALockOfTwoCommandsIsStuckWhenItsClientCrashesBetween(t *testing.T) {
 	c, r := realRedis(t)
-	r.AddHook(before{"expire", func() error { return crash }})
+	r.AddHook(before{"expire", func() error { return errCrash }})
 	for _, newLocker := range []func(redis.UniversalClient) Locker{newSetnxExpire, newSetnxExpireTruncated} {
 		key := fmt.Sprintf("%p", newLocker)
 		_, err := newLocker(r).Acquire(t.Context(), key, "a", time.Second)
-		require.ErrorIs(t, err, crash)
+		require.ErrorIs(t, err, errCrash)
 		require.Equal(t, time.Duration(-1), other(t, c).TTL(t.Context(), key).Val(), "the lock has a TTL")
 	}
 }
@@ -429,9 +429,9 @@ func TestALockWithoutAcknowledgementIsGivenBack(t *testing.T) {
 	inRelease = func() error { return o.Del(t.Context(), "k").Err() }
 	_, err := newSetNXPXWait(r).Acquire(t.Context(), "k", "a", lockTTL)
 	require.ErrorIs(t, err, errGone)
-	inRelease = func() error { return crash }
+	inRelease = func() error { return errCrash }
 	_, err = newSetNXPXWait(r).Acquire(t.Context(), "k", "a", lockTTL)
-	require.ErrorIs(t, err, crash)
+	require.ErrorIs(t, err, errCrash)
 	require.Equal(t, int64(1), o.Exists(t.Context(), "k").Val())
 	require.False(t, acquired(t, newSetNXPXWait(r), "k", "b"), "it is a's")
 }
