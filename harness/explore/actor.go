@@ -26,6 +26,7 @@ type actor struct {
 	started  bool // has taken a step
 	done     bool
 	crashed  bool
+	astray   bool          // has not come back in time: there is no way to end it
 	lastWord bool          // the operation that a crash cut off is still to be recorded
 	inOp     bool          // the operation at hand has begun: it has sent something or looked at the clock
 	callAt   time.Duration // when it began

@@ -20,6 +20,7 @@ type access struct {
 	reads, writes []string
 	everything    bool // touches who knows what: scripts, commands that are not in the table
 	scripts       bool // needs the script cache
+	ttl           bool // inside a MULTI: may give a key a TTL
 }
 
 // touch says how commands touch keys.
@@ -99,7 +100,7 @@ func words(args [][]byte) []string {
 // add makes a touch what b touches, too.
 func (a *access) add(b access) {
 	a.reads, a.writes = append(a.reads, b.reads...), append(a.writes, b.writes...)
-	a.everything, a.scripts = a.everything || b.everything, a.scripts || b.scripts
+	a.everything, a.scripts, a.ttl = a.everything || b.everything, a.scripts || b.scripts, a.ttl || b.ttl
 }
 
 // changes reports whether the command may write.
@@ -124,6 +125,8 @@ func (c command) setsTTL() bool {
 		return len(c.args) > 3
 	case "getex", "setex", "psetex":
 		return true
+	case "exec":
+		return c.ttl || c.everything
 	default:
 		return c.everything || strings.Contains(n, "expire")
 	}
@@ -150,7 +153,7 @@ func (c command) text(w *world) string {
 func (w *world) scriptName(script string) string {
 	body := script
 	if isSHA(script) {
-		if body = w.scripts[script]; body == "" {
+		if body = w.scripts[strings.ToLower(script)]; body == "" {
 			return script[:8] + "…"
 		}
 	}

@@ -148,13 +148,14 @@ func (c *conn) passes() bool {
 		return false
 	case n == "multi":
 		c.multi, c.queued = true, access{}
-	case n == "discard", n == "unwatch":
+	case n == "discard", n == "unwatch" && !c.multi:
 		c.multi, c.watched = false, nil
 	case n == "hello":
 		c.hello = next.raw
 	case n == "select":
 		c.seat.world.selects = true
 	case c.multi:
+		next.ttl = next.setsTTL()
 		c.queued.add(next.access)
 		return true
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -15,8 +16,10 @@ import (
 const (
 	tick     = time.Millisecond // of virtual time: a step
 	maxSteps = 200              // of one schedule
-	stall    = 2 * time.Second  // of real time: how long a client may take to reach its next command
 )
+
+// stall is how long, in real time, a client may take to reach its next command. Only tests change it.
+var stall = 2 * time.Second
 
 // execution is one schedule under way.
 type execution struct {
@@ -26,6 +29,7 @@ type execution struct {
 	now       time.Duration // virtual
 	path      []Choice
 	times     []time.Duration // of the steps and, after them, of the harness's probes
+	mu        sync.Mutex      // for record
 	ops       []harness.Op
 	left      Budget
 	last      int  // the client that took the last step; -1: nobody yet
@@ -68,6 +72,7 @@ func begin(ctx context.Context, spec *Spec, w *world, alarm *time.Timer) (*execu
 		w.seats[i].actor.Store(a)
 		a.launch(ctx, client)
 		if err := ex.await(a); err != nil {
+			ex.abandon()
 			return ex, err
 		}
 	}
@@ -83,6 +88,7 @@ func (ex *execution) await(a *actor) error {
 		select {
 		case a.at = <-a.park:
 		case <-ex.alarm.C:
+			a.astray = true
 			return stopped("client %d neither sent a command nor finished within %v%s", a.index+1, stall, ex.lastSent(a))
 		}
 	}
@@ -120,11 +126,12 @@ func (ex *execution) step(ctx context.Context, c Choice) (did move, err error) {
 	default:
 		did, err = ex.run(ctx, c, ex.actors[i])
 	}
+	if err != nil {
+		return did, err // a client may be astray and still at work: what it records is nobody's business
+	}
 	ex.fresh = isClient && !c.IsCrash()
 	ended := ex.ops[ops:]
-	if err == nil {
-		ex.observe(ctx, ended)
-	}
+	ex.observe(ctx, ended)
 	ex.trace.finish(ended, ex.ops[ops+len(ended):])
 	return did, err
 }
@@ -266,7 +273,11 @@ func (ex *execution) skewOf(client int) time.Duration {
 }
 
 // record takes an operation that has ended.
-func (ex *execution) record(op harness.Op) { ex.ops = append(ex.ops, op) }
+func (ex *execution) record(op harness.Op) {
+	ex.mu.Lock() // only who is astray comes at the wrong time
+	defer ex.mu.Unlock()
+	ex.ops = append(ex.ops, op)
+}
 
 // observe lets the program look at what the operations that have just ended left in the store.
 func (ex *execution) observe(ctx context.Context, ended []harness.Op) {
@@ -332,19 +343,19 @@ func (ex *execution) drain(ctx context.Context) error {
 			return nil
 		}
 		if _, err := ex.step(ctx, moves[0].choice); err != nil {
+			ex.abandon()
 			return err
 		}
 	}
 }
 
-// abandon ends a schedule before its end: whoever is parked crashes.
+// abandon ends a schedule before its end: whoever is parked crashes. What goes wrong in that was reported already, or is
+// the same once more.
 func (ex *execution) abandon() {
 	for _, a := range ex.actors {
-		if a != nil && !a.done {
+		if a != nil && !a.done && !a.astray {
 			ex.end(a)
-			if ex.await(a) != nil {
-				return // it will be reported, or was
-			}
+			_ = ex.await(a)
 		}
 	}
 }

@@ -9,11 +9,12 @@ type move struct {
 	passes bool // time passes
 	begins bool // an operation of a client begins with it
 	ends   bool // an operation ends with it, as far as anybody knows: only what has happened is known not to end one
+	looks  bool // the program looks at the store when an operation has ended
 }
 
 // next is the step that a parked client would take.
 func (ex *execution) next(c Choice, a *actor) move {
-	m := move{choice: c, begins: !a.inOp, ends: true}
+	m := move{choice: c, begins: !a.inOp, ends: true, looks: ex.spec.Program.Observe != nil}
 	switch a.at.kind {
 	case inCommand:
 		m.access = a.at.conn.queue[0].access
@@ -35,7 +36,7 @@ func (ex *execution) moves() []move {
 		switch {
 		case a.at.kind == inWork: // nobody else can tell when it does that
 			return ex.crashes(out)
-		case a.at.kind == inClock && ex.left.Expiries == 0: // nor what it sees, when no lease ends any more
+		case a.at.kind == inClock && a.inOp && ex.left.Expiries == 0: // nor what it sees, when no lease ends any more
 			return out
 		}
 	}
@@ -119,6 +120,10 @@ func independent(did, asleep move) bool {
 	}
 	// Whether one operation ended before another began is for checkers to see.
 	if did.begins && asleep.ends || did.ends && asleep.begins {
+		return false
+	}
+	// So is what the program saw in the store after an operation.
+	if did.looks && (did.ends && asleep.access.changes() || asleep.ends && did.access.changes()) {
 		return false
 	}
 	return did.access.independent(asleep.access)

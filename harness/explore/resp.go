@@ -16,11 +16,15 @@ var errProtocol = errors.New("explore: what was sent is no RESP")
 // maxReply bounds the text of a reply in a counterexample.
 const maxReply = 200
 
-// line returns the first line of b without its end, and how many bytes it takes with its end; 0: not whole.
+// line returns the first line of b without its end, and how many bytes it takes with its end; 0: not whole. A whole line
+// has one byte at least: that of one without any is 0, which no header begins with.
 func line(b []byte) ([]byte, int) {
 	i := bytes.IndexByte(b, '\n')
-	if i < 1 {
+	if i < 0 {
 		return nil, 0
+	}
+	if i < 2 {
+		return []byte{0}, i + 1
 	}
 	return b[:i-1], i + 1
 }
@@ -51,8 +55,11 @@ func bulk(b []byte) (s []byte, size int, err error) {
 		return nil, 0, errProtocol
 	}
 	n, err := count(header)
-	if err != nil || n < 0 || len(b) < at+n+2 {
-		return nil, 0, err
+	if err != nil || n < 0 {
+		return nil, 0, errProtocol
+	}
+	if len(b) < at+n+2 {
+		return nil, 0, nil
 	}
 	return b[at : at+n], at + n + 2, nil
 }
@@ -71,13 +78,13 @@ func parseCommand(b []byte) (args [][]byte, size int, err error) {
 	if err != nil || n < 1 {
 		return nil, 0, errors.Join(err, errProtocol)
 	}
-	args = make([][]byte, n)
-	for i := range n {
+	args = make([][]byte, 0, min(n, 8))
+	for range n {
 		s, m, err := bulk(b[at:])
 		if err != nil || m == 0 {
 			return nil, 0, err
 		}
-		args[i], at = s, at+m
+		args, at = append(args, s), at+m
 	}
 	return args, at, nil
 }

@@ -174,6 +174,8 @@ func (s *search) pop() (it item, ok bool) {
 			s.wake.Wait()
 		case s.enough():
 			return it, false
+		case s.spec.MaxSchedules > 0 && s.schedules+s.busy >= s.spec.MaxSchedules:
+			s.wake.Wait() // some of those under way may be given up
 		default:
 			n := len(s.queue[cost]) - 1
 			it, s.queue[cost] = s.queue[cost][n], s.queue[cost][:n]
@@ -188,7 +190,7 @@ func (s *search) enough() bool {
 	switch {
 	case s.spec.First && len(s.found) > 0:
 		s.stopped = "a counterexample was found"
-	case s.spec.MaxSchedules > 0 && s.schedules+s.busy >= s.spec.MaxSchedules:
+	case s.spec.MaxSchedules > 0 && s.schedules >= s.spec.MaxSchedules:
 		s.stopped = fmt.Sprintf("%d schedules were run", s.spec.MaxSchedules)
 	default:
 		return false
@@ -201,9 +203,8 @@ func (s *search) enough() bool {
 func (s *search) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.busy--; s.busy == 0 {
-		s.wake.Broadcast()
-	}
+	s.busy--
+	s.wake.Broadcast()
 }
 
 // work runs items in one world.
@@ -260,9 +261,6 @@ func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again boo
 		return false, err
 	}
 	if err := v.descend(ctx); err != nil {
-		if !errors.Is(err, errStopped) {
-			return false, err
-		}
 		if v.ex.disturbed && errors.Is(err, errDiverged) {
 			return true, v.ex.drain(ctx) // so that clients load the scripts that are missing
 		}

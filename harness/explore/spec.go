@@ -103,7 +103,7 @@ type After struct{ ex *execution }
 // Ops are the operations so far.
 func (a *After) Ops() []harness.Op { return a.ex.ops }
 
-// Pass lets time pass: d, and every key with less than that to live is gone.
+// Pass lets time pass: d, and every key with no more than that to live is gone.
 func (a *After) Pass(d time.Duration) error {
 	_, _, err := a.ex.w.expire(d)
 	a.ex.pass(d)

@@ -25,8 +25,9 @@ const (
 	bystander
 )
 
-// retention is the TTL from which on a key does not expire with the leases: it is kept for its own sake.
-const retention = 24 * time.Hour
+// retention is the TTL above which a key does not expire with the leases: it is kept for its own sake. A minute less than
+// a day, since Redis's own clock has taken something off when it is asked.
+const retention = 24*time.Hour - time.Minute
 
 // world is the Redis of one worker, and what the world may do to it. It is not safe for concurrent use.
 type world struct {
@@ -86,10 +87,11 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 	return w, nil
 }
 
-// connect makes the Redis client of a seat. It waits for ever and never tries twice: the scheduler decides on both.
+// connect makes the Redis client of a seat. It waits for ever and never tries twice: the scheduler decides on both. Its
+// address is never dialled; go-redis would look a name up, for seconds where no resolver answers.
 func (w *world) connect(s *seat, hooks []redis.Hook) redis.UniversalClient {
 	r := redis.NewClient(&redis.Options{
-		Network: "unix", Addr: "explored", Dialer: s.dial, Protocol: 2, DisableIdentity: true,
+		Network: "unix", Addr: ":0", Dialer: s.dial, Protocol: 2, DisableIdentity: true,
 		MaxRetries: -1, DialerRetries: 1, ReadTimeout: -1, WriteTimeout: -1, PoolSize: 8, ConnMaxIdleTime: -1,
 		ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10, PipelinePoolSize: -1,
 	})
@@ -224,11 +226,11 @@ func (w *world) flush() error {
 	return err
 }
 
-// endLeases expires every key with a TTL below ARGV[1] milliseconds and returns the longest such TTL and the keys.
+// endLeases expires every key with a TTL of at most ARGV[1] milliseconds and returns the longest such TTL and the keys.
 const endLeases = `local longest, gone = -1, {}
 for _, k in ipairs(redis.call('keys', '*')) do
   local ttl = redis.call('pttl', k)
-  if ttl >= 0 and ttl < tonumber(ARGV[1]) then
+  if ttl >= 0 and ttl <= tonumber(ARGV[1]) then
     if ttl > longest then longest = ttl end
     gone[#gone + 1] = k
     redis.call('pexpireat', k, 1)
@@ -237,7 +239,7 @@ end
 table.sort(gone)
 return {longest, table.concat(gone, ', ')}`
 
-// expire ends everything that has less than limit left, and returns the longest of these times and the keys that are
+// expire ends everything that has no more than limit left, and returns the longest of these times and the keys that are
 // gone.
 func (w *world) expire(limit time.Duration) (longest time.Duration, gone string, err error) {
 	reply, err := w.ask(w.primary, "EVAL", endLeases, "0", strconv.FormatInt(limit.Milliseconds(), 10))

@@ -1,0 +1,200 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file has programs that are of no use. The search says so, names the client, and leaves nothing behind.
+
+// impatient lets clients stall for less time than usual. The test cannot run beside others.
+func impatient(t *testing.T) {
+	usual := stall
+	stall = 300 * time.Millisecond
+	t.Cleanup(func() { stall = usual })
+}
+
+// searchSoon fails when the search hangs.
+func searchSoon(t *testing.T, s Spec) (res Result, err error) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); res, err = Search(t.Context(), s) }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the search hangs")
+	}
+	return res, err
+}
+
+func TestAClientThatPanics(t *testing.T) {
+	panics := func(context.Context, *harness.Session, redis.UniversalClient) { panic("oh no") }
+	later := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		writesTo("k", 2)(ctx, s, r)
+		panic("oh no")
+	}
+	for _, clients := range [][]client{{writesTo("k", 3), panics}, {writesTo("k", 3), later}} {
+		for _, workers := range []int{1, 2} {
+			leavesNothing(t, func() {
+				s := quiet(program(clients...))
+				s.Workers = workers
+				_, err := searchSoon(t, s)
+				require.ErrorContains(t, err, "client 2 panicked: oh no")
+				require.ErrorContains(t, err, "bad_test.go", "the stack")
+			})
+		}
+	}
+}
+
+func TestClientsThatDoNothing(t *testing.T) {
+	leavesNothing(t, func() {
+		res, err := searchSoon(t, quiet(program(idle)))
+		require.NoError(t, err)
+		require.Equal(t, "no next ever succeeded, so nothing was shown", res.Stopped)
+		require.Equal(t, harness.Unknown, res.Verdict())
+		require.Equal(t, 1, res.Schedules)
+		require.Zero(t, res.Steps)
+	})
+}
+
+func TestAClientThatBlocks(t *testing.T) {
+	impatient(t)
+	for _, c := range []struct {
+		sent int
+		want string
+	}{
+		{0, "client 2 neither sent a command nor finished within 300ms: it never sent any"},
+		{1, "client 2 neither sent a command nor finished within 300ms: it may wait for something else than a reply"},
+	} {
+		leavesNothing(t, func() {
+			forever := make(chan struct{})
+			defer close(forever) // it is the one goroutine that would stay
+			blocks := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+				writesTo("k", c.sent)(ctx, s, r)
+				<-forever
+			}
+			s := quiet(program(writesTo("k", 3), blocks))
+			s.Clients = 3 // two that block
+			res, err := searchSoon(t, s)
+			require.NoError(t, err)
+			require.Equal(t, c.want, res.Stopped)
+			require.Equal(t, harness.Unknown, res.Verdict())
+		})
+	}
+}
+
+func TestAClientThatTriesForEver(t *testing.T) {
+	impatient(t)
+	var patience atomic.Int64
+	stubborn := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
+		for patience.Load() > 0 && r.Get(ctx, "lock").Err() != nil {
+			patience.Add(-1)
+			time.Sleep(time.Millisecond)
+		}
+	}
+	polite := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
+		for {
+			if _, err := r.Get(ctx, "lock").Result(); err != nil && err != redis.Nil {
+				return
+			}
+		}
+	}
+	for _, c := range []client{polite, stubborn} {
+		leavesNothing(t, func() {
+			s := quiet(program(c, writesTo("k", 1)))
+			patience.Store(2000)
+			res, err := searchSoon(t, s)
+			patience.Store(0)
+			require.NoError(t, err)
+			require.False(t, res.Exhausted)
+			require.Equal(t, "a schedule of 200 steps does not end: the last command was client 1's GET lock: does a client try for ever?", res.Stopped)
+		})
+	}
+}
+
+// A client that has nothing more to do where it had before cannot be replayed.
+func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
+	leavesNothing(t, func() {
+		var times atomic.Int64
+		p := program(writesTo("k", 4))
+		steady := p.Open
+		p.Open = func(i int, r redis.UniversalClient) harness.Client {
+			if i == 1 {
+				n := 4
+				if times.Add(1) > 2 {
+					n = 1
+				}
+				return opened{writesTo("k", n), r}
+			}
+			return steady(i, r)
+		}
+		s := quiet(p)
+		s.Unpruned = true
+		res, err := searchSoon(t, s)
+		require.NoError(t, err)
+		require.Equal(t, "a client does not do the same each time: client 2 is done where it had a step to take before", res.Stopped)
+		require.Equal(t, harness.Unknown, res.Verdict())
+	})
+}
+
+func TestSpecsThatAreOfNoUse(t *testing.T) {
+	good := quiet(program(idle))
+	for want, spoil := range map[string]func(*Spec){
+		"the program has no clients":     func(s *Spec) { s.Program.Open = nil },
+		"the program has no lease":       func(s *Spec) { s.Program.Lease = 0 },
+		"no checkers":                    func(s *Spec) { s.Checkers = nil },
+		"1 clients: ask for 2 to 4":      func(s *Spec) { s.Clients = 1 },
+		"5 clients: ask for 2 to 4":      func(s *Spec) { s.Clients = 5 },
+		"-1 clients":                     func(s *Spec) { s.Clients = -1 },
+		"2 failovers":                    func(s *Spec) { s.Failovers = 2 },
+		"-1 failovers":                   func(s *Spec) { s.Failovers = -1 },
+		"flushes, limits and workers":    func(s *Spec) { s.Flushes = -1 },
+		"limits and workers cannot be":   func(s *Spec) { s.MaxSchedules = -1 },
+		"workers cannot be negative":     func(s *Spec) { s.Workers = -1 },
+		"and workers cannot be negative": func(s *Spec) { s.For = -1 },
+	} {
+		s := good
+		spoil(&s)
+		_, err := Search(t.Context(), s)
+		require.ErrorIs(t, err, ErrSpec, want)
+		require.ErrorContains(t, err, want)
+		require.ErrorIs(t, Replay(t.Context(), s, Counterexample{}, 1), ErrSpec, want)
+	}
+}
+
+func TestDefaultsOfASpec(t *testing.T) {
+	s, err := Spec{Program: program(idle), Checkers: []harness.Checker{&collector{}}}.withDefaults()
+	require.NoError(t, err)
+	require.Equal(t, Budget{Clients: 3, Crashes: 1, Expiries: 1}, s.budget())
+	require.Equal(t, 2, s.Workers)
+	s.Crashes, s.Expiries = -1, -5
+	s, err = s.withDefaults()
+	require.NoError(t, err)
+	require.Equal(t, Budget{Clients: 3}, s.budget())
+}
+
+// Redis that cannot be started, or dies, is the harness's failure.
+func TestRedisThatFails(t *testing.T) {
+	s := quiet(program(writesTo("k", 1)))
+	s.Redis = "/nowhere/redis-server"
+	_, err := searchSoon(t, s)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, ErrSpec)
+	leavesNothing(t, func() {
+		killer := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			op(s, "shutdown", func() (string, error) { return "", r.Do(ctx, "SHUTDOWN", "NOSAVE").Err() })
+		}
+		_, err := searchSoon(t, quiet(program(killer, writesTo("k", 3))))
+		require.Error(t, err)
+		require.NotErrorIs(t, err, errStopped)
+		require.Contains(t, fmt.Sprint(err), "Redis")
+	})
+}

@@ -1,0 +1,229 @@
+package explore
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// idle is a client that has nothing to do.
+func idle(context.Context, *harness.Session, redis.UniversalClient) {}
+
+func TestEachCommandOfAPipelineIsAStep(t *testing.T) {
+	pipeline := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "pipeline", func() (string, error) {
+			p := r.Pipeline()
+			set, incr, get := p.Set(ctx, "a", "1", 0), p.Incr(ctx, "a"), p.Get(ctx, "a")
+			_, err := p.Exec(ctx)
+			require.NoError(t, err)
+			return strings.Join([]string{set.Val(), incr.String(), get.Val()}, "; "), nil
+		})
+	}
+	s := newScheduler(t, quiet(program(pipeline, sends("SET a 7"))))
+	ex := s.run(Run(0), Run(1), Run(0), Run(0))
+	require.Equal(t, []string{"1: SET a 1 = OK", "2: SET a 7 = OK", "1: INCR a = 8", "1: GET a = 8"}, commands(ex))
+	require.Equal(t, []string{"2: SET a 7 = OK", "1: pipeline = OK; incr a: 8; 8"}, results(ex.ops))
+	ex = s.run(Run(0), Run(0), Run(1), Run(0))
+	require.Equal(t, "1: pipeline = OK; incr a: 2; 7", results(ex.ops)[1])
+}
+
+func TestATransactionIsOneStep(t *testing.T) {
+	tx := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "tx", func() (string, error) {
+			var get *redis.StringCmd
+			_, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				p.Set(ctx, "a", "1", 0)
+				p.Incr(ctx, "b")
+				get = p.Get(ctx, "a")
+				return nil
+			})
+			return get.Val(), err
+		})
+	}
+	s := newScheduler(t, quiet(program(tx, sends("SET a 7", "GET b"))))
+	ex := s.begin()
+	require.Equal(t, access{writes: []string{"a", "b"}, reads: []string{"a"}}, ex.moves()[0].access)
+	s.follow(ex, Run(1), Run(0), Run(1))
+	s.finish(ex)
+	require.Equal(t, []string{"2: SET a 7 = OK", "1: MULTI … EXEC, writes a, b = [OK, 1, 1]", "2: GET b = 1"}, commands(ex))
+	require.Equal(t, "1: tx = 1", results(ex.ops)[1])
+}
+
+// watching reads a key, and writes it if nobody else has meanwhile.
+func watching(key, value string) client {
+	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "watch", func() (string, error) {
+			err := r.Watch(ctx, func(tx *redis.Tx) error {
+				read, err := tx.Get(ctx, key).Result()
+				if err != nil && err != redis.Nil {
+					return err
+				}
+				_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
+					p.Set(ctx, key, read+value, 0)
+					return nil
+				})
+				return err
+			}, key)
+			if err == redis.TxFailedErr {
+				return "failed", nil
+			}
+			return "written", err
+		})
+	}
+}
+
+func TestATransactionThatWatchesFailsWhenSomebodyWrites(t *testing.T) {
+	s := newScheduler(t, quiet(program(watching("a", "x"), sends("SET a 7"))))
+	for after, want := range []string{"written", "failed", "failed", "written"} {
+		ex := s.begin()
+		var path []Choice
+		for i := range 3 {
+			if i == after {
+				path = append(path, Run(1))
+			}
+			path = append(path, Run(0))
+		}
+		if after == 3 {
+			path = append(path, Run(1))
+		}
+		s.follow(ex, path...)
+		s.finish(ex)
+		require.Contains(t, results(ex.ops), "1: watch = "+want, "after %d commands", after)
+		require.Len(t, ex.path, 4, "WATCH, GET and EXEC are a step each")
+	}
+}
+
+// What EXEC looks at counts as read, also by a transaction that does not touch it otherwise.
+func TestATransactionDependsOnWhatItWatches(t *testing.T) {
+	watch := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "watch", func() (string, error) {
+			return "", r.Watch(ctx, func(tx *redis.Tx) error {
+				_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, "b", "1", 0).Err() })
+				return err
+			}, "a")
+		})
+	}
+	s := newScheduler(t, quiet(program(watch, idle)))
+	ex := s.begin()
+	s.follow(ex, Run(0))
+	require.Equal(t, access{writes: []string{"b"}, reads: []string{"a"}}, ex.moves()[0].access)
+	s.finish(ex)
+}
+
+// UNWATCH and DISCARD end what was watched; an UNWATCH that was queued does not end the MULTI.
+func TestTheStateOfAConnection(t *testing.T) {
+	raw := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "raw", func() (string, error) {
+			c := r.(*redis.Client).Conn()
+			defer func() { require.NoError(t, c.Close()) }()
+			for _, cmd := range []string{"WATCH a", "UNWATCH", "MULTI", "SET b 1", "DISCARD", "MULTI", "SET c 1", "UNWATCH", "SET d 1", "EXEC", "GET b"} {
+				var args []any
+				for _, w := range strings.Fields(cmd) {
+					args = append(args, w)
+				}
+				if err := c.Do(ctx, args...).Err(); err != nil && err != redis.Nil {
+					return cmd, err
+				}
+			}
+			return "", nil
+		})
+	}
+	s := newScheduler(t, quiet(program(raw, idle)))
+	ex := s.run()
+	require.Equal(t, []string{"1: WATCH a = OK", "1: MULTI … EXEC, writes c, d = [OK, OK, OK]", "1: GET b = (nil)"}, commands(ex))
+}
+
+func TestAClientMayHaveSeveralConnections(t *testing.T) {
+	several := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		one, two := r.(*redis.Client).Conn(), r.(*redis.Client).Conn()
+		defer func() { require.NoError(t, one.Close()); require.NoError(t, two.Close()) }()
+		op(s, "several", func() (string, error) {
+			for i, c := range []*redis.Conn{one, two} { // no steps
+				require.NoError(t, c.ClientSetName(ctx, []string{"one", "two"}[i]).Err())
+				require.NoError(t, c.Ping(ctx).Err())
+			}
+			require.NoError(t, one.Set(ctx, "k", "1", 0).Err())
+			require.NoError(t, two.Incr(ctx, "k").Err())
+			require.NoError(t, r.Incr(ctx, "k").Err())
+			return one.ClientGetName(ctx).Val() + two.ClientGetName(ctx).Val() + one.Get(ctx, "k").Val(), nil
+		})
+	}
+	ex := newScheduler(t, quiet(program(several, idle))).run()
+	require.Equal(t, []string{"1: SET k 1 = OK", "1: INCR k = 2", "1: INCR k = 3", "1: GET k = 3"}, commands(ex))
+	require.Equal(t, []string{"1: several = onetwo3"}, results(ex.ops))
+}
+
+// Each schedule begins with an empty store, whatever database clients use.
+func TestOtherDatabasesAreEmptiedToo(t *testing.T) {
+	other := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		c := r.(*redis.Client).Conn()
+		defer func() { require.NoError(t, c.Close()) }()
+		require.NoError(t, c.Select(ctx, 1).Err())
+		op(s, "set", func() (string, error) { return c.SetNX(ctx, "k", 1, 0).String(), nil })
+		require.NoError(t, c.Select(ctx, 0).Err())
+	}
+	s := newScheduler(t, quiet(program(other, idle)))
+	for range 3 {
+		require.Equal(t, []string{"1: set = set k 1 nx: true"}, results(s.run().ops))
+	}
+}
+
+func TestValuesLargerThanAnyBuffer(t *testing.T) {
+	big := strings.Repeat("x", 300<<10)
+	large := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "large", func() (string, error) {
+			require.NoError(t, r.Set(ctx, "k", big, 0).Err())
+			p := r.Pipeline()
+			one, two := p.Get(ctx, "k"), p.Append(ctx, "k", big)
+			_, err := p.Exec(ctx)
+			require.NoError(t, err)
+			require.Equal(t, big, one.Val())
+			require.EqualValues(t, 2*len(big), two.Val())
+			return "", nil
+		})
+	}
+	ex := newScheduler(t, quiet(program(large, idle))).run()
+	require.Len(t, ex.path, 3)
+}
+
+// A client that reads a byte at a time gets its reply and nothing else; one whose connection was closed gets an error.
+func TestReadsOfAConnection(t *testing.T) {
+	w := plainWorld(t)
+	nc, err := w.seats[0].dial(t.Context(), "", "")
+	require.NoError(t, err)
+	sent := append(request("SET", "k", "hello"), request("GET", "k")...)
+	for _, part := range [][]byte{sent[:3], sent[3:40], sent[40:]} {
+		n, err := nc.Write(part)
+		require.NoError(t, err)
+		require.Equal(t, len(part), n)
+	}
+	got := make([]byte, len("+OK\r\n$5\r\nhello\r\n"))
+	for i := range got {
+		n, err := nc.Read(got[i : i+1])
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+	require.Equal(t, "+OK\r\n$5\r\nhello\r\n", string(got))
+	ended := make(chan error)
+	go func() { _, err := nc.Read(make([]byte, 1)); ended <- err }()
+	require.NoError(t, nc.Close())
+	require.NoError(t, nc.Close())
+	require.Error(t, <-ended)
+	_, err = nc.Write(sent)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, io.ErrShortWrite)
+}
+
+func TestWhatIsNoRESPIsRefusedByTheConnection(t *testing.T) {
+	nc, err := plainWorld(t).seats[0].dial(t.Context(), "", "")
+	require.NoError(t, err)
+	_, err = nc.Write([]byte("PING\r\n"))
+	require.ErrorIs(t, err, errProtocol)
+	require.NoError(t, nc.Close())
+}

@@ -1,0 +1,269 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+const lease = 10 * time.Second
+
+// client is what one client of a test does in its one step.
+type client func(ctx context.Context, s *harness.Session, r redis.UniversalClient)
+
+// opened is a client with its connection.
+type opened struct {
+	does  client
+	redis redis.UniversalClient
+}
+
+func (o opened) Step(ctx context.Context, s *harness.Session) { o.does(ctx, s, o.redis) }
+
+// program lets client i do the ith of clients, or the last where there are fewer.
+func program(clients ...client) Program {
+	return Program{
+		Name: "test", Kinds: []harness.Kind{harness.Next}, Lease: lease,
+		Open: func(i int, r redis.UniversalClient) harness.Client {
+			return opened{clients[min(i, len(clients)-1)], r}
+		},
+	}
+}
+
+// op makes one operation of the commands that do sends. Its result is what do returns.
+func op(s *harness.Session, key string, do func() (string, error)) harness.Op {
+	return s.Invoke(harness.Op{Kind: harness.Next, Key: key}, func(op *harness.Op) {
+		result, err := do()
+		if op.Outcome = harness.OK; err != nil && err != redis.Nil {
+			op.Outcome, op.Err = harness.Info, err.Error()
+			return
+		}
+		op.Result = result
+	})
+}
+
+// sends is an operation for each of commands, given as words.
+func sends(commands ...string) client {
+	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		for _, c := range commands {
+			op(s, c, func() (string, error) { return say(ctx, r, c) })
+		}
+	}
+}
+
+// say sends one command and returns the text of its reply.
+func say(ctx context.Context, r interface {
+	Do(ctx context.Context, args ...any) *redis.Cmd
+}, command string) (string, error) {
+	var args []any
+	for _, w := range strings.Fields(command) {
+		args = append(args, w)
+	}
+	v, err := r.Do(ctx, args...).Result()
+	if err == redis.Nil {
+		return "(nil)", nil
+	}
+	return fmt.Sprint(v), err
+}
+
+// collector is a checker that keeps every history and finds nothing.
+type collector struct {
+	mu        sync.Mutex
+	histories [][]harness.Op
+}
+
+func (*collector) Name() string { return "collector" }
+
+func (c *collector) Check(_ context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
+	var ops []harness.Op
+	for op := range h.Ops {
+		ops = append(ops, op)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.histories = append(c.histories, ops)
+	return harness.Judgement{}
+}
+
+// finder is a checker that finds one anomaly at the first operation for which is is true.
+type finder func(op harness.Op) bool
+
+func (finder) Name() string { return "finder" }
+
+func (f finder) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	for op := range h.Ops {
+		if f(op) {
+			found(harness.Anomaly{
+				Class: harness.DoubleGrant, Key: op.Key, Ops: []harness.Op{op}, From: op.Call, To: op.Return,
+				Note: fmt.Sprintf("client %d got %s", op.Client, op.Result),
+			})
+			break
+		}
+	}
+	return harness.Judgement{}
+}
+
+// quiet is a budget without crashes and expiries.
+func quiet(p Program, c ...harness.Checker) Spec {
+	if c == nil {
+		c = []harness.Checker{&collector{}}
+	}
+	return Spec{Program: p, Checkers: c, Clients: 2, Crashes: -1, Expiries: -1, For: time.Minute, Workers: 1}
+}
+
+// searched runs a search that has to end by itself.
+func searched(t *testing.T, s Spec) Result {
+	t.Helper()
+	res, err := Search(t.Context(), s)
+	require.NoError(t, err)
+	require.True(t, res.Exhausted, res.Stopped)
+	return res
+}
+
+// histories are those of every schedule.
+func histories(t *testing.T, s Spec) [][]harness.Op {
+	t.Helper()
+	c := &collector{}
+	s.Checkers = []harness.Checker{c}
+	res := searched(t, s)
+	require.Len(t, c.histories, res.Schedules)
+	return c.histories
+}
+
+// scheduler runs chosen schedules in a world of its own.
+type scheduler struct {
+	t    *testing.T
+	spec Spec
+	w    *world
+}
+
+func newScheduler(t *testing.T, s Spec) *scheduler {
+	t.Helper()
+	s, err := s.withDefaults()
+	require.NoError(t, err)
+	w, err := newWorld(t.Context(), &s)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, w.stop()) })
+	return &scheduler{t, s, w}
+}
+
+// search runs a whole search in the scheduler's world, which saves the start of another.
+func (s *scheduler) search(spec Spec) Result {
+	s.t.Helper()
+	spec, err := spec.withDefaults()
+	require.NoError(s.t, err)
+	se := &search{spec: &spec, found: map[harness.Class]*counter{}, seen: map[harness.Kind]bool{}, began: time.Now()}
+	se.wake = sync.NewCond(&se.mu)
+	se.push([]item{{}})
+	require.NoError(s.t, se.run(s.t.Context(), []*world{s.w}))
+	res := se.result()
+	require.True(s.t, res.Exhausted, res.Stopped)
+	return res
+}
+
+// begin starts a schedule that is written down.
+func (s *scheduler) begin() *execution {
+	s.t.Helper()
+	ex, err := begin(s.t.Context(), &s.spec, s.w, time.NewTimer(stall))
+	require.NoError(s.t, err)
+	ex.trace = &trace{}
+	return ex
+}
+
+// follow takes some steps, each of which has to be possible.
+func (s *scheduler) follow(ex *execution, choices ...Choice) {
+	s.t.Helper()
+	for _, c := range choices {
+		require.Contains(s.t, possible(ex), c, "after %v", ex.path)
+		_, err := ex.step(s.t.Context(), c)
+		require.NoError(s.t, err)
+	}
+}
+
+// finish goes on to the end of a schedule.
+func (s *scheduler) finish(ex *execution) {
+	s.t.Helper()
+	require.NoError(s.t, ex.drain(s.t.Context()))
+	require.NoError(s.t, ex.finish(s.t.Context()))
+}
+
+// run runs a schedule that begins with choices to its end.
+func (s *scheduler) run(choices ...Choice) *execution {
+	s.t.Helper()
+	ex := s.begin()
+	s.follow(ex, choices...)
+	s.finish(ex)
+	return ex
+}
+
+func possible(ex *execution) (out []Choice) {
+	for _, m := range ex.moves() {
+		out = append(out, m.choice)
+	}
+	return out
+}
+
+// commands are the lines of a schedule that was written down: who, what, and the reply.
+func commands(ex *execution) (out []string) {
+	for _, s := range ex.trace.steps {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%d: %s = %s", s.Client, s.Command, s.Reply)))
+	}
+	return out
+}
+
+// results are those of the operations, in order of Return.
+func results(ops []harness.Op) (out []string) {
+	for _, op := range ops {
+		r := op.Result
+		if op.Outcome != harness.OK {
+			r = op.Outcome.String() + " " + op.Err
+		}
+		out = append(out, fmt.Sprintf("%d: %s = %s", op.Client, op.Key, r))
+	}
+	return out
+}
+
+// children are the processes that this one has started and that still run, by name.
+func children() (out []string) {
+	lists, _ := filepath.Glob("/proc/self/task/*/children") // of a good pattern
+	for _, l := range lists {
+		b, _ := os.ReadFile(l) // the thread may have ended
+		for _, pid := range strings.Fields(string(b)) {
+			name, _ := os.ReadFile("/proc/" + pid + "/comm")
+			out = append(out, strings.TrimSpace(string(name)))
+		}
+	}
+	return out
+}
+
+// leavesNothing runs f, and fails if processes or goroutines of it are left. Those of toxiproxy do not count: when a link
+// is cut off just as it passes something on, it leaves one behind.
+func leavesNothing(t *testing.T, f func()) {
+	t.Helper()
+	before := len(goroutines())
+	f()
+	require.NotContains(t, children(), "redis-server")
+	for deadline := time.Now().Add(5 * time.Second); len(goroutines()) > before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			require.Fail(t, "goroutines are left", "%s", strings.Join(goroutines(), "\n\n"))
+		}
+	}
+}
+
+// goroutines are the stacks of all goroutines.
+func goroutines() []string {
+	b := make([]byte, 1<<20)
+	stacks := strings.Split(string(b[:runtime.Stack(b, true)]), "\n\n")
+	return slices.DeleteFunc(stacks, func(s string) bool { return strings.Contains(s, "Shopify/toxiproxy") })
+}

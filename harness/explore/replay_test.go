@@ -1,0 +1,135 @@
+package explore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// raced is the counterexample of the GET/SET race.
+func raced(t *testing.T) (Spec, Counterexample) {
+	t.Helper()
+	s := quiet(program(marks), secondFirst{})
+	s.Expiries = 1
+	res := searched(t, s)
+	require.Len(t, res.Found, 1)
+	return s, res.Found[0]
+}
+
+func TestACounterexampleIsTheSameEachTime(t *testing.T) {
+	s, c := raced(t)
+	require.NoError(t, Replay(t.Context(), s, c, 100))
+	text, err := json.Marshal(c)
+	require.NoError(t, err)
+	var again Counterexample
+	require.NoError(t, json.Unmarshal(text, &again))
+	require.Equal(t, c, again)
+	require.NoError(t, Replay(t.Context(), s, again, 2))
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, Replay(cancelled, s, c, 100))
+}
+
+func TestACounterexampleThatWasChanged(t *testing.T) {
+	spec, c := raced(t)
+	s := newScheduler(t, spec)
+	for _, change := range []struct {
+		what string
+		do   func(*Counterexample)
+		want string
+	}{
+		{"a command", func(c *Counterexample) { c.Steps[2].Command = "SET msg 2" }, `step 3 is "SET msg 1" (), recorded is "SET msg 2" ()`},
+		{"a reply", func(c *Counterexample) { c.Steps[1].Reply = "1" }, `step 2, GET msg, was answered "(nil)", recorded is "1"`},
+		{"a belief", func(c *Counterexample) { c.Steps[3].Belief = "" }, `step 4 is "EXPIRE msg 20"`},
+		{"a time", func(c *Counterexample) { c.Steps[3].At++ }, "step 4"},
+		{"a step less", func(c *Counterexample) { c.Steps = c.Steps[:5] }, "6 steps, 5 were recorded"},
+		{"a step more", func(c *Counterexample) { c.Steps = append(c.Steps, c.Steps[0]) }, "6 steps, 7 were recorded"},
+		{"the note", func(c *Counterexample) { c.Anomaly.Note = "all is well" }, `it ends in "clients 1 and 2 are both the first", recorded is "all is well"`},
+		{"the class", func(c *Counterexample) { c.Anomaly.Class = harness.StuckLock }, "no stuck-lock at its end"},
+		{"another order", func(c *Counterexample) { slices.Reverse(c.Schedule) }, "is not possible"},
+		{"no race", func(c *Counterexample) { c.Schedule = []Choice{Run(0), Run(0), Run(0), Run(1)} }, "no duplicate-delivery at its end"},
+		{"a choice", func(c *Counterexample) { c.Schedule[1] = Run(2) }, "step 2, client 3, is not possible"},
+		{"a crash", func(c *Counterexample) { c.Schedule[2] = Crash(1) }, "step 3, crash of client 2, is not possible"},
+		{"a choice beyond the budget", func(c *Counterexample) { c.Schedule[0] = Hold }, "step 1, hold replication, is not possible"},
+		{"no end", func(c *Counterexample) { c.Schedule = c.Schedule[:5] }, "after its last step clients are not done"},
+		{"a long end", func(c *Counterexample) { c.Schedule = append(c.Schedule, Run(0)) }, "step 7, client 1, is not possible"},
+		{"no schedule", func(c *Counterexample) { c.Schedule = nil }, "clients are not done"},
+	} {
+		bad := c
+		bad.Schedule, bad.Steps = slices.Clone(c.Schedule), slices.Clone(c.Steps)
+		change.do(&bad)
+		err := s.replay(bad)
+		require.ErrorIs(t, err, ErrDiverged, change.what)
+		require.ErrorContains(t, err, change.want, change.what)
+	}
+	require.NoError(t, s.replay(c), "the changes were made in copies")
+	c.Steps[0].Reply = "1"
+	require.ErrorIs(t, Replay(t.Context(), spec, c, 3), ErrDiverged)
+}
+
+// replay does as Replay, in the scheduler's world.
+func (s *scheduler) replay(c Counterexample) error {
+	again, err := replayer{&s.spec, s.w, time.NewTimer(stall)}.run(s.t.Context(), c.Schedule, c.Anomaly.Class)
+	if err != nil {
+		return err
+	}
+	return differ(c, again)
+}
+
+func TestACounterexampleOfAnotherProgram(t *testing.T) {
+	_, c := raced(t)
+	for _, other := range []client{idle, writesTo("k", 3), writesTo("k", 1)} {
+		leavesNothing(t, func() {
+			require.ErrorIs(t, Replay(t.Context(), quiet(program(other), secondFirst{}), c, 1), ErrDiverged)
+		})
+	}
+}
+
+// Redis counts TTLs down by its own clock, so a reply may differ by a little.
+func TestRepliesThatDifferByALittle(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"OK", "OK", true}, {"OK", "(nil)", false}, {"10000", "9999", true}, {"9999", "10000", true}, {"10000", "9000", false}, {"1", "2", false},
+		{"99", "100", false}, {"-10000", "-9999", false}, {"10000", "", false}, {"[10000]", "[9999]", false},
+	} {
+		require.Equal(t, c.want, sameReply(c.a, c.b), "%s and %s", c.a, c.b)
+	}
+	left := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "ttl", func() (string, error) {
+			r.Set(ctx, "k", "1", lease)
+			r.PTTL(ctx, "k")
+			return "", nil
+		})
+	}
+	s := quiet(program(left), finder(func(op harness.Op) bool { return op.Key == "ttl" }))
+	res := searched(t, s)
+	require.NoError(t, Replay(t.Context(), s, res.Found[0], 50))
+}
+
+// Scripts that Redis does not know yet do not make a replay diverge.
+func TestAReplayWithScripts(t *testing.T) {
+	s := quiet(program(byHash("return redis.call('incr', KEYS[1]) .. ''", 2)), finder(func(op harness.Op) bool { return op.Client == 2 && op.Result == "1" }))
+	s.Flushes = 1
+	res := searched(t, s)
+	require.Len(t, res.Found, 1)
+	require.NoError(t, Replay(t.Context(), s, res.Found[0], 5))
+}
+
+func TestAReplayOfAFailover(t *testing.T) {
+	s := quiet(program(sends("INCR a", "INCR a")), finder(func(op harness.Op) bool { return op.Client == 2 && op.Call > 4*tick && op.Result == "1" }))
+	s.Failovers = 1
+	res := searched(t, s)
+	require.Len(t, res.Found, 1)
+	require.Contains(t, fmt.Sprint(res.Found[0].Schedule), "promote the replica")
+	require.NoError(t, Replay(t.Context(), s, res.Found[0], 3))
+}

@@ -1,0 +1,156 @@
+package explore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestACommandIsReadWhereverItIsSplit(t *testing.T) {
+	first, second := request("SET", "k", "a\r\n$1 b", ""), request("GET", "ключ")
+	sent := append(append([]byte{}, first...), second...)
+	for cut := range first {
+		args, size, err := parseCommand(sent[:cut])
+		require.NoError(t, err, "%q", sent[:cut])
+		require.Zero(t, size, "%q", sent[:cut])
+		require.Nil(t, args)
+	}
+	args, size, err := parseCommand(sent)
+	require.NoError(t, err)
+	require.Equal(t, len(first), size)
+	require.Equal(t, []string{"SET", "k", "a\r\n$1 b", ""}, words(args))
+	args, size, err = parseCommand(sent[size:])
+	require.NoError(t, err)
+	require.Equal(t, len(second), size)
+	require.Equal(t, []string{"GET", "ключ"}, words(args))
+}
+
+func TestWhatIsNoCommandIsRefused(t *testing.T) {
+	for _, sent := range []string{
+		"PING\r\n", "\r\n", "\n", "x\n", "+OK\r\n", "*0\r\n", "*-1\r\n", "*x\r\n", "*1x\r\n", "*1\r\n:1\r\n", "*1\r\n\r\n", "*1\r\n$-2\r\n",
+		"*99999999999999999999\r\n", "*1\r\n$99999999999999999999\r\n",
+	} {
+		_, size, err := parseCommand([]byte(sent))
+		require.ErrorIs(t, err, errProtocol, "%q", sent)
+		require.Zero(t, size, "%q", sent)
+	}
+}
+
+// A client that announces a great number of arguments has not sent them yet.
+func TestAnAnnouncementTakesNoMemory(t *testing.T) {
+	args, size, err := parseCommand([]byte("*9999999999\r\n$1\r\na\r\n"))
+	require.NoError(t, err)
+	require.Zero(t, size)
+	require.Nil(t, args)
+	size, err = replySize([]byte("*9999999999\r\n:1\r\n"))
+	require.NoError(t, err)
+	require.Zero(t, size)
+}
+
+func TestReplies(t *testing.T) {
+	for _, c := range []struct{ reply, text string }{
+		{"+OK\r\n", "OK"},
+		{"-ERR no\r\n", "(error) ERR no"},
+		{":-7\r\n", "-7"},
+		{"$5\r\nhello\r\n", "hello"},
+		{"$0\r\n\r\n", ""},
+		{"$4\r\na\r\nb\r\n", "a  b"},
+		{"$-1\r\n", "(nil)"},
+		{"*-1\r\n", "(nil)"},
+		{"*0\r\n", "[]"},
+		{"*3\r\n:1\r\n$-1\r\n*2\r\n+a\r\n*1\r\n$1\r\nb\r\n", "[1, (nil), [a, [b]]]"},
+		// RESP3
+		{"_\r\n", "(nil)"},
+		{",1.5\r\n", "1.5"},
+		{"#t\r\n", "t"},
+		{"(12345678901234567890\r\n", "12345678901234567890"},
+		{"=7\r\ntxt:abc\r\n", "txt:abc"},
+		{"!5\r\nERR x\r\n", "ERR x"},
+		{"%2\r\n+a\r\n:1\r\n+b\r\n_\r\n", "[a, 1, b, (nil)]"},
+		{"~2\r\n:1\r\n:2\r\n", "[1, 2]"},
+		{">2\r\n+pub\r\n+x\r\n", "[pub, x]"},
+	} {
+		for cut := range len(c.reply) {
+			size, err := replySize([]byte(c.reply[:cut]))
+			require.NoError(t, err, "%q", c.reply[:cut])
+			require.Zero(t, size, "%q", c.reply[:cut])
+		}
+		size, err := replySize([]byte(c.reply + "+next\r\n"))
+		require.NoError(t, err)
+		require.Equal(t, len(c.reply), size, "%q", c.reply)
+		require.Equal(t, c.text, replyText([]byte(c.reply+"+next\r\n")), "%q", c.reply)
+	}
+}
+
+func TestWhatIsNoReplyIsRefused(t *testing.T) {
+	for _, reply := range []string{"OK\r\n", "\r\n", "\n", "x\n", "$x\r\n", "$-2\r\n", "*1\r\nOK\r\n", "*-\r\n", "%x\r\n", "$99999999999999999999\r\n"} {
+		size, err := replySize([]byte(reply))
+		require.ErrorIs(t, err, errProtocol, "%q", reply)
+		require.Zero(t, size, "%q", reply)
+	}
+}
+
+func TestALongReplyIsClipped(t *testing.T) {
+	long := "$600\r\n" + strings.Repeat("я", 300) + "\r\n"
+	text := replyText([]byte(long))
+	require.LessOrEqual(t, len(text), maxReply+len("…"))
+	require.Contains(t, text, "я…я")
+	require.NotContains(t, text, "\uFFFD")
+}
+
+func TestIntegers(t *testing.T) {
+	n, err := integer([]byte(":-12\r\n"))
+	require.NoError(t, err)
+	require.EqualValues(t, -12, n)
+	_, err = integer([]byte("-ERR no\r\n"))
+	require.ErrorContains(t, err, `"(error) ERR no", not an integer`)
+	_, err = integer(nil)
+	require.Error(t, err)
+}
+
+func FuzzReplySize(f *testing.F) {
+	for _, seed := range []string{
+		"", "\r\n", "\n", "x\n", "+OK\r\n", "$3\r\nabc\r\n", "$-1\r\n", "*2\r\n:1\r\n*-1\r\n", "%1\r\n+a\r\n_\r\n", "%-1\r\n", "*9999999999\r\n",
+		"$9999999999\r\nx", ">1\r\n,1\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n#t\r\n", "!3\r\nERR\r\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		size, err := replySize(b)
+		if size < 0 || size > len(b) || err != nil && size != 0 {
+			t.Fatalf("%d of %d bytes, %v", size, len(b), err)
+		}
+		if size == 0 {
+			return
+		}
+		replyText(b[:size])
+		if again, err := replySize(b[:size]); again != size || err != nil {
+			t.Fatalf("%d bytes, %d when nothing follows them, %v", size, again, err)
+		}
+		if short, err := replySize(b[:size-1]); short != 0 || err != nil {
+			t.Fatalf("%d bytes, %d when the last is missing, %v", size, short, err)
+		}
+	})
+}
+
+func FuzzParseCommand(f *testing.F) {
+	for _, seed := range []string{
+		"", "\r\n", "x\n", "PING\r\n", "*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*1\r\n", "*0\r\n", "*1\r\n$-1\r\n", "*9999999999\r\n",
+		"*1\r\n$9999999999\r\nx", "*2\r\n$0\r\n\r\n$2\r\n\r\n\r\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		args, size, err := parseCommand(b)
+		if size < 0 || size > len(b) || err != nil && size != 0 {
+			t.Fatalf("%d of %d bytes, %v", size, len(b), err)
+		}
+		if size > 0 {
+			again, n, err := parseCommand(request(words(args)...))
+			require.NoError(t, err)
+			require.NotZero(t, n)
+			require.Equal(t, words(args), words(again))
+		}
+	})
+}

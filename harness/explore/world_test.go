@@ -1,0 +1,365 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+func TestACrashCutsOneOperationOff(t *testing.T) {
+	two := together("INCR a", "INCR a")
+	both := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		two(ctx, s, r)
+		two(ctx, s, r) // nobody hears of it
+		two(ctx, s, r)
+	}
+	spec := quiet(program(both, sends("GET a")))
+	spec.Crashes = 1
+	s := newScheduler(t, spec)
+	ex := s.run(Run(0), Crash(0), Run(1))
+	require.Equal(t, []string{"1: INCR a = 1", "1: crashes =", "2: GET a = 1"}, commands(ex))
+	require.Equal(t, []string{"1: INCR a, INCR a = info crashed", "2: GET a = 1"}, results(ex.ops))
+	require.Equal(t, 2*tick, ex.ops[0].Call, "it began with its first command")
+	require.Equal(t, 3*tick, ex.ops[0].Return)
+	require.Equal(t, "does not know whether its next happened", ex.trace.steps[1].Belief)
+
+	// Both are connected in the next schedule.
+	ex = s.run(Run(1), Run(0), Run(0))
+	require.Equal(t, []string{"2: GET a = (nil)", "1: INCR a = 1", "1: INCR a = 2"}, commands(ex)[:3])
+	require.Equal(t, "1: INCR a, INCR a = 1 2", results(ex.ops)[1])
+}
+
+// Whoever crashes between two operations has cut none off.
+func TestACrashBetweenOperations(t *testing.T) {
+	worker := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		sends("INCR a")(ctx, s, r)
+		if s.Sleep(time.Millisecond) {
+			sends("INCR b")(ctx, s, r)
+		}
+	}
+	spec := quiet(program(worker))
+	spec.Crashes = 1
+	s := newScheduler(t, spec)
+	ex := s.run(Run(0), Crash(0))
+	require.Equal(t, []string{"1: INCR a = 1", "2: INCR a = 2", "2: INCR b = 1"}, results(ex.ops))
+	ex = s.run(Run(0), Run(0), Crash(0))
+	require.Equal(t, []string{"1: INCR a = 1", "1: INCR b = info crashed"}, results(ex.ops)[:2])
+}
+
+// A client that crashed can crash no more, nor can one that has done nothing since somebody else did.
+func TestWhoCanCrash(t *testing.T) {
+	spec := quiet(program(writesTo("a", 3)))
+	spec.Crashes = 2
+	ex := newScheduler(t, spec).begin()
+	require.NotContains(t, possible(ex), Crash(0), "nothing has happened")
+	s := &scheduler{t: t}
+	s.follow(ex, Run(0))
+	require.Contains(t, possible(ex), Crash(0))
+	require.NotContains(t, possible(ex), Crash(1))
+	s.follow(ex, Run(1))
+	require.NotContains(t, possible(ex), Crash(0), "that is the same as before client 2's step")
+	s.follow(ex, Crash(1), Run(0), Crash(0))
+	require.Empty(t, possible(ex))
+}
+
+// setKeys sets keys with the TTLs that Expiry meets.
+var setKeys = sends("SET short 1 PX 1300", "SET lease 1 EX 10", "SET long 1 EX 20", "SET day 1 EX 86400", "SET month 1 EX 2592000", "SET ever 1")
+
+// readKeys says which are left.
+var readKeys = sends("EXISTS short", "EXISTS lease", "EXISTS long", "EXISTS day", "EXISTS month", "EXISTS ever", "TTL day", "TTL month", "TTL ever")
+
+func TestAnExpiryEndsEveryLease(t *testing.T) {
+	spec := quiet(program(setKeys, readKeys))
+	spec.Expiries = 1
+	s := newScheduler(t, spec)
+	ex := s.begin()
+	s.follow(ex, Run(0), Run(0), Run(0), Run(0), Run(0), Run(0))
+	time.Sleep(5 * time.Millisecond) // that Redis's clock has taken something off is not to be seen
+	before := ex.now
+	s.follow(ex, Expiry)
+	require.GreaterOrEqual(t, ex.now-before, 20*time.Second, "the longest of those TTLs")
+	require.Less(t, ex.now-before, 25*time.Second)
+	require.NotContains(t, possible(ex), Expiry, "the budget is used up")
+	s.finish(ex)
+	require.Equal(t, "0: 20s pass: lease, long, short expires =", commands(ex)[6])
+	require.Equal(t, []string{
+		"2: EXISTS short = 0", "2: EXISTS lease = 0", "2: EXISTS long = 0", "2: EXISTS day = 1", "2: EXISTS month = 1", "2: EXISTS ever = 1",
+		"2: TTL day = 86400", "2: TTL month = 2592000", "2: TTL ever = -1",
+	}, results(ex.ops)[6:])
+}
+
+// Where no key has a TTL, the lease that clients believe in is over all the same.
+func TestAnExpiryWithoutKeysLastsALease(t *testing.T) {
+	spec := quiet(program(writesTo("k", 1)))
+	spec.Expiries = 1
+	s := newScheduler(t, spec)
+	ex := s.begin()
+	require.NotContains(t, possible(ex), Expiry, "before anything has happened nothing can expire")
+	s.follow(ex, Run(0))
+	before := ex.now
+	s.follow(ex, Expiry)
+	require.Greater(t, ex.now-before, lease)
+	require.Equal(t, "0: 10s pass =", commands(ex)[1])
+	s.finish(ex)
+	require.Equal(t, "2: INCR k = 2", results(ex.ops)[1])
+}
+
+// Two expiries in a row are one.
+func TestExpiriesAreNotRepeated(t *testing.T) {
+	spec := quiet(program(writesTo("k", 1)))
+	spec.Expiries = 2
+	s := newScheduler(t, spec)
+	ex := s.begin()
+	s.follow(ex, Run(0), Expiry)
+	require.NotContains(t, possible(ex), Expiry)
+	s.finish(ex)
+}
+
+// A client that sleeps for as long as a lease, or for a good part of it, sees what has less to live gone, and its clock
+// further on. Short sleeps are no steps.
+func TestSleepsOfAClient(t *testing.T) {
+	sleeper := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		sends("SET half 1 EX 5", "SET whole 1 EX 10")(ctx, s, r)
+		op(s, "sleep", func() (string, error) {
+			began := harness.Now(ctx)
+			require.NoError(t, harness.Sleep(ctx, 100*time.Millisecond))
+			require.NoError(t, harness.Sleep(ctx, 5*time.Second))
+			slept := harness.Now(ctx).Sub(began)
+			require.GreaterOrEqual(t, slept, 5100*time.Millisecond)
+			require.Less(t, slept, 5200*time.Millisecond)
+			cancelled, cancel := context.WithCancel(ctx)
+			cancel()
+			require.ErrorIs(t, harness.Sleep(cancelled, 5*time.Second), context.Canceled)
+			return "", nil
+		})
+		sends("EXISTS half", "EXISTS whole")(ctx, s, r)
+	}
+	s := newScheduler(t, quiet(program(sleeper, idle)))
+	for range 20 { // also within one millisecond of Redis's clock
+		ex := s.run()
+		require.Equal(t, []string{"1: EXISTS half = 0", "1: EXISTS whole = 1"}, results(ex.ops)[3:])
+		require.Equal(t, []string{"1: looks at its clock = 4ms", "1: waits 5s =", "1: looks at its clock = 5.106s"}, commands(ex)[2:5])
+	}
+}
+
+// The last client's clock may be ahead of the others'.
+func TestClocksThatDiffer(t *testing.T) {
+	look := func(ctx context.Context, s *harness.Session, _ redis.UniversalClient) {
+		op(s, "clock", func() (string, error) { return harness.Now(ctx).Format("15:04:05"), nil })
+	}
+	spec := quiet(program(look))
+	spec.Clients, spec.Skew = 3, time.Hour
+	ex := newScheduler(t, spec).run(Run(0), Run(1), Run(2))
+	require.Equal(t, []string{"1: clock = 00:00:00", "2: clock = 00:00:00", "3: clock = 01:00:00"}, results(ex.ops))
+	require.Equal(t, "3: looks at its clock = 1h0m0.004s", commands(ex)[2])
+}
+
+// byHash runs a Lua script as go-redis does: by its hash and, when Redis lacks it, by its text.
+func byHash(text string, times int) client {
+	script := redis.NewScript(text)
+	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		for range times {
+			op(s, "script", func() (string, error) { return script.Run(ctx, r, []string{"k"}).Text() })
+		}
+	}
+}
+
+func TestAFlushOfTheScriptCache(t *testing.T) {
+	spec := quiet(program(byHash("return redis.call('incr', KEYS[1]) .. ''", 2)))
+	spec.Flushes = 1
+	s := newScheduler(t, spec)
+	first := s.begin()
+	s.finish(first)
+	require.True(t, first.disturbed, "in the first schedule the cache is cold")
+	for range 2 { // after a flush the cache is as it was
+		ex := s.run(Run(0), Flush, Run(0), Run(0))
+		require.False(t, ex.disturbed)
+		require.Equal(t, []string{
+			"1: EVALSHA {return redis.call('incr', KEYS[1]) .. ''} k = 1", "0: SCRIPT FLUSH =",
+			"1: EVALSHA {return redis.call('incr', KEYS[1]) .. ''} k = (error) NOSCRIPT No matching script. Please use EVAL.",
+			"1: EVAL {return redis.call('incr', KEYS[1]) .. ''} k = 2",
+		}, commands(ex)[:4])
+		require.Equal(t, []string{"1: script = 1", "1: script = 2", "2: script = 3", "2: script = 4"}, results(ex.ops))
+		ex = s.run(Run(0), Run(0), Run(1), Run(1))
+		require.False(t, ex.disturbed)
+		require.NotContains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
+	}
+	plain := quiet(program(writesTo("k", 1)))
+	plain.Flushes = 1
+	require.Equal(t, 2, searched(t, plain).Schedules, "nobody runs scripts: a flush changes nothing")
+}
+
+// failover is a world with replicas and a budget of one failover.
+func failover(t *testing.T, p Program) *scheduler {
+	t.Helper()
+	spec := quiet(p)
+	spec.Failovers = 1
+	return newScheduler(t, spec)
+}
+
+// whole fails unless the first node is the primary and the replicas are in step with it.
+func (s *scheduler) whole() {
+	s.t.Helper()
+	require.NoError(s.t, s.w.reset(s.t.Context()))
+	require.Equal(s.t, firstPrimary, s.w.primary)
+	reply, err := s.w.ask(firstPrimary, "ROLE")
+	require.NoError(s.t, err)
+	require.Contains(s.t, replyText(reply), "[master, ")
+	_, err = s.w.ask(firstPrimary, "SET", "mark", "x")
+	require.NoError(s.t, err)
+	reply, err = s.w.ask(firstPrimary, "WAIT", "2", "2000")
+	require.NoError(s.t, err)
+	require.Equal(s.t, "2", replyText(reply))
+	for _, node := range []int{successor, bystander} {
+		reply, err := s.w.ask(node, "KEYS", "*")
+		require.NoError(s.t, err)
+		require.Equal(s.t, "[mark]", replyText(reply))
+	}
+	_, err = s.w.ask(firstPrimary, "DEL", "mark")
+	require.NoError(s.t, err)
+}
+
+func TestAFailoverLosesWhatCameAfterTheHold(t *testing.T) {
+	s := failover(t, program(sends("SET before 1", "SET after 1"), sends("GET before", "GET after", "SET later 1", "GET later")))
+	for range 2 {
+		ex := s.run(Run(0), Hold, Run(0), Promote, Run(1), Run(1), Run(1), Run(1))
+		require.Equal(t, []string{
+			"1: SET before 1 = OK", "1: SET after 1 = OK", "2: GET before = 1", "2: GET after = (nil)", "2: SET later 1 = OK", "2: GET later = 1",
+		}, results(ex.ops))
+		require.Equal(t, "0: the replica becomes the primary, without what it did not hear =", commands(ex)[3])
+		s.whole()
+		ex = s.run(Run(0), Run(0), Run(1), Run(1))
+		require.Equal(t, []string{"2: GET before = 1", "2: GET after = 1"}, results(ex.ops)[2:4], "no failover in this one")
+		s.whole()
+		ex = s.begin()
+		s.follow(ex, Run(0), Hold, Run(0)) // nobody is promoted
+		s.finish(ex)
+		s.whole()
+	}
+}
+
+// Before something was written during the hold, a promotion loses nothing, so there is none.
+func TestNobodyIsPromotedForNothing(t *testing.T) {
+	s := failover(t, program(sends("GET a", "SET a 1")))
+	ex := s.begin()
+	s.follow(ex, Hold)
+	require.NotContains(t, possible(ex), Promote)
+	require.NotContains(t, possible(ex), Hold)
+	s.follow(ex, Run(0))
+	require.NotContains(t, possible(ex), Promote)
+	s.follow(ex, Run(0))
+	require.Contains(t, possible(ex), Promote)
+	s.follow(ex, Promote)
+	require.NotContains(t, possible(ex), Hold, "there is nobody left to promote")
+	s.finish(ex)
+}
+
+func TestTheStateOfAConnectionDiesWithItsPrimary(t *testing.T) {
+	watch := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		watching("a", "x")(ctx, s, r)
+		sends("GET a")(ctx, s, r)
+	}
+	s := failover(t, program(watch, sends("SET b 1")))
+	lost := errLost.Error()
+	for _, path := range [][]Choice{
+		{Run(0), Hold, Run(1), Promote},         // between WATCH and GET
+		{Run(0), Run(0), Hold, Run(1), Promote}, // between GET and EXEC
+	} {
+		ex := s.run(path...)
+		require.Equal(t, []string{"2: SET b 1 = OK", "1: watch = info " + lost, "1: GET a = (nil)"}, results(withoutIDs(ex.ops)))
+		require.Contains(t, strings.Join(commands(ex), "\n"), "= (lost) "+lost)
+	}
+	ex := s.run(Hold, Run(1), Promote) // before WATCH
+	require.Contains(t, results(ex.ops), "1: watch = written")
+	s.whole()
+}
+
+// withoutIDs gives operations the client's first id again: whoever does not know whether it acted takes another.
+func withoutIDs(ops []harness.Op) (out []harness.Op) {
+	for _, op := range ops {
+		if op.Client > 0 {
+			op.Client = (op.Client-1)%3 + 1 // of two clients and the harness
+		}
+		out = append(out, op)
+	}
+	return out
+}
+
+func TestAPipelineThatSpansAFailover(t *testing.T) {
+	pipeline := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "pipeline", func() (string, error) {
+			p := r.Pipeline()
+			a, b := p.Incr(ctx, "a"), p.Incr(ctx, "b")
+			_, err := p.Exec(ctx)
+			return a.String() + "; " + b.String(), err
+		})
+		sends("MGET a b c")(ctx, s, r)
+	}
+	s := failover(t, program(pipeline, sends("SET c 1")))
+	ex := s.run(Hold, Run(0), Promote) // half of it was sent
+	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [<nil> <nil> <nil>]"}, results(withoutIDs(ex.ops))[:2])
+	ex = s.run(Run(0), Hold, Run(1), Promote)
+	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [1 <nil> <nil>]"}, results(withoutIDs(ex.ops))[1:])
+	ex = s.run(Hold, Run(1), Promote) // nothing was
+	require.Equal(t, []string{"1: pipeline = incr a: 1; incr b: 1", "1: MGET a b c = [1 1 <nil>]"}, results(ex.ops)[1:])
+	s.whole()
+}
+
+// A new primary knows no scripts; clients load them again, and the old one has forgotten none.
+func TestScriptsAfterAFailover(t *testing.T) {
+	s := failover(t, program(byHash("return redis.call('incr', KEYS[1]) .. ''", 1), sends("SET c 1")))
+	s.run()
+	for range 2 {
+		ex := s.run(Hold, Run(1), Promote, Run(0), Run(0))
+		require.Contains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
+		require.Equal(t, "1: script = 1", results(ex.ops)[1])
+		ex = s.run()
+		require.False(t, ex.disturbed)
+		require.NotContains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
+	}
+}
+
+// The replica that hears nothing acknowledges nothing; of a new primary the other is a replica.
+func TestAcknowledgements(t *testing.T) {
+	pipeline := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "wait", func() (string, error) {
+			p := r.Pipeline()
+			p.Incr(ctx, "a")
+			wait := p.Do(ctx, "WAIT", "2", "20")
+			_, err := p.Exec(ctx)
+			return wait.String(), err
+		})
+	}
+	p := program(pipeline, sends("SET c 1"))
+	p.Replicas = true
+	s := failover(t, p)
+	require.Contains(t, results(s.run(Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 2")
+	require.Contains(t, results(s.run(Run(0), Hold, Run(0)).ops), "1: wait = WAIT 2 20: 2", "all have heard of it before the hold")
+	require.Contains(t, results(s.run(Hold, Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	require.Contains(t, results(s.run(Hold, Run(1), Promote, Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	s.whole()
+}
+
+// What is asked of Redis and refused is an error of the harness.
+func TestTheWorldsOwnCommands(t *testing.T) {
+	w := plainWorld(t)
+	_, err := w.ask(firstPrimary, "NONSENSE", "x")
+	require.ErrorContains(t, err, "r1 refused NONSENSE: (error) ERR unknown command")
+	_, err = w.ask(firstPrimary, "SET", "a", "1", "EX", "10")
+	require.NoError(t, err)
+	_, err = w.ask(firstPrimary, "SET", "b", "1")
+	require.NoError(t, err)
+	left, err := w.expireAll()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, left)
+	_, err = dialWire("/nowhere/redis.sock")
+	require.ErrorContains(t, err, "connect to /nowhere/redis.sock")
+	require.False(t, errors.Is(err, errStopped))
+}
