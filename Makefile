@@ -27,9 +27,10 @@ demo: redis build
 explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
-# The tests of the whole catalogue run without the race detector, which makes them several times slower.
+# One package at a time: loads and searches would take the two cores from each other. The tests of the whole catalogue run
+# without the race detector, which makes them several times slower.
 test: redis cc
-	$(GO) test -race -timeout 10m ./...
+	$(GO) test -race -p 1 -timeout 10m ./...
 	$(GO) test -timeout 10m -run 'EveryDeclaredFlaw|NoVariantSurvives|FastClock|ScriptFlushes|SmallestCounterexamples' ./harness/suite
 
 lint:

@@ -145,7 +145,6 @@ func TestMyLock(t *testing.T) {
 type witness struct {
 	ctx            context.Context
 	logs, failures []string
-	fatal          bool
 }
 
 func (*witness) Helper()                      {}

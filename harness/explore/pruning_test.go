@@ -233,7 +233,7 @@ func TestPruningLosesNoOutcome(t *testing.T) {
 		{"crashes", plain, 0, 5, 2, 3, false, func(s *Spec) { s.Crashes = 2 }},
 		{"expiries", leases, 0, 4, 2, 3, false, func(s *Spec) { s.Expiries = 1 }},
 		{"crash and expiry", leases, 0, 1, 2, 3, false, func(s *Spec) { s.Crashes, s.Expiries = 1, 1 }},
-		{"naps", append(slices.Clone(leases), "NAP"), 0, 5, 2, 3, false, nil},
+		{"naps", []string{"GET $k", "SET $k $v EX 10", "SET $k $v EX 10", "SETNX $k $v", "NAP"}, 0, 15, 2, 3, false, nil},
 		{"clocks", clocks, 0, 20, 2, 3, true, nil},
 		{"clocks, crash and expiry", clocks, 0, 1, 2, 3, true, func(s *Spec) { s.Crashes, s.Expiries = 1, 1 }},
 		{"work", append(slices.Clone(plain), work, work), 0, 10, 2, 3, false, func(s *Spec) { s.Crashes = 1 }},

@@ -40,9 +40,8 @@ func TestACrashCutsOneOperationOff(t *testing.T) {
 func TestACrashBetweenOperations(t *testing.T) {
 	worker := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		sends("INCR a")(ctx, s, r)
-		if s.Sleep(time.Millisecond) {
-			sends("INCR b")(ctx, s, r)
-		}
+		s.Sleep(time.Millisecond)
+		sends("INCR b")(ctx, s, r) // although it has crashed
 	}
 	spec := quiet(program(worker))
 	spec.Crashes = 1
@@ -194,6 +193,23 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 	plain := quiet(program(writesTo("k", 1)))
 	plain.Flushes = 1
 	require.Equal(t, 2, searched(t, plain).Schedules, "nobody runs scripts: a flush changes nothing")
+}
+
+// The next schedule begins with every script that clients ever loaded, not only with those that were loaded again after the
+// flush.
+func TestAFlushIsUndone(t *testing.T) {
+	one, two := byHash("return 'one'", 1), byHash("return 'two'", 1)
+	spec := quiet(program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		one(ctx, s, r)
+		two(ctx, s, r)
+	}, idle))
+	spec.Flushes = 1
+	s := newScheduler(t, spec)
+	s.run()
+	for range 2 {
+		s.run(Run(0), Flush)
+		require.False(t, s.run().disturbed)
+	}
 }
 
 // failover is a world with replicas and a budget of one failover.
