@@ -38,7 +38,7 @@ func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(),
 		valid:  fmt.Sprintf("none of %d messages was new twice", p.messages),
-		doubts: []string{none(p.claims, harness.Claim)},
+		absent: []string{none(p.claims, harness.Claim)},
 	})
 }
 

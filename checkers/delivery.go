@@ -49,7 +49,7 @@ func (c delivery) Check(ctx context.Context, h harness.History, found func(harne
 		name: c.Name(), err: err,
 		valid: fmt.Sprintf("none of %d messages asked for is lost, none of the %d asked for after their window is still marked",
 			len(p.asked), p.outlived),
-		doubts: []string{p.none(), undecided},
+		absent: []string{p.none()}, doubts: []string{undecided},
 		figures: []harness.Figure{
 			figure("messages asked for", len(p.asked)), figure("asked for after their window", p.outlived),
 			figure("lost messages", p.counts[harness.LostMessage]), figure("immortal marks", p.counts[harness.ImmortalMark]),

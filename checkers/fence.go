@@ -34,7 +34,7 @@ func (c fence) Check(ctx context.Context, h harness.History, found func(harness.
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("%d fencing tokens, each larger than those granted before its call", p.tokens),
-		doubts: []string{p.none(), p.oddities.doubt()},
+		absent: []string{p.none()}, doubts: []string{p.oddities.doubt()},
 		figures: []harness.Figure{
 			figure("fencing tokens", p.tokens), figure("fence regressions", p.counts[harness.FenceRegression]),
 		},

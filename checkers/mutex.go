@@ -48,8 +48,8 @@ func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.
 	undecided := p.end(err == nil && complete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid:   fmt.Sprintf("no two certain holds overlap in %d grants", p.grants),
-		doubts:  []string{none(p.acquires, harness.Acquire), p.uncertain(), undecided},
+		valid:  fmt.Sprintf("no two certain holds overlap in %d grants", p.grants),
+		absent: []string{none(p.acquires, harness.Acquire), p.uncertain()}, doubts: []string{undecided},
 		figures: p.figures(),
 	})
 }

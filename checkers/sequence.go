@@ -34,7 +34,7 @@ func (c sequence) Check(ctx context.Context, h harness.History, found func(harne
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(),
 		valid:  fmt.Sprintf("%d numbers, none twice and none smaller than one returned before its call", p.drawn),
-		doubts: []string{none(p.calls, harness.Next), p.oddities.doubt()},
+		absent: []string{none(p.calls, harness.Next)}, doubts: []string{p.oddities.doubt()},
 	})
 }
 

@@ -43,7 +43,7 @@ func (c stored) Check(ctx context.Context, h harness.History, found func(harness
 		name: c.Name(), err: err,
 		valid: fmt.Sprintf("%d inspections: stored numbers never went back, nor behind what was issued, and kept their end",
 			p.inspections),
-		doubts: []string{none(p.inspections, harness.Inspect), none(p.numbers, harness.Next), p.tooLate(), p.oddities.doubt()},
+		absent: []string{none(p.inspections, harness.Inspect), none(p.numbers, harness.Next), p.tooLate()}, doubts: []string{p.oddities.doubt()},
 		figures: []harness.Figure{
 			figure("inspections", p.inspections), figure("numbers", p.numbers),
 			figure("restarts", p.counts[harness.SequenceRestart]), figure("returned, not stored", p.counts[harness.ReturnedNotStored]),

@@ -44,7 +44,7 @@ func (c stuck) Check(ctx context.Context, h harness.History, found func(harness.
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("all of %d locks tried after the load could be acquired", len(p.tried)),
-		doubts: []string{p.none(), undecided},
+		absent: []string{p.none()}, doubts: []string{undecided},
 		figures: []harness.Figure{
 			figure("locks tried", len(p.tried)), figure("locks stuck", p.counts[harness.StuckLock]), figure("probes", p.probes),
 			figure("probes not conclusive", p.inconclusive),

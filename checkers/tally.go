@@ -47,7 +47,8 @@ func (t *tally) add(a harness.Anomaly) {
 type judgement struct {
 	name    string
 	valid   string   // the sentence that a Valid says
-	doubts  []string // what makes it Unknown; empty strings count for nothing
+	absent  []string // what was not recorded, which makes it Unknown; empty strings count for nothing
+	doubts  []string // what else makes it Unknown
 	err     error    // what ended the pass early
 	figures []harness.Figure
 }
@@ -57,13 +58,15 @@ func (t *tally) judge(j judgement) harness.Judgement {
 	if j.err != nil {
 		j.doubts = append(j.doubts, j.err.Error())
 	}
-	doubts := slices.DeleteFunc(j.doubts, func(s string) bool { return s == "" })
+	empty := func(s string) bool { return s == "" }
+	absent, doubts := slices.DeleteFunc(j.absent, empty), slices.DeleteFunc(j.doubts, empty)
 	out := harness.Judgement{Checker: j.name, Figures: append(j.figures, t.certificates()...)}
 	switch {
 	case len(t.counts) > 0:
 		out.Verdict, out.Reason = harness.Invalid, t.summary()
-	case len(doubts) > 0:
-		out.Verdict, out.Reason = harness.Unknown, strings.Join(doubts, "; ")
+	case len(absent)+len(doubts) > 0:
+		out.Verdict, out.Reason = harness.Unknown, strings.Join(append(absent, doubts...), "; ")
+		out.Absent = len(doubts) == 0
 	default:
 		out.Verdict, out.Reason = harness.Valid, j.valid
 	}

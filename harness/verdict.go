@@ -99,7 +99,8 @@ type Figure struct {
 type Judgement struct {
 	Checker string   `json:"checker"`
 	Verdict Verdict  `json:"verdict"`
-	Reason  string   `json:"reason"` // one sentence; for Unknown what is missing
+	Reason  string   `json:"reason"`           // one sentence; for Unknown what is missing
+	Absent  bool     `json:"absent,omitempty"` // Unknown for no other reason than that nothing was recorded that it could judge
 	Figures []Figure `json:"figures,omitempty"`
 }
 

@@ -54,7 +54,7 @@ func (f *dedupLockGetSetFilter) First(ctx context.Context, id string, window tim
 				return false, err
 			}
 		}
-		token := newToken()
+		token := newToken(ctx)
 		locked, err := f.lock.Acquire(ctx, id+":lock", token, dedupLease(window))
 		if err != nil {
 			return false, err
@@ -86,6 +86,19 @@ func dedupLease(window time.Duration) time.Duration {
 	return max(time.Millisecond, (window / 4).Truncate(time.Millisecond))
 }
 
-// newToken is a token that nobody else has. It is random, and not from a seed, since First is not told which client
-// calls: only equality matters, so nothing that a run does depends on it.
-func newToken() string { return fmt.Sprintf("%016x", rand.Uint64()) }
+// newToken is a token that nobody else has: random, and not from a seed, since only equality matters. Under the explorer
+// it is the same in each replay.
+func newToken(ctx context.Context) string {
+	if next, ok := ctx.Value(tokensKey{}).(func() string); ok {
+		return next()
+	}
+	return fmt.Sprintf("%016x", rand.Uint64())
+}
+
+type tokensKey struct{}
+
+// withTokens gives what is done in ctx tokens that begin with name.
+func withTokens(ctx context.Context, name string) context.Context {
+	n := 0
+	return context.WithValue(ctx, tokensKey{}, func() string { n++; return fmt.Sprintf("%s-%d", name, n) })
+}

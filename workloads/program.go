@@ -99,9 +99,10 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 	return explore.Program{
 		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Alike: true, Hooks: []redis.Hook{tracer{}},
 		Kinds: dedupKinds(newDeduper),
-		Open: func(_ int, r redis.UniversalClient) harness.Client {
+		Open: func(i int, r redis.UniversalClient) harness.Client {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
 			return step(func(ctx context.Context, s *harness.Session) {
+				ctx = withTokens(ctx, fmt.Sprintf("client-%d", i+1))
 				got := c.claim(ctx, s, id)
 				// To deliver takes time, in which a worker may crash.
 				if got.Outcome == harness.OK && got.Result == harness.ResultFirst && s.Sleep(time.Millisecond) {
@@ -112,6 +113,7 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after *explore.After) error {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
+			ctx = withTokens(ctx, "harness")
 			if !delivered(after.Ops()) {
 				if err := after.Pass(o.Window / 2); err != nil { // a claim is over by then, a mark is not
 					return err

@@ -81,7 +81,7 @@ func (a *app) askExplorer(ctx context.Context, cases []suite.Case, rows []report
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
 		p := c.Plan
-		s := suite.Search{Variant: p.Variant, Script: p.Script, Regime: p.Regime, For: a.flags.explore}
+		s := suite.Search{Variant: p.Variant, Script: p.Script, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore}
 		if !s.Possible() {
 			rows[i].Explorer = "not asked"
 			continue

@@ -42,6 +42,9 @@ func (a *app) exploreCommand() *cobra.Command {
 			"  doublegrant explore --script my.lua --as sequence --keys k --args '{proposed}'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if replay.file != "" {
+				if a.flags.script.file != "" || all {
+					return usage("a replay takes what it needs from its file: leave --script and --all out")
+				}
 				return a.replay(cmd.Context(), replay, args)
 			}
 			return a.explore(cmd, s, all, args)
@@ -80,6 +83,8 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 	switch {
 	case err != nil:
 		return err
+	case all && (s.Regime != "" || s.TTL != 0):
+		return usage("--all takes every regime, and each variant's own lease: leave --regime and --ttl out")
 	case all && len(variants) > 0:
 		return usage("--all is the whole catalogue: name no variant beside it")
 	case all:
@@ -108,6 +113,11 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 
 // exploreAll goes through several searches and prints a table. It exits with 0 if each came to what is documented.
 func (a *app) exploreAll(ctx context.Context, searches []suite.Search) error {
+	for _, s := range searches { // refuse all before one is made
+		if err := s.Check(); err != nil {
+			return err
+		}
+	}
 	outs, rows, err := a.searchAll(ctx, searches)
 	if err != nil {
 		return err
@@ -192,6 +202,7 @@ func (a *app) replay(ctx context.Context, r replayFlags, args []string) error {
 		return a.printJSON(out)
 	}
 	c := out.Counterexample
-	a.println("INVALID  %s: %s in %d steps, the same %d of %d times", out.Variant, c.Anomaly.Class, c.Length(), r.times, r.times)
-	return reports.ExplorationText(a.out, reports.Exploration{Variant: out.Variant, Result: explore.Result{Found: []explore.Counterexample{c}}})
+	a.println("INVALID  %s: %s in %d steps, the same %d of %d times\n", out.Variant, c.Anomaly.Class, c.Length(), r.times, r.times)
+	a.println("%s  %s", c.Text(), c.Anomaly.Note)
+	return nil
 }

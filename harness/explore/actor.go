@@ -30,6 +30,7 @@ type actor struct {
 	lastWord bool          // the operation that a crash cut off is still to be recorded
 	inOp     bool          // the operation at hand has begun: it has sent something or looked at the clock
 	callAt   time.Duration // when it began
+	slept    time.Duration // in short sleeps: nobody else notices
 }
 
 // parked is where a client waits for the scheduler.
@@ -128,10 +129,12 @@ const shortSleep = 4
 // epoch is where virtual time starts on clients' clocks: a date that is easy to read.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Now is a step of its own: time may have passed since the client last did anything.
+// Now is a step of its own: time may have passed since the client last did anything. A client's clock goes on by a
+// millisecond with each look that anybody takes, and with the time that passes; the commands of others do not move it. So
+// no two looks show the same time.
 func (v virtual) Now() time.Time {
 	v.a.wait(parked{kind: inClock})
-	return epoch.Add(v.a.ex.now + v.a.ex.skewOf(v.a.index))
+	return epoch.Add(v.a.ex.clock(v.a.index))
 }
 
 // Sleep ends at once if it is short: whatever others do meanwhile they may do before the client's next step as well. A
@@ -142,7 +145,7 @@ func (v virtual) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	if d < ex.spec.Program.Lease/shortSleep && !v.a.crashed {
-		ex.pass(d)
+		v.a.slept += d
 		return nil
 	}
 	if !v.a.wait(parked{kind: inSleep, sleep: d}) {

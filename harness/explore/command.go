@@ -118,6 +118,18 @@ func meet(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
+// blocks reports whether Redis may keep the client waiting for others.
+func (c command) blocks() bool {
+	switch n := name(c.args); n {
+	case "subscribe", "psubscribe", "ssubscribe", "monitor", "blpop", "brpop", "brpoplpush", "blmove", "blmpop", "bzpopmin",
+		"bzpopmax", "bzmpop":
+		return true
+	case "xread", "xreadgroup":
+		return slices.ContainsFunc(c.args, func(a []byte) bool { return strings.EqualFold(string(a), "block") })
+	}
+	return false
+}
+
 // setsTTL reports whether the command may give a key a TTL.
 func (c command) setsTTL() bool {
 	switch n := name(c.args); n {

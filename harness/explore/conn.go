@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,9 @@ type conn struct {
 	gone  chan struct{} // closed by Close
 	close sync.Once
 }
+
+// errDatabase is what a client gets that wants another database: expiries and resets are about the first.
+var errDatabase = errors.New("explore: only database 0 can be explored")
 
 var errLost = errors.New("explore: the connection's state was lost with its primary")
 
@@ -126,7 +130,12 @@ func (c *conn) more() error {
 		return c.failed
 	case a != nil && a.crashed:
 		return errCrashed
-	case a == nil || c.passes():
+	case a == nil:
+		return c.send()
+	case c.passes():
+		if c.failed != nil {
+			return c.failed
+		}
 		return c.send()
 	}
 	a.park <- parked{kind: inCommand, conn: c}
@@ -152,10 +161,11 @@ func (c *conn) passes() bool {
 		c.multi, c.watched = false, nil
 	case n == "hello":
 		c.hello = next.raw
-	case n == "select":
-		c.seat.world.selects = true
+	case n == "select" && !slices.Equal(next.args[len(next.args)-1], []byte("0")):
+		c.failed = errDatabase
 	case c.multi:
 		next.ttl = next.setsTTL()
+		c.seat.world.learn(*next)
 		c.queued.add(next.access)
 		return true
 	}
@@ -164,6 +174,13 @@ func (c *conn) passes() bool {
 
 // send sends the next command and takes its reply.
 func (c *conn) send() error {
+	select {
+	case <-c.gone:
+		c.failed = net.ErrClosed
+		return nil
+	default:
+	}
+	c.seat.world.clean = false
 	if c.node != c.seat.world.primary {
 		if c.multi || len(c.watched) > 0 || c.queue[0].rest {
 			c.failed = errLost

@@ -159,18 +159,22 @@ func TestAClientMayHaveSeveralConnections(t *testing.T) {
 	require.Equal(t, []string{"1: several = onetwo3"}, results(ex.ops))
 }
 
-// Each schedule begins with an empty store, whatever database clients use.
-func TestOtherDatabasesAreEmptiedToo(t *testing.T) {
+// Expiries and resets are about the first database, so clients have no other.
+func TestOtherDatabasesAreRefused(t *testing.T) {
 	other := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		c := r.(*redis.Client).Conn()
-		defer func() { require.NoError(t, c.Close()) }()
-		require.NoError(t, c.Select(ctx, 1).Err())
-		op(s, "set", func() (string, error) { return c.SetNX(ctx, "k", 1, 0).String(), nil })
-		require.NoError(t, c.Select(ctx, 0).Err())
+		op(s, "select", func() (string, error) {
+			c := r.(*redis.Client).Conn()
+			require.NoError(t, c.Select(ctx, 0).Err())
+			err := c.Select(ctx, 1).Err()
+			require.ErrorIs(t, err, errDatabase)
+			_ = c.Close() // it is broken
+			return "refused", nil
+		})
+		sends("SET k 1")(ctx, s, r)
 	}
 	s := newScheduler(t, quiet(program(other, idle)))
 	for range 3 {
-		require.Equal(t, []string{"1: set = set k 1 nx: true"}, results(s.run().ops))
+		require.Equal(t, []string{"1: select = refused", "1: SET k 1 = OK"}, results(s.run().ops))
 	}
 }
 

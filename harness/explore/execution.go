@@ -2,9 +2,12 @@ package explore
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,7 +30,10 @@ type execution struct {
 	w         *world
 	actors    []*actor
 	now       time.Duration // virtual
+	passed    time.Duration // of it, what is more than steps: leases that ended, sleeps
+	looks     time.Duration // how often a client looked at its clock
 	path      []Choice
+	print     uint64          // of what happened: choices, names of commands and their keys
 	times     []time.Duration // of the steps and, after them, of the harness's probes
 	mu        sync.Mutex      // for record
 	ops       []harness.Op
@@ -112,6 +118,7 @@ func (ex *execution) step(ctx context.Context, c Choice) (did move, err error) {
 	if len(ex.path) == maxSteps {
 		return did, stopped("a schedule of %d steps does not end: the last command was %s: does a client try for ever?", maxSteps, ex.spins())
 	}
+	ex.print = ex.printWith(c)
 	ex.path = append(ex.path, c)
 	ex.now = ex.now.Truncate(tick) + tick
 	ex.times = append(ex.times, ex.now)
@@ -134,6 +141,26 @@ func (ex *execution) step(ctx context.Context, c Choice) (did move, err error) {
 	ex.observe(ctx, ended)
 	ex.trace.finish(ended, ex.ops[ops+len(ended):])
 	return did, err
+}
+
+// printWith is the fingerprint after a choice. Clients that follow from what they read leave the same for the same
+// choices. Arguments do not count: tokens may be random.
+func (ex *execution) printWith(c Choice) uint64 {
+	h := fnv.New64a()
+	_ = binary.Write(h, binary.LittleEndian, ex.print) // to memory
+	_, _ = h.Write([]byte{byte(c)})
+	if i, ok := c.Client(); ok {
+		a := ex.actors[i]
+		_, _ = h.Write([]byte{byte(a.at.kind)})
+		if a.at.kind == inCommand && !a.done {
+			next := a.at.conn.queue[0]
+			_, _ = h.Write(next.args[0])
+			for _, key := range slices.Concat(next.reads, next.writes) {
+				_, _ = h.Write([]byte(key))
+			}
+		}
+	}
+	return h.Sum64()
 }
 
 // run lets a client take its next step.
@@ -160,6 +187,7 @@ func (ex *execution) run(ctx context.Context, c Choice, a *actor) (did move, err
 		a.awake <- true
 	case inClock:
 		a.begin(ex.now)
+		ex.looks += tick
 		a.awake <- true
 	case inWork:
 		a.awake <- true
@@ -174,6 +202,9 @@ func (ex *execution) run(ctx context.Context, c Choice, a *actor) (did move, err
 // send sends the next command of a connection and looks at the reply.
 func (ex *execution) send(c *conn) error {
 	next := c.queue[0]
+	if next.blocks() {
+		return stopped("client %d's %s waits for what others do, which cannot be explored", ex.last+1, strings.ToUpper(name(next.args)))
+	}
 	before := len(c.out)
 	if err := c.send(); err != nil {
 		return err
@@ -216,7 +247,7 @@ func (ex *execution) crash(c Choice, a *actor) (move, error) {
 // end tells a parked client that it has crashed. It goes on to its end, but nobody hears of it any more.
 func (ex *execution) end(a *actor) {
 	a.crashed = true
-	a.lastWord = a.at.kind != inWork
+	a.lastWord = a.inOp && a.at.kind != inWork
 	if a.at.kind == inCommand {
 		a.at.conn.reply <- false
 	} else {
@@ -263,13 +294,21 @@ func (ex *execution) endLeases() error {
 func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
 
 // pass lets virtual time pass.
-func (ex *execution) pass(d time.Duration) { ex.now += d }
-
-func (ex *execution) skewOf(client int) time.Duration {
-	if client == ex.spec.Clients-1 {
-		return ex.spec.Skew
+func (ex *execution) pass(d time.Duration) {
+	ex.now += d
+	ex.passed += d
+	if ex.held {
+		ex.w.unheard += d
 	}
-	return 0
+}
+
+// clock is what a client's clock shows.
+func (ex *execution) clock(client int) time.Duration {
+	t := ex.passed + ex.looks + ex.actors[client].slept
+	if client == ex.spec.Clients-1 {
+		t += ex.spec.Skew
+	}
+	return t
 }
 
 // record takes an operation that has ended.

@@ -93,7 +93,7 @@ func (c *collector) Check(_ context.Context, h harness.History, _ func(harness.A
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.histories = append(c.histories, ops)
-	return harness.Judgement{}
+	return harness.Judgement{Absent: true}
 }
 
 // finder is a checker that finds one anomaly at the first operation for which is is true.
@@ -111,7 +111,7 @@ func (f finder) Check(_ context.Context, h harness.History, found func(harness.A
 			break
 		}
 	}
-	return harness.Judgement{}
+	return harness.Judgement{Absent: true}
 }
 
 // quiet is a budget without crashes and expiries.

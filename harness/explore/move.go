@@ -20,9 +20,14 @@ func (ex *execution) next(c Choice, a *actor) move {
 		m.access = a.at.conn.queue[0].access
 	case inSleep:
 		m.passes = true
+	case inClock:
+		m.access.writes = []string{clockKey} // whose look came later saw a later time
 	}
 	return m
 }
+
+// clockKey stands for the time that clients see. It is no name that a client's key can have.
+const clockKey = "\x00clock"
 
 // moves lists what can happen next: the steps of clients, the one that took the last step first, then what else can
 // happen. It is empty when every client is done.
@@ -36,8 +41,6 @@ func (ex *execution) moves() []move {
 		switch {
 		case a.at.kind == inWork: // nobody else can tell when it does that
 			return ex.crashes(out)
-		case a.at.kind == inClock && a.inOp && ex.left.Expiries == 0: // nor what it sees, when no lease ends any more
-			return out
 		}
 	}
 	untouched := true // no client before has yet to take its first step
@@ -111,10 +114,6 @@ func independent(did, asleep move) bool {
 		return true // nobody notices
 	case did.world || did.passes || asleep.passes:
 		return false
-	case asleep.choice == Hold:
-		return !did.access.changes()
-	case asleep.choice == Flush:
-		return !did.access.scripts
 	case asleep.world:
 		return false
 	}

@@ -101,10 +101,10 @@ func (r replayer) once(ctx context.Context, schedule []Choice) (*execution, erro
 
 // counterexample is what was written down, up to the anomaly.
 func (r replayer) counterexample(ctx context.Context, ex *execution, class harness.Class) (Counterexample, error) {
-	for _, a := range check(ctx, r.spec.Checkers, ex.history()) {
-		if a.Class != class {
-			continue
-		}
+	found, _ := check(ctx, r.spec.Checkers, ex.history())
+	found = slices.DeleteFunc(found, func(a harness.Anomaly) bool { return a.Class != class })
+	if len(found) > 0 {
+		a := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
 		steps := slices.DeleteFunc(ex.trace.steps, func(s Step) bool { return s.At > a.To })
 		return Counterexample{Schedule: ex.path, Steps: steps, Anomaly: a, Ops: ex.ops}, nil
 	}

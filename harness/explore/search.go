@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -66,6 +67,7 @@ func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
 // item is a part of the search: every schedule that begins with prefix, but for those that begin with a move asleep.
 type item struct {
 	prefix []Choice
+	print  uint64 // of what prefix did when it was planned
 	asleep []*move
 	cost   int
 }
@@ -97,6 +99,7 @@ type search struct {
 	busy    int      // workers on an item
 	over    bool
 	stopped string
+	doubt   string // why some schedule could not be judged
 	failure error
 	first   time.Duration
 	elapsed time.Duration
@@ -216,13 +219,23 @@ func (s *search) work(ctx context.Context, w *world) {
 		if !ok {
 			return
 		}
-		err := s.explore(ctx, w, it, alarm)
+		err := s.guarded(ctx, w, it, alarm)
 		s.done()
 		if err != nil {
 			s.fail(err)
 			return
 		}
 	}
+}
+
+// guarded is explore, with a panic of the program's or a checker's code as an error.
+func (s *search) guarded(ctx context.Context, w *world, it item, alarm *time.Timer) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("explore: the program or a checker panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return s.explore(ctx, w, it, alarm)
 }
 
 // explore runs the first schedule of an item and plans the others.
@@ -239,7 +252,7 @@ func (s *search) explore(ctx context.Context, w *world, it item, alarm *time.Tim
 		s.push(v.plan)
 		return s.judge(ctx, v)
 	}
-	return fmt.Errorf("explore: a schedule took more than a tenth of the lease, %d times in a row: this machine is too slow or too busy", attempts)
+	return fmt.Errorf("explore: a schedule took more than a tenth of the lease, %d times in a row: this machine is too busy, or a client waits by itself (time.Sleep) where harness.Sleep would do", attempts)
 }
 
 // visit is the way down one schedule.
@@ -284,6 +297,9 @@ func (v *visit) descend(ctx context.Context) error {
 			return err
 		}
 	}
+	if len(v.prefix) > 0 && v.ex.print != v.print {
+		return fmt.Errorf("%w: the same choices led to other commands before: %v", errDiverged, v.prefix)
+	}
 	asleep := v.asleep
 	if len(v.prefix) > 0 {
 		asleep = stillAsleep(asleep, did)
@@ -320,7 +336,9 @@ func (v *visit) branch(moves []move, asleep []*move) (next *move, ok bool) {
 		if !ok {
 			next, ok = m, true
 		} else {
-			it := item{prefix: append(slices.Clone(v.ex.path), m.choice), asleep: tried, cost: v.cost + m.cost}
+			it := item{
+				prefix: append(slices.Clone(v.ex.path), m.choice), print: v.ex.printWith(m.choice), asleep: tried, cost: v.cost + m.cost,
+			}
 			if m.choice.IsCrash() {
 				it.asleep = asleep
 			}
@@ -351,8 +369,9 @@ func stillAsleep(asleep []*move, did move) []*move {
 func (s *search) judge(ctx context.Context, v visit) error {
 	ex := v.ex
 	var anomalies []harness.Anomaly
+	var doubt string
 	if !v.prune {
-		anomalies = check(ctx, s.spec.Checkers, ex.history())
+		anomalies, doubt = check(ctx, s.spec.Checkers, ex.history())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -362,6 +381,7 @@ func (s *search) judge(ctx context.Context, v visit) error {
 		return nil
 	}
 	s.schedules++
+	s.doubt = cmp.Or(s.doubt, doubt)
 	for _, op := range ex.ops {
 		if op.Outcome == harness.OK {
 			s.seen[op.Kind] = true
@@ -377,12 +397,16 @@ func (s *search) judge(ctx context.Context, v visit) error {
 	return nil
 }
 
-// check returns what the checkers find in a history.
-func check(ctx context.Context, checkers []harness.Checker, h harness.History) (found []harness.Anomaly) {
+// check returns what the checkers find in a history, and why one of them has no answer although there was something to
+// judge.
+func check(ctx context.Context, checkers []harness.Checker, h harness.History) (found []harness.Anomaly, doubt string) {
 	for _, c := range checkers {
-		c.Check(ctx, h, func(a harness.Anomaly) { found = append(found, a) })
+		g := c.Check(ctx, h, func(a harness.Anomaly) { found = append(found, a) })
+		if g.Verdict == harness.Unknown && !g.Absent {
+			doubt = cmp.Or(doubt, c.Name()+": "+g.Reason)
+		}
 	}
-	return found
+	return found, doubt
 }
 
 // until counts the steps up to t.
@@ -405,6 +429,9 @@ func (s *search) result() Result {
 		First: s.first, Elapsed: s.elapsed, Budget: s.spec.budget(),
 	}
 	r.Exhausted = r.Stopped == "" && s.failure == nil
+	if r.Exhausted && len(s.found) == 0 && s.doubt != "" {
+		r.Exhausted, r.Stopped = false, "some schedule could not be judged: "+s.doubt
+	}
 	for _, k := range s.spec.Program.Kinds {
 		if !s.seen[k] && r.Exhausted && len(s.found) == 0 {
 			r.Exhausted, r.Stopped = false, fmt.Sprintf("no %s ever succeeded, so nothing was shown", k)

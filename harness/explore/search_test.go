@@ -130,6 +130,16 @@ func TestInterferencesAddSchedules(t *testing.T) {
 	require.Equal(t, 6+2*3, searched(t, s).Schedules, "either may crash after its first command, among two of the other")
 }
 
+// A hold that nobody is promoted after shows nothing: of the two orders of A and B, with a hold H and a promotion P, these
+// are judged: A B and H A P B. H A B and A H B are given up.
+func TestHoldsWithoutAPromotionAreNotJudged(t *testing.T) {
+	s := quiet(program(writesTo("k", 1)))
+	s.Unpruned, s.Failovers = true, 1
+	res := searched(t, s)
+	require.Equal(t, 2*2, res.Schedules)
+	require.Equal(t, 2*2, res.Pruned)
+}
+
 // In a program whose clients rely on no lease, leases end only where there may be one.
 func TestATimelessProgramHasExpiriesOnlyWithATTL(t *testing.T) {
 	schedules := func(c client) int {
@@ -248,7 +258,7 @@ func (secondFirst) Check(_ context.Context, h harness.History, found func(harnes
 			Note: fmt.Sprintf("clients %d and %d are both the first", a.Client, b.Client),
 		})
 	}
-	return harness.Judgement{}
+	return harness.Judgement{Absent: true}
 }
 
 // The race of GET and SET takes six steps: the counterexample is that, however many workers search, and in one order.

@@ -110,10 +110,9 @@ func (a *After) Pass(d time.Duration) error {
 	return err
 }
 
-// PassAll lets time pass until every key with a TTL is gone, and at least d, and returns how many keys are left. If none
-// is, all is as in the beginning.
+// PassAll lets time pass: d, and returns how many keys are left. If none is, all is as in the beginning.
 func (a *After) PassAll(d time.Duration) (left int, err error) {
-	n, err := a.ex.w.expireAll()
+	n, err := a.ex.w.expireAll(d)
 	a.ex.pass(d)
 	return int(n), err
 }

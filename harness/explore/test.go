@@ -1,11 +1,21 @@
 package explore
 
-import "github.com/doublegrant/doublegrant/harness"
+import (
+	"cmp"
+	"time"
 
-// Test searches spec inside a test and fails it unless every schedule was run and none broke the program. It logs the
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// testFor is how long Test searches unless spec.For says otherwise. It is less than the time that go test gives a package.
+const testFor = 5 * time.Minute
+
+// Test searches spec inside a test and fails it unless every schedule was run and none broke the program, within five
+// minutes unless spec says otherwise. It logs the
 // counterexamples and returns the result, so that a test may ask for more.
 func Test(t harness.TB, spec Spec) Result {
 	t.Helper()
+	spec.For = cmp.Or(spec.For, testFor)
 	res, err := Search(t.Context(), spec)
 	if err != nil {
 		t.Fatalf("the explorer failed: %v", err)

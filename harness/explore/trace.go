@@ -37,7 +37,7 @@ func (t *trace) start(ex *execution, c Choice) {
 		case a.at.kind == inSleep:
 			s.Command = fmt.Sprintf("waits %v", a.at.sleep.Round(time.Millisecond))
 		case a.at.kind == inClock:
-			s.Command, s.Reply = "looks at its clock", (ex.now + ex.skewOf(i)).String()
+			s.Command, s.Reply = "looks at its clock", (ex.clock(i) + tick).String()
 		}
 	}
 	t.steps = append(t.steps, s)

@@ -34,13 +34,13 @@ type world struct {
 	cluster *cluster.Cluster
 	names   []string
 	sockets []string
-	admin   []*wire // to each node
-	primary int     // which node clients talk to
-	hold    func()  // ends a hold; nil: nothing is held
-	moved   bool    // a failover is to be undone
-	waits   bool    // clients wait for acknowledgements: replicas follow a new primary
-	selects bool    // some client uses other databases than the first
-	clean   bool    // the first database is empty
+	admin   []*wire       // to each node
+	primary int           // which node clients talk to
+	hold    func()        // ends a hold; nil: nothing is held
+	moved   bool          // a failover is to be undone
+	unheard time.Duration // how much time passed since replication was held: keys end on the replica as well
+	waits   bool          // clients wait for acknowledgements: replicas follow a new primary
+	clean   bool          // the first database is empty
 
 	seats   []*seat
 	clients []redis.UniversalClient // one for each seat
@@ -127,10 +127,8 @@ func (w *world) ask(node int, args ...string) ([]byte, error) {
 	return reply, err
 }
 
-var (
-	flushAll = request("FLUSHALL")
-	flushDB  = request("FLUSHDB") // a third of the time
-)
+// flushDB takes a third of the time of FLUSHALL, and clients have the first database only.
+var flushDB = request("FLUSHDB")
 
 // reset makes the world as it was: no keys, the first primary, the scripts that clients have loaded so far.
 func (w *world) reset(ctx context.Context) error {
@@ -138,12 +136,9 @@ func (w *world) reset(ctx context.Context) error {
 		w.hold()
 		w.hold = nil
 	}
-	flush := flushDB
-	if w.selects || w.moved {
-		flush = flushAll
-	}
+	w.unheard = 0
 	if !w.clean || w.moved {
-		if _, err := w.admin[firstPrimary].ask(flush, 1); err != nil {
+		if _, err := w.admin[firstPrimary].ask(flushDB, 1); err != nil {
 			return err
 		}
 	}
@@ -208,6 +203,11 @@ func (w *world) promote(ctx context.Context) error {
 		return err
 	}
 	w.primary = successor
+	if w.unheard > 0 { // what would have ended there, too, by its own clock
+		if _, _, err := w.expire(w.unheard); err != nil {
+			return err
+		}
+	}
 	w.hold()
 	w.hold = nil
 	if !w.waits {
@@ -256,18 +256,17 @@ func (w *world) expire(limit time.Duration) (longest time.Duration, gone string,
 	return time.Duration(ms) * time.Millisecond, printable(string(text)), err
 }
 
-// endAll deletes every key with a TTL and counts the others.
+// endAll deletes every key with a TTL of at most ARGV[1] milliseconds and counts the others.
 const endAll = `local left = 0
 for _, k in ipairs(redis.call('keys', '*')) do
-  if redis.call('pttl', k) == -1 then left = left + 1 else redis.call('del', k) end
+  local ttl = redis.call('pttl', k)
+  if ttl < 0 or ttl > tonumber(ARGV[1]) then left = left + 1 else redis.call('del', k) end
 end
 return left`
 
-var endAllRequest = request("EVAL", endAll, "0")
-
-// expireAll ends every key with a TTL and counts those that are left.
-func (w *world) expireAll() (left int64, err error) {
-	reply, err := w.admin[w.primary].ask(endAllRequest, 1)
+// expireAll ends every key with no more than limit left, and counts the others.
+func (w *world) expireAll(limit time.Duration) (left int64, err error) {
+	reply, err := w.ask(w.primary, "EVAL", endAll, "0", strconv.FormatInt(limit.Milliseconds(), 10))
 	if err != nil {
 		return 0, err
 	}

@@ -125,6 +125,12 @@ func exploreCheckers(v workloads.Variant) []harness.Checker {
 	}
 }
 
+// Check tells whether a search could be made, without making it. The error wraps ErrUsage.
+func (s Search) Check() error {
+	_, _, err := s.resolve(Options{})
+	return err
+}
+
 // Explore goes through the interleavings of a search and leaves a results folder behind: report, verdict and a file for
 // every counterexample that Replay runs again. The error says that the search is unusable (ErrUsage) or that the harness
 // or its environment failed.
