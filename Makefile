@@ -31,7 +31,7 @@ explore: redis build
 # without the race detector, which makes them several times slower.
 test: redis cc
 	$(GO) test -race -p 1 -timeout 10m ./...
-	$(GO) test -timeout 10m -run 'EveryDeclaredFlaw|NoVariantSurvives|FastClock|ScriptFlushes|SmallestCounterexamples' ./harness/suite
+	$(GO) test -timeout 10m -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|FastClock|ScriptFlushes|SmallestCounterexamples' ./harness/suite
 
 lint:
 	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt would change: $$bad"; exit 1; fi

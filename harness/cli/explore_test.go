@@ -104,6 +104,20 @@ func TestALuaFileIsExploredRunAndCompared(t *testing.T) {
 	require.Contains(t, out, " hold")
 }
 
+func TestWhatNobodyCanJudgeIsNoProof(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("negative.lua", []byte("return -5"), 0o644))
+	out, errs, code := run(t, "explore", "--script", "negative.lua", "--as", "sequence")
+	require.Equal(t, cli.ExitUnknown, code, errs)
+	require.Contains(t, out, "are no decimal numbers")
+
+	// Milliseconds where Redis takes seconds: a lease a thousand times too long.
+	require.NoError(t, os.WriteFile("unit.lua", []byte("return redis.call('set', KEYS[1], ARGV[1], 'NX', 'EX', ARGV[2]) or 0"), 0o644))
+	out, errs, code = run(t, "explore", "--script", "unit.lua", "--as", "lock")
+	require.Equal(t, cli.ExitInvalid, code, errs+out)
+	require.Contains(t, out, "stuck-lock")
+}
+
 func TestABadScriptIsOneLineWithTheRemedy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
@@ -123,6 +137,8 @@ func TestABadScriptIsOneLineWithTheRemedy(t *testing.T) {
 		"want one variant":             {"explore", "lock/set-nx-px", "--script", "ok.lua", "--as", "sequence"},
 		"only a lock has a release":    {"explore", "--script", "ok.lua", "--as", "sequence", "--release", "ok.lua"},
 		"name no variant beside it":    {"explore", "--all", "lock/set-nx-px"},
+		"leave --regime and --ttl out": {"explore", "--all", "--ttl", "20s"},
+		"leave --script and --all out": {"explore", "--all", "--replay", "x.json"},
 		"cannot be explored":           {"explore", "writes/sadd"},
 		"ask for 2 to 4":               {"explore", "lock/set-nx-px", "--clients", "5"},
 		"0 replays":                    {"explore", "--replay", "ok.lua", "--times", "0"},

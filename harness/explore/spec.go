@@ -34,7 +34,8 @@ type Program struct {
 	Hooks []redis.Hook
 	// Open makes the client that takes place i, from 0, in one schedule. Its Step is called once. Sleeping between two
 	// operations takes no time, but is a place where the client may crash. All that it does has to follow from what it
-	// reads: no clock but harness.Now, no waiting but harness.Sleep, no goroutine that acts on its own.
+	// reads: no clock but harness.Now, no waiting but harness.Sleep, no goroutine that acts on its own, no command that
+	// waits for others. An operation that sends nothing and looks at no clock counts as called when it ends.
 	Open func(i int, r redis.UniversalClient) harness.Client
 	// Observe looks at the store when an operation of a client has ended, before anybody takes another step; nil: nobody
 	// looks.

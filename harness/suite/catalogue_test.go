@@ -47,6 +47,14 @@ func TestNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 	}
 }
 
+// TestLeasesEndOnAHeldReplicaAsWell: a lock that ended before a promotion does not come back with it, to be released by
+// who held it once.
+func TestLeasesEndOnAHeldReplicaAsWell(t *testing.T) {
+	out := explored(t, Search{Variant: "lock/set-nx-px", Crashes: -1, Failovers: 1, For: boundedBy})
+	require.True(t, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
+	require.True(t, out.Exploration.Met, out.Exploration.Sentence())
+}
+
 // TestAFastClockBreaksALockThatReadsClocks is about the one variant with deadlines of its own.
 func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
 	s := Search{Variant: "lock/getset-deadline", Clients: 2, Crashes: -1, Expiries: -1, Skew: time.Minute, For: boundedBy}
