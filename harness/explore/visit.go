@@ -1,0 +1,119 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// visit is the way down one schedule.
+type visit struct {
+	*search
+	item
+	cost  int
+	ex    *execution
+	plan  []item // the schedules that branch off
+	prune bool   // what is left shows nothing new
+}
+
+// run replays the item's prefix and goes on to the end. It asks to be run again when the schedule was disturbed by
+// something that is no part of it.
+func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again bool, err error) {
+	began := time.Now()
+	v.ex, err = begin(ctx, v.spec, w, alarm)
+	if err != nil {
+		return false, err
+	}
+	if err := v.descend(ctx); err != nil {
+		if v.ex.disturbed && errors.Is(err, errDiverged) {
+			return true, v.ex.drain(ctx) // so that clients load the scripts that are missing
+		}
+		v.ex.abandon()
+		return false, err
+	}
+	if v.ex.held {
+		v.prune = true // nobody was promoted: the same as without a hold
+	}
+	if !v.prune {
+		err = v.ex.finish(ctx)
+	}
+	return v.ex.disturbed || time.Since(began) > v.spec.Program.Lease/slowness, err
+}
+
+func (v *visit) descend(ctx context.Context) error {
+	var did move
+	var err error
+	for _, c := range v.prefix {
+		if did, err = v.ex.step(ctx, c); err != nil {
+			return err
+		}
+	}
+	if len(v.prefix) > 0 && v.ex.print != v.print {
+		return fmt.Errorf("%w: the same choices led to other commands before: %v", errDiverged, v.prefix)
+	}
+	asleep := v.asleep
+	if len(v.prefix) > 0 {
+		asleep = stillAsleep(asleep, did)
+	}
+	for {
+		moves := v.ex.moves()
+		if len(moves) == 0 {
+			return nil
+		}
+		next, ok := v.branch(moves, asleep)
+		if !ok {
+			v.prune = true
+			return v.ex.drain(ctx)
+		}
+		if did, err = v.ex.step(ctx, next.choice); err != nil {
+			return err
+		}
+		next.ends = did.ends // which those planned beside it can make use of
+		v.cost += next.cost
+		asleep = stillAsleep(asleep, did)
+	}
+}
+
+// branch picks the first move that is awake and plans the others. Those tried before a move are asleep after it, until
+// something happens that is not independent of them. A crash is possible here and now only, so nothing is put to sleep
+// for it, nor is it ever put to sleep.
+func (v *visit) branch(moves []move, asleep []*move) (next *move, ok bool) {
+	tried := asleep
+	for i := range moves {
+		m := &moves[i]
+		if sleeps(m, asleep) {
+			continue
+		}
+		if !ok {
+			next, ok = m, true
+		} else {
+			it := item{
+				prefix: append(slices.Clone(v.ex.path), m.choice), print: v.ex.printWith(m.choice), asleep: tried, cost: v.cost + m.cost,
+			}
+			if m.choice.IsCrash() {
+				it.asleep = asleep
+			}
+			v.plan = append(v.plan, it)
+		}
+		if !v.spec.Unpruned && !m.choice.IsCrash() {
+			tried = append(slices.Clip(tried), m)
+		}
+	}
+	return next, ok
+}
+
+func sleeps(m *move, asleep []*move) bool {
+	return slices.ContainsFunc(asleep, func(s *move) bool { return s.choice == m.choice })
+}
+
+func stillAsleep(asleep []*move, did move) []*move {
+	var out []*move
+	for _, s := range asleep {
+		if independent(did, *s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
