@@ -30,16 +30,7 @@ type Exploration struct {
 
 // Verdict is invalid when there is a counterexample, valid when every schedule was run and none was found, and unknown
 // otherwise.
-func (e Exploration) Verdict() harness.Verdict {
-	switch {
-	case len(e.Result.Found) > 0:
-		return harness.Invalid
-	case e.Result.Exhausted && e.Result.Schedules > 0:
-		return harness.Valid
-	default:
-		return harness.Unknown
-	}
-}
+func (e Exploration) Verdict() harness.Verdict { return e.Result.Verdict() }
 
 // Sentence says in one sentence what the verdict rests on.
 func (e Exploration) Sentence() string {

@@ -82,22 +82,16 @@ func (a *app) askExplorer(ctx context.Context, cases []suite.Case, rows []report
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
 		p := c.Plan
 		s := suite.Search{Variant: p.Variant, Script: p.Script, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore}
-		if !s.Possible() {
+		if s.Check() != nil { // of no use without load, or with a lease that is too short for it
 			rows[i].Explorer = "not asked"
 			continue
 		}
-		out, err := suite.Explore(ctx, s, a.options())
-		if err == nil && ctx.Err() != nil {
-			err = fmt.Errorf("interrupted: %w", ctx.Err())
-		}
+		out, err := a.search(ctx, s)
 		if err != nil {
-			return fmt.Errorf("explore %s: %w", c.Title, err)
+			return err
 		}
 		rows[i].Explorer = out.Exploration.Brief()
-		if !out.Exploration.Met {
-			rows[i].Met = false
-			a.code = ExitInvalid
-		}
+		rows[i].Met = rows[i].Met && out.Exploration.Met
 	}
 	return nil
 }
@@ -111,10 +105,7 @@ func (a *app) runAll(ctx context.Context, cases []suite.Case) (rows []reports.Ro
 		o.Progress = progress.show
 		out, err := suite.Execute(ctx, c.Plan, o)
 		progress.clear()
-		if err == nil && ctx.Err() != nil {
-			err = fmt.Errorf("interrupted: %w", ctx.Err())
-		}
-		if err != nil {
+		if err = uninterrupted(ctx, err); err != nil {
 			return rows, outs, fmt.Errorf("%s: %w", c.Title, err)
 		}
 		if !out.Met {
@@ -125,6 +116,14 @@ func (a *app) runAll(ctx context.Context, cases []suite.Case) (rows []reports.Ro
 		outs = append(outs, out)
 	}
 	return rows, outs, nil
+}
+
+// uninterrupted is err, or that ctx has ended: what ended early is no row of a table.
+func uninterrupted(ctx context.Context, err error) error {
+	if err == nil && ctx.Err() != nil {
+		return fmt.Errorf("interrupted: %w", ctx.Err())
+	}
+	return err
 }
 
 func (a *app) table(rows []reports.Row) {

@@ -136,20 +136,26 @@ func (a *app) exploreAll(ctx context.Context, searches []suite.Search) error {
 func (a *app) searchAll(ctx context.Context, searches []suite.Search) (outs []suite.Searched, rows []reports.Row, err error) {
 	for i, s := range searches {
 		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Under())
-		out, err := suite.Explore(ctx, s, a.options())
-		if err == nil && ctx.Err() != nil {
-			err = fmt.Errorf("interrupted: %w", ctx.Err())
-		}
+		out, err := a.search(ctx, s)
 		if err != nil {
-			return outs, rows, fmt.Errorf("explore %s: %w", s.Variant, err)
-		}
-		if !out.Exploration.Met {
-			a.code = ExitInvalid
+			return outs, rows, err
 		}
 		outs = append(outs, out)
 		rows = append(rows, out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), "report.html")))
 	}
 	return outs, rows, nil
+}
+
+// search makes one of several searches. One that does not come to what is documented decides the exit code.
+func (a *app) search(ctx context.Context, s suite.Search) (suite.Searched, error) {
+	out, err := suite.Explore(ctx, s, a.options())
+	if err = uninterrupted(ctx, err); err != nil {
+		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
+	}
+	if !out.Exploration.Met {
+		a.code = ExitInvalid
+	}
+	return out, nil
 }
 
 func (a *app) searchTable(outs []suite.Searched) {

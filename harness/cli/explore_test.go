@@ -118,6 +118,12 @@ func TestWhatNobodyCanJudgeIsNoProof(t *testing.T) {
 	require.Contains(t, out, "stuck-lock")
 }
 
+func TestCompareDoesNotAskTheExplorerAboutLeasesThatAreTooShortForIt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, errs, _ := run(t, "compare", "lock/set-nx-px", "--ttl", "50ms", "--duration", "1s", "--clients", "20")
+	require.Contains(t, out, "not asked", errs)
+}
+
 func TestABadScriptIsOneLineWithTheRemedy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{

@@ -38,8 +38,7 @@ func (ex *execution) moves() []move {
 	if current {
 		a := ex.actors[ex.last]
 		out = append(out, ex.next(Run(a.index), a))
-		switch {
-		case a.at.kind == inWork: // nobody else can tell when it does that
+		if a.at.kind == inWork { // nobody else can tell when it does that
 			return ex.crashes(out)
 		}
 	}

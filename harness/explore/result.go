@@ -45,12 +45,12 @@ type Step struct {
 	Belief  string        `json:"belief,omitempty"` // what the client believes from now on: "holds lock until 10.001s"; empty: still in the middle
 }
 
-// Verdict is Invalid if anything was found, Valid if the search was exhausted, and Unknown otherwise.
+// Verdict is Invalid if anything was found, Valid if the search ran every schedule, and Unknown otherwise.
 func (r Result) Verdict() harness.Verdict {
 	switch {
 	case len(r.Found) > 0:
 		return harness.Invalid
-	case r.Exhausted:
+	case r.Exhausted && r.Schedules > 0:
 		return harness.Valid
 	}
 	return harness.Unknown

@@ -83,18 +83,18 @@ func (e Expectation) Met(j harness.Judged) bool {
 func (e Expectation) String() string {
 	switch {
 	case len(e.Must) > 0:
-		return "invalid: " + list(e.Must)
+		return "invalid: " + list(e.Must, " or ")
 	case len(e.May) > 0:
-		return "valid, or invalid: " + list(e.May)
+		return "valid, or invalid: " + list(e.May, " or ")
 	default:
 		return "valid"
 	}
 }
 
-func list(classes []harness.Class) string {
+func list(classes []harness.Class, between string) string {
 	var words []string
 	for _, c := range classes {
 		words = append(words, fmt.Sprint(c))
 	}
-	return strings.Join(words, " or ")
+	return strings.Join(words, between)
 }

@@ -77,22 +77,13 @@ func (s Search) resolve(o Options) (v workloads.Variant, spec explore.Spec, err 
 	}, nil
 }
 
-// Possible reports whether there is anything to search: some variants are of no use without load.
-func (s Search) Possible() bool {
-	v, err := findVariant(s.Variant, s.Script)
-	if err != nil {
-		return false
-	}
-	_, ok := v.Program(workloads.Options{})
-	return ok
-}
-
 // Catalogue is the search for every variant that can be explored, and for sequences that heed proposals under every regime.
 func (s Search) Catalogue() (all []Search) {
 	for _, v := range workloads.Catalogue() {
 		s.Variant, s.Regime = v.ID, ""
+		_, explorable := v.Program(workloads.Options{})
 		switch {
-		case !s.Possible():
+		case !explorable:
 		case v.Family == workloads.Sequence && !v.OwnNumbers:
 			for _, r := range workloads.Regimes() {
 				s.Regime = string(r)
@@ -245,11 +236,7 @@ func classes(expected []harness.Class) string {
 	if len(expected) == 0 {
 		return "valid"
 	}
-	var words []string
-	for _, c := range expected {
-		words = append(words, string(c))
-	}
-	return "invalid: " + strings.Join(words, " and ")
+	return "invalid: " + list(expected, " and ")
 }
 
 func (s Search) labels(v workloads.Variant, spec explore.Spec) map[string]string {
