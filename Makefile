@@ -5,7 +5,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore test lint bench redis cc clean help
+.PHONY: all build demo explore test lint bench image redis cc clean help
 
 all: build
 
@@ -13,6 +13,7 @@ help:
 	@echo "make demo    a tour on real Redis, about 90 s; exit code 0 if all came out as documented"
 	@echo "make explore every interleaving of the whole catalogue; exit code 0 if all came out as documented"
 	@echo "make test    every test, real Redis included, with the race detector"
+	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
 	@echo "make lint    gofmt, go vet, staticcheck"
 	@echo "make bench   benchmarks of the checkers and the explorer"
 	@echo "make build   $(BIN)"
@@ -28,10 +29,15 @@ explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
 # One package at a time: loads and searches would take the two cores from each other. The tests of the whole catalogue run
-# without the race detector, which makes them several times slower.
+# without the race detector, which makes them several times slower. Tests of containers take the image of `image`; without
+# Docker they are skipped, unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
 test: redis cc
+	@$(MAKE) --no-print-directory image || echo "no image: tests of containers take redis:7, or are skipped"
 	$(GO) test -race -p 1 -timeout 10m ./...
 	$(GO) test -timeout 10m -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|FastClock|ScriptFlushes|SmallestCounterexamples' ./harness/suite
+
+image: redis build
+	./$(BIN) doctor --on docker --build-image
 
 lint:
 	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt would change: $$bad"; exit 1; fi

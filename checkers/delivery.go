@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -15,21 +16,27 @@ import (
 // A probe is a claim by [harness.HarnessClient] after the load. A probe P that was answered ok with [harness.ResultSeen] is
 //
 //   - a [harness.LostMessage] if no Deliver of its Key that did not fail is in the history, and a client's claim before it
-//     was told [harness.ResultFirst] or ended in info, and so may have marked it. No earlier probe may have marked it, and no
-//     later claim is told "first". Where [harness.Meta].Kinds promises confirms, a claim is a lease, and P has to
-//     come after every end as below;
+//     was told [harness.ResultFirst], or may have marked it and ended in info with its client: because that crashed (Err
+//     "crashed"), or was told to go no further (Err is an error reply of Redis, or "too few acknowledgements"). Any other
+//     claim that ended in info may have marked it too, and its answer may only have got lost: where there is one, the
+//     message is not judged. No earlier probe may have marked it, and no later claim is told "first". Where
+//     [harness.Meta].Kinds promises confirms, a claim is a lease, and P has to come after every end as below;
 //   - a [harness.ImmortalMark] if P.Call > Return + TTL*(1+Meta.Drift) of every claim and confirm of its Key before it that
 //     did not fail, those of the harness among them. One at least may have marked it, and none has TTL 0, which marks for
 //     ever. No claim or confirm of a client turns out later to have been called by the time of P.Return, and no later
 //     claim is told "first".
 //
+// An ok Inspect of a message by the harness that finds a mark (Result) without an end (TTL 0) is an immortal mark as well,
+// under the same conditions but for the time: a mark that was asked for with a window has an end from the beginning.
+//
 // One probe may be both. Each message is reported once for each class, at the end, for the first such probe. A message
 // whose probes show neither that it is lost nor that it is not makes the verdict Unknown, and so does a history without
-// probes. Whether marks end is judged only of messages asked for after their windows; a figure counts them.
+// probes. Whether marks end is judged only of messages asked for after their windows, or looked at; figures count them.
 //
 // The harness promises to ask only when nobody is left who could deliver, when nothing that a client has sent can still
 // be executed or was executed after the Return of its operation, and, of a filter that claims for a lease, when the lease
-// is over. It promises a store that was empty at the start. Sources: catalogue 2; soundness rules 2, 3 and 5.
+// is over. It promises a store that was empty at the start, and to look only at what is known to be a mark. Sources:
+// catalogue 2; soundness rules 2, 3 and 5.
 //
 // Any message may be asked for in the end, so memory is linear: about 250 bytes a message, and 130 more if it is confirmed.
 // Time is O(1) an operation.
@@ -47,11 +54,12 @@ func (c delivery) Check(ctx context.Context, h harness.History, found func(harne
 	undecided := p.end()
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid: fmt.Sprintf("none of %d messages asked for is lost, none of the %d asked for after their window is still marked",
-			len(p.asked), p.outlived),
+		valid: fmt.Sprintf("none of %d messages asked for is lost, none of the %d asked for after their window is still marked, "+
+			"none of %d marks looked at is without an end", p.asked, p.outlived, p.looked),
 		absent: []string{p.none()}, doubts: []string{undecided},
 		figures: []harness.Figure{
-			figure("messages asked for", len(p.asked)), figure("asked for after their window", p.outlived),
+			figure("messages asked for", p.asked), figure("asked for after their window", p.outlived),
+			figure("marks looked at", p.looked), figure("not delivered, claims not answered", p.excused),
 			figure("lost messages", p.counts[harness.LostMessage]), figure("immortal marks", p.counts[harness.ImmortalMark]),
 		},
 	})
@@ -62,19 +70,24 @@ type deliveryPass struct {
 	*tally
 	leases   bool // claims are leases, which confirms make windows
 	messages map[string]*message
-	asked    []*message // in order of their first probe
+	probed   []*message // asked for or looked at, in that order
+	asked    int        // messages
+	looked   int        // marks found
 	outlived int        // asked for, with an answer, when every window was over
+	excused  int        // marked and not delivered, perhaps because an answer got lost
 }
 
 // message is what is known about one key.
 type message struct {
 	over        time.Duration // when every window asked for so far is over at the latest
-	first, last *harness.Op   // the first claim, and the last claim or confirm, that may have marked it
+	owing, last *harness.Op   // the first claim that obliged its client, and the last claim or confirm, that may have marked it
+	unanswered  bool          // a claim that may have marked it may only have lost its answer
 	delivered   bool
 
 	// What a probe shows, unless something later shows that it is not so.
 	lost, immortal *harness.Anomaly
 
+	probed   bool // asked for or looked at
 	asked    bool // there was a probe
 	free     bool // from the first probe on a claim was told "first"
 	own      bool // a probe ended in info: the mark may be its
@@ -88,6 +101,8 @@ func (p *deliveryPass) op(x harness.Op) {
 	case x.Outcome == harness.Fail && !probe:
 	case x.Kind == harness.Deliver:
 		p.message(x.Key).delivered = true
+	case x.Kind == harness.Inspect && x.Client == harness.HarnessClient && x.Outcome == harness.OK:
+		p.look(p.message(x.Key), x)
 	case x.Kind == harness.Claim || x.Kind == harness.Confirm:
 		m := p.message(x.Key)
 		m.withdraw(x)
@@ -111,9 +126,10 @@ func (p *deliveryPass) message(key string) *message {
 
 // probe judges the probe x.
 func (p *deliveryPass) probe(m *message, x harness.Op) {
+	p.note(m)
 	if !m.asked {
 		m.asked = true
-		p.asked = append(p.asked, m)
+		p.asked++
 	}
 	if x.Outcome != harness.OK {
 		m.own = m.own || x.Outcome == harness.Info
@@ -128,7 +144,7 @@ func (p *deliveryPass) probe(m *message, x harness.Op) {
 		return
 	}
 	m.seen = true
-	if m.lost == nil && m.first != nil && !m.delivered && !m.free && !m.own && (over || !p.leases) {
+	if m.lost == nil && m.owing != nil && !m.unanswered && !m.delivered && !m.free && !m.own && (over || !p.leases) {
 		m.lost = m.lostMessage(x)
 	}
 	if m.immortal == nil && over {
@@ -136,9 +152,29 @@ func (p *deliveryPass) probe(m *message, x harness.Op) {
 	}
 }
 
+// look judges x, which looked at the message's mark.
+func (p *deliveryPass) look(m *message, x harness.Op) {
+	if x.Result == "" {
+		return
+	}
+	p.note(m)
+	p.looked++
+	if m.immortal == nil && x.TTL == 0 && m.last != nil && m.over < forever {
+		m.immortal = m.immortalMark(x)
+	}
+}
+
+// note keeps m for the end.
+func (p *deliveryPass) note(m *message) {
+	if !m.probed {
+		m.probed = true
+		p.probed = append(p.probed, m)
+	}
+}
+
 // withdraw takes back what x, a claim or confirm, shows to be wrong.
 func (m *message) withdraw(x harness.Op) {
-	if m.asked && first(x) {
+	if m.probed && first(x) {
 		m.lost, m.immortal = nil, nil
 	}
 	if m.immortal != nil && x.Client != harness.HarnessClient && x.Call <= m.immortal.To {
@@ -154,9 +190,30 @@ func (m *message) window(x harness.Op, over time.Duration) {
 		return // it found a mark
 	}
 	m.last = keep(x)
-	if m.first == nil && x.Kind == harness.Claim {
-		m.first = m.last
+	switch {
+	case x.Kind != harness.Claim:
+	case !obliges(x):
+		m.unanswered = m.unanswered || x.Client != harness.HarnessClient
+	case m.owing == nil:
+		m.owing = m.last
 	}
+}
+
+// Errs of a claim in info that say that nobody will act on it, beside error replies.
+const (
+	crashed = "crashed"
+	fewAcks = "too few acknowledgements"
+)
+
+// obliges reports whether a message that the claim x has marked is lost if it is not delivered: x was told "first", or its
+// client, and not the network, is why it ended in info.
+func obliges(x harness.Op) bool {
+	return x.Outcome == harness.OK || x.Err == crashed || x.Err == fewAcks || errorReply(x.Err)
+}
+
+// errorReply reports whether err is the first word of an error reply of Redis, such as "READONLY".
+func errorReply(err string) bool {
+	return err != "" && strings.Trim(err, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
 // first reports whether x is a claim that was told that its message is new.
@@ -170,7 +227,7 @@ func keep(x harness.Op) *harness.Op { return &x }
 // end reports what was found and doubts the messages of which nothing is known.
 func (p *deliveryPass) end() string {
 	undecided := 0
-	for _, m := range p.asked {
+	for _, m := range p.probed {
 		lost := m.lost != nil && !m.delivered
 		if lost {
 			p.add(*m.lost)
@@ -178,26 +235,30 @@ func (p *deliveryPass) end() string {
 		if m.immortal != nil {
 			p.add(*m.immortal)
 		}
-		if !lost && !m.free && !(m.seen && m.delivered) {
+		switch {
+		case lost || !m.asked || m.free || m.seen && m.delivered:
+		case m.seen && m.unanswered && !m.own:
+			p.excused++
+		default:
 			undecided++
 		}
 	}
 	if undecided == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d messages asked for may be lost or not", undecided, len(p.asked))
+	return fmt.Sprintf("%d of %d messages asked for may be lost or not", undecided, p.asked)
 }
 
 // none doubts a history without probes.
 func (p *deliveryPass) none() string {
-	if len(p.asked) > 0 {
+	if p.asked > 0 {
 		return ""
 	}
 	return "no message was asked for after the load"
 }
 
 func (m *message) lostMessage(probe harness.Op) *harness.Anomaly {
-	by := *m.first
+	by := *m.owing
 	a := evidence(harness.LostMessage, by, probe, fmt.Sprintf(
 		"%s, which %s claimed at %s, was never delivered, and %s is told at %s that it was",
 		by.Key, who(by.Client), moment(by.Call), who(probe.Client), moment(probe.Return)))
@@ -207,9 +268,17 @@ func (m *message) lostMessage(probe harness.Op) *harness.Anomaly {
 func (m *message) immortalMark(probe harness.Op) *harness.Anomaly {
 	by := *m.last
 	a := evidence(harness.ImmortalMark, by, probe, fmt.Sprintf(
-		"%s is still marked at %s; %s's %s at %s, for %s, was the last that may have marked it",
-		by.Key, moment(probe.Return), who(by.Client), by.Kind, moment(by.Call), windowName(by)))
+		"%s is %s at %s; %s's %s at %s, for %s, was the last that may have marked it",
+		by.Key, how(probe), moment(probe.Return), who(by.Client), by.Kind, moment(by.Call), windowName(by)))
 	return &a
+}
+
+// how says what probe has found out about a mark.
+func how(probe harness.Op) string {
+	if probe.Kind == harness.Inspect {
+		return "marked without an end"
+	}
+	return "still marked"
 }
 
 // evidence is the anomaly that two operations on one key show, b called after a.

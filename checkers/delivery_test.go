@@ -30,7 +30,16 @@ func TestDelivery(t *testing.T) {
 		{name: "no probe", h: of(claim(0, 1, 2, 100), seen(claim(1, 3, 4, 100))), unknown: none},
 		{name: "delivered", h: of(claim(0, 1, 2, 100), deliver(0, 3, 4), asked(5, 6, 100))},
 		{name: "never delivered", want: lost, h: of(claim(0, 1, 2, 100), asked(5, 6, 100))},
-		{name: "claimed by who never knew", want: lost, h: of(info(claim(0, 1, 2, 100)), asked(5, 6, 100))},
+		{name: "claimed by who crashed", want: lost, h: of(dead(claim(0, 1, 2, 100)), asked(5, 6, 100))},
+		{name: "claimed by who was told that too few have it", want: lost, h: of(withErr(fewAcks, info(claim(0, 1, 2, 100))), asked(5, 6, 100))},
+		{name: "claimed by who was told an error", want: lost, h: of(withErr("ERR", info(claim(0, 1, 2, 100))), asked(5, 6, 100))},
+		{name: "claimed by who was never told", h: of(withErr("timeout", info(claim(0, 1, 2, 100))), asked(5, 6, 100))},
+		{name: "claimed by who does not say why it does not know", h: of(info(claim(0, 1, 2, 100)), asked(5, 6, 100))},
+		{name: "claimed by who crashed, or by who was never told", h: of(dead(claim(0, 1, 2, 100)), withErr("timeout", info(claim(1, 3, 4, 100))), asked(5, 6, 100))},
+		{name: "claimed, perhaps forgotten, and claimed by who was never told",
+			h: of(claim(0, 1, 2, 100), withErr("closed", info(claim(1, 3, 4, 100))), asked(5, 6, 100))},
+		{name: "never told, and not asked for in the end", unknown: may,
+			h: of(withErr("timeout", info(claim(0, 1, 2, 100))), fail(asked(5, 6, 100)))},
 		{name: "delivered, perhaps", h: of(claim(0, 1, 2, 100), info(deliver(0, 3, 4)), asked(5, 6, 100))},
 		{name: "certainly not delivered", want: lost, h: of(claim(0, 1, 2, 100), fail(deliver(0, 3, 4)), asked(5, 6, 100))},
 		{name: "another one delivered", want: lost, h: of(claim(0, 1, 2, 100), on("n", deliver(0, 3, 4)), asked(5, 6, 100))},
@@ -72,14 +81,38 @@ func TestDelivery(t *testing.T) {
 		{name: "confirmed while it was asked for", h: of(claim(0, 1, 2, 3), deliver(0, 3, 4), asked(6, 7, 3), confirm(0, 7, 8, 10))},
 		{name: "confirmed after it was asked for", want: immortal, h: of(claim(0, 1, 2, 3), deliver(0, 3, 4), asked(6, 7, 3), confirm(0, 8, 9, 10))},
 		{name: "beyond its window, and new later", h: of(claim(0, 1, 2, 3), deliver(0, 3, 4), asked(6, 7, 3), told(asked(11, 12, 3)))},
+
+		{name: "looked at", unknown: none, h: of(claim(0, 1, 2, 3), look(5, 6, 3))},
+		{name: "looked at, without an end", want: immortal, h: of(claim(0, 1, 2, 3), look(5, 6, 0))},
+		{name: "looked at, and not there", unknown: none, h: of(claim(0, 1, 2, 3), unmarked(look(5, 6, 0)))},
+		{name: "looked at in vain", unknown: none, h: of(claim(0, 1, 2, 3), fail(look(5, 6, 0)))},
+		{name: "looked at by a client", unknown: none, h: of(claim(0, 1, 2, 3), asClient(1, look(5, 6, 0)))},
+		{name: "an end was never asked for", unknown: none, h: of(claim(0, 1, 2, 0), look(5, 6, 0))},
+		{name: "an end was not asked for by all", unknown: none, h: of(claim(0, 1, 2, 0), claim(1, 1, 2, 3), look(5, 6, 0))},
+		{name: "nobody is known to have left what is there", unknown: none, h: of(seen(claim(0, 1, 2, 3)), look(5, 6, 0))},
+		{name: "left without an end by who crashed, and asked for", want: both, h: of(dead(claim(0, 1, 2, 100)), look(3, 4, 0), asked(5, 6, 100))},
+		{name: "left without an end by who was never told", want: immortal,
+			h: of(withErr("timeout", info(claim(0, 1, 2, 100))), look(3, 4, 0), asked(5, 6, 100))},
+		{name: "without an end once for all looks", want: immortal, h: of(claim(0, 1, 2, 3), look(5, 6, 0), look(5, 6, 0))},
+		{name: "without an end while a client was at it", unknown: none, h: of(claim(0, 1, 2, 3), look(5, 6, 0), info(claim(1, 6, 9, 3)))},
+		{name: "without an end before a client was at it", want: immortal, h: of(claim(0, 1, 2, 3), look(5, 6, 0), info(claim(1, 7, 9, 3)))},
+		{name: "without an end, and new later", h: of(claim(0, 1, 2, 3), look(5, 6, 0), told(asked(11, 12, 3)))},
 	})
 }
 
+// dead is a claim that its client did not survive.
+func dead(op harness.Op) harness.Op { return withErr(crashed, info(op)) }
+
+// look is a look of the harness at the mark of m, which is there and has that long to go.
+func look(call, ret, left time.Duration) harness.Op { return on("m", inspect(call, ret, "1", left)) }
+
+func unmarked(op harness.Op) harness.Op { op.Result = ""; return op }
+
 func TestDeliveryEvidence(t *testing.T) {
-	h := of(seen(claim(1, 0, 1, 3)), info(claim(0, 1, 2, 3)), claim(2, 3, 4, 3), asked(8, 9, 3))
+	h := of(seen(claim(1, 0, 1, 3)), dead(claim(0, 1, 2, 3)), claim(2, 3, 4, 3), asked(8, 9, 3))
 	g, found := judge(t, Delivery(), h)
 	require.Equal(t, []harness.Class{harness.LostMessage, harness.ImmortalMark}, classes(found))
-	require.Equal(t, []harness.Op{info(claim(0, 1, 2, 3)), asked(8, 9, 3)}, found[0].Ops)
+	require.Equal(t, []harness.Op{dead(claim(0, 1, 2, 3)), asked(8, 9, 3)}, found[0].Ops)
 	require.Equal(t, "m, which client 0 claimed at 1ns, was never delivered, and the harness is told at 9ns that it was", found[0].Note)
 	require.Equal(t, []harness.Op{claim(2, 3, 4, 3), asked(8, 9, 3)}, found[1].Ops)
 	require.Equal(t, "m is still marked at 9ns; client 2's claim at 3ns, for 3ns, was the last that may have marked it", found[1].Note)
@@ -89,8 +122,14 @@ func TestDeliveryEvidence(t *testing.T) {
 		require.Equal(t, want, figureOf(t, g, name), name)
 	}
 
-	_, later := judge(t, Delivery(), of(seen(claim(1, 0, 1, 3)), info(claim(0, 1, 2, 3)), claim(2, 3, 4, 3), asked(8, 9, 3), info(asked(10, 11, 3))))
+	_, later := judge(t, Delivery(), of(seen(claim(1, 0, 1, 3)), dead(claim(0, 1, 2, 3)), claim(2, 3, 4, 3), asked(8, 9, 3), info(asked(10, 11, 3))))
 	require.Equal(t, found, later, "what comes later is no evidence")
+
+	g, found = judge(t, Delivery(), of(claim(0, 1, 2, 3), withErr("timeout", info(on("n", claim(1, 1, 2, 3)))), look(4, 5, 0), on("n", look(4, 5, 1)),
+		on("n", asked(5, 6, 3))))
+	require.Equal(t, "m is marked without an end at 5ns; client 0's claim at 1ns, for 3ns, was the last that may have marked it", found[0].Note)
+	require.Equal(t, 2.0, figureOf(t, g, "marks looked at"))
+	require.Equal(t, 1.0, figureOf(t, g, "not delivered, claims not answered"))
 
 	g, _ = judge(t, Delivery(), of(claim(0, 1, 2, 3), asked(4, 5, 3), on("n", claim(0, 1, 2, 3)), on("n", told(asked(6, 7, 3))), on("n", asked(11, 12, 3))))
 	require.Equal(t, 2.0, figureOf(t, g, "messages asked for"))

@@ -7,11 +7,12 @@
 //
 //	Mutex     two owners inside their leases
 //	Stuck     a lock that is refused when every lease is over
+//	Holders   a write by an owner whose lease was over, after the next owner's
 //	Fence     a later grant with a fencing token that is not larger
 //	Dedup     two workers told that a message is new, or one that a delivered message is
-//	Delivery  a message marked and never delivered, or marked beyond its window
+//	Delivery  a message marked and never delivered, or marked beyond its window or without an end
 //	Sequence  one number issued twice, or a smaller one after a larger one
 //	Stored    a stored number that went back, lags behind what was issued, or lost its end
-//	Writes    acknowledged and gone, or refused and there
+//	Writes    acknowledged and gone, or refused and there; lost updates of what a lock guards
 //	Gates     whether the run could have shown anything at all
 package checkers

@@ -19,13 +19,15 @@ import (
 //     what it tried in the clients' place;
 //   - two workers asked for one key at one time, if acquires, claims or numbers are promised;
 //   - every fault was proved and ended;
-//   - no Sentinel entered TILT mode, in which it does nothing;
+//   - no Sentinel entered TILT mode, in which it does nothing, but as a consequence of a fault: it was a target of one that
+//     was in force, or had not ended, or had healed less than a second before;
 //   - there was load in each phase, [harness.HarnessClient] aside: before the first fault and after the end of the last one
 //     also with an ok operation of a promised kind from the main workload, and during each fault, from its Bit to its
 //     Heal. An operation belongs to a phase that its interval meets; a delivery to none, since it asks nothing of the
 //     system. Load is at least one operation, and at least Meta.Rate/10 a second if a rate was asked for; during a fault,
-//     where workers may hang until their time-outs, no more than an operation of each worker every two seconds. A run
-//     without faults is one phase.
+//     where workers may hang until their time-outs, no more than an operation of each worker every two seconds. Nothing
+//     is asked of workers for as long as a fault keeps their client group from doing anything ([harness.Fault].Frozen), and
+//     of a phase in which all were frozen all the time no load. A run without faults is one phase.
 //
 // Source: soundness rule 6. Time is O(faults) an operation. Memory is constant: of very many keys only the latest 32,768
 // to 65,536 are watched for contention, so that it may be undercounted.
@@ -145,14 +147,22 @@ func (p *gatesPass) faults() (missing []string) {
 }
 
 // environment asks that no Sentinel stopped acting: one whose clock jumps, or that is stopped itself, does nothing for 30
-// seconds, which is the machine's failure and says nothing about the system under test.
+// seconds. Unless a fault did that to it, it is the machine's failure and says nothing about the system under test.
 func (p *gatesPass) environment() (missing []string) {
 	for _, e := range p.h.Events {
-		if e.Kind == "+tilt" {
+		if e.Kind == "+tilt" && !slices.ContainsFunc(p.h.Faults, func(f harness.Fault) bool { return tilted(f, e) }) {
 			missing = append(missing, fmt.Sprintf("the Sentinel %s entered TILT mode at %s", e.Node, moment(e.At)))
 		}
 	}
 	return missing
+}
+
+// tiltSeen is how long after the heal a Sentinel that was stopped may take to say so; its timer runs ten times a second.
+const tiltSeen = time.Second
+
+// tilted reports whether the Sentinel of e, which entered TILT mode, did so because of f.
+func tilted(f harness.Fault, e harness.Event) bool {
+	return slices.Contains(f.Targets, e.Node) && (f.Overlaps(e.At, e.At) || f.Start <= e.At && e.At <= f.Heal+tiltSeen)
 }
 
 // load asks for operations in every phase.
@@ -160,7 +170,11 @@ func (p *gatesPass) load() (missing []string) {
 	for _, ph := range p.phases {
 		from, to, rate := max(ph.from, p.first), min(ph.to, p.last), p.meta.Rate/10
 		if ph.fault { // it lasts as long as it lasts, whether or not clients speak
-			from, to, rate = ph.from, ph.to, min(rate, float64(p.meta.Workers)/2)
+			awake := awake(p.h, ph.from, ph.to)
+			if awake == 0 {
+				continue
+			}
+			from, to, rate = ph.from, ph.to, awake*min(rate, float64(p.meta.Workers)/2)
 		}
 		if err := ph.reached(rate, to-from); err != nil {
 			missing = append(missing, err.Error())

@@ -3,6 +3,7 @@ package checkers
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/stretchr/testify/require"
@@ -117,12 +118,95 @@ func TestGates(t *testing.T) {
 		{name: "TILT", unknown: "the Sentinel s1 entered TILT mode at 150ns", h: soakBut(func(h *harness.History) {
 			h.Events = append(h.Events, harness.Event{At: 150, Node: "s1", Kind: "+tilt", Detail: "#tilt mode entered"})
 		})},
+		{name: "TILT of a Sentinel that a fault stopped", h: soakBut(tilt(150, "s1"))},
+		{name: "TILT when it goes on", h: soakBut(tilt(195, "s1"))},
+		{name: "TILT just after the fault", h: soakBut(tilt(190+tiltSeen, "s1"))},
+		{name: "TILT long after the fault", unknown: "the Sentinel s1 entered TILT", h: soakBut(tilt(191+tiltSeen, "s1"))},
+		{name: "TILT before the fault", unknown: "the Sentinel s1 entered TILT mode at 99ns", h: soakBut(tilt(99, "s1"))},
+		{name: "TILT of another Sentinel", unknown: "the Sentinel s1 entered TILT mode at 150ns", h: soakBut(tilt(150, "r1", "s2"))},
+		{name: "TILT while a later fault that it suffers has not ended", h: soakBut(func(h *harness.History) {
+			tilt(250, "r1")(h)
+			h.Faults = append(h.Faults, harness.Fault{Name: "pause", Targets: []string{"s1"}, Start: 120, Bit: 130, Heal: 140, End: 260, Proved: true})
+		})},
+		{name: "TILT long after the heal of a fault that has not ended", h: soakBut(func(h *harness.History) {
+			tilt(2*time.Second, "s1")(h)
+			h.Faults[0].End = 3 * time.Second
+			followed(h, acquire(1, "e", 4*time.Second, 5*time.Second, 5))
+		})},
+
+		{name: "all clients frozen", h: soakBut(frozen(0, 1))},
+		{name: "some clients frozen", unknown: "0 operations during kill, where at least 1", h: soakBut(frozen(0))},
+		{name: "frozen after the bite only", unknown: "0 operations during kill", h: soakBut(func(h *harness.History) {
+			frozen()(h)
+			h.Faults = append(h.Faults, harness.Fault{Name: "freeze", Start: 111, Bit: 111, Heal: 200, End: 200, Proved: true, Frozen: []int{0, 1}})
+		})},
+		{name: "frozen all through another fault", h: soakBut(func(h *harness.History) {
+			frozen()(h)
+			h.Faults = append(h.Faults, harness.Fault{Name: "freeze", Start: 105, Bit: 108, Heal: 190, End: 200, Proved: true, Frozen: []int{0, 1}})
+		})},
+		{name: "load is asked of those only who can act", unknown: "1 operations during kill, where at least 2 were wanted",
+			h: soakBut(func(h *harness.History) { frozenAt(h, 1e9, 0) })}, // one of three for 4 s
+		{name: "load is not asked of those who cannot", h: soakBut(func(h *harness.History) { frozenAt(h, 5e8, 0) })},
 		{name: "too little load", unknown: "operations before the first fault, where at least", h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e9 })},
 		{name: "too little load during a fault", unknown: "operations during kill, where at least", h: soakBut(func(h *harness.History) {
 			h.Meta.Rate, h.Meta.Workers = 1e9, 1e9
 		})},
 		{name: "load enough", h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e8 })},
 	})
+}
+
+// tilt lets the Sentinel s1 enter TILT mode, where the fault has those targets.
+func tilt(at time.Duration, targets ...string) func(*harness.History) {
+	return func(h *harness.History) {
+		h.Faults[0].Targets = targets
+		h.Events = append(h.Events, harness.Event{At: at, Node: "s1", Kind: "+tilt", Detail: "#tilt mode entered"})
+	}
+}
+
+// frozen lets the fault freeze groups, and nobody act while it is in force. Worker 1 alone is in group 1.
+func frozen(groups ...int) func(*harness.History) {
+	return func(h *harness.History) {
+		without(func(op harness.Op) bool { return op.Call == 120 })(h)
+		h.Faults[0].Frozen = groups
+	}
+}
+
+// frozenAt makes the fault 4 rounds long, with one operation in it, and asks for enough that the workers' number decides.
+func frozenAt(h *harness.History, round time.Duration, groups ...int) {
+	f := &h.Faults[0]
+	f.Frozen, f.Heal, f.End = groups, f.Bit+4*round, f.Bit+4*round
+	without(func(op harness.Op) bool { return op.Call > 300 })(h)
+	followed(h, acquire(1, "d", f.End+1, f.End+2, 5), release(1, "d", f.End+3, f.End+4))
+	h.Meta.Rate = 30
+}
+
+func TestAwake(t *testing.T) {
+	fault := func(start, heal time.Duration, groups ...int) harness.Fault {
+		return harness.Fault{Start: start, Heal: heal, Frozen: groups}
+	}
+	for _, tc := range []struct {
+		name   string
+		faults []harness.Fault
+		want   float64 // of [10, 20]; workers 0 and 2 are in group 0, worker 1 in group 1
+	}{
+		{"nobody frozen", []harness.Fault{fault(0, 99)}, 1},
+		{"all frozen", []harness.Fault{fault(0, 99, 0, 1)}, 0},
+		{"all frozen, never healed", []harness.Fault{fault(0, 0, 0, 1)}, 0},
+		{"one group frozen", []harness.Fault{fault(10, 20, 0)}, 1.0 / 3},
+		{"the other", []harness.Fault{fault(10, 20, 1)}, 2.0 / 3},
+		{"for half of the time", []harness.Fault{fault(15, 30, 0, 1)}, 0.5},
+		{"elsewhen", []harness.Fault{fault(0, 10, 0, 1), fault(20, 30, 0, 1)}, 1},
+		{"twice at once", []harness.Fault{fault(12, 16, 0, 1), fault(11, 14, 0, 1)}, 0.5},
+		{"one inside the other", []harness.Fault{fault(12, 13, 0, 1), fault(11, 16, 0, 1)}, 0.5},
+		{"by turns", []harness.Fault{fault(0, 14, 0, 1), fault(14, 99, 0, 1)}, 0},
+	} {
+		h := of()
+		h.Faults = tc.faults
+		require.InDelta(t, tc.want, awake(h, 10, 20), 1e-9, tc.name)
+	}
+	h := of()
+	h.Faults = []harness.Fault{fault(0, 99, 0, 1)}
+	require.Equal(t, 1.0, awake(h, 10, 10), "an instant")
 }
 
 func TestGatesSayEverythingThatIsMissing(t *testing.T) {

@@ -14,6 +14,7 @@ type ledger struct {
 	meta             harness.Meta
 	faults           []faultLedger
 	total            count
+	guarded          count // those to what locks guard
 	groups           map[int]*count
 	cut, others      count // during partitions, by the side of the client group
 	partitions       int
@@ -31,6 +32,14 @@ func (c *count) add(lost bool) {
 	if lost {
 		c.lost++
 	}
+}
+
+// percent is how many of the acknowledged writes were lost; of none there is no such figure.
+func (c count) percent(name string) []harness.Figure {
+	if c.acknowledged == 0 {
+		return nil
+	}
+	return []harness.Figure{{Name: name, Value: 100 * float64(c.lost) / float64(c.acknowledged), Unit: "%"}}
 }
 
 // faultLedger is the part of the ledger during one fault.
@@ -145,9 +154,10 @@ func (l *ledger) reach(from, to time.Duration) time.Duration {
 // figures lists everything in a fixed order. Groups without an acknowledged write are left out.
 func (l *ledger) figures() []harness.Figure {
 	out := []harness.Figure{figure("added", l.total.acknowledged), figure("lost", l.total.lost)}
-	if l.total.acknowledged > 0 {
-		percent := 100 * float64(l.total.lost) / float64(l.total.acknowledged)
-		out = append(out, harness.Figure{Name: "lost percent", Value: percent, Unit: "%"})
+	out = append(out, l.total.percent("lost percent")...)
+	if l.guarded.acknowledged > 0 {
+		out = append(out, figure("guarded updates", l.guarded.acknowledged), figure("lost updates", l.guarded.lost))
+		out = append(out, l.guarded.percent("lost updates percent")...)
 	}
 	out = append(out, figure("refused", l.refused), figure("unknown", l.unknown), figure("survived unknown", l.survivedUnknown))
 	for _, g := range slices.Sorted(maps.Keys(l.groups)) {

@@ -22,6 +22,7 @@ type property struct {
 	random  func(*worker) harness.Op
 	class   harness.Class                                             // one that has the twin's model
 	twin    func(ops []harness.Op, meta harness.Meta) (violated bool) // nil: the model judges whole histories
+	more    int                                                       // operations than the usual 2 to 8
 }
 
 var properties = []property{
@@ -85,7 +86,7 @@ func TestTornRecords(t *testing.T) {
 	}
 }
 
-// history makes up to 8 operations of 2 or 3 workers in a range of time so small that ties are common.
+// history makes a few operations of 2 or 3 workers in a range of time so small that ties are common.
 func (v property) history(seed uint64) ([]harness.Op, harness.History) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	workers := make([]worker, 2+rng.IntN(2))
@@ -93,7 +94,7 @@ func (v property) history(seed uint64) ([]harness.Op, harness.History) {
 		workers[i] = worker{Rand: rng, id: i, workers: len(workers), constant: rng.IntN(2) == 0}
 	}
 	var ops []harness.Op
-	for range 2 + rng.IntN(7) {
+	for range v.more + 2 + rng.IntN(7) {
 		w := &workers[rng.IntN(len(workers))]
 		ops = append(ops, w.finish(v.random(w)))
 	}

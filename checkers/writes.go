@@ -17,6 +17,9 @@ import (
 // nobody else added that integer, is a [harness.PhantomWrite]. An info add may be present or not; those present are counted.
 // Without a read of every set the verdict is Unknown, if nothing worse was found.
 //
+// A set that a lock guards ([harness.Guarded]) is updated as a whole: whoever adds writes back what it has read before. A
+// lost write is a lost update there, which another owner has overwritten; figures count those apart.
+//
 // Lost writes come in thousands, so there is one [harness.LostWrite] for each run of them: acknowledged writes of one
 // worker in a row, with the first and the last as Ops. The figures count writes, not runs. A write counts as acknowledged
 // during a fault if its Return lies in the fault's [Start, Heal]. Sources: catalogue 5, results A, B and E.
@@ -116,6 +119,12 @@ func (p *writesPass) compare() {
 	}
 }
 
+// guarded reports whether a lock guards the set, so that each write to it is the end of an update.
+func (s *set) guarded() bool {
+	_, ok := harness.GuardedBy(s.key)
+	return ok
+}
+
 // survivors is what the final read found.
 func (s *set) survivors() (intervals, error) {
 	if s.read.Kind == "" {
@@ -166,6 +175,9 @@ func (p *writesPass) acknowledged(s *set, there intervals) {
 		present := there.has(w.value)
 		lost := w.outcome == harness.OK && !present && w.returned < s.read.Call
 		p.ledger.book(w, present, lost)
+		if w.outcome == harness.OK && s.guarded() {
+			p.ledger.guarded.add(lost)
+		}
 		worker := p.meta.Worker(w.client)
 		switch r := runs[worker]; {
 		case lost && r == nil:
@@ -207,7 +219,7 @@ func (p *writesPass) lost(s *set, r *run) harness.Anomaly {
 	return a
 }
 
-// op is w as it was recorded.
+// op is w as it was recorded, but for the token of an owner.
 func (s *set) op(w write) harness.Op {
 	return harness.Op{
 		Client: w.client, Kind: harness.Add, Key: s.key, Arg: strconv.FormatInt(w.value, 10),

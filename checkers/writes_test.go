@@ -76,6 +76,24 @@ func TestWritesBeforeAKill(t *testing.T) {
 	require.InDelta(t, -2e-9, figureOf(t, g, "first lost write after fault start"), 1e-12)
 }
 
+func TestUpdatesOfWhatLocksGuardAreCountedApart(t *testing.T) {
+	resource := harness.Guarded("k")
+	g, found := judge(t, Writes(), of(
+		add(0, 1, 1, 2), add(1, 2, 1, 2), read(9, 9, "1"), // a rider's
+		guarded(0, "a", 1, 1, 2), guarded(1, "b", 2, 3, 4), guarded(2, "c", 3, 5, 6), guarded(0, "d", 4, 7, 8),
+		fail(guarded(1, "e", 5, 7, 8)), on(resource, read(9, 9, "1-2,4")),
+	))
+	require.Len(t, found, 2)
+	for name, want := range map[string]float64{
+		"added": 6, "lost": 2, "lost percent": 200.0 / 6, "refused": 1,
+		"guarded updates": 4, "lost updates": 1, "lost updates percent": 25,
+	} {
+		require.InDelta(t, want, figureOf(t, g, name), 1e-9, name)
+	}
+	g, _ = judge(t, Writes(), of(add(0, 1, 1, 2), read(9, 9, "1")))
+	require.NotContains(t, g.Figures, figure("guarded updates", 0))
+}
+
 func TestWritesRunNote(t *testing.T) {
 	_, found := judge(t, Writes(), of(add(0, 1, 1, 2), info(add(0, 2, 3, 4)), add(3, 3, 5, 6), read(7, 8, "")))
 	require.Equal(t, "worker 0 lost 2 acknowledged writes in a row, from 1 at 2ns to 3 at 6ns", found[0].Note)

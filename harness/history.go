@@ -59,6 +59,7 @@ type Fault struct {
 	Proved  bool          `json:"proved"`            // whether its effect was seen
 	Proof   string        `json:"proof,omitempty"`   // what was seen, or why nothing was
 	Groups  []int         `json:"groups,omitempty"`  // client groups on the minority side, for partitions
+	Frozen  []int         `json:"frozen,omitempty"`  // client groups that could do nothing from Start to Heal
 }
 
 // Overlaps reports whether the fault was in force, or its heal still under way, at some time of [from, to].

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -17,10 +18,19 @@ const (
 	Deliver Kind = "deliver" // hand message Key on: what a claim answered ResultFirst obliges its worker to do
 	Confirm Kind = "confirm" // say that message Key was delivered, so that it stays marked for the window TTL
 	Next    Kind = "next"    // draw a number from sequence Key; Arg is the proposal, Result the decimal number returned
-	Inspect Kind = "inspect" // look at what is stored for sequence Key: Result the number, "" for none; TTL what is left, 0 for no end
-	Add     Kind = "add"     // add the unique integer Arg to the set Key
+	Inspect Kind = "inspect" // look at what is stored for sequence or message Key: Result the number or mark, "" for none; TTL what is left, 0 for no end
+	Add     Kind = "add"     // add the unique integer Arg to the set Key; Result is the owner's token where a lock guards the set
 	Read    Kind = "read"    // read the whole set Key; Result is an interval list such as "0-7,9"
 )
+
+// guardedSuffix is what the key of a resource has and that of the lock which guards it has not.
+const guardedSuffix = ":resource"
+
+// Guarded is the key of the resource that a lock guards: a set to which only the lock's owner may add.
+func Guarded(lock string) string { return lock + guardedSuffix }
+
+// GuardedBy returns the lock that guards the set key; false if none does.
+func GuardedBy(key string) (lock string, ok bool) { return strings.CutSuffix(key, guardedSuffix) }
 
 // Results of a Claim.
 const (

@@ -30,7 +30,11 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := &run{Spec: spec, clock: NewClock(), stop: make(chan struct{})}
+	if err := spec.Fleet.begin(); err != nil {
+		return Result{}, err
+	}
+	defer spec.Fleet.end()
+	r := &run{Spec: spec, clock: NewClock(), stop: make(chan struct{}), outages: newOutages()}
 	runErr := r.record(ctx)
 	res := Result{Meta: r.meta}
 	h, err := spec.Store.History()
@@ -46,14 +50,22 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 
 type run struct {
 	Spec
-	clock    Clock
-	meta     Meta
-	rec      *recorder
-	abort    context.CancelCauseFunc
-	stop     chan struct{} // closed when the load ends
-	fault    atomic.Pointer[string]
-	failed   atomic.Pointer[error] // the first client that panicked
-	sessions []*Session
+	clock   Clock
+	meta    Meta
+	rec     *recorder
+	abort   context.CancelCauseFunc
+	stop    chan struct{} // closed when the load ends
+	outages *outages
+	failed  atomic.Pointer[error] // the first client that panicked
+	workers []*worker
+}
+
+// worker is one seat of the load, and who sits in it.
+type worker struct {
+	workload Workload
+	client   Client
+	session  *Session
+	proc     *process
 }
 
 // record does everything up to the closed store.
@@ -100,44 +112,44 @@ func (r *run) onSystem(ctx context.Context) (err error) {
 	if err := r.System.Start(ctx, r.clock, r.rec.event, r.Log); err != nil {
 		return err
 	}
-	var clients []Client
-	if err := guarded("a workload's Open", func() (err error) { clients, err = r.open(ctx); return err }); err != nil {
+	if err := guarded("a workload's Open", func() error { return r.open(ctx) }); err != nil {
 		return err
 	}
-	if err := r.load(ctx, clients); err != nil {
+	if err := r.load(ctx); err != nil {
 		return err
 	}
 	return guarded("a workload's Finish", func() error { return r.finish(ctx) })
 }
 
-// open makes every client and its session.
-func (r *run) open(ctx context.Context) ([]Client, error) {
-	var clients []Client
+// open makes every worker, with its client and its session.
+func (r *run) open(ctx context.Context) error {
 	for _, l := range r.loads() {
 		for range l.Clients {
-			w := len(clients)
-			c, err := l.Workload.Open(ctx, r.meta.Group(w))
+			i := len(r.workers)
+			c, err := l.Workload.Open(ctx, r.meta.Group(i))
 			if err != nil {
-				return nil, fmt.Errorf("harness: open client %d of %s: %w", w, l.Workload.Name(), err)
+				return fmt.Errorf("harness: open client %d of %s: %w", i, l.Workload.Name(), err)
 			}
-			clients = append(clients, c)
-			r.sessions = append(r.sessions, r.session(w, stream(r.Seed, uint64(w)), r.stop))
+			proc := r.Fleet.enlist(r.meta.Group(i))
+			s := r.session(i, stream(r.Seed, uint64(i)), proc, r.stop)
+			r.workers = append(r.workers, &worker{workload: l.Workload, client: c, session: s, proc: proc})
 		}
 	}
-	return clients, nil
+	return nil
 }
 
 // load runs the clients and the nemeses until both have had their time, or ctx ends.
-func (r *run) load(ctx context.Context, clients []Client) error {
+func (r *run) load(ctx context.Context) error {
 	var workers sync.WaitGroup
 	opCtx, abandon := context.WithCancel(context.WithoutCancel(ctx)) // operations end by themselves, not in the middle
 	defer abandon()
-	for w, c := range clients {
-		workers.Go(func() { r.work(opCtx, c, r.sessions[w]) })
+	for _, w := range r.workers {
+		workers.Go(func() { r.work(opCtx, w) })
 	}
 	var reporting sync.WaitGroup
 	reporting.Go(r.report)
-	err := guarded("a nemesis", func() error { return r.schedule(ctx) })
+	err := r.schedule(ctx)
+	r.Fleet.release() // what a nemesis left paused would never end
 	close(r.stop)
 	grace := time.AfterFunc(stopGrace, abandon)
 	defer grace.Stop()
@@ -146,32 +158,74 @@ func (r *run) load(ctx context.Context, clients []Client) error {
 	return err
 }
 
-// work steps one client until the load ends.
-func (r *run) work(ctx context.Context, c Client, s *Session) {
+// work steps a worker's clients, one after the other if they crash, until the load ends.
+func (r *run) work(ctx context.Context, w *worker) {
 	think := time.Duration(0)
 	if r.Rate > 0 {
 		think = time.Duration(float64(r.meta.Workers) / r.Rate * float64(time.Second))
 	}
-	err := guarded(fmt.Sprintf("client %d", s.id), func() error {
-		for s.Sleep(time.Duration(s.Rand.Float64() * 2 * float64(think))) {
-			c.Step(ctx, s)
+	steps := func() error {
+		ctx := w.proc.within(ctx)
+		for w.session.Sleep(time.Duration(w.session.Rand.Float64() * 2 * float64(think))) {
+			w.client.Step(ctx, w.session)
 		}
 		return nil
-	})
+	}
+	whose := fmt.Sprintf("client %d", w.session.id)
+	err := guarded(whose, steps)
+	for errors.Is(err, ErrCrashed) {
+		if err = guarded(whose, func() error { return r.replace(ctx, w) }); err == nil {
+			err = guarded(whose, steps)
+		}
+	}
 	if err != nil {
 		r.failed.CompareAndSwap(nil, &err)
 		r.abort(err)
 	}
 }
 
-// guarded turns a panic of f, which runs somebody's code, into an error: the run still ends in good order.
+// replace seats a new client, under a new id, where the old one has crashed. A process that does not come up is started
+// again, for as long as the load goes on: the system may be broken as well.
+func (r *run) replace(ctx context.Context, w *worker) error {
+	w.proc = r.Fleet.relieve(w.proc)
+	w.session.time.(*live).proc = w.proc
+	w.session.id += w.session.workers
+	for {
+		c, err := w.workload.Open(ctx, w.session.Group)
+		if err == nil {
+			w.client = c
+			return nil
+		}
+		r.Log.Warn("no client opened in the place of a crashed one", "client", w.session.id, "err", err)
+		if !w.session.Backoff() {
+			return nil
+		}
+	}
+}
+
+// guarded turns a panic of f, which runs somebody's code, into an error: the run still ends in good order. A client that
+// crashed as a nemesis wished is ErrCrashed.
 func guarded(whose string, f func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover(); {
+		case p == nil:
+		case crashed(p):
+			err = ErrCrashed
+		default:
 			err = fmt.Errorf("harness: %s panicked: %v\n%s", whose, p, debug.Stack())
 		}
 	}()
 	return f()
+}
+
+// crashed reports whether a panic is that of a client that crashed as a nemesis wished, or of one that took ErrCrashed
+// for a reason to panic.
+func crashed(panicked any) bool {
+	if _, ok := panicked.(crash); ok {
+		return true
+	}
+	err, ok := panicked.(error)
+	return ok && errors.Is(err, ErrCrashed)
 }
 
 // finish waits for the system to be whole and lets the workloads record what is left, such as a final read.
@@ -186,7 +240,7 @@ func (r *run) finish(ctx context.Context) error {
 		if err := r.System.AwaitWhole(ctx); err != nil {
 			return fmt.Errorf("harness: the system is not whole for the final read: %w", err)
 		}
-		s := r.session(r.meta.Workers, stream(r.Seed, finishStream+uint64(i)), nil)
+		s := r.session(r.meta.Workers, stream(r.Seed, finishStream+uint64(i)), nil, nil)
 		s.id = HarnessClient
 		if err := f.Finish(ctx, s); err != nil {
 			return fmt.Errorf("harness: finish %s: %w", l.Workload.Name(), err)
@@ -210,10 +264,8 @@ func (r *run) report() {
 			return
 		}
 		n := r.rec.totals()
-		p := Progress{Elapsed: r.clock.Now() - start, OK: n[OK], Fail: n[Fail], Info: n[Info]}
-		if f := r.fault.Load(); f != nil {
-			p.Fault = *f
-		}
-		r.Progress(p)
+		r.Progress(Progress{
+			Elapsed: r.clock.Now() - start, OK: n[OK], Fail: n[Fail], Info: n[Info], Fault: r.outages.names(),
+		})
 	}
 }

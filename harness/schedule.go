@@ -1,9 +1,13 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -13,13 +17,37 @@ const wholeWithin = 30 * time.Second
 // injectWithin bounds how long a fault may take to be in force; tenths of a second are usual.
 const injectWithin = 10 * time.Second
 
-// schedule lets the load run for its Duration, with the faults of Steps one after the other, calm before and after
-// each. The load does not end before the last fault has healed and its calm has passed.
+// schedule lets the load run for its Duration, with the faults of every sequence, one sequence beside the other. The
+// load does not end before the last fault has healed and a calm has passed.
 func (r *run) schedule(ctx context.Context) error {
 	start := r.clock.Now()
-	rng := stream(r.Seed, nemesisStream)
-	for _, step := range r.Steps {
+	ctx, stop := context.WithCancel(ctx) // one sequence that fails ends the others
+	defer stop()
+	var tracks sync.WaitGroup
+	failures := make([]error, len(r.tracks()))
+	for i, steps := range r.tracks() {
+		tracks.Go(func() {
+			failures[i] = guarded("a nemesis", func() error { return r.track(ctx, steps, stream(r.Seed, nemesisStream+uint64(i))) })
+			if failures[i] != nil {
+				stop()
+			}
+		})
+	}
+	tracks.Wait()
+	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	if len(slices.Concat(r.tracks()...)) > 0 {
 		wait(ctx, r.Calm)
+	}
+	wait(ctx, start+r.Duration-r.clock.Now())
+	return nil
+}
+
+// track goes through one sequence of faults.
+func (r *run) track(ctx context.Context, steps []Step, rng *rand.Rand) error {
+	for _, step := range steps {
+		wait(ctx, cmp.Or(step.After, r.Calm))
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -32,38 +60,35 @@ func (r *run) schedule(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(r.Steps) > 0 {
-		wait(ctx, r.Calm)
-	}
-	wait(ctx, start+r.Duration-r.clock.Now())
 	return nil
 }
 
-// inForce owns everything around one fault that is the same for all: its record, its time, the proof and the heal.
+// inForce owns everything around one fault that is the same for all: its record, its time, the proof and the heal. A
+// fault that cannot be injected ends the run, unless others are in force: then it is on record as not proved.
 func (r *run) inForce(ctx context.Context, step Step, inject func() (Injection, error)) (err error) {
-	name := step.Nemesis.Name()
-	r.fault.Store(&name)
-	defer r.fault.Store(nil)
-	f := Fault{Name: name, Start: r.clock.Now()}
-	inj, err := inject()
-	defer func() { // on every path, a panic of Prove included
-		f.Heal = r.clock.Now()
-		whole := r.heal(ctx, inj)
-		if whole == nil {
-			f.End = r.clock.Now()
-		}
-		err = errors.Join(err, whole)
-		r.rec.fault(f)
-	}()
-	f.Bit, f.Targets, f.Groups, f.Proof = r.clock.Now(), inj.Targets, inj.Groups, inj.Bite
+	f := &Fault{Name: step.Nemesis.Name(), Proof: "its injection came to no end"}
+	r.outages.begin(f, r.clock)
+	var inj Injection
+	defer func() { err = errors.Join(err, r.heal(ctx, inj, f)) }() // on every path, a panic of the nemesis included
+	if ctx.Err() != nil {
+		f.Start = 0 // it ended while others healed: this one never starts
+		return nil
+	}
+	inj, err = inject()
+	f.Bit, f.Targets, f.Groups, f.Frozen = r.clock.Now(), inj.Targets, inj.Groups, inj.Frozen
 	if err != nil {
 		f.Proof = err.Error()
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case r.outages.beside(f): // one fault may be in the way of another: neither the harness's nor the system's failure
+			r.Log.Warn("fault not in force", "fault", f.Name, "error", err)
 			return nil
 		}
-		return fmt.Errorf("harness: inject %s: %w", name, err)
+		return fmt.Errorf("harness: inject %s: %w", f.Name, err)
 	}
-	r.Log.Info("fault in force", "fault", name, "targets", inj.Targets, "bite", inj.Bite)
+	r.Log.Info("fault in force", "fault", f.Name, "targets", inj.Targets, "bite", inj.Bite)
+	f.Proof = inj.Bite + "; then nobody looked any further"
 	f.Proved, f.Proof = r.prove(ctx, inj, step.For)
 	wait(ctx, f.Bit+step.For-r.clock.Now())
 	return nil
@@ -81,22 +106,6 @@ func (r *run) prove(ctx context.Context, inj Injection, within time.Duration) (b
 		return false, fmt.Sprintf("%s; then no effect within %v: %v", inj.Bite, within, err)
 	}
 	return true, inj.Bite + "; " + seen
-}
-
-// heal undoes a fault and waits until the system is whole, even when ctx has ended.
-func (r *run) heal(ctx context.Context, inj Injection) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wholeWithin)
-	defer cancel()
-	if inj.Heal == nil {
-		return nil
-	}
-	if err := inj.Heal(ctx); err != nil {
-		return fmt.Errorf("harness: heal: %w", err)
-	}
-	if err := r.System.AwaitWhole(ctx); err != nil {
-		return fmt.Errorf("harness: the system did not become whole within %v of the heal: %w", wholeWithin, err)
-	}
-	return nil
 }
 
 // wait sleeps for d or until ctx ends.

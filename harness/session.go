@@ -40,11 +40,20 @@ func (s *Session) Client() int { return s.id }
 func (s *Session) Now() time.Duration { return s.time.Now() }
 
 // Invoke records one operation. It stamps op with the client and the Call, runs do, which performs the operation and
-// fills in Outcome, Result and Err, and stamps the Return. The recorded operation is returned.
+// fills in Outcome, Result and Err, and stamps the Return. The recorded operation is returned. An operation in which do
+// panics is recorded as Info: nobody knows how far it came.
 func (s *Session) Invoke(op Op, do func(*Op)) Op {
 	op.Client = s.id
 	op.Call = s.time.Now()
+	answered := false
+	defer func() {
+		if !answered {
+			op.Outcome, op.Result, op.Err = Info, "", "crashed"
+			s.time.Record(&op)
+		}
+	}()
 	do(&op)
+	answered = true
 	s.time.Record(&op)
 	if op.Outcome == Info && s.id >= 0 {
 		s.id += s.workers // whoever does not know whether it acted must not act again
@@ -69,14 +78,20 @@ func (s *Session) Ended() bool { return !s.Sleep(0) }
 type live struct {
 	rec  *recorder
 	slot *slot
+	proc *process        // nil: nobody strikes the worker's clients
 	done <-chan struct{} // closed when the load ends
 }
 
-func (l *live) Now() time.Duration { return l.rec.clock.Now() }
+// Now is a checkpoint: a process that is paused reads no clock.
+func (l *live) Now() time.Duration {
+	l.proc.step()
+	return l.rec.clock.Now()
+}
 
 func (l *live) Record(op *Op) { l.rec.finish(l.slot, op) }
 
 func (l *live) Sleep(d time.Duration) bool {
+	defer l.proc.step()
 	if d <= 0 {
 		select {
 		case <-l.done:
@@ -95,8 +110,8 @@ func (l *live) Sleep(d time.Duration) bool {
 	}
 }
 
-// session makes the session of worker w, whose load ends when done is closed.
-func (r *run) session(w int, rng *rand.Rand, done <-chan struct{}) *Session {
-	t := &live{rec: r.rec, slot: r.rec.slots[w], done: done}
+// session makes the session of worker w, whose clients are the process proc and whose load ends when done is closed.
+func (r *run) session(w int, rng *rand.Rand, proc *process, done <-chan struct{}) *Session {
+	t := &live{rec: r.rec, slot: r.rec.slots[w], proc: proc, done: done}
 	return NewSession(t, w, r.meta.Workers, r.meta.Group(w), rng)
 }

@@ -23,7 +23,9 @@ type Spec struct {
 	Seed     uint64        // of every random choice; 0: chosen, and reported in Meta
 	Riders   []Rider       // further workloads beside the main one
 	Steps    []Step        // faults, one after the other
-	Calm     time.Duration // load without faults before the first fault and after each heal; default 2s
+	Beside   [][]Step      // further sequences of faults, each beside Steps
+	Calm     time.Duration // load without faults before each fault, unless its Step says otherwise, and after the last; default 2s
+	Fleet    *Fleet        // by which nemeses strike the clients themselves; nil: none does
 	Drift    float64       // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
 
 	Labels   map[string]string // copied into Meta
@@ -36,7 +38,7 @@ type Spec struct {
 type Progress struct {
 	Elapsed        time.Duration // of the load
 	OK, Fail, Info int64         // operations so far
-	Fault          string        // the fault in force; empty: none
+	Fault          string        // the faults in force; empty: none
 }
 
 // ErrSpec marks a Spec that cannot be run as it stands.
@@ -55,6 +57,13 @@ func (s Spec) withDefaults() (Spec, error) {
 	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.Calm < 0 || s.Drift < 0 || s.Drift >= 1:
 		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, Calm and Drift cannot be negative, nor Drift 1 or more", ErrSpec)
 	}
+	for _, track := range s.tracks() {
+		for _, step := range track {
+			if step.Nemesis == nil || step.After < 0 || step.For < 0 {
+				return s, fmt.Errorf("harness: %w: a Step needs a Nemesis, and After and For cannot be negative", ErrSpec)
+			}
+		}
+	}
 	s.Name = cmp.Or(s.Name, s.Workload.Name())
 	s.Clients = cmp.Or(s.Clients, 10)
 	s.Duration = cmp.Or(s.Duration, 5*time.Second)
@@ -69,6 +78,9 @@ func (s Spec) withDefaults() (Spec, error) {
 	}
 	return s, nil
 }
+
+// tracks lists every sequence of faults.
+func (s Spec) tracks() [][]Step { return append([][]Step{s.Steps}, s.Beside...) }
 
 // loads lists every workload with its clients, the main one first.
 func (s Spec) loads() []Rider {
@@ -87,10 +99,11 @@ func (s Spec) meta(clock Clock) Meta {
 	return m
 }
 
-// Streams of the seed: one for each worker by its number, and these.
+// Streams of the seed: one for each worker by its number, and from these on one for each sequence of faults and for each
+// workload's Finish.
 const (
-	nemesisStream = 1<<63 + iota
-	finishStream
+	nemesisStream = 1 << 63
+	finishStream  = 1<<63 + 1<<32
 )
 
 // stream returns an independent generator: the same seed and number give the same choices in every run.

@@ -25,7 +25,8 @@ type Workload interface {
 	Name() string
 	// Kinds are the kinds of operation of which a meaningful run has at least one that is ok.
 	Kinds() []Kind
-	// Open returns a client for a worker of the given group. It is called once a worker, before the load starts.
+	// Open returns a client for a worker of the given group. It is called once a worker before the load starts, and again,
+	// while others work, for a worker whose client has crashed.
 	Open(ctx context.Context, group int) (Client, error)
 }
 
@@ -60,6 +61,7 @@ type Nemesis interface {
 type Injection struct {
 	Targets []string
 	Groups  []int  // client groups on the minority side of a partition
+	Frozen  []int  // client groups that can do nothing while the fault is in force
 	Bite    string // what the probe saw
 	// Prove waits for the fault's consequence, such as a promotion, and says what it saw. nil: the bite is proof enough.
 	Prove func(ctx context.Context) (string, error)
@@ -67,8 +69,11 @@ type Injection struct {
 	Heal func(ctx context.Context) error
 }
 
-// Step is one fault of a schedule.
+// Step is one fault of a sequence.
 type Step struct {
 	Nemesis Nemesis
-	For     time.Duration // how long the fault stays in force, from its bite to its heal
+	// After is the load without this sequence's faults before the fault: since the load began, or since the step before
+	// had healed and, if no other sequence had a fault in force then, the system was whole again. 0: Spec.Calm.
+	After time.Duration
+	For   time.Duration // how long the fault stays in force, from its bite to its heal
 }

@@ -34,6 +34,10 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	if t, ok := ctx.Value(clientTimeKey{}).(ClientTime); ok {
 		return t.Sleep(ctx, d)
 	}
+	return sleep(ctx, d)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

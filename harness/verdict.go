@@ -59,6 +59,7 @@ const (
 	DoubleGrant       Class = "double-grant"        // two owners inside their leases
 	StolenRelease     Class = "stolen-release"      // a double grant opened by somebody else's late release
 	StuckLock         Class = "stuck-lock"          // a lock that nobody can ever acquire again
+	StaleHolder       Class = "stale-holder"        // what a lock guards took a write of an owner whose lease was over, after the next one's
 	DuplicateDelivery Class = "duplicate-delivery"  // two workers told that they are the first
 	ImmortalMark      Class = "immortal-mark"       // a mark without TTL
 	LostMessage       Class = "lost-message"        // marked, never delivered, all others told that it was

@@ -42,6 +42,14 @@ var examples = map[string]example{
 			{keys{"lock"}, argv{"a"}, int64(0)},
 		},
 	},
+	"compare_pexpire.lua": {
+		given: []any{"set", "lock", "a"},
+		calls: []call{
+			{keys{"lock"}, argv{"b", 20000}, int64(0)},
+			{keys{"lock"}, argv{"a", 20000}, int64(1)},
+			{keys{"none"}, argv{"a", 20000}, int64(0)},
+		},
+	},
 	"dedup_confirm.lua": {
 		given: []any{"set", "msg", "a"},
 		calls: []call{

@@ -10,6 +10,7 @@ var files embed.FS
 // The scripts, by what they do.
 var (
 	CompareDelete             = source("compare_delete.lua")
+	ComparePExpire            = source("compare_pexpire.lua")
 	LockSetnxExpire           = source("lock_setnx_expire.lua")
 	LockSetnxExpireBoolean    = source("lock_setnx_expire_boolean.lua")
 	LockReleaseByCodes        = source("lock_release_by_codes.lua")

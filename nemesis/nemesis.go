@@ -7,7 +7,13 @@ package nemesis
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 )
 
 // A primary knows who is primary.
@@ -18,11 +24,189 @@ type primary interface {
 	AwaitPromotion(ctx context.Context, old string) (string, error)
 }
 
-// promoted waits for a failover away from old.
+// promoted waits for a failover away from old, until most Sentinels know of it too: an old primary that comes back before
+// that may be primary again.
 func promoted(ctx context.Context, c primary, old string) (string, error) {
 	name, err := c.AwaitPromotion(ctx, old)
 	if err != nil {
 		return "", fmt.Errorf("no failover: %w", err)
 	}
-	return name + " was promoted", nil
+	err = until(ctx, func() error {
+		p, err := c.Primary(ctx)
+		if err == nil && p == old {
+			err = fmt.Errorf("%s was promoted, and most Sentinels still name %s", name, old)
+		}
+		return err
+	})
+	return name + " was promoted", err
+}
+
+// nodes is what every fault of a node needs.
+type nodes interface {
+	Topology
+	primary
+	// Do sends a command to the node, past all links, and returns the reply.
+	Do(ctx context.Context, node string, command ...any) (any, error)
+}
+
+// aimed is whom a fault was aimed at.
+type aimed struct {
+	hosts []string
+	// old is the primary if it is one of hosts, and others are there that Sentinels can promote in its place.
+	old string
+}
+
+func (a aimed) String() string { return strings.Join(a.hosts, ", ") }
+
+// aim chooses the nodes of a fault. In the middle of a failover, and while one of those chosen does not answer because of
+// another fault, it waits, until ctx ends.
+func aim(ctx context.Context, c nodes, h Hosts, rng *rand.Rand) (a aimed, err error) {
+	seed := rng.Uint64() // for the same choice each time round
+	err = poll(ctx, func() (again bool, err error) {
+		a.hosts, err = h.Pick(ctx, c, rand.New(rand.NewPCG(seed, 0)))
+		if err != nil {
+			_, nobody := c.Primary(ctx)
+			return nobody != nil && len(c.Sentinels()) > 0, err
+		}
+		for _, host := range a.hosts {
+			if !slices.Contains(c.RedisNodes(), host) && !slices.Contains(c.Sentinels(), host) {
+				return false, fmt.Errorf("%s is a client group, and this is a fault of nodes", host)
+			}
+			if _, err := c.Do(ctx, host, "PING"); err != nil {
+				return true, fmt.Errorf("%s is broken already: %w", host, err)
+			}
+		}
+		a.old = replaceable(ctx, c, a.hosts)
+		return false, nil
+	})
+	return a, err
+}
+
+// aimRedis is aim for faults that Sentinels do not know.
+func aimRedis(ctx context.Context, c nodes, h Hosts, rng *rand.Rand) (aimed, error) {
+	a, err := aim(ctx, c, h, rng)
+	if err != nil {
+		return a, err
+	}
+	for _, host := range a.hosts {
+		if !slices.Contains(c.RedisNodes(), host) {
+			return aimed{}, fmt.Errorf("%s is a Sentinel, and this is a fault of Redis nodes", host)
+		}
+	}
+	return a, nil
+}
+
+// replaceable returns the primary if it is one of hosts and Sentinels can promote a node that is not; else "".
+func replaceable(ctx context.Context, c nodes, hosts []string) string {
+	p, err := c.Primary(ctx)
+	if err != nil || len(c.Sentinels()) == 0 || !slices.Contains(hosts, p) {
+		return ""
+	}
+	for _, n := range c.RedisNodes() {
+		if !slices.Contains(hosts, n) {
+			return p
+		}
+	}
+	return ""
+}
+
+// failover is the proof of a fault that leaves Sentinels no choice: nil where they have one.
+func (a aimed) failover(c primary) func(context.Context) (string, error) {
+	if a.old == "" {
+		return nil
+	}
+	return func(ctx context.Context) (string, error) { return promoted(ctx, c, a.old) }
+}
+
+// sentinel chooses one of the Sentinels.
+func sentinel(ctx context.Context, c nodes, rng *rand.Rand) (string, error) {
+	if len(c.Sentinels()) == 0 {
+		return "", errors.New("this fault needs Sentinels, and there are none in this topology")
+	}
+	a, err := aim(ctx, c, Sentinel(), rng)
+	if err != nil {
+		return "", err
+	}
+	return a.hosts[0], nil
+}
+
+// each does f to one host after the other, stopping at the first error.
+func (a aimed) each(f func(host string) error) error {
+	for _, host := range a.hosts {
+		if err := f(host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all does f to every host, whatever becomes of the others, and all at once: one that takes all the time there is takes none
+// from them. It is for heals.
+func (a aimed) all(f func(host string) error) error {
+	errs := make([]error, len(a.hosts))
+	var doing sync.WaitGroup
+	for i, host := range a.hosts {
+		doing.Go(func() { errs[i] = f(host) })
+	}
+	doing.Wait()
+	return errors.Join(errs...)
+}
+
+// nothingToHeal is the heal of a fault that is over in a moment.
+func nothingToHeal(context.Context) error { return nil }
+
+// pollEvery is how often a condition is looked at.
+const pollEvery = 20 * time.Millisecond
+
+// poll looks until it need not look again, or ctx ends; then the error is the last look's.
+func poll(ctx context.Context, look func() (again bool, err error)) error {
+	var missing error
+	for {
+		again, err := look()
+		if !again {
+			return err
+		}
+		if ctx.Err() == nil || missing == nil {
+			missing = err // an error that the end of ctx caused explains nothing
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), missing)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// reached waits until the node answers the clients that a fault's bite is to be seen from: without that, an answer that
+// fails to come would prove nothing.
+func reached(ctx context.Context, c interface {
+	Topology
+	Probe(ctx context.Context, from, to string) error
+}, node string) error {
+	from := c.ClientGroups()[0]
+	return until(ctx, func() error {
+		if err := c.Probe(ctx, from, node); err != nil {
+			return fmt.Errorf("%s does not reach %s before the fault (is another in force?): %w", from, node, err)
+		}
+		return nil
+	})
+}
+
+// until polls cond until it returns nil.
+func until(ctx context.Context, cond func() error) error {
+	return poll(ctx, func() (bool, error) { err := cond(); return err != nil, err })
+}
+
+// infoField is the value of a field of a node's INFO.
+func infoField(ctx context.Context, c nodes, node, section, field string) (string, error) {
+	info, err := c.Do(ctx, node, "INFO", section)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(fmt.Sprint(info)) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return strings.TrimSpace(value), nil
+		}
+	}
+	return "", fmt.Errorf("%s says no %s in INFO %s", node, field, section)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -22,11 +21,16 @@ type bench struct {
 	ctx context.Context
 }
 
+// How long, and how often, tests look for what must come.
+const wait, tick = 10 * time.Second, 10 * time.Millisecond
+
+func rng() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
 func start(t *testing.T, c *cluster.Cluster) bench {
 	t.Helper()
 	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
 	t.Cleanup(func() { require.NoError(t, c.Stop()) })
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return bench{t, c, ctx}
 }
@@ -46,11 +50,12 @@ func (b bench) inject(n harness.Nemesis) harness.Injection {
 	require.NoError(b, err)
 	require.NotNil(b, inj.Heal)
 	require.NotEmpty(b, inj.Bite)
+	seen := "-"
 	if inj.Prove != nil {
-		seen, err := inj.Prove(b.ctx)
+		seen, err = inj.Prove(b.ctx)
 		require.NoError(b, err)
-		b.Logf("%s: %s; %s", n.Name(), inj.Bite, seen)
 	}
+	b.Logf("%s: %s; %s", n.Name(), inj.Bite, seen)
 	return inj
 }
 
@@ -64,6 +69,15 @@ func (b bench) heal(inj harness.Injection) {
 	for g := range b.Groups() {
 		require.Eventually(b, func() bool { return b.write(g) == nil }, 10*time.Second, 20*time.Millisecond, "group %d cannot write", g)
 	}
+}
+
+// awaitFailover waits until most Sentinels name another primary than old.
+func (b bench) awaitFailover(old string) {
+	b.Helper()
+	require.Eventually(b, func() bool {
+		p, err := b.Primary(b.ctx)
+		return err == nil && p != old
+	}, wait, tick, "no failover from %s", old)
 }
 
 func (b bench) write(group int) error {
@@ -105,30 +119,4 @@ func TestPausePrimaryOfAStandalone(t *testing.T) {
 	inj := b.inject(nemesis.PausePrimary(b.Cluster))
 	require.Error(t, b.write(0))
 	b.heal(inj)
-}
-
-func TestPartitionPrimary(t *testing.T) {
-	b := start(t, cluster.Sentinel(cluster.Options{}))
-	for g := range b.Groups() {
-		require.NoError(t, b.write(g))
-	}
-	old := b.primary()
-	inj := b.inject(nemesis.PartitionPrimary(b.Cluster))
-	require.Equal(t, old, inj.Targets[0])
-	require.Equal(t, []int{0, 1}, inj.Groups)
-	guards := slices.DeleteFunc(slices.Clone(inj.Targets), func(h string) bool { return h[0] != 's' })
-	require.Len(t, guards, 1, "one Sentinel stays with the primary")
-	require.NoError(t, b.write(0), "the minority's clients still write to the old primary")
-	require.Eventually(t, func() bool { return b.write(4) == nil }, 10*time.Second, 20*time.Millisecond,
-		"the majority's clients never write to the new one")
-	require.Equal(t, "master", b.role(old), "no split brain")
-	b.heal(inj)
-	require.Equal(t, "slave", b.role(old))
-}
-
-func TestPartitionPrimaryNeedsTwoSides(t *testing.T) {
-	b := start(t, cluster.Sentinel(cluster.Options{ClientGroups: 1}))
-	inj, err := nemesis.PartitionPrimary(b.Cluster).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
-	require.ErrorContains(t, err, "two client groups")
-	require.Nil(t, inj.Heal)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ func demos(t *testing.T) map[string]Report {
 	ten.Expected, ten.Met = "lost-write", false
 	return map[string]Report{
 		"rich": rich, "empty": empty, "calm": report(t, calm, valid()), "ten": ten, "hostile": hostile(t),
+		"overlapping": report(t, overlapping(), valid()),
 	}
 }
 
@@ -51,6 +53,20 @@ func report(t *testing.T, h harness.History, j harness.Judged) Report {
 	r, err := New(h, j)
 	require.NoError(t, err)
 	return r
+}
+
+// overlapping is the synthetic run with many more faults beside its own, each recorded when it is over.
+func overlapping() harness.History {
+	h := synthetic()
+	for i, name := range []string{"refuse", "slicer", "latency", "bandwidth", "skew-clients", "clock-step", "drop", "drop"} {
+		start := time.Duration(i)*1300*ms + 3*sec
+		h.Faults = append(h.Faults, harness.Fault{
+			Name: name, Targets: []string{"g0", "r3"}, Start: start, Bit: start + 5*ms, Heal: start + 5*sec, End: start + 6*sec,
+			Proved: true, Proof: "seen",
+		})
+	}
+	slices.SortStableFunc(h.Faults, func(a, b harness.Fault) int { return cmp.Compare(a.End, b.End) })
+	return h
 }
 
 // failovers is a history with n kills, 10 s apart, each followed by a failover, and a write every 10 ms otherwise.

@@ -59,7 +59,7 @@ type Failover struct {
 	Start    time.Duration `json:"start"`
 	Stages   []Stage       `json:"stages"` // one for each milestone, in order
 	Outage   Outage        `json:"outage"`
-	Again    int           `json:"again"`    // further failovers before the next fault
+	Again    int           `json:"again"`    // further failovers that the fault led to
 	Minority int64         `json:"minority"` // ok writes of the minority side, called after the promotion and back before the heal
 }
 
@@ -90,77 +90,88 @@ func (f Failover) String() string {
 	return strings.Join(words, "; ")
 }
 
-// Failovers finds the faults in whose aftermath, up to the next fault, the primary was switched, and times the stages.
-// It reads h.Ops once; an error in them ends the reading.
+// Failovers finds the faults after which the primary was switched, and times the stages. Where faults overlap, a switch
+// belongs to the earliest that struck the old primary and was in force or healing. It reads h.Ops once; an error in them
+// ends the reading.
 func Failovers(h harness.History) []Failover {
 	w := newWatchers(h)
 	_ = eachOp(h, w.add) // Failovers of a history that cannot be read to its end are those of its readable part
 	return w.failovers()
 }
 
-// aftermath is a fault with what the system said from its start to the start of the next.
+// aftermath is a fault that led to a failover, with what the system said from its start until another fault took over.
 type aftermath struct {
 	harness.Fault
 	index    int
-	until    time.Duration // start of the next fault
+	from     time.Duration // the Start, or when an earlier failover was over
+	until    time.Duration // when the next fault took over
 	last     bool          // there is no next fault
 	events   []harness.Event
+	changes  []change // that it led to, at least one
 	old, new string
 	switched harness.Event
 }
 
-// aftermaths lists the faults that led to a failover.
+// aftermaths lists the faults that led to a failover, in order of their Start.
 func aftermaths(h harness.History) []aftermath {
 	events := slices.Clone(h.Events)
 	slices.SortStableFunc(events, func(a, b harness.Event) int { return int(a.At - b.At) })
-	var all []aftermath
-	for i, f := range h.Faults {
-		a := aftermath{Fault: f, index: i, last: true}
-		for _, next := range h.Faults {
-			if next.Start > f.Start && (a.last || next.Start < a.until) {
-				a.until, a.last = next.Start, false
-			}
+	causes, led := newCauses(h.Faults, events), map[int][]change{}
+	for _, c := range changesOf(events) {
+		if i, ok := causes.of(c); ok {
+			led[i] = append(led[i], c)
 		}
-		if a.fill(events) {
+	}
+	var all []aftermath
+	for _, i := range causes.order {
+		if len(led[i]) > 0 {
+			a := aftermath{Fault: h.Faults[i], index: i, changes: led[i]}
+			a.bound(h.Faults, led)
+			a.fill(events)
 			all = append(all, a)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b aftermath) int { return int(a.Start - b.Start) })
 	return all
 }
 
-// covers reports whether t lies in the aftermath.
-func (a *aftermath) covers(t time.Duration) bool { return t >= a.Start && (a.last || t < a.until) }
+// bound finds where the aftermath ends: with the start of a fault that began when this one was over, or that led to a
+// failover of its own, after the first of this one.
+func (a *aftermath) bound(faults []harness.Fault, led map[int][]change) {
+	first := a.changes[0]
+	a.switched, a.from, a.last = first.said[0], max(a.Start, first.after+1), true
+	for i, next := range faults {
+		takesOver := i != a.index && next.Start > first.first && (next.Start >= passed(a.Fault) || len(led[i]) > 0)
+		if takesOver && (a.last || next.Start < a.until) {
+			a.until, a.last = next.Start, false
+		}
+	}
+}
 
-// fill finds the events of the aftermath and the nodes that change roles; false: there was no failover.
-func (a *aftermath) fill(all []harness.Event) bool {
+// covers reports whether t lies in the aftermath.
+func (a *aftermath) covers(t time.Duration) bool { return t >= a.from && (a.last || t < a.until) }
+
+// fill finds the events of the aftermath and the nodes that change roles.
+func (a *aftermath) fill(all []harness.Event) {
 	for _, e := range all {
 		if a.covers(e.At) {
 			a.events = append(a.events, e)
 		}
 	}
-	var ok bool
-	if a.switched, ok = a.first(func(e harness.Event) bool { return e.Kind == string(Switched) }); !ok {
-		return false
-	}
 	a.old = a.oldPrimary(all)
 	e, _ := a.first(func(e harness.Event) bool { return isRole(e, "master") && e.Node != a.old })
 	a.new = e.Node
-	return true
 }
 
-// oldPrimary is the fault's first target when its role is known, or else the node that was primary when it struck.
+// oldPrimary is the node that was primary, or else the fault's first target when its role is known.
 func (a *aftermath) oldPrimary(all []harness.Event) string {
-	primary := ""
-	for _, e := range all {
-		if e.Kind == "role" && len(a.Targets) > 0 && e.Node == a.Targets[0] {
-			return e.Node
-		}
-		if isRole(e, "master") && e.At <= a.Start {
-			primary = e.Node
-		}
+	if old := a.changes[0].old; old != "" {
+		return old
 	}
-	return primary
+	target := func(e harness.Event) bool { return e.Kind == "role" && len(a.Targets) > 0 && e.Node == a.Targets[0] }
+	if slices.ContainsFunc(all, target) {
+		return a.Targets[0]
+	}
+	return ""
 }
 
 func isRole(e harness.Event, role string) bool { return e.Kind == "role" && e.Detail == role }
@@ -191,8 +202,8 @@ func (a *aftermath) killed() bool { return strings.Contains(strings.ToLower(a.Na
 func (a *aftermath) again() int {
 	said := map[string]int{}
 	most := 0
-	for _, e := range a.events {
-		if e.Kind == string(Switched) {
+	for _, c := range a.changes {
+		for _, e := range c.said {
 			said[e.Node]++
 			most = max(most, said[e.Node])
 		}

@@ -40,7 +40,7 @@ func (f *frame) name(faults []harness.Fault) {
 	var rows lanes
 	for i, fault := range faults {
 		label := fmt.Sprintf("%d %s", i+1, clip(fault.Name, 32))
-		if len(faults) > 6 {
+		if len(faults) > maxNamed {
 			label = fmt.Sprint(i + 1)
 		}
 		w := width(label)
@@ -50,26 +50,6 @@ func (f *frame) name(faults []harness.Fault) {
 	}
 	if len(rows) > 0 {
 		f.top += float64(len(rows)*laneHeight) + 2
-	}
-}
-
-// bands shade the time of the faults, and more lightly the time until the system was whole again. The bands of faults
-// that cut the client group off are marked; group -1 is none.
-func (f *frame) bands(faults []harness.Fault, group int, top, bottom float64) {
-	for i, fault := range faults {
-		class, title := "band", fmt.Sprintf("%d %s, %s to %s", i+1, fault.Name, at(fault.Start), at(fault.Heal))
-		for _, g := range fault.Groups {
-			if g == group {
-				class, title = "band cut", title+": this group is cut off"
-			}
-		}
-		end := fault.End
-		if end == 0 {
-			end = f.to
-		}
-		f.rect(class, f.x(fault.Start), f.x(fault.Heal), top, bottom, title)
-		f.rect("band after", f.x(fault.Heal), f.x(max(end, fault.Heal)), top, bottom,
-			fmt.Sprintf("%d %s heals, %s to %s", i+1, fault.Name, at(fault.Heal), at(end)))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-//go:embed report.html.tmpl exploration.html.tmpl index.html.tmpl drawing.html.tmpl report.css
+//go:embed report.html.tmpl exploration.html.tmpl reproduction.html.tmpl index.html.tmpl drawing.html.tmpl report.css
 var files embed.FS
 
 const (
@@ -79,6 +79,7 @@ type page struct {
 	Classes   []classCount
 	Anomalies []anomalyView
 	Charts    charts
+	FaultKey  string // which number in a chart is which fault; empty: the charts name them
 	Falls     []fall
 	Table     *failoverTable
 	Events    []harness.Event
@@ -123,7 +124,8 @@ func newPage(r Report) page {
 	return page{
 		Report: r, Verdict: r.Judged.Verdict.String(), Sentence: r.Sentence(), Warnings: r.warnings(),
 		Setup: setup(r), Totals: totals(r.Stats), Classes: classCounts(r.Judged), Anomalies: anomalyViews(r), Charts: drawCharts(r),
-		Falls: falls(r.Failovers), Table: severalFailovers(r.Failovers),
+		FaultKey: faultKey(r.History.Faults),
+		Falls:    falls(r.Failovers), Table: severalFailovers(r.Failovers),
 		Events: r.History.Events[:min(len(r.History.Events), maxEvents)],
 	}
 }
@@ -316,6 +318,8 @@ func meaning(c harness.Class) string {
 		return "acknowledged, and gone"
 	case harness.PhantomWrite:
 		return "refused for certain, yet there"
+	case harness.StaleHolder:
+		return "wrote after its lease, when another owner had written"
 	}
 	return ""
 }

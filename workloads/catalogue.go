@@ -8,7 +8,7 @@ import (
 
 // Catalogue lists every variant that comes with the project, in the order of its documentation.
 func Catalogue() []Variant {
-	return slices.Concat(lockVariants(), dedupVariants(), sequenceVariants(), []Variant{saddVariant()})
+	return slices.Concat(lockVariants(), dedupVariants(), sequenceVariants(), []Variant{saddVariant(), saddWait(waitAcks), roundsVariant(0)})
 }
 
 func lockVariants() []Variant {
@@ -26,8 +26,10 @@ func lockVariants() []Variant {
 		watchMulti(),
 		redisson(),
 		fenced(),
-		setNXPXWait(),
+		setNXPXWait(waitAcks),
+		redlock(),
 		libRedsync(),
+		libRedsyncQuorum(),
 		libRedislock(),
 	}
 }
@@ -40,7 +42,7 @@ func dedupVariants() []Variant {
 		dedupSetNXEX(),
 		dedupWatchMulti(),
 		dedupLockGetSet(),
-		dedupSetNXEXWait(),
+		dedupSetNXEXWait(waitAcks),
 		dedupClaimConfirm(),
 	}
 }
@@ -52,7 +54,7 @@ func sequenceVariants() []Variant {
 		sequenceNumericCompareHash(),
 		sequenceDigitsCompare(),
 		sequenceIncr(),
-		sequenceIncrWait(),
+		sequenceIncrWait(waitAcks),
 		sequenceGetSet(),
 	}
 	for i := range all {

@@ -28,6 +28,7 @@ type Connector interface {
 type call struct {
 	seen     atomic.Bool // some command was sent, or tried to be
 	executed atomic.Bool // some command may have been executed
+	masters  ledger      // where there are several
 }
 
 // An attempt is the trace of one command of a call. Commands of one call may run side by side.
@@ -58,11 +59,13 @@ func (c *call) settle(op *harness.Op, err error) bool {
 }
 
 // tracer is a go-redis hook that keeps calls. Workloads that share a client may each install it: the outermost counts.
-type tracer struct{}
+type tracer struct {
+	master int // which of several masters the client leads to, from 1; 0: there is one
+}
 
 func (tracer) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (tracer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (t tracer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if cmd.Name() == "hello" { // go-redis greets in the context of the command that needs the connection
 			err := next(ctx, cmd)
@@ -72,36 +75,70 @@ func (tracer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			}
 			return err
 		}
-		return trace(ctx, nil, func(ctx context.Context) error { return next(ctx, cmd) })
+		return t.trace(ctx, []redis.Cmder{cmd}, false, func(ctx context.Context) error { return next(ctx, cmd) })
 	}
 }
 
-func (tracer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (t tracer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		return trace(ctx, cmds, func(ctx context.Context) error { return next(ctx, cmds) })
+		return t.trace(ctx, cmds, true, func(ctx context.Context) error { return next(ctx, cmds) })
 	}
 }
 
-// trace sends a command, or the commands of a pipeline, and notes whether any of them can have been executed.
-func trace(ctx context.Context, pipeline []redis.Cmder, send func(context.Context) error) error {
+// trace sends a command, or the commands of a pipeline, and notes whether any of them can have been executed. The client
+// may crash, or be paused, before and after.
+func (t tracer) trace(ctx context.Context, cmds []redis.Cmder, pipeline bool, send func(context.Context) error) error {
 	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || ctx.Value(attemptKey{}) != nil {
+	if !ok {
 		return send(ctx)
+	}
+	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok { // another tracer is outside
+		err := send(ctx)
+		c.masters.note(t.master, a.mayHaveRun(err, cmds, pipeline), err)
+		return err
 	}
 	a := &attempt{}
 	c.seen.Store(true)
+	if err := harness.Checkpoint(ctx); err != nil && !tidies(cmds) {
+		c.masters.note(t.master, false, err)
+		return unheard(cmds, err)
+	}
 	err := send(context.WithValue(ctx, attemptKey{}, a))
-	if !a.unsent.Load() && !(notExecuted(err) && noneExecuted(pipeline)) {
+	ran := a.mayHaveRun(err, cmds, pipeline)
+	if ran {
 		c.executed.Store(true)
+	}
+	if crash := harness.Checkpoint(ctx); crash != nil {
+		err = unheard(cmds, crash)
+	}
+	c.masters.note(t.master, ran, err)
+	return err
+}
+
+// mayHaveRun reports whether any command that ended in err can have been executed.
+func (a *attempt) mayHaveRun(err error, cmds []redis.Cmder, pipeline bool) bool {
+	return !a.unsent.Load() && !(notExecuted(err) && (!pipeline || noneExecuted(cmds)))
+}
+
+// tidies reports whether the commands only undo what the end of a connection undoes: a crashed client's connections would
+// be closed, and here others go on to use them.
+func tidies(cmds []redis.Cmder) bool {
+	return len(cmds) == 1 && (cmds[0].Name() == "unwatch" || cmds[0].Name() == "discard")
+}
+
+// unheard is err, as the answer to every one of the commands.
+func unheard(cmds []redis.Cmder, err error) error {
+	for _, cmd := range cmds {
+		cmd.SetErr(err)
 	}
 	return err
 }
 
 // noneExecuted looks at the commands of a pipeline one by one, since the error of the whole is only that of the first that
-// failed. Where no command has an error of its own, the whole was never sent.
+// failed. Where no command has an error of its own, the whole was never sent. A WAIT has no effect.
 func noneExecuted(pipeline []redis.Cmder) bool {
 	failed := func(cmd redis.Cmder) bool { return cmd.Err() != nil }
-	mayHaveRun := func(cmd redis.Cmder) bool { return !notExecuted(cmd.Err()) }
+	mayHaveRun := func(cmd redis.Cmder) bool { return cmd.Name() != "wait" && !notExecuted(cmd.Err()) }
 	return !slices.ContainsFunc(pipeline, failed) || !slices.ContainsFunc(pipeline, mayHaveRun)
 }
 
@@ -148,6 +185,8 @@ func reason(err error) string {
 		return "closed"
 	case errors.Is(err, redis.ErrPoolTimeout):
 		return "no connection"
+	case errors.Is(err, harness.ErrCrashed):
+		return "crashed"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "timeout"
 	case errors.Is(err, context.Canceled):
@@ -156,14 +195,17 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// pool opens the client of each group once and installs the tracer in it.
+// pool opens the clients of each group once and installs the tracer in them.
 type pool struct {
 	connector Connector
 	mu        sync.Mutex
 	clients   map[int]redis.UniversalClient
+	quorums   map[int][]redis.UniversalClient
 }
 
-func newPool(c Connector) *pool { return &pool{connector: c, clients: map[int]redis.UniversalClient{}} }
+func newPool(c Connector) *pool {
+	return &pool{connector: c, clients: map[int]redis.UniversalClient{}, quorums: map[int][]redis.UniversalClient{}}
+}
 
 func (p *pool) client(group int) (redis.UniversalClient, error) {
 	p.mu.Lock()
@@ -178,4 +220,26 @@ func (p *pool) client(group int) (redis.UniversalClient, error) {
 	r.AddHook(tracer{})
 	p.clients[group] = r
 	return r, nil
+}
+
+// masters are the clients of a group for each of several masters.
+func (p *pool) masters(group int) ([]redis.UniversalClient, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if all, ok := p.quorums[group]; ok {
+		return all, nil
+	}
+	c, ok := p.connector.(QuorumConnector)
+	if !ok {
+		return nil, errors.New("the system has one master: a quorum lock needs several")
+	}
+	all, err := c.ConnectAll(group)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range all {
+		r.AddHook(tracer{master: i + 1})
+	}
+	p.quorums[group] = all
+	return all, nil
 }

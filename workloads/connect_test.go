@@ -162,7 +162,7 @@ func TestHoldsAreShortToTheEndOrTooLong(t *testing.T) {
 	var short, end, late int
 	rng := newRand()
 	for range n {
-		switch h := hold(rng, ttl, trip); {
+		switch h := hold(rng, LockOptions{TTL: ttl}, trip); {
 		case h <= ttl/4:
 			short++
 		case h > ttl:

@@ -41,6 +41,10 @@ type DedupOptions struct {
 // Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about
 // the same time, as a queue leader would push it; one delivery in twenty repeats a message of the recent past. The
 // worker that is told that a message is new hands it on at once.
+//
+// When the load is over the harness itself asks for some messages: the latest ones, and those that were claimed and not
+// handed on. One that is not new to it is lost if nobody has delivered it. It asks a [Confirmer] when the claims' leases
+// have ended, and not at all if that takes longer than 15 seconds.
 func Dedups(c Connector, o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) harness.Workload {
 	o.Name = cmp.Or(o.Name, "dedup")
 	o.Window = cmp.Or(o.Window, 20*time.Second)
@@ -58,6 +62,7 @@ type dedups struct {
 	opts       DedupOptions
 	newDeduper func(redis.UniversalClient) Deduper
 	delivered  atomic.Int64 // by all workers: the leader's position
+	claimed    claimed
 }
 
 func (d *dedups) Name() string { return d.opts.Name }
@@ -73,27 +78,37 @@ func dedupKinds(newDeduper func(redis.UniversalClient) Deduper) []harness.Kind {
 	return kinds
 }
 
-func (d *dedups) Open(_ context.Context, group int) (harness.Client, error) {
+func (d *dedups) Open(_ context.Context, group int) (harness.Client, error) { return d.open(group) }
+
+func (d *dedups) open(group int) (*dedupClient, error) {
 	r, err := d.pool.client(group)
 	if err != nil {
 		return nil, err
 	}
-	return &dedupClient{filter: d.newDeduper(r), window: d.opts.Window, load: d}, nil
+	return &dedupClient{filter: d.newDeduper(r), redis: r, window: d.opts.Window, load: d}, nil
 }
 
 type dedupClient struct {
 	filter Deduper
 	window time.Duration
-	load   *dedups // where messages come from; nil where Step is not called
+
+	// Where messages come from and are looked for in the end; nil where neither Step nor probe is called.
+	load  *dedups
+	redis redis.UniversalClient
 }
 
 // Step receives one message and claims it. A message that is new is handed on and, where the filter asks for it,
 // confirmed.
 func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
-	id := c.load.receive(s)
+	number := c.load.receive(s)
+	id := message(number)
 	op := c.claim(ctx, s, id)
+	if op.Outcome == harness.Info || op.Result == harness.ResultFirst {
+		c.load.claimed.add(number)
+	}
 	if op.Outcome == harness.OK && op.Result == harness.ResultFirst {
 		c.deliver(s, id)
+		c.load.claimed.remove(number)
 		op = c.confirm(ctx, s, id)
 	}
 	if op.Err != "" && op.Err != notMine {
@@ -139,11 +154,13 @@ func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string
 	})
 }
 
-// receive is the message that the caller gets now.
-func (d *dedups) receive(s *harness.Session) string {
+// receive is the number of the message that the caller gets now.
+func (d *dedups) receive(s *harness.Session) int64 {
 	id := (d.delivered.Add(1) - 1) / int64(d.opts.FanOut)
 	if s.Rand.Float64() < redelivered {
 		id -= s.Rand.Int64N(min(id+1, redeliveredFrom))
 	}
-	return fmt.Sprintf("msg-%d", id)
+	return id
 }
+
+func message(number int64) string { return fmt.Sprintf("msg-%d", number) }

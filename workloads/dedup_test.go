@@ -26,7 +26,7 @@ func realSentinel(t *testing.T) redis.UniversalClient {
 	r, err := c.Connect(0)
 	require.NoError(t, err)
 	heard := func() bool {
-		return writeAndWait(t.Context(), r, func(p redis.Pipeliner) { p.Set(t.Context(), "w", "", 0) }) == nil
+		return waitFor(1).write(t.Context(), r, func(p redis.Cmdable) { p.Set(t.Context(), "w", "", 0) }) == nil
 	}
 	require.Eventually(t, heard, 10*time.Second, time.Millisecond, "no replica answers a WAIT")
 	return r
@@ -213,10 +213,10 @@ func TestDedupLockGetSetTakesALockedMessageAsSeen(t *testing.T) {
 func TestAMarkWithoutAReplicaIsAnErrorAndStays(t *testing.T) {
 	ctx := t.Context()
 	_, r := realRedis(t)
-	_, err := newDedupSetNXEXWait(r).First(ctx, "m", time.Minute)
+	_, err := newDedupSetNXEXWait(waitFor(1))(r).First(ctx, "m", time.Minute)
 	require.ErrorIs(t, err, errFewAcks)
 	require.InDelta(t, time.Minute, r.TTL(ctx, "m").Val(), float64(time.Second))
-	first, err := newDedupSetNXEXWait(r).First(ctx, "m", time.Minute)
+	first, err := newDedupSetNXEXWait(waitFor(1))(r).First(ctx, "m", time.Minute)
 	require.NoError(t, err, "seen is seen, replicated or not")
 	require.False(t, first)
 }

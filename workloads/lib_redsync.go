@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+	redsyncpool "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
@@ -38,12 +39,22 @@ type redsyncLock struct {
 type grant struct{ key, owner string }
 
 func newRedsync(r redis.UniversalClient) Locker {
-	return &redsyncLock{redsync: redsync.New(goredis.NewPool(r)), held: map[grant]*redsync.Mutex{}}
+	l := redsyncOn(goredis.NewPool(r))
+	return &l
+}
+
+func redsyncOn(pools ...redsyncpool.Pool) redsyncLock {
+	return redsyncLock{redsync: redsync.New(pools...), held: map[grant]*redsync.Mutex{}}
+}
+
+// mutex is the library's object for one try.
+func (l *redsyncLock) mutex(key, owner string, ttl time.Duration) *redsync.Mutex {
+	return l.redsync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(1),
+		redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
 }
 
 func (l *redsyncLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	m := l.redsync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(1),
-		redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
+	m := l.mutex(key, owner, ttl)
 	ok, err := redsyncAnswer(true, m.TryLockContext(ctx))
 	if ok {
 		l.held[grant{key, owner}] = m

@@ -43,10 +43,17 @@ type LockOptions struct {
 	Name string        // of the workload in reports; default "lock"
 	Keys int           // locks to race for; default 5
 	TTL  time.Duration // lease asked for; default 2s
+	Hold time.Duration // mean time for which an owner needs the lock, most of the time; default 5ms
+
+	// Resource lets each owner update something that the lock guards: it reads what is there, thinks for as long as it
+	// usually holds the lock, and writes back what it has read and a number of its own. What the locks guard is simulated
+	// inside the harness, and what it is in the end is read and recorded. The tokens of a [Fencer] go with each read and
+	// each write, and an older one than the resource has seen is refused.
+	Resource bool
 }
 
 // Locks races clients for locks that newLocker makes. Every client tries a random lock, once; when it is granted, it
-// holds and releases. Most holds are a few milliseconds; a few end right at the end of the lease and a few outlive it,
+// holds and releases. Most holds are as short as Hold says; a few end right at the end of the lease and a few outlive it,
 // as happens to every application that is paused for too long: a release that comes too late must not harm the next
 // owner. Holding longer than the lease is not counted against the lock. An [Extender]'s lease is renewed every third of
 // it, as by a watchdog, except that in half of the holds the watchdog is paused along with its application.
@@ -64,22 +71,32 @@ type locks struct {
 	pool      *pool
 	opts      LockOptions
 	newLocker func(redis.UniversalClient) Locker
+	quorum             // instead, of a lock on several masters
+	resource  resource // what the locks guard
 }
 
-func (l *locks) Name() string          { return l.opts.Name }
-func (l *locks) Kinds() []harness.Kind { return []harness.Kind{harness.Acquire, harness.Release} }
+func (l *locks) Name() string { return l.opts.Name }
+
+func (l *locks) Kinds() []harness.Kind {
+	kinds := []harness.Kind{harness.Acquire, harness.Release}
+	if l.opts.Resource {
+		kinds = append(kinds, harness.Add, harness.Read)
+	}
+	return kinds
+}
 
 func (l *locks) Open(_ context.Context, group int) (harness.Client, error) { return l.open(group) }
 
 func (l *locks) open(group int) (*lockClient, error) {
-	r, err := l.pool.client(group)
+	lock, err := l.locker(group)
 	if err != nil {
 		return nil, err
 	}
-	return &lockClient{lock: l.newLocker(r), opts: l.opts}, nil
+	return &lockClient{lock: lock, opts: l.opts, resource: &l.resource}, nil
 }
 
-// Finish tries every lock, after all leases. What comes of a try is recorded, and is no error of Finish.
+// Finish reads what the locks guard and tries every lock, after all leases. What comes of a try is recorded, and is no
+// error of Finish.
 func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 	c, err := l.open(0)
 	if err != nil {
@@ -88,6 +105,9 @@ func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 	lease := fullSeconds(l.opts.TTL) // what locks make of it that know of nothing shorter
 	s.Sleep(lease + lease/20 + 50*time.Millisecond)
 	for i := range l.opts.Keys {
+		if l.opts.Resource {
+			l.resource.readAll(s, lockKey(i))
+		}
 		c.probe(ctx, s, lockKey(i))
 	}
 	return nil
@@ -96,9 +116,10 @@ func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 func lockKey(i int) string { return fmt.Sprintf("lock-%d", i) }
 
 type lockClient struct {
-	lock  Locker
-	opts  LockOptions
-	tries int
+	lock     Locker
+	opts     LockOptions
+	resource *resource // for Step, if the options ask for it
+	tries    int
 }
 
 // newOwner is a token that no other attempt uses.
@@ -107,7 +128,7 @@ func (c *lockClient) newOwner(s *harness.Session) string {
 	return fmt.Sprintf("%d-%d", s.Client(), c.tries)
 }
 
-// Step tries one lock once and, if it was granted, holds and releases it.
+// Step tries one lock once and, if it was granted, does what the lock is for, holds it and releases it.
 func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 	key, owner := lockKey(s.Rand.IntN(c.opts.Keys)), c.newOwner(s)
 	got := c.acquire(ctx, s, key, owner)
@@ -117,7 +138,11 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 		}
 		return
 	}
-	c.keep(ctx, s, key, owner, hold(s.Rand, c.opts.TTL, got.Return-got.Call))
+	until := s.Now() + hold(s.Rand, c.opts, got.Return-got.Call)
+	if c.opts.Resource {
+		c.update(s, key, owner, got.Result)
+	}
+	c.keep(ctx, s, key, owner, until-s.Now())
 	c.release(ctx, s, key, owner)
 }
 
@@ -187,6 +212,7 @@ func (c *lockClient) release(ctx context.Context, s *harness.Session, key, owner
 // answered turns a lock's answer into the outcome of op; no is what its "no" means.
 func answered(op *harness.Op, c *call, yes bool, err error, no string) {
 	switch {
+	case !yes && c.masters.doubtful(op, err):
 	case errors.Is(err, errGivenBack):
 		op.Outcome, op.Err = harness.Fail, errGivenBack.Error()
 	case c.settle(op, err) && !yes:
@@ -210,8 +236,9 @@ const usualHoldMean = 5 * time.Millisecond
 // hold draws how long a client keeps a lock that took it trip to acquire. Long holds are so rare that a lock spends about
 // as much time in them as in the usual ones. Half of them end when the lease is over. The others end within a trip or
 // two of its end, on either side, where a release of several commands can be overtaken by the expiry.
-func hold(rng *rand.Rand, ttl, trip time.Duration) time.Duration {
-	long := min(0.1, float64(usualHoldMean)/float64(ttl))
+func hold(rng *rand.Rand, o LockOptions, trip time.Duration) time.Duration {
+	ttl, mean := o.TTL, float64(cmp.Or(o.Hold, usualHoldMean))
+	long := min(0.1, mean/float64(ttl))
 	p := rng.Float64()
 	switch {
 	case p < long/2:
@@ -219,6 +246,6 @@ func hold(rng *rand.Rand, ttl, trip time.Duration) time.Duration {
 	case p < long:
 		return time.Duration((1.1 + 0.4*rng.Float64()) * float64(ttl))
 	default:
-		return min(time.Duration(rng.ExpFloat64()*float64(usualHoldMean)), ttl/4)
+		return min(time.Duration(rng.ExpFloat64()*mean), ttl/4)
 	}
 }

@@ -26,6 +26,9 @@ func eachLock(t *testing.T, f func(t *testing.T, v Variant, r redis.UniversalCli
 	_, alone := realRedis(t)
 	replicated := realSentinel(t)
 	for _, v := range lockVariants() {
+		if newQuorum := v.newQuorum; newQuorum != nil { // of one, which is its own majority
+			v.newLocker = func(r redis.UniversalClient) Locker { return newQuorum([]redis.UniversalClient{r}) }
+		}
 		t.Run(v.ID, func(t *testing.T) {
 			if v.Acks > 0 {
 				f(t, v, replicated)
@@ -139,7 +142,7 @@ func TestEveryExtenderRenewsItsOwnLockOnly(t *testing.T) {
 		require.True(t, acquired(t, b, v.ID, "b"))
 		require.False(t, extended(t, a, v.ID, "a"), "it is another's")
 	})
-	require.Equal(t, 3, extenders)
+	require.Equal(t, 5, extenders)
 }
 
 // errCrash is what a client does not survive.
@@ -417,7 +420,7 @@ func TestFencingTokensGrowUnlessTheCounterIsLost(t *testing.T) {
 
 func TestALockWithoutAcknowledgementIsGivenBack(t *testing.T) {
 	c, r := realRedis(t)
-	lone := &lockClient{lock: newSetNXPXWait(r), opts: LockOptions{TTL: lockTTL}}
+	lone := &lockClient{lock: newSetNXPXWait(waitFor(1))(r), opts: LockOptions{TTL: lockTTL}}
 	op := lone.acquire(t.Context(), (&lockTime{}).session(0), "k", "a")
 	require.Equal(t, harness.Fail, op.Outcome, "there is no replica")
 	require.Equal(t, "given back", op.Err, "nobody else has it")
@@ -427,13 +430,13 @@ func TestALockWithoutAcknowledgementIsGivenBack(t *testing.T) {
 	var inRelease func() error
 	r.AddHook(before{"evalsha", func() error { return inRelease() }})
 	inRelease = func() error { return o.Del(t.Context(), "k").Err() }
-	_, err := newSetNXPXWait(r).Acquire(t.Context(), "k", "a", lockTTL)
+	_, err := newSetNXPXWait(waitFor(1))(r).Acquire(t.Context(), "k", "a", lockTTL)
 	require.ErrorIs(t, err, errGone)
 	inRelease = func() error { return errCrash }
-	_, err = newSetNXPXWait(r).Acquire(t.Context(), "k", "a", lockTTL)
+	_, err = newSetNXPXWait(waitFor(1))(r).Acquire(t.Context(), "k", "a", lockTTL)
 	require.ErrorIs(t, err, errCrash)
 	require.Equal(t, int64(1), o.Exists(t.Context(), "k").Val())
-	require.False(t, acquired(t, newSetNXPXWait(r), "k", "b"), "it is a's")
+	require.False(t, acquired(t, newSetNXPXWait(waitFor(1))(r), "k", "b"), "it is a's")
 }
 
 func TestALibrarysErrorsAreNoRefusals(t *testing.T) {

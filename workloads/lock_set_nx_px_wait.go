@@ -3,6 +3,7 @@ package workloads
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -10,37 +11,37 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lock/set-nx-px-wait, the reference lock with an acknowledgement by one replica.
+// lock/set-nx-px-wait, the reference lock with an acknowledgement by one replica, or by as many as the options ask for.
 //
-//	acquire  SET key owner NX PX ttl; WAIT 1 20, on the same connection; fewer acknowledgements: release, not granted
+//	acquire  SET key owner NX PX ttl; WAIT n 20, on the same connection; fewer acknowledgements: release, not granted
 //	release  script: GET, compare, DEL
 //
 // Source: Redis documentation of WAIT, which answers the flaw named in 002 §6. Fewer double grants after a failover,
 // not zero: the replica that acknowledged need not be the one that is promoted, and during a partition both sides may
-// have one.
-func setNXPXWait() Variant {
-	return lockVariant("lock/set-nx-px-wait", newSetNXPXWait, Variant{
-		Doc:    "SET NX PX, then WAIT for one replica, else release; release by compare-and-delete script",
-		Source: "Redis docs; 002 §6",
-		Claim:  OneNode,
-		Acks:   waitAcks,
-		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
+// have one. With two replicas, WAIT 2 leaves a primary that is cut off alone, or with one of them, unable to grant.
+func setNXPXWait(acks int) Variant {
+	return lockVariant("lock/set-nx-px-wait", newSetNXPXWait(waitFor(acks)), Variant{
+		Doc:     fmt.Sprintf("SET NX PX, then WAIT %d, else release; release by compare-and-delete script", acks),
+		Source:  "Redis docs; 002 §6",
+		Claim:   OneNode,
+		Acks:    acks,
+		waiting: setNXPXWait,
+		Flaws:   []Flaw{{harness.DoubleGrant, Failover}},
 	})
 }
 
-// What every variant with a WAIT asks for: the word of one replica, within a few round trips.
-const (
-	waitAcks    = 1
-	waitTimeout = 20 * time.Millisecond
-)
+type setNXPXWaitLock struct {
+	setNXPXLock
+	wait waiting
+}
 
-type setNXPXWaitLock struct{ setNXPXLock }
-
-func newSetNXPXWait(r redis.UniversalClient) Locker { return &setNXPXWaitLock{compareDeleteLock(r)} }
+func newSetNXPXWait(w waiting) func(redis.UniversalClient) Locker {
+	return func(r redis.UniversalClient) Locker { return &setNXPXWaitLock{compareDeleteLock(r), w} }
+}
 
 func (l *setNXPXWaitLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	var set *redis.StatusCmd
-	replicated := writeAndWait(ctx, l.redis, func(p redis.Pipeliner) {
+	replicated := l.wait.write(ctx, l.redis, func(p redis.Cmdable) {
 		set = p.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl})
 	})
 	if ok, err := granted(set); err != nil || !ok {

@@ -20,10 +20,15 @@ func TestEveryLockVariantIsDocumented(t *testing.T) {
 		require.True(t, strings.HasPrefix(v.ID, "lock/") || strings.HasPrefix(v.ID, "lib/"), v.ID)
 		require.NotEmpty(t, v.Doc, v.ID)
 		require.NotEmpty(t, v.Source, v.ID)
-		require.Contains(t, v.Flaws, Flaw{harness.DoubleGrant, Failover}, v.ID)
+		require.Equal(t, v.newQuorum == nil, v.Masters == 0, v.ID)
+		require.Equal(t, v.Claim == MinorityMayFail, v.Masters > 0, v.ID)
+		require.Contains(t, v.Under(NodeRestart), harness.DoubleGrant, v.ID)
+		if v.Masters == 0 {
+			require.Contains(t, v.Flaws, Flaw{harness.DoubleGrant, Failover}, v.ID)
+		}
 		for i, f := range v.Flaws {
 			require.NotContains(t, v.Flaws[i+1:], f, v.ID)
-			require.True(t, v.Claim == Nothing || f.When == Failover, "%s claims to be safe on one node", v.ID)
+			require.True(t, v.Claim != OneNode || f.When == Failover, "%s claims to be safe on one node", v.ID)
 		}
 	}
 }

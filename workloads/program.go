@@ -19,8 +19,13 @@ import (
 // the time of one schedule, which is a fraction of a millisecond.
 const ExploredLease = 10 * time.Second
 
-// Program is what the clients of the variant do under the explorer. It is false for variants that are of no use there.
+// Program is what the clients of the variant do under the explorer. It is false for variants that are of no use there,
+// and for those that need several masters: the explorer has one.
 func (v Variant) Program(o Options) (explore.Program, bool) {
+	if v.newQuorum != nil {
+		return explore.Program{}, false
+	}
+	v, _ = v.Waiting(o.Acks)
 	lease := cmp.Or(o.TTL, v.Lease)
 	var p explore.Program
 	switch v.Family {

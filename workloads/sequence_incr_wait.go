@@ -2,36 +2,43 @@ package workloads
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// sequence/incr-wait, a counter that asks for a replica's word.
+// sequence/incr-wait, a counter that asks for a replica's word, or for that of as many as the options say.
 //
-//	next     INCR key; WAIT 1 20, in one pipeline; an error if no replica has the increment
+//	next     INCR key; WAIT n 20, in one pipeline; an error if fewer replicas have the increment
 //
 // Source: Redis documentation, INCR and WAIT. An increment that a replica has survives the failover to that replica,
-// not the one to another: fewer duplicates, not none. The number of a call that
-// ended in an error is skipped, unless a failover forgets it.
-func sequenceIncrWait() Variant {
-	return sequenceVariant("sequence/incr-wait", newIncrWaitSequence, Variant{
-		Doc:        "INCR, WAIT 1; an error if no replica has the increment; ignores the proposal",
+// not the one to another: fewer duplicates, not none. The number of a call that ended in an error is skipped, unless a
+// failover forgets it.
+func sequenceIncrWait(acks int) Variant {
+	return sequenceVariant("sequence/incr-wait", newIncrWaitSequence(waitFor(acks)), Variant{
+		Doc:        fmt.Sprintf("INCR, WAIT %d; an error if fewer replicas have the increment; ignores the proposal", acks),
 		Source:     "Redis docs",
 		OwnNumbers: true,
 		Claim:      OneNode,
-		Acks:       waitAcks,
+		Acks:       acks,
+		waiting:    sequenceIncrWait,
 		Flaws:      forgottenNumbers(),
 	})
 }
 
-type incrWaitSequence struct{ redis redis.UniversalClient }
+type incrWaitSequence struct {
+	redis redis.UniversalClient
+	wait  waiting
+}
 
-func newIncrWaitSequence(r redis.UniversalClient) Sequencer { return &incrWaitSequence{r} }
+func newIncrWaitSequence(w waiting) func(redis.UniversalClient) Sequencer {
+	return func(r redis.UniversalClient) Sequencer { return &incrWaitSequence{r, w} }
+}
 
 func (q *incrWaitSequence) Next(ctx context.Context, key, _ string) (string, error) {
 	var incr *redis.IntCmd
-	enough := writeAndWait(ctx, q.redis, func(p redis.Pipeliner) { incr = p.Incr(ctx, key) })
+	enough := q.wait.write(ctx, q.redis, func(p redis.Cmdable) { incr = p.Incr(ctx, key) })
 	n, err := incr.Result()
 	if err != nil {
 		return "", err

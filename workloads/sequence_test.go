@@ -170,7 +170,7 @@ func TestIncrIgnoresTheProposal(t *testing.T) {
 
 func TestANumberWithoutAReplicaIsAnError(t *testing.T) {
 	_, r := realRedis(t)
-	_, err := newIncrWaitSequence(r).Next(t.Context(), "biz", "")
+	_, err := newIncrWaitSequence(waitFor(1))(r).Next(t.Context(), "biz", "")
 	require.ErrorIs(t, err, errFewAcks)
 	require.Equal(t, "1", stored(t, r, "biz"), "the increment has happened all the same")
 }

@@ -25,8 +25,9 @@ type Claim string
 
 // The claims. None of the variants here claims to survive the loss of acknowledged writes.
 const (
-	Nothing Claim = "nothing"
-	OneNode Claim = "safe on one node"
+	Nothing         Claim = "nothing"
+	OneNode         Claim = "safe on one node"
+	MinorityMayFail Claim = "safe while a majority of masters lives and remembers"
 )
 
 // Condition is what brings a flaw out.
@@ -43,6 +44,11 @@ const (
 	ClockSkew          Condition = "clients' clocks differ by more than the lease"
 	Crash              Condition = "a client crashes between two steps"
 	Failover           Condition = "acknowledged writes are lost in a failover"
+
+	// Other ways to lose what was acknowledged: see Variant.Under.
+	NodeRestart  Condition = "a node comes back without its data inside a lease"
+	MemoryEvicts Condition = "a node evicts keys to save memory"
+	NodeClock    Condition = "a node's clock steps forward by more than a lease"
 )
 
 // In is the condition that callers propose numbers of a regime.
@@ -61,7 +67,7 @@ type Variant struct {
 	Doc    string // the algorithm in one line
 	Source string // article (number in the catalogue's list), documentation or paper
 	Claim  Claim
-	Flaws  []Flaw
+	Flaws  []Flaw // for every condition, use Under
 
 	// OwnNumbers says that a sequence ignores what callers propose, so that one regime is as good as another.
 	OwnNumbers bool
@@ -69,8 +75,9 @@ type Variant struct {
 	// OneKey says that all keys are one to the variant: it cannot tell locks or sequences apart.
 	OneKey bool
 
-	Acks  int           // replicas whose acknowledgement it waits for; it is of no use on fewer
-	Lease time.Duration // what the explorer asks for; default: the family's
+	Acks    int           // replicas whose acknowledgement it waits for; it is of no use on fewer
+	Masters int           // independent masters that it needs at least, such as lock/redlock's 3; 0: it knows of one
+	Lease   time.Duration // what the explorer asks for; default: the family's
 
 	// inspect looks at what is stored for the sequence of an Inspect, where it is known how the variant stores it.
 	inspect func(context.Context, redis.UniversalClient, *harness.Op)
@@ -79,24 +86,73 @@ type Variant struct {
 
 	// The algorithm: one of these, by Family, unless build makes a workload of another kind.
 	newLocker    func(redis.UniversalClient) Locker
+	newQuorum    func([]redis.UniversalClient) Locker // of a lock on several masters, instead
 	newDeduper   func(redis.UniversalClient) Deduper
 	newSequencer func(redis.UniversalClient) Sequencer
 	build        func(Connector, Options) harness.Workload
+
+	waiting func(acks int) Variant // the same, with another number of acknowledgements; nil: it waits for none
 }
 
 // Options are the settings that variants share; each family takes those that concern it. Zero values mean the family's
 // defaults.
 type Options struct {
-	Keys   int           // locks or sequences
-	TTL    time.Duration // lease of a lock, window of a message
-	Regime Regime        // proposals to a sequence
+	Keys     int           // locks or sequences
+	TTL      time.Duration // lease of a lock, window of a message
+	Regime   Regime        // proposals to a sequence
+	Acks     int           // replicas that a variant with a WAIT waits for; default: the variant's own
+	Hold     time.Duration // mean time for which a lock is kept, most of the time
+	Resource bool          // locks guard a resource, which their owners update
+	Rounds   RoundsOptions // of writes/rounds; its Name and Acks are the variant's
 }
 
-// Workload makes clients that run the variant on what c connects to.
+// Under lists the classes that a condition may bring out in the variant, by its documentation.
+//
+// A variant that knows of one node declares what a failover does to it, and whatever else makes Redis forget an
+// acknowledged write does the same: a node that comes back without its data. A node that evicts keys, or whose clock steps
+// forward, forgets only what has a TTL: locks and marks, and the numbers of scripts that let them expire after a month, but
+// no counters and no sets. Variants on several masters declare each of these themselves.
+func (v Variant) Under(c Condition) (found []harness.Class) {
+	for _, f := range v.Flaws {
+		if f.When == c || v.Masters == 0 && f.When == Failover && v.forgets(c, f.Class) {
+			found = append(found, f.Class)
+		}
+	}
+	return found
+}
+
+// forgets reports whether the condition does to the variant what a failover does, as far as the class is concerned.
+func (v Variant) forgets(c Condition, class harness.Class) bool {
+	switch c {
+	case NodeRestart:
+		return true
+	case MemoryEvicts:
+		return class != harness.LostWrite && class != harness.FenceRegression && !v.OwnNumbers
+	case NodeClock:
+		return class == harness.DoubleGrant || class == harness.DuplicateDelivery
+	}
+	return false
+}
+
+// Waiting is the variant with a WAIT for so many replicas, 1 or more. It is false for one that waits for none.
+func (v Variant) Waiting(acks int) (Variant, bool) {
+	if v.waiting == nil || acks < 1 {
+		return v, false
+	}
+	return v.waiting(acks), true
+}
+
+// Workload makes clients that run the variant on what c connects to. Where that has fewer masters than the variant
+// needs, Open returns an error.
 func (v Variant) Workload(c Connector, o Options) harness.Workload {
+	v, _ = v.Waiting(o.Acks)
 	switch v.Family {
 	case Lock:
-		return Locks(c, LockOptions{Name: v.ID, Keys: o.Keys, TTL: o.TTL}, v.newLocker)
+		lock := LockOptions{Name: v.ID, Keys: o.Keys, TTL: o.TTL, Hold: o.Hold, Resource: o.Resource}
+		if v.newQuorum != nil {
+			return quorumLocks(c, lock, quorum{v.newQuorum, v.Masters})
+		}
+		return Locks(c, lock, v.newLocker)
 	case Dedup:
 		return Dedups(c, DedupOptions{Name: v.ID, Window: o.TTL}, v.newDeduper)
 	case Sequence:
@@ -117,6 +173,12 @@ func (v Variant) Fenced() bool {
 
 func lockVariant(id string, newLocker func(redis.UniversalClient) Locker, v Variant) Variant {
 	v.ID, v.Family, v.newLocker = id, Lock, newLocker
+	return v
+}
+
+// quorumVariant is a lock on several masters. One of two is no majority, so fewer than three gain nothing.
+func quorumVariant(id string, newQuorum func([]redis.UniversalClient) Locker, v Variant) Variant {
+	v.ID, v.Family, v.newQuorum, v.Masters, v.Claim = id, Lock, newQuorum, 3, MinorityMayFail
 	return v
 }
 

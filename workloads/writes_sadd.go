@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,16 +34,18 @@ func saddVariant() Variant {
 }
 
 // SAdd adds unique integers to a set and reads the set when all is over.
-func SAdd(c Connector) harness.Workload { return &sadd{pool: newPool(c)} }
-
-const writesKey = "writes"
-
-type sadd struct {
-	pool *pool
-	next atomic.Int64
+func SAdd(c Connector) harness.Workload {
+	return &sadd{name: "writes/sadd", key: "writes", pool: newPool(c)}
 }
 
-func (w *sadd) Name() string          { return "writes/sadd" }
+type sadd struct {
+	name, key string
+	pool      *pool
+	next      atomic.Int64
+	wait      waiting
+}
+
+func (w *sadd) Name() string          { return w.name }
 func (w *sadd) Kinds() []harness.Kind { return []harness.Kind{harness.Add, harness.Read} }
 
 func (w *sadd) Open(_ context.Context, group int) (harness.Client, error) {
@@ -50,35 +53,46 @@ func (w *sadd) Open(_ context.Context, group int) (harness.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &saddClient{redis: r, next: &w.next}, nil
+	return &saddClient{sadd: w, redis: r}, nil
 }
 
 type saddClient struct {
+	*sadd
 	redis redis.UniversalClient
-	next  *atomic.Int64
 }
 
 // Step adds one integer.
 func (c *saddClient) Step(ctx context.Context, s *harness.Session) {
-	n := strconv.FormatInt(c.next.Add(1)-1, 10)
-	op := s.Invoke(harness.Op{Kind: harness.Add, Key: writesKey, Arg: n}, func(op *harness.Op) {
-		ctx, call := track(ctx)
-		call.settle(op, c.redis.SAdd(ctx, writesKey, n).Err())
-	})
-	if op.Outcome != harness.OK {
+	if add(ctx, s, c.redis, c.wait, c.key, c.next.Add(1)-1).Outcome != harness.OK {
 		s.Backoff()
 	}
 }
 
+// add adds n to the set key and records it.
+func add(ctx context.Context, s *harness.Session, r redis.UniversalClient, w waiting, key string, n int64) harness.Op {
+	member := strconv.FormatInt(n, 10)
+	return s.Invoke(harness.Op{Kind: harness.Add, Key: key, Arg: member}, func(op *harness.Op) {
+		ctx, call := track(ctx)
+		var added *redis.IntCmd
+		enough := w.write(ctx, r, func(p redis.Cmdable) { added = p.SAdd(ctx, key, member) })
+		call.settle(op, cmp.Or(added.Err(), enough))
+	})
+}
+
 // Finish reads the whole set and records it as one operation.
 func (w *sadd) Finish(ctx context.Context, s *harness.Session) error {
-	r, err := w.pool.client(0)
+	return readFinally(ctx, s, w.pool, w.key)
+}
+
+// readFinally reads a whole set and records it as one operation.
+func readFinally(ctx context.Context, s *harness.Session, p *pool, key string) error {
+	r, err := p.client(0)
 	if err != nil {
 		return err
 	}
 	var members []int64
-	op := s.Invoke(harness.Op{Kind: harness.Read, Key: writesKey}, func(op *harness.Op) {
-		if members, err = readAll(ctx, s, r); err != nil {
+	op := s.Invoke(harness.Op{Kind: harness.Read, Key: key}, func(op *harness.Op) {
+		if members, err = readAll(ctx, s, r, key); err != nil {
 			op.Outcome, op.Err = harness.Fail, reason(err)
 			return
 		}
@@ -92,11 +106,11 @@ func (w *sadd) Finish(ctx context.Context, s *harness.Session) error {
 
 // readAll scans the set on the primary. A connection that still leads to the old one is refused and replaced, so errors
 // are met with another try until ctx ends.
-func readAll(ctx context.Context, s *harness.Session, r redis.UniversalClient) ([]int64, error) {
+func readAll(ctx context.Context, s *harness.Session, r redis.UniversalClient, key string) ([]int64, error) {
 	page := redis.NewScript(lua.ScanOnPrimary)
 	var all []int64
 	for cursor := "0"; ; {
-		reply, err := page.Run(ctx, r, []string{writesKey, writesKey + ":read"}, cursor).Slice()
+		reply, err := page.Run(ctx, r, []string{key, key + ":read"}, cursor).Slice()
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, err

@@ -78,6 +78,9 @@ func (a *app) searchFlags(cmd *cobra.Command, s *suite.Search) {
 
 // explore searches and prints what was found.
 func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []string) error {
+	if err := noZeros(cmd, "clients", "ttl"); err != nil {
+		return err
+	}
 	s.Crashes, s.Expiries = noneIfZero(s.Crashes), noneIfZero(s.Expiries)
 	variants, err := a.variants(cmd.Context(), args)
 	switch {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -56,10 +57,27 @@ func (a *app) printListing(l listing) {
 			fmt.Fprintf(w, "%s\t%s\t%s\t\n", v.ID, f.Class, f.When)
 		}
 	}
-	fmt.Fprintln(w, "\nNEMESIS\tWHAT IT DOES\t\t")
-	for _, n := range l.Nemeses {
-		fmt.Fprintf(w, "%s\t%s\t\t\n", n.Name, n.Doc)
+	_ = w.Flush() // to standard output
+	a.printFaults(l.Nemeses)
+	a.println("\nREGIMES\n%v", l.Regimes)
+}
+
+// printFaults lists faults under the headings of their groups.
+func (a *app) printFaults(all []suite.Nemesis) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	group := ""
+	for _, n := range all {
+		if n.Group != group {
+			group = n.Group
+			fmt.Fprintf(w, "\nFAULTS: %s\tPARAMETERS\tWHAT IT DOES\n", group)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", n.Name, dash(strings.Join(n.Parameters, " ")), n.Doc)
 	}
 	_ = w.Flush() // to standard output
-	a.println("\nREGIMES\n%v", l.Regimes)
+	for _, word := range suite.WordsInNames() {
+		a.println("\n%s: %s", word.Name, word.Doc)
+		for _, v := range word.Values {
+			a.println("  %-20s %s", v[0], v[1])
+		}
+	}
 }

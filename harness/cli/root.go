@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -72,10 +73,31 @@ func (a *app) root() *cobra.Command {
 		a.json = format == "json"
 		return nil
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", readable(err)) })
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.compareCommand(), a.demoCommand(), a.listCommand(), a.doctorCommand())
+	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.compareCommand(), a.demoCommand(), a.reproduceCommand(), a.listCommand(), a.doctorCommand())
 	return root
+}
+
+// fromParsers are the ends of messages that name functions of Go, and what they come to.
+var fromParsers = []struct {
+	end    *regexp.Regexp
+	remedy string
+}{
+	{regexp.MustCompile(`strconv\.ParseUint: .*`), "want a whole number, 0 or more"},
+	{regexp.MustCompile(`strconv\.(ParseInt|Atoi): .*`), "want a whole number"},
+	{regexp.MustCompile(`strconv\.ParseFloat: .*`), "want a number"},
+	{regexp.MustCompile(`strconv\.ParseBool: .*`), "want true or false"},
+	{regexp.MustCompile(`time: .*`), "want a time with its unit, such as 2s or 300ms"},
+}
+
+// readable is an error about a flag in words of its user.
+func readable(err error) string {
+	s := err.Error()
+	for _, p := range fromParsers {
+		s = p.end.ReplaceAllLiteralString(s, p.remedy)
+	}
+	return s
 }
 
 func usage(format string, args ...any) error {

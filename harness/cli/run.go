@@ -19,6 +19,7 @@ import (
 // flags are those that make a plan, and where its results go.
 type flags struct {
 	plan    suite.Plan
+	files   []string // that plans are read from
 	regimes []string // of compare
 	script  scriptFlags
 	explore time.Duration // how long compare lets the explorer search for a row
@@ -32,41 +33,19 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "race clients on one variant, with or without faults, and judge what happened",
 		Example: "  doublegrant run lock/set-nx-px --clients 1000 --duration 30s\n" +
 			"  doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary --with writes/sadd\n" +
-			"  doublegrant run sequence/incr --nemesis kill-primary --repeat 10",
+			"  doublegrant run sequence/incr --nemesis kill-primary --repeat 10\n" +
+			"  doublegrant run --plan plan.yaml --seed 7",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			variants, err := a.variants(cmd.Context(), args)
+			p, err := a.thePlan(cmd, args)
 			if err != nil {
 				return err
 			}
-			if len(variants) != 1 {
-				return usage("%d variants given: want one variant, such as lock/set-nx-px", len(variants))
-			}
-			p := a.flags.plan
-			p.Variant, p.Script = variants[0].id, variants[0].script
 			return a.run(cmd.Context(), p)
 		},
 	}
 	a.planFlags(cmd)
 	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list")
 	return cmd
-}
-
-// planFlags are shared by run and compare.
-func (a *app) planFlags(cmd *cobra.Command) {
-	f, p := cmd.Flags(), &a.flags.plan
-	f.StringVar(&p.Topology, "topology", "", "standalone, or sentinel: primary, two replicas, three Sentinels (default sentinel if there is a nemesis)")
-	f.StringSliceVar(&p.Nemesis, "nemesis", nil, "faults, one after the other: see doublegrant list")
-	f.IntVar(&p.Repeat, "repeat", 0, "how often to go through the faults (default 1)")
-	f.DurationVar(&p.FaultFor, "fault-for", 0, "how long each fault stays in force (default 5s)")
-	f.StringSliceVar(&p.With, "with", nil, "variants that ride along: writes/sadd measures lost writes")
-	f.IntVar(&p.Clients, "clients", 0, "concurrent clients (default 100)")
-	f.DurationVar(&p.Duration, "duration", 0, "least duration of the load; faults extend it (default 10s)")
-	f.Float64Var(&p.Rate, "rate", 0, "operations a second that all clients aim at; negative: as fast as they can (default 20000)")
-	f.IntVar(&p.Keys, "key-count", 0, "locks or sequences (default: a lock for every ten clients, one sequence)")
-	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default 2s) or window of a message filter (default 20s)")
-	f.Uint64Var(&p.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
-	a.scriptFlags(cmd)
-	a.placeFlags(cmd)
 }
 
 func (a *app) placeFlags(cmd *cobra.Command) {

@@ -21,10 +21,29 @@ func GroupName(group int) string { return fmt.Sprintf("g%d", group) }
 
 func (c *Cluster) groupIP(group int) string { return c.subnet.ip(clientPlane, firstClient+group) }
 
+// seat is whose a client is, and which node it is for.
+type seat struct{ group, node int }
+
 // Connect returns the client of a group, which stands for one process of an application: all workers of the group
 // share it, each with a connection of its own. It never retries, since a retried command hides what became of the
-// first; it obeys contexts; and with Sentinel it follows the primary as its own Sentinels see it.
+// first; it obeys contexts; and with Sentinel it follows the primary as its own Sentinels see it. Of several masters it
+// leads to the first.
 func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
+	all, err := c.connect(group, 1)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// ConnectAll returns the clients of a group for each of several masters, in the order of RedisNodes. Of other topologies
+// it is the one of Connect.
+func (c *Cluster) ConnectAll(group int) ([]redis.UniversalClient, error) {
+	return c.connect(group, c.topology.primaries)
+}
+
+// connect returns a group's clients for the first nodes.
+func (c *Cluster) connect(group, nodes int) ([]redis.UniversalClient, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -33,30 +52,35 @@ func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	case group < 0 || group >= c.Groups():
 		return nil, fmt.Errorf("cluster: connect group %d: there are %d", group, c.Groups())
 	}
-	if cl, ok := c.clients[group]; ok {
-		return cl, nil
+	var all []redis.UniversalClient
+	for i := range nodes {
+		s := seat{group, i}
+		if c.clients[s] == nil {
+			c.clients[s] = c.newClient(s)
+		}
+		all = append(all, c.clients[s])
 	}
-	cl := c.newClient(group)
-	c.clients[group] = cl
-	return cl, nil
+	return all, nil
 }
 
 // newClient makes the client of a group. It dials from the group's address, by which the fabric knows it.
-func (c *Cluster) newClient(group int) *redis.Client {
-	t, dialer := c.opts.OpTimeout, dialFrom(c.groupIP(group))
+func (c *Cluster) newClient(s seat) *redis.Client {
+	t, dialer := c.opts.OpTimeout, dialFrom(c.groupIP(s.group))
 	// With a shorter dial timeout a client whose first Sentinel is cut off stays stuck for as long as the partition.
 	dial := max(2*time.Second, 4*t)
 	if len(c.guards) == 0 {
 		return redis.NewClient(&redis.Options{
-			Addr: c.redis[0].announced(), Dialer: dialer,
+			Addr: c.redis[s.node].announced(), Dialer: dialer,
 			Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
 			DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
 			PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
 		})
 	}
 	var sentinels []string
-	for _, s := range c.guards {
-		sentinels = append(sentinels, s.announced())
+	for i, guard := range c.guards {
+		if !c.opts.OwnSentinel || i == s.group%len(c.guards) {
+			sentinels = append(sentinels, guard.announced())
+		}
 	}
 	return redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: masterName, SentinelAddrs: sentinels, Dialer: dialer,

@@ -1,11 +1,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -16,17 +16,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// startWithin bounds the start of a cluster; half a second is usual.
-const startWithin = 20 * time.Second
+// startWithin bounds the start of a cluster; half a second is usual, one in containers. A busy Docker daemon takes ten times
+// as long.
+const startWithin = 40 * time.Second
 
 // Cluster is a Redis topology. It is made by Standalone, Replicated or Sentinel, started once and stopped once.
 type Cluster struct {
 	opts     Options
 	topology topology
+	ground   // since Start
 
 	subnet  subnet
 	dir     string
-	binary  string
+	folder  *folder // dir, and its lock
 	spawner *spawner
 	fabric  *fabric.Fabric
 	redis   []*node
@@ -34,7 +36,7 @@ type Cluster struct {
 	log     *slog.Logger
 
 	mu      sync.Mutex
-	clients map[int]*redis.Client // by group
+	clients map[seat]*redis.Client
 	used    bool
 	stopped bool
 
@@ -44,50 +46,63 @@ type Cluster struct {
 
 type topology struct {
 	name                string
-	replicas, sentinels int
+	primaries           int
+	replicas, sentinels int  // of each primary; there are none where there are several
 	swift               bool // see node
 }
 
 var _ harness.System = (*Cluster)(nil)
 
 // Standalone is one Redis without replicas.
-func Standalone(o Options) *Cluster { return newCluster(o, topology{name: "standalone"}) }
+func Standalone(o Options) *Cluster { return newCluster(o, topology{name: "standalone", primaries: 1}) }
 
-// Sentinel is a primary with two replicas and three Sentinels, quorum two.
+// Sentinel is a primary with replicas and Sentinels: two and three, unless the options say otherwise.
 func Sentinel(o Options) *Cluster {
-	return newCluster(o, topology{name: "sentinel", replicas: 2, sentinels: 3})
+	o.Replicas, o.Sentinels = cmp.Or(o.Replicas, 2), cmp.Or(o.Sentinels, 3)
+	return newCluster(o, topology{name: "sentinel", primaries: 1, replicas: o.Replicas, sentinels: o.Sentinels})
 }
 
 // Replicated is a primary with two replicas and nobody that watches them: failovers are made by hand, with Promote and
 // Follow.
 func Replicated(o Options) *Cluster {
-	return newCluster(o, topology{name: "replicated", replicas: 2, swift: true})
+	return newCluster(o, topology{name: "replicated", primaries: 1, replicas: 2, swift: true})
 }
+
+// Masters is n primaries that know nothing of each other, 1 to MostMasters, as Redlock asks for.
+func Masters(n int, o Options) *Cluster {
+	return newCluster(o, topology{name: fmt.Sprintf("masters:%d", n), primaries: n})
+}
+
+// MostMasters is the largest number of primaries that Masters makes.
+const MostMasters = 9
 
 func newCluster(o Options, t topology) *Cluster {
-	return &Cluster{opts: o.withDefaults(), topology: t, clients: map[int]*redis.Client{}}
+	return &Cluster{opts: o.withDefaults(), topology: t, clients: map[seat]*redis.Client{}}
 }
 
-// Topology is "standalone", "replicated" or "sentinel".
+// Topology is "standalone", "replicated", "sentinel" or "masters:N".
 func (c *Cluster) Topology() string { return c.topology.name }
 
 // Groups is the number of client groups.
 func (c *Cluster) Groups() int { return c.opts.ClientGroups }
 
 // Start brings every node up and returns when the cluster is whole. It fails before starting anything when the machine
-// has no redis-server or its limits are too low; see ErrNoRedis and ErrLimit.
+// has no redis-server, no Docker, or limits that are too low; see ErrNoRedis, ErrNoDocker and ErrLimit.
 func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
+	if n := c.topology.primaries; n < 1 || n > MostMasters {
+		return fmt.Errorf("cluster: %d masters: ask for 1 to %d", n, MostMasters)
+	}
 	if err := c.use(); err != nil {
 		return err
 	}
-	binary, err := c.opts.Preflight()
-	if err != nil {
+	var err error
+	if c.ground, err = c.opts.preflight(ctx); err != nil {
 		return err
 	}
-	c.binary = binary
+	c.log = log
+	c.sayImage(log, c.opts)
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	c.log = log
 	began := time.Now()
 	if err := c.start(ctx, clock, events); err != nil {
 		return errors.Join(fmt.Errorf("cluster: %s did not come up: %w", c.topology.name, err), c.Stop())
@@ -112,15 +127,23 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 	if c.subnet, err = claimSubnet(); err != nil {
 		return err
 	}
-	if c.dir, err = os.MkdirTemp("", "doublegrant-"); err != nil {
+	c.removeOrphans(ctx)
+	if c.folder, err = newFolder(c.watched()); err != nil {
+		return err
+	}
+	c.dir = c.folder.path
+	if err := c.makeClocks(ctx); err != nil {
 		return err
 	}
 	c.spawner, c.fabric = newSpawner(), fabric.New()
 	if err := c.layout(); err != nil {
 		return err
 	}
+	if err := c.makeContainers(ctx); err != nil {
+		return err
+	}
 	for _, n := range c.redis {
-		if err := n.start(ctx, c.spawner, c.binary); err != nil {
+		if err := n.start(ctx); err != nil {
 			return err
 		}
 	}
@@ -139,7 +162,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 
 // layout names every host, opens its place in the fabric and writes its configuration.
 func (c *Cluster) layout() error {
-	for i := range c.topology.replicas + 1 {
+	for i := range c.topology.primaries + c.topology.replicas {
 		c.redis = append(c.redis, c.newNode(fmt.Sprintf("r%d", i+1), i+1, redisPort))
 	}
 	for i := range c.topology.sentinels {
@@ -150,13 +173,20 @@ func (c *Cluster) layout() error {
 	for g := range c.Groups() {
 		c.fabric.Host(GroupName(g), c.groupIP(g))
 	}
-	primary := ""
-	for _, n := range c.nodes() {
-		config := redisConfig(n, primary, c.opts.Clients*4+1000)
-		if n.sentinel {
-			config = sentinelConfig(n, primary)
+	for i, n := range c.nodes() {
+		config := ""
+		switch primary := c.redis[0].announcedIP; {
+		case n.sentinel:
+			config = sentinelConfig(n, primary, c.opts)
+		case i < c.topology.primaries:
+			config = redisConfig(n, "", c.opts)
+		default:
+			config = redisConfig(n, primary, c.opts)
 		}
-		primary = c.redis[0].announcedIP
+		if err := c.giveClock(n); err != nil {
+			return err
+		}
+		n.host = c.newHost(n)
 		if err := n.prepare(config); err != nil {
 			return err
 		}
@@ -180,14 +210,32 @@ func (c *Cluster) newNode(name string, host, port int) *node {
 	return n
 }
 
+// newHost makes what the node runs on.
+func (c *Cluster) newHost(n *node) host {
+	if c.opts.On == OnDocker {
+		return c.newContained(n, n.env)
+	}
+	return c.newProcess(n, n.env)
+}
+
 func (c *Cluster) nodes() []*node { return append(append([]*node{}, c.redis...), c.guards...) }
 
 func (c *Cluster) startGuard(ctx context.Context, n *node) error {
-	if err := n.start(ctx, c.spawner, c.binary); err != nil {
+	if err := n.start(ctx); err != nil {
 		return err
 	}
-	if err := n.admin.Do(ctx, sentinelTuning...).Err(); err != nil {
-		return fmt.Errorf("cluster: tune %s (needs Redis 7.0 or newer): %w", n.name, err)
+	if c.opts.SlowSentinels {
+		return nil
+	}
+	err := await(ctx, 20*time.Millisecond, func() error {
+		err := n.admin.Do(ctx, sentinelTuning...).Err()
+		if refusal := redis.Error(nil); errors.As(err, &refusal) {
+			return fmt.Errorf("%w: it needs Redis 7.0 or newer: %w", errGaveUp, err)
+		}
+		return err // of a machine too busy to answer in time
+	})
+	if err != nil {
+		return fmt.Errorf("cluster: tune %s: %w", n.name, err)
 	}
 	return nil
 }
@@ -208,9 +256,8 @@ func (c *Cluster) Stop() error {
 	if c.unobserve != nil {
 		c.unobserve()
 	}
-	for _, n := range c.nodes() {
-		errs = append(errs, n.kill())
-	}
+	unremoved := c.removeHosts()
+	errs = append(errs, unremoved)
 	c.observing.Wait()
 	for _, n := range c.nodes() {
 		errs = append(errs, n.closeAdmin())
@@ -221,8 +268,6 @@ func (c *Cluster) Stop() error {
 	if c.spawner != nil {
 		c.spawner.close()
 	}
-	if c.dir != "" {
-		errs = append(errs, os.RemoveAll(c.dir))
-	}
+	errs = append(errs, c.removeFolder(unremoved == nil))
 	return errors.Join(append(errs, c.subnet.release())...)
 }

@@ -125,7 +125,7 @@ func TestCutIsSeenFromOneSideOnlyAndHeals(t *testing.T) {
 	ctx := t.Context()
 	primary, err := c.Primary(ctx)
 	require.NoError(t, err)
-	heal := c.Cut([]string{cluster.GroupName(1)}, []string{primary})
+	heal := c.Hold(harness.Between([]string{cluster.GroupName(1)}, []string{primary}))
 	defer heal()
 	require.NoError(t, c.Probe(ctx, cluster.GroupName(0), primary))
 	require.Error(t, c.Probe(ctx, cluster.GroupName(1), primary))

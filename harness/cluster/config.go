@@ -12,35 +12,35 @@ const masterName = "doublegrant"
 // Sentinel timing. Measured: 18 of 18 kills gave exactly one failover, 1.8 s from SIGKILL to the first write, when
 // 200ms < pingPeriod < downAfter.
 const (
-	downAfter       = 1000 * time.Millisecond
-	failoverTimeout = 3000 * time.Millisecond
-	quorum          = 2
+	defaultDownAfter     = 1000 * time.Millisecond
+	leastFailoverTimeout = 3 * time.Second // and DownAfter at least
 )
 
 // sentinelTuning makes Sentinels look more often than their fixed periods of 1 to 10 seconds. It does not survive a
 // restart, so it is set after every start.
 var sentinelTuning = []any{
 	"SENTINEL", "DEBUG", "info-period", 200, "publish-period", 200, "min-link-reconnect-period", 100, "ping-period", 250,
+	"tilt-period", 2000, // after being stopped for 2 seconds a Sentinel does nothing for that long, instead of 30 s
 }
 
 // redisConfig is the configuration of a Redis node; primary is the announced address to replicate from, or empty.
-func redisConfig(n *node, primary string, maxClients int) string {
+func redisConfig(n *node, primary string, o Options) string {
 	var b strings.Builder
 	n.listening(&b)
 	fmt.Fprintf(&b, `replica-announce-ip %s
 replica-announce-port %d
 save ""
-appendonly no
 maxclients %d
 tcp-backlog 4096
 repl-diskless-sync yes
 repl-diskless-sync-delay 0
 repl-diskless-load on-empty-db
 repl-ping-replica-period 1
-repl-timeout 3
+repl-timeout %d
 repl-backlog-size 16mb
 enable-debug-command yes
-`, n.announcedIP, redisPort, maxClients)
+`, n.announcedIP, redisPort, o.Clients*4+1000, int(o.replicationTimeout().Seconds()))
+	o.guards(&b)
 	if len(n.socket()) <= maxSocketPath {
 		fmt.Fprintf(&b, "unixsocket %s\n", n.socket())
 	}
@@ -49,24 +49,52 @@ enable-debug-command yes
 		// second, until it sends its next acknowledgement.
 		b.WriteString("hz 500\ndynamic-hz no\nrepl-diskless-sync no\n")
 	}
+	if o.Clocks {
+		// jemalloc's background thread waits for a time of day: set back, it would be busy until that comes.
+		b.WriteString("jemalloc-bg-thread no\n")
+	}
 	if primary != "" {
 		fmt.Fprintf(&b, "replicaof %s %d\n", primary, redisPort)
 	}
 	return b.String()
 }
 
+// replicationTimeout is after how long without a word a primary drops a replica, and a replica its primary: a primary that
+// goes by max-lag has to see its replicas lag for longer than that.
+func (o Options) replicationTimeout() time.Duration {
+	if o.MinReplicas > 0 {
+		return max(usualReplicationTimeout, o.MaxLag+5*time.Second)
+	}
+	return usualReplicationTimeout
+}
+
+const usualReplicationTimeout = 3 * time.Second
+
+// guards writes what keeps acknowledged writes from being lost.
+func (o Options) guards(b *strings.Builder) {
+	if o.AOF == NoAOF {
+		b.WriteString("appendonly no\n")
+	} else {
+		fmt.Fprintf(b, "appendonly yes\nappendfsync %s\n", o.AOF)
+	}
+	if o.MinReplicas > 0 {
+		fmt.Fprintf(b, "min-replicas-to-write %d\nmin-replicas-max-lag %d\n", o.MinReplicas, int(o.MaxLag.Seconds()))
+	}
+}
+
 // sentinelConfig is the configuration of a Sentinel that watches the primary at its announced address.
-func sentinelConfig(n *node, primary string) string {
+func sentinelConfig(n *node, primary string, o Options) string {
 	var b strings.Builder
 	n.listening(&b)
+	quorum := o.Sentinels/2 + 1
 	fmt.Fprintf(&b, `sentinel announce-ip %s
 sentinel announce-port %d
 sentinel monitor %s %s %d %d
 sentinel down-after-milliseconds %s %d
 sentinel failover-timeout %s %d
-sentinel parallel-syncs %s 2
+sentinel parallel-syncs %s %d
 `, n.announcedIP, sentinelPort, masterName, primary, redisPort, quorum,
-		masterName, downAfter.Milliseconds(), masterName, failoverTimeout.Milliseconds(), masterName)
+		masterName, o.DownAfter.Milliseconds(), masterName, max(leastFailoverTimeout, o.DownAfter).Milliseconds(), masterName, o.Replicas)
 	return b.String()
 }
 

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -28,6 +27,9 @@ func (c *Cluster) ClientGroups() []string {
 
 // Primary names the node that is primary now; of two in a split brain, the one that most Sentinels name.
 func (c *Cluster) Primary(ctx context.Context) (string, error) {
+	if c.topology.primaries > 1 {
+		return "", fmt.Errorf("cluster: %s has no one primary", c.topology.name)
+	}
 	if len(c.guards) == 0 {
 		return c.redis[0].name, nil
 	}
@@ -61,6 +63,9 @@ func (c *Cluster) AwaitPromotion(ctx context.Context, old string) (promoted stri
 	return promoted, err
 }
 
+// MasterName is the name by which Sentinels know the primary.
+func (c *Cluster) MasterName() string { return masterName }
+
 // Role is what the node itself says it is, "master" or "slave", asked past the fabric.
 func (c *Cluster) Role(ctx context.Context, name string) (string, error) {
 	n, err := c.node(name)
@@ -70,76 +75,72 @@ func (c *Cluster) Role(ctx context.Context, name string) (string, error) {
 	return n.role(ctx)
 }
 
-// Kill ends the node's process with SIGKILL and returns when it is gone.
+// Kill ends the node with SIGKILL and returns when it is gone.
 func (c *Cluster) Kill(name string) error {
 	n, err := c.node(name)
 	if err != nil {
 		return err
 	}
-	return n.kill()
+	return n.host.kill()
 }
 
-// Running reports whether the node's process lives.
+// Terminate asks the node with SIGTERM to end in good order, and returns when it is gone.
+func (c *Cluster) Terminate(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	return n.host.terminate(ctx)
+}
+
+// Running reports whether the node lives.
 func (c *Cluster) Running(name string) bool {
 	n, err := c.node(name)
-	return err == nil && n.running()
+	return err == nil && n.host.running()
 }
 
-// Restart starts a node that was killed, with its configuration as Redis or Sentinel last rewrote it, and returns when
+// Restart starts a node that has ended, with its configuration as Redis or Sentinel last rewrote it, and returns when
 // it answers. On one that runs it does nothing.
 func (c *Cluster) Restart(ctx context.Context, name string) error {
 	n, err := c.node(name)
-	if err != nil || n.running() {
+	if err != nil || n.host.running() {
 		return err
 	}
 	if n.sentinel {
 		return c.startGuard(ctx, n)
 	}
-	return n.start(ctx, c.spawner, c.binary)
+	return n.start(ctx)
 }
 
-// Pause stops the node's process with SIGSTOP and returns when the kernel shows it stopped.
+// Pause stops the node, as SIGSTOP does, and returns when it is stopped.
 func (c *Cluster) Pause(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {
 		return err
 	}
-	if err := n.signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	return await(ctx, time.Millisecond, func() error {
-		switch s := n.state(); s {
-		case 'T':
-			return nil
-		case 0, 'Z':
-			return fmt.Errorf("%w: %s has ended", errGaveUp, name)
-		default:
-			return fmt.Errorf("cluster: %s is in state %q, not stopped", name, s)
-		}
-	})
+	return n.host.pause(ctx)
 }
 
-// Resume ends a Pause with SIGCONT. On a node that runs it does nothing.
+// Resume ends a Pause. On a node that runs it does nothing.
 func (c *Cluster) Resume(name string) error {
 	n, err := c.node(name)
 	if err != nil {
 		return err
 	}
-	return n.signal(syscall.SIGCONT)
+	return n.host.resume()
 }
 
-// Cut holds every link between the hosts of a and those of b, in both directions: bytes and ends of connections stay
-// where they are. heal lets them flow on.
-func (c *Cluster) Cut(a, b []string) (heal func()) {
-	links := c.fabric.Between(a, b)
-	for _, l := range links {
-		l.Hold()
+// Do sends a command to the node, past the fabric, and returns the reply.
+func (c *Cluster) Do(ctx context.Context, name string, command ...any) (any, error) {
+	n, err := c.node(name)
+	if err != nil {
+		return nil, err
 	}
-	return func() {
-		for _, l := range links {
-			l.Unhold()
-		}
+	reply, err := n.admin.Do(ctx, command...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %v on %s: %w", command[0], name, err)
 	}
+	return reply, nil
 }
 
 // Probe asks the node to for a PONG over the fabric, in a new connection that comes from the host or client group from.
@@ -160,6 +161,15 @@ func (c *Cluster) Probe(ctx context.Context, from, to string) error {
 	})
 	defer client.Close()
 	return client.Ping(ctx).Err()
+}
+
+// Connections is how many connections the client groups have to the node.
+func (c *Cluster) Connections(name string) int {
+	n := 0
+	for _, g := range c.ClientGroups() {
+		n += c.fabric.Link(g, name).Connections()
+	}
+	return n
 }
 
 func (c *Cluster) sourceIP(host string) (string, error) {

@@ -5,5 +5,6 @@
 // several clusters live side by side under different X.
 //
 // A [Cluster] is a harness.System. It also hands out clients ([Cluster.Connect]) and is what nemeses act on
-// (control.go). Redis processes die with the harness, whatever ends it.
+// (control.go, links.go). Nodes run as processes or in containers. Nothing outlives the harness, whatever ends it: processes
+// are killed by the kernel, containers and folders removed by a watchdog.
 package cluster

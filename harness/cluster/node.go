@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// node is one Redis or Sentinel process.
+// node is one Redis or Sentinel.
 type node struct {
 	name                string // "r1" ... or "s1" ...
 	realIP, announcedIP string
@@ -24,14 +21,35 @@ type node struct {
 	swift               bool   // replicas get in step within milliseconds, at the cost of some load while idle
 	dir                 string // working folder, with the configuration that Redis rewrites
 	logPath             string
+	env                 []string // of its process, beside our own
 
 	// Straight to the node, past the fabric: for looking, and for the harness's own commands.
 	admin *redis.Client
 	guard *redis.SentinelClient // nil unless the node is a Sentinel
 
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has ended
+	host host // what it runs on
+}
+
+// host runs one node, as a process or in a container. Its methods are safe for concurrent use; acting on a node that was
+// never started is an error, save for kill and running.
+type host interface {
+	// start starts the node with its configuration as it last rewrote it, and returns once it runs, which is before it
+	// answers. ended is closed when it has ended, whatever ended it.
+	start(ctx context.Context) (ended <-chan struct{}, err error)
+	// kill ends it with SIGKILL, paused or not, and returns when it is gone. Killing what is gone is no error.
+	kill() error
+	// terminate asks it with SIGTERM to end in good order, and returns when it is gone.
+	terminate(ctx context.Context) error
+	// pause stops it with SIGSTOP or as that does, and returns when it is stopped.
+	pause(ctx context.Context) error
+	// resume ends a pause. On one that runs it does nothing.
+	resume() error
+	// running reports whether it was started and has not ended.
+	running() bool
+	// lastWords is the end of its log, on one line.
+	lastWords() string
+	// remove kills it and removes what the host keeps of it, log and working folder aside.
+	remove() error
 }
 
 func (n *node) real() string      { return hostPort(n.realIP, n.port) }
@@ -56,10 +74,14 @@ func (n *node) prepare(config string) error {
 	return os.WriteFile(n.config(), []byte(config), 0o644)
 }
 
+// adminDials is how many dials in vain a node that is down is worth: after PoolSize of them a go-redis client tries once a
+// second only, and we would hear that much too late that the node is back.
+const adminDials = 10_000
+
 // adminOptions are fresh each time: go-redis changes what it is given.
 func (n *node) adminOptions() *redis.Options {
 	return &redis.Options{
-		Addr: n.real(), Protocol: 2, DisableIdentity: true, PoolSize: 4,
+		Addr: n.real(), Protocol: 2, DisableIdentity: true, PoolSize: adminDials,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second,
 		ContextTimeoutEnabled: true,
 	}
@@ -77,36 +99,20 @@ func (n *node) closeAdmin() error {
 	return errors.Join(errs...)
 }
 
-// start starts the process and returns when it answers.
-func (n *node) start(ctx context.Context, s *spawner, binary string) error {
-	args := []string{n.config()}
-	if n.sentinel {
-		args = append(args, "--sentinel")
-	}
-	log, err := os.OpenFile(n.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+// start starts the node and returns when it answers.
+func (n *node) start(ctx context.Context) error {
+	ended, err := n.host.start(ctx)
 	if err != nil {
 		return fmt.Errorf("cluster: start %s: %w", n.name, err)
 	}
-	defer log.Close() // the child has its own copy
-	cmd := exec.Command(binary, args...)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := s.start(cmd); err != nil {
-		return fmt.Errorf("cluster: start %s: %w", n.name, err)
-	}
-	done := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(done) }() // the exit status of a killed process says nothing
-	n.mu.Lock()
-	n.cmd, n.done = cmd, done
-	n.mu.Unlock()
-	return n.awaitAnswer(ctx, done)
-}
-
-func (n *node) awaitAnswer(ctx context.Context, done <-chan struct{}) error {
-	err := await(ctx, 10*time.Millisecond, func() error {
+	err = await(ctx, 10*time.Millisecond, func() error {
 		select {
-		case <-done:
-			return fmt.Errorf("%w: its last words: %s", errGaveUp, n.lastWords())
+		case <-ended:
+			return fmt.Errorf("%w: its last words: %s", errGaveUp, n.host.lastWords())
 		default:
+			if err := n.listens(ctx); err != nil {
+				return err
+			}
 			return n.admin.Ping(ctx).Err()
 		}
 	})
@@ -116,76 +122,19 @@ func (n *node) awaitAnswer(ctx context.Context, done <-chan struct{}) error {
 	return nil
 }
 
-// lastWords is the end of the node's log.
-func (n *node) lastWords() string {
-	b, err := os.ReadFile(n.logPath)
+// listens dials by hand: after a few dials in vain a go-redis client does not try again for a second.
+func (n *node) listens(ctx context.Context) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", n.real())
 	if err != nil {
-		return err.Error()
+		return err
 	}
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	return strings.Join(lines[max(0, len(lines)-3):], " | ")
+	return conn.Close()
 }
 
-// signal sends sig to the process; to one that has ended it is an error.
-func (n *node) signal(sig syscall.Signal) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cmd == nil {
-		return fmt.Errorf("cluster: %s was never started", n.name)
+// arguments are those of redis-server.
+func (n *node) arguments() []string {
+	if n.sentinel {
+		return []string{n.config(), "--sentinel"}
 	}
-	if err := n.cmd.Process.Signal(sig); err != nil {
-		return fmt.Errorf("cluster: signal %s: %w", n.name, err)
-	}
-	return nil
-}
-
-// kill ends the process with SIGKILL and returns when it is gone. Killing what is gone is no error.
-func (n *node) kill() error {
-	n.mu.Lock()
-	cmd, done := n.cmd, n.done
-	n.mu.Unlock()
-	if cmd == nil {
-		return nil
-	}
-	_ = cmd.Process.Signal(syscall.SIGCONT) // a stopped process dies, too, but let no one wonder
-	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("cluster: kill %s: %w", n.name, err)
-	}
-	<-done
-	return nil
-}
-
-// state is the process's state letter in /proc, 'T' for stopped; 0 when it is gone.
-func (n *node) state() byte {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cmd == nil {
-		return 0
-	}
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.cmd.Process.Pid))
-	if err != nil {
-		return 0
-	}
-	// The name in parentheses may hold spaces; the state follows it.
-	_, rest, ok := strings.Cut(string(b), ") ")
-	if !ok || rest == "" {
-		return 0
-	}
-	return rest[0]
-}
-
-// running reports whether the process was started and has not ended.
-func (n *node) running() bool {
-	n.mu.Lock()
-	done := n.done
-	n.mu.Unlock()
-	if done == nil {
-		return false
-	}
-	select {
-	case <-done:
-		return false
-	default:
-		return true
-	}
+	return []string{n.config()}
 }

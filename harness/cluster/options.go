@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,9 +16,46 @@ type Options struct {
 	Clients      int           // connections to prepare for, of all groups together; default 100
 	ClientGroups int           // groups of clients with an address, hence links, of their own; default 5
 	OpTimeout    time.Duration // read and write timeout of clients; default 500ms
-	RedisServer  string        // redis-server binary; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
+	On           Platform      // what nodes run on; default OnProcess
+	RedisServer  string        // redis-server binary of OnProcess; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
+	Image        string        // Redis image of OnDocker; default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7; see LocalImage
 	LogDir       string        // where nodes' logs stay; default: they go with the cluster
+
+	// The shape of a Sentinel topology.
+	Replicas      int           // default 2
+	Sentinels     int           // default 3; a majority of them is the quorum
+	DownAfter     time.Duration // down-after-milliseconds of the Sentinels; default 1s
+	SlowSentinels bool          // Sentinels look, and tell each other, as seldom as by default: every 2 to 10 s instead of every 200 ms
+	OwnSentinel   bool          // group g asks no Sentinel but the one of its number (g mod Sentinels); default: it asks all
+
+	// Guards against the loss of acknowledged writes.
+	MinReplicas int           // min-replicas-to-write; default 0: a primary alone may write
+	MaxLag      time.Duration // min-replicas-max-lag, in whole seconds; default 10s, as Redis's own
+	AOF         AOF           // whether, and how, commands go to a file before they are acknowledged; default NoAOF
+
+	Clocks bool // nodes' clocks can be set with SetClock; needs a C compiler, see ErrNoCompiler
 }
+
+// Platform is what a cluster's nodes run on.
+type Platform string
+
+// The platforms.
+const (
+	OnProcess Platform = "process" // child processes
+	OnDocker  Platform = "docker"  // containers on the host's network, on Linux
+)
+
+// AOF is what the append-only file's appendfsync is set to.
+type AOF string
+
+// The policies. Without an append-only file a node that is killed comes back empty. All but AOFAlways are the same to a
+// process that is killed on a machine that lives on, as here.
+const (
+	NoAOF       AOF = "" // no append-only file
+	AOFAlways   AOF = "always"
+	AOFEverySec AOF = "everysec"
+	AOFNoSync   AOF = "no"
+)
 
 // redisEnv is the environment variable that names the redis-server binary.
 const redisEnv = "DOUBLEGRANT_REDIS_SERVER"
@@ -25,7 +63,17 @@ const redisEnv = "DOUBLEGRANT_REDIS_SERVER"
 // Errors of the environment, for errors.Is. Their messages say what to do.
 var (
 	ErrNoRedis = errors.New("no redis-server")
-	ErrLimit   = errors.New("a limit of this machine is too low")
+	// ErrNoDocker says that there is no Docker daemon, or no image, to run containers.
+	ErrNoDocker = errors.New("no Docker")
+	ErrLimit    = errors.New("a limit of this machine is too low")
+	// ErrNoCompiler says that there is no C compiler to make clocks that can be set.
+	ErrNoCompiler = errors.New("no C compiler")
+)
+
+// These keep the addresses of nodes apart: nodes are hosts 1 to 10, Sentinels 11 and on.
+const (
+	mostReplicas  = 9
+	mostSentinels = 9
 )
 
 // maxGroups keeps group addresses inside 127.X.10.0/24.
@@ -35,12 +83,26 @@ func (o Options) withDefaults() Options {
 	o.Clients = cmp.Or(o.Clients, 100)
 	o.ClientGroups = cmp.Or(o.ClientGroups, 5)
 	o.OpTimeout = cmp.Or(o.OpTimeout, 500*time.Millisecond)
+	o.On = cmp.Or(o.On, OnProcess)
+	o.DownAfter = cmp.Or(o.DownAfter, defaultDownAfter)
+	o.MaxLag = cmp.Or(o.MaxLag, 10*time.Second)
 	return o
 }
 
 func (o Options) validate() error {
-	if o.Clients < 0 || o.OpTimeout < 0 || o.ClientGroups < 0 || o.ClientGroups > maxGroups {
+	switch {
+	case o.Clients < 0 || o.OpTimeout < 0 || o.ClientGroups < 0 || o.ClientGroups > maxGroups:
 		return fmt.Errorf("cluster: Clients and OpTimeout cannot be negative, and ClientGroups is at most %d", maxGroups)
+	case o.On != OnProcess && o.On != OnDocker:
+		return fmt.Errorf("cluster: unknown platform %q: choose %s or %s", o.On, OnProcess, OnDocker)
+	case o.Replicas < 0 || o.Replicas > mostReplicas || o.Sentinels < 0 || o.Sentinels > mostSentinels:
+		return fmt.Errorf("cluster: %d replicas and %d Sentinels: ask for at most %d and %d", o.Replicas, o.Sentinels, mostReplicas, mostSentinels)
+	case o.DownAfter < defaultDownAfter:
+		return fmt.Errorf("cluster: a DownAfter of %v is too near to the Sentinels' ping period: use %v or more", o.DownAfter, defaultDownAfter)
+	case o.MinReplicas < 0 || o.MaxLag < time.Second || o.MaxLag%time.Second != 0:
+		return errors.New("cluster: MinReplicas cannot be negative, and MaxLag is in whole seconds, 1s or more")
+	case !slices.Contains([]AOF{NoAOF, AOFAlways, AOFEverySec, AOFNoSync}, o.AOF):
+		return fmt.Errorf("cluster: unknown AOF policy %q: choose %s, %s or %s", o.AOF, AOFAlways, AOFEverySec, AOFNoSync)
 	}
 	return nil
 }
@@ -64,13 +126,9 @@ func FindRedis(named string) (path, version string, err error) {
 			ErrNoRedis, named, from, redisEnv)
 	}
 	out, err := exec.Command(path, "--version").Output()
-	version = strings.TrimSpace(string(out))
-	var major int
-	_, number, ok := strings.Cut(version, " v=")
-	if ok {
-		_, _ = fmt.Sscanf(number, "%d.", &major) // 0 is too old
-	}
-	if err != nil || major < oldestRedis {
+	version, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
+	_, number, _ := strings.Cut(version, " v=")
+	if err != nil || major(number) < oldestRedis {
 		return "", "", fmt.Errorf("%w: %q from %s is none of version %d.0 or newer (--version says %q): install one, or set %s",
 			ErrNoRedis, path, from, oldestRedis, version, redisEnv)
 	}

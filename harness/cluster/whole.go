@@ -2,41 +2,48 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
-// AwaitWhole returns when one node is primary, every replica is online with it, and all Sentinels agree on it and see
-// nobody down.
+// AwaitWhole returns when every node answers, one is primary and accepts writes, every replica is online with it, and all
+// Sentinels agree on it and see nobody down. Several masters are each their own primary.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
 	return await(ctx, 20*time.Millisecond, func() error { return c.whole(ctx) })
 }
 
 func (c *Cluster) whole(ctx context.Context) error {
-	var primary *node
+	var primaries []*node
 	for _, n := range c.redis {
 		role, err := n.role(ctx)
 		if err != nil {
 			return fmt.Errorf("%s does not answer: %w", n.name, err)
 		}
-		if role != rolePrimary {
-			continue
+		if role == rolePrimary {
+			primaries = append(primaries, n)
 		}
-		if primary != nil {
-			return fmt.Errorf("both %s and %s are primary", primary.name, n.name)
+	}
+	if len(primaries) != c.topology.primaries {
+		return fmt.Errorf("the primaries are %v, and there should be %d", names(primaries), c.topology.primaries)
+	}
+	for _, p := range primaries {
+		if err := c.replicating(ctx, p); err != nil {
+			return err
 		}
-		primary = n
 	}
-	if primary == nil {
-		return fmt.Errorf("no primary")
-	}
-	if err := c.replicating(ctx, primary); err != nil {
-		return err
+	for _, p := range primaries {
+		// The slots of a node in Redis Cluster's mode are for whoever started it to give out.
+		if err := p.acceptsWrites(ctx); err != nil && !redis.HasErrorPrefix(err, "CLUSTERDOWN") {
+			return fmt.Errorf("%s accepts no writes: %w", p.name, err)
+		}
 	}
 	for _, s := range c.guards {
-		if err := c.content(ctx, s, primary); err != nil {
+		if err := c.content(ctx, s, primaries[0]); err != nil {
 			return fmt.Errorf("sentinel %s: %w", s.name, err)
 		}
 	}
@@ -70,6 +77,23 @@ func (c *Cluster) content(ctx context.Context, s, primary *node) error {
 			return fmt.Errorf("its primary has %s %q, want %q", field, m[field], value)
 		}
 	}
+	info, err := s.admin.Info(ctx, "sentinel").Result()
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(info, "sentinel_tilt:0") {
+		return errors.New("it is in TILT mode")
+	}
+	sentinels, err := s.guard.Sentinels(ctx, masterName).Result()
+	if err != nil {
+		return err
+	}
+	for _, other := range sentinels {
+		// "master_down" is what it last heard of that one, up to 5 s ago.
+		if strings.Contains(other["flags"], "s_down") || strings.Contains(other["flags"], "disconnected") {
+			return fmt.Errorf("it sees the Sentinel at %s as %q", other["ip"], other["flags"])
+		}
+	}
 	replicas, err := s.guard.Replicas(ctx, masterName).Result()
 	if err != nil {
 		return err
@@ -94,4 +118,21 @@ func (n *node) role(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("empty reply to ROLE")
 	}
 	return fmt.Sprint(reply[0]), nil
+}
+
+// writeProbe writes and takes back a key. As a script it is seen by nobody in between, and it is not replicated; it is
+// refused, or kept waiting, like any other write.
+const writeProbe = `redis.set_repl(redis.REPL_NONE) redis.call('SET', KEYS[1], '') return redis.call('DEL', KEYS[1])`
+
+// AcceptsWrites returns nil if the node accepts writes. What it tries leaves no trace and is not replicated.
+func (c *Cluster) AcceptsWrites(ctx context.Context, name string) error {
+	n, err := c.node(name)
+	if err != nil {
+		return err
+	}
+	return n.acceptsWrites(ctx)
+}
+
+func (n *node) acceptsWrites(ctx context.Context) error {
+	return n.admin.Do(ctx, "EVAL", writeProbe, 1, "doublegrant:probe").Err()
 }

@@ -189,7 +189,7 @@ func (w *world) holdReplication() error {
 	if n, err := integer(reply); err != nil || n < 2 {
 		return errors.Join(err, fmt.Errorf("explore: only %d of 2 replicas are in step", n))
 	}
-	w.hold = w.cluster.Cut([]string{w.names[successor]}, []string{w.names[firstPrimary]})
+	w.hold = w.cluster.Hold(harness.Between([]string{w.names[successor]}, []string{w.names[firstPrimary]}))
 	return nil
 }
 

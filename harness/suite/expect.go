@@ -1,38 +1,78 @@
 package suite
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // Expectation is what the documentation of a plan's variants promises of its run.
 type Expectation struct {
-	Must []harness.Class `json:"must,omitempty"` // at least one of these is found; empty: nothing has to be
-	May  []harness.Class `json:"may,omitempty"`  // these can be found as well
+	Must [][]harness.Class `json:"must,omitempty"` // of each of these, which are a variant's, at least one is found
+	May  []harness.Class   `json:"may,omitempty"`  // these can be found as well
+
+	// Updates says that lost writes are expected of what locks guard, and of nothing else.
+	Updates bool `json:"updates,omitempty"`
 }
 
 // expect derives the expectation from the flaws that the plan's variants declare and the conditions that the plan brings
 // about: for certain (clients race, numbers of a regime are proposed, a split brain loses writes) or perhaps (a killed
 // primary may have acknowledged what no replica had).
 func (r resolved) expect() (e Expectation) {
-	for _, v := range append([]workloads.Variant{r.variant}, r.with...) {
-		for _, f := range v.Flaws {
-			certain, possible := r.meets(f.When)
-			certain = certain && !(f.When == workloads.Failover && v.Acks > 0) // its acknowledgements save most of it
-			switch {
-			case certain:
-				e.Must = add(e.Must, f.Class)
-			case possible:
-				e.May = add(e.May, f.Class)
+	for _, v := range r.variants() {
+		var must []harness.Class
+		for _, c := range conditions(v) {
+			certain, possible := r.meets(c)
+			for _, class := range v.Under(c) {
+				switch {
+				case certain && surely(v, c, class):
+					must = add(must, class)
+				case possible:
+					e.May = add(e.May, class)
+				}
 			}
 		}
+		if len(must) > 0 {
+			e.Must = append(e.Must, must)
+		}
+	}
+	if r.Resource && !r.variant.Fenced() { // owners outlive their leases: now and then, and when they are frozen
+		e.Updates = !e.allows(harness.LostWrite)
+		e.May = add(add(e.May, harness.StaleHolder), harness.LostWrite)
 	}
 	return e
+}
+
+// allows reports whether the class is no surprise.
+func (e Expectation) allows(c harness.Class) bool {
+	return slices.Contains(slices.Concat(append(e.Must, e.May)...), c)
+}
+
+// conditions are those of the variant's flaws, in their order, and what else makes a node forget.
+func conditions(v workloads.Variant) (all []workloads.Condition) {
+	for _, f := range v.Flaws {
+		all = append(all, f.When)
+	}
+	return append(all, workloads.NodeRestart, workloads.NodeClock, workloads.MemoryEvicts)
+}
+
+// surely reports whether a condition that is met for certain brings the class out for certain. Acknowledgements save most
+// of what a failover loses. A node that comes back empty has lost every number and every write; whether a lock was in use
+// just then, or a message comes again, is chance.
+func surely(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
+	switch c {
+	case workloads.Failover:
+		return v.Acks == 0
+	case workloads.NodeRestart:
+		return class == harness.LostWrite || v.Family == workloads.Sequence
+	}
+	return true
 }
 
 // meets reports whether the plan brings about the condition, for certain or possibly.
@@ -45,17 +85,54 @@ func (r resolved) meets(c workloads.Condition) (certain, possible bool) {
 	case workloads.FractionOfSecond:
 		return r.TTL > 0 && r.TTL < time.Second, r.TTL%time.Second != 0
 	case workloads.Crash: // to a lock, an answer that never comes is a crash
-		return false, len(r.nemeses) > 0
+		return false, len(r.faults.steps()) > 0
 	case workloads.Failover:
-		for _, n := range r.nemeses {
-			certain = certain || n.losesWrites
-		}
-		return certain, len(r.nemeses) > 0
+		return r.some(loses) && r.MinReplicas == 0, r.some(mayLose | loses)
+	case workloads.NodeRestart:
+		return r.restartsEmpty()
+	case workloads.NodeClock:
+		return false, r.some(ages)
+	case workloads.MemoryEvicts:
+		return false, r.some(evicts)
+	case workloads.ClockSkew:
+		return false, r.some(skews)
 	case workloads.In(r.regime):
 		return true, true
-	default: // no plan bends clocks yet
+	default:
 		return false, false
 	}
+}
+
+// restartsEmpty reports whether a node comes back without its data inside a lease. It is so for certain of a primary that
+// is back before anybody takes its place. With appendfsync everysec commands can be acknowledged before they have left the
+// process.
+func (r resolved) restartsEmpty() (certain, possible bool) {
+	if r.AOF != "" && cluster.AOF(r.AOF) != cluster.AOFEverySec {
+		return false, false
+	}
+	lease := cmp.Or(r.TTL, defaultLease)
+	for _, s := range r.faults.steps() {
+		f := s.fault
+		certain = certain || f.can(atOnce) && f.Host == "primary" && r.AOF == ""
+		possible = possible || f.can(atOnce) || f.can(forgets) && f.For < lease
+	}
+	return certain, possible
+}
+
+// defaultLease is what workloads ask for where a plan does not say.
+const defaultLease = 2 * time.Second
+
+// can reports whether the fault does any of that. Of what makes acknowledged writes go, a replica or a Sentinel does
+// nothing.
+func (f fault) can(what effect) bool {
+	spared := func(host string) bool {
+		host = strings.TrimSpace(host)
+		return host == "replica" || host == "replicas" || strings.HasPrefix(host, "s")
+	}
+	if hosts := strings.Split(f.Host, ","); !slices.ContainsFunc(hosts, func(h string) bool { return !spared(h) }) {
+		what &^= mayLose | loses | forgets | atOnce | evicts | ages
+	}
+	return f.does&what != 0
 }
 
 func add(to []harness.Class, c harness.Class) []harness.Class {
@@ -67,23 +144,47 @@ func add(to []harness.Class, c harness.Class) []harness.Class {
 
 // Met reports whether the judged run is as expected. An Unknown verdict never is.
 func (e Expectation) Met(j harness.Judged) bool {
-	found := len(e.Must) == 0
 	for class := range j.Totals {
-		switch {
-		case slices.Contains(e.Must, class):
-			found = true
-		case !slices.Contains(e.May, class):
+		if !e.allows(class) {
 			return false
 		}
 	}
-	return found && j.Verdict != harness.Unknown
+	for _, must := range e.Must {
+		if !slices.ContainsFunc(must, func(c harness.Class) bool { return j.Totals[c] > 0 }) {
+			return false
+		}
+	}
+	return j.Verdict != harness.Unknown && !(e.Updates && lostBesideUpdates(j))
+}
+
+// lostBesideUpdates reports whether writes were lost that no lock guarded.
+func lostBesideUpdates(j harness.Judged) bool {
+	lost, _ := figureOf(j, "writes", "lost")
+	updates, _ := figureOf(j, "writes", "lost updates")
+	return lost > updates
+}
+
+// figureOf is a figure of a checker.
+func figureOf(j harness.Judged, checker, name string) (float64, bool) {
+	for _, g := range j.Judgements {
+		for _, f := range g.Figures {
+			if g.Checker == checker && f.Name == name {
+				return f.Value, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // String says it in words: "valid", "invalid: double-grant", "valid, or invalid: lost-write".
 func (e Expectation) String() string {
 	switch {
 	case len(e.Must) > 0:
-		return "invalid: " + list(e.Must, " or ")
+		var each []string
+		for _, must := range e.Must {
+			each = append(each, list(must, " or "))
+		}
+		return "invalid: " + strings.Join(each, ", and ")
 	case len(e.May) > 0:
 		return "valid, or invalid: " + list(e.May, " or ")
 	default:

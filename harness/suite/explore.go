@@ -67,7 +67,10 @@ func (s Search) resolve(o Options) (v workloads.Variant, spec explore.Spec, err 
 		return v, spec, usage("a ttl of %v can end within one schedule: use 100ms or more", s.TTL)
 	}
 	program, ok := v.Program(options)
-	if !ok {
+	switch {
+	case v.Masters > 0:
+		return v, spec, usage("%s cannot be explored: it needs %d masters, and the explorer has one", v.ID, v.Masters)
+	case !ok:
 		return v, spec, usage("%s cannot be explored: it measures what a fault loses, under load", v.ID)
 	}
 	return v, explore.Spec{

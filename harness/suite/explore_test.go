@@ -78,6 +78,7 @@ func TestImpossibleSearchesAreRefused(t *testing.T) {
 		"a ttl is for locks":          {Variant: "sequence/incr", TTL: time.Second},
 		"can end within one schedule": {Variant: "lock/set-nx-px", TTL: time.Millisecond},
 		"cannot be explored":          {Variant: "writes/sadd"},
+		"it needs 3 masters":          {Variant: "lock/redlock"},
 		"ask for 2 to 4":              {Variant: "lock/set-nx-px", Clients: 9},
 		"ask for 0 or 1":              {Variant: "lock/set-nx-px", Failovers: 2},
 		"is no family of scripts":     {Script: &workloads.Script{Name: "x", Source: "return 1", As: "queue"}},

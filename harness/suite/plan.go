@@ -4,15 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -21,19 +16,42 @@ import (
 type Plan struct {
 	Variant  string            `yaml:"variant"`            // such as "lock/set-nx-px"
 	Script   *workloads.Script `yaml:"script,omitempty"`   // the variant's text, where it is not in the catalogue
-	Topology string            `yaml:"topology"`           // "standalone" or "sentinel"; default: sentinel if there is a nemesis
-	Nemesis  []string          `yaml:"nemesis,omitempty"`  // faults, one after the other
-	Repeat   int               `yaml:"repeat,omitempty"`   // how often to go through Nemesis; default 1
 	With     []string          `yaml:"with,omitempty"`     // variants that ride along, such as "writes/sadd"
-	Clients  int               `yaml:"clients"`            // default 100
-	Duration time.Duration     `yaml:"duration"`           // least duration of the load; default 10s
-	Rate     float64           `yaml:"rate"`               // operations a second aimed at; default 20000; negative: no limit
-	Keys     int               `yaml:"keys,omitempty"`     // locks or sequences; default: one lock for every ten clients, one sequence
-	TTL      time.Duration     `yaml:"ttl,omitempty"`      // lease or window; default: the family's
-	Regime   string            `yaml:"regime,omitempty"`   // proposals to sequences; default "fixed"
-	FaultFor time.Duration     `yaml:"faultFor,omitempty"` // how long each fault stays in force; default 5s
-	Seed     uint64            `yaml:"seed"`               // default: chosen
+	Resource bool              `yaml:"resource,omitempty"` // a lock guards a resource, which its owners write to
+
+	On       string `yaml:"on,omitempty"`    // "process" or "docker"; default process
+	Image    string `yaml:"image,omitempty"` // of Redis, on docker; default as in cluster.Options
+	Topology string `yaml:"topology"`        // "standalone", "sentinel", "sentinel:N" or "masters:N"; default by variant and faults
+
+	DownAfter     time.Duration `yaml:"downAfter,omitempty"`     // of the Sentinels; default 1s
+	SlowSentinels bool          `yaml:"slowSentinels,omitempty"` // Sentinels with Redis's own periods, of 2 to 10 s
+	OwnSentinel   bool          `yaml:"ownSentinel,omitempty"`   // each client group asks one Sentinel only
+
+	MinReplicas int           `yaml:"minReplicas,omitempty"` // min-replicas-to-write; default 0
+	MaxLag      time.Duration `yaml:"maxLag,omitempty"`      // min-replicas-max-lag, in whole seconds; default 10s
+	AOF         string        `yaml:"aof,omitempty"`         // "always", "everysec" or "no": appendfsync; default: no append-only file
+	Acks        int           `yaml:"acks,omitempty"`        // replicas that a variant with a WAIT waits for; default: the variant's
+
+	Nemesis  []string      `yaml:"nemesis,omitempty"`  // faults, one after the other: the short form of Faults
+	Repeat   int           `yaml:"repeat,omitempty"`   // how often to go through Nemesis; default 1
+	FaultFor time.Duration `yaml:"faultFor,omitempty"` // how long each of Nemesis stays in force; default: each its own, mostly 5s
+	Faults   []FaultPlan   `yaml:"faults,omitempty"`   // the schedule, instead of Nemesis
+	Calm     time.Duration `yaml:"calm,omitempty"`     // load without faults before each fault, and after the last; default 2s
+
+	Clients  int           `yaml:"clients"`          // default 100
+	Duration time.Duration `yaml:"duration"`         // least duration of the load; default 10s
+	Rate     float64       `yaml:"rate"`             // operations a second aimed at; default 20000, on several masters 500; negative: no limit
+	Keys     int           `yaml:"keys,omitempty"`   // locks or sequences; default: one lock for every ten clients, one sequence
+	TTL      time.Duration `yaml:"ttl,omitempty"`    // lease or window; default: the family's
+	Regime   string        `yaml:"regime,omitempty"` // proposals to sequences; default "fixed"
+	Hold     time.Duration `yaml:"hold,omitempty"`   // mean time a client keeps a lock; default 5ms
+	Rounds   *Rounds       `yaml:"rounds,omitempty"` // of writes/rounds
+	Seed     uint64        `yaml:"seed"`             // default: chosen
+
+	place place
 }
+
+func (p *Plan) put(where place) { p.place = where }
 
 // ErrUsage marks a plan that cannot be run as it stands: unknown names, impossible combinations.
 var ErrUsage = errors.New("usage")
@@ -42,12 +60,19 @@ func usage(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrUsage, fmt.Errorf(format, args...))
 }
 
-const (
-	standalone = "standalone"
-	sentinel   = "sentinel"
+// errorf is a usage error about a field of the plan.
+func (p Plan) errorf(field, format string, args ...any) error {
+	return usage("%s%w", p.place.at(field), fmt.Errorf(format, args...))
+}
 
+const (
 	riderClients = 10
 	maxClients   = 1_000_000
+	maxTimes     = 10_000 // that a fault comes: more than a day of them
+
+	defaultCalm     = 2 * time.Second
+	defaultTopology = sentinel // where there are faults
+	manyMasters     = masters + "5"
 )
 
 // resolved is a plan with its names looked up.
@@ -55,7 +80,8 @@ type resolved struct {
 	Plan
 	variant workloads.Variant
 	with    []workloads.Variant
-	nemeses []nemesisEntry
+	on      blueprint
+	faults  *timetable
 	regime  workloads.Regime
 }
 
@@ -63,44 +89,124 @@ type resolved struct {
 func (p Plan) resolve() (r resolved, err error) {
 	r.Plan = p
 	if r.variant, err = findVariant(p.Variant, p.Script); err != nil {
-		return r, usage("%w", err)
+		return r, p.errorf("variant", "%w", err)
 	}
 	r.Variant = r.variant.ID
-	for _, id := range p.With {
+	if err := r.ride(); err != nil {
+		return r, err
+	}
+	if err := r.wait(); err != nil {
+		return r, err
+	}
+	r.defaults()
+	if r.on, err = parseTopology(r.Topology); err != nil {
+		return r, p.errorf("topology", "%w", err)
+	}
+	if err := r.possible(); err != nil {
+		return r, err
+	}
+	steps, err := p.steps()
+	if err != nil {
+		return r, err
+	}
+	r.faults, err = newTimetable(steps, r.on, cmp.Or(p.Calm, defaultCalm), r.Seed)
+	return r, err
+}
+
+// ride looks up the variants that ride along.
+func (r *resolved) ride() error {
+	for _, id := range r.With {
 		v, err := workloads.Find(id)
 		if err != nil {
-			return r, usage("%w", err)
+			return r.errorf("with", "%w", err)
 		}
-		if v.Family != workloads.Writes || v.ID == p.Variant {
-			return r, usage("%s cannot ride along with %s: only writes/sadd can, with another variant", id, p.Variant)
+		if v.Family != workloads.Writes || v.ID == r.Variant || v.ID == roundsID {
+			return r.errorf("with",
+				"%s cannot ride along with %s: only writes/sadd and writes/sadd-wait can, with another variant", id, r.Variant)
 		}
 		if slices.ContainsFunc(r.with, func(w workloads.Variant) bool { return w.ID == id }) {
-			return r, usage("%s rides along twice: once is enough", id)
+			return r.errorf("with", "%s rides along twice: once is enough", id)
 		}
 		r.with = append(r.with, v)
 	}
-	for _, name := range p.Nemesis {
-		n, err := findNemesis(name)
-		if err != nil {
-			return r, err
+	return nil
+}
+
+// wait gives the variants that wait for replicas the number that the plan asks for.
+func (r *resolved) wait() error {
+	if r.Acks == 0 {
+		return nil
+	}
+	waits := false
+	for _, v := range append([]*workloads.Variant{&r.variant}, pointers(r.with)...) {
+		var ok bool
+		*v, ok = v.Waiting(r.Acks)
+		waits = waits || ok
+	}
+	if !waits {
+		return r.errorf("acks", "%d acknowledgements of a write, and %s waits for none: acks are for variants with a WAIT, such as %s",
+			r.Acks, r.Variant, waiting())
+	}
+	return nil
+}
+
+func pointers[T any](of []T) (all []*T) {
+	for i := range of {
+		all = append(all, &of[i])
+	}
+	return all
+}
+
+// variants are the plan's own and those that ride along.
+func (r resolved) variants() []workloads.Variant {
+	return append([]workloads.Variant{r.variant}, r.with...)
+}
+
+// steps is the plan's schedule, whichever form it has.
+func (p Plan) steps() ([]FaultPlan, error) {
+	switch {
+	case len(p.Nemesis) == 0 && (p.Repeat != 0 || p.FaultFor != 0):
+		return nil, p.errorf("repeat",
+			"repeat and fault-for are about faults: name a --nemesis, or give each of faults its times and for")
+	case slices.ContainsFunc(p.Nemesis, func(name string) bool { return strings.TrimSpace(name) == "" }):
+		return nil, p.errorf("nemesis", "an empty name among the faults: leave it out")
+	case len(p.Nemesis) > 0 && p.FaultFor != 0 && !slices.ContainsFunc(p.Nemesis, isNoPackage):
+		return nil, p.errorf("faultFor", "fault-for is for faults, and packages have times of their own: leave it out")
+	case len(p.Nemesis) > 0 && len(p.Faults) > 0:
+		return nil, p.errorf("nemesis", "nemesis is the short form of faults: leave one of them out")
+	case len(p.Faults) > 0:
+		return p.Faults, nil
+	}
+	var steps []FaultPlan
+	for range max(1, p.Repeat) {
+		for _, name := range p.Nemesis {
+			where := place{file: p.place.file, line: p.place.lines["nemesis"]}
+			s := FaultPlan{Fault: name, For: p.FaultFor, place: where}
+			if !isNoPackage(name) {
+				s.For = 0 // it has times of its own
+			}
+			steps = append(steps, s)
 		}
-		r.nemeses = append(r.nemeses, n)
 	}
-	if len(p.Nemesis) == 0 && (p.Repeat != 0 || p.FaultFor != 0) {
-		return r, usage("repeat and fault-for are about faults: name a --nemesis")
-	}
-	r.defaults()
-	return r, r.possible()
+	return steps, nil
+}
+
+func isNoPackage(name string) bool {
+	_, ok := findPackage(name)
+	return !ok
 }
 
 func (r *resolved) defaults() {
-	if len(r.Nemesis) > 0 {
-		r.Topology = cmp.Or(r.Topology, sentinel)
-		r.Repeat = cmp.Or(r.Repeat, 1)
-		r.FaultFor = cmp.Or(r.FaultFor, 5*time.Second)
+	if r.variant.Masters > 0 {
+		r.Topology = cmp.Or(r.Topology, manyMasters)
+		r.Rate = cmp.Or(r.Rate, 500) // an operation asks every master: 100 clients keep no more for long
 	}
-	if r.variant.Acks > 0 {
-		r.Topology = cmp.Or(r.Topology, sentinel)
+	waits := slices.ContainsFunc(r.variants(), func(v workloads.Variant) bool { return v.Acks > 0 })
+	if len(r.Nemesis)+len(r.Faults) > 0 || waits {
+		r.Topology = cmp.Or(r.Topology, defaultTopology)
+	}
+	if len(r.Nemesis) > 0 {
+		r.Repeat = cmp.Or(r.Repeat, 1)
 	}
 	r.Topology = cmp.Or(r.Topology, standalone)
 	r.Clients = cmp.Or(r.Clients, 100)
@@ -117,95 +223,4 @@ func (r *resolved) defaults() {
 		r.Keys = cmp.Or(r.Keys, 1)
 		r.Plan.Regime = cmp.Or(r.Plan.Regime, string(workloads.Fixed))
 	}
-}
-
-// possible refuses combinations that make no sense.
-func (r *resolved) possible() (err error) {
-	family := r.variant.Family
-	switch {
-	case r.Topology != standalone && r.Topology != sentinel:
-		return usage("unknown topology %q: choose standalone or sentinel", r.Topology)
-	case r.variant.Acks > 0 && r.Topology == standalone:
-		return usage("%s waits for replicas, and standalone has none: use --topology sentinel", r.Variant)
-	case r.Clients < 1 || r.Clients > maxClients:
-		return usage("%d clients: ask for 1 to %d", r.Clients, maxClients)
-	case r.Duration < 0 || r.FaultFor < 0 || r.TTL < 0 || r.Keys < 0 || r.Repeat < 0:
-		return usage("durations, ttl, keys and repeat cannot be negative")
-	case math.IsNaN(r.Rate) || math.IsInf(r.Rate, 0):
-		return usage("a rate of %v cannot be kept: give operations a second", r.Rate)
-	case r.Keys > 0 && family != workloads.Lock && family != workloads.Sequence:
-		return usage("keys are for locks and sequences: %s has none to choose", r.Variant)
-	case r.variant.OneKey && r.Keys > 1:
-		return usage("%s is not told which of %d keys is meant: put {key} into its keys, or ask for one", r.Variant, r.Keys)
-	case r.TTL > 0 && family != workloads.Lock && family != workloads.Dedup:
-		return usage("a ttl is for locks and dedup: %s has none", r.Variant)
-	case r.TTL > 0 && r.TTL < 10*time.Millisecond:
-		return usage("a ttl of %v is too short to race for: use 10ms or more", r.TTL)
-	case r.Plan.Regime != "" && family != workloads.Sequence:
-		return usage("a regime is for sequences: %s proposes nothing", r.Variant)
-	}
-	if r.Plan.Regime != "" {
-		if r.regime, err = workloads.ParseRegime(r.Plan.Regime); err != nil {
-			return usage("%w", err)
-		}
-	}
-	for _, n := range r.nemeses {
-		if n.needsSentinel && r.Topology != sentinel {
-			return usage("%s needs --topology sentinel: on %s nobody takes over", n.name, r.Topology)
-		}
-	}
-	return nil
-}
-
-// Name is a short name for the run, fit for a file name.
-func (p Plan) Name() string {
-	parts := []string{fileName(p.Variant)}
-	if p.Regime != "" {
-		parts = append(parts, p.Regime)
-	}
-	return strings.Join(slices.Concat(parts, p.Nemesis), "-")
-}
-
-// Command is the command line that runs the plan again.
-func (p Plan) Command() string {
-	w := commandLine("run")
-	w.variant(p.Variant, p.Script)
-	w.flag("topology", p.Topology, p.Topology != "")
-	w.flag("nemesis", strings.Join(p.Nemesis, ","), len(p.Nemesis) > 0)
-	w.flag("repeat", p.Repeat, p.Repeat > 1)
-	w.flag("fault-for", p.FaultFor, len(p.Nemesis) > 0)
-	w.flag("with", strings.Join(p.With, ","), len(p.With) > 0)
-	w.flag("clients", p.Clients, p.Clients != 0)
-	w.flag("duration", p.Duration, p.Duration != 0)
-	w.flag("rate", p.Rate, p.Rate != 0)
-	w.flag("key-count", p.Keys, p.Keys != 0)
-	w.flag("ttl", p.TTL, p.TTL != 0)
-	w.flag("regime", p.Regime, p.Regime != "")
-	w.flag("seed", p.Seed, p.Seed != 0)
-	return w.String()
-}
-
-const planFile = "plan.yaml"
-
-func (p Plan) write(dir string) error {
-	b, err := yaml.Marshal(p)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, planFile), b, 0o644)
-}
-
-// readPlan reads the plan of a results folder.
-func readPlan(dir string) (p Plan, err error) {
-	f, err := os.Open(filepath.Join(dir, planFile))
-	if err != nil {
-		return p, usage("%s is no results folder: %w", dir, err)
-	}
-	defer f.Close()
-	dec := yaml.NewDecoder(f)
-	dec.KnownFields(true)
-	if err := dec.Decode(&p); err != nil {
-		return p, usage("%s: %w", f.Name(), err)
-	}
-	return p, nil
 }

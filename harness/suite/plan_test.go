@@ -15,7 +15,7 @@ import (
 func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 	for want, p := range map[string]Plan{
 		"unknown variant":           {Variant: "lock/none"},
-		"unknown nemesis":           {Variant: "lock/set-nx-px", Nemesis: []string{"flood"}},
+		"unknown fault \"flood\"":   {Variant: "lock/set-nx-px", Nemesis: []string{"flood"}},
 		"unknown topology":          {Variant: "lock/set-nx-px", Topology: "ring"},
 		"unknown regime":            {Variant: "sequence/incr", Regime: "random"},
 		"needs --topology sentinel": {Variant: "lock/set-nx-px", Topology: "standalone", Nemesis: []string{"kill-primary"}},
@@ -26,18 +26,20 @@ func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		"keys are for locks":        {Variant: "dedup/get-set", Keys: 3},
 		"too short to race for":     {Variant: "lock/set-nx-px", TTL: time.Millisecond},
 		"cannot be negative":        {Variant: "lock/set-nx-px", Duration: -1},
-		"choose of kill-primary":    {Variant: "lock/set-nx-px", Nemesis: []string{""}},
+		"an empty name among":       {Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary", ""}},
+		"times of their own":        {Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "clock"}, FaultFor: time.Second},
 		"`doublegrant list`":        {Variant: ""},
 		"rides along twice":         {Variant: "sequence/incr", With: []string{"writes/sadd", "writes/sadd"}},
 		"name a --nemesis":          {Variant: "sequence/incr", Repeat: 3},
 		"cannot be kept":            {Variant: "sequence/incr", Rate: math.NaN()},
-		"only writes/sadd can":      {Variant: "writes/sadd", With: []string{"writes/sadd"}},
+		"only writes/sadd and":      {Variant: "writes/sadd", With: []string{"writes/sadd"}},
 	} {
 		err := p.Check()
 		require.ErrorIs(t, err, ErrUsage, want)
 		require.ErrorContains(t, err, want)
 	}
 	require.NoError(t, Plan{Variant: "lock/set-nx-px"}.Check())
+	require.NoError(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "kill-primary"}, FaultFor: time.Second}.Check())
 }
 
 func TestDefaultsFitTheVariant(t *testing.T) {
@@ -50,6 +52,10 @@ func TestDefaultsFitTheVariant(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "standalone", r.Topology)
 	require.Equal(t, "fixed", r.Plan.Regime)
+	require.Equal(t, 20000.0, r.Rate)
+	r, err = Plan{Variant: "lock/redlock"}.resolve()
+	require.NoError(t, err)
+	require.Equal(t, 500.0, r.Rate)
 }
 
 func TestAWrittenPlanIsReadBack(t *testing.T) {
@@ -59,13 +65,14 @@ func TestAWrittenPlanIsReadBack(t *testing.T) {
 	require.NoError(t, r.Plan.write(dir))
 	back, err := readPlan(dir)
 	require.NoError(t, err)
+	back.place = place{}
 	require.Equal(t, r.Plan, back)
 	require.Contains(t, back.Command(), "doublegrant run lock/set-nx-px --topology=sentinel --nemesis=kill-primary")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, planFile), []byte("variant: x\nnemeses: y\n"), 0o644))
 	_, err = readPlan(dir)
 	require.ErrorIs(t, err, ErrUsage)
-	require.ErrorContains(t, err, "line 2")
+	require.ErrorContains(t, err, `plan.yaml:2: unknown field "nemeses": choose of variant, script`)
 	_, err = readPlan(t.TempDir())
 	require.ErrorContains(t, err, "no results folder")
 }
@@ -89,7 +96,24 @@ func TestExpectationsFollowTheDocumentedFlaws(t *testing.T) {
 		{Plan{Variant: "sequence/string-compare-hash", Regime: "timestamp17"}, "valid"},
 		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "fixed"}, "valid"},
 		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "timestamp17"}, "invalid: duplicate-number or returned-not-stored"},
-		{Plan{Variant: "sequence/incr", Nemesis: split, With: []string{"writes/sadd"}}, "invalid: duplicate-number or regression or sequence-restart or lost-write"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: split, MinReplicas: 1}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"freeze-clients"}, Resource: true}, "valid, or invalid: stale-holder or lost-write"},
+		{Plan{Variant: "lock/fenced", Nemesis: []string{"freeze-clients"}, Resource: true}, "valid"},
+		{Plan{Variant: "lock/setnx", Nemesis: []string{"crash-clients"}}, "valid, or invalid: stuck-lock"},
+		{Plan{Variant: "lock/getset-deadline", Nemesis: []string{"skew-clients"}}, "invalid: stolen-release or double-grant"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-replica", "pause-sentinels", "script-flush"}}, "valid"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"memory-pressure"}}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"clock-step-forward"}}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "sequence/incr", Nemesis: []string{"clock-step-forward"}}, "valid"},
+		{Plan{Variant: "writes/sadd", Nemesis: []string{"restart-primary-at-once"}}, "invalid: lost-write"},
+		{Plan{Variant: "writes/sadd", Nemesis: []string{"restart-primary-at-once"}, AOF: "always"}, "valid"},
+		{Plan{Variant: "writes/sadd", Nemesis: []string{"restart-primary-at-once"}, AOF: "everysec"}, "valid, or invalid: lost-write"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"restart-primary-at-once"}}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/redlock", Nemesis: []string{"kill-minority", "partition-minority"}}, "valid"},
+		{Plan{Variant: "lock/redlock", Nemesis: []string{"kill-minority"}, TTL: 20 * time.Second}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/redlock", Nemesis: []string{"restart-majority-at-once"}}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/redlock", Nemesis: []string{"restart-majority-at-once"}, AOF: "always"}, "valid"},
+		{Plan{Variant: "sequence/incr", Nemesis: split, With: []string{"writes/sadd"}}, "invalid: duplicate-number or regression or sequence-restart, and lost-write"},
 	} {
 		r, err := c.plan.resolve()
 		require.NoError(t, err)
@@ -106,6 +130,11 @@ func TestMet(t *testing.T) {
 		return j
 	}
 	const a, b, c = harness.DoubleGrant, harness.LostWrite, harness.Regression
+	lost := func(writes, updates float64) harness.Judged { // of the writes, so many were updates of what a lock guards
+		j := judged(harness.Invalid, b)
+		j.Judgements = []harness.Judgement{{Checker: "writes", Figures: []harness.Figure{{Name: "lost", Value: writes}, {Name: "lost updates", Value: updates}}}}
+		return j
+	}
 	for _, x := range []struct {
 		e    Expectation
 		j    harness.Judged
@@ -114,13 +143,17 @@ func TestMet(t *testing.T) {
 		{Expectation{}, judged(harness.Valid), true},
 		{Expectation{}, judged(harness.Unknown), false},
 		{Expectation{}, judged(harness.Invalid, a), false},
-		{Expectation{Must: []harness.Class{a, b}}, judged(harness.Invalid, b), true},
-		{Expectation{Must: []harness.Class{a}}, judged(harness.Valid), false},
-		{Expectation{Must: []harness.Class{a}}, judged(harness.Invalid, a, c), false},
-		{Expectation{Must: []harness.Class{a}, May: []harness.Class{c}}, judged(harness.Invalid, a, c), true},
+		{Expectation{Must: [][]harness.Class{{a, b}}}, judged(harness.Invalid, b), true},
+		{Expectation{Must: [][]harness.Class{{a}}}, judged(harness.Valid), false},
+		{Expectation{Must: [][]harness.Class{{a}}}, judged(harness.Invalid, a, c), false},
+		{Expectation{Must: [][]harness.Class{{a}}, May: []harness.Class{c}}, judged(harness.Invalid, a, c), true},
 		{Expectation{May: []harness.Class{c}}, judged(harness.Valid), true},
 		{Expectation{May: []harness.Class{c}}, judged(harness.Invalid, c), true},
 		{Expectation{May: []harness.Class{c}}, judged(harness.Unknown), false},
+		{Expectation{Must: [][]harness.Class{{a}, {b}}}, judged(harness.Invalid, b), false}, // each variant's own flaw
+		{Expectation{Must: [][]harness.Class{{a}, {b}}}, judged(harness.Invalid, a, b), true},
+		{Expectation{May: []harness.Class{b}, Updates: true}, lost(3, 3), true},
+		{Expectation{May: []harness.Class{b}, Updates: true}, lost(4, 3), false},
 	} {
 		require.Equal(t, x.want, x.e.Met(x.j), "%v of %v", x.e, x.j.Totals)
 	}

@@ -26,9 +26,16 @@ func (c *conn) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(w, struct{ io.Reader }{c}, make([]byte, copyBuffer))
 }
 
-// ReadFrom hides TCPConn.ReadFrom, which would allocate io.Copy's larger buffer.
+// ReadFrom hides TCPConn.ReadFrom, which would allocate io.Copy's larger buffer. When the destination is gone it takes
+// what is left to come and drops it: toxiproxy's stages would wait for a reader, and a toxic could not come or go on
+// this connection any more.
 func (c *conn) ReadFrom(r io.Reader) (int64, error) {
-	return io.CopyBuffer(struct{ io.Writer }{c.TCPConn}, r, make([]byte, copyBuffer))
+	n, err := io.CopyBuffer(struct{ io.Writer }{c.TCPConn}, r, make([]byte, copyBuffer))
+	if err != nil {
+		_ = c.TCPConn.Close() // so that the other direction, too, ends now
+		_, _ = io.Copy(io.Discard, r)
+	}
+	return n, err
 }
 
 // Close is called by toxiproxy on the destination of each direction.

@@ -13,9 +13,11 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
+	"github.com/rs/zerolog/log"
 )
 
 // Outside is the host name of connections from an address that belongs to no host.
@@ -37,6 +39,7 @@ type pair struct{ src, dst string }
 
 // New returns a fabric without hosts.
 func New() *Fabric {
+	quiet()
 	return &Fabric{
 		// toxiproxy's links panic on a nil metrics container; an empty one measures nothing.
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
@@ -44,6 +47,10 @@ func New() *Fabric {
 		links:  map[pair]*Link{},
 	}
 }
+
+// quiet turns off zerolog's logger for the whole process, to which toxiproxy's bandwidth toxic writes to standard error
+// whenever it is removed.
+var quiet = sync.OnceFunc(func() { log.Logger = zerolog.Nop() })
 
 // Host says that connections from the address ip (no port) come from the host of that name.
 func (f *Fabric) Host(name, ip string) {
@@ -81,17 +88,6 @@ func (f *Fabric) Link(src, dst string) *Link {
 	return l
 }
 
-// Between lists the links between any host of a and any host of b, in both directions.
-func (f *Fabric) Between(a, b []string) []*Link {
-	var links []*Link
-	for _, x := range a {
-		for _, y := range b {
-			links = append(links, f.Link(x, y), f.Link(y, x))
-		}
-	}
-	return links
-}
-
 // Close stops listening and resets every connection. It is safe to call twice.
 func (f *Fabric) Close() error {
 	f.mu.Lock()
@@ -107,18 +103,24 @@ func (f *Fabric) Close() error {
 	}
 	f.mu.Unlock()
 	for _, l := range links {
-		l.Refuse()
-		l.Unhold()
+		l.shut()
 	}
 	f.serving.Wait()
 	return errors.Join(errs...)
 }
 
+// acceptAgain is the pause after a connection that could not be accepted.
+const acceptAgain = 20 * time.Millisecond
+
 func (f *Fabric) accept(ln net.Listener, dst, real string) {
 	for {
 		c, err := ln.Accept()
-		if err != nil {
-			return // closed
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // no file is left, for example: a host that nobody can reach any more would be a fault of ours
+			time.Sleep(acceptAgain)
+			continue
 		}
 		link := f.Link(f.source(c), dst)
 		f.serving.Go(func() { link.serve(f.server, c.(*net.TCPConn), real) })

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -26,20 +27,24 @@ const (
 type world struct {
 	*testing.T
 	*fabric.Fabric
+	bytes *atomic.Int64 // that reached the server
 }
+
+func (w world) received() int64 { return w.bytes.Load() }
 
 func newWorld(t *testing.T) world {
 	t.Helper()
 	echo, err := net.Listen("tcp", serverReal)
 	require.NoError(t, err)
 	var serving sync.WaitGroup
+	var received atomic.Int64
 	serving.Go(func() {
 		for {
 			c, err := echo.Accept()
 			if err != nil {
 				return
 			}
-			serving.Go(func() { _, _ = io.Copy(c, c); c.Close() })
+			serving.Go(func() { _, _ = io.Copy(c, counted{c, &received}); c.Close() })
 		}
 	})
 	f := fabric.New()
@@ -52,7 +57,19 @@ func newWorld(t *testing.T) world {
 		require.NoError(t, echo.Close())
 		serving.Wait() // every connection has ended
 	})
-	return world{t, f}
+	return world{t, f, &received}
+}
+
+// counted counts what is read.
+type counted struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n.Add(int64(n))
+	return n, err
 }
 
 func (w world) dial(from string) net.Conn {
@@ -92,13 +109,13 @@ func TestHoldKeepsEveryByteOfOneLinkOnly(t *testing.T) {
 	require.NoError(t, w.echoes(b, "one"))
 	require.Equal(t, 1, w.Link("alice", "server").Connections())
 
-	w.Link("alice", "server").Hold()
+	heal := w.Link("alice", "server").Hold()
 	require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded, "the held link passed something")
 	require.NoError(t, w.echoes(b, "two"), "another link is held, too")
 	late := w.dial(alice)
 	require.ErrorIs(t, w.echoes(late, "new"), os.ErrDeadlineExceeded, "a new connection passed the held link")
 
-	w.Link("alice", "server").Unhold()
+	heal()
 	require.NoError(t, w.receives(a, "two"), "held bytes were lost")
 	require.NoError(t, w.receives(late, "new"))
 	require.NoError(t, w.echoes(a, "three"))
@@ -109,11 +126,11 @@ func TestHoldKeepsTheEndOfAConnection(t *testing.T) {
 	a := w.dial(alice)
 	require.NoError(t, w.echoes(a, "one"))
 	l := w.Link("alice", "server")
-	l.Hold()
+	heal := l.Hold()
 	require.NoError(t, a.Close())
 	time.Sleep(50 * time.Millisecond) // long enough for a FIN to be passed on, if it were
 	require.Equal(t, 1, l.Connections())
-	l.Unhold()
+	heal()
 	require.Eventually(t, func() bool { return l.Connections() == 0 }, 2*time.Second, time.Millisecond)
 }
 
@@ -121,11 +138,30 @@ func TestRefuseResetsOldAndNewConnections(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.dial(alice), w.dial(bob)
 	require.NoError(t, w.echoes(a, "one"))
-	w.Link("alice", "server").Refuse()
+	heal := w.Link("alice", "server").Refuse()
 	require.True(t, gone(w.echoes(a, "two")))
 	require.True(t, refused(alice, serverAnn))
 	require.NoError(t, w.echoes(b, "two"))
-	w.Link("alice", "server").Accept()
+	heal()
+	require.NoError(t, w.echoes(w.dial(alice), "three"))
+}
+
+func TestALinkFlowsWhenTheLastOfItsFaultsHeals(t *testing.T) {
+	w := newWorld(t)
+	l, a := w.Link("alice", "server"), w.dial(alice)
+	require.NoError(t, w.echoes(a, "one"))
+	first, second := l.Hold(), l.Hold()
+	first()
+	first() // counts once
+	require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
+	second()
+	require.NoError(t, w.receives(a, "two"))
+
+	first, second = l.Refuse(), l.Refuse()
+	second()
+	second()
+	require.True(t, refused(alice, serverAnn))
+	first()
 	require.NoError(t, w.echoes(w.dial(alice), "three"))
 }
 
@@ -157,7 +193,8 @@ func TestCloseEndsHeldConnections(t *testing.T) {
 
 // gone reports whether err is that of a connection which its peer ended.
 func gone(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF)
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // refused reports whether a new connection is reset, be it while it is set up or right after.

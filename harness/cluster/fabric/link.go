@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -13,16 +14,21 @@ import (
 // dialWithin bounds the fabric's own dial to a host: all of them are on this machine.
 const dialWithin = 2 * time.Second
 
-// Link carries the connections that one host opens to another, in both directions of their bytes.
+// Link carries the connections that one host opens to another, in both directions of their bytes. Several faults may be
+// in force on a link at once: it flows as before when the last of them has healed.
 type Link struct {
 	Src, Dst string
 
 	proxy *toxiproxy.Proxy
 	gate  atomic.Pointer[chan struct{}] // nil: open; otherwise closed when the link flows again
+	made  atomic.Int64                  // numbers what toxiproxy knows by name: a port, hence an address, is used again
 
-	mu     sync.Mutex
-	refuse bool
-	conns  map[*net.TCPConn]struct{} // both ends of every connection
+	changing sync.Mutex // held while a toxic comes or goes
+
+	mu              sync.Mutex
+	holds, refusals int // in force
+	closed          bool
+	conns           map[*net.TCPConn]struct{} // both ends of every connection
 }
 
 // newLink makes a link and registers it with toxiproxy's server under "src>dst". Its proxy is never started: links are
@@ -34,35 +40,59 @@ func newLink(server *toxiproxy.ApiServer, src, dst string) *Link {
 	return l
 }
 
-// Hold stops the link's bytes, and connections' ends, where they are, in old connections and new ones. Nothing is
-// lost: Unhold lets all of it flow on.
-func (l *Link) Hold() {
-	c := make(chan struct{})
-	l.gate.CompareAndSwap(nil, &c)
+// Hold stops the link's bytes, and connections' ends, where they are, in old connections and new ones, until heal, which
+// may be called more than once. Nothing is lost: when the last hold has healed all of it flows on.
+func (l *Link) Hold() (heal func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.holds++; l.holds == 1 && !l.closed {
+		c := make(chan struct{})
+		l.gate.Store(&c)
+	}
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.holds--; l.holds == 0 {
+			l.open()
+		}
+	})
 }
 
-// Unhold ends a Hold. Without one it does nothing.
-func (l *Link) Unhold() {
+// open lets what is held flow on. The caller holds l.mu.
+func (l *Link) open() {
 	if c := l.gate.Swap(nil); c != nil {
 		close(*c)
 	}
 }
 
-// Refuse resets the link's connections, and new ones as they come, until Accept.
-func (l *Link) Refuse() {
+// Refuse resets the link's connections, and new ones as they come, until heal, which may be called more than once. The
+// link accepts again when the last refusal has healed.
+func (l *Link) Refuse() (heal func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.refuse = true
+	l.refusals++
+	l.resetAll()
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.refusals--
+	})
+}
+
+// resetAll resets every connection. The caller holds l.mu.
+func (l *Link) resetAll() {
 	for c := range l.conns {
 		reset(c)
 	}
 }
 
-// Accept ends a Refuse. Without one it does nothing.
-func (l *Link) Accept() {
+// shut ends the link for good: its connections, and whatever waits.
+func (l *Link) shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.refuse = false
+	l.closed = true
+	l.resetAll()
+	l.open()
 }
 
 // Connections is the number of connections on the link.
@@ -74,7 +104,10 @@ func (l *Link) Connections() int {
 
 // serve connects c to the link's destination and hands both ends to toxiproxy.
 func (l *Link) serve(server *toxiproxy.ApiServer, c *net.TCPConn, real string) {
-	l.pass() // a held link does not even reach the other side
+	if !l.reach(c) {
+		reset(c)
+		return
+	}
 	d := net.Dialer{Timeout: dialWithin}
 	up, err := d.Dial("tcp", real)
 	if err != nil {
@@ -87,16 +120,39 @@ func (l *Link) serve(server *toxiproxy.ApiServer, c *net.TCPConn, real string) {
 		reset(u)
 		return
 	}
-	name := c.RemoteAddr().String()
+	name := fmt.Sprintf("%s #%d", c.RemoteAddr(), l.made.Add(1))
 	l.proxy.Toxics.StartLink(server, name+" up", &conn{c, l}, &conn{u, l}, stream.Upstream)
 	l.proxy.Toxics.StartLink(server, name+" down", &conn{u, l}, &conn{c, l}, stream.Downstream)
 }
 
-// admit registers both ends of a connection, unless the link refuses.
+// leftEvery is how often a new connection on a held link is looked at: Sentinels connect, and give up, ten times a second.
+const leftEvery = 100 * time.Millisecond
+
+// reach waits until the link is not held: while it is, a new connection does not even reach the other side. Whoever opened
+// it may give up: that one is not waited for, since the connections of a long hold would use up every file of the process.
+func (l *Link) reach(c *net.TCPConn) bool {
+	look := time.NewTicker(leftEvery)
+	defer look.Stop()
+	for {
+		g := l.gate.Load()
+		if g == nil {
+			return true
+		}
+		select {
+		case <-*g:
+		case <-look.C:
+			if left(c) {
+				return false
+			}
+		}
+	}
+}
+
+// admit registers both ends of a connection, unless the link refuses it.
 func (l *Link) admit(ends ...*net.TCPConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.refuse {
+	if l.refusals > 0 || l.closed {
 		return false
 	}
 	for _, c := range ends {

@@ -1,0 +1,42 @@
+package checkers
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// awake is the part of the workers' time in [from, to] in which they could act, from 0 to 1: the rest their client groups
+// were frozen by faults. Of an instant it is 1.
+func awake(h harness.History, from, to time.Duration) float64 {
+	length := to - from
+	if length <= 0 {
+		return 1
+	}
+	workers, groups := max(1, h.Meta.Workers), max(1, h.Meta.Groups)
+	acting := 0.0
+	for group := range groups {
+		members := (workers - group + groups - 1) / groups // worker w is in group w mod groups
+		acting += float64(members) * float64(length-frozenFor(h.Faults, group, from, to))
+	}
+	return acting / (float64(workers) * float64(length))
+}
+
+// frozenFor is for how long of [from, to] faults froze the group, those that overlap counted once.
+func frozenFor(faults []harness.Fault, group int, from, to time.Duration) (sum time.Duration) {
+	faults = slices.Clone(faults)
+	slices.SortStableFunc(faults, func(a, b harness.Fault) int { return cmp.Compare(a.Start, b.Start) })
+	for _, f := range faults {
+		end := f.Heal
+		if end == 0 {
+			end = forever
+		}
+		if start, end := max(from, f.Start), min(to, end); slices.Contains(f.Frozen, group) && start < end {
+			sum += end - start
+			from = end
+		}
+	}
+	return sum
+}

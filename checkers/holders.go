@@ -1,0 +1,219 @@
+package checkers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Holders returns the checker of the protected resource: nobody writes to what a lock guards when its lease is over and
+// the next owner has written.
+//
+// An ok add W to the resource of a lock ([harness.Guarded]) by the owner in its Result is a [harness.StaleHolder] if
+//
+//   - its owner (the worker together with that token) has been granted the lock, has not called a release since, and
+//     W.Call > Return + TTL*(1+Meta.Drift) of every acquire and extend by that owner until now that did not fail. None of
+//     these has TTL 0, which is never over, and none ended in info, which may set the lease anew at any later time;
+//   - another owner was granted the lock by an acquire that was called after the last ok acquire A of W's owner had
+//     returned, so certainly after A, and has written: an ok add of that owner had returned before W.Call.
+//
+// That the other one has written, and not only been granted the lock, is asked because a resource that compares fencing
+// tokens learns of a grant only when its owner comes: until then the older owner's write does no harm, since the newer one
+// reads it. Whatever a stale owner wrote in that gap and was lost, [Writes] counts. Delays of the lock's own operations make
+// their Return later and so the rule weaker, never stronger; a write itself is executed between its Call and its Return.
+// A client that is paused, or slow, for longer than its lease does write too late: it is no false alarm, but what the
+// lock does not protect from.
+//
+// Every such write is one violation. A write that was refused, with whatever reason, is none. Writes of owners of whose
+// grant nothing is known are doubts. Porcupine is not asked: the operations came one after the other, and a model could
+// only repeat what the rule says about the time between them. Sources: Kleppmann 2016; catalogue 5, results C and G;
+// soundness rules 1, 2 and 5.
+//
+// Time is O(log n) an operation. Memory is bounded: of each worker its latest 8 unreleased grants are kept, and of each
+// lock the first writes of its latest 512 to 1024 owners. A write that was called before those is not judged.
+func Holders() harness.Checker { return holders{} }
+
+type holders struct{}
+
+func (holders) Name() string { return "holders" }
+
+func (c holders) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	p := &holdersPass{tally: newTally(h, found), grants: map[int][]*grantee{}, written: map[string]successors{}}
+	err := each(ctx, h, p.op)
+	return p.judge(judgement{
+		name: c.Name(), err: err,
+		valid: fmt.Sprintf("none of %d writes to what locks guard came after the lease and the next owner's, %d were refused",
+			p.accepted, p.refused),
+		absent: []string{p.none()}, doubts: []string{p.unowned()},
+		figures: []harness.Figure{
+			figure("guarded writes", p.accepted), figure("refused guarded writes", p.refused),
+			figure("writes after the lease", p.late), figure("stale writes", p.counts[harness.StaleHolder]),
+		},
+	})
+}
+
+// holdersPass is one pass over a history.
+type holdersPass struct {
+	*tally
+	grants   map[int][]*grantee    // by worker: granted and not released, the latest last
+	written  map[string]successors // by lock
+	accepted int
+	refused  int
+	late     int // of the accepted, those after the lease of their owner
+	foreign  int // of the accepted, those of an owner without a grant
+}
+
+// grantee is an owner that has been granted a lock, or may have been.
+type grantee struct {
+	lock    string
+	owner   owner
+	acquire harness.Op    // the last that was ok; Kind empty: none
+	over    time.Duration // when every lease it has asked for is over at the latest
+	wrote   bool          // since that acquire
+}
+
+func (p *holdersPass) op(x harness.Op) {
+	switch x.Kind {
+	case harness.Acquire, harness.Extend:
+		if x.Outcome != harness.Fail {
+			p.lease(x)
+		}
+	case harness.Release:
+		worker := p.meta.Worker(x.Client)
+		p.grants[worker] = slices.DeleteFunc(p.grants[worker], func(g *grantee) bool { return g.is(x.Key, ownerOf(x, p.meta)) })
+	case harness.Add:
+		if lock, ok := harness.GuardedBy(x.Key); ok {
+			p.write(lock, x)
+		}
+	}
+}
+
+func (g *grantee) is(lock string, o owner) bool { return g.lock == lock && g.owner == o }
+
+// find returns the grant of an owner, or nil.
+func (p *holdersPass) find(lock string, o owner) *grantee {
+	for _, g := range p.grants[o.worker] {
+		if g.is(lock, o) {
+			return g
+		}
+	}
+	return nil
+}
+
+// lease notes x, which may have granted or renewed a lease.
+func (p *holdersPass) lease(x harness.Op) {
+	o := ownerOf(x, p.meta)
+	g := p.find(x.Key, o)
+	if g == nil && x.Kind == harness.Extend {
+		return
+	}
+	if g == nil {
+		g = &grantee{lock: x.Key, owner: o}
+		p.grants[o.worker] = lastOf(append(p.grants[o.worker], g), maxUnreleased)
+	}
+	if x.Kind == harness.Acquire && x.Outcome == harness.OK {
+		g.acquire, g.wrote = x, false
+	}
+	over := leaseOver(x, p.meta.Drift)
+	if x.Outcome != harness.OK {
+		over = forever
+	}
+	g.over = max(g.over, over)
+}
+
+// lastOf drops all but the last n.
+func lastOf[T any](all []T, n int) []T {
+	if len(all) > n {
+		return slices.Delete(all, 0, len(all)-n)
+	}
+	return all
+}
+
+// write judges x, an add to what lock guards.
+func (p *holdersPass) write(lock string, x harness.Op) {
+	if x.Outcome == harness.Fail {
+		p.refused++
+	}
+	if x.Outcome != harness.OK {
+		return
+	}
+	p.accepted++
+	g := p.find(lock, owner{p.meta.Worker(x.Client), x.Result})
+	if g == nil || g.acquire.Kind == "" {
+		p.foreign++
+		return
+	}
+	if x.Call > g.over {
+		p.late++
+		if s, ok := p.written[lock].before(x.Call); ok && s.acquire.Call > g.acquire.Return {
+			p.add(p.stale(g, s, x))
+		}
+	}
+	if !g.wrote {
+		g.wrote = true
+		p.written[lock] = p.written[lock].with(successor{g.acquire, x})
+	}
+}
+
+// stale is the anomaly of the write x.
+func (p *holdersPass) stale(g *grantee, s successor, x harness.Op) harness.Anomaly {
+	return harness.Anomaly{
+		Class: harness.StaleHolder, Key: x.Key, From: g.acquire.Call, To: x.Return,
+		Ops: []harness.Op{g.acquire, s.acquire, s.write, x},
+		Note: fmt.Sprintf("%s wrote %s to %s at %s, although its lease was over by %s and %s, granted %s by %s, had written %s "+
+			"by %s", who(x.Client), x.Arg, x.Key, moment(x.Call), moment(g.over),
+			who(s.acquire.Client), g.lock, moment(s.acquire.Return), s.write.Arg, moment(s.write.Return)),
+	}
+}
+
+// successor is the first write of an owner since it was granted the lock.
+type successor struct{ acquire, write harness.Op }
+
+// successors are those of one lock, in order of their write's Return, as far as each one's acquire was called later than
+// all before it: of those that had written by some time the last one was granted the lock last.
+type successors []successor
+
+// successorsKept is how many successors of a lock are kept at least.
+const successorsKept = 512
+
+// with adds s, whose write returned after all others.
+func (all successors) with(s successor) successors {
+	if n := len(all); n > 0 && s.acquire.Call <= all[n-1].acquire.Call {
+		return all
+	}
+	all = append(all, s)
+	if len(all) >= 2*successorsKept {
+		all = lastOf(all, successorsKept)
+	}
+	return all
+}
+
+// before is the last of those whose write had returned before t.
+func (all successors) before(t time.Duration) (successor, bool) {
+	n := sort.Search(len(all), func(i int) bool { return all[i].write.Return >= t })
+	if n == 0 {
+		return successor{}, false
+	}
+	return all[n-1], true
+}
+
+// none doubts a history without writes to judge.
+func (p *holdersPass) none() string {
+	if p.accepted+p.refused > 0 {
+		return ""
+	}
+	return "no write to what a lock guards was recorded"
+}
+
+// unowned doubts writes of which nothing can be said.
+func (p *holdersPass) unowned() string {
+	if p.foreign == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d writes to what a lock guards are of owners that are not known to have been granted it",
+		p.foreign, p.accepted)
+}

@@ -1,0 +1,198 @@
+package checkers
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// guarded is an add to what the lock k guards, by the owner of that token.
+func guarded(client int, token string, value int, call, ret time.Duration) harness.Op {
+	op := add(client, value, call, ret)
+	op.Key, op.Result = harness.Guarded("k"), token
+	return op
+}
+
+func TestHolders(t *testing.T) {
+	stale := []harness.Class{harness.StaleHolder}
+	const none = "no write to what a lock guards was recorded"
+	// a is granted the lock for 10, from 1 to 2 on; b is, from 20 to 21 on, and writes from 22 to 23.
+	a, b, bWrote := acquire(0, "a", 1, 2, 10), acquire(1, "b", 20, 21, 10), guarded(1, "b", 7, 22, 23)
+	late := guarded(0, "a", 8, 24, 24)
+	runCases(t, Holders(), []verdictCase{
+		{name: "empty", h: of(), unknown: none},
+		{name: "writes that nothing guards", h: of(a, add(0, 1, 3, 4)), unknown: none},
+		{name: "in its lease", h: of(a, guarded(0, "a", 1, 3, 4), release(0, "a", 5, 6), b, bWrote)},
+		{name: "after its lease and the next owner's write", want: stale, h: of(a, b, bWrote, late)},
+		{name: "though it wrote before", want: stale, h: of(a, guarded(0, "a", 1, 3, 4), b, bWrote, late)},
+		{name: "each such write", want: append(stale, stale...), h: of(a, b, bWrote, late, guarded(0, "a", 9, 25, 26))},
+		{name: "under a retired id", want: stale, h: of(a, info(on("j", acquire(0, "x", 3, 9, 10))), b, bWrote, asClient(3, late))},
+		{name: "refused", h: of(a, b, bWrote, withErr("stale token", fail(late)))},
+		{name: "unknown", h: of(a, b, bWrote, info(late))},
+		{name: "nobody has come since", h: of(a, late)},
+		{name: "the next owner has not written yet", h: of(a, b, guarded(0, "a", 8, 22, 22), guarded(1, "b", 7, 23, 24))},
+		{name: "the next owner is just writing", h: of(a, b, bWrote, guarded(0, "a", 8, 23, 24))},
+		{name: "the next owner's write was refused", h: of(a, b, fail(bWrote), late)},
+		{name: "the next owner's write is unknown", h: of(a, b, info(bWrote), late)},
+		{name: "the next owner wrote to another resource", h: of(a, b, on("k", b), guarded(0, "a", 1, 3, 4), on(harness.Guarded("j"), guarded(1, "b", 7, 22, 23)), late),
+			unknown: "1 of 3 writes to what a lock guards are of owners that are not known to have been granted it"},
+		{name: "two locks", h: of(a, on("j", b), on(harness.Guarded("j"), bWrote), late)},
+		{name: "the other one was granted it before", h: of(acquire(1, "b", 0, 1, 4), guarded(1, "b", 7, 1, 2), acquire(0, "a", 6, 7, 10), guarded(0, "a", 8, 30, 31))},
+		{name: "the other one may have been granted it before", h: of(a, acquire(1, "b", 2, 21, 10), bWrote, late)},
+		{name: "the other one was granted it after", want: stale, h: of(a, acquire(1, "b", 3, 21, 10), bWrote, late)},
+		{name: "the lease is just over", h: of(acquire(0, "a", 1, 2, 22), b, bWrote, late)},
+		{name: "the lease is over", want: stale, h: of(acquire(0, "a", 1, 2, 21), b, bWrote, late)},
+		{name: "drift makes the lease longer", h: drifting(0.1, of(acquire(0, "a", 1, 2, 20), b, bWrote, late))},
+		{name: "drift makes it no longer than that", want: stale, h: drifting(0.1, of(acquire(0, "a", 1, 2, 19), b, bWrote, late))},
+		{name: "a late answer", h: of(acquire(0, "a", 1, 15, 10), acquire(1, "b", 16, 17, 10), bWrote, late)},
+		{name: "without an end", h: of(acquire(0, "a", 1, 2, 0), b, bWrote, late)},
+		{name: "extended", h: of(a, extend(0, "a", 3, 4, 20), b, bWrote, late)},
+		{name: "extended, and over", want: stale, h: of(a, extend(0, "a", 3, 4, 19), b, bWrote, late)},
+		{name: "extended by less", want: stale, h: of(acquire(0, "a", 1, 2, 21), extend(0, "a", 3, 4, 1), b, bWrote, late)},
+		{name: "extended by less than is left", h: of(acquire(0, "a", 1, 2, 22), extend(0, "a", 3, 4, 1), b, bWrote, late)},
+		{name: "extended, perhaps", h: of(a, info(extend(0, "a", 3, 4, 2)), b, bWrote, asClient(3, late))},
+		{name: "not extended", want: stale, h: of(a, fail(extend(0, "a", 3, 4, 20)), b, bWrote, late)},
+		{name: "another lock was extended", want: stale, h: of(a, extend(0, "z", 3, 4, 20), on("j", extend(0, "a", 3, 4, 20)), b, bWrote, late)},
+		{name: "asked for once before, without an answer", h: of(info(acquire(0, "a", 0, 1, 10)), asClient(3, acquire(0, "a", 1, 2, 10)), b, bWrote, asClient(3, late))},
+		{name: "acquired again", h: of(a, b, bWrote, acquire(0, "a", 24, 25, 10), guarded(0, "a", 8, 40, 41))},
+		{name: "acquired again, and overtaken again", want: stale,
+			h: of(a, b, bWrote, acquire(0, "a", 24, 25, 10), acquire(1, "c", 36, 37, 10), guarded(1, "c", 9, 38, 39), guarded(0, "a", 8, 40, 41))},
+		{name: "given up", h: of(a, release(0, "a", 3, 4), b, bWrote, late), unknown: "1 of 2 writes"},
+		{name: "another's lock was given up", want: stale, h: of(a, release(0, "z", 3, 4), on("j", release(0, "a", 4, 5)), asClient(2, release(0, "a", 4, 5)), b, bWrote, late)},
+		{name: "never granted", h: of(fail(a), b, bWrote, late), unknown: "1 of 2 writes"},
+		{name: "granted to another worker with that token", h: of(a, b, bWrote, asClient(2, late)), unknown: "1 of 2 writes"},
+		{name: "granted, perhaps", h: of(info(a), b, bWrote, asClient(3, late)), unknown: "1 of 2 writes"},
+		{name: "the third owner as well", want: stale, h: of(a, b, bWrote, acquire(2, "c", 40, 41, 10), guarded(2, "c", 9, 42, 43), guarded(1, "b", 8, 44, 45))},
+		{name: "a slow write, called before the next owner's returned", h: of(a, b, guarded(1, "b", 7, 22, 30), guarded(0, "a", 8, 28, 40))},
+	})
+}
+
+func TestHoldersEvidence(t *testing.T) {
+	a, b, c := acquire(0, "a", 1, 2, 10), acquire(1, "b", 20, 21, 10), acquire(2, "c", 30, 31, 10)
+	bWrote, cWrote, late := guarded(1, "b", 7, 22, 23), guarded(2, "c", 9, 32, 33), guarded(0, "a", 8, 34, 35)
+	g, found := judge(t, Holders(), of(a, b, bWrote, fail(guarded(0, "a", 5, 24, 25)), c, cWrote, late))
+	require.Len(t, found, 1)
+	require.Equal(t, []harness.Op{a, c, cWrote, late}, found[0].Ops, "against the latest owner")
+	require.Equal(t, harness.Guarded("k"), found[0].Key)
+	require.Equal(t, "client 0 wrote 8 to k:resource at 34ns, although its lease was over by 12ns and client 2, granted k by 31ns, had written 9 by 33ns",
+		found[0].Note)
+	for name, want := range map[string]float64{
+		"guarded writes": 3, "refused guarded writes": 1, "writes after the lease": 1, "stale writes": 1,
+	} {
+		require.Equal(t, want, figureOf(t, g, name), name)
+	}
+}
+
+func TestHoldersForget(t *testing.T) {
+	p := &holdersPass{tally: newTally(of(), nil), grants: map[int][]*grantee{}, written: map[string]successors{}}
+	for i := range 5 * successorsKept {
+		at, token := time.Duration(10*i), strconv.Itoa(i)
+		p.op(acquire(1, token, at, at+1, 5))
+		p.op(guarded(1, token, i, at+2, at+3))
+		p.op(guarded(1, token, i, at+3, at+4))
+		require.LessOrEqual(t, len(p.grants[1]), maxUnreleased)
+		require.Less(t, len(p.written["k"]), 2*successorsKept)
+		require.GreaterOrEqual(t, len(p.written["k"]), min(i+1, successorsKept), "one for each owner")
+	}
+	last, ok := p.written["k"].before(forever)
+	require.True(t, ok)
+	require.Equal(t, strconv.Itoa(5*successorsKept-1), last.write.Arg)
+}
+
+// On every small history the pass and the rule as it stands in the doc comment say the same, write by write.
+func TestHoldersAgreeWithTheirRule(t *testing.T) {
+	v := property{random: (*worker).holder, more: 10}
+	found, clean := 0, 0
+	for seed := range uint64(propertyHistories) {
+		ops, h := v.history(seed)
+		_, anomalies := judge(t, Holders(), h)
+		var got []harness.Op
+		for _, a := range anomalies {
+			got = append(got, a.Ops[len(a.Ops)-1])
+		}
+		want := staleWrites(ops, h.Meta)
+		require.Equal(t, want, got, "seed %d\n%s", seed, list(ops, h))
+		if len(want) > 0 {
+			found++
+		} else {
+			clean++
+		}
+	}
+	require.Greater(t, found, propertyHistories/50, "too few violations to mean anything")
+	require.Greater(t, clean, propertyHistories/20, "too few clean histories to mean anything")
+}
+
+// holder acquires, extends, writes and now and then releases, with leases so short that many are over.
+func (w *worker) holder() harness.Op {
+	if w.held == "" || w.IntN(6) == 0 {
+		if w.held == "" || !w.constant {
+			w.tokens++
+		}
+		w.held = fmt.Sprintf("t%d", w.tokens)
+		return harness.Op{Kind: harness.Acquire, Key: "k", Arg: w.held, TTL: time.Duration(1 + w.IntN(12)/4)}
+	}
+	switch w.IntN(8) {
+	case 0:
+		op := w.extend(w.held)
+		op.TTL = time.Duration(w.IntN(5))
+		return op
+	case 1:
+		token := w.held
+		w.held = ""
+		return harness.Op{Kind: harness.Release, Key: "k", Arg: token}
+	}
+	return harness.Op{Kind: harness.Add, Key: harness.Guarded("k"), Arg: strconv.Itoa(int(w.now)), Result: w.held}
+}
+
+// staleWrites is the rule of Holders as it stands in its doc comment.
+func staleWrites(ops []harness.Op, meta harness.Meta) (stale []harness.Op) {
+	writer := func(x harness.Op) owner { return owner{meta.Worker(x.Client), x.Result} }
+	for i, w := range ops {
+		if w.Kind != harness.Add || w.Outcome != harness.OK {
+			continue
+		}
+		a, over, ok := holding(ops[:i], writer(w), meta)
+		if !ok || w.Call <= over {
+			continue
+		}
+		if slices.ContainsFunc(ops, func(x harness.Op) bool {
+			if x.Kind != harness.Add || x.Outcome != harness.OK || x.Return >= w.Call || writer(x) == writer(w) {
+				return false
+			}
+			j := slices.Index(ops, x)
+			b, _, ok := holding(ops[:j], writer(x), meta)
+			return ok && b.Call > a.Return
+		}) {
+			stale = append(stale, w)
+		}
+	}
+	return stale
+}
+
+// holding is the last ok acquire of o in ops that it has not released since, and when its leases are over at the latest.
+func holding(ops []harness.Op, o owner, meta harness.Meta) (a harness.Op, over time.Duration, ok bool) {
+	for _, x := range ops {
+		if ownerOf(x, meta) != o {
+			continue
+		}
+		switch {
+		case x.Kind == harness.Release:
+			a, over, ok = harness.Op{}, 0, false
+			continue
+		case !renews(x) || x.Kind == harness.Extend && over == 0:
+			continue
+		case x.Kind == harness.Acquire && x.Outcome == harness.OK:
+			a, ok = x, true
+		}
+		over = max(over, leaseOver(x, meta.Drift))
+		if x.Outcome == harness.Info {
+			over = forever
+		}
+	}
+	return a, over, ok
+}

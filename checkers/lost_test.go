@@ -1,0 +1,30 @@
+package checkers
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Whatever the checker counts as lost is listed, and nothing else.
+func TestLostWritesAreThoseOfTheChecker(t *testing.T) {
+	h := of(add(0, 1, 1, 2), add(1, 2, 2, 3), info(add(2, 3, 3, 4)), fail(add(0, 4, 5, 6)), add(0, 5, 6, 7),
+		on("unread", add(0, 6, 7, 8)), read(9, 10, "1"), add(0, 7, 9, 11))
+	lost, err := LostWrites(t.Context(), h)
+	require.NoError(t, err)
+	var values []string
+	for _, op := range lost {
+		values = append(values, op.Arg)
+	}
+	require.Equal(t, []string{"2", "5"}, values)
+	_, found := judge(t, Writes(), h)
+	n := 0
+	for _, a := range found {
+		if a.Class == harness.LostWrite {
+			n += a.Violations()
+		}
+	}
+	require.Equal(t, len(lost), n)
+}

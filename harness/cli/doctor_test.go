@@ -1,0 +1,162 @@
+package cli_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cli"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// useless is a Docker daemon whose containers are in a network of their own.
+func useless(t *testing.T) (host string) {
+	t.Helper()
+	return dockerThat(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/info") {
+			_, _ = w.Write([]byte(`{"OSType":"linux","OperatingSystem":"Some Linux","ServerVersion":"1.2.3","SecurityOptions":["name=rootless"]}`))
+		}
+	})
+}
+
+// dockerThat is a Docker daemon that answers so.
+func dockerThat(t *testing.T, answer http.HandlerFunc) (host string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "d.sock")
+	ln, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Api-Version", "1.44")
+		w.Header().Set("Content-Type", "application/json")
+		answer(w, r)
+	})}
+	t.Cleanup(func() { _ = s.Close() })
+	go func() { _ = s.Serve(ln) }()
+	return "unix://" + path
+}
+
+func TestDoctorMindsDockerOnlyIfAsked(t *testing.T) {
+	host := useless(t)
+	p := start(t, "doctor") // the usual daemon, if there is one
+	require.Zero(t, p.exitCode(), p.output)
+	for _, c := range []struct { // each in a process of its own: testcontainers looks for a daemon once
+		args []string
+		code int
+		says string
+	}{
+		{nil, 0, "ok   docker         only --on docker needs it: "},
+		{[]string{"--on", "docker"}, cli.ExitFailed, "BAD  docker         "},
+		{[]string{"--build-image"}, cli.ExitFailed, "BAD  image          "},
+	} {
+		t.Setenv("DOCKER_HOST", host)
+		p := start(t, append([]string{"doctor"}, c.args...)...)
+		require.Equal(t, c.code, p.exitCode(), p.output)
+		require.Contains(t, p.output.String(), c.says)
+		require.Contains(t, p.output.String(), "Some Linux (1.2.3) gives containers no part in this machine's network")
+	}
+	_, errs, code := run(t, "doctor", "--on", "moon")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, "choose process or docker")
+}
+
+func TestDoctorMakesTheImage(t *testing.T) {
+	cluster.NeedDocker(t)
+	out, errs, code := run(t, "doctor", "--on", "docker", "--build-image", "--redis-image", cluster.LocalImage)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "ok   image          "+cluster.LocalImage+" has Redis ")
+	require.Contains(t, out, ", image "+cluster.LocalImage+"\n")
+}
+
+func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {
+	p := start(t, "run", "sequence/incr", "--topology", "standalone", "--duration", "1m")
+	p.awaitServers(1)
+	t.Setenv("TMPDIR", p.dir)
+	orphan := filepath.Join(p.dir, "doublegrant-1")
+	require.NoError(t, os.MkdirAll(filepath.Join(orphan, "r1"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(orphan, ".doublegrant"), nil, 0o600))
+	out, _, code := run(t, "doctor")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "of killed runs: folder "+orphan+" (doublegrant doctor --clean removes them)")
+	require.Contains(t, out, "runs under way: ")
+	require.DirExists(t, orphan)
+
+	out, _, code = run(t, "doctor", "--clean")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "removed: folder "+orphan+"; ")
+	require.NoDirExists(t, orphan)
+	require.Len(t, p.servers(), 1)
+	left, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "of the run under way")
+	out, _, _ = run(t, "doctor", "--clean")
+	require.NotContains(t, out, "removed")
+}
+
+func TestDoctorSparesFoldersThatOnlyLookLikeOurs(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	clone, old := filepath.Join(os.TempDir(), "doublegrant-checkout"), filepath.Join(os.TempDir(), "doublegrant-7")
+	for _, dir := range []string{clone, old} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "r1"), 0o700))
+	}
+	out, _, code := run(t, "doctor", "--clean")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "without our mark: folder "+old+" (never removed")
+	require.NotContains(t, out, clone)
+	require.DirExists(t, filepath.Join(clone, "r1"))
+	require.DirExists(t, filepath.Join(old, "r1"))
+}
+
+// shared is a Docker daemon with a container of somebody whose files and processes we do not see, but whose network we
+// share. It counts removals.
+func shared(t *testing.T, subnet int) (host string, removals *atomic.Int32) {
+	t.Helper()
+	removals = new(atomic.Int32)
+	return dockerThat(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodDelete:
+			removals.Add(1)
+			w.WriteHeader(http.StatusNoContent)
+		case strings.HasSuffix(r.URL.Path, "/info"):
+			_, _ = w.Write([]byte(`{"OSType":"linux","OperatingSystem":"Some Linux","ServerVersion":"1.2.3"}`))
+		case strings.HasSuffix(r.URL.Path, "/containers/json"):
+			_, _ = fmt.Fprintf(w, `[{"Id":"0123456789abcdef","Labels":{"doublegrant":"/nowhere/doublegrant-1",`+
+				`"doublegrant.node":"r1","doublegrant.owner":"1@1","doublegrant.subnet":"127.%d.0.0/16"}}]`, subnet)
+		}
+	}), removals
+}
+
+// holdSubnet takes a subnet as a run does.
+func holdSubnet(t *testing.T) (int, net.Listener) {
+	t.Helper()
+	for x := 250; x >= 10; x-- {
+		if ln, err := net.Listen("tcp", fmt.Sprintf("127.%d.0.1:6378", x)); err == nil {
+			t.Cleanup(func() { _ = ln.Close() })
+			return x, ln
+		}
+	}
+	require.Fail(t, "all subnets are taken")
+	return 0, nil
+}
+
+func TestDoctorSparesContainersWhoseSubnetIsHeld(t *testing.T) {
+	x, held := holdSubnet(t)
+	host, removals := shared(t, x)
+	t.Setenv("DOCKER_HOST", host)
+	p := start(t, "doctor", "--clean")
+	_ = p.exitCode()
+	require.Contains(t, p.output.String(), "folders and containers of runs under way: 1")
+	require.Zero(t, removals.Load(), p.output)
+
+	require.NoError(t, held.Close())
+	p = start(t, "doctor", "--clean")
+	_ = p.exitCode()
+	require.Contains(t, p.output.String(), "removed: container r1 (0123456789ab)")
+	require.EqualValues(t, 1, removals.Load())
+}

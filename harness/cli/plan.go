@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/suite"
+)
+
+// planFlags are shared by run and compare.
+func (a *app) planFlags(cmd *cobra.Command) {
+	f, p := cmd.Flags(), &a.flags.plan
+	f.StringArrayVar(&a.flags.files, "plan", nil,
+		"a file with all of this instead of these flags, such as a results folder's plan.yaml")
+	f.StringVar(&p.Topology, "topology", "",
+		"standalone; sentinel: primary, two replicas, three Sentinels; or masters:5: primaries that know nothing of each other\n"+
+			"(default sentinel if there is a nemesis)")
+	f.StringSliceVar(&p.Nemesis, "nemesis", nil, "faults or packages of faults, one after the other: see doublegrant list")
+	f.IntVar(&p.Repeat, "repeat", 0, "how often to go through the faults (default 1)")
+	f.DurationVar(&p.FaultFor, "fault-for", 0, "how long each fault stays in force (default: each its own, mostly 5s)")
+	f.DurationVar(&p.Calm, "calm", 0, "load without faults before each, and after the last (default 2s)")
+	f.StringSliceVar(&p.With, "with", nil, "variants that ride along: writes/sadd measures lost writes")
+	f.IntVar(&p.Clients, "clients", 0, "concurrent clients (default 100)")
+	f.DurationVar(&p.Duration, "duration", 0, "least duration of the load; faults extend it (default 10s)")
+	f.Float64Var(&p.Rate, "rate", 0,
+		"operations a second that all clients aim at; negative: as fast as they can (default 20000, on several masters 500)")
+	f.IntVar(&p.Keys, "key-count", 0, "locks or sequences (default: a lock for every ten clients, one sequence)")
+	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default 2s) or window of a message filter (default 20s)")
+	f.DurationVar(&p.Hold, "hold", 0, "mean time for which a client keeps a lock (default 5ms)")
+	f.BoolVar(&p.Resource, "resource", false,
+		"a lock guards a resource that its owners write to: does a stale owner get through?")
+	f.Uint64Var(&p.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
+	a.guardFlags(cmd)
+	a.scriptFlags(cmd)
+	a.placeFlags(cmd)
+}
+
+// guardFlags are about the cluster, beside its topology.
+func (a *app) guardFlags(cmd *cobra.Command) {
+	f, p := cmd.Flags(), &a.flags.plan
+	f.StringVar(&p.On, "on", "", "process, or docker: what Redis nodes run on (default process)")
+	f.StringVar(&p.Image, "redis-image", "", "image of Redis on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7)")
+	f.IntVar(&p.MinReplicas, "min-replicas", 0, "min-replicas-to-write: a primary that knows of fewer refuses writes (default 0)")
+	f.DurationVar(&p.MaxLag, "max-lag", 0, "min-replicas-max-lag, in whole seconds (default 10s)")
+	f.StringVar(&p.AOF, "aof", "",
+		"append-only file, with this appendfsync: always, everysec or no (default: none, a killed node comes back empty)")
+	f.IntVar(&p.Acks, "acks", 0, "replicas that a variant with a WAIT waits for (default: the variant's)")
+}
+
+// plansOwn are the flags of what a plan file says itself.
+var plansOwn = []string{
+	"topology", "nemesis", "repeat", "fault-for", "calm", "with", "clients", "duration", "rate", "key-count", "ttl", "hold", "resource",
+	"on", "redis-image", "min-replicas", "max-lag", "aof", "acks", "regime",
+}
+
+// neverZero are the flags for which 0 stands for a default that is not 0.
+var neverZero = []string{
+	"repeat", "fault-for", "calm", "clients", "duration", "rate", "key-count", "ttl", "hold", "acks", "max-lag",
+}
+
+// noZeros refuses flags that are given as 0 and would silently mean their defaults.
+func noZeros(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		f := cmd.Flags().Lookup(name)
+		if value := f.Value.String(); f.Changed && (value == "0" || value == "0s" || value == "-0") {
+			return usage("--%s %s: ask for more than 0, or leave it out", name, value)
+		}
+	}
+	return nil
+}
+
+// plans are those of the files, or that of the flags under each regime.
+func (a *app) plans(cmd *cobra.Command) ([]suite.Plan, error) {
+	if err := noZeros(cmd, neverZero...); err != nil {
+		return nil, err
+	}
+	if cmd.Flags().Changed("nemesis") && len(a.flags.plan.Nemesis) == 0 {
+		return nil, usage("--nemesis: an empty name among the faults: leave it out")
+	}
+	if len(a.flags.files) == 0 {
+		return a.underEach(a.flags.regimes), nil
+	}
+	if i := slices.IndexFunc(plansOwn, cmd.Flags().Changed); i >= 0 {
+		return nil, usage("--%s is the plan's to say: with --plan give --seed, --results, --redis-server and -o only", plansOwn[i])
+	}
+	var out []suite.Plan
+	for _, path := range a.flags.files {
+		p, err := suite.ReadPlan(path)
+		if err != nil {
+			return nil, err
+		}
+		if a.flags.plan.Seed != 0 {
+			p.Seed = a.flags.plan.Seed
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// underEach is the plan of the flags, once for each regime.
+func (a *app) underEach(regimes []string) (out []suite.Plan) {
+	if len(regimes) == 0 {
+		return []suite.Plan{a.flags.plan}
+	}
+	for _, regime := range regimes {
+		p := a.flags.plan
+		p.Regime = regime
+		out = append(out, p)
+	}
+	return out
+}
+
+// thePlan is the one plan that run is to run.
+func (a *app) thePlan(cmd *cobra.Command, args []string) (suite.Plan, error) {
+	plans, err := a.plans(cmd)
+	if err != nil {
+		return suite.Plan{}, err
+	}
+	variants, err := a.variants(cmd.Context(), args)
+	switch {
+	case err != nil:
+		return suite.Plan{}, err
+	case len(plans) != 1:
+		return suite.Plan{}, usage("%d plans given: want one, or compare them with doublegrant compare", len(plans))
+	case len(a.flags.files) > 0 && len(variants) > 0:
+		return suite.Plan{}, usage("%s has a variant already: leave %s out, or give both to doublegrant compare",
+			a.flags.files[0], variants[0].id)
+	case len(a.flags.files) > 0:
+		return plans[0], nil
+	case len(variants) != 1:
+		return suite.Plan{}, usage("%d variants given: want one variant, such as lock/set-nx-px", len(variants))
+	}
+	plans[0].Variant, plans[0].Script = variants[0].id, variants[0].script
+	return plans[0], nil
+}

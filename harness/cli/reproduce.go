@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+func (a *app) reproduceCommand() *cobra.Command {
+	how := suite.Repetition{}
+	all := false
+	cmd := &cobra.Command{
+		Use:   "reproduce [EXPERIMENT...]",
+		Short: "repeat a published experiment and put its figures beside ours; without one, list them",
+		Example: "  doublegrant reproduce jepsen-redis-2013\n" +
+			"  doublegrant reproduce split-brain-guards --trials 5 --parallel 2",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := noZeros(cmd, "trials", "parallel"); err != nil {
+				return err
+			}
+			experiments, err := chosenExperiments(args, all)
+			if err != nil {
+				return err
+			}
+			if len(experiments) == 0 {
+				return a.listExperiments()
+			}
+			return a.reproduce(cmd.Context(), experiments, how)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&all, "all", false, "every experiment, one after the other")
+	f.IntVar(&how.Trials, "trials", 0, "runs of each condition (default: the experiment's, 3 to 5)")
+	f.IntVar(&how.Parallel, "parallel", 1, "runs at one time, each on a cluster of its own")
+	f.Uint64Var(&how.Seed, "seed", 0, "of the first run; the others count on from it (default: chosen and reported)")
+	f.StringVar(&how.On, "on", "", "process or docker (default process)")
+	f.StringVar(&how.Image, "redis-image", "", "Redis image, on docker")
+	a.placeFlags(cmd)
+	return cmd
+}
+
+func chosenExperiments(names []string, all bool) (chosen []suite.Experiment, err error) {
+	if all {
+		if len(names) > 0 {
+			return nil, usage("--all leaves nothing to name: leave %s out", strings.Join(names, " "))
+		}
+		return suite.Experiments(), nil
+	}
+	for _, name := range names {
+		e, err := suite.FindExperiment(name)
+		if err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, e)
+	}
+	return chosen, nil
+}
+
+func (a *app) listExperiments() error {
+	if a.json {
+		return a.printJSON(suite.Experiments())
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "EXPERIMENT\tWHAT IT SHOWS\tSOURCE")
+	for _, e := range suite.Experiments() {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, e.Title, e.Source)
+	}
+	return w.Flush()
+}
+
+// reproduce repeats experiments. It exits with 0 if each has the published shape, with 1 if one has not, and with 2 if
+// that cannot be told.
+func (a *app) reproduce(ctx context.Context, experiments []suite.Experiment, how suite.Repetition) error {
+	how.Done = func(arm string, trial, of int, t reports.Trial) {
+		fmt.Fprintf(a.err, "  %s, trial %d of %d: %s\n", arm, trial, of, t.Verdict)
+	}
+	for _, e := range experiments { // refuse all before repeating one
+		if err := e.Check(how); err != nil {
+			return err
+		}
+	}
+	var all []reports.Reproduction
+	for i, e := range experiments {
+		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(experiments), e.Name)
+		r, dir, err := suite.Reproduce(ctx, e, how, a.options())
+		if err != nil {
+			if dir != "" {
+				err = fmt.Errorf("%w (what was found by then is in %s)", err, dir)
+			}
+			return err
+		}
+		a.code = max(a.code, shapeCode(r.Shape))
+		all = append(all, r)
+		if a.json {
+			continue
+		}
+		if err := reports.ReproductionText(a.out, r); err != nil {
+			return err
+		}
+		a.println("\n  report  %s\n", filepath.Join(dir, "report.html"))
+	}
+	if a.json {
+		return a.printJSON(all)
+	}
+	return nil
+}
+
+func shapeCode(s reports.Shape) int {
+	switch s {
+	case reports.Matches:
+		return ExitMet
+	case reports.Differs:
+		return ExitInvalid
+	}
+	return ExitUnknown
+}

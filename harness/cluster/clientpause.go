@@ -1,0 +1,67 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+const (
+	pauseSlice   = 100 * time.Millisecond
+	longestPause = 5 * time.Minute // no longer does it last if we die
+)
+
+// PauseClients makes the node execute nothing but what its replicas send (CLIENT PAUSE), until resume, or for 5 minutes;
+// onlyWrites: nothing that may write. Meanwhile commands wait, the harness's own among them.
+func (c *Cluster) PauseClients(ctx context.Context, name string, onlyWrites bool) (resume func(context.Context) error, err error) {
+	n, err := c.node(name)
+	if err != nil {
+		return nil, err
+	}
+	if !onlyWrites {
+		return n.pauseAll(ctx)
+	}
+	unpause := func(ctx context.Context) error { return n.unlessGone(n.admin.Do(ctx, "CLIENT", "UNPAUSE").Err()) }
+	if err := n.admin.Do(ctx, "CLIENT", "PAUSE", longestPause.Milliseconds(), "WRITE").Err(); err != nil {
+		return unpause, fmt.Errorf("cluster: pause writes on %s: %w", name, err)
+	}
+	return unpause, nil
+}
+
+// pauseAll queues pause after pause on one connection. CLIENT UNPAUSE would be kept waiting like everything else; but when
+// a pause ends, the first to be served is who waited first, and that is the next pause. Without the connection there is
+// none, and the last one ends.
+func (n *node) pauseAll(ctx context.Context) (resume func(context.Context) error, err error) {
+	d := net.Dialer{Timeout: time.Second}
+	conn, err := d.DialContext(ctx, "tcp", n.real())
+	if err != nil {
+		return nil, fmt.Errorf("cluster: pause clients of %s: %w", n.name, err)
+	}
+	resume = func(ctx context.Context) error {
+		if err := conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return await(ctx, 10*time.Millisecond, func() error { return n.unlessGone(n.admin.Ping(ctx).Err()) })
+	}
+	pauses := strings.Repeat(fmt.Sprintf("CLIENT PAUSE %d ALL\r\n", pauseSlice.Milliseconds()), int(longestPause/pauseSlice))
+	_ = conn.SetDeadline(time.Now().Add(time.Second)) // fails on a closed connection only
+	_, err = conn.Write([]byte(pauses))
+	if err == nil {
+		_, err = conn.Read(make([]byte, 8)) // the first +OK: it is in force
+	}
+	if err != nil {
+		return resume, fmt.Errorf("cluster: pause clients of %s: %w", n.name, err)
+	}
+	return resume, nil
+}
+
+// unlessGone forgives an error of a node that has ended: a pause ends with its process.
+func (n *node) unlessGone(err error) error {
+	if !n.host.running() {
+		return nil
+	}
+	return err
+}

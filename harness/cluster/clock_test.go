@@ -1,0 +1,111 @@
+package cluster_test
+
+import (
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// off is by how much the node's clock is wrong, to a few milliseconds.
+func off(t *testing.T, c *cluster.Cluster, node string) time.Duration {
+	t.Helper()
+	reply, err := c.Do(t.Context(), node, "TIME")
+	require.NoError(t, err)
+	seconds, err := strconv.ParseInt(reply.([]any)[0].(string), 10, 64)
+	require.NoError(t, err)
+	micros, err := strconv.ParseInt(reply.([]any)[1].(string), 10, 64)
+	require.NoError(t, err)
+	return time.Until(time.Unix(seconds, micros*1000))
+}
+
+func TestClocksAreSetNodeByNode(t *testing.T) {
+	c := cluster.Masters(2, cluster.Options{Clocks: true})
+	up(t, c)
+	for _, by := range []time.Duration{time.Hour, -time.Hour, 1500 * time.Millisecond, 0} {
+		require.NoError(t, c.SetClock("r1", by))
+		require.InDelta(t, by.Seconds(), off(t, c, "r1").Seconds(), 0.3)
+		require.InDelta(t, 0, off(t, c, "r2").Seconds(), 0.3)
+	}
+	require.NoError(t, c.SetClock("r1", time.Hour))
+	require.NoError(t, c.Kill("r1"))
+	require.NoError(t, c.SetClock("r1", time.Minute), "a node that is down")
+	require.NoError(t, c.Restart(t.Context(), "r1"))
+	require.InDelta(t, 60, off(t, c, "r1").Seconds(), 0.3)
+	require.Error(t, c.SetClock("r9", 0))
+}
+
+func TestClocksNeedTheOptionAndACompiler(t *testing.T) {
+	c := cluster.Standalone(cluster.Options{})
+	up(t, c)
+	require.ErrorContains(t, c.SetClock("r1", time.Second), "Options.Clocks")
+
+	for _, compiler := range []string{"no-such-compiler", "false"} {
+		t.Setenv("CC", compiler)
+		without := cluster.Standalone(cluster.Options{Clocks: true})
+		err := without.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
+		require.ErrorIs(t, err, cluster.ErrNoCompiler)
+		require.ErrorContains(t, err, strconv.Quote(compiler))
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+// twoClocks prints the time of day as three functions tell it, and the monotonic clock, in seconds.
+const twoClocks = `
+#include <stdio.h>
+#include <sys/time.h>
+#include <time.h>
+int main(void) {
+	struct timespec real, steady;
+	struct timeval day;
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_MONOTONIC, &steady);
+	gettimeofday(&day, NULL);
+	printf("%ld %ld %ld %ld\n", real.tv_sec, (long)day.tv_sec, (long)time(NULL), steady.tv_sec);
+}`
+
+func TestTheMonotonicClockStaysTrue(t *testing.T) {
+	compiler := os.Getenv("CC")
+	if compiler == "" {
+		compiler = "cc"
+	}
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(at("clocks.c"), []byte(twoClocks), 0o600))
+	for _, args := range [][]string{
+		{"-o", at("clocks"), at("clocks.c")},
+		{"-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector", "-Wall", "-Wextra", "-Werror", "-o", at("clock.so"), "clock_shim.c"},
+	} {
+		out, err := exec.Command(compiler, args...).CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+	tell := func(env ...string) (all []int64) {
+		cmd := exec.Command(at("clocks"))
+		cmd.Env = env
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		for _, f := range strings.Fields(string(out)) {
+			n, err := strconv.ParseInt(f, 10, 64)
+			require.NoError(t, err)
+			all = append(all, n)
+		}
+		return all
+	}
+	ahead := make([]byte, 8)
+	ahead[7] = 1 // 2^56 ns: 834 days, on a little-endian machine
+	require.NoError(t, os.WriteFile(at("offset"), ahead, 0o600))
+	plain, shifted := tell(), tell("LD_PRELOAD="+at("clock.so"), "DOUBLEGRANT_CLOCK="+at("offset"))
+	for i := range 3 {
+		require.InDelta(t, plain[i]+(1<<56)/1_000_000_000, shifted[i], 3)
+	}
+	require.InDelta(t, plain[3], shifted[3], 3, "CLOCK_MONOTONIC")
+}

@@ -1,0 +1,252 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+)
+
+// contained is a node's host in a container on this machine's network. The cluster's folder is mounted in it under its own
+// path, so that configuration, append-only file and Unix socket are where they are for a process: the node keeps what
+// it has rewritten, and its container can be made anew without loss.
+type contained struct {
+	name   string // of the node
+	daemon *daemon
+	image  string
+	args   []string
+	env    []string
+	folder string // of the cluster
+	log    string // path
+	labels map[string]string
+
+	starting sync.Mutex // held while it is made or started
+
+	mu    sync.Mutex
+	id    string        // empty until it is made
+	ended chan struct{} // closed when it has ended; nil until it is started
+	quit  context.CancelFunc
+}
+
+var _ host = (*contained)(nil)
+
+// newContained makes the host of a node that runs in a container. env is all of its environment beside the image's.
+func (c *Cluster) newContained(n *node, env []string) *contained {
+	return &contained{
+		name: n.name, daemon: c.daemon, image: c.image, args: n.arguments(), env: env,
+		folder: c.dir, log: n.logPath, labels: c.labels(n.name),
+	}
+}
+
+func (c *contained) start(ctx context.Context) (<-chan struct{}, error) {
+	if err := c.create(ctx); err != nil {
+		return nil, err
+	}
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	file, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.attach(ctx)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	err = c.tell(ctx, "start", func(ctx context.Context, id string) error {
+		_, err := c.daemon.api.ContainerStart(ctx, id, client.ContainerStartOptions{})
+		return err
+	})
+	if err != nil {
+		out.Close()
+		return nil, errors.Join(err, file.Close())
+	}
+	following, quit := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	c.mu.Lock()
+	c.ended, c.quit = ended, quit
+	c.mu.Unlock()
+	go func() {
+		defer close(ended)
+		defer quit()
+		c.follow(following, out, file)
+	}()
+	return ended, nil
+}
+
+func (c *contained) kill() error {
+	if !c.running() {
+		return nil
+	}
+	ctx := context.Background()
+	err := c.signal(ctx, "SIGKILL")
+	if errdefs.IsConflict(err) && c.state(ctx).Paused { // some versions of Docker kill no paused container
+		if err = c.resume(); err == nil {
+			err = c.signal(ctx, "SIGKILL")
+		}
+	}
+	if err != nil && !errdefs.IsConflict(err) { // a conflict: it has just ended
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, dockerWithin, errNoAnswer)
+	defer cancel()
+	return c.awaitEnd(ctx)
+}
+
+func (c *contained) terminate(ctx context.Context) error {
+	if err := c.signal(ctx, "SIGTERM"); err != nil {
+		return err
+	}
+	return c.awaitEnd(ctx)
+}
+
+func (c *contained) signal(ctx context.Context, name string) error {
+	return c.tell(ctx, "send "+name+" to", func(ctx context.Context, id string) error {
+		_, err := c.daemon.api.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: name})
+		return err
+	})
+}
+
+func (c *contained) pause(ctx context.Context) error {
+	err := c.tell(ctx, "pause", func(ctx context.Context, id string) error {
+		_, err := c.daemon.api.ContainerPause(ctx, id, client.ContainerPauseOptions{})
+		return err
+	})
+	if err != nil && c.state(ctx).Paused {
+		return nil // it was paused already
+	}
+	return err
+}
+
+func (c *contained) resume() error {
+	ctx := context.Background()
+	err := c.tell(ctx, "resume", func(ctx context.Context, id string) error {
+		_, err := c.daemon.api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
+		return err
+	})
+	if err == nil || c.end() == nil {
+		return err
+	}
+	if s, lost := c.inspect(ctx); lost == nil && !s.Paused {
+		return nil // it was not paused, or has ended
+	}
+	return err
+}
+
+// running goes by the last news: a container of a daemon that is gone counts as running.
+func (c *contained) running() bool {
+	ended := c.end()
+	if ended == nil {
+		return false
+	}
+	select {
+	case <-ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func (c *contained) lastWords() string { return lastWordsIn(c.log) }
+
+func (c *contained) remove() error {
+	c.mu.Lock()
+	id, quit := c.id, c.quit
+	c.mu.Unlock()
+	if id == "" {
+		return nil
+	}
+	err := c.daemon.remove(context.Background(), c.name, id)
+	if quit == nil {
+		return err
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = c.awaitEnd(ctx) // of its last words
+	}
+	quit()
+	<-c.end() // no more is written to the log
+	return err
+}
+
+// end is closed when the container has ended, and nil if it was never started.
+func (c *contained) end() chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+func (c *contained) awaitEnd(ctx context.Context) error {
+	select {
+	case <-c.end():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("cluster: %s does not end: %w", c.name, context.Cause(ctx))
+	}
+}
+
+// state is what the daemon says of the container; empty if it says nothing.
+func (c *contained) state(ctx context.Context) container.State {
+	s, _ := c.inspect(ctx)
+	return s
+}
+
+func (c *contained) inspect(ctx context.Context) (s container.State, err error) {
+	c.mu.Lock()
+	id := c.id
+	c.mu.Unlock()
+	res, err := ask(ctx, findWithin, func(ctx context.Context) (client.ContainerInspectResult, error) {
+		return c.daemon.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	})
+	if err == nil && res.Container.State != nil {
+		s = *res.Container.State
+	}
+	return s, err
+}
+
+var errNeverStarted = errors.New("it was never started")
+
+// tell makes one call about the container.
+func (c *contained) tell(ctx context.Context, what string, call func(ctx context.Context, id string) error) error {
+	c.mu.Lock()
+	id := c.id
+	c.mu.Unlock()
+	return tell(ctx, what+" "+c.name, func(ctx context.Context) error {
+		if id == "" {
+			return errNeverStarted
+		}
+		return call(ctx, id)
+	})
+}
+
+// remove kills a container and removes it with its volumes. What is gone, or going, is no error.
+func (d *daemon) remove(ctx context.Context, name, id string) error {
+	return tell(ctx, "remove "+name, func(ctx context.Context) error {
+		_, err := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		if errdefs.IsNotFound(err) {
+			return nil
+		}
+		if errdefs.IsConflict(err) { // somebody else removes it, or it is paused
+			return d.removeHard(ctx, id, err)
+		}
+		return err
+	})
+}
+
+// removeHard removes a container that the daemon did not remove at once, because of err.
+func (d *daemon) removeHard(ctx context.Context, id string, err error) error {
+	return await(ctx, 50*time.Millisecond, func() error {
+		_, _ = d.api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
+		_, again := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		if errdefs.IsNotFound(again) || again == nil {
+			return nil
+		}
+		return errors.Join(err, again)
+	})
+}

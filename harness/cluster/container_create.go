@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/log"
+)
+
+// create makes the container, once, and does not start it.
+func (c *contained) create(ctx context.Context) error {
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	c.mu.Lock()
+	made := c.id != ""
+	c.mu.Unlock()
+	if made {
+		return nil
+	}
+	id, err := ask(ctx, dockerWithin, func(ctx context.Context) (string, error) {
+		it, err := testcontainers.Run(ctx, c.image, testcontainers.WithNoStart(),
+			testcontainers.WithLogger(log.NewNoopLogger()), testcontainers.WithLabels(c.labels),
+			testcontainers.WithConfigModifier(c.configure), testcontainers.WithHostConfigModifier(c.place))
+		if err != nil {
+			return "", err
+		}
+		return it.GetContainerID(), nil
+	})
+	if err != nil {
+		return fmt.Errorf("cluster: docker: make a container of %s for %s: %w%s", c.image, c.name, err, hint(err))
+	}
+	c.mu.Lock()
+	c.id = id
+	c.mu.Unlock()
+	return nil
+}
+
+// configure makes the container run redis-server as us, past the entry point of the official image: that would change to
+// a user who cannot write the configuration.
+func (c *contained) configure(config *container.Config) {
+	config.Entrypoint, config.Cmd = []string{"redis-server"}, c.args
+	config.User = fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
+	config.Env = append(config.Env, c.env...)
+	config.AttachStdout, config.AttachStderr = true, true
+}
+
+// place gives the container this machine's network, the cluster's folder, our limit of open files, and no log but ours.
+func (c *contained) place(h *container.HostConfig) {
+	h.NetworkMode = "host"
+	h.Mounts = []mount.Mount{{Type: mount.TypeBind, Source: c.folder, Target: c.folder}}
+	h.LogConfig = container.LogConfig{Type: "none"}
+	h.SecurityOpt = []string{"label=disable"} // SELinux would keep the folder from it
+	if files, err := FileLimit(); err == nil {
+		h.Ulimits = []*container.Ulimit{{Name: "nofile", Soft: int64(files), Hard: int64(files)}}
+	}
+}
+
+// hint is what to do about an error that does not say it.
+func hint(err error) string {
+	if strings.Contains(err.Error(), "bind source path does not exist") {
+		return ": the Docker daemon has to run on this machine, and to see the folder: set TMPDIR to one that it sees"
+	}
+	return ""
+}
+
+// attach opens the stream of what the container will print.
+func (c *contained) attach(ctx context.Context) (client.HijackedResponse, error) {
+	res, err := ask(ctx, dockerWithin, func(ctx context.Context) (client.ContainerAttachResult, error) {
+		return c.daemon.api.ContainerAttach(ctx, c.id, client.ContainerAttachOptions{Stream: true, Stdout: true, Stderr: true})
+	})
+	if err != nil {
+		err = fmt.Errorf("cluster: docker: attach to %s: %w", c.name, err)
+	}
+	return res.HijackedResponse, err
+}
+
+// follow writes what the container prints to its log, and returns when the container has ended or ctx has. The stream ends
+// with the container, or with the daemon, and only the daemon knows which: it is asked until it answers.
+func (c *contained) follow(ctx context.Context, out client.HijackedResponse, file *os.File) {
+	defer file.Close()
+	defer out.Close()
+	stop := context.AfterFunc(ctx, out.Close)
+	defer stop()
+	_, _ = stdcopy.StdCopy(file, file, out.Reader)
+	_, _ = io.Copy(io.Discard, out.Reader) // of a disk that is full: a container that nobody listens to stops at its next line
+	for pause := time.Millisecond; ctx.Err() == nil; pause = min(2*pause, time.Second) {
+		s, err := c.inspect(ctx)
+		if errdefs.IsNotFound(err) || err == nil && !s.Running {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}

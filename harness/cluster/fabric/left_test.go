@@ -1,0 +1,44 @@
+package fabric_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// openFiles is how many files this process has open.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(fds)
+}
+
+// Sentinels connect ten times a second to whom they have lost, and give each connection up: a hold of minutes must not
+// keep them all.
+func TestAHeldLinkKeepsNoConnectionThatWasGivenUp(t *testing.T) {
+	w := newWorld(t)
+	link := w.Link("alice", "server")
+	unhold := link.Hold()
+	patient := w.dial(alice)
+	_, err := patient.Write([]byte("still here"))
+	require.NoError(t, err)
+	before := openFiles(t)
+	for range 100 {
+		c := w.dial(alice)
+		_, err := c.Write([]byte("PING"))
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+	}
+	require.Eventually(t, func() bool { return openFiles(t) <= before }, 5*time.Second, 20*time.Millisecond, "connections are kept")
+	require.Zero(t, w.received(), "a byte came through a held link")
+	unhold()
+	require.NoError(t, patient.SetReadDeadline(time.Now().Add(5*time.Second)))
+	answer := make([]byte, len("still here"))
+	_, err = patient.Read(answer)
+	require.NoError(t, err)
+	require.Equal(t, "still here", string(answer))
+	require.EqualValues(t, len("still here"), w.received(), "what was given up was sent all the same")
+}

@@ -1,0 +1,61 @@
+package fabric_test
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+)
+
+// A far side that does not read is what a paused process with full buffers looks like.
+func TestAToxicOnAConnectionThatNobodyReadsIsAnErrorInTime(t *testing.T) {
+	w := newWorld(t)
+	a := w.dial(alice)
+	flooding := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(a, endless{}) // and never reads the echo
+		flooding <- err
+	}()
+	l := w.Link("alice", "server")
+	w.awaitJam()
+	began := time.Now()
+	heal, err := l.Add(fabric.Latency(time.Millisecond, 0))
+	require.ErrorIs(t, err, fabric.ErrStuck)
+	require.ErrorContains(t, err, "alice>server")
+	require.Less(t, time.Since(began), 4*time.Second)
+	require.True(t, gone(<-flooding), "its connections were not reset")
+	require.NoError(t, heal())
+	require.NoError(t, w.echoes(w.dial(alice), "one"), "the link is not usable again")
+}
+
+func TestAHealFreesAConnectionThatNobodyReads(t *testing.T) {
+	w := newWorld(t)
+	a := w.dial(alice)
+	heal := w.add(fabric.Latency(time.Millisecond, 0))
+	go func() { _, _ = io.Copy(a, endless{}) }()
+	w.awaitJam()
+	heal()
+	require.NoError(t, w.echoes(w.dial(alice), "one"))
+}
+
+// awaitJam returns when nothing more gets through to the server.
+func (w world) awaitJam() {
+	w.Helper()
+	last, still := int64(0), 0
+	require.Eventually(w, func() bool {
+		now := w.received()
+		if still++; now != last || now == 0 {
+			still = 0
+		}
+		last = now
+		return still > 10
+	}, 20*time.Second, 20*time.Millisecond)
+}
+
+// endless has bytes for ever.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }

@@ -1,0 +1,116 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+)
+
+const (
+	officialImage = "redis:7"
+	// LocalImage is the image that BuildImage makes. It is taken when no other is named and the official one is not on
+	// this machine.
+	LocalImage = "doublegrant/redis:local"
+
+	imageEnv   = "DOUBLEGRANT_REDIS_IMAGE" // names the image
+	versionEnv = "REDIS_VERSION"           // in the environment of the official images, and of ours
+
+	pullWithin = 3 * time.Minute
+)
+
+// chooseImage returns the image to run: named if it is not empty, else $DOUBLEGRANT_REDIS_IMAGE, else the official one,
+// or LocalImage where that is here and the official one is not. Nothing is fetched; here says whether that is needed.
+func (d *daemon) chooseImage(ctx context.Context, named string) (image string, here bool, err error) {
+	named = cmp.Or(named, os.Getenv(imageEnv))
+	for _, image := range []string{cmp.Or(named, officialImage), LocalImage} {
+		here, err := d.has(ctx, image)
+		if here || err != nil || named != "" {
+			return image, here, err
+		}
+	}
+	return officialImage, false, nil
+}
+
+// has reports whether an image is on this machine. One of too old a Redis is ErrNoDocker.
+func (d *daemon) has(ctx context.Context, image string) (bool, error) {
+	res, err := ask(ctx, findWithin, func(ctx context.Context) (client.ImageInspectResult, error) {
+		return d.api.ImageInspect(ctx, image)
+	})
+	if errdefs.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("%w: look for the image %s: %w", ErrNoDocker, image, err)
+	}
+	if res.Config == nil {
+		return true, nil
+	}
+	for _, e := range res.Config.Env {
+		version, ok := strings.CutPrefix(e, versionEnv+"=")
+		if ok && major(version) < oldestRedis {
+			return false, fmt.Errorf("%w: the image %s has Redis %s, older than %d.0: name another (%s), or: make image",
+				ErrNoDocker, image, version, oldestRedis, imageEnv)
+		}
+	}
+	return true, nil
+}
+
+// findImage is chooseImage, and fetches the image if it is not here.
+func (d *daemon) findImage(ctx context.Context, named string) (string, error) {
+	image, here, err := d.chooseImage(ctx, named)
+	if err != nil || here {
+		return image, err
+	}
+	_, err = ask(ctx, pullWithin, func(ctx context.Context) (struct{}, error) {
+		pulling, err := d.api.ImagePull(ctx, image, client.ImagePullOptions{})
+		if err == nil {
+			err = pulling.Wait(ctx)
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		return "", fmt.Errorf("%w: the image %s is not here and cannot be fetched (%w): "+
+			"make one of this machine's redis-server: make image", ErrNoDocker, image, err)
+	}
+	if _, err = d.has(ctx, image); err != nil { // an old one
+		return "", err
+	}
+	return image, nil
+}
+
+// sayImage logs a choice that may surprise.
+func (g ground) sayImage(log *slog.Logger, o Options) {
+	if g.image == LocalImage && cmp.Or(o.Image, os.Getenv(imageEnv)) == "" {
+		log.Info("the official image is not on this machine: nodes run the local one", "official", officialImage, "image", g.image)
+	}
+}
+
+// major is the first number of a version; 0, which is too old, if there is none.
+func major(version string) (n int) {
+	_, _ = fmt.Sscanf(version, "%d.", &n)
+	return n
+}
+
+// Docker says which Docker daemon and which image a cluster of containers would use with these options: "Engine 28.1,
+// image redis:7". Without a daemon it is ErrNoDocker. It fetches nothing, and says what would be fetched.
+func (o Options) Docker(ctx context.Context) (string, error) {
+	d, err := findDaemon(ctx)
+	if err != nil {
+		return "", fmt.Errorf("cluster: %w", err)
+	}
+	image, here, err := d.chooseImage(ctx, o.Image)
+	if err != nil {
+		return "", fmt.Errorf("cluster: %w", err)
+	}
+	if !here {
+		image += ", which is not here and would be fetched; without a registry: make image"
+	}
+	return fmt.Sprintf("Engine %s, image %s", d.version, image), nil
+}

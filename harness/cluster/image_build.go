@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moby/moby/client"
+)
+
+const (
+	imageServer = "/usr/local/bin/redis-server" // in the image
+	digestLabel = "doublegrant.image"           // of the files in it; a container inherits it, so that it cannot be label
+)
+
+// BuildImage makes LocalImage out of a redis-server binary of this machine (chosen as by FindRedis) and the shared
+// libraries that it names, and nothing else: no registry is asked. One that is the same already stays. It returns the
+// version of Redis in it.
+func BuildImage(ctx context.Context, binary string) (version string, err error) {
+	binary, line, err := FindRedis(binary)
+	if err != nil {
+		return "", fmt.Errorf("cluster: %w", err)
+	}
+	_, number, _ := strings.Cut(line, " v=")
+	version, _, _ = strings.Cut(number, " ")
+	d, err := findDaemon(ctx)
+	if err != nil {
+		return "", fmt.Errorf("cluster: %w", err)
+	}
+	root, err := imageFiles(ctx, binary)
+	if err != nil {
+		return "", fmt.Errorf("cluster: gather the files of an image: %w", err)
+	}
+	return version, d.importImage(ctx, root, version)
+}
+
+// importImage makes LocalImage from a tar of its files, and removes the one it had that name, if that is not in use.
+func (d *daemon) importImage(ctx context.Context, root []byte, version string) error {
+	digest := fmt.Sprintf("%x", sha256.Sum256(root))
+	old, err := ask(ctx, findWithin, func(ctx context.Context) (client.ImageInspectResult, error) {
+		return d.api.ImageInspect(ctx, LocalImage)
+	})
+	if err == nil && old.Config != nil && old.Config.Labels[digestLabel] == digest {
+		return nil
+	}
+	changes := []string{
+		"ENV PATH=" + path.Dir(imageServer), "ENV " + versionEnv + "=" + version,
+		"LABEL " + digestLabel + "=" + digest,
+		`ENTRYPOINT ["redis-server"]`,
+	}
+	err = tell(ctx, "import "+LocalImage, func(ctx context.Context) error {
+		source := client.ImageImportSource{Source: bytes.NewReader(root), SourceName: "-"}
+		answer, err := d.api.ImageImport(ctx, source, LocalImage, client.ImageImportOptions{Changes: changes})
+		if err != nil {
+			return err
+		}
+		defer answer.Close()
+		said, err := io.ReadAll(answer)
+		if err == nil && bytes.Contains(said, []byte(`"error"`)) {
+			err = errors.New(strings.TrimSpace(string(said)))
+		}
+		return err
+	})
+	if err == nil && old.ID != "" {
+		_, _ = ask(ctx, findWithin, func(ctx context.Context) (client.ImageRemoveResult, error) {
+			return d.api.ImageRemove(ctx, old.ID, client.ImageRemoveOptions{PruneChildren: true})
+		})
+	}
+	return err
+}
+
+// imageFiles is a tar of the binary and its libraries, the same for the same files.
+func imageFiles(ctx context.Context, binary string) ([]byte, error) {
+	files, err := libraries(ctx, binary)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	if err := addFile(w, imageServer, binary); err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if err := addFile(w, file, file); err != nil {
+			return nil, err
+		}
+	}
+	err = w.Close()
+	return out.Bytes(), err
+}
+
+// addFile adds a file, and what a link leads to instead of the link.
+func addFile(w *tar.Writer, name, from string) error {
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	h := &tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: 0o755, Size: int64(len(b)), Typeflag: tar.TypeReg}
+	if err := w.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// libraries are the paths at which the loader finds the shared libraries of a binary, the loader's own among them. A
+// static binary has none.
+func libraries(ctx context.Context, binary string) ([]string, error) {
+	out, err := exec.CommandContext(ctx, "ldd", binary).CombinedOutput()
+	said := string(out)
+	if strings.Contains(said, "not a dynamic executable") || strings.Contains(said, "statically linked") {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ldd %s: %w: %s", binary, err, strings.TrimSpace(said))
+	}
+	var files []string
+	for line := range strings.Lines(said) {
+		if strings.Contains(line, "not found") {
+			return nil, fmt.Errorf("ldd %s: %s", binary, strings.TrimSpace(line))
+		}
+		for _, word := range strings.Fields(line) {
+			if filepath.IsAbs(word) && word != binary {
+				files = append(files, word)
+			}
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}

@@ -1,0 +1,159 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// errOwned says that somebody else holds a folder's lock.
+var errOwned = errors.New("a run under way owns it")
+
+// markName is the file by which a folder is known as ours: its name alone may be that of somebody's own.
+const markName = ".doublegrant"
+
+const markText = "A temporary folder of doublegrant. Once its run is gone, any later one removes it with all that is in it.\n"
+
+// folder is a cluster's temporary folder. The kernel gives its lock back when its owner dies. Cleaners of old temporary
+// files heed such locks, too (systemd-tmpfiles does).
+type folder struct {
+	path string
+	lock *os.File
+}
+
+// newFolder makes a folder, owns it and has it watched, as what says, from before it exists.
+func newFolder(what string) (*folder, error) {
+	tmp, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	for {
+		path := filepath.Join(tmp, folderPrefix+strconv.FormatUint(uint64(rand.Uint32()), 10))
+		if err := theWatchdog.watch(path, what); err != nil {
+			return nil, err
+		}
+		f, err := makeFolder(path)
+		if err == nil {
+			return f, nil
+		}
+		theWatchdog.forget(path)
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+}
+
+// makeFolder makes the folder, owns it and marks it. One that exists is fs.ErrExist, and so is one that was taken for an orphan's
+// and removed in the moment before its lock.
+func makeFolder(path string) (*folder, error) {
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var f *folder
+	err := await(ctx, time.Millisecond, func() (err error) { // whoever looks for orphans holds the lock for a moment
+		if f, err = lockFolder(path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %w", errGaveUp, fs.ErrExist)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(path, markName), []byte(markText), 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("cluster: mark %s: %w", path, err), f.remove(ctx))
+	}
+	return f, nil
+}
+
+// lockFolder takes the lock of a folder that exists: errOwned if somebody has it, fs.ErrNotExist if the folder is gone.
+func lockFolder(path string) (*folder, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("cluster: lock %s: %w", path, errOwned)
+		}
+		return nil, fmt.Errorf("cluster: lock %s (set TMPDIR to a folder of a local disk): %w", path, err)
+	}
+	mine, err1 := file.Stat()
+	there, err2 := os.Stat(path)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if !os.SameFile(mine, there) {
+		_ = file.Close()
+		return nil, fmt.Errorf("cluster: lock %s: it was replaced: %w", path, errOwned)
+	}
+	return &folder{path: path, lock: file}, nil
+}
+
+// folderOwned reports whether a run under way owns the folder; it does as well if that cannot be told. fs.ErrNotExist
+// says that there is no folder.
+func folderOwned(path string) (bool, error) {
+	f, err := lockFolder(path)
+	if err != nil {
+		return true, err
+	}
+	return false, f.lock.Close()
+}
+
+// marked reports whether the folder carries our mark.
+func (f *folder) marked() bool {
+	info, err := os.Lstat(filepath.Join(f.path, markName))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// empty reports whether nothing is in the folder: its maker may have died before the mark.
+func (f *folder) empty() bool {
+	entries, err := os.ReadDir(f.path)
+	return err == nil && len(entries) == 0
+}
+
+// removeOurs removes a folder that is marked with all that is in it, and one that is not only if it is empty: else it is
+// somebody's own, and left alone. It gives the lock back.
+func (f *folder) removeOurs(ctx context.Context) (gone bool, err error) {
+	if f.marked() {
+		err = f.remove(ctx)
+		return err == nil, err
+	}
+	err = os.Remove(f.path)
+	gone = err == nil
+	if errors.Is(err, fs.ErrExist) { // ENOTEMPTY is one
+		err = nil
+	}
+	return gone, errors.Join(err, f.lock.Close())
+}
+
+// remove removes the folder with what is in it, and gives its lock back. Nodes that are dying may still write to it.
+func (f *folder) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, findWithin)
+	defer cancel()
+	err := await(ctx, 20*time.Millisecond, f.removeMarkLast)
+	return errors.Join(err, f.lock.Close())
+}
+
+// removeMarkLast removes the mark after all else: whoever is killed over it leaves a folder that is known as ours.
+func (f *folder) removeMarkLast() error {
+	entries, _ := os.ReadDir(f.path) // the last removal says what is wrong
+	for _, e := range entries {
+		if e.Name() == markName {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(f.path, e.Name())); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(f.path)
+}

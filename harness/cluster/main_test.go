@@ -1,0 +1,76 @@
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// asHarness, in the environment, makes the test binary a harness that can be killed, of clusters on the platform that it
+// names: what is left of a process can only be shown on one.
+const asHarness = "DOUBLEGRANT_TEST_AS_HARNESS"
+
+func TestMain(m *testing.M) {
+	on := cluster.Options{On: cluster.Platform(os.Getenv(asHarness))}
+	switch {
+	case on.On == "":
+		os.Exit(m.Run())
+	case os.Getenv(asStepwise) != "":
+		os.Exit(stepwise(on))
+	default:
+		os.Exit(busy(on))
+	}
+}
+
+// busy starts clusters, kills and restarts their primaries and stops them, until it is killed itself.
+func busy(o cluster.Options) int {
+	for {
+		c := cluster.Sentinel(o)
+		if err := errors.Join(begin(c), c.Kill("r1"), c.Restart(context.Background(), "r1"), c.Stop()); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
+}
+
+func begin(c *cluster.Cluster) error {
+	return c.Start(context.Background(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
+}
+
+// asStepwise makes the harness start one cluster, wait for a line on its standard input, act on its node, stop it, and
+// print what came of it.
+const asStepwise = "DOUBLEGRANT_TEST_STEPWISE"
+
+func stepwise(o cluster.Options) int {
+	cluster.BoundDocker(2 * time.Second) // before anybody calls
+	c := cluster.Standalone(o)
+	fmt.Println("start", begin(c))
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+		return 1
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, act := range []struct {
+		name string
+		do   func() error
+	}{
+		{"pause", func() error { return c.Pause(ctx, "r1") }},
+		{"resume", func() error { return c.Resume("r1") }},
+		{"terminate", func() error { return c.Terminate(ctx, "r1") }},
+		{"kill", func() error { return c.Kill("r1") }},
+		{"stop", c.Stop},
+	} {
+		began := time.Now()
+		err := act.do()
+		fmt.Printf("%s %v %q\n", act.name, time.Since(began).Round(time.Millisecond), fmt.Sprint(err))
+	}
+	return 0
+}

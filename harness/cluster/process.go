@@ -1,0 +1,173 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// process is a node's host on this machine: a child process that dies with us.
+type process struct {
+	name    string // of the node
+	binary  string
+	args    []string
+	env     []string // beside our own
+	logPath string
+	spawner *spawner
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+}
+
+var _ host = (*process)(nil)
+
+// newProcess makes the host of a node that runs as a process. env is added to our own environment.
+func (c *Cluster) newProcess(n *node, env []string) *process {
+	return &process{name: n.name, binary: c.binary, args: n.arguments(), env: env, logPath: n.logPath, spawner: c.spawner}
+}
+
+func (p *process) start(context.Context) (<-chan struct{}, error) {
+	log, err := os.OpenFile(p.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the child has its own copy
+	cmd := exec.Command(p.binary, p.args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), p.env...)
+	if err := p.spawner.start(cmd); err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(done) }() // the exit status of a killed process says nothing
+	p.mu.Lock()
+	p.cmd, p.done = cmd, done
+	p.mu.Unlock()
+	return done, nil
+}
+
+func (p *process) lastWords() string { return lastWordsIn(p.logPath) }
+
+// lastWordsIn is the end of a log file, on one line.
+func lastWordsIn(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLines(string(b))
+}
+
+// lastLines is the end of a log, on one line.
+func lastLines(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	return strings.Join(lines[max(0, len(lines)-3):], " | ")
+}
+
+// signal sends sig to the process; to one that has ended it is an error.
+func (p *process) signal(sig syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return fmt.Errorf("cluster: %s was never started", p.name)
+	}
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		return fmt.Errorf("cluster: signal %s: %w", p.name, err)
+	}
+	return nil
+}
+
+func (p *process) kill() error {
+	p.mu.Lock()
+	cmd, done := p.cmd, p.done
+	p.mu.Unlock()
+	if cmd == nil {
+		return nil
+	}
+	_ = cmd.Process.Signal(syscall.SIGCONT) // a stopped process dies, too, but let no one wonder
+	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("cluster: kill %s: %w", p.name, err)
+	}
+	<-done
+	return nil
+}
+
+func (p *process) remove() error { return p.kill() }
+
+func (p *process) terminate(ctx context.Context) error {
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	done := p.done
+	p.mu.Unlock()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("cluster: %s does not end: %w", p.name, ctx.Err())
+	}
+}
+
+func (p *process) pause(ctx context.Context) error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return await(ctx, time.Millisecond, func() error {
+		switch s := p.state(); s {
+		case 'T':
+			return nil
+		case 0, 'Z':
+			return fmt.Errorf("%w: %s has ended", errGaveUp, p.name)
+		default:
+			return fmt.Errorf("cluster: %s is in state %q, not stopped", p.name, s)
+		}
+	})
+}
+
+func (p *process) resume() error {
+	if err := p.signal(syscall.SIGCONT); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil // a pause ends with its process
+}
+
+// state is the process's state letter in /proc, 'T' for stopped; 0 when it is gone.
+func (p *process) state() byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return 0
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	// The name in parentheses may hold spaces; the state follows it.
+	_, rest, ok := strings.Cut(string(b), ") ")
+	if !ok || rest == "" {
+		return 0
+	}
+	return rest[0]
+}
+
+func (p *process) running() bool {
+	p.mu.Lock()
+	done := p.done
+	p.mu.Unlock()
+	if done == nil {
+		return false
+	}
+	select {
+	case <-done:
+		return false
+	default:
+		return true
+	}
+}

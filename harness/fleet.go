@@ -1,0 +1,328 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Fleet is how nemeses reach the clients of a run. Each client group stands for one process of an application on a
+// machine of its own, which can be paused, crash, or have a clock that is wrong. Give one Fleet to Spec.Fleet and to the
+// nemeses that act on it; the zero value is ready for use, for one run at a time. What is still in force when the load of
+// a run ends is undone then.
+//
+// Clients are struck at checkpoints: before and after each command that they send (see [Checkpoint]) and around each
+// operation. So a pause can fall into the time in which an answer is under way, and a crash between two commands.
+type Fleet struct {
+	mu     sync.Mutex
+	groups map[int]*fleetGroup
+	runs   int  // begun so far: what was done to the clients of one run does not touch those of the next
+	inUse  bool // by a run
+}
+
+// fleetGroup is one group. Fields that are not atomic belong to whoever holds the fleet's lock.
+type fleetGroup struct {
+	pauses  int           // in force
+	wake    chan struct{} // closed, and replaced, when those who stand at a checkpoint are to look again
+	crashes int
+	procs   []*process
+	paused  atomic.Bool  // pauses > 0
+	ahead   atomic.Int64 // nanoseconds by which its clock is fast
+}
+
+// process is one client as far as a fleet can strike it. Its successor is another process: what a dead one has left
+// behind, such as commands sent side by side, stays dead.
+type process struct {
+	fleet    *Fleet
+	group    *fleetGroup
+	struck   atomic.Bool // it is about to die, or has died
+	steps    int         // checkpoints until it dies; 0: it lives on
+	dead     bool
+	standing int // of its goroutines stand at a checkpoint
+
+	abandoned <-chan struct{} // closed when nobody waits for it any more
+}
+
+// ErrCrashed is the error of a command that its client did not live to send, or to hear of.
+var ErrCrashed = errors.New("the client has crashed")
+
+// crash is the panic by which a crashed client leaves its Step.
+type crash struct{}
+
+// begin hires the fleet for a run.
+func (f *Fleet) begin() error {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.inUse {
+		return fmt.Errorf("harness: %w: the Fleet is in use by another run: give each run its own", ErrSpec)
+	}
+	f.inUse = true
+	f.runs++
+	for _, g := range f.groups {
+		g.crashes = 0
+	}
+	return nil
+}
+
+// end makes the fleet free for another run.
+func (f *Fleet) end() {
+	if f == nil {
+		return
+	}
+	f.release()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.inUse = false
+}
+
+// release undoes what is still in force when the load ends, so that nobody stands for ever.
+func (f *Fleet) release() {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.runs++
+	for _, g := range f.groups {
+		g.procs = nil
+		g.ahead.Store(0)
+		g.setPauses(0)
+	}
+}
+
+func (f *Fleet) group(g int) *fleetGroup { // the caller holds f.mu
+	if f.groups == nil {
+		f.groups = map[int]*fleetGroup{}
+	}
+	if f.groups[g] == nil {
+		f.groups[g] = &fleetGroup{wake: make(chan struct{})}
+	}
+	return f.groups[g]
+}
+
+// setPauses changes the number of pauses in force. The caller holds the fleet's lock.
+func (g *fleetGroup) setPauses(n int) {
+	g.pauses = n
+	g.paused.Store(n > 0)
+	g.awaken()
+}
+
+// awaken lets everybody who stands look again. The caller holds the fleet's lock.
+func (g *fleetGroup) awaken() {
+	close(g.wake)
+	g.wake = make(chan struct{})
+}
+
+// enlist adds a worker's first client to its group. A nil Fleet enlists nobody.
+func (f *Fleet) enlist(group int) *process {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.group(group)
+	p := &process{fleet: f, group: g}
+	g.procs = append(g.procs, p)
+	return p
+}
+
+// relieve puts a new process in the place of one that has died.
+func (f *Fleet) relieve(old *process) *process {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := &process{fleet: f, group: old.group}
+	for i := range old.group.procs {
+		if old.group.procs[i] == old {
+			old.group.procs[i] = p
+		}
+	}
+	return p
+}
+
+// Pause stops every client of the group at its next checkpoint, as a long garbage collection or a suspended machine
+// does, until resume, which may be called more than once. A group that is paused twice stands until both have ended.
+func (f *Fleet) Pause(group int) (resume func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.group(group)
+	g.setPauses(g.pauses + 1)
+	return f.undo(func() { g.setPauses(g.pauses - 1) })
+}
+
+// undo is what undoes something that was done in this run, once. The caller, here and there, holds f.mu.
+func (f *Fleet) undo(do func()) func() {
+	run := f.runs
+	return sync.OnceFunc(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.runs == run {
+			do()
+		}
+	})
+}
+
+// Clients is how many clients the group has; 0 before the run has opened them, and after its load.
+func (f *Fleet) Clients(group int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.group(group).procs)
+}
+
+// Held is how many clients of a paused group stand at a checkpoint now.
+func (f *Fleet) Held(group int) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.group(group).procs {
+		if p.standing > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Skew sets the clocks of the group's clients fast by ahead, or slow where it is negative, until heal, which may be called
+// more than once. It adds to other skews in force. Only clocks read with [Now] are wrong.
+func (f *Fleet) Skew(group int, ahead time.Duration) (heal func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.group(group)
+	g.ahead.Add(int64(ahead))
+	return f.undo(func() { g.ahead.Add(-int64(ahead)) })
+}
+
+// Ahead is by how much the clocks of the group's clients are fast now.
+func (f *Fleet) Ahead(group int) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return time.Duration(f.group(group).ahead.Load())
+}
+
+// Crash lets every client of the group die at one of its next few checkpoints, each drawn from rng; one that stands at a
+// checkpoint dies there. A client that has died is never heard of again; its worker goes on with a new one, as a process
+// that is started again.
+func (f *Fleet) Crash(group int, rng *rand.Rand) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.group(group)
+	for _, p := range g.procs {
+		steps := 1 + rng.IntN(nextFew)
+		switch {
+		case p.dead: // its successor is on the way
+		case p.standing > 0:
+			p.die()
+		default:
+			p.steps = steps
+			p.struck.Store(true)
+		}
+	}
+	g.awaken()
+}
+
+// nextFew is about the number of checkpoints between two of a client's operations.
+const nextFew = 6
+
+// Crashes is how many clients of the group have died so far.
+func (f *Fleet) Crashes(group int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.group(group).crashes
+}
+
+// die ends the process. The caller holds the fleet's lock.
+func (p *process) die() {
+	p.dead, p.steps = true, 0
+	p.struck.Store(true)
+	p.group.crashes++
+}
+
+type processKey struct{}
+
+// within gives ctx the process's fate and clock. When ctx ends the process is not waited for any more. It is called once,
+// before anybody comes to a checkpoint.
+func (p *process) within(ctx context.Context) context.Context {
+	if p == nil {
+		return ctx
+	}
+	p.abandoned = ctx.Done()
+	return WithTime(context.WithValue(ctx, processKey{}, p), p)
+}
+
+// Checkpoint is where a nemesis may strike the client that ctx belongs to. Workloads call it before each command that
+// they send and after each answer; commands sent side by side may call it side by side. It blocks while the client is
+// paused, even beyond the end of ctx, which then makes what follows fail, and returns ErrCrashed when the client is to go no further: what has not been sent is
+// not sent any more. Without a Fleet it does nothing.
+func Checkpoint(ctx context.Context) error {
+	p, ok := ctx.Value(processKey{}).(*process)
+	if !ok {
+		return nil
+	}
+	return p.checkpoint(p.abandoned)
+}
+
+func (p *process) checkpoint(abandoned <-chan struct{}) error {
+	if !p.struck.Load() && !p.group.paused.Load() {
+		return nil
+	}
+	p.fleet.mu.Lock()
+	defer p.fleet.mu.Unlock()
+	p.stand(abandoned)
+	if p.steps == 1 {
+		p.die()
+	}
+	if p.dead {
+		return ErrCrashed
+	}
+	p.steps = max(0, p.steps-1)
+	return nil
+}
+
+// stand waits for as long as the group is paused and the process lives. The caller holds the fleet's lock.
+func (p *process) stand(abandoned <-chan struct{}) {
+	p.standing++
+	defer func() { p.standing-- }()
+	for p.group.pauses > 0 && !p.dead {
+		if !p.await(p.group.wake, abandoned) {
+			return
+		}
+	}
+}
+
+// await lets go of the fleet's lock until wake or abandoned is closed, and reports which it was not.
+func (p *process) await(wake, abandoned <-chan struct{}) (awake bool) {
+	p.fleet.mu.Unlock()
+	defer p.fleet.mu.Lock()
+	select {
+	case <-wake:
+		return true
+	case <-abandoned:
+		return false
+	}
+}
+
+// step is a checkpoint outside of any command: a crash leaves the client's Step there.
+func (p *process) step() {
+	if p == nil {
+		return
+	}
+	if p.checkpoint(nil) != nil {
+		panic(crash{})
+	}
+}
+
+// Now is the process's own clock.
+func (p *process) Now() time.Time { return time.Now().Add(time.Duration(p.group.ahead.Load())) }
+
+// Sleep waits for d, and beyond it while the process is paused.
+func (p *process) Sleep(ctx context.Context, d time.Duration) error {
+	if err := sleep(ctx, d); err != nil {
+		return err
+	}
+	return p.checkpoint(p.abandoned)
+}

@@ -1,0 +1,451 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// crew is a workload whose operations have two commands each, with checkpoints as real ones have.
+type crew struct {
+	*fake
+	fleet  *harness.Fleet
+	opened atomic.Int64 // calls of Open; the ninth fails
+	bug    atomic.Bool  // members of a panicky crew's group 1 panic
+
+	mu    sync.Mutex
+	alive map[int]*crewman // by client
+	clock map[int]time.Time
+}
+
+func newCrew() *crew {
+	return &crew{fake: &fake{}, fleet: &harness.Fleet{}, alive: map[int]*crewman{}, clock: map[int]time.Time{}}
+}
+
+func (c *crew) Open(_ context.Context, group int) (harness.Client, error) {
+	if c.opened.Add(1) == 9 {
+		return nil, errors.New("the first restart fails")
+	}
+	return &crewman{crew: c, group: group}, nil
+}
+
+// shown is what the clock of a group's client showed last.
+func (c *crew) shown(group int) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clock[group]
+}
+
+type crewman struct {
+	*crew
+	group int
+	ids   []int // under which it has spoken
+}
+
+func (c *crewman) Step(ctx context.Context, s *harness.Session) {
+	s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
+		c.mu.Lock()
+		c.ids, c.clock[c.group] = append(c.ids, s.Client()), harness.Now(ctx)
+		c.alive[s.Client()] = c
+		c.mu.Unlock()
+		sent := 0
+		for range 2 {
+			if err := harness.Checkpoint(ctx); err != nil {
+				op.Err = "crashed"
+				if sent == 0 {
+					op.Outcome = harness.Fail
+				}
+				return
+			}
+			sent++ // it is executed from here on
+			if err := harness.Checkpoint(ctx); err != nil {
+				op.Err = "crashed"
+				return
+			}
+		}
+		op.Outcome, op.Result = harness.OK, fmt.Sprint(c.n.Add(1))
+	})
+	s.Sleep(time.Millisecond)
+}
+
+// spec has eight clients in two groups.
+func (c *crew) spec() harness.Spec {
+	s := spec(c.fake, &counter{})
+	s.Workload, s.Fleet, s.Clients, s.Duration = c, c.fleet, 8, 20*time.Millisecond
+	return s
+}
+
+// strike is a nemesis of a few lines.
+type strike struct {
+	name string
+	do   func(ctx context.Context, rng *rand.Rand) (harness.Injection, error)
+}
+
+func (s strike) Name() string { return s.name }
+func (s strike) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	return s.do(ctx, rng)
+}
+
+func opsOf(t *testing.T, h harness.History) (all []harness.Op) {
+	t.Helper()
+	for op, err := range h.Ops {
+		require.NoError(t, err)
+		all = append(all, op)
+	}
+	return all
+}
+
+func healing(f func()) func(context.Context) error {
+	return func(context.Context) error { f(); return nil }
+}
+
+func await(ctx context.Context, seen func() bool) error {
+	for !seen() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
+func TestAPausedGroupDoesNothingUntilItIsResumed(t *testing.T) {
+	c := newCrew()
+	s := c.spec()
+	var held int
+	s.Steps = []harness.Step{{For: 40 * time.Millisecond, Nemesis: strike{"freeze",
+		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+			first, second := c.fleet.Pause(1), c.fleet.Pause(1)
+			err := await(ctx, func() bool { return c.fleet.Held(1) == 4 })
+			first()
+			first() // both of which end one pause
+			held = c.fleet.Held(1)
+			heal := func(ctx context.Context) error {
+				before := c.shown(1)
+				second()
+				return await(ctx, func() bool { return c.shown(1) != before })
+			}
+			return harness.Injection{Bite: "they stand", Frozen: []int{1}, Heal: heal}, err
+		}}}}
+	res, err := harness.Run(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, 4, held)
+	require.Equal(t, []int{1}, res.History.Faults[0].Frozen)
+	during := map[int]int{}
+	f := res.History.Faults[0]
+	for _, op := range opsOf(t, res.History) {
+		if op.Call > f.Bit && op.Return < f.Heal {
+			during[res.Meta.Group(op.Client)]++
+		}
+	}
+	require.Zero(t, during[1])
+	require.Positive(t, during[0])
+	require.Zero(t, c.fleet.Held(1))
+}
+
+func TestTheClockOfAGroupIsWrongUntilItHeals(t *testing.T) {
+	c := newCrew()
+	s := c.spec()
+	ahead := func(group int) time.Duration { return time.Until(c.shown(group)).Round(time.Hour) }
+	s.Steps = []harness.Step{{Nemesis: strike{"skew", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+		hour, day := c.fleet.Skew(0, time.Hour), c.fleet.Skew(0, 24*time.Hour)
+		require.Equal(t, 25*time.Hour, c.fleet.Ahead(0))
+		require.NoError(t, await(ctx, func() bool { return ahead(0) == 25*time.Hour }))
+		day()
+		day()
+		require.NoError(t, await(ctx, func() bool { return ahead(0) == time.Hour }))
+		require.Zero(t, ahead(1))
+		heal := func(ctx context.Context) error {
+			hour()
+			return await(ctx, func() bool { return ahead(0) == 0 })
+		}
+		return harness.Injection{Bite: "an hour", Heal: heal}, nil
+	}}}}
+	_, err := harness.Run(t.Context(), s)
+	require.NoError(t, err)
+	require.Zero(t, c.fleet.Ahead(0))
+}
+
+func TestACrashedClientIsNeverHeardOfAgainAndItsWorkerGoesOn(t *testing.T) {
+	const rounds = 20
+	c := newCrew()
+	s := c.spec()
+	died := 0
+	for range rounds {
+		s.Steps = append(s.Steps, harness.Step{After: time.Millisecond, Nemesis: strike{"crash",
+			func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+				died += 4
+				c.fleet.Crash(0, rng)
+				err := await(ctx, func() bool { return c.fleet.Crashes(0) == died && c.opened.Load() == int64(8+1+died) })
+				return harness.Injection{Bite: "they died"}, err
+			}}})
+	}
+	res, err := harness.Run(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, 4*rounds, died)
+	require.Zero(t, c.fleet.Crashes(1))
+	require.EqualValues(t, 8+1+4*rounds, c.opened.Load(), "one for each worker and each crash, and one more for that which failed")
+
+	cut := map[string]int{} // what crashes came upon
+	lastWord := map[int]harness.Op{}
+	for _, op := range opsOf(t, res.History) {
+		require.Empty(t, lastWord[op.Client].Err, "client %d spoke again after its crash", op.Client)
+		lastWord[op.Client] = op
+		if op.Err != "" {
+			require.Zero(t, res.Meta.Group(op.Client))
+			cut[op.Outcome.String()]++
+		}
+	}
+	require.Positive(t, cut["fail"], "no crash before the first command")
+	require.Positive(t, cut["info"], "no crash after it")
+	require.Less(t, cut["fail"]+cut["info"], 4*rounds, "no crash between two operations")
+	for _, member := range c.alive {
+		for _, id := range member.ids {
+			require.Equal(t, member.ids[0], id, "one client spoke under two ids without a reason")
+		}
+	}
+}
+
+func TestAClientThatStandsStillCanCrash(t *testing.T) {
+	c := newCrew()
+	s := c.spec()
+	s.Steps = []harness.Step{{Nemesis: strike{"crash of the paused",
+		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+			resume := c.fleet.Pause(0)
+			require.NoError(t, await(ctx, func() bool { return c.fleet.Held(0) == 4 }))
+			c.fleet.Crash(0, rng)
+			require.Equal(t, 4, c.fleet.Crashes(0))
+			err := await(ctx, func() bool { return c.opened.Load() >= 8+4 && c.fleet.Held(0) == 4 })
+			return harness.Injection{Bite: "the next ones stand", Heal: healing(resume)}, err
+		}}}}
+	res, err := harness.Run(t.Context(), s)
+	require.NoError(t, err)
+	require.Positive(t, res.History.Faults[0].End)
+}
+
+// A nemesis that panics returns no heal: whoever it has paused would stand for ever.
+func TestWhatANemesisLeftPausedIsResumedWhenTheLoadEnds(t *testing.T) {
+	c := newCrew()
+	s := c.spec()
+	s.Steps = []harness.Step{{Nemesis: strike{"forgetful",
+		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+			c.fleet.Pause(0)
+			c.fleet.Skew(0, time.Hour)
+			_ = await(ctx, func() bool { return c.fleet.Held(0) == 4 })
+			panic("a nemesis's bug")
+		}}}}
+	began := time.Now()
+	res, err := harness.Run(t.Context(), s)
+	require.ErrorContains(t, err, "a nemesis's bug")
+	require.Less(t, time.Since(began), 10*time.Second)
+	require.Zero(t, c.fleet.Held(0))
+	require.Zero(t, c.fleet.Ahead(0))
+	require.Equal(t, "its injection came to no end", res.History.Faults[0].Proof)
+}
+
+func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
+	for name, interrupt := range map[string]func(*crew, context.CancelFunc){
+		"interrupted":             func(_ *crew, cancel context.CancelFunc) { cancel() },
+		"another client panicked": func(c *crew, _ context.CancelFunc) { c.bug.Store(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCrew()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s := c.spec()
+			s.Workload = panicky{c}
+			s.Steps = []harness.Step{{For: time.Hour, Nemesis: strike{"freeze",
+				func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+					resume := c.fleet.Pause(0)
+					err := await(ctx, func() bool { return c.fleet.Held(0) == 4 })
+					interrupt(c, cancel)
+					return harness.Injection{Bite: "they stand", Heal: healing(resume)}, err
+				}}}}
+			began := time.Now()
+			res, err := harness.Run(ctx, s)
+			require.Equal(t, name != "interrupted", err != nil, "%v", err)
+			require.NotEmpty(t, res.History.End.Reason)
+			require.Less(t, time.Since(began), 10*time.Second)
+			require.Zero(t, c.fleet.Held(0))
+		})
+	}
+}
+
+// panicky is a crew whose members of group 1 panic when they are told to.
+type panicky struct{ *crew }
+
+func (p panicky) Open(ctx context.Context, group int) (harness.Client, error) {
+	c, err := p.crew.Open(ctx, group)
+	return panickyMan{c.(*crewman)}, err
+}
+
+type panickyMan struct{ *crewman }
+
+func (p panickyMan) Step(ctx context.Context, s *harness.Session) {
+	if p.group == 1 && p.bug.Load() {
+		panic("a client's bug")
+	}
+	p.crewman.Step(ctx, s)
+}
+
+func TestCommandsSideBySideOfADeadClientStayDead(t *testing.T) {
+	const goroutines = 16
+	c := newCrew()
+	var late, early atomic.Int64
+	w := sideBySide{c, &early, &late, make(chan struct{}), goroutines}
+	s := c.spec()
+	s.Workload, s.Clients = w, 2
+	s.Steps = []harness.Step{{Nemesis: strike{"crash",
+		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+			for range 10 {
+				c.fleet.Crash(0, rng)
+				if err := await(ctx, func() bool { return c.fleet.Crashes(0) > 0 }); err != nil {
+					return harness.Injection{}, err
+				}
+			}
+			return harness.Injection{Bite: "dead"}, nil
+		}}}}
+	_, err := harness.Run(t.Context(), s)
+	require.NoError(t, err)
+	close(w.crashed)
+	require.Eventually(t, func() bool { return late.Load() == goroutines }, 5*time.Second, time.Millisecond,
+		"a dead client's commands pass a checkpoint")
+}
+
+// sideBySide is a workload whose first client in group 0 leaves goroutines behind.
+type sideBySide struct {
+	*crew
+	early, late *atomic.Int64
+	crashed     chan struct{}
+	goroutines  int
+}
+
+func (w sideBySide) Open(_ context.Context, group int) (harness.Client, error) {
+	return &sideClient{w, group, w.opened.Add(1) <= 2 && group == 0}, nil
+}
+
+type sideClient struct {
+	sideBySide
+	group int
+	first bool
+}
+
+func (c *sideClient) Step(ctx context.Context, s *harness.Session) {
+	if c.first {
+		c.first = false
+		for range c.goroutines {
+			go func() {
+				for range 10 { // those may decide between themselves who dies
+					_ = harness.Checkpoint(ctx)
+				}
+				<-c.crashed
+				if errors.Is(harness.Checkpoint(ctx), harness.ErrCrashed) {
+					c.late.Add(1)
+				}
+			}()
+		}
+	}
+	s.Sleep(time.Millisecond)
+}
+
+func TestAFleetServesOneRunAtATime(t *testing.T) {
+	c := newCrew()
+	s := c.spec()
+	var second error
+	s.Steps = []harness.Step{{Nemesis: strike{"another run",
+		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+			_, second = harness.Run(ctx, c.spec())
+			return harness.Injection{Bite: "it ran"}, nil
+		}}}}
+	_, err := harness.Run(t.Context(), s)
+	require.NoError(t, err)
+	require.ErrorIs(t, second, harness.ErrSpec)
+	require.ErrorContains(t, second, "in use by another run")
+
+	old := c.fleet.Skew(0, time.Hour)
+	c.opened.Add(8)
+	_, err = harness.Run(t.Context(), c.spec())
+	require.NoError(t, err)
+	skew := c.fleet.Skew(0, time.Minute)
+	old() // of a run that is over
+	require.Equal(t, time.Minute, c.fleet.Ahead(0))
+	skew()
+	require.Zero(t, c.fleet.Ahead(0))
+}
+
+func TestWithoutAFleetCheckpointsDoNothing(t *testing.T) {
+	require.NoError(t, harness.Checkpoint(t.Context()))
+	c := newCrew()
+	s := c.spec()
+	s.Fleet = nil
+	res, err := harness.Run(t.Context(), s)
+	require.NoError(t, err)
+	require.NotEmpty(t, opsOf(t, res.History))
+}
+
+func TestAnOperationThatPanicsIsRecordedAsUnknown(t *testing.T) {
+	c := newCrew()
+	s := c.spec()
+	s.Workload = sleeper{c}
+	s.Steps = []harness.Step{{Nemesis: strike{"crash",
+		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+			c.fleet.Crash(0, rng)
+			return harness.Injection{Bite: "dead"}, await(ctx, func() bool { return c.fleet.Crashes(0) == 4 })
+		}}}}
+	res, err := harness.Run(t.Context(), s)
+	require.NoError(t, err)
+	cut := 0
+	for _, op := range opsOf(t, res.History) {
+		if op.Outcome == harness.Info {
+			require.Equal(t, "crashed", op.Err)
+			require.Empty(t, op.Result)
+			cut++
+		}
+	}
+	require.Positive(t, cut)
+}
+
+// sleeper is a workload that waits inside its operations, on the session.
+type sleeper struct{ *crew }
+
+func (w sleeper) Open(context.Context, int) (harness.Client, error) { return w, nil }
+
+func (w sleeper) Step(_ context.Context, s *harness.Session) {
+	s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
+		op.Outcome, op.Result = harness.OK, "1"
+		s.Sleep(time.Millisecond)
+	})
+}
+
+func BenchmarkCheckpoint(b *testing.B) {
+	c := newCrew()
+	s := c.spec()
+	s.Workload = benched{c, b}
+	s.Clients, s.Duration = 2, time.Millisecond
+	_, err := harness.Run(b.Context(), s)
+	require.NoError(b, err)
+}
+
+type benched struct {
+	*crew
+	b *testing.B
+}
+
+func (w benched) Open(context.Context, int) (harness.Client, error) { return w, nil }
+func (w benched) Step(ctx context.Context, s *harness.Session) {
+	if s.Client() == 0 && w.opened.Add(1) == 1 {
+		for range w.b.N {
+			_ = harness.Checkpoint(ctx)
+		}
+	}
+	s.Sleep(time.Millisecond)
+}

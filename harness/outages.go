@@ -1,0 +1,147 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// outages keeps account of the faults of a run, of all its sequences together: which are in force, and which have healed
+// while others kept the system from being whole.
+type outages struct {
+	mending sync.Mutex // held while the system is awaited whole: no fault begins then
+
+	mu      sync.Mutex
+	inForce []*Fault      // in the order in which they began; of those of others only the name may be read
+	fewer   chan struct{} // closed, and replaced, when a fault is in force no longer
+	healed  []Fault       // not recorded yet: their End is when the system is whole
+}
+
+func newOutages() *outages { return &outages{fewer: make(chan struct{})} }
+
+// begin waits for a mending under way, and counts a fault as in force from now on.
+func (o *outages) begin(f *Fault, clock Clock) {
+	o.mending.Lock()
+	defer o.mending.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f.Start = clock.Now()
+	o.inForce = append(o.inForce, f)
+}
+
+// end counts a healed fault as no longer in force, and reports whether it was the last. One that never started leaves no
+// record.
+func (o *outages) end(f *Fault) (last bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i := slices.Index(o.inForce, f)
+	o.inForce = slices.Delete(o.inForce, i, i+1)
+	if f.Start > 0 {
+		o.healed = append(o.healed, *f)
+	}
+	close(o.fewer)
+	o.fewer = make(chan struct{})
+	return len(o.inForce) == 0
+}
+
+// turn waits until no fault is in force that began after f, at most for within. Faults of several sequences may have
+// been laid one upon the other: when all have to heal at once, the last one goes first.
+func (o *outages) turn(f *Fault, within time.Duration) {
+	late := time.NewTimer(within)
+	defer late.Stop()
+	for {
+		o.mu.Lock()
+		last, fewer := o.inForce[len(o.inForce)-1] == f, o.fewer
+		o.mu.Unlock()
+		if last {
+			return
+		}
+		select {
+		case <-fewer:
+		case <-late.C:
+			return
+		}
+	}
+}
+
+// take returns the faults that have healed and are not recorded yet.
+func (o *outages) take() []Fault {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	healed := o.healed
+	o.healed = nil
+	return healed
+}
+
+// beside reports whether other faults than f are in force.
+func (o *outages) beside(f *Fault) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.inForce, func(other *Fault) bool { return other != f })
+}
+
+// calm reports whether no fault is in force.
+func (o *outages) calm() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.inForce) == 0
+}
+
+// names lists the faults in force.
+func (o *outages) names() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var names []string
+	for _, f := range o.inForce {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// heal undoes a fault and, if it was the last one in force, waits until the system is whole, even when ctx has ended: then
+// all faults heal at once, and in the reverse order.
+func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
+	if ctx.Err() != nil {
+		r.outages.turn(f, injectWithin)
+	}
+	ctx = context.WithoutCancel(ctx)
+	f.Heal = r.clock.Now()
+	if inj.Heal != nil {
+		ctx, cancel := context.WithTimeout(ctx, wholeWithin)
+		defer cancel()
+		if err = guarded("its Heal", func() error { return inj.Heal(ctx) }); err != nil {
+			err = fmt.Errorf("harness: heal %s: %w", f.Name, err)
+		}
+	}
+	if r.outages.end(f) {
+		err = errors.Join(err, r.mend(ctx))
+	}
+	return err
+}
+
+// mend waits until the system is whole and records the faults that are over with that.
+func (r *run) mend(ctx context.Context) error {
+	o := r.outages
+	o.mending.Lock()
+	defer o.mending.Unlock()
+	if !o.calm() {
+		return nil // another fault began before this could: its heal mends both
+	}
+	ctx, cancel := context.WithTimeout(ctx, wholeWithin)
+	defer cancel()
+	err := guarded("the System's AwaitWhole", func() error { return r.System.AwaitWhole(ctx) })
+	if err != nil {
+		err = fmt.Errorf("harness: the system did not become whole within %v of the heal: %w", wholeWithin, err)
+	}
+	for _, f := range o.take() {
+		if err == nil {
+			f.End = r.clock.Now()
+		}
+		r.rec.fault(f)
+	}
+	return err
+}

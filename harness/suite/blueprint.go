@@ -1,0 +1,96 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+// blueprint is a topology before there is one, for faults to be tried on: a plan that names a host which will not be
+// there is refused before anything starts.
+type blueprint struct {
+	name                 string
+	redis, guards, group int
+	primaries            int
+	elected              int // number of the primary, from 0: who that is changes where there are Sentinels
+}
+
+var _ nemesis.Topology = blueprint{}
+
+const (
+	standalone = "standalone"
+	sentinel   = "sentinel" // 3 Redis nodes, 3 Sentinels; with ":" and a number, as many of each
+	masters    = "masters:" // and their number
+
+	clientGroups = 5
+)
+
+// parseTopology reads "standalone", "sentinel", "sentinel:N" or "masters:N".
+func parseTopology(name string) (blueprint, error) {
+	b := blueprint{name: name, redis: 1, primaries: 1, group: clientGroups}
+	kind, number, several := strings.Cut(name, ":")
+	n, err := strconv.Atoi(number)
+	switch {
+	case name == standalone:
+		return b, nil
+	case name == sentinel:
+		b.redis, b.guards = 3, 3
+		return b, nil
+	case several && kind == sentinel && (err != nil || n < 3 || n > cluster.MostMasters):
+		return b, fmt.Errorf("%s: ask for %s:3 to %s:%d", name, sentinel, sentinel, cluster.MostMasters)
+	case several && kind == sentinel:
+		b.redis, b.guards = n, n
+		return b, nil
+	case several && kind+":" == masters && (err != nil || n < 2 || n > cluster.MostMasters):
+		return b, fmt.Errorf("%s: ask for %s2 to %s%d", name, masters, masters, cluster.MostMasters)
+	case several && kind+":" == masters:
+		b.redis, b.primaries = n, n
+		return b, nil
+	}
+	return b, fmt.Errorf("unknown topology %q: choose standalone, sentinel, sentinel:5 or masters:5", name)
+}
+
+// replicas is how many each primary has.
+func (b blueprint) replicas() int { return b.redis/b.primaries - 1 }
+
+func (b blueprint) cluster(o cluster.Options) *cluster.Cluster {
+	o.ClientGroups = b.group
+	switch {
+	case b.guards > 0:
+		o.Replicas, o.Sentinels = b.replicas(), b.guards
+		return cluster.Sentinel(o)
+	case b.primaries > 1:
+		return cluster.Masters(b.primaries, o)
+	default:
+		return cluster.Standalone(o)
+	}
+}
+
+// Primary names the elected node, which is the first one at the start, where there is one primary.
+func (b blueprint) Primary(context.Context) (string, error) {
+	if b.primaries > 1 {
+		return "", fmt.Errorf("%s has no one primary", b.name)
+	}
+	return b.RedisNodes()[b.elected], nil
+}
+
+func (b blueprint) RedisNodes() []string   { return numbered("r", 1, b.redis) }
+func (b blueprint) Sentinels() []string    { return numbered("s", 1, b.guards) }
+func (b blueprint) ClientGroups() []string { return numbered("g", 0, b.group) }
+
+func numbered(letter string, from, n int) (names []string) {
+	for i := range n {
+		names = append(names, letter+strconv.Itoa(from+i))
+	}
+	return names
+}
+
+// pick tries a choice of hosts.
+func (b blueprint) pick(h nemesis.Hosts) ([]string, error) {
+	return h.Pick(context.Background(), b, rand.New(rand.NewPCG(1, 1)))
+}

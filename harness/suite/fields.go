@@ -1,0 +1,225 @@
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// place is where something was read: a file, and the lines of its fields. The zero value is nowhere: what a program or a
+// command line made.
+type place struct {
+	file  string
+	line  int
+	lines map[string]int
+}
+
+// at is the beginning of a message about a field: "plan.yaml:7: ", or nothing.
+func (p place) at(field string) string {
+	if p.file == "" {
+		return ""
+	}
+	line := p.line
+	if of, ok := p.lines[field]; ok {
+		line = of
+	}
+	return fmt.Sprintf("%s:%d: ", p.file, line)
+}
+
+// placed is a struct that remembers where its fields were read.
+type placed interface{ put(place) }
+
+// yamlLine is how the parser begins its messages.
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// readFields fills the struct that into points to from a file of one YAML mapping. Whatever is wrong is an error that
+// begins with the file and the line.
+func readFields(file string, r io.Reader, into any) error {
+	dec := yaml.NewDecoder(r)
+	var doc, more yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%s:1: nothing is in it: name at least a variant", file)
+	case err != nil:
+		line := cmpOr(yamlLine.FindStringSubmatch(err.Error()), "1")
+		return fmt.Errorf("%s:%s: no YAML: %s", file, line, yamlLine.ReplaceAllString(err.Error(), ""))
+	}
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s:%d: a second document begins: put one plan into a file", file, max(more.Line, 1))
+	}
+	return fields{file}.fill(doc.Content[0], reflect.ValueOf(into).Elem())
+}
+
+// cmpOr is the first group of a match, or otherwise.
+func cmpOr(match []string, otherwise string) string {
+	if len(match) < 2 || match[1] == "" {
+		return otherwise
+	}
+	return match[1]
+}
+
+// fields reads structs from a file's nodes. The parser's own strictness ends where a node has to be looked at, and its
+// messages name Go's types.
+type fields struct{ file string }
+
+func (r fields) errorf(n *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %w", r.file, n.Line, fmt.Errorf(format, args...))
+}
+
+// fill sets the fields of s from a mapping, by their yaml names.
+func (r fields) fill(n *yaml.Node, s reflect.Value) error {
+	if n = followed(n); n.Kind != yaml.MappingNode {
+		return r.errorf(n, "want fields and their values here, such as %q", yamlNames(s.Type())[0]+": ...")
+	}
+	where := place{file: r.file, line: n.Line, lines: map[string]int{}}
+	for i := 0; i < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		field := fieldNamed(s, key.Value)
+		if !field.IsValid() {
+			return r.errorf(key, "unknown field %q: choose of %s", shortened(key.Value), strings.Join(yamlNames(s.Type()), ", "))
+		}
+		if _, twice := where.lines[key.Value]; twice {
+			return r.errorf(key, "%s is given twice", shortened(key.Value))
+		}
+		where.lines[key.Value] = key.Line
+		if err := r.set(key.Value, followed(value), field); err != nil {
+			return err
+		}
+	}
+	if p, ok := s.Addr().Interface().(placed); ok {
+		p.put(where)
+	}
+	return nil
+}
+
+// set sets one field.
+func (r fields) set(name string, n *yaml.Node, field reflect.Value) error {
+	kind := field.Type()
+	switch {
+	case kind == reflect.TypeFor[time.Duration]():
+		d, err := time.ParseDuration(n.Value)
+		if err != nil || n.Kind != yaml.ScalarNode {
+			return r.errorf(n, "%s is %q: give a time with its unit, such as 2s or 300ms", name, shortened(n.Value))
+		}
+		field.SetInt(int64(d))
+		return nil
+	case kind.Kind() == reflect.Pointer:
+		field.Set(reflect.New(kind.Elem()))
+		return r.fill(n, field.Elem())
+	case kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct:
+		return r.list(name, n, field)
+	case kind.Kind() == reflect.Slice && n.Kind == yaml.ScalarNode: // one word is a list of one
+		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}}
+	}
+	if err := n.Decode(field.Addr().Interface()); err != nil || !whole(n, kind) {
+		return r.errorf(n, "%s is %s: want %s", name, written(n), wanted(kind))
+	}
+	return nil
+}
+
+// whole reports whether n is no fraction where a whole number is wanted: the parser would cut it.
+func whole(n *yaml.Node, t reflect.Type) bool {
+	return t.Kind() != reflect.Int && t.Kind() != reflect.Uint64 || n.Tag != "!!float"
+}
+
+// list sets a field that is a list of structs.
+func (r fields) list(name string, n *yaml.Node, field reflect.Value) error {
+	if n.Kind != yaml.SequenceNode {
+		return r.errorf(n, "%s is a list: begin each with a dash", name)
+	}
+	for _, item := range n.Content {
+		element := reflect.New(field.Type().Elem()).Elem()
+		if err := r.fill(item, element); err != nil {
+			return err
+		}
+		field.Set(reflect.Append(field, element))
+	}
+	return nil
+}
+
+// followed is the node that an alias stands for.
+func followed(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func written(n *yaml.Node) string {
+	if n.Kind == yaml.ScalarNode {
+		return strconv.Quote(shortened(n.Value))
+	}
+	return map[yaml.Kind]string{yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}[n.Kind]
+}
+
+// shortened is as much of a text as a message quotes: it may come from a file that is no plan, and has secrets.
+func shortened(text string) string {
+	const most = 40
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-3]) + "..."
+	}
+	return text
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list of words"
+	default:
+		return "a word"
+	}
+}
+
+// yamlName is a field's name in files; empty: it is in none.
+func yamlName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return strings.TrimPrefix(name, "-")
+}
+
+// yamlNames lists the names of a struct's fields.
+func yamlNames(t reflect.Type) (names []string) {
+	for f := range fieldsOf(t) {
+		names = append(names, yamlName(f))
+	}
+	return names
+}
+
+func fieldNamed(s reflect.Value, name string) reflect.Value {
+	for f := range fieldsOf(s.Type()) {
+		if yamlName(f) == name {
+			return s.FieldByIndex(f.Index)
+		}
+	}
+	return reflect.Value{}
+}
+
+// given lists the names of the fields of s that have a value.
+func given(s any) (names []string) {
+	v := reflect.ValueOf(s)
+	for f := range fieldsOf(v.Type()) {
+		if !v.FieldByIndex(f.Index).IsZero() {
+			names = append(names, yamlName(f))
+		}
+	}
+	return names
+}
+
+// fieldsOf goes through the fields of a struct that files can name.
+func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
+	all := slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return yamlName(f) == "" })
+	return slices.Values(all)
+}

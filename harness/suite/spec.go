@@ -1,0 +1,147 @@
+package suite
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/history"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// compiler looks for what makes clocks that can be set, where faults set clocks. Its want is the environment's failure.
+func (r resolved) compiler() error {
+	words := append(strings.Fields(os.Getenv("CC")), "cc")
+	if _, err := exec.LookPath(words[0]); err != nil && r.some(clocks) {
+		return fmt.Errorf("%w: faults that step a node's clock need one, and %q cannot be run: "+
+			"install it (Debian: apt-get install gcc libc6-dev) or set CC", cluster.ErrNoCompiler, words[0])
+	}
+	return nil
+}
+
+// spec is the plan as the harness takes it.
+func (r resolved) spec(dir string, o Options) (harness.Spec, error) {
+	store, err := history.Create(filepath.Join(dir, historyDir))
+	if err != nil {
+		return harness.Spec{}, err
+	}
+	machine := r.machine(o)
+	machine.LogDir = filepath.Join(dir, nodesDir)
+	on := target{r.on.cluster(machine), &harness.Fleet{}}
+	spec := harness.Spec{
+		Name: r.Name(), System: on.cluster, Store: store, Log: o.Log, Progress: o.Progress, Labels: r.labels(),
+		Workload: r.variant.Workload(on.cluster, r.options()),
+		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), Seed: r.Seed, Calm: r.Calm,
+		Checkers: r.checkers(),
+	}
+	for _, v := range r.with {
+		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(on.cluster, workloads.Options{Acks: r.Acks}), Clients: riderClients})
+	}
+	r.inject(&spec, on)
+	return spec, nil
+}
+
+// options are what the plan asks of its variant.
+func (r resolved) options() workloads.Options {
+	o := workloads.Options{Keys: r.Keys, TTL: r.TTL, Regime: r.regime, Acks: r.Acks, Hold: r.Hold, Resource: r.Resource}
+	o.Rounds.Clients = r.Clients
+	if p := r.Rounds; p != nil {
+		o.Rounds.Rounds, o.Rounds.Every, o.Rounds.Lock, o.Rounds.Within = p.Count, p.Every, p.Locks, p.Within
+	}
+	return o
+}
+
+// inject adds the plan's faults to spec.
+func (r resolved) inject(spec *harness.Spec, on target) {
+	for _, name := range r.faults.names {
+		var steps []harness.Step
+		for _, s := range r.faults.tracks[name] {
+			steps = append(steps, harness.Step{Nemesis: s.fault.entry.make(s.fault, on), After: s.after, For: s.fault.For})
+		}
+		if name == "" {
+			spec.Steps = steps
+		} else {
+			spec.Beside = append(spec.Beside, steps)
+		}
+	}
+	if r.some(ofClients) {
+		spec.Fleet = on.fleet
+	}
+}
+
+// some reports whether any of the plan's faults can do any of that.
+func (r resolved) some(what effect) bool {
+	return slices.ContainsFunc(r.faults.steps(), func(s step) bool { return s.fault.can(what) })
+}
+
+// machine is what the plan needs of this machine.
+func (r resolved) machine(o Options) cluster.Options {
+	return cluster.Options{
+		RedisServer: o.Redis, On: cluster.Platform(r.On), Image: r.Image, Clients: r.Clients + len(r.with)*riderClients,
+		OpTimeout: r.patience(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels, OwnSentinel: r.OwnSentinel,
+		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
+		Clocks: r.some(clocks),
+	}
+}
+
+// patience is how long clients wait for an answer: longer than a WAIT may take. 0: the cluster's default.
+func (r resolved) patience() time.Duration {
+	if r.Rounds == nil || r.Rounds.Within < shortWait {
+		return 0
+	}
+	return r.Rounds.Within + shortWait
+}
+
+// shortWait is the longest WAIT for which clients need no more patience than usual.
+const shortWait = 300 * time.Millisecond
+
+func (r resolved) labels() map[string]string {
+	l := map[string]string{"variant": r.Variant, "topology": r.Topology, "claim": string(r.variant.Claim)}
+	for name, value := range map[string]string{
+		"nemesis": strings.Join(r.faultNames(), ", "), "regime": r.Plan.Regime, "with": strings.Join(r.With, ", "),
+		"image": r.Image, "conditions": r.Conditions(),
+	} {
+		if value != "" {
+			l[name] = value
+		}
+	}
+	return l
+}
+
+// checkers are those of the families involved, and the gates.
+func (r resolved) checkers() []harness.Checker {
+	var out []harness.Checker
+	writes := r.Resource
+	for _, v := range r.variants() {
+		switch v.Family {
+		case workloads.Lock:
+			out = append(out, checkers.Mutex(), checkers.Stuck())
+			if v.Fenced() {
+				out = append(out, checkers.Fence())
+			}
+		case workloads.Dedup:
+			out = append(out, checkers.Dedup(), checkers.Delivery())
+		case workloads.Sequence:
+			out = append(out, checkers.Sequence())
+		case workloads.Writes:
+			writes = true
+			if r.Rounds != nil && r.Rounds.Locks {
+				out = append(out, checkers.Mutex())
+			}
+		}
+	}
+	if r.Resource {
+		out = append(out, checkers.Holders())
+	}
+	if writes {
+		out = append(out, checkers.Writes())
+	}
+	return append(out, checkers.Gates())
+}

@@ -1,0 +1,35 @@
+package nemesis_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+func TestClientKillCutsEveryConnectionOnce(t *testing.T) {
+	b := start(t, cluster.Standalone(cluster.Options{}))
+	_, err := nemesis.ClientKill(b.Cluster, nemesis.Primary()).Inject(b.ctx, rng())
+	require.ErrorContains(t, err, "no client had a connection")
+
+	r, err := b.Connect(0)
+	require.NoError(t, err)
+	blocked := make(chan error, 1)
+	go func() { blocked <- r.BLPop(b.ctx, 0, "queue").Err() }()
+	require.Eventually(t, func() bool { return b.Connections("r1") == 1 }, wait, tick)
+	inj := b.inject(nemesis.ClientKill(b.Cluster, nemesis.Primary()))
+	require.Contains(t, inj.Bite, ", 1 of clients")
+	require.Error(t, <-blocked)
+	require.NoError(t, b.write(0), "a client that dials again is served")
+	b.heal(inj)
+}
+
+func TestClientKillOnASentinelCluster(t *testing.T) {
+	b := start(t, cluster.Sentinel(cluster.Options{}))
+	require.NoError(t, b.write(0))
+	old := b.primary()
+	b.heal(b.inject(nemesis.ClientKill(b.Cluster, nemesis.Primary())))
+	require.Equal(t, old, b.primary())
+}

@@ -1,0 +1,111 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// ClientPausable is what ClientPause and ClientPauseWrites need.
+type ClientPausable interface {
+	nodes
+	Probe(ctx context.Context, from, to string) error
+	// AcceptsWrites makes the node write and take back a key of the harness, which nobody sees.
+	AcceptsWrites(ctx context.Context, node string) error
+	// PauseClients makes the node execute nothing, save what its replicas send, until resume; onlyWrites: nothing that
+	// writes.
+	PauseClients(ctx context.Context, node string, onlyWrites bool) (resume func(context.Context) error, err error)
+}
+
+// ClientPause makes Redis nodes keep every command waiting (CLIENT PAUSE ALL), those of Sentinels included: a primary is
+// replaced if the pause outlasts their patience, while its own links to its replicas stay up. Keys do not expire there
+// meanwhile, though they are gone for whoever asks after it. The bite: a PING gets no answer. After the heal everything
+// that waited is executed.
+func ClientPause(c ClientPausable, h Hosts) harness.Nemesis { return clientPause{c, h, false} }
+
+// ClientPauseWrites is ClientPause of commands that may write, scripts included. Reads and PINGs are answered: Sentinels
+// see nothing wrong. The bite: a PING is answered and a write is not.
+func ClientPauseWrites(c ClientPausable, h Hosts) harness.Nemesis { return clientPause{c, h, true} }
+
+type clientPause struct {
+	c          ClientPausable
+	hosts      Hosts
+	onlyWrites bool
+}
+
+func (p clientPause) Name() string {
+	if p.onlyWrites {
+		return "client-pause-writes"
+	}
+	return "client-pause"
+}
+
+func (p clientPause) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	a, err := aimRedis(ctx, p.c, p.hosts, rng)
+	if err != nil {
+		return harness.Injection{}, err
+	}
+	if err := a.each(func(node string) error { return p.free(ctx, node) }); err != nil {
+		return harness.Injection{}, err
+	}
+	resumes := map[string]func(context.Context) error{}
+	inj := harness.Injection{Targets: a.hosts, Heal: func(ctx context.Context) error {
+		return a.all(func(node string) error {
+			if resume := resumes[node]; resume != nil {
+				return resume(ctx)
+			}
+			return nil
+		})
+	}}
+	err = a.each(func(node string) (err error) {
+		resumes[node], err = p.c.PauseClients(ctx, node, p.onlyWrites)
+		return err
+	})
+	if err != nil {
+		return inj, err
+	}
+	inj.Bite, err = p.bite(ctx, a)
+	return inj, err
+}
+
+// free waits until the node is seen to answer, and returns an error if its clients are paused already: a node has one pause,
+// which becomes the longer and wider of two, and ends with the first heal.
+func (p clientPause) free(ctx context.Context, node string) error {
+	if err := reached(ctx, p.c, node); err != nil {
+		return err
+	}
+	if err := p.c.AcceptsWrites(ctx, node); isTimeout(err) {
+		return fmt.Errorf("%s answers no write before the pause: let the one in force heal first: %w", node, err)
+	}
+	return nil
+}
+
+func (p clientPause) bite(ctx context.Context, a aimed) (string, error) {
+	from := p.c.ClientGroups()[0]
+	if !p.onlyWrites {
+		return fmt.Sprintf("no answer to PING from %v", a), a.each(func(node string) error {
+			if p.c.Probe(ctx, from, node) == nil {
+				return fmt.Errorf("%s answers although its clients are paused", node)
+			}
+			return nil
+		})
+	}
+	return fmt.Sprintf("%v answers PING and no write", a), a.each(func(node string) error {
+		if err := p.c.Probe(ctx, from, node); err != nil {
+			return fmt.Errorf("%s, whose clients' writes are paused, does not answer a PING: %w", node, err)
+		}
+		if err := p.c.AcceptsWrites(ctx, node); !isTimeout(err) {
+			return fmt.Errorf("%s answers a write although writes are paused: %v", node, err)
+		}
+		return nil
+	})
+}
+
+// isTimeout reports whether there was no answer in time.
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}

@@ -1,0 +1,80 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// squad is the client groups that a fault strikes.
+type squad struct {
+	fleet  *harness.Fleet
+	names  []string // such as "g0"
+	groups []int
+}
+
+// muster makes the choice of a fault's client groups. Groups without clients are left out.
+func muster(ctx context.Context, f *harness.Fleet, c Topology, h Hosts, rng *rand.Rand) (squad, error) {
+	s := squad{fleet: f}
+	chosen, err := h.Pick(ctx, c, rng)
+	if err != nil {
+		return s, err
+	}
+	for _, name := range chosen {
+		group := slices.Index(c.ClientGroups(), name)
+		if group < 0 {
+			known := strings.Join(c.ClientGroups(), ", ")
+			return s, fmt.Errorf("%s is no client group: choose clients, group or one of %s", name, known)
+		}
+		if f.Clients(group) > 0 {
+			s.names, s.groups = append(s.names, name), append(s.groups, group)
+		}
+	}
+	if s.groups == nil {
+		none := strings.Join(chosen, ", ")
+		return s, fmt.Errorf("no client runs in %s: give the run this fault's Fleet (Spec.Fleet), and enough clients", none)
+	}
+	return s, nil
+}
+
+// String lists the groups.
+func (s squad) String() string { return strings.Join(s.names, ", ") }
+
+// sum adds up what count says of each group.
+func (s squad) sum(count func(group int) int) (n int) {
+	for _, g := range s.groups {
+		n += count(g)
+	}
+	return n
+}
+
+// clients is how many clients the groups have.
+func (s squad) clients() int { return s.sum(s.fleet.Clients) }
+
+// untilSeen waits until seen says so.
+func untilSeen(ctx context.Context, seen func() bool) error {
+	return until(ctx, func() error {
+		if !seen() {
+			return errNoCheckpoint
+		}
+		return nil
+	})
+}
+
+// undoing is the heal that calls all of them.
+func undoing(heals []func()) func(context.Context) error {
+	return func(context.Context) error {
+		for _, heal := range heals {
+			heal()
+		}
+		return nil
+	}
+}
+
+// errNoCheckpoint explains why clients could not be struck.
+var errNoCheckpoint = errors.New("no client came to a checkpoint: those that think for long, or hang in a command, come to none")

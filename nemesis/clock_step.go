@@ -1,0 +1,159 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Clocked is what ClockStep needs.
+type Clocked interface {
+	Restartable
+	// SetClock sets a node's clock ahead of the true time, or behind it where offset is negative.
+	SetClock(node string, offset time.Duration) error
+}
+
+const (
+	shortestStep   = time.Second     // no delay of an answer is mistaken for it
+	sentinelNotice = 3 * time.Second // a Sentinel takes shorter ones for its own slowness
+)
+
+// ClockStep sets the clocks of nodes ahead by a second or more, or back where by is negative, as a bad time server or an
+// operator does. Redis takes the time for expiry from this clock: ahead, leases end early; back, they last longer. A
+// node that jumps ahead may also take its replication links for dead and make new ones. The bite: TIME says so. The heal
+// sets the clock right. A clock that is wrong already is left alone, with an error.
+//
+// A Sentinel, which knows no TIME, does nothing for two seconds after a step (TILT): that is the bite, and it takes a
+// step of three seconds or more. The heal also starts it again, since a Sentinel whose clock has gone back pings nobody
+// until the time at which it last did.
+func ClockStep(c Clocked, h Hosts, by time.Duration) harness.Nemesis { return clockStep{c, h, by} }
+
+type clockStep struct {
+	c     Clocked
+	hosts Hosts
+	by    time.Duration
+}
+
+func (s clockStep) Name() string {
+	if s.by < 0 {
+		return "clock-step-backward"
+	}
+	return "clock-step-forward"
+}
+
+func (s clockStep) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	if s.by.Abs() < shortestStep {
+		return harness.Injection{}, fmt.Errorf("a clock step of %v is too short to be seen: ask for %v or more", s.by, shortestStep)
+	}
+	a, err := aim(ctx, s.c, s.hosts, rng)
+	if err != nil {
+		return harness.Injection{}, err
+	}
+	if s.by.Abs() < sentinelNotice && slices.ContainsFunc(a.hosts, s.isSentinel) {
+		return harness.Injection{}, fmt.Errorf("a Sentinel does not notice a clock step of %v: ask for %v or more", s.by, sentinelNotice)
+	}
+	if err := a.each(func(node string) error { return s.right(ctx, node) }); err != nil {
+		return harness.Injection{}, err
+	}
+	inj := harness.Injection{
+		Targets: a.hosts,
+		Heal:    func(ctx context.Context) error { return s.heal(ctx, a) },
+	}
+	if err := a.each(func(node string) error { return s.c.SetClock(node, s.by) }); err != nil {
+		return inj, err
+	}
+	inj.Bite = fmt.Sprintf("the clock of %v is off by %v", a, s.by)
+	return inj, a.each(func(node string) error {
+		if s.isSentinel(node) {
+			return s.tilted(ctx, node)
+		}
+		return s.off(ctx, node)
+	})
+}
+
+func (s clockStep) isSentinel(node string) bool { return slices.Contains(s.c.Sentinels(), node) }
+
+// heal sets all clocks right before it starts Sentinels again.
+func (s clockStep) heal(ctx context.Context, a aimed) error {
+	set := a.all(func(node string) error { return s.c.SetClock(node, 0) })
+	return errors.Join(set, a.all(func(node string) error {
+		if s.isSentinel(node) {
+			return anew(ctx, s.c, node)
+		}
+		return nil
+	}))
+}
+
+// right returns an error if the node's clock is wrong already: the first heal would end the other step, too.
+func (s clockStep) right(ctx context.Context, node string) error {
+	wrong, err := s.wrong(ctx, node)
+	if err == nil && wrong.Abs() > shortestStep/2 {
+		err = fmt.Errorf("%s's clock is off by %v already, and it takes one step at a time: let that heal first", node, wrong)
+	}
+	return err
+}
+
+// tilted waits until the Sentinel has noticed that its clock jumped.
+func (s clockStep) tilted(ctx context.Context, node string) error {
+	return until(ctx, func() error {
+		tilt, err := infoField(ctx, s.c, node, "sentinel", "sentinel_tilt")
+		if err == nil && tilt != "1" {
+			err = fmt.Errorf("%s is not in TILT after a clock step", node)
+		}
+		return err
+	})
+}
+
+// off checks that the node's clock is wrong by the step.
+func (s clockStep) off(ctx context.Context, node string) error {
+	wrong, err := s.wrong(ctx, node)
+	if err == nil && (wrong-s.by).Abs() > shortestStep/2 {
+		err = fmt.Errorf("%s's clock is off by %v, not by %v", node, wrong, s.by)
+	}
+	return err
+}
+
+// wrong is how far the node's clock is ahead of ours.
+func (s clockStep) wrong(ctx context.Context, node string) (time.Duration, error) {
+	began := time.Now()
+	its, err := s.time(ctx, node)
+	if err != nil {
+		return 0, fmt.Errorf("%s's clock cannot be read: %w", node, err)
+	}
+	ours := began.Add(time.Since(began) / 2)
+	return its.Sub(ours), nil
+}
+
+// time reads the node's clock. A Sentinel knows no TIME; its INFO tells.
+func (s clockStep) time(ctx context.Context, node string) (time.Time, error) {
+	if !s.isSentinel(node) {
+		reply, err := s.c.Do(ctx, node, "TIME")
+		if err != nil {
+			return time.Time{}, err
+		}
+		return redisTime(reply)
+	}
+	field, err := infoField(ctx, s.c, node, "server", "server_time_usec")
+	if err != nil {
+		return time.Time{}, err
+	}
+	micros, err := strconv.ParseInt(field, 10, 64)
+	return time.UnixMicro(micros), err
+}
+
+// redisTime reads the reply to TIME: seconds and microseconds.
+func redisTime(reply any) (time.Time, error) {
+	parts, ok := reply.([]any)
+	if !ok || len(parts) != 2 {
+		return time.Time{}, fmt.Errorf("TIME answered %v", reply)
+	}
+	seconds, err1 := strconv.ParseInt(fmt.Sprint(parts[0]), 10, 64)
+	micros, err2 := strconv.ParseInt(fmt.Sprint(parts[1]), 10, 64)
+	return time.Unix(seconds, micros*int64(time.Microsecond)), errors.Join(err1, err2)
+}

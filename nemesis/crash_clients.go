@@ -1,0 +1,49 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// CrashClients ends every client of the chosen client groups, once, at one of its next few checkpoints: before a command,
+// after its answer, between two operations. Nothing is heard of it again, no lock of its is released and no message that
+// it claimed is delivered. Its worker goes on with a new client at once. The bite: a client has died. The proof says how
+// many have died before the fault heals; the rest die at their next checkpoint after it. There is nothing to heal.
+//
+// f has to be the run's Spec.Fleet as well. c is what h chooses from: Clients(), Group() or a group's name.
+func CrashClients(f *harness.Fleet, c Topology, h Hosts) harness.Nemesis {
+	return crashClients{f, c, h}
+}
+
+type crashClients struct {
+	fleet  *harness.Fleet
+	c      Topology
+	groups Hosts
+}
+
+func (crashClients) Name() string { return "crash-clients" }
+
+func (n crashClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	s, err := muster(ctx, n.fleet, n.c, n.groups, rng)
+	if err != nil {
+		return harness.Injection{}, err
+	}
+	before, doomed := s.sum(n.fleet.Crashes), s.clients()
+	died := func() int { return s.sum(n.fleet.Crashes) - before }
+	for _, g := range s.groups {
+		n.fleet.Crash(g, rng)
+	}
+	inj := harness.Injection{Targets: s.names}
+	if err := untilSeen(ctx, func() bool { return died() > 0 }); err != nil {
+		return inj, fmt.Errorf("of %d clients of %s none has died: %w", doomed, s, errNoCheckpoint)
+	}
+	inj.Bite = fmt.Sprintf("%d clients of %s are to die, and %d have", doomed, s, died())
+	inj.Prove = func(ctx context.Context) (string, error) {
+		_ = untilSeen(ctx, func() bool { return died() >= doomed }) // some may hang for longer than the fault lasts
+		return fmt.Sprintf("%d have died", died()), nil
+	}
+	return inj, nil
+}

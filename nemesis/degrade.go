@@ -1,0 +1,159 @@
+package nemesis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Degradable is what Degrade needs.
+type Degradable interface {
+	Topology
+	Links
+	Prober
+}
+
+// Degrade does the way to every link between a host of from and a host of to, whichever of them opens the connections:
+// Degrade(c, Clients(), Primary(), Latency(80*time.Millisecond, 0)). Its name is the way's kind.
+//
+// The bite is measured in a new connection to each node that such links lead to: an echo that takes as long as it should,
+// a connection that ends when it should, a probe without answer. Nobody has to fail over, so there is no other proof. The
+// nodes looked at have answered before: what is cut already is not cut again. A link to a node that does not answer then,
+// because of another fault, is degraded like the others and not looked at, unless that is true of all of them: then the
+// fault waits, and is an error in the end.
+func Degrade(c Degradable, from, to Hosts, way Way) harness.Nemesis { return degrade{c, from, to, way} }
+
+type degrade struct {
+	c        Degradable
+	from, to Hosts
+	way      Way
+}
+
+func (d degrade) Name() string { return d.way.kind }
+
+func (d degrade) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	if err := d.way.check(); err != nil {
+		return harness.Injection{}, err
+	}
+	between, err := d.sound(ctx, rng)
+	if err != nil {
+		return harness.Injection{}, err
+	}
+	heal, err := d.way.act(d.c, between.links)
+	inj := harness.Injection{Targets: between.hosts, Heal: func(context.Context) error { return heal() }}
+	if err != nil {
+		return inj, err
+	}
+	inj.Bite, err = d.bite(ctx, between.look)
+	return inj, err
+}
+
+// stretch is where a degradation acts.
+type stretch struct {
+	hosts []string
+	links []harness.Link
+	look  []harness.Link // those of links that are looked at, one to each node
+}
+
+// sound chooses the links, and of those to look at the ones that work. It waits, until ctx ends, for one.
+func (d degrade) sound(ctx context.Context, rng *rand.Rand) (s stretch, err error) {
+	seed := rng.Uint64() // for the same choice each time round
+	err = poll(ctx, func() (again bool, err error) {
+		s, err = d.choose(ctx, rand.New(rand.NewPCG(seed, 0)))
+		if err != nil {
+			return false, err
+		}
+		s.look, err = d.working(ctx, s.look)
+		return err != nil, err
+	})
+	return s, err
+}
+
+// working returns those of the links that answer. None is an error, the first one's.
+func (d degrade) working(ctx context.Context, links []harness.Link) (answering []harness.Link, err error) {
+	errs := make([]error, len(links))
+	var asking sync.WaitGroup
+	for i, l := range links {
+		asking.Go(func() { errs[i] = d.answers(ctx, l) })
+	}
+	asking.Wait()
+	for i, l := range links {
+		if errs[i] == nil {
+			answering = append(answering, l)
+		}
+	}
+	if len(answering) > 0 {
+		return answering, nil
+	}
+	return nil, fmt.Errorf("%s does not reach %s before %v: another fault is in force there: %w", links[0].From, links[0].To, d.way, errs[0])
+}
+
+// answerWithin is long enough for a link that another fault makes slow.
+const answerWithin = 2 * time.Second
+
+// answers asks with a probe where the bite is that probes fail. What makes a link slower may act on one that is slow already.
+func (d degrade) answers(ctx context.Context, l harness.Link) error {
+	if d.way.cuts || d.way.ends {
+		return d.c.Probe(ctx, l.From, l.To)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	return d.c.Echo(ctx, l.From, l.To, 1)
+}
+
+func (d degrade) choose(ctx context.Context, rng *rand.Rand) (stretch, error) {
+	a, err := d.from.Pick(ctx, d.c, rng)
+	if err != nil {
+		return stretch{}, err
+	}
+	b, err := d.to.Pick(ctx, d.c, rng)
+	if err != nil {
+		return stretch{}, err
+	}
+	links := slices.Compact(slices.SortedFunc(slices.Values(harness.Between(a, b)), byName)) // a host may be in both
+	look := oneToEach(d.c, links)
+	if len(look) == 0 {
+		return stretch{}, fmt.Errorf("no links of %s with %s: they are the same host, or clients all of them", d.from, d.to)
+	}
+	return stretch{union(a, b), links, look}, nil
+}
+
+// bite looks at the links, all at the same time.
+func (d degrade) bite(ctx context.Context, look []harness.Link) (string, error) {
+	seen, errs := make([]string, len(look)), make([]error, len(look))
+	var looking sync.WaitGroup
+	for i, l := range look {
+		looking.Go(func() { seen[i], errs[i] = d.way.bites(ctx, d.c, l) })
+	}
+	looking.Wait()
+	if err := cmp.Or(errs...); err != nil {
+		return "", fmt.Errorf("%v does not bite: %w", d.way, err)
+	}
+	if len(seen) > 1 {
+		return fmt.Sprintf("%v: %s, and likewise %d more", d.way, seen[0], len(seen)-1), nil
+	}
+	return fmt.Sprintf("%v: %s", d.way, seen[0]), nil
+}
+
+func byName(a, b harness.Link) int { return cmp.Compare(a.String(), b.String()) }
+
+// oneToEach is one link to each node that the links lead to. Clients are led to by none.
+func oneToEach(c Topology, links []harness.Link) []harness.Link {
+	reached := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(links), func(l harness.Link) bool {
+		again := reached[l.To] || slices.Contains(c.ClientGroups(), l.To)
+		reached[l.To] = true
+		return again
+	})
+}
+
+// union is a and those of b that are not in it.
+func union(a, b []string) []string {
+	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(h string) bool { return slices.Contains(a, h) })...)
+}

@@ -1,0 +1,49 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// FreezeClients pauses every client of the chosen client groups, as a long garbage collection or a suspended virtual
+// machine does to an application. In force for longer than a lease it is Kleppmann's case: an owner that wakes up goes on
+// as if it still had the lock. Commands under way are executed; their answers are read after the pause. The bite: a
+// client stands at a checkpoint. The proof says how many stand. The heal: all go on.
+//
+// f has to be the run's Spec.Fleet as well. c is what h chooses from: Clients(), Group() or a group's name.
+func FreezeClients(f *harness.Fleet, c Topology, h Hosts) harness.Nemesis {
+	return freezeClients{f, c, h}
+}
+
+type freezeClients struct {
+	fleet  *harness.Fleet
+	c      Topology
+	groups Hosts
+}
+
+func (freezeClients) Name() string { return "freeze-clients" }
+
+func (n freezeClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	s, err := muster(ctx, n.fleet, n.c, n.groups, rng)
+	if err != nil {
+		return harness.Injection{}, err
+	}
+	var resume []func()
+	for _, g := range s.groups {
+		resume = append(resume, n.fleet.Pause(g))
+	}
+	held := func() int { return s.sum(n.fleet.Held) }
+	inj := harness.Injection{Targets: s.names, Frozen: s.groups, Heal: undoing(resume)}
+	if err := untilSeen(ctx, func() bool { return held() > 0 }); err != nil {
+		return inj, fmt.Errorf("of %d clients of %s none stands: %w", s.clients(), s, errNoCheckpoint)
+	}
+	inj.Bite = fmt.Sprintf("%d clients of %s are to stand still, and %d do", s.clients(), s, held())
+	inj.Prove = func(ctx context.Context) (string, error) {
+		_ = untilSeen(ctx, func() bool { return held() >= s.clients() }) // some may hang for longer than the fault lasts
+		return fmt.Sprintf("%d stood", held()), nil
+	}
+	return inj, nil
+}

@@ -1,0 +1,202 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	ballastKey    = "doublegrant:ballast"
+	ballastPieces = 64                    // at most, at a time
+	ballastSize   = 128 << 10             // of a piece
+	ballastRoom   = ballastPieces / 2     // pieces that fit into the memory
+	ballastEvery  = 20 * time.Millisecond // so often comes a new piece
+	ballastTTL    = 30 * time.Second      // no longer is it there if we die
+	ballastPolicy = "volatile-random"
+)
+
+// ballastScript adds a piece of ballast and returns how many there are now, and the memory in use that eviction counts.
+// KEYS: their common prefix. ARGV: how many at most, size of a piece, TTL in milliseconds. Nothing is replicated.
+const ballastScript = `
+redis.set_repl(redis.REPL_NONE)
+local there, free = 0, nil
+for i = 1, tonumber(ARGV[1]) do
+  local key = KEYS[1] .. ':' .. i
+  if redis.call('EXISTS', key) == 1 then there = there + 1 else free = key end
+end
+if free then
+  redis.call('SETRANGE', free, ARGV[2] - 64, 'x')
+  redis.call('PEXPIRE', free, ARGV[3])
+  there = there + 1
+end
+local memory = redis.call('INFO', 'memory')
+return {there, memory:match('used_memory:(%d+)') - memory:match('mem_not_counted_for_evict:(%d+)')}`
+
+// removeScript removes what ballastScript has added.
+const removeScript = `
+redis.set_repl(redis.REPL_NONE)
+for i = 1, tonumber(ARGV[1]) do redis.call('DEL', KEYS[1] .. ':' .. i) end
+return 0`
+
+// ballast keeps the memory of a node short.
+type ballast struct {
+	c      Crampable
+	node   string
+	was    map[string]string // settings, as they were
+	before int64             // evicted keys until then
+	stop   context.CancelFunc
+	adding sync.WaitGroup
+}
+
+// memorySettings are the settings that ballast changes.
+var memorySettings = []string{"maxmemory", "maxmemory-policy"}
+
+// newBallast begins to fill the node's memory, unless somebody does already: settings are put back as they were found,
+// and those of two would be put back in any order.
+func newBallast(ctx context.Context, c Crampable, node string) (b *ballast, err error) {
+	b = &ballast{c: c, node: node}
+	if b.was, err = b.settings(ctx); err != nil {
+		return nil, err
+	}
+	if b.before, err = b.evicted(ctx); err != nil {
+		return nil, err
+	}
+	// Of two that begin in the same moment, the first piece tells.
+	there, _, err := b.addPiece(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if there > 1 || b.was["maxmemory"] != "0" && b.was["maxmemory-policy"] == ballastPolicy {
+		return nil, fmt.Errorf("%s is under memory pressure already: let that heal first", node)
+	}
+	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx))
+	b.adding.Go(func() { b.keepAdding(ctx) })
+	return b, nil
+}
+
+// keepAdding adds pieces until ctx ends.
+func (b *ballast) keepAdding(ctx context.Context) {
+	tick := time.NewTicker(ballastEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		_ = b.add(ctx) // an error now and then is the fault's, or another fault's, doing; evictions are the bite
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// add adds a piece, and lets half of all pieces fit. What clients and buffers need may grow and shrink meanwhile: the
+// limit follows it, so that it is always the ballast that is too much.
+func (b *ballast) add(ctx context.Context) error {
+	there, used, err := b.addPiece(ctx)
+	if err != nil {
+		return err
+	}
+	limit := used - there*ballastSize + ballastRoom*ballastSize
+	_, err = b.c.Do(ctx, b.node, "CONFIG", "SET", "maxmemory", limit, "maxmemory-policy", ballastPolicy)
+	return err
+}
+
+// addPiece adds a piece, and returns how many are there now and the memory in use.
+func (b *ballast) addPiece(ctx context.Context) (there, used int64, err error) {
+	reply, err := b.c.Do(ctx, b.node, "EVAL", ballastScript, 1, b.key(), ballastPieces, ballastSize, ballastTTL.Milliseconds())
+	if err != nil {
+		return 0, 0, err
+	}
+	if numbers, ok := reply.([]any); ok && len(numbers) == 2 {
+		there, ok1 := numbers[0].(int64)
+		used, ok2 := numbers[1].(int64)
+		if ok1 && ok2 {
+			return there, used, nil
+		}
+	}
+	return 0, 0, fmt.Errorf("%s answered %v to ballast", b.node, reply)
+}
+
+// key names the node, too: another may have copied its keys when it became its replica.
+func (b *ballast) key() string { return ballastKey + ":" + b.node }
+
+// settings reads what memorySettings are now.
+func (b *ballast) settings(ctx context.Context) (map[string]string, error) {
+	now := map[string]string{}
+	for _, name := range memorySettings {
+		reply, err := b.c.Do(ctx, b.node, "CONFIG", "GET", name)
+		if err != nil {
+			return nil, fmt.Errorf("%s does not tell its %s: %w", b.node, name, err)
+		}
+		pair, ok := reply.([]any)
+		if !ok || len(pair) != 2 {
+			return nil, fmt.Errorf("%s does not tell its %s, but %v", b.node, name, reply)
+		}
+		now[name] = fmt.Sprint(pair[1])
+	}
+	return now, nil
+}
+
+// evicted is how many keys the node has evicted since it was started.
+func (b *ballast) evicted(ctx context.Context) (int64, error) {
+	field, err := infoField(ctx, b.c, b.node, "stats", "evicted_keys")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(field, 10, 64)
+}
+
+// awaitEvictions returns when the node has evicted keys.
+func (b *ballast) awaitEvictions(ctx context.Context) error {
+	return until(ctx, func() error {
+		now, err := b.evicted(ctx)
+		if err == nil && now <= b.before {
+			b.before = now // less than before: another process, which counts anew
+			err = fmt.Errorf("%s evicts nothing", b.node)
+		}
+		return err
+	})
+}
+
+// remove ends the pressure. A node that another fault has ended is awaited: Sentinels may have made it write the settings
+// down.
+func (b *ballast) remove(ctx context.Context) error {
+	b.stop()
+	b.adding.Wait()
+	if err := until(ctx, func() error { return b.restore(ctx) }); err != nil {
+		return err
+	}
+	if _, err := b.c.Do(ctx, b.node, "CONFIG", "REWRITE"); err != nil {
+		return err
+	}
+	_, err := b.c.Do(ctx, b.node, "EVAL", removeScript, 1, b.key(), ballastPieces)
+	if err != nil && strings.Contains(err.Error(), "READONLY") {
+		return nil // demoted meanwhile: what it had went with its past
+	}
+	return err
+}
+
+// restore puts the settings back, and sees that they stay: a change of add's may have waited in the socket of a node that
+// was paused or asleep, and be made after ours.
+func (b *ballast) restore(ctx context.Context) error {
+	set := []any{"CONFIG", "SET"}
+	for _, name := range memorySettings {
+		set = append(set, name, b.was[name])
+	}
+	if _, err := b.c.Do(ctx, b.node, set...); err != nil {
+		return err
+	}
+	for range 3 { // what waited beside ours is executed in the same moment, or the next
+		now, err := b.settings(ctx)
+		if err != nil {
+			return err
+		}
+		if !maps.Equal(now, b.was) {
+			return fmt.Errorf("%s has changed its settings again, from %v to %v", b.node, b.was, now)
+		}
+	}
+	return nil
+}

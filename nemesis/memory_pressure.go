@@ -1,0 +1,65 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Crampable is what MemoryPressure needs.
+type Crampable interface{ nodes }
+
+// MemoryPressure lets Redis nodes run out of memory again and again for as long as it lasts, with the policy
+// volatile-random: keys with a TTL are evicted at random, and locks are such keys. What fills the memory is ballast, also
+// with a TTL and not replicated: at most 8 MB at a time, and at most 50 new pieces of 128 KB a second. A key with a TTL
+// then lives for a second on average, however many there are. The bite: keys were evicted. The heal: settings as they
+// were, and no ballast. It is no fault of replicas, which evict only what their primary does, nor of a node that is under such
+// pressure already.
+func MemoryPressure(c Crampable, h Hosts) harness.Nemesis { return memoryPressure{c, h} }
+
+type memoryPressure struct {
+	c     Crampable
+	hosts Hosts
+}
+
+func (memoryPressure) Name() string { return "memory-pressure" }
+
+func (m memoryPressure) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	a, err := aimRedis(ctx, m.c, m.hosts, rng)
+	if err != nil {
+		return harness.Injection{}, err
+	}
+	if err := a.each(func(node string) error { return m.evicts(ctx, node) }); err != nil {
+		return harness.Injection{}, err
+	}
+	cramped := map[string]*ballast{}
+	inj := harness.Injection{Targets: a.hosts, Heal: func(ctx context.Context) error {
+		return a.all(func(node string) error {
+			if b := cramped[node]; b != nil {
+				return b.remove(ctx)
+			}
+			return nil
+		})
+	}}
+	err = a.each(func(node string) error {
+		b, err := newBallast(ctx, m.c, node)
+		if err != nil {
+			return err
+		}
+		cramped[node] = b
+		return b.awaitEvictions(ctx)
+	})
+	inj.Bite = fmt.Sprintf("%v evicts keys", a)
+	return inj, err
+}
+
+// evicts returns an error for a replica.
+func (m memoryPressure) evicts(ctx context.Context, node string) error {
+	role, err := infoField(ctx, m.c, node, "replication", "role")
+	if err == nil && role != "master" {
+		err = fmt.Errorf("%s is a replica, and replicas evict nothing by themselves", node)
+	}
+	return err
+}

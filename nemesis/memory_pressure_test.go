@@ -1,0 +1,161 @@
+package nemesis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+// settings are those that memory pressure changes.
+func (b bench) settings(node string) any {
+	b.Helper()
+	all, err := b.Do(b.ctx, node, "CONFIG", "GET", "maxmemory*")
+	require.NoError(b, err)
+	return all
+}
+
+func TestMemoryPressureEvictsALock(t *testing.T) {
+	b := start(t, cluster.Sentinel(cluster.Options{}))
+	old := b.primary()
+	before := b.settings(old)
+	r, err := b.Connect(0)
+	require.NoError(t, err)
+	require.NoError(t, r.Set(b.ctx, "data", "v", 0).Err())
+	require.NoError(t, r.SetArgs(b.ctx, "lock", "owner", redis.SetArgs{Mode: "NX", TTL: time.Minute}).Err())
+	inj := b.inject(nemesis.MemoryPressure(b.Cluster, nemesis.Primary()))
+	require.Eventually(t, func() bool { return r.Get(b.ctx, "lock").Err() == redis.Nil }, wait, tick, "the lock was never evicted")
+	require.NoError(t, r.Get(b.ctx, "data").Err(), "what has no TTL stays")
+	require.NoError(t, r.SetArgs(b.ctx, "lock", "other", redis.SetArgs{Mode: "NX", TTL: time.Minute}).Err(), "granted again")
+	require.Equal(t, old, b.primary())
+	b.heal(inj)
+	require.Equal(t, before, b.settings(old))
+	_, err = nemesis.MemoryPressure(b.Cluster, nemesis.Replica()).Inject(b.ctx, rng())
+	require.ErrorContains(t, err, "is a replica")
+	keys, err := b.Do(b.ctx, old, "KEYS", "doublegrant:*")
+	require.NoError(t, err)
+	require.Empty(t, keys, "ballast left behind")
+}
+
+// Under load the memory in use grows by itself. The limit follows: locks go on being evicted, and nobody is refused.
+func TestMemoryPressureUnderLoad(t *testing.T) {
+	b := start(t, cluster.Standalone(cluster.Options{}))
+	r, err := b.Connect(0)
+	require.NoError(t, err)
+	var load sync.WaitGroup
+	stop := make(chan struct{})
+	written := 0
+	load.Go(func() {
+		big := make([]byte, 10<<10)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if !assertNoError(t, r.Set(b.ctx, fmt.Sprint("data", written%3000), big, 0).Err()) {
+				return
+			}
+			written++
+		}
+	})
+	inj := b.inject(nemesis.MemoryPressure(b.Cluster, nemesis.Primary()))
+	began := time.Now()
+	for i := range 5 {
+		lock := fmt.Sprint("lock", i)
+		require.NoError(t, r.Set(b.ctx, lock, "owner", time.Minute).Err())
+		require.Eventually(t, func() bool { return r.Get(b.ctx, lock).Err() == redis.Nil }, wait, tick)
+	}
+	lived := time.Since(began) / 5
+	close(stop)
+	load.Wait()
+	t.Logf("a lock lived for %v on average beside %d writes", lived, written)
+	b.heal(inj)
+}
+
+func assertNoError(t *testing.T, err error) bool {
+	if err != nil {
+		t.Error(err)
+	}
+	return err == nil
+}
+
+func TestMemoryPressureIsRefusedUnderMemoryPressure(t *testing.T) {
+	b := start(t, cluster.Standalone(cluster.Options{}))
+	before := b.settings("r1")
+	var injections [2]harness.Injection
+	var errs [2]error
+	var injecting sync.WaitGroup
+	for i := range errs { // in the same moment
+		injecting.Go(func() {
+			injections[i], errs[i] = nemesis.MemoryPressure(b.Cluster, nemesis.Primary()).Inject(b.ctx, rng())
+		})
+	}
+	injecting.Wait()
+	require.ErrorContains(t, errors.Join(errs[:]...), "r1 is under memory pressure already")
+	require.Contains(t, errs, error(nil), "both refused")
+	_, err := nemesis.MemoryPressure(b.Cluster, nemesis.Primary()).Inject(b.ctx, rng())
+	require.ErrorContains(t, err, "r1 is under memory pressure already")
+	require.NotEqual(t, before, b.settings("r1"), "refusals have ended the pressure")
+	for _, inj := range injections {
+		b.heal(inj)
+	}
+	require.Equal(t, before, b.settings("r1"))
+}
+
+// belated carries out a change of settings after the one that puts them back.
+type belated struct {
+	*cluster.Cluster
+	times *atomic.Int32
+}
+
+func (l belated) Do(ctx context.Context, node string, command ...any) (any, error) {
+	reply, err := l.Cluster.Do(ctx, node, command...)
+	restores := slices.Equal(command, []any{"CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction"})
+	if restores && l.times.Add(1) <= 2 {
+		_, err = l.Cluster.Do(ctx, node, "CONFIG", "SET", "maxmemory", "5mb", "maxmemory-policy", "volatile-random")
+	}
+	return reply, err
+}
+
+func TestALateChangeDoesNotOutliveMemoryPressure(t *testing.T) {
+	b := start(t, cluster.Standalone(cluster.Options{}))
+	before := b.settings("r1")
+	late := belated{b.Cluster, new(atomic.Int32)}
+	b.heal(b.inject(nemesis.MemoryPressure(late, nemesis.Primary())))
+	require.EqualValues(t, 3, late.times.Load())
+	require.Equal(t, before, b.settings("r1"))
+}
+
+// restarted says of evicted keys what a node does that has evicted some, and is then restarted.
+type restarted struct {
+	*cluster.Cluster
+	looks *atomic.Int32
+}
+
+func (r restarted) Do(ctx context.Context, node string, command ...any) (any, error) {
+	if !slices.Equal(command, []any{"INFO", "stats"}) {
+		return r.Cluster.Do(ctx, node, command...)
+	}
+	said := []int{7, 7, 0, 0, 1}
+	return fmt.Sprintf("evicted_keys:%d\r\n", said[min(int(r.looks.Add(1)), len(said))-1]), nil
+}
+
+func TestARestartIsNoEviction(t *testing.T) {
+	b := start(t, cluster.Standalone(cluster.Options{}))
+	r := restarted{b.Cluster, new(atomic.Int32)}
+	inj := b.inject(nemesis.MemoryPressure(r, nemesis.Primary()))
+	require.EqualValues(t, 5, r.looks.Load(), "a counter that fell was taken for evictions")
+	b.heal(inj)
+}

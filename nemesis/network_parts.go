@@ -1,0 +1,102 @@
+package nemesis
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// parts is who is who when a partition begins.
+type parts struct {
+	c                           Partitionable
+	rng                         *rand.Rand
+	old                         string // the primary
+	replicas, sentinels, groups []string
+	few, many                   []string // of the client groups
+}
+
+// withPrimary are sides that are drawn around the primary.
+func withPrimary(name, doc string, n needs, draw func(p parts) cut) Sides {
+	return Sides{name, doc, n, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
+		old, err := c.Primary(ctx)
+		if err != nil {
+			return cut{}, err
+		}
+		p := parts{c: c, rng: rng, old: old, sentinels: c.Sentinels(), groups: c.ClientGroups()}
+		p.replicas = slices.DeleteFunc(slices.Clone(c.RedisNodes()), func(n string) bool { return n == old })
+		p.few, p.many = p.groups[:fewOf(p.groups)], p.groups[fewOf(p.groups):]
+		return draw(p), nil
+	}}
+}
+
+// fewOf is how many client groups are on the smaller side: two fifths of them, and one at least.
+func fewOf(groups []string) int { return max(1, len(groups)*2/5) }
+
+// upTo is 0 to n-1.
+func upTo(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+func (p parts) one(of []string) string { return of[p.rng.IntN(len(of))] }
+
+// side is the primary's, with a few client groups. The primary comes first: it is the fault's first target.
+func (p parts) side(with ...string) []string { return slices.Concat([]string{p.old}, with, p.few) }
+
+// rest are all hosts but those.
+func (p parts) rest(but []string) []string {
+	all := slices.Concat(p.c.RedisNodes(), p.sentinels, p.groups)
+	return slices.DeleteFunc(all, func(h string) bool { return slices.Contains(but, h) })
+}
+
+// brain cuts the primary's side off from everybody else.
+func (p parts) brain(with ...string) cut {
+	side := p.side(with...)
+	return cut{
+		targets: side, groups: upTo(len(p.few)),
+		links: harness.Between(side, p.rest(side)),
+		open:  []harness.Link{{From: p.few[0], To: p.old}},
+		prove: func(ctx context.Context) (string, error) { return twoPrimaries(ctx, p.c, p.old) },
+	}
+}
+
+// alone takes hosts from the primary, and no clients.
+func (p parts) alone(from []string) cut {
+	return cut{
+		targets: append([]string{p.old}, from...),
+		links:   harness.Between([]string{p.old}, from),
+		open:    []harness.Link{{From: p.groups[0], To: p.old}},
+		prove:   func(ctx context.Context) (string, error) { return twoPrimaries(ctx, p.c, p.old) },
+	}
+}
+
+func (p parts) fromReplicas(replicas []string) cut {
+	one := p.alone(replicas)
+	one.prove = func(ctx context.Context) (string, error) {
+		seen, err := deaf(ctx, p.c, replicas)
+		if err != nil {
+			return "", err
+		}
+		return stillPrimary(ctx, p.c, p.old, seen)
+	}
+	return one
+}
+
+// fromMinority takes a minority of the Redis nodes from the groups; one of them still reaches the others.
+func fromMinority(ctx context.Context, c Partitionable, rng *rand.Rand, groups []string, one string) (cut, error) {
+	nodes, err := Minority().Pick(ctx, c, rng)
+	if err != nil {
+		return cut{}, err
+	}
+	kept := slices.DeleteFunc(slices.Clone(c.RedisNodes()), func(n string) bool { return slices.Contains(nodes, n) })
+	return cut{
+		targets: append(slices.Clone(nodes), groups...),
+		links:   harness.Links(groups, nodes),
+		open:    []harness.Link{{From: one, To: kept[0]}},
+	}, nil
+}

@@ -1,0 +1,83 @@
+package nemesis_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+func TestPartitionsOfSeveralMasters(t *testing.T) {
+	b := start(t, cluster.Masters(5, cluster.Options{}))
+	reaches := func(b bench, group int) (reached int) {
+		all, err := b.ConnectAll(group)
+		require.NoError(b, err)
+		for _, r := range all {
+			if r.Set(b.ctx, "k", "v", 0).Err() == nil {
+				reached++
+			}
+		}
+		return reached
+	}
+	for _, want := range []struct {
+		sides         nemesis.Sides
+		first, last   int
+		groups, hosts int
+	}{
+		{nemesis.MinorityOfNodes(), 3, 3, 0, 7},
+		{nemesis.ClientsFromMinority(), 3, 5, 2, 4},
+	} {
+		t.Run(want.sides.String(), func(t *testing.T) {
+			b := bench{t, b.Cluster, b.ctx}
+			require.Equal(t, 5, reaches(b, 0))
+			inj := b.inject(nemesis.Partition(b.Cluster, want.sides, nemesis.Hold()))
+			b.Logf("%s: %s", want.sides, inj.Bite)
+			require.Len(t, inj.Groups, want.groups)
+			require.Len(t, inj.Targets, want.hosts)
+			require.Equal(t, want.first, reaches(b, 0))
+			require.Equal(t, want.last, reaches(b, 4))
+			b.heal(inj)
+			require.Equal(t, 5, reaches(b, 0))
+		})
+	}
+	_, err := nemesis.Partition(b.Cluster, nemesis.PrimaryFromReplicas(), nemesis.Hold()).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
+	require.ErrorContains(t, err, "no one primary")
+}
+
+// A partition that cannot be had says so in one line, and touches nothing.
+func TestPartitionsThatDoNotApply(t *testing.T) {
+	b := start(t, cluster.Standalone(cluster.Options{}))
+	for _, sides := range nemesis.AllSides() {
+		require.NotEmpty(t, sides.Doc())
+		known, err := nemesis.ParseSides(sides.String())
+		require.NoError(t, err)
+		require.Equal(t, sides.String(), known.String())
+		inj, err := nemesis.Partition(b.Cluster, sides, nemesis.Hold()).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
+		if sides.String() == "clients-primary" {
+			require.NoError(t, err)
+			require.NoError(t, inj.Heal(b.ctx))
+			continue
+		}
+		require.ErrorContains(t, err, sides.String())
+		require.Equal(t, sides.Check(b.Cluster), err)
+		require.NotContains(t, err.Error(), "\n")
+		require.Nil(t, inj.Heal)
+	}
+	_, err := nemesis.ParseSides("left-right")
+	require.ErrorContains(t, err, "split-brain, ")
+	for want, n := range map[string]harness.Nemesis{
+		"no way given":    nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), nemesis.Way{}),
+		"no sides given":  nemesis.Partition(b.Cluster, nemesis.Sides{}, nemesis.Hold()),
+		"is no partition": nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), nemesis.Latency(time.Second, 0)),
+		"over this cut":   nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Primary(), nemesis.Clients()), nemesis.Hold()),
+		"no host \"r9\"":  nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Named("r9"), nemesis.Primary()), nemesis.Hold()),
+	} {
+		_, err := n.Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,112 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// RestartAtOnce kills nodes with SIGKILL and starts them again before any Sentinel notices, as a supervisor does.
+//
+// A primary without an append-only file comes back empty: its replicas throw away what they have and follow it, and
+// everything acknowledged is gone without any failover. With one nothing is lost, unless appendfsync is everysec: while an
+// fsync takes its time, commands are acknowledged that have not left the process. The bite: another process answers; it
+// says how many keys there were and are. The proof, of a primary with Sentinels: no other node is promoted for 1.5 s. A
+// restart so slow that Sentinels did act, which takes a second, is not proved. There is nothing to heal.
+func RestartAtOnce(c Killable, h Hosts) harness.Nemesis { return restartAtOnce{c, h} }
+
+type restartAtOnce struct {
+	c     Killable
+	hosts Hosts
+}
+
+func (r restartAtOnce) Name() string { return "restart-" + r.hosts.String() + "-at-once" }
+
+// noFailoverFor is how long a restarted primary is watched: Sentinels that missed it would have replaced it by then.
+const noFailoverFor = 1500 * time.Millisecond
+
+func (r restartAtOnce) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	a, err := aim(ctx, r.c, r.hosts, rng)
+	if err != nil {
+		return harness.Injection{}, err
+	}
+	inj := harness.Injection{Targets: a.hosts, Heal: func(ctx context.Context) error {
+		return a.all(func(node string) error { return r.c.Restart(ctx, node) })
+	}}
+	if a.old != "" {
+		inj.Prove = func(ctx context.Context) (string, error) { return r.unnoticed(ctx, a.old) }
+	}
+	var seen []string
+	err = a.alone(ctx, r.c, up(r.c), func(node string) error {
+		what, err := r.restart(ctx, node)
+		seen = append(seen, what)
+		return err
+	})
+	inj.Bite = strings.Join(seen, "; ")
+	return begun(inj, err)
+}
+
+// restart replaces the node's process by another, and says what became of its keys.
+func (r restartAtOnce) restart(ctx context.Context, node string) (string, error) {
+	before, err := r.look(ctx, node)
+	if err != nil {
+		return "", err
+	}
+	began := time.Now()
+	if err := r.c.Kill(node); err != nil {
+		return "", err
+	}
+	if err := r.c.Restart(ctx, node); err != nil {
+		return "", err
+	}
+	took := time.Since(began)
+	after, err := r.look(ctx, node)
+	if err != nil {
+		return "", err
+	}
+	if after.runID == before.runID {
+		return "", fmt.Errorf("%s is still the same process", node)
+	}
+	what := fmt.Sprintf("%s is another process after %v", node, took.Round(time.Millisecond))
+	if after.keys != nil {
+		what += fmt.Sprintf(", with %d keys where there were %d", after.keys, before.keys)
+	}
+	return what, nil
+}
+
+// process is what a node says of itself.
+type process struct {
+	runID string
+	keys  any // nil for a Sentinel
+}
+
+func (r restartAtOnce) look(ctx context.Context, node string) (p process, err error) {
+	if p.runID, err = infoField(ctx, r.c, node, "server", "run_id"); err != nil {
+		return p, err
+	}
+	if slices.Contains(r.c.RedisNodes(), node) {
+		p.keys, err = r.c.Do(ctx, node, "DBSIZE")
+	}
+	return p, err
+}
+
+// unnoticed watches that nobody is promoted.
+func (r restartAtOnce) unnoticed(ctx context.Context, old string) (string, error) {
+	watching, cancel := context.WithTimeout(ctx, noFailoverFor)
+	defer cancel()
+	name, err := r.c.AwaitPromotion(watching, old)
+	switch {
+	case err == nil:
+		return "", fmt.Errorf("%s was promoted: the restart of %s was too slow to go unnoticed", name, old)
+	case ctx.Err() != nil:
+		return "", errors.New("the fault ended too soon to tell that no Sentinel noticed: let it last 2s or more")
+	default:
+		return fmt.Sprintf("no failover: %s is still primary", old), nil
+	}
+}

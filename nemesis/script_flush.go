@@ -1,0 +1,58 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Flushable is what ScriptFlush needs.
+type Flushable interface{ nodes }
+
+// ScriptFlush empties the script cache of Redis nodes, as a failover or a restart does too: EVALSHA answers NOSCRIPT
+// until somebody loads the script again. The bite: a script that was just loaded is there before, and not after. It is
+// over in a moment, and there is nothing to heal.
+func ScriptFlush(c Flushable, h Hosts) harness.Nemesis { return scriptFlush{c, h} }
+
+type scriptFlush struct {
+	c     Flushable
+	hosts Hosts
+}
+
+func (scriptFlush) Name() string { return "script-flush" }
+
+func (s scriptFlush) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	a, err := aimRedis(ctx, s.c, s.hosts, rng)
+	if err != nil {
+		return harness.Injection{}, err
+	}
+	return harness.Injection{
+		Targets: a.hosts,
+		Bite:    fmt.Sprintf("%v forgot a script just loaded", a),
+		Heal:    nothingToHeal,
+	}, a.each(func(node string) error { return s.flush(ctx, node) })
+}
+
+func (s scriptFlush) flush(ctx context.Context, node string) error {
+	sha, err := s.c.Do(ctx, node, "SCRIPT", "LOAD", "return 'harness'")
+	if err != nil {
+		return err
+	}
+	if known, err := s.knows(ctx, node, sha); err != nil || !known {
+		return fmt.Errorf("%s does not know a script just loaded: %w", node, err)
+	}
+	if _, err := s.c.Do(ctx, node, "SCRIPT", "FLUSH", "SYNC"); err != nil {
+		return err
+	}
+	if known, err := s.knows(ctx, node, sha); err != nil || known {
+		return fmt.Errorf("%s knows a script after a flush: %w", node, err)
+	}
+	return nil
+}
+
+func (s scriptFlush) knows(ctx context.Context, node string, sha any) (bool, error) {
+	reply, err := s.c.Do(ctx, node, "SCRIPT", "EXISTS", sha)
+	return fmt.Sprint(reply) == "[1]", err
+}

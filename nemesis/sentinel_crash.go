@@ -1,0 +1,78 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Crashable is what SimulateFailure needs.
+type Crashable interface {
+	Watched
+	Restartable
+}
+
+// Crash is a moment of a failover at which a Sentinel can be made to crash.
+type Crash struct{ name, flag string }
+
+// AfterElection is when a Sentinel has been elected to fail over, and has done nothing yet.
+func AfterElection() Crash { return Crash{"after-election", "crash-after-election"} }
+
+// AfterPromotion is when the Sentinel has seen the new primary promoted, and told nobody yet.
+func AfterPromotion() Crash { return Crash{"after-promotion", "crash-after-promotion"} }
+
+// SimulateFailure tells one of the Sentinels to fail over, and to crash in the middle of it (SENTINEL SIMULATE-FAILURE).
+// The bite: its process has ended. The heal starts it again.
+//
+// What follows, measured with two others, who see nothing wrong with the primary. After the election: nothing. After
+// the promotion: two primaries for about a second, until the others make the promoted one a replica again; what it
+// acknowledged is lost. But the Sentinel that comes back has written down the promotion, with a newer epoch than the
+// others know, and they believe it: all then follow a replica, see that it is none, and fail over in earnest.
+func SimulateFailure(c Crashable, at Crash) harness.Nemesis { return sentinelCrash{c, at} }
+
+type sentinelCrash struct {
+	c  Crashable
+	at Crash
+}
+
+func (s sentinelCrash) Name() string { return "sentinel-crash-" + s.at.name }
+
+func (s sentinelCrash) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	victim, err := sentinel(ctx, s.c, rng)
+	if err != nil {
+		return harness.Injection{}, err
+	}
+	old, err := s.c.Primary(ctx)
+	if err != nil {
+		return harness.Injection{}, err
+	}
+	inj := harness.Injection{
+		Targets: []string{victim},
+		Bite:    fmt.Sprintf("%s crashed in its failover from %s", victim, old),
+		Heal:    func(ctx context.Context) error { return anew(ctx, s.c, victim) },
+	}
+	if _, err := s.c.Do(ctx, victim, "SENTINEL", "SIMULATE-FAILURE", s.at.flag); err != nil {
+		return inj, err
+	}
+	if err := beginFailover(ctx, s.c, victim); err != nil {
+		return inj, err
+	}
+	return inj, until(ctx, func() error {
+		if s.c.Running(victim) {
+			return fmt.Errorf("%s has not crashed", victim)
+		}
+		return nil
+	})
+}
+
+// anew starts the node, after ending it if it runs.
+func anew(ctx context.Context, c Restartable, node string) error {
+	if c.Running(node) {
+		if err := c.Terminate(ctx, node); err != nil {
+			return err
+		}
+	}
+	return c.Restart(ctx, node)
+}

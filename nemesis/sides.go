@@ -1,0 +1,217 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Sides says who loses whom in a partition, chosen anew each time it is injected. Made by the functions of this file; the
+// zero value cannot be injected.
+type Sides struct {
+	name, doc string
+	needs     needs
+	make      func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error)
+}
+
+// String is the name, such as "split-brain".
+func (s Sides) String() string { return s.name }
+
+// Doc says in one line who loses whom, and what follows.
+func (s Sides) Doc() string { return s.doc }
+
+// needs is the least topology.
+type needs struct{ nodes, sentinels, groups int }
+
+// Check returns what the topology lacks for these sides. It looks at the numbers of hosts only, so a stand-in for a
+// cluster that has not started will do; that a topology has no one primary shows when the fault is injected.
+func (s Sides) Check(c Topology) error {
+	if s.make == nil {
+		return errors.New("no sides given: choose some, such as nemesis.SplitBrain()")
+	}
+	nodes, sentinels, groups := len(c.RedisNodes()), len(c.Sentinels()), len(c.ClientGroups())
+	n := s.needs
+	if nodes < n.nodes || sentinels < n.sentinels || groups < n.groups {
+		return fmt.Errorf("partition %s needs %v; here are %v", s.name, n, needs{nodes, sentinels, groups})
+	}
+	return nil
+}
+
+func (n needs) String() string {
+	return fmt.Sprintf("%d Redis nodes, %d Sentinels and %d client groups", n.nodes, n.sentinels, n.groups)
+}
+
+// SplitBrain cuts the primary, one Sentinel and two fifths of the client groups off from everybody else. Both sides keep
+// a writable primary, until the heal makes one of them forget. The proof: another node is promoted while the old one
+// still says that it is primary.
+//
+// To test min-replicas-to-write take Hold. A reset, as of Refuse, makes that guard look perfect, since the primary drops
+// its replicas at once; with Drop it does so as soon as the first of them gives up and closes its connection.
+func SplitBrain() Sides {
+	return withPrimary("split-brain", "the primary, one Sentinel and 2/5 of the client groups lose all others: two primaries",
+		needs{3, 3, 2}, func(p parts) cut { return p.brain(p.one(p.sentinels)) })
+}
+
+// SplitBrainWithReplica is SplitBrain with one replica on the old primary's side, which goes on acknowledging its
+// writes: WAIT 1 and min-replicas-to-write 1 are content there.
+func SplitBrainWithReplica() Sides {
+	doc := "as split-brain, with a replica on the old primary's side: WAIT 1 is content there"
+	return withPrimary("split-brain-replica", doc, needs{3, 3, 2}, func(p parts) cut {
+		return p.brain(p.one(p.replicas), p.one(p.sentinels))
+	})
+}
+
+// ClientsFromPrimary takes the primary from two fifths of the client groups, and from nobody else. The proof: the other
+// groups still reach it, and it stays primary.
+func ClientsFromPrimary() Sides {
+	return withPrimary("clients-primary", "2/5 of the client groups lose the primary, nobody else does: no failover",
+		needs{1, 0, 2}, func(p parts) cut {
+			other := harness.Link{From: p.many[0], To: p.old}
+			return cut{
+				targets: append([]string{p.old}, p.few...), groups: upTo(len(p.few)),
+				links: harness.Links(p.few, []string{p.old}), open: []harness.Link{other},
+				prove: func(ctx context.Context) (string, error) {
+					if err := p.c.Probe(ctx, other.From, other.To); err != nil {
+						return "", fmt.Errorf("%s has lost %s, too: %w", other.From, other.To, err)
+					}
+					return stillPrimary(ctx, p.c, p.old, fmt.Sprintf("%s goes on with %s", other.From, other.To))
+				},
+			}
+		})
+}
+
+// PrimaryFromReplicas takes all replicas from the primary. The proof: they hear nothing of it any more, and it stays
+// primary. A hold or a drop takes seconds to show.
+func PrimaryFromReplicas() Sides {
+	return withPrimary("primary-replicas", "the primary loses all its replicas: no failover, and nothing is replicated",
+		needs{2, 0, 1}, func(p parts) cut { return p.fromReplicas(p.replicas) })
+}
+
+// PrimaryFromReplica takes one replica from the primary. The proof is that of PrimaryFromReplicas.
+func PrimaryFromReplica() Sides {
+	return withPrimary("primary-replica", "the primary loses one replica: no failover",
+		needs{2, 0, 1}, func(p parts) cut { return p.fromReplicas([]string{p.one(p.replicas)}) })
+}
+
+// PrimaryFromSentinels takes all Sentinels from the primary: they fail over although every client reaches it. The proof:
+// two primaries, as in SplitBrain.
+func PrimaryFromSentinels() Sides {
+	return withPrimary("primary-sentinels", "the primary loses all Sentinels, no client loses anybody: two primaries",
+		needs{2, 1, 1}, func(p parts) cut { return p.alone(p.sentinels) })
+}
+
+// PrimaryFromSentinel takes one Sentinel from the primary. The proof: that one holds the primary to be down, the others
+// do not, and it stays primary.
+func PrimaryFromSentinel() Sides {
+	return withPrimary("primary-sentinel", "the primary loses one Sentinel: no quorum, so no failover",
+		needs{1, 3, 1}, func(p parts) cut {
+			one := p.one(p.sentinels)
+			rest := slices.DeleteFunc(slices.Clone(p.sentinels), func(s string) bool { return s == one })
+			return cut{
+				targets: []string{p.old, one},
+				links:   harness.Between([]string{p.old}, []string{one}),
+				open:    []harness.Link{{From: rest[0], To: p.old}, {From: p.groups[0], To: p.old}},
+				prove: func(ctx context.Context) (string, error) {
+					seen, err := aloneSuspects(ctx, p.c, one)
+					if err != nil {
+						return "", err
+					}
+					return stillPrimary(ctx, p.c, p.old, seen)
+				},
+			}
+		})
+}
+
+// IsolatePrimary takes all replicas and all Sentinels from the primary. Every client still reaches it, and everybody
+// else. The proof: two primaries, as in SplitBrain.
+func IsolatePrimary() Sides {
+	return withPrimary("isolate-primary", "the primary loses replicas and Sentinels, no client loses anybody: two primaries",
+		needs{2, 1, 1}, func(p parts) cut { return p.alone(slices.Concat(p.replicas, p.sentinels)) })
+}
+
+// Bridge makes two halves that do not see each other, and leaves one replica that both see: the primary, one Sentinel
+// and two fifths of the client groups are one half. The proof: a failover. What one half's Sentinels decide reaches the
+// other over the bridge, so that two primaries do not last.
+func Bridge() Sides {
+	return withPrimary("bridge", "two halves lose each other, one replica is seen by both: a failover",
+		needs{3, 3, 2}, func(p parts) cut {
+			bridge := p.one(p.replicas)
+			half := p.side(p.one(p.sentinels))
+			return cut{
+				targets: append(slices.Clone(half), bridge), groups: upTo(len(p.few)),
+				links: harness.Between(half, p.rest(append(slices.Clone(half), bridge))),
+				open:  []harness.Link{{From: p.few[0], To: bridge}, {From: p.many[0], To: bridge}},
+				prove: func(ctx context.Context) (string, error) { return promoted(ctx, p.c, p.old) },
+			}
+		})
+}
+
+// OneWay cuts only the connections that hosts of from open to hosts of to; those that to opens to from go on.
+func OneWay(from, to Hosts) Sides {
+	doc := fmt.Sprintf("the connections that %s opens to %s are cut, those the other way are not", from, to)
+	return Sides{"one-way", doc, needs{}, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
+		a, err := from.Pick(ctx, c, rng)
+		if err != nil {
+			return cut{}, err
+		}
+		b, err := to.Pick(ctx, c, rng)
+		if err != nil {
+			return cut{}, err
+		}
+		one := cut{targets: union(a, b), links: harness.Links(a, b)}
+		back := harness.Links(b, a)
+		if len(back) > 0 && !slices.Contains(c.ClientGroups(), back[0].To) && !slices.Contains(one.links, back[0]) {
+			one.open = back[:1]
+		}
+		return one, nil
+	}}
+}
+
+// MinorityOfNodes takes a minority of the Redis nodes from all clients, for topologies of several masters.
+func MinorityOfNodes() Sides {
+	return Sides{"minority", "all clients lose a minority of the Redis nodes", needs{3, 0, 1},
+		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
+			groups := c.ClientGroups()
+			return fromMinority(ctx, c, rng, groups, groups[0])
+		}}
+}
+
+// ClientsFromMinority takes a minority of the Redis nodes from the first two fifths of the client groups.
+func ClientsFromMinority() Sides {
+	return Sides{"clients-minority", "2/5 of the client groups lose a minority of the Redis nodes", needs{3, 0, 2},
+		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
+			groups := c.ClientGroups()
+			n := fewOf(groups)
+			one, err := fromMinority(ctx, c, rng, groups[:n], groups[0])
+			if err == nil {
+				one.groups = upTo(n)
+				one.open = append(one.open, harness.Link{From: groups[n], To: one.targets[0]})
+			}
+			return one, err
+		}}
+}
+
+// AllSides lists the sides that need no choice of hosts: all but one-way.
+func AllSides() []Sides {
+	return []Sides{
+		SplitBrain(), SplitBrainWithReplica(), ClientsFromPrimary(), PrimaryFromReplicas(), PrimaryFromReplica(),
+		PrimaryFromSentinels(), PrimaryFromSentinel(), IsolatePrimary(), Bridge(), MinorityOfNodes(), ClientsFromMinority(),
+	}
+}
+
+// ParseSides returns the sides of that name, one of those that AllSides lists.
+func ParseSides(name string) (Sides, error) {
+	var known []string
+	for _, s := range AllSides() {
+		if s.name == name {
+			return s, nil
+		}
+		known = append(known, s.name)
+	}
+	return Sides{}, fmt.Errorf("unknown sides %q: choose %s", name, strings.Join(known, ", "))
+}

@@ -1,0 +1,86 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Sleepy is what Sleep needs.
+type Sleepy interface {
+	nodes
+	Running(node string) bool
+	Probe(ctx context.Context, from, to string) error
+}
+
+// shortestSleep is longer than a probe waits for its answer.
+const shortestSleep = 500 * time.Millisecond
+
+// Sleep makes Redis nodes execute nothing for d, at least half a second, as a slow command does (DEBUG SLEEP). What is
+// sent meanwhile waits, and is executed then. A primary that sleeps for longer than its Sentinels' patience is replaced.
+// The bite: a PING gets no answer. The heal waits for the end of d.
+func Sleep(c Sleepy, h Hosts, d time.Duration) harness.Nemesis { return nap{c, h, d} }
+
+type nap struct {
+	c     Sleepy
+	hosts Hosts
+	d     time.Duration
+}
+
+func (s nap) Name() string { return "sleep-" + s.hosts.String() }
+
+func (s nap) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	if s.d < shortestSleep {
+		return harness.Injection{}, fmt.Errorf("a sleep of %v is too short to be seen: ask for %v or more", s.d, shortestSleep)
+	}
+	a, err := aimRedis(ctx, s.c, s.hosts, rng)
+	if err != nil {
+		return harness.Injection{}, err
+	}
+	inj := harness.Injection{
+		Targets: a.hosts,
+		Bite:    fmt.Sprintf("%v asleep for %v, no answer to PING", a, s.d),
+		Heal:    func(ctx context.Context) error { return a.all(func(node string) error { return s.awake(ctx, node) }) },
+	}
+	return inj, a.each(func(node string) error { return s.sleep(ctx, node) })
+}
+
+// sleep returns when the node is asleep.
+func (s nap) sleep(ctx context.Context, node string) error {
+	if err := reached(ctx, s.c, node); err != nil {
+		return err
+	}
+	over := make(chan error, 1)
+	go func() { // the reply comes late, or never: an admin client waits for it for a second
+		_, err := s.c.Do(context.WithoutCancel(ctx), node, "DEBUG", "SLEEP", s.d.Seconds())
+		over <- err
+	}()
+	return poll(ctx, func() (again bool, err error) {
+		silent := s.c.Probe(ctx, s.c.ClientGroups()[0], node) != nil
+		select {
+		case err := <-over:
+			if slept := err == nil || isTimeout(err); !slept || !silent {
+				return false, fmt.Errorf("%s did not sleep for %v: its reply was %v", node, s.d, err)
+			}
+		default:
+		}
+		if !silent {
+			err = fmt.Errorf("%s still answers", node)
+		}
+		return !silent, err
+	})
+}
+
+// awake waits until the node answers. One that has ended sleeps no more.
+func (s nap) awake(ctx context.Context, node string) error {
+	return until(ctx, func() error {
+		if !s.c.Running(node) {
+			return nil
+		}
+		_, err := s.c.Do(ctx, node, "PING")
+		return err
+	})
+}

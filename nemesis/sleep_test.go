@@ -1,0 +1,65 @@
+package nemesis_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+func TestSleep(t *testing.T) {
+	b := start(t, cluster.Sentinel(cluster.Options{}))
+	old := b.primary()
+	began := time.Now()
+	b.heal(b.inject(nemesis.Sleep(b.Cluster, nemesis.Replica(), 500*time.Millisecond)))
+	require.GreaterOrEqual(t, time.Since(began), 500*time.Millisecond)
+	require.Equal(t, old, b.primary())
+
+	inj := b.inject(nemesis.Sleep(b.Cluster, nemesis.Primary(), 4*time.Second))
+	require.Equal(t, []string{old}, inj.Targets)
+	b.awaitFailover(old) // it sleeps for longer than its Sentinels' patience
+	b.heal(inj)
+	require.NotEqual(t, old, b.primary())
+}
+
+func TestSleepThatCannotBe(t *testing.T) {
+	b := start(t, cluster.Sentinel(cluster.Options{}))
+	_, err := nemesis.Sleep(b.Cluster, nemesis.Primary(), time.Millisecond).Inject(b.ctx, rng())
+	require.ErrorContains(t, err, "ask for 500ms or more")
+	_, err = nemesis.Sleep(b.Cluster, nemesis.Sentinel(), time.Second).Inject(b.ctx, rng())
+	require.ErrorContains(t, err, "is a Sentinel, and this is a fault of Redis nodes")
+}
+
+func TestSleepOfANodeThatIsCutOff(t *testing.T) {
+	b := start(t, cluster.Standalone(cluster.Options{}))
+	cut := b.inject(nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), nemesis.Refuse()))
+	ctx, cancel := context.WithTimeout(b.ctx, 300*time.Millisecond)
+	defer cancel()
+	inj, err := nemesis.Sleep(b.Cluster, nemesis.Primary(), time.Second).Inject(ctx, rng())
+	require.ErrorContains(t, err, "g0 does not reach r1 before the fault")
+	require.NoError(t, inj.Heal(b.ctx))
+	b.heal(cut)
+}
+
+// sleepless refuses to sleep, and loses its clients in the same moment.
+type sleepless struct{ *cluster.Cluster }
+
+func (s sleepless) Do(ctx context.Context, node string, command ...any) (any, error) {
+	if command[0] == "DEBUG" {
+		s.Hold(harness.Links(s.ClientGroups(), s.RedisNodes())) // to the cluster's end
+		return nil, errors.New("DEBUG is not allowed")
+	}
+	return s.Cluster.Do(ctx, node, command...)
+}
+
+func TestSleepThatIsRefused(t *testing.T) {
+	b := start(t, cluster.Standalone(cluster.Options{}))
+	_, err := nemesis.Sleep(sleepless{b.Cluster}, nemesis.Primary(), time.Second).Inject(b.ctx, rng())
+	require.ErrorContains(t, err, "DEBUG is not allowed")
+}

@@ -1,0 +1,242 @@
+package reports
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Reproduction is a published experiment, repeated: what was published, what was found here, and whether the two have
+// the same shape.
+type Reproduction struct {
+	Name      string        `json:"name"`      // such as "jepsen-redis-2013"
+	Title     string        `json:"title"`     // what it is about, in one line
+	Source    string        `json:"source"`    // who published it, where
+	Published string        `json:"published"` // the figures, in words
+	Setup     string        `json:"setup"`     // how it is run here
+	Differs   string        `json:"differs"`   // why figures differ where they do
+	Expected  string        `json:"expected"`  // the shape that is looked for
+	Measures  []Measure     `json:"measures"`
+	Arms      []Arm         `json:"arms"`
+	Shape     Shape         `json:"shape"`
+	Finding   string        `json:"finding"` // what the shape rests on, or what keeps it from being told
+	Redis     string        `json:"redis,omitempty"`
+	Started   time.Time     `json:"started"`
+	Elapsed   time.Duration `json:"elapsed"`
+}
+
+// Shape says whether what was found has the form of what was published.
+type Shape string
+
+// The shapes. The zero value is none of them: nothing was compared.
+const (
+	Matches  Shape = "matches"
+	Differs  Shape = "differs"
+	Untold   Shape = "cannot be told" // a trial said nothing
+	noMedian       = "–"
+)
+
+// Measure is one figure of every trial: a column.
+type Measure struct {
+	Name string `json:"name"`
+	Unit string `json:"unit,omitempty"`
+}
+
+// Arm is one condition of the experiment: a row.
+type Arm struct {
+	Name      string   `json:"name"`
+	Published []string `json:"published,omitempty"` // figure by Measure, in words; may be short or have gaps
+	Command   string   `json:"command"`             // runs the first trial again
+	Trials    []Trial  `json:"trials"`
+	Ranges    []Range  `json:"ranges"` // by Measure; filled in by Summarize
+}
+
+// Trial is one run of an arm.
+type Trial struct {
+	Seed    uint64          `json:"seed"`
+	Verdict harness.Verdict `json:"verdict"`
+	Reason  string          `json:"reason,omitempty"` // of an unknown verdict
+	Values  []float64       `json:"values"`           // by Measure
+	Link    string          `json:"link,omitempty"`   // relative path of its report
+}
+
+// Range is the least, the middle and the largest of the values of an arm's trials. With an even number of trials the
+// median is the mean of the two in the middle.
+type Range struct {
+	Min, Median, Max float64
+	N                int
+}
+
+// RangeOf sums values up. Of none it is the zero Range.
+func RangeOf(values []float64) Range {
+	if len(values) == 0 {
+		return Range{}
+	}
+	s := slices.Sorted(slices.Values(values))
+	mid := len(s) / 2
+	r := Range{Min: s[0], Median: s[mid], Max: s[len(s)-1], N: len(s)}
+	if len(s)%2 == 0 {
+		r.Median = (s[mid-1] + s[mid]) / 2
+	}
+	return r
+}
+
+// Summarize fills in the ranges of every arm. Trials with an unknown verdict do not count.
+func (r *Reproduction) Summarize() {
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		a.Ranges = nil
+		for m := range r.Measures {
+			var values []float64
+			for _, t := range a.Trials {
+				if t.Verdict != harness.Unknown {
+					values = append(values, t.Values[m])
+				}
+			}
+			a.Ranges = append(a.Ranges, RangeOf(values))
+		}
+	}
+}
+
+// String is "12 (9 to 15)", or one number when all are the same.
+func (r Range) String() string {
+	switch {
+	case r.N == 0:
+		return noMedian
+	case r.Min == r.Max:
+		return figure(r.Median)
+	}
+	return figure(r.Median) + " (" + figure(r.Min) + " to " + figure(r.Max) + ")"
+}
+
+// published is what the literature says of measure m, if it does.
+func (a Arm) published(m int) string {
+	if m >= len(a.Published) {
+		return ""
+	}
+	return a.Published[m]
+}
+
+// told counts the trials that said something.
+func (a Arm) told() int {
+	n := 0
+	for _, t := range a.Trials {
+		if t.Verdict != harness.Unknown {
+			n++
+		}
+	}
+	return n
+}
+
+// head is a column's title.
+func (m Measure) head() string {
+	if m.Unit == "" {
+		return m.Name
+	}
+	return m.Name + ", " + m.Unit
+}
+
+// rows are the table: name, trials, then a cell for each measure, with the published figure beside ours.
+func (r Reproduction) rows() [][]string {
+	var all [][]string
+	for _, a := range r.Arms {
+		row := []string{a.Name, count(int64(a.told()))}
+		for m := range r.Measures {
+			cell := noMedian
+			if m < len(a.Ranges) {
+				cell = a.Ranges[m].String()
+			}
+			if p := a.published(m); p != "" {
+				cell += " [" + p + "]"
+			}
+			row = append(row, cell)
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+func (r Reproduction) heads() []string {
+	heads := []string{"condition", ":trials"}
+	for _, m := range r.Measures {
+		heads = append(heads, ":"+m.head())
+	}
+	return heads
+}
+
+// doubts lists the trials that said nothing, with their reasons.
+func (r Reproduction) doubts() []string {
+	var all []string
+	for _, a := range r.Arms {
+		for i, t := range a.Trials {
+			if t.Verdict == harness.Unknown {
+				all = append(all, a.Name+", trial "+count(int64(i+1))+": "+cmp.Or(t.Reason, "nothing can be said"))
+			}
+		}
+	}
+	return all
+}
+
+// WriteReproduction writes report.html, reproduction.json and summary.md into dir, as Write does for a run.
+func WriteReproduction(dir string, r Reproduction) error {
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer, Reproduction) error
+	}{
+		{"reproduction.json", ReproductionJSON}, {"summary.md", ReproductionSummary}, {"report.html", ReproductionHTML},
+	} {
+		if err := WriteFile(filepath.Join(dir, f.name), func(w io.Writer) error { return f.write(w, r) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReproductionJSON writes it for programs. Times are in nanoseconds.
+func ReproductionJSON(w io.Writer, r Reproduction) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r)
+}
+
+// ReproductionSummary writes it as Markdown.
+func ReproductionSummary(w io.Writer, r Reproduction) error {
+	var b strings.Builder
+	b.WriteString("## " + plain(r.Title) + "\n\n")
+	for _, f := range r.facts() {
+		b.WriteString("- " + f.Name + ": " + plain(f.Value) + "\n")
+	}
+	b.WriteString("\n")
+	var rows [][]string
+	for _, row := range r.rows() {
+		for i := range row {
+			row[i] = plain(row[i])
+		}
+		rows = append(rows, row)
+	}
+	if err := table(&b, r.heads(), rows); err != nil {
+		return err
+	}
+	b.WriteString("\nMedian (least to largest) of the trials; in brackets what was published.\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// facts are what stands above the table.
+func (r Reproduction) facts() []fact {
+	all := []fact{
+		{"source", r.Source}, {"published", r.Published}, {"run here", r.Setup},
+		{"looked for", r.Expected}, {"shape", strings.TrimSuffix(string(r.Shape)+": "+r.Finding, ": ")},
+		{"why figures differ", r.Differs},
+	}
+	if r.Redis != "" {
+		all = append(all, fact{"Redis", r.Redis})
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}

@@ -1,0 +1,58 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// textWidth is how long a line of running text becomes on a terminal.
+const textWidth = 118
+
+// ReproductionText writes it for a terminal.
+func ReproductionText(w io.Writer, r Reproduction) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s\n\n", strings.ToUpper(string(r.Shape)), r.Title)
+	for _, f := range r.facts() {
+		b.WriteString(wrapped(fmt.Sprintf("  %-18s  ", f.Name), oneLine(f.Value)))
+	}
+	b.WriteString("\n")
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	heads := r.heads()
+	for i := range heads {
+		heads[i] = strings.ToUpper(strings.TrimPrefix(heads[i], ":"))
+	}
+	fmt.Fprintln(t, strings.Join(heads, "\t"))
+	for _, row := range r.rows() {
+		for i := range row {
+			row[i] = oneLine(row[i])
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	b.WriteString("\n  median (least to largest) of the trials; in brackets what was published\n")
+	for _, d := range r.doubts() {
+		fmt.Fprintf(&b, "  unknown  %s\n", oneLine(d))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// wrapped is text behind a head, in lines of a readable length that begin below each other.
+func wrapped(head, text string) string {
+	var b strings.Builder
+	line := head
+	indent := strings.Repeat(" ", len(head))
+	for _, word := range strings.Fields(text) {
+		if len(line)+len(word) > textWidth && strings.TrimSpace(line) != "" && line != head {
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+			line = indent
+		}
+		line += word + " "
+	}
+	b.WriteString(strings.TrimRight(line, " ") + "\n")
+	return b.String()
+}

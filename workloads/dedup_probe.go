@@ -1,0 +1,128 @@
+package workloads
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file is what the harness asks of a filter when the load is over.
+
+const (
+	probedAtMost = 1000             // messages of each kind
+	leaseAtMost  = 15 * time.Second // that the harness waits for; a run has not much more to end
+)
+
+// claimed are the messages that some client may have marked and nobody has delivered yet.
+type claimed struct {
+	mu      sync.Mutex
+	numbers map[int64]struct{}
+}
+
+func (c *claimed) add(number int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.numbers == nil {
+		c.numbers = map[int64]struct{}{}
+	}
+	c.numbers[number] = struct{}{}
+}
+
+func (c *claimed) remove(number int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.numbers, number)
+}
+
+// latest lists the latest n of them, in order.
+func (c *claimed) latest(n int) []int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := slices.Sorted(maps.Keys(c.numbers))
+	return all[max(0, len(all)-n):]
+}
+
+// Finish asks for messages. What comes of it is recorded, and is no error of Finish.
+func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
+	c, err := d.open(0)
+	if err != nil {
+		return err
+	}
+	if f, ok := c.filter.(Confirmer); ok {
+		lease := f.Lease(d.opts.Window)
+		if lease > leaseAtMost {
+			return nil
+		}
+		s.Sleep(lease + lease/20 + 50*time.Millisecond)
+	}
+	for _, number := range d.questions() {
+		if ctx.Err() != nil {
+			return nil
+		}
+		c.probe(ctx, s, message(number))
+	}
+	return nil
+}
+
+// questions are the messages to ask for: those that were claimed and not delivered, and the latest.
+func (d *dedups) questions() []int64 {
+	all := d.claimed.latest(probedAtMost)
+	end := (d.delivered.Load() + int64(d.opts.FanOut) - 1) / int64(d.opts.FanOut)
+	for number := max(0, end-probedAtMost); number < end; number++ {
+		all = append(all, number)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// probe looks at the message's mark, where it is known how the filter marks, and claims it: once, and again only if
+// there was no answer, since a connection may not yet know that the system is whole.
+func (c *dedupClient) probe(ctx context.Context, s *harness.Session, id string) {
+	if keeps(c.filter) {
+		c.look(ctx, s, id)
+	}
+	for range 3 {
+		if op := c.claim(ctx, s, id); op.Outcome == harness.OK || ctx.Err() != nil {
+			return
+		}
+		s.Backoff()
+	}
+}
+
+// look looks at the message's mark and records it.
+func (c *dedupClient) look(ctx context.Context, s *harness.Session, id string) {
+	s.Invoke(harness.Op{Kind: harness.Inspect, Key: id}, func(op *harness.Op) {
+		left, err := c.redis.PTTL(ctx, id).Result()
+		switch {
+		case err != nil:
+			op.Outcome, op.Err = harness.Fail, reason(err)
+		case left == noKey:
+			op.Outcome = harness.OK
+		case left == noEnd:
+			op.Outcome, op.Result = harness.OK, "marked"
+		default:
+			op.Outcome, op.Result, op.TTL = harness.OK, "marked", max(time.Millisecond, left)
+		}
+	})
+}
+
+// What go-redis makes of the replies of PTTL that are no times.
+const (
+	noEnd = time.Duration(-1)
+	noKey = time.Duration(-2)
+)
+
+// keeps reports whether the filter is known to keep its marks as Redis keys of their own, under the messages' ids, which
+// end by nothing but their TTL.
+func keeps(f Deduper) bool {
+	switch f.(type) {
+	case *dedupGetSetFilter, *dedupGetSetLuaFilter, *dedupSetnxExpireFilter, *dedupSetNXEXFilter, *dedupWatchMultiFilter,
+		*dedupLockGetSetFilter, *dedupSetNXEXWaitFilter, *dedupClaimConfirmFilter:
+		return true
+	}
+	return false
+}

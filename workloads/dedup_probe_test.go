@@ -1,0 +1,144 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+func TestTheHarnessAsksForWhatWasClaimedAndNotDeliveredAndForTheLatest(t *testing.T) {
+	d := Dedups(nil, DedupOptions{FanOut: 2}, newDedupSetNXEX).(*dedups)
+	require.Empty(t, d.questions())
+	for number := range int64(2 * probedAtMost) {
+		d.claimed.add(number)
+	}
+	d.claimed.add(3)
+	for number := range int64(probedAtMost) {
+		d.claimed.remove(number + 10)
+	}
+	require.Len(t, d.questions(), probedAtMost, "those that were claimed, bounded")
+	require.EqualValues(t, 1010, d.questions()[10], "the latest of them")
+
+	d.claimed = claimed{}
+	d.claimed.add(3)
+	d.delivered.Store(2*5000 + 1) // the first delivery of message 5000
+	all := d.questions()
+	require.EqualValues(t, 3, all[0])
+	require.EqualValues(t, 4001, all[1])
+	require.EqualValues(t, 5000, all[len(all)-1])
+	require.Len(t, all, 1+probedAtMost)
+	d.claimed.add(4500)
+	require.Equal(t, all, d.questions(), "asked for twice")
+}
+
+// finished lets the harness ask a filter, and lists what it recorded.
+func finished(t *testing.T, d *dedups) []harness.Op {
+	t.Helper()
+	timeline := &lockTime{}
+	require.NoError(t, d.Finish(t.Context(), timeline.session(harness.HarnessClient)))
+	return timeline.ops
+}
+
+func TestTheHarnessLooksAtMarksAndClaims(t *testing.T) {
+	ctx := t.Context()
+	c, r := realRedis(t)
+	d := Dedups(c, DedupOptions{FanOut: 1, Window: time.Minute}, newDedupSetNXEX).(*dedups)
+	d.delivered.Store(3)
+	require.NoError(t, r.Set(ctx, "msg-0", "1", 0).Err())
+	require.NoError(t, r.Set(ctx, "msg-1", "1", time.Minute).Err())
+	ops := finished(t, d)
+	require.Equal(t, []string{
+		"inspect msg-0  marked ok ", "claim msg-0  seen ok ",
+		"inspect msg-1  marked ok ", "claim msg-1  seen ok ",
+		"inspect msg-2   ok ", "claim msg-2  first ok ",
+	}, lines(ops))
+	require.Zero(t, ops[0].TTL)
+	require.InDelta(t, time.Minute, ops[2].TTL, float64(time.Second))
+	for _, op := range ops {
+		require.Equal(t, harness.HarnessClient, op.Client)
+	}
+}
+
+func TestTheHarnessLooksOnlyAtMarksThatItKnows(t *testing.T) {
+	for _, v := range dedupVariants() {
+		require.True(t, keeps(v.newDeduper(nil)), v.ID)
+	}
+	c, _ := realRedis(t)
+	d := Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper { return yours{newDedupSetNXEX(r)} }).(*dedups)
+	d.delivered.Store(1)
+	require.Equal(t, []string{"claim msg-0  first ok "}, lines(finished(t, d)))
+}
+
+// yours is a filter of which nothing is known.
+type yours struct{ Deduper }
+
+func TestTheHarnessAsksWhenTheLeasesAreOver(t *testing.T) {
+	c, _ := realRedis(t)
+	d := Dedups(c, DedupOptions{FanOut: 1, Window: 4 * time.Second}, newDedupClaimConfirm).(*dedups)
+	d.delivered.Store(1)
+	require.Greater(t, finished(t, d)[0].Call, 1050*time.Millisecond)
+	d = Dedups(c, DedupOptions{FanOut: 1, Window: time.Hour}, newDedupClaimConfirm).(*dedups)
+	d.delivered.Store(1)
+	require.Empty(t, finished(t, d), "a quarter of an hour is too long to wait")
+	d = Dedups(c, DedupOptions{FanOut: 1, Window: time.Hour}, newDedupSetNXEX).(*dedups)
+	d.delivered.Store(1)
+	require.Len(t, finished(t, d), 2)
+}
+
+func TestTheErrorsOfFinalQuestionsAreRecorded(t *testing.T) {
+	c, _ := realRedis(t)
+	d := Dedups(c, DedupOptions{FanOut: 1}, newDedupSetNXEX).(*dedups)
+	d.delivered.Store(1)
+	require.NoError(t, c.Kill("r1"))
+	ops := finished(t, d)
+	require.Len(t, ops, 4, "a look, and claims as long as there is no answer")
+	for _, op := range ops {
+		require.Equal(t, harness.Fail, op.Outcome)
+		require.NotEmpty(t, op.Err)
+	}
+}
+
+// answering is a filter that answers as it was told.
+type answering struct {
+	first bool
+	err   error
+}
+
+func (a answering) First(context.Context, string, time.Duration) (bool, error) { return a.first, a.err }
+
+func TestAMessageIsRememberedUntilItIsDelivered(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer answering
+		left   int
+	}{
+		"delivered": {answering{first: true}, 0}, "seen": {answering{}, 0}, "not answered": {answering{err: errors.New("timeout")}, 1},
+	} {
+		d := Dedups(nil, DedupOptions{}, nil).(*dedups)
+		client := &dedupClient{filter: c.answer, window: time.Second, load: d}
+		client.Step(t.Context(), harness.NewSession(&pen{}, 0, 1, 0, newRand()))
+		require.Len(t, d.claimed.latest(10), c.left, name)
+	}
+	d := Dedups(nil, DedupOptions{}, nil).(*dedups)
+	client := &dedupClient{filter: answering{first: true}, window: time.Second, load: d}
+	require.Panics(t, func() { client.Step(t.Context(), harness.NewSession(&mortal{}, 0, 1, 0, newRand())) })
+	require.Len(t, d.claimed.latest(10), 1, "claimed by a client that crashed before it delivered")
+}
+
+// mortal is the time of a worker whose client crashes before its second operation.
+type mortal struct {
+	pen
+	looks int
+}
+
+func (m *mortal) Now() time.Duration {
+	if m.looks++; m.looks == 2 {
+		panic("crashed")
+	}
+	return 0
+}

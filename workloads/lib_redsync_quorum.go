@@ -1,0 +1,113 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncpool "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+)
+
+// lib/redsync-quorum, go-redsync/redsync v4 on a pool for each of N masters, unmodified.
+//
+//	acquire  on all pools at once, SETNX with PX, within a twentieth of the lease; granted if a majority took it and
+//	         some of ttl - elapsed - ttl/100 is left; else its release
+//	extend   on all pools at once, script: GET, compare, PEXPIRE
+//	release  on all pools at once, script: GET, compare, DEL
+//
+// Source: the library, after Redis documentation, "Distributed Locks with Redis". Unlike lock/redlock it asks all masters
+// at once, so that clients which come at one time share them out more often, and nobody is granted the lock. Extending and
+// releasing have no time limit but the client's own.
+func libRedsyncQuorum() Variant {
+	return quorumVariant("lib/redsync-quorum", newRedsyncQuorum, Variant{
+		Doc:    "go-redsync/redsync v4 with a pool for each master, one try",
+		Source: "github.com/go-redsync/redsync",
+		Flaws:  forgottenByAMaster(),
+	})
+}
+
+type redsyncQuorumLock struct {
+	redsyncLock
+	pools int
+}
+
+func newRedsyncQuorum(masters []redis.UniversalClient) Locker {
+	var pools []redsyncpool.Pool
+	for _, r := range masters {
+		pools = append(pools, goredis.NewPool(r))
+	}
+	return &redsyncQuorumLock{redsyncOn(pools...), len(pools)}
+}
+
+// Acquire takes an error for what the library makes of it: what it has taken it has released.
+func (l *redsyncQuorumLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	m := l.mutex(key, owner, ttl)
+	err := m.TryLockContext(ctx)
+	switch {
+	case err == nil:
+		l.held[grant{key, owner}] = m
+		return true, nil
+	case noes(err) == l.pools:
+		return false, nil
+	}
+	return false, errors.Join(errGivenBack, err)
+}
+
+// Extend leaves it open what became of the lease unless every master said no: the library does not tell whether some
+// of them renewed it.
+func (l *redsyncQuorumLock) Extend(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
+	m := l.held[grant{key, owner}]
+	if m == nil {
+		return false, nil
+	}
+	ok, err := m.ExtendContext(ctx)
+	switch {
+	case ok:
+		return true, nil
+	case noes(err) == l.pools:
+		return false, nil
+	case err == nil:
+		return false, errInPart
+	}
+	return false, err
+}
+
+func (l *redsyncQuorumLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	m := l.held[grant{key, owner}]
+	if m == nil {
+		return false, nil
+	}
+	delete(l.held, grant{key, owner})
+	ok, err := m.UnlockContext(ctx)
+	if ok || l.outvoted(err) {
+		return ok, nil // on a majority, whatever the others said
+	}
+	return false, err
+}
+
+// outvoted reports whether so many masters said no that no majority was left.
+func (l *redsyncQuorumLock) outvoted(err error) bool { return noes(err) > l.pools-(l.pools/2+1) }
+
+// noes counts the masters that answered no: taken, another's, or gone. The library joins one error for each master,
+// except that it names those of a majority in one and forgets the others.
+func noes(err error) int {
+	switch e := err.(type) {
+	case *redsync.ErrTaken:
+		return len(e.Nodes)
+	case *redsync.ErrNodeTaken:
+		return 1
+	case interface{ Unwrap() []error }:
+		sum := 0
+		for _, err := range e.Unwrap() {
+			sum += noes(err)
+		}
+		return sum
+	}
+	if err == redsync.ErrLockAlreadyExpired {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,143 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/lua"
+)
+
+// lock/redlock, the Redis documentation's lock on N independent masters, usually five.
+//
+//	acquire  on every master in turn, SET key owner NX PX ttl, each answered within ttl/20 (5 to 50 ms); granted if a
+//	         majority said OK and some of ttl - elapsed - (ttl/100 + 2 ms) is left; else release
+//	extend   on every master in turn, script: GET, compare, PEXPIRE; renewed on the same terms
+//	release  on every master in turn, whatever it said to the SET, script: GET, compare, DEL
+//
+// Source: Redis documentation, "Distributed Locks with Redis". Elapsed is read from the client's own clock, from before
+// the first SET. What a checker may count on begins earlier, with the call of the acquire, and its drift is the run's own,
+// so it is over no later than 2 ms after what the client counts on; every master keeps the key for longer than that.
+//
+// Safe while a majority of masters lives and keeps what it was told. A master of the majority that forgets a lock inside
+// its lease makes room for a second owner: because it comes back without its data, because its clock steps forward, or
+// because it evicts keys. The documentation asks for appendfsync always, or that a master which was down stays away for
+// the longest lease. A client that is paused beyond its lease still believes that it has the lock: there are no fencing
+// tokens.
+func redlock() Variant {
+	return quorumVariant("lock/redlock", newRedlock, Variant{
+		Doc:    "SET NX PX on a majority of independent masters within the lease; release by compare-and-delete script on all",
+		Source: "Redis docs",
+		Flaws:  forgottenByAMaster(),
+	})
+}
+
+// forgottenByAMaster are the flaws of every quorum lock here.
+func forgottenByAMaster() []Flaw {
+	return []Flaw{
+		{harness.DoubleGrant, NodeRestart},
+		{harness.DoubleGrant, NodeClock},
+		{harness.DoubleGrant, MemoryEvicts},
+	}
+}
+
+type redlockLock struct {
+	masters       []redis.UniversalClient
+	compareDelete *redis.Script
+	compareExpire *redis.Script
+	most          time.Duration // that patience may be
+	patience      time.Duration // with each master
+}
+
+func newRedlock(masters []redis.UniversalClient) Locker {
+	return &redlockLock{
+		masters: masters, most: maxPatience, patience: maxPatience,
+		compareDelete: redis.NewScript(lua.CompareDelete), compareExpire: redis.NewScript(lua.ComparePExpire),
+	}
+}
+
+// Acquire is refused when nothing was to be had. Of what it got, but not enough of or too late, it says that it gave it
+// back: perhaps nobody has the lock, and who tries again should wait for a random time, as the documentation asks.
+func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	l.patience = min(patience(ttl), l.most)
+	start := harness.Now(ctx)
+	v := l.ask(ctx, func(ctx context.Context, r redis.UniversalClient) (bool, error) {
+		return granted(r.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
+	})
+	if v.carried() && valid(ctx, start, ttl) {
+		return true, nil
+	}
+	_ = l.deleteAll(ctx, key, owner) // what it may have left is in the operation's ledger
+	switch {
+	case v.yes == 0 && v.rejected():
+		return false, nil
+	case v.yes+v.no == 0:
+		return false, v.err
+	}
+	return false, errors.Join(errGivenBack, v.err)
+}
+
+// Extend returns an error when it renewed the lock, but not on a majority, or too late: some masters keep the key for
+// longer, and it is not the caller's.
+func (l *redlockLock) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	l.patience = min(patience(ttl), l.most)
+	start := harness.Now(ctx)
+	v := l.ask(ctx, func(ctx context.Context, r redis.UniversalClient) (bool, error) {
+		return yes(l.compareExpire.Run(ctx, r, []string{key}, owner, ttl.Milliseconds()))
+	})
+	switch {
+	case v.carried() && valid(ctx, start, ttl):
+		return true, nil
+	case v.yes == 0 && v.rejected():
+		return false, nil
+	case v.yes > 0:
+		return false, errors.Join(errInPart, v.err)
+	}
+	return false, v.err
+}
+
+// errInPart is the error of an Extend that renewed what is not enough to hold the lock.
+var errInPart = errors.New("renewed in part, or too late")
+
+func (l *redlockLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	v := l.deleteAll(ctx, key, owner)
+	switch {
+	case v.carried():
+		return true, nil
+	case v.rejected():
+		return false, nil
+	}
+	return false, v.err
+}
+
+func (l *redlockLock) deleteAll(ctx context.Context, key, owner string) votes {
+	return l.ask(ctx, func(ctx context.Context, r redis.UniversalClient) (bool, error) {
+		return yes(l.compareDelete.Run(ctx, r, []string{key}, owner))
+	})
+}
+
+// ask puts a question to every master, one after the other.
+func (l *redlockLock) ask(ctx context.Context, question func(context.Context, redis.UniversalClient) (bool, error)) votes {
+	var v votes
+	for _, r := range l.masters {
+		ctx, cancel := context.WithTimeout(ctx, l.patience)
+		v.cast(question(ctx, r))
+		cancel()
+	}
+	return v
+}
+
+// valid reports whether anything is left of a lease that began at start, on clocks that differ by a hundredth of it.
+func valid(ctx context.Context, start time.Time, ttl time.Duration) bool {
+	const expiryStep = 2 * time.Millisecond
+	return harness.Now(ctx).Sub(start) < ttl-ttl/100-expiryStep
+}
+
+// patience is how long a quorum lock waits for one master: a small part of its lease, so that masters which do not answer
+// leave time to ask the others.
+func patience(ttl time.Duration) time.Duration { return max(ttl/20, minPatience) }
+
+const minPatience, maxPatience = 5 * time.Millisecond, 50 * time.Millisecond

@@ -1,0 +1,141 @@
+package workloads
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// QuorumConnector is a Connector that leads to several masters, which know nothing of each other; harness/cluster has
+// one.
+type QuorumConnector interface {
+	Connector
+	// ConnectAll hands out a group's clients, one for each master, in the same order to all groups. The first is the one
+	// of Connect.
+	ConnectAll(group int) ([]redis.UniversalClient, error)
+}
+
+// QuorumLocks is [Locks] for a lock that asks several masters. newLocker gets one client for each. What the Locker
+// answers, it answers for the masters together.
+//
+// When the answer is no, the operation counts as a fail only if it is known what it left on every master: the last
+// command to each was answered, or none can have been executed there. A SET that was not answered, or whose DEL was not,
+// makes it info: the key may be in the way of others until its lease is over.
+func QuorumLocks(c QuorumConnector, o LockOptions, newLocker func([]redis.UniversalClient) Locker) harness.Workload {
+	return quorumLocks(c, o, quorum{newQuorum: newLocker, least: 1})
+}
+
+func quorumLocks(c Connector, o LockOptions, q quorum) harness.Workload {
+	l := Locks(c, o, nil).(*locks)
+	l.quorum = q
+	return l
+}
+
+// quorum makes a lock on several masters.
+type quorum struct {
+	newQuorum func([]redis.UniversalClient) Locker
+	least     int // masters
+}
+
+// locker makes the lock of a client in that group.
+func (l *locks) locker(group int) (Locker, error) {
+	if l.newQuorum == nil {
+		r, err := l.pool.client(group)
+		if err != nil {
+			return nil, err
+		}
+		return l.newLocker(r), nil
+	}
+	all, err := l.pool.masters(group)
+	if err == nil && len(all) < l.least {
+		err = fmt.Errorf("there is %d master, and it needs %d: use a topology such as masters:5", len(all), l.least)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.opts.Name, err)
+	}
+	return l.newQuorum(all), nil
+}
+
+// ledger is what one operation may have left on each of several masters. Its commands may run side by side.
+type ledger struct {
+	mu sync.Mutex
+	on map[int]standing // by master
+}
+
+// standing is what is known about one master, on which some command may have been executed.
+type standing int
+
+const (
+	known standing = iota + 1 // the algorithm has heard what it left there
+	stale                     // the same, but what it then wanted to do was not done
+	lost                      // a command may have been executed that was not answered
+)
+
+// note keeps account of a command that was sent, or not, to a master.
+func (l *ledger) note(master int, ran bool, err error) {
+	if master == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.on == nil {
+		l.on = map[int]standing{}
+	}
+	switch was := l.on[master]; {
+	case was == lost:
+	case ran && (err == nil || errors.Is(err, redis.Nil)):
+		l.on[master] = known
+	case ran:
+		l.on[master] = lost
+	case was == known:
+		l.on[master] = stale
+	}
+}
+
+// errInDoubt is the error of an operation that came to nothing on the masters together, and may have left something on
+// one of them.
+var errInDoubt = errors.New("not known to every master")
+
+// doubtful makes op info if it ended with a no, or in errGivenBack, and may have left something on a master that its
+// algorithm knows nothing of.
+func (l *ledger) doubtful(op *harness.Op, err error) bool {
+	if err != nil && !errors.Is(err, errGivenBack) {
+		return false // info as it is, or certain for another reason
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.on {
+		if s != known {
+			op.Outcome, op.Err = harness.Info, errInDoubt.Error()
+			return true
+		}
+	}
+	return false
+}
+
+// votes are the answers of several masters.
+type votes struct {
+	all, yes, no int
+	err          error // of those that neither said yes nor no
+}
+
+// cast adds one master's answer.
+func (v *votes) cast(yes bool, err error) {
+	v.all++
+	switch {
+	case err != nil:
+		v.err = errors.Join(v.err, err)
+	case yes:
+		v.yes++
+	default:
+		v.no++
+	}
+}
+
+// carried reports whether a majority said yes; rejected, whether so many said no that none could.
+func (v *votes) carried() bool  { return v.yes >= v.all/2+1 }
+func (v *votes) rejected() bool { return v.no > v.all-(v.all/2+1) }

@@ -1,0 +1,84 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// killTwo ends two of five masters, which come back at the heal.
+type killTwo struct{ c *cluster.Cluster }
+
+func (killTwo) Name() string { return "kill-minority" }
+
+func (k killTwo) Inject(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
+	nodes := k.c.RedisNodes()
+	rng.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	down := nodes[:2]
+	return harness.Injection{
+		Targets: down, Bite: "two masters were killed",
+		Heal: func(ctx context.Context) error {
+			return errors.Join(k.c.Restart(ctx, down[0]), k.c.Restart(ctx, down[1]))
+		},
+	}, errors.Join(k.c.Kill(down[0]), k.c.Kill(down[1]))
+}
+
+// quorumRun races 50 clients for 5 locks on 5 masters. They think between two tries: clients that try again at once share
+// the masters out among them, and nobody gets a majority for seconds.
+func quorumRun(t *testing.T, v Variant, o cluster.Options, steps func(*cluster.Cluster) []harness.Step) harness.Result {
+	t.Helper()
+	c := cluster.Masters(5, o)
+	spec := harness.Spec{
+		System:   c,
+		Workload: v.Workload(c, Options{TTL: 4 * time.Second}),
+		Checkers: []harness.Checker{checkers.Mutex(), checkers.Stuck(), checkers.Gates()},
+		Clients:  50, Duration: 3 * time.Second, Rate: 200,
+	}
+	if steps != nil {
+		spec.Steps = steps(c)
+	}
+	res, err := harness.Run(t.Context(), spec)
+	require.NoError(t, err)
+	for _, j := range res.Judgements {
+		t.Logf("%s: %v %s %v", j.Checker, j.Verdict, j.Reason, j.Figures)
+	}
+	return res
+}
+
+func TestAQuorumLockUnderLoad(t *testing.T) {
+	for _, v := range quorumVariants() {
+		t.Run(v.ID, func(t *testing.T) {
+			require.Equal(t, harness.Valid, quorumRun(t, v, cluster.Options{}, nil).Verdict)
+		})
+	}
+}
+
+// The masters have a file, or else an outage would have to be longer than the lease: see
+// TestAMasterThatForgetsMakesTwoOwners.
+func TestAQuorumLockSurvivesTheDeathOfAMinority(t *testing.T) {
+	for _, v := range quorumVariants() {
+		t.Run(v.ID, func(t *testing.T) {
+			res := quorumRun(t, v, cluster.Options{AOF: cluster.AOFNoSync}, func(c *cluster.Cluster) []harness.Step {
+				return []harness.Step{{Nemesis: killTwo{c}, For: 2 * time.Second}}
+			})
+			require.Equal(t, harness.Valid, res.Verdict)
+			during := map[harness.Outcome]int{}
+			for op, err := range res.History.Ops {
+				require.NoError(t, err)
+				if f := res.History.Faults[0]; op.Kind == harness.Acquire && op.Call > f.Bit && op.Return < f.Heal {
+					during[op.Outcome]++
+				}
+			}
+			t.Logf("acquires while two of five were down: %v", during)
+			require.Greater(t, during[harness.OK], 20)
+		})
+	}
+}

@@ -1,0 +1,402 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// realMasters starts five masters for the test.
+func realMasters(t *testing.T, o cluster.Options) *cluster.Cluster {
+	t.Helper()
+	c := cluster.Masters(5, o)
+	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
+	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	return c
+}
+
+// quorumVariants are the locks of the catalogue that need several masters.
+// Their patience is long, since the machine that runs the tests may be slow, and a master that is slow to answer is none.
+func quorumVariants() (all []Variant) {
+	for _, v := range lockVariants() {
+		if v.Masters > 0 {
+			v.newQuorum = patient(v.newQuorum)
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// patient is the same lock, which waits longer for each master if it is redlock: the library always waits for as long.
+func patient(newQuorum func([]redis.UniversalClient) Locker) func([]redis.UniversalClient) Locker {
+	return func(masters []redis.UniversalClient) Locker {
+		l := newQuorum(masters)
+		if r, ok := l.(*redlockLock); ok {
+			r.most = time.Second
+		}
+		return l
+	}
+}
+
+func TestRedlockIsImpatient(t *testing.T) {
+	_, r := realRedis(t)
+	l := newRedlock([]redis.UniversalClient{r}).(*redlockLock)
+	for ttl, want := range map[time.Duration]time.Duration{
+		10 * time.Second:       50 * time.Millisecond,
+		400 * time.Millisecond: 20 * time.Millisecond,
+		time.Millisecond:       5 * time.Millisecond,
+	} {
+		_, _ = l.Acquire(t.Context(), "k", "a", ttl)
+		require.Equal(t, want, l.patience, ttl)
+	}
+}
+
+// eachQuorum runs f for every quorum lock, on five masters of its own.
+func eachQuorum(t *testing.T, o cluster.Options, f func(t *testing.T, v Variant, m *masters)) {
+	for _, v := range quorumVariants() {
+		t.Run(v.ID, func(t *testing.T) {
+			c := realMasters(t, o)
+			f(t, v, &masters{T: t, Cluster: c, pool: newPool(c), v: v})
+		})
+	}
+}
+
+// masters is a running cluster for one lock.
+type masters struct {
+	*testing.T
+	*cluster.Cluster
+	pool *pool
+	v    Variant
+}
+
+// client makes a client of the lock, in a group of its own.
+func (m *masters) client(group int) *lockClient {
+	m.Helper()
+	all, err := m.pool.masters(group)
+	require.NoError(m, err)
+	require.Len(m, all, 5)
+	return &lockClient{lock: m.v.newQuorum(all), opts: LockOptions{TTL: quorumTTL}}
+}
+
+// quorumTTL is long enough for a restart inside of it.
+const quorumTTL = 20 * time.Second
+
+func (m *masters) acquire(c *lockClient, owner string) harness.Op {
+	return c.acquire(m.Context(), (&lockTime{}).session(0), "k", owner)
+}
+
+func (m *masters) kill(nodes ...string) {
+	m.Helper()
+	for _, n := range nodes {
+		require.NoError(m, m.Kill(n))
+	}
+}
+
+func (m *masters) restart(nodes ...string) {
+	m.Helper()
+	for _, n := range nodes {
+		require.NoError(m, m.Restart(m.Context(), n))
+	}
+}
+
+// holders says who has the key on each master that lives.
+func (m *masters) holders() []string {
+	m.Helper()
+	var out []string
+	for _, n := range m.RedisNodes() {
+		owner := "down"
+		if m.Running(n) {
+			v, err := m.Do(m.Context(), n, "GET", "k")
+			if errors.Is(err, redis.Nil) {
+				v, err = "-", nil
+			}
+			require.NoError(m, err)
+			owner = fmt.Sprint(v)
+		}
+		out = append(out, owner)
+	}
+	return out
+}
+
+// reach waits until a client group has connections to every master that lives: those to one that was restarted have to be
+// found broken first.
+func (m *masters) reach(group int) {
+	m.Helper()
+	all, err := m.pool.masters(group)
+	require.NoError(m, err)
+	for i, r := range all {
+		if m.Running(m.RedisNodes()[i]) {
+			require.Eventually(m, func() bool { return r.Ping(m.Context()).Err() == nil }, 5*time.Second, time.Millisecond)
+		}
+	}
+}
+
+func TestAQuorumLockTakesAllMastersAndGivesThemBack(t *testing.T) {
+	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
+		a, b := m.client(0), m.client(1)
+		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+		require.Equal(t, []string{"a", "a", "a", "a", "a"}, m.holders())
+		op := m.acquire(b, "b")
+		require.Equal(t, harness.Fail, op.Outcome)
+		require.Equal(t, refused, op.Err)
+		for _, n := range m.RedisNodes() {
+			ms, err := m.Do(t.Context(), n, "PTTL", "k")
+			require.NoError(t, err)
+			require.InDelta(t, quorumTTL.Milliseconds(), ms, 1000)
+			_, err = m.Do(t.Context(), n, "PEXPIRE", "k", "5000")
+			require.NoError(t, err)
+		}
+		s := (&lockTime{}).session(0)
+		require.Equal(t, harness.OK, a.extend(t.Context(), s, "k", "a").Outcome)
+		require.Equal(t, harness.Fail, b.extend(t.Context(), s, "k", "b").Outcome)
+		for _, n := range m.RedisNodes() {
+			ms, err := m.Do(t.Context(), n, "PTTL", "k")
+			require.NoError(t, err)
+			require.InDelta(t, quorumTTL.Milliseconds(), ms, 1000)
+		}
+		require.Equal(t, harness.OK, a.release(t.Context(), s, "k", "a").Outcome)
+		require.Equal(t, []string{"-", "-", "-", "-", "-"}, m.holders())
+		require.Equal(t, harness.Fail, a.release(t.Context(), s, "k", "a").Outcome)
+	})
+}
+
+func TestAMinorityThatIsDownIsNotMissed(t *testing.T) {
+	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
+		m.kill("r1", "r4")
+		a, b := m.client(0), m.client(1)
+		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+		require.Equal(t, []string{"down", "a", "a", "down", "a"}, m.holders())
+		require.Equal(t, harness.Fail, m.acquire(b, "b").Outcome)
+		require.Equal(t, harness.OK, a.release(t.Context(), (&lockTime{}).session(0), "k", "a").Outcome)
+		require.Equal(t, []string{"down", "-", "-", "down", "-"}, m.holders())
+	})
+}
+
+func TestWithoutAMajorityWhatWasTakenIsGivenBack(t *testing.T) {
+	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
+		m.kill("r1", "r2", "r4")
+		a := m.client(0)
+		op := m.acquire(a, "a")
+		require.Equal(t, harness.Fail, op.Outcome, "%s", op.Err)
+		require.Equal(t, errGivenBack.Error(), op.Err, "nobody else has it")
+		require.Equal(t, []string{"down", "down", "-", "down", "-"}, m.holders())
+		m.kill("r3", "r5")
+		op = m.acquire(m.client(1), "b")
+		require.Equal(t, harness.Fail, op.Outcome, "%s", op.Err)
+	})
+}
+
+// A SET that waits in the socket of a paused master, and a lock that went to a majority all the same.
+func TestAMasterThatDoesNotAnswerMakesARefusalUncertain(t *testing.T) {
+	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
+		a, b := m.client(0), m.client(1)
+		for _, c := range []*lockClient{a, b} { // each has connections everywhere
+			require.Equal(t, harness.OK, m.acquire(c, "x").Outcome)
+			require.Equal(t, harness.OK, c.release(t.Context(), (&lockTime{}).session(0), "k", "x").Outcome)
+		}
+		require.NoError(t, m.Pause(t.Context(), "r5"))
+		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+		op := m.acquire(b, "b")
+		require.Equal(t, harness.Info, op.Outcome, "b's SET may still be executed by r5")
+		require.Equal(t, errInDoubt.Error(), op.Err)
+		require.NoError(t, m.Resume("r5"))
+	})
+}
+
+// forget is what makes one master of a granting majority forget.
+type forget struct {
+	name string
+	on   func(m *masters, node string)
+}
+
+func forgetful() []forget {
+	return []forget{
+		{"restart without data", func(m *masters, node string) { m.kill(node); m.restart(node) }},
+		// The effect of a clock that steps forward, on one key. cluster.Options.Clocks does it to the whole node.
+		{"a lease that ends early", func(m *masters, node string) {
+			_, err := m.Do(m.Context(), node, "PEXPIREAT", "k", "1")
+			require.NoError(m, err)
+		}},
+	}
+}
+
+// The owner has a bare majority, since two masters were down. One of the three forgets, the two come back.
+func TestAMasterThatForgetsMakesTwoOwners(t *testing.T) {
+	for _, f := range forgetful() {
+		t.Run(f.name, func(t *testing.T) {
+			eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
+				m.kill("r4", "r5")
+				a, b := m.client(0), m.client(1)
+				began := time.Now()
+				require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+				m.restart("r4", "r5")
+				m.reach(1)
+				op := m.acquire(b, "b")
+				require.Equal(t, harness.Fail, op.Outcome, "two free masters are no majority")
+				require.Equal(t, errGivenBack.Error(), op.Err)
+				require.Equal(t, []string{"a", "a", "a", "-", "-"}, m.holders())
+				f.on(m, "r3")
+				m.reach(1)
+				require.Equal(t, harness.OK, m.acquire(b, "b").Outcome)
+				require.Equal(t, []string{"a", "a", "b", "b", "b"}, m.holders())
+				require.Less(t, time.Since(began), quorumTTL*9/10, "a's lease is over")
+			})
+		})
+	}
+}
+
+func TestMastersThatWriteAFileDoNotForget(t *testing.T) {
+	eachQuorum(t, cluster.Options{AOF: cluster.AOFAlways}, func(t *testing.T, v Variant, m *masters) {
+		m.kill("r4", "r5")
+		a, b := m.client(0), m.client(1)
+		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+		m.restart("r4", "r5")
+		m.kill("r3")
+		m.restart("r3")
+		m.reach(1)
+		require.Equal(t, harness.Fail, m.acquire(b, "b").Outcome)
+		require.Equal(t, []string{"a", "a", "a", "-", "-"}, m.holders())
+	})
+}
+
+func TestALockThatCameTooLateIsGivenBack(t *testing.T) {
+	c := realMasters(t, cluster.Options{})
+	m := &masters{T: t, Cluster: c, pool: newPool(c), v: quorumVariants()[0]}
+	slow := &lockClient{lock: m.client(0).lock, opts: LockOptions{TTL: 10 * time.Second}}
+	clock := &stepping{now: time.Now(), by: 9890 * time.Millisecond}
+	op := slow.acquire(harness.WithTime(t.Context(), clock), (&lockTime{}).session(0), "k", "a")
+	require.Equal(t, harness.OK, op.Outcome, "8 ms of 10 s are left")
+	require.NoError(t, slow.lock.(*redlockLock).deleteAll(t.Context(), "k", "a").err)
+
+	clock.by = 9898 * time.Millisecond
+	op = slow.acquire(harness.WithTime(t.Context(), clock), (&lockTime{}).session(0), "k", "b")
+	require.Equal(t, harness.Fail, op.Outcome)
+	require.Equal(t, errGivenBack.Error(), op.Err)
+	require.Equal(t, []string{"-", "-", "-", "-", "-"}, m.holders())
+}
+
+// stepping is a clock that is ahead by as much with every look.
+type stepping struct {
+	now time.Time
+	by  time.Duration
+}
+
+func (s *stepping) Now() time.Time {
+	s.now = s.now.Add(s.by)
+	return s.now
+}
+func (*stepping) Sleep(context.Context, time.Duration) error { return nil }
+
+func TestAnExtensionInPartIsUncertain(t *testing.T) {
+	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
+		a := m.client(0)
+		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+		for _, n := range []string{"r1", "r2", "r3"} {
+			_, err := m.Do(t.Context(), n, "DEL", "k")
+			require.NoError(t, err)
+		}
+		s := (&lockTime{}).session(0)
+		require.Equal(t, harness.Info, a.extend(t.Context(), s, "k", "a").Outcome, "two masters renewed it")
+		op := a.release(t.Context(), s, "k", "a")
+		require.Equal(t, harness.Fail, op.Outcome)
+		require.Equal(t, notMine, op.Err)
+		require.Equal(t, []string{"-", "-", "-", "-", "-"}, m.holders())
+	})
+}
+
+func TestWhatAnOperationLeftOnEachMaster(t *testing.T) {
+	type event struct {
+		master int
+		ran    bool
+		err    error
+	}
+	timeout := &net.OpError{Op: "read", Err: context.DeadlineExceeded}
+	dial := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for name, c := range map[string]struct {
+		events []event
+		doubt  bool
+	}{
+		"nothing was sent":                          {},
+		"one master":                                {[]event{{0, true, timeout}}, false},
+		"all answered":                              {[]event{{1, true, nil}, {2, true, redis.Nil}, {1, true, nil}}, false},
+		"one is down":                               {[]event{{1, true, nil}, {2, false, dial}, {2, false, dial}}, false},
+		"a SET without an answer":                   {[]event{{1, true, nil}, {2, true, timeout}}, true},
+		"a DEL that was answered after it":          {[]event{{2, true, timeout}, {2, true, nil}}, true},
+		"a DEL that was not sent":                   {[]event{{1, true, nil}, {1, false, dial}}, true},
+		"a DEL that came through at the second try": {[]event{{1, true, nil}, {1, false, dial}, {1, true, nil}}, false},
+		"a DEL without an answer":                   {[]event{{1, true, nil}, {1, true, io.EOF}}, true},
+	} {
+		var l ledger
+		for _, e := range c.events {
+			l.note(e.master, e.ran, e.err)
+		}
+		var op harness.Op
+		require.Equal(t, c.doubt, l.doubtful(&op, nil), name)
+		require.Equal(t, c.doubt, l.doubtful(&op, errors.Join(errGivenBack, timeout)), name)
+		require.False(t, l.doubtful(&op, timeout), name)
+	}
+}
+
+func TestAQuorumIsTracedBesideAnotherWorkloadOfItsFirstMaster(t *testing.T) {
+	c := realMasters(t, cluster.Options{})
+	_, err := newPool(c).client(0) // outside of the quorum's own
+	require.NoError(t, err)
+	all, err := newPool(c).masters(0)
+	require.NoError(t, err)
+	ctx, call := track(t.Context())
+	for _, r := range all {
+		require.NoError(t, r.Set(ctx, "k", "v", 0).Err())
+	}
+	require.Equal(t, map[int]standing{1: known, 2: known, 3: known, 4: known, 5: known}, call.masters.on)
+	require.NoError(t, c.Kill("r1"))
+	require.Error(t, all[0].Set(ctx, "k", "v", 0).Err())
+	require.NotEqual(t, known, call.masters.on[1])
+}
+
+func TestVotes(t *testing.T) {
+	for _, c := range []struct {
+		all, yes, no      int
+		carried, rejected bool
+	}{
+		{5, 3, 0, true, false}, {5, 2, 2, false, false}, {5, 2, 3, false, true}, {5, 0, 2, false, false},
+		{4, 2, 1, false, false}, {4, 2, 2, false, true}, {4, 3, 1, true, false}, {1, 1, 0, true, false}, {1, 0, 1, false, true},
+		{0, 0, 0, false, true}, // nobody to ask is nobody to grant it
+	} {
+		v := votes{all: c.all, yes: c.yes, no: c.no}
+		require.Equal(t, c.carried, v.carried(), "%+v", c)
+		require.Equal(t, c.rejected, v.rejected(), "%+v", c)
+	}
+	require.Equal(t, 5*time.Millisecond, patience(10*time.Millisecond))
+	require.Equal(t, 20*time.Millisecond, patience(400*time.Millisecond))
+}
+
+func TestAQuorumLockSaysHowManyMastersItNeeds(t *testing.T) {
+	c, _ := realRedis(t)
+	for _, v := range quorumVariants() {
+		_, err := v.Workload(c, Options{}).Open(t.Context(), 0)
+		require.ErrorContains(t, err, v.ID+": there is 1 master, and it needs 3: use a topology such as masters:5")
+		_, err = v.Workload(oneRedis{c}, Options{}).Open(t.Context(), 0)
+		require.ErrorContains(t, err, v.ID+": the system has one master")
+		_, ok := v.Program(Options{})
+		require.False(t, ok, "the explorer has one master")
+	}
+	_, err := QuorumLocks(c, LockOptions{}, newRedlock).Open(t.Context(), 0)
+	require.NoError(t, err, "its own lock decides how many it needs")
+}
+
+// oneRedis is a Connector and nothing else.
+type oneRedis struct{ c Connector }
+
+func (o oneRedis) Connect(group int) (redis.UniversalClient, error) { return o.c.Connect(group) }

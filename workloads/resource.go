@@ -1,0 +1,140 @@
+package workloads
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file is what locks are for: owners update something, each by reading it, thinking and writing it back. It is the
+// workload of Jepsen's analysis of etcd 3.4.3 (2020), and of Kleppmann's on distributed locking (2016).
+
+// resource is what locks guard, one value each. It lives inside the harness, so it is linearizable, answers at once and is
+// never down: what goes wrong is the lock's doing. The zero value is empty.
+//
+// A value is the updates that it was made of, the latest first. Whoever writes it back from an older value undoes what
+// came in between.
+type resource struct {
+	mu     sync.Mutex
+	values map[string]*value // by lock
+	drawn  int64             // numbers
+}
+
+type value struct {
+	latest *update
+	fence  string // the largest token seen; "": none
+}
+
+// update is one number, and the updates that its writer had read. It is never changed.
+type update struct {
+	number int64
+	read   *update
+}
+
+func (r *resource) value(lock string) *value { // the caller holds r.mu
+	if r.values == nil {
+		r.values = map[string]*value{}
+	}
+	if r.values[lock] == nil {
+		r.values[lock] = &value{}
+	}
+	return r.values[lock]
+}
+
+// number draws one that nobody else has.
+func (r *resource) number() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drawn++
+	return r.drawn - 1
+}
+
+// read returns the value. It is refused if token is older than one that was seen: an update begins with its read, so
+// whoever was overtaken before it has read must not write either.
+func (r *resource) read(lock, token string) (latest *update, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := r.value(lock)
+	return v.latest, v.admits(token)
+}
+
+// write makes u the value, unless token is older than one that was seen.
+func (r *resource) write(lock, token string, u *update) (ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := r.value(lock)
+	if !v.admits(token) {
+		return false
+	}
+	v.latest = u
+	return true
+}
+
+// admits compares a fencing token with the largest seen, and keeps it if it is larger. Who has none is always admitted.
+func (v *value) admits(token string) bool {
+	if token == "" {
+		return true
+	}
+	if older(token, v.fence) {
+		return false
+	}
+	v.fence = token
+	return true
+}
+
+// older reports whether the decimal number a is smaller than b, of whatever length they are.
+func older(a, b string) bool {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	if len(a) != len(b) {
+		return len(a) < len(b)
+	}
+	return a < b
+}
+
+// numbers lists what the value is made of, in ascending order.
+func (r *resource) numbers(lock string) (all []int64) {
+	r.mu.Lock()
+	u := r.value(lock).latest
+	r.mu.Unlock()
+	for ; u != nil; u = u.read {
+		all = append(all, u.number)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// readAll records what the value is in the end.
+func (r *resource) readAll(s *harness.Session, lock string) {
+	s.Invoke(harness.Op{Kind: harness.Read, Key: harness.Guarded(lock)}, func(op *harness.Op) {
+		op.Outcome, op.Result = harness.OK, intervals(r.numbers(lock))
+	})
+}
+
+// tokenTooOld is why a resource refuses.
+const tokenTooOld = "stale token"
+
+// update does what the lock is for. The client may be paused, or crash, between its read and its write, and does not look
+// at the clock before it writes: a pause might come just after the look.
+func (c *lockClient) update(s *harness.Session, key, owner, token string) harness.Op {
+	read, admitted := c.resource.read(key, token)
+	s.Sleep(think(s.Rand, c.opts.TTL))
+	mine := &update{number: c.resource.number(), read: read}
+	op := harness.Op{Kind: harness.Add, Key: harness.Guarded(key), Arg: strconv.FormatInt(mine.number, 10), Result: owner}
+	return s.Invoke(op, func(op *harness.Op) {
+		op.Outcome = harness.OK
+		if !admitted || !c.resource.write(key, token, mine) {
+			op.Outcome, op.Err = harness.Fail, tokenTooOld
+		}
+	})
+}
+
+// think draws how long an owner thinks between its read and its write: as long as it usually holds a lock, and a small
+// part of the lease at most.
+func think(rng *rand.Rand, ttl time.Duration) time.Duration {
+	return min(time.Duration(rng.ExpFloat64()*float64(usualHoldMean)), ttl/8)
+}

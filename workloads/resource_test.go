@@ -1,0 +1,179 @@
+package workloads
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+func TestAResourceTakesWhatIsWrittenBack(t *testing.T) {
+	var r resource
+	read := func(lock, token string) *update {
+		u, ok := r.read(lock, token)
+		require.True(t, ok)
+		return u
+	}
+	a, b := read("a", ""), read("a", "")
+	require.True(t, r.write("a", "", &update{0, a}))
+	require.True(t, r.write("a", "", &update{1, read("a", "")}))
+	require.True(t, r.write("b", "", &update{2, read("b", "")}))
+	require.Equal(t, []int64{0, 1}, r.numbers("a"))
+	require.Equal(t, []int64{2}, r.numbers("b"))
+	require.True(t, r.write("a", "", &update{3, b}), "locks without tokens are never refused")
+	require.Equal(t, []int64{3}, r.numbers("a"), "what came since the read is lost")
+	require.Empty(t, r.numbers("c"))
+	require.Equal(t, []int64{0, 1}, []int64{r.number(), r.number()})
+}
+
+func TestAResourceRefusesTokensOlderThanItHasSeen(t *testing.T) {
+	var r resource
+	stale, ok := r.read("a", "9")
+	require.True(t, ok)
+	fresh, ok := r.read("a", "10") // from here on the other one is too late, though nobody has written yet
+	require.True(t, ok)
+	require.False(t, r.write("a", "9", &update{0, stale}))
+	require.True(t, r.write("a", "10", &update{1, fresh}))
+	_, ok = r.read("a", "9")
+	require.False(t, ok)
+	require.True(t, r.write("a", "010", &update{2, nil}), "the same owner, again")
+	require.Equal(t, []int64{2}, r.numbers("a"))
+	_, ok = r.read("b", "1")
+	require.True(t, ok, "another lock's tokens")
+}
+
+func TestOlder(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"1", "2", true}, {"2", "1", false}, {"2", "2", false}, {"9", "10", true}, {"10", "9", false}, {"09", "9", false},
+		{"9007199254740992", "9007199254740993", true}, {"1", "", false}, {"0", "", false},
+	} {
+		require.Equal(t, c.want, older(c.a, c.b), "%s, %s", c.a, c.b)
+	}
+}
+
+// meanwhile is the time of a worker in whose sleeps something happens.
+type meanwhile struct {
+	lockTime
+	happens func()
+}
+
+func (m *meanwhile) Sleep(d time.Duration) bool {
+	if h := m.happens; h != nil {
+		m.happens = nil
+		h()
+	}
+	return m.lockTime.Sleep(d)
+}
+
+// granting is a Locker that grants everything, with these tokens.
+type granting struct {
+	obliging
+	token string
+}
+
+func (g *granting) Fence() string { return g.token }
+
+// updating is a client of what locks guard, and the time it lives in.
+func updating(r *resource, lock Locker) (*lockClient, *meanwhile) {
+	opts := LockOptions{Keys: 1, TTL: 3 * time.Second, Resource: true}
+	return &lockClient{lock: lock, opts: opts, resource: r}, &meanwhile{}
+}
+
+func lines(ops []harness.Op) (out []string) {
+	for _, op := range ops {
+		out = append(out, strings.Join([]string{string(op.Kind), op.Key, op.Arg, op.Result, op.Outcome.String(), op.Err}, " "))
+	}
+	return out
+}
+
+func TestAnOwnerUpdatesWhatTheLockGuards(t *testing.T) {
+	var r resource
+	c, timeline := updating(&r, noTokens{})
+	s := harness.NewSession(timeline, 0, 1, 0, newRand())
+	c.Step(t.Context(), s)
+	c.Step(t.Context(), s)
+	require.Equal(t, []string{
+		"acquire lock-0 0-1  ok ", "add lock-0:resource 0 0-1 ok ", "release lock-0 0-1  ok ",
+		"acquire lock-0 0-2  ok ", "add lock-0:resource 1 0-2 ok ", "release lock-0 0-2  ok ",
+	}, lines(timeline.ops))
+	for i, op := range timeline.ops {
+		if op.Kind == harness.Add {
+			require.Greater(t, op.Call, timeline.ops[i-1].Return, "no time to think")
+			require.Less(t, op.Call-timeline.ops[i-1].Return, 3*time.Second/4)
+		}
+	}
+	r.readAll(s, "lock-0")
+	read := timeline.ops[len(timeline.ops)-1]
+	require.Equal(t, "read lock-0:resource  0-1 ok ", lines([]harness.Op{read})[0])
+}
+
+// noTokens is obliging, and no Fencer.
+type noTokens struct{}
+
+func (noTokens) Acquire(context.Context, string, string, time.Duration) (bool, error) {
+	return true, nil
+}
+func (noTokens) Release(context.Context, string, string) (bool, error) { return true, nil }
+
+func TestAnOwnerThatIsOvertakenBetweenItsReadAndItsWrite(t *testing.T) {
+	for name, c := range map[string]struct {
+		locks [2]Locker
+		want  []int64
+		err   string
+	}{
+		"without tokens": {[2]Locker{noTokens{}, noTokens{}}, []int64{1}, ""},
+		"with tokens":    {[2]Locker{&granting{token: "1"}, &granting{token: "2"}}, []int64{0}, tokenTooOld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r resource
+			slow, slowly := updating(&r, c.locks[0])
+			next, later := updating(&r, c.locks[1])
+			slowly.happens = func() { next.Step(t.Context(), harness.NewSession(later, 1, 2, 0, newRand())) }
+			slow.Step(t.Context(), harness.NewSession(slowly, 0, 2, 0, newRand()))
+			add := slowly.ops[1]
+			require.Equal(t, harness.Add, add.Kind)
+			require.Equal(t, c.err, add.Err)
+			require.Equal(t, c.err == "", add.Outcome == harness.OK)
+			require.Equal(t, c.err != "", add.Outcome == harness.Fail)
+			require.Equal(t, c.want, r.numbers("lock-0"))
+		})
+	}
+}
+
+func TestGuardingLocksPromiseUpdatesAndReadThemInTheEnd(t *testing.T) {
+	c, _ := realRedis(t)
+	v, err := Find("lock/fenced")
+	require.NoError(t, err)
+	w := v.Workload(c, Options{Keys: 2, TTL: 100 * time.Millisecond, Resource: true})
+	require.Equal(t, []harness.Kind{harness.Acquire, harness.Release, harness.Add, harness.Read}, w.Kinds())
+	require.Equal(t, []harness.Kind{harness.Acquire, harness.Release}, v.Workload(c, Options{}).Kinds())
+	client, err := w.Open(t.Context(), 0)
+	require.NoError(t, err)
+	timeline := &lockTime{}
+	for range 5 {
+		client.Step(t.Context(), timeline.session(0))
+	}
+	require.NoError(t, w.(harness.Finisher).Finish(t.Context(), timeline.session(harness.HarnessClient)))
+	adds, read := 0, 0
+	for _, op := range timeline.ops {
+		require.NotEqual(t, harness.Info, op.Outcome, "%+v", op)
+		switch op.Kind {
+		case harness.Add:
+			require.Equal(t, harness.OK, op.Outcome, op.Err)
+			adds++
+		case harness.Read:
+			require.Equal(t, harness.HarnessClient, op.Client)
+			read += len(strings.Split(op.Result, ","))
+		}
+	}
+	require.Positive(t, adds)
+	require.Equal(t, 2, timeline.count(harness.Read))
+	require.Positive(t, read)
+}

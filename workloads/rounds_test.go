@@ -1,0 +1,131 @@
+package workloads_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// roundsRun runs the experiment with five clients, one a group, each of them 40 rounds a second for 8 seconds. For five of
+// them the primary is cut off with the first two.
+func roundsRun(t *testing.T, acks int) harness.Result {
+	t.Helper()
+	c := cluster.Sentinel(cluster.Options{})
+	res, err := harness.Run(t.Context(), harness.Spec{
+		System: c,
+		Workload: workloads.Rounds(c, workloads.RoundsOptions{
+			Rounds: 320, Every: 25 * time.Millisecond, Acks: acks, Lock: true,
+		}),
+		Checkers: []harness.Checker{checkers.Mutex(), checkers.Writes()},
+		Clients:  5, Duration: 9 * time.Second, Calm: time.Second,
+		Steps: []harness.Step{{Nemesis: nemesis.PartitionPrimary(c), For: 5 * time.Second}},
+	})
+	require.NoError(t, err)
+	for _, j := range res.Judgements {
+		t.Logf("%s: %v %s %v", j.Checker, j.Verdict, j.Reason, j.Figures)
+	}
+	return res
+}
+
+// counted are the operations of a kind, by outcome, and each integer or lock's tries.
+func counted(t *testing.T, res harness.Result, kind harness.Kind) (outcomes map[harness.Outcome]int, tries map[string]int) {
+	t.Helper()
+	outcomes, tries = map[harness.Outcome]int{}, map[string]int{}
+	for op, err := range res.History.Ops {
+		require.NoError(t, err)
+		if op.Kind == kind {
+			outcomes[op.Outcome]++
+			tries[op.Key+" "+op.Arg]++
+		}
+	}
+	return outcomes, tries
+}
+
+func TestRoundsOfASplitBrain(t *testing.T) {
+	res := roundsRun(t, 0)
+	adds, tries := counted(t, res, harness.Add)
+	locks, owners := counted(t, res, harness.Acquire)
+	t.Logf("adds %v, tries of locks %v", adds, locks)
+	require.Len(t, tries, 5*320, "each integer once")
+	require.Len(t, owners, 5*320, "each lock once by each client")
+	for w := range 5 {
+		for i := range 320 {
+			require.Equal(t, 1, tries[fmt.Sprintf("rounds %d", w+5*i)])
+			require.Equal(t, 1, owners[fmt.Sprintf("round-%d client-%d", i, w)])
+		}
+	}
+	require.Equal(t, harness.Invalid, res.Verdict)
+	require.Greater(t, res.Totals[harness.DoubleGrant], 50)
+	lost := lostWrites(res)
+	t.Logf("lost %d, double grants %d", lost, res.Totals[harness.DoubleGrant])
+	require.Greater(t, lost, 200, "those of the first two clients, from the partition on")
+	for _, a := range res.Anomalies {
+		if a.Class == harness.LostWrite && a.Count > 100 {
+			require.Less(t, a.Ops[0].Client%5, 2, "the others' primary is the one that stayed")
+		}
+	}
+}
+
+// lostWrites is what the checker of writes counted.
+func lostWrites(res harness.Result) int {
+	n := 0
+	for _, a := range res.Anomalies {
+		if a.Class == harness.LostWrite {
+			n += max(1, a.Count)
+		}
+	}
+	return n
+}
+
+// The primary that is cut off alone has no replica to answer for it.
+func TestRoundsWithAcknowledgementsOfASplitBrain(t *testing.T) {
+	res := roundsRun(t, 1)
+	adds, _ := counted(t, res, harness.Add)
+	locks, _ := counted(t, res, harness.Acquire)
+	t.Logf("adds %v, tries of locks %v", adds, locks)
+	require.Equal(t, harness.Valid, res.Verdict)
+	require.Greater(t, adds[harness.Info], 100, "what too few replicas have is unknown")
+}
+
+func TestRoundsKeepTheirPace(t *testing.T) {
+	c := cluster.Standalone(cluster.Options{})
+	res, err := harness.Run(t.Context(), harness.Spec{
+		System:   c,
+		Workload: workloads.Rounds(c, workloads.RoundsOptions{Clients: 3, Rounds: 10, Every: 50 * time.Millisecond}),
+		Checkers: []harness.Checker{checkers.Writes()},
+		Clients:  3, Duration: 2 * time.Second,
+	})
+	require.NoError(t, err)
+	require.Equal(t, harness.Valid, res.Verdict)
+	first, last, n := map[int]time.Duration{}, map[int]time.Duration{}, 0
+	for op, err := range res.History.Ops {
+		require.NoError(t, err)
+		if op.Kind == harness.Add {
+			if first[op.Client] == 0 {
+				first[op.Client] = op.Call
+			}
+			last[op.Client], n = op.Call, n+1
+		}
+	}
+	require.Equal(t, 30, n)
+	for w := range 3 {
+		require.GreaterOrEqual(t, last[w]-first[w], 440*time.Millisecond)
+	}
+}
+
+func TestRoundsOfTooManyClientsAreRefused(t *testing.T) {
+	c := cluster.Standalone(cluster.Options{})
+	_, err := harness.Run(t.Context(), harness.Spec{
+		System: c, Workload: workloads.Rounds(c, workloads.RoundsOptions{Clients: 2, Rounds: 1}),
+		Checkers: []harness.Checker{checkers.Writes()}, Clients: 3, Duration: 100 * time.Millisecond,
+	})
+	require.ErrorContains(t, err, "3 clients ran, and RoundsOptions.Clients is 2")
+}

@@ -1,0 +1,28 @@
+package workloads
+
+import (
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// writes/rounds, the workload of published experiments: see [Rounds].
+//
+//	round i of client w of n   SADD rounds w+i*n; with locks also SET lock-i client NX PX ttl; with acks a WAIT behind each
+//	finally                    read the whole set from the primary
+//
+// Source: Jepsen's analysis of Redis, 2013; the project's table of guards. Like writes/sadd it is a measure, no algorithm.
+func roundsVariant(acks int) Variant {
+	return Variant{
+		ID: "writes/rounds", Family: Writes,
+		Doc:     "unique integers at a steady pace, and in each round one lock that everybody wants: the load of published experiments",
+		Source:  "Jepsen 2013",
+		Claim:   OneNode,
+		Acks:    acks,
+		waiting: roundsVariant,
+		Flaws:   []Flaw{{harness.LostWrite, Failover}, {harness.DoubleGrant, Failover}},
+		build: func(c Connector, o Options) harness.Workload {
+			r := o.Rounds
+			r.Name, r.Acks = "writes/rounds", acks
+			return Rounds(c, r)
+		},
+	}
+}

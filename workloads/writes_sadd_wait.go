@@ -1,0 +1,32 @@
+package workloads
+
+import (
+	"fmt"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// writes/sadd-wait, writes/sadd that asks for a replica's word, or for that of as many as the options say.
+//
+//	write    SADD writes n, each n once; WAIT n 20, in one pipeline; with fewer acknowledgements the write is unknown
+//	finally  read the whole set from the primary
+//
+// Source: Kingsbury, "Redis redux", 2013, on WAIT. A write that fell short may survive all the same, as 9 to 63 did
+// in a split brain of five seconds: it ends in info. One that replicas have is lost if another one is promoted.
+func saddWait(acks int) Variant {
+	return Variant{
+		ID: "writes/sadd-wait", Family: Writes,
+		Doc:     fmt.Sprintf("SADD of unique integers, WAIT %d; a final read shows which acknowledged ones are gone", acks),
+		Source:  "Jepsen 2013",
+		Claim:   OneNode,
+		Acks:    acks,
+		waiting: saddWait,
+		Flaws:   []Flaw{{harness.LostWrite, Failover}},
+		build:   func(c Connector, _ Options) harness.Workload { return SAddWait(c, acks) },
+	}
+}
+
+// SAddWait is SAdd with a WAIT for so many replicas after each integer.
+func SAddWait(c Connector, acks int) harness.Workload {
+	return &sadd{name: "writes/sadd-wait", key: "writes-wait", pool: newPool(c), wait: waitFor(acks)}
+}
