@@ -25,7 +25,7 @@ func TestClientPause(t *testing.T) {
 
 func TestClientPauseLetsNothingThrough(t *testing.T) {
 	b := start(t, cluster.Standalone(cluster.Options{OpTimeout: time.Second}))
-	require.NoError(t, b.write(0))
+	b.writes(0)
 	inj := b.inject(nemesis.ClientPause(b.Cluster, nemesis.Primary()))
 	for range 3 { // 3 s, 30 pauses one after the other
 		require.Error(t, b.write(0))
@@ -35,7 +35,7 @@ func TestClientPauseLetsNothingThrough(t *testing.T) {
 
 func TestClientPauseWrites(t *testing.T) {
 	b := start(t, cluster.Sentinel(cluster.Options{}))
-	require.NoError(t, b.write(0))
+	b.writes(0)
 	old := b.primary()
 	inj := b.inject(nemesis.ClientPauseWrites(b.Cluster, nemesis.Primary()))
 	require.Error(t, b.write(0))

@@ -38,8 +38,8 @@ func TestEveryWayOfDegrading(t *testing.T) {
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	run := func(way nemesis.Way, effect func(b bench, old string, inj harness.Injection)) {
 		t.Run(way.Kind(), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			t.Cleanup(cancel) // after the heal, which is a clean-up too
 			b := bench{t, b.Cluster, ctx}
 			n := nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Primary(), way)
 			require.Equal(t, way.Kind(), n.Name())
@@ -138,7 +138,7 @@ func TestAConnectionThatNeverWasDoesNotEnd(t *testing.T) {
 // A node that is paused reads nothing, and toxics wait for who does not read: only full buffers make that a problem.
 func TestAPauseAndToxicsOfOneLink(t *testing.T) {
 	b := start(t, cluster.Standalone(cluster.Options{}))
-	require.NoError(t, b.write(0))
+	b.writes(0)
 	pause := b.inject(nemesis.PausePrimary(b.Cluster))
 	require.Error(t, b.write(0))
 	undrop, err := b.Drop(harness.Between(b.ClientGroups(), b.RedisNodes())) // Degrade would wait for an answer first
@@ -228,7 +228,7 @@ func TestDegradationsThatMakeNoSense(t *testing.T) {
 			require.NoError(t, inj.Heal(b.ctx))
 		}
 	}
-	require.NoError(t, b.write(0), "something was touched")
+	b.writes(0) // something was touched
 }
 
 func TestWaysSayWhatTheyAre(t *testing.T) {

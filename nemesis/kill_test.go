@@ -29,7 +29,7 @@ func TestKillOfAReplicaAndOfSentinels(t *testing.T) {
 
 func TestKillOfAStandalone(t *testing.T) {
 	b := start(t, cluster.Standalone(cluster.Options{}))
-	require.NoError(t, b.write(0))
+	b.writes(0)
 	inj := b.inject(nemesis.KillPrimary(b.Cluster))
 	require.Error(t, b.write(0))
 	b.heal(inj)
