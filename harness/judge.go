@@ -97,10 +97,25 @@ func (j *judge) check(ctx context.Context, c Checker, feed <-chan []entry) (g Ju
 		}
 	}()
 	h := j.h
-	h.Ops = opsFrom(feed)
+	h.Ops = j.ops(feed)
 	g = c.Check(ctx, h, j.found)
 	g.Checker = c.Name()
 	return g
+}
+
+// ops is the shared pass over the history the first time it is ranged over, and a pass of its own after that.
+func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
+	shared := true
+	return func(yield func(Op, error) bool) {
+		if shared {
+			shared = false
+			opsFrom(feed)(yield)
+			return
+		}
+		for range feed { // whom the others wait for
+		}
+		j.h.Ops(yield)
+	}
 }
 
 // found keeps one anomaly, with the faults it overlaps.

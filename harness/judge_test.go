@@ -103,3 +103,34 @@ func TestAnomaliesAreCountedCappedSortedAndAttributed(t *testing.T) {
 	require.Equal(t, []string{"open"}, j.Anomalies[60].Faults)
 	require.Equal(t, "invalid (500 double-grant)", j.Summary())
 }
+
+// again ranges over the history twice, and leaves the first pass early.
+type again struct{ first, second []int }
+
+func (a *again) Name() string { return "again" }
+
+func (a *again) Check(_ context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
+	for op := range h.Ops {
+		a.first = append(a.first, op.Client)
+		break
+	}
+	for op := range h.Ops {
+		a.second = append(a.second, op.Client)
+	}
+	return harness.Judgement{Verdict: harness.Valid}
+}
+
+func TestACheckerReadsTheHistoryAgain(t *testing.T) {
+	var ops []harness.Op
+	var all []int
+	for i := range 10_000 {
+		ops, all = append(ops, harness.Op{Client: i}), append(all, i)
+	}
+	one, two := &again{}, &again{}
+	j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(ops)}, []harness.Checker{one, two})
+	require.Equal(t, harness.Valid, j.Verdict)
+	for _, a := range []*again{one, two} {
+		require.Equal(t, []int{0}, a.first)
+		require.Equal(t, all, a.second)
+	}
+}

@@ -84,6 +84,7 @@ type Op struct {
 	Result  string        `json:"result,omitempty"` // what the system answered, by Kind
 	TTL     time.Duration `json:"ttl,omitempty"`    // lease or window asked for; 0: none
 	Until   time.Duration `json:"until,omitempty"`  // for variants that promise an end of their own, on the run's clock; 0: none
+	Due     time.Duration `json:"due,omitempty"`    // when it was meant to begin, in an open-loop load; 0: whenever it did
 	Call    time.Duration `json:"call"`
 	Return  time.Duration `json:"return"`
 	Outcome Outcome       `json:"outcome"`

@@ -108,8 +108,10 @@ type Judgement struct {
 // Checker judges a history.
 type Checker interface {
 	Name() string
-	// Check ranges over h.Ops once, in order, and calls found for every violation. It is pure: the same history gives
-	// the same answer, whether it is read from a store or comes from a run. Operations of kinds that the checker does
-	// not know are passed over. When ctx ends first the verdict is Unknown unless a violation was found.
+	// Check ranges over h.Ops, in order, and calls found for every violation, as soon as it is certain. The first pass is
+	// shared with the other checkers; each further one reads the history again, and while a run goes on there is none: h.Ops
+	// is then empty. It is pure: the same history gives the same answer, whether it is read from a store or comes from a run.
+	// Operations of kinds that the checker does not know are passed over. When ctx ends first the verdict is Unknown unless a
+	// violation was found.
 	Check(ctx context.Context, h History, found func(Anomaly)) Judgement
 }
