@@ -27,6 +27,7 @@ type recorder struct {
 	slots []*slot
 	wake  chan struct{}
 	fail  func(error) // told the store's first error
+	show  func([]Op)  // shown what was written, in order
 
 	mu      sync.Mutex // guards what follows
 	store   Store
@@ -42,8 +43,8 @@ type slot struct {
 	ops        []Op
 }
 
-func newRecorder(clock Clock, workers int, store Store, fail func(error)) *recorder {
-	r := &recorder{clock: clock, store: store, fail: fail, wake: make(chan struct{}, 1), slots: make([]*slot, workers)}
+func newRecorder(clock Clock, workers int, store Store, show func([]Op), fail func(error)) *recorder {
+	r := &recorder{clock: clock, store: store, show: show, fail: fail, wake: make(chan struct{}, 1), slots: make([]*slot, workers)}
 	for i := range r.slots {
 		r.slots[i] = &slot{}
 		r.slots[i].drained = sync.NewCond(&r.slots[i].mu)
@@ -110,6 +111,7 @@ func (r *recorder) flush() {
 		r.counts[op.Outcome]++
 	}
 	r.write(func() error { return r.store.WriteOps(r.pending[:n]) })
+	r.show(r.pending[:n])
 	r.pending = slices.Delete(r.pending, 0, n)
 }
 

@@ -34,7 +34,7 @@ func (s *orderedStore) WriteOps(ops []Op) error {
 func record(t *testing.T, store Store, workers, n int) {
 	t.Helper()
 	clock := NewClock()
-	rec := newRecorder(clock, workers, store, func(err error) { t.Error(err) })
+	rec := newRecorder(clock, workers, store, func([]Op) {}, func(err error) { t.Error(err) })
 	ctx, stop := context.WithCancel(t.Context())
 	var writer, recording sync.WaitGroup
 	writer.Go(func() { rec.run(ctx) })
@@ -76,7 +76,7 @@ func writing(rec *recorder, w int) *Session {
 
 func TestAnUnknownOutcomeRetiresTheClient(t *testing.T) {
 	store := NewMemory()
-	rec := newRecorder(NewClock(), 4, store, func(err error) { t.Error(err) })
+	rec := newRecorder(NewClock(), 4, store, func([]Op) {}, func(err error) { t.Error(err) })
 	s := writing(rec, 3)
 	require.Equal(t, 3, s.Invoke(Op{}, func(op *Op) { op.Outcome = OK }).Client)
 	require.Equal(t, 3, s.Invoke(Op{}, func(*Op) {}).Client)
@@ -92,7 +92,7 @@ func (brokenStore) WriteOps([]Op) error { return errors.New("disk full") }
 
 func TestAStoreThatFailsIsReportedOnce(t *testing.T) {
 	failures := 0
-	rec := newRecorder(NewClock(), 1, brokenStore{NewMemory()}, func(error) { failures++ })
+	rec := newRecorder(NewClock(), 1, brokenStore{NewMemory()}, func([]Op) {}, func(error) { failures++ })
 	s := writing(rec, 0)
 	for range 3 {
 		s.Invoke(Op{}, func(*Op) {})
@@ -103,7 +103,7 @@ func TestAStoreThatFailsIsReportedOnce(t *testing.T) {
 
 func BenchmarkInvoke(b *testing.B) {
 	store := &orderedStore{t: &testing.T{}}
-	rec := newRecorder(NewClock(), 64, store, func(error) {})
+	rec := newRecorder(NewClock(), 64, store, func([]Op) {}, func(error) {})
 	ctx, stop := context.WithCancel(b.Context())
 	defer stop()
 	go rec.run(ctx)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
@@ -21,6 +22,8 @@ type Options struct {
 	Redis    string                 // redis-server binary; default as cluster.FindRedis
 	Log      *slog.Logger           // default: silent
 	Progress func(harness.Progress) // called about once a second while load runs
+
+	Found func(harness.Anomaly, time.Duration) // told of each violation while the load runs, and when; what it is in the end the report says
 }
 
 // Outcome is what came of a plan.
