@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -71,7 +72,7 @@ func TestASlowStoreSlowsTheWorkersAndLosesNothing(t *testing.T) {
 
 // writing is the session of worker w of rec.
 func writing(rec *recorder, w int) *Session {
-	return NewSession(&live{rec: rec, slot: rec.slots[w]}, w, len(rec.slots), 0, nil)
+	return NewSession(&live{rec: rec, slot: &rec.slots[w]}, w, len(rec.slots), 0, nil)
 }
 
 func TestAnUnknownOutcomeRetiresTheClient(t *testing.T) {
@@ -119,4 +120,30 @@ func BenchmarkInvoke(b *testing.B) {
 			s.Invoke(Op{Kind: Next}, func(op *Op) { op.Outcome = OK })
 		}
 	})
+}
+
+// discard is a store that keeps nothing.
+type discard struct{ Store }
+
+func (discard) WriteOps([]Op) error { return nil }
+
+// BenchmarkFlush is what the writer does fifty times a second at 40,000 operations a second, however many workers share
+// them.
+func BenchmarkFlush(b *testing.B) {
+	const batch = 800
+	for _, workers := range []int{50, 1000, 4000, 10_000} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			rec := newRecorder(NewClock(), workers, discard{}, func([]Op) {}, func(err error) { b.Error(err) })
+			rng := rand.New(rand.NewPCG(1, 1))
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				for range batch {
+					writing(rec, rng.IntN(workers)).Invoke(Op{Kind: Next, Key: "seq-0"}, func(op *Op) { op.Outcome = OK })
+				}
+				b.StartTimer()
+				rec.flush()
+			}
+		})
+	}
 }

@@ -114,6 +114,6 @@ func (l *live) Sleep(d time.Duration) bool {
 
 // session makes the session of worker w, whose clients are the process proc and whose load ends when done is closed.
 func (r *run) session(w int, rng *rand.Rand, proc *process, done <-chan struct{}) *Session {
-	t := &live{rec: r.rec, slot: r.rec.slots[w], proc: proc, done: done}
+	t := &live{rec: r.rec, slot: &r.rec.slots[w], proc: proc, done: done}
 	return NewSession(t, w, r.meta.Workers, r.meta.Group(w), rng)
 }

@@ -55,7 +55,9 @@ func BenchmarkViolationToReport(b *testing.B) {
 	for b.Loop() {
 		_, delays := watched(b, Plan{Variant: "sequence/get-set", Clients: 1000, Duration: 5 * time.Second})
 		slices.Sort(delays)
-		at := func(q float64) float64 { return float64(delays[int(q*float64(len(delays)-1))]) / float64(time.Millisecond) }
+		at := func(q float64) float64 {
+			return float64(delays[int(q*float64(len(delays)-1))]) / float64(time.Millisecond)
+		}
 		b.ReportMetric(float64(len(delays)), "violations")
 		b.ReportMetric(at(0.5), "p50-ms")
 		b.ReportMetric(at(0.99), "p99-ms")
