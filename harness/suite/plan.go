@@ -48,6 +48,8 @@ type Plan struct {
 	Rounds   *Rounds       `yaml:"rounds,omitempty"` // of writes/rounds
 	Seed     uint64        `yaml:"seed"`             // default: chosen
 
+	Expect Expected `yaml:"expect,omitempty"` // what its run is expected to come to; default: what is documented
+
 	place place
 }
 
