@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-//go:embed report.html.tmpl exploration.html.tmpl reproduction.html.tmpl index.html.tmpl drawing.html.tmpl report.css
+//go:embed report.html.tmpl exploration.html.tmpl reproduction.html.tmpl index.html.tmpl suite.html.tmpl drawing.html.tmpl report.css
 var files embed.FS
 
 const (

@@ -57,7 +57,7 @@ func (a *app) cases(cmd *cobra.Command, args []string) ([]suite.Case, error) {
 			out = append(out, suite.Case{Title: p.Variant, Plan: p})
 		}
 		for _, v := range variants {
-			p.Variant, p.Script = v.id, v.script
+			p.Variant, p.Script, p.Expect = v.id, v.script, suite.Expected{} // which are of another variant
 			out = append(out, suite.Case{Title: v.id, Plan: p})
 		}
 	}

@@ -70,10 +70,7 @@ func Execute(ctx context.Context, p Plan, o Options) (Outcome, error) {
 		return Outcome{}, err
 	}
 	out := Outcome{Plan: r.Plan, Expectation: r.expect()}
-	if err := r.compiler(); err != nil {
-		return out, err
-	}
-	if _, err := r.machine(o).Preflight(); err != nil {
+	if err := r.preflight(o); err != nil {
 		return out, err // before anything is written
 	}
 	if out.Dir, err = resultsDir(o.Results, r.Plan); err != nil {
@@ -89,6 +86,15 @@ func Execute(ctx context.Context, p Plan, o Options) (Outcome, error) {
 	}
 	err = out.report(res)
 	return out, errors.Join(runErr, err, relink(out.Dir))
+}
+
+// preflight fails if this machine cannot carry the run.
+func (r resolved) preflight(o Options) error {
+	if err := r.compiler(); err != nil {
+		return err
+	}
+	_, err := r.machine(o).Preflight()
+	return err
 }
 
 // report writes everything that is derived from the history.

@@ -50,6 +50,8 @@ type Plan struct {
 	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"` // the load ends when a violation is found
 	Seed        uint64        `yaml:"seed"`                  // default: chosen
 
+	Expect Expected `yaml:"expect,omitempty"` // what its run is expected to come to; default: what is documented
+
 	place place
 }
 

@@ -11,7 +11,7 @@ import (
 
 // possible refuses combinations that make no sense.
 func (r *resolved) possible() error {
-	for _, refuse := range []func() error{r.possibleLoad, r.possibleFamily, r.possibleGuards, r.possiblePlace} {
+	for _, refuse := range []func() error{r.possibleLoad, r.possibleFamily, r.possibleGuards, r.possiblePlace, r.possibleExpected} {
 		if err := refuse(); err != nil {
 			return err
 		}
