@@ -38,6 +38,7 @@ type Store struct {
 	frames  *compressor
 	enc     *encoder
 	timer   *time.Timer // nil: nothing waits
+	since   time.Time   // when what waits longest came
 	stored  int64       // operations in segments
 	err     error       // the first of the segments: nothing is written to them after it
 	told    bool        // somebody was given err
@@ -139,8 +140,12 @@ func (s *Store) WriteOps(ops []harness.Op) error {
 			s.flush()
 		}
 	}
-	if s.enc.n > 0 && s.timer == nil {
-		s.timer = time.AfterFunc(frameEvery, s.due)
+	switch {
+	case s.enc.n == 0:
+	case s.timer == nil:
+		s.since, s.timer = time.Now(), time.AfterFunc(frameEvery, s.due)
+	case time.Since(s.since) >= frameEvery: // the timer is late, as on a busy machine
+		s.flush()
 	}
 	if s.err != nil {
 		s.told = true
