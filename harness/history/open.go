@@ -75,17 +75,16 @@ func openRun(path string, h *harness.History) (stored int64, err error) {
 	case err != nil:
 		return 0, err
 	}
-	stored, err = readRun(f, h)
-	if err == nil && h.Meta.Workers == 0 {
-		err = fmt.Errorf("history: %s does not say what was run", path)
-	}
-	return stored, err
+	return readRun(f, h)
 }
 
 func readRun(f *frames, h *harness.History) (stored int64, err error) {
-	for {
+	for told := false; ; {
 		raw, err := f.read()
 		if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
+			if !told {
+				return 0, fmt.Errorf("history: %s does not say what was run", f.name)
+			}
 			return stored, nil
 		}
 		if err != nil {
@@ -97,7 +96,7 @@ func readRun(f *frames, h *harness.History) (stored int64, err error) {
 		}
 		switch {
 		case r.Meta != nil:
-			h.Meta = *r.Meta
+			h.Meta, told = *r.Meta, true
 		case r.Event != nil:
 			h.Events = append(h.Events, *r.Event)
 		case r.Fault != nil:
