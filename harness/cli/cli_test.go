@@ -50,6 +50,13 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 		"a regime is for sequences":                     {"compare", "lock/set-nx-px", "--regime", "fixed"},
 		"no variant given":                              {"compare"},
 		"is no results folder":                          {"check", "nowhere"},
+		"nowhere is no results folder":                  {"history", "nowhere"},
+		"needs --model: choose one of [lock dedup":      {"check", "--history", "x.jsonl"},
+		"--model needs --history FILE":                  {"check", "--model", "lock"},
+		"give one of them":                              {"check", "nowhere", "--history", "x.jsonl", "--model", "lock"},
+		"no history: open x.jsonl":                      {"check", "--history", "x.jsonl", "--model", "lock"},
+		`unknown model "mutex"`:                         {"check", "--history", os.DevNull, "--model", "mutex"},
+		"holds no operation":                            {"check", "--history", os.DevNull, "--model", "lock"},
 		"results cannot be kept in":                     {"run", "sequence/incr", "--results", "/dev/null/x"},
 	} {
 		out, errs, code := run(t, args...)
@@ -98,6 +105,13 @@ func TestRunExitsWithItsVerdictAndCheckAgrees(t *testing.T) {
 		require.Contains(t, out, "report.html")
 		again, _, code := run(t, "check", "results/latest")
 		require.Equal(t, c.code, code)
+		require.Equal(t, strings.Split(out, "\n")[0], strings.Split(again, "\n")[0])
+
+		text, _, code := run(t, "history", "results/latest")
+		require.Zero(t, code)
+		require.NoError(t, os.WriteFile("run.jsonl", []byte(text), 0o644))
+		again, errs, code = run(t, "check", "--history", "run.jsonl", "--model", "sequence")
+		require.Equal(t, c.code, code, errs)
 		require.Equal(t, strings.Split(out, "\n")[0], strings.Split(again, "\n")[0])
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -137,22 +136,4 @@ func drawAnomalies(dir string, h harness.History, j harness.Judged) (map[int]str
 		pages[i] = rel
 	}
 	return pages, nil
-}
-
-// Recheck judges the stored run in a results folder again, and writes nothing.
-func Recheck(ctx context.Context, dir string) (Outcome, error) {
-	p, err := readPlan(dir)
-	if err != nil {
-		return Outcome{}, err
-	}
-	r, err := p.resolve()
-	if err != nil {
-		return Outcome{}, fmt.Errorf("%s: %w", dir, err)
-	}
-	out := Outcome{Plan: p, Dir: dir, Expectation: r.expect()}
-	h, err := history.Open(filepath.Join(dir, historyDir))
-	if err != nil {
-		return out, err
-	}
-	return out, out.judge(h, harness.Judge(ctx, h, r.checkers()))
 }
