@@ -16,7 +16,7 @@ const tailDigits = 19
 // themselves. It is a Roaring bitmap: two bits a number where numbers lie close together, 20 bytes and more where each lies alone.
 type numbers struct {
 	bits    *roaring64.Bitmap
-	largest uint64
+	largest uint64 // ever drawn
 }
 
 func (s *numbers) add(tail uint64) {
@@ -24,11 +24,19 @@ func (s *numbers) add(tail uint64) {
 		s.bits = roaring64.New()
 	}
 	s.bits.Add(tail)
-	s.largest = max(s.largest, tail)
+}
+
+// raise reports whether tail is larger than every one before, so cannot be in the set.
+func (s *numbers) raise(tail uint64) bool {
+	if tail <= s.largest {
+		return false
+	}
+	s.largest = tail
+	return true
 }
 
 func (s *numbers) has(tail uint64) bool {
-	return s.bits != nil && tail <= s.largest && s.bits.Contains(tail)
+	return s.bits != nil && s.bits.Contains(tail)
 }
 
 // number is a non-negative decimal number of any length without leading zeros.

@@ -1,8 +1,8 @@
 package checkers
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -62,10 +62,18 @@ func (p peaks) thin() peaks {
 	return slices.Delete(p, peaksKept/2, peaksKept)
 }
 
-// before lists the peaks that had returned before t.
+// before lists the peaks that had returned before t. It looks among the latest ones first, as most calls are young.
 func (p peaks) before(t time.Duration) peaks {
-	n, _ := slices.BinarySearchFunc(p, t, func(e peak, t time.Duration) int { return cmp.Compare(e.Return, t) })
-	return p[:n]
+	low, high := 0, len(p)
+	for step := 1; low < high; step *= 2 {
+		i := max(0, len(p)-step)
+		if p[i].Return < t {
+			low = i + 1
+			break
+		}
+		high = i
+	}
+	return p[:low+sort.Search(high-low, func(i int) bool { return p[low+i].Return >= t })]
 }
 
 // top is the last peak, the largest; zero for none.

@@ -3,12 +3,14 @@ package checkers
 import "github.com/doublegrant/doublegrant/harness"
 
 // recentKept is how many draws are kept whole, over all keys together: about 180 bytes each.
-const recentKept = 1 << 16
+const recentKept = 1 << 15
 
-// recent keeps the latest draws, to show them again. The rest of a run is known by its numbers alone.
-type recent struct {
-	draws []draw // a ring, once it is full
-	next  int    // the oldest of a full ring
+// recent keeps the latest draws, to show them again, in two generations. The rest of a run is known by its numbers alone.
+type recent struct{ young, old generation }
+
+// generation is up to half of what is kept.
+type generation struct {
+	draws []draw
 	at    map[value]int32
 }
 
@@ -27,27 +29,34 @@ type draw struct {
 
 // find returns the draw of a number, if it is among the latest.
 func (r *recent) find(n value) (*draw, bool) {
-	i, ok := r.at[n]
-	if !ok {
-		return nil, false
+	for _, g := range [...]*generation{&r.young, &r.old} {
+		if i, ok := g.at[n]; ok {
+			return &g.draws[i], true
+		}
 	}
-	return &r.draws[i], true
+	return nil, false
 }
 
-// add keeps d, whose number is not among the latest, in place of the oldest, of which the number remains.
+// add keeps d, whose number is not among the latest.
 func (r *recent) add(d draw) {
-	if r.at == nil {
-		r.at, r.draws = map[value]int32{}, make([]draw, 0, 4)
+	g := &r.young
+	if g.at == nil {
+		g.at, g.draws = map[value]int32{}, make([]draw, 0, 4)
 	}
-	if len(r.draws) < recentKept {
-		r.at[d.value] = int32(len(r.draws))
-		r.draws = append(r.draws, d)
-		return
+	g.at[d.value] = int32(len(g.draws))
+	g.draws = append(g.draws, d)
+	if len(g.draws) == recentKept/2 {
+		r.old.empty()
+		r.young, r.old = r.old, r.young
 	}
-	old := &r.draws[r.next]
-	delete(r.at, old.value)
-	old.numbers.add(old.tail)
-	*old = d
-	r.at[d.value] = int32(r.next)
-	r.next = (r.next + 1) % recentKept
+}
+
+// empty leaves nothing of g but the numbers.
+func (g *generation) empty() {
+	for _, d := range g.draws {
+		d.numbers.add(d.tail)
+	}
+	clear(g.draws)
+	clear(g.at)
+	g.draws = g.draws[:0]
 }

@@ -18,7 +18,7 @@ import (
 // count. A Result that is something else makes the verdict Unknown, if nothing worse was found.
 //
 // A number may come back at any time, so all are kept, in Roaring bitmaps: about a bit a number where they follow each
-// other, 20 bytes and more where each lies alone. Beside them are kept whole the latest 65,536 draws, 12 MB, to be the
+// other, 20 bytes and more where each lies alone. Beside them are kept whole the latest 16,384 to 32,768 draws, 6 MB, to be the
 // evidence, and of each key the largest numbers since the slowest worker's last operation, 2,048 at most: of a call
 // that more than those overtook, a regression may go unnoticed. Time is O(log n) a call.
 //
@@ -82,22 +82,31 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	}
 	s.draws++
 	this := draw{Op: x, value: s.value(n), ordinal: s.draws}
-	if first, twice := p.recent.find(this.value); twice {
-		p.twice(this)
-		p.add(repeated(first, this))
-	} else {
-		if this.numbers.has(this.tail) {
-			p.twice(this)
-			p.later(this)
-		}
-		p.recent.add(this)
-	}
+	p.once(this)
 	if largest := s.largest.before(x.Call).top(); largest.number.compare(n) > 0 {
 		p.add(regression(largest, this))
 	}
 	if s.largest.top().number.compare(n) < 0 {
 		s.largest.raise(peak{x, n, s.draws}, p.meta, p.mark.low)
 	}
+}
+
+// once asks whether a number is new, and keeps it if no other draw of it is kept.
+func (p *sequencePass) once(this draw) {
+	if this.numbers.raise(this.tail) {
+		p.recent.add(this)
+		return
+	}
+	if first, twice := p.recent.find(this.value); twice {
+		p.twice(this)
+		p.add(repeated(first, this))
+		return
+	}
+	if this.numbers.has(this.tail) {
+		p.twice(this)
+		p.later(this)
+	}
+	p.recent.add(this)
 }
 
 // twice notes a duplicate.
