@@ -159,5 +159,14 @@ func (r resolved) checkers() []harness.Checker {
 	if writes {
 		out = append(out, checkers.Writes())
 	}
+	if r.asksTwice() {
+		out = append(out, checkers.SecondOpinion(checkers.Budget{}))
+	}
 	return append(out, checkers.Gates())
+}
+
+// asksTwice reports whether porcupine has a model of what any of the variants records.
+func (r resolved) asksTwice() bool {
+	return r.Rounds != nil && r.Rounds.Locks ||
+		slices.ContainsFunc(r.variants(), func(v workloads.Variant) bool { return v.Family != workloads.Writes })
 }
