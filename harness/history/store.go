@@ -66,6 +66,7 @@ func Create(dir string) (s *Store, err error) {
 		return nil, errors.Join(err, s.run.Close())
 	}
 	if err := newReserve(s.path(reserveFile)); err != nil {
+		s.giveBack()
 		return nil, errors.Join(fmt.Errorf("history: keep space for the end of the run: %w", err), s.run.Close(), s.ops.Close())
 	}
 	return s, nil
