@@ -48,7 +48,20 @@ type Store struct {
 var _ harness.Store = (*Store)(nil)
 
 // Create makes the folder dir and an empty history in it. It refuses a folder that holds one.
-func Create(dir string) (s *Store, err error) {
+func Create(dir string) (*Store, error) {
+	s, err := create(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := newReserve(s.path(reserveFile)); err != nil {
+		s.giveBack()
+		return nil, errors.Join(fmt.Errorf("history: keep space for the end of the run: %w", err), s.run.Close(), s.ops.Close())
+	}
+	return s, nil
+}
+
+// create makes a store without a reserve.
+func create(dir string) (s *Store, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
@@ -64,9 +77,6 @@ func Create(dir string) (s *Store, err error) {
 	}
 	if s.ops, err = newFile(s.path(segment(1))); err != nil {
 		return nil, errors.Join(err, s.run.Close())
-	}
-	if err := newReserve(s.path(reserveFile)); err != nil {
-		return nil, errors.Join(fmt.Errorf("history: keep space for the end of the run: %w", err), s.run.Close(), s.ops.Close())
 	}
 	return s, nil
 }

@@ -154,7 +154,7 @@ func TestATailIsCutShortAtEveryByte(t *testing.T) {
 	path := filepath.Join(dir, "ops-000001.seg")
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
-	seen := map[int]bool{}
+	seen, between := map[int]bool{}, 0
 	for n := len(whole) - 1; n >= 0; n-- {
 		require.NoError(t, os.Truncate(path, int64(n)))
 		h, err := history.Open(dir)
@@ -165,12 +165,14 @@ func TestATailIsCutShortAtEveryByte(t *testing.T) {
 		if err != nil { // a file that ends between frames is whole, and the end knows of more
 			require.ErrorContains(t, err, "60 operations were stored")
 			require.NotNil(t, h.End)
+			between++
 		} else {
 			require.Nil(t, h.End, "cut at %d", n)
 		}
 		seen[len(got)] = true
 	}
 	require.Equal(t, map[int]bool{0: true, 20: true, 40: true}, seen)
+	require.Equal(t, 3, between, "before each frame")
 }
 
 func TestTheRunsFileIsCutShortAtEveryByte(t *testing.T) {

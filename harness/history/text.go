@@ -58,7 +58,7 @@ func Print(w io.Writer, h harness.History) error {
 // r calls the file is name, in errors. Memory is bounded by the number of clients. The history ends at the last Return,
 // with the reason if it says that it was cut. An error that wraps ErrText names the line that cannot be.
 func Parse(r io.Reader, name, dir string) (harness.History, error) {
-	store, err := Create(dir)
+	store, err := create(dir)
 	if err != nil {
 		return harness.History{}, err
 	}
