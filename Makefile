@@ -15,7 +15,7 @@ help:
 	@echo "make test    every test, real Redis included, with the race detector"
 	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
 	@echo "make lint    gofmt, go vet, staticcheck"
-	@echo "make bench   benchmarks of the checkers and the explorer"
+	@echo "make bench   benchmarks of the checkers, against porcupine too, and of the explorer"
 	@echo "make build   $(BIN)"
 	@echo "make clean   remove $(BIN) and $(RESULTS)"
 
@@ -44,8 +44,9 @@ lint:
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 
+# BenchmarkScale takes some minutes: porcupine is given 30 s for each history.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./checkers ./harness/explore
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./checkers ./harness/explore
 
 clean:
 	rm -rf bin $(RESULTS)
