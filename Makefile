@@ -16,7 +16,7 @@ help:
 	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
 	@echo "make verify-checkers  a million small histories for each checker, against its rule and porcupine, about 10 minutes"
 	@echo "make lint    gofmt, go vet, staticcheck"
-	@echo "make bench   benchmarks of the checkers and the explorer"
+	@echo "make bench   benchmarks of the checkers, against porcupine too, and of the explorer"
 	@echo "make build   $(BIN)"
 	@echo "make clean   remove $(BIN) and $(RESULTS)"
 
@@ -51,8 +51,9 @@ lint:
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 
+# BenchmarkScale takes some minutes: porcupine is given 30 s for each history.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./checkers ./harness/explore
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./checkers ./harness/explore
 
 clean:
 	rm -rf bin $(RESULTS)
