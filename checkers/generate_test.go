@@ -69,6 +69,9 @@ func (p property) small(d dice) history {
 	for range p.more + 2 + d.IntN(7) {
 		w := &workers[d.IntN(len(workers))]
 		op := w.finish(p.random(w))
+		if _, guarded := harness.GuardedBy(op.Key); guarded {
+			op.Arg = strconv.Itoa(len(ops)) // as writes are: unique
+		}
 		if two && d.IntN(3) == 0 {
 			op.Key = "other" + op.Key
 		}

@@ -2,7 +2,6 @@ package checkers
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -174,7 +173,7 @@ func TestMutationsAreNoticed(t *testing.T) {
 		}
 	}
 	for name := range mutations {
-		t.Log(fmt.Sprintf("%-9s noticed %4d, legal %4d", name, noticed[name], legal[name]))
+		t.Logf("%-9s noticed %4d, legal %4d", name, noticed[name], legal[name])
 		require.Greater(t, noticed[name], 3, name)
 		require.Greater(t, legal[name], 3, name)
 	}

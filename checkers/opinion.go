@@ -13,7 +13,7 @@ import (
 
 // Budget bounds what a [SecondOpinion] may cost. A field that is 0 takes its default.
 type Budget struct {
-	Ops  int           // operations of a key that is asked of, at most; default 500
+	Ops  int           // operations of a key that is asked of, at most, refused ones not counted; default 1000
 	Kept int           // operations kept at one time, and keys known, at most; default 50,000, about 12 MB
 	For  time.Duration // how long porcupine may think in all; default 1 s
 	Key  time.Duration // and about one key; default 100 ms
@@ -25,7 +25,7 @@ func (b Budget) withDefaults() Budget {
 			*n = d
 		}
 	}
-	set(&b.Ops, 500)
+	set(&b.Ops, 1000)
 	set(&b.Kept, 50_000)
 	if b.For <= 0 {
 		b.For = time.Second
@@ -96,6 +96,18 @@ func familyOf(kind harness.Kind) family {
 	return 0
 }
 
+// idle reports whether x did nothing for certain that a model or a rule speaks of: it was refused, or found a mark. Releases
+// count whatever came of them.
+func idle(x harness.Op) bool {
+	switch x.Kind {
+	case harness.Release:
+		return false
+	case harness.Claim:
+		return x.Outcome == harness.Fail || x.Outcome == harness.OK && x.Result == harness.ResultSeen
+	}
+	return x.Outcome == harness.Fail
+}
+
 // whole is a key of one family.
 type whole struct {
 	family family
@@ -125,7 +137,7 @@ type opinionPass struct {
 
 func (p *opinionPass) op(x harness.Op) {
 	f := familyOf(x.Kind)
-	if f == 0 {
+	if f == 0 || idle(x) {
 		return
 	}
 	name := whole{f, x.Key}

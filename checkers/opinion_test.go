@@ -33,8 +33,12 @@ func TestSecondOpinion(t *testing.T) {
 		{name: "all too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3")), budget: Budget{Ops: 2},
 			want: "porcupine was asked of no key, of 1; 1 were too large to ask"},
 		{name: "as large as may be", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2")), budget: Budget{Ops: 2}, want: "porcupine agreed on 1 of 1 keys"},
+		{name: "refused ones take no room", h: of(acquire(0, "a", 1, 2, 10), fail(acquire(1, "b", 3, 4, 10)), fail(acquire(1, "b", 5, 6, 10)), release(0, "a", 7, 8)),
+			budget: Budget{Ops: 2}, want: "porcupine agreed on 1 of 1 keys"},
+		{name: "those that found a mark take no room", h: of(claim(0, 1, 2, 10), seen(claim(1, 3, 4, 10)), claim(1, 5, 6, 10)), budget: Budget{Ops: 2},
+			want: "porcupine agreed on 1 of 1 keys, 1 of them illegal"},
 		{name: "too many keys", h: of(on("a", next(0, 1, 2, "1")), on("b", next(0, 3, 4, "1")), on("a", next(0, 5, 6, "2")), on("c", next(0, 7, 8, "1"))),
-			budget: Budget{Kept: 2}, want: "porcupine agreed on 1 of 1 keys; 1 were too large to ask, with more than 500 operations or beyond the 2 kept; " +
+			budget: Budget{Kept: 2}, want: "porcupine agreed on 1 of 1 keys; 1 were too large to ask, with more than 1000 operations or beyond the 2 kept; " +
 				"1 operations of further keys were not kept"},
 		{name: "no time", h: of(next(0, 1, 2, "1"), on("b", next(0, 3, 4, "1"))), budget: Budget{For: 1}, want: "porcupine was asked of no key, of 2; 2 took too long"},
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -61,7 +60,8 @@ func leasing(d dice) []harness.Kind {
 type score struct{ histories, violated, asked, agreed int }
 
 // On every small history a checker, its rule as a list of plain comparisons, and porcupine where it has a model, say the
-// same: no false alarm, no miss, and as many violations of each class as the rule counts.
+// same: no false alarm, no miss, and as many violations of each class as the rule counts (of extended
+// holds: as many as it allows).
 func TestCheckersKeepTheirRules(t *testing.T) {
 	for _, p := range properties {
 		t.Run(p.name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func (p property) disagreement(c harness.Checker, one history, s *score) error {
 	if len(want) > 0 {
 		s.violated++
 	}
-	if !maps.Equal(got, want) || (g.Verdict == harness.Invalid) != (len(want) > 0) {
+	if !want.same(got) || (g.Verdict == harness.Invalid) != (len(want) > 0) {
 		return fmt.Errorf("%s counts %v (%v: %s), its rule %v, on\n%s", c.Name(), got, g.Verdict, g.Reason, want, one)
 	}
 	for _, a := range found {
