@@ -24,10 +24,8 @@ type suitePage struct {
 	Curve    *drawing // of resident memory; nil: there are too few points
 }
 
-type suiteHead struct {
-	Name   string
-	Number bool
-}
+// suiteHead is the head of a column, and the class of its cells.
+type suiteHead struct{ Name, Class string }
 
 type suiteFailure struct {
 	SuiteRun
@@ -40,7 +38,12 @@ func newSuitePage(s Suite) suitePage {
 		Facts: s.Memory.facts(), Curve: s.Memory.drawing(s.Elapsed),
 	}
 	for _, h := range s.heads() {
-		p.Heads = append(p.Heads, suiteHead{strings.TrimPrefix(h, ":"), strings.HasPrefix(h, ":")})
+		class := map[string]string{"verdict": "nowrap"}[h]
+		name, number := strings.CutPrefix(h, ":")
+		if number {
+			class = "n"
+		}
+		p.Heads = append(p.Heads, suiteHead{name, class})
 	}
 	failures, others := s.failures(maxFailures)
 	p.Unlisted = others
@@ -50,5 +53,5 @@ func newSuitePage(s Suite) suitePage {
 	return p
 }
 
-// Number reports whether a column is aligned to the right.
-func (p suitePage) Number(i int) bool { return p.Heads[i].Number }
+// Class is that of the cells of a column.
+func (p suitePage) Class(i int) string { return p.Heads[i].Class }
