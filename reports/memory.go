@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,18 +16,17 @@ type Sample struct {
 
 // Memory follows the memory of the harness over a suite, in room that does not grow. The zero value has seen nothing.
 type Memory struct {
-	Runs Span     `json:"runs"` // measured after each run, when its clients are gone
-	Load Span     `json:"load"` // measured while clients load the system
-	Max  int64    `json:"max"`  // bytes, at any time
-	All  []Sample `json:"curve"`
-
-	every, seen int // one sample of so many is kept in All
+	Runs   Curve         `json:"runs"`   // measured after each run, when its clients are gone
+	Load   Curve         `json:"load"`   // measured while clients load the system
+	WarmUp time.Duration `json:"warmUp"` // when the harness had as much memory as it needs: WarmUp, or if that is sooner the end of the first pass
+	Max    int64         `json:"max"`    // bytes, at any time
 }
 
-// Span is a series of samples by its ends.
-type Span struct {
-	Warm Sample `json:"warm"` // the first after WarmUp; until there is one, the last of the first pass
-	End  Sample `json:"end"`  // the last
+// Curve is a series of samples, thinned out evenly when there are many.
+type Curve struct {
+	All []Sample `json:"all"`
+
+	every, seen int // one sample of so many is kept
 }
 
 // WarmUp is after how long a program has as much memory as it will need.
@@ -37,70 +37,119 @@ const maxSamples = 480
 
 // AfterRun takes a sample after a run of a pass.
 func (m *Memory) AfterRun(pass int, s Sample) {
-	m.Runs.add(pass, s)
-	m.keep(s)
-}
-
-// UnderLoad takes a sample during a run of a pass.
-func (m *Memory) UnderLoad(pass int, s Sample) {
-	m.Load.add(pass, s)
-	m.keep(s)
-}
-
-func (p *Span) add(pass int, s Sample) {
-	if pass <= 1 && s.At < WarmUp || p.Warm == (Sample{}) || p.Warm.At < WarmUp && s.At >= WarmUp {
-		p.Warm = s
+	if pass == 1 {
+		m.WarmUp = min(WarmUp, s.At)
 	}
-	p.End = s
+	m.Max = max(m.Max, s.RSS)
+	m.Runs.add(s)
 }
 
-// keep adds a sample to the curve. When that has grown too long every second sample is left out, now and from here on.
-func (m *Memory) keep(s Sample) {
+// UnderLoad takes a sample during a run.
+func (m *Memory) UnderLoad(s Sample) {
 	m.Max = max(m.Max, s.RSS)
-	m.every = max(1, m.every)
-	if m.seen++; m.seen%m.every != 0 {
+	m.Load.add(s)
+}
+
+// add keeps a sample. When that has grown too long every second one is left out, now and from here on.
+func (c *Curve) add(s Sample) {
+	c.every = max(1, c.every)
+	if c.seen++; c.seen%c.every != 0 {
 		return
 	}
-	if m.All = append(m.All, s); len(m.All) < maxSamples {
+	if c.All = append(c.All, s); len(c.All) < maxSamples {
 		return
 	}
 	for i := range maxSamples / 2 {
-		m.All[i] = m.All[2*i+1]
+		c.All[i] = c.All[2*i+1]
 	}
-	m.All, m.every = m.All[:maxSamples/2], 2*m.every
+	c.All, c.every = c.All[:maxSamples/2], 2*c.every
 }
 
-// String says how memory grew from the warm-up to the end.
-func (p Span) String() string {
-	if p.Warm.RSS == 0 {
-		return "not measured"
+// Growth compares resident memory at the beginning and at the end of what follows the warm-up: the medians of the first and
+// of the last quarter of the samples, in bytes. Single samples say little: they depend on when the collector ran last. ok is
+// false if there are fewer than eight samples.
+func (c Curve) Growth(warmUp time.Duration) (from, to int64, ok bool) {
+	var after []int64
+	for _, s := range c.All {
+		if s.At > warmUp && s.RSS > 0 {
+			after = append(after, s.RSS)
+		}
 	}
-	if p.End.At <= p.Warm.At {
-		return size(p.Warm.RSS)
+	quarter := len(after) / 4
+	if quarter < 2 {
+		return 0, 0, false
 	}
-	grown := 100 * (float64(p.End.RSS)/float64(p.Warm.RSS) - 1)
-	return fmt.Sprintf("%s after %s, %s after %s (%+.0f %%)", size(p.Warm.RSS), dur(p.Warm.At.Round(time.Second)),
-		size(p.End.RSS), dur(p.End.At.Round(time.Second)), grown)
+	return median(after[:quarter]), median(after[len(after)-quarter:]), true
 }
 
-// facts are the lines about memory, for people.
+func median(values []int64) int64 {
+	s := slices.Sorted(slices.Values(values))
+	return s[len(s)/2]
+}
+
+// grown says in words how memory grew after the warm-up.
+func (c Curve) grown(warmUp time.Duration) string {
+	from, to, ok := c.Growth(warmUp)
+	if !ok {
+		return "too short a time to tell how it grows"
+	}
+	return fmt.Sprintf("%s after the warm-up, %s at the end (%+.0f %%)", size(from), size(to), 100*(float64(to)/float64(from)-1))
+}
+
+// facts are the lines about the harness itself, for people.
 func (m Memory) facts() []fact {
-	if m.Max == 0 {
+	if m.Max == 0 || len(m.Runs.All) == 0 {
 		return nil
 	}
-	end := m.Runs.End
-	return []fact{
-		{"memory between runs", m.Runs.String()}, {"memory under load", m.Load.String()}, {"memory at most", size(m.Max)},
-		{"left after a run", fmt.Sprintf("%s and %s; after %s %s and %s",
-			plural(int64(m.Runs.Warm.Goroutines), "goroutine", "goroutines"), plural(int64(m.Runs.Warm.Files), "open file", "open files"),
-			dur(end.At.Round(time.Second)), plural(int64(end.Goroutines), "goroutine", "goroutines"), plural(int64(end.Files), "open file", "open files"))},
+	left := func(s Sample) string {
+		return fmt.Sprintf("%s, %s and %s", size(s.RSS), plural(int64(s.Goroutines), "goroutine", "goroutines"),
+			plural(int64(s.Files), "open file", "open files"))
 	}
+	first, last := m.Runs.All[0], m.Runs.All[len(m.Runs.All)-1]
+	all := []fact{
+		{"left by a run", left(first) + " after " + dur(first.At.Round(time.Second)) + "; " + left(last) + " after " + dur(last.At.Round(time.Second))},
+		{"memory at most", size(m.Max)},
+	}
+	if m.soaked() {
+		all = append(all, fact{"memory under load", m.Load.grown(m.WarmUp)}, fact{"memory between runs", m.Runs.grown(m.WarmUp)},
+			fact{"warm-up", dur(m.WarmUp.Round(time.Second)) + "; medians of the first and last quarter of the time after it"})
+	}
+	return all
 }
+
+// soaked reports whether there is anything to say about growth.
+func (m Memory) soaked() bool {
+	_, _, runs := m.Runs.Growth(m.WarmUp)
+	_, _, load := m.Load.Growth(m.WarmUp)
+	return runs || load
+}
+
+// drawing draws resident memory over time, under load and between runs; nil if there are too few samples.
+func (m Memory) drawing(elapsed time.Duration) *drawing {
+	const enough = 10
+	if len(m.Load.All) < enough {
+		return nil
+	}
+	f := newFrame("resident memory of the harness in MiB", 0, max(elapsed, m.Load.All[len(m.Load.All)-1].At), 140, nil)
+	f.timeAxis("")
+	y := f.linear(f.top, f.bottom, mib(m.Max), 4)
+	path := ""
+	for i, s := range m.Load.All {
+		path += map[bool]string{true: "M", false: "L"}[i == 0] + corner(10*f.x(s.At), y(mib(s.RSS)))
+	}
+	f.path("curve p50", path)
+	for _, s := range m.Runs.All {
+		f.dot("between", f.x(s.At), y(mib(s.RSS)), dur(s.At)+": "+size(s.RSS))
+	}
+	return &f.drawing
+}
+
+func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 // size writes bytes in the unit that suits them.
 func size(bytes int64) string {
 	if bytes >= 10<<30 {
 		return digits(float64(bytes)/(1<<30)) + " GiB"
 	}
-	return whole(float64(bytes)/(1<<20)) + " MiB"
+	return whole(mib(bytes)) + " MiB"
 }

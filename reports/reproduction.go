@@ -123,8 +123,8 @@ func (a Arm) published(m int) string {
 	return a.Published[m]
 }
 
-// told counts the trials that said something.
-func (a Arm) told() int {
+// Told counts the trials that said something.
+func (a Arm) Told() int {
 	n := 0
 	for _, t := range a.Trials {
 		if t.Verdict != harness.Unknown {
@@ -146,7 +146,7 @@ func (m Measure) head() string {
 func (r Reproduction) rows() [][]string {
 	var all [][]string
 	for _, a := range r.Arms {
-		row := []string{a.Name, count(int64(a.told()))}
+		row := []string{a.Name, count(int64(a.Told()))}
 		for m := range r.Measures {
 			cell := noMedian
 			if m < len(a.Ranges) {

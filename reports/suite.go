@@ -200,18 +200,14 @@ func (s Suite) missing() (n int) {
 	return n
 }
 
-// failures lists the runs that were not as expected, case by case.
-func (s Suite) failures() (all []SuiteRun) {
+// failures lists the first runs of each case that were not as expected, up to most of them, and counts the others.
+func (s Suite) failures(most int) (all []SuiteRun, others int) {
 	for _, c := range s.Cases {
-		all = append(all, c.Failures...)
+		shown := c.Failures[:min(most, len(c.Failures))]
+		all = append(all, shown...)
+		others += c.NotMet + c.Unknown + c.Failed - len(shown)
 	}
-	return all
-}
-
-// unlisted counts those that are too many to be listed.
-func (s Suite) unlisted() int {
-	t := s.total()
-	return t.NotMet + t.Unknown + t.Failed - len(s.failures())
+	return all, others
 }
 
 // WriteSuite writes index.html, suite.json, junit.xml and summary.md into dir, as Write does for a run.
@@ -229,6 +225,7 @@ func WriteSuite(dir string, s Suite) error {
 // SuiteJSON writes a suite for programs. Times are in nanoseconds, memory in bytes.
 func SuiteJSON(w io.Writer, s Suite) error {
 	s.Cases = slices.Clone(list(s.Cases))
+	s.Memory.Load.All, s.Memory.Runs.All = list(s.Memory.Load.All), list(s.Memory.Runs.All)
 	for i := range s.Cases {
 		s.Cases[i].Failures = list(s.Cases[i].Failures)
 	}

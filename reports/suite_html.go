@@ -3,7 +3,6 @@ package reports
 import (
 	"io"
 	"strings"
-	"time"
 )
 
 // SuiteHTML writes a suite as one page that leads to the report of each run and needs nothing else.
@@ -25,10 +24,8 @@ type suitePage struct {
 	Curve    *drawing // of resident memory; nil: there are too few points
 }
 
-type suiteHead struct {
-	Name   string
-	Number bool
-}
+// suiteHead is the head of a column, and the class of its cells.
+type suiteHead struct{ Name, Class string }
 
 type suiteFailure struct {
 	SuiteRun
@@ -38,35 +35,23 @@ type suiteFailure struct {
 func newSuitePage(s Suite) suitePage {
 	p := suitePage{
 		Suite: s, Tone: s.Ending().tone(), Word: s.Ending().String(), Sentence: s.Sentence(), Rows: s.rows(),
-		Unlisted: s.unlisted(), Facts: s.Memory.facts(), Curve: s.Memory.curve(s.Elapsed),
+		Facts: s.Memory.facts(), Curve: s.Memory.drawing(s.Elapsed),
 	}
 	for _, h := range s.heads() {
-		p.Heads = append(p.Heads, suiteHead{strings.TrimPrefix(h, ":"), strings.HasPrefix(h, ":")})
+		class := map[string]string{"verdict": "nowrap"}[h]
+		name, number := strings.CutPrefix(h, ":")
+		if number {
+			class = "n"
+		}
+		p.Heads = append(p.Heads, suiteHead{name, class})
 	}
-	for _, r := range s.failures() {
+	failures, others := s.failures(maxFailures)
+	p.Unlisted = others
+	for _, r := range failures {
 		p.Failures = append(p.Failures, suiteFailure{r, r.Ending.String(), r.Ending.tone(), r.headline()})
 	}
 	return p
 }
 
-// Number reports whether a column is aligned to the right.
-func (p suitePage) Number(i int) bool { return p.Heads[i].Number }
-
-// curve draws resident memory over time.
-func (m Memory) curve(elapsed time.Duration) *drawing {
-	const enough = 10
-	if len(m.All) < enough {
-		return nil
-	}
-	f := newFrame("resident memory of the harness in MiB", 0, max(elapsed, m.All[len(m.All)-1].At), 140, nil)
-	f.timeAxis("")
-	y := f.linear(f.top, f.bottom, mib(m.Max), 4)
-	var points []string
-	for _, s := range m.All {
-		points = append(points, corner(10*f.x(s.At), y(mib(s.RSS))))
-	}
-	f.path("curve p50", "M"+strings.Join(points, "L"))
-	return &f.drawing
-}
-
-func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+// Class is that of the cells of a column.
+func (p suitePage) Class(i int) string { return p.Heads[i].Class }

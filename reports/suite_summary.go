@@ -24,14 +24,16 @@ func SuiteSummary(w io.Writer, s Suite) error {
 	if err := table(&b, append([]string{"run", "ended"}, s.heads()...), rows); err != nil {
 		return fmt.Errorf("reports: write summary: %w", err)
 	}
-	for _, r := range s.failures() {
+	const most = 10
+	failures, others := s.failures(most)
+	for _, r := range failures {
 		fmt.Fprintf(&b, "\n- **%s** %s", r.Ending, plain(clip(r.headline(), 400)))
 		if r.Command != "" {
 			fmt.Fprintf(&b, "\n  %s", code(r.Command))
 		}
 	}
-	if n := s.unlisted(); n > 0 {
-		fmt.Fprintf(&b, "\n- %s more, in suite.jsonl", count(int64(n)))
+	if others > 0 {
+		fmt.Fprintf(&b, "\n- and %s more, in suite.jsonl", count(int64(others)))
 	}
 	fmt.Fprintln(&b)
 	for _, f := range s.Memory.facts() {

@@ -82,14 +82,16 @@ func SuiteText(w io.Writer, s Suite) error {
 	if s.Ended != "" {
 		b.WriteString("It ended early: " + oneLine(s.Ended) + ".\n")
 	}
-	for _, r := range s.failures() {
+	const most = 3
+	failures, others := s.failures(most)
+	for _, r := range failures {
 		b.WriteString("\n" + wrapped(fmt.Sprintf("  %-8s", r.Ending), oneLine(r.headline())))
 		if r.Command != "" {
 			b.WriteString("  again   " + r.Command + "\n") // in one piece, to be copied
 		}
 	}
-	if n := s.unlisted(); n > 0 {
-		fmt.Fprintf(&b, "\n  %s more, in suite.jsonl\n", count(int64(n)))
+	if others > 0 {
+		fmt.Fprintf(&b, "\n  and %s more, in index.html and suite.jsonl\n", count(int64(others)))
 	}
 	if facts := s.Memory.facts(); len(facts) > 0 {
 		b.WriteString("\n")

@@ -141,13 +141,17 @@ func (a *app) printFirstOfEachClass(anomalies []harness.Anomaly) {
 }
 
 func metWord(out suite.Outcome) string {
+	whose := "its documentation"
+	if !out.Plan.Expect.IsZero() {
+		whose = "its plan"
+	}
 	switch {
 	case out.Met:
-		return "as its documentation says"
+		return "as " + whose + " says"
 	case out.Report.Judged.Verdict == harness.Unknown:
 		return "which this run cannot tell"
 	}
-	return "NOT as its documentation says"
+	return "NOT as " + whose + " says"
 }
 
 func (a *app) println(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }

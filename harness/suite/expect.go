@@ -3,6 +3,7 @@ package suite
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -159,6 +160,35 @@ func (e Expectation) Met(j harness.Judged) bool {
 		}
 	}
 	return j.Verdict != harness.Unknown && !(e.Updates && lostBesideUpdates(j))
+}
+
+// surprise says what about a judged run is not as expected: the classes that were found and should not have been, with the
+// first violation of them, and those that were not found. Empty: nothing.
+func (e Expectation) surprise(j harness.Judged) string {
+	var words []string
+	for _, class := range slices.Sorted(maps.Keys(j.Totals)) {
+		if !e.allows(class) {
+			words = append(words, fmt.Sprintf("found %d %s, which was not expected%s", j.Totals[class], class, firstNote(j, class)))
+		}
+	}
+	for _, must := range e.Must {
+		if !slices.ContainsFunc(must, func(c harness.Class) bool { return j.Totals[c] > 0 }) {
+			words = append(words, "found no "+list(must, " and no "))
+		}
+	}
+	if e.Updates && lostBesideUpdates(j) {
+		words = append(words, "lost writes that no lock guarded")
+	}
+	return strings.Join(words, "; ")
+}
+
+// firstNote is ": " and the note of the first anomaly of a class.
+func firstNote(j harness.Judged, class harness.Class) string {
+	i := slices.IndexFunc(j.Anomalies, func(a harness.Anomaly) bool { return a.Class == class })
+	if i < 0 {
+		return ""
+	}
+	return ": " + j.Anomalies[i].Note
 }
 
 // lostBesideUpdates reports whether writes were lost that no lock guarded.

@@ -130,6 +130,8 @@ func (r fields) set(name string, n *yaml.Node, field reflect.Value) error {
 	case kind.Kind() == reflect.Pointer:
 		field.Set(reflect.New(kind.Elem()))
 		return r.fill(n, field.Elem())
+	case kind.Kind() == reflect.Struct:
+		return r.fill(n, field)
 	case kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct:
 		return r.list(name, n, field)
 	case kind.Kind() == reflect.Slice && n.Kind == yaml.ScalarNode: // one word is a list of one

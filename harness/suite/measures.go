@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -108,42 +109,39 @@ func rolledBack() measure {
 // a publish period, and a client follows with its next connection.
 const settling = 2 * time.Second
 
-// lostBy counts lost writes of some of n clients, whose integers are their number modulo n, in a part of the run that
-// begins and ends when from and to say.
-func lostBy(name string, n int, who func(client int) bool, part func(p phases) (from, to time.Duration)) measure {
+// part is a part of a run, by its turning points.
+type part func(p phases) (from, to time.Duration)
+
+// lostBy counts lost writes of some of n clients, whose integers are their number modulo n, in a part of the run.
+func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	return ofLost(name, "", func(h harness.History, lost []harness.Op) (float64, error) {
-		p, err := phasesOf(h)
-		if err != nil {
-			return 0, err
-		}
-		from, to := part(p)
-		count := 0
-		for _, op := range lost {
-			v, err := strconv.Atoi(op.Arg)
-			if err == nil && who(v%n) && op.Call >= from && op.Return <= to {
-				count++
-			}
-		}
-		return float64(count), nil
+		clients, err := losersIn(h, lost, n, in)
+		return float64(len(slices.DeleteFunc(clients, func(c int) bool { return !who(c) }))), err
 	})
 }
 
 // losers counts the clients, of n, that lost a write in a part of the run.
-func losers(name string, n int, part func(p phases) (from, to time.Duration)) measure {
+func losers(name string, n int, in part) measure {
 	return ofLost(name, "clients", func(h harness.History, lost []harness.Op) (float64, error) {
-		p, err := phasesOf(h)
-		if err != nil {
-			return 0, err
-		}
-		from, to := part(p)
-		who := map[int]bool{}
-		for _, op := range lost {
-			if v, err := strconv.Atoi(op.Arg); err == nil && op.Call >= from && op.Return <= to {
-				who[v%n] = true
-			}
-		}
-		return float64(len(who)), nil
+		clients, err := losersIn(h, lost, n, in)
+		slices.Sort(clients)
+		return float64(len(slices.Compact(clients))), err
 	})
+}
+
+// losersIn is the client, of n, of each write that was lost in a part of the run.
+func losersIn(h harness.History, lost []harness.Op, n int, in part) (clients []int, err error) {
+	p, err := phasesOf(h)
+	if err != nil {
+		return nil, err
+	}
+	from, to := in(p)
+	for _, op := range lost {
+		if v, err := strconv.Atoi(op.Arg); err == nil && op.Call >= from && op.Return <= to {
+			clients = append(clients, v%n)
+		}
+	}
+	return clients, nil
 }
 
 // phases are the turning points of a run with one partition.

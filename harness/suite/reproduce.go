@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -145,15 +147,11 @@ func (e Experiment) blank(began time.Time) reports.Reproduction {
 func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how Repetition, o Options) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	all := &trials{Experiment: e, how: how, options: o, of: make([]map[int]reports.Trial, len(e.arms)), report: r}
 	seats := make(chan struct{}, how.Parallel)
 	var running sync.WaitGroup
-	var mu sync.Mutex
-	trials := make([][]*reports.Trial, len(e.arms))
-	for i := range trials {
-		trials[i] = make([]*reports.Trial, how.Trials)
-	}
 	for n := range how.Trials {
-		for i, a := range e.arms {
+		for i := range e.arms {
 			seats <- struct{}{}
 			if ctx.Err() != nil {
 				<-seats
@@ -161,33 +159,57 @@ func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how 
 			}
 			running.Go(func() {
 				defer func() { <-seats }()
-				plan := how.of(a.plan, n*len(e.arms)+i)
-				t, command, err := e.trial(ctx, plan, o)
-				if err != nil {
-					stop(fmt.Errorf("%s, trial %d: %w", a.name, n+1, err))
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				trials[i][n] = &t
-				if n == 0 {
-					r.Arms[i].Command = command
-				}
-				if how.Done != nil {
-					how.Done(a.name, n+1, how.Trials, t)
+				if err := all.run(ctx, i, n); err != nil {
+					stop(fmt.Errorf("%s, trial %d: %w", e.arms[i].name, n+1, err))
 				}
 			})
 		}
 	}
 	running.Wait()
-	for i := range trials {
-		for _, t := range trials[i] {
-			if t != nil {
-				r.Arms[i].Trials = append(r.Arms[i].Trials, *t)
-			}
+	all.file()
+	return context.Cause(ctx)
+}
+
+// trials are those of an experiment under way.
+type trials struct {
+	Experiment
+	how     Repetition
+	options Options
+
+	mu     sync.Mutex
+	of     []map[int]reports.Trial // by arm and number
+	report *reports.Reproduction
+}
+
+// run runs trial n of arm i.
+func (t *trials) run(ctx context.Context, i, n int) error {
+	a := t.arms[i]
+	trial, command, err := t.trial(ctx, t.how.of(a.plan, n*len(t.arms)+i), t.options)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of[i] == nil {
+		t.of[i] = map[int]reports.Trial{}
+	}
+	t.of[i][n] = trial
+	if n == 0 {
+		t.report.Arms[i].Command = command
+	}
+	if t.how.Done != nil {
+		t.how.Done(a.name, n+1, t.how.Trials, trial)
+	}
+	return nil
+}
+
+// file puts the trials that ran into the report, in order.
+func (t *trials) file() {
+	for i, of := range t.of {
+		for _, n := range slices.Sorted(maps.Keys(of)) {
+			t.report.Arms[i].Trials = append(t.report.Arms[i].Trials, of[n])
 		}
 	}
-	return context.Cause(ctx)
 }
 
 // trial runs one plan and measures it.
@@ -200,13 +222,14 @@ func (e Experiment) trial(ctx context.Context, p Plan, o Options) (t reports.Tri
 		return t, "", err
 	}
 	j := out.Report.Judged
+	command = out.Plan.commandWith(filepath.Join(out.Dir, planFile))
 	t = reports.Trial{
 		Seed: out.Plan.Seed, Verdict: j.Verdict,
 		Link: filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())),
 	}
 	if j.Verdict == harness.Unknown {
 		t.Reason, t.Values = j.Summary(), make([]float64, len(e.measures))
-		return t, out.Plan.Command(), nil
+		return t, command, nil
 	}
 	for _, m := range e.measures {
 		v, err := m.of(ctx, out.Report.History, j)
@@ -215,19 +238,13 @@ func (e Experiment) trial(ctx context.Context, p Plan, o Options) (t reports.Tri
 		}
 		t.Values = append(t.Values, v)
 	}
-	return t, out.Plan.Command(), nil
+	return t, command, nil
 }
 
 // compare holds what was found against what was published.
 func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, string) {
 	for i, a := range r.Arms {
-		said := 0
-		for _, t := range a.Trials {
-			if t.Verdict != harness.Unknown {
-				said++
-			}
-		}
-		if said < trials {
+		if said := a.Told(); said < trials {
 			return reports.Untold, fmt.Sprintf("of %d trials of %q only %d said something", trials, e.arms[i].name, said)
 		}
 	}

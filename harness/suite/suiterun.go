@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -239,13 +238,9 @@ func suiteRun(out Outcome, err error) reports.SuiteRun {
 		run.Ending = reports.Met
 		return run
 	case j.Verdict == harness.Unknown:
-		run.Ending = reports.Unsaid
+		run.Ending, run.Why = reports.Unsaid, out.Report.Sentence()
 	default:
-		run.Ending = reports.NotMet
-	}
-	run.Why = out.Report.Sentence()
-	if len(j.Anomalies) > 0 {
-		run.Why += " " + cmp.Or(j.Anomalies[0].Note, string(j.Anomalies[0].Class))
+		run.Ending, run.Why = reports.NotMet, out.Expectation.surprise(j)
 	}
 	return run
 }
@@ -255,7 +250,7 @@ func (r *suiteRunner) progress(p harness.Progress) {
 	if at := r.since(); at-r.sampled >= memoryEvery {
 		r.sampled = at
 		s := measured(at)
-		r.out.Memory.UnderLoad(r.out.Passes, s)
+		r.out.Memory.UnderLoad(s)
 		_ = r.record.write(recordLine{Sample: &s}) // if the disk is full the run's own line says so
 	}
 	if r.how.Progress != nil {

@@ -1,0 +1,118 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cli"
+)
+
+// suiteFile writes a suite into the working folder.
+func suiteFile(t *testing.T, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile("mine.yaml", []byte(text), 0o644))
+}
+
+const runsOfASecond = `
+defaults: {clients: 20, duration: 500ms, rate: 1000}
+runs:
+  - {name: clean, variant: sequence/digits-compare, expect: valid}
+  - {name: caught, variant: sequence/string-compare-hash, expect: {invalid: [duplicate-number], may: [regression]}}
+`
+
+func TestASuiteExitsWithItsWorstRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		more string
+		code int
+		says string
+	}{
+		{"", cli.ExitMet, "2 of 2 runs ended as expected"},
+		{"  - {name: silent, variant: sequence/digits-compare, clients: 1}\n", cli.ExitUnknown, "1 unknown"},
+		{"  - {name: silent, variant: sequence/digits-compare, clients: 1}\n" +
+			"  - {name: wrong, variant: sequence/string-compare-hash, expect: valid}\n", cli.ExitInvalid, "which was not expected"},
+	} {
+		suiteFile(t, runsOfASecond+c.more)
+		out, errs, code := run(t, "suite", "mine.yaml")
+		require.Equal(t, c.code, code, errs)
+		require.Contains(t, out, c.says)
+		require.Contains(t, errs, "[1/")
+		require.FileExists(t, "results/latest/junit.xml")
+	}
+	out, _, code := run(t, "suite", "mine.yaml", "--only", "clean", "-o", "json")
+	require.Equal(t, cli.ExitMet, code)
+	var doc struct{ Cases []struct{ Name string } }
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	require.Len(t, doc.Cases, 1)
+}
+
+func TestASuiteThatCannotBeRunIsOneLine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	suiteFile(t, runsOfASecond+"  - {name: bad, variant: sequence/incr, expect: {invalid: [double-grant]}}\n")
+	for want, args := range map[string][]string{
+		"no suite given":                              {"suite"},
+		"no suite: open none.yaml":                    {"suite", "none.yaml"},
+		"mine.yaml:6: double-grant is never found of": {"suite", "mine.yaml"},
+		"no run of ci has such a name":                {"suite", "ci", "--only", "nothing"},
+		"is no regular expression":                    {"suite", "ci", "--only", "("},
+		"--for 0s: ask for more than 0":               {"suite", "ci", "--for", "0"},
+		"--for -1s: ask for up to":                    {"suite", "ci", "--for", "-1s"},
+		"--print takes one":                           {"suite", "--print"},
+		"--list names all suites":                     {"suite", "ci", "--list"},
+		"results cannot be kept in":                   {"suite", "ci", "--results", "/dev/null/x"},
+	} {
+		out, errs, code := run(t, args...)
+		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
+		require.Contains(t, errs, want)
+		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
+		require.Empty(t, out)
+	}
+	require.NoFileExists(t, "results")
+}
+
+func TestABuiltInSuiteCanBeCopied(t *testing.T) {
+	t.Chdir(t.TempDir())
+	list, _, code := run(t, "suite", "--list")
+	require.Zero(t, code)
+	require.Contains(t, list, "\nci ")
+	text, _, code := run(t, "suite", "ci", "--print")
+	require.Zero(t, code)
+	suiteFile(t, text)
+	_, errs, code := run(t, "suite", "mine.yaml", "--only", "no run has this name")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, "no run of ci has such a name", "it was read and checked")
+}
+
+// TestAKilledSoakHasItsRecordOnDisk, with the runs that had ended, and nothing of those that were as expected.
+func TestAKilledSoakHasItsRecordOnDisk(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(runsOfASecond), 0o644))
+	p := start(t, "suite", file, "--for", "1h", "--only", "clean")
+	record := func() string {
+		files, err := filepath.Glob(filepath.Join(p.dir, "results/*-suite-mine/suite.jsonl"))
+		require.NoError(t, err)
+		if len(files) == 0 {
+			return ""
+		}
+		text, err := os.ReadFile(files[0])
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Eventually(t, func() bool { return strings.Count(record(), `{"run":`) >= 2 }, 30*time.Second, 10*time.Millisecond)
+	require.NoError(t, p.Process.Signal(syscall.SIGKILL))
+	require.Equal(t, -1, p.exitCode())
+	require.Contains(t, record(), `"ending":"met"`)
+	require.Contains(t, record(), `"rss":`)
+	require.NotContains(t, record(), `{"end":`, "it was killed")
+	left, err := filepath.Glob(filepath.Join(p.dir, "results/*-suite-mine/2*"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(left), 1, "the run that was under way")
+	p.awaitServers(0)
+}

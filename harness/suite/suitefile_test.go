@@ -1,0 +1,197 @@
+package suite
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// suiteOf writes a suite's file, reads it and checks it.
+func suiteOf(t *testing.T, text string) (Suite, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "suite.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	s, err := ReadSuite(path)
+	if err == nil {
+		err = s.Check()
+	}
+	return s, err
+}
+
+func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
+	const head = "runs:\n  - variant: lock/set-nx-px\n"
+	for _, c := range []struct{ text, want string }{
+		{"", ":1: nothing is in it"},
+		{"name: x\n", ":1: no runs: give a list of plans under runs"},
+		{"name: x\nruns: []\n", ":2: no runs"},
+		{"runs: lock/set-nx-px\n", ":1: runs is a list: begin each with a dash"},
+		{"runs:\n  - lock/set-nx-px\n", ":2: want fields and their values here"},
+		{head + "    colour: red\n", `:3: unknown field "colour": choose of name, times, variant, script`},
+		{head + "    expect: fine\n", `:3: expect is "fine": write valid, documented or {invalid: [double-grant]}`},
+		{head + "    expect: invalid\n", `:3: expect is "invalid": write valid, documented or {invalid: [double-grant]}`},
+		{head + "    expect: [valid]\n", `:3: expect is a list: write valid`},
+		{head + "    expect: {}\n", `:3: expect has no class`},
+		{head + "    expect:\n      invalid: []\n", `:4: expect has no class`},
+		{head + "    expect:\n      invalid:\n        - double-grant\n        - double-grnt\n", `:6: unknown class "double-grnt" in invalid: choose of double-grant, stolen-release`},
+		{head + "    expect: {invalid: [{a: b}]}\n", `:3: unknown class a mapping in invalid`},
+		{head + "    expect: {never: [double-grant]}\n", `:3: unknown field "never": choose of invalid, may`},
+		{head + "    expect: invalid: [double-grant]\n", `:3: no YAML: mapping values are not allowed in this context: put what follows the first colon into braces`},
+		{head + "    expect: {invalid: [duplicate-number]}\n", ":3: duplicate-number is never found of lock/set-nx-px: what is looked for is double-grant, stolen-release, stuck-lock"},
+		{head + "    expect: {may: [lost-write]}\n", ":3: lost-write is never found of lock/set-nx-px"},
+		{head + "    clients: 1\n    expect: valid\n", ":4: one client alone is never valid"},
+		{head + "    times: -1\n", ":3: -1 times: ask for 1"},
+		{head + "    nemesis: kill-primry\n", `:3: unknown fault "kill-primry"`},
+		{head + "    name: a\n  - variant: dedup/get-set\n    name: a\n", `:5: two runs have the name "a"`},
+		{head + "  - variant: lock/set-nx-px\n", `:3: two runs have the name "lock-set-nx-px"`},
+		{"defaults:\n  variant: lock/none\nruns:\n  - name: a\n", `:2: unknown variant "lock/none"`},
+		{"defaults:\n  ttl: 1s\nruns:\n  - variant: sequence/incr\n", `:2: a ttl is for locks and dedup: sequence/incr has none (in the run "sequence-incr")`},
+		{"defaults:\n  colour: red\n", ":2: unknown field"},
+	} {
+		_, err := suiteOf(t, c.text)
+		require.ErrorIs(t, err, ErrUsage, c.text)
+		require.ErrorContains(t, err, "suite.yaml"+c.want, c.text)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+func TestDefaultsAreForWhatARunDoesNotSay(t *testing.T) {
+	s, err := suiteOf(t, `
+runs:
+  - variant: lock/set-nx-px
+    with: writes/sadd
+    expect: {invalid: [double-grant, lost-write], may: stolen-release}
+    faults:
+      - fault: kill-primary
+  - variant: lock/set-nx-px-blind-del
+    clients: 7
+    expect: documented
+  - variant: lock/setnx-expire
+defaults: # they may come last
+  clients: 30
+  duration: 2s
+  expect: valid
+  faults:
+    - fault: pause-primary
+    - fault: pause-replica
+`)
+	require.NoError(t, err)
+	require.Equal(t, "suite", s.Name)
+	a, b, c := s.Runs[0].Plan, s.Runs[1].Plan, s.Runs[2].Plan
+	require.Equal(t, []int{30, 7, 30}, []int{a.Clients, b.Clients, c.Clients})
+	require.Equal(t, 2*time.Second, b.Duration)
+	require.Len(t, a.Faults, 1, "a list of the run stands in the place of the default")
+	require.Len(t, b.Faults, 2)
+	require.Equal(t, Expected{
+		Invalid: []harness.Class{harness.DoubleGrant, harness.LostWrite}, May: []harness.Class{harness.StolenRelease},
+	}, a.Expect)
+	require.True(t, b.Expect.IsZero())
+	require.Equal(t, Expected{Valid: true}, c.Expect)
+}
+
+func TestAnExpectationOfThePlanTakesThePlaceOfTheDocumentation(t *testing.T) {
+	found := func(classes ...harness.Class) harness.Judged {
+		j := harness.Judged{Verdict: harness.Valid, Totals: map[harness.Class]int{}}
+		for _, c := range classes {
+			j.Verdict, j.Totals[c] = harness.Invalid, 1
+		}
+		return j
+	}
+	for _, c := range []struct {
+		expect Expected
+		met    []harness.Judged
+		not    []harness.Judged
+	}{
+		{Expected{Valid: true}, []harness.Judged{found()}, []harness.Judged{found("double-grant"), {}}},
+		{
+			Expected{Invalid: []harness.Class{"double-grant"}}, []harness.Judged{found("double-grant")},
+			[]harness.Judged{found(), found("double-grant", "stolen-release"), found("stolen-release"), {}},
+		},
+		{
+			Expected{Invalid: []harness.Class{"double-grant"}, May: []harness.Class{"stolen-release"}},
+			[]harness.Judged{found("double-grant"), found("double-grant", "stolen-release")},
+			[]harness.Judged{found("stolen-release"), found("double-grant", "stuck-lock"), found()},
+		},
+		{
+			Expected{Valid: true, May: []harness.Class{"double-grant"}}, []harness.Judged{found(), found("double-grant")},
+			[]harness.Judged{found("stuck-lock"), {}},
+		},
+	} {
+		r, err := Plan{Variant: "lock/set-nx-px-blind-del", Expect: c.expect}.resolve()
+		require.NoError(t, err)
+		for _, j := range c.met {
+			require.True(t, r.expect().Met(j), "%v %v", c.expect, j)
+		}
+		for _, j := range c.not {
+			require.False(t, r.expect().Met(j), "%v %v", c.expect, j)
+		}
+		dir := t.TempDir()
+		require.NoError(t, r.Plan.write(dir))
+		back, err := ReadPlan(dir)
+		require.NoError(t, err)
+		require.Equal(t, c.expect, back.Expect, "a results folder says what was expected")
+	}
+}
+
+func TestEveryBuiltInSuiteCanBeRun(t *testing.T) {
+	all, err := BuiltInSuites()
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	for _, s := range all {
+		require.NoError(t, s.Check(), s.Name)
+		require.NotEmpty(t, s.About)
+		text, err := SuiteText(s.Name)
+		require.NoError(t, err)
+		copied, err := suiteOf(t, string(text))
+		require.NoError(t, err)
+		require.Len(t, copied.Runs, len(s.Runs))
+		for _, r := range s.Runs {
+			require.Positive(t, r.place.lines["expect"], "%s: %s says nothing of what it expects", s.Name, r.Title)
+		}
+	}
+}
+
+func TestOnlyChoosesByName(t *testing.T) {
+	s, err := ReadSuite("ci")
+	require.NoError(t, err)
+	some, err := s.Only("INCR|split brain")
+	require.NoError(t, err)
+	require.Len(t, some.Runs, 2)
+	require.Greater(t, len(s.Runs), 2, "the suite itself is left as it is")
+	for _, pattern := range []string{"(", "no such run"} {
+		_, err := s.Only(pattern)
+		require.ErrorIs(t, err, ErrUsage)
+	}
+	joined := JoinSuites(s, some)
+	require.Len(t, joined.Runs, len(s.Runs)+2)
+	require.Equal(t, "ci: "+s.Runs[0].Title, joined.Runs[0].Title)
+}
+
+// TestEveryClassCanBeExpected: a class that a checker draws or reports and no expectation can name would be found for ever
+// without a word to say so.
+func TestEveryClassCanBeExpected(t *testing.T) {
+	for _, class := range []harness.Class{
+		harness.DoubleGrant, harness.StolenRelease, harness.StuckLock, harness.StaleHolder, harness.DuplicateDelivery,
+		harness.ImmortalMark, harness.LostMessage, harness.DuplicateNumber, harness.Regression, harness.FenceRegression,
+		harness.ReturnedNotStored, harness.SequenceRestart, harness.TTLLost, harness.LostWrite, harness.PhantomWrite,
+	} {
+		require.Contains(t, allClasses(), class)
+	}
+	for _, c := range []struct {
+		plan Plan
+		has  harness.Class
+	}{
+		{Plan{Variant: "lock/fenced"}, harness.FenceRegression},
+		{Plan{Variant: "lock/set-nx-px", Resource: true}, harness.StaleHolder},
+		{Plan{Variant: "lock/set-nx-px", With: []string{"writes/sadd"}}, harness.LostWrite},
+		{Plan{Variant: "sequence/incr"}, harness.TTLLost},
+	} {
+		r, err := c.plan.resolve()
+		require.NoError(t, err)
+		require.Contains(t, r.findable(), c.has)
+	}
+}

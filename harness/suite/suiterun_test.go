@@ -1,0 +1,215 @@
+package suite_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// short is a suite of runs of a second, as a file has them.
+func short(t *testing.T, runs string) suite.Suite {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "short.yaml")
+	text := "defaults: {clients: 20, duration: 500ms, rate: 1000}\nruns:\n" + runs
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	s, err := suite.ReadSuite(path)
+	require.NoError(t, err)
+	return s
+}
+
+const (
+	clean  = "  - {name: clean, variant: sequence/digits-compare, expect: valid}\n"
+	caught = "  - {name: caught, variant: sequence/string-compare-hash, expect: {invalid: [duplicate-number], may: [regression]}}\n"
+	wrong  = "  - {name: wrong, variant: sequence/string-compare-hash, expect: valid}\n"
+	silent = "  - {name: silent, variant: sequence/digits-compare, clients: 1}\n"
+)
+
+// endings are those of the suite's cases.
+func endings(s reports.Suite) (all []string) {
+	for _, c := range s.Cases {
+		all = append(all, c.Ending().String())
+	}
+	return all
+}
+
+// recordOf is the suite's record, line by line, by what the lines are.
+func recordOf(t *testing.T, dir string) map[string][]map[string]any {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, "suite.jsonl"))
+	require.NoError(t, err)
+	defer f.Close()
+	lines := map[string][]map[string]any{}
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		var one map[string]map[string]any
+		require.NoError(t, json.Unmarshal(sc.Bytes(), &one))
+		for kind, line := range one {
+			lines[kind] = append(lines[kind], line)
+		}
+	}
+	return lines
+}
+
+func runSuite(t *testing.T, s suite.Suite, how suite.SuiteOptions) (reports.Suite, string) {
+	t.Helper()
+	how.Results = t.TempDir()
+	out, dir, err := suite.RunSuite(t.Context(), s, how)
+	require.NoError(t, err)
+	return out, dir
+}
+
+func TestASuiteComparesEachRunWithWhatIsExpected(t *testing.T) {
+	out, dir := runSuite(t, short(t, clean+caught+wrong+silent), suite.SuiteOptions{})
+	require.Equal(t, []string{"met", "met", "not met", "unknown"}, endings(out))
+	require.Equal(t, reports.NotMet, out.Ending(), "the worst counts")
+	for _, name := range []string{"index.html", "suite.json", "junit.xml", "summary.md"} {
+		require.FileExists(t, filepath.Join(dir, name))
+	}
+	for _, c := range out.Cases {
+		require.FileExists(t, filepath.Join(dir, c.Last.Link), "a single pass keeps every report")
+		require.Contains(t, c.Last.Command, "--seed=")
+	}
+	lines := recordOf(t, dir)
+	require.Len(t, lines["run"], 4)
+	require.Equal(t, "not met", lines["end"][0]["ending"])
+	link, err := os.Readlink(filepath.Join(filepath.Dir(dir), "latest"))
+	require.NoError(t, err)
+	require.Equal(t, filepath.Base(dir), link)
+}
+
+func TestASoakKeepsTheHistoriesOfFailuresOnly(t *testing.T) {
+	s := short(t, clean+wrong)
+	passes := 0
+	// The time is over within the first pass, which is finished all the same; times makes two runs of each.
+	for i := range s.Runs {
+		s.Runs[i].Times = 2
+		s.Runs[i].Seed = 7
+	}
+	out, dir := runSuite(t, s, suite.SuiteOptions{For: time.Millisecond, Begin: func(at suite.SuitePosition) { passes = at.Pass }})
+	require.Equal(t, 1, passes)
+	require.Equal(t, 2, out.Cases[0].Met)
+	require.Equal(t, 2, out.Cases[1].NotMet)
+	require.EqualValues(t, 8, out.Cases[1].Last.Seed, "seeds count on")
+	kept, err := filepath.Glob(filepath.Join(dir, "2*"))
+	require.NoError(t, err)
+	require.Len(t, kept, 2)
+	for _, f := range out.Cases[1].Failures {
+		require.FileExists(t, filepath.Join(dir, f.Link))
+		require.Contains(t, f.Command, "--seed=")
+	}
+	require.Empty(t, out.Cases[0].Last.Link)
+	_, err = os.Lstat(filepath.Join(dir, "latest"))
+	require.ErrorIs(t, err, os.ErrNotExist, "it would lead to nowhere")
+	require.Len(t, recordOf(t, dir)["run"], 4, "each run leaves its line")
+}
+
+func TestASuiteThatIsInterruptedSumsUpWhatItHas(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := short(t, clean+wrong+caught)
+	how := suite.SuiteOptions{Begin: func(at suite.SuitePosition) {
+		if at.Run == 2 {
+			cancel()
+		}
+	}}
+	how.Results = t.TempDir()
+	out, dir, err := suite.RunSuite(ctx, s, how)
+	require.NoError(t, err)
+	require.Equal(t, []string{"met", "not run", "not run"}, endings(out), "a run that was cut short says nothing")
+	require.Equal(t, "interrupted", out.Ended)
+	require.Equal(t, reports.NotRun, out.Ending(), "what did not run was not as expected")
+	require.FileExists(t, filepath.Join(dir, "junit.xml"))
+	require.Equal(t, "interrupted", recordOf(t, dir)["end"][0]["reason"])
+}
+
+func TestFailFastEndsAfterTheFirstFailure(t *testing.T) {
+	out, _ := runSuite(t, short(t, wrong+clean), suite.SuiteOptions{FailFast: true})
+	require.Equal(t, []string{"not met", "not run"}, endings(out))
+	require.NotEmpty(t, out.Ended)
+}
+
+// TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning: the first run finds no Redis, which was there before.
+func TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning(t *testing.T) {
+	server, _, err := cluster.FindRedis("")
+	require.NoError(t, err)
+	link := filepath.Join(t.TempDir(), "redis-server")
+	require.NoError(t, os.Symlink(server, link))
+	how := suite.SuiteOptions{Begin: func(at suite.SuitePosition) {
+		require.NoError(t, os.Remove(link))
+		if at.Run == 2 {
+			require.NoError(t, os.Symlink(server, link))
+		} else {
+			require.NoError(t, os.Symlink("/nowhere", link))
+		}
+	}}
+	how.Redis = link
+	out, dir := runSuite(t, short(t, wrong+clean), how)
+	require.Equal(t, []string{"failed", "met"}, endings(out))
+	require.Equal(t, reports.Failed, out.Ending())
+	require.Contains(t, out.Cases[0].Last.Why, "redis-server")
+	junit, err := os.ReadFile(filepath.Join(dir, "junit.xml"))
+	require.NoError(t, err)
+	require.Contains(t, string(junit), `failures="0" errors="1"`)
+
+	how.Begin = func(suite.SuitePosition) {
+		_ = os.Remove(link) // it may be gone already
+	}
+	require.NoError(t, os.Remove(link))
+	require.NoError(t, os.Symlink(server, link))
+	how.For = time.Hour
+	out, _ = runSuite(t, short(t, wrong+clean), how)
+	require.Equal(t, 1, out.Passes, "what cannot be done is not tried for an hour")
+	require.Equal(t, []string{"failed", "failed"}, endings(out))
+}
+
+func TestNothingStartsWhenASuiteOrTheMachineCannotDoIt(t *testing.T) {
+	good := short(t, clean)
+	bad := short(t, clean+"  - {variant: sequence/none}\n")
+	large := short(t, clean+"  - {name: large, variant: sequence/incr, clients: 900000}\n")
+	for _, c := range []struct {
+		suite suite.Suite
+		how   suite.SuiteOptions
+		want  error
+	}{
+		{bad, suite.SuiteOptions{}, suite.ErrUsage},
+		{good, suite.SuiteOptions{For: -time.Second}, suite.ErrUsage},
+		{large, suite.SuiteOptions{}, cluster.ErrLimit},
+		{good, suite.SuiteOptions{Options: suite.Options{Redis: "/nowhere/redis-server"}}, cluster.ErrNoRedis},
+	} {
+		c.how.Results = t.TempDir()
+		c.how.Begin = func(suite.SuitePosition) { t.Error("something was begun") }
+		_, _, err := suite.RunSuite(t.Context(), c.suite, c.how)
+		require.ErrorIs(t, err, c.want)
+		left, err := os.ReadDir(c.how.Results)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}
+
+// TestRunsLeaveNothingBehindInTheProcess: goroutines and open files after five runs in one process are those after the
+// first.
+func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
+	var after []reports.Sample
+	how := suite.SuiteOptions{End: func(_ suite.SuitePosition, r reports.SuiteRun) {
+		require.Positive(t, r.Ops, r.Why)
+		after = append(after, r.Process)
+	}}
+	runSuite(t, short(t, "  - {name: first, variant: lock/set-nx-px, topology: sentinel}\n"+
+		"  - {name: between, variant: sequence/incr, times: 3}\n"+
+		"  - {name: last, variant: lock/set-nx-px, topology: sentinel}\n"), how)
+	require.Len(t, after, 5)
+	require.Positive(t, after[0].Files)
+	require.LessOrEqual(t, after[4].Files, after[0].Files, "open files grew")
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= after[0].Goroutines+1 }, // that of Eventually
+		5*time.Second, 10*time.Millisecond, "goroutines grew: %v", after)
+}
