@@ -5,7 +5,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore test lint bench image redis cc clean help
+.PHONY: all build demo explore test lint bench bench-load image redis cc clean help
 
 all: build
 
@@ -16,6 +16,7 @@ help:
 	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
 	@echo "make lint    gofmt, go vet, staticcheck"
 	@echo "make bench   benchmarks of the checkers and the explorer"
+	@echo "make bench-load  the harness's load beside that of redis-benchmark and of a bare go-redis loop"
 	@echo "make build   $(BIN)"
 	@echo "make clean   remove $(BIN) and $(RESULTS)"
 
@@ -46,6 +47,9 @@ lint:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./checkers ./harness/explore
+
+bench-load: redis
+	$(GO) test -run '^$$' -bench 'BenchmarkLoad$$' -benchtime 1x ./harness/suite
 
 clean:
 	rm -rf bin $(RESULTS)
