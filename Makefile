@@ -5,7 +5,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore test verify-checkers lint bench image redis cc clean help
+.PHONY: all build demo explore test verify-checkers lint bench bench-load image redis cc clean help
 
 all: build
 
@@ -17,6 +17,7 @@ help:
 	@echo "make verify-checkers  a million small histories for each checker, against its rule and porcupine, about 10 minutes"
 	@echo "make lint    gofmt, go vet, staticcheck"
 	@echo "make bench   benchmarks of the checkers, against porcupine too, and of the explorer"
+	@echo "make bench-load  the harness's load beside that of redis-benchmark and of a bare go-redis loop"
 	@echo "make build   $(BIN)"
 	@echo "make clean   remove $(BIN) and $(RESULTS)"
 
@@ -54,6 +55,9 @@ lint:
 # BenchmarkScale takes some minutes: porcupine is given 30 s for each history.
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./checkers ./harness/explore
+
+bench-load: redis
+	$(GO) test -run '^$$' -bench 'BenchmarkLoad$$' -benchtime 1x ./harness/suite
 
 clean:
 	rm -rf bin $(RESULTS)
