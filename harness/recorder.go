@@ -32,6 +32,7 @@ type recorder struct {
 	limit int // operations that may wait in a slot
 	wake  chan struct{}
 	fail  func(error) // told the store's first error
+	show  func([]Op)  // shown what was written, in order
 
 	pending []Op // taken from slots, above the watermark; like the next three the writer's own
 	spare   []Op // room for the next pending
@@ -59,9 +60,9 @@ type place struct {
 	i  int
 }
 
-func newRecorder(clock Clock, workers int, store Store, fail func(error)) *recorder {
+func newRecorder(clock Clock, workers int, store Store, show func([]Op), fail func(error)) *recorder {
 	r := &recorder{
-		clock: clock, store: store, fail: fail, wake: make(chan struct{}, 1), slots: make([]slot, workers),
+		clock: clock, store: store, show: show, fail: fail, wake: make(chan struct{}, 1), slots: make([]slot, workers),
 		limit: min(slotLimit, max(flushAt/2, slotsLimit/workers)),
 	}
 	for i := range r.slots {
@@ -123,6 +124,7 @@ func (r *recorder) flush() {
 		r.counts[ready[i].Outcome]++
 	}
 	r.write(func() error { return r.store.WriteOps(ready) })
+	r.show(ready)
 }
 
 // drain moves the slot's operations behind those in to.
@@ -139,7 +141,7 @@ func (s *slot) drain(to *[]Op) {
 }
 
 // before takes the pending operations that returned before mark, in order of Return. An operation is moved once: what
-// is sorted are their places. The result is the watchers' to keep; without one it is valid until the next call.
+// is sorted are their places. The result is valid until the next call.
 func (r *recorder) before(mark time.Duration) []Op {
 	r.order = r.order[:0]
 	for i := range r.pending {

@@ -42,6 +42,7 @@ type junitSuite struct {
 	Tests     int         `xml:"tests,attr"`
 	Failures  int         `xml:"failures,attr"`
 	Errors    int         `xml:"errors,attr"`
+	Skipped   int         `xml:"skipped,attr,omitempty"`
 	Time      string      `xml:"time,attr"`
 	Timestamp string      `xml:"timestamp,attr,omitempty"`
 	Cases     []junitCase `xml:"testcase"`
@@ -53,6 +54,7 @@ type junitCase struct {
 	Time    string        `xml:"time,attr"`
 	Failure *junitProblem `xml:"failure"`
 	Error   *junitProblem `xml:"error"`
+	Skipped *junitProblem `xml:"skipped"`
 	Out     string        `xml:"system-out,omitempty"`
 }
 

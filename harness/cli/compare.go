@@ -57,7 +57,7 @@ func (a *app) cases(cmd *cobra.Command, args []string) ([]suite.Case, error) {
 			out = append(out, suite.Case{Title: p.Variant, Plan: p})
 		}
 		for _, v := range variants {
-			p.Variant, p.Script = v.id, v.script
+			p.Variant, p.Script, p.Expect = v.id, v.script, suite.Expected{} // which are of another variant
 			out = append(out, suite.Case{Title: v.id, Plan: p})
 		}
 	}
@@ -116,7 +116,7 @@ func (a *app) runAll(ctx context.Context, cases []suite.Case) (rows []reports.Ro
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
 		progress := a.newProgress()
 		o := a.options()
-		o.Progress = progress.show
+		o.Progress, o.Found = progress.show, progress.found
 		out, err := suite.Execute(ctx, c.Plan, o)
 		progress.clear()
 		if err = uninterrupted(ctx, err); err != nil {

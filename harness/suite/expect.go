@@ -12,7 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Expectation is what the documentation of a plan's variants promises of its run.
+// Expectation is what a run is expected to come to: what its plan says or else what the documentation of the plan's variants
+// promises.
 type Expectation struct {
 	Must [][]harness.Class `json:"must,omitempty"` // of each of these, which are a variant's, at least one is found
 	May  []harness.Class   `json:"may,omitempty"`  // these can be found as well
@@ -21,10 +22,13 @@ type Expectation struct {
 	Updates bool `json:"updates,omitempty"`
 }
 
-// expect derives the expectation from the flaws that the plan's variants declare and the conditions that the plan brings
+// expect is what the plan says, or else derives the expectation from the flaws that the plan's variants declare and the conditions that the plan brings
 // about: for certain (clients race, numbers of a regime are proposed, a split brain loses writes) or perhaps (a killed
 // primary may have acknowledged what no replica had).
 func (r resolved) expect() (e Expectation) {
+	if !r.Expect.IsZero() {
+		return r.Expect.expectation()
+	}
 	for _, v := range r.variants() {
 		var must []harness.Class
 		for _, c := range conditions(v) {

@@ -50,12 +50,20 @@ func readFields(file string, r io.Reader, into any) error {
 		return fmt.Errorf("%s:1: nothing is in it: name at least a variant", file)
 	case err != nil:
 		line := cmpOr(yamlLine.FindStringSubmatch(err.Error()), "1")
-		return fmt.Errorf("%s:%s: no YAML: %s", file, line, yamlLine.ReplaceAllString(err.Error(), ""))
+		return fmt.Errorf("%s:%s: no YAML: %s%s", file, line, yamlLine.ReplaceAllString(err.Error(), ""), hint(err))
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s:%d: a second document begins: put one plan into a file", file, max(more.Line, 1))
 	}
 	return fields{file}.fill(doc.Content[0], reflect.ValueOf(into).Elem())
+}
+
+// hint says what helps where a line has two colons, which is an expectation more often than not.
+func hint(err error) string {
+	if !strings.Contains(err.Error(), "mapping values are not allowed") {
+		return ""
+	}
+	return `: put what follows the first colon into braces, such as "expect: {invalid: [double-grant]}"`
 }
 
 // cmpOr is the first group of a match, or otherwise.
@@ -100,8 +108,16 @@ func (r fields) fill(n *yaml.Node, s reflect.Value) error {
 	return nil
 }
 
+// reading is a field that takes itself from a node, which is no alias.
+type reading interface {
+	read(r fields, name string, n *yaml.Node) error
+}
+
 // set sets one field.
 func (r fields) set(name string, n *yaml.Node, field reflect.Value) error {
+	if own, ok := field.Addr().Interface().(reading); ok {
+		return own.read(r, name, n)
+	}
 	kind := field.Type()
 	switch {
 	case kind == reflect.TypeFor[time.Duration]():
@@ -135,6 +151,7 @@ func (r fields) list(name string, n *yaml.Node, field reflect.Value) error {
 	if n.Kind != yaml.SequenceNode {
 		return r.errorf(n, "%s is a list: begin each with a dash", name)
 	}
+	field.SetZero() // of what a default may have left
 	for _, item := range n.Content {
 		element := reflect.New(field.Type().Elem()).Elem()
 		if err := r.fill(item, element); err != nil {

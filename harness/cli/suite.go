@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// suiteFlags are those of suite alone.
+type suiteFlags struct {
+	list, print bool
+	only        string
+	how         suite.SuiteOptions
+}
+
+func (a *app) suiteCommand() *cobra.Command {
+	var f suiteFlags
+	cmd := &cobra.Command{
+		Use:   "suite FILE...",
+		Short: "run the plans of a file, each with what is expected of it: for CI, and for hours of soak",
+		Long: "suite runs the plans of a file, or of a suite that comes with the program, one after the other, and compares each\n" +
+			"run with what is expected of it.\n\n" +
+			"It exits with 0 if every run was as expected; otherwise with 1 if one was not, else with 3 if one failed for want of\n" +
+			"something on this machine, else with 2 if one could tell nothing or did not run.",
+		Example: "  doublegrant suite ci\n" +
+			"  doublegrant suite ci --print > mine.yaml && doublegrant suite mine.yaml\n" +
+			"  doublegrant suite mine.yaml --for 8h",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case f.list:
+				return a.listSuites(args)
+			case f.print:
+				return a.printSuites(args)
+			}
+			if err := noZeros(cmd, "for"); err != nil {
+				return err
+			}
+			s, err := readSuites(args, f.only)
+			if err != nil {
+				return err
+			}
+			return a.suite(cmd.Context(), s, f.how)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.list, "list", false, "list the suites that come with the program")
+	flags.BoolVar(&f.print, "print", false, "print the suite's text, to be copied, and run nothing")
+	flags.StringVar(&f.only, "only", "", "only the runs whose names this regular expression matches")
+	flags.BoolVar(&f.how.FailFast, "fail-fast", false, "end after the first run that is not as expected")
+	flags.DurationVar(&f.how.For, "for", 0,
+		"repeat all runs with new seeds for so long, and keep the histories of those that are not as expected (default: once)")
+	a.placeFlags(cmd)
+	return cmd
+}
+
+// readSuites makes one suite of the named ones.
+func readSuites(names []string, only string) (s suite.Suite, err error) {
+	if len(names) == 0 {
+		return s, usage("no suite given: name a file, or one of doublegrant suite --list, such as ci")
+	}
+	var all []suite.Suite
+	for _, name := range names {
+		one, err := suite.ReadSuite(name)
+		if err != nil {
+			return s, err
+		}
+		all = append(all, one)
+	}
+	s = suite.JoinSuites(all...)
+	if err := s.Check(); err != nil { // those that --only leaves out, too: a typing error is one today
+		return s, err
+	}
+	if only != "" {
+		return s.Only(only)
+	}
+	return s, nil
+}
+
+func (a *app) listSuites(args []string) error {
+	if len(args) > 0 {
+		return usage("--list names all suites: leave %s out", strings.Join(args, " "))
+	}
+	all, err := suite.BuiltInSuites()
+	if err != nil {
+		return err
+	}
+	type line struct {
+		Name  string   `json:"name"`
+		About string   `json:"about"`
+		Runs  []string `json:"runs"`
+	}
+	var lines []line
+	for _, s := range all {
+		l := line{Name: s.Name, About: s.About}
+		for _, r := range s.Runs {
+			l.Runs = append(l.Runs, r.Title)
+		}
+		lines = append(lines, l)
+	}
+	if a.json {
+		return a.printJSON(lines)
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SUITE\tRUNS\tWHAT IT IS FOR")
+	for _, l := range lines {
+		fmt.Fprintf(w, "%s\t%d\t%s\n", l.Name, len(l.Runs), l.About)
+	}
+	return w.Flush()
+}
+
+func (a *app) printSuites(names []string) error {
+	if len(names) != 1 {
+		return usage("%d suites given: --print takes one, such as ci", len(names))
+	}
+	text, err := suite.SuiteText(names[0])
+	if err != nil {
+		return err
+	}
+	_, err = a.out.Write(text)
+	return err
+}
+
+// suite runs a suite. Its exit code is that of the worst run.
+func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) error {
+	how.Options = a.options()
+	progress := a.newProgress()
+	how.Progress = func(p harness.Progress) { progress.show(p) }
+	how.Begin = func(at suite.SuitePosition) {
+		pass := ""
+		if how.For > 0 {
+			pass = fmt.Sprintf("pass %d, ", at.Pass)
+		}
+		fmt.Fprintf(a.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
+		progress = a.newProgress()
+	}
+	how.End = func(_ suite.SuitePosition, r reports.SuiteRun) {
+		progress.clear()
+		fmt.Fprintf(a.err, "      %s\n", suiteLine(r))
+	}
+	out, dir, err := suite.RunSuite(ctx, s, how)
+	if dir == "" {
+		return err
+	}
+	a.code = endingCode(out.Ending())
+	if out.Ended != "" && a.code == ExitMet {
+		a.code = ExitUnknown // what did not run was not as expected
+	}
+	if a.json {
+		return errors.Join(err, a.printJSON(out))
+	}
+	if err := reports.SuiteText(a.out, out); err != nil {
+		return err
+	}
+	a.println("\nreports   %s", filepath.Join(dir, "index.html"))
+	return err
+}
+
+// suiteLine is what came of a run, in a few words.
+func suiteLine(r reports.SuiteRun) string {
+	what := fmt.Sprintf("%s: %s %s", r.Ending, r.Verdict, r.Found)
+	if r.Ending != reports.Met && r.Found == "" {
+		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
+	}
+	return fmt.Sprintf("%s, expected %s, %v, seed %d", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond), r.Seed)
+}
+
+// endingCode is the exit code of a suite.
+func endingCode(e reports.Ending) int {
+	switch e {
+	case reports.Met:
+		return ExitMet
+	case reports.NotMet:
+		return ExitInvalid
+	case reports.Failed:
+		return ExitFailed
+	default:
+		return ExitUnknown
+	}
+}

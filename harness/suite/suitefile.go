@@ -1,0 +1,201 @@
+package suite
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Suite is a list of runs, each with what is expected of it.
+type Suite struct {
+	Name  string
+	About string // in one line; may be empty
+	Runs  []SuiteRun
+}
+
+// SuiteRun is one run of a suite: a plan, with the name under which it is reported.
+type SuiteRun struct {
+	Title string `yaml:"name,omitempty"`  // default: the plan's Name
+	Times int    `yaml:"times,omitempty"` // how often it is run, each time with another seed; default 1
+	Plan  `yaml:",inline"`
+}
+
+// suiteText is the file of a suite.
+type suiteText struct {
+	Name     string   `yaml:"name,omitempty"`     // default: the file's
+	About    string   `yaml:"about,omitempty"`    // what it is for
+	Defaults Plan     `yaml:"defaults,omitempty"` // of every run: fields that a run does not give itself
+	Runs     runNodes `yaml:"runs"`
+
+	place place
+}
+
+func (t *suiteText) put(p place) { t.place = p }
+
+// runNodes are runs before they are read: the defaults may stand behind them.
+type runNodes struct{ list []*yaml.Node }
+
+func (r *runNodes) read(f fields, name string, n *yaml.Node) error {
+	if n.Kind != yaml.SequenceNode {
+		return f.errorf(n, "%s is a list: begin each with a dash", name)
+	}
+	r.list = n.Content
+	return nil
+}
+
+//go:embed suites/*.yaml
+var builtIn embed.FS
+
+// BuiltInSuites lists the suites that come with the program, in order of name.
+func BuiltInSuites() (all []Suite, err error) {
+	files, err := fs.Glob(builtIn, "suites/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		s, err := ReadSuite(strings.TrimSuffix(path.Base(file), ".yaml"))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// SuiteText is the text of a suite: that of a built-in one by its name, or of a file. The error wraps ErrUsage.
+func SuiteText(name string) ([]byte, error) {
+	if text, err := builtIn.ReadFile("suites/" + name + ".yaml"); err == nil {
+		return text, nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, usage("no suite: %w: name a file, or one of doublegrant suite --list", err)
+	}
+	return text, nil
+}
+
+// ReadSuite reads a built-in suite by its name, or a file. The error wraps ErrUsage and says on which line of the file
+// something is wrong. What the names in its plans mean is looked up by Check.
+func ReadSuite(name string) (s Suite, err error) {
+	text, err := SuiteText(name)
+	if err != nil {
+		return s, err
+	}
+	var file suiteText
+	if err := readFields(name, bytes.NewReader(text), &file); err != nil {
+		return s, usage("%w", err)
+	}
+	s.Name, s.About = file.Name, file.About
+	if s.Name == "" {
+		s.Name = strings.TrimSuffix(path.Base(name), path.Ext(name))
+	}
+	for _, n := range file.Runs.list {
+		run := SuiteRun{Plan: file.Defaults}
+		if err := (fields{name}).fill(n, reflect.ValueOf(&run).Elem()); err != nil {
+			return s, usage("%w", err)
+		}
+		run.place = run.place.beside(file.Defaults.place)
+		s.Runs = append(s.Runs, run)
+	}
+	if len(s.Runs) == 0 {
+		return s, usage("%sno runs: give a list of plans under runs", file.place.at("runs"))
+	}
+	return s, s.name()
+}
+
+// beside adds the lines of the fields that only the other place has.
+func (p place) beside(defaults place) place {
+	lines := maps.Clone(defaults.lines)
+	if lines == nil {
+		return p
+	}
+	maps.Copy(lines, p.lines)
+	p.lines = lines
+	return p
+}
+
+// name gives runs without a name that of their plan, and refuses two of one name.
+func (s *Suite) name() error {
+	seen := map[string]bool{}
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		if r.Title == "" {
+			r.Title = r.Plan.Name()
+		}
+		if seen[r.Title] {
+			return r.errorf("name", "two runs have the name %q: give this one another", shortened(r.Title))
+		}
+		seen[r.Title] = true
+	}
+	return nil
+}
+
+// JoinSuites makes one suite of several, whose names then stand before those of their runs. One suite is left as it is.
+func JoinSuites(suites ...Suite) Suite {
+	if len(suites) == 1 {
+		return suites[0]
+	}
+	var all Suite
+	var names []string
+	for _, s := range suites {
+		names = append(names, s.Name)
+		for _, r := range s.Runs {
+			r.Title = s.Name + ": " + r.Title
+			all.Runs = append(all.Runs, r)
+		}
+	}
+	all.Name = strings.Join(names, "-")
+	return all
+}
+
+// Only is the suite without the runs whose names the pattern does not match anywhere. The error wraps ErrUsage if it
+// matches none, or is no regular expression.
+func (s Suite) Only(pattern string) (Suite, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return s, usage("--only %q is no regular expression: %w", pattern, err)
+	}
+	chosen := slices.DeleteFunc(slices.Clone(s.Runs), func(r SuiteRun) bool { return !re.MatchString(r.Title) })
+	if len(chosen) == 0 {
+		return s, usage("--only %q: no run of %s has such a name", pattern, s.Name)
+	}
+	s.Runs = chosen
+	return s, nil
+}
+
+// Check tells whether every plan of the suite could be run, without running any. The error wraps ErrUsage.
+func (s Suite) Check() error {
+	for _, r := range s.Runs {
+		if r.Times < 0 || r.Times > maxTimes {
+			return r.errorf("times", "%d times: ask for 1 to %d", r.Times, maxTimes)
+		}
+		if err := r.Plan.Check(); err != nil {
+			return fmt.Errorf("%w (in the run %q)", err, shortened(r.Title))
+		}
+	}
+	return nil
+}
+
+// preflight fails if this machine cannot carry one of the suite's runs.
+func (s Suite) preflight(o Options) error {
+	for _, run := range s.Runs {
+		r, err := run.resolve()
+		if err == nil {
+			err = r.preflight(o)
+		}
+		if err != nil {
+			return fmt.Errorf("%w (in the run %q)", err, shortened(run.Title))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package suite
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+const (
+	recordFile = "suite.jsonl"
+	pageFile   = "index.html"
+
+	keptOfEach = 10 // runs of one case and one ending whose histories a soak keeps
+)
+
+// record is suite.jsonl: what a suite does, written as it happens, so that a soak which is killed leaves behind what it had
+// found.
+type record struct {
+	file *os.File
+	enc  *json.Encoder
+}
+
+// recordLine is a line of suite.jsonl: exactly one field is set.
+type recordLine struct {
+	Suite  *recordHead       `json:"suite,omitempty"`
+	Run    *reports.SuiteRun `json:"run,omitempty"`
+	Sample *reports.Sample   `json:"sample,omitempty"`
+	End    *recordEnd        `json:"end,omitempty"`
+}
+
+// recordHead is the first line: what was begun.
+type recordHead struct {
+	Name    string        `json:"name"`
+	Started time.Time     `json:"started"`
+	For     time.Duration `json:"for,omitempty"`
+	Cases   []string      `json:"cases"`
+}
+
+// recordEnd is the last line. A record without one is that of a suite which was killed.
+type recordEnd struct {
+	At     time.Duration  `json:"at"`
+	Ending reports.Ending `json:"ending"`
+	Reason string         `json:"reason,omitempty"`
+}
+
+func newRecord(dir string, head recordHead) (*record, error) {
+	f, err := os.OpenFile(filepath.Join(dir, recordFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("suite: %w", err)
+	}
+	r := &record{f, json.NewEncoder(f)}
+	if err := r.write(recordLine{Suite: &head}); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+func (r *record) write(l recordLine) error {
+	if err := r.enc.Encode(l); err != nil {
+		return fmt.Errorf("suite: write the record: %w", err)
+	}
+	return nil
+}
+
+func (r *record) end(e recordEnd) error {
+	return errors.Join(r.write(recordLine{End: &e}), r.file.Close())
+}
+
+// remains are the files of a results folder that a soak keeps of a failed run when it has enough histories of its kind.
+var remains = []string{planFile, "verdict.json", "summary.md"}
+
+// tidy removes what a soak does not keep of a run: everything if it was as expected, all but the plan and the verdict if
+// there are enough of its kind. It reports whether the run's report is still there.
+func (k keeper) tidy(dir string, r reports.SuiteRun) (kept bool, err error) {
+	if dir == "" {
+		return false, nil
+	}
+	if r.Ending == reports.Met {
+		return false, os.RemoveAll(dir)
+	}
+	kind := r.Name + "/" + r.Ending.String()
+	if k[kind]++; k[kind] <= keptOfEach {
+		return true, nil
+	}
+	return false, thin(dir)
+}
+
+// keeper counts the runs of each case and ending.
+type keeper map[string]int
+
+func thin(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !slices.Contains(remains, e.Name()) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}

@@ -1,0 +1,264 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// SuiteOptions are how a suite is run, beside what it is. Zero values mean the defaults named beside them.
+type SuiteOptions struct {
+	Options
+	For      time.Duration // repeat all runs with new seeds until it is over, each once at least; 0: do not repeat
+	FailFast bool          // end after the first run that is not as expected
+	Begin    func(SuitePosition)
+	End      func(SuitePosition, reports.SuiteRun)
+}
+
+// SuitePosition is where a suite has come to.
+type SuitePosition struct {
+	Pass    int // from 1
+	Run, Of int // of the pass, from 1
+	Name    string
+}
+
+// memoryEvery is the time between two samples of the harness's memory while load runs.
+const memoryEvery = 10 * time.Second
+
+// RunSuite runs a suite, one run after the other, and leaves a results folder with one for each run in it. What is unusable
+// is refused before anything starts (ErrUsage), and so is what this machine cannot carry. A run whose environment fails is
+// reported as such, and the others follow. A soak (For) keeps the folders of runs that were not as expected, and of the
+// others a line in its record. The error says that nothing could be begun, or that results could not be written.
+func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (reports.Suite, string, error) {
+	if err := s.Check(); err != nil {
+		return reports.Suite{}, "", err
+	}
+	if how.For < 0 || how.For > longest {
+		return reports.Suite{}, "", usage("--for %v: ask for up to %v", how.For, longest)
+	}
+	if err := s.preflight(how.Options); err != nil {
+		return reports.Suite{}, "", err
+	}
+	dir, err := makeResultsDir(how.Results, "suite-"+fileName(strings.ReplaceAll(s.Name, " ", "-")))
+	if err != nil {
+		return reports.Suite{}, "", err
+	}
+	r, err := newSuiteRunner(s, how, dir)
+	if err != nil {
+		return reports.Suite{}, dir, err
+	}
+	err = r.all(ctx)
+	r.out.Elapsed = r.since()
+	err = errors.Join(err, r.record.end(recordEnd{r.out.Elapsed, r.out.Ending(), r.out.Ended}))
+	return r.out, dir, errors.Join(err, reports.WriteSuite(dir, r.out), relink(dir))
+}
+
+// suiteRunner is a suite under way.
+type suiteRunner struct {
+	Suite
+	how     SuiteOptions
+	dir     string
+	out     reports.Suite
+	record  *record
+	kept    keeper
+	ran     []uint64      // how often each run of the suite has been run
+	sampled time.Duration // when memory was measured last
+}
+
+func newSuiteRunner(s Suite, how SuiteOptions, dir string) (*suiteRunner, error) {
+	r := &suiteRunner{Suite: s, how: how, dir: dir, kept: keeper{}, ran: make([]uint64, len(s.Runs))}
+	r.out = reports.Suite{Name: s.Name, Started: time.Now(), For: how.For}
+	head := recordHead{Name: s.Name, Started: r.out.Started, For: how.For}
+	for _, run := range s.Runs {
+		plan, err := run.resolve()
+		if err != nil {
+			return nil, err
+		}
+		r.out.Cases = append(r.out.Cases, reports.SuiteCase{Name: run.Title, Variant: plan.Variant, Expected: plan.expect().String()})
+		head.Cases = append(head.Cases, run.Title)
+	}
+	var err error
+	r.record, err = newRecord(dir, head)
+	return r, err
+}
+
+func (r *suiteRunner) since() time.Duration { return time.Since(r.out.Started) }
+
+// all goes through the runs until a reason to end comes up.
+func (r *suiteRunner) all(ctx context.Context) error {
+	for r.out.Ended == "" {
+		r.out.Passes++
+		before := r.broken()
+		for i := range r.Runs {
+			for range max(1, r.Runs[i].Times) {
+				if err := r.once(ctx, i); err != nil || r.out.Ended != "" {
+					return err
+				}
+				if r.out.Passes > 1 && r.over() {
+					return nil
+				}
+			}
+		}
+		if r.over() {
+			return nil
+		}
+		if r.broken()-before == r.runs() { // and would not do for hours what it cannot do
+			r.out.Ended = "not one run of a whole pass could be carried out"
+		}
+	}
+	return nil
+}
+
+// over reports whether the time is over, which is so at once if none was asked for.
+func (r *suiteRunner) over() bool { return r.since() >= r.how.For }
+
+// runs is how many a pass has.
+func (r *suiteRunner) runs() (n int) {
+	for _, run := range r.Runs {
+		n += max(1, run.Times)
+	}
+	return n
+}
+
+// broken counts the runs whose environment failed.
+func (r *suiteRunner) broken() (n int) {
+	for _, c := range r.out.Cases {
+		n += c.Failed
+	}
+	return n
+}
+
+// once runs run i once more.
+func (r *suiteRunner) once(ctx context.Context, i int) error {
+	if ctx.Err() != nil {
+		r.out.Ended = "interrupted"
+		return nil
+	}
+	where := SuitePosition{Pass: r.out.Passes, Run: i + 1, Of: len(r.Runs), Name: r.Runs[i].Title}
+	if r.how.Begin != nil {
+		r.how.Begin(where)
+	}
+	run, err := r.execute(ctx, i)
+	if err != nil {
+		return err
+	}
+	r.out.Cases[i].Add(run)
+	if r.how.End != nil {
+		r.how.End(where, run)
+	}
+	switch {
+	case run.Ending == reports.NotRun:
+		r.out.Ended = "interrupted"
+	case r.how.FailFast && run.Ending != reports.Met:
+		r.out.Ended = "after the first run that was not as expected"
+	}
+	return nil
+}
+
+// execute runs run i with its next seed, and files what came of it.
+func (r *suiteRunner) execute(ctx context.Context, i int) (reports.SuiteRun, error) {
+	plan := r.Runs[i].Plan
+	if plan.Seed != 0 {
+		plan.Seed += r.ran[i]
+	}
+	r.ran[i]++
+	o := r.how.Options
+	o.Results, o.Progress = r.dir, r.progress
+	began := time.Now()
+	out, err := Execute(ctx, plan, o)
+	run := suiteRun(out, err)
+	run.Name, run.Pass, run.Started = r.Runs[i].Title, r.out.Passes, began
+	run.Expected, run.Elapsed = r.out.Cases[i].Expected, time.Since(began)
+	if ctx.Err() != nil {
+		run.Ending = reports.NotRun // what ended early says nothing about the case
+	}
+	run.Link = r.link(out)
+	if err := r.tidy(out.Dir, &run); err != nil {
+		return run, err
+	}
+	run.Process = measured(r.since())
+	r.out.Memory.AfterRun(run.Pass, run.Process)
+	return run, r.record.write(recordLine{Run: &run})
+}
+
+// link is the run's report as the suite's page leads to it.
+func (r *suiteRunner) link(out Outcome) string {
+	path := out.ReportPath()
+	if path == "" {
+		return ""
+	}
+	rel, err := filepath.Rel(r.dir, path)
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(rel)
+}
+
+// tidy removes what a soak does not keep of the run.
+func (r *suiteRunner) tidy(dir string, run *reports.SuiteRun) error {
+	if err := os.Remove(filepath.Join(r.dir, latest)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("suite: %w", err) // which would lead to what is gone; results/latest leads to the suite
+	}
+	if r.how.For == 0 || run.Ending == reports.NotRun {
+		return nil
+	}
+	kept, err := r.kept.tidy(dir, *run)
+	if err != nil {
+		return fmt.Errorf("suite: %w", err)
+	}
+	if !kept {
+		run.Link = ""
+	}
+	if run.Ending == reports.Met {
+		run.Command = ""
+	}
+	return nil
+}
+
+// suiteRun is what came of a plan.
+func suiteRun(out Outcome, err error) reports.SuiteRun {
+	run := reports.SuiteRun{Seed: out.Plan.Seed, Ending: reports.Failed}
+	if out.Dir != "" {
+		run.Command = out.Plan.commandWith(filepath.Join(out.Dir, planFile))
+	}
+	j := out.Report.Judged
+	run.Verdict, run.Found, run.Ops = j.Verdict, out.Report.Found(), out.Report.Stats.Totals.All()
+	switch {
+	case err != nil:
+		run.Why = strings.ReplaceAll(err.Error(), "\n", "; ")
+		return run
+	case out.Met:
+		run.Ending = reports.Met
+		return run
+	case j.Verdict == harness.Unknown:
+		run.Ending = reports.Unsaid
+	default:
+		run.Ending = reports.NotMet
+	}
+	run.Why = out.Report.Sentence()
+	if len(j.Anomalies) > 0 {
+		run.Why += " " + cmp.Or(j.Anomalies[0].Note, string(j.Anomalies[0].Class))
+	}
+	return run
+}
+
+// progress passes on how a run gets on, and looks at the harness's own memory now and then.
+func (r *suiteRunner) progress(p harness.Progress) {
+	if at := r.since(); at-r.sampled >= memoryEvery {
+		r.sampled = at
+		s := measured(at)
+		r.out.Memory.UnderLoad(r.out.Passes, s)
+		_ = r.record.write(recordLine{Sample: &s}) // if the disk is full the run's own line says so
+	}
+	if r.how.Progress != nil {
+		r.how.Progress(p)
+	}
+}

@@ -1,0 +1,44 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// SuiteSummary writes the summary.md of a suite: what one would paste into a pull request.
+func SuiteSummary(w io.Writer, s Suite) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", s.Ending(), plain(s.Name), plain(s.Sentence()))
+	if s.Ended != "" {
+		fmt.Fprintf(&b, "> It ended early: %s.\n\n", plain(s.Ended))
+	}
+	var rows [][]string
+	for _, row := range s.rows() {
+		cells := []string{plain(row.Name), "**" + row.Ends + "**"}
+		for _, c := range row.Cells {
+			cells = append(cells, plain(c))
+		}
+		rows = append(rows, cells)
+	}
+	if err := table(&b, append([]string{"run", "ended"}, s.heads()...), rows); err != nil {
+		return fmt.Errorf("reports: write summary: %w", err)
+	}
+	for _, r := range s.failures() {
+		fmt.Fprintf(&b, "\n- **%s** %s", r.Ending, plain(clip(r.headline(), 400)))
+		if r.Command != "" {
+			fmt.Fprintf(&b, "\n  %s", code(r.Command))
+		}
+	}
+	if n := s.unlisted(); n > 0 {
+		fmt.Fprintf(&b, "\n- %s more, in suite.jsonl", count(int64(n)))
+	}
+	fmt.Fprintln(&b)
+	for _, f := range s.Memory.facts() {
+		fmt.Fprintf(&b, "\n- %s: %s", f.Name, plain(f.Value))
+	}
+	if _, err := fmt.Fprintln(w, b.String()); err != nil {
+		return fmt.Errorf("reports: write summary: %w", err)
+	}
+	return nil
+}
