@@ -109,7 +109,7 @@ func BenchmarkSecondOpinion(b *testing.B) {
 		h := of(ops...)
 		b.Run(string(ops[0].Kind), func(b *testing.B) {
 			for b.Loop() {
-				g, _ := judge(b, SecondOpinion(Budget{}), h)
+				g, _ := judge(b, SecondOpinion(Budget{For: time.Minute, Key: time.Minute}), h)
 				if figureOf(b, g, "keys agreed") != 100 {
 					b.Fatal(g)
 				}
