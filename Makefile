@@ -5,7 +5,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore test lint bench image redis cc clean help
+.PHONY: all build demo explore test verify-checkers lint bench image redis cc clean help
 
 all: build
 
@@ -14,8 +14,9 @@ help:
 	@echo "make explore every interleaving of the whole catalogue; exit code 0 if all came out as documented"
 	@echo "make test    every test, real Redis included, with the race detector"
 	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
+	@echo "make verify-checkers  a million small histories for each checker, against its rule and porcupine, about 10 minutes"
 	@echo "make lint    gofmt, go vet, staticcheck"
-	@echo "make bench   benchmarks of the checkers and the explorer"
+	@echo "make bench   benchmarks of the checkers, against porcupine too, and of the explorer"
 	@echo "make build   $(BIN)"
 	@echo "make clean   remove $(BIN) and $(RESULTS)"
 
@@ -36,6 +37,12 @@ test: redis cc
 	$(GO) test -race -p 1 -timeout 10m ./...
 	$(GO) test -timeout 10m -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|FastClock|ScriptFlushes|SmallestCounterexamples' ./harness/suite
 
+# The tests of the checkers make new histories each time; a failure prints the seed that repeats it, smallest history first.
+HISTORIES ?= 1000000
+
+verify-checkers:
+	$(GO) test -count 1 -timeout 60m -v -run 'CheckersKeepTheirRules' ./checkers -rapid.checks=$(HISTORIES) -rapid.seed=0
+
 image: redis build
 	./$(BIN) doctor --on docker --build-image
 
@@ -44,8 +51,9 @@ lint:
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 
+# BenchmarkScale takes some minutes: porcupine is given 30 s for each history.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./checkers ./harness/explore
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./checkers ./harness/explore
 
 clean:
 	rm -rf bin $(RESULTS)

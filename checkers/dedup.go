@@ -54,7 +54,8 @@ type dedupPass struct {
 // mark is an ok claim that was told "first", or an ok confirm.
 type mark struct {
 	harness.Op
-	claim *harness.Op // that a confirm belongs to, if it is still known
+	claim *harness.Op   // that a confirm belongs to, if it is still known
+	ends  time.Duration // the earliest time at which it can be gone
 }
 
 func (p *dedupPass) op(x harness.Op) {
@@ -66,35 +67,58 @@ func (p *dedupPass) op(x harness.Op) {
 		}
 	case x.Kind == harness.Confirm && x.Outcome == harness.OK:
 		p.confirms++
-		p.mark(mark{x, p.claimOf(x)})
+		p.mark(mark{x, p.claimOf(x), p.end(x)})
 	}
 }
 
 // first judges x, a claim that was told "first".
 func (p *dedupPass) first(x harness.Op) {
-	marks := p.marks[x.Key]
-	if i := slices.IndexFunc(marks, func(m mark) bool { return !p.past(m, x) && p.rules(m, x) }); i >= 0 {
+	this := mark{Op: x, ends: p.end(x)}
+	if m := inForce(p.marks[x.Key], &this); m != nil {
 		p.duplicates++
-		p.add(duplicate(marks[i], x))
+		p.add(duplicate(*m, x))
 	} else {
 		p.messages++
 	}
-	p.mark(mark{Op: x})
+	p.mark(this)
 }
 
-// rules reports whether x certainly came after m, given that the mark of m is certainly not gone when x returns.
-func (p *dedupPass) rules(m mark, x harness.Op) bool {
-	if m.Kind == harness.Confirm {
-		return m.Return < x.Call
+// inForce finds the first of marks that rules out this claim: that it certainly came before, given that the mark is
+// certainly not gone when the claim returns.
+func inForce(marks []mark, this *mark) *mark {
+	for i := range marks {
+		m := &marks[i]
+		before := m.Return < this.ends
+		if m.Kind == harness.Confirm {
+			before = m.Return < this.Call
+		}
+		if before && m.ends > this.Return {
+			return m
+		}
 	}
-	return m.Return < p.end(x)
+	return nil
 }
 
 // mark notes m and forgets what is past.
 func (p *dedupPass) mark(m mark) {
-	marks := slices.DeleteFunc(p.marks[m.Key], func(old mark) bool { return p.past(old, m.Op) })
-	p.marks[m.Key] = append(marks, m)
-	p.sweep(m.Op)
+	p.marks[m.Key] = append(withoutPast(p.marks[m.Key], m.Return), m)
+	p.sweep(m.Return)
+}
+
+// withoutPast is marks without those that can be gone at now.
+func withoutPast(marks []mark, now time.Duration) []mark {
+	kept := 0
+	for i := range marks {
+		if marks[i].ends <= now {
+			continue
+		}
+		if kept < i {
+			marks[kept] = marks[i]
+		}
+		kept++
+	}
+	clear(marks[kept:])
+	return marks[:kept]
 }
 
 // claimOf finds the claim that c confirms: the last one of its worker.
@@ -113,20 +137,18 @@ func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
 // end is the earliest time at which the mark of x can be gone.
 func (p *dedupPass) end(x harness.Op) time.Duration { return leaseEnd(x.Call, x.TTL, p.meta.Drift) }
 
-// past reports whether the mark of m can be gone when now returns.
-func (p *dedupPass) past(m mark, now harness.Op) bool { return p.end(m.Op) <= now.Return }
-
-// sweep forgets what is past, each time that the messages have doubled.
-func (p *dedupPass) sweep(now harness.Op) {
+// sweep forgets what is past, each time that the messages have doubled. Whatever comes later returns no earlier.
+func (p *dedupPass) sweep(now time.Duration) {
 	if len(p.marks) < 2*p.swept+1024 {
 		return
 	}
 	for key, marks := range p.marks {
-		marks = slices.DeleteFunc(marks, func(m mark) bool { return p.past(m, now) })
-		if len(marks) == 0 {
+		left := withoutPast(marks, now)
+		switch {
+		case len(left) == 0:
 			delete(p.marks, key)
-		} else {
-			p.marks[key] = marks
+		case len(left) < len(marks):
+			p.marks[key] = left
 		}
 	}
 	p.swept = len(p.marks)

@@ -136,3 +136,26 @@ func TestDeliveryEvidence(t *testing.T) {
 	require.Equal(t, 1.0, figureOf(t, g, "asked for after their window"))
 	require.Equal(t, 1.0, figureOf(t, g, "lost messages"))
 }
+
+// A message is not lost because a second pass did not come to its delivery.
+func TestDeliveryNeedsASecondPass(t *testing.T) {
+	h := of(claim(0, 1, 2, 100), seen(asked(3, 4, 100)), deliver(0, 4, 5))
+	g, found := judge(t, Delivery(), h)
+	require.Equal(t, harness.Valid, g.Verdict, g.Reason)
+	require.Empty(t, found)
+
+	whole, n := h.Ops, 0
+	h.Ops = func(yield func(harness.Op, error) bool) {
+		if n++; n == 1 {
+			whole(yield)
+			return
+		}
+		harness.OpsOf([]harness.Op{claim(0, 1, 2, 100), seen(asked(3, 4, 100))})(yield)
+	}
+	for _, h := range []harness.History{h, onceOnly(of(claim(0, 1, 2, 3), asked(30, 31, 3)))} {
+		g, found = judge(t, Delivery(), h)
+		require.Equal(t, harness.Unknown, g.Verdict)
+		require.Contains(t, g.Reason, "cannot be read again")
+		require.Empty(t, found)
+	}
+}

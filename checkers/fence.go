@@ -20,8 +20,8 @@ import (
 // else makes the verdict Unknown, if nothing worse was found, and so does a history without tokens. Grants without a
 // token are passed over, since another lock may have made them.
 //
-// Time is O(log n) a grant. Memory is bounded: of each key the latest 1024 to 2048 grants are kept that had the largest
-// token so far. A call that more than those overtook is not judged.
+// Time is O(log n) a grant. Memory is bounded: of each key the grants are kept that had the largest token so far, since the
+// slowest worker's last operation, 2,048 at most. Of a call that more than those overtook, a regression may go unnoticed.
 func Fence() harness.Checker { return fence{} }
 
 type fence struct{}
@@ -29,7 +29,7 @@ type fence struct{}
 func (fence) Name() string { return "fence" }
 
 func (c fence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}}
+	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}, mark: watermark{workers: h.Meta.Workers}}
 	err := each(ctx, h, p.op)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
@@ -44,12 +44,14 @@ func (c fence) Check(ctx context.Context, h harness.History, found func(harness.
 // fencePass is one pass over a history.
 type fencePass struct {
 	*tally
+	mark     watermark
 	peaks    map[string]*peaks
 	tokens   int
 	oddities oddities
 }
 
 func (p *fencePass) op(x harness.Op) {
+	p.mark.hear(x)
 	if x.Kind != harness.Acquire || x.Outcome != harness.OK || x.Result == "" {
 		return
 	}
@@ -67,7 +69,7 @@ func (p *fencePass) op(x harness.Op) {
 	if a, ok := p.regressed(before.before(x.Call), x, token); ok {
 		p.add(p.regression(a, x))
 	}
-	before.raise(x, token, p.meta)
+	before.raise(peak{Op: x, number: token}, p.meta, p.mark.low)
 }
 
 // regressed finds the grant with the largest token, among those that had returned before x was called, that forbids x

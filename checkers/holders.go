@@ -34,7 +34,8 @@ import (
 // soundness rules 1, 2 and 5.
 //
 // Time is O(log n) an operation. Memory is bounded: of each worker its latest 8 unreleased grants are kept, and of each
-// lock the first writes of its latest 512 to 1024 owners. A write that was called before those is not judged.
+// lock the first writes of the owners since the slowest worker's last operation, the latest 512 to 1024 at most. A write
+// that was called before those is not judged.
 func Holders() harness.Checker { return holders{} }
 
 type holders struct{}
@@ -42,7 +43,7 @@ type holders struct{}
 func (holders) Name() string { return "holders" }
 
 func (c holders) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &holdersPass{tally: newTally(h, found), grants: map[int][]*grantee{}, written: map[string]successors{}}
+	p := &holdersPass{tally: newTally(h, found), grants: map[int][]*grantee{}, written: map[string]successors{}, mark: watermark{workers: h.Meta.Workers}}
 	err := each(ctx, h, p.op)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
@@ -59,6 +60,7 @@ func (c holders) Check(ctx context.Context, h harness.History, found func(harnes
 // holdersPass is one pass over a history.
 type holdersPass struct {
 	*tally
+	mark     watermark
 	grants   map[int][]*grantee    // by worker: granted and not released, the latest last
 	written  map[string]successors // by lock
 	accepted int
@@ -77,6 +79,7 @@ type grantee struct {
 }
 
 func (p *holdersPass) op(x harness.Op) {
+	p.mark.hear(x)
 	switch x.Kind {
 	case harness.Acquire, harness.Extend:
 		if x.Outcome != harness.Fail {
@@ -155,7 +158,7 @@ func (p *holdersPass) write(lock string, x harness.Op) {
 	}
 	if !g.wrote {
 		g.wrote = true
-		p.written[lock] = p.written[lock].with(successor{g.acquire, x})
+		p.written[lock] = p.written[lock].prune(p.mark.low).with(successor{g.acquire, x})
 	}
 }
 
@@ -190,6 +193,15 @@ func (all successors) with(s successor) successors {
 		all = lastOf(all, successorsKept)
 	}
 	return all
+}
+
+// prune drops those that no write to come can have been called before the next of.
+func (all successors) prune(low time.Duration) successors {
+	if len(all) < 2 || all[1].write.Return >= low {
+		return all
+	}
+	n := sort.Search(len(all), func(i int) bool { return all[i].write.Return >= low })
+	return slices.Delete(all, 0, n-1)
 }
 
 // before is the last of those whose write had returned before t.

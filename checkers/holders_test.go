@@ -104,29 +104,6 @@ func TestHoldersForget(t *testing.T) {
 	require.Equal(t, strconv.Itoa(5*successorsKept-1), last.write.Arg)
 }
 
-// On every small history the pass and the rule as it stands in the doc comment say the same, write by write.
-func TestHoldersAgreeWithTheirRule(t *testing.T) {
-	v := property{random: (*worker).holder, more: 10}
-	found, clean := 0, 0
-	for seed := range uint64(propertyHistories) {
-		ops, h := v.history(seed)
-		_, anomalies := judge(t, Holders(), h)
-		var got []harness.Op
-		for _, a := range anomalies {
-			got = append(got, a.Ops[len(a.Ops)-1])
-		}
-		want := staleWrites(ops, h.Meta)
-		require.Equal(t, want, got, "seed %d\n%s", seed, list(ops, h))
-		if len(want) > 0 {
-			found++
-		} else {
-			clean++
-		}
-	}
-	require.Greater(t, found, propertyHistories/50, "too few violations to mean anything")
-	require.Greater(t, clean, propertyHistories/20, "too few clean histories to mean anything")
-}
-
 // holder acquires, extends, writes and now and then releases, with leases so short that many are over.
 func (w *worker) holder() harness.Op {
 	if w.held == "" || w.IntN(6) == 0 {

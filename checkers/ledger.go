@@ -20,7 +20,7 @@ type ledger struct {
 	partitions       int
 	refused, unknown int
 	survivedUnknown  int
-	lost             []write // the first and the last, by Return
+	lost             []harness.Op // the first and the last, by Return
 	lostInFaults     int
 }
 
@@ -60,8 +60,8 @@ func newLedger(h harness.History) *ledger {
 }
 
 // book enters one write: whether it is there in the end, and whether that makes it a lost one.
-func (l *ledger) book(w write, present, lost bool) {
-	switch w.outcome {
+func (l *ledger) book(w harness.Op, present, lost bool) {
+	switch w.Outcome {
 	case harness.OK:
 		l.acknowledge(w, lost)
 	case harness.Fail:
@@ -74,15 +74,8 @@ func (l *ledger) book(w write, present, lost bool) {
 	}
 }
 
-// unread books the writes of a set about which nothing is known in the end.
-func (l *ledger) unread(s *set) {
-	for _, w := range s.writes {
-		l.book(w, false, false)
-	}
-}
-
-func (l *ledger) acknowledge(w write, lost bool) {
-	group := l.meta.Group(w.client)
+func (l *ledger) acknowledge(w harness.Op, lost bool) {
+	group := l.meta.Group(w.Client)
 	l.total.add(lost)
 	if l.groups[group] == nil {
 		l.groups[group] = &count{}
@@ -94,7 +87,7 @@ func (l *ledger) acknowledge(w write, lost bool) {
 	inFault, sided := false, false
 	for i := range l.faults {
 		f := &l.faults[i]
-		if !f.during(w.returned) {
+		if !f.during(w.Return) {
 			continue
 		}
 		inFault = true
@@ -118,13 +111,13 @@ func (l *ledger) side(f harness.Fault, group int) *count {
 }
 
 // span widens the span of lost writes.
-func (l *ledger) span(w write) {
+func (l *ledger) span(w harness.Op) {
 	switch {
 	case l.lost == nil:
-		l.lost = []write{w, w}
-	case w.returned < l.lost[0].returned:
+		l.lost = []harness.Op{w, w}
+	case w.Return < l.lost[0].Return:
 		l.lost[0] = w
-	case w.returned > l.lost[1].returned:
+	case w.Return > l.lost[1].Return:
 		l.lost[1] = w
 	}
 }
@@ -182,12 +175,12 @@ func (l *ledger) times() []harness.Figure {
 		return nil
 	}
 	first, last := l.lost[0], l.lost[1]
-	reach := l.reach(first.call, last.returned)
+	reach := l.reach(first.Call, last.Return)
 	for _, f := range l.faults {
-		if f.Overlaps(first.call, reach) {
+		if f.Overlaps(first.Call, reach) {
 			return append(l.rate(),
-				seconds("first lost write after fault start", first.returned-f.Start),
-				seconds("last lost write after fault start", last.returned-f.Start))
+				seconds("first lost write after fault start", first.Return-f.Start),
+				seconds("last lost write after fault start", last.Return-f.Start))
 		}
 	}
 	return nil

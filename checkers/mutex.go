@@ -208,7 +208,7 @@ func (p *mutexPass) release(h *hold, r harness.Op) {
 		o.releases = append(o.releases, sight{r, p.seq})
 		p.confirm(o)
 	}
-	h.waiting = nil
+	h.waiting, h.thief = nil, nil // or each theft would keep the one before it for ever
 	p.close(h)
 }
 

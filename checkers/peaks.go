@@ -1,45 +1,79 @@
 package checkers
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// peaksKept is how many operations peaks keeps at least. It drops the oldest once it has twice as many.
+// peaksKept bounds peaks: once it has twice as many operations, it drops every second one of the older half.
 const peaksKept = 1024
 
 // peaks answers which of the operations of one key had returned the largest number before some time. It keeps those that
-// returned a number larger than all before, and of equal ones those of two owners at least. Its memory has a bound: of a
-// time before what it still has, it says nothing.
+// returned a number larger than all before, and of equal ones those of two owners at least. Of those that had returned
+// before the watermark only the largest remains. Its memory has a bound where a worker stays silent, too: of a time
+// long ago it may then know a smaller number than the largest, never a larger one.
 type peaks []peak
 
 type peak struct {
 	harness.Op
-	number number
+	number  number
+	ordinal int // among the operations of its key, for those who count them
 }
 
-// raise notes x, which returned n, if no more than one owner has returned as much. Operations come in order of Return.
-func (p *peaks) raise(x harness.Op, n number, meta harness.Meta) {
+// raise notes x, if no more than one owner has returned as much. Operations come in order of Return, and none is called
+// before low any more.
+func (p *peaks) raise(x peak, meta harness.Meta, low time.Duration) {
 	all := *p
 	if k := len(all); k > 0 {
-		switch c := all[k-1].number.compare(n); {
-		case c > 0, c == 0 && ownerOf(all[k-1].Op, meta) == ownerOf(x, meta), c == 0 && k > 1 && all[k-2].number == n:
+		switch c := all[k-1].number.compare(x.number); {
+		case c > 0, c == 0 && ownerOf(all[k-1].Op, meta) == ownerOf(x.Op, meta), c == 0 && k > 1 && all[k-2].number == x.number:
 			return
 		}
 	}
-	if len(all) == 2*peaksKept {
-		all = all[:copy(all, all[peaksKept:])]
+	if all == nil {
+		all = make(peaks, 0, 4)
 	}
-	*p = append(all, peak{x, n})
+	*p = append(all.prune(low).thin(), x)
 }
 
-// before lists the peaks that had returned before t.
+// prune drops what had returned before low, but for the largest number.
+func (p peaks) prune(low time.Duration) peaks {
+	if len(p) < 2 || p[1].Return >= low {
+		return p
+	}
+	last := len(p.before(low)) - 1
+	if last > 0 && p[last-1].number == p[last].number {
+		last--
+	}
+	return slices.Delete(p, 0, last)
+}
+
+// thin halves the older half of what has become too much.
+func (p peaks) thin() peaks {
+	if len(p) < 2*peaksKept {
+		return p
+	}
+	for i := range peaksKept / 2 {
+		p[i] = p[2*i+1]
+	}
+	return slices.Delete(p, peaksKept/2, peaksKept)
+}
+
+// before lists the peaks that had returned before t. It looks among the latest ones first, as most calls are young.
 func (p peaks) before(t time.Duration) peaks {
-	n, _ := slices.BinarySearchFunc(p, t, func(e peak, t time.Duration) int { return cmp.Compare(e.Return, t) })
-	return p[:n]
+	low, high := 0, len(p)
+	for step := 1; low < high; step *= 2 {
+		i := max(0, len(p)-step)
+		if p[i].Return < t {
+			low = i + 1
+			break
+		}
+		high = i
+	}
+	return p[:low+sort.Search(high-low, func(i int) bool { return p[low+i].Return >= t })]
 }
 
 // top is the last peak, the largest; zero for none.

@@ -37,7 +37,7 @@ type stored struct{}
 func (stored) Name() string { return "stored" }
 
 func (c stored) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &storedPass{tally: newTally(h, found), keys: map[string]*register{}}
+	p := &storedPass{tally: newTally(h, found), keys: map[string]*register{}, mark: watermark{workers: h.Meta.Workers}}
 	err := each(ctx, h, p.op)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
@@ -55,6 +55,7 @@ func (c stored) Check(ctx context.Context, h harness.History, found func(harness
 // storedPass is one pass over a history.
 type storedPass struct {
 	*tally
+	mark                 watermark
 	keys                 map[string]*register
 	inspections, numbers int // those that were ok
 	late                 int // inspections of what may have come to its end
@@ -71,6 +72,7 @@ type register struct {
 }
 
 func (p *storedPass) op(x harness.Op) {
+	p.mark.hear(x)
 	if x.Kind != harness.Next && x.Kind != harness.Inspect || x.Outcome == harness.Fail {
 		return
 	}
@@ -91,10 +93,10 @@ func (p *storedPass) op(x harness.Op) {
 		p.oddities.add(x)
 	case x.Kind == harness.Next:
 		p.numbers++
-		r.issued.raise(x, n, p.meta)
+		r.issued.raise(peak{Op: x, number: n}, p.meta, p.mark.low)
 	default:
 		p.inspections++
-		p.inspect(r, peak{x, n})
+		p.inspect(r, peak{Op: x, number: n})
 	}
 }
 

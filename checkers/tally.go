@@ -30,7 +30,7 @@ func newTally(h harness.History, found func(harness.Anomaly)) *tally {
 // decides between those that share all their times.
 func (t *tally) add(a harness.Anomaly) {
 	slices.SortStableFunc(a.Ops, func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) })
-	if t.counts[a.Class] < certifyAtMost && drawable(a) {
+	if t.counts[a.Class] < certifyAtMost && len(a.Ops) > 1 && drawable(a) {
 		t.asked++
 		if a.Certified = certify(a, t.meta); a.Certified {
 			t.certified++

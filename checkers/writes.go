@@ -2,10 +2,11 @@ package checkers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
@@ -24,7 +25,10 @@ import (
 // worker in a row, with the first and the last as Ops. The figures count writes, not runs. A write counts as acknowledged
 // during a fault if its Return lies in the fault's [Start, Heal]. Sources: catalogue 5, results A, B and E.
 //
-// Nothing can be decided before the read, so memory is linear: 40 bytes a write.
+// Nothing can be decided before the read, so the first pass over the history collects the final reads, and a second one holds
+// every write against them. Memory is what the reads found, as intervals, and one run for each worker and set. Where the
+// history cannot be read again, as while a run goes on, the verdict is Unknown. A third pass is taken if a refused write is
+// there: it looks for whoever else wrote it.
 func Writes() harness.Checker { return writes{} }
 
 type writes struct{}
@@ -33,9 +37,9 @@ func (writes) Name() string { return "writes" }
 
 func (c writes) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := &writesPass{tally: newTally(h, found), sets: map[string]*set{}, ledger: newLedger(h)}
-	err := each(ctx, h, p.op)
+	err := each(ctx, h, p.collect)
 	if err == nil {
-		p.compare()
+		err = p.compare(ctx, h)
 	}
 	p.doubts = append(p.doubts, none(p.adds, harness.Add))
 	return p.judge(judgement{
@@ -44,185 +48,214 @@ func (c writes) Check(ctx context.Context, h harness.History, found func(harness
 	})
 }
 
-// writesPass is one pass over a history.
+// errOnce says that a second pass over a history showed less than the first.
+var errOnce = errors.New("the history cannot be read again, as long as the run goes on")
+
+// writesPass is the passes over a history.
 type writesPass struct {
 	*tally
-	ledger *ledger
-	sets   map[string]*set
-	adds   int
-	doubts []string
+	ledger     *ledger
+	sets       map[string]*set
+	adds, read int    // adds of the first pass, and of the latest
+	odd        string // the doubt that comes from the first add of what is no integer
+	started    int    // runs
+	phantoms   int    // writes that may be
+	doubts     []string
 }
 
-// set is one key: what was written and what was read in the end.
+// set is one key: what was read in the end, and what is not there.
 type set struct {
-	key    string
-	writes []write    // in order of Return
-	read   harness.Op // the last ok one of the harness; Kind empty: none
+	key      string
+	guarded  bool       // a lock guards it, so that each write to it is the end of an update
+	final    harness.Op // the last ok read of the harness; Kind empty: none
+	there    intervals
+	err      error        // why nothing is known about what is there
+	runs     map[int]*run // of lost writes, by worker, those that may go on
+	phantoms map[int64]*phantom
 }
 
-// write is one add, with what it takes to show it again.
-type write struct {
-	value          int64
-	client         int
-	call, returned time.Duration
-	outcome        harness.Outcome
+// phantom is a refused write that is there.
+type phantom struct {
+	harness.Op
+	order int
 }
 
-func (p *writesPass) op(x harness.Op) {
+// run is a run of lost writes of one worker.
+type run struct {
+	worker, order int
+	first, last   harness.Op
+	n             int
+}
+
+// collect is the first pass.
+func (p *writesPass) collect(x harness.Op) {
 	switch {
 	case x.Kind == harness.Add:
 		p.adds++
-		p.write(x)
 	case x.Kind == harness.Read && x.Client == harness.HarnessClient && x.Outcome == harness.OK:
-		p.set(x.Key).read = x
+		p.set(x.Key).final = x
 	}
 }
 
 func (p *writesPass) set(key string) *set {
 	s := p.sets[key]
 	if s == nil {
-		s = &set{key: key}
+		_, guarded := harness.GuardedBy(key)
+		s = &set{key: key, guarded: guarded, runs: map[int]*run{}, phantoms: map[int64]*phantom{}}
 		p.sets[key] = s
 	}
 	return s
 }
 
-func (p *writesPass) write(x harness.Op) {
-	value, err := strconv.ParseInt(x.Arg, 10, 64)
-	if err != nil {
-		if len(p.doubts) == 0 {
-			p.doubts = append(p.doubts, fmt.Sprintf("client %d added %q, which is no integer", x.Client, x.Arg))
-		}
-		return
-	}
-	s := p.set(x.Key)
-	s.writes = append(s.writes, write{value, x.Client, x.Call, x.Return, x.Outcome})
-}
-
-// compare holds every set against its read, in order of key.
-func (p *writesPass) compare() {
-	var keys []string
-	for key := range p.sets {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		s := p.sets[key]
-		there, err := s.survivors()
-		if err != nil {
-			p.doubts = append(p.doubts, err.Error())
-			p.ledger.unread(s)
-			continue
-		}
-		p.refused(s, there)
-		p.acknowledged(s, there)
-	}
-}
-
-// guarded reports whether a lock guards the set, so that each write to it is the end of an update.
-func (s *set) guarded() bool {
-	_, ok := harness.GuardedBy(s.key)
-	return ok
-}
-
 // survivors is what the final read found.
 func (s *set) survivors() (intervals, error) {
-	if s.read.Kind == "" {
+	if s.final.Kind == "" {
 		return nil, fmt.Errorf("no final read of %s was recorded", s.key)
 	}
-	there, err := parseIntervals(s.read.Result)
+	there, err := parseIntervals(s.final.Result)
 	if err != nil {
 		return nil, fmt.Errorf("the final read of %s makes no sense: %w", s.key, err)
 	}
 	return there, nil
 }
 
-// refused reports every refused write that is there, unless it was also written without being refused.
-func (p *writesPass) refused(s *set, there intervals) {
-	phantoms := map[int64]write{}
-	for _, w := range s.writes {
-		if w.outcome == harness.Fail && there.has(w.value) {
-			phantoms[w.value] = w
+// compare holds every write against the final read of its set.
+func (p *writesPass) compare(ctx context.Context, h harness.History) error {
+	for _, s := range p.sets {
+		s.there, s.err = s.survivors()
+	}
+	err := each(ctx, h, p.write)
+	if err == nil && p.read == p.adds && p.phantoms > 0 {
+		p.read = 0
+		err = each(ctx, h, p.excuse)
+	}
+	if err == nil && p.read != p.adds {
+		err = errOnce
+	}
+	p.end(err == nil)
+	return err
+}
+
+// write is the second pass: it books an add and follows the runs of lost ones.
+func (p *writesPass) write(x harness.Op) {
+	if x.Kind != harness.Add {
+		return
+	}
+	p.read++
+	value, err := strconv.ParseInt(x.Arg, 10, 64)
+	if err != nil {
+		if p.odd == "" {
+			p.odd = fmt.Sprintf("client %d added %q, which is no integer", x.Client, x.Arg)
+		}
+		return
+	}
+	s := p.sets[x.Key]
+	if s == nil {
+		s = p.set(x.Key)
+		_, s.err = s.survivors()
+	}
+	if s.err != nil {
+		p.ledger.book(x, false, false)
+		return
+	}
+	present := s.there.has(value)
+	lost := x.Outcome == harness.OK && !present && x.Return < s.final.Call
+	p.ledger.book(x, present, lost)
+	switch x.Outcome {
+	case harness.OK:
+		p.follow(s, x, lost)
+	case harness.Fail:
+		if present {
+			p.phantoms++
+			s.phantoms[value] = &phantom{x, p.phantoms}
 		}
 	}
-	if len(phantoms) > 0 {
-		for _, w := range s.writes {
-			if w.outcome != harness.Fail {
-				delete(phantoms, w.value)
+}
+
+// follow begins, goes on with or ends the run of the worker of x, an acknowledged write.
+func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
+	if s.guarded {
+		p.ledger.guarded.add(lost)
+	}
+	worker := p.meta.Worker(x.Client)
+	r := s.runs[worker]
+	switch {
+	case lost && r == nil:
+		p.started++
+		s.runs[worker] = &run{worker: worker, order: p.started, first: x, last: x, n: 1}
+	case lost:
+		r.last = x
+		r.n++
+	case r != nil:
+		p.add(p.lost(s, r))
+		delete(s.runs, worker)
+	}
+}
+
+// excuse is the third pass: what was written without being refused as well is no phantom.
+func (p *writesPass) excuse(x harness.Op) {
+	if x.Kind != harness.Add {
+		return
+	}
+	if p.read++; x.Outcome == harness.Fail {
+		return
+	}
+	if s := p.sets[x.Key]; s != nil && len(s.phantoms) > 0 {
+		if value, err := strconv.ParseInt(x.Arg, 10, 64); err == nil {
+			delete(s.phantoms, value)
+		}
+	}
+}
+
+// end reports what the passes leave, in order of key: what was not read, phantoms if all passes were whole, and runs.
+func (p *writesPass) end(whole bool) {
+	if p.odd != "" {
+		p.doubts = append(p.doubts, p.odd)
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.sets)) {
+		s := p.sets[key]
+		if s.err != nil {
+			p.doubts = append(p.doubts, s.err.Error())
+		}
+		phantoms := slices.SortedFunc(maps.Values(s.phantoms), func(a, b *phantom) int { return a.order - b.order })
+		for _, w := range phantoms {
+			if whole {
+				p.add(s.phantom(w.Op))
 			}
 		}
-	}
-	for _, w := range s.writes {
-		if phantom, ok := phantoms[w.value]; ok && phantom == w {
-			p.add(s.phantom(w))
+		for _, r := range slices.SortedFunc(maps.Values(s.runs), func(a, b *run) int { return a.order - b.order }) {
+			p.add(p.lost(s, r))
 		}
 	}
 }
 
-func (s *set) phantom(w write) harness.Anomaly {
+func (s *set) phantom(x harness.Op) harness.Anomaly {
 	return harness.Anomaly{
-		Class: harness.PhantomWrite, Key: s.key, From: w.call, To: w.returned,
-		Ops:  []harness.Op{s.op(w)},
-		Note: fmt.Sprintf("client %d was refused %d at %s, yet %s holds it in the end", w.client, w.value, moment(w.returned), s.key),
+		Class: harness.PhantomWrite, Key: s.key, From: x.Call, To: x.Return, Ops: []harness.Op{written(x)},
+		Note: fmt.Sprintf("client %d was refused %s at %s, yet %s holds it in the end", x.Client, written(x).Arg, moment(x.Return), s.key),
 	}
-}
-
-// acknowledged books every other write, and reports the lost ones in runs.
-func (p *writesPass) acknowledged(s *set, there intervals) {
-	runs := map[int]*run{}
-	var ended []*run
-	for _, w := range s.writes {
-		present := there.has(w.value)
-		lost := w.outcome == harness.OK && !present && w.returned < s.read.Call
-		p.ledger.book(w, present, lost)
-		if w.outcome == harness.OK && s.guarded() {
-			p.ledger.guarded.add(lost)
-		}
-		worker := p.meta.Worker(w.client)
-		switch r := runs[worker]; {
-		case lost && r == nil:
-			runs[worker] = &run{worker: worker, first: w, last: w, n: 1}
-			ended = append(ended, runs[worker])
-		case lost:
-			r.last = w
-			r.n++
-		case w.outcome == harness.OK:
-			delete(runs, worker)
-		}
-	}
-	for _, r := range ended {
-		p.add(p.lost(s, r))
-	}
-}
-
-// run is a run of lost writes of one worker.
-type run struct {
-	worker      int
-	first, last write
-	n           int
 }
 
 // lost is the anomaly of one run. A write is lost when a fault strikes after it, perhaps just after, so the time it spans
 // reaches up to the start of the next fault if it meets none before.
 func (p *writesPass) lost(s *set, r *run) harness.Anomaly {
+	first, last := written(r.first), written(r.last)
 	a := harness.Anomaly{
-		Class: harness.LostWrite, Key: s.key, From: r.first.call, To: p.ledger.reach(r.first.call, r.last.returned),
-		Ops:  []harness.Op{s.op(r.first)},
-		Note: fmt.Sprintf("worker %d lost %d, acknowledged at %s", r.worker, r.first.value, moment(r.first.returned)),
+		Class: harness.LostWrite, Key: s.key, From: first.Call, To: p.ledger.reach(first.Call, last.Return),
+		Ops:  []harness.Op{first},
+		Note: fmt.Sprintf("worker %d lost %s, acknowledged at %s", r.worker, first.Arg, moment(first.Return)),
 	}
 	if r.n > 1 {
 		a.Count = r.n
-		a.Ops = append(a.Ops, s.op(r.last))
-		a.Note = fmt.Sprintf("worker %d lost %d acknowledged writes in a row, from %d at %s to %d at %s",
-			r.worker, r.n, r.first.value, moment(r.first.returned), r.last.value, moment(r.last.returned))
+		a.Ops = append(a.Ops, last)
+		a.Note = fmt.Sprintf("worker %d lost %d acknowledged writes in a row, from %s at %s to %s at %s",
+			r.worker, r.n, first.Arg, moment(first.Return), last.Arg, moment(last.Return))
 	}
 	return a
 }
 
-// op is w as it was recorded, but for the token of an owner.
-func (s *set) op(w write) harness.Op {
-	return harness.Op{
-		Client: w.client, Kind: harness.Add, Key: s.key, Arg: strconv.FormatInt(w.value, 10),
-		Call: w.call, Return: w.returned, Outcome: w.outcome,
-	}
+// written is x as it was recorded, but for the token of an owner.
+func written(x harness.Op) harness.Op {
+	x.Result = ""
+	return x
 }

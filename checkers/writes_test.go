@@ -126,3 +126,35 @@ func TestIntervals(t *testing.T) {
 		require.Error(t, err, s)
 	}
 }
+
+// Writes that cannot be read again are not judged, and a record that ends in between shows no phantom.
+func TestWritesNeedASecondPass(t *testing.T) {
+	g, found := judge(t, Writes(), onceOnly(of(add(0, 1, 1, 2), read(7, 8, "1"))))
+	require.Empty(t, found)
+	require.Equal(t, harness.Unknown, g.Verdict)
+	require.Contains(t, g.Reason, "cannot be read again")
+
+	ops := []harness.Op{fail(add(0, 1, 1, 2)), add(1, 1, 1, 3), read(7, 8, "1")}
+	for passes := range 3 { // the last one has the first write only
+		h, n := of(ops...), 0
+		whole := h.Ops
+		h.Ops = func(yield func(harness.Op, error) bool) {
+			if n++; n <= passes+1 {
+				whole(yield)
+				return
+			}
+			harness.OpsOf(ops[:1])(yield)
+		}
+		g, found = judge(t, Writes(), h)
+		require.Empty(t, found)
+		require.Equal(t, passes == 2, g.Verdict == harness.Valid, g.Reason)
+	}
+}
+
+// A run that ends is reported at once, and the others at the end; whatever the order, with all their writes.
+func TestWritesOfRunsThatEnd(t *testing.T) {
+	_, found := judge(t, Writes(), of(add(0, 1, 1, 2), add(1, 2, 1, 3), add(1, 3, 3, 4), add(1, 4, 5, 6), add(0, 5, 6, 7), read(8, 9, "4")))
+	require.Len(t, found, 2)
+	require.Equal(t, []harness.Op{add(1, 2, 1, 3), add(1, 3, 3, 4)}, found[0].Ops)
+	require.Equal(t, []harness.Op{add(0, 1, 1, 2), add(0, 5, 6, 7)}, found[1].Ops)
+}

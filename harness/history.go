@@ -17,6 +17,7 @@ type Meta struct {
 	Clients int               `json:"clients"`          // workers of the main workload; the rest are riders
 	Kinds   []Kind            `json:"kinds"`            // kinds that the workloads promise to record
 	Rate    float64           `json:"rate"`             // steps a second asked of all workers together; 0: as fast as they can
+	Open    bool              `json:"open,omitempty"`   // open loop: operations say when they were due
 	Drift   float64           `json:"drift"`            // how wrong a lease may be by clocks alone, as a fraction of it
 	Labels  map[string]string `json:"labels,omitempty"` // variant, topology and the like, for reports
 }

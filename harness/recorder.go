@@ -11,8 +11,10 @@ import (
 
 const (
 	flushEvery = 20 * time.Millisecond
-	flushAt    = 128  // operations of one worker that wake the writer early
-	slotLimit  = 4096 // operations of one worker that may wait for the writer before the worker does
+	flushAt    = 128     // operations of one worker that wake the writer early
+	slotLimit  = 4096    // operations of one worker that may wait for the writer before the worker does
+	slotsLimit = 1 << 20 // of all workers together, about
+	keptBuffer = 1 << 16 // operations that a buffer which was needed once keeps its room for
 )
 
 // recorder takes operations from many workers and hands them to a Store in order of Return.
@@ -22,45 +24,64 @@ const (
 // once the operation is in the slot. The writer reads the clock first and the marks second. An operation that it has
 // not seen by then either carries a mark or will return after the reading, so everything before the smaller of the two
 // is complete and can be written in order.
+//
+// A slow store slows the workers down: each waits when too many of its operations do.
 type recorder struct {
 	clock Clock
-	slots []*slot
+	slots []slot
+	limit int // operations that may wait in a slot
 	wake  chan struct{}
 	fail  func(error) // told the store's first error
+	show  func([]Op)  // shown what was written, in order
 
-	mu      sync.Mutex // guards what follows
-	store   Store
-	pending []Op // taken from slots, above the watermark
-	broken  bool // the store failed: discard from here on
-	counts  [3]int64
+	pending []Op // taken from slots, above the watermark; like the next three the writer's own
+	spare   []Op // room for the next pending
+	order   []place
+	ready   []Op
+
+	mu     sync.Mutex // guards what follows
+	store  Store
+	broken bool // the store failed: discard from here on
+	counts [3]int64
 }
 
+// slot is where one worker leaves its operations. The writer looks at the first two fields of every slot each time.
 type slot struct {
 	completing atomic.Int64 // 1 + a time not after the Return being taken; 0: none
+	filled     atomic.Bool  // ops is not empty
 	mu         sync.Mutex
-	drained    *sync.Cond
+	drained    sync.Cond
 	ops        []Op
 }
 
-func newRecorder(clock Clock, workers int, store Store, fail func(error)) *recorder {
-	r := &recorder{clock: clock, store: store, fail: fail, wake: make(chan struct{}, 1), slots: make([]*slot, workers)}
+// place is an operation's in the order of Return: pending[i] comes at that time.
+type place struct {
+	at time.Duration
+	i  int
+}
+
+func newRecorder(clock Clock, workers int, store Store, show func([]Op), fail func(error)) *recorder {
+	r := &recorder{
+		clock: clock, store: store, show: show, fail: fail, wake: make(chan struct{}, 1), slots: make([]slot, workers),
+		limit: min(slotLimit, max(flushAt/2, slotsLimit/workers)),
+	}
 	for i := range r.slots {
-		r.slots[i] = &slot{}
-		r.slots[i].drained = sync.NewCond(&r.slots[i].mu)
+		r.slots[i].drained.L = &r.slots[i].mu
 	}
 	return r
 }
 
 // finish stamps op with its Return and queues it.
 func (r *recorder) finish(s *slot, op *Op) {
-	s.completing.Store(int64(op.Call) + 1)
+	s.completing.Store(int64(r.clock.Now()) + 1)
 	op.Return = r.clock.Now()
 	s.mu.Lock()
-	for len(s.ops) >= slotLimit {
+	for len(s.ops) >= r.limit {
 		s.drained.Wait()
 	}
 	s.ops = append(s.ops, *op)
-	full := len(s.ops) == flushAt
+	full := len(s.ops) == min(flushAt, r.limit)
+	s.filled.Store(true)
 	s.mu.Unlock()
 	s.completing.Store(0)
 	if full {
@@ -87,36 +108,71 @@ func (r *recorder) run(ctx context.Context) {
 	}
 }
 
-// flush writes what lies below the watermark.
+// flush writes what lies below the watermark. Only the writer calls it.
 func (r *recorder) flush() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	mark := r.watermark()
-	for _, s := range r.slots {
-		s.mu.Lock()
-		if len(s.ops) > 0 {
-			r.pending = append(r.pending, s.ops...)
-			s.ops = s.ops[:0]
-			s.drained.Broadcast()
-		}
-		s.mu.Unlock()
+	for i := range r.slots {
+		r.slots[i].drain(&r.pending)
 	}
-	slices.SortStableFunc(r.pending, func(a, b Op) int { return cmp.Compare(a.Return, b.Return) })
-	n, _ := slices.BinarySearchFunc(r.pending, mark, func(op Op, t time.Duration) int { return cmp.Compare(op.Return, t) })
-	if n == 0 {
+	ready := r.before(mark)
+	if len(ready) == 0 {
 		return
 	}
-	for _, op := range r.pending[:n] {
-		r.counts[op.Outcome]++
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range ready {
+		r.counts[ready[i].Outcome]++
 	}
-	r.write(func() error { return r.store.WriteOps(r.pending[:n]) })
-	r.pending = slices.Delete(r.pending, 0, n)
+	r.write(func() error { return r.store.WriteOps(ready) })
+	r.show(ready)
+}
+
+// drain moves the slot's operations behind those in to.
+func (s *slot) drain(to *[]Op) {
+	if !s.filled.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*to = append(*to, s.ops...)
+	s.ops = s.ops[:0]
+	s.filled.Store(false)
+	s.drained.Broadcast()
+}
+
+// before takes the pending operations that returned before mark, in order of Return. An operation is moved once: what
+// is sorted are their places. The result is valid until the next call.
+func (r *recorder) before(mark time.Duration) []Op {
+	r.order = r.order[:0]
+	for i := range r.pending {
+		r.order = append(r.order, place{r.pending[i].Return, i})
+	}
+	slices.SortFunc(r.order, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.i, b.i)) })
+	n, _ := slices.BinarySearchFunc(r.order, mark, func(p place, t time.Duration) int { return cmp.Compare(p.at, t) })
+	ready := r.ready[:0]
+	for _, p := range r.order[:n] {
+		ready = append(ready, r.pending[p.i])
+	}
+	rest := r.spare[:0]
+	for _, p := range r.order[n:] {
+		rest = append(rest, r.pending[p.i])
+	}
+	r.pending, r.spare, r.ready = rest, kept(r.pending), kept(ready)
+	return ready
+}
+
+// kept is a buffer's room for the next time, unless a rare burst made it large.
+func kept(ops []Op) []Op {
+	if cap(ops) > keptBuffer {
+		return nil
+	}
+	return ops
 }
 
 func (r *recorder) watermark() time.Duration {
 	mark := r.clock.Now()
-	for _, s := range r.slots {
-		if c := s.completing.Load(); c > 0 {
+	for i := range r.slots {
+		if c := r.slots[i].completing.Load(); c > 0 {
 			mark = min(mark, time.Duration(c-1))
 		}
 	}

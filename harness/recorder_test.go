@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -34,7 +35,7 @@ func (s *orderedStore) WriteOps(ops []Op) error {
 func record(t *testing.T, store Store, workers, n int) {
 	t.Helper()
 	clock := NewClock()
-	rec := newRecorder(clock, workers, store, func(err error) { t.Error(err) })
+	rec := newRecorder(clock, workers, store, func([]Op) {}, func(err error) { t.Error(err) })
 	ctx, stop := context.WithCancel(t.Context())
 	var writer, recording sync.WaitGroup
 	writer.Go(func() { rec.run(ctx) })
@@ -71,12 +72,12 @@ func TestASlowStoreSlowsTheWorkersAndLosesNothing(t *testing.T) {
 
 // writing is the session of worker w of rec.
 func writing(rec *recorder, w int) *Session {
-	return NewSession(&live{rec: rec, slot: rec.slots[w]}, w, len(rec.slots), 0, nil)
+	return NewSession(&live{rec: rec, slot: &rec.slots[w]}, w, len(rec.slots), 0, nil)
 }
 
 func TestAnUnknownOutcomeRetiresTheClient(t *testing.T) {
 	store := NewMemory()
-	rec := newRecorder(NewClock(), 4, store, func(err error) { t.Error(err) })
+	rec := newRecorder(NewClock(), 4, store, func([]Op) {}, func(err error) { t.Error(err) })
 	s := writing(rec, 3)
 	require.Equal(t, 3, s.Invoke(Op{}, func(op *Op) { op.Outcome = OK }).Client)
 	require.Equal(t, 3, s.Invoke(Op{}, func(*Op) {}).Client)
@@ -92,7 +93,7 @@ func (brokenStore) WriteOps([]Op) error { return errors.New("disk full") }
 
 func TestAStoreThatFailsIsReportedOnce(t *testing.T) {
 	failures := 0
-	rec := newRecorder(NewClock(), 1, brokenStore{NewMemory()}, func(error) { failures++ })
+	rec := newRecorder(NewClock(), 1, brokenStore{NewMemory()}, func([]Op) {}, func(error) { failures++ })
 	s := writing(rec, 0)
 	for range 3 {
 		s.Invoke(Op{}, func(*Op) {})
@@ -103,7 +104,7 @@ func TestAStoreThatFailsIsReportedOnce(t *testing.T) {
 
 func BenchmarkInvoke(b *testing.B) {
 	store := &orderedStore{t: &testing.T{}}
-	rec := newRecorder(NewClock(), 64, store, func(error) {})
+	rec := newRecorder(NewClock(), 64, store, func([]Op) {}, func(error) {})
 	ctx, stop := context.WithCancel(b.Context())
 	defer stop()
 	go rec.run(ctx)
@@ -119,4 +120,30 @@ func BenchmarkInvoke(b *testing.B) {
 			s.Invoke(Op{Kind: Next}, func(op *Op) { op.Outcome = OK })
 		}
 	})
+}
+
+// discard is a store that keeps nothing.
+type discard struct{ Store }
+
+func (discard) WriteOps([]Op) error { return nil }
+
+// BenchmarkFlush is what the writer does fifty times a second at 40,000 operations a second, however many workers share
+// them.
+func BenchmarkFlush(b *testing.B) {
+	const batch = 800
+	for _, workers := range []int{50, 1000, 4000, 10_000} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			rec := newRecorder(NewClock(), workers, discard{}, func([]Op) {}, func(err error) { b.Error(err) })
+			rng := rand.New(rand.NewPCG(1, 1))
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				for range batch {
+					writing(rec, rng.IntN(workers)).Invoke(Op{Kind: Next, Key: "seq-0"}, func(op *Op) { op.Outcome = OK })
+				}
+				b.StartTimer()
+				rec.flush()
+			}
+		})
+	}
 }

@@ -53,8 +53,10 @@ type run struct {
 	clock   Clock
 	meta    Meta
 	rec     *recorder
+	watch   *watch
 	abort   context.CancelCauseFunc
-	stop    chan struct{} // closed when the load ends
+	stop    chan struct{}   // closed when the load ends
+	enough  context.Context // done when the load is to end, be it before its time
 	outages *outages
 	failed  atomic.Pointer[error] // the first client that panicked
 	workers []*worker
@@ -76,7 +78,14 @@ func (r *run) record(parent context.Context) (err error) {
 	if err := r.Store.WriteMeta(r.meta); err != nil {
 		return errors.Join(fmt.Errorf("harness: write the history: %w", err), r.Store.Close())
 	}
-	r.rec = newRecorder(r.clock, r.meta.Workers+1, r.Store, func(err error) {
+	enough, first := context.WithCancel(ctx)
+	defer first()
+	r.enough = enough
+	if !r.StopOnFirst {
+		first = nil
+	}
+	r.watch = newWatch(r.clock, r.meta, r.Watchers, r.Found, first)
+	r.rec = newRecorder(r.clock, r.meta.Workers+1, r.Store, r.watch.show, func(err error) {
 		abort(fmt.Errorf("harness: write the history: %w", err))
 	})
 	err = r.onSystem(ctx)
@@ -106,6 +115,7 @@ func (r *run) onSystem(ctx context.Context) (err error) {
 	writing, written := context.WithCancel(context.WithoutCancel(ctx))
 	var writer sync.WaitGroup
 	writer.Go(func() { r.rec.run(writing) })
+	defer r.watch.end()
 	defer writer.Wait()
 	defer written()
 	defer func() { err = errors.Join(err, r.System.Stop()) }()
@@ -148,7 +158,7 @@ func (r *run) load(ctx context.Context) error {
 	}
 	var reporting sync.WaitGroup
 	reporting.Go(r.report)
-	err := r.schedule(ctx)
+	err := r.schedule(r.enough)
 	r.Fleet.release() // what a nemesis left paused would never end
 	close(r.stop)
 	grace := time.AfterFunc(stopGrace, abandon)
@@ -160,13 +170,10 @@ func (r *run) load(ctx context.Context) error {
 
 // work steps a worker's clients, one after the other if they crash, until the load ends.
 func (r *run) work(ctx context.Context, w *worker) {
-	think := time.Duration(0)
-	if r.Rate > 0 {
-		think = time.Duration(float64(r.meta.Workers) / r.Rate * float64(time.Second))
-	}
+	turn := r.turns(w.session)
 	steps := func() error {
 		ctx := w.proc.within(ctx)
-		for w.session.Sleep(time.Duration(w.session.Rand.Float64() * 2 * float64(think))) {
+		for turn() {
 			w.client.Step(ctx, w.session)
 		}
 		return nil
@@ -181,6 +188,22 @@ func (r *run) work(ctx context.Context, w *worker) {
 	if err != nil {
 		r.failed.CompareAndSwap(nil, &err)
 		r.abort(err)
+	}
+}
+
+// turns returns what waits for a worker's next step, and reports whether the load goes on.
+func (r *run) turns(s *Session) func() bool {
+	mean := time.Duration(0)
+	if r.Rate > 0 {
+		mean = time.Duration(float64(r.meta.Workers) / r.Rate * float64(time.Second))
+	}
+	if !r.Open {
+		return func() bool { return s.Sleep(time.Duration(s.Rand.Float64() * 2 * float64(mean))) }
+	}
+	p := pacer{mean: mean, due: r.clock.Now(), rng: s.Rand}
+	return func() bool {
+		s.due = p.next()
+		return s.Sleep(s.due - r.clock.Now())
 	}
 }
 
@@ -265,7 +288,7 @@ func (r *run) report() {
 		}
 		n := r.rec.totals()
 		r.Progress(Progress{
-			Elapsed: r.clock.Now() - start, OK: n[OK], Fail: n[Fail], Info: n[Info], Fault: r.outages.names(),
+			Elapsed: r.clock.Now() - start, OK: n[OK], Fail: n[Fail], Info: n[Info], Found: r.watch.count.Load(), Fault: r.outages.names(),
 		})
 	}
 }

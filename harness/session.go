@@ -14,6 +14,7 @@ type Session struct {
 	id      int
 	workers int
 	time    Timeline
+	due     time.Duration // when the step at hand was meant to begin; 0: it has begun, or the load is closed
 }
 
 // Timeline is where a worker's operations happen: in the real time of a run, or in the virtual time of the explorer. It
@@ -44,6 +45,7 @@ func (s *Session) Now() time.Duration { return s.time.Now() }
 // panics is recorded as Info: nobody knows how far it came.
 func (s *Session) Invoke(op Op, do func(*Op)) Op {
 	op.Client = s.id
+	op.Due, s.due = s.due, 0
 	op.Call = s.time.Now()
 	answered := false
 	defer func() {
@@ -112,6 +114,6 @@ func (l *live) Sleep(d time.Duration) bool {
 
 // session makes the session of worker w, whose clients are the process proc and whose load ends when done is closed.
 func (r *run) session(w int, rng *rand.Rand, proc *process, done <-chan struct{}) *Session {
-	t := &live{rec: r.rec, slot: r.rec.slots[w], proc: proc, done: done}
+	t := &live{rec: r.rec, slot: &r.rec.slots[w], proc: proc, done: done}
 	return NewSession(t, w, r.meta.Workers, r.meta.Group(w), rng)
 }

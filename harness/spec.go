@@ -19,7 +19,8 @@ type Spec struct {
 
 	Clients  int           // concurrent clients of Workload; default 10
 	Duration time.Duration // least duration of the load; faults still in force extend it; default 5s
-	Rate     float64       // steps a second that all clients together aim at, by thinking between steps; 0: no thinking
+	Rate     float64       // steps a second that all clients together aim at; 0: as fast as they can
+	Open     bool          // open loop: steps are due at times of their own, however late others are; otherwise clients think between steps
 	Seed     uint64        // of every random choice; 0: chosen, and reported in Meta
 	Riders   []Rider       // further workloads beside the main one
 	Steps    []Step        // faults, one after the other
@@ -27,6 +28,10 @@ type Spec struct {
 	Calm     time.Duration // load without faults before each fault, unless its Step says otherwise, and after the last; default 2s
 	Fleet    *Fleet        // by which nemeses strike the clients themselves; nil: none does
 	Drift    float64       // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
+
+	Watchers    []Checker                    // see the record while it grows; the verdict is that of Checkers all the same
+	Found       func(Anomaly, time.Duration) // told what a watcher has found, and when, one at a time and without delay; it must not block
+	StopOnFirst bool                         // the load ends, as if its time were over, when a watcher has found a violation
 
 	Labels   map[string]string // copied into Meta
 	Store    Store             // where the history goes; default: memory
@@ -38,6 +43,7 @@ type Spec struct {
 type Progress struct {
 	Elapsed        time.Duration // of the load
 	OK, Fail, Info int64         // operations so far
+	Found          int64         // violations that watchers have found so far
 	Fault          string        // the faults in force; empty: none
 }
 
@@ -54,6 +60,10 @@ func (s Spec) withDefaults() (Spec, error) {
 		return s, fmt.Errorf("harness: %w: no Checkers, so nothing would be judged", ErrSpec)
 	case math.IsNaN(s.Rate) || math.IsInf(s.Rate, 0) || math.IsNaN(s.Drift):
 		return s, fmt.Errorf("harness: %w: Rate and Drift have to be numbers", ErrSpec)
+	case s.Open && s.Rate <= 0:
+		return s, fmt.Errorf("harness: %w: an open loop needs a Rate: how many steps a second are due", ErrSpec)
+	case s.StopOnFirst && len(s.Watchers) == 0:
+		return s, fmt.Errorf("harness: %w: StopOnFirst needs Watchers, who see what is found", ErrSpec)
 	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.Calm < 0 || s.Drift < 0 || s.Drift >= 1:
 		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, Calm and Drift cannot be negative, nor Drift 1 or more", ErrSpec)
 	}
@@ -90,7 +100,7 @@ func (s Spec) loads() []Rider {
 func (s Spec) meta(clock Clock) Meta {
 	m := Meta{
 		Name: s.Name, Seed: s.Seed, Started: clock.Started(), Groups: s.System.Groups(), Clients: s.Clients,
-		Rate: s.Rate, Drift: s.Drift, Labels: s.Labels,
+		Rate: s.Rate, Open: s.Open, Drift: s.Drift, Labels: s.Labels,
 	}
 	for _, l := range s.loads() {
 		m.Workers += l.Clients

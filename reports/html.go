@@ -144,6 +144,9 @@ func setup(r Report) []fact {
 		}
 	}
 	all = append(all, fact{"seed", fmt.Sprint(m.Seed)}, fact{"clients", clients(m)}, fact{"duration", dur(r.Elapsed)})
+	if m.Open {
+		all = append(all, fact{"pacing", "open: latency counts from when an operation was meant to begin"})
+	}
 	if !m.Started.IsZero() {
 		all = append(all, fact{"started", m.Started.UTC().Format("2006-01-02 15:04 UTC")})
 	}

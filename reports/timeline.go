@@ -162,7 +162,7 @@ func (c *cell) count(op harness.Op) {
 	switch {
 	case op.Outcome == harness.OK:
 		c.OK++
-		c.ok.add(op.Return - op.Call)
+		c.ok.add(waited(op))
 	case refused(op):
 		c.Refused++
 	case op.Outcome == harness.Fail:
@@ -279,3 +279,11 @@ func (s Stats) span(i int) time.Duration {
 
 // perSecond is the rate of n operations in bucket i.
 func (s Stats) perSecond(i int, n int64) float64 { return float64(n) / s.span(i).Seconds() }
+
+// waited is how long an operation made its caller wait: from when it was meant to begin, where the load is open.
+func waited(op harness.Op) time.Duration {
+	if op.Due > 0 {
+		return op.Return - op.Due
+	}
+	return op.Return - op.Call
+}

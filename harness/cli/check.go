@@ -1,18 +1,37 @@
 package cli
 
 import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "check RESULT",
-		Short:   "judge the stored history of a run again",
-		Example: "  doublegrant check results/latest",
-		Args:    exactly(1, "one results folder, such as results/latest"),
+	var file, model string
+	cmd := &cobra.Command{
+		Use:   "check RESULT | check --history FILE --model MODEL",
+		Short: "judge the stored history of a run again, or a history that another program recorded",
+		Long: "Judge the stored history of a run again, or, with --history, a history that another program recorded.\n\n" +
+			textForm + "\n\n" +
+			"A lock's mutual exclusion, one first delivery in each window, unique growing numbers and acknowledged writes (against\n" +
+			"the last read of client -1) are judged. Stuck locks and what is left behind in Redis are not: that rests on what\n" +
+			"doublegrant does at the end of its own runs.",
+		Example: "  doublegrant check results/latest\n" +
+			"  doublegrant check --history mine.jsonl --model lock\n" +
+			"  doublegrant history results/latest | doublegrant check --history - --model sequence",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if file != "" || model != "" {
+				return a.checkText(cmd, args, file, suite.Model(model))
+			}
+			if err := exactly(1, "one results folder, such as results/latest")(cmd, args); err != nil {
+				return err
+			}
 			out, err := suite.Recheck(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -20,4 +39,48 @@ func (a *app) checkCommand() *cobra.Command {
 			return a.show(out)
 		},
 	}
+	cmd.Flags().StringVar(&file, "history", "", "a history as JSON lines, - for standard input")
+	cmd.Flags().StringVar(&model, "model", "", "what it is a history of: lock, dedup, sequence or writes")
+	return cmd
+}
+
+// checkText judges somebody else's history.
+func (a *app) checkText(cmd *cobra.Command, args []string, file string, m suite.Model) error {
+	switch {
+	case len(args) > 0:
+		return usage("a results folder and --history or --model: give one of them")
+	case file == "":
+		return usage("--model needs --history FILE, or - for standard input")
+	case m == "":
+		return usage("--history needs --model: choose one of %v", suite.Models())
+	}
+	r, name := cmd.InOrStdin(), "standard input"
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return usage("no history: %w", err)
+		}
+		defer f.Close()
+		r, name = io.Reader(f), file
+	}
+	rep, err := suite.CheckText(cmd.Context(), r, name, m)
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	return a.showReport(rep)
+}
+
+// showReport prints the verdict on a history without a run, and takes it as the exit code.
+func (a *app) showReport(rep reports.Report) error {
+	a.code = verdictCode(rep.Judged.Verdict)
+	if a.json {
+		return reports.JSON(a.out, rep)
+	}
+	a.println("%s  %s", strings.ToUpper(rep.Judged.Verdict.String()), rep.Sentence())
+	for _, g := range rep.Judged.Judgements {
+		a.println("  %-9s %-8s %s", g.Checker, g.Verdict, g.Reason)
+		a.printFigures(g.Figures)
+	}
+	a.printFirstOfEachClass(rep.Judged.Anomalies)
+	return nil
 }

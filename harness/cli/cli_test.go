@@ -40,6 +40,9 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 		"--parallel 0: ask for more than 0":             {"reproduce", "jepsen-redis-2013", "--parallel", "0"},
 		"--parallel 100000: ask for 1 to 16":            {"reproduce", "jepsen-redis-2013", "--parallel", "100000"},
 		"--trials -1: ask for 1 to":                     {"reproduce", "jepsen-redis-2013", "--trials", "-1"},
+		`pacing "sideways": want open or closed`:        {"run", "lock/set-nx-px", "--pacing", "sideways"},
+		"pacing open needs a rate":                      {"run", "lock/set-nx-px", "--pacing", "open", "--rate", "-1"},
+		"shows after the load only":                     {"run", "writes/sadd", "--stop-on-first"},
 		"unknown place \"podman\": choose":              {"reproduce", "--all", "--on", "podman"},
 		"unknown flag":                                  {"run", "lock/set-nx-px", "--colour"},
 		"unknown command":                               {"explode"},
@@ -47,6 +50,13 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 		"a regime is for sequences":                     {"compare", "lock/set-nx-px", "--regime", "fixed"},
 		"no variant given":                              {"compare"},
 		"is no results folder":                          {"check", "nowhere"},
+		"nowhere is no results folder":                  {"history", "nowhere"},
+		"needs --model: choose one of [lock dedup":      {"check", "--history", "x.jsonl"},
+		"--model needs --history FILE":                  {"check", "--model", "lock"},
+		"give one of them":                              {"check", "nowhere", "--history", "x.jsonl", "--model", "lock"},
+		"no history: open x.jsonl":                      {"check", "--history", "x.jsonl", "--model", "lock"},
+		`unknown model "mutex"`:                         {"check", "--history", os.DevNull, "--model", "mutex"},
+		"holds no operation":                            {"check", "--history", os.DevNull, "--model", "lock"},
 		"results cannot be kept in":                     {"run", "sequence/incr", "--results", "/dev/null/x"},
 	} {
 		out, errs, code := run(t, args...)
@@ -95,6 +105,13 @@ func TestRunExitsWithItsVerdictAndCheckAgrees(t *testing.T) {
 		require.Contains(t, out, "report.html")
 		again, _, code := run(t, "check", "results/latest")
 		require.Equal(t, c.code, code)
+		require.Equal(t, strings.Split(out, "\n")[0], strings.Split(again, "\n")[0])
+
+		text, _, code := run(t, "history", "results/latest")
+		require.Zero(t, code)
+		require.NoError(t, os.WriteFile("run.jsonl", []byte(text), 0o644))
+		again, errs, code = run(t, "check", "--history", "run.jsonl", "--model", "sequence")
+		require.Equal(t, c.code, code, errs)
 		require.Equal(t, strings.Split(out, "\n")[0], strings.Split(again, "\n")[0])
 	}
 }

@@ -116,7 +116,7 @@ func (a *app) runAll(ctx context.Context, cases []suite.Case) (rows []reports.Ro
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
 		progress := a.newProgress()
 		o := a.options()
-		o.Progress = progress.show
+		o.Progress, o.Found = progress.show, progress.found
 		out, err := suite.Execute(ctx, c.Plan, o)
 		progress.clear()
 		if err = uninterrupted(ctx, err); err != nil {

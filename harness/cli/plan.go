@@ -24,7 +24,11 @@ func (a *app) planFlags(cmd *cobra.Command) {
 	f.IntVar(&p.Clients, "clients", 0, "concurrent clients (default 100)")
 	f.DurationVar(&p.Duration, "duration", 0, "least duration of the load; faults extend it (default 10s)")
 	f.Float64Var(&p.Rate, "rate", 0,
-		"operations a second that all clients aim at; negative: as fast as they can (default 20000, on several masters 500)")
+		"operations a second, due at times of their own, so that latency counts from when each was meant to begin;\n"+
+			"negative: as fast as clients can (default: clients think between operations, and aim at 20000, on several masters 500)")
+	f.StringVar(&p.Pacing, "pacing", "",
+		"closed: clients think between operations, a slow one delays the next; open: what --rate means (default open with --rate)")
+	f.BoolVar(&p.StopOnFirst, "stop-on-first", false, "end the load when the first violation is found")
 	f.IntVar(&p.Keys, "key-count", 0, "locks or sequences (default: a lock for every ten clients, one sequence)")
 	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default 2s) or window of a message filter (default 20s)")
 	f.DurationVar(&p.Hold, "hold", 0, "mean time for which a client keeps a lock (default 5ms)")
@@ -50,7 +54,7 @@ func (a *app) guardFlags(cmd *cobra.Command) {
 
 // plansOwn are the flags of what a plan file says itself.
 var plansOwn = []string{
-	"topology", "nemesis", "repeat", "fault-for", "calm", "with", "clients", "duration", "rate", "key-count", "ttl", "hold", "resource",
+	"topology", "nemesis", "repeat", "fault-for", "calm", "with", "clients", "duration", "rate", "pacing", "stop-on-first", "key-count", "ttl", "hold", "resource",
 	"on", "redis-image", "min-replicas", "max-lag", "aof", "acks", "regime",
 }
 
@@ -77,6 +81,9 @@ func (a *app) plans(cmd *cobra.Command) ([]suite.Plan, error) {
 	}
 	if cmd.Flags().Changed("nemesis") && len(a.flags.plan.Nemesis) == 0 {
 		return nil, usage("--nemesis: an empty name among the faults: leave it out")
+	}
+	if a.flags.plan.Pacing == "" && a.flags.plan.Rate > 0 {
+		a.flags.plan.Pacing = suite.OpenPacing
 	}
 	if len(a.flags.files) == 0 {
 		return a.underEach(a.flags.regimes), nil

@@ -68,12 +68,12 @@ func (p process) awaitServers(n int) {
 func (p process) awaitOperations() {
 	p.Helper()
 	require.Eventually(p, func() bool {
-		files, err := filepath.Glob(filepath.Join(p.dir, "results/*/history/ops.jsonl.gz"))
+		files, err := filepath.Glob(filepath.Join(p.dir, "results/*/history/ops-000001.seg"))
 		if err != nil || len(files) == 0 {
 			return false
 		}
 		info, err := os.Stat(files[0])
-		return err == nil && info.Size() > 0
+		return err == nil && info.Size() > 1000
 	}, 10*time.Second, 10*time.Millisecond)
 }
 

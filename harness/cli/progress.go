@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -17,8 +18,11 @@ const plainEvery = 5 * time.Second
 type progress struct {
 	w        io.Writer
 	terminal bool
-	last     time.Duration
-	fault    string
+
+	mu    sync.Mutex // found is called by others than show
+	last  time.Duration
+	fault string
+	seen  map[harness.Class]bool
 }
 
 func (a *app) newProgress() *progress {
@@ -31,8 +35,13 @@ func (a *app) newProgress() *progress {
 }
 
 func (p *progress) show(at harness.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	line := fmt.Sprintf("  %4.0fs  %9d ok  %9d refused or failed  %7d unknown  %s",
 		at.Elapsed.Seconds(), at.OK, at.Fail, at.Info, at.Fault)
+	if at.Found > 0 {
+		line = fmt.Sprintf("%s  %d violations", line, at.Found)
+	}
 	if p.terminal {
 		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
 		return
@@ -42,6 +51,24 @@ func (p *progress) show(at harness.Progress) {
 	}
 	p.last, p.fault = at.Elapsed, at.Fault
 	fmt.Fprintln(p.w, line)
+}
+
+// found prints the first violation of each class as soon as it is found. What is printed here may have another class in
+// the end, when all faults are on record.
+func (p *progress) found(a harness.Anomaly, at time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen[a.Class] {
+		return
+	}
+	if p.seen == nil {
+		p.seen = map[harness.Class]bool{}
+	}
+	p.seen[a.Class] = true
+	if p.terminal {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	fmt.Fprintf(p.w, "  %4.0fs  the first %s: %s\n", at.Seconds(), a.Class, a.Note)
 }
 
 // clear removes the line from a terminal.

@@ -75,7 +75,8 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", readable(err)) })
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.compareCommand(), a.suiteCommand(), a.demoCommand(), a.reproduceCommand(), a.listCommand(), a.doctorCommand())
+	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.historyCommand(), a.compareCommand(), a.suiteCommand(), a.demoCommand(),
+		a.reproduceCommand(), a.listCommand(), a.doctorCommand())
 	return root
 }
 

@@ -61,7 +61,7 @@ func (a *app) options() suite.Options {
 func (a *app) run(ctx context.Context, p suite.Plan) error {
 	progress := a.newProgress()
 	o := a.options()
-	o.Progress = progress.show
+	o.Progress, o.Found = progress.show, progress.found
 	out, err := suite.Execute(ctx, p, o)
 	progress.clear()
 	if err != nil {

@@ -1,177 +1,262 @@
-// Package history keeps a run on disk while it goes on, and reads it back as a stream.
-//
-// A history is a folder with two files: ops.jsonl.gz, one operation a line in order of Return, and run.jsonl, with the
-// run's meta data, events, faults and end, one a line, written as they happen.
 package history
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
 
 const (
-	opsFile = "ops.jsonl.gz"
-	runFile = "run.jsonl"
+	runFile     = "run.seg"
+	reserveFile = "reserve"
+	segmentName = "ops-%06d.seg"
+
+	frameEvery  = 50 * time.Millisecond // the longest that an operation waits to be written
+	frameAt     = 512 << 10             // bytes that do not wait
+	segmentSize = 64 << 20              // bytes that a segment has at most, if it has more than one frame
 )
 
-// line is one line of run.jsonl: exactly one field is set.
-type line struct {
-	Meta  *harness.Meta  `json:"meta,omitempty"`
-	Event *harness.Event `json:"event,omitempty"`
-	Fault *harness.Fault `json:"fault,omitempty"`
-	End   *harness.End   `json:"end,omitempty"`
-}
+// ErrFull is the error of a store whose disk has no space left. What was stored before can be read, and the store gave
+// back the space that it had kept for the end of the run.
+var ErrFull = errors.New("no space left on the disk: free some, or keep the results on another one")
 
 // Store writes a history into a folder. It is a harness.Store.
 type Store struct {
-	dir string
+	dir   string
+	run   *file
+	words *compressor // of run
 
-	run  *os.File
-	runJ *json.Encoder
-
-	ops  *os.File
-	gz   *gzip.Writer
-	buf  *bufio.Writer
-	opsJ *json.Encoder
+	mu      sync.Mutex // guards what follows: frames are written by a timer as well
+	ops     *file
+	segment int   // number of ops, from 1
+	most    int64 // bytes of a segment
+	frames  *compressor
+	enc     *encoder
+	timer   *time.Timer // nil: nothing waits
+	since   time.Time   // when what waits longest came
+	stored  int64       // operations in segments
+	err     error       // the first of the segments: nothing is written to them after it
+	told    bool        // somebody was given err
+	closed  bool
 }
 
 var _ harness.Store = (*Store)(nil)
 
 // Create makes the folder dir and an empty history in it. It refuses a folder that holds one.
 func Create(dir string) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("history: %w", err)
-	}
-	run, err := newFile(filepath.Join(dir, runFile))
+	s, err := create(dir)
 	if err != nil {
-		return nil, fmt.Errorf("history: %w", err)
+		return nil, err
 	}
-	ops, err := newFile(filepath.Join(dir, opsFile))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("history: %w", err), run.Close())
+	if err := newReserve(s.path(reserveFile)); err != nil {
+		s.giveBack()
+		return nil, errors.Join(fmt.Errorf("history: keep space for the end of the run: %w", err), s.run.Close(), s.ops.Close())
 	}
-	s := &Store{dir: dir, run: run, runJ: json.NewEncoder(run), ops: ops}
-	s.gz, err = gzip.NewWriterLevel(ops, gzip.BestSpeed)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("history: %w", err), run.Close(), ops.Close())
-	}
-	s.buf = bufio.NewWriterSize(s.gz, 64<<10)
-	s.opsJ = json.NewEncoder(s.buf)
 	return s, nil
 }
 
-func newFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+// create makes a store without a reserve.
+func create(dir string) (s *Store, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	s = &Store{dir: dir, enc: newEncoder(), segment: 1, most: segmentSize}
+	if s.words, err = newCompressor(); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	if s.frames, err = newCompressor(); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	if s.run, err = newFile(s.path(runFile)); err != nil {
+		return nil, err
+	}
+	if s.ops, err = newFile(s.path(segment(1))); err != nil {
+		return nil, errors.Join(err, s.run.Close())
+	}
+	return s, nil
 }
 
+func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
+
+func segment(n int) string { return fmt.Sprintf(segmentName, n) }
+
 // WriteMeta writes what the run is.
-func (s *Store) WriteMeta(m harness.Meta) error { return s.runJ.Encode(line{Meta: &m}) }
+func (s *Store) WriteMeta(m harness.Meta) error { return s.write(record{Meta: &m}) }
 
 // WriteEvent writes an event at once.
-func (s *Store) WriteEvent(e harness.Event) error { return s.runJ.Encode(line{Event: &e}) }
+func (s *Store) WriteEvent(e harness.Event) error { return s.write(record{Event: &e}) }
 
 // WriteFault writes a fault at once.
-func (s *Store) WriteFault(f harness.Fault) error { return s.runJ.Encode(line{Fault: &f}) }
+func (s *Store) WriteFault(f harness.Fault) error { return s.write(record{Fault: &f}) }
 
-// WriteEnd writes why and when the run ended.
-func (s *Store) WriteEnd(e harness.End) error { return s.runJ.Encode(line{End: &e}) }
+// WriteEnd writes what waits, and why and when the run ended. An end without a reason gets one if operations were lost.
+func (s *Store) WriteEnd(e harness.End) error {
+	s.mu.Lock()
+	s.flush()
+	if s.err != nil && e.Reason == "" {
+		e.Reason = s.err.Error()
+	}
+	stored, lost := s.stored, s.tell()
+	s.mu.Unlock()
+	return errors.Join(lost, s.write(record{End: &e, Ops: stored}))
+}
 
-// WriteOps appends operations, through a buffer.
+// tell returns the segments' error to the first who asks. The caller holds s.mu.
+func (s *Store) tell() error {
+	if s.told || s.err == nil {
+		return nil
+	}
+	s.told = true
+	return s.err
+}
+
+// write adds a record to the run's file, in reserved space if it must be.
+func (s *Store) write(r record) error {
+	frame, err := r.frame(s.words)
+	if err != nil {
+		return err
+	}
+	if err = s.run.add(frame); !full(err) {
+		return err
+	}
+	s.giveBack()
+	if again := s.run.add(frame); again != nil {
+		return fmt.Errorf("%w (%w)", ErrFull, again)
+	}
+	if r.End != nil {
+		return nil
+	}
+	return ErrFull
+}
+
+// WriteOps takes operations. They are in the kernel's hands after 50 ms at the latest; the error of that is the next
+// call's. It keeps none of ops.
 func (s *Store) WriteOps(ops []harness.Op) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("history: %w", os.ErrClosed)
+	}
 	for i := range ops {
-		if err := s.opsJ.Encode(&ops[i]); err != nil {
+		if err := s.enc.add(&ops[i]); err != nil {
+			return err
+		}
+		if len(s.enc.buf) >= frameAt {
+			s.flush()
+		}
+	}
+	switch {
+	case s.enc.n == 0:
+	case s.timer == nil:
+		s.since, s.timer = time.Now(), time.AfterFunc(frameEvery, s.due)
+	case time.Since(s.since) >= frameEvery: // the timer is late, as on a busy machine
+		s.flush()
+	}
+	if s.err != nil {
+		s.told = true
+	}
+	return s.err
+}
+
+// due writes what has waited for long enough.
+func (s *Store) due() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flush()
+}
+
+// flush writes what waits as one frame. The caller holds s.mu.
+func (s *Store) flush() {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	if s.enc.n > 0 && s.err == nil && !s.closed {
+		if s.err = s.flushFrame(); full(s.err) {
+			s.err = fmt.Errorf("%w (%w)", ErrFull, s.err)
+			s.giveBack()
+		}
+	}
+	s.enc.reset()
+}
+
+func (s *Store) flushFrame() error {
+	frame, err := s.frames.frame(s.enc.buf)
+	if err != nil {
+		return err
+	}
+	if s.ops.size > int64(len(magic)) && s.ops.size+int64(len(frame)) > s.most {
+		if err := s.rotate(); err != nil {
 			return err
 		}
 	}
+	if err := s.ops.add(frame); err != nil {
+		return err
+	}
+	s.stored += int64(s.enc.n)
 	return nil
 }
 
-// Close writes what is buffered and closes the files.
+// rotate begins the next segment.
+func (s *Store) rotate() error {
+	next, err := newFile(s.path(segment(s.segment + 1)))
+	if err != nil {
+		return err
+	}
+	old := s.ops
+	s.ops, s.segment = next, s.segment+1
+	return old.Close()
+}
+
+// giveBack gives the reserved space back, if that has not been done.
+func (s *Store) giveBack() {
+	_ = os.Remove(s.path(reserveFile)) // nothing better can be done on a full disk
+}
+
+// Close writes what waits and closes the files.
 func (s *Store) Close() error {
-	return errors.Join(s.buf.Flush(), s.gz.Close(), s.ops.Close(), s.run.Close())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.flush()
+	s.closed = true
+	s.giveBack()
+	return errors.Join(s.tell(), s.ops.Close(), s.run.Close())
 }
 
 // History reads the folder back.
 func (s *Store) History() (harness.History, error) { return Open(s.dir) }
 
-// Open reads the history in dir. Its operations are read from disk each time they are ranged over. A history whose
-// writer died is read up to its last complete line, and has no End.
-func Open(dir string) (harness.History, error) {
-	h := harness.History{Ops: func(yield func(harness.Op, error) bool) { readOps(filepath.Join(dir, opsFile), yield) }}
-	f, err := os.Open(filepath.Join(dir, runFile))
-	if err != nil {
-		return h, fmt.Errorf("history: %s holds none: %w", dir, err)
-	}
-	defer f.Close()
-	if err := readRun(f, &h); err != nil {
-		return h, fmt.Errorf("history: %s: %w", f.Name(), err)
-	}
-	if h.Meta.Workers == 0 {
-		return h, fmt.Errorf("history: %s does not say what was run", f.Name())
-	}
-	return h, nil
+// file is one that only grows, by whole frames.
+type file struct {
+	*os.File
+	size int64
 }
 
-func readRun(r io.Reader, h *harness.History) error {
-	dec := json.NewDecoder(r)
-	for n := 1; ; n++ {
-		var l line
-		err := dec.Decode(&l)
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("record %d: %w", n, err)
-		case l.Meta != nil:
-			h.Meta = *l.Meta
-		case l.Event != nil:
-			h.Events = append(h.Events, *l.Event)
-		case l.Fault != nil:
-			h.Faults = append(h.Faults, *l.Fault)
-		case l.End != nil:
-			h.End = l.End
-		}
+func newFile(path string) (*file, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
 	}
+	out := &file{File: f}
+	if err := out.add([]byte(magic)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return out, nil
 }
 
-// readOps yields the operations in path. A file that breaks off ends the range without an error: the missing End of the
-// history says that it is cut short.
-func readOps(path string, yield func(harness.Op, error) bool) {
-	fail := func(err error) { yield(harness.Op{}, fmt.Errorf("history: %s: %w", path, err)) }
-	f, err := os.Open(path)
-	if err != nil {
-		fail(err)
-		return
+// add writes b in one call. If not all of it was taken, what was is taken back.
+func (f *file) add(b []byte) error {
+	if _, err := f.WriteAt(b, f.size); err != nil {
+		return errors.Join(fmt.Errorf("history: %w", err), f.Truncate(f.size))
 	}
-	defer f.Close()
-	gz, err := gzip.NewReader(bufio.NewReaderSize(f, 64<<10))
-	if err != nil {
-		if !cutShort(err) {
-			fail(err)
-		}
-		return
-	}
-	dec := json.NewDecoder(gz)
-	for n := 1; ; n++ {
-		var op harness.Op
-		if err := dec.Decode(&op); err != nil {
-			if !cutShort(err) {
-				fail(fmt.Errorf("operation %d: %w", n, err))
-			}
-			return
-		}
-		if !yield(op, nil) {
-			return
-		}
-	}
+	f.size += int64(len(b))
+	return nil
 }
-
-func cutShort(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -21,6 +21,8 @@ type Options struct {
 	Redis    string                 // redis-server binary; default as cluster.FindRedis
 	Log      *slog.Logger           // default: silent
 	Progress func(harness.Progress) // called about once a second while load runs
+
+	Found func(harness.Anomaly, time.Duration) // told of each violation while the load runs, and when; what it is in the end the report says
 }
 
 // Outcome is what came of a plan.
@@ -134,22 +136,4 @@ func drawAnomalies(dir string, h harness.History, j harness.Judged) (map[int]str
 		pages[i] = rel
 	}
 	return pages, nil
-}
-
-// Recheck judges the stored run in a results folder again, and writes nothing.
-func Recheck(ctx context.Context, dir string) (Outcome, error) {
-	p, err := readPlan(dir)
-	if err != nil {
-		return Outcome{}, err
-	}
-	r, err := p.resolve()
-	if err != nil {
-		return Outcome{}, fmt.Errorf("%s: %w", dir, err)
-	}
-	out := Outcome{Plan: p, Dir: dir, Expectation: r.expect()}
-	h, err := history.Open(filepath.Join(dir, historyDir))
-	if err != nil {
-		return out, err
-	}
-	return out, out.judge(h, harness.Judge(ctx, h, r.checkers()))
 }

@@ -40,7 +40,7 @@ func TestAFailingRunLeavesEveryFileBehind(t *testing.T) {
 	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict)
 	require.True(t, out.Met)
 	for _, name := range []string{
-		"plan.yaml", "verdict.json", "report.html", "summary.md", "junit.xml", "history/ops.jsonl.gz", "history/run.jsonl", "nodes/r1.log",
+		"plan.yaml", "verdict.json", "report.html", "summary.md", "junit.xml", "history/ops-000001.seg", "history/run.seg", "nodes/r1.log",
 	} {
 		info, err := os.Stat(filepath.Join(out.Dir, name))
 		require.NoError(t, err)

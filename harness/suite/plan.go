@@ -38,15 +38,17 @@ type Plan struct {
 	Faults   []FaultPlan   `yaml:"faults,omitempty"`   // the schedule, instead of Nemesis
 	Calm     time.Duration `yaml:"calm,omitempty"`     // load without faults before each fault, and after the last; default 2s
 
-	Clients  int           `yaml:"clients"`          // default 100
-	Duration time.Duration `yaml:"duration"`         // least duration of the load; default 10s
-	Rate     float64       `yaml:"rate"`             // operations a second aimed at; default 20000, on several masters 500; negative: no limit
-	Keys     int           `yaml:"keys,omitempty"`   // locks or sequences; default: one lock for every ten clients, one sequence
-	TTL      time.Duration `yaml:"ttl,omitempty"`    // lease or window; default: the family's
-	Regime   string        `yaml:"regime,omitempty"` // proposals to sequences; default "fixed"
-	Hold     time.Duration `yaml:"hold,omitempty"`   // mean time a client keeps a lock; default 5ms
-	Rounds   *Rounds       `yaml:"rounds,omitempty"` // of writes/rounds
-	Seed     uint64        `yaml:"seed"`             // default: chosen
+	Clients     int           `yaml:"clients"`               // default 100
+	Duration    time.Duration `yaml:"duration"`              // least duration of the load; default 10s
+	Rate        float64       `yaml:"rate"`                  // operations a second aimed at; default 20000, on several masters 500; negative: no limit
+	Pacing      string        `yaml:"pacing,omitempty"`      // "open": operations are due at times of their own, see harness.Spec.Open; default "closed": clients think between them
+	Keys        int           `yaml:"keys,omitempty"`        // locks or sequences; default: one lock for every ten clients, one sequence
+	TTL         time.Duration `yaml:"ttl,omitempty"`         // lease or window; default: the family's
+	Regime      string        `yaml:"regime,omitempty"`      // proposals to sequences; default "fixed"
+	Hold        time.Duration `yaml:"hold,omitempty"`        // mean time a client keeps a lock; default 5ms
+	Rounds      *Rounds       `yaml:"rounds,omitempty"`      // of writes/rounds
+	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"` // the load ends when a violation is found
+	Seed        uint64        `yaml:"seed"`                  // default: chosen
 
 	Expect Expected `yaml:"expect,omitempty"` // what its run is expected to come to; default: what is documented
 

@@ -126,6 +126,8 @@ func (p Plan) commandWith(file string) string {
 	w.flag("clients", p.Clients, p.Clients != 0)
 	w.flag("duration", p.Duration, p.Duration != 0)
 	w.flag("rate", p.Rate, p.Rate != 0)
+	w.flag("pacing", p.Pacing, p.Pacing != "")
+	w.flag("stop-on-first", p.StopOnFirst, p.StopOnFirst)
 	w.flag("key-count", p.Keys, p.Keys != 0)
 	w.flag("ttl", p.TTL, p.TTL != 0)
 	w.flag("hold", p.Hold, p.Hold != 0)

@@ -37,6 +37,14 @@ func (r *resolved) possibleLoad() error {
 		return r.errorf("repeat", "repeat %d: ask for at most %d", r.Repeat, maxTimes)
 	case math.IsNaN(r.Rate) || math.IsInf(r.Rate, 0):
 		return r.errorf("rate", "a rate of %v cannot be kept: give operations a second", r.Rate)
+	case r.Pacing != "" && r.Pacing != OpenPacing && r.Pacing != ClosedPacing:
+		return r.errorf("pacing", "pacing %q: want open or closed", r.Pacing)
+	case r.Pacing == OpenPacing && r.Rate < 0:
+		return r.errorf("pacing", "pacing open needs a rate: how many operations a second are due")
+	case r.Pacing == OpenPacing && r.variant.ID == roundsID:
+		return r.errorf("pacing", "%s has a pace of its own: leave rate and pacing out", roundsID)
+	case r.StopOnFirst && len(r.watchers()) == 0:
+		return r.errorf("stopOnFirst", "stop-on-first: what %s can do wrong shows after the load only: leave it out", r.Variant)
 	}
 	return nil
 }

@@ -38,8 +38,8 @@ func (r resolved) spec(dir string, o Options) (harness.Spec, error) {
 	spec := harness.Spec{
 		Name: r.Name(), System: on.cluster, Store: store, Log: o.Log, Progress: o.Progress, Labels: r.labels(),
 		Workload: r.variant.Workload(on.cluster, r.options()),
-		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), Seed: r.Seed, Calm: r.Calm,
-		Checkers: r.checkers(),
+		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), Open: r.Pacing == OpenPacing, Seed: r.Seed, Calm: r.Calm,
+		Checkers: r.checkers(), Watchers: r.watchers(), Found: o.Found, StopOnFirst: r.StopOnFirst,
 	}
 	for _, v := range r.with {
 		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(on.cluster, workloads.Options{Acks: r.Acks}), Clients: riderClients})
@@ -115,6 +115,22 @@ func (r resolved) labels() map[string]string {
 	return l
 }
 
+// Values of Plan.Pacing.
+const (
+	OpenPacing   = "open"   // operations are due at times of their own
+	ClosedPacing = "closed" // clients think between operations
+)
+
+// watchers are the checkers that find violations while the load goes on.
+func (r resolved) watchers() []harness.Checker {
+	return slices.DeleteFunc(r.checkers(), func(c harness.Checker) bool { return !slices.Contains(watching, c.Name()) })
+}
+
+// watching names the checkers that need neither the end of a run nor its faults.
+var watching = []string{
+	checkers.Mutex().Name(), checkers.Fence().Name(), checkers.Holders().Name(), checkers.Dedup().Name(), checkers.Sequence().Name(),
+}
+
 // checkers are those of the families involved, and the gates.
 func (r resolved) checkers() []harness.Checker {
 	var out []harness.Checker
@@ -143,5 +159,14 @@ func (r resolved) checkers() []harness.Checker {
 	if writes {
 		out = append(out, checkers.Writes())
 	}
+	if r.asksTwice() {
+		out = append(out, checkers.SecondOpinion(checkers.Budget{}))
+	}
 	return append(out, checkers.Gates())
+}
+
+// asksTwice reports whether porcupine has a model of what any of the variants records.
+func (r resolved) asksTwice() bool {
+	return r.Rounds != nil && r.Rounds.Locks ||
+		slices.ContainsFunc(r.variants(), func(v workloads.Variant) bool { return v.Family != workloads.Writes })
 }

@@ -1,0 +1,267 @@
+package checkers
+
+import (
+	"fmt"
+	"html"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"pgregory.net/rapid"
+)
+
+// dice is where the choices of a random history come from. The smallest number is the simplest choice.
+type dice interface{ IntN(n int) int }
+
+// throws are dice whose results rapid knows, so that it can make a history that fails smaller.
+type throws struct {
+	t   *rapid.T
+	bit *rapid.Generator[bool]
+}
+
+// IntN is nearly uniform: rapid's own ranges prefer small numbers, which makes too few violations.
+func (d throws) IntN(n int) int {
+	v := 0
+	for range bits.Len(uint(n-1)) + 2 {
+		v *= 2
+		if d.bit.Draw(d.t, "") {
+			v++
+		}
+	}
+	return v % n
+}
+
+// history is a small history with the operations in it.
+type history struct {
+	ops []harness.Op
+	h   harness.History
+}
+
+// GoString is what rapid prints of a history.
+func (one history) GoString() string { return one.String() }
+
+func (one history) String() string {
+	out := []string{fmt.Sprintf("workers %d, drift %v, kinds %v", one.h.Meta.Workers, one.h.Meta.Drift, one.h.Meta.Kinds)}
+	for _, op := range one.ops {
+		out = append(out, html.UnescapeString(describeMetadata(op)))
+	}
+	return strings.Join(out, "\n")
+}
+
+// generator draws histories of p.
+func (p property) generator() *rapid.Generator[history] {
+	bit := rapid.Bool()
+	return rapid.Custom(func(t *rapid.T) history { return p.small(throws{t, bit}) })
+}
+
+// small makes a few operations of 2 or 3 workers, on one key or two, in a range of time so small that ties are common.
+// After the load the harness may have its turn.
+func (p property) small(d dice) history {
+	workers := make([]worker, 2+d.IntN(2))
+	for i := range workers {
+		workers[i] = worker{dice: d, id: i, workers: len(workers), constant: d.IntN(2) == 0}
+	}
+	var ops []harness.Op
+	two, last := d.IntN(4) == 0, time.Duration(0)
+	for range p.more + 2 + d.IntN(7) {
+		w := &workers[d.IntN(len(workers))]
+		op := w.finish(p.random(w))
+		if _, guarded := harness.GuardedBy(op.Key); guarded {
+			op.Arg = strconv.Itoa(len(ops)) // as writes are: unique
+		}
+		if two && d.IntN(3) == 0 {
+			op.Key = "other" + op.Key
+		}
+		last = max(last, op.Return)
+		ops = append(ops, op)
+	}
+	if p.after != nil {
+		ops = append(ops, probes(d, p.after, ops, last)...)
+	}
+	slices.SortStableFunc(ops, func(a, b harness.Op) int { return int(a.Return - b.Return) })
+	h := of(ops...)
+	h.Meta.Workers, h.Meta.Drift = len(workers), []float64{0, 0.3}[d.IntN(2)]
+	if p.promised != nil {
+		h.Meta.Kinds = p.promised(d)
+	}
+	return history{ops, h}
+}
+
+// probes are one to three operations of the harness about keys of ops, mostly after the last one has returned.
+func probes(d dice, after func(*worker) harness.Op, ops []harness.Op, last time.Duration) (out []harness.Op) {
+	w := &worker{dice: d, now: max(0, last-time.Duration(d.IntN(3))+time.Duration(d.IntN(12)))}
+	for range 1 + d.IntN(3) {
+		op := after(w)
+		about := ops[d.IntN(len(ops))].Key
+		w.id = 0
+		op = w.finish(op)
+		op.Client, op.Key = harness.HarnessClient, about
+		out = append(out, op)
+	}
+	return out
+}
+
+// worker is a client that does one thing after the other.
+type worker struct {
+	dice
+	id, workers int
+	now         time.Duration
+	constant    bool // the worker uses one token for all its acquires
+	tokens      int
+	held        string
+}
+
+// finish puts op at the worker's present, and moves on.
+func (w *worker) finish(op harness.Op) harness.Op {
+	op.Client = w.id
+	op.Call = w.now + time.Duration(w.IntN(3))
+	op.Return = op.Call + time.Duration(w.IntN(5))
+	if w.IntN(8) == 0 {
+		op.Return += 8 // a slow one
+	}
+	if op.Until > 0 {
+		op.Until += op.Call
+	}
+	op.Outcome = []harness.Outcome{harness.Info, harness.Fail, harness.OK, harness.OK, harness.OK, harness.OK}[w.IntN(6)]
+	w.now = op.Return
+	if op.Outcome == harness.Info {
+		w.id += w.workers
+	}
+	return op
+}
+
+func (w *worker) lock() harness.Op {
+	if w.held != "" && w.IntN(4) == 0 {
+		return w.extend(w.held)
+	}
+	if w.held != "" && w.IntN(4) > 0 {
+		token := w.held
+		if w.IntN(4) > 0 {
+			w.held = ""
+		}
+		return harness.Op{Kind: harness.Release, Key: "k", Arg: token}
+	}
+	if !w.constant {
+		w.tokens++
+	}
+	w.held = fmt.Sprintf("t%d", w.tokens)
+	op := harness.Op{Kind: harness.Acquire, Key: "k", Arg: w.held, TTL: time.Duration(w.IntN(9))}
+	if w.IntN(6) == 0 {
+		op.Until = time.Duration(1 + w.IntN(8))
+	}
+	return op
+}
+
+// extend sets the lease anew, now and then without having the lock, and to any length.
+func (w *worker) extend(token string) harness.Op {
+	if w.IntN(8) == 0 {
+		token = "lost"
+	}
+	op := harness.Op{Kind: harness.Extend, Key: "k", Arg: token, TTL: time.Duration(w.IntN(9))}
+	if w.IntN(6) == 0 {
+		op.Until = time.Duration(1 + w.IntN(8))
+	}
+	return op
+}
+
+func (w *worker) dedup() harness.Op {
+	result := []string{harness.ResultFirst, harness.ResultFirst, harness.ResultSeen}[w.IntN(3)]
+	return harness.Op{Kind: harness.Claim, Key: "k", Result: result, TTL: time.Duration(w.IntN(9))}
+}
+
+// confirmed claims for a lease and confirms what it was told to deliver, or what it was not.
+func (w *worker) confirmed() harness.Op {
+	if w.IntN(3) == 0 {
+		return harness.Op{Kind: harness.Confirm, Key: "k", TTL: time.Duration(w.IntN(20))}
+	}
+	op := w.dedup()
+	op.TTL = time.Duration(1 + w.IntN(4))
+	return op
+}
+
+// fence draws tokens that grow with time, more or less; now and then an acquire has none, or the owner's last one again.
+func (w *worker) fence() harness.Op {
+	if !w.constant || w.held == "" {
+		w.tokens++
+		w.held = fmt.Sprintf("t%d", w.tokens)
+	}
+	op := harness.Op{Kind: harness.Acquire, Key: "k", Arg: w.held}
+	if w.IntN(8) > 0 {
+		op.Result = strconv.Itoa((2*int(w.now) + w.IntN(9)) / 3)
+	}
+	return op
+}
+
+// sequence draws numbers that grow with time, more or less, across the widths 9 to 10.
+func (w *worker) sequence() harness.Op {
+	n := 3*int(w.now) + w.IntN(14)
+	return harness.Op{Kind: harness.Next, Key: "k", Result: fmt.Sprintf("%0*d", w.IntN(4), n)}
+}
+
+// probe is the harness's acquire.
+func (w *worker) probe() harness.Op {
+	return harness.Op{Kind: harness.Acquire, Arg: "probe", TTL: time.Duration(1 + w.IntN(4)), Err: []string{held, held, "", "READONLY"}[w.IntN(4)]}
+}
+
+// brief acquires and extends with leases that are soon over.
+func (w *worker) brief() harness.Op {
+	op := w.lock()
+	if op.TTL > 0 {
+		op.TTL = 1 + op.TTL/3
+	}
+	return op
+}
+
+// deliverer claims, delivers and confirms, or crashes.
+func (w *worker) deliverer() harness.Op {
+	op := w.confirmed()
+	switch w.IntN(4) {
+	case 0:
+		op = harness.Op{Kind: harness.Deliver, Key: "k"}
+	case 1:
+		op.Err = []string{crashed, fewAcks, "ERR", "timeout"}[w.IntN(4)] // it counts where the operation ends in info
+	}
+	op.TTL = op.TTL / 2
+	return op
+}
+
+// asker is the harness's claim, or its look at a mark.
+func (w *worker) asker() harness.Op {
+	if w.IntN(3) == 0 {
+		return harness.Op{Kind: harness.Inspect, Result: []string{"1", "1", ""}[w.IntN(3)], TTL: time.Duration(w.IntN(2))}
+	}
+	return harness.Op{Kind: harness.Claim, TTL: time.Duration(1 + w.IntN(4)),
+		Result: []string{harness.ResultSeen, harness.ResultSeen, harness.ResultSeen, harness.ResultFirst}[w.IntN(4)]}
+}
+
+// storer draws numbers and looks at what is stored.
+func (w *worker) storer() harness.Op {
+	op := w.sequence()
+	op.Result = strconv.Itoa(int(w.now) + w.IntN(3))
+	if w.IntN(2) == 0 {
+		op.Kind = harness.Inspect
+		op.Result = []string{op.Result, op.Result, op.Result, ""}[w.IntN(4)]
+	}
+	op.TTL = []time.Duration{0, 0, 6, 15}[w.IntN(4)]
+	return op
+}
+
+// adder adds numbers that nobody else adds.
+func (w *worker) adder() harness.Op {
+	w.tokens++
+	return harness.Op{Kind: harness.Add, Key: "k", Arg: strconv.Itoa(w.tokens*w.workers + w.id%w.workers)}
+}
+
+// reader is the harness's read, of some of the numbers that workers may have added.
+func (w *worker) reader() harness.Op {
+	var there []string
+	for v := range 18 {
+		if w.IntN(4) > 0 {
+			there = append(there, strconv.Itoa(v))
+		}
+	}
+	return harness.Op{Kind: harness.Read, Result: strings.Join(there, ",")}
+}

@@ -1,0 +1,101 @@
+package checkers
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	growthOps  = 200_000
+	growthAt   = 40_000  // where the heap is measured first
+	growthMost = 8 << 20 // about 50 bytes an operation, and a quarter of what the evidence of each would be
+)
+
+// heapGrowth is by how much the heap in use grows in Check between operation growthAt and the last one, over operations
+// that are made on the way.
+func heapGrowth(t *testing.T, c harness.Checker, at func(i int, t time.Duration) harness.Op) int64 {
+	var before, after uint64
+	h := of()
+	h.Meta = harness.Meta{Workers: 100, Clients: 100, Groups: 2, Kinds: []harness.Kind{harness.Acquire}}
+	h.Ops = func(yield func(harness.Op, error) bool) {
+		for i := range growthOps {
+			if !yield(at(i, time.Duration(i)*10*time.Microsecond), nil) {
+				return
+			}
+			if i == growthAt {
+				before = heapInUse()
+			}
+		}
+		after = heapInUse()
+	}
+	g := c.Check(t.Context(), h, func(harness.Anomaly) {})
+	require.NotEmpty(t, g.Figures)
+	return int64(after) - int64(before)
+}
+
+func heapInUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// No checker keeps what the length of the run makes: not keys of messages, tokens of owners, ids of clients, or draws.
+func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
+	sequence := func(i int, t time.Duration) harness.Op { return next(i%100, t, t, fmt.Sprintf("160818172%08d", i)) }
+	message := func(i int, t time.Duration) harness.Op {
+		op, key := claim(i%100, t, t, time.Millisecond), "m"+strconv.Itoa(i/3)
+		switch {
+		case i%3 == 1:
+			op = deliver(i%100, t, t)
+		case i%3 == 2:
+			op = confirm(i%100, t, t, 2*time.Millisecond)
+		}
+		return on(key, op)
+	}
+	retired := func(i int, t time.Duration) harness.Op { // every client goes after its first operation
+		return info(acquire(i, strconv.Itoa(i), t, t, time.Second))
+	}
+	guarding := func(i int, t time.Duration) harness.Op { // grants, writes, and releases by one owner after the other
+		w, token := i/3%100, strconv.Itoa(i/3)
+		switch i % 3 {
+		case 0:
+			return acquire(w, token, t, t, time.Second)
+		case 1:
+			return guarded(w, token, i, t, t)
+		}
+		return release(w, token, t, t)
+	}
+	late := func(i int, t time.Duration) harness.Op { // each release comes after the next one's grant, and too late
+		if i%2 == 0 {
+			return acquire(i/2%100, "t", t, t, 5*time.Microsecond)
+		}
+		return release((i/2+99)%100, "t", t-15*time.Microsecond, t)
+	}
+	for _, tc := range []struct {
+		name string
+		c    harness.Checker
+		at   func(i int, t time.Duration) harness.Op
+	}{
+		{"locks", Mutex(), benchLock}, {"retired ids", Mutex(), retired}, {"guarding", Mutex(), guarding}, {"late releases", Mutex(), late},
+		{"locks", Stuck(), benchLock}, {"retired ids", Stuck(), retired},
+		{"guarding", Holders(), guarding}, {"retired ids", Holders(), retired},
+		{"tokens", Fence(), func(i int, t time.Duration) harness.Op {
+			return token(strconv.Itoa(i+1), acquire(i%100, strconv.Itoa(i), t, t, time.Second))
+		}},
+		{"messages", Dedup(), message}, {"messages", Delivery(), message},
+		{"numbers", Sequence(), sequence}, {"numbers", Stored(), sequence},
+		{"writes", Writes(), func(i int, t time.Duration) harness.Op { return add(i%100, i, t, t) }},
+		{"messages", Gates(), message},
+	} {
+		t.Run(tc.c.Name()+"/"+tc.name, func(t *testing.T) {
+			require.Less(t, heapGrowth(t, tc.c, tc.at), int64(growthMost))
+		})
+	}
+}

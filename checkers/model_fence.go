@@ -1,0 +1,98 @@
+package checkers
+
+import (
+	"html"
+	"maps"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// fenceStep is one end of a grant: it is asked for, or it is given.
+type fenceStep struct {
+	grant int // its number
+	asked bool
+	owner owner
+	token number
+	text  string // for pages
+}
+
+// fenceState is what has been granted, and what had been when each grant that is under way was asked for. It is never
+// changed in place.
+type fenceState struct {
+	top   fenceTop
+	asked map[int]fenceTop
+}
+
+// fenceTop is the largest token granted so far and who has got it: one owner, or others too.
+type fenceTop struct {
+	token  number // "": none
+	owner  owner
+	others bool
+}
+
+// fenceModel is a whole lock as porcupine sees its fencing tokens. A grant has to be larger than those that had been given
+// when it was asked for, and nothing is said about the order of grants that meet. So each of its ends is a step of its own.
+func fenceModel() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return fenceState{} },
+		Step: func(state, input, _ any) (bool, any) { return state.(fenceState).after(input.(fenceStep)) },
+		Equal: func(a, b any) bool {
+			x, y := a.(fenceState), b.(fenceState)
+			return x.top == y.top && maps.Equal(x.asked, y.asked)
+		},
+		DescribeOperation: func(input, _ any) string { return input.(fenceStep).text },
+		DescribeState: func(state any) string {
+			return html.EscapeString("the largest token is " + string(state.(fenceState).top.token))
+		},
+		DescribeOperationMetadata: describeMetadata,
+	}
+}
+
+func (s fenceState) after(step fenceStep) (bool, fenceState) {
+	asked := maps.Clone(s.asked)
+	if step.asked {
+		if asked == nil {
+			asked = map[int]fenceTop{}
+		}
+		asked[step.grant] = s.top
+		return true, fenceState{s.top, asked}
+	}
+	before, known := asked[step.grant]
+	delete(asked, step.grant)
+	return known && before.allows(step), fenceState{s.top.with(step), asked}
+}
+
+// allows reports whether a grant that was asked for after t may have that token.
+func (t fenceTop) allows(step fenceStep) bool {
+	c := step.token.compare(t.token)
+	return t.token == "" || c > 0 || c == 0 && !t.others && t.owner == step.owner
+}
+
+func (t fenceTop) with(step fenceStep) fenceTop {
+	c := step.token.compare(t.token)
+	switch {
+	case t.token == "" || c > 0:
+		return fenceTop{token: step.token, owner: step.owner}
+	case c == 0 && t.owner != step.owner:
+		t.others = true
+	}
+	return t
+}
+
+// fenceSteps turns the ok acquires of ops that have a token into steps.
+func fenceSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
+	var steps []porcupine.Operation
+	for i, x := range ops {
+		token, ok := parseNumber(x.Result)
+		if x.Kind != harness.Acquire || x.Outcome != harness.OK || !ok {
+			continue
+		}
+		ask, grant := at(x, x.Call), at(x, x.Return)
+		s := fenceStep{grant: i, owner: ownerOf(x, meta), token: token, text: sentence(x)}
+		steps = append(steps, step(grant, s))
+		s.asked, s.text = true, s.text+", asked for"
+		steps = append(steps, step(ask, s))
+	}
+	return steps
+}

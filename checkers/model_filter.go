@@ -1,0 +1,120 @@
+package checkers
+
+import (
+	"html"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// filterStep is a claim's mark, one end of a claim, or a confirm's.
+type filterStep struct {
+	markStep
+	confirms int // the confirm that is in force from now on; 0: none
+	lapses   int // the confirm whose window ends; 0: none
+	asks     int // the claim that is called; 0: none
+	told     int // the claim that returns; 0: none
+}
+
+// filterState is a message with its marks, the confirms in force, and those that were in force when each claim under way was
+// called. It is never changed in place.
+type filterState struct {
+	marks    markState
+	confirms []int
+	asked    map[int][]int
+}
+
+// filterModel is a whole message as porcupine sees it where claims are confirmed. Claims exclude each other as in dedupModel.
+// A confirm excludes the claims that are called after it has returned, and no others, however late those are answered: so
+// it has one step at its Return, and a claim has one at each end beside that of its mark.
+func filterModel() porcupine.Model {
+	return porcupine.Model{
+		Init:                      func() any { return filterState{} },
+		Step:                      func(state, input, _ any) (bool, any) { return state.(filterState).after(input.(filterStep)) },
+		Equal:                     func(a, b any) bool { return a.(filterState).equal(b.(filterState)) },
+		DescribeOperation:         func(input, _ any) string { return input.(filterStep).text },
+		DescribeState:             func(state any) string { return html.EscapeString(state.(filterState).marks.String()) },
+		DescribeOperationMetadata: describeMetadata,
+	}
+}
+
+func (s filterState) equal(t filterState) bool {
+	if !slices.Equal(s.marks, t.marks) || !slices.Equal(s.confirms, t.confirms) || len(s.asked) != len(t.asked) {
+		return false
+	}
+	for claim, confirms := range s.asked {
+		if other, ok := t.asked[claim]; !ok || !slices.Equal(confirms, other) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s filterState) after(step filterStep) (ok bool, next filterState) {
+	ok, next = true, s
+	switch {
+	case step.confirms > 0:
+		next.confirms = append(slices.Clip(s.confirms), step.confirms)
+		slices.Sort(next.confirms)
+	case step.lapses > 0:
+		next.confirms = slices.DeleteFunc(slices.Clone(s.confirms), func(c int) bool { return c == step.lapses })
+	case step.asks > 0:
+		next.asked = s.but(step.asks)
+		next.asked[step.asks] = s.confirms
+	case step.told > 0:
+		before, asked := s.asked[step.told]
+		next.asked = s.but(step.told)
+		ok = asked && !slices.ContainsFunc(before, func(c int) bool { return slices.Contains(s.confirms, c) })
+	default:
+		ok, next.marks = s.marks.after(step.markStep)
+	}
+	return ok, next
+}
+
+// but is what was asked, without one claim.
+func (s filterState) but(claim int) map[int][]int {
+	out := make(map[int][]int, len(s.asked)+1)
+	for c, confirms := range s.asked {
+		if c != claim {
+			out[c] = confirms
+		}
+	}
+	return out
+}
+
+// filterSteps turns the claims of ops that were told "first", and the confirms that were ok, into steps.
+func filterSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
+	var steps []porcupine.Operation
+	confirmed := slices.ContainsFunc(ops, func(x harness.Op) bool { return x.Kind == harness.Confirm && x.Outcome == harness.OK })
+	for i, x := range ops {
+		n, confirm, end := i+1, x.Kind == harness.Confirm, leaseEnd(x.Call, x.TTL, meta.Drift)
+		switch {
+		case confirm && x.Outcome == harness.OK:
+			steps = append(steps, step(at(x, x.Return), filterStep{confirms: n, markStep: markStep{text: sentence(x)}}))
+		case first(x):
+			steps = append(steps, step(x, filterStep{markStep: markStep{marks: n, text: sentence(x)}}))
+		default:
+			continue
+		}
+		if first(x) && confirmed {
+			steps = append(steps, step(at(x, x.Call), filterStep{asks: n, markStep: markStep{text: sentence(x) + ", asked for"}}),
+				step(at(x, x.Return), filterStep{told: n, markStep: markStep{text: sentence(x) + ", told"}}))
+		}
+		if end < forever {
+			s := filterStep{markStep: markStep{unmarks: n, text: "a window may end"}}
+			if confirm {
+				s = filterStep{lapses: n, markStep: markStep{text: "the window of a confirm may end"}}
+			}
+			steps = append(steps, eventually(end, s))
+		}
+	}
+	return steps
+}
+
+// at is op as if it had taken no time.
+func at(op harness.Op, t time.Duration) harness.Op {
+	op.Call, op.Return = t, t
+	return op
+}

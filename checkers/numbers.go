@@ -1,0 +1,96 @@
+package checkers
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// tailDigits is how many decimal digits always fit into 64 bits.
+const tailDigits = 19
+
+// numbers is the set of those numbers of one key that begin alike and have the last 19 digits, or as many as they have, to
+// themselves. It is a Roaring bitmap: two bits a number where numbers lie close together, 20 bytes and more where each lies alone.
+type numbers struct {
+	bits    *roaring64.Bitmap
+	largest uint64 // ever drawn
+}
+
+func (s *numbers) add(tail uint64) {
+	if s.bits == nil {
+		s.bits = roaring64.New()
+	}
+	s.bits.Add(tail)
+}
+
+// raise reports whether tail is larger than every one before, so cannot be in the set.
+func (s *numbers) raise(tail uint64) bool {
+	if tail <= s.largest {
+		return false
+	}
+	s.largest = tail
+	return true
+}
+
+func (s *numbers) has(tail uint64) bool {
+	return s.bits != nil && s.bits.Contains(tail)
+}
+
+// number is a non-negative decimal number of any length without leading zeros.
+type number string
+
+// parseNumber reads a non-negative decimal number; leading zeros count for nothing.
+func parseNumber(s string) (number, bool) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return "", false
+		}
+	}
+	if s == "" {
+		return "", false
+	}
+	for len(s) > 1 && s[0] == '0' {
+		s = s[1:]
+	}
+	return number(s), true
+}
+
+// split cuts n in two: what comes before its last 19 digits, and the value of these.
+func (n number) split() (head string, tail uint64) {
+	cut := max(0, len(n)-tailDigits)
+	for i := cut; i < len(n); i++ {
+		tail = 10*tail + uint64(n[i]-'0')
+	}
+	return string(n[:cut]), tail
+}
+
+// compare orders numbers by their value: the longer is the larger, and those of one length compare by their digits.
+func (n number) compare(m number) int {
+	if c := cmp.Compare(len(n), len(m)); c != 0 {
+		return c
+	}
+	return strings.Compare(string(n), string(m))
+}
+
+// oddities counts results that are no numbers.
+type oddities struct {
+	n     int
+	first string // what the first of them said
+}
+
+func (o *oddities) add(x harness.Op) {
+	if o.n++; o.n == 1 {
+		o.first = fmt.Sprintf("%s was given %q at %s", who(x.Client), x.Result, moment(x.Return))
+	}
+}
+
+// doubt is the doubt that comes from them.
+func (o oddities) doubt() string {
+	if o.n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d results are no decimal numbers, the first: %s", o.n, o.first)
+}

@@ -1,0 +1,278 @@
+package checkers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Budget bounds what a [SecondOpinion] may cost. A field that is 0 takes its default.
+type Budget struct {
+	Ops  int           // operations of a key that is asked of, at most, refused ones not counted; default 1000
+	Kept int           // operations kept at one time, and keys known, at most; default 50,000, about 12 MB
+	For  time.Duration // how long porcupine may think in all; default 1 s
+	Key  time.Duration // and about one key; default 100 ms
+}
+
+func (b Budget) withDefaults() Budget {
+	set := func(n *int, d int) {
+		if *n <= 0 {
+			*n = d
+		}
+	}
+	set(&b.Ops, 1000)
+	set(&b.Kept, 50_000)
+	if b.For <= 0 {
+		b.For = time.Second
+	}
+	if b.Key <= 0 {
+		b.Key = 100 * time.Millisecond
+	}
+	return b
+}
+
+// SecondOpinion returns the checker that asks porcupine about whole keys of locks, dedup filters and sequences, and compares
+// its answer with that of [Mutex], [Fence], [Dedup] or [Sequence] about the same operations. It reports no anomaly, and by
+// itself makes no run Invalid: two opinions that differ are a defect of the harness, and make the verdict Unknown. Where
+// nothing could be asked it says so, and is Valid: nothing is missing that the others rest on.
+//
+// A key has to be whole and within the budget: of a torn record nothing is asked. The operations of a key are kept until
+// they are too many, then they are freed. When as many are kept as may be, the key at hand is freed and none is taken up
+// any more, so memory is bounded. Porcupine takes time and memory that grow with the square of a key, and worse where many
+// operations meet: its thinking is bounded by time, and what it keeps in a key's time is a few ten megabytes at worst.
+// Which keys fit depends on the history alone unless that time runs out.
+func SecondOpinion(b Budget) harness.Checker { return opinion{b.withDefaults()} }
+
+type opinion struct{ budget Budget }
+
+func (opinion) Name() string { return "porcupine" }
+
+func (c opinion) Check(ctx context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
+	p := &opinionPass{budget: c.budget, meta: h.Meta, keys: map[whole]*keyOps{}}
+	err := each(ctx, h, p.op)
+	if err == nil && complete(h) {
+		p.ask(ctx, h)
+	}
+	out := harness.Judgement{Checker: c.Name(), Verdict: harness.Valid, Figures: p.figures()}
+	switch {
+	case len(p.differ) > 0:
+		out.Verdict, out.Reason = harness.Unknown, p.defect()
+	case err != nil:
+		out.Verdict, out.Reason = harness.Unknown, err.Error()
+	case ctx.Err() != nil:
+		out.Verdict, out.Reason = harness.Unknown, fmt.Sprintf("stopped after %d keys: %v", p.asked, ctx.Err())
+	case !complete(h):
+		out.Reason = "porcupine was asked of no key: the record is not whole"
+	default:
+		out.Reason = p.reason()
+	}
+	return out
+}
+
+// family is a kind of system of which porcupine has a model for whole keys.
+type family uint8
+
+const (
+	locks family = iota + 1
+	filters
+	sequences
+)
+
+// familyOf is the family whose operations have that kind; 0: none.
+func familyOf(kind harness.Kind) family {
+	switch kind {
+	case harness.Acquire, harness.Extend, harness.Release:
+		return locks
+	case harness.Claim, harness.Confirm:
+		return filters
+	case harness.Next:
+		return sequences
+	}
+	return 0
+}
+
+// idle reports whether x did nothing for certain that a model or a rule speaks of: it was refused, or found a mark. Releases
+// count whatever came of them.
+func idle(x harness.Op) bool {
+	switch x.Kind {
+	case harness.Release:
+		return false
+	case harness.Claim:
+		return x.Outcome == harness.Fail || x.Outcome == harness.OK && x.Result == harness.ResultSeen
+	}
+	return x.Outcome == harness.Fail
+}
+
+// whole is a key of one family.
+type whole struct {
+	family family
+	key    string
+}
+
+// keyOps are the operations of a key; nil when they were too many.
+type keyOps struct {
+	whole
+	ops []harness.Op
+}
+
+// opinionPass is one pass over a history.
+type opinionPass struct {
+	budget Budget
+	meta   harness.Meta
+	keys   map[whole]*keyOps
+	order  []*keyOps // by their first operation
+	kept   int       // operations
+	full   bool      // no key is taken up any more
+	beyond int       // operations of keys that were not taken up
+
+	asked, agreed, illegal int      // keys
+	large, slow            int      // keys that were not asked of, and those of which porcupine gave no answer in time
+	differ                 []string // what porcupine and a checker say differently
+}
+
+func (p *opinionPass) op(x harness.Op) {
+	f := familyOf(x.Kind)
+	if f == 0 || idle(x) {
+		return
+	}
+	name := whole{f, x.Key}
+	k := p.keys[name]
+	switch {
+	case k == nil && p.full:
+		p.beyond++
+		return
+	case k == nil:
+		k = &keyOps{whole: name, ops: []harness.Op{}}
+		p.keys[name] = k
+		p.order = append(p.order, k)
+	case k.ops == nil:
+		return
+	}
+	if p.kept == p.budget.Kept || len(p.keys) == p.budget.Kept {
+		p.full = true
+	}
+	if len(k.ops) == p.budget.Ops || p.kept == p.budget.Kept {
+		p.kept -= len(k.ops)
+		k.ops = nil
+		p.large++
+		return
+	}
+	k.ops = append(k.ops, x)
+	p.kept++
+}
+
+// ask has porcupine and the checkers judge every key that was kept, as long as the budget lasts.
+func (p *opinionPass) ask(ctx context.Context, h harness.History) {
+	end := time.Now().Add(p.budget.For)
+	for _, k := range p.order {
+		if k.ops == nil {
+			continue
+		}
+		left := min(p.budget.Key, time.Until(end))
+		if ctx.Err() != nil || left <= 0 {
+			p.slow++
+			continue
+		}
+		p.compare(ctx, k, h, left)
+	}
+}
+
+// compare asks about one key.
+func (p *opinionPass) compare(ctx context.Context, k *keyOps, h harness.History, within time.Duration) {
+	h.Ops = harness.OpsOf(k.ops)
+	answers, same, illegal := 0, true, false
+	all := k.opinions(p.meta)
+	for _, o := range all {
+		said := porcupine.CheckOperationsTimeout(o.model, o.steps, within/time.Duration(len(all)))
+		if said == porcupine.Unknown {
+			continue
+		}
+		answers++
+		g := o.checker.Check(ctx, h, func(harness.Anomaly) {})
+		illegal = illegal || said == porcupine.Illegal
+		if (g.Verdict == harness.Invalid) != (said == porcupine.Illegal) {
+			same = false
+			p.differ = append(p.differ, fmt.Sprintf("of %s porcupine says %s, %s says %s (%s)", k, said, o.checker.Name(), g.Verdict, g.Reason))
+		}
+	}
+	if answers < len(all) && same {
+		p.slow++
+		return
+	}
+	p.asked++
+	if same {
+		p.agreed++
+	}
+	if illegal {
+		p.illegal++
+	}
+}
+
+// view is what porcupine and a checker are asked about a key.
+type view struct {
+	window
+	checker harness.Checker
+}
+
+// opinions are the questions about k, whose operations are in order of Return.
+func (k *keyOps) opinions(meta harness.Meta) []view {
+	switch k.family {
+	case filters:
+		return []view{{window{filterModel(), closed(filterSteps(k.ops, meta))}, Dedup()}}
+	case sequences:
+		return []view{{window{sequenceModel(), closed(sequenceSteps(k.ops, harness.Next))}, Sequence()}}
+	}
+	out := []view{{window{lockModel(), closed(lockSteps(k.ops, meta))}, Mutex()}}
+	if slices.ContainsFunc(k.ops, func(x harness.Op) bool { return x.Kind == harness.Acquire && x.Result != "" }) {
+		out = append(out, view{window{fenceModel(), closed(fenceSteps(k.ops, meta))}, Fence()})
+	}
+	return out
+}
+
+// String names a key with its size.
+func (k *keyOps) String() string { return fmt.Sprintf("%q (%d operations)", k.key, len(k.ops)) }
+
+// reason says what was asked and what was not.
+func (p *opinionPass) reason() string {
+	out := fmt.Sprintf("porcupine agreed on %d of %d keys", p.agreed, p.asked)
+	switch {
+	case len(p.keys) == 0:
+		return "porcupine was asked of no key: no lock, message or sequence was recorded"
+	case p.asked == 0:
+		out = fmt.Sprintf("porcupine was asked of no key, of %d", len(p.keys))
+	case p.illegal > 0:
+		out += fmt.Sprintf(", %d of them illegal", p.illegal)
+	}
+	var rest []string
+	if p.large > 0 {
+		rest = append(rest, fmt.Sprintf("%d were too large to ask, with more than %d operations or beyond the %d kept", p.large, p.budget.Ops, p.budget.Kept))
+	}
+	if p.slow > 0 {
+		rest = append(rest, fmt.Sprintf("%d took too long", p.slow))
+	}
+	if p.beyond > 0 {
+		rest = append(rest, fmt.Sprintf("%d operations of further keys were not kept", p.beyond))
+	}
+	return strings.Join(append([]string{out}, rest...), "; ")
+}
+
+// differAtMost is how many differences a reason names.
+const differAtMost = 3
+
+func (p *opinionPass) defect() string {
+	named := strings.Join(p.differ[:min(len(p.differ), differAtMost)], "; ")
+	return fmt.Sprintf("the checkers and porcupine differ in %d cases, which is a defect of the harness: please report it with the history: %s",
+		len(p.differ), named)
+}
+
+func (p *opinionPass) figures() []harness.Figure {
+	return []harness.Figure{
+		figure("keys asked", p.asked), figure("keys agreed", p.agreed), figure("keys illegal", p.illegal),
+		figure("keys too large", p.large), figure("keys too slow", p.slow),
+	}
+}

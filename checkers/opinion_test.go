@@ -1,0 +1,120 @@
+package checkers
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSecondOpinion(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		h      harness.History
+		budget Budget
+		want   string
+	}{
+		{name: "empty", h: of(), want: "porcupine was asked of no key: no lock, message or sequence was recorded"},
+		{name: "only writes", h: of(add(0, 1, 1, 2)), want: "porcupine was asked of no key: no lock, message or sequence was recorded"},
+		{name: "legal", h: of(acquire(0, "a", 1, 2, 10)), want: "porcupine agreed on 1 of 1 keys"},
+		{name: "illegal", h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10)), want: "porcupine agreed on 1 of 1 keys, 1 of them illegal"},
+		{name: "every family", h: of(acquire(0, "a", 1, 2, 10), claim(0, 3, 4, 5), next(0, 5, 6, "7")), want: "porcupine agreed on 3 of 3 keys"},
+		{name: "one name, three families", h: of(on("x", acquire(0, "a", 1, 2, 10)), on("x", claim(0, 3, 4, 5)), on("x", next(0, 5, 6, "7"))),
+			want: "porcupine agreed on 3 of 3 keys"},
+		{name: "a fence regression", h: of(token("2", acquire(0, "a", 1, 2, 1)), token("1", acquire(1, "b", 3, 4, 1))), want: "agreed on 1 of 1 keys, 1 of them illegal"},
+		{name: "re-entry with the same token", h: of(token("2", acquire(0, "a", 1, 2, 9)), token("2", acquire(0, "a", 3, 4, 9))), want: "agreed on 1 of 1 keys"},
+		{name: "torn", h: torn(acquire(0, "a", 1, 2, 10)), want: "porcupine was asked of no key: the record is not whole"},
+		{name: "too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3"), on("seq-1", next(0, 7, 8, "1"))), budget: Budget{Ops: 2},
+			want: "porcupine agreed on 1 of 1 keys; 1 were too large to ask, with more than 2 operations"},
+		{name: "all too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3")), budget: Budget{Ops: 2},
+			want: "porcupine was asked of no key, of 1; 1 were too large to ask"},
+		{name: "as large as may be", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2")), budget: Budget{Ops: 2}, want: "porcupine agreed on 1 of 1 keys"},
+		{name: "refused ones take no room", h: of(acquire(0, "a", 1, 2, 10), fail(acquire(1, "b", 3, 4, 10)), fail(acquire(1, "b", 5, 6, 10)), release(0, "a", 7, 8)),
+			budget: Budget{Ops: 2}, want: "porcupine agreed on 1 of 1 keys"},
+		{name: "those that found a mark take no room", h: of(claim(0, 1, 2, 10), seen(claim(1, 3, 4, 10)), claim(1, 5, 6, 10)), budget: Budget{Ops: 2},
+			want: "porcupine agreed on 1 of 1 keys, 1 of them illegal"},
+		{name: "too many keys", h: of(on("a", next(0, 1, 2, "1")), on("b", next(0, 3, 4, "1")), on("a", next(0, 5, 6, "2")), on("c", next(0, 7, 8, "1"))),
+			budget: Budget{Kept: 2}, want: "porcupine agreed on 1 of 1 keys; 1 were too large to ask, with more than 1000 operations or beyond the 2 kept; " +
+				"1 operations of further keys were not kept"},
+		{name: "no time", h: of(next(0, 1, 2, "1"), on("b", next(0, 3, 4, "1"))), budget: Budget{For: 1}, want: "porcupine was asked of no key, of 2; 2 took too long"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g, found := judge(t, SecondOpinion(tc.budget), tc.h)
+			require.Empty(t, found)
+			require.Equal(t, harness.Valid, g.Verdict)
+			require.Contains(t, g.Reason, tc.want)
+			require.Equal(t, "porcupine", g.Checker)
+		})
+	}
+}
+
+// What is not asked is not kept, so that memory has the bound that the budget names.
+func TestSecondOpinionFrees(t *testing.T) {
+	p := &opinionPass{budget: Budget{Ops: 10, Kept: 100}.withDefaults(), keys: map[whole]*keyOps{}}
+	for i := range 10_000 {
+		at := time.Duration(i)
+		p.op(on(strconv.Itoa(i/100), next(0, at, at, strconv.Itoa(i))))
+		kept := 0
+		for _, k := range p.order {
+			kept += len(k.ops)
+		}
+		require.Equal(t, kept, p.kept)
+		require.LessOrEqual(t, kept, 100)
+		require.LessOrEqual(t, len(p.order), 100)
+	}
+	require.Equal(t, 100, p.large, "each had too many")
+}
+
+// A checker that overlooks something, or sees what is not there, is named.
+func TestSecondOpinionNamesADefect(t *testing.T) {
+	h := of(acquire(0, "a", 1, 2, 10), acquire(1, "a", 3, 4, 10))
+	p := &opinionPass{budget: Budget{}.withDefaults(), meta: h.Meta, keys: map[whole]*keyOps{}}
+	require.NoError(t, each(t.Context(), h, p.op))
+	p.meta.Workers = 1 // one worker behind both: porcupine is told another story than the checker
+	p.ask(t.Context(), h)
+	require.Equal(t, []int{1, 0}, []int{p.asked, p.agreed})
+	require.Contains(t, p.defect(), "the checkers and porcupine differ in 1 cases, which is a defect of the harness")
+	require.Contains(t, p.defect(), `of "k" (2 operations) porcupine says Ok, mutex says invalid (1 double-grant)`)
+}
+
+func TestSecondOpinionStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	g, _ := judgeWithin(ctx, SecondOpinion(Budget{}), of(next(0, 1, 2, "1")))
+	require.Equal(t, harness.Unknown, g.Verdict)
+	require.NotEmpty(t, g.Reason)
+}
+
+// BenchmarkSecondOpinion is what the default budget costs when it is used up: 100 keys of 500 operations.
+func BenchmarkSecondOpinion(b *testing.B) {
+	for _, f := range []func(int, time.Duration) harness.Op{
+		func(i int, at time.Duration) harness.Op {
+			if i%2 == 1 {
+				return release(i/2%3, fmt.Sprint(i/2), at, at+2)
+			}
+			return acquire(i/2%3, fmt.Sprint(i/2), at, at+2, 100)
+		},
+		func(i int, at time.Duration) harness.Op { return next(i%3, at, at+5, strconv.Itoa(i)) },
+	} {
+		var ops []harness.Op
+		for i := range 50_000 {
+			op := f(i/100, time.Duration(3*i))
+			op.Key = strconv.Itoa(i % 100)
+			ops = append(ops, op)
+		}
+		h := of(ops...)
+		b.Run(string(ops[0].Kind), func(b *testing.B) {
+			for b.Loop() {
+				g, _ := judge(b, SecondOpinion(Budget{}), h)
+				if figureOf(b, g, "keys agreed") != 100 {
+					b.Fatal(g)
+				}
+			}
+			b.ReportMetric(float64(len(ops)*b.N)/b.Elapsed().Seconds(), "ops/s")
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package checkers
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// planted is a checker with a defect: it sees another history than there is, or does not tell all.
+type planted struct {
+	harness.Checker
+	see  func(harness.History, harness.Op) harness.Op
+	tell func(n int) bool // whether the n-th anomaly is told; nil: all
+}
+
+func (b planted) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	var seen []harness.Op
+	for x := range h.Ops {
+		if b.see != nil {
+			x = b.see(h, x)
+		}
+		seen = append(seen, x)
+	}
+	slices.SortStableFunc(seen, func(x, y harness.Op) int { return int(x.Return - y.Return) })
+	h.Ops = harness.OpsOf(seen)
+	n := 0
+	g := b.Checker.Check(ctx, h, func(a harness.Anomaly) {
+		if n++; b.tell == nil || b.tell(n) {
+			found(a)
+		}
+	})
+	return g
+}
+
+// The properties are able to fail: each finds each defect that is planted in its checker within a thousand histories.
+func TestPlantedBugsAreFound(t *testing.T) {
+	defects := map[string]planted{
+		"forgets the second violation": {tell: func(n int) bool { return n%2 == 1 }},
+		"takes info for ok": {see: func(_ harness.History, x harness.Op) harness.Op {
+			if x.Outcome == harness.Info {
+				x.Outcome = harness.OK
+			}
+			return x
+		}},
+		"takes ok for fail, when it took long": {see: func(_ harness.History, x harness.Op) harness.Op {
+			if x.Return > x.Call+2 && x.Outcome == harness.OK {
+				x.Outcome = harness.Fail
+			}
+			return x
+		}},
+		"takes what touches for what overlaps": {see: func(_ harness.History, x harness.Op) harness.Op {
+			x.Call, x.Return = 2*x.Call, 2*x.Return-1
+			x.TTL, x.Until, x.Return = 2*x.TTL, 2*x.Until, max(x.Call, x.Return)
+			return x
+		}},
+	}
+	for _, p := range properties {
+		for name, b := range defects {
+			b.Checker = p.checker
+			require.Positive(t, p.foundAfter(b, 1000), "%s, which %s", p.name, name)
+		}
+	}
+	for _, i := range []int{0, 1, 2, 5, 7} { // those whose rule knows of drift
+		p := properties[i]
+		require.Positive(t, p.foundAfter(driftless{p.checker}, 5000), "%s, which ignores drift", p.name)
+	}
+	for _, p := range properties {
+		require.Zero(t, p.foundAfter(p.checker, 200), p.name)
+	}
+}
+
+// foundAfter is how many histories it takes to find out that c does not keep the rule of p; 0: more than limit.
+func (p property) foundAfter(c harness.Checker, limit int) int {
+	for seed := range limit {
+		if p.disagreement(c, p.small(seeded(uint64(seed))), &score{}) != nil {
+			return seed + 1
+		}
+	}
+	return 0
+}
+
+type driftless struct{ harness.Checker }
+
+func (c driftless) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	h.Meta.Drift = 0
+	return c.Checker.Check(ctx, h, found)
+}
+
+// An anomaly's operations are the smallest window that is illegal: without any one of those that grant something, the
+// others can be explained. Releases stay, since a hold would look longer without its own. What names the culprit is not
+// part of the window: the claim that a confirm belongs to, and a stolen release's thief, which may be illegal as well.
+func TestWindowsAreMinimal(t *testing.T) {
+	checked := map[harness.Class]int{}
+	for _, p := range properties[:5] {
+		for seed := range uint64(3000) {
+			one := p.small(seeded(seed))
+			_, found := judge(t, p.checker, one.h)
+			for _, a := range found {
+				require.LessOrEqual(t, len(a.Ops), 6)
+				ops := slices.DeleteFunc(slices.Clone(a.Ops), func(x harness.Op) bool { return culprit(a, x) })
+				require.True(t, illegal(a.Class, ops, one.h.Meta), "%v", one)
+				for i := range ops {
+					if ops[i].Kind != harness.Release && a.Class != harness.StolenRelease {
+						rest := slices.Delete(slices.Clone(ops), i, i+1)
+						require.False(t, illegal(a.Class, rest, one.h.Meta), "%v\n%v", a, one)
+					}
+				}
+				checked[a.Class]++
+			}
+		}
+	}
+	for _, class := range []harness.Class{harness.DoubleGrant, harness.DuplicateDelivery, harness.DuplicateNumber, harness.Regression, harness.FenceRegression} {
+		require.Greater(t, checked[class], 50, class)
+	}
+}
+
+// culprit reports whether x is there to explain a only.
+func culprit(a harness.Anomaly, x harness.Op) bool {
+	confirmed := slices.ContainsFunc(a.Ops, func(o harness.Op) bool { return o.Kind == harness.Confirm })
+	return confirmed && x.Kind == harness.Claim && x.Return != a.To
+}
+
+func illegal(class harness.Class, ops []harness.Op, meta harness.Meta) bool {
+	w, _ := windowOf(class, ops, meta)
+	return !porcupine.CheckOperations(w.model, w.steps)
+}
+
+// A window that is not small is not looked at, and so not certified.
+func TestCertifyIsBounded(t *testing.T) {
+	var ops []harness.Op
+	for range certifySteps {
+		ops = append(ops, next(0, 1, 2, "1"))
+	}
+	a := harness.Anomaly{Class: harness.DuplicateNumber, Ops: ops}
+	require.True(t, certify(a, harness.Meta{}))
+	a.Ops = append(a.Ops, next(0, 1, 2, "1"))
+	require.False(t, certify(a, harness.Meta{}))
+}

@@ -1,0 +1,107 @@
+package checkers
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// rising is n draws of rising numbers, beginning with first, one after the other.
+func rising(n int, first string) []harness.Op {
+	ops := make([]harness.Op, n)
+	for i := range ops {
+		at := time.Duration(10 * i)
+		ops[i] = next(i%testWorkers, at, at+5, first+fmt.Sprintf("%08d", i))
+	}
+	return ops
+}
+
+// onceOnly is h as a run that goes on shows it: there is nothing to read again.
+func onceOnly(h harness.History) harness.History {
+	ops, read := h.Ops, false
+	h.Ops = func(yield func(harness.Op, error) bool) {
+		if !read {
+			read = true
+			ops(yield)
+		}
+	}
+	return h
+}
+
+// A number that was first drawn longer ago than anything kept is a duplicate all the same, with its first draw where the
+// history can be read again.
+func TestOldDuplicates(t *testing.T) {
+	for _, first := range []string{"", "12345678901234567890"} {
+		ops := rising(recentKept+100, first)
+		at := time.Duration(10 * len(ops))
+		ops = append(ops, next(0, at, at+5, ops[7].Result), next(1, at+6, at+7, ops[7].Result), next(2, at+8, at+9, ops[recentKept+50].Result))
+		again := ops[len(ops)-3:]
+		n := strconv.Itoa(len(ops) - 2)
+
+		g, found := judge(t, Sequence(), of(ops...))
+		require.Equal(t, 3.0, figureOf(t, g, "duplicates"))
+		require.Equal(t, 6.0, figureOf(t, g, "certified"))
+		require.Len(t, found, 6)
+		old := found[5]
+		require.Equal(t, []harness.Op{ops[7], again[0]}, old.Ops)
+		require.Equal(t, "call "+n+" of seq-0 returned "+ops[7].Result+", which call 8 had returned", old.Note)
+		require.Equal(t, again[:2], found[1].Ops, "against the draw that is still kept")
+
+		g, found = judge(t, Sequence(), onceOnly(of(ops...)))
+		require.Equal(t, 3.0, figureOf(t, g, "duplicates"))
+		require.Equal(t, 5.0, figureOf(t, g, "certified"))
+		require.Equal(t, 5.0, figureOf(t, g, "asked to certify"))
+		require.Equal(t, again[:1], found[5].Ops)
+		require.False(t, found[5].Certified)
+		require.Equal(t, "call "+n+" of seq-0 returned "+ops[7].Result+", which a call long before had returned", found[5].Note)
+	}
+}
+
+// A sequence that begins anew: every number again, all of them found, those beyond the bound without their first draw.
+func TestManyOldDuplicates(t *testing.T) {
+	ops := rising(recentKept+2000, "")
+	at := time.Duration(10 * len(ops))
+	for i := range 1500 {
+		ops = append(ops, next(0, at, at, ops[i].Result))
+	}
+	h := of(ops...)
+	h.Meta.Workers = 1
+	g, found := judge(t, Sequence(), h)
+	require.Equal(t, 1500.0, figureOf(t, g, "duplicates"))
+	alone := 0
+	for _, a := range found {
+		if a.Class == harness.DuplicateNumber && len(a.Ops) == 1 {
+			alone++
+		}
+	}
+	require.Equal(t, 1500-recallAtMost, alone)
+}
+
+// Before the watermark only the largest counts, and it is the one that is reported.
+func TestPeaksBehindTheWatermark(t *testing.T) {
+	var p peaks
+	for i := range 100 {
+		p.raise(peak{Op: next(0, time.Duration(i), time.Duration(i), ""), number: number(strconv.Itoa(100 + i))}, harness.Meta{}, time.Duration(max(0, i-10)))
+		require.LessOrEqual(t, len(p), 12)
+	}
+	require.EqualValues(t, "188", p.before(89).top().number)
+	require.EqualValues(t, "190", p.before(91).top().number)
+}
+
+func TestWatermark(t *testing.T) {
+	w := watermark{workers: 2}
+	for i := range 3 * watermarkEvery {
+		w.hear(next(i%2, time.Duration(i), time.Duration(i), ""))
+	}
+	require.EqualValues(t, 3*watermarkEvery-2, w.low)
+
+	w = watermark{workers: 3}
+	for i := range 3 * watermarkEvery {
+		w.hear(next(i%2, time.Duration(i), time.Duration(i), ""))
+	}
+	require.Zero(t, w.low, "of the third worker nothing is known")
+}

@@ -1,0 +1,62 @@
+package checkers
+
+import "github.com/doublegrant/doublegrant/harness"
+
+// recentKept is how many draws are kept whole, over all keys together: about 180 bytes each.
+const recentKept = 1 << 15
+
+// recent keeps the latest draws, to show them again, in two generations. The rest of a run is known by its numbers alone.
+type recent struct{ young, old generation }
+
+// generation is up to half of what is kept.
+type generation struct {
+	draws []draw
+	at    map[value]int32
+}
+
+// value is one number of one key.
+type value struct {
+	numbers *numbers
+	tail    uint64
+}
+
+// draw is one ok call that returned a number.
+type draw struct {
+	harness.Op
+	value
+	ordinal int // among those of its key, from 1
+}
+
+// find returns the draw of a number, if it is among the latest.
+func (r *recent) find(n value) (*draw, bool) {
+	for _, g := range [...]*generation{&r.young, &r.old} {
+		if i, ok := g.at[n]; ok {
+			return &g.draws[i], true
+		}
+	}
+	return nil, false
+}
+
+// add keeps d, whose number is not among the latest.
+func (r *recent) add(d draw) {
+	g := &r.young
+	if g.at == nil {
+		g.at, g.draws = map[value]int32{}, make([]draw, 0, 4)
+	}
+	g.at[d.value] = int32(len(g.draws))
+	g.draws = append(g.draws, d)
+	if len(g.draws) == recentKept/2 {
+		r.old.empty()
+		r.young, r.old = r.old, r.young
+	}
+}
+
+// empty leaves nothing of g but the numbers.
+func (g *generation) empty() {
+	for _, d := range g.draws {
+		d.numbers.add(d.tail)
+	}
+	clear(g.draws)
+	clear(g.at)
+	g.draws = g.draws[:0]
+}

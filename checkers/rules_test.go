@@ -1,0 +1,371 @@
+package checkers
+
+import (
+	"maps"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// The rules of the checkers as their doc comments state them, in the plainest way: every operation against every other, every
+// instant of time. They share nothing with the checkers but the vocabulary.
+
+// counted is how many violations of each class a history has; classes without any are not in it.
+type counted map[harness.Class]int
+
+func (c counted) add(class harness.Class, yes bool) {
+	if yes {
+		c[class]++
+	}
+}
+
+const endless = 1000 // later than everything in a small history
+
+// length is the shortest time that a lease or window may last.
+func length(ttl time.Duration, drift float64) time.Duration {
+	if ttl == 0 {
+		return endless
+	}
+	return ttl - time.Duration(math.Ceil(float64(ttl)*drift))
+}
+
+// longest is the longest time that a lease or window may last.
+func longest(ttl time.Duration, drift float64) time.Duration {
+	if ttl == 0 {
+		return endless
+	}
+	return time.Duration(math.Ceil(float64(ttl) * (1 + drift)))
+}
+
+func sameOwner(a, b harness.Op, meta harness.Meta) bool {
+	return a.Arg == b.Arg && meta.Worker(a.Client) == meta.Worker(b.Client)
+}
+
+// byKey lists the operations of each key, in their order.
+func byKey(ops []harness.Op) map[string][]harness.Op {
+	out := map[string][]harness.Op{}
+	for _, x := range ops {
+		out[x.Key] = append(out[x.Key], x)
+	}
+	return out
+}
+
+// each key by itself.
+func perKey(rule func(ops []harness.Op, meta harness.Meta, c counted)) func([]harness.Op, harness.Meta) counted {
+	return func(ops []harness.Op, meta harness.Meta) counted {
+		c := counted{}
+		for _, of := range byKey(ops) {
+			rule(of, meta, c)
+		}
+		return c
+	}
+}
+
+// painted is the rule of Mutex: on a strip of time every hold paints the slots between two instants that it has for certain,
+// and no slot may have the colours of two owners.
+func painted(ops []harness.Op, meta harness.Meta, c counted) {
+	strips := make([]map[time.Duration]bool, len(ops))
+	for i, a := range ops {
+		strips[i] = map[time.Duration]bool{}
+		for at := a.Return; at < holdEnd(ops, i, meta); at++ {
+			strips[i][at] = true
+		}
+	}
+	for j, b := range ops {
+		class := harness.DoubleGrant
+		if b.Kind == harness.Extend {
+			class = extended
+		}
+		c.add(class, slices.ContainsFunc(indices(j), func(i int) bool {
+			return !sameOwner(ops[i], b, meta) && meet(strips[i], strips[j])
+		}))
+	}
+}
+
+// extended counts extends that overlap an earlier hold. Each is a double grant, unless its owner was part of one already:
+// which of two came first may depend on who spoke first, so their number is a bound.
+const extended harness.Class = "extended"
+
+// same reports whether a checker counted what its rule does.
+func (c counted) same(got counted) bool {
+	if c[extended] == 0 {
+		return maps.Equal(c, got)
+	}
+	n := got[harness.DoubleGrant]
+	return len(got) == 1 && n >= max(1, c[harness.DoubleGrant]) && n <= c[harness.DoubleGrant]+c[extended]
+}
+
+func indices(n int) (out []int) {
+	for i := range n {
+		out = append(out, i)
+	}
+	return out
+}
+
+func meet(a, b map[time.Duration]bool) bool {
+	for at := range a {
+		if b[at] {
+			return true
+		}
+	}
+	return false
+}
+
+// holdEnd is when the hold that ops[i] began is not certain any more; 0 if it began none.
+func holdEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
+	promised := func(x harness.Op) time.Duration {
+		end := x.Call + length(x.TTL, meta.Drift)
+		if x.Until > 0 {
+			end = min(end, x.Until)
+		}
+		return end
+	}
+	if ops[i].Outcome != harness.OK || ops[i].Kind == harness.Release {
+		return 0
+	}
+	end := promised(ops[i])
+	for _, x := range ops[i+1:] {
+		switch {
+		case !sameOwner(x, ops[i], meta):
+		case x.Kind == harness.Release:
+			end = min(end, x.Call)
+		case x.Outcome != harness.Fail:
+			end = min(end, max(x.Call, promised(x)))
+		}
+	}
+	return min(end, endless)
+}
+
+// duplicated is the rule of Dedup.
+func duplicated(ops []harness.Op, meta harness.Meta, c counted) {
+	end := func(x harness.Op) time.Duration { return x.Call + length(x.TTL, meta.Drift) }
+	isFirst := func(x harness.Op) bool {
+		return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
+	}
+	for j, s := range ops {
+		c.add(harness.DuplicateDelivery, isFirst(s) && slices.ContainsFunc(ops[:j], func(m harness.Op) bool {
+			if m.Kind == harness.Confirm {
+				return m.Outcome == harness.OK && m.Return < s.Call && s.Return < end(m)
+			}
+			return isFirst(m) && s.Return < end(m) && m.Return < end(s)
+		}))
+	}
+}
+
+func bigOf(s string) *big.Int {
+	n, ok := new(big.Int).SetString(s, 10)
+	if !ok {
+		return nil
+	}
+	return n
+}
+
+// numbered is the rule of Sequence.
+func numbered(ops []harness.Op, _ harness.Meta, c counted) {
+	for j, b := range ops {
+		twice, back := false, false
+		for i, a := range ops {
+			if a.Outcome != harness.OK || b.Outcome != harness.OK {
+				continue
+			}
+			twice = twice || i < j && bigOf(a.Result).Cmp(bigOf(b.Result)) == 0
+			back = back || a.Return < b.Call && bigOf(a.Result).Cmp(bigOf(b.Result)) > 0
+		}
+		c.add(harness.DuplicateNumber, twice)
+		c.add(harness.Regression, back)
+	}
+}
+
+// fenced is the rule of Fence.
+func fenced(ops []harness.Op, meta harness.Meta, c counted) {
+	for _, b := range ops {
+		c.add(harness.FenceRegression, slices.ContainsFunc(ops, func(a harness.Op) bool {
+			x, y := bigOf(a.Result), bigOf(b.Result)
+			if a.Outcome != harness.OK || b.Outcome != harness.OK || x == nil || y == nil || a.Return >= b.Call {
+				return false
+			}
+			return y.Cmp(x) < 0 || y.Cmp(x) == 0 && !sameOwner(a, b, meta)
+		}))
+	}
+}
+
+// jammed is the rule of Stuck.
+func jammed(ops []harness.Op, meta harness.Meta, c counted) {
+	takes := func(x harness.Op) bool {
+		return (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
+	}
+	for i, p := range ops {
+		if p.Client != harness.HarnessClient || p.Kind != harness.Acquire || p.Outcome != harness.Fail || p.Err != "" && p.Err != "held" {
+			continue
+		}
+		before := slices.DeleteFunc(slices.Clone(ops[:i]), func(x harness.Op) bool { return !takes(x) })
+		early := slices.ContainsFunc(before, func(x harness.Op) bool { return p.Call <= x.Return+longest(x.TTL, meta.Drift) })
+		undone := slices.ContainsFunc(ops[i+1:], func(x harness.Op) bool {
+			return takes(x) && (x.Outcome == harness.OK || x.Client != harness.HarnessClient && x.Call <= p.Return)
+		})
+		if len(before) > 0 && !early && !undone {
+			c[harness.StuckLock]++
+			return // once for each lock
+		}
+	}
+}
+
+// left is the rule of Delivery.
+func left(ops []harness.Op, meta harness.Meta, c counted) {
+	var lost, immortal bool
+	for i, p := range ops {
+		if p.Client != harness.HarnessClient || p.Outcome != harness.OK {
+			continue
+		}
+		asked := p.Kind == harness.Claim && p.Result == harness.ResultSeen
+		looked := p.Kind == harness.Inspect && p.Result != "" && p.TTL == 0
+		if !asked && !looked || slices.ContainsFunc(ops[i+1:], isFirstClaim) {
+			continue
+		}
+		m := marksBefore(ops[:i], meta)
+		lost = lost || asked && m.owed && !m.unanswered && !m.probed && !delivered(ops) &&
+			(!slices.Contains(meta.Kinds, harness.Confirm) || m.any && p.Call > m.over)
+		meanwhile := slices.ContainsFunc(ops[i+1:], func(x harness.Op) bool {
+			return (x.Kind == harness.Claim || x.Kind == harness.Confirm) && x.Outcome != harness.Fail &&
+				x.Client != harness.HarnessClient && x.Call <= p.Return
+		})
+		ends := m.over < endless && (looked || p.Call > m.over)
+		immortal = immortal || m.any && ends && !meanwhile
+	}
+	c.add(harness.LostMessage, lost)
+	c.add(harness.ImmortalMark, immortal)
+}
+
+func isFirstClaim(x harness.Op) bool {
+	return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
+}
+
+func delivered(ops []harness.Op) bool {
+	return slices.ContainsFunc(ops, func(x harness.Op) bool { return x.Kind == harness.Deliver && x.Outcome != harness.Fail })
+}
+
+// knownMarks is what the claims and confirms before a probe of one message say.
+type knownMarks struct {
+	over       time.Duration // of all windows
+	any        bool          // one may have marked it
+	owed       bool          // by a client that was told so, or that knows that nobody will act on it
+	unanswered bool          // a client's claim may only have lost its answer
+	probed     bool          // a probe may have marked it, or anybody since the first one
+}
+
+func marksBefore(ops []harness.Op, meta harness.Meta) (m knownMarks) {
+	asked := false
+	for _, x := range ops {
+		ours := x.Client == harness.HarnessClient
+		asked = asked || ours && x.Kind == harness.Claim
+		if x.Outcome == harness.Fail || x.Kind != harness.Claim && x.Kind != harness.Confirm {
+			continue
+		}
+		m.over = max(m.over, x.Return+longest(x.TTL, meta.Drift))
+		if x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result != harness.ResultFirst {
+			continue
+		}
+		m.any = true
+		if x.Kind != harness.Claim {
+			continue
+		}
+		told := isFirstClaim(x) || x.Err == "crashed" || x.Err == "too few acknowledgements" || x.Err == "ERR"
+		m.owed = m.owed || told && !ours
+		m.unanswered = m.unanswered || !told && !ours
+		m.probed = m.probed || ours || asked && isFirstClaim(x)
+	}
+	return m
+}
+
+// kept is the rule of Stored. Nothing is said of what came before an inspection that may have found the sequence ended.
+func kept(ops []harness.Op, meta harness.Meta, c counted) {
+	num := func(s string) *big.Int {
+		if s == "" {
+			return big.NewInt(-1)
+		}
+		return bigOf(s)
+	}
+	start, last, behind := 0, -1, false
+	for i, x := range ops {
+		if x.Kind != harness.Inspect || x.Outcome != harness.OK {
+			continue
+		}
+		if x.Return >= mayEnd(ops, max(start, last), i, meta) {
+			start, last, behind = i, -1, false
+		}
+		if last >= 0 && ops[last].Return < x.Call {
+			c.add(harness.SequenceRestart, num(x.Result).Cmp(num(ops[last].Result)) < 0)
+			c.add(harness.TTLLost, x.Result != "" && x.TTL == 0 && ops[last].TTL > 0)
+		}
+		now := false
+		for _, n := range ops[start:i] {
+			if n.Kind == harness.Next && n.Outcome == harness.OK && n.Return < x.Call && num(n.Result).Cmp(num(x.Result)) > 0 {
+				now = now || !slices.ContainsFunc(ops[start:i], func(s harness.Op) bool {
+					return s.Kind == harness.Inspect && s.Outcome == harness.OK && num(s.Result).Cmp(num(n.Result)) >= 0
+				})
+			}
+		}
+		c.add(harness.ReturnedNotStored, now && !behind)
+		last, behind = i, now
+	}
+}
+
+// mayEnd is the earliest end of the sequence that ops[i], an inspection, may have met: of what the inspection ops[last]
+// showed, or of what a Next since then began.
+func mayEnd(ops []harness.Op, last, i int, meta harness.Meta) time.Duration {
+	end, empty := time.Duration(endless), false
+	for j := last; j < i; j++ {
+		x := ops[j]
+		switch {
+		case x.Outcome == harness.Fail:
+		case x.Kind == harness.Next:
+			call := x.Call
+			if empty {
+				call = min(call, ops[last].Call)
+			}
+			end = min(end, call+length(x.TTL, meta.Drift))
+		case j == last && x.Outcome == harness.OK && x.Result == "":
+			empty = true
+		case j == last && x.Outcome == harness.OK:
+			end = min(end, x.Call+length(x.TTL, meta.Drift))
+		}
+	}
+	return end
+}
+
+// survived is the rule of Writes, by numbers and not by runs.
+func survived(ops []harness.Op, _ harness.Meta, c counted) {
+	var last *harness.Op
+	for _, x := range ops {
+		if x.Kind == harness.Read && x.Client == harness.HarnessClient && x.Outcome == harness.OK {
+			last = &x
+		}
+	}
+	if last == nil {
+		return
+	}
+	for _, x := range ops {
+		there := slices.Contains(strings.Split(last.Result, ","), x.Arg)
+		c.add(harness.LostWrite, x.Kind == harness.Add && x.Outcome == harness.OK && !there && x.Return < last.Call)
+		c.add(harness.PhantomWrite, x.Kind == harness.Add && x.Outcome == harness.Fail && there)
+	}
+}
+
+// overdue is the rule of Holders, for each lock with what it guards.
+func overdue(ops []harness.Op, meta harness.Meta) counted {
+	locks, c := map[string][]harness.Op{}, counted{}
+	for _, x := range ops {
+		lock := strings.TrimSuffix(x.Key, ":resource")
+		locks[lock] = append(locks[lock], x)
+	}
+	for _, its := range locks {
+		for range staleWrites(its, meta) {
+			c.add(harness.StaleHolder, true)
+		}
+	}
+	return c
+}

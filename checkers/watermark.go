@@ -1,0 +1,36 @@
+package checkers
+
+import (
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// watermarkEvery is how many operations pass at least between two looks for the slowest worker, and before the first.
+const watermarkEvery = 1024
+
+// watermark knows of a time before which no operation to come was called. A worker does one thing after the other, so its
+// next call is not before its last Return, whatever the operation; of a worker that has not spoken yet nothing is known.
+// The harness's own operations are left out: after the load they come one by one, and who relies on the watermark has to
+// be sound for those that do not.
+type watermark struct {
+	workers  int // of the run; 0: unknown, and with it everything else
+	n        int
+	returned []time.Duration // by worker: the last Return
+	low      time.Duration   // what it knows
+}
+
+// hear notes x, an operation of whatever kind.
+func (w *watermark) hear(x harness.Op) {
+	if w.n++; w.n <= watermarkEvery || w.workers == 0 || x.Client < 0 {
+		return
+	}
+	if w.returned == nil {
+		w.returned = make([]time.Duration, w.workers)
+	}
+	w.returned[x.Client%w.workers] = x.Return
+	if w.n%max(watermarkEvery, len(w.returned)) == 0 {
+		w.low = slices.Min(w.returned)
+	}
+}

@@ -1,0 +1,138 @@
+package history
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// What the first byte of an operation says: its outcome in the lowest bits, then which fields are not zero.
+const (
+	outcomeBits = 3
+	hasArg      = 1 << (iota + 1)
+	hasResult
+	hasErr
+	hasTTL
+	hasUntil
+	hasDue
+)
+
+// encoder packs operations for one frame. Times are differences: a Return to the one before, a Call and a Due to the
+// operation's own Return. Strings end in numbers that often grow by little, so that a string is the number of its text in
+// a table of the frame, and the difference of its number to the latest one after the same text.
+type encoder struct {
+	buf     []byte
+	n       int
+	last    harness.Op
+	texts   map[string]int // to their places in numbers; texts with a number end in numbered
+	numbers []int64        // the latest number after each text
+	key     []byte
+}
+
+// numbered marks a text that a number follows, in the table.
+const numbered = '#'
+
+// plain marks a text that stands alone, in the table.
+const plain = '.'
+
+func newEncoder() *encoder { return &encoder{texts: map[string]int{}} }
+
+func (e *encoder) reset() {
+	e.buf, e.n, e.last, e.numbers = e.buf[:0], 0, harness.Op{}, e.numbers[:0]
+	clear(e.texts)
+}
+
+func (e *encoder) add(op *harness.Op) error {
+	if op.Outcome > harness.Fail {
+		return fmt.Errorf("history: an operation on %q has no outcome that there is: %s", op.Key, op.Outcome)
+	}
+	flags := byte(op.Outcome)
+	set := func(f byte, is bool) {
+		if is {
+			flags |= f
+		}
+	}
+	set(hasArg, op.Arg != "")
+	set(hasResult, op.Result != "")
+	set(hasErr, op.Err != "")
+	set(hasTTL, op.TTL != 0)
+	set(hasUntil, op.Until != 0)
+	set(hasDue, op.Due != 0)
+	e.buf = append(e.buf, flags)
+	e.int(int64(op.Client))
+	e.int(int64(op.Return - e.last.Return))
+	e.int(int64(op.Return - op.Call))
+	e.string(string(op.Kind))
+	e.string(op.Key)
+	e.strings(flags, op)
+	if flags&hasTTL != 0 {
+		e.int(int64(op.TTL))
+	}
+	if flags&hasUntil != 0 {
+		e.int(int64(op.Return - op.Until))
+	}
+	if flags&hasDue != 0 {
+		e.int(int64(op.Return - op.Due))
+	}
+	e.last.Return = op.Return
+	e.n++
+	return nil
+}
+
+func (e *encoder) strings(flags byte, op *harness.Op) {
+	if flags&hasArg != 0 {
+		e.string(op.Arg)
+	}
+	if flags&hasResult != 0 {
+		e.string(op.Result)
+	}
+	if flags&hasErr != 0 {
+		e.string(op.Err)
+	}
+}
+
+func (e *encoder) int(n int64) { e.buf = binary.AppendVarint(e.buf, n) }
+
+// string writes the place of s's text in the table, counted from 1, or 0 and the text, which is then at the table's end.
+func (e *encoder) string(s string) {
+	text, number, ok := split(s)
+	mark := byte(plain)
+	if ok {
+		mark = numbered
+	}
+	e.key = append(append(e.key[:0], text...), mark)
+	i, known := e.texts[string(e.key)]
+	if !known {
+		i = len(e.numbers)
+		e.texts[string(e.key)] = i
+		e.numbers = append(e.numbers, 0)
+		e.buf = append(e.buf, 0)
+		e.buf = binary.AppendUvarint(e.buf, uint64(len(e.key)))
+		e.buf = append(e.buf, e.key...)
+	} else {
+		e.buf = binary.AppendUvarint(e.buf, uint64(i)+1)
+	}
+	if ok {
+		e.int(number - e.numbers[i])
+		e.numbers[i] = number
+	}
+}
+
+// split takes the decimal number off the end of s, if there is one that is written as numbers are: without zeros in front.
+func split(s string) (text string, number int64, ok bool) {
+	const digits = 18 // that an int64 surely holds
+	i := len(s)
+	for i > 0 && len(s)-i < digits && '0' <= s[i-1] && s[i-1] <= '9' {
+		i--
+	}
+	for i < len(s)-1 && s[i] == '0' {
+		i++
+	}
+	if i == len(s) {
+		return s, 0, false
+	}
+	number, err := strconv.ParseInt(s[i:], 10, 64)
+	return s[:i], number, err == nil
+}

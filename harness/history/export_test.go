@@ -1,0 +1,52 @@
+package history
+
+import (
+	"bytes"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// SetSegmentSize makes segments of at most n bytes.
+func SetSegmentSize(s *Store, n int64) { s.most = n }
+
+// Flush writes what waits.
+func Flush(s *Store) { s.due() }
+
+// Encoded is ops as a frame's content. It panics if an operation has no outcome.
+func Encoded(ops []harness.Op) []byte {
+	e := newEncoder()
+	for i := range ops {
+		if err := e.add(&ops[i]); err != nil {
+			panic(err)
+		}
+	}
+	return e.buf
+}
+
+// Decoded reads a frame's content.
+func Decoded(raw []byte) (ops []harness.Op, err error) {
+	d := newOpDecoder()
+	for d.frame(raw); d.more(); {
+		op, err := d.op()
+		if err != nil {
+			return ops, err
+		}
+		ops = append(ops, op)
+	}
+	return ops, nil
+}
+
+// Read reads a segment's bytes.
+func Read(b []byte) (ops []harness.Op, err error) {
+	dec, err := newDecoder()
+	if err != nil {
+		return nil, err
+	}
+	defer dec.Close()
+	f, err := readFrames("segment", bytes.NewReader(b), int64(len(b)), dec)
+	if err != nil {
+		return nil, err
+	}
+	r := reader{decoder: newOpDecoder(), yield: func(op harness.Op, _ error) bool { ops = append(ops, op); return true }}
+	return ops, r.frames(f)
+}

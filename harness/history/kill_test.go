@@ -1,0 +1,101 @@
+package history_test
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/history"
+)
+
+// writeInto, in the environment, makes the test binary a process that writes a history into that folder until it is killed.
+const writeInto = "DOUBLEGRANT_TEST_WRITE_INTO"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(writeInto); dir != "" {
+		fmt.Fprintln(os.Stderr, writeForever(dir))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// writeForever hands the store operations as a recorder does, and says after each call up to which time they went.
+func writeForever(dir string) error {
+	s, err := history.Create(dir)
+	if err != nil {
+		return err
+	}
+	history.SetSegmentSize(s, 20_000)
+	if err := s.WriteMeta(harness.Meta{Name: "killed", Workers: 7}); err != nil {
+		return err
+	}
+	start, n := time.Now(), 0
+	for range time.Tick(20 * time.Millisecond) {
+		now := time.Since(start)
+		batch := make([]harness.Op, 100)
+		for i := range batch {
+			batch[i] = harness.Op{Client: n, Kind: harness.Next, Key: "seq", Result: strconv.Itoa(n), Return: now, Outcome: harness.OK}
+			n++
+		}
+		if err := s.WriteOps(batch); err != nil {
+			return err
+		}
+		fmt.Println(int64(now))
+	}
+	return nil
+}
+
+func TestAKilledWriterLosesNoMoreThanTheLastMoment(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 6 {
+		dir := t.TempDir()
+		last := killed(t, dir, 150*time.Millisecond+time.Duration(rng.Int64N(int64(400*time.Millisecond))))
+		h, err := history.Open(dir)
+		require.NoError(t, err)
+		require.Nil(t, h.End)
+		ops := read(t, h)
+		for i, op := range ops {
+			require.Equal(t, strconv.Itoa(i), op.Result, "an operation is missing or there twice")
+		}
+		require.NotEmpty(t, ops)
+		require.LessOrEqual(t, last-ops[len(ops)-1].Return, 100*time.Millisecond)
+	}
+}
+
+// killed lets a process write for so long and kills it. It returns the last time that the process had handed to its store.
+func killed(t *testing.T, dir string, after time.Duration) (last time.Duration) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), writeInto+"="+dir)
+	cmd.Stderr = &strings.Builder{}
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		at, err := strconv.ParseInt(lines.Text(), 10, 64)
+		require.NoError(t, err)
+		if last = time.Duration(at); last >= after {
+			break
+		}
+	}
+	time.Sleep(time.Duration(rand.Int64N(int64(20 * time.Millisecond)))) // the moment is random, not awaited
+	require.NoError(t, cmd.Process.Kill())
+	for lines.Scan() {
+		at, err := strconv.ParseInt(lines.Text(), 10, 64)
+		require.NoError(t, err)
+		last = time.Duration(at)
+	}
+	require.Error(t, cmd.Wait())
+	require.GreaterOrEqual(t, last, after, "the writer ended by itself: %s", cmd.Stderr)
+	return last
+}

@@ -1,0 +1,231 @@
+package history
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// record is one frame of the run's file: exactly one of Meta, Event, Fault and End is set.
+type record struct {
+	Meta  *harness.Meta  `json:"meta,omitempty"`
+	Event *harness.Event `json:"event,omitempty"`
+	Fault *harness.Fault `json:"fault,omitempty"`
+	End   *harness.End   `json:"end,omitempty"`
+	Ops   int64          `json:"ops,omitempty"` // beside End: how many were stored
+}
+
+func (r record) frame(c *compressor) ([]byte, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	return c.frame(b)
+}
+
+// Open reads the history in dir. Its operations are read from disk each time they are ranged over, and several ranges may
+// go on at once. A history whose writer died is read up to its last complete frame, and has no End. A frame that is not
+// what was written, or a segment that is not there, is an error that names the file; of an operation's segment it ends the
+// range.
+func Open(dir string) (harness.History, error) {
+	h := harness.History{}
+	if _, err := os.Stat(filepath.Join(dir, "ops.jsonl.gz")); err == nil {
+		return h, fmt.Errorf("history: %s is in the form of an older doublegrant, which this one does not read: "+
+			"check it with the version that wrote it, or run again", dir)
+	}
+	stored, err := openRun(filepath.Join(dir, runFile), &h)
+	if err != nil {
+		return h, err
+	}
+	files, torn, err := segments(dir)
+	if err != nil {
+		return h, err
+	}
+	if torn {
+		h.End = nil
+	}
+	p := pass{files: files, stored: stored, ended: h.End != nil}
+	h.Ops = p.ops
+	return h, nil
+}
+
+// openRun reads the run's file, and returns how many operations its end says were stored.
+func openRun(path string, h *harness.History) (stored int64, err error) {
+	dec, err := newDecoder()
+	if err != nil {
+		return 0, fmt.Errorf("history: %w", err)
+	}
+	defer dec.Close()
+	file, f, err := openFrames(path, dec)
+	if file != nil {
+		defer file.Close()
+	}
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return 0, fmt.Errorf("history: %s holds none: %w", filepath.Dir(path), err)
+	case errors.Is(err, errTorn):
+		return 0, fmt.Errorf("history: %s does not say what was run", path)
+	case err != nil:
+		return 0, err
+	}
+	return readRun(f, h)
+}
+
+func readRun(f *frames, h *harness.History) (stored int64, err error) {
+	for told := false; ; {
+		raw, err := f.read()
+		if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
+			if !told {
+				return 0, fmt.Errorf("history: %s does not say what was run", f.name)
+			}
+			return stored, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		var r record
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return 0, f.damage("%v", err)
+		}
+		switch {
+		case r.Meta != nil:
+			h.Meta, told = *r.Meta, true
+		case r.Event != nil:
+			h.Events = append(h.Events, *r.Event)
+		case r.Fault != nil:
+			h.Faults = append(h.Faults, *r.Fault)
+		case r.End != nil:
+			h.End, stored = r.End, r.Ops
+		}
+	}
+}
+
+// segments lists the files with operations in dir, and tells whether the last one ends inside of a frame.
+func segments(dir string) (files []string, torn bool, err error) {
+	found, err := filepath.Glob(filepath.Join(escaped(dir), "ops-*.seg"))
+	if err != nil {
+		return nil, false, fmt.Errorf("history: %w", err)
+	}
+	for i := range max(1, len(found)) {
+		path := filepath.Join(dir, segment(i+1))
+		if _, err := os.Stat(path); err != nil {
+			return nil, false, fmt.Errorf("history: a segment is missing: %w", err)
+		}
+		files = append(files, path)
+	}
+	torn, err = isTorn(files[len(files)-1])
+	return files, torn, err
+}
+
+// escaped is dir for a pattern that means it literally.
+func escaped(dir string) string {
+	var out []rune
+	for _, r := range dir {
+		switch r {
+		case '*', '?', '[', '\\':
+			out = append(out, '\\')
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}
+
+// isTorn looks at a file's frames without unpacking them. What is damaged is for those who read it to say.
+func isTorn(path string) (bool, error) {
+	file, f, err := openFrames(path, nil)
+	if file != nil {
+		defer file.Close()
+	}
+	for err == nil {
+		err = f.readBlock()
+	}
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return false, err
+	}
+	return errors.Is(err, errTorn), nil
+}
+
+// pass is what a range over a history's operations needs.
+type pass struct {
+	files  []string
+	stored int64 // operations, if the history ended
+	ended  bool
+}
+
+func (p pass) ops(yield func(harness.Op, error) bool) {
+	dec, err := newDecoder()
+	if err != nil {
+		yield(harness.Op{}, fmt.Errorf("history: %w", err))
+		return
+	}
+	defer dec.Close()
+	r := reader{decoder: newOpDecoder(), zstd: dec, yield: yield}
+	for i, path := range p.files {
+		err := r.segment(path)
+		switch {
+		case r.stopped:
+			return
+		case err == nil, errors.Is(err, errTorn) && i == len(p.files)-1:
+		case errors.Is(err, errTorn):
+			yield(harness.Op{}, fmt.Errorf("history: %s is damaged: it ends inside of a frame, and there are later segments", path))
+			return
+		default:
+			yield(harness.Op{}, err)
+			return
+		}
+	}
+	if p.ended && r.n != p.stored {
+		last := p.files[len(p.files)-1]
+		yield(harness.Op{}, fmt.Errorf("history: %d operations were stored and %d are there: something is missing after %s", p.stored, r.n, last))
+	}
+}
+
+// reader yields the operations of one pass.
+type reader struct {
+	*decoder
+	zstd    *zstd.Decoder
+	yield   func(harness.Op, error) bool
+	n       int64
+	stopped bool // by who ranges
+}
+
+// segment yields those of one file. The error is nil or errTorn at its end.
+func (r *reader) segment(path string) error {
+	file, f, err := openFrames(path, r.zstd)
+	if file != nil {
+		defer file.Close()
+	}
+	if err != nil {
+		return err
+	}
+	return r.frames(f)
+}
+
+func (r *reader) frames(f *frames) error {
+	for {
+		raw, err := f.read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for r.frame(raw); r.more(); r.n++ {
+			op, err := r.op()
+			if err != nil {
+				return f.damage("%v", err)
+			}
+			if !r.yield(op, nil) {
+				r.stopped = true
+				return nil
+			}
+		}
+	}
+}

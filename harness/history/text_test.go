@@ -1,0 +1,124 @@
+package history_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/history"
+)
+
+const good = `{"client":1,"kind":"next","key":"s","result":"1","call":1,"return":5,"outcome":"ok"}`
+
+// oneAfterTheOther are operations as clients do them.
+func oneAfterTheOther(n int) []harness.Op {
+	ops := someOps(n)
+	for i := range ops {
+		ops[i].Client = i
+	}
+	return ops
+}
+
+func TestWhatIsPrintedIsParsed(t *testing.T) {
+	ops := oneAfterTheOther(200)
+	s := write(t, t.TempDir(), ops)
+	require.NoError(t, s.WriteEnd(harness.End{At: ops[199].Return}))
+	require.NoError(t, s.Close())
+	h, err := s.History()
+	require.NoError(t, err)
+	var text, again bytes.Buffer
+	require.NoError(t, history.Print(&text, h))
+	printed := text.String()
+	parsed, err := history.Parse(&text, "text", t.TempDir())
+	require.NoError(t, err)
+	require.Equal(t, ops, read(t, parsed))
+	require.Equal(t, h.Meta, parsed.Meta)
+	require.Equal(t, h.Faults, parsed.Faults)
+	require.Equal(t, h.End, parsed.End)
+	require.NoError(t, history.Print(&again, parsed))
+	require.Equal(t, printed, again.String())
+}
+
+func TestWhatWasCutShortSaysSo(t *testing.T) {
+	for _, end := range []*harness.End{nil, {At: 3, Reason: "interrupted"}} {
+		s := write(t, t.TempDir(), oneAfterTheOther(3))
+		if end != nil {
+			require.NoError(t, s.WriteEnd(*end))
+		}
+		require.NoError(t, s.Close())
+		h, err := s.History()
+		require.NoError(t, err)
+		var text bytes.Buffer
+		require.NoError(t, history.Print(&text, h))
+		parsed, err := history.Parse(&text, "text", t.TempDir())
+		require.NoError(t, err)
+		require.NotEmpty(t, parsed.End.Reason)
+	}
+}
+
+func TestAHistoryNeedsNoFirstLine(t *testing.T) {
+	h, err := history.Parse(strings.NewReader(good+"\n"), "mine.jsonl", t.TempDir())
+	require.NoError(t, err)
+	require.Equal(t, []harness.Op{{Client: 1, Kind: harness.Next, Key: "s", Result: "1", Call: 1, Return: 5, Outcome: harness.OK}}, read(t, h))
+	require.Equal(t, harness.Meta{Name: "mine.jsonl", Drift: 0.01}, h.Meta)
+	require.Equal(t, &harness.End{At: 5}, h.End)
+	require.Equal(t, 12345, h.Meta.Worker(12345), "every client is a worker of its own")
+}
+
+func TestBadLinesAreNamed(t *testing.T) {
+	op := func(change ...string) string { return strings.NewReplacer(change...).Replace(good) }
+	for _, c := range []struct{ text, want string }{
+		{"", "it holds no operation"},
+		{`{"meta":{}}`, "it holds no operation"},
+		{"nonsense", "line 1: not a history: invalid character"},
+		{good + "\n\n", "line 2: not a history: the line is empty or breaks off"},
+		{good + "\n" + good[:40], "line 2: not a history: the line is empty or breaks off"},
+		{good + good, "line 1: not a history: invalid character"},
+		{`{"meta":{}}` + "\n" + good + " 7", "line 2: not a history: there is more than one value"},
+		{op(`"key"`, `"kye"`), `line 1: not a history: json: unknown field "kye"`},
+		{`{"meta":{"nmae":""}}`, `line 1: not a history: json: unknown field "nmae"`},
+		{`{"meta":null}`, "meta is null"},
+		{`{"meta":{"drift":1}}`, "drift has to be"},
+		{`{"meta":{"workers":-1}}`, "cannot be negative"},
+		{good + "\n" + `{"meta":{}}`, `line 2: not a history: json: unknown field "meta"`},
+		{op(`"client":1,`, ""), `needs "client"`},
+		{op(`"kind":"next",`, ""), `needs "kind"`},
+		{op(`"call":1,`, ""), `needs "call"`},
+		{op(`"return":5,`, ""), `needs "return"`},
+		{op(`,"outcome":"ok"`, ""), `needs "outcome"`},
+		{op(`"ok"`, `"yes"`), `unknown outcome \"yes\"`},
+		{op("next", "nxt"), `unknown kind "nxt"`},
+		{op(`"client":1`, `"client":-2`), "client -2"},
+		{op(`"call":1`, `"call":-1`), "cannot be negative"},
+		{op(`"call":1`, `"call":6`), "it returned at 5, before its call at 6"},
+		{op(`"call":1`, `"call":1.5`), "line 1"},
+		{good + "\n" + op(`"return":5`, `"return":4`, `:1,"kind`, `:2,"kind`), "line 2: not a history: it returned at 4, and the line before it at 5"},
+		{good + "\n" + op(`"return":5`, `"return":9`), "client 1 calls at 1, before its operation of line 1 returned"},
+		{op(`"ok"`, `"info"`) + "\n" + op(`"return":5`, `"return":9`, `"call":1`, `"call":7`), "client 1 speaks again after line 1"},
+	} {
+		_, err := history.Parse(strings.NewReader(c.text), "mine.jsonl", t.TempDir())
+		require.ErrorIs(t, err, history.ErrText, c.text)
+		require.ErrorContains(t, err, strings.ReplaceAll(c.want, `\"`, `"`), c.text)
+		require.ErrorContains(t, err, "mine.jsonl", c.text)
+	}
+}
+
+// FuzzParse feeds the reader of the text form anything: what it takes comes back the same when it is printed.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(good + "\n"))
+	f.Add([]byte(`{"meta":{"name":"x","workers":3},"cut":"why"}` + "\n" + good))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := history.Parse(bytes.NewReader(b), "f", t.TempDir())
+		if err != nil {
+			return
+		}
+		var text bytes.Buffer
+		require.NoError(t, history.Print(&text, h))
+		again, err := history.Parse(&text, "f", t.TempDir())
+		require.NoError(t, err)
+		require.Equal(t, read(t, h), read(t, again))
+	})
+}

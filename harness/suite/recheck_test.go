@@ -1,0 +1,97 @@
+package suite_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/history"
+	"github.com/doublegrant/doublegrant/harness/suite"
+)
+
+// shorten takes the last n bytes off a file of a results folder's history.
+func shorten(t *testing.T, dir, name string, n int64) {
+	t.Helper()
+	path := filepath.Join(dir, "history", name)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, info.Size()-n))
+}
+
+func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
+	for variant, want := range map[string][2]harness.Verdict{
+		"sequence/incr":                {harness.Valid, harness.Unknown},
+		"lock/set-nx-px":               {harness.Valid, harness.Unknown},
+		"sequence/string-compare-hash": {harness.Invalid, harness.Invalid},
+	} {
+		out := execute(t, suite.Plan{Variant: variant, Clients: 20, Duration: time.Second})
+		require.Equal(t, want[0], out.Report.Judged.Verdict)
+		for _, name := range []string{"ops-000001.seg", "run.seg"} {
+			shorten(t, out.Dir, name, 1)
+			again, err := suite.Recheck(t.Context(), out.Dir)
+			require.NoError(t, err)
+			require.Equal(t, want[1], again.Report.Judged.Verdict, "%s without the end of %s", variant, name)
+			require.Nil(t, again.Report.History.End)
+		}
+	}
+}
+
+func TestARunIsJudgedTheSameAsText(t *testing.T) {
+	for variant, m := range map[string]suite.Model{
+		"lock/set-nx-px": suite.LockModel, "dedup/get-set-lua": suite.DedupModel, "dedup/get-set": suite.DedupModel,
+		"sequence/string-compare-hash": suite.SequenceModel, "writes/sadd": suite.WritesModel,
+	} {
+		out := execute(t, suite.Plan{Variant: variant, Clients: 20, Duration: time.Second})
+		h, err := suite.Stored(out.Dir)
+		require.NoError(t, err)
+		var text bytes.Buffer
+		require.NoError(t, history.Print(&text, h))
+		rep, err := suite.CheckText(t.Context(), &text, "text", m)
+		require.NoError(t, err)
+		mine := rep.Judged.Judgements[0]
+		require.Equal(t, out.Report.Judged.Judgements[0], mine)
+		require.NotEqual(t, harness.Unknown, mine.Verdict)
+	}
+}
+
+func TestAnotherProgramsHistoryIsJudged(t *testing.T) {
+	op := func(client, kind, key, arg, result, times string) string {
+		return `{"client":` + client + `,"kind":"` + kind + `","key":"` + key + `","arg":"` + arg + `","result":"` + result + `",` + times + `}`
+	}
+	const first, meets, later = `"call":1,"return":5,"outcome":"ok"`, `"call":2,"return":6,"outcome":"ok"`, `"call":7,"return":9,"outcome":"ok"`
+	const refused = `"call":2,"return":6,"outcome":"fail","err":"held"`
+	for name, c := range map[string]struct {
+		model suite.Model
+		lines []string
+		want  harness.Verdict
+	}{
+		"two owners":         {suite.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", meets)}, harness.Invalid},
+		"one owner":          {suite.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", refused)}, harness.Valid},
+		"a token that falls": {suite.LockModel, []string{op("1", "acquire", "l", "a", "7", first), op("2", "acquire", "m", "b", "7", meets), op("1", "release", "l", "a", "", later), op("2", "acquire", "l", "b", "6", `"call":10,"return":11,"outcome":"ok"`)}, harness.Invalid},
+		"first twice":        {suite.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "first", meets)}, harness.Invalid},
+		"once":               {suite.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "seen", meets)}, harness.Valid},
+		"a number twice":     {suite.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "4", meets)}, harness.Invalid},
+		"two numbers":        {suite.SequenceModel, []string{op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Valid},
+		"a lost write":       {suite.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
+		"a kept write":       {suite.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "4", later)}, harness.Valid},
+		"no last read":       {suite.WritesModel, []string{op("1", "add", "w", "4", "", first), op("2", "read", "w", "", "4", later)}, harness.Unknown},
+		"no contention":      {suite.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "5", later)}, harness.Unknown},
+		"another model":      {suite.LockModel, []string{op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
+		"only a part":        {suite.SequenceModel, []string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
+	} {
+		rep, err := suite.CheckText(t.Context(), strings.NewReader(strings.Join(c.lines, "\n")), "text", c.model)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, rep.Judged.Verdict, "%s: %s", name, rep.Judged.Summary())
+	}
+	for want, c := range map[string][2]string{"unknown model": {"mutex", ""}, "line 1": {"lock", "{}"}} {
+		_, err := suite.CheckText(t.Context(), strings.NewReader(c[1]), "text", suite.Model(c[0]))
+		require.ErrorIs(t, err, suite.ErrUsage)
+		require.ErrorContains(t, err, want)
+	}
+}

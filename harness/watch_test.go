@@ -1,0 +1,155 @@
+package harness_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// tenth reports every tenth operation as a violation.
+type tenth struct {
+	n      int
+	passes int
+}
+
+func (*tenth) Name() string { return "tenth" }
+
+func (c *tenth) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	for range 2 {
+		c.passes++
+		for op := range h.Ops {
+			if c.passes > 1 {
+				continue
+			}
+			if c.n++; c.n%10 == 0 {
+				found(harness.Anomaly{Class: harness.DuplicateNumber, Ops: []harness.Op{op}, Note: fmt.Sprint(c.n), To: op.Return})
+			}
+		}
+	}
+	return harness.Judgement{Verdict: harness.Invalid}
+}
+
+// buggy is a watcher with a bug.
+type buggy struct{ seen atomic.Int64 }
+
+func (*buggy) Name() string { return "buggy" }
+
+func (c *buggy) Check(_ context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
+	for range h.Ops {
+		if c.seen.Add(1) == 5 {
+			panic("a bug")
+		}
+	}
+	return harness.Judgement{}
+}
+
+func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
+	f, w, p := &fake{}, &tenth{}, &buggy{}
+	var found []time.Duration
+	var progress atomic.Int64
+	res, err := harness.Run(t.Context(), harness.Spec{
+		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: 1100 * time.Millisecond,
+		Watchers: []harness.Checker{p, w},
+		Found:    func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
+		Progress: func(p harness.Progress) { progress.Store(p.Found) },
+	})
+	require.NoError(t, err)
+	require.Equal(t, harness.Valid, res.Verdict, "what watchers find does not decide")
+	require.Equal(t, countOps(t, res.History), w.n, "a watcher sees every operation, once")
+	require.Len(t, found, w.n/10)
+	require.Positive(t, progress.Load(), "found before the end")
+	require.Less(t, found[0], res.History.End.At/2)
+	require.EqualValues(t, 5, p.seen.Load())
+}
+
+func countOps(t *testing.T, h harness.History) (n int) {
+	for _, err := range h.Ops {
+		require.NoError(t, err)
+		n++
+	}
+	return n
+}
+
+func TestTheFirstViolationEndsTheLoad(t *testing.T) {
+	f := &fake{}
+	began := time.Now()
+	res, err := harness.Run(t.Context(), harness.Spec{
+		System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{&tenth{}}, StopOnFirst: true,
+		Clients: 2, Duration: time.Hour, Steps: []harness.Step{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
+	})
+	require.NoError(t, err)
+	require.Less(t, time.Since(began), time.Minute)
+	require.Equal(t, harness.Invalid, res.Verdict)
+	require.NotNil(t, res.History.End)
+	require.Empty(t, res.History.End.Reason, "a run that found what it looked for came to its end")
+	require.EqualValues(t, 1, f.healed.Load())
+	require.True(t, f.stopped)
+}
+
+func TestStopOnFirstNeedsWatchers(t *testing.T) {
+	f := &fake{}
+	_, err := harness.Run(t.Context(), harness.Spec{System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, StopOnFirst: true})
+	require.ErrorIs(t, err, harness.ErrSpec)
+	require.False(t, f.started)
+}
+
+// sluggish is a workload whose first operation takes long, and the others no time.
+type sluggish struct {
+	fake
+	stalled atomic.Bool
+}
+
+func (s *sluggish) Open(context.Context, int) (harness.Client, error) { return s, nil }
+
+func (s *sluggish) Step(_ context.Context, session *harness.Session) {
+	session.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
+		if op.Outcome = harness.OK; s.stalled.CompareAndSwap(false, true) {
+			session.Sleep(500 * time.Millisecond)
+		}
+	})
+	session.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
+}
+
+// What was meant for the time of a stall is late, and done: about 100 steps a second for half a second.
+func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
+	f := &sluggish{}
+	spec := harness.Spec{
+		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, Open: true, Seed: 1,
+	}
+	res, err := harness.Run(t.Context(), spec)
+	require.NoError(t, err)
+	require.True(t, res.Meta.Open)
+	late, due := 0, time.Duration(0)
+	n := 0
+	for op := range res.History.Ops {
+		if n++; n%2 == 0 {
+			require.Zero(t, op.Due, "the second operation of a step begins when it can")
+			continue
+		}
+		require.Greater(t, op.Due, due)
+		require.GreaterOrEqual(t, op.Call, op.Due, "nothing begins before it is due")
+		if due = op.Due; op.Call-op.Due > 50*time.Millisecond {
+			late++
+		}
+	}
+	require.Greater(t, late, 20)
+}
+
+func TestAClosedLoopHasNoDueTimes(t *testing.T) {
+	f := &fake{}
+	res, err := harness.Run(t.Context(), harness.Spec{
+		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 4, Duration: 100 * time.Millisecond, Rate: 1000,
+	})
+	require.NoError(t, err)
+	for op := range res.History.Ops {
+		require.Zero(t, op.Due)
+	}
+	_, err = harness.Run(t.Context(), harness.Spec{System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Open: true})
+	require.ErrorIs(t, err, harness.ErrSpec, "an open loop needs a rate")
+}
