@@ -22,10 +22,14 @@ func TestAHeldLinkKeepsNoConnectionThatWasGivenUp(t *testing.T) {
 	w := newWorld(t)
 	link := w.Link("alice", "server")
 	unhold := link.Hold()
+	none := openFiles(t)
 	patient := w.dial(alice)
 	_, err := patient.Write([]byte("still here"))
 	require.NoError(t, err)
 	before := openFiles(t)
+	for deadline := time.Now().Add(time.Second); before < none+2 && time.Now().Before(deadline); before = openFiles(t) {
+		time.Sleep(time.Millisecond) // until the fabric has accepted it; what other tests left behind may end meanwhile
+	}
 	for range 100 {
 		c := w.dial(alice)
 		_, err := c.Write([]byte("PING"))
