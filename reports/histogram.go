@@ -12,7 +12,7 @@ const slots = 24 * 16
 // histogram counts latencies on a logarithmic scale in a fixed amount of memory. A quantile is within about 3 % of the
 // truth; the maximum is exact.
 type histogram struct {
-	counts [slots]uint32
+	counts [slots]uint64 // a slot of days of load passes what 32 bits hold
 	n      int64
 	max    time.Duration
 }

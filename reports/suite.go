@@ -154,7 +154,18 @@ func (s Suite) Ending() Ending {
 			worst = c.Ending()
 		}
 	}
+	if s.Ended != "" && worst == Met {
+		return NotRun // what it was asked to do it did not do
+	}
 	return worst
+}
+
+// word is the suite's ending for a headline.
+func (s Suite) word() string {
+	if s.Ended != "" && s.Ending() == NotRun {
+		return "ended early"
+	}
+	return s.Ending().String()
 }
 
 // repeated reports whether some case ran more than once.

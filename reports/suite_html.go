@@ -34,7 +34,7 @@ type suiteFailure struct {
 
 func newSuitePage(s Suite) suitePage {
 	p := suitePage{
-		Suite: s, Tone: s.Ending().tone(), Word: s.Ending().String(), Sentence: s.Sentence(), Rows: s.rows(),
+		Suite: s, Tone: s.Ending().tone(), Word: s.word(), Sentence: s.Sentence(), Rows: s.rows(),
 		Facts: s.Memory.facts(), Curve: s.Memory.drawing(s.Elapsed),
 	}
 	for _, h := range s.heads() {

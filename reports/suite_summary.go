@@ -9,7 +9,7 @@ import (
 // SuiteSummary writes the summary.md of a suite: what one would paste into a pull request.
 func SuiteSummary(w io.Writer, s Suite) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", s.Ending(), plain(s.Name), plain(s.Sentence()))
+	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", s.word(), plain(s.Name), plain(s.Sentence()))
 	if s.Ended != "" {
 		fmt.Fprintf(&b, "> It ended early: %s.\n\n", plain(s.Ended))
 	}

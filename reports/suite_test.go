@@ -59,6 +59,7 @@ func TestACaseCountsAllRunsAndListsSome(t *testing.T) {
 	require.Equal(t, []int{3*maxFailures + 1, 1, 3 * maxFailures}, []int{c.Runs, c.Met, c.Unknown})
 	require.Len(t, c.Failures, maxFailures)
 	require.EqualValues(t, 2*(3*maxFailures+1), c.Ops)
+	require.Equal(t, NotRun, Suite{Ended: "interrupted", Cases: []SuiteCase{{Met: 1, Runs: 1}}}.Ending(), "it did not do all it was asked to")
 	_, others := Suite{Cases: []SuiteCase{c}}.failures(5)
 	require.Equal(t, 3*maxFailures-5, others)
 }

@@ -153,9 +153,6 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) 
 		return err
 	}
 	a.code = endingCode(out.Ending())
-	if out.Ended != "" && a.code == ExitMet {
-		a.code = ExitUnknown // what did not run was not as expected
-	}
 	if a.json {
 		return errors.Join(err, a.printJSON(out))
 	}

@@ -29,7 +29,7 @@ type SuitePosition struct {
 	Name    string
 }
 
-// memoryEvery is the time between two samples of the harness's memory while load runs.
+// memoryEvery is the time between two samples of the harness's memory in the record while load runs.
 const memoryEvery = 10 * time.Second
 
 // RunSuite runs a suite, one run after the other, and leaves a results folder with one for each run in it. What is unusable
@@ -245,12 +245,12 @@ func suiteRun(out Outcome, err error) reports.SuiteRun {
 	return run
 }
 
-// progress passes on how a run gets on, and looks at the harness's own memory now and then.
+// progress passes on how a run gets on, and looks at the harness's own memory: about once a second.
 func (r *suiteRunner) progress(p harness.Progress) {
-	if at := r.since(); at-r.sampled >= memoryEvery {
-		r.sampled = at
-		s := measured(at)
-		r.out.Memory.UnderLoad(s)
+	s := measured(r.since())
+	r.out.Memory.UnderLoad(s)
+	if s.At-r.sampled >= memoryEvery {
+		r.sampled = s.At
 		_ = r.record.write(recordLine{Sample: &s}) // if the disk is full the run's own line says so
 	}
 	if r.how.Progress != nil {
