@@ -24,6 +24,8 @@ import (
 // that was called before the confirm returned is not held against it, though it may have been answered after its lease.
 // Sources: soundness rules 2 and 3.
 //
+// A history in which most claims were answered when their window could be over shows nothing: the verdict is Unknown.
+//
 // Every further claim is one violation, against the earliest claim or confirm in force. Messages whose window has passed
 // are forgotten: time is O(1) amortised, memory is bounded by twice the messages in their window.
 func Dedup() harness.Checker { return dedup{} }
@@ -38,7 +40,7 @@ func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(),
 		valid:  fmt.Sprintf("none of %d messages was new twice", p.messages),
-		absent: []string{none(p.claims, harness.Claim)},
+		absent: []string{none(p.claims, harness.Claim), p.uncertain()},
 	})
 }
 
@@ -49,6 +51,15 @@ type dedupPass struct {
 	swept                int               // messages left by the last sweep
 	claims, confirms     int               // all claims, ok confirms
 	messages, duplicates int
+	inside               int // claims told "first" that were answered inside their window
+}
+
+// uncertain doubts a history in which most claims were answered when their window could be over: it cannot show much.
+func (p *dedupPass) uncertain() string {
+	if firsts := p.messages + p.duplicates; firsts > 2*p.inside {
+		return fmt.Sprintf("only %d of %d claims were answered inside their window: it is too short for this load", p.inside, firsts)
+	}
+	return ""
 }
 
 // mark is an ok claim that was told "first", or an ok confirm.
@@ -67,20 +78,23 @@ func (p *dedupPass) op(x harness.Op) {
 		}
 	case x.Kind == harness.Confirm && x.Outcome == harness.OK:
 		p.confirms++
-		p.mark(mark{x, p.claimOf(x), p.end(x)})
+		p.mark(p.marks[x.Key], mark{x, p.claimOf(x), p.end(x)})
 	}
 }
 
 // first judges x, a claim that was told "first".
 func (p *dedupPass) first(x harness.Op) {
-	this := mark{Op: x, ends: p.end(x)}
-	if m := inForce(p.marks[x.Key], &this); m != nil {
+	this, marks := mark{Op: x, ends: p.end(x)}, p.marks[x.Key]
+	if x.Return < this.ends {
+		p.inside++
+	}
+	if m := inForce(marks, &this); m != nil {
 		p.duplicates++
 		p.add(duplicate(*m, x))
 	} else {
 		p.messages++
 	}
-	p.mark(this)
+	p.mark(marks, this)
 }
 
 // inForce finds the first of marks that rules out this claim: that it certainly came before, given that the mark is
@@ -99,9 +113,9 @@ func inForce(marks []mark, this *mark) *mark {
 	return nil
 }
 
-// mark notes m and forgets what is past.
-func (p *dedupPass) mark(m mark) {
-	p.marks[m.Key] = append(withoutPast(p.marks[m.Key], m.Return), m)
+// mark adds m to the marks of its message and forgets what is past.
+func (p *dedupPass) mark(marks []mark, m mark) {
+	p.marks[m.Key] = append(withoutPast(marks, m.Return), m)
 	p.sweep(m.Return)
 }
 
@@ -143,6 +157,9 @@ func (p *dedupPass) sweep(now time.Duration) {
 		return
 	}
 	for key, marks := range p.marks {
+		if len(marks) == 1 && marks[0].ends > now {
+			continue
+		}
 		left := withoutPast(marks, now)
 		switch {
 		case len(left) == 0:

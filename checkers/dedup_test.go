@@ -17,6 +17,8 @@ func TestDedup(t *testing.T) {
 		{name: "first and seen", h: of(claim(0, 1, 2, 10), seen(claim(1, 1, 3, 10)))},
 		{name: "first twice", want: twice, h: of(claim(0, 1, 2, 10), claim(1, 1, 3, 10))},
 		{name: "first twice by one client", want: twice, h: of(claim(0, 1, 2, 10), claim(0, 2, 3, 10))},
+		{name: "answered when the window was over", unknown: "only 0 of 2 claims were answered inside their window",
+			h: of(claim(0, 1, 12, 10), claim(1, 13, 24, 10))},
 		{name: "two messages", h: of(claim(0, 1, 2, 10), on("n", claim(1, 1, 3, 10)))},
 		{name: "window over", h: of(claim(0, 1, 2, 10), claim(1, 12, 13, 10))},
 		{name: "window over at the boundary", h: of(claim(0, 1, 2, 10), claim(1, 3, 11, 10))},

@@ -21,7 +21,7 @@ import (
 // token are passed over, since another lock may have made them.
 //
 // Time is O(log n) a grant. Memory is bounded: of each key the grants are kept that had the largest token so far, since the
-// slowest worker's last operation, 2,048 at most. Of a call that more than those overtook, a regression may go unnoticed.
+// slowest worker's last operation, 2,048 at most. A call that more than those overtook may make the verdict Unknown.
 func Fence() harness.Checker { return fence{} }
 
 type fence struct{}
@@ -34,7 +34,7 @@ func (c fence) Check(ctx context.Context, h harness.History, found func(harness.
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("%d fencing tokens, each larger than those granted before its call", p.tokens),
-		absent: []string{p.none()}, doubts: []string{p.oddities.doubt()},
+		absent: []string{p.none()}, doubts: []string{p.oddities.doubt(), overtaken(p.unsure, harness.Acquire)},
 		figures: []harness.Figure{
 			figure("fencing tokens", p.tokens), figure("fence regressions", p.counts[harness.FenceRegression]),
 		},
@@ -47,6 +47,7 @@ type fencePass struct {
 	mark     watermark
 	peaks    map[string]*peaks
 	tokens   int
+	unsure   int // grants of which nothing can be said, as too many came meanwhile
 	oddities oddities
 }
 
@@ -68,6 +69,8 @@ func (p *fencePass) op(x harness.Op) {
 	}
 	if a, ok := p.regressed(before.before(x.Call), x, token); ok {
 		p.add(p.regression(a, x))
+	} else if before.unsure(x.Call, token) {
+		p.unsure++
 	}
 	before.raise(peak{Op: x, number: token}, p.meta, p.mark.low)
 }

@@ -78,12 +78,18 @@ func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 		}
 		return release((i/2+99)%100, "t", t-15*time.Microsecond, t)
 	}
+	crowd := func(i int, t time.Duration) harness.Op { // nobody is refused: 100 hold at once
+		if i/100%2 == 0 {
+			return acquire(i%100, "t", t, t, time.Second)
+		}
+		return release(i%100, "t", t, t)
+	}
 	for _, tc := range []struct {
 		name string
 		c    harness.Checker
 		at   func(i int, t time.Duration) harness.Op
 	}{
-		{"locks", Mutex(), benchLock}, {"retired ids", Mutex(), retired}, {"guarding", Mutex(), guarding}, {"late releases", Mutex(), late},
+		{"locks", Mutex(), benchLock}, {"retired ids", Mutex(), retired}, {"guarding", Mutex(), guarding}, {"late releases", Mutex(), late}, {"crowd", Mutex(), crowd},
 		{"locks", Stuck(), benchLock}, {"retired ids", Stuck(), retired},
 		{"guarding", Holders(), guarding}, {"retired ids", Holders(), retired},
 		{"tokens", Fence(), func(i int, t time.Duration) harness.Op {

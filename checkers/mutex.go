@@ -159,20 +159,27 @@ func (p *mutexPass) settle(h *hold, x harness.Op, about bool) (done bool) {
 		return true
 	}
 	if about && renews(x) {
-		h.renewed(x, renewedUntil(x, p.meta.Drift))
+		p.renew(h, x)
 	}
-	p.lasted(h, x)
-	if !about || !renews(x) || x.Outcome != harness.OK || len(h.waiting) > 0 {
+	if h.waits() {
+		p.lasted(h, x.Return, nil)
+		p.outlast(h, x.Return, nil)
+		p.locks[h.op.Key].decide()
+	}
+	if !about || !renews(x) || x.Outcome != harness.OK || h.waits() {
 		return false
 	}
 	p.close(h)
 	return true
 }
 
-// grant begins the hold of the ok acquire or extend x, in the tenure t if it goes on with one, and pairs it with every
-// hold that it may overlap.
+// grant begins the hold of the ok acquire or extend x, in the tenure t if it goes on with one, and notes whether there are
+// holds that it may overlap.
 func (p *mutexPass) grant(worker int, x harness.Op, t *tenure) {
-	h := &hold{sight: sight{x, p.seq}, owner: owner{worker, x.Arg}, tenure: t, until: certainUntil(x, p.meta.Drift)}
+	h := &hold{
+		sight: sight{x, p.seq}, owner: owner{worker, x.Arg}, tenure: t,
+		until: certainUntil(x, p.meta.Drift), known: x.Return, latest: -1,
+	}
 	if t == nil {
 		h.own.seq, h.tenure = p.seq, &h.own
 	}
@@ -186,70 +193,51 @@ func (p *mutexPass) grant(worker int, x harness.Op, t *tenure) {
 	l := p.lock(x.Key)
 	l.prune(x)
 	l.blame(h)
-	for _, first := range l.open {
-		if first.owner != h.owner && first.until > x.Return {
-			o := &overlap{first: first, second: h, at: x.Return, missing: 2, heldUntil: first.until, thief: first.thief}
-			first.waiting, h.waiting = append(first.waiting, o), append(h.waiting, o)
-		}
-	}
+	l.meet(h)
 	l.open = append(l.open, h)
 }
 
 // release ends h at the Call of r and decides every overlap that waited for it.
 func (p *mutexPass) release(h *hold, r harness.Op) {
-	for _, o := range h.waiting {
-		if r.Call <= o.at {
-			o.missing = 0 // the hold was given up in time
-			continue
+	if h.waits() {
+		ended := &sight{r, p.seq}
+		if r.Call <= h.op.Return {
+			h.overlap.drop()
 		}
-		if o.first == h {
-			o.heldUntil = min(o.heldUntil, r.Call)
-		}
-		o.releases = append(o.releases, sight{r, p.seq})
-		p.confirm(o)
+		p.lasted(h, r.Call, ended)
+		p.outlast(h, r.Call, ended)
+		p.locks[h.op.Key].decide()
 	}
-	h.waiting, h.thief = nil, nil // or each theft would keep the one before it for ever
 	p.close(h)
 }
 
-// close takes h out of its lock.
+// renew notes that x may have made the lease of h shorter, and drops the overlaps that this undoes. An ok extend shows as
+// well that no release which had returned before it was called removed the lock.
+func (p *mutexPass) renew(h *hold, x harness.Op) {
+	if x.Kind == harness.Extend && x.Outcome == harness.OK {
+		h.thefts = slices.DeleteFunc(h.thefts, func(t *theft) bool { return x.Call > t.release.op.Return })
+	}
+	until := renewedUntil(x, p.meta.Drift)
+	if until >= h.until {
+		return
+	}
+	if until <= h.op.Return {
+		h.overlap.drop()
+	}
+	l := p.locks[h.op.Key]
+	for o := range l.seconds(h, until) {
+		o.firsts--
+	}
+	h.until = until
+	l.decide()
+}
+
+// close takes h out of its lock. Nothing may lead from it to others any more, or each theft would keep the one before it
+// for ever.
 func (p *mutexPass) close(h *hold) {
+	h.overlap, h.thefts = nil, nil
 	l := p.locks[h.op.Key]
 	l.open = slices.DeleteFunc(l.open, func(other *hold) bool { return other == h })
-}
-
-// lasted confirms the overlaps of h that lie before x returned.
-func (p *mutexPass) lasted(h *hold, x harness.Op) {
-	if len(h.waiting) == 0 {
-		return
-	}
-	h.waiting = slices.DeleteFunc(h.waiting, func(o *overlap) bool {
-		if o.at < x.Return {
-			p.confirm(o)
-		}
-		return o.at < x.Return
-	})
-}
-
-// confirm says that one of the two holds of o lasted beyond o.at, and reports o once both did.
-func (p *mutexPass) confirm(o *overlap) {
-	if o.missing == 0 {
-		return
-	}
-	if o.missing--; o.missing > 0 || o.second.known() {
-		return
-	}
-	o.second.reported, o.first.tenure.reported, o.second.tenure.reported = true, true, true
-	a := o.anomaly()
-	if o.thief != nil && !p.faulty(a) {
-		o.blame(&a)
-	}
-	p.add(a)
-}
-
-// faulty reports whether a fault was in force in the span of a.
-func (p *mutexPass) faulty(a harness.Anomaly) bool {
-	return slices.ContainsFunc(p.faults, func(f harness.Fault) bool { return f.Overlaps(a.From, a.To) })
 }
 
 // end decides what still waits. In a complete record nobody who has been silent since gave its lock up, so leases alone
@@ -261,13 +249,15 @@ func (p *mutexPass) end(complete bool) string {
 	}
 	slices.SortFunc(rest, func(a, b *hold) int { return cmp.Compare(a.seq, b.seq) })
 	undecided := 0
-	for _, h := range rest {
-		for _, o := range h.waiting {
-			switch {
-			case complete:
-				p.confirm(o)
-			case o.second.known():
-			case o.second == h && o.missing > 0 || o.first == h && o.missing == 1: // each once
+	if complete {
+		for _, h := range rest {
+			p.lasted(h, forever, nil)
+			p.outlast(h, forever, nil)
+		}
+	}
+	for _, l := range p.locks {
+		for _, o := range l.undecided {
+			if o.open() && !o.second.told() {
 				undecided++
 			}
 		}

@@ -179,15 +179,45 @@ func TestMutexForgets(t *testing.T) {
 	require.LessOrEqual(t, len(p.locks["k"].open), 1)
 }
 
+// Where nobody is refused each further owner is one violation, against the earliest one that lasted, and nothing is left of
+// them when all have released, or acquired in time for that.
+func TestMutexDecides(t *testing.T) {
+	p := &mutexPass{tally: newTally(of(), func(harness.Anomaly) {}), held: map[int][]*hold{}, locks: map[string]*lock{}}
+	p.meta.Workers = 50
+	for i := range 50 {
+		p.op(acquire(i, "t", time.Duration(i), time.Duration(i), 1000))
+	}
+	require.Len(t, p.locks["k"].undecided, 49)
+	for i := range 50 {
+		p.op(release(i, "t", 100, time.Duration(100+i)))
+	}
+	require.Equal(t, map[harness.Class]int{harness.DoubleGrant: 49}, p.counts)
+	require.Empty(t, p.locks["k"].undecided)
+	require.Empty(t, p.locks["k"].open)
+
+	p.op(acquire(0, "t", 200, 201, 1000))
+	p.op(acquire(1, "t", 202, 203, 1000))
+	p.op(release(0, "t", 203, 300))
+	require.Empty(t, p.locks["k"].undecided, "released in time")
+}
+
 // A watchdog that extends much more often than the lease would need leaves one hold, not one each.
 func TestMutexForgetsWhatWasExtended(t *testing.T) {
-	p := &mutexPass{tally: newTally(of(), nil), held: map[int][]*hold{}, locks: map[string]*lock{}}
+	p := &mutexPass{tally: newTally(of(), func(harness.Anomaly) {}), held: map[int][]*hold{}, locks: map[string]*lock{}}
 	p.op(acquire(0, "t", 0, 1, 1000))
 	for i := range 1000 {
 		p.op(extend(0, "t", time.Duration(i+2), time.Duration(i+2), 1000))
 	}
 	require.Len(t, p.held[0], 1)
 	require.Len(t, p.locks["k"].open, 1)
+
+	p.op(acquire(1, "u", 1003, 1003, 1000)) // a second owner, so that each extend overlaps the other's
+	for i := range 1000 {
+		at := time.Duration(1004 + i)
+		p.op(extend(i%2, []string{"t", "u"}[i%2], at, at, 1000))
+	}
+	require.LessOrEqual(t, len(p.held[0])+len(p.held[1]), 4)
+	require.LessOrEqual(t, len(p.locks["k"].undecided), 4)
 }
 
 func TestMutexExtendEvidence(t *testing.T) {

@@ -14,13 +14,14 @@ const peaksKept = 1024
 // peaks answers which of the operations of one key had returned the largest number before some time. It keeps those that
 // returned a number larger than all before, and of equal ones those of two owners at least. Of those that had returned
 // before the watermark only the largest remains. Its memory has a bound where a worker stays silent, too: of a time
-// long ago it may then know a smaller number than the largest, never a larger one.
+// long ago it may then know a smaller number than the largest, never a larger one. Whether it matters, unsure tells.
 type peaks []peak
 
 type peak struct {
 	harness.Op
 	number  number
-	ordinal int // among the operations of its key, for those who count them
+	ordinal int  // among the operations of its key, for those who count them
+	gap     bool // others between this one and the one before it were dropped
 }
 
 // raise notes x, if no more than one owner has returned as much. Operations come in order of Return, and none is called
@@ -58,6 +59,7 @@ func (p peaks) thin() peaks {
 	}
 	for i := range peaksKept / 2 {
 		p[i] = p[2*i+1]
+		p[i].gap = true
 	}
 	return slices.Delete(p, peaksKept/2, peaksKept)
 }
@@ -74,6 +76,13 @@ func (p peaks) before(t time.Duration) peaks {
 		high = i
 	}
 	return p[:low+sort.Search(high-low, func(i int) bool { return p[low+i].Return >= t })]
+}
+
+// unsure reports whether a number larger than n may have been dropped that had returned before t, although before(t) has
+// none.
+func (p peaks) unsure(t time.Duration, n number) bool {
+	next := len(p.before(t))
+	return next < len(p) && p[next].gap && n.compare(p[next].number) < 0
 }
 
 // top is the last peak, the largest; zero for none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/anishathalye/porcupine"
@@ -34,18 +35,19 @@ type property struct {
 	after    func(*worker) harness.Op  // what the harness does after the load; nil: nothing
 	promised func(dice) []harness.Kind // what the workloads promise; nil: nothing
 	more     int                       // operations than the usual 2 to 8
+	explains specification             // brute force, where executions differ in anything; nil: they do not
 }
 
 var properties = []property{
-	{name: "mutex", checker: Mutex(), rule: perKey(painted), random: (*worker).lock},
-	{name: "dedup", checker: Dedup(), rule: perKey(duplicated), random: (*worker).dedup},
-	{name: "dedup, confirmed", checker: Dedup(), rule: perKey(duplicated), random: (*worker).confirmed},
-	{name: "sequence", checker: Sequence(), rule: perKey(numbered), random: (*worker).sequence},
+	{name: "mutex", checker: Mutex(), rule: perKey(painted), random: (*worker).lock, explains: lockExplained},
+	{name: "dedup", checker: Dedup(), rule: perKey(duplicated), random: (*worker).dedup, explains: filterExplained},
+	{name: "dedup, confirmed", checker: Dedup(), rule: perKey(duplicated), random: (*worker).confirmed, explains: filterExplained},
+	{name: "sequence", checker: Sequence(), rule: perKey(numbered), random: (*worker).sequence, explains: counterExplained},
 	{name: "fence", checker: Fence(), rule: perKey(fenced), random: (*worker).fence},
 	{name: "stuck", checker: Stuck(), rule: perKey(jammed), random: (*worker).brief, after: (*worker).probe},
 	{name: "delivery", checker: Delivery(), rule: perKey(left), random: (*worker).deliverer, after: (*worker).asker, promised: leasing},
 	{name: "stored", checker: Stored(), rule: perKey(kept), random: (*worker).storer},
-	{name: "writes", checker: Writes(), rule: perKey(survived), random: (*worker).adder, after: (*worker).reader},
+	{name: "writes", checker: Writes(), rule: perKey(survived), random: (*worker).adder, after: (*worker).reader, explains: setExplained},
 	{name: "holders", checker: Holders(), rule: overdue, random: (*worker).holder, more: 10},
 }
 
@@ -57,7 +59,7 @@ func leasing(d dice) []harness.Kind {
 }
 
 // score counts the histories of a property.
-type score struct{ histories, violated, asked, agreed int }
+type score struct{ histories, violated, asked, agreed, tried int }
 
 // On every small history a checker, its rule as a list of plain comparisons, and porcupine where it has a model, say the
 // same: no false alarm, no miss, and as many violations of each class as the rule counts (of extended
@@ -73,8 +75,8 @@ func TestCheckersKeepTheirRules(t *testing.T) {
 					rt.Fatal(err)
 				}
 			})
-			fmt.Printf("%-18s %8d histories, %8d violated (%2d %%), all as the rule says; porcupine agreed on %d of %d\n",
-				p.name, s.histories, s.violated, 100*s.violated/s.histories, s.agreed, s.asked)
+			fmt.Printf("%-18s %8d histories, %8d violated (%2d %%), all as the rule says; porcupine agreed on %d of %d keys, brute force on %d\n",
+				p.name, s.histories, s.violated, 100*s.violated/s.histories, s.agreed, s.asked, s.tried)
 			require.Greater(t, s.violated, s.histories/40, "too few violations to mean anything")
 			require.Greater(t, s.histories-s.violated, s.histories/40, "too few legal histories to mean anything")
 		})
@@ -98,11 +100,14 @@ func (p property) disagreement(c harness.Checker, one history, s *score) error {
 			return fmt.Errorf("not certified: %v\n%s", a, one)
 		}
 	}
-	return p.ask(one, s)
+	if err := p.ask(one, s, func(its []harness.Op) bool { return len(p.rule(its, h.Meta)) == 0 }); err != nil {
+		return err
+	}
+	return p.try(one, g.Verdict == harness.Invalid, s)
 }
 
-// ask has porcupine judge each key, where it has a model for the checker.
-func (p property) ask(one history, s *score) error {
+// ask has porcupine judge each key, where it has a model for the checker, and compares with what legal says.
+func (p property) ask(one history, s *score, legal func([]harness.Op) bool) error {
 	for key, its := range byKey(one.ops) {
 		k := keyOps{whole{familyOf(its[0].Kind), key}, its}
 		if k.family == 0 {
@@ -113,14 +118,40 @@ func (p property) ask(one history, s *score) error {
 				continue
 			}
 			s.asked++
-			legal := porcupine.CheckOperations(v.model, v.steps)
-			if legal != (len(p.rule(its, one.h.Meta)) == 0) {
-				return fmt.Errorf("porcupine says legal=%v of %s, the rule not, on\n%s", legal, key, one)
+			said := porcupine.CheckOperations(v.model, v.steps)
+			if said != legal(its) {
+				return fmt.Errorf("porcupine says legal=%v of %s, which is not so, on\n%s", said, key, one)
 			}
 			s.agreed++
 		}
 	}
 	return nil
+}
+
+// triedAtMost is how many operations of a history brute force is tried on, the harness's own not counted.
+const triedAtMost = 8
+
+// try has brute force judge each key, where executions can differ, and compares with what the checker said of all.
+func (p property) try(one history, invalid bool, s *score) error {
+	ours := func(x harness.Op) bool { return x.Client == harness.HarnessClient }
+	if p.explains == nil || len(slices.DeleteFunc(slices.Clone(one.ops), ours)) > triedAtMost {
+		return nil
+	}
+	s.tried++
+	if explained := p.explained(one, false); explained == invalid {
+		return fmt.Errorf("an execution explains it: %v; invalid to %s: %v, on\n%s", explained, p.checker.Name(), invalid, one)
+	}
+	return nil
+}
+
+// explained reports whether executions explain all keys of a history.
+func (p property) explained(one history, every bool) bool {
+	for _, its := range byKey(one.ops) {
+		if !p.explains(its, one.h.Meta, every) {
+			return false
+		}
+	}
+	return true
 }
 
 // countsOf counts violations by class. Which double grant is a stolen release is a matter of blame and not counted here.

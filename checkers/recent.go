@@ -8,9 +8,13 @@ const recentKept = 1 << 15
 // recent keeps the latest draws, to show them again, in two generations. The rest of a run is known by its numbers alone.
 type recent struct{ young, old generation }
 
+// recentChunk is how many draws are allocated at a time: a slice that grows leaves twice as much behind as it holds.
+const recentChunk = 512
+
 // generation is up to half of what is kept.
 type generation struct {
-	draws []draw
+	n     int
+	draws [][]draw // in chunks, the last of which may be partly full
 	at    map[value]int32
 }
 
@@ -31,7 +35,7 @@ type draw struct {
 func (r *recent) find(n value) (*draw, bool) {
 	for _, g := range [...]*generation{&r.young, &r.old} {
 		if i, ok := g.at[n]; ok {
-			return &g.draws[i], true
+			return &g.draws[i/recentChunk][i%recentChunk], true
 		}
 	}
 	return nil, false
@@ -41,11 +45,15 @@ func (r *recent) find(n value) (*draw, bool) {
 func (r *recent) add(d draw) {
 	g := &r.young
 	if g.at == nil {
-		g.at, g.draws = map[value]int32{}, make([]draw, 0, 4)
+		g.at = map[value]int32{}
 	}
-	g.at[d.value] = int32(len(g.draws))
-	g.draws = append(g.draws, d)
-	if len(g.draws) == recentKept/2 {
+	chunk := g.n / recentChunk
+	if chunk == len(g.draws) {
+		g.draws = append(g.draws, make([]draw, 0, min(recentChunk, 4+g.n)))
+	}
+	g.draws[chunk] = append(g.draws[chunk], d)
+	g.at[d.value] = int32(g.n)
+	if g.n++; g.n == recentKept/2 {
 		r.old.empty()
 		r.young, r.old = r.old, r.young
 	}
@@ -53,10 +61,13 @@ func (r *recent) add(d draw) {
 
 // empty leaves nothing of g but the numbers.
 func (g *generation) empty() {
-	for _, d := range g.draws {
-		d.numbers.add(d.tail)
+	for i, chunk := range g.draws {
+		for _, d := range chunk {
+			d.numbers.add(d.tail)
+		}
+		clear(chunk)
+		g.draws[i] = chunk[:0]
 	}
-	clear(g.draws)
 	clear(g.at)
-	g.draws = g.draws[:0]
+	g.n = 0
 }

@@ -19,8 +19,9 @@ import (
 //
 // A number may come back at any time, so all are kept, in Roaring bitmaps: about a bit a number where they follow each
 // other, 20 bytes and more where each lies alone. Beside them are kept whole the latest 16,384 to 32,768 draws, 6 MB, to be the
-// evidence, and of each key the largest numbers since the slowest worker's last operation, 2,048 at most: of a call
-// that more than those overtook, a regression may go unnoticed. Time is O(log n) a call.
+// evidence, and of each key the largest numbers since the slowest worker's last operation, 2,048 at most. A call that more
+// than those overtook is judged at the end, in a second pass over the history; of more than 1,000 such, and where there
+// is no second pass, the verdict is Unknown. Time is O(log n) a call.
 //
 // A duplicate whose first draw is longer ago than the latest is found at once, but reported at the end, when the first
 // draws of the first 1,000 such are looked for in a second pass over the history. Where there is none, as while a run goes
@@ -36,10 +37,11 @@ func (c sequence) Check(ctx context.Context, h harness.History, found func(harne
 	p := &sequencePass{tally: newTally(h, found), series: map[string]*series{}, mark: watermark{workers: h.Meta.Workers}}
 	err := each(ctx, h, p.op)
 	p.recall(ctx, h)
+	p.retry(ctx, h)
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(),
 		valid:  fmt.Sprintf("%d numbers, none twice and none smaller than one returned before its call", p.drawn),
-		absent: []string{none(p.calls, harness.Next)}, doubts: []string{p.oddities.doubt()},
+		absent: []string{none(p.calls, harness.Next)}, doubts: []string{p.oddities.doubt(), overtaken(p.unsure, harness.Next)},
 	})
 }
 
@@ -50,7 +52,9 @@ type sequencePass struct {
 	series         map[string]*series
 	recent         recent
 	old            []*oldDuplicate
-	calls, drawn   int // all of them; those that returned a number for certain
+	late           []draw // that a second pass has to judge
+	unsure         int    // draws of which nothing can be said
+	calls, drawn   int    // all of them; those that returned a number for certain
 	oddities       oddities
 	firstDuplicate int // the smallest ordinal of a duplicate in its series; 0: none
 }
@@ -85,9 +89,11 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	p.once(this)
 	if largest := s.largest.before(x.Call).top(); largest.number.compare(n) > 0 {
 		p.add(regression(largest, this))
+	} else if s.largest.unsure(x.Call, n) {
+		p.overtaken(this)
 	}
 	if s.largest.top().number.compare(n) < 0 {
-		s.largest.raise(peak{x, n, s.draws}, p.meta, p.mark.low)
+		s.largest.raise(peak{Op: x, number: n, ordinal: s.draws}, p.meta, p.mark.low)
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness"
+	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
 )
 
 func all() []harness.Checker {
@@ -136,6 +138,17 @@ func TestCertificatesAreBounded(t *testing.T) {
 	require.EqualValues(t, certifyAtMost, figureOf(t, g, "asked to certify"))
 	require.EqualValues(t, certifyAtMost, figureOf(t, g, "certified"))
 	require.Equal(t, fmt.Sprintf("%d duplicate-number", certifyAtMost+99), g.Reason)
+}
+
+func TestWhoGaveNoAnswerInTimeIsAskedOnceMore(t *testing.T) {
+	for _, answers := range [][]porcupine.CheckResult{
+		{porcupine.Illegal}, {porcupine.Ok}, {porcupine.Unknown, porcupine.Illegal}, {porcupine.Unknown, porcupine.Unknown},
+	} {
+		asked := 0
+		said := twice(func() porcupine.CheckResult { asked++; return answers[asked-1] })
+		require.Equal(t, answers[len(answers)-1], said)
+		require.Len(t, answers, asked)
+	}
 }
 
 func TestLeaseEnd(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // Adds put unique integers, their Arg, into the set Key; the last ok Read of that set by [harness.HarnessClient] says what
 // survived. An ok add that returned before the read was called and is absent is lost. A fail add that is present, although
 // nobody else added that integer, is a [harness.PhantomWrite]. An info add may be present or not; those present are counted.
-// Without a read of every set the verdict is Unknown, if nothing worse was found.
+// Without a read of every set, after all of its ok adds, the verdict is Unknown, if nothing worse was found.
 //
 // A set that a lock guards ([harness.Guarded]) is updated as a whole: whoever adds writes back what it has read before. A
 // lost write is a lost update there, which another owner has overwritten; figures count those apart.
@@ -70,6 +70,7 @@ type set struct {
 	final    harness.Op // the last ok read of the harness; Kind empty: none
 	there    intervals
 	err      error        // why nothing is known about what is there
+	late     int          // ok adds that the read may have come before
 	runs     map[int]*run // of lost writes, by worker, those that may go on
 	phantoms map[int64]*phantom
 }
@@ -159,7 +160,11 @@ func (p *writesPass) write(x harness.Op) {
 		return
 	}
 	present := s.there.has(value)
-	lost := x.Outcome == harness.OK && !present && x.Return < s.final.Call
+	late := x.Outcome == harness.OK && x.Return >= s.final.Call
+	if late {
+		s.late++
+	}
+	lost := x.Outcome == harness.OK && !present && !late
 	p.ledger.book(x, present, lost)
 	switch x.Outcome {
 	case harness.OK:
@@ -216,6 +221,9 @@ func (p *writesPass) end(whole bool) {
 		s := p.sets[key]
 		if s.err != nil {
 			p.doubts = append(p.doubts, s.err.Error())
+		}
+		if s.late > 0 {
+			p.doubts = append(p.doubts, fmt.Sprintf("%d acknowledged writes to %s came after its final read was called", s.late, key))
 		}
 		phantoms := slices.SortedFunc(maps.Values(s.phantoms), func(a, b *phantom) int { return a.order - b.order })
 		for _, w := range phantoms {

@@ -175,63 +175,6 @@ func TestTheClockOfAGroupIsWrongUntilItHeals(t *testing.T) {
 	require.Zero(t, c.fleet.Ahead(0))
 }
 
-func TestACrashedClientIsNeverHeardOfAgainAndItsWorkerGoesOn(t *testing.T) {
-	const rounds = 20
-	c := newCrew()
-	s := c.spec()
-	died := 0
-	for range rounds {
-		s.Steps = append(s.Steps, harness.Step{After: time.Millisecond, Nemesis: strike{"crash",
-			func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-				died += 4
-				c.fleet.Crash(0, rng)
-				err := await(ctx, func() bool { return c.fleet.Crashes(0) == died && c.opened.Load() == int64(8+1+died) })
-				return harness.Injection{Bite: "they died"}, err
-			}}})
-	}
-	res, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	require.Equal(t, 4*rounds, died)
-	require.Zero(t, c.fleet.Crashes(1))
-	require.EqualValues(t, 8+1+4*rounds, c.opened.Load(), "one for each worker and each crash, and one more for that which failed")
-
-	cut := map[string]int{} // what crashes came upon
-	lastWord := map[int]harness.Op{}
-	for _, op := range opsOf(t, res.History) {
-		require.Empty(t, lastWord[op.Client].Err, "client %d spoke again after its crash", op.Client)
-		lastWord[op.Client] = op
-		if op.Err != "" {
-			require.Zero(t, res.Meta.Group(op.Client))
-			cut[op.Outcome.String()]++
-		}
-	}
-	require.Positive(t, cut["fail"], "no crash before the first command")
-	require.Positive(t, cut["info"], "no crash after it")
-	require.Less(t, cut["fail"]+cut["info"], 4*rounds, "no crash between two operations")
-	for _, member := range c.alive {
-		for _, id := range member.ids {
-			require.Equal(t, member.ids[0], id, "one client spoke under two ids without a reason")
-		}
-	}
-}
-
-func TestAClientThatStandsStillCanCrash(t *testing.T) {
-	c := newCrew()
-	s := c.spec()
-	s.Steps = []harness.Step{{Nemesis: strike{"crash of the paused",
-		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-			resume := c.fleet.Pause(0)
-			require.NoError(t, await(ctx, func() bool { return c.fleet.Held(0) == 4 }))
-			c.fleet.Crash(0, rng)
-			require.Equal(t, 4, c.fleet.Crashes(0))
-			err := await(ctx, func() bool { return c.opened.Load() >= 8+4 && c.fleet.Held(0) == 4 })
-			return harness.Injection{Bite: "the next ones stand", Heal: healing(resume)}, err
-		}}}}
-	res, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	require.Positive(t, res.History.Faults[0].End)
-}
-
 // A nemesis that panics returns no heal: whoever it has paused would stand for ever.
 func TestWhatANemesisLeftPausedIsResumedWhenTheLoadEnds(t *testing.T) {
 	c := newCrew()
@@ -297,66 +240,6 @@ func (p panickyMan) Step(ctx context.Context, s *harness.Session) {
 	p.crewman.Step(ctx, s)
 }
 
-func TestCommandsSideBySideOfADeadClientStayDead(t *testing.T) {
-	const goroutines = 16
-	c := newCrew()
-	var late, early atomic.Int64
-	w := sideBySide{c, &early, &late, make(chan struct{}), goroutines}
-	s := c.spec()
-	s.Workload, s.Clients = w, 2
-	s.Steps = []harness.Step{{Nemesis: strike{"crash",
-		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-			for range 10 {
-				c.fleet.Crash(0, rng)
-				if err := await(ctx, func() bool { return c.fleet.Crashes(0) > 0 }); err != nil {
-					return harness.Injection{}, err
-				}
-			}
-			return harness.Injection{Bite: "dead"}, nil
-		}}}}
-	_, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	close(w.crashed)
-	require.Eventually(t, func() bool { return late.Load() == goroutines }, 5*time.Second, time.Millisecond,
-		"a dead client's commands pass a checkpoint")
-}
-
-// sideBySide is a workload whose first client in group 0 leaves goroutines behind.
-type sideBySide struct {
-	*crew
-	early, late *atomic.Int64
-	crashed     chan struct{}
-	goroutines  int
-}
-
-func (w sideBySide) Open(_ context.Context, group int) (harness.Client, error) {
-	return &sideClient{w, group, w.opened.Add(1) <= 2 && group == 0}, nil
-}
-
-type sideClient struct {
-	sideBySide
-	group int
-	first bool
-}
-
-func (c *sideClient) Step(ctx context.Context, s *harness.Session) {
-	if c.first {
-		c.first = false
-		for range c.goroutines {
-			go func() {
-				for range 10 { // those may decide between themselves who dies
-					_ = harness.Checkpoint(ctx)
-				}
-				<-c.crashed
-				if errors.Is(harness.Checkpoint(ctx), harness.ErrCrashed) {
-					c.late.Add(1)
-				}
-			}()
-		}
-	}
-	s.Sleep(time.Millisecond)
-}
-
 func TestAFleetServesOneRunAtATime(t *testing.T) {
 	c := newCrew()
 	s := c.spec()
@@ -390,40 +273,6 @@ func TestWithoutAFleetCheckpointsDoNothing(t *testing.T) {
 	res, err := harness.Run(t.Context(), s)
 	require.NoError(t, err)
 	require.NotEmpty(t, opsOf(t, res.History))
-}
-
-func TestAnOperationThatPanicsIsRecordedAsUnknown(t *testing.T) {
-	c := newCrew()
-	s := c.spec()
-	s.Workload = sleeper{c}
-	s.Steps = []harness.Step{{Nemesis: strike{"crash",
-		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-			c.fleet.Crash(0, rng)
-			return harness.Injection{Bite: "dead"}, await(ctx, func() bool { return c.fleet.Crashes(0) == 4 })
-		}}}}
-	res, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	cut := 0
-	for _, op := range opsOf(t, res.History) {
-		if op.Outcome == harness.Info {
-			require.Equal(t, "crashed", op.Err)
-			require.Empty(t, op.Result)
-			cut++
-		}
-	}
-	require.Positive(t, cut)
-}
-
-// sleeper is a workload that waits inside its operations, on the session.
-type sleeper struct{ *crew }
-
-func (w sleeper) Open(context.Context, int) (harness.Client, error) { return w, nil }
-
-func (w sleeper) Step(_ context.Context, s *harness.Session) {
-	s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
-		op.Outcome, op.Result = harness.OK, "1"
-		s.Sleep(time.Millisecond)
-	})
 }
 
 func BenchmarkCheckpoint(b *testing.B) {

@@ -118,13 +118,20 @@ func (r *recorder) flush() {
 	if len(ready) == 0 {
 		return
 	}
+	if r.take(ready) {
+		r.show(ready)
+	}
+}
+
+// take counts operations and hands them to the store. It is false if the store did not take them.
+func (r *recorder) take(ops []Op) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range ready {
-		r.counts[ready[i].Outcome]++
+	for i := range ops {
+		r.counts[ops[i].Outcome]++
 	}
-	r.write(func() error { return r.store.WriteOps(ready) })
-	r.show(ready)
+	r.write(func() error { return r.store.WriteOps(ops) })
+	return !r.broken
 }
 
 // drain moves the slot's operations behind those in to.

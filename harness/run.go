@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// stopGrace bounds everything that a run does after its context has ended: heals, final reads, shutting down.
+// stopGrace bounds everything that a run does after its context has ended, but for the final reads: heals, shutting down.
 const stopGrace = 30 * time.Second
 
 // Result is what a run found.
 type Result struct {
 	Meta    Meta
 	History History
+	Notes   []string // what a reader should know and the history does not hold: which watchers were left behind
 	Judged
 }
 
@@ -36,7 +37,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	defer spec.Fleet.end()
 	r := &run{Spec: spec, clock: NewClock(), stop: make(chan struct{}), outages: newOutages()}
 	runErr := r.record(ctx)
-	res := Result{Meta: r.meta}
+	res := Result{Meta: r.meta, Notes: r.notes}
 	h, err := spec.Store.History()
 	if err != nil {
 		return res, errors.Join(runErr, fmt.Errorf("harness: read the history back: %w", err))
@@ -58,6 +59,7 @@ type run struct {
 	stop    chan struct{}   // closed when the load ends
 	enough  context.Context // done when the load is to end, be it before its time
 	outages *outages
+	notes   []string              // of the Result
 	failed  atomic.Pointer[error] // the first client that panicked
 	workers []*worker
 }
@@ -84,7 +86,7 @@ func (r *run) record(parent context.Context) (err error) {
 	if !r.StopOnFirst {
 		first = nil
 	}
-	r.watch = newWatch(r.clock, r.meta, r.Watchers, r.Found, first)
+	r.watch = newWatch(r.clock, r.meta, r.Spec, first)
 	r.rec = newRecorder(r.clock, r.meta.Workers+1, r.Store, r.watch.show, func(err error) {
 		abort(fmt.Errorf("harness: write the history: %w", err))
 	})
@@ -115,7 +117,7 @@ func (r *run) onSystem(ctx context.Context) (err error) {
 	writing, written := context.WithCancel(context.WithoutCancel(ctx))
 	var writer sync.WaitGroup
 	writer.Go(func() { r.rec.run(writing) })
-	defer r.watch.end()
+	defer func() { r.notes = r.watch.end(watchGrace) }()
 	defer writer.Wait()
 	defer written()
 	defer func() { err = errors.Join(err, r.System.Stop()) }()
@@ -253,7 +255,7 @@ func crashed(panicked any) bool {
 
 // finish waits for the system to be whole and lets the workloads record what is left, such as a final read.
 func (r *run) finish(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Final)
 	defer cancel()
 	for i, l := range r.loads() {
 		f, ok := l.Workload.(Finisher)

@@ -26,10 +26,11 @@ type Spec struct {
 	Steps    []Step        // faults, one after the other
 	Beside   [][]Step      // further sequences of faults, each beside Steps
 	Calm     time.Duration // load without faults before each fault, unless its Step says otherwise, and after the last; default 2s
+	Final    time.Duration // bounds the final reads and probes after the load, which may have to wait for leases to end; default 30s
 	Fleet    *Fleet        // by which nemeses strike the clients themselves; nil: none does
 	Drift    float64       // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
 
-	Watchers    []Checker                    // see the record while it grows; the verdict is that of Checkers all the same
+	Watchers    []Checker                    // see the record while it grows, unless they fall far behind it; the verdict is that of Checkers all the same
 	Found       func(Anomaly, time.Duration) // told what a watcher has found, and when, one at a time and without delay; it must not block
 	StopOnFirst bool                         // the load ends, as if its time were over, when a watcher has found a violation
 
@@ -64,8 +65,8 @@ func (s Spec) withDefaults() (Spec, error) {
 		return s, fmt.Errorf("harness: %w: an open loop needs a Rate: how many steps a second are due", ErrSpec)
 	case s.StopOnFirst && len(s.Watchers) == 0:
 		return s, fmt.Errorf("harness: %w: StopOnFirst needs Watchers, who see what is found", ErrSpec)
-	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.Calm < 0 || s.Drift < 0 || s.Drift >= 1:
-		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, Calm and Drift cannot be negative, nor Drift 1 or more", ErrSpec)
+	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.Calm < 0 || s.Final < 0 || s.Drift < 0 || s.Drift >= 1:
+		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, Calm, Final and Drift cannot be negative, nor Drift 1 or more", ErrSpec)
 	}
 	for _, track := range s.tracks() {
 		for _, step := range track {
@@ -79,6 +80,7 @@ func (s Spec) withDefaults() (Spec, error) {
 	s.Duration = cmp.Or(s.Duration, 5*time.Second)
 	s.Seed = cmp.Or(s.Seed, rand.Uint64N(1<<53)) // exact in any JSON reader
 	s.Calm = cmp.Or(s.Calm, 2*time.Second)
+	s.Final = cmp.Or(s.Final, stopGrace)
 	s.Drift = cmp.Or(s.Drift, 0.01)
 	if s.Store == nil {
 		s.Store = NewMemory()

@@ -17,6 +17,9 @@ func Test(t TB, spec Spec) Result {
 	t.Helper()
 	res, err := Run(t.Context(), spec)
 	t.Logf("%s: seed %d: %s", res.Meta.Name, res.Meta.Seed, res.Summary())
+	for _, note := range res.Notes {
+		t.Logf("note: %s", note)
+	}
 	if err != nil {
 		t.Fatalf("the harness failed: %v", err)
 	}

@@ -2,72 +2,128 @@ package harness
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// watchQueue is how many batches of the record a watcher may be behind, each of what one flush wrote. Then the recorder
-// waits for it, and in the end the workers do: memory stays bounded, and no operation is left out.
-const watchQueue = 64
+const (
+	watchOps     = 1 << 18         // operations that wait for a watcher at most, unless one flush wrote more ...
+	watchBatches = 1 << 12         // ... in so many batches, each of what one flush wrote
+	watchGrace   = 5 * time.Second // for watchers to see the rest when the record is over
+)
 
 // watch shows the record to checkers while it grows, and tells what they find at once.
 //
 // Nothing that is found here decides: faults are on record only when they are over, so a violation may have another class
-// or other companions in the end, and there is no second pass. The verdict is that of [Judge] over the stored history. A
-// watcher that panics, or has seen enough, watches no longer; the others go on.
+// or other companions in the end, and there is no second pass. The verdict is that of [Judge] over the stored history. So
+// nobody waits for a watcher: one that falls too far behind watches no longer, and that is noted. Nor does one that
+// panics, or has seen enough. The others go on.
 type watch struct {
 	clock Clock
+	log   *slog.Logger
 	tell  func(Anomaly, time.Duration)
 	count atomic.Int64 // violations found
 	first func()       // called at the first of them
 
-	feeds []chan []Op
-	over  sync.WaitGroup
+	feeds []*feed
+	notes []string   // about watchers that were left behind; the recorder's, and from end on the run's
 	mu    sync.Mutex // held around tell and first
 }
 
-// newWatch starts the watchers. Its first, if not nil, is called once, when a violation has been found.
-func newWatch(clock Clock, meta Meta, watchers []Checker, tell func(Anomaly, time.Duration), first func()) *watch {
-	w := &watch{clock: clock, tell: tell, first: first}
-	for _, c := range watchers {
-		feed := make(chan []Op, watchQueue)
-		w.feeds = append(w.feeds, feed)
-		w.over.Go(func() {
+// feed is what one watcher is shown.
+type feed struct {
+	name    string
+	batches chan []Op
+	behind  atomic.Int64 // operations in batches
+	left    atomic.Bool  // it was left behind: it sees no more, and is not listened to
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when it watches no longer
+}
+
+// newWatch starts spec's watchers. Its first, if not nil, is called once, when a violation has been found.
+func newWatch(clock Clock, meta Meta, spec Spec, first func()) *watch {
+	w := &watch{clock: clock, log: spec.Log, tell: spec.Found, first: first}
+	for _, c := range spec.Watchers {
+		ctx, cancel := context.WithCancel(context.Background())
+		f := &feed{name: c.Name(), batches: make(chan []Op, watchBatches), cancel: cancel, done: make(chan struct{})}
+		w.feeds = append(w.feeds, f)
+		go func() {
+			defer close(f.done)
 			defer func() {
 				_ = recover() // Judge runs the same checker on the same operations, and says what it panics with
-				for range feed {
-				}
+				f.pass(func(Op) bool { return true })
 			}()
-			c.Check(context.Background(), History{Meta: meta, Ops: once(feed)}, w.found)
-		})
+			c.Check(ctx, History{Meta: meta, Ops: f.once()}, func(a Anomaly) { w.found(f, a) })
+		}()
 	}
 	return w
 }
 
-// show hands the watchers operations that come next in the record. They may be changed afterwards.
+// show hands the watchers operations that come next in the record. They may be changed afterwards. It never waits.
 func (w *watch) show(ops []Op) {
 	if len(w.feeds) == 0 {
 		return
 	}
 	batch := append([]Op(nil), ops...)
 	for _, f := range w.feeds {
-		f <- batch
+		switch behind := f.behind.Load(); {
+		case f.left.Load():
+		case behind > 0 && behind+int64(len(batch)) > watchOps || len(f.batches) == watchBatches:
+			close(f.batches)
+			w.leave(f, fmt.Sprintf("was %d operations behind the record", behind))
+		default:
+			f.behind.Add(int64(len(batch)))
+			f.batches <- batch // there is room: nobody else sends
+		}
 	}
 }
 
-// end tells the watchers that the record is over, and waits until they have seen all of it.
-func (w *watch) end() {
+// end tells the watchers that the record is over, and waits until they have seen all of it, for as long as grace. It
+// returns a note for each watcher that was left behind.
+func (w *watch) end(grace time.Duration) (notes []string) {
 	for _, f := range w.feeds {
-		close(f)
+		if !f.left.Load() {
+			close(f.batches)
+		}
 	}
-	w.over.Wait()
+	late, stop := context.WithTimeout(context.Background(), grace)
+	defer stop()
+	for _, f := range w.feeds {
+		if f.left.Load() {
+			continue
+		}
+		select {
+		case <-f.done:
+			f.cancel()
+		case <-late.Done():
+			w.leave(f, fmt.Sprintf("had not seen the end of the record %v after it", grace))
+		}
+	}
+	return w.notes
 }
 
-func (w *watch) found(a Anomaly) {
+// leave has f's watcher watch no longer. Its channel is closed.
+func (w *watch) leave(f *feed, why string) {
+	f.left.Store(true)
+	f.cancel()
+	for range f.batches { // give the memory back
+	}
+	note := fmt.Sprintf("%s %s at %v and watched no longer: what it would have found was not told during the run", f.name, why,
+		w.clock.Now().Round(time.Millisecond))
+	w.notes = append(w.notes, note)
+	w.log.Warn("a watcher was left behind", "note", note)
+}
+
+func (w *watch) found(f *feed, a Anomaly) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if f.left.Load() {
+		return // what ended for it in the middle may look like a violation
+	}
 	n := int64(a.Violations())
 	before := w.count.Add(n) - n
 	if w.tell != nil {
@@ -78,19 +134,25 @@ func (w *watch) found(a Anomaly) {
 	}
 }
 
-// once ranges over what feed brings. Every further range is empty: while a run goes on its record cannot be read again.
-func once(feed <-chan []Op) iter.Seq2[Op, error] {
+// once ranges over what the feed brings. Every further range is empty: while a run goes on its record cannot be read again.
+func (f *feed) once() iter.Seq2[Op, error] {
 	begun := false
 	return func(yield func(Op, error) bool) {
 		if begun {
 			return
 		}
 		begun = true
-		for batch := range feed {
-			for _, op := range batch {
-				if !yield(op, nil) {
-					return
-				}
+		f.pass(func(op Op) bool { return yield(op, nil) })
+	}
+}
+
+// pass calls see with the operations that come, until it has seen enough.
+func (f *feed) pass(see func(Op) bool) {
+	for batch := range f.batches {
+		f.behind.Add(-int64(len(batch)))
+		for _, op := range batch {
+			if f.left.Load() || !see(op) {
+				return
 			}
 		}
 	}

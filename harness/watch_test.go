@@ -3,6 +3,8 @@ package harness_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -65,7 +67,83 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 	require.Len(t, found, w.n/10)
 	require.Positive(t, progress.Load(), "found before the end")
 	require.Less(t, found[0], res.History.End.At/2)
+	require.Empty(t, res.Notes)
 	require.EqualValues(t, 5, p.seen.Load())
+}
+
+// stuck is a watcher that waits for something else at the first operation.
+type stuck struct{ until chan struct{} }
+
+func (stuck) Name() string { return "stuck" }
+
+func (s stuck) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	for range h.Ops {
+		<-s.until
+	}
+	found(harness.Anomaly{Class: harness.LostMessage, Note: "seen after the end"})
+	return harness.Judgement{}
+}
+
+// flood is a workload that does as much as it can, and calls enough once it has done so many operations.
+type flood struct {
+	fake
+	n      atomic.Int64
+	most   int64
+	enough func()
+}
+
+func (f *flood) Open(context.Context, int) (harness.Client, error) { return f, nil }
+
+func (f *flood) Step(_ context.Context, s *harness.Session) {
+	for range 100 {
+		s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
+	}
+	if f.n.Add(100) >= f.most {
+		f.enough()
+	}
+}
+
+// The second watcher, which does its work, is shown everything: nobody waits for the first.
+func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
+	until := make(chan struct{})
+	t.Cleanup(func() { close(until) })
+	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
+	defer enough()
+	f, w := &flood{most: 600_000, enough: enough}, &tenth{}
+	var log strings.Builder
+	res, err := harness.Run(ctx, harness.Spec{
+		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Hour,
+		Watchers: []harness.Checker{stuck{until}, w}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	require.NoError(t, err)
+	require.ErrorIs(t, ctx.Err(), context.Canceled, "the load stood still")
+	require.Len(t, res.Notes, 1)
+	require.Contains(t, res.Notes[0], "stuck was ")
+	require.Contains(t, res.Notes[0], "operations behind the record")
+	require.Contains(t, log.String(), "a watcher was left behind")
+	n := countOps(t, res.History)
+	require.GreaterOrEqual(t, n, 600_000)
+	require.EqualValues(t, f.n.Load(), n, "everything is on record")
+	require.Equal(t, n, w.n)
+}
+
+func TestARunEndsThoughAWatcherDoesNot(t *testing.T) {
+	until := make(chan struct{})
+	f := &fake{}
+	var found atomic.Int64
+	began := time.Now()
+	res, err := harness.Run(t.Context(), harness.Spec{
+		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 2, Duration: 100 * time.Millisecond, Rate: 100,
+		Watchers: []harness.Checker{stuck{until}}, Found: func(harness.Anomaly, time.Duration) { found.Add(1) },
+	})
+	require.NoError(t, err)
+	require.Less(t, time.Since(began), 30*time.Second)
+	require.Equal(t, harness.Valid, res.Verdict, "the record is judged whole")
+	require.Positive(t, countOps(t, res.History))
+	require.Len(t, res.Notes, 1)
+	require.Contains(t, res.Notes[0], "stuck had not seen the end of the record 5s after it")
+	close(until)
+	require.Never(t, func() bool { return found.Load() > 0 }, 100*time.Millisecond, 10*time.Millisecond, "it is not listened to any more")
 }
 
 func countOps(t *testing.T, h harness.History) (n int) {

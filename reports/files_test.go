@@ -63,7 +63,7 @@ func TestHTMLTellsTheFacts(t *testing.T) {
 		"lock/set-nx-px", "1234567890123", "expected double-grant: met", "two owners for", "certified by porcupine",
 		`href="anomalies/0.html"`, "partition-primary", "refused (held)", "connection refused", "group cut off",
 		"The minority side went on", "old primary joins", "porcupine agreed on 38 of 38 keys", "&#43;switch-master",
-		"24 in 3 groups", "no client crashed while it held a lock",
+		"24 in 3 groups", "mutex was 262,144 operations behind", "no client crashed while it held a lock",
 	} {
 		require.Contains(t, html, fact)
 	}
@@ -141,6 +141,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	want := DocumentOf(r)
 	want.Stats.Buckets, want.Stats.Width = nil, 0
 	require.Equal(t, want, d)
+	require.Equal(t, r.Notes, d.Notes)
 	require.Equal(t, RowOf(r, "x"), d.Row("x"))
 	_, err = ReadJSON(strings.NewReader(`{"schema": 2}`))
 	require.ErrorIs(t, err, ErrSchema)
@@ -182,7 +183,7 @@ func TestJUnit(t *testing.T) {
 func TestSummary(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, Summary(&b, demos(t)["rich"]))
-	for _, want := range []string{"## invalid: lock/set-nx-px", "194 double-grant", "First anomaly", "`lock:4`", "2 failovers", "median", "Run it again"} {
+	for _, want := range []string{"## invalid: lock/set-nx-px", "194 double-grant", "First anomaly", "`lock:4`", "2 failovers", "median", "Run it again", "> mutex was 262,144 operations behind"} {
 		require.Contains(t, b.String(), want)
 	}
 	h := oneKill()

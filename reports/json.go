@@ -32,6 +32,7 @@ type Document struct {
 	Certified  int                   `json:"certified"`       // violations that porcupine confirmed
 	Judgements []harness.Judgement   `json:"judgements"`      // one for each checker
 	Anomalies  []harness.Anomaly     `json:"anomalies"`       // the first of each class, in order of time
+	Notes      []string              `json:"notes,omitempty"` // what the history does not hold, such as who watched no longer
 	Pages      map[int]string        `json:"pages,omitempty"` // index in anomalies: page that draws it
 	Stats      Stats                 `json:"stats"`           // totals; without the timeline
 	Failovers  []Failover            `json:"failovers"`
@@ -46,7 +47,7 @@ func DocumentOf(r Report) Document {
 		Schema: Schema, Name: r.Name, Verdict: r.Judged.Verdict, Summary: r.Sentence(), Expected: r.Expected,
 		Command: r.Command, Labels: r.Labels, Elapsed: r.Elapsed, Totals: r.Judged.Totals,
 		Certified: r.Judged.Certified, Judgements: list(r.Judged.Judgements), Anomalies: list(r.Judged.Anomalies),
-		Pages: r.Pages, Stats: r.Stats, Failovers: list(r.Failovers), Faults: list(r.History.Faults),
+		Notes: r.Notes, Pages: r.Pages, Stats: r.Stats, Failovers: list(r.Failovers), Faults: list(r.History.Faults),
 		Meta: r.History.Meta, End: r.History.End,
 	}
 	d.Stats.Kinds, d.Stats.Reasons = list(d.Stats.Kinds), list(d.Stats.Reasons)

@@ -23,12 +23,13 @@ type Report struct {
 	Pages     map[int]string // index in Judged.Anomalies: relative path of a page that draws it
 	Expected  string         // what was expected, such as "double-grant"; empty: nothing
 	Met       bool           // whether Expected came true
+	Notes     []string       // about the run, from its Result: what a reader should know and the history does not hold
 	Elapsed   time.Duration  // of the whole run, judging included if the caller says so
 }
 
 // New reads h once and makes the report of it. Its faults are put in order of their Start, which is how they are numbered:
 // a history has them in the order in which they were recorded. The fields that only the caller knows are left for it to
-// fill in: Command, Pages, Expected and Met. Beside an error the report describes what could be read.
+// fill in: Command, Pages, Expected, Met and Notes. Beside an error the report describes what could be read.
 func New(h harness.History, j harness.Judged) (Report, error) {
 	h.Faults = slices.Clone(h.Faults)
 	slices.SortStableFunc(h.Faults, func(a, b harness.Fault) int { return cmp.Compare(a.Start, b.Start) })
@@ -124,7 +125,7 @@ func (r Report) warnings() []string {
 			all = append(all, fmt.Sprintf("The system was not seen whole again after fault %d (%s).", i+1, f.Name))
 		}
 	}
-	return all
+	return append(all, r.Notes...)
 }
 
 // horizon is the end of the time axis.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os/exec"
 	"slices"
@@ -269,141 +268,6 @@ func TestGetsetDeadlineBelievesAClockThatIsAhead(t *testing.T) {
 	require.True(t, acquiredAt(t, ahead(t.Context(), lockTTL+time.Second), newGetsetDeadline(r), "k", "b"))
 }
 
-// spy is a hook that is called with the names of all commands that are sent at once, before they are. They are not sent
-// if it returns an error.
-type spy func(ctx context.Context, names ...string) error
-
-func (spy) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (s spy) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if err := s(ctx, cmd.Name()); err != nil {
-			cmd.SetErr(err)
-			return err
-		}
-		return next(ctx, cmd)
-	}
-}
-
-func (s spy) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		var names []string
-		for _, c := range cmds {
-			names = append(names, c.Name())
-		}
-		if err := s(ctx, names...); err != nil {
-			return err
-		}
-		return next(ctx, cmds)
-	}
-}
-
-// beforeEXEC runs f ahead of every transaction.
-func beforeEXEC(f func()) spy {
-	return func(_ context.Context, names ...string) error {
-		if slices.Contains(names, "exec") {
-			f()
-		}
-		return nil
-	}
-}
-
-func TestWatchMultiIsRefusedWhenTheKeyIsTouchedBeforeEXEC(t *testing.T) {
-	c, r := realRedis(t)
-	o := other(t, c)
-	r.AddHook(beforeEXEC(func() { require.NoError(t, o.Set(t.Context(), "k", "b", time.Minute).Err()) }))
-	require.False(t, acquired(t, newWatchMulti(r), "k", "a"))
-	require.Equal(t, "b", r.Get(t.Context(), "k").Val())
-}
-
-// traced makes the client of a workload, whose commands are traced.
-func traced(t *testing.T, c *cluster.Cluster) redis.UniversalClient {
-	t.Helper()
-	r, err := newPool(c).client(0)
-	require.NoError(t, err)
-	return r
-}
-
-func TestEveryCommandOfATransactionIsTraced(t *testing.T) {
-	c, _ := realRedis(t)
-	r := traced(t, c)
-	var seen []string
-	r.AddHook(spy(func(ctx context.Context, names ...string) error {
-		require.NotNil(t, ctx.Value(attemptKey{}), "%s is not traced", names)
-		seen = append(seen, names...)
-		return nil
-	}))
-	ctx, _ := track(t.Context())
-	l := newWatchMulti(r)
-	require.True(t, acquiredAt(t, ctx, l, "k", "a"))
-	require.False(t, acquiredAt(t, ctx, l, "k", "b"))
-	require.Equal(t, []string{"watch", "get", "multi", "set", "exec", "watch", "get", "unwatch"},
-		slices.DeleteFunc(seen, func(name string) bool { return name == "hello" }))
-}
-
-func TestAWatchThatCannotHaveRunIsAFailAndAnEXECThatMayHaveIsUnknown(t *testing.T) {
-	c, _ := realRedis(t)
-	r := traced(t, c)
-	acquire := func(key string) harness.Op {
-		return settled(t.Context(), r, func(ctx context.Context) error {
-			_, err := newWatchMulti(r).Acquire(ctx, key, "a", lockTTL)
-			return err
-		})
-	}
-	r.AddHook(beforeEXEC(func() { require.NoError(t, c.Pause(t.Context(), "r1")) }))
-	op := acquire("k")
-	require.Equal(t, harness.Info, op.Outcome, "EXEC waits in the server's socket: %s", op.Err)
-	require.NoError(t, c.Resume("r1"))
-	require.NoError(t, c.Kill("r1"))
-	require.Equal(t, harness.Fail, acquire("k").Outcome)
-}
-
-func TestRedissonIsReentrant(t *testing.T) {
-	_, r := realRedis(t)
-	a, b := newRedisson(r), newRedisson(r)
-	require.True(t, acquired(t, a, "k", "a"))
-	require.True(t, acquired(t, a, "k", "a"))
-	require.Equal(t, map[string]string{"a": "2"}, r.HGetAll(t.Context(), "k").Val())
-	require.NoError(t, r.PExpire(t.Context(), "k", lockTTL/2).Err())
-	require.True(t, released(t, a, "k", "a"))
-	require.Greater(t, r.PTTL(t.Context(), "k").Val(), lockTTL/2, "the lease was not renewed")
-	require.False(t, acquired(t, b, "k", "b"), "an entry is left")
-	require.False(t, released(t, b, "k", "b"))
-	require.True(t, released(t, a, "k", "a"))
-	require.False(t, released(t, a, "k", "a"))
-	require.True(t, acquired(t, b, "k", "b"))
-}
-
-func TestRedissonIsToldHowLongTheHolderHas(t *testing.T) {
-	_, r := realRedis(t)
-	require.True(t, acquired(t, newRedisson(r), "k", "a"))
-	left, err := newRedisson(r).(*redissonLock).try(t.Context(), "k", "b", lockTTL)
-	require.NoError(t, err)
-	require.InDelta(t, lockTTL, left, float64(200*time.Millisecond))
-}
-
-func TestRedissonWaitsUntilTheLockIsReleased(t *testing.T) {
-	_, r := realRedis(t)
-	a, b := newRedisson(r), newRedisson(r)
-	require.True(t, acquired(t, a, "k", "a"))
-	clock := &sleeper{now: time.Now(), slept: func(int) { require.True(t, released(t, a, "k", "a")) }}
-	require.True(t, acquiredAt(t, harness.WithTime(t.Context(), clock), b, "k", "b"))
-	require.Equal(t, []time.Duration{lockTTL / 8}, clock.sleeps)
-
-	clock = &sleeper{now: time.Now()}
-	require.False(t, acquiredAt(t, harness.WithTime(t.Context(), clock), a, "k", "a"))
-	require.Len(t, clock.sleeps, 1, "two tries in all")
-
-	a.(*redissonLock).tries, a.(*redissonLock).wait = 1000, 20*time.Millisecond
-	began := time.Now()
-	clock = &sleeper{now: began}
-	require.False(t, acquiredAt(t, harness.WithTime(t.Context(), clock), a, "k", "a"))
-	require.Len(t, clock.sleeps, 999)
-	require.LessOrEqual(t, clock.now.Sub(began), 20*time.Millisecond, "longer than wait")
-
-	require.NoError(t, r.PExpire(t.Context(), "k", 0).Err())
-}
-
 func TestFencingTokensGrowUnlessTheCounterIsLost(t *testing.T) {
 	_, r := realRedis(t)
 	l := newFenced(r)
@@ -437,34 +301,4 @@ func TestALockWithoutAcknowledgementIsGivenBack(t *testing.T) {
 	require.ErrorIs(t, err, errCrash)
 	require.Equal(t, int64(1), o.Exists(t.Context(), "k").Val())
 	require.False(t, acquired(t, newSetNXPXWait(waitFor(1))(r), "k", "b"), "it is a's")
-}
-
-func TestALibrarysErrorsAreNoRefusals(t *testing.T) {
-	_, r := realRedis(t)
-	fail := false
-	r.AddHook(spy(func(context.Context, ...string) error {
-		if fail {
-			return io.EOF
-		}
-		return nil
-	}))
-	for _, newLocker := range []func(redis.UniversalClient) Locker{newRedsync, newRedislock} {
-		l, key := newLocker(r), fmt.Sprintf("%p", newLocker)
-		require.True(t, acquired(t, l, key, "a"))
-		fail = true
-		_, err := l.(Extender).Extend(t.Context(), key, "a", lockTTL)
-		require.ErrorIs(t, err, io.EOF)
-		_, err = l.Release(t.Context(), key, "a")
-		require.ErrorIs(t, err, io.EOF)
-		_, err = l.Acquire(t.Context(), "other"+key, "a", lockTTL)
-		require.ErrorIs(t, err, io.EOF)
-		fail = false
-	}
-}
-
-func TestRedislockGrantsAHeldLockToATokenThatBeginsTheHolders(t *testing.T) {
-	_, r := realRedis(t)
-	require.True(t, acquired(t, newRedislock(r), "k", "10"))
-	require.True(t, acquired(t, newRedislock(r), "k", "1"))
-	require.Equal(t, "1", r.Get(t.Context(), "k").Val())
 }

@@ -61,6 +61,9 @@ func (a *app) checkText(cmd *cobra.Command, args []string, file string, m suite.
 			return usage("no history: %w", err)
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return usage("no history: %s is a folder: for the results of a run it is doublegrant check %s", file, file)
+		}
 		r, name = io.Reader(f), file
 	}
 	rep, err := suite.CheckText(cmd.Context(), r, name, m)

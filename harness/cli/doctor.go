@@ -18,12 +18,28 @@ type finding struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
 	Is   string `json:"is"` // what was found, and what to do if it is not OK
+
+	Do    string         `json:"do,omitempty"`      // what to do about it, where Is does not say
+	Warn  bool           `json:"warning,omitempty"` // OK, but may not be in every run
+	Limit *cluster.Check `json:"limit,omitempty"`
+}
+
+// word is what a finding comes to.
+func (f finding) word() string {
+	switch {
+	case !f.OK:
+		return "BAD"
+	case f.Warn:
+		return "warn"
+	}
+	return "ok"
 }
 
 // doctorFlags say what doctor does beside looking, and for whom it looks.
 type doctorFlags struct {
 	on         string
 	image      string
+	clients    int // of the runs that it is to carry
 	buildImage bool
 	clean      bool
 }
@@ -33,7 +49,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "look whether this machine can run doublegrant, and how large; remove what killed runs left",
-		Example: "  doublegrant doctor --on docker    # Docker has to be there, too\n" +
+		Example: "  doublegrant doctor --clients 4000 # for runs of that size: which limit is short, and how to raise it\n" +
+			"  doublegrant doctor --on docker    # Docker has to be there, too\n" +
 			"  doublegrant doctor --clean        # remove orphaned folders and containers; runs under way are spared\n" +
 			"  doublegrant doctor --build-image  # make " + cluster.LocalImage + " of this machine's redis-server",
 		Args: exactly(0, "none"),
@@ -41,12 +58,16 @@ func (a *app) doctorCommand() *cobra.Command {
 			if on := cluster.Platform(f.on); on != cluster.OnProcess && on != cluster.OnDocker {
 				return usage("unknown platform %q: choose %s or %s", f.on, cluster.OnProcess, cluster.OnDocker)
 			}
+			if f.clients < 1 {
+				return usage("--clients %d: ask for 1 or more", f.clients)
+			}
 			return a.printFindings(a.examine(cmd.Context(), f))
 		},
 	}
 	cmd.Flags().StringVar(&a.flags.redis, "redis-server", "", "redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
 	cmd.Flags().StringVar(&f.on, "on", string(cluster.OnProcess), "platform that has to work: process or docker")
 	cmd.Flags().StringVar(&f.image, "redis-image", "", "image of --on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or "+cluster.LocalImage+")")
+	cmd.Flags().IntVar(&f.clients, "clients", 100, "clients that this machine has to carry")
 	cmd.Flags().BoolVar(&f.buildImage, "build-image", false, "make "+cluster.LocalImage+" of this machine's redis-server and its libraries")
 	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove orphaned folders and containers")
 	return cmd
@@ -58,8 +79,9 @@ func (a *app) examine(ctx context.Context, f doctorFlags) []finding {
 	if f.buildImage {
 		all = append(all, a.buildFinding(ctx))
 	}
-	return append(all, a.redisFinding(f), a.dockerFinding(ctx, f), filesFinding(), portsFinding(), loopbackFinding(),
-		leftoversFinding(ctx, f.clean))
+	all = append(all, a.redisFinding(f), a.dockerFinding(ctx, f))
+	all = append(all, limitFindings(f)...)
+	return append(all, loopbackFinding(), leftoversFinding(ctx, f.clean))
 }
 
 func (a *app) printFindings(findings []finding) error {
@@ -72,7 +94,10 @@ func (a *app) printFindings(findings []finding) error {
 		return a.printJSON(findings)
 	}
 	for _, f := range findings {
-		a.println("%-4s %-14s %s", map[bool]string{true: "ok", false: "BAD"}[f.OK], f.What, f.Is)
+		a.println("%-4s %-14s %s", f.word(), f.What, f.Is)
+		if f.Do != "" {
+			a.println("%-4s %-14s %s", "", "", f.Do)
+		}
 	}
 	return nil
 }
@@ -80,9 +105,9 @@ func (a *app) printFindings(findings []finding) error {
 func (a *app) redisFinding(f doctorFlags) finding {
 	path, version, err := cluster.FindRedis(a.flags.redis)
 	if err != nil {
-		return finding{"redis-server", f.on == string(cluster.OnDocker), message(err)} // containers bring their own
+		return finding{What: "redis-server", OK: f.on == string(cluster.OnDocker), Is: message(err)} // containers bring their own
 	}
-	return finding{"redis-server", true, path + ": " + version}
+	return finding{What: "redis-server", OK: true, Is: path + ": " + version}
 }
 
 // dockerFinding is bad news only to who wants containers.
@@ -90,42 +115,41 @@ func (a *app) dockerFinding(ctx context.Context, f doctorFlags) finding {
 	said, err := cluster.Options{Image: f.image}.Docker(ctx)
 	switch {
 	case err == nil:
-		return finding{"docker", true, said}
+		return finding{What: "docker", OK: true, Is: said}
 	case f.on == string(cluster.OnDocker):
-		return finding{"docker", false, message(err)}
+		return finding{What: "docker", Is: message(err)}
 	default:
-		return finding{"docker", true, "only --on docker needs it: " + message(err)}
+		return finding{What: "docker", OK: true, Is: "only --on docker needs it: " + message(err)}
 	}
 }
 
 func (a *app) buildFinding(ctx context.Context) finding {
 	version, err := cluster.BuildImage(ctx, a.flags.redis)
 	if err != nil {
-		return finding{"image", false, message(err)}
+		return finding{What: "image", Is: message(err)}
 	}
-	return finding{"image", true, cluster.LocalImage + " has Redis " + version}
+	return finding{What: "image", OK: true, Is: cluster.LocalImage + " has Redis " + version}
 }
 
-func filesFinding() finding {
-	n, err := cluster.FileLimit()
-	if err != nil {
-		return finding{"open files", false, err.Error()}
+// limitFindings are the limits of this machine beside what a run with that many clients needs. One that may be short is no
+// bad news yet.
+func limitFindings(f doctorFlags) (all []finding) {
+	for _, c := range (cluster.Options{On: cluster.Platform(f.on), Clients: f.clients}).Checks() {
+		one := finding{What: c.Name, OK: !c.Short() || !c.Stops, Warn: c.Short() && !c.Stops, Is: c.Finding(), Limit: &c}
+		if c.Short() {
+			one.Do = c.Remedy()
+		}
+		all = append(all, one)
 	}
-	most := cluster.MaxClients(n)
-	return finding{"open files", most >= 100, fmt.Sprintf("%d, enough for %d clients (ulimit -n raises it)", n, most)}
-}
-
-func portsFinding() finding {
-	n := cluster.EphemeralPorts()
-	return finding{"local ports", n >= 10000, fmt.Sprintf("%d (sysctl net.ipv4.ip_local_port_range)", n)}
+	return all
 }
 
 func loopbackFinding() finding {
 	ln, err := net.Listen("tcp", "127.251.1.1:0")
 	if err != nil {
-		return finding{"loopback", false, fmt.Sprintf("127.251.1.1 cannot be listened on: all of 127.0.0.0/8 must be local, as on Linux: %v", err)}
+		return finding{What: "loopback", Is: fmt.Sprintf("127.251.1.1 cannot be listened on: all of 127.0.0.0/8 must be local, as on Linux: %v", err)}
 	}
-	return finding{"loopback", ln.Close() == nil, "all of 127.0.0.0/8 is local"}
+	return finding{What: "loopback", OK: ln.Close() == nil, Is: "all of 127.0.0.0/8 is local"}
 }
 
 // leftoversFinding lists what runs that were killed could not remove, or removes it.
@@ -137,7 +161,7 @@ func leftoversFinding(ctx context.Context, clean bool) finding {
 	}
 	all, err2 := cluster.Leftovers(ctx)
 	if err := errors.Join(err, err2); err != nil {
-		return finding{"leftovers", false, message(err)}
+		return finding{What: "leftovers", Is: message(err)}
 	}
 	var orphans, unmarked []cluster.Leftover
 	owned := 0
@@ -151,7 +175,7 @@ func leftoversFinding(ctx context.Context, clean bool) finding {
 			orphans = append(orphans, l)
 		}
 	}
-	return finding{"leftovers", true, leftoversText(removed, orphans, unmarked, owned)}
+	return finding{What: "leftovers", OK: true, Is: leftoversText(removed, orphans, unmarked, owned)}
 }
 
 func leftoversText(removed, orphans, unmarked []cluster.Leftover, owned int) string {

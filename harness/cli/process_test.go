@@ -35,8 +35,13 @@ type process struct {
 
 func start(t *testing.T, args ...string) process {
 	t.Helper()
-	p := process{T: t, dir: t.TempDir(), output: &strings.Builder{}}
-	p.Cmd = exec.Command(os.Args[0], args...)
+	return startAs(t, exec.Command(os.Args[0], args...))
+}
+
+// startAs is start of a command that ends up as the test binary.
+func startAs(t *testing.T, cmd *exec.Cmd) process {
+	t.Helper()
+	p := process{T: t, Cmd: cmd, dir: t.TempDir(), output: &strings.Builder{}}
 	p.Cmd.Dir = p.dir
 	p.Cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+p.dir)
 	p.Cmd.Stdout, p.Cmd.Stderr = p.output, p.output
@@ -107,7 +112,7 @@ func TestAKilledHarnessTakesEveryRedisWithItAndLeavesAReadableHistory(t *testing
 	results, err := filepath.Glob(filepath.Join(p.dir, "results/2*"))
 	require.NoError(t, err)
 	require.Len(t, results, 1)
-	out, errs, code := run(t, "check", results[0])
+	out, errs, code := run(t, "check", filepath.Join(p.dir, "results/latest"))
 	require.Equal(t, cli.ExitUnknown, code, errs)
 	require.Contains(t, out, "the record stops before the run did")
 }

@@ -9,12 +9,15 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/suite"
 )
 
@@ -29,10 +32,17 @@ const (
 
 // Main runs the command line args and returns the exit code. An interrupt ends the run under way in good order; a second
 // one ends the process at once.
-func Main(args []string, stdout, stderr io.Writer) int {
+func Main(args []string, stdout, stderr io.Writer) (code int) {
+	defer func() {
+		if p := recover(); p != nil { // Go's own exit code of a panic would say that the verdict is unknown
+			fmt.Fprintf(stderr, "doublegrant: a defect of doublegrant: %v\n%s", p, debug.Stack())
+			code = ExitFailed
+		}
+	}()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	_ = cluster.RaiseFileLimit() // where it cannot be raised, a run that needs more says so
 	a := &app{out: stdout, err: stderr}
 	root := a.root()
 	root.SetArgs(args)
@@ -52,6 +62,7 @@ type app struct {
 	code     int  // of a command that ran
 	json     bool // -o json
 	flags    flags
+	warned   sync.Map // warnings that were printed
 }
 
 func (a *app) root() *cobra.Command {
@@ -75,7 +86,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", readable(err)) })
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.historyCommand(), a.compareCommand(), a.suiteCommand(), a.demoCommand(),
+	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.historyCommand(), a.reportCommand(), a.compareCommand(), a.suiteCommand(), a.demoCommand(),
 		a.reproduceCommand(), a.listCommand(), a.doctorCommand())
 	return root
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/reports"
 )
@@ -55,7 +57,14 @@ func (a *app) placeFlags(cmd *cobra.Command) {
 }
 
 func (a *app) options() suite.Options {
-	return suite.Options{Results: a.flags.results, Redis: a.flags.redis}
+	return suite.Options{Results: a.flags.results, Redis: a.flags.redis, Warn: a.warn}
+}
+
+// warn prints a warning, once: the runs of a suite are warned of the same.
+func (a *app) warn(of string) {
+	if _, said := a.warned.LoadOrStore(of, true); !said {
+		fmt.Fprintln(a.err, "doublegrant: warning: "+of)
+	}
 }
 
 func (a *app) run(ctx context.Context, p suite.Plan) error {
@@ -64,13 +73,24 @@ func (a *app) run(ctx context.Context, p suite.Plan) error {
 	o.Progress, o.Found = progress.show, progress.found
 	out, err := suite.Execute(ctx, p, o)
 	progress.clear()
-	if err != nil {
-		if out.Dir != "" {
-			err = fmt.Errorf("%w (what was recorded is in %s)", err, out.Dir)
-		}
+	if err == nil {
+		return a.show(out)
+	}
+	if out.Dir != "" {
+		err = fmt.Errorf("%w (what was recorded is in %s)", err, out.Dir)
+	}
+	if !says(out, err) {
 		return err
 	}
+	fmt.Fprintln(a.err, "doublegrant: "+message(err))
 	return a.show(out)
+}
+
+// says reports whether a run that failed has a verdict all the same: a violation is one whatever went wrong beside it, and
+// a disk that is full ends a run early, as an interrupt does.
+func says(out suite.Outcome, err error) bool {
+	j := out.Report.Judged
+	return j.Verdict == harness.Invalid || len(j.Judgements) > 0 && errors.Is(err, history.ErrFull)
 }
 
 // show prints one run, for people or programs, and takes its verdict as the exit code.
@@ -94,6 +114,9 @@ func (a *app) printOutcome(out suite.Outcome) {
 	a.printFirstOfEachClass(r.Judged.Anomalies)
 	for _, f := range r.Failovers {
 		a.println("  failover  %s", f)
+	}
+	for _, note := range r.Notes {
+		a.println("  note      %s", note)
 	}
 	a.println("expected  %s: %s", out.Expectation, metWord(out))
 	a.println("seed      %d", out.Plan.Seed)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -152,15 +151,7 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) 
 	if dir == "" {
 		return err
 	}
-	a.code = endingCode(out.Ending())
-	if a.json {
-		return errors.Join(err, a.printJSON(out))
-	}
-	if err := reports.SuiteText(a.out, out); err != nil {
-		return err
-	}
-	a.println("\nreports   %s", filepath.Join(dir, "index.html"))
-	return err
+	return errors.Join(err, a.showSuite(out, dir))
 }
 
 // suiteLine is what came of a run, in a few words.

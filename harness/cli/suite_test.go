@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,11 +47,25 @@ func TestASuiteExitsWithItsWorstRun(t *testing.T) {
 		require.Contains(t, errs, "[1/")
 		require.FileExists(t, "results/latest/junit.xml")
 	}
+	before := summaryOfRuns(t)
+	_, errs, code := run(t, "report", "results/latest")
+	require.Equal(t, cli.ExitInvalid, code, errs)
+	require.Equal(t, before, summaryOfRuns(t), "of a suite that came to its end the record says all of it")
 	out, _, code := run(t, "suite", "mine.yaml", "--only", "clean", "-o", "json")
 	require.Equal(t, cli.ExitMet, code)
 	var doc struct{ Cases []struct{ Name string } }
 	require.NoError(t, json.Unmarshal([]byte(out), &doc))
 	require.Len(t, doc.Cases, 1)
+}
+
+// summaryOfRuns is the latest summary without what it says of memory, of which the record has some samples only.
+func summaryOfRuns(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("results/latest/summary.md")
+	require.NoError(t, err)
+	runs, _, found := strings.Cut(string(text), "\n- left by a run")
+	require.True(t, found)
+	return runs
 }
 
 func TestASuiteThatCannotBeRunIsOneLine(t *testing.T) {
@@ -115,4 +130,16 @@ func TestAKilledSoakHasItsRecordOnDisk(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(left), 1, "the run that was under way")
 	p.awaitServers(0)
+
+	dirs, err := filepath.Glob(filepath.Join(p.dir, "results/*-suite-mine"))
+	require.NoError(t, err)
+	out, errs, code := run(t, "report", dirs[0])
+	require.Equal(t, cli.ExitUnknown, code, errs)
+	met := strings.Count(record(), `"ending":"met"`)
+	require.Contains(t, out, fmt.Sprintf("%d of %d runs ended as expected", met, met))
+	require.Contains(t, out, "It ended early: it was cut short")
+	page, err := os.ReadFile(filepath.Join(dirs[0], "index.html"))
+	require.NoError(t, err)
+	require.Contains(t, string(page), "It ended early: it was cut short")
+	require.FileExists(t, filepath.Join(dirs[0], "summary.md"))
 }

@@ -27,7 +27,8 @@ type seat struct{ group, node int }
 // Connect returns the client of a group, which stands for one process of an application: all workers of the group
 // share it, each with a connection of its own. It never retries, since a retried command hides what became of the
 // first; it obeys contexts; and with Sentinel it follows the primary as its own Sentinels see it. Of several masters it
-// leads to the first.
+// leads to the first. A worker has a connection of its own while it uses it; where there are thousands of workers, all
+// are opened at the first call for a group.
 func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	all, err := c.connect(group, 1)
 	if err != nil {
@@ -44,28 +45,63 @@ func (c *Cluster) ConnectAll(group int) ([]redis.UniversalClient, error) {
 
 // connect returns a group's clients for the first nodes.
 func (c *Cluster) connect(group, nodes int) ([]redis.UniversalClient, error) {
+	all, fresh, err := c.seated(group, nodes)
+	if c.opts.Clients > warmFrom {
+		for _, r := range fresh {
+			c.warm(r)
+		}
+	}
+	return all, err
+}
+
+// seated is a group's clients for the first nodes, and which of them are new.
+func (c *Cluster) seated(group, nodes int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.stopped || c.fabric == nil:
-		return nil, fmt.Errorf("cluster: connect group %d: the cluster is not running", group)
+		return nil, nil, fmt.Errorf("cluster: connect group %d: the cluster is not running", group)
 	case group < 0 || group >= c.Groups():
-		return nil, fmt.Errorf("cluster: connect group %d: there are %d", group, c.Groups())
+		return nil, nil, fmt.Errorf("cluster: connect group %d: there are %d", group, c.Groups())
 	}
-	var all []redis.UniversalClient
 	for i := range nodes {
 		s := seat{group, i}
 		if c.clients[s] == nil {
 			c.clients[s] = c.newClient(s)
+			fresh = append(fresh, c.clients[s])
 		}
 		all = append(all, c.clients[s])
 	}
-	return all, nil
+	return all, fresh, nil
+}
+
+const (
+	// More clients than that have their connections opened beforehand. Fewer open them in a moment, and a connection that
+	// idles has its price: after a partition, each that leads to the old primary costs whoever takes it a timeout.
+	warmFrom   = 1000
+	warmWithin = 10 * time.Second // then the rest is opened when needed
+)
+
+// warm opens a connection for each worker of a group. Left to the load, thousands would be opened in its first moments, and
+// the first operations time out meanwhile.
+func (c *Cluster) warm(r *redis.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), warmWithin)
+	defer cancel()
+	conns := make([]*redis.Conn, (c.opts.Clients+c.Groups()-1)/c.Groups())
+	var opening sync.WaitGroup
+	for i := range conns {
+		conns[i] = r.Conn()                                 // its first command takes a connection, which it keeps
+		opening.Go(func() { _ = conns[i].Ping(ctx).Err() }) // what is wrong is found by the load
+	}
+	opening.Wait()
+	for _, conn := range conns {
+		_ = conn.Close() // back to the pool
+	}
 }
 
 // newClient makes the client of a group. It dials from the group's address, by which the fabric knows it.
 func (c *Cluster) newClient(s seat) *redis.Client {
-	t, dialer := c.opts.OpTimeout, dialFrom(c.groupIP(s.group))
+	t, dialer := c.opts.OpTimeout, c.dialAs(c.groupIP(s.group))
 	// With a shorter dial timeout a client whose first Sentinel is cut off stays stuck for as long as the partition.
 	dial := max(2*time.Second, 4*t)
 	if len(c.guards) == 0 {
@@ -90,10 +126,13 @@ func (c *Cluster) newClient(s seat) *redis.Client {
 	})
 }
 
-func dialFrom(ip string) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
-	return d.DialContext
+// dialAs opens a client group's connections.
+func (c *Cluster) dialAs(group string) dialer {
+	return func(ctx context.Context, _, addr string) (net.Conn, error) { return c.fabric.Dial(ctx, group, addr) }
 }
+
+// dialer is what a client library opens connections with.
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // quietRedisClients turns off go-redis's logger, which is one for the whole process and reports to standard error every
 // dial that a nemesis makes fail.

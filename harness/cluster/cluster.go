@@ -96,11 +96,14 @@ func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(ha
 		return err
 	}
 	var err error
-	if c.ground, err = c.opts.preflight(ctx); err != nil {
+	if c.ground, err = c.opts.preflight(ctx, c.topology.primaries); err != nil {
 		return err
 	}
 	c.log = log
 	c.sayImage(log, c.opts)
+	for _, w := range c.warnings {
+		log.Warn("a limit may be short", "limit", w.String())
+	}
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	began := time.Now()

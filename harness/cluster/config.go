@@ -31,7 +31,7 @@ func redisConfig(n *node, primary string, o Options) string {
 replica-announce-port %d
 save ""
 maxclients %d
-tcp-backlog 4096
+tcp-backlog %d
 repl-diskless-sync yes
 repl-diskless-sync-delay 0
 repl-diskless-load on-empty-db
@@ -39,7 +39,7 @@ repl-ping-replica-period 1
 repl-timeout %d
 repl-backlog-size 16mb
 enable-debug-command yes
-`, n.announcedIP, redisPort, o.Clients*4+1000, int(o.replicationTimeout().Seconds()))
+`, n.announcedIP, redisPort, redisClients(int64(o.Clients)), redisBacklog, int(o.replicationTimeout().Seconds()))
 	o.guards(&b)
 	if len(n.socket()) <= maxSocketPath {
 		fmt.Fprintf(&b, "unixsocket %s\n", n.socket())

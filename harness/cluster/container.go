@@ -25,6 +25,7 @@ type contained struct {
 	folder string // of the cluster
 	log    string // path
 	labels map[string]string
+	files  int64 // that it may open; 0: as many as Docker says
 
 	starting sync.Mutex // held while it is made or started
 
@@ -40,7 +41,7 @@ var _ host = (*contained)(nil)
 func (c *Cluster) newContained(n *node, env []string) *contained {
 	return &contained{
 		name: n.name, daemon: c.daemon, image: c.image, args: n.arguments(), env: env,
-		folder: c.dir, log: n.logPath, labels: c.labels(n.name),
+		folder: c.dir, log: n.logPath, files: c.opts.redisFiles(thisMachine()), labels: c.labels(n.name),
 	}
 }
 

@@ -54,14 +54,14 @@ func (c *contained) configure(config *container.Config) {
 	config.AttachStdout, config.AttachStderr = true, true
 }
 
-// place gives the container this machine's network, the cluster's folder, our limit of open files, and no log but ours.
+// place gives the container this machine's network, the cluster's folder, a limit of open files, and no log but ours.
 func (c *contained) place(h *container.HostConfig) {
 	h.NetworkMode = "host"
 	h.Mounts = []mount.Mount{{Type: mount.TypeBind, Source: c.folder, Target: c.folder}}
 	h.LogConfig = container.LogConfig{Type: "none"}
 	h.SecurityOpt = []string{"label=disable"} // SELinux would keep the folder from it
-	if files, err := FileLimit(); err == nil {
-		h.Ulimits = []*container.Ulimit{{Name: "nofile", Soft: int64(files), Hard: int64(files)}}
+	if c.files > 0 {
+		h.Ulimits = []*container.Ulimit{{Name: "nofile", Soft: c.files, Hard: c.files}}
 	}
 }
 

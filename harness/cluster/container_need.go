@@ -17,7 +17,7 @@ type TB interface {
 // where $CI or $DOUBLEGRANT_REQUIRE_DOCKER is set: there a test that is always skipped would pass for one that holds.
 func NeedDocker(t TB) {
 	t.Helper()
-	_, err := Options{On: OnDocker}.preflight(t.Context())
+	_, err := Options{On: OnDocker}.preflight(t.Context(), 1)
 	switch {
 	case err == nil:
 	case isSet("CI") || isSet("DOUBLEGRANT_REQUIRE_DOCKER"):

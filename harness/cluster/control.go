@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -149,13 +150,13 @@ func (c *Cluster) Probe(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	ip, err := c.sourceIP(from)
+	dial, err := c.dialer(from)
 	if err != nil {
 		return err
 	}
 	deadline := 300 * time.Millisecond
 	client := redis.NewClient(&redis.Options{
-		Addr: target.announced(), Dialer: dialFrom(ip), Protocol: 2, DisableIdentity: true, PoolSize: 1,
+		Addr: target.announced(), Dialer: dial, Protocol: 2, DisableIdentity: true, PoolSize: 1,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: deadline, ReadTimeout: deadline, WriteTimeout: deadline,
 		ContextTimeoutEnabled: true,
 	})
@@ -172,17 +173,19 @@ func (c *Cluster) Connections(name string) int {
 	return n
 }
 
-func (c *Cluster) sourceIP(host string) (string, error) {
+// dialer opens connections as the host or client group does: a node from its address, clients within this process.
+func (c *Cluster) dialer(from string) (dialer, error) {
 	for g := range c.Groups() {
-		if GroupName(g) == host {
-			return c.groupIP(g), nil
+		if GroupName(g) == from {
+			return c.dialAs(c.groupIP(g)), nil
 		}
 	}
-	n, err := c.node(host)
+	n, err := c.node(from)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return n.realIP, nil
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(n.realIP)}}
+	return d.DialContext, nil
 }
 
 func (c *Cluster) node(name string) (*node, error) {

@@ -13,3 +13,19 @@ var (
 	ProcessMark  = processMark
 	ProcessLives = processLives
 )
+
+// Machine is what a machine allows.
+type Machine = machine
+
+// ThisMachine and ReadMachine read the limits of a machine; LimitError is what Preflight makes of them.
+var (
+	ThisMachine = thisMachine
+	ReadMachine = readMachine
+	LimitError  = limitError
+)
+
+// ChecksOn are the checks of a cluster of several masters on some machine.
+func (o Options) ChecksOn(m Machine, masters int) []Check { return o.withDefaults().checks(m, masters) }
+
+// RedisFilesOn is how many files a node in a container may open.
+func (o Options) RedisFilesOn(m Machine) int64 { return o.withDefaults().redisFiles(m) }

@@ -50,6 +50,22 @@ func newFolder(what string) (*folder, error) {
 	}
 }
 
+// TempFolder makes a temporary folder for something else than a cluster. Like that of a cluster it does not outlive this
+// process, whatever ends it. remove removes it with all that is in it.
+func TempFolder() (path string, remove func() error, err error) {
+	f, err := newFolder(watchProcesses)
+	if err != nil {
+		return "", nil, err
+	}
+	return f.path, func() error {
+		err := f.remove(context.Background())
+		if err == nil {
+			theWatchdog.forget(f.path)
+		}
+		return err
+	}, nil
+}
+
 // makeFolder makes the folder, owns it and marks it. One that exists is fs.ErrExist, and so is one that was taken for an orphan's
 // and removed in the moment before its lock.
 func makeFolder(path string) (*folder, error) {

@@ -136,7 +136,7 @@ func (c *Cluster) Hangup(ctx context.Context, from, to string) error {
 	if err := conn.echo("x"); err != nil { // it is up on both sides
 		return err
 	}
-	if err := conn.CloseWrite(); err != nil {
+	if err := conn.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
 		return err
 	}
 	if _, err := conn.answers.ReadByte(); !errors.Is(err, io.EOF) {
@@ -147,7 +147,7 @@ func (c *Cluster) Hangup(ctx context.Context, from, to string) error {
 
 // wire is a bare connection over the fabric.
 type wire struct {
-	*net.TCPConn
+	net.Conn
 	answers *bufio.Reader
 	stop    func() bool
 }
@@ -158,21 +158,21 @@ func (c *Cluster) dial(ctx context.Context, from, to string) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	ip, err := c.sourceIP(from)
+	dial, err := c.dialer(from)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := dialFrom(ip)(ctx, "tcp", target.announced())
+	conn, err := dial(ctx, "tcp", target.announced())
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
-	return &wire{conn.(*net.TCPConn), bufio.NewReader(conn), stop}, nil
+	return &wire{conn, bufio.NewReader(conn), stop}, nil
 }
 
 func (w *wire) Close() error {
 	w.stop()
-	return w.TCPConn.Close()
+	return w.Conn.Close()
 }
 
 // echo has the word sent back. A Sentinel knows no ECHO, but PING of all.

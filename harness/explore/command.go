@@ -130,6 +130,18 @@ func (c command) blocks() bool {
 	return false
 }
 
+// acks is how many replicas a WAIT asks for; 0 for everything else.
+func (c command) acks() int64 {
+	if name(c.args) != "wait" || len(c.args) < 2 {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(c.args[1]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // setsTTL reports whether the command may give a key a TTL.
 func (c command) setsTTL() bool {
 	switch n := name(c.args); n {

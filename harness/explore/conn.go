@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -191,7 +192,7 @@ func (c *conn) send() error {
 		}
 	}
 	next := c.queue[0]
-	reply, err := c.wire.ask(next.raw, 1)
+	reply, err := c.wire.ask(c.request(next), 1)
 	if err != nil {
 		return err
 	}
@@ -204,6 +205,15 @@ func (c *conn) send() error {
 		c.multi, c.watched = false, nil
 	}
 	return nil
+}
+
+// request is a command as it is sent. A WAIT that enough replicas hear gets all the time that it needs: its own time-out
+// runs on Redis's clock, which goes on where the machine is busy, and a schedule has another.
+func (c *conn) request(next command) []byte {
+	if n := next.acks(); n > 0 && n <= c.seat.world.hearing() && !c.multi {
+		return request("WAIT", strconv.FormatInt(n, 10), settleWithin)
+	}
+	return next.raw
 }
 
 // Close closes the connection; it may be called twice.

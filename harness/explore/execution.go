@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -217,20 +216,18 @@ func (ex *execution) send(c *conn) error {
 	if next.scripts {
 		ex.w.learn(next)
 	}
-	if ex.w.primary == firstPrimary && (!ex.w.flushed && missing(reply) || !ex.held && unacknowledged(next, reply)) {
+	if ex.w.primary == firstPrimary && !ex.w.flushed && missing(reply) || ex.unacknowledged(next, reply) {
 		ex.disturbed = true
 	}
 	return nil
 }
 
-// unacknowledged reports whether a WAIT ended before replicas had answered.
-func unacknowledged(c command, reply []byte) bool {
-	if name(c.args) != "wait" || len(c.args) < 2 {
-		return false
-	}
-	want, err := strconv.ParseInt(string(c.args[1]), 10, 64)
-	got, bad := integer(reply)
-	return err == nil && bad == nil && got < want
+// unacknowledged reports whether a WAIT ended before the replicas that hear the primary had answered, as many as it asked
+// for.
+func (ex *execution) unacknowledged(c command, reply []byte) bool {
+	wanted := min(c.acks(), ex.w.hearing())
+	got, err := integer(reply)
+	return wanted > 0 && err == nil && got < wanted
 }
 
 // crash ends a client before its next step. What its last operation came to nobody will know.

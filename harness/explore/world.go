@@ -174,6 +174,24 @@ func (w *world) goBack(ctx context.Context) error {
 	return nil
 }
 
+// settleWithin is how many milliseconds a replica has to acknowledge what it hears: far more than it needs.
+const settleWithin = "2000"
+
+// hearing is how many replicas hear what is written now.
+func (w *world) hearing() int64 {
+	switch {
+	case len(w.names) == 1:
+		return 0
+	case w.hold != nil:
+		return 1 // the bystander
+	case w.primary == firstPrimary:
+		return 2
+	case w.waits:
+		return 1 // the bystander, which follows the new primary
+	}
+	return 0
+}
+
 // holdReplication lets everything so far reach the replicas, and nothing more reach the one that will be promoted.
 func (w *world) holdReplication() error {
 	const mark = "{doublegrant}" // WAIT counts from the last write of its own connection
@@ -182,7 +200,7 @@ func (w *world) holdReplication() error {
 			return err
 		}
 	}
-	reply, err := w.ask(firstPrimary, "WAIT", "2", "2000")
+	reply, err := w.ask(firstPrimary, "WAIT", "2", settleWithin)
 	if err != nil {
 		return err
 	}

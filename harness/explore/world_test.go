@@ -342,27 +342,6 @@ func TestScriptsAfterAFailover(t *testing.T) {
 	}
 }
 
-// The replica that hears nothing acknowledges nothing; of a new primary the other is a replica.
-func TestAcknowledgements(t *testing.T) {
-	pipeline := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "wait", func() (string, error) {
-			p := r.Pipeline()
-			p.Incr(ctx, "a")
-			wait := p.Do(ctx, "WAIT", "2", "20")
-			_, err := p.Exec(ctx)
-			return wait.String(), err
-		})
-	}
-	p := program(pipeline, sends("SET c 1"))
-	p.Replicas = true
-	s := failover(t, p)
-	require.Contains(t, results(s.run(Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 2")
-	require.Contains(t, results(s.run(Run(0), Hold, Run(0)).ops), "1: wait = WAIT 2 20: 2", "all have heard of it before the hold")
-	require.Contains(t, results(s.run(Hold, Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 1")
-	require.Contains(t, results(s.run(Hold, Run(1), Promote, Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 1")
-	s.whole()
-}
-
 // What is asked of Redis and refused is an error of the harness.
 func TestTheWorldsOwnCommands(t *testing.T) {
 	w := plainWorld(t)

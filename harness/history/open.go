@@ -71,7 +71,7 @@ func openRun(path string, h *harness.History) (stored int64, err error) {
 	case errors.Is(err, os.ErrNotExist):
 		return 0, fmt.Errorf("history: %s holds none: %w", filepath.Dir(path), err)
 	case errors.Is(err, errTorn):
-		return 0, fmt.Errorf("history: %s does not say what was run", path)
+		return 0, fmt.Errorf("history: %s does not say what was run: it was cut short before it had begun", path)
 	case err != nil:
 		return 0, err
 	}
@@ -83,7 +83,7 @@ func readRun(f *frames, h *harness.History) (stored int64, err error) {
 		raw, err := f.read()
 		if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
 			if !told {
-				return 0, fmt.Errorf("history: %s does not say what was run", f.name)
+				return 0, fmt.Errorf("history: %s does not say what was run: it was cut short before it had begun", f.name)
 			}
 			return stored, nil
 		}

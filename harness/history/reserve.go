@@ -2,6 +2,7 @@ package history
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"syscall"
@@ -16,7 +17,11 @@ func newReserve(path string) error {
 	b := make([]byte, reserveSize)
 	noise := rand.NewChaCha8([32]byte{})
 	_, _ = noise.Read(b) // never fails
-	return os.WriteFile(path, b, 0o644)
+	err := os.WriteFile(path, b, 0o644)
+	if full(err) {
+		return fmt.Errorf("%w (%w)", ErrFull, err)
+	}
+	return err
 }
 
 // full reports whether err says that there is no space left for a file.

@@ -178,8 +178,9 @@ func (s *Store) flush() {
 	}
 	if s.enc.n > 0 && s.err == nil && !s.closed {
 		if s.err = s.flushFrame(); full(s.err) {
-			s.err = fmt.Errorf("%w (%w)", ErrFull, s.err)
 			s.giveBack()
+			_ = s.flushFrame() // what was taken is kept: somebody may have been told of it
+			s.err = fmt.Errorf("%w (%w)", ErrFull, s.err)
 		}
 	}
 	s.enc.reset()

@@ -62,7 +62,7 @@ func Parse(r io.Reader, name, dir string) (harness.History, error) {
 	if err != nil {
 		return harness.History{}, err
 	}
-	p := parser{name: name, store: store, clients: map[int]spoken{}}
+	p := parser{name: name, store: store}
 	if err := errors.Join(p.lines(r), store.Close()); err != nil {
 		return harness.History{}, err
 	}
@@ -78,14 +78,7 @@ type parser struct {
 	last    time.Duration // the latest Return
 	cut     string
 	started bool // the meta data are written
-	clients map[int]spoken
-}
-
-// spoken is what a client said last.
-type spoken struct {
-	line     int
-	returned time.Duration
-	info     bool
+	clients *clients
 }
 
 func (p *parser) errorf(format string, args ...any) error {
@@ -103,7 +96,7 @@ func (p *parser) lines(r io.Reader) error {
 	}
 	if errors.Is(s.Err(), bufio.ErrTooLong) {
 		p.n++
-		return p.errorf("it is longer than %d bytes", maxLine)
+		return p.errorf("it is longer than %d bytes: want one operation a line", maxLine)
 	}
 	if s.Err() != nil {
 		return fmt.Errorf("history: read %s: %w", p.name, s.Err())
@@ -117,6 +110,7 @@ func (p *parser) lines(r io.Reader) error {
 func (p *parser) line(b []byte) error {
 	if !p.started {
 		p.started = true
+		b = bytes.TrimPrefix(b, []byte("\ufeff")) // which some programs begin files with
 		first, err := p.head(b)
 		if err != nil || first {
 			return err
@@ -134,18 +128,22 @@ func (p *parser) line(b []byte) error {
 func (p *parser) head(b []byte) (is bool, err error) {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(b, &keys); err != nil {
-		return false, p.errorf("%w", err)
+		return false, p.errorf("%w", readable(err, b))
 	}
 	h := head{Meta: &harness.Meta{Name: p.name, Drift: defaultDrift}}
-	if _, is = keys["meta"]; is {
-		if err := strictly(b, &h); err != nil {
+	for _, key := range headFields {
+		_, there := keys[key]
+		is = is || there
+	}
+	if is {
+		if err := strictly(b, &h, headFields); err != nil {
 			return true, p.errorf("%w", err)
 		}
-		if err := usable(h.Meta); err != nil {
+		if err := usable(h); err != nil {
 			return true, p.errorf("%w", err)
 		}
 	}
-	p.cut = h.Cut
+	p.cut, p.clients = h.Cut, newClients(*h.Meta)
 	err = p.store.WriteMeta(*h.Meta)
 	for _, f := range h.Faults {
 		err = errors.Join(err, p.store.WriteFault(f))
@@ -156,13 +154,27 @@ func (p *parser) head(b []byte) (is bool, err error) {
 // defaultDrift is that of a run: see harness.Spec.
 const defaultDrift = 0.01
 
+const (
+	maxWorkers = 10_000_000 // that a history may say it is of: checkers keep some bytes for each
+	maxRate    = 1e9        // that it may say was asked for
+)
+
 // usable asks for what the checkers reckon with.
-func usable(m *harness.Meta) error {
-	switch {
+func usable(h head) error {
+	for _, f := range h.Faults {
+		if min(f.Start, f.Bit, f.Heal, f.End) < 0 {
+			return fmt.Errorf("the fault %q: times are nanoseconds from the start, and cannot be negative", f.Name)
+		}
+	}
+	switch m := h.Meta; {
 	case m == nil:
 		return errors.New("meta is null: leave the line out")
 	case m.Workers < 0 || m.Groups < 0 || m.Clients < 0 || m.Rate < 0:
 		return errors.New("workers, groups, clients and rate cannot be negative")
+	case max(m.Workers, m.Groups, m.Clients) > maxWorkers:
+		return fmt.Errorf("%d workers, groups or clients: want at most %d", max(m.Workers, m.Groups, m.Clients), maxWorkers)
+	case m.Rate > maxRate:
+		return fmt.Errorf("a rate of %g operations a second: want at most %g", m.Rate, float64(maxRate))
 	case m.Drift < 0 || m.Drift >= 1:
 		return errors.New("drift has to be from 0 to less than 1")
 	}
@@ -182,7 +194,7 @@ type opLine struct {
 
 func (p *parser) op(b []byte) (harness.Op, error) {
 	var l opLine
-	if err := strictly(b, &l); err != nil {
+	if err := strictly(b, &l, opFields); err != nil {
 		return l.Op, p.errorf("%w", err)
 	}
 	for _, f := range []struct {
@@ -219,6 +231,8 @@ func possible(op harness.Op) error {
 		return errors.New("times are nanoseconds from the start, and cannot be negative")
 	case op.Return < op.Call:
 		return fmt.Errorf("it returned at %d, before its call at %d", op.Return, op.Call)
+	case op.Kind == harness.Claim && op.Outcome == harness.OK && op.Result != harness.ResultFirst && op.Result != harness.ResultSeen:
+		return fmt.Errorf("a claim that is ok has the result %q or %q, not %q", harness.ResultFirst, harness.ResultSeen, op.Result)
 	}
 	return nil
 }
@@ -230,31 +244,8 @@ func (p *parser) follows(op harness.Op) error {
 		return p.errorf("it returned at %d, and the line before it at %d: sort the operations by return", op.Return, p.last)
 	}
 	p.last = op.Return
-	before, known := p.clients[op.Client]
-	switch {
-	case known && before.info && op.Client != harness.HarnessClient:
-		return p.errorf("client %d speaks again after line %d, whose outcome is info: nobody knows whether that still takes effect; "+
-			"give the client a new id from there on", op.Client, before.line)
-	case known && op.Call < before.returned:
-		return p.errorf("client %d calls at %d, before its operation of line %d returned: a client does one thing at a time",
-			op.Client, op.Call, before.line)
-	}
-	p.clients[op.Client] = spoken{line: p.n, returned: op.Return, info: op.Outcome == harness.Info}
-	return nil
-}
-
-// strictly reads one JSON value and nothing else, and knows every field of it.
-func strictly(b []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return errors.New("the line is empty or breaks off")
-		}
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more than one value")
+	if err := p.clients.hear(op, p.n); err != nil {
+		return p.errorf("%w", err)
 	}
 	return nil
 }

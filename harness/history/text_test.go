@@ -13,11 +13,15 @@ import (
 
 const good = `{"client":1,"kind":"next","key":"s","result":"1","call":1,"return":5,"outcome":"ok"}`
 
-// oneAfterTheOther are operations as clients do them.
+// oneAfterTheOther are operations as the 7 workers of a run do them, each under a new id after an info.
 func oneAfterTheOther(n int) []harness.Op {
-	ops := someOps(n)
+	ops, retired := someOps(n), [7]int{}
 	for i := range ops {
-		ops[i].Client = i
+		worker := i % 7
+		ops[i].Client = worker + 7*retired[worker]
+		if ops[i].Outcome == harness.Info {
+			retired[worker]++
+		}
 	}
 	return ops
 }
@@ -78,12 +82,12 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{good + "\n" + good[:40], "line 2: not a history: the line is empty or breaks off"},
 		{good + good, "line 1: not a history: invalid character"},
 		{`{"meta":{}}` + "\n" + good + " 7", "line 2: not a history: there is more than one value"},
-		{op(`"key"`, `"kye"`), `line 1: not a history: json: unknown field "kye"`},
-		{`{"meta":{"nmae":""}}`, `line 1: not a history: json: unknown field "nmae"`},
+		{op(`"key"`, `"kye"`), `line 1: not a history: unknown field "kye": choose of client, kind, key`},
+		{`{"meta":{"nmae":""}}`, `line 1: not a history: unknown field "nmae"`},
 		{`{"meta":null}`, "meta is null"},
 		{`{"meta":{"drift":1}}`, "drift has to be"},
 		{`{"meta":{"workers":-1}}`, "cannot be negative"},
-		{good + "\n" + `{"meta":{}}`, `line 2: not a history: json: unknown field "meta"`},
+		{good + "\n" + `{"meta":{}}`, `line 2: not a history: unknown field "meta": choose of client`},
 		{op(`"client":1,`, ""), `needs "client"`},
 		{op(`"kind":"next",`, ""), `needs "kind"`},
 		{op(`"call":1,`, ""), `needs "call"`},
@@ -94,7 +98,19 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{op(`"client":1`, `"client":-2`), "client -2"},
 		{op(`"call":1`, `"call":-1`), "cannot be negative"},
 		{op(`"call":1`, `"call":6`), "it returned at 5, before its call at 6"},
-		{op(`"call":1`, `"call":1.5`), "line 1"},
+		{op(`"call":1`, `"call":1.5`), `line 1: not a history: "call": want a whole number of nanoseconds, below 2^63, not: number 1.5`},
+		{op(`"result":"1"`, `"result":1`), `"result": want text in quotes, not: number`},
+		{op(`"ok"`, `1`), `"outcome": want "ok", "fail" or "info", not: number`},
+		{"[" + good + "]", "want one object a line, in braces, not: array"},
+		{"\x1f\x8b\x08", "it is compressed"},
+		{op(`"kind"`, `"Kind"`), `unknown field "Kind"`},
+		{op(`"outcome":"ok"`, `"outcome":"fail","outcome":"ok"`), `the field "outcome" is there twice`},
+		{`{"meta":{},"meta":{}}` + "\n" + good, `the field "meta" is there twice`},
+		{`{"meta":{"workers":10000001}}` + "\n" + good, "want at most 10000000"},
+		{`{"meta":{"groups":10000001}}` + "\n" + good, "want at most 10000000"},
+		{`{"meta":{"rate":1e300}}` + "\n" + good, "a rate of 1e+300"},
+		{`{"meta":{},"faults":[{"name":"kill","heal":-1}]}` + "\n" + good, `the fault "kill"`},
+		{op("next", "claim"), `a claim that is ok has the result "first" or "seen", not "1"`},
 		{good + "\n" + op(`"return":5`, `"return":4`, `:1,"kind`, `:2,"kind`), "line 2: not a history: it returned at 4, and the line before it at 5"},
 		{good + "\n" + op(`"return":5`, `"return":9`), "client 1 calls at 1, before its operation of line 1 returned"},
 		{op(`"ok"`, `"info"`) + "\n" + op(`"return":5`, `"return":9`, `"call":1`, `"call":7`), "client 1 speaks again after line 1"},
@@ -104,6 +120,20 @@ func TestBadLinesAreNamed(t *testing.T) {
 		require.ErrorContains(t, err, strings.ReplaceAll(c.want, `\"`, `"`), c.text)
 		require.ErrorContains(t, err, "mine.jsonl", c.text)
 	}
+}
+
+func TestFieldsAreToldFromWhatTheyHold(t *testing.T) {
+	key := `a:{b\",\"key\":[\\` // with all that the reader of keys looks for
+	h, err := history.Parse(strings.NewReader("\ufeff"+strings.Replace(good, `"s"`, `"`+key+`"`, 1)+"\r\n"), "mine.jsonl", t.TempDir())
+	require.NoError(t, err)
+	require.Equal(t, `a:{b","key":[\`, read(t, h)[0].Key)
+}
+
+func TestTheFirstLineNeedsNoMeta(t *testing.T) {
+	h, err := history.Parse(strings.NewReader(`{"cut":"power"}`+"\n"+good), "mine.jsonl", t.TempDir())
+	require.NoError(t, err)
+	require.Equal(t, "power", h.End.Reason)
+	require.Equal(t, harness.Meta{Name: "mine.jsonl", Drift: 0.01}, h.Meta)
 }
 
 // FuzzParse feeds the reader of the text form anything: what it takes comes back the same when it is printed.

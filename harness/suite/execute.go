@@ -22,6 +22,8 @@ type Options struct {
 	Log      *slog.Logger           // default: silent
 	Progress func(harness.Progress) // called about once a second while load runs
 
+	Warn func(string) // told, before a run, of each limit of this machine that may be short for it
+
 	Found func(harness.Anomaly, time.Duration) // told of each violation while the load runs, and when; what it is in the end the report says
 }
 
@@ -79,6 +81,9 @@ func Execute(ctx context.Context, p Plan, o Options) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
+	if err := relink(out.Dir); err != nil { // now already: the harness may be killed
+		return out, err
+	}
 	res, runErr := harness.Run(ctx, spec)
 	if res.History.Ops == nil || res.History.Meta.Workers == 0 {
 		return out, runErr
@@ -87,13 +92,19 @@ func Execute(ctx context.Context, p Plan, o Options) (Outcome, error) {
 	return out, errors.Join(runErr, err, relink(out.Dir))
 }
 
-// preflight fails if this machine cannot carry the run.
+// preflight fails if this machine cannot carry the run, and warns where it may not.
 func (r resolved) preflight(o Options) error {
 	if err := r.compiler(); err != nil {
 		return err
 	}
-	_, err := r.machine(o).Preflight()
-	return err
+	warnings, err := r.on.cluster(r.machine(o)).Preflight()
+	if err != nil || o.Warn == nil {
+		return err
+	}
+	for _, w := range warnings {
+		o.Warn(w.String())
+	}
+	return nil
 }
 
 // report writes everything that is derived from the history.
@@ -101,7 +112,13 @@ func (out *Outcome) report(res harness.Result) (err error) {
 	if err := out.judge(res.History, res.Judged); err != nil {
 		return err
 	}
-	if out.Report.Pages, err = drawAnomalies(out.Dir, res.History, res.Judged); err != nil {
+	out.Report.Notes = res.Notes
+	return out.write()
+}
+
+// write writes the judged run's files.
+func (out *Outcome) write() (err error) {
+	if out.Report.Pages, err = drawAnomalies(out.Dir, out.Report.History, out.Report.Judged); err != nil {
 		return err
 	}
 	return reports.Write(out.Dir, out.Report)

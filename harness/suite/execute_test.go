@@ -85,8 +85,8 @@ func TestWhatIsDocumentedIsFound(t *testing.T) {
 		{Variant: "sequence/digits-compare", Regime: "fixed"},
 		{Variant: "sequence/digits-compare", Regime: "growing"},
 		{Variant: "sequence/digits-compare", Regime: "timestamp17"},
-		{Variant: "sequence/incr"},
-		{Variant: "writes/sadd"},
+		{Variant: "sequence/incr", Rate: 8000},
+		{Variant: "writes/sadd", Rate: 8000},
 	} {
 		p.Duration = second
 		t.Run(p.Name(), func(t *testing.T) {

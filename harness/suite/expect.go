@@ -19,6 +19,10 @@ type Expectation struct {
 	Must [][]harness.Class `json:"must,omitempty"` // of each of these, which are a variant's, at least one is found
 	May  []harness.Class   `json:"may,omitempty"`  // these can be found as well
 
+	// Late are classes that can be found as well where an operation was not answered in time: to a variant, an answer that
+	// never comes is a crash, and on a busy machine that takes no fault. A run whose operations were all answered has none.
+	Late []harness.Class `json:"late,omitempty"`
+
 	// Updates says that lost writes are expected of what locks guard, and of nothing else.
 	Updates bool `json:"updates,omitempty"`
 }
@@ -40,6 +44,8 @@ func (r resolved) expect() (e Expectation) {
 					must = add(must, class)
 				case possible:
 					e.May = add(e.May, class)
+				case c == workloads.Crash:
+					e.Late = add(e.Late, class)
 				}
 			}
 		}
@@ -57,6 +63,15 @@ func (r resolved) expect() (e Expectation) {
 // allows reports whether the class is no surprise.
 func (e Expectation) allows(c harness.Class) bool {
 	return slices.Contains(slices.Concat(append(e.Must, e.May)...), c)
+}
+
+// allowsIn reports whether the class is no surprise in a judged run.
+func (e Expectation) allowsIn(j harness.Judged, c harness.Class) bool {
+	if e.allows(c) {
+		return true
+	}
+	unanswered, _ := figureOf(j, "gates", "info")
+	return unanswered > 0 && slices.Contains(e.Late, c)
 }
 
 // conditions are those of the variant's flaws, in their order, and what else makes a node forget.
@@ -89,7 +104,7 @@ func (r resolved) meets(c workloads.Condition) (certain, possible bool) {
 		return false, true
 	case workloads.FractionOfSecond:
 		return r.TTL > 0 && r.TTL < time.Second, r.TTL%time.Second != 0
-	case workloads.Crash: // to a lock, an answer that never comes is a crash
+	case workloads.Crash: // see Expectation.Late for runs without faults
 		return false, len(r.faults.steps()) > 0
 	case workloads.Failover:
 		return r.some(loses) && r.MinReplicas == 0, r.some(mayLose | loses)
@@ -150,7 +165,7 @@ func add(to []harness.Class, c harness.Class) []harness.Class {
 // Met reports whether the judged run is as expected. An Unknown verdict never is.
 func (e Expectation) Met(j harness.Judged) bool {
 	for class := range j.Totals {
-		if !e.allows(class) {
+		if !e.allowsIn(j, class) {
 			return false
 		}
 	}
@@ -165,12 +180,7 @@ func (e Expectation) Met(j harness.Judged) bool {
 // surprise says what about a judged run is not as expected: the classes that were found and should not have been, with the
 // first violation of them, and those that were not found. Empty: nothing.
 func (e Expectation) surprise(j harness.Judged) string {
-	var words []string
-	for _, class := range slices.Sorted(maps.Keys(j.Totals)) {
-		if !e.allows(class) {
-			words = append(words, fmt.Sprintf("found %d %s, which was not expected%s", j.Totals[class], class, firstNote(j, class)))
-		}
-	}
+	words := e.unexpected(j)
 	for _, must := range e.Must {
 		if !slices.ContainsFunc(must, func(c harness.Class) bool { return j.Totals[c] > 0 }) {
 			words = append(words, "found no "+list(must, " and no "))
@@ -180,6 +190,16 @@ func (e Expectation) surprise(j harness.Judged) string {
 		words = append(words, "lost writes that no lock guarded")
 	}
 	return strings.Join(words, "; ")
+}
+
+// unexpected says which classes were found and should not have been, each with its first violation.
+func (e Expectation) unexpected(j harness.Judged) (words []string) {
+	for _, class := range slices.Sorted(maps.Keys(j.Totals)) {
+		if !e.allowsIn(j, class) {
+			words = append(words, fmt.Sprintf("found %d %s, which was not expected%s", j.Totals[class], class, firstNote(j, class)))
+		}
+	}
+	return words
 }
 
 // firstNote is ": " and the note of the first anomaly of a class.
@@ -210,7 +230,8 @@ func figureOf(j harness.Judged, checker, name string) (float64, bool) {
 	return 0, false
 }
 
-// String says it in words: "valid", "invalid: double-grant", "valid, or invalid: lost-write".
+// String says it in words: "valid", "invalid: double-grant", "valid, or invalid: lost-write", "invalid: stolen-release, and
+// perhaps double-grant".
 func (e Expectation) String() string {
 	switch {
 	case len(e.Must) > 0:
@@ -218,12 +239,21 @@ func (e Expectation) String() string {
 		for _, must := range e.Must {
 			each = append(each, list(must, " or "))
 		}
-		return "invalid: " + strings.Join(each, ", and ")
+		return "invalid: " + strings.Join(each, ", and ") + e.perhaps()
 	case len(e.May) > 0:
 		return "valid, or invalid: " + list(e.May, " or ")
 	default:
 		return "valid"
 	}
+}
+
+// perhaps is what may be found beside what must be.
+func (e Expectation) perhaps() string {
+	may := slices.DeleteFunc(slices.Clone(e.May), func(c harness.Class) bool { return slices.Contains(slices.Concat(e.Must...), c) })
+	if len(may) == 0 {
+		return ""
+	}
+	return ", and perhaps " + list(may, " or ")
 }
 
 func list(classes []harness.Class, between string) string {

@@ -46,7 +46,24 @@ func TestAFullDiskEndsTheRunAndLeavesAReport(t *testing.T) {
 	require.Equal(t, out.Report.Judged.Judgements, again.Report.Judged.Judgements)
 }
 
+// What watchers told before the disk was full is in the record, and is what the run comes to.
+func TestAViolationIsAViolationThoughTheDiskIsFull(t *testing.T) {
+	told := 0
+	out, err := suite.Execute(t.Context(), suite.Plan{Variant: "sequence/get-set", Clients: 100, Duration: time.Minute}, suite.Options{
+		Results: smallDisk(t, "1250k"), Found: func(a harness.Anomaly, _ time.Duration) { told += a.Violations() },
+	})
+	require.ErrorIs(t, err, history.ErrFull)
+	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict)
+	found := 0
+	for _, n := range out.Report.Judged.Totals {
+		found += n
+	}
+	require.Positive(t, told)
+	require.GreaterOrEqual(t, found, told)
+}
+
 func TestADiskThatIsFullFromTheStartSaysSo(t *testing.T) {
 	_, err := suite.Execute(t.Context(), suite.Plan{Variant: "sequence/incr", Duration: time.Second}, suite.Options{Results: smallDisk(t, "100k")})
 	require.ErrorContains(t, err, "keep space for the end of the run")
+	require.ErrorIs(t, err, history.ErrFull)
 }

@@ -1,11 +1,8 @@
 package suite_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,17 +19,21 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/history"
-	"github.com/doublegrant/doublegrant/lua"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 const (
 	loadRounds = 5                      // of each way, at each number of clients
-	loadFor    = 3 * time.Second        // one measurement
+	loadFor    = 3 * time.Second        // one measurement, at 1,000 clients or fewer
 	loadWarm   = 500 * time.Millisecond // of it, in which connections are opened
 )
+
+// loadClients are the numbers of clients that are compared.
+var loadClients = []int{50, 1000, 4000}
+
+// rate is what one way reaches at one number of clients, in commands a second.
+type rate func(b *testing.B, clients int) float64
 
 // BenchmarkLoad puts the load of the harness beside that of redis-benchmark and of a bare loop over the same client
 // library: one script, one Redis, as many connections, no proxy, each way in turn. It prints a table for the README.
@@ -42,69 +43,60 @@ func BenchmarkLoad(b *testing.B) {
 		b.Skip("no redis-benchmark in the PATH")
 	}
 	s := startDirect(b)
+	compareRates(b, []string{"redis-benchmark", "bare go-redis", "harness"},
+		func(b *testing.B, clients int) float64 { return s.redisBenchmark(b, tool, clients) },
+		s.bareLoop, s.harness)
+}
+
+// BenchmarkLinks puts the harness's load over the fabric, without a fault, beside that without a fabric and that over a
+// toxiproxy as it comes.
+func BenchmarkLinks(b *testing.B) {
+	s := startDirect(b)
+	compareRates(b, []string{"no fabric", "fabric", "stock toxiproxy"},
+		s.harness, s.overFabric(b).harness, s.overToxiproxy(b).harness)
+}
+
+// compareRates prints a row for each number of clients: the ways' medians, and each as a part of the first.
+func compareRates(b *testing.B, names []string, ways ...rate) {
 	for b.Loop() {
-		fmt.Print("| connections | redis-benchmark | bare go-redis | harness | of redis-benchmark | of bare go-redis |\n" +
-			"|---:|---:|---:|---:|---:|---:|\n")
-		for _, clients := range []int{50, 1000, 4000} {
-			var theirs, bare, ours []float64
+		fmt.Printf("| clients | %s | of %s |\n|---:%s|---:|\n", strings.Join(names, " | "), names[0], strings.Repeat("|---:", len(names)))
+		for _, clients := range loadClients {
+			rates := make([][]float64, len(ways))
 			for range loadRounds {
-				theirs = append(theirs, s.redisBenchmark(b, tool, clients))
-				bare = append(bare, s.bareLoop(b, clients))
-				ours = append(ours, s.harness(b, clients))
+				for i, way := range ways {
+					rates[i] = append(rates[i], way(b, clients))
+				}
 			}
-			t, l, h := median(theirs), median(bare), median(ours)
-			fmt.Printf("| %d | %.0f | %.0f | %.0f | %.2f | %.2f |\n", clients, t, l, h, h/t, h/l)
-			b.ReportMetric(h/t, fmt.Sprintf("of-redis-benchmark-at-%d", clients))
+			row, parts := fmt.Sprintf("| %d ", clients), []string{}
+			first := median(rates[0])
+			for i, r := range rates {
+				row += fmt.Sprintf("| %.0f (%.0f to %.0f) ", median(r), slices.Min(r), slices.Max(r))
+				if i > 0 {
+					part := median(r) / first
+					parts = append(parts, fmt.Sprintf("%.2f", part))
+					b.ReportMetric(part, fmt.Sprintf("%s-of-%s-at-%d", dashed(names[i]), dashed(names[0]), clients))
+				}
+			}
+			fmt.Printf("%s| %s |\n", row, strings.Join(parts, ", "))
 		}
 	}
 }
 
+func dashed(name string) string { return strings.ReplaceAll(name, " ", "-") }
+
+// median sorts.
 func median(of []float64) float64 {
 	slices.Sort(of)
 	return of[len(of)/2]
 }
 
-// direct is one Redis that clients reach without anything between.
-type direct struct {
-	addr, sha string
-	clients   int
-	mu        sync.Mutex
-	groups    map[int]*redis.Client
-}
-
-var (
-	_ harness.System      = (*direct)(nil)
-	_ workloads.Connector = (*direct)(nil)
-)
-
-// startDirect starts a Redis on a free port until the benchmark ends.
-func startDirect(b *testing.B) *direct {
-	path, _, err := cluster.FindRedis("")
-	require.NoError(b, err)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b, err)
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	require.NoError(b, free.Close())
-	server := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-		"--maxclients", "10000", "--tcp-backlog", "4096", "--dir", b.TempDir())
-	require.NoError(b, server.Start())
-	b.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	s := &direct{addr: "127.0.0.1:" + port}
-	r := redis.NewClient(&redis.Options{Addr: s.addr})
-	defer r.Close()
-	require.Eventually(b, func() bool { return r.Ping(b.Context()).Err() == nil }, 10*time.Second, 10*time.Millisecond)
-	s.sha, err = r.ScriptLoad(b.Context(), lua.SequenceNumericCompare).Result()
-	require.NoError(b, err)
-	return s
-}
+// warmFor and lastFor are longer where thousands of connections have to be opened first.
+func warmFor(clients int) time.Duration { return loadWarm * time.Duration(1+clients/1000) }
+func lastFor(clients int) time.Duration { return warmFor(clients) + loadFor - loadWarm }
 
 // redisBenchmark is the rate of EVALSHA that redis-benchmark reaches.
 func (s *direct) redisBenchmark(b *testing.B, tool string, clients int) float64 {
-	_, port, _ := net.SplitHostPort(s.addr)
-	out, err := exec.Command(tool, "-p", port, "-c", strconv.Itoa(clients), "-n", "150000", "--csv",
+	out, err := exec.Command(tool, "-p", strconv.Itoa(s.port), "-c", strconv.Itoa(clients), "-n", "200000", "--csv",
 		"evalsha", s.sha, "1", "sequences", "seq-0", "5").Output()
 	require.NoError(b, err)
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
@@ -117,23 +109,21 @@ func (s *direct) redisBenchmark(b *testing.B, tool string, clients int) float64 
 
 // bareLoop is the rate of clients that do nothing but send the script and read its answer.
 func (s *direct) bareLoop(b *testing.B, clients int) float64 {
-	r := s.newClient(clients)
+	r := s.newClient(0, clients)
 	defer r.Close()
 	var done atomic.Int64
-	ctx, stop := context.WithCancel(b.Context())
-	defer stop()
 	var ended atomic.Bool
 	var running sync.WaitGroup
 	for range clients {
 		running.Go(func() {
 			for !ended.Load() {
-				if r.EvalSha(ctx, s.sha, []string{"sequences"}, "seq-0", "5").Err() == nil {
+				if r.EvalSha(b.Context(), s.sha, []string{"sequences"}, "seq-0", "5").Err() == nil {
 					done.Add(1)
 				}
 			}
 		})
 	}
-	time.Sleep(loadWarm)
+	time.Sleep(warmFor(clients))
 	began, before := time.Now(), done.Load()
 	time.Sleep(loadFor - loadWarm)
 	rate := float64(done.Load()-before) / time.Since(began).Seconds()
@@ -150,108 +140,58 @@ func (s *direct) harness(b *testing.B, clients int) float64 {
 	store, err := history.Create(dir)
 	require.NoError(b, err)
 	s.clients, s.groups = clients, map[int]*redis.Client{}
-	watched := newWatchedStore(store)
-	_, err = harness.Run(b.Context(), harness.Spec{
-		System: s, Workload: v.Workload(s, workloads.Options{}), Checkers: []harness.Checker{nobody{}}, Store: watched,
-		Clients: clients, Duration: loadFor, Seed: 1,
+	w := &gauge{Checker: checkers.Sequence(), warm: warmFor(clients)}
+	res, err := harness.Run(b.Context(), harness.Spec{
+		System: s, Workload: v.Workload(s, workloads.Options{}), Watchers: []harness.Checker{w}, Checkers: []harness.Checker{nobody{}},
+		Store: unread{store}, Clients: clients, Duration: lastFor(clients), Seed: 1,
 	})
 	require.NoError(b, err)
-	require.Equal(b, harness.Valid, watched.judged.Verdict, "%s", watched.judged.Reason)
+	require.Empty(b, res.Notes, "the checker did not keep up")
+	require.Equal(b, harness.Valid, w.judged.Verdict, "%s", w.judged.Reason)
 	require.NoError(b, os.RemoveAll(dir))
-	return watched.rate(b)
+	return w.rate(b)
 }
 
-// Start forgets the numbers drawn before.
-func (s *direct) Start(ctx context.Context, _ harness.Clock, _ func(harness.Event), _ *slog.Logger) error {
-	r := s.newClient(1)
-	defer r.Close()
-	return cmp.Or(r.FlushDB(ctx).Err(), r.ScriptLoad(ctx, lua.SequenceNumericCompare).Err())
-}
-
-func (s *direct) AwaitWhole(context.Context) error { return nil }
-func (s *direct) Groups() int                      { return 5 }
-
-func (s *direct) Stop() error {
-	for _, r := range s.groups {
-		_ = r.Close()
-	}
-	return nil
-}
-
-// Connect is as a cluster's: one client of the library for all clients of a group.
-func (s *direct) Connect(group int) (redis.UniversalClient, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.groups[group] == nil {
-		s.groups[group] = s.newClient(s.clients)
-	}
-	return s.groups[group], nil
-}
-
-func (s *direct) newClient(clients int) *redis.Client {
-	const patience = 10 * time.Second
-	return redis.NewClient(&redis.Options{
-		Addr: s.addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, ContextTimeoutEnabled: true, PoolSize: clients,
-		DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience,
-		PipelinePoolSize: -1, ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,
-	})
-}
-
-// watchedStore shows a checker the record while it is written.
-type watchedStore struct {
-	harness.Store
-	feed   chan []harness.Op
-	over   sync.WaitGroup
+// gauge is a checker that counts what it checks.
+type gauge struct {
+	harness.Checker
+	warm   time.Duration
 	judged harness.Judgement
 
 	first, last time.Duration // Return of the first operation, and of the last
-	counted     int           // that were ok after loadWarm
+	counted     int           // that were ok after warm
 }
 
-func newWatchedStore(to harness.Store) *watchedStore {
-	s := &watchedStore{Store: to, feed: make(chan []harness.Op, 64)}
-	s.over.Go(func() {
-		ops := func(yield func(harness.Op, error) bool) {
-			for batch := range s.feed {
-				for _, op := range batch {
-					if !yield(op, nil) {
-						return
-					}
-				}
+func (g *gauge) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	ops := h.Ops
+	h.Ops = func(yield func(harness.Op, error) bool) {
+		for op, err := range ops {
+			if g.first == 0 {
+				g.first = op.Return
+			}
+			if g.last = op.Return; g.last > g.first+g.warm && op.Outcome == harness.OK {
+				g.counted++
+			}
+			if !yield(op, err) {
+				return
 			}
 		}
-		s.judged = checkers.Sequence().Check(context.Background(), harness.History{Ops: ops, Meta: harness.Meta{Workers: 1 << 20}},
-			func(harness.Anomaly) {})
-	})
-	return s
-}
-
-func (s *watchedStore) WriteOps(ops []harness.Op) error {
-	s.feed <- slices.Clone(ops)
-	for i := range ops {
-		s.first = cmp.Or(s.first, ops[i].Return)
-		if s.last = ops[i].Return; s.last > s.first+loadWarm && ops[i].Outcome == harness.OK {
-			s.counted++
-		}
 	}
-	return s.Store.WriteOps(ops)
+	g.judged = g.Checker.Check(ctx, h, found)
+	return g.judged
 }
 
-func (s *watchedStore) Close() error {
-	close(s.feed)
-	s.over.Wait()
-	return s.Store.Close()
-}
-
-// History is empty: reading it again is no part of the load.
-func (s *watchedStore) History() (harness.History, error) {
-	return harness.History{Ops: harness.OpsOf(nil)}, nil
-}
-
-func (s *watchedStore) rate(b *testing.B) float64 {
-	span := s.last - s.first - loadWarm
+func (g *gauge) rate(b *testing.B) float64 {
+	span := g.last - g.first - g.warm
 	require.Positive(b, span)
-	return float64(s.counted) / span.Seconds()
+	return float64(g.counted) / span.Seconds()
+}
+
+// unread is a store whose history is not read again: that is no part of the load.
+type unread struct{ harness.Store }
+
+func (unread) History() (harness.History, error) {
+	return harness.History{Ops: harness.OpsOf(nil)}, nil
 }
 
 // nobody judges nothing.

@@ -1,15 +1,18 @@
 package suite
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
@@ -89,9 +92,10 @@ func TestExpectationsFollowTheDocumentedFlaws(t *testing.T) {
 		{Plan{Variant: "lock/set-nx-px-blind-del"}, "invalid: stolen-release or double-grant"},
 		{Plan{Variant: "lock/setnx-expire"}, "valid, or invalid: stolen-release or double-grant"},
 		{Plan{Variant: "lock/setnx-expire-truncated"}, "valid, or invalid: stolen-release or double-grant"},
-		{Plan{Variant: "lock/setnx-expire-truncated", TTL: 500 * time.Millisecond}, "invalid: double-grant"},
+		{Plan{Variant: "lock/setnx-expire-truncated", TTL: 500 * time.Millisecond}, "invalid: double-grant, and perhaps stolen-release"},
 		{Plan{Variant: "lock/set-nx-px-wait", Nemesis: split}, "valid, or invalid: double-grant"},
 		{Plan{Variant: "dedup/get-set"}, "invalid: duplicate-delivery"},
+		{Plan{Variant: "dedup/get-set", Nemesis: []string{"crash-clients"}}, "invalid: duplicate-delivery, and perhaps immortal-mark or lost-message"},
 		{Plan{Variant: "dedup/get-set-lua"}, "valid"},
 		{Plan{Variant: "sequence/string-compare-hash", Regime: "timestamp17"}, "valid"},
 		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "fixed"}, "valid"},
@@ -135,6 +139,10 @@ func TestMet(t *testing.T) {
 		j.Judgements = []harness.Judgement{{Checker: "writes", Figures: []harness.Figure{{Name: "lost", Value: writes}, {Name: "lost updates", Value: updates}}}}
 		return j
 	}
+	unanswered := func(j harness.Judged, n float64) harness.Judged {
+		j.Judgements = append(j.Judgements, harness.Judgement{Checker: "gates", Figures: []harness.Figure{{Name: "info", Value: n}}})
+		return j
+	}
 	for _, x := range []struct {
 		e    Expectation
 		j    harness.Judged
@@ -152,9 +160,26 @@ func TestMet(t *testing.T) {
 		{Expectation{May: []harness.Class{c}}, judged(harness.Unknown), false},
 		{Expectation{Must: [][]harness.Class{{a}, {b}}}, judged(harness.Invalid, b), false}, // each variant's own flaw
 		{Expectation{Must: [][]harness.Class{{a}, {b}}}, judged(harness.Invalid, a, b), true},
+		{Expectation{Late: []harness.Class{c}}, judged(harness.Invalid, c), false},
+		{Expectation{Late: []harness.Class{c}}, unanswered(judged(harness.Invalid, c), 0), false},
+		{Expectation{Late: []harness.Class{c}}, unanswered(judged(harness.Invalid, c), 1), true},
+		{Expectation{Late: []harness.Class{c}}, unanswered(judged(harness.Invalid, a, c), 1), false},
+		{Expectation{Late: []harness.Class{c}}, unanswered(judged(harness.Valid), 1), true},
 		{Expectation{May: []harness.Class{b}, Updates: true}, lost(3, 3), true},
 		{Expectation{May: []harness.Class{b}, Updates: true}, lost(4, 3), false},
 	} {
 		require.Equal(t, x.want, x.e.Met(x.j), "%v of %v", x.e, x.j.Totals)
+	}
+}
+
+func TestARunThatFailsAfterAViolationThatNobodyExpectedIsNotMet(t *testing.T) {
+	out := Outcome{Expectation: Expectation{May: []harness.Class{harness.LostWrite}}}
+	broken := errors.New("the cluster stays broken")
+	for class, want := range map[harness.Class]reports.Ending{harness.LostWrite: reports.Failed, harness.DoubleGrant: reports.NotMet} {
+		out.Report.Judged = harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{class: 1}}
+		run := suiteRun(out, broken)
+		require.Equal(t, want, run.Ending, class)
+		require.Contains(t, run.Why, "the cluster stays broken")
+		require.Equal(t, want == reports.NotMet, strings.Contains(run.Why, "found 1 double-grant"), run.Why)
 	}
 }

@@ -49,7 +49,11 @@ func (p Plan) write(dir string) error {
 
 // Name is a short name for the run, fit for a file name.
 func (p Plan) Name() string {
-	parts := []string{fileName(p.Variant)}
+	variant := p.Variant
+	if variant == "" && p.Script != nil {
+		variant = "script/" + p.Script.Name
+	}
+	parts := []string{fileName(variant)}
 	if p.Regime != "" {
 		parts = append(parts, p.Regime)
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/reports"
 )
@@ -81,12 +81,12 @@ func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep repo
 	if !slices.Contains(Models(), m) {
 		return rep, usage("unknown model %q: choose one of %v", m, Models())
 	}
-	dir, err := os.MkdirTemp("", "doublegrant-history-")
+	dir, remove, err := cluster.TempFolder()
 	if err != nil {
 		return rep, fmt.Errorf("suite: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	h, err := history.Parse(r, name, dir)
+	defer func() { err = errors.Join(err, remove()) }()
+	h, err := history.Parse(until(ctx, r), name, filepath.Join(dir, historyDir))
 	if errors.Is(err, history.ErrText) {
 		return rep, usage("%w", err)
 	}
@@ -104,6 +104,17 @@ func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep repo
 		}
 	}
 	return reports.New(h, harness.Judge(ctx, h, list))
+}
+
+// until is r up to the end of ctx, whose cause then is the error: a read from a terminal or a pipe may wait for ever.
+func until(ctx context.Context, r io.Reader) io.Reader {
+	out, in := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		_, err := io.Copy(in, r)
+		_ = in.CloseWithError(err)
+	}()
+	return out
 }
 
 // hasTokens reports whether a grant came with a fencing token.

@@ -2,6 +2,8 @@ package suite_test
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,6 +60,25 @@ func TestARunIsJudgedTheSameAsText(t *testing.T) {
 		require.Equal(t, out.Report.Judged.Judgements[0], mine)
 		require.NotEqual(t, harness.Unknown, mine.Verdict)
 	}
+}
+
+func TestAHistoryThatNeverEndsCanBeInterrupted(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	ended := make(chan error)
+	go func() {
+		_, err := suite.CheckText(ctx, r, "text", suite.LockModel)
+		ended <- err
+	}()
+	_, err := w.Write([]byte(`{"meta":{}}` + "\n")) // it reads
+	require.NoError(t, err)
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 func TestAnotherProgramsHistoryIsJudged(t *testing.T) {

@@ -39,6 +39,7 @@ func (r resolved) spec(dir string, o Options) (harness.Spec, error) {
 		Name: r.Name(), System: on.cluster, Store: store, Log: o.Log, Progress: o.Progress, Labels: r.labels(),
 		Workload: r.variant.Workload(on.cluster, r.options()),
 		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), Open: r.Pacing == OpenPacing, Seed: r.Seed, Calm: r.Calm,
+		Final:    finalReads + r.TTL,
 		Checkers: r.checkers(), Watchers: r.watchers(), Found: o.Found, StopOnFirst: r.StopOnFirst,
 	}
 	for _, v := range r.with {
@@ -47,6 +48,9 @@ func (r resolved) spec(dir string, o Options) (harness.Spec, error) {
 	r.inject(&spec, on)
 	return spec, nil
 }
+
+// finalReads bounds them beside the lease or window, if that is not the family's, which is over sooner.
+const finalReads = 30 * time.Second
 
 // options are what the plan asks of its variant.
 func (r resolved) options() workloads.Options {

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
 // Suite is a list of runs, each with what is expected of it.
@@ -195,6 +198,20 @@ func (s Suite) preflight(o Options) error {
 		}
 		if err != nil {
 			return fmt.Errorf("%w (in the run %q)", err, shortened(run.Title))
+		}
+	}
+	return nil
+}
+
+// tryScripts tries the script of each run that has its own, so that what is wrong with one is said before the first run.
+// Of runs in containers it does not: there may be no Redis beside them.
+func (s Suite) tryScripts(ctx context.Context, o Options) error {
+	for _, run := range s.Runs {
+		if run.Script == nil || run.On == string(cluster.OnDocker) {
+			continue
+		}
+		if _, err := TryScript(ctx, *run.Script, o); err != nil {
+			return fmt.Errorf("%s%w (in the run %q)", run.Plan.place.at("script"), err, shortened(run.Title))
 		}
 	}
 	return nil

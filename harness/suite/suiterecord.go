@@ -39,10 +39,18 @@ type recordHead struct {
 	Name    string        `json:"name"`
 	Started time.Time     `json:"started"`
 	For     time.Duration `json:"for,omitempty"`
-	Cases   []string      `json:"cases"`
+	Cases   []recordCase  `json:"cases"`
 }
 
-// recordEnd is the last line. A record without one is that of a suite which was killed.
+// recordCase is a case of a suite that was begun.
+type recordCase struct {
+	Name     string `json:"name"`
+	Variant  string `json:"variant"`
+	Expected string `json:"expected"`
+}
+
+// recordEnd is the last line. A record without one is that of a suite which was killed, or is under way: see
+// ReportSuite.
 type recordEnd struct {
 	At     time.Duration  `json:"at"`
 	Ending reports.Ending `json:"ending"`

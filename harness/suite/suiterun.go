@@ -46,6 +46,9 @@ func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (reports.Suite, st
 	if err := s.preflight(how.Options); err != nil {
 		return reports.Suite{}, "", err
 	}
+	if err := s.tryScripts(ctx, how.Options); err != nil {
+		return reports.Suite{}, "", err
+	}
 	dir, err := makeResultsDir(how.Results, "suite-"+fileName(strings.ReplaceAll(s.Name, " ", "-")))
 	if err != nil {
 		return reports.Suite{}, "", err
@@ -81,9 +84,9 @@ func newSuiteRunner(s Suite, how SuiteOptions, dir string) (*suiteRunner, error)
 		if err != nil {
 			return nil, err
 		}
-		r.out.Cases = append(r.out.Cases, reports.SuiteCase{Name: run.Title, Variant: plan.Variant, Expected: plan.expect().String()})
-		head.Cases = append(head.Cases, run.Title)
+		head.Cases = append(head.Cases, recordCase{run.Title, plan.Variant, plan.expect().String()})
 	}
+	r.out.Cases = head.cases()
 	var err error
 	r.record, err = newRecord(dir, head)
 	return r, err
@@ -233,6 +236,9 @@ func suiteRun(out Outcome, err error) reports.SuiteRun {
 	switch {
 	case err != nil:
 		run.Why = strings.ReplaceAll(err.Error(), "\n", "; ")
+		if unexpected := out.Expectation.unexpected(j); len(unexpected) > 0 { // a violation is one whatever went wrong beside it
+			run.Ending, run.Why = reports.NotMet, strings.Join(append(unexpected, run.Why), "; ")
+		}
 		return run
 	case out.Met:
 		run.Ending = reports.Met

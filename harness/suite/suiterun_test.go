@@ -213,3 +213,16 @@ func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= after[0].Goroutines+1 }, // that of Eventually
 		5*time.Second, 10*time.Millisecond, "goroutines grew: %v", after)
 }
+
+func TestAScriptThatIsBrokenIsSaidBeforeTheFirstRun(t *testing.T) {
+	s := short(t, clean+"  - script: {as: sequence, name: broken, source: 'retur 1'}\n    expect: valid\n")
+	require.Equal(t, "script-broken", s.Runs[1].Title)
+	results := t.TempDir()
+	_, _, err := suite.RunSuite(t.Context(), s, suite.SuiteOptions{Options: suite.Options{Results: results}})
+	require.ErrorIs(t, err, suite.ErrUsage)
+	require.ErrorContains(t, err, "short.yaml:4: ")
+	require.ErrorContains(t, err, `script broken does not compile: line 1: '=' expected near '1' (in the run "script-broken")`)
+	begun, err := os.ReadDir(results)
+	require.NoError(t, err)
+	require.Empty(t, begun)
+}

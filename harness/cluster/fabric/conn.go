@@ -22,24 +22,29 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 // WriteTo hides TCPConn.WriteTo: io.Copy would prefer it and go round Read.
-func (c *conn) WriteTo(w io.Writer) (int64, error) {
-	return io.CopyBuffer(w, struct{ io.Reader }{c}, make([]byte, copyBuffer))
-}
+func (c *conn) WriteTo(w io.Writer) (int64, error) { return copied(w, c) }
 
-// ReadFrom hides TCPConn.ReadFrom, which would allocate io.Copy's larger buffer. When the destination is gone it takes
-// what is left to come and drops it: toxiproxy's stages would wait for a reader, and a toxic could not come or go on
-// this connection any more.
-func (c *conn) ReadFrom(r io.Reader) (int64, error) {
-	n, err := io.CopyBuffer(struct{ io.Writer }{c.TCPConn}, r, make([]byte, copyBuffer))
-	if err != nil {
-		_ = c.TCPConn.Close() // so that the other direction, too, ends now
-		_, _ = io.Copy(io.Discard, r)
-	}
-	return n, err
-}
+// ReadFrom hides TCPConn.ReadFrom, which would allocate io.Copy's larger buffer.
+func (c *conn) ReadFrom(r io.Reader) (int64, error) { return deliver(c.TCPConn, r) }
 
 // Close is called by toxiproxy on the destination of each direction.
 func (c *conn) Close() error {
 	c.link.forget(c.TCPConn)
 	return c.TCPConn.Close()
+}
+
+// copied copies with a small buffer, whatever the two would do by themselves.
+func copied(w io.Writer, r io.Reader) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, copyBuffer))
+}
+
+// deliver copies to a socket. When that is gone it takes what is left to come and drops it: toxiproxy's stages would wait
+// for a reader, and a toxic could not come or go on this connection any more.
+func deliver(to *net.TCPConn, r io.Reader) (int64, error) {
+	n, err := copied(to, r)
+	if err != nil {
+		_ = to.Close() // so that the other direction, too, ends now
+		_, _ = io.Copy(io.Discard, r)
+	}
+	return n, err
 }

@@ -6,6 +6,9 @@
 //
 // The data path and its toxics are toxiproxy's (github.com/Shopify/toxiproxy/v2); accepting connections, telling pairs
 // apart, holding and refusing are done here. toxiproxy stays inside this package.
+//
+// Thousands of connections come from clients in this very process. [Fabric.Dial] opens theirs: they need no second socket,
+// and no detour through toxiproxy while their link has no toxic.
 package fabric
 
 import (
@@ -29,13 +32,17 @@ type Fabric struct {
 
 	mu        sync.Mutex
 	hosts     map[string]string // source address -> host name
+	places    map[string]place  // announced address -> where it leads
 	links     map[pair]*Link
 	listeners []net.Listener
 	closed    bool
 	serving   sync.WaitGroup
 }
 
-type pair struct{ src, dst string }
+type (
+	pair  struct{ src, dst string }
+	place struct{ name, real string }
+)
 
 // New returns a fabric without hosts.
 func New() *Fabric {
@@ -44,6 +51,7 @@ func New() *Fabric {
 		// toxiproxy's links panic on a nil metrics container; an empty one measures nothing.
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
 		hosts:  map[string]string{},
+		places: map[string]place{},
 		links:  map[pair]*Link{},
 	}
 }
@@ -71,6 +79,7 @@ func (f *Fabric) Listen(dst, announced, real string) error {
 		return errors.Join(net.ErrClosed, ln.Close())
 	}
 	f.listeners = append(f.listeners, ln)
+	f.places[announced] = place{dst, real}
 	f.serving.Go(func() { f.accept(ln, dst, real) })
 	return nil
 }
@@ -123,7 +132,7 @@ func (f *Fabric) accept(ln net.Listener, dst, real string) {
 			continue
 		}
 		link := f.Link(f.source(c), dst)
-		f.serving.Go(func() { link.serve(f.server, c.(*net.TCPConn), real) })
+		f.serving.Go(func() { link.serve(c.(*net.TCPConn), real) })
 	}
 }
 

@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -27,7 +28,19 @@ const (
 type world struct {
 	*testing.T
 	*fabric.Fabric
-	bytes *atomic.Int64 // that reached the server
+	within bool          // the clients dial in this process
+	bytes  *atomic.Int64 // that reached the server
+}
+
+// fromBoth runs a test with clients of both kinds: a fault does the same to either.
+func fromBoth(t *testing.T, test func(t *testing.T, w world)) {
+	for name, within := range map[string]bool{"from outside": false, "from within": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.within = within
+			test(t, w)
+		})
+	}
 }
 
 func (w world) received() int64 { return w.bytes.Load() }
@@ -57,7 +70,7 @@ func newWorld(t *testing.T) world {
 		require.NoError(t, echo.Close())
 		serving.Wait() // every connection has ended
 	})
-	return world{t, f, &received}
+	return world{T: t, Fabric: f, bytes: &received}
 }
 
 // counted counts what is read.
@@ -74,11 +87,20 @@ func (c counted) Read(b []byte) (int, error) {
 
 func (w world) dial(from string) net.Conn {
 	w.Helper()
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 2 * time.Second}
-	c, err := d.Dial("tcp", serverAnn)
+	c, err := w.tryDial(from)
 	require.NoError(w, err)
 	w.Cleanup(func() { c.Close() })
 	return c
+}
+
+func (w world) tryDial(from string) (net.Conn, error) {
+	if w.within {
+		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Second)
+		defer cancel()
+		return w.Dial(ctx, from, serverAnn)
+	}
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 2 * time.Second}
+	return d.Dial("tcp", serverAnn)
 }
 
 // echoes reports what comes back of a word sent on c; a timeout is os.ErrDeadlineExceeded.
@@ -103,75 +125,80 @@ func (w world) receives(c net.Conn, word string) error {
 }
 
 func TestHoldKeepsEveryByteOfOneLinkOnly(t *testing.T) {
-	w := newWorld(t)
-	a, b := w.dial(alice), w.dial(bob)
-	require.NoError(t, w.echoes(a, "one"))
-	require.NoError(t, w.echoes(b, "one"))
-	require.Equal(t, 1, w.Link("alice", "server").Connections())
+	fromBoth(t, func(t *testing.T, w world) {
+		a, b := w.dial(alice), w.dial(bob)
+		require.NoError(t, w.echoes(a, "one"))
+		require.NoError(t, w.echoes(b, "one"))
+		require.Equal(t, 1, w.Link("alice", "server").Connections())
 
-	heal := w.Link("alice", "server").Hold()
-	require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded, "the held link passed something")
-	require.NoError(t, w.echoes(b, "two"), "another link is held, too")
-	late := w.dial(alice)
-	require.ErrorIs(t, w.echoes(late, "new"), os.ErrDeadlineExceeded, "a new connection passed the held link")
+		heal := w.Link("alice", "server").Hold()
+		require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded, "the held link passed something")
+		require.NoError(t, w.echoes(b, "two"), "another link is held, too")
+		late := w.dial(alice)
+		require.ErrorIs(t, w.echoes(late, "new"), os.ErrDeadlineExceeded, "a new connection passed the held link")
 
-	heal()
-	require.NoError(t, w.receives(a, "two"), "held bytes were lost")
-	require.NoError(t, w.receives(late, "new"))
-	require.NoError(t, w.echoes(a, "three"))
+		heal()
+		require.NoError(t, w.receives(a, "two"), "held bytes were lost")
+		require.NoError(t, w.receives(late, "new"))
+		require.NoError(t, w.echoes(a, "three"))
+	})
 }
 
 func TestHoldKeepsTheEndOfAConnection(t *testing.T) {
-	w := newWorld(t)
-	a := w.dial(alice)
-	require.NoError(t, w.echoes(a, "one"))
-	l := w.Link("alice", "server")
-	heal := l.Hold()
-	require.NoError(t, a.Close())
-	time.Sleep(50 * time.Millisecond) // long enough for a FIN to be passed on, if it were
-	require.Equal(t, 1, l.Connections())
-	heal()
-	require.Eventually(t, func() bool { return l.Connections() == 0 }, 2*time.Second, time.Millisecond)
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		require.NoError(t, w.echoes(a, "one"))
+		l := w.Link("alice", "server")
+		heal := l.Hold()
+		require.NoError(t, a.Close())
+		time.Sleep(50 * time.Millisecond) // long enough for a FIN to be passed on, if it were
+		require.Equal(t, 1, l.Connections())
+		heal()
+		require.Eventually(t, func() bool { return l.Connections() == 0 }, 2*time.Second, time.Millisecond)
+	})
 }
 
 func TestRefuseResetsOldAndNewConnections(t *testing.T) {
-	w := newWorld(t)
-	a, b := w.dial(alice), w.dial(bob)
-	require.NoError(t, w.echoes(a, "one"))
-	heal := w.Link("alice", "server").Refuse()
-	require.True(t, gone(w.echoes(a, "two")))
-	require.True(t, refused(alice, serverAnn))
-	require.NoError(t, w.echoes(b, "two"))
-	heal()
-	require.NoError(t, w.echoes(w.dial(alice), "three"))
+	fromBoth(t, func(t *testing.T, w world) {
+		a, b := w.dial(alice), w.dial(bob)
+		require.NoError(t, w.echoes(a, "one"))
+		heal := w.Link("alice", "server").Refuse()
+		require.True(t, gone(w.echoes(a, "two")))
+		require.True(t, w.refused(alice))
+		require.NoError(t, w.echoes(b, "two"))
+		heal()
+		require.NoError(t, w.echoes(w.dial(alice), "three"))
+	})
 }
 
 func TestALinkFlowsWhenTheLastOfItsFaultsHeals(t *testing.T) {
-	w := newWorld(t)
-	l, a := w.Link("alice", "server"), w.dial(alice)
-	require.NoError(t, w.echoes(a, "one"))
-	first, second := l.Hold(), l.Hold()
-	first()
-	first() // counts once
-	require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
-	second()
-	require.NoError(t, w.receives(a, "two"))
+	fromBoth(t, func(t *testing.T, w world) {
+		l, a := w.Link("alice", "server"), w.dial(alice)
+		require.NoError(t, w.echoes(a, "one"))
+		first, second := l.Hold(), l.Hold()
+		first()
+		first() // counts once
+		require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
+		second()
+		require.NoError(t, w.receives(a, "two"))
 
-	first, second = l.Refuse(), l.Refuse()
-	second()
-	second()
-	require.True(t, refused(alice, serverAnn))
-	first()
-	require.NoError(t, w.echoes(w.dial(alice), "three"))
+		first, second = l.Refuse(), l.Refuse()
+		second()
+		second()
+		require.True(t, w.refused(alice))
+		first()
+		require.NoError(t, w.echoes(w.dial(alice), "three"))
+	})
 }
 
 func TestAnUnknownSourceComesFromOutside(t *testing.T) {
-	w := newWorld(t)
-	c, err := net.Dial("tcp", serverAnn)
-	require.NoError(t, err)
-	defer c.Close()
-	require.NoError(t, w.echoes(c, "hello"))
-	require.Equal(t, 1, w.Link(fabric.Outside, "server").Connections())
+	fromBoth(t, func(t *testing.T, w world) {
+		c, err := net.Dial("tcp", serverAnn)
+		require.NoError(t, err)
+		defer c.Close()
+		require.NoError(t, w.echoes(c, "hello"))
+		require.Equal(t, 1, w.Link(fabric.Outside, "server").Connections())
+	})
 }
 
 func TestADeadServerResets(t *testing.T) {
@@ -182,19 +209,26 @@ func TestADeadServerResets(t *testing.T) {
 }
 
 func TestCloseEndsHeldConnections(t *testing.T) {
-	w := newWorld(t)
-	a := w.dial(alice)
-	require.NoError(t, w.echoes(a, "one"))
-	w.Link("alice", "server").Hold()
-	w.dial(alice) // waits at the gate
-	require.NoError(t, w.Close())
-	require.True(t, gone(w.receives(a, "x")))
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		require.NoError(t, w.echoes(a, "one"))
+		w.Link("alice", "server").Hold()
+		w.dial(alice) // waits at the gate
+		require.NoError(t, w.Close())
+		require.True(t, gone(w.receives(a, "x")))
+	})
 }
 
 // gone reports whether err is that of a connection which its peer ended.
 func gone(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// refused reports whether a new connection is reset.
+func (w world) refused(from string) bool {
+	c, err := w.tryDial(from)
+	return err != nil && gone(err) || err == nil && ended(c)
 }
 
 // refused reports whether a new connection is reset, be it while it is set up or right after.
@@ -204,8 +238,13 @@ func refused(from, to string) bool {
 	if err != nil {
 		return gone(err)
 	}
+	return ended(c)
+}
+
+// ended reports whether c is reset by and by, and closes it.
+func ended(c net.Conn) bool {
 	defer c.Close()
 	_ = c.SetReadDeadline(time.Now().Add(2 * time.Second)) // of an open connection
-	_, err = c.Read(make([]byte, 1))
+	_, err := c.Read(make([]byte, 1))
 	return gone(err)
 }

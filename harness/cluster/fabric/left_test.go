@@ -19,30 +19,31 @@ func openFiles(t *testing.T) int {
 // Sentinels connect ten times a second to whom they have lost, and give each connection up: a hold of minutes must not
 // keep them all.
 func TestAHeldLinkKeepsNoConnectionThatWasGivenUp(t *testing.T) {
-	w := newWorld(t)
-	link := w.Link("alice", "server")
-	unhold := link.Hold()
-	none := openFiles(t)
-	patient := w.dial(alice)
-	_, err := patient.Write([]byte("still here"))
-	require.NoError(t, err)
-	before := openFiles(t)
-	for deadline := time.Now().Add(time.Second); before < none+2 && time.Now().Before(deadline); before = openFiles(t) {
-		time.Sleep(time.Millisecond) // until the fabric has accepted it; what other tests left behind may end meanwhile
-	}
-	for range 100 {
-		c := w.dial(alice)
-		_, err := c.Write([]byte("PING"))
+	fromBoth(t, func(t *testing.T, w world) {
+		link := w.Link("alice", "server")
+		unhold := link.Hold()
+		none := openFiles(t)
+		patient := w.dial(alice)
+		_, err := patient.Write([]byte("still here"))
 		require.NoError(t, err)
-		require.NoError(t, c.Close())
-	}
-	require.Eventually(t, func() bool { return openFiles(t) <= before }, 5*time.Second, 20*time.Millisecond, "connections are kept")
-	require.Zero(t, w.received(), "a byte came through a held link")
-	unhold()
-	require.NoError(t, patient.SetReadDeadline(time.Now().Add(5*time.Second)))
-	answer := make([]byte, len("still here"))
-	_, err = patient.Read(answer)
-	require.NoError(t, err)
-	require.Equal(t, "still here", string(answer))
-	require.EqualValues(t, len("still here"), w.received(), "what was given up was sent all the same")
+		before := openFiles(t)
+		for deadline := time.Now().Add(time.Second); before < none+2 && time.Now().Before(deadline); before = openFiles(t) {
+			time.Sleep(time.Millisecond) // until the fabric has accepted it; what other tests left behind may end meanwhile
+		}
+		for range 100 {
+			c := w.dial(alice)
+			_, err := c.Write([]byte("PING"))
+			require.NoError(t, err)
+			require.NoError(t, c.Close())
+		}
+		require.Eventually(t, func() bool { return openFiles(t) <= before }, 5*time.Second, 20*time.Millisecond, "connections are kept")
+		require.Zero(t, w.received(), "a byte came through a held link")
+		unhold()
+		require.NoError(t, patient.SetReadDeadline(time.Now().Add(5*time.Second)))
+		answer := make([]byte, len("still here"))
+		_, err = patient.Read(answer)
+		require.NoError(t, err)
+		require.Equal(t, "still here", string(answer))
+		require.EqualValues(t, len("still here"), w.received(), "what was given up was sent all the same")
+	})
 }

@@ -2,9 +2,12 @@ package fabric
 
 import (
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
@@ -14,27 +17,39 @@ import (
 // dialWithin bounds the fabric's own dial to a host: all of them are on this machine.
 const dialWithin = 2 * time.Second
 
+// mostDialing is how many connections from within dial on a link at a time. Thousands at once would overflow the accept
+// queue of their host, and the kernel tries again after a second.
+const mostDialing = 64
+
 // Link carries the connections that one host opens to another, in both directions of their bytes. Several faults may be
 // in force on a link at once: it flows as before when the last of them has healed.
 type Link struct {
 	Src, Dst string
 
-	proxy *toxiproxy.Proxy
-	gate  atomic.Pointer[chan struct{}] // nil: open; otherwise closed when the link flows again
-	made  atomic.Int64                  // numbers what toxiproxy knows by name: a port, hence an address, is used again
+	server *toxiproxy.ApiServer
+	proxy  *toxiproxy.Proxy
+	gate   atomic.Pointer[chan struct{}] // nil: open; otherwise closed when the link flows again
+	made   atomic.Int64                  // numbers what toxiproxy knows by name: a port, hence an address, is used again
 
-	changing sync.Mutex // held while a toxic comes or goes
+	dialing  chan struct{} // see mostDialing
+	changing sync.Mutex    // held while a toxic comes or goes
 
 	mu              sync.Mutex
 	holds, refusals int // in force
+	toxics          int // in force, coming or going
 	closed          bool
-	conns           map[*net.TCPConn]struct{} // both ends of every connection
+	conns           map[*net.TCPConn]struct{} // both ends of every connection from outside of this process
+
+	nearMu sync.Mutex         // taken last, while a near is locked too
+	nears  map[*near]struct{} // the others
 }
 
 // newLink makes a link and registers it with toxiproxy's server under "src>dst". Its proxy is never started: links are
 // fed from the fabric's own listeners.
 func newLink(server *toxiproxy.ApiServer, src, dst string) *Link {
-	l := &Link{Src: src, Dst: dst, conns: map[*net.TCPConn]struct{}{}}
+	l := &Link{
+		Src: src, Dst: dst, server: server, dialing: make(chan struct{}, mostDialing), conns: map[*net.TCPConn]struct{}{}, nears: map[*near]struct{}{},
+	}
 	l.proxy = toxiproxy.NewProxy(server, src+">"+dst, "", "")
 	_ = server.Collection.Add(l.proxy, false) // fails for a name in use only
 	return l
@@ -84,6 +99,9 @@ func (l *Link) resetAll() {
 	for c := range l.conns {
 		reset(c)
 	}
+	for _, c := range l.allNear() {
+		c.reset()
+	}
 }
 
 // shut ends the link for good: its connections, and whatever waits.
@@ -99,11 +117,11 @@ func (l *Link) shut() {
 func (l *Link) Connections() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.conns) / 2
+	return len(l.conns)/2 + len(l.allNear())
 }
 
 // serve connects c to the link's destination and hands both ends to toxiproxy.
-func (l *Link) serve(server *toxiproxy.ApiServer, c *net.TCPConn, real string) {
+func (l *Link) serve(c *net.TCPConn, real string) {
 	if !l.reach(c) {
 		reset(c)
 		return
@@ -121,8 +139,8 @@ func (l *Link) serve(server *toxiproxy.ApiServer, c *net.TCPConn, real string) {
 		return
 	}
 	name := fmt.Sprintf("%s #%d", c.RemoteAddr(), l.made.Add(1))
-	l.proxy.Toxics.StartLink(server, name+" up", &conn{c, l}, &conn{u, l}, stream.Upstream)
-	l.proxy.Toxics.StartLink(server, name+" down", &conn{u, l}, &conn{c, l}, stream.Downstream)
+	l.proxy.Toxics.StartLink(l.server, name+" up", &conn{c, l}, &conn{u, l}, stream.Upstream)
+	l.proxy.Toxics.StartLink(l.server, name+" down", &conn{u, l}, &conn{c, l}, stream.Downstream)
 }
 
 // leftEvery is how often a new connection on a held link is looked at: Sentinels connect, and give up, ten times a second.
@@ -134,12 +152,12 @@ func (l *Link) reach(c *net.TCPConn) bool {
 	look := time.NewTicker(leftEvery)
 	defer look.Stop()
 	for {
-		g := l.gate.Load()
+		g := l.held()
 		if g == nil {
 			return true
 		}
 		select {
-		case <-*g:
+		case <-g:
 		case <-look.C:
 			if left(c) {
 				return false
@@ -167,10 +185,51 @@ func (l *Link) forget(c *net.TCPConn) {
 	delete(l.conns, c)
 }
 
+// enter gives a near connection its socket and a place on the link, unless the link refuses it.
+func (l *Link) enter(c *near, tcp *net.TCPConn, raw syscall.RawConn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refusals > 0 || l.closed {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.nearMu.Lock()
+	l.nears[c] = struct{}{}
+	l.nearMu.Unlock()
+	c.connected(tcp, raw)
+	if l.toxics > 0 {
+		c.begin()
+		go c.startLegs()
+	}
+	return true
+}
+
+// leave takes a near connection that has ended from the link.
+func (l *Link) leave(c *near) {
+	l.nearMu.Lock()
+	defer l.nearMu.Unlock()
+	delete(l.nears, c)
+}
+
+func (l *Link) allNear() []*near {
+	l.nearMu.Lock()
+	defer l.nearMu.Unlock()
+	return slices.Collect(maps.Keys(l.nears))
+}
+
+// held returns what is closed when the hold heals that the link is under; nil: it is under none.
+func (l *Link) held() <-chan struct{} {
+	if g := l.gate.Load(); g != nil {
+		return *g
+	}
+	return nil
+}
+
 // pass returns when the link is not held.
 func (l *Link) pass() {
-	if g := l.gate.Load(); g != nil {
-		<-*g
+	if g := l.held(); g != nil {
+		<-g
 	}
 }
 

@@ -31,14 +31,28 @@ func TestAToxicOnAConnectionThatNobodyReadsIsAnErrorInTime(t *testing.T) {
 	require.NoError(t, w.echoes(w.dial(alice), "one"), "the link is not usable again")
 }
 
-func TestAHealFreesAConnectionThatNobodyReads(t *testing.T) {
+// A connection from within meets toxiproxy only when the toxic is there, which has nothing to wait for.
+func TestAToxicTakesAConnectionFromWithinThatNobodyReads(t *testing.T) {
 	w := newWorld(t)
+	w.within = true
 	a := w.dial(alice)
-	heal := w.add(fabric.Latency(time.Millisecond, 0))
 	go func() { _, _ = io.Copy(a, endless{}) }()
 	w.awaitJam()
+	heal := w.add(fabric.Latency(80*time.Millisecond, 0))
+	require.GreaterOrEqual(t, w.took(w.dial(alice), []byte("one")), 160*time.Millisecond)
 	heal()
-	require.NoError(t, w.echoes(w.dial(alice), "one"))
+	require.NoError(t, w.echoes(w.dial(alice), "two"))
+}
+
+func TestAHealFreesAConnectionThatNobodyReads(t *testing.T) {
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		heal := w.add(fabric.Latency(time.Millisecond, 0))
+		go func() { _, _ = io.Copy(a, endless{}) }()
+		w.awaitJam()
+		heal()
+		require.NoError(t, w.echoes(w.dial(alice), "one"))
+	})
 }
 
 // awaitJam returns when nothing more gets through to the server.

@@ -114,7 +114,15 @@ func (l *Link) Add(t Toxic) (heal func() error, err error) {
 		return func() error { return nil }, fmt.Errorf("fabric: %w", t.err)
 	}
 	number := l.made.Add(1)
-	stuck, err := l.operate(func() error { return l.add(t, number) })
+	l.mu.Lock()
+	l.toxics++
+	l.mu.Unlock()
+	stuck, err := l.operate(func() error {
+		for _, c := range l.allNear() {
+			c.settle()
+		}
+		return l.add(t, number)
+	}, l.detour)
 	if stuck {
 		err = errors.Join(err, ErrStuck)
 	}
@@ -153,25 +161,52 @@ func (l *Link) remove(t Toxic, number int64) error {
 			}
 		}
 		return nil
-	})
+	}, l.goDirect)
 	if err != nil {
 		return fmt.Errorf("fabric: remove %s from %s>%s: %w", t.kind, l.Src, l.Dst, err)
 	}
 	return nil
 }
 
+// detour leads the near connections through toxiproxy, where the toxic is by now.
+func (l *Link) detour() {
+	all := l.allNear()
+	for _, c := range all {
+		c.quit()
+	}
+	for _, c := range all {
+		c.detourNow()
+	}
+}
+
+// goDirect counts a toxic that has gone. After the last, near connections come back from toxiproxy.
+func (l *Link) goDirect() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.toxics--; l.toxics > 0 {
+		return
+	}
+	for _, c := range l.allNear() {
+		c.comeBack()
+	}
+}
+
 func toxicName(d stream.Direction, number int64) string { return fmt.Sprintf("%v #%d", d, number) }
 
-// operate runs op, which changes toxics. An op that does not end is freed by resetting the link's connections: stuck.
-func (l *Link) operate(op func() error) (stuck bool, err error) {
-	done := make(chan error, 1)
+// operate runs op, which changes toxics. An op that does not end is freed by resetting the link's connections: stuck. What
+// follows op waits for nobody else, but is of all connections.
+func (l *Link) operate(op func() error, then func()) (stuck bool, err error) {
+	done, over := make(chan error, 1), make(chan struct{})
 	go func() {
 		l.changing.Lock() // a heal follows its own fault, however late that comes
 		defer l.changing.Unlock()
+		defer close(over)
 		done <- op()
+		then()
 	}()
 	select {
 	case err := <-done:
+		<-over
 		return false, err
 	case <-time.After(toxicWithin):
 	}
@@ -180,6 +215,7 @@ func (l *Link) operate(op func() error) (stuck bool, err error) {
 	l.mu.Unlock()
 	select {
 	case err := <-done:
+		<-over
 		return true, err
 	case <-time.After(toxicWithin):
 		return true, fmt.Errorf("not even after a reset: %w", ErrStuck)

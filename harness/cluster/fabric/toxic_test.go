@@ -47,7 +47,7 @@ func (w world) quick(c net.Conn, word []byte, bound time.Duration, otherwise str
 func (w world) ends(c net.Conn) time.Duration {
 	w.Helper()
 	began := time.Now()
-	require.NoError(w, c.(*net.TCPConn).CloseWrite())
+	require.NoError(w, c.(interface{ CloseWrite() error }).CloseWrite())
 	require.NoError(w, c.SetReadDeadline(began.Add(5*time.Second)))
 	_, err := c.Read(make([]byte, 1))
 	require.ErrorIs(w, err, io.EOF)
@@ -57,232 +57,275 @@ func (w world) ends(c net.Conn) time.Duration {
 func TestDropLosesBytesAndEndsConnectionsOnHeal(t *testing.T) {
 	for name, toxic := range map[string]fabric.Toxic{"both ways": fabric.Drop(), "replies": fabric.DropReplies()} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			a, b := w.dial(alice), w.dial(bob)
-			require.NoError(t, w.echoes(a, "one"))
-			heal := w.add(toxic)
-			late := w.dial(alice)
-			require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
-			require.ErrorIs(t, w.echoes(late, "new"), os.ErrDeadlineExceeded)
-			require.NoError(t, w.echoes(b, "two"), "another link is hit, too")
-			heal()
-			require.True(t, gone(w.receives(a, "two")), "a connection with a gap goes on")
-			require.True(t, gone(w.receives(late, "new")))
-			require.NoError(t, w.echoes(w.dial(alice), "three"))
+			fromBoth(t, func(t *testing.T, w world) {
+				a, b := w.dial(alice), w.dial(bob)
+				require.NoError(t, w.echoes(a, "one"))
+				heal := w.add(toxic)
+				late := w.dial(alice)
+				require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
+				require.ErrorIs(t, w.echoes(late, "new"), os.ErrDeadlineExceeded)
+				require.NoError(t, w.echoes(b, "two"), "another link is hit, too")
+				heal()
+				require.True(t, gone(w.receives(a, "two")), "a connection with a gap goes on")
+				require.True(t, gone(w.receives(late, "new")))
+				require.NoError(t, w.echoes(w.dial(alice), "three"))
+			})
 		})
 	}
 }
 
 func TestDropRepliesLetsCommandsThrough(t *testing.T) {
-	w := newWorld(t)
-	a := w.dial(alice)
-	require.NoError(t, w.echoes(a, "one"))
-	before := w.received()
-	defer w.add(fabric.DropReplies())()
-	require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
-	require.Equal(t, before+3, w.received(), "the command did not arrive")
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		require.NoError(t, w.echoes(a, "one"))
+		before := w.received()
+		defer w.add(fabric.DropReplies())()
+		require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
+		require.Equal(t, before+3, w.received(), "the command did not arrive")
+	})
 }
 
 func TestDropLosesCommands(t *testing.T) {
-	w := newWorld(t)
-	a := w.dial(alice)
-	require.NoError(t, w.echoes(a, "one"))
-	before := w.received()
-	defer w.add(fabric.Drop())()
-	require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
-	require.Equal(t, before, w.received(), "the command arrived")
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		require.NoError(t, w.echoes(a, "one"))
+		before := w.received()
+		defer w.add(fabric.Drop())()
+		require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
+		require.Equal(t, before, w.received(), "the command arrived")
+	})
 }
 
 // Connections that are set up while a toxic comes must not get past it.
 func TestNoConnectionEscapesANewToxic(t *testing.T) {
-	w := newWorld(t)
-	for range 5 {
-		var dialing sync.WaitGroup
-		var mu sync.Mutex
-		var all []net.Conn
-		stop := make(chan struct{})
-		for range 8 {
-			dialing.Go(func() {
-				d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(alice)}, Timeout: 2 * time.Second}
-				for {
-					select {
-					case <-stop:
-						return
-					default:
+	fromBoth(t, func(t *testing.T, w world) {
+		for range 5 {
+			var dialing sync.WaitGroup
+			var mu sync.Mutex
+			var all []net.Conn
+			stop := make(chan struct{})
+			for range 8 {
+				dialing.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						c, err := w.tryDial(alice)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						mu.Lock()
+						all = append(all, c)
+						many := len(all) > 400
+						mu.Unlock()
+						if many {
+							return
+						}
 					}
-					c, err := d.Dial("tcp", serverAnn)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					mu.Lock()
-					all = append(all, c)
-					many := len(all) > 400
-					mu.Unlock()
-					if many {
-						return
-					}
-				}
-			})
+				})
+			}
+			require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(all) > 40 }, 5*time.Second, time.Millisecond)
+			heal := w.add(fabric.Drop())
+			close(stop)
+			dialing.Wait()
+			for _, c := range all {
+				_, _ = c.Write([]byte("x"))
+			}
+			time.Sleep(20 * time.Millisecond) // long enough for an echo, if there were one
+			for _, c := range all {
+				require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Millisecond)))
+				_, err := c.Read(make([]byte, 1))
+				require.ErrorIs(t, err, os.ErrDeadlineExceeded, "a connection escaped")
+			}
+			heal()
+			for _, c := range all {
+				c.Close()
+			}
 		}
-		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(all) > 40 }, 5*time.Second, time.Millisecond)
-		heal := w.add(fabric.Drop())
-		close(stop)
-		dialing.Wait()
-		for _, c := range all {
-			_, _ = c.Write([]byte("x"))
-		}
-		time.Sleep(20 * time.Millisecond) // long enough for an echo, if there were one
-		for _, c := range all {
-			require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Millisecond)))
-			_, err := c.Read(make([]byte, 1))
-			require.ErrorIs(t, err, os.ErrDeadlineExceeded, "a connection escaped")
-		}
-		heal()
-		for _, c := range all {
-			c.Close()
-		}
-	}
+	})
 }
 
 func TestLatencyDelaysEachWay(t *testing.T) {
-	w := newWorld(t)
-	a, b := w.dial(alice), w.dial(bob)
-	w.took(a, []byte("one"))
-	heal := w.add(fabric.Latency(80*time.Millisecond, 20*time.Millisecond))
-	for _, c := range []net.Conn{a, w.dial(alice)} {
-		require.GreaterOrEqual(t, w.took(c, []byte("two")), 120*time.Millisecond)
-		w.quick(c, []byte("two"), 300*time.Millisecond, "it delays far too long")
-	}
-	w.quick(b, []byte("two"), 100*time.Millisecond, "another link is hit, too")
-	heal()
-	w.quick(a, []byte("three"), 100*time.Millisecond, "it is still slow")
+	fromBoth(t, func(t *testing.T, w world) {
+		a, b := w.dial(alice), w.dial(bob)
+		w.took(a, []byte("one"))
+		heal := w.add(fabric.Latency(80*time.Millisecond, 20*time.Millisecond))
+		for _, c := range []net.Conn{a, w.dial(alice)} {
+			require.GreaterOrEqual(t, w.took(c, []byte("two")), 120*time.Millisecond)
+			w.quick(c, []byte("two"), 300*time.Millisecond, "it delays far too long")
+		}
+		w.quick(b, []byte("two"), 100*time.Millisecond, "another link is hit, too")
+		heal()
+		w.quick(a, []byte("three"), 100*time.Millisecond, "it is still slow")
+	})
 }
 
 func TestBandwidth(t *testing.T) {
-	w := newWorld(t)
-	a := w.dial(alice)
-	word := bytes.Repeat([]byte("0123456789"), 2000)
-	w.took(a, word)
-	heal := w.add(fabric.Bandwidth(100_000))
-	for _, c := range []net.Conn{a, w.dial(alice)} {
-		require.GreaterOrEqual(t, w.took(c, word), 180*time.Millisecond, "20 kB at 100 kB/s")
-		w.quick(c, word, time.Second, "it delays far too long")
-	}
-	heal()
-	w.quick(a, word, 150*time.Millisecond, "it is still slow")
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		word := bytes.Repeat([]byte("0123456789"), 2000)
+		w.took(a, word)
+		heal := w.add(fabric.Bandwidth(100_000))
+		for _, c := range []net.Conn{a, w.dial(alice)} {
+			require.GreaterOrEqual(t, w.took(c, word), 180*time.Millisecond, "20 kB at 100 kB/s")
+			w.quick(c, word, time.Second, "it delays far too long")
+		}
+		heal()
+		w.quick(a, word, 150*time.Millisecond, "it is still slow")
+	})
 }
 
 func TestSlice(t *testing.T) {
-	w := newWorld(t)
-	a := w.dial(alice)
-	word := bytes.Repeat([]byte("0123456789"), 10)
-	w.took(a, word)
-	heal := w.add(fabric.Slice(10, 5*time.Millisecond))
-	for _, c := range []net.Conn{a, w.dial(alice)} {
-		require.GreaterOrEqual(t, w.took(c, word), 50*time.Millisecond, "ten pieces with a pause after each")
-	}
-	require.NoError(t, a.SetReadDeadline(time.Now().Add(5*time.Second)))
-	_, err := a.Write(word)
-	require.NoError(t, err)
-	n, err := a.Read(make([]byte, len(word)))
-	require.NoError(t, err)
-	require.LessOrEqual(t, n, 10, "the first piece")
-	_, err = io.CopyN(io.Discard, a, int64(len(word)-n))
-	require.NoError(t, err)
-	heal()
-	w.quick(a, word, 50*time.Millisecond, "it is still slow")
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		word := bytes.Repeat([]byte("0123456789"), 10)
+		w.took(a, word)
+		heal := w.add(fabric.Slice(10, 5*time.Millisecond))
+		for _, c := range []net.Conn{a, w.dial(alice)} {
+			require.GreaterOrEqual(t, w.took(c, word), 50*time.Millisecond, "ten pieces with a pause after each")
+		}
+		require.NoError(t, a.SetReadDeadline(time.Now().Add(5*time.Second)))
+		_, err := a.Write(word)
+		require.NoError(t, err)
+		n, err := a.Read(make([]byte, len(word)))
+		require.NoError(t, err)
+		require.LessOrEqual(t, n, 10, "the first piece")
+		_, err = io.CopyN(io.Discard, a, int64(len(word)-n))
+		require.NoError(t, err)
+		heal()
+		w.quick(a, word, 50*time.Millisecond, "it is still slow")
+	})
 }
 
 func TestLimitDataEndsConnections(t *testing.T) {
-	w := newWorld(t)
-	a := w.dial(alice)
-	require.NoError(t, w.echoes(a, "before the fault nothing counts"))
-	heal := w.add(fabric.LimitData(10))
-	for _, c := range []net.Conn{a, w.dial(alice)} {
-		before := w.received()
-		require.NoError(t, w.echoes(c, "12345"))
-		require.True(t, gone(w.echoes(c, "6789012345")))
-		require.Eventually(t, func() bool { return w.received() == before+10 }, 2*time.Second, time.Millisecond,
-			"what is within the limit arrives, and no more")
-	}
-	young := w.dial(alice)
-	require.NoError(t, w.echoes(young, "123"))
-	heal()
-	require.NoError(t, w.echoes(young, "123456789012345"), "an old connection lives on")
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		require.NoError(t, w.echoes(a, "before the fault nothing counts"))
+		heal := w.add(fabric.LimitData(10))
+		for _, c := range []net.Conn{a, w.dial(alice)} {
+			before := w.received()
+			require.NoError(t, w.echoes(c, "12345"))
+			require.True(t, gone(w.echoes(c, "6789012345")))
+			require.Eventually(t, func() bool { return w.received() == before+10 }, 2*time.Second, time.Millisecond,
+				"what is within the limit arrives, and no more")
+		}
+		young := w.dial(alice)
+		require.NoError(t, w.echoes(young, "123"))
+		heal()
+		require.NoError(t, w.echoes(young, "123456789012345"), "an old connection lives on")
+	})
 }
 
 func TestSlowClose(t *testing.T) {
-	w := newWorld(t)
-	a, b := w.dial(alice), w.dial(alice)
-	require.NoError(t, w.echoes(a, "one"))
-	require.NoError(t, w.echoes(b, "one"))
-	heal := w.add(fabric.SlowClose(100 * time.Millisecond))
-	w.quick(a, []byte("two"), 100*time.Millisecond, "bytes are delayed as well")
-	for _, c := range []net.Conn{a, w.dial(alice)} {
-		require.GreaterOrEqual(t, w.ends(c), 100*time.Millisecond)
-	}
-	heal()
-	w.ends(b)
-	require.Eventually(t, func() bool { return w.ends(w.dial(alice)) < 100*time.Millisecond }, 5*time.Second, time.Millisecond)
+	fromBoth(t, func(t *testing.T, w world) {
+		a, b := w.dial(alice), w.dial(alice)
+		require.NoError(t, w.echoes(a, "one"))
+		require.NoError(t, w.echoes(b, "one"))
+		heal := w.add(fabric.SlowClose(100 * time.Millisecond))
+		w.quick(a, []byte("two"), 100*time.Millisecond, "bytes are delayed as well")
+		for _, c := range []net.Conn{a, w.dial(alice)} {
+			require.GreaterOrEqual(t, w.ends(c), 100*time.Millisecond)
+		}
+		heal()
+		w.ends(b)
+		require.Eventually(t, func() bool { return w.ends(w.dial(alice)) < 100*time.Millisecond }, 5*time.Second, time.Millisecond)
+	})
 }
 
 func TestASlowCloseThatHealsLeavesNothingWaiting(t *testing.T) {
-	w := newWorld(t)
-	a := w.dial(alice)
-	require.NoError(t, w.echoes(a, "one"))
-	heal := w.add(fabric.SlowClose(time.Hour))
-	require.NoError(t, a.Close())
-	heal()
-	require.Eventually(t, func() bool { return w.Link("alice", "server").Connections() == 0 }, 2*time.Second, time.Millisecond)
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		require.NoError(t, w.echoes(a, "one"))
+		heal := w.add(fabric.SlowClose(time.Hour))
+		require.NoError(t, a.Close())
+		heal()
+		require.Eventually(t, func() bool { return w.Link("alice", "server").Connections() == 0 }, 2*time.Second, time.Millisecond)
+	})
 }
 
 func TestToxicsOfOneKindAddUp(t *testing.T) {
-	w := newWorld(t)
-	a := w.dial(alice)
-	first, second := w.add(fabric.Latency(30*time.Millisecond, 0)), w.add(fabric.Latency(40*time.Millisecond, 0))
-	require.GreaterOrEqual(t, w.took(a, []byte("one")), 140*time.Millisecond)
-	first()
-	require.GreaterOrEqual(t, w.took(a, []byte("two")), 80*time.Millisecond)
-	second()
-	w.quick(a, []byte("three"), 60*time.Millisecond, "it is still slow")
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		first, second := w.add(fabric.Latency(30*time.Millisecond, 0)), w.add(fabric.Latency(40*time.Millisecond, 0))
+		require.GreaterOrEqual(t, w.took(a, []byte("one")), 140*time.Millisecond)
+		first()
+		require.GreaterOrEqual(t, w.took(a, []byte("two")), 80*time.Millisecond)
+		second()
+		w.quick(a, []byte("three"), 60*time.Millisecond, "it is still slow")
 
-	first, second = w.add(fabric.Drop()), w.add(fabric.Drop())
-	first()
-	require.ErrorIs(t, w.echoes(w.dial(alice), "four"), os.ErrDeadlineExceeded)
-	second()
-	require.NoError(t, w.echoes(w.dial(alice), "five"))
+		first, second = w.add(fabric.Drop()), w.add(fabric.Drop())
+		first()
+		require.ErrorIs(t, w.echoes(w.dial(alice), "four"), os.ErrDeadlineExceeded)
+		second()
+		require.NoError(t, w.echoes(w.dial(alice), "five"))
+	})
+}
+
+func TestAHoldOfALinkWithAToxic(t *testing.T) {
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		require.NoError(t, w.echoes(a, "one"))
+		before := w.received()
+		slow := w.add(fabric.Latency(time.Millisecond, 0))
+		flow := w.Link("alice", "server").Hold()
+		require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
+		require.Equal(t, before, w.received(), "the command arrived")
+		flow()
+		require.NoError(t, w.receives(a, "two"))
+		slow()
+		require.NoError(t, w.echoes(a, "three"))
+	})
+}
+
+// One fault may follow the other before connections have found back to their usual way.
+func TestAToxicRightAfterAnother(t *testing.T) {
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		require.NoError(t, w.echoes(a, "one"))
+		for range 30 {
+			w.add(fabric.Latency(time.Millisecond, 0))()
+			heal := w.add(fabric.Latency(10*time.Millisecond, 0))
+			require.GreaterOrEqual(t, w.took(a, []byte("two")), 20*time.Millisecond)
+			heal()
+		}
+		w.quick(a, []byte("three"), 20*time.Millisecond, "it is still slow")
+	})
 }
 
 func TestAHoldAndADropOfOneLink(t *testing.T) {
-	w := newWorld(t)
-	a := w.dial(alice)
-	require.NoError(t, w.echoes(a, "one"))
-	flow := w.Link("alice", "server").Hold()
-	undrop := w.add(fabric.Drop())
-	flow()
-	require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
-	flow = w.Link("alice", "server").Hold()
-	undrop()
-	late := w.dial(alice)
-	require.ErrorIs(t, w.echoes(late, "three"), os.ErrDeadlineExceeded)
-	flow()
-	require.NoError(t, w.receives(late, "three"))
+	fromBoth(t, func(t *testing.T, w world) {
+		a := w.dial(alice)
+		require.NoError(t, w.echoes(a, "one"))
+		flow := w.Link("alice", "server").Hold()
+		undrop := w.add(fabric.Drop())
+		flow()
+		require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
+		flow = w.Link("alice", "server").Hold()
+		undrop()
+		late := w.dial(alice)
+		require.ErrorIs(t, w.echoes(late, "three"), os.ErrDeadlineExceeded)
+		flow()
+		require.NoError(t, w.receives(late, "three"))
+	})
 }
 
 func TestSenselessToxicsAreErrors(t *testing.T) {
-	w := newWorld(t)
-	for _, toxic := range []fabric.Toxic{
-		fabric.Latency(0, 0), fabric.Latency(-time.Second, 0),
-		fabric.Latency(time.Second, -1), fabric.Latency(time.Second, 2*time.Second),
-		fabric.Bandwidth(0), fabric.Bandwidth(-1), fabric.Bandwidth(999),
-		fabric.Slice(0, time.Second), fabric.Slice(10, 0), fabric.Slice(-1, time.Second), fabric.Slice(10_000, time.Second),
-		fabric.LimitData(0), fabric.LimitData(-1), fabric.SlowClose(0), fabric.SlowClose(-1),
-	} {
-		heal, err := w.Link("alice", "server").Add(toxic)
-		require.ErrorContains(t, err, "give ")
-		require.ErrorIs(t, err, toxic.Check())
-		require.NoError(t, heal())
-	}
-	require.NoError(t, w.echoes(w.dial(alice), "one"))
+	fromBoth(t, func(t *testing.T, w world) {
+		for _, toxic := range []fabric.Toxic{
+			fabric.Latency(0, 0), fabric.Latency(-time.Second, 0),
+			fabric.Latency(time.Second, -1), fabric.Latency(time.Second, 2*time.Second),
+			fabric.Bandwidth(0), fabric.Bandwidth(-1), fabric.Bandwidth(999),
+			fabric.Slice(0, time.Second), fabric.Slice(10, 0), fabric.Slice(-1, time.Second), fabric.Slice(10_000, time.Second),
+			fabric.LimitData(0), fabric.LimitData(-1), fabric.SlowClose(0), fabric.SlowClose(-1),
+		} {
+			heal, err := w.Link("alice", "server").Add(toxic)
+			require.ErrorContains(t, err, "give ")
+			require.ErrorIs(t, err, toxic.Check())
+			require.NoError(t, heal())
+		}
+		require.NoError(t, w.echoes(w.dial(alice), "one"))
+	})
 }

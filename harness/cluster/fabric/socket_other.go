@@ -2,7 +2,12 @@
 
 package fabric
 
-import "net"
+import (
+	"net"
+	"syscall"
+)
 
 // left cannot tell here, and clusters run on Linux only.
 func left(*net.TCPConn) bool { return false }
+
+func bindLate(_, _ string, _ syscall.RawConn) error { return nil }

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"net"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,4 +20,12 @@ func left(c *net.TCPConn) bool {
 		gone = err == nil && n > 0 && p[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 	})
 	return gone || err != nil
+}
+
+// bindLate has the kernel choose the port of a socket when it connects, among those that are free for this destination. A
+// port chosen with the address alone is taken from all of them, for a minute after its end too.
+func bindLate(_, _ string, raw syscall.RawConn) error {
+	return raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1) // fails before Linux 4.2 only
+	})
 }

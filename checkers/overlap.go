@@ -1,0 +1,139 @@
+package checkers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// overlap is a hold that shares more than an instant with an earlier one of its lock, provided that both last beyond its
+// Return. There is one for all earlier holds together: where nobody is ever refused, pairs would be too many.
+type overlap struct {
+	second    *hold
+	lasted    bool          // the second did
+	firsts    int           // holds that may be the first, as long as that is not known
+	first     *hold         // the earliest that is known to have lasted; nil: none
+	ended     [2]*sight     // the releases that ended the two, where those have shown that they lasted
+	heldUntil time.Duration // when the first hold ended, as far as seen
+	thief     *theft        // who may have removed the first one's lock
+	decided   bool          // reported, or none
+}
+
+// open reports whether o is not decided. It is false of nil.
+func (o *overlap) open() bool { return o != nil && !o.decided }
+
+// drop says that the second hold did not last. Of nil nothing is said.
+func (o *overlap) drop() {
+	if o != nil {
+		o.decided = true
+	}
+}
+
+// follows notes that first lasted beyond the Return of the second hold, until the release ended if that is not nil.
+func (o *overlap) follows(first *hold, ended *sight) {
+	if o.first != nil && o.first.seq < first.seq {
+		return
+	}
+	o.first, o.heldUntil, o.ended[0], o.thief = first, first.until, ended, first.thief(o.second)
+	if ended != nil {
+		o.heldUntil = min(o.heldUntil, ended.op.Call)
+	}
+}
+
+func (o *overlap) anomaly() harness.Anomaly {
+	a, b := o.first.op, o.second.op
+	return harness.Anomaly{
+		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: inOrder(o.sights()),
+		Note: fmt.Sprintf("%s %s %s by %s, while %s certainly held it from %s until %s",
+			who(b.Client), got(b), b.Key, moment(b.Return), who(a.Client), moment(a.Return), moment(o.heldUntil)),
+	}
+}
+
+// got says how an operation came to hold a lock.
+func got(op harness.Op) string {
+	if op.Kind == harness.Extend {
+		return "extended"
+	}
+	return "was granted"
+}
+
+// blame makes a the work of the release that may have removed the first hold's lock.
+func (o *overlap) blame(a *harness.Anomaly) {
+	t := o.thief
+	a.Class = harness.StolenRelease
+	a.Ops = inOrder(append(o.sights(), t.hold.sight, t.release))
+	a.Note += fmt.Sprintf("; %s, which %s it at %s, had it removed by a release from %s to %s",
+		who(t.release.op.Client), got(t.hold.op), moment(t.hold.op.Return), moment(t.release.op.Call), moment(t.release.op.Return))
+}
+
+// sights are the operations that suffice to show the overlap.
+func (o *overlap) sights() []sight {
+	out := append(make([]sight, 0, 6), o.first.sight, o.second.sight)
+	for _, ended := range o.ended {
+		if ended != nil {
+			out = append(out, *ended)
+		}
+	}
+	return out
+}
+
+// inOrder lists operations in the order of the history.
+func inOrder(sights []sight) []harness.Op {
+	slices.SortFunc(sights, func(a, b sight) int { return cmp.Compare(a.seq, b.seq) })
+	ops := make([]harness.Op, len(sights))
+	for i, s := range sights {
+		ops[i] = s.op
+	}
+	return ops
+}
+
+// lasted says that h was not given up before t, and by ended if that is not nil: beyond its own Return, perhaps.
+func (p *mutexPass) lasted(h *hold, t time.Duration, ended *sight) {
+	if o := h.overlap; o.open() && !o.lasted && h.op.Return < t {
+		o.lasted, o.ended[1] = true, ended
+		p.confirm(o)
+	}
+}
+
+// outlast says that h was not given up before t, and by ended if that is not nil: what began before t, and before the end
+// of its lease, it overlaps. Nothing else, if it was given up.
+func (p *mutexPass) outlast(h *hold, t time.Duration, ended *sight) {
+	if h.latest < h.known {
+		return
+	}
+	for o := range p.locks[h.op.Key].seconds(h, h.known) {
+		if o.second.op.Return < t {
+			o.firsts--
+			o.follows(h, ended)
+			p.confirm(o)
+		} else if ended != nil {
+			o.firsts--
+		}
+	}
+	h.known = max(h.known, t)
+}
+
+// confirm reports o if both of its holds are known to have lasted beyond the Return of the second.
+func (p *mutexPass) confirm(o *overlap) {
+	if !o.open() || !o.lasted || o.first == nil {
+		return
+	}
+	o.decided = true
+	if o.second.told() {
+		return
+	}
+	o.second.reported, o.first.tenure.reported, o.second.tenure.reported = true, true, true
+	a := o.anomaly()
+	if o.thief != nil && !p.faulty(a) {
+		o.blame(&a)
+	}
+	p.add(a)
+}
+
+// faulty reports whether a fault was in force in the span of a.
+func (p *mutexPass) faulty(a harness.Anomaly) bool {
+	return slices.ContainsFunc(p.faults, func(f harness.Fault) bool { return f.Overlaps(a.From, a.To) })
+}

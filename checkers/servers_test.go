@@ -1,0 +1,163 @@
+package checkers
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// A specification says whether any execution explains the operations of one key.
+type specification func(ops []harness.Op, meta harness.Meta, every bool) bool
+
+// lockServer is a lock with leases. It differs from a real one in what the rule of Mutex leaves open:
+//
+//   - a lease may end from Call + TTL*(1-drift) on, though the server begins it no earlier than it executes the request;
+//   - an extend is granted whenever an acquire would be: nothing is said about how its owner came to hold the lock;
+//   - an owner that asks for a release has given up what it had, even if it is told that nothing was removed;
+//   - what is over, or given up, in the instant in which its owner is told was no grant, whoever had the lock;
+//   - a request that is executed late acts upon the grants that its owner had when it asked, not upon later ones.
+type lockServer struct {
+	worker int
+	token  string
+	leases []lease
+}
+
+// lease is one grant, by the operation with that index.
+type lease struct {
+	index int
+	until time.Duration
+}
+
+func (s lockServer) do(d deed, at time.Duration) (world, bool) {
+	if s.worker != d.worker || s.token != d.Arg {
+		return s.other(d, at)
+	}
+	var left []lease
+	for _, l := range s.leases {
+		switch {
+		case l.index > d.index: // granted to a later request
+		case d.Kind == harness.Release:
+			continue
+		default:
+			l.until = min(l.until, d.ends)
+		}
+		left = append(left, l)
+	}
+	return lockServer{s.worker, s.token, d.granted(left)}, true
+}
+
+// other is what somebody does who does not have the lock: an acquire or extend takes it if every lease is over.
+func (s lockServer) other(d deed, at time.Duration) (world, bool) {
+	switch {
+	case d.Kind == harness.Release || d.Outcome != harness.OK || d.empty:
+		return s, true
+	case slices.ContainsFunc(s.leases, func(l lease) bool { return l.until > at }):
+		return nil, false
+	}
+	return lockServer{d.worker, d.Arg, d.granted(nil)}, true
+}
+
+// granted are leases with that of d, if it grants one.
+func (d deed) granted(leases []lease) []lease {
+	if d.Kind == harness.Release || d.Outcome != harness.OK || d.empty {
+		return leases
+	}
+	return append(leases, lease{d.index, d.ends})
+}
+
+// lockExplained is the specification of Mutex.
+func lockExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	deeds := deedsOf(ops, meta, func(x harness.Op) bool { return x.Outcome != harness.Fail || x.Kind == harness.Release })
+	for i := range deeds {
+		a := &deeds[i]
+		a.empty = a.ends <= a.Return || slices.ContainsFunc(deeds[i+1:], func(x deed) bool {
+			same := x.worker == a.worker && x.Arg == a.Arg && x.Call == a.Return
+			return same && (x.Kind == harness.Release || x.ends <= a.Return)
+		})
+	}
+	return execution{deeds: deeds, every: every}.explains(lockServer{})
+}
+
+// filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift) on. A
+// confirm forbids only what is called when it has returned, and does so until that claim returns: claims that were
+// under way when their message was confirmed may be told "first" after their lease.
+type filterServer struct {
+	marked    time.Duration // until when
+	confirmed []deed
+}
+
+func (s filterServer) do(d deed, at time.Duration) (world, bool) {
+	switch {
+	case d.Kind == harness.Confirm:
+		s.confirmed = append(slices.Clip(s.confirmed), d)
+		return s, true
+	case slices.ContainsFunc(s.confirmed, func(c deed) bool { return c.Return < d.Call && d.Return < c.ends }):
+		return s, d.optional // it may have been told "seen"
+	case s.marked > at:
+		return s, d.optional
+	}
+	s.marked = d.ends
+	return s, true
+}
+
+// filterExplained is the specification of Dedup. A claim that was told "seen" may have been told so by any filter.
+func filterExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
+		return x.Outcome == harness.OK && (x.Kind == harness.Confirm || x.Result == harness.ResultFirst) ||
+			x.Outcome == harness.Info && x.Kind == harness.Claim
+	})
+	return execution{deeds: deeds, every: every}.explains(filterServer{})
+}
+
+// counter is a sequence: the last number that it returned. It may leave numbers out.
+type counter int
+
+func (last counter) do(d deed, _ time.Duration) (world, bool) {
+	if d.optional {
+		return last + 1, true
+	}
+	n, err := strconv.Atoi(d.Result)
+	return counter(n), err == nil && counter(n) > last
+}
+
+// counterExplained is the specification of Sequence.
+func counterExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	deeds := deedsOf(ops, meta, func(x harness.Op) bool { return x.Outcome != harness.Fail })
+	return execution{deeds: deeds, every: every}.explains(counter(-1))
+}
+
+// element is one element of a set: whether it is there.
+type element bool
+
+func (there element) do(d deed, _ time.Duration) (world, bool) {
+	if d.Kind == harness.Read {
+		return there, there == element(slices.Contains(strings.Split(d.Result, ","), d.Arg))
+	}
+	return element(true), true
+}
+
+// setExplained is the specification of Writes: each element was there, or was not, when the last read came to it. A read of
+// a whole set may take its time, and come to each at an instant of its own. So elements have nothing to do with each
+// other. What is read before it was asked for is not judged, unless it was refused.
+func setExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	var last *harness.Op
+	for _, x := range ops {
+		if x.Kind == harness.Read && x.Client == harness.HarnessClient && x.Outcome == harness.OK {
+			last = &x
+		}
+	}
+	if last == nil {
+		return true
+	}
+	return !slices.ContainsFunc(ops, func(x harness.Op) bool {
+		if x.Kind != harness.Add || x.Outcome != harness.Fail && x.Call > last.Return {
+			return false
+		}
+		last.Arg = x.Arg
+		deeds := deedsOf([]harness.Op{x, *last}, meta, func(y harness.Op) bool { return y.Outcome != harness.Fail })
+		return !execution{deeds: deeds, every: every}.explains(element(false))
+	})
+}

@@ -1,0 +1,179 @@
+package checkers
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// deep asks for the larger spaces, some minutes: see verify-checkers in the Makefile.
+var deep = flag.Bool("deep", false, "enumerate the larger spaces of tiny histories too")
+
+// space is every history of up to so many operations, of three workers at most, whose times are whole numbers up to end.
+type space struct {
+	property string
+	can      []harness.Op // what each operation may be
+	read     []harness.Op // what the harness may do after that, at end or the instant before; nil: nothing
+	ops      int
+	end      time.Duration
+	deep     bool
+}
+
+var spaces = []space{
+	{property: "mutex", can: lockDeeds[:7], ops: 3, end: 2},
+	{property: "mutex", can: lockDeeds, ops: 3, end: 3, deep: true},
+	{property: "mutex", can: lockDeeds[:5], ops: 4, end: 2, deep: true},
+	{property: "dedup, confirmed", can: filterDeeds, ops: 3, end: 2},
+	{property: "dedup, confirmed", can: filterDeeds, ops: 3, end: 3, deep: true},
+	{property: "dedup", can: filterDeeds[:4], ops: 4, end: 2, deep: true},
+	{property: "sequence", can: counterDeeds, ops: 3, end: 2},
+	{property: "sequence", can: counterDeeds[1:], ops: 4, end: 2, deep: true},
+	{property: "writes", can: setDeeds, read: reads, ops: 2, end: 2},
+	{property: "writes", can: setDeeds, read: reads, ops: 3, end: 3, deep: true},
+}
+
+var (
+	lockDeeds = []harness.Op{
+		{Kind: harness.Acquire, TTL: 0, Outcome: harness.OK},
+		{Kind: harness.Acquire, TTL: 2, Outcome: harness.OK},
+		{Kind: harness.Release, Outcome: harness.OK},
+		{Kind: harness.Release, Outcome: harness.Info},
+		{Kind: harness.Extend, TTL: 1, Outcome: harness.OK},
+		{Kind: harness.Extend, TTL: 1, Outcome: harness.Info},
+		{Kind: harness.Acquire, TTL: 1, Outcome: harness.Fail},
+		{Kind: harness.Acquire, TTL: 1, Outcome: harness.OK},
+		{Kind: harness.Acquire, TTL: 1, Outcome: harness.Info},
+		{Kind: harness.Extend, TTL: 2, Outcome: harness.OK},
+		{Kind: harness.Release, Outcome: harness.Fail},
+	}
+	filterDeeds = []harness.Op{
+		{Kind: harness.Claim, TTL: 0, Outcome: harness.OK, Result: harness.ResultFirst},
+		{Kind: harness.Claim, TTL: 1, Outcome: harness.OK, Result: harness.ResultFirst},
+		{Kind: harness.Claim, TTL: 2, Outcome: harness.OK, Result: harness.ResultFirst},
+		{Kind: harness.Claim, TTL: 1, Outcome: harness.Info},
+		{Kind: harness.Confirm, TTL: 1, Outcome: harness.OK},
+		{Kind: harness.Confirm, TTL: 3, Outcome: harness.OK},
+		{Kind: harness.Confirm, TTL: 3, Outcome: harness.Info},
+		{Kind: harness.Claim, TTL: 2, Outcome: harness.OK, Result: harness.ResultSeen},
+	}
+	counterDeeds = []harness.Op{
+		{Kind: harness.Next, Outcome: harness.OK, Result: "8"},
+		{Kind: harness.Next, Outcome: harness.OK, Result: "9"},
+		{Kind: harness.Next, Outcome: harness.OK, Result: "10"},
+		{Kind: harness.Next, Outcome: harness.OK, Result: "11"},
+		{Kind: harness.Next, Outcome: harness.Info},
+	}
+	setDeeds = []harness.Op{
+		{Kind: harness.Add, Outcome: harness.OK},
+		{Kind: harness.Add, Outcome: harness.Info},
+		{Kind: harness.Add, Outcome: harness.Fail},
+	}
+	reads = []harness.Op{
+		{Kind: harness.Read, Outcome: harness.OK, Result: ""},
+		{Kind: harness.Read, Outcome: harness.OK, Result: "0"},
+		{Kind: harness.Read, Outcome: harness.OK, Result: "1"},
+		{Kind: harness.Read, Outcome: harness.OK, Result: "0,1"},
+		{Kind: harness.Read, Outcome: harness.OK, Result: "0,1,2"},
+		{Kind: harness.Read, Outcome: harness.Info, Result: "0"},
+	}
+)
+
+// On every tiny history, none left out, a checker, porcupine and brute force that tries every instant say the same.
+func TestEveryTinyHistory(t *testing.T) {
+	for _, s := range spaces {
+		t.Run(fmt.Sprintf("%s/%d operations in %d instants", s.property, s.ops, s.end+1), func(t *testing.T) {
+			if s.deep && !*deep {
+				t.Skip("with -deep")
+			}
+			t.Parallel()
+			sum := s.judge(t)
+			fmt.Printf("%-18s %8d tiny histories, all of %d operations at most in %d instants, %8d violated, all as brute force says; porcupine agreed on %d of %d\n",
+				s.property, sum.histories, s.ops, s.end+1, sum.violated, sum.agreed, sum.asked)
+			require.Greater(t, sum.violated, sum.histories/40)
+		})
+	}
+}
+
+// judge has every history of the space judged in three ways.
+func (s space) judge(t *testing.T) (sum score) {
+	p := propertyOf(s.property)
+	s.each(func(ops []harness.Op) {
+		h := of()
+		h.Meta.Workers, h.Ops = 3, harness.OpsOf(ops)
+		one := history{ops, h}
+		explained := p.explained(one, true)
+		g, _ := judge(t, p.checker, h)
+		if explained == (g.Verdict == harness.Invalid) {
+			require.FailNow(t, "brute force differs", "explained: %v; %s: %v, on\n%s", explained, p.checker.Name(), g, one)
+		}
+		if err := p.ask(one, &sum, func([]harness.Op) bool { return explained }); err != nil {
+			require.NoError(t, err)
+		}
+		sum.histories++
+		if !explained {
+			sum.violated++
+		}
+	})
+	return sum
+}
+
+// each calls f for every history of the space. What differs only in the names of workers comes once.
+func (s space) each(f func(ops []harness.Op)) { s.extend(nil, f) }
+
+// extend adds every operation that can come next to ops, in order of Return.
+func (s space) extend(ops []harness.Op, f func(ops []harness.Op)) {
+	if len(ops) > 0 {
+		s.finish(ops, f)
+	}
+	if len(ops) == s.ops {
+		return
+	}
+	last, free, ids := s.present(ops)
+	for worker := range free {
+		for ret := last; ret <= s.end; ret++ {
+			for call := free[worker]; call <= ret; call++ {
+				for _, x := range s.can {
+					x.Client, x.Key, x.Call, x.Return = ids[worker], "k", call, ret
+					if x.Kind == harness.Add {
+						x.Arg = fmt.Sprint(len(ops))
+					}
+					s.extend(append(slices.Clip(ops), x), f)
+				}
+			}
+		}
+	}
+}
+
+// present is the last Return, when each worker is free that can come next, and under which id.
+func (s space) present(ops []harness.Op) (last time.Duration, free []time.Duration, ids []int) {
+	free, ids = []time.Duration{0}, []int{0}
+	for _, x := range ops {
+		w := x.Client % 3
+		last, free[w] = x.Return, x.Return
+		if x.Outcome == harness.Info {
+			ids[w] += 3
+		}
+		if w == len(free)-1 && w < 2 {
+			free, ids = append(free, 0), append(ids, w+1)
+		}
+	}
+	return last, free, ids
+}
+
+// finish calls f for ops, with each of the harness's reads after them if there are any.
+func (s space) finish(ops []harness.Op, f func(ops []harness.Op)) {
+	if s.read == nil {
+		f(ops)
+	}
+	for _, x := range s.read {
+		for call := range s.end + 2 {
+			x.Client, x.Key, x.Call, x.Return = harness.HarnessClient, "k", call, s.end+1
+			f(append(slices.Clip(ops), x))
+		}
+	}
+}

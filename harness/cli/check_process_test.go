@@ -1,0 +1,43 @@
+package cli_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cli"
+)
+
+func TestAKilledCheckLeavesNoFolder(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "check", "--history", "-", "--model", "lock")
+	_, err := cmd.StdinPipe() // which never ends
+	require.NoError(t, err)
+	p := startAs(t, cmd)
+	folders := func() int {
+		all, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
+		require.NoError(t, err)
+		return len(all)
+	}
+	require.Eventually(t, func() bool { return folders() == 1 }, 10*time.Second, 5*time.Millisecond)
+	require.NoError(t, p.Process.Kill())
+	_ = p.Wait()
+	require.Eventually(t, func() bool { return folders() == 0 }, 10*time.Second, 5*time.Millisecond, "its folder is left")
+}
+
+// A defect is the harness's failure, and no verdict.
+func TestAPanicIsNoVerdict(t *testing.T) {
+	var said strings.Builder
+	require.Equal(t, cli.ExitFailed, cli.Main([]string{"list"}, broken{}, &said))
+	require.Contains(t, said.String(), "doublegrant: a defect of doublegrant: ")
+	require.Contains(t, said.String(), "the screen is broken")
+}
+
+type broken struct{ io.Writer }
+
+func (broken) Write([]byte) (int, error) { panic("the screen is broken") }

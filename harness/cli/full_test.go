@@ -1,0 +1,33 @@
+package cli_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cli"
+)
+
+// A full disk ends a run early: it says what can be said of what was recorded, and why that is not more.
+func TestARunOnAFullDiskExitsByItsVerdict(t *testing.T) {
+	for _, c := range []struct {
+		variant, says string
+		code          int
+	}{
+		{"sequence/incr", "UNKNOWN", cli.ExitUnknown},
+		{"sequence/get-set", "INVALID", cli.ExitInvalid},
+	} {
+		disk := t.TempDir()
+		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=1250k"); err != nil {
+			t.Skipf("mounting a small disk needs root: %v", err)
+		}
+		t.Cleanup(func() { require.NoError(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
+		out, errs, code := run(t, "run", c.variant, "--clients", "100", "--duration", "1m", "--results", disk)
+		require.Equal(t, c.code, code, errs)
+		require.True(t, strings.HasPrefix(out, c.says+" "), out)
+		require.Contains(t, errs, "no space left on the disk: free some")
+		require.Contains(t, errs, "what was recorded is in "+disk)
+	}
+}

@@ -1,0 +1,89 @@
+package cli_test
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cli"
+	"github.com/doublegrant/doublegrant/harness/suite"
+)
+
+// killed starts a command, kills it as soon as ready returns, and returns when that was and the run's results folder; the
+// folder is empty if it came to none. No Redis is left.
+func killed(t *testing.T, ready func(process), args ...string) (at time.Time, dir string) {
+	t.Helper()
+	p := start(t, args...)
+	ready(p)
+	at = time.Now()
+	require.NoError(t, p.Process.Kill())
+	require.Equal(t, -1, p.exitCode(), "it ended by itself: %s", p.output)
+	p.awaitServers(0)
+	dirs, err := filepath.Glob(filepath.Join(p.dir, "results/2*"))
+	require.NoError(t, err)
+	if len(dirs) == 0 {
+		return at, ""
+	}
+	require.Len(t, dirs, 1)
+	return at, dirs[0]
+}
+
+// underLoad waits until operations are on record, and then for a random moment, longer than the record may lag.
+func underLoad(p process) {
+	p.awaitOperations()
+	time.Sleep(1200*time.Millisecond + rand.N(500*time.Millisecond)) // the moment is random, not awaited
+}
+
+// At this rate neither a batch nor a frame is ever full: what is on record is there because time had passed. If nothing but
+// their size wrote them, the record would be seconds behind, and most kills would find none.
+func TestTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
+	var behind []time.Duration
+	for range 5 {
+		at, dir := killed(t, underLoad, "run", "sequence/incr", "--clients", "100", "--rate", "1000", "--topology", "standalone", "--duration", "1m")
+		out, errs, code := run(t, "check", dir)
+		require.Equal(t, cli.ExitUnknown, code, errs)
+		require.Contains(t, out, "the record stops before the run did")
+		h, err := suite.Stored(dir)
+		require.NoError(t, err)
+		require.Nil(t, h.End)
+		last := time.Duration(0)
+		for op, err := range h.Ops {
+			require.NoError(t, err)
+			last = op.Return
+		}
+		behind = append(behind, at.Sub(h.Meta.Started.Add(last)))
+	}
+	slices.Sort(behind)
+	t.Logf("the record stops before the kill by %v", behind)
+	require.Less(t, behind[len(behind)/2], time.Second, "%v: a busy machine may stand still now and then, not as a rule", behind)
+}
+
+func TestAKilledRunThatHadFoundAViolationIsInvalid(t *testing.T) {
+	_, dir := killed(t, underLoad, "run", "sequence/get-set", "--topology", "standalone", "--duration", "1m")
+	out, errs, code := run(t, "check", dir)
+	require.Equal(t, cli.ExitInvalid, code, errs)
+	require.Contains(t, out, "duplicate-number")
+	require.Contains(t, out, "the record stops before the run did")
+	require.NoFileExists(t, filepath.Join(dir, "report.html"))
+	_, errs, code = run(t, "report", dir)
+	require.Equal(t, cli.ExitInvalid, code, errs)
+	require.FileExists(t, filepath.Join(dir, "report.html"))
+}
+
+// Whatever there is so early, nobody takes it for a run that was well.
+func TestARunThatIsKilledWhileItStartsIsNeverValid(t *testing.T) {
+	for range 10 {
+		early := func(process) { time.Sleep(rand.N(400 * time.Millisecond)) }
+		_, dir := killed(t, early, "run", "sequence/incr", "--topology", "standalone", "--duration", "1m")
+		if dir == "" {
+			continue
+		}
+		out, errs, code := run(t, "check", dir)
+		t.Logf("%d %.60s %s", code, out, errs)
+		require.Contains(t, []int{cli.ExitUnknown, cli.ExitFailed, cli.ExitUsage}, code, out+errs)
+	}
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+func (a *app) reportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "report RESULT",
+		Short: "write the reports of a run or a suite again, or for the first time if it was killed",
+		Long: "Write the reports of a results folder again from what is stored there: of a suite from its suite.jsonl, of a run from\n" +
+			"its history, which is judged once more. A soak or a run that was killed gets its reports by this, and they say that it\n" +
+			"was cut short. It exits as the suite or the run would have.",
+		Example: "  doublegrant report results/latest\n" +
+			"  doublegrant report results/20260102-030405-suite-mine",
+		Args: exactly(1, "one results folder, such as results/latest"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if suite.IsSuite(args[0]) {
+				s, err := suite.ReportSuite(args[0])
+				if err != nil {
+					return err
+				}
+				return a.showSuite(s, args[0])
+			}
+			out, err := suite.ReportRun(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.show(out)
+		},
+	}
+}
+
+// showSuite prints what came of a suite, for people or programs, and takes its ending as the exit code.
+func (a *app) showSuite(s reports.Suite, dir string) error {
+	a.code = endingCode(s.Ending())
+	if a.json {
+		return a.printJSON(s)
+	}
+	if err := reports.SuiteText(a.out, s); err != nil {
+		return err
+	}
+	a.println("\nreports   %s", filepath.Join(dir, "index.html"))
+	return nil
+}

@@ -1,0 +1,287 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// near is the opener's end of a connection that was opened from within this process, see [Fabric.Dial]. It has one socket,
+// which leads to the host itself. While the link is clear, reads and writes go straight to it. Under a hold, what was read
+// stays here, and what was written waits here. While toxics are in force the bytes take a detour: a pipeline of toxiproxy
+// each way, between two queues here and the socket (near_detour.go). The opener notices nothing of the changes but what
+// the faults are to do.
+type near struct {
+	link          *Link
+	local, remote net.Addr
+	peek          peek
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change that somebody waits for; nil: nobody does
+	tcp     *net.TCPConn  // nil: opened under a hold, which still lasts
+	route   route
+	using   int // reads and writes of ours on the socket, under way
+
+	in     []byte // read from the host, and not by the opener yet
+	inEnd  error  // what the opener reads after it
+	out    []byte // written by the opener, and not sent yet
+	outEnd bool   // nothing is written after it
+	sender bool   // a goroutine is sending it
+
+	closed          bool  // by the opener
+	broken          error // why it failed for both sides
+	readBy, writeBy time.Time
+	detour          detour
+}
+
+// route is which way the bytes go.
+type route uint8
+
+const (
+	direct    route = iota
+	leaving         // the socket: reads and writes on it are sent away
+	detoured        // through toxiproxy
+	returning       // toxiproxy's pipelines run dry
+)
+
+// mostQueued bounds a queue, as the kernel's buffer bounds a socket's: the next write waits. The last write before may
+// exceed it.
+const mostQueued = 256 << 10
+
+var (
+	_ net.Conn     = (*near)(nil)
+	_ syscall.Conn = (*near)(nil)
+)
+
+// Dial connects to the announced address of a host from the source address ip (no port) of another. It is the same as a
+// connection of the kernel's to that address, with the same faults, and costs one socket instead of three: the fabric's
+// own two are saved, and while no fault is in force the way is as short as without a fabric. Errors are those of
+// [net.Dialer], a reset if the link refuses. ctx bounds the time to connect. Under a hold it returns at once, as a
+// connection that is accepted does, and reaches the host when the hold has healed. The connection has CloseWrite.
+func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, error) {
+	f.mu.Lock()
+	to, ok := f.places[announced]
+	src, known := f.hosts[ip]
+	closed := f.closed
+	f.mu.Unlock()
+	switch {
+	case closed:
+		return nil, dialError(net.ErrClosed)
+	case !ok:
+		return nil, dialError(fmt.Errorf("no host of the fabric announces %s", announced))
+	case !known:
+		src = Outside
+	}
+	remote, err := net.ResolveTCPAddr("tcp", announced)
+	if err != nil {
+		return nil, err
+	}
+	c := &near{link: f.Link(src, to.name), local: &net.TCPAddr{IP: net.ParseIP(ip)}, remote: remote}
+	c.peek.c = c
+	if c.link.held() != nil {
+		go c.connectLater(to.real)
+		return c, nil
+	}
+	if err := c.connect(ctx, to.real); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// connect opens the socket and puts the connection on its link.
+func (c *near) connect(ctx context.Context, real string) error {
+	select {
+	case c.link.dialing <- struct{}{}:
+	case <-ctx.Done():
+		return dialError(ctx.Err())
+	}
+	d := net.Dialer{LocalAddr: c.local, Control: bindLate}
+	conn, err := d.DialContext(ctx, "tcp", real)
+	<-c.link.dialing
+	if err != nil {
+		return err
+	}
+	tcp := conn.(*net.TCPConn)
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return errors.Join(err, tcp.Close())
+	}
+	if !c.link.enter(c, tcp, raw) {
+		reset(tcp)
+		return dialError(syscall.ECONNRESET)
+	}
+	return nil
+}
+
+// connected gives the connection its socket. The caller holds c.mu.
+func (c *near) connected(tcp *net.TCPConn, raw syscall.RawConn) {
+	c.tcp, c.local, c.peek.raw = tcp, tcp.LocalAddr(), raw
+	c.applyDeadlines()
+}
+
+// connectLater waits for the end of a hold, unless the opener gives up before.
+func (c *near) connectLater(real string) {
+	c.mu.Lock()
+	for gate := c.link.held(); gate != nil && !c.closed && c.broken == nil; gate = c.link.held() {
+		c.wait(time.Time{}, gate)
+	}
+	given := c.closed || c.broken != nil
+	c.mu.Unlock()
+	if given {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), dialWithin)
+	defer cancel()
+	err := c.connect(ctx, real)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.fail(syscall.ECONNRESET) // as the opener of an accepted connection sees it
+		return
+	}
+	c.send()
+	c.signal()
+}
+
+// Close ends the connection after what was written. Under a hold, and with toxics, that comes later.
+func (c *near) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return opError("close", net.ErrClosed)
+	}
+	c.closed, c.outEnd, c.in = true, true, nil
+	if c.tcp == nil {
+		c.out = nil // it has not reached the host, and will not
+	}
+	if c.using > 0 && c.route == direct {
+		c.applyDeadlines()
+	}
+	c.signal()
+	c.send()
+	return nil
+}
+
+// CloseWrite ends the opener's direction after what was written.
+func (c *near) CloseWrite() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.broken != nil {
+		return opError("close", net.ErrClosed)
+	}
+	c.outEnd = true
+	c.signal()
+	c.send()
+	return nil
+}
+
+// reset is what the link does to it.
+func (c *near) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail(syscall.ECONNRESET)
+}
+
+// fail ends the connection for both sides with a reset. The caller holds c.mu.
+func (c *near) fail(why error) {
+	if c.broken != nil {
+		return
+	}
+	c.broken, c.in, c.out = why, nil, nil
+	if c.tcp != nil {
+		reset(c.tcp)
+	}
+	c.link.leave(c)
+	c.signal()
+}
+
+func (c *near) LocalAddr() net.Addr {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.local
+}
+
+func (c *near) RemoteAddr() net.Addr { return c.remote }
+
+func (c *near) SetDeadline(t time.Time) error      { return c.setDeadlines(&t, &t) }
+func (c *near) SetReadDeadline(t time.Time) error  { return c.setDeadlines(&t, nil) }
+func (c *near) SetWriteDeadline(t time.Time) error { return c.setDeadlines(nil, &t) }
+
+func (c *near) setDeadlines(read, write *time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return opError("set", net.ErrClosed)
+	}
+	mine := c.tcp != nil && c.route == direct
+	if read != nil {
+		if c.readBy = *read; mine {
+			_ = c.tcp.SetReadDeadline(*read) // fails on a closed connection only
+		}
+	}
+	if write != nil {
+		if c.writeBy = *write; mine && !c.sender {
+			_ = c.tcp.SetWriteDeadline(*write)
+		}
+	}
+	c.signal()
+	return nil
+}
+
+// applyDeadlines gives the socket those of the opener. What is queued has none: for the opener it is written. A Read that
+// is under way ends when the opener closes. The caller holds c.mu.
+func (c *near) applyDeadlines() {
+	read, write := c.readBy, c.writeBy
+	if c.closed {
+		read = longAgo
+	}
+	if c.sender {
+		write = time.Time{}
+	}
+	_ = c.tcp.SetReadDeadline(read) // these fail on a closed connection only
+	_ = c.tcp.SetWriteDeadline(write)
+}
+
+// signal wakes whoever waits for a change. The caller holds c.mu.
+func (c *near) signal() {
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
+	}
+}
+
+// wait returns after a change, when the hold that the caller has met has healed (nil: none), or at the deadline by, if it
+// is not zero. The caller holds c.mu, which is free meanwhile.
+func (c *near) wait(by time.Time, healed <-chan struct{}) {
+	if c.changed == nil {
+		c.changed = make(chan struct{})
+	}
+	changed := c.changed
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	var late <-chan time.Time
+	if !by.IsZero() {
+		timer := time.NewTimer(time.Until(by))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-changed:
+	case <-healed:
+	case <-late:
+	}
+}
+
+func passed(by time.Time) bool { return !by.IsZero() && !time.Now().Before(by) }
+
+func dialError(err error) error { return opError("dial", err) }
+
+func opError(op string, err error) error { return &net.OpError{Op: op, Net: "tcp", Err: err} }
+
+// timedOut reports whether err is that of a deadline.
+func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

@@ -1,0 +1,209 @@
+package fabric
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
+)
+
+// This file is how a near connection goes through toxiproxy while its link has toxics, and comes back when they are gone.
+
+// detour is the state of two pipelines of toxiproxy: up from the opener's queue to the socket, down from the socket to
+// the opener's queue.
+type detour struct {
+	legs             int  // pipelines that have not ended
+	upLeft, downLeft bool // the source ended only because the connection goes direct again
+	gone             bool // no source or destination is left on the opener's side
+	ended            bool // an end has come through
+}
+
+// longAgo as a deadline sends whoever uses a socket away.
+var longAgo = time.Unix(1, 0)
+
+// settle waits for a connection that still returns from its last detour: the next toxic shall not meet it half way.
+func (c *near) settle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.route == returning && c.broken == nil {
+		c.wait(time.Time{}, nil)
+	}
+}
+
+// quit sends the opener, and what is sent for it, away from the socket: the first half of the way to the detour.
+func (c *near) quit() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.route != direct || c.broken != nil {
+		return
+	}
+	c.route = leaving
+	_ = c.tcp.SetDeadline(longAgo) // fails on a closed connection only
+	c.signal()
+}
+
+// detourNow waits until the socket is free and starts the pipelines.
+func (c *near) detourNow() {
+	c.mu.Lock()
+	for c.route == leaving && c.broken == nil && (c.using > 0 || c.sender) {
+		c.wait(time.Time{}, nil)
+	}
+	begin := c.route == leaving && c.broken == nil
+	if begin {
+		c.begin()
+	}
+	c.mu.Unlock()
+	if begin {
+		c.startLegs()
+	}
+}
+
+// begin notes that the pipelines are about to start. The caller holds c.mu, and nobody uses the socket.
+func (c *near) begin() {
+	c.route, c.detour = detoured, detour{legs: 2}
+	_ = c.tcp.SetDeadline(time.Time{}) // fails on a closed connection only
+	c.signal()
+}
+
+// startLegs starts the pipelines, and waits for as long as toxiproxy is busy with its toxics.
+func (c *near) startLegs() {
+	l := c.link
+	name := fmt.Sprintf("%s #%d", c.LocalAddr(), l.made.Add(1))
+	l.proxy.Toxics.StartLink(l.server, name+" up", openerEnd{c}, hostEnd{c}, stream.Upstream)
+	l.proxy.Toxics.StartLink(l.server, name+" down", hostEnd{c}, openerEnd{c}, stream.Downstream)
+}
+
+// comeBack ends the pipelines' sources. When they have run dry the way is direct again; what waits in the queues goes first.
+func (c *near) comeBack() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.route != detoured || c.broken != nil {
+		return
+	}
+	c.route = returning
+	_ = c.tcp.SetReadDeadline(longAgo) // fails on a closed connection only
+	c.signal()
+}
+
+// legEnded is called when a pipeline has delivered all. As between two sockets of a proxy, an end in one direction closes
+// what it leads to, and with it the other direction.
+func (c *near) legEnded(up bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := &c.detour
+	d.legs--
+	if left := d.downLeft && !up || d.upLeft && up; !left {
+		d.ended = true
+	}
+	switch {
+	case d.ended && !up: // the host's end has come through
+		d.gone = true
+		if c.inEnd == nil {
+			c.inEnd = io.EOF
+		}
+	case d.ended && up:
+		c.shutSocket()
+	}
+	if d.legs == 0 {
+		c.arrived()
+	}
+	c.signal()
+}
+
+// arrived is when both pipelines have ended. The caller holds c.mu.
+func (c *near) arrived() {
+	if c.broken != nil {
+		return
+	}
+	c.route = direct
+	if c.detour.ended {
+		c.shutSocket()
+		c.out, c.outEnd = nil, true
+		if c.inEnd == nil {
+			c.inEnd = io.EOF
+		}
+		return
+	}
+	c.applyDeadlines()
+	c.send()
+}
+
+// openerEnd is the opener of a detoured connection, as toxiproxy sees it.
+type openerEnd struct{ c *near }
+
+// Read takes what the opener has written, unless the link is held.
+func (e openerEnd) Read(b []byte) (int, error) {
+	c := e.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		gate := c.link.held()
+		switch {
+		case c.broken != nil || c.detour.gone:
+			return 0, io.EOF
+		case c.route == returning:
+			c.detour.upLeft = true
+			return 0, io.EOF
+		case gate != nil:
+		case len(c.out) > 0:
+			n := copy(b, c.out)
+			c.out = c.out[n:]
+			c.signal()
+			return n, nil
+		case c.outEnd:
+			return 0, io.EOF
+		}
+		c.wait(time.Time{}, gate)
+	}
+}
+
+// Write gives the opener something to read. After the opener has left it is lost: the pipeline must not wait for it.
+func (e openerEnd) Write(b []byte) (int, error) {
+	c := e.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.in) >= mostQueued && !c.closed && c.broken == nil {
+		c.wait(time.Time{}, nil)
+	}
+	if !c.closed && c.broken == nil {
+		c.in = append(c.in, b...)
+		c.signal()
+	}
+	return len(b), nil
+}
+
+func (e openerEnd) WriteTo(w io.Writer) (int64, error)  { return copied(w, e) }
+func (e openerEnd) ReadFrom(r io.Reader) (int64, error) { return copied(e, r) }
+
+// Close is called when the pipeline down has ended.
+func (e openerEnd) Close() error {
+	e.c.legEnded(false)
+	return nil
+}
+
+// hostEnd is the socket of a detoured connection, as toxiproxy sees it.
+type hostEnd struct{ c *near }
+
+func (e hostEnd) Read(b []byte) (int, error) {
+	n, err := e.c.tcp.Read(b)
+	if !timedOut(err) {
+		return n, err
+	}
+	e.c.mu.Lock()
+	defer e.c.mu.Unlock()
+	e.c.detour.downLeft = e.c.route == returning
+	return n, io.EOF
+}
+
+func (e hostEnd) Write(b []byte) (int, error)        { return e.c.tcp.Write(b) }
+func (e hostEnd) WriteTo(w io.Writer) (int64, error) { return copied(w, e) }
+func (e hostEnd) ReadFrom(r io.Reader) (int64, error) {
+	return deliver(e.c.tcp, r)
+}
+
+// Close is called when the pipeline up has ended.
+func (e hostEnd) Close() error {
+	e.c.legEnded(true)
+	return nil
+}

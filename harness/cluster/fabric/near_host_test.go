@@ -1,0 +1,140 @@
+package fabric_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+)
+
+// newPair is a connection from within, and its other end at a host that does only what the test says.
+func newPair(t *testing.T) (l *fabric.Link, near, host net.Conn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", serverReal)
+	require.NoError(t, err)
+	defer ln.Close()
+	f := fabric.New()
+	f.Host("alice", alice)
+	require.NoError(t, f.Listen("server", serverAnn, serverReal))
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	near, err = f.Dial(t.Context(), alice, serverAnn)
+	require.NoError(t, err)
+	host, err = ln.Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { host.Close() })
+	return f.Link("alice", "server"), near, host
+}
+
+func TestAHoldKeepsWhatArrivesAtABlockedReader(t *testing.T) {
+	l, near, host := newPair(t)
+	type got struct {
+		word string
+		err  error
+	}
+	read := make(chan got, 1)
+	require.NoError(t, near.SetReadDeadline(time.Now().Add(5*time.Second)))
+	go func() {
+		b := make([]byte, 10)
+		n, err := near.Read(b)
+		read <- got{string(b[:n]), err}
+	}()
+	time.Sleep(10 * time.Millisecond) // most likely it reads by then
+	heal := l.Hold()
+	_, err := host.Write([]byte("late"))
+	require.NoError(t, err)
+	select {
+	case <-read:
+		t.Fatal("it came through a hold")
+	case <-time.After(50 * time.Millisecond):
+	}
+	require.NoError(t, near.SetReadDeadline(time.Now().Add(-time.Second)))
+	require.ErrorIs(t, (<-read).err, os.ErrDeadlineExceeded, "a deadline ends the wait")
+	require.NoError(t, near.SetReadDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(t, host.Close())
+	heal()
+	all, err := io.ReadAll(near)
+	require.NoError(t, err)
+	require.Equal(t, "late", string(all), "and nothing is lost")
+}
+
+func TestTheHostsEndComesThroughAToxic(t *testing.T) {
+	l, near, host := newPair(t)
+	heal, err := l.Add(fabric.Latency(time.Millisecond, 0))
+	require.NoError(t, err)
+	_, err = host.Write([]byte("last words"))
+	require.NoError(t, err)
+	require.NoError(t, host.Close())
+	require.NoError(t, near.SetDeadline(time.Now().Add(5*time.Second)))
+	all, err := io.ReadAll(near)
+	require.NoError(t, err)
+	require.Equal(t, "last words", string(all))
+	require.Eventually(t, func() bool {
+		_, err := near.Write([]byte("is there anybody?"))
+		return errors.Is(err, syscall.EPIPE)
+	}, 5*time.Second, time.Millisecond)
+	require.NoError(t, heal())
+	require.NoError(t, near.Close())
+	require.Zero(t, l.Connections())
+}
+
+// A socket whose host does not read has taken a part of what is being written when the way changes.
+func TestNothingIsLostOfABlockedWriteWhenAToxicComes(t *testing.T) {
+	for name, queued := range map[string]bool{"of the opener": false, "of what a hold has queued": true} {
+		t.Run(name, func(t *testing.T) {
+			l, near, host := newPair(t)
+			sent := 0
+			flood := func(bytes int, patience time.Duration) (err error) {
+				for most := sent + bytes; sent < most && err == nil; {
+					block := pattern(sent, min(100_000, most-sent))
+					_ = near.SetWriteDeadline(time.Now().Add(patience))
+					var n int
+					n, err = near.Write(block)
+					sent += n
+				}
+				return err
+			}
+			for before := -1; sent > before; { // the kernel's buffers grow for a while
+				before = sent
+				require.ErrorIs(t, flood(1<<30, 200*time.Millisecond), os.ErrDeadlineExceeded, "the kernel has no end of room")
+			}
+			flooding := make(chan error, 1)
+			if queued {
+				heal := l.Hold()
+				flooding <- flood(200_000, time.Minute)
+				heal()
+			} else {
+				go func() { flooding <- flood(150_000, time.Minute) }()
+			}
+			time.Sleep(20 * time.Millisecond) // most likely it blocks by then
+			heal, err := l.Add(fabric.Latency(time.Millisecond, 0))
+			require.NoError(t, err)
+
+			read := make(chan []byte, 1)
+			go func() { all, _ := io.ReadAll(host); read <- all }()
+			require.NoError(t, <-flooding)
+			require.NoError(t, heal())
+			require.NoError(t, near.Close())
+			all := <-read
+			require.Equal(t, sent, len(all))
+			require.True(t, bytes.Equal(pattern(0, len(all)), all), "not in order")
+		})
+	}
+}
+
+// pattern is n bytes of a stream in which no two places look the same for long.
+func pattern(from, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		at := from + i
+		b[i] = byte(at) ^ byte(at>>8) ^ byte(at>>16)*31
+	}
+	return b
+}

@@ -1,0 +1,173 @@
+package fabric
+
+import (
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// This file is what the opener of a near connection reads and writes, and how what waits is sent.
+
+// Read reads from the socket while the link is clear. Bytes that meet a hold on their way stay for the next Read.
+func (c *near) Read(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		gate := c.link.held()
+		switch {
+		case c.closed:
+			return 0, opError("read", net.ErrClosed)
+		case c.broken != nil:
+			return 0, opError("read", c.broken)
+		case gate != nil:
+		case len(c.in) > 0:
+			n := copy(b, c.in)
+			if c.in = c.in[n:]; len(c.in) == 0 {
+				c.in = nil
+			}
+			c.signal()
+			return n, nil
+		case c.inEnd != nil:
+			return 0, c.inEnd
+		case c.route == direct && c.tcp != nil:
+			if n, err, ok := c.readSocket(b); ok {
+				return n, err
+			}
+			continue
+		}
+		if passed(c.readBy) {
+			return 0, opError("read", os.ErrDeadlineExceeded)
+		}
+		c.wait(c.readBy, gate)
+	}
+}
+
+// readSocket reads from the socket; not ok: something has come between the bytes and the opener.
+func (c *near) readSocket(b []byte) (n int, err error, ok bool) {
+	n, err = c.use(func(tcp *net.TCPConn) (int, error) { return tcp.Read(b) })
+	if c.broken != nil || c.closed {
+		return 0, nil, false
+	}
+	if c.route == direct && c.link.held() == nil {
+		return n, err, true
+	}
+	c.in = append(c.in, b[:n]...)
+	if err != nil && !timedOut(err) {
+		c.inEnd = err
+	}
+	return 0, nil, false
+}
+
+// Write writes to the socket while the link is clear. Otherwise the bytes are queued and count as written, as in the
+// buffer of a socket.
+func (c *near) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for done := 0; ; {
+		gate := c.link.held()
+		switch {
+		case c.closed:
+			return done, opError("write", net.ErrClosed)
+		case c.broken != nil:
+			return done, opError("write", c.broken)
+		case c.outEnd:
+			return done, opError("write", syscall.EPIPE)
+		case passed(c.writeBy):
+			return done, opError("write", os.ErrDeadlineExceeded)
+		case c.clear(gate) && len(c.out) == 0 && !c.sender:
+			n, err := c.use(func(tcp *net.TCPConn) (int, error) { return tcp.Write(b[done:]) })
+			if done += n; done == len(b) || err != nil && c.route == direct && c.broken == nil && !c.closed {
+				return done, err
+			}
+			continue
+		case len(c.out) < mostQueued:
+			c.out = append(c.out, b[done:]...)
+			c.signal()
+			c.send()
+			return len(b), nil
+		}
+		c.wait(c.writeBy, gate)
+	}
+}
+
+// clear reports whether bytes go straight to the socket, with what the caller knows of the hold. The caller holds c.mu.
+func (c *near) clear(gate <-chan struct{}) bool {
+	return c.route == direct && c.tcp != nil && gate == nil
+}
+
+// use does something to the socket without c.mu, which the caller holds.
+func (c *near) use(do func(*net.TCPConn) (int, error)) (int, error) {
+	tcp := c.tcp
+	c.using++
+	c.mu.Unlock()
+	n, err := do(tcp)
+	c.mu.Lock()
+	if c.using--; c.using == 0 && c.route == leaving {
+		c.signal()
+	}
+	return n, err
+}
+
+// send sees to what waits to be sent to the socket, and to the end after it. The caller holds c.mu.
+func (c *near) send() {
+	switch {
+	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:
+	case len(c.out) == 0 && c.clear(c.link.held()):
+		c.end()
+	default:
+		c.sender = true
+		c.applyDeadlines()
+		go c.sending()
+	}
+}
+
+// sending ends when nothing is left to be sent, or something else has to do it.
+func (c *near) sending() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.route == direct && c.broken == nil {
+		gate := c.link.held()
+		if gate != nil {
+			c.wait(time.Time{}, gate)
+			continue
+		}
+		if len(c.out) == 0 {
+			break
+		}
+		some := c.out
+		c.out = nil
+		n, err := c.use(func(tcp *net.TCPConn) (int, error) { return tcp.Write(some) })
+		if n < len(some) && c.broken == nil {
+			c.out = append(some[n:], c.out...)
+		}
+		if err != nil && !timedOut(err) {
+			c.fail(err)
+		}
+		c.signal()
+	}
+	c.sender = false
+	c.signal()
+	if c.route != direct || c.broken != nil {
+		return
+	}
+	c.applyDeadlines()
+	if c.outEnd {
+		c.end()
+	}
+}
+
+// end passes the end of what was written on to the socket. The caller holds c.mu.
+func (c *near) end() {
+	if c.closed {
+		c.shutSocket()
+	} else {
+		_ = c.tcp.CloseWrite() // fails on a closed connection only
+	}
+}
+
+// shutSocket closes the socket in good order. The caller holds c.mu.
+func (c *near) shutSocket() {
+	_ = c.tcp.Close() // fails on a closed connection only
+	c.link.leave(c)
+}

@@ -1,0 +1,287 @@
+package fabric_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+)
+
+// These tests are of what only connections from within have: what they cost, and their ways between direct and toxiproxy.
+
+func newWithin(t *testing.T) world {
+	w := newWorld(t)
+	w.within = true
+	return w
+}
+
+func TestAConnectionFromWithinCostsOneFileAndNoGoroutine(t *testing.T) {
+	w := newWithin(t)
+	const many = 20
+	require.NoError(t, w.echoes(w.dial(alice), "one"))
+	files, running := openFiles(t), runtime.NumGoroutine()
+	var all []net.Conn
+	for range many {
+		all = append(all, w.dial(alice))
+		require.NoError(t, w.echoes(all[len(all)-1], "one"))
+	}
+	require.Equal(t, many+1, w.Link("alice", "server").Connections())
+	require.LessOrEqual(t, openFiles(t)-files, 2*many, "one file here, and one of the server")
+	require.LessOrEqual(t, runtime.NumGoroutine()-running, many, "the server has one for each")
+	for _, c := range all {
+		require.Equal(t, alice, c.LocalAddr().(*net.TCPAddr).IP.String(), "the host sees who connects")
+		require.Equal(t, serverAnn, c.RemoteAddr().String())
+	}
+}
+
+func TestConnectionsGoDirectAgainAfterAToxic(t *testing.T) {
+	w := newWithin(t)
+	const many = 20
+	var all []net.Conn
+	for range many {
+		all = append(all, w.dial(alice))
+		require.NoError(t, w.echoes(all[len(all)-1], "one"))
+	}
+	running := runtime.NumGoroutine()
+	for range 3 {
+		first, second := w.add(fabric.Latency(time.Millisecond, 0)), w.add(fabric.Latency(time.Millisecond, 0))
+		require.Greater(t, runtime.NumGoroutine(), running+many, "toxiproxy has several for each")
+		for _, c := range all {
+			_, err := c.Write([]byte("under way"))
+			require.NoError(t, err)
+		}
+		first()
+		second()
+		for _, c := range all {
+			require.NoError(t, w.receives(c, "under way"))
+			require.NoError(t, w.echoes(c, "two"))
+		}
+		require.Eventually(t, func() bool { return runtime.NumGoroutine() <= running+2 }, 5*time.Second, time.Millisecond,
+			"they still go through toxiproxy; two goroutines are of this very look")
+	}
+}
+
+// Whatever comes and goes, no byte is lost, doubled or overtaken.
+func TestBytesStayInOrderWhileFaultsComeAndGo(t *testing.T) {
+	w := newWithin(t)
+	const streams, words = 8, 4000
+	var streaming sync.WaitGroup
+	for range streams {
+		c := w.dial(alice)
+		require.NoError(t, c.SetDeadline(time.Now().Add(time.Minute)))
+		streaming.Go(func() { countUp(c, words) })
+		streaming.Go(func() {
+			for want := range uint32(words) {
+				var b [4]byte
+				if _, err := io.ReadFull(c, b[:]); err != nil {
+					t.Errorf("after %d of %d: %v", want, words, err)
+					return
+				}
+				if got := binary.BigEndian.Uint32(b[:]); got != want {
+					t.Errorf("got %d after %d", got, want)
+					return
+				}
+			}
+		})
+	}
+	over := make(chan struct{})
+	go func() { streaming.Wait(); close(over) }()
+	var faults sync.WaitGroup
+	for of := range 3 {
+		faults.Go(func() { w.faultsComeAndGo(rand.New(rand.NewPCG(1, uint64(of))), over) })
+	}
+	faults.Wait()
+	<-over
+	require.NoError(t, w.echoes(w.dial(alice), "healed"))
+}
+
+// countUp writes the numbers below words, with pauses now and then.
+func countUp(c net.Conn, words uint32) {
+	for n := range words {
+		if _, err := c.Write(binary.BigEndian.AppendUint32(nil, n)); err != nil {
+			return // the reader says what is missing
+		}
+		if n%8 == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
+	l := w.Link("alice", "server")
+	toxics := []fabric.Toxic{ // a pipeline that cuts thousands of bytes into pieces of a few is busy for seconds, and cannot be changed
+		fabric.Latency(time.Millisecond, time.Millisecond), fabric.Slice(100, time.Microsecond), fabric.Bandwidth(1_000_000),
+		fabric.SlowClose(time.Millisecond),
+	}
+	for {
+		select {
+		case <-over:
+			return
+		case <-time.After(time.Duration(rng.IntN(10)) * time.Millisecond):
+		}
+		if rng.IntN(2) == 0 {
+			heal := l.Hold()
+			time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
+			heal()
+			continue
+		}
+		heal, err := l.Add(toxics[rng.IntN(len(toxics))])
+		if err != nil {
+			w.Errorf("add: %v", err)
+		}
+		time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
+		if err := heal(); err != nil {
+			w.Errorf("heal: %v", err)
+		}
+	}
+}
+
+func TestWhatIsWrittenUnderAHoldArrivesAlthoughItsWriterHasLeft(t *testing.T) {
+	w := newWithin(t)
+	a := w.dial(alice)
+	require.NoError(t, w.echoes(a, "one"))
+	before := w.received()
+	heal := w.Link("alice", "server").Hold()
+	for range 3 {
+		_, err := a.Write([]byte("word"))
+		require.NoError(t, err)
+	}
+	require.NoError(t, a.Close())
+	_, err := a.Write([]byte("more"))
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.Equal(t, before, w.received())
+	heal()
+	require.Eventually(t, func() bool { return w.received() == before+12 }, 2*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.Link("alice", "server").Connections() == 0 }, 2*time.Second, time.Millisecond)
+}
+
+func TestAFullQueueMakesTheWriterWait(t *testing.T) {
+	w := newWithin(t)
+	a := w.dial(alice)
+	require.NoError(t, w.echoes(a, "one"))
+	before := w.received()
+	heal := w.Link("alice", "server").Hold()
+	block := bytes.Repeat([]byte("x"), 100_000)
+	require.NoError(t, a.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
+	sent := 0
+	for {
+		n, err := a.Write(block)
+		sent += n
+		if err != nil {
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+			break
+		}
+	}
+	require.GreaterOrEqual(t, sent, 256<<10)
+	require.Less(t, sent, 1<<20, "the queue has no bound")
+	go func() { _, _ = io.Copy(io.Discard, a) }()
+	heal()
+	require.Eventually(t, func() bool { return w.received() == before+int64(sent) }, 5*time.Second, time.Millisecond)
+}
+
+func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
+	for name, fault := range map[string]func(w world) (heal func()){
+		"nothing":                  func(world) func() { return func() {} },
+		"a hold, before":           func(w world) func() { return w.Link("alice", "server").Hold() },
+		"a toxic":                  func(w world) func() { return w.add(fabric.Latency(time.Millisecond, 0)) },
+		"a hold and then no toxic": func(w world) func() { h := w.Link("alice", "server").Hold(); w.add(fabric.Drop())(); return h },
+	} {
+		for _, when := range []string{"before the read", "during the read"} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				w := newWithin(t)
+				a := w.dial(alice)
+				require.NoError(t, w.echoes(a, "one"))
+				require.NoError(t, a.SetDeadline(time.Time{}))
+				var heal func()
+				if when == "before the read" {
+					heal = fault(w)
+				}
+				read := make(chan error, 1)
+				go func() { _, err := a.Read(make([]byte, 1)); read <- err }()
+				time.Sleep(10 * time.Millisecond) // most likely it reads by then
+				if heal == nil {
+					heal = fault(w)
+				}
+				require.NoError(t, a.Close())
+				select {
+				case err := <-read:
+					require.Error(t, err)
+				case <-time.After(5 * time.Second):
+					t.Fatal("it still reads")
+				}
+				heal()
+			})
+		}
+	}
+}
+
+// A client library looks at an idle connection before it uses it again. It must see no more than its host would.
+func TestAnIdleConnectionShowsOnlyWhatHasArrived(t *testing.T) {
+	w := newWithin(t)
+	a := w.dial(alice)
+	require.NoError(t, w.echoes(a, "one"))
+	require.ErrorIs(t, w.idle(a), syscall.EAGAIN)
+	_, err := a.Write([]byte("x"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return w.idle(a) == nil }, 2*time.Second, time.Millisecond, "an answer is there")
+
+	heal := w.Link("alice", "server").Hold()
+	require.ErrorIs(t, w.idle(a), errNotShown)
+	heal()
+	require.NoError(t, w.idle(a))
+	require.NoError(t, w.receives(a, "x"))
+
+	heal = w.add(fabric.Latency(time.Millisecond, 0))
+	require.ErrorIs(t, w.idle(a), errNotShown)
+	heal()
+	require.Eventually(t, func() bool { return w.idle(a) == syscall.EAGAIN }, 2*time.Second, time.Millisecond, "it is direct again")
+
+	w.Link("alice", "server").Refuse()()
+	_, err = a.(syscall.Conn).SyscallConn()
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+}
+
+const errNotShown = syscall.Errno(0xffff)
+
+// idle peeks into the connection as go-redis does: nil if a byte is there, or errNotShown.
+func (w world) idle(c net.Conn) error {
+	raw, err := c.(syscall.Conn).SyscallConn()
+	require.NoError(w, err)
+	var seen error = errNotShown
+	require.NoError(w, raw.Read(func(fd uintptr) bool {
+		_, _, seen = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		return true
+	}))
+	return seen
+}
+
+func TestDialFromWithin(t *testing.T) {
+	w := newWithin(t)
+	_, err := w.Dial(t.Context(), alice, "127.5.2.9:7000")
+	require.ErrorContains(t, err, "no host of the fabric announces 127.5.2.9:7000")
+
+	require.NoError(t, w.Listen("nobody", "127.5.2.9:7000", "127.5.1.9:7000"))
+	_, err = w.Dial(t.Context(), alice, "127.5.2.9:7000")
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+
+	heal := w.Link("alice", "nobody").Hold()
+	c, err := w.Dial(t.Context(), alice, "127.5.2.9:7000")
+	require.NoError(t, err, "under a hold nobody knows")
+	heal()
+	require.True(t, ended(c))
+
+	require.NoError(t, w.Close())
+	_, err = w.Dial(t.Context(), alice, serverAnn)
+	require.ErrorIs(t, err, net.ErrClosed)
+}

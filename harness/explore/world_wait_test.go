@@ -1,0 +1,53 @@
+package explore
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// incrThenWait is a client that adds one, and waits in the same pipeline for two replicas, for so many milliseconds.
+func incrThenWait(within string) func(context.Context, *harness.Session, redis.UniversalClient) {
+	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "wait", func() (string, error) {
+			p := r.Pipeline()
+			p.Incr(ctx, "a")
+			wait := p.Do(ctx, "WAIT", "2", within)
+			_, err := p.Exec(ctx)
+			return wait.String(), err
+		})
+	}
+}
+
+// The replica that hears nothing acknowledges nothing; of a new primary the other is a replica.
+func TestAcknowledgements(t *testing.T) {
+	p := program(incrThenWait("20"), sends("SET c 1"))
+	p.Replicas = true
+	s := failover(t, p)
+	require.Contains(t, results(s.run(Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 2")
+	require.Contains(t, results(s.run(Run(0), Hold, Run(0)).ops), "1: wait = WAIT 2 20: 2", "all have heard of it before the hold")
+	require.Contains(t, results(s.run(Hold, Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	require.Contains(t, results(s.run(Hold, Run(1), Promote, Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	s.whole()
+}
+
+// A replica that the machine lets wait for longer than the WAIT does: in the schedule's time it answers at once.
+func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
+	p := program(incrThenWait("1"), sends("SET c 1"))
+	p.Replicas = true
+	s := failover(t, p)
+	s.run()
+	name := s.w.names[bystander]
+	require.NoError(t, s.w.cluster.Pause(t.Context(), name))
+	time.AfterFunc(100*time.Millisecond, func() { assert.NoError(t, s.w.cluster.Resume(name)) })
+	ex := s.run(Run(0), Run(0))
+	require.Contains(t, results(ex.ops), "1: wait = WAIT 2 1: 2")
+	require.False(t, ex.disturbed)
+	s.whole()
+}

@@ -1,0 +1,61 @@
+package suite
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+const (
+	recordedHead = `{"suite":{"name":"mine","started":"2026-11-21T04:00:00Z","for":3600000000000,"cases":[` +
+		`{"name":"one","variant":"sequence/incr","expected":"valid"},{"name":"two","variant":"lock/setnx","expected":"invalid: stuck-lock"}]}}` + "\n"
+	recordedRuns = `{"run":{"name":"one","pass":1,"ending":"met","verdict":"valid","ops":7,"process":{"at":4000000000,"rss":9}}}` + "\n" +
+		`{"run":{"name":"two","pass":1,"ending":"not met","verdict":"valid","why":"found no stuck-lock","process":{"at":5000000000,"rss":9}}}` + "\n" +
+		`{"sample":{"at":9000000000,"rss":12}}` + "\n" +
+		`{"run":{"name":"one","pass":2,"ending":"met","verdict":"valid","ops":5,"process":{"at":8000000000,"rss":9}}}` + "\n"
+	recordedEnd = `{"end":{"at":10000000000,"ending":"not met"}}` + "\n"
+)
+
+func TestARecordIsReadAsFarAsItGoes(t *testing.T) {
+	s, err := readRecord(strings.NewReader(recordedHead + recordedRuns + recordedEnd))
+	require.NoError(t, err)
+	require.Empty(t, s.Ended)
+	require.Equal(t, 10*time.Second, s.Elapsed)
+	require.Equal(t, reports.NotMet, s.Ending())
+	require.Equal(t, 2, s.Passes)
+	require.Equal(t, [2]int{2, 1}, [2]int{s.Cases[0].Runs, s.Cases[1].Runs})
+	require.Equal(t, "lock/setnx", s.Cases[1].Variant)
+	require.EqualValues(t, 12, s.Cases[0].Ops)
+	require.EqualValues(t, 12, s.Memory.Max)
+
+	for _, torn := range []string{"", recordedEnd[:len(recordedEnd)-1], recordedRuns[:30]} {
+		s, err = readRecord(strings.NewReader(recordedHead + recordedRuns + torn))
+		require.NoError(t, err)
+		require.Equal(t, cutShort, s.Ended)
+		require.Equal(t, 9*time.Second, s.Elapsed, "as far as is known")
+		require.Equal(t, reports.NotMet, s.Ending())
+	}
+	s, err = readRecord(strings.NewReader(recordedHead))
+	require.NoError(t, err)
+	require.Equal(t, reports.NotRun, s.Ending(), "a suite that was killed in its first run")
+}
+
+func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                 "does not say what was begun",
+		recordedHead[:20]:                  "does not say what was begun",
+		recordedRuns:                       "line 1: what was begun",
+		recordedHead + recordedHead:        "line 2: what was begun",
+		recordedHead + "nonsense\n":        "line 2: invalid character",
+		recordedHead + `{"run":{}}` + "\n": `line 2: "" is none of the suite's runs`,
+	} {
+		_, err := readRecord(strings.NewReader(text))
+		require.ErrorContains(t, err, want)
+	}
+	_, err := ReportSuite(t.TempDir())
+	require.ErrorIs(t, err, ErrUsage)
+}

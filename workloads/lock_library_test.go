@@ -1,0 +1,90 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+func TestRedissonIsReentrant(t *testing.T) {
+	_, r := realRedis(t)
+	a, b := newRedisson(r), newRedisson(r)
+	require.True(t, acquired(t, a, "k", "a"))
+	require.True(t, acquired(t, a, "k", "a"))
+	require.Equal(t, map[string]string{"a": "2"}, r.HGetAll(t.Context(), "k").Val())
+	require.NoError(t, r.PExpire(t.Context(), "k", lockTTL/2).Err())
+	require.True(t, released(t, a, "k", "a"))
+	require.Greater(t, r.PTTL(t.Context(), "k").Val(), lockTTL/2, "the lease was not renewed")
+	require.False(t, acquired(t, b, "k", "b"), "an entry is left")
+	require.False(t, released(t, b, "k", "b"))
+	require.True(t, released(t, a, "k", "a"))
+	require.False(t, released(t, a, "k", "a"))
+	require.True(t, acquired(t, b, "k", "b"))
+}
+
+func TestRedissonIsToldHowLongTheHolderHas(t *testing.T) {
+	_, r := realRedis(t)
+	require.True(t, acquired(t, newRedisson(r), "k", "a"))
+	left, err := newRedisson(r).(*redissonLock).try(t.Context(), "k", "b", lockTTL)
+	require.NoError(t, err)
+	require.InDelta(t, lockTTL, left, float64(200*time.Millisecond))
+}
+
+func TestRedissonWaitsUntilTheLockIsReleased(t *testing.T) {
+	_, r := realRedis(t)
+	a, b := newRedisson(r), newRedisson(r)
+	require.True(t, acquired(t, a, "k", "a"))
+	clock := &sleeper{now: time.Now(), slept: func(int) { require.True(t, released(t, a, "k", "a")) }}
+	require.True(t, acquiredAt(t, harness.WithTime(t.Context(), clock), b, "k", "b"))
+	require.Equal(t, []time.Duration{lockTTL / 8}, clock.sleeps)
+
+	clock = &sleeper{now: time.Now()}
+	require.False(t, acquiredAt(t, harness.WithTime(t.Context(), clock), a, "k", "a"))
+	require.Len(t, clock.sleeps, 1, "two tries in all")
+
+	a.(*redissonLock).tries, a.(*redissonLock).wait = 1000, 20*time.Millisecond
+	began := time.Now()
+	clock = &sleeper{now: began}
+	require.False(t, acquiredAt(t, harness.WithTime(t.Context(), clock), a, "k", "a"))
+	require.Len(t, clock.sleeps, 999)
+	require.LessOrEqual(t, clock.now.Sub(began), 20*time.Millisecond, "longer than wait")
+
+	require.NoError(t, r.PExpire(t.Context(), "k", 0).Err())
+}
+
+func TestALibrarysErrorsAreNoRefusals(t *testing.T) {
+	_, r := realRedis(t)
+	fail := false
+	r.AddHook(spy(func(context.Context, ...string) error {
+		if fail {
+			return io.EOF
+		}
+		return nil
+	}))
+	for _, newLocker := range []func(redis.UniversalClient) Locker{newRedsync, newRedislock} {
+		l, key := newLocker(r), fmt.Sprintf("%p", newLocker)
+		require.True(t, acquired(t, l, key, "a"))
+		fail = true
+		_, err := l.(Extender).Extend(t.Context(), key, "a", lockTTL)
+		require.ErrorIs(t, err, io.EOF)
+		_, err = l.Release(t.Context(), key, "a")
+		require.ErrorIs(t, err, io.EOF)
+		_, err = l.Acquire(t.Context(), "other"+key, "a", lockTTL)
+		require.ErrorIs(t, err, io.EOF)
+		fail = false
+	}
+}
+
+func TestRedislockGrantsAHeldLockToATokenThatBeginsTheHolders(t *testing.T) {
+	_, r := realRedis(t)
+	require.True(t, acquired(t, newRedislock(r), "k", "10"))
+	require.True(t, acquired(t, newRedislock(r), "k", "1"))
+	require.Equal(t, "1", r.Get(t.Context(), "k").Val())
+}

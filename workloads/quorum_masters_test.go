@@ -1,0 +1,127 @@
+package workloads
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// realMasters starts five masters for the test.
+func realMasters(t *testing.T, o cluster.Options) *cluster.Cluster {
+	t.Helper()
+	c := cluster.Masters(5, o)
+	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
+	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	return c
+}
+
+// quorumVariants are the locks of the catalogue that need several masters.
+// Their patience is long, since the machine that runs the tests may be slow, and a master that is slow to answer is none.
+func quorumVariants() (all []Variant) {
+	for _, v := range lockVariants() {
+		if v.Masters > 0 {
+			v.newQuorum = patient(v.newQuorum)
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// patient is the same lock, which waits longer for each master if it is redlock: the library always waits for as long.
+func patient(newQuorum func([]redis.UniversalClient) Locker) func([]redis.UniversalClient) Locker {
+	return func(masters []redis.UniversalClient) Locker {
+		l := newQuorum(masters)
+		if r, ok := l.(*redlockLock); ok {
+			r.most = time.Second
+		}
+		return l
+	}
+}
+
+// eachQuorum runs f for every quorum lock, on five masters of its own.
+func eachQuorum(t *testing.T, o cluster.Options, f func(t *testing.T, v Variant, m *masters)) {
+	for _, v := range quorumVariants() {
+		t.Run(v.ID, func(t *testing.T) {
+			c := realMasters(t, o)
+			f(t, v, &masters{T: t, Cluster: c, pool: newPool(c), v: v})
+		})
+	}
+}
+
+// masters is a running cluster for one lock.
+type masters struct {
+	*testing.T
+	*cluster.Cluster
+	pool *pool
+	v    Variant
+}
+
+// client makes a client of the lock, in a group of its own.
+func (m *masters) client(group int) *lockClient {
+	m.Helper()
+	all, err := m.pool.masters(group)
+	require.NoError(m, err)
+	require.Len(m, all, 5)
+	return &lockClient{lock: m.v.newQuorum(all), opts: LockOptions{TTL: quorumTTL}}
+}
+
+// quorumTTL is long enough for a restart inside of it.
+const quorumTTL = 20 * time.Second
+
+func (m *masters) acquire(c *lockClient, owner string) harness.Op {
+	return c.acquire(m.Context(), (&lockTime{}).session(0), "k", owner)
+}
+
+func (m *masters) kill(nodes ...string) {
+	m.Helper()
+	for _, n := range nodes {
+		require.NoError(m, m.Kill(n))
+	}
+}
+
+func (m *masters) restart(nodes ...string) {
+	m.Helper()
+	for _, n := range nodes {
+		require.NoError(m, m.Restart(m.Context(), n))
+	}
+}
+
+// holders says who has the key on each master that lives.
+func (m *masters) holders() []string {
+	m.Helper()
+	var out []string
+	for _, n := range m.RedisNodes() {
+		owner := "down"
+		if m.Running(n) {
+			v, err := m.Do(m.Context(), n, "GET", "k")
+			if errors.Is(err, redis.Nil) {
+				v, err = "-", nil
+			}
+			require.NoError(m, err)
+			owner = fmt.Sprint(v)
+		}
+		out = append(out, owner)
+	}
+	return out
+}
+
+// reach waits until a client group has connections to every master that lives: those to one that was restarted have to be
+// found broken first.
+func (m *masters) reach(group int) {
+	m.Helper()
+	all, err := m.pool.masters(group)
+	require.NoError(m, err)
+	for i, r := range all {
+		if m.Running(m.RedisNodes()[i]) {
+			require.Eventually(m, func() bool { return r.Ping(m.Context()).Err() == nil }, 5*time.Second, time.Millisecond)
+		}
+	}
+}
