@@ -13,8 +13,8 @@ import (
 const (
 	ballastKey    = "doublegrant:ballast"
 	ballastPieces = 64                    // at most, at a time
-	ballastSize   = 128 << 10             // of a piece
-	ballastRoom   = ballastPieces / 2     // pieces that fit into the memory
+	ballastSize   = 512 << 10             // of a piece
+	ballastRoom   = ballastPieces / 2     // pieces that fit into the memory: by so much may the rest grow until we look again
 	ballastEvery  = 20 * time.Millisecond // so often comes a new piece
 	ballastTTL    = 30 * time.Second      // no longer is it there if we die
 	ballastPolicy = "volatile-random"

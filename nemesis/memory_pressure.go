@@ -13,10 +13,11 @@ type Crampable interface{ nodes }
 
 // MemoryPressure lets Redis nodes run out of memory again and again for as long as it lasts, with the policy
 // volatile-random: keys with a TTL are evicted at random, and locks are such keys. What fills the memory is ballast, also
-// with a TTL and not replicated: at most 8 MB at a time, and at most 50 new pieces of 128 KB a second. A key with a TTL
-// then lives for a second on average, however many there are. The bite: keys were evicted. The heal: settings as they
-// were, and no ballast. It is no fault of replicas, which evict only what their primary does, nor of a node that is under such
-// pressure already.
+// with a TTL and not replicated: at most 32 MB at a time, and at most 50 new pieces of 512 KB a second. A key with a TTL
+// then lives for a second on average, however many there are. The limit follows what else the node has to keep: nobody is
+// refused, unless that grows by more than 16 MB between two looks, 20 ms apart. The bite: keys were evicted. The heal:
+// settings as they were, and no ballast. It is no fault of replicas, which evict only what their primary does, nor of a
+// node that is under such pressure already.
 func MemoryPressure(c Crampable, h Hosts) harness.Nemesis { return memoryPressure{c, h} }
 
 type memoryPressure struct {

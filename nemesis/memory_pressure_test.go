@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -48,47 +49,45 @@ func TestMemoryPressureEvictsALock(t *testing.T) {
 	require.Empty(t, keys, "ballast left behind")
 }
 
+// growing lets a node's data grow after each of the first changes of its limit, and before the next one.
+type growing struct {
+	*cluster.Cluster
+	grow  func(change int32)
+	times *atomic.Int32
+}
+
+func (g growing) Do(ctx context.Context, node string, command ...any) (any, error) {
+	reply, err := g.Cluster.Do(ctx, node, command...)
+	if command[0] == "CONFIG" && command[1] == "SET" && err == nil {
+		g.grow(g.times.Add(1))
+	}
+	return reply, err
+}
+
 // Under load the memory in use grows by itself. The limit follows: locks go on being evicted, and nobody is refused.
 func TestMemoryPressureUnderLoad(t *testing.T) {
+	const changes, values, size = 5, 24, 512 << 10 // 12 MB each time, of the 16 MB that fit in
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	r, err := b.Connect(0)
 	require.NoError(t, err)
-	var load sync.WaitGroup
-	stop := make(chan struct{})
-	written := 0
-	load.Go(func() {
-		big := make([]byte, 10<<10)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
+	load := growing{b.Cluster, func(change int32) {
+		for i := range values {
+			if change <= changes {
+				assert.NoError(t, r.Set(b.ctx, fmt.Sprint("data", change, "-", i), make([]byte, size), 0).Err())
 			}
-			if !assertNoError(t, r.Set(b.ctx, fmt.Sprint("data", written%3000), big, 0).Err()) {
-				return
-			}
-			written++
 		}
-	})
-	inj := b.inject(nemesis.MemoryPressure(b.Cluster, nemesis.Primary()))
+	}, new(atomic.Int32)}
+	inj := b.inject(nemesis.MemoryPressure(load, nemesis.Primary()))
 	began := time.Now()
 	for i := range 5 {
 		lock := fmt.Sprint("lock", i)
 		require.NoError(t, r.Set(b.ctx, lock, "owner", time.Minute).Err())
 		require.Eventually(t, func() bool { return r.Get(b.ctx, lock).Err() == redis.Nil }, wait, tick)
 	}
-	lived := time.Since(began) / 5
-	close(stop)
-	load.Wait()
-	t.Logf("a lock lived for %v on average beside %d writes", lived, written)
+	t.Logf("a lock lived for %v on average", time.Since(began)/5)
+	require.Greater(t, load.times.Load(), int32(changes))
 	b.heal(inj)
-}
-
-func assertNoError(t *testing.T, err error) bool {
-	if err != nil {
-		t.Error(err)
-	}
-	return err == nil
+	require.Len(t, r.Keys(b.ctx, "data*").Val(), changes*values, "what has no TTL stays")
 }
 
 func TestMemoryPressureIsRefusedUnderMemoryPressure(t *testing.T) {
