@@ -21,9 +21,6 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// WriteTo hides TCPConn.WriteTo: io.Copy would prefer it and go round Read.
-func (c *conn) WriteTo(w io.Writer) (int64, error) { return copied(w, c) }
-
 // ReadFrom hides TCPConn.ReadFrom, which would allocate io.Copy's larger buffer.
 func (c *conn) ReadFrom(r io.Reader) (int64, error) { return deliver(c.TCPConn, r) }
 

@@ -39,6 +39,8 @@ type Link struct {
 	toxics          int // in force, coming or going
 	closed          bool
 	conns           map[*net.TCPConn]struct{} // both ends of every connection from outside of this process
+	pipelines       map[*pipeline]struct{}    // in toxiproxy
+	torn            []*pipeline
 
 	nearMu sync.Mutex         // taken last, while a near is locked too
 	nears  map[*near]struct{} // the others
@@ -48,7 +50,8 @@ type Link struct {
 // fed from the fabric's own listeners.
 func newLink(server *toxiproxy.ApiServer, src, dst string) *Link {
 	l := &Link{
-		Src: src, Dst: dst, server: server, dialing: make(chan struct{}, mostDialing), conns: map[*net.TCPConn]struct{}{}, nears: map[*near]struct{}{},
+		Src: src, Dst: dst, server: server, dialing: make(chan struct{}, mostDialing),
+		conns: map[*net.TCPConn]struct{}{}, pipelines: map[*pipeline]struct{}{}, nears: map[*near]struct{}{},
 	}
 	l.proxy = toxiproxy.NewProxy(server, src+">"+dst, "", "")
 	_ = server.Collection.Add(l.proxy, false) // fails for a name in use only
@@ -139,8 +142,8 @@ func (l *Link) serve(c *net.TCPConn, real string) {
 		return
 	}
 	name := fmt.Sprintf("%s #%d", c.RemoteAddr(), l.made.Add(1))
-	l.proxy.Toxics.StartLink(l.server, name+" up", &conn{c, l}, &conn{u, l}, stream.Upstream)
-	l.proxy.Toxics.StartLink(l.server, name+" down", &conn{u, l}, &conn{c, l}, stream.Downstream)
+	l.start(name, &conn{c, l}, &conn{u, l}, stream.Upstream)
+	l.start(name, &conn{u, l}, &conn{c, l}, stream.Downstream)
 }
 
 // leftEvery is how often a new connection on a held link is looked at: Sentinels connect, and give up, ten times a second.

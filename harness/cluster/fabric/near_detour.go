@@ -70,8 +70,8 @@ func (c *near) begin() {
 func (c *near) startLegs() {
 	l := c.link
 	name := fmt.Sprintf("%s #%d", c.LocalAddr(), l.made.Add(1))
-	l.proxy.Toxics.StartLink(l.server, name+" up", openerEnd{c}, hostEnd{c}, stream.Upstream)
-	l.proxy.Toxics.StartLink(l.server, name+" down", hostEnd{c}, openerEnd{c}, stream.Downstream)
+	l.start(name, openerEnd{c}, hostEnd{c}, stream.Upstream)
+	l.start(name, hostEnd{c}, openerEnd{c}, stream.Downstream)
 }
 
 // comeBack ends the pipelines' sources. When they have run dry the way is direct again; what waits in the queues goes first.
@@ -173,7 +173,6 @@ func (e openerEnd) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (e openerEnd) WriteTo(w io.Writer) (int64, error)  { return copied(w, e) }
 func (e openerEnd) ReadFrom(r io.Reader) (int64, error) { return copied(e, r) }
 
 // Close is called when the pipeline down has ended.
@@ -196,11 +195,8 @@ func (e hostEnd) Read(b []byte) (int, error) {
 	return n, io.EOF
 }
 
-func (e hostEnd) Write(b []byte) (int, error)        { return e.c.tcp.Write(b) }
-func (e hostEnd) WriteTo(w io.Writer) (int64, error) { return copied(w, e) }
-func (e hostEnd) ReadFrom(r io.Reader) (int64, error) {
-	return deliver(e.c.tcp, r)
-}
+func (e hostEnd) Write(b []byte) (int, error)         { return e.c.tcp.Write(b) }
+func (e hostEnd) ReadFrom(r io.Reader) (int64, error) { return deliver(e.c.tcp, r) }
 
 // Close is called when the pipeline up has ended.
 func (e hostEnd) Close() error {

@@ -22,6 +22,7 @@ type Toxic struct {
 	toxic toxics.Toxic
 	dirs  []stream.Direction
 	ends  bool // connections that had it end with it
+	cuts  bool // it ends connections itself
 	err   error
 }
 
@@ -77,9 +78,10 @@ func Slice(size int, delay time.Duration) Toxic {
 
 // LimitData ends a connection when so many bytes, at least one, have passed in one of its directions, in the middle of a
 // command or an answer if that is where they end; what is under way in the other direction is lost. An old connection's
-// count begins with the fault.
+// count begins with the fault. If other toxics are in force, the heal resets the link's connections: toxiproxy
+// does not tell which of them it is ending.
 func LimitData(limit int64) Toxic {
-	t := Toxic{kind: "limit_data", dirs: bothWays, toxic: &toxics.LimitDataToxic{Bytes: limit}}
+	t := Toxic{kind: "limit_data", dirs: bothWays, cuts: true, toxic: &toxics.LimitDataToxic{Bytes: limit}}
 	if limit < 1 {
 		t.err = fmt.Errorf("a limit of %d bytes: give 1 or more", limit)
 	}
@@ -121,6 +123,7 @@ func (l *Link) Add(t Toxic) (heal func() error, err error) {
 		for _, c := range l.allNear() {
 			c.settle()
 		}
+		l.awaitTorn()
 		return l.add(t, number)
 	}, l.detour)
 	if stuck {
@@ -149,16 +152,21 @@ func (l *Link) add(t Toxic, number int64) error {
 }
 
 func (l *Link) remove(t Toxic, number int64) error {
-	if t.ends {
-		accept := l.Refuse() // nobody gets in between: toxiproxy handles a connection that is over better than one it ends
-		defer accept()
-	}
 	_, err := l.operate(func() error {
+		others := l.otherToxics()
+		ends := t.ends || t.cuts && others
+		if ends {
+			accept := l.Refuse() // nobody gets in between: toxiproxy handles a connection that is over better than one it ends
+			defer accept()
+		}
 		for _, d := range t.dirs {
 			err := l.proxy.Toxics.RemoveToxic(context.Background(), toxicName(d, number))
 			if err != nil && !errors.Is(err, toxiproxy.ErrToxicNotFound) { // Add failed
 				return err
 			}
+		}
+		if others {
+			l.tear(ends)
 		}
 		return nil
 	}, l.goDirect)
@@ -166,6 +174,13 @@ func (l *Link) remove(t Toxic, number int64) error {
 		return fmt.Errorf("fabric: remove %s from %s>%s: %w", t.kind, l.Src, l.Dst, err)
 	}
 	return nil
+}
+
+// otherToxics reports whether toxics besides one are in force, coming or going.
+func (l *Link) otherToxics() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.toxics > 1
 }
 
 // detour leads the near connections through toxiproxy, where the toxic is by now.

@@ -1,0 +1,86 @@
+package fabric
+
+import (
+	"io"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
+)
+
+// pipeline is one direction of a connection on its way through toxiproxy, from its source to its destination.
+//
+// toxiproxy keeps a chain of toxics for the link and one for each pipeline. When a toxic goes, a pipeline that has begun
+// to end keeps its own as it is. While it still delivers, with another toxic, the two differ, and a toxic that came
+// then would make toxiproxy panic: such pipelines are torn, and Add waits for their end.
+type pipeline struct {
+	link   *Link
+	ending bool          // its source has ended; under Link.mu
+	gone   chan struct{} // closed when all is delivered
+}
+
+// sink is a destination.
+type sink interface {
+	io.WriteCloser
+	io.ReaderFrom
+}
+
+// start gives toxiproxy a pipeline, and waits for as long as it is busy with its toxics.
+func (l *Link) start(name string, from io.Reader, to sink, d stream.Direction) {
+	p := &pipeline{link: l, gone: make(chan struct{})}
+	l.mu.Lock()
+	l.pipelines[p] = struct{}{}
+	l.mu.Unlock()
+	l.proxy.Toxics.StartLink(l.server, name+" "+d.String(), source{from, p}, destination{to, p}, d)
+}
+
+// tear notes the pipelines that a toxic, as it goes, may leave torn: those that end, or all where it makes them end.
+func (l *Link) tear(all bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for p := range l.pipelines {
+		if all || p.ending {
+			l.torn = append(l.torn, p)
+		}
+	}
+}
+
+// awaitTorn waits until all that is torn has ended. The caller holds l.changing.
+func (l *Link) awaitTorn() {
+	l.mu.Lock()
+	torn := l.torn
+	l.torn = nil
+	l.mu.Unlock()
+	for _, p := range torn {
+		<-p.gone
+	}
+}
+
+// source is where a pipeline begins. io.Copy calls WriteTo.
+type source struct {
+	io.Reader
+	p *pipeline
+}
+
+func (s source) WriteTo(w io.Writer) (int64, error) {
+	n, err := copied(w, s.Reader)
+	l := s.p.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.p.ending = true
+	return n, err
+}
+
+// destination is where a pipeline leads to. toxiproxy closes it when it has delivered all.
+type destination struct {
+	sink
+	p *pipeline
+}
+
+func (d destination) Close() error {
+	err := d.sink.Close()
+	l := d.p.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pipelines, d.p)
+	close(d.p.gone)
+	return err
+}

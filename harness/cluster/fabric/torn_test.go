@@ -1,0 +1,44 @@
+package fabric_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+)
+
+// Connections that end under two toxics, of which one goes: what is under way then is delivered, and the toxic that comes
+// next meets nothing that toxiproxy has lost count of.
+func TestAToxicComesWhileConnectionsEndThatTwoOthersHaveLeft(t *testing.T) {
+	for name, tc := range map[string]struct {
+		first fabric.Toxic
+		cuts  bool
+	}{
+		"latency":         {first: fabric.Latency(time.Second, 0)},
+		"limit":           {first: fabric.LimitData(2), cuts: true},
+		"drop of replies": {first: fabric.DropReplies()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fromBoth(t, func(t *testing.T, w world) {
+				older := w.add(tc.first)
+				younger := w.add(fabric.Latency(300*time.Millisecond, 0))
+				for range 20 {
+					c := w.dial(alice)
+					_, err := c.Write([]byte("one"))
+					require.NoError(t, err)
+					if !tc.cuts {
+						require.NoError(t, c.(interface{ CloseWrite() error }).CloseWrite())
+					}
+				}
+				older()
+				younger()
+				third := w.add(fabric.Latency(time.Millisecond, 0))
+				require.NoError(t, w.echoes(w.dial(alice), "two"))
+				third()
+				require.NoError(t, w.echoes(w.dial(alice), "three"))
+			})
+		})
+	}
+}
