@@ -51,7 +51,9 @@ func (n needs) String() string {
 // still says that it is primary.
 //
 // To test min-replicas-to-write take Hold. A reset, as of Refuse, makes that guard look perfect, since the primary drops
-// its replicas at once; with Drop it does so as soon as the first of them gives up and closes its connection.
+// its replicas at once; with Drop it does so as soon as the first of them gives up and closes its connection. With
+// DropReplies both nodes stay primaries, but commands pass, and with them the word of the other Sentinels: the one beside
+// the old primary names the new one, and clients that ask it are sent to where nobody answers.
 func SplitBrain() Sides {
 	return withPrimary("split-brain", "the primary, one Sentinel and 2/5 of the client groups lose all others: two primaries",
 		needs{3, 3, 2}, func(p parts) cut { return p.brain(p.one(p.sentinels)) })

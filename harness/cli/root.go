@@ -25,7 +25,7 @@ import (
 const (
 	ExitMet     = 0  // every expectation met; for a single run: valid
 	ExitInvalid = 1  // a violation was found, or an expectation not met
-	ExitUnknown = 2  // nothing can be said
+	ExitUnknown = 2  // nothing can be said, or interrupted before
 	ExitFailed  = 3  // the harness or its environment failed
 	ExitUsage   = 64 // wrong usage
 )
@@ -53,7 +53,10 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 		return a.code
 	}
 	fmt.Fprintln(stderr, "doublegrant: "+message(err))
-	return exitCode(err)
+	if code = exitCode(err); code == ExitFailed && ctx.Err() != nil { // nothing has failed: somebody wanted no more
+		code = ExitUnknown
+	}
+	return code
 }
 
 // app is one invocation.
