@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -44,6 +45,27 @@ func (a *app) checkCommand() *cobra.Command {
 	return cmd
 }
 
+// opened opens a file to read. A named pipe that nobody writes to is waited for until ctx ends.
+func opened(ctx context.Context, file string) (*os.File, error) {
+	files, errs := make(chan *os.File, 1), make(chan error, 1)
+	go func() {
+		f, err := os.Open(file)
+		if err != nil {
+			errs <- usage("no history: %w", err)
+			return
+		}
+		files <- f
+	}()
+	select {
+	case f := <-files:
+		return f, nil
+	case err := <-errs:
+		return nil, err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("open %s: %w", file, context.Cause(ctx))
+	}
+}
+
 // checkText judges somebody else's history.
 func (a *app) checkText(cmd *cobra.Command, args []string, file string, m suite.Model) error {
 	switch {
@@ -56,9 +78,9 @@ func (a *app) checkText(cmd *cobra.Command, args []string, file string, m suite.
 	}
 	r, name := cmd.InOrStdin(), "standard input"
 	if file != "-" {
-		f, err := os.Open(file)
+		f, err := opened(cmd.Context(), file)
 		if err != nil {
-			return usage("no history: %w", err)
+			return err
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {

@@ -102,6 +102,15 @@ func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
 	require.Empty(t, left)
 }
 
+func TestCtrlCWhileTheClusterStartsIsNoFailure(t *testing.T) {
+	p := start(t, "run", "sequence/incr", "--topology", "sentinel", "--duration", "1m")
+	require.Eventually(t, func() bool { return len(p.servers()) > 0 }, 10*time.Second, time.Millisecond)
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
+	require.Contains(t, p.output.String(), "interrupt")
+	require.Empty(t, p.servers())
+}
+
 func TestAKilledHarnessTakesEveryRedisWithItAndLeavesAReadableHistory(t *testing.T) {
 	p := start(t, "run", "sequence/incr", "--topology", "sentinel", "--duration", "1m")
 	p.awaitServers(6)
