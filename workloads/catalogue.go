@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,6 +66,9 @@ func sequenceVariants() []Variant {
 
 // Find returns the variant of that id.
 func Find(id string) (Variant, error) {
+	if id == "" {
+		return Variant{}, errors.New("no variant is named: `doublegrant list` names them all")
+	}
 	var near []string
 	for _, v := range Catalogue() {
 		if v.ID == id {

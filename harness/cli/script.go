@@ -55,7 +55,7 @@ func (a *app) variants(ctx context.Context, args []string) ([]chosen, error) {
 func (f scriptFlags) script() (*workloads.Script, error) {
 	if f.file == "" {
 		if f.as != "" || f.yes != "" || f.release != "" || f.keys != nil || f.args != nil || f.releaseArgs != nil {
-			return nil, usage("--as, --keys, --args, --yes, --release and --release-args are about a --script: name its file")
+			return nil, usage("--as, --keys, --args, --yes, --release and --release-args are about a --script: name its file (how many locks or sequences there are, --key-count says)")
 		}
 		return nil, nil
 	}

@@ -12,13 +12,13 @@ import (
 // FaultPlan is one step of a schedule: a fault or a package, when it comes and how often, and its parameters. Zero
 // values mean the defaults named beside them. A parameter that does not belong to the fault is refused.
 type FaultPlan struct {
-	Fault  string        `yaml:"fault,omitempty"`  // one of Nemeses, such as "kill-primary"
-	Random []string      `yaml:"random,omitempty"` // instead of Fault: each time one of these, drawn from the seed
-	Start  time.Duration `yaml:"start,omitempty"`  // load before it, since the step before; default: the plan's calm
-	For    time.Duration `yaml:"for,omitempty"`    // how long it stays in force; default: the fault's
-	Times  int           `yaml:"times,omitempty"`  // how often it comes; default 1
-	Every  time.Duration `yaml:"every,omitempty"`  // load between two of them; default: the plan's calm
-	Track  string        `yaml:"track,omitempty"`  // steps of one track come in turn, tracks side by side; default: that of no name
+	Fault  string        `yaml:"fault,omitempty"`                // one of Nemeses, such as "kill-primary"
+	Random []string      `yaml:"random,omitempty"`               // instead of Fault: each time one of these, drawn from the seed
+	Start  time.Duration `yaml:"start,omitempty" zero:"default"` // load before it, since the step before; default: the plan's calm
+	For    time.Duration `yaml:"for,omitempty" zero:"default"`   // how long it stays in force; default: the fault's
+	Times  int           `yaml:"times,omitempty" zero:"default"` // how often it comes; default 1
+	Every  time.Duration `yaml:"every,omitempty" zero:"default"` // load between two of them; default: the plan's calm
+	Track  string        `yaml:"track,omitempty"`                // steps of one track come in turn, tracks side by side; default: that of no name
 
 	Host  string `yaml:"host,omitempty"`  // whom it strikes: see nemesis.ParseHosts
 	Sides string `yaml:"sides,omitempty"` // who is cut off from whom: see nemesis.ParseSides
@@ -26,13 +26,13 @@ type FaultPlan struct {
 	From  string `yaml:"from,omitempty"`  // who opens the connections of the links
 	To    string `yaml:"to,omitempty"`    // whom they lead to
 
-	Latency   time.Duration `yaml:"latency,omitempty"`
+	Latency   time.Duration `yaml:"latency,omitempty" zero:"default"`
 	Jitter    time.Duration `yaml:"jitter,omitempty"`
-	Bandwidth int           `yaml:"bandwidth,omitempty"` // bytes a second
-	Size      int           `yaml:"size,omitempty"`      // bytes of a slice
-	Delay     time.Duration `yaml:"delay,omitempty"`     // between slices, or before a close
-	Bytes     int           `yaml:"bytes,omitempty"`     // that pass before a connection ends
-	By        time.Duration `yaml:"by,omitempty"`        // by how much a clock is wrong
+	Bandwidth int           `yaml:"bandwidth,omitempty" zero:"default"` // bytes a second
+	Size      int           `yaml:"size,omitempty" zero:"default"`      // bytes of a slice
+	Delay     time.Duration `yaml:"delay,omitempty" zero:"default"`     // between slices, or before a close
+	Bytes     int           `yaml:"bytes,omitempty" zero:"default"`     // that pass before a connection ends
+	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // by how much a clock is wrong
 
 	place place
 }

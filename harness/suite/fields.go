@@ -101,6 +101,9 @@ func (r fields) fill(n *yaml.Node, s reflect.Value) error {
 		if err := r.set(key.Value, followed(value), field); err != nil {
 			return err
 		}
+		if field.IsZero() && zeroIsDefault(s.Type(), key.Value) {
+			return r.errorf(value, "%s is %s: ask for more than 0, or leave it out", key.Value, shortened(followed(value).Value))
+		}
 	}
 	if p, ok := s.Addr().Interface().(placed); ok {
 		p.put(where)
@@ -224,6 +227,16 @@ func fieldNamed(s reflect.Value, name string) reflect.Value {
 		}
 	}
 	return reflect.Value{}
+}
+
+// zeroIsDefault reports whether a field's zero value stands for a default that is not zero: its tag says zero:"default".
+func zeroIsDefault(t reflect.Type, name string) bool {
+	for f := range fieldsOf(t) {
+		if yamlName(f) == name {
+			return f.Tag.Get("zero") == "default"
+		}
+	}
+	return false
 }
 
 // given lists the names of the fields of s that have a value.

@@ -12,7 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Plan is everything needed to run a run again. Zero values mean the defaults named beside them.
+// Plan is everything needed to run a run again. Zero values mean the defaults named beside them; a file that gives one where
+// that would surprise is refused: the fields that say so in their tags.
 type Plan struct {
 	Variant  string            `yaml:"variant"`            // such as "lock/set-nx-px"
 	Script   *workloads.Script `yaml:"script,omitempty"`   // the variant's text, where it is not in the catalogue
@@ -23,32 +24,32 @@ type Plan struct {
 	Image    string `yaml:"image,omitempty"` // of Redis, on docker; default as in cluster.Options
 	Topology string `yaml:"topology"`        // "standalone", "sentinel", "sentinel:N" or "masters:N"; default by variant and faults
 
-	DownAfter     time.Duration `yaml:"downAfter,omitempty"`     // of the Sentinels; default 1s
-	SlowSentinels bool          `yaml:"slowSentinels,omitempty"` // Sentinels with Redis's own periods, of 2 to 10 s
-	OwnSentinel   bool          `yaml:"ownSentinel,omitempty"`   // each client group asks one Sentinel only
+	DownAfter     time.Duration `yaml:"downAfter,omitempty" zero:"default"` // of the Sentinels; default 1s
+	SlowSentinels bool          `yaml:"slowSentinels,omitempty"`            // Sentinels with Redis's own periods, of 2 to 10 s
+	OwnSentinel   bool          `yaml:"ownSentinel,omitempty"`              // each client group asks one Sentinel only
 
-	MinReplicas int           `yaml:"minReplicas,omitempty"` // min-replicas-to-write; default 0
-	MaxLag      time.Duration `yaml:"maxLag,omitempty"`      // min-replicas-max-lag, in whole seconds; default 10s
-	AOF         string        `yaml:"aof,omitempty"`         // "always", "everysec" or "no": appendfsync; default: no append-only file
-	Acks        int           `yaml:"acks,omitempty"`        // replicas that a variant with a WAIT waits for; default: the variant's
+	MinReplicas int           `yaml:"minReplicas,omitempty"`           // min-replicas-to-write; default 0
+	MaxLag      time.Duration `yaml:"maxLag,omitempty" zero:"default"` // min-replicas-max-lag, in whole seconds; default 10s
+	AOF         string        `yaml:"aof,omitempty"`                   // "always", "everysec" or "no": appendfsync; default: no append-only file
+	Acks        int           `yaml:"acks,omitempty" zero:"default"`   // replicas that a variant with a WAIT waits for; default: the variant's
 
-	Nemesis  []string      `yaml:"nemesis,omitempty"`  // faults, one after the other: the short form of Faults
-	Repeat   int           `yaml:"repeat,omitempty"`   // how often to go through Nemesis; default 1
-	FaultFor time.Duration `yaml:"faultFor,omitempty"` // how long each of Nemesis stays in force; default: each its own, mostly 5s
-	Faults   []FaultPlan   `yaml:"faults,omitempty"`   // the schedule, instead of Nemesis
-	Calm     time.Duration `yaml:"calm,omitempty"`     // load without faults before each fault, and after the last; default 2s
+	Nemesis  []string      `yaml:"nemesis,omitempty"`                 // faults, one after the other: the short form of Faults
+	Repeat   int           `yaml:"repeat,omitempty" zero:"default"`   // how often to go through Nemesis; default 1
+	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"` // how long each of Nemesis stays in force; default: each its own, mostly 5s
+	Faults   []FaultPlan   `yaml:"faults,omitempty"`                  // the schedule, instead of Nemesis
+	Calm     time.Duration `yaml:"calm,omitempty" zero:"default"`     // load without faults before each fault, and after the last; default 2s
 
-	Clients     int           `yaml:"clients"`               // default 100
-	Duration    time.Duration `yaml:"duration"`              // least duration of the load; default 10s
-	Rate        float64       `yaml:"rate"`                  // operations a second aimed at; default 20000, on several masters 500; negative: no limit
-	Pacing      string        `yaml:"pacing,omitempty"`      // "open": operations are due at times of their own, see harness.Spec.Open; default "closed": clients think between them
-	Keys        int           `yaml:"keys,omitempty"`        // locks or sequences; default: one lock for every ten clients, one sequence
-	TTL         time.Duration `yaml:"ttl,omitempty"`         // lease or window; default: the family's
-	Regime      string        `yaml:"regime,omitempty"`      // proposals to sequences; default "fixed"
-	Hold        time.Duration `yaml:"hold,omitempty"`        // mean time a client keeps a lock; default 5ms
-	Rounds      *Rounds       `yaml:"rounds,omitempty"`      // of writes/rounds
-	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"` // the load ends when a violation is found
-	Seed        uint64        `yaml:"seed"`                  // default: chosen
+	Clients     int           `yaml:"clients" zero:"default"`        // default 100
+	Duration    time.Duration `yaml:"duration" zero:"default"`       // least duration of the load; default 10s
+	Rate        float64       `yaml:"rate" zero:"default"`           // operations a second aimed at; default 20000, on several masters 500; negative: no limit
+	Pacing      string        `yaml:"pacing,omitempty"`              // "open": operations are due at times of their own, see harness.Spec.Open; default "closed": clients think between them
+	Keys        int           `yaml:"keys,omitempty" zero:"default"` // locks or sequences; default: one lock for every ten clients, one sequence
+	TTL         time.Duration `yaml:"ttl,omitempty" zero:"default"`  // lease or window; default: the family's
+	Regime      string        `yaml:"regime,omitempty"`              // proposals to sequences; default "fixed"
+	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"` // mean time a client keeps a lock; default 5ms
+	Rounds      *Rounds       `yaml:"rounds,omitempty"`              // of writes/rounds
+	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"`         // the load ends when a violation is found
+	Seed        uint64        `yaml:"seed"`                          // default: chosen
 
 	Expect Expected `yaml:"expect,omitempty"` // what its run is expected to come to; default: what is documented
 

@@ -53,7 +53,10 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "topology: ring\n", `:2: unknown topology "ring": choose standalone, sentinel, sentinel:5 or masters:5`},
 		{head + "topology: masters:40\n", ":2: masters:40: ask for masters:2 to masters:9"},
 		{"clients: 5\nvariant: lock/none\n", `:2: unknown variant "lock/none": choose one of lock/setnx`},
-		{head + "clients: 0\nnemesis: [kill-primry]\n", `:3: unknown fault "kill-primry"`},
+		{head + "clients: 1\nnemesis: [kill-primry]\n", `:3: unknown fault "kill-primry"`},
+		{head + "clients: 0\n", ":2: clients is 0: ask for more than 0, or leave it out"},
+		{head + "duration: 0s\n", ":2: duration is 0s: ask for more than 0, or leave it out"},
+		{head + "faults:\n  - fault: kill-primary\n    times: 0\n", ":4: times is 0: ask for more than 0"},
 		{head + "script:\n  as: lock\n  lua: x\n", `:4: unknown field "lua": choose of as, name, source`},
 
 		{head + "faults: kill-primary\n", ":2: faults is a list: begin each with a dash"},

@@ -28,8 +28,8 @@ type Suite struct {
 
 // SuiteRun is one run of a suite: a plan, with the name under which it is reported.
 type SuiteRun struct {
-	Title string `yaml:"name,omitempty"`  // default: the plan's Name
-	Times int    `yaml:"times,omitempty"` // how often it is run, each time with another seed; default 1
+	Title string `yaml:"name,omitempty"`                 // default: the plan's Name
+	Times int    `yaml:"times,omitempty" zero:"default"` // how often it is run, each time with another seed; default 1
 	Plan  `yaml:",inline"`
 }
 
