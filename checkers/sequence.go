@@ -18,7 +18,7 @@ import (
 // count. A Result that is something else makes the verdict Unknown, if nothing worse was found.
 //
 // A number may come back at any time, so all are kept, in Roaring bitmaps: about a bit a number where they follow each
-// other, 20 bytes and more where each lies alone. Beside them are kept whole the latest 16,384 to 32,768 draws, 6 MB, to be the
+// other, 20 bytes and more where each lies alone. Beside them are kept whole the latest 4,096 to 8,192 draws, 1.5 MB, to be the
 // evidence, and of each key the largest numbers since the slowest worker's last operation, 2,048 at most. A call that more
 // than those overtook is judged at the end, in a second pass over the history; of more than 1,000 such, and where there
 // is no second pass, the verdict is Unknown. Time is O(log n) a call.
