@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -101,11 +100,6 @@ func (a *app) showReport(rep reports.Report) error {
 	if a.json {
 		return reports.JSON(a.out, rep)
 	}
-	a.println("%s  %s", strings.ToUpper(rep.Judged.Verdict.String()), rep.Sentence())
-	for _, g := range rep.Judged.Judgements {
-		a.println("  %-9s %-8s %s", g.Checker, g.Verdict, g.Reason)
-		a.printFigures(g.Figures)
-	}
-	a.printFirstOfEachClass(rep.Judged.Anomalies)
+	a.printReport(rep)
 	return nil
 }

@@ -105,8 +105,17 @@ func (a *app) show(out suite.Outcome) error {
 
 // printOutcome is what a person sees of one run.
 func (a *app) printOutcome(out suite.Outcome) {
-	r := out.Report
-	a.println("%s", strings.ToUpper(r.Judged.Verdict.String())+"  "+r.Sentence())
+	a.printReport(out.Report)
+	a.println("expected  %s: %s", out.Expectation, metWord(out))
+	a.println("seed      %d", out.Plan.Seed)
+	if path := out.ReportPath(); path != "" {
+		a.println("report    %s", path)
+	}
+}
+
+// printReport is what the history itself says.
+func (a *app) printReport(r reports.Report) {
+	a.println("%s  %s", strings.ToUpper(r.Judged.Verdict.String()), r.Sentence())
 	for _, g := range r.Judged.Judgements {
 		a.println("  %-9s %-8s %s", g.Checker, g.Verdict, g.Reason)
 		a.printFigures(g.Figures)
@@ -117,11 +126,6 @@ func (a *app) printOutcome(out suite.Outcome) {
 	}
 	for _, note := range r.Notes {
 		a.println("  note      %s", note)
-	}
-	a.println("expected  %s: %s", out.Expectation, metWord(out))
-	a.println("seed      %d", out.Plan.Seed)
-	if path := out.ReportPath(); path != "" {
-		a.println("report    %s", path)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
@@ -103,7 +104,22 @@ func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep repo
 			h.Meta.Kinds = append(h.Meta.Kinds, k)
 		}
 	}
-	return reports.New(h, harness.Judge(ctx, h, list))
+	rep, err = reports.New(h, harness.Judge(ctx, h, list))
+	rep.Notes = doubtUnits(rep.Stats)
+	return rep, err
+}
+
+// fastest is how quickly operations can follow each other at most: no Redis does ten million a second.
+const fastest = 100 * time.Nanosecond
+
+// doubtUnits notes that times are hardly in nanoseconds, as by mistake they are not where clocks tell milliseconds: leases in
+// nanoseconds then outlast the whole history.
+func doubtUnits(s reports.Stats) []string {
+	n, span := s.Totals.All(), s.Last-s.First
+	if n < 100 || span > time.Duration(n)*fastest {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d operations within %v are more than any Redis does: are all times in nanoseconds?", n, span)}
 }
 
 // until is r up to the end of ctx, whose cause then is the error: a read from a terminal or a pipe may wait for ever.

@@ -3,6 +3,7 @@ package suite_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,6 +60,23 @@ func TestARunIsJudgedTheSameAsText(t *testing.T) {
 		mine := rep.Judged.Judgements[0]
 		require.Equal(t, out.Report.Judged.Judgements[0], mine)
 		require.NotEqual(t, harness.Unknown, mine.Verdict)
+	}
+}
+
+// Times in milliseconds beside leases in nanoseconds make any lock look broken.
+func TestTimesThatAreHardlyNanosecondsAreDoubted(t *testing.T) {
+	for unit, doubted := range map[time.Duration]bool{time.Millisecond: false, 1: true} {
+		var text bytes.Buffer
+		for i := range 200 {
+			at := time.Duration(i) * unit
+			fmt.Fprintf(&text, `{"client":%d,"kind":"acquire","key":"k","arg":"t%d","ttl":2000000000,"call":%d,"return":%d,"outcome":"fail"}`+"\n", i%5, i%5, at, at)
+		}
+		rep, err := suite.CheckText(t.Context(), &text, "text", suite.LockModel)
+		require.NoError(t, err)
+		require.Equal(t, doubted, len(rep.Notes) == 1, rep.Notes)
+		if doubted {
+			require.Equal(t, "200 operations within 199ns are more than any Redis does: are all times in nanoseconds?", rep.Notes[0])
+		}
 	}
 }
 
