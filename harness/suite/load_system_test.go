@@ -124,8 +124,23 @@ func (s *direct) Connect(group int) (redis.UniversalClient, error) {
 	defer s.mu.Unlock()
 	if s.groups[group] == nil {
 		s.groups[group] = s.newClient(group, s.clients)
+		open(context.Background(), s.groups[group], s.clients/loadGroups)
 	}
 	return s.groups[group], nil
+}
+
+// open opens so many connections, as a cluster does for thousands of clients: their dials are no load.
+func open(ctx context.Context, r *redis.Client, n int) {
+	conns := make([]*redis.Conn, n)
+	var opening sync.WaitGroup
+	for i := range conns {
+		conns[i] = r.Conn()
+		opening.Go(func() { _ = conns[i].Ping(ctx).Err() }) // what is wrong the load finds
+	}
+	opening.Wait()
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
 }
 
 func (s *direct) newClient(group, clients int) *redis.Client {
