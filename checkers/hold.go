@@ -95,7 +95,8 @@ func (h *hold) thief(second *hold) (before *theft) {
 // lock is one key.
 type lock struct {
 	open      []*hold    // unreleased, and inside their lease or waited for
-	undecided []*overlap // in the order of the history
+	undecided []*overlap // in the order of the history; some are decided, see sweep
+	decided   int        // of those
 	late      *theft     // the last release that was late
 }
 
@@ -104,8 +105,9 @@ func (l *lock) prune(x harness.Op) {
 	l.open = slices.DeleteFunc(l.open, func(h *hold) bool { return h.until <= x.Return && !h.waits() })
 }
 
-// meet notes whether h may overlap holds that are open.
-func (l *lock) meet(h *hold) {
+// meet notes which holds that are open h may overlap. It returns how many they are, and opens an overlap if there is room
+// for it.
+func (l *lock) meet(h *hold, room bool) int {
 	n := 0
 	for _, first := range l.open {
 		if first.until > h.op.Return && first.owner != h.owner {
@@ -113,10 +115,11 @@ func (l *lock) meet(h *hold) {
 			n++
 		}
 	}
-	if n > 0 {
+	if n > 0 && room {
 		h.overlap = &overlap{second: h, firsts: n}
 		l.undecided = append(l.undecided, h.overlap)
 	}
+	return n
 }
 
 // seconds ranges over what is undecided and may have h as its first hold, from the one that returned at from on.
@@ -133,12 +136,12 @@ func (l *lock) seconds(h *hold, from time.Duration) iter.Seq[*overlap] {
 	}
 }
 
-// decide drops what is decided, and what no hold is left to overlap with.
-func (l *lock) decide() {
-	l.undecided = slices.DeleteFunc(l.undecided, func(o *overlap) bool {
-		o.decided = o.decided || o.first == nil && o.firsts == 0
-		return o.decided
-	})
+// sweep drops what is decided once it is half of all: those that wait for somebody who stays silent can be many.
+func (l *lock) sweep() {
+	if 2*l.decided > len(l.undecided) {
+		l.undecided = slices.DeleteFunc(l.undecided, func(o *overlap) bool { return o.decided })
+		l.decided = 0
+	}
 }
 
 // suspect notes a release that may have removed the lock of others. One inside its own lease is none: it removed what was

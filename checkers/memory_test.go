@@ -84,12 +84,21 @@ func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 		}
 		return release(i%100, "t", t, t)
 	}
+	silent := func(i int, t time.Duration) harness.Op { // the first owner keeps the lock for good, and others get it all the same
+		if i == 0 {
+			return acquire(0, "a", t, t, 0)
+		}
+		if i%2 == 1 {
+			return acquire(1, "t", t, t, time.Second)
+		}
+		return release(1, "t", t, t)
+	}
 	for _, tc := range []struct {
 		name string
 		c    harness.Checker
 		at   func(i int, t time.Duration) harness.Op
 	}{
-		{"locks", Mutex(), benchLock}, {"retired ids", Mutex(), retired}, {"guarding", Mutex(), guarding}, {"late releases", Mutex(), late}, {"crowd", Mutex(), crowd},
+		{"locks", Mutex(), benchLock}, {"retired ids", Mutex(), retired}, {"guarding", Mutex(), guarding}, {"late releases", Mutex(), late}, {"crowd", Mutex(), crowd}, {"silent owner", Mutex(), silent},
 		{"locks", Stuck(), benchLock}, {"retired ids", Stuck(), retired},
 		{"guarding", Holders(), guarding}, {"retired ids", Holders(), retired},
 		{"tokens", Fence(), func(i int, t time.Duration) harness.Op {

@@ -35,7 +35,9 @@ import (
 //
 // Grants, in the figures, are acquires only, those of [harness.HarnessClient] among them.
 //
-// Time is O(1) for each operation and open hold of its key. Memory is bounded by the keys, the workers and the open holds.
+// Time is O(1) for each operation and open hold of its key. Memory is bounded by the keys, the workers and the open holds,
+// and by 16,384 grants that can only be judged once an owner that has fallen silent speaks again: of further ones nothing is
+// said, and the verdict is Unknown if no violation is found.
 func Mutex() harness.Checker { return mutex{} }
 
 type mutex struct{}
@@ -49,7 +51,7 @@ func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("no two certain holds overlap in %d grants", p.grants),
-		absent: []string{none(p.acquires, harness.Acquire), p.uncertain()}, doubts: []string{undecided},
+		absent: []string{none(p.acquires, harness.Acquire), p.uncertain()}, doubts: []string{undecided, p.beyond()},
 		figures: p.figures(),
 	})
 }
@@ -73,6 +75,14 @@ func (p *mutexPass) uncertain() string {
 	return fmt.Sprintf("only %d of %d grants were answered inside their lease: the TTL is too short for this load", p.certain, p.grants)
 }
 
+// beyond doubts a history in which too many grants waited for a silent owner.
+func (p *mutexPass) beyond() string {
+	if p.unjudged == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d grants were not judged: %d others waited already for owners that have fallen silent", p.unjudged, maxUndecided)
+}
+
 // mutexPass is one pass over a history.
 type mutexPass struct {
 	*tally
@@ -83,6 +93,8 @@ type mutexPass struct {
 	acquires, grants, releases int
 	extends                    int // that were ok
 	certain                    int // grants that held something for certain
+	undecided                  int // overlaps
+	unjudged                   int // grants for whose overlaps there was no room
 }
 
 // op first learns what x says about the holds of its worker, then what x itself does.
@@ -164,12 +176,12 @@ func (p *mutexPass) settle(h *hold, x harness.Op, about bool) (done bool) {
 	if h.waits() {
 		p.lasted(h, x.Return, nil)
 		p.outlast(h, x.Return, nil)
-		p.locks[h.op.Key].decide()
+		p.locks[h.op.Key].sweep()
 	}
 	if !about || !renews(x) || x.Outcome != harness.OK || h.waits() {
 		return false
 	}
-	p.close(h)
+	p.remove(h)
 	return true
 }
 
@@ -193,8 +205,19 @@ func (p *mutexPass) grant(worker int, x harness.Op, t *tenure) {
 	l := p.lock(x.Key)
 	l.prune(x)
 	l.blame(h)
-	l.meet(h)
+	p.meet(l, h)
 	l.open = append(l.open, h)
+}
+
+// meet notes which holds that are open h may overlap.
+func (p *mutexPass) meet(l *lock, h *hold) {
+	room := p.undecided < maxUndecided
+	switch n := l.meet(h, room); {
+	case n > 0 && room:
+		p.undecided++
+	case n > 0:
+		p.unjudged++
+	}
 }
 
 // release ends h at the Call of r and decides every overlap that waited for it.
@@ -202,13 +225,13 @@ func (p *mutexPass) release(h *hold, r harness.Op) {
 	if h.waits() {
 		ended := &sight{r, p.seq}
 		if r.Call <= h.op.Return {
-			h.overlap.drop()
+			p.close(h.overlap)
 		}
 		p.lasted(h, r.Call, ended)
 		p.outlast(h, r.Call, ended)
-		p.locks[h.op.Key].decide()
+		p.locks[h.op.Key].sweep()
 	}
-	p.close(h)
+	p.remove(h)
 }
 
 // renew notes that x may have made the lease of h shorter, and drops the overlaps that this undoes. An ok extend shows as
@@ -222,19 +245,19 @@ func (p *mutexPass) renew(h *hold, x harness.Op) {
 		return
 	}
 	if until <= h.op.Return {
-		h.overlap.drop()
+		p.close(h.overlap)
 	}
 	l := p.locks[h.op.Key]
 	for o := range l.seconds(h, until) {
-		o.firsts--
+		p.fewer(o)
 	}
 	h.until = until
-	l.decide()
+	l.sweep()
 }
 
-// close takes h out of its lock. Nothing may lead from it to others any more, or each theft would keep the one before it
+// remove takes h out of its lock. Nothing may lead from it to others any more, or each theft would keep the one before it
 // for ever.
-func (p *mutexPass) close(h *hold) {
+func (p *mutexPass) remove(h *hold) {
 	h.overlap, h.thefts = nil, nil
 	l := p.locks[h.op.Key]
 	l.open = slices.DeleteFunc(l.open, func(other *hold) bool { return other == h })

@@ -22,13 +22,26 @@ type overlap struct {
 	decided   bool          // reported, or none
 }
 
+// maxUndecided is how many overlaps may wait at a time, about 400 bytes each: where somebody who holds a lock without a
+// lease stays silent, and others get it, every grant of the rest of a run does.
+const maxUndecided = 1 << 14
+
 // open reports whether o is not decided. It is false of nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
 
-// drop says that the second hold did not last. Of nil nothing is said.
-func (o *overlap) drop() {
-	if o != nil {
+// close decides o, if it was not yet.
+func (p *mutexPass) close(o *overlap) {
+	if o.open() {
 		o.decided = true
+		p.locks[o.second.op.Key].decided++
+		p.undecided--
+	}
+}
+
+// fewer says that one hold that may have been the first one of o was not. Without any there is no overlap.
+func (p *mutexPass) fewer(o *overlap) {
+	if o.firsts--; o.firsts == 0 && o.first == nil {
+		p.close(o)
 	}
 }
 
@@ -110,7 +123,7 @@ func (p *mutexPass) outlast(h *hold, t time.Duration, ended *sight) {
 			o.follows(h, ended)
 			p.confirm(o)
 		} else if ended != nil {
-			o.firsts--
+			p.fewer(o)
 		}
 	}
 	h.known = max(h.known, t)
@@ -121,7 +134,7 @@ func (p *mutexPass) confirm(o *overlap) {
 	if !o.open() || !o.lasted || o.first == nil {
 		return
 	}
-	o.decided = true
+	p.close(o)
 	if o.second.told() {
 		return
 	}

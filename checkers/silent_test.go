@@ -1,0 +1,65 @@
+package checkers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// besideASilentOwner has a lock without a lease granted to worker 0, and then n times to others, for a moment each.
+func besideASilentOwner(n int) (ops []harness.Op, end time.Duration) {
+	ops = append(ops, acquire(0, "a", 0, 1, 0))
+	end = 10
+	for i := range n {
+		w := 1 + i%2
+		ops = append(ops, acquire(w, "t", end, end+1, time.Second), release(w, "t", end+3, end+4))
+		end += 10
+	}
+	return ops, end
+}
+
+// Each grant beside an owner that says nothing waits for its next word. Of so many as there is room for all are decided then,
+// of more than that nothing is made up.
+func TestManyGrantsBesideASilentOwner(t *testing.T) {
+	for _, more := range []int{0, 5} {
+		n := maxUndecided + more
+		ops, end := besideASilentOwner(n)
+		judge := func(ops ...harness.Op) (harness.Judgement, int) {
+			h, found := of(ops...), 0
+			h.End.At = end
+			return Mutex().Check(t.Context(), h, func(harness.Anomaly) { found++ }), found
+		}
+		g, found := judge(ops...)
+		require.Equal(t, harness.Invalid, g.Verdict, "it never gave the lock up")
+		require.Equal(t, maxUndecided, found)
+
+		g, found = judge(append(ops, release(0, "a", end, end))...)
+		require.Equal(t, harness.Invalid, g.Verdict, "it gave the lock up in the end")
+		require.Equal(t, maxUndecided, found)
+
+		g, found = judge(append(ops, release(0, "a", 2, end))...)
+		require.Zero(t, found, "it may have given the lock up before all others")
+		if more == 0 {
+			require.Equal(t, harness.Valid, g.Verdict, g.Reason)
+			continue
+		}
+		require.Equal(t, harness.Unknown, g.Verdict)
+		require.Contains(t, g.Reason, "5 grants were not judged")
+	}
+}
+
+// Whoever waits costs nothing while others come and go.
+func BenchmarkMutexSilent(b *testing.B) {
+	benchmark(b, Mutex(), harness.Invalid, func(i int, t time.Duration) harness.Op {
+		switch {
+		case i == 0:
+			return acquire(0, "a", t, t, 0)
+		case i%2 == 1:
+			return acquire(1+i/2%100, "t", t, t+time.Microsecond, time.Second)
+		default:
+			return release(1+(i/2-1)%100, "t", t, t+time.Microsecond)
+		}
+	})
+}
