@@ -24,8 +24,8 @@ func (c *conn) Read(b []byte) (int, error) {
 // ReadFrom hides TCPConn.ReadFrom, which would allocate io.Copy's larger buffer.
 func (c *conn) ReadFrom(r io.Reader) (int64, error) { return deliver(c.TCPConn, r) }
 
-// Close is called by toxiproxy on the destination of each direction.
-func (c *conn) Close() error {
+// end is called at the end of the direction that leads here.
+func (c *conn) end(bool) error {
 	c.link.forget(c.TCPConn)
 	return c.TCPConn.Close()
 }

@@ -26,6 +26,7 @@ type near struct {
 	tcp     *net.TCPConn  // nil: opened under a hold, which still lasts
 	route   route
 	using   int // reads and writes of ours on the socket, under way
+	writing int // of those, the opener's writes
 
 	in     []byte // read from the host, and not by the opener yet
 	inEnd  error  // what the opener reads after it
@@ -225,7 +226,7 @@ func (c *near) setDeadlines(read, write *time.Time) error {
 		}
 	}
 	if write != nil {
-		if c.writeBy = *write; mine && !c.sender {
+		if c.writeBy = *write; mine && (!c.sender || c.writing > 0) {
 			_ = c.tcp.SetWriteDeadline(*write)
 		}
 	}
@@ -233,14 +234,14 @@ func (c *near) setDeadlines(read, write *time.Time) error {
 	return nil
 }
 
-// applyDeadlines gives the socket those of the opener. What is queued has none: for the opener it is written. A Read that
-// is under way ends when the opener closes. The caller holds c.mu.
+// applyDeadlines gives the socket those of the opener. What is queued has none: for the opener it is written. A Read or
+// Write that is under way ends when the opener closes. The caller holds c.mu.
 func (c *near) applyDeadlines() {
 	read, write := c.readBy, c.writeBy
 	if c.closed {
-		read = longAgo
+		read, write = longAgo, longAgo
 	}
-	if c.sender {
+	if c.sender && c.writing == 0 {
 		write = time.Time{}
 	}
 	_ = c.tcp.SetReadDeadline(read) // these fail on a closed connection only

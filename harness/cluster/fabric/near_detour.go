@@ -86,14 +86,14 @@ func (c *near) comeBack() {
 	c.signal()
 }
 
-// legEnded is called when a pipeline has delivered all. As between two sockets of a proxy, an end in one direction closes
-// what it leads to, and with it the other direction.
-func (c *near) legEnded(up bool) {
+// legEnded is called when a pipeline has delivered all that it will. As between two sockets of a proxy, an end in one
+// direction closes what it leads to, and with it the other direction. So does a gap.
+func (c *near) legEnded(up, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d := &c.detour
 	d.legs--
-	if left := d.downLeft && !up || d.upLeft && up; !left {
+	if left := d.downLeft && !up || d.upLeft && up; !left || !whole {
 		d.ended = true
 	}
 	switch {
@@ -175,9 +175,9 @@ func (e openerEnd) Write(b []byte) (int, error) {
 
 func (e openerEnd) ReadFrom(r io.Reader) (int64, error) { return copied(e, r) }
 
-// Close is called when the pipeline down has ended.
-func (e openerEnd) Close() error {
-	e.c.legEnded(false)
+// end is called when the pipeline down has ended.
+func (e openerEnd) end(whole bool) error {
+	e.c.legEnded(false, whole)
 	return nil
 }
 
@@ -198,8 +198,8 @@ func (e hostEnd) Read(b []byte) (int, error) {
 func (e hostEnd) Write(b []byte) (int, error)         { return e.c.tcp.Write(b) }
 func (e hostEnd) ReadFrom(r io.Reader) (int64, error) { return deliver(e.c.tcp, r) }
 
-// Close is called when the pipeline up has ended.
-func (e hostEnd) Close() error {
-	e.c.legEnded(true)
+// end is called when the pipeline up has ended.
+func (e hostEnd) end(whole bool) error {
+	e.c.legEnded(true, whole)
 	return nil
 }

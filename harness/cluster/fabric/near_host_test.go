@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -137,4 +138,71 @@ func pattern(from, n int) []byte {
 		b[i] = byte(at) ^ byte(at>>8) ^ byte(at>>16)*31
 	}
 	return b
+}
+
+// What LimitData has cut is over, however late the opener reads what came before: it never goes on beyond the gap.
+func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
+	l, near, host := newPair(t)
+	all := bytes.Repeat([]byte("0123456789abcdef"), 33*512) // more than the queue to the opener holds
+	heal, err := l.Add(fabric.LimitData(int64(len(all)) - 100))
+	require.NoError(t, err)
+	_, err = host.Write(all)
+	require.NoError(t, err)
+	time.Sleep(100 * time.Millisecond) // most likely it is cut by then, and waits for its reader
+	require.NoError(t, heal())
+	go func() {
+		_, _ = host.Write([]byte("beyond the gap"))
+		_ = host.Close()
+	}()
+	require.NoError(t, near.SetDeadline(time.Now().Add(5*time.Second)))
+	got, err := io.ReadAll(near)
+	require.False(t, errors.Is(err, os.ErrDeadlineExceeded), "it hangs")
+	require.True(t, bytes.HasPrefix(append(all, "beyond the gap"...), got), "%d bytes came, and then others", len(all)-100)
+}
+
+// A hold keeps neither a Close nor a deadline from a Write that waits for the host.
+func TestAWriteThatIsUnderWayEndsUnderAHold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(c net.Conn) error
+		want error
+	}{
+		"close":    {net.Conn.Close, net.ErrClosed},
+		"deadline": {func(c net.Conn) error { return c.SetWriteDeadline(time.Now()) }, os.ErrDeadlineExceeded},
+		"deadline before the end": {func(c net.Conn) error {
+			return errors.Join(c.SetWriteDeadline(time.Now().Add(100*time.Millisecond)), c.(interface{ CloseWrite() error }).CloseWrite())
+		}, os.ErrDeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, near, _ := newPair(t)
+			var written atomic.Int64
+			wrote := make(chan error, 1)
+			go func() {
+				for {
+					n, err := near.Write(make([]byte, 64<<10))
+					written.Add(int64(n))
+					if err != nil {
+						wrote <- err
+						return
+					}
+				}
+			}()
+			last, still := int64(0), 0
+			require.Eventually(t, func() bool { // the host reads nothing
+				if now := written.Load(); now == 0 || now != last {
+					last, still = now, 0
+				}
+				still++
+				return still > 10
+			}, 10*time.Second, 20*time.Millisecond)
+			heal := l.Hold()
+			require.NoError(t, tc.end(near))
+			select {
+			case err := <-wrote:
+				require.ErrorIs(t, err, tc.want)
+			case <-time.After(5 * time.Second):
+				t.Error("it still writes")
+			}
+			heal()
+		})
+	}
 }

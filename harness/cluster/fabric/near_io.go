@@ -76,7 +76,11 @@ func (c *near) Write(b []byte) (int, error) {
 		case passed(c.writeBy):
 			return done, opError("write", os.ErrDeadlineExceeded)
 		case c.clear(gate) && len(c.out) == 0 && !c.sender:
+			c.writing++
 			n, err := c.use(func(tcp *net.TCPConn) (int, error) { return tcp.Write(b[done:]) })
+			if c.writing--; c.sender {
+				c.signal()
+			}
 			if done += n; done == len(b) || err != nil && c.route == direct && c.broken == nil && !c.closed {
 				return done, err
 			}
@@ -117,7 +121,6 @@ func (c *near) send() {
 		c.end()
 	default:
 		c.sender = true
-		c.applyDeadlines()
 		go c.sending()
 	}
 }
@@ -128,7 +131,7 @@ func (c *near) sending() {
 	defer c.mu.Unlock()
 	for c.route == direct && c.broken == nil {
 		gate := c.link.held()
-		if gate != nil {
+		if gate != nil || c.writing > 0 {
 			c.wait(time.Time{}, gate)
 			continue
 		}
@@ -137,6 +140,7 @@ func (c *near) sending() {
 		}
 		some := c.out
 		c.out = nil
+		c.applyDeadlines()
 		n, err := c.use(func(tcp *net.TCPConn) (int, error) { return tcp.Write(some) })
 		if n < len(some) && c.broken == nil {
 			c.out = append(some[n:], c.out...)

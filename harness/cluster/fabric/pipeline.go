@@ -14,13 +14,16 @@ import (
 type pipeline struct {
 	link   *Link
 	ending bool          // its source has ended; under Link.mu
+	took   int64         // bytes of its source, once that has ended; under Link.mu
+	gave   int64         // bytes that came through
 	gone   chan struct{} // closed when all is delivered
 }
 
-// sink is a destination.
+// sink is where a pipeline delivers to. Not whole: bytes got lost on the way, as beyond the limit of LimitData.
 type sink interface {
-	io.WriteCloser
+	io.Writer
 	io.ReaderFrom
+	end(whole bool) error
 }
 
 // start gives toxiproxy a pipeline, and waits for as long as it is busy with its toxics.
@@ -65,7 +68,7 @@ func (s source) WriteTo(w io.Writer) (int64, error) {
 	l := s.p.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.p.ending = true
+	s.p.ending, s.p.took = true, n
 	return n, err
 }
 
@@ -75,12 +78,24 @@ type destination struct {
 	p *pipeline
 }
 
+func (d destination) ReadFrom(r io.Reader) (n int64, err error) {
+	d.p.gave, err = d.sink.ReadFrom(r)
+	return d.p.gave, err
+}
+
 func (d destination) Close() error {
-	err := d.sink.Close()
+	err := d.sink.end(d.p.whole())
 	l := d.p.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pipelines, d.p)
 	close(d.p.gone)
 	return err
+}
+
+// whole reports whether a pipeline that has delivered what it will has delivered all that its source had.
+func (p *pipeline) whole() bool {
+	p.link.mu.Lock()
+	defer p.link.mu.Unlock()
+	return p.ending && p.took == p.gave
 }
