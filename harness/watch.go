@@ -73,6 +73,7 @@ func (w *watch) show(ops []Op) {
 		switch behind := f.behind.Load(); {
 		case f.left.Load():
 		case behind > 0 && behind+int64(len(batch)) > watchOps || len(f.batches) == watchBatches:
+			f.left.Store(true) // before it can take the end of what it gets for the record's
 			close(f.batches)
 			w.leave(f, fmt.Sprintf("was %d operations behind the record", behind))
 		default:

@@ -166,17 +166,19 @@ func (b *ballast) awaitEvictions(ctx context.Context) error {
 func (b *ballast) remove(ctx context.Context) error {
 	b.stop()
 	b.adding.Wait()
-	if err := until(ctx, func() error { return b.restore(ctx) }); err != nil {
+	return until(ctx, func() error {
+		if err := b.restore(ctx); err != nil {
+			return err
+		}
+		if _, err := b.c.Do(ctx, b.node, "CONFIG", "REWRITE"); err != nil {
+			return err
+		}
+		_, err := b.c.Do(ctx, b.node, "EVAL", removeScript, 1, b.key(), ballastPieces)
+		if err != nil && strings.Contains(err.Error(), "READONLY") {
+			return nil // demoted meanwhile: what it had went with its past
+		}
 		return err
-	}
-	if _, err := b.c.Do(ctx, b.node, "CONFIG", "REWRITE"); err != nil {
-		return err
-	}
-	_, err := b.c.Do(ctx, b.node, "EVAL", removeScript, 1, b.key(), ballastPieces)
-	if err != nil && strings.Contains(err.Error(), "READONLY") {
-		return nil // demoted meanwhile: what it had went with its past
-	}
-	return err
+	})
 }
 
 // restore puts the settings back, and sees that they stay: a change of add's may have waited in the socket of a node that

@@ -128,6 +128,33 @@ func (l belated) Do(ctx context.Context, node string, command ...any) (any, erro
 	return reply, err
 }
 
+// fragile is a node that dies the first time that its settings are to be written down, and comes back.
+type fragile struct {
+	*cluster.Cluster
+	*testing.T
+	dies *sync.Once
+	back *sync.WaitGroup
+}
+
+func (f fragile) Do(ctx context.Context, node string, command ...any) (any, error) {
+	if command[0] == "CONFIG" && command[1] == "REWRITE" {
+		f.dies.Do(func() {
+			require.NoError(f, f.Kill(node))
+			f.back.Go(func() { assert.NoError(f, f.Restart(ctx, node)) })
+		})
+	}
+	return f.Cluster.Do(ctx, node, command...)
+}
+
+func TestTheHealOfMemoryPressureAwaitsANodeThatDiesMeanwhile(t *testing.T) {
+	b := start(t, cluster.Standalone(cluster.Options{}))
+	before := b.settings("r1")
+	node := fragile{b.Cluster, t, new(sync.Once), new(sync.WaitGroup)}
+	b.heal(b.inject(nemesis.MemoryPressure(node, nemesis.Primary())))
+	node.back.Wait()
+	require.ElementsMatch(t, before, b.settings("r1")) // another process lists them in another order
+}
+
 func TestALateChangeDoesNotOutliveMemoryPressure(t *testing.T) {
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	before := b.settings("r1")

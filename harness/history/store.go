@@ -55,7 +55,7 @@ func Create(dir string) (*Store, error) {
 	}
 	if err := newReserve(s.path(reserveFile)); err != nil {
 		s.giveBack()
-		return nil, errors.Join(fmt.Errorf("history: keep space for the end of the run: %w", err), s.run.Close(), s.ops.Close())
+		return nil, errors.Join(fmt.Errorf("history: keep space for the end of the run: %w", err), s.run.remove(), s.ops.remove())
 	}
 	return s, nil
 }
@@ -76,7 +76,7 @@ func create(dir string) (s *Store, err error) {
 		return nil, err
 	}
 	if s.ops, err = newFile(s.path(segment(1))); err != nil {
-		return nil, errors.Join(err, s.run.Close())
+		return nil, errors.Join(err, s.run.remove())
 	}
 	return s, nil
 }
@@ -248,10 +248,13 @@ func newFile(path string) (*file, error) {
 	}
 	out := &file{File: f}
 	if err := out.add([]byte(magic)); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, out.remove()) // the next try finds none
 	}
 	return out, nil
 }
+
+// remove takes the file back.
+func (f *file) remove() error { return errors.Join(f.Close(), os.Remove(f.Name())) }
 
 // add writes b in one call. If not all of it was taken, what was is taken back.
 func (f *file) add(b []byte) error {
