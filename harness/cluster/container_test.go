@@ -141,7 +141,7 @@ func TestPausedContainerStopsUntilResumeAndCanBeKilled(t *testing.T) {
 	require.True(t, c.Running("r1"))
 	require.NoError(t, c.Pause(ctx, "r1"), "a second pause")
 	require.NoError(t, c.Resume("r1"))
-	require.NoError(t, c.Probe(ctx, cluster.GroupName(0), "r1"))
+	sees(t, c, cluster.GroupName(0), "r1")
 	require.NoError(t, c.Resume("r1"), "a resume of what runs")
 	require.NoError(t, c.Pause(ctx, "r1"))
 	require.NoError(t, c.Kill("r1"))
