@@ -23,9 +23,12 @@ func TestSleep(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), 500*time.Millisecond)
 	require.Equal(t, old, b.primary())
 
-	inj := b.inject(nemesis.Sleep(b.Cluster, nemesis.Primary(), 4*time.Second))
+	inj := b.inject(nemesis.Sleep(b.Cluster, nemesis.Primary(), 3*wait))
 	require.Equal(t, []string{old}, inj.Targets)
-	b.awaitFailover(old) // it sleeps for longer than its Sentinels' patience
+	b.awaitFailover(old)            // it sleeps for longer than its Sentinels' patience
+	require.NoError(t, b.Kill(old)) // nobody waits for the rest of its sleep
+	require.NoError(t, inj.Heal(b.ctx))
+	require.NoError(t, b.Restart(b.ctx, old))
 	b.heal(inj)
 	require.NotEqual(t, old, b.primary())
 }
