@@ -21,7 +21,8 @@ const shortestSleep = 500 * time.Millisecond
 
 // Sleep makes Redis nodes execute nothing for d, at least half a second, as a slow command does (DEBUG SLEEP). What is
 // sent meanwhile waits, and is executed then. A primary that sleeps for longer than its Sentinels' patience is replaced.
-// The bite: a PING gets no answer. The heal waits for the end of d.
+// The bite: a PING gets no answer; a node that nobody saw asleep, since the machine is busy, sleeps again. The heal waits for
+// the end of d.
 func Sleep(c Sleepy, h Hosts, d time.Duration) harness.Nemesis { return nap{c, h, d} }
 
 type nap struct {
