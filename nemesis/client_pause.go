@@ -94,7 +94,7 @@ func (p clientPause) bite(ctx context.Context, a aimed) (string, error) {
 		})
 	}
 	return fmt.Sprintf("%v answers PING and no write", a), a.each(func(node string) error {
-		if err := p.c.Probe(ctx, from, node); err != nil {
+		if err := answers(ctx, p.c, from, node); err != nil {
 			return fmt.Errorf("%s, whose clients' writes are paused, does not answer a PING: %w", node, err)
 		}
 		if err := p.c.AcceptsWrites(ctx, node); !isTimeout(err) {

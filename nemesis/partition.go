@@ -104,7 +104,7 @@ func (c cut) bite(ctx context.Context, p Partitionable) (string, error) {
 		probing.Go(func() { through[i] = p.Probe(ctx, l.From, l.To) })
 	}
 	for i, l := range c.open {
-		probing.Go(func() { errs[i] = p.Probe(ctx, l.From, l.To) })
+		probing.Go(func() { errs[i] = answers(ctx, p, l.From, l.To) })
 	}
 	probing.Wait()
 	if i := slices.Index(through, nil); i >= 0 {

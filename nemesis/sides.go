@@ -78,7 +78,7 @@ func ClientsFromPrimary() Sides {
 				targets: append([]string{p.old}, p.few...), groups: upTo(len(p.few)),
 				links: harness.Links(p.few, []string{p.old}), open: []harness.Link{other},
 				prove: func(ctx context.Context) (string, error) {
-					if err := p.c.Probe(ctx, other.From, other.To); err != nil {
+					if err := answers(ctx, p.c, other.From, other.To); err != nil {
 						return "", fmt.Errorf("%s has lost %s, too: %w", other.From, other.To, err)
 					}
 					return stillPrimary(ctx, p.c, p.old, fmt.Sprintf("%s goes on with %s", other.From, other.To))

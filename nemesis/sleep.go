@@ -21,7 +21,8 @@ const shortestSleep = 500 * time.Millisecond
 
 // Sleep makes Redis nodes execute nothing for d, at least half a second, as a slow command does (DEBUG SLEEP). What is
 // sent meanwhile waits, and is executed then. A primary that sleeps for longer than its Sentinels' patience is replaced.
-// The bite: a PING gets no answer. The heal waits for the end of d.
+// The bite: a PING gets no answer; a node that nobody saw asleep, since the machine is busy, sleeps again. The heal waits for
+// the end of d.
 func Sleep(c Sleepy, h Hosts, d time.Duration) harness.Nemesis { return nap{c, h, d} }
 
 type nap struct {
@@ -48,30 +49,40 @@ func (s nap) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, err
 	return inj, a.each(func(node string) error { return s.sleep(ctx, node) })
 }
 
-// sleep returns when the node is asleep.
+// sleep sends the node to sleep until somebody has seen it asleep: where the machine is busy, the first look may come too
+// late.
 func (s nap) sleep(ctx context.Context, node string) error {
-	if err := reached(ctx, s.c, node); err != nil {
-		return err
-	}
+	return poll(ctx, func() (again bool, err error) {
+		if err := reached(ctx, s.c, node); err != nil {
+			return false, err
+		}
+		return s.seen(ctx, node)
+	})
+}
+
+// seen lets the node sleep once, and asks for another time if nobody saw that.
+func (s nap) seen(ctx context.Context, node string) (again bool, err error) {
 	over := make(chan error, 1)
 	go func() { // the reply comes late, or never: an admin client waits for it for a second
 		_, err := s.c.Do(context.WithoutCancel(ctx), node, "DEBUG", "SLEEP", s.d.Seconds())
 		over <- err
 	}()
-	return poll(ctx, func() (again bool, err error) {
+	err = poll(ctx, func() (bool, error) {
 		silent := s.c.Probe(ctx, s.c.ClientGroups()[0], node) != nil
 		select {
-		case err := <-over:
-			if slept := err == nil || isTimeout(err); !slept || !silent {
-				return false, fmt.Errorf("%s did not sleep for %v: its reply was %v", node, s.d, err)
+		case reply := <-over:
+			if slept := reply == nil || isTimeout(reply); !slept || !silent {
+				again = slept
+				return false, fmt.Errorf("%s was not seen to sleep for %v: its reply was %v", node, s.d, reply)
 			}
 		default:
 		}
 		if !silent {
-			err = fmt.Errorf("%s still answers", node)
+			return true, fmt.Errorf("%s still answers", node)
 		}
-		return !silent, err
+		return false, nil
 	})
+	return again, err
 }
 
 // awake waits until the node answers. One that has ended sleeps no more.

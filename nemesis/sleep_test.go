@@ -3,6 +3,8 @@ package nemesis_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,9 +23,12 @@ func TestSleep(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), 500*time.Millisecond)
 	require.Equal(t, old, b.primary())
 
-	inj := b.inject(nemesis.Sleep(b.Cluster, nemesis.Primary(), 4*time.Second))
+	inj := b.inject(nemesis.Sleep(b.Cluster, nemesis.Primary(), 3*wait))
 	require.Equal(t, []string{old}, inj.Targets)
-	b.awaitFailover(old) // it sleeps for longer than its Sentinels' patience
+	b.awaitFailover(old)            // it sleeps for longer than its Sentinels' patience
+	require.NoError(t, b.Kill(old)) // nobody waits for the rest of its sleep
+	require.NoError(t, inj.Heal(b.ctx))
+	require.NoError(t, b.Restart(b.ctx, old))
 	b.heal(inj)
 	require.NotEqual(t, old, b.primary())
 }
@@ -62,4 +67,33 @@ func TestSleepThatIsRefused(t *testing.T) {
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	_, err := nemesis.Sleep(sleepless{b.Cluster}, nemesis.Primary(), time.Second).Inject(b.ctx, rng())
 	require.ErrorContains(t, err, "DEBUG is not allowed")
+}
+
+// blinking does not look at the first sleep.
+type blinking struct {
+	*cluster.Cluster
+	sleeps *atomic.Int32
+	looks  *sync.RWMutex
+}
+
+func (l blinking) Do(ctx context.Context, node string, command ...any) (any, error) {
+	if command[0] == "DEBUG" && l.sleeps.Add(1) == 1 {
+		l.looks.Lock()
+		defer l.looks.Unlock()
+	}
+	return l.Cluster.Do(ctx, node, command...)
+}
+
+func (l blinking) Probe(ctx context.Context, from, to string) error {
+	l.looks.RLock()
+	defer l.looks.RUnlock()
+	return l.Cluster.Probe(ctx, from, to)
+}
+
+func TestASleepThatNobodySawIsRepeated(t *testing.T) {
+	b := start(t, cluster.Standalone(cluster.Options{}))
+	l := blinking{b.Cluster, new(atomic.Int32), new(sync.RWMutex)}
+	inj := b.inject(nemesis.Sleep(l, nemesis.Primary(), 500*time.Millisecond))
+	require.GreaterOrEqual(t, l.sleeps.Load(), int32(2))
+	b.heal(inj)
 }

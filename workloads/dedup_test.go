@@ -17,10 +17,29 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
+// muchPatience is for a WAIT that says too little only if there are too few replicas: on a busy machine one may take a
+// while.
+const muchPatience = 5 * time.Second
+
+// patientWait is the same variant, which waits longer for its replicas.
+func patientWait(v Variant) Variant {
+	w := waiting{v.Acks, muchPatience}
+	switch {
+	case v.Acks == 0:
+	case v.Family == Lock:
+		v.newLocker = newSetNXPXWait(w)
+	case v.Family == Dedup:
+		v.newDeduper = newDedupSetNXEXWait(w)
+	case v.Family == Sequence:
+		v.newSequencer = newIncrWaitSequence(w)
+	}
+	return v
+}
+
 // realSentinel starts a primary with replicas for the test, which have heard of a write, and returns a client of it.
 func realSentinel(t *testing.T) redis.UniversalClient {
 	t.Helper()
-	c := cluster.Sentinel(cluster.Options{})
+	c := cluster.Sentinel(cluster.Options{OpTimeout: 2 * muchPatience})
 	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
 	t.Cleanup(func() { require.NoError(t, c.Stop()) })
 	r, err := c.Connect(0)
@@ -60,6 +79,7 @@ func TestEveryFilterKeepsItsContractAlone(t *testing.T) {
 	_, alone := realRedis(t)
 	replicated := realSentinel(t)
 	for _, v := range dedupVariants() {
+		v = patientWait(v)
 		t.Run(v.ID, func(t *testing.T) {
 			r := alone
 			if v.Acks > 0 {
@@ -101,6 +121,7 @@ func TestOneWorkerIsFirstWhereThatIsClaimed(t *testing.T) {
 		if v.Claim != OneNode {
 			continue
 		}
+		v = patientWait(v)
 		t.Run(v.ID, func(t *testing.T) {
 			r := alone
 			if v.Acks > 0 {

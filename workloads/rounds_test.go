@@ -14,6 +14,19 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
+// splitBrain is roundsRun, again if no Sentinel was elected to fail over while the fault lasted: they hold their next
+// election six seconds after one that nobody won, as happens on a busy machine.
+func splitBrain(t *testing.T, acks int) (res harness.Result) {
+	t.Helper()
+	for range 3 {
+		if res = roundsRun(t, acks); res.History.Faults[0].Proved {
+			return res
+		}
+	}
+	require.Fail(t, "no split brain", res.History.Faults[0].Proof)
+	return res
+}
+
 // roundsRun runs the experiment with five clients, one a group, each of them 40 rounds a second for 8 seconds. For five of
 // them the primary is cut off with the first two.
 func roundsRun(t *testing.T, acks int) harness.Result {
@@ -50,7 +63,7 @@ func counted(t *testing.T, res harness.Result, kind harness.Kind) (outcomes map[
 }
 
 func TestRoundsOfASplitBrain(t *testing.T) {
-	res := roundsRun(t, 0)
+	res := splitBrain(t, 0)
 	adds, tries := counted(t, res, harness.Add)
 	locks, owners := counted(t, res, harness.Acquire)
 	t.Logf("adds %v, tries of locks %v", adds, locks)
@@ -87,7 +100,7 @@ func lostWrites(res harness.Result) int {
 
 // The primary that is cut off alone has no replica to answer for it.
 func TestRoundsWithAcknowledgementsOfASplitBrain(t *testing.T) {
-	res := roundsRun(t, 1)
+	res := splitBrain(t, 1)
 	adds, _ := counted(t, res, harness.Add)
 	locks, _ := counted(t, res, harness.Acquire)
 	t.Logf("adds %v, tries of locks %v", adds, locks)

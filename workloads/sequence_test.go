@@ -41,6 +41,7 @@ func TestEveryGeneratorKeepsItsContractAlone(t *testing.T) {
 	_, alone := realRedis(t)
 	replicated := realSentinel(t)
 	for _, v := range sequenceVariants() {
+		v = patientWait(v)
 		t.Run(v.ID, func(t *testing.T) {
 			r := alone
 			if v.Acks > 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"testing"
@@ -25,6 +26,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case os.Getenv(asStepwise) != "":
 		os.Exit(stepwise(on))
+	case os.Getenv(asIdle) != "":
+		os.Exit(idle(on))
 	default:
 		os.Exit(busy(on))
 	}
@@ -39,6 +42,20 @@ func busy(o cluster.Options) int {
 			return 1
 		}
 	}
+}
+
+// asIdle makes the harness start one cluster of six nodes, print what came of it, and do nothing until its standard input
+// ends.
+const asIdle = "DOUBLEGRANT_TEST_IDLE"
+
+func idle(o cluster.Options) int {
+	c := cluster.Sentinel(o)
+	fmt.Println("start", begin(c))
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if c.Stop() != nil {
+		return 1
+	}
+	return 0
 }
 
 func begin(c *cluster.Cluster) error {
