@@ -73,12 +73,15 @@ func TestAClientThatStandsStillCanCrash(t *testing.T) {
 func TestCommandsSideBySideOfADeadClientStayDead(t *testing.T) {
 	const goroutines = 16
 	c := newCrew()
-	var late, early atomic.Int64
+	var early, late atomic.Int64
 	w := sideBySide{c, &early, &late, make(chan struct{}), goroutines}
 	s := c.spec()
 	s.Workload, s.Clients = w, 2
 	s.Steps = []harness.Step{{Nemesis: strike{"crash",
 		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+			if err := await(ctx, func() bool { return early.Load() == goroutines }); err != nil {
+				return harness.Injection{}, err
+			}
 			for range 10 {
 				c.fleet.Crash(0, rng)
 				if err := await(ctx, func() bool { return c.fleet.Crashes(0) > 0 }); err != nil {
@@ -117,6 +120,7 @@ func (c *sideClient) Step(ctx context.Context, s *harness.Session) {
 		c.first = false
 		for range c.goroutines {
 			go func() {
+				c.early.Add(1)
 				for range 10 { // those may decide between themselves who dies
 					_ = harness.Checkpoint(ctx)
 				}

@@ -225,8 +225,9 @@ func TestAnInterruptedRunHealsAndSaysSo(t *testing.T) {
 	s := spec(f, &counter{})
 	s.Duration = time.Minute
 	s.Steps = []harness.Step{{Nemesis: breaker{fake: f}, For: time.Minute}}
-	ctx, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	go func() { _ = await(ctx, f.broken.Load); cancel() }()
 	began := time.Now()
 	res, err := harness.Run(ctx, s)
 	require.NoError(t, err)

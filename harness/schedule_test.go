@@ -204,7 +204,7 @@ func TestAFaultThatCannotBeInjectedEndsTheRunOnlyWhenItIsAlone(t *testing.T) {
 
 	d := newDiary()
 	res, err := harness.Run(t.Context(), d.spec(
-		[]harness.Step{{Nemesis: d.fault("other", nil), For: 300 * time.Millisecond}},
+		[]harness.Step{{Nemesis: d.untilThen("inject next", d.fault("other", nil))}},
 		[]harness.Step{{Nemesis: bad(d, "inject other")}, {Nemesis: d.fault("next", nil), For: time.Millisecond}},
 	))
 	require.NoError(t, err)
@@ -298,12 +298,12 @@ func TestAFaultThatCameTooLateLeavesNoRecord(t *testing.T) {
 	mending := &slowToMend{diary: d, begun: make(chan struct{}), go_: make(chan struct{})}
 	s := d.spec(
 		[]harness.Step{{Nemesis: d.fault("first", nil), After: time.Millisecond}},
-		[]harness.Step{{Nemesis: d.fault("late", nil), After: 30 * time.Millisecond}},
+		[]harness.Step{{Nemesis: d.fault("late", nil), After: 500 * time.Millisecond}}, // longer than a busy machine stands still
 	)
 	s.System = mending
 	go func() {
 		<-mending.begun
-		time.Sleep(100 * time.Millisecond) // the late fault waits by now, as far as it can be told from here
+		time.Sleep(600 * time.Millisecond) // the late fault waits by now, as far as it can be told from here
 		cancel()
 		close(mending.go_)
 	}()

@@ -144,7 +144,7 @@ func TestEveryScriptComesBackAfterARestart(t *testing.T) {
 
 func TestEveryScriptComesBackAfterAFailover(t *testing.T) {
 	ctx := t.Context()
-	c := start(t, cluster.Sentinel(cluster.Options{}))
+	c := start(t, cluster.Sentinel(cluster.Options{OpTimeout: patience}))
 	r := connect(t, c)
 	load(t, r)
 	require.NoError(t, r.Set(ctx, "last", "1", 0).Err())

@@ -21,6 +21,9 @@ import (
 // protocols are the versions of RESP that a client can speak.
 var protocols = []int{2, 3}
 
+// patience is how long clients wait for an answer: these tests are of what scripts answer, not of how soon.
+const patience = 5 * time.Second
+
 func start(t *testing.T, c *cluster.Cluster) *cluster.Cluster {
 	t.Helper()
 	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
@@ -30,7 +33,7 @@ func start(t *testing.T, c *cluster.Cluster) *cluster.Cluster {
 
 func standalone(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	return start(t, cluster.Standalone(cluster.Options{}))
+	return start(t, cluster.Standalone(cluster.Options{OpTimeout: patience}))
 }
 
 // connect returns a client of the primary.
@@ -73,7 +76,7 @@ func speaking(t *testing.T, r *redis.Client, protocol int) *redis.Client {
 // clusterNode starts one node of a Redis Cluster that has all the slots, and returns a client of it.
 func clusterNode(t *testing.T) *redis.Client {
 	t.Helper()
-	r := connect(t, start(t, cluster.Standalone(cluster.Options{RedisServer: clusterEnabled(t)})))
+	r := connect(t, start(t, cluster.Standalone(cluster.Options{OpTimeout: patience, RedisServer: clusterEnabled(t)})))
 	ctx := t.Context()
 	require.NoError(t, r.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	require.Eventually(t, func() bool {

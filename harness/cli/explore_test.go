@@ -94,11 +94,11 @@ func TestALuaFileIsExploredRunAndCompared(t *testing.T) {
 	sequence := []string{"--script", "counter.lua", "--as", "sequence", "--keys", "k", "--args", "{proposed}"}
 	out, errs, code = run(t, append([]string{"explore"}, sequence...)...)
 	require.Zero(t, code, errs+out)
-	out, errs, code = run(t, append([]string{"run", "--duration", "1s", "--clients", "20"}, sequence...)...)
+	out, errs, code = run(t, append([]string{"run", "--duration", "1s", "--clients", "20", "--rate", "2000"}, sequence...)...)
 	require.Zero(t, code, errs+out)
 	out, errs, code = run(t, "check", "results/latest")
 	require.Zero(t, code, errs+out)
-	out, errs, code = run(t, append([]string{"compare", "sequence/incr", "--duration", "1s", "--clients", "20"}, sequence...)...)
+	out, errs, code = run(t, append([]string{"compare", "sequence/incr", "--duration", "1s", "--clients", "20", "--rate", "2000"}, sequence...)...)
 	require.Zero(t, code, errs+out)
 	require.Contains(t, out, "script/counter")
 	require.Contains(t, out, " hold")

@@ -17,10 +17,9 @@ import (
 const (
 	tick     = time.Millisecond // of virtual time: a step
 	maxSteps = 200              // of one schedule
-)
 
-// stall is how long, in real time, a client may take to reach its next command. Only tests change it.
-var stall = 2 * time.Second
+	stall = 2 * time.Second // in real time, for a client to reach its next command
+)
 
 // execution is one schedule under way.
 type execution struct {

@@ -1,9 +1,11 @@
 package suite_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,14 +71,13 @@ func TestTheFirstDuplicateIsFoundAtCall79(t *testing.T) {
 }
 
 func TestWhatIsDocumentedIsFound(t *testing.T) {
-	second := time.Second
 	for _, p := range []suite.Plan{
 		{Variant: "lock/set-nx-px", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond},
-		{Variant: "lock/set-nx-px-blind-del", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond},
+		{Variant: "lock/set-nx-px-blind-del", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond, Duration: time.Minute, StopOnFirst: true},
 		{Variant: "lock/setnx-expire", Clients: 50, Keys: 5},
 		{Variant: "dedup/get-set"},
-		{Variant: "dedup/get-set-lua", Rate: 8000}, // the gates want a tenth of it, under the race detector and beside other loads too
-		{Variant: "dedup/set-nx-ex", Rate: 8000},
+		{Variant: "dedup/get-set-lua"},
+		{Variant: "dedup/set-nx-ex"},
 		{Variant: "sequence/string-compare-hash", Regime: "growing"},
 		{Variant: "sequence/string-compare-hash", Regime: "timestamp17"},
 		{Variant: "sequence/numeric-compare-hash", Regime: "fixed"},
@@ -85,10 +86,11 @@ func TestWhatIsDocumentedIsFound(t *testing.T) {
 		{Variant: "sequence/digits-compare", Regime: "fixed"},
 		{Variant: "sequence/digits-compare", Regime: "growing"},
 		{Variant: "sequence/digits-compare", Regime: "timestamp17"},
-		{Variant: "sequence/incr", Rate: 8000},
-		{Variant: "writes/sadd", Rate: 8000},
+		{Variant: "sequence/incr"},
+		{Variant: "writes/sadd"},
 	} {
-		p.Duration = second
+		p.Duration = cmp.Or(p.Duration, time.Second)
+		p.Rate = 2000 // the gates want a tenth of it, under the race detector and beside other loads too
 		t.Run(p.Name(), func(t *testing.T) {
 			out := execute(t, p)
 			require.True(t, out.Met, "expected %s", out.Expectation)
@@ -107,8 +109,22 @@ func TestASplitBrainGrantsTwiceAndLosesWritesOfTheCutSideOnly(t *testing.T) {
 	require.Positive(t, j.Totals[harness.LostWrite])
 	require.Positive(t, j.Certified)
 	require.Positive(t, figure(out, "writes", "lost from cut groups"))
-	require.Zero(t, figure(out, "writes", "lost from other groups"))
+	require.Empty(t, lostBeside(out.Report.History, j.Anomalies))
 	require.Len(t, out.Report.Failovers, 1)
+}
+
+// lostBeside are the writes that client groups on the larger side of a history's one partition lost, of those that they
+// began when it was in force. Before that, an answer may outrun the write's way to the replicas.
+func lostBeside(h harness.History, found []harness.Anomaly) (lost []harness.Op) {
+	cut := h.Faults[0]
+	for _, a := range found {
+		last := a.Ops[len(a.Ops)-1] // of one client's
+		other := !slices.Contains(cut.Groups, h.Meta.Group(last.Client))
+		if a.Class == harness.LostWrite && other && cut.Bit < last.Call && last.Return <= cut.Heal {
+			lost = append(lost, last)
+		}
+	}
+	return lost
 }
 
 func TestAKillIsAFailoverWithItsStages(t *testing.T) {
@@ -122,9 +138,15 @@ func TestAKillIsAFailoverWithItsStages(t *testing.T) {
 }
 
 func TestAnInterruptKeepsWhatWasRecorded(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out, err := suite.Execute(ctx, suite.Plan{Variant: "sequence/incr", Duration: time.Minute}, suite.Options{Results: t.TempDir()})
+	out, err := suite.Execute(ctx, suite.Plan{Variant: "sequence/incr", Duration: time.Minute}, suite.Options{
+		Results: t.TempDir(), Progress: func(p harness.Progress) {
+			if p.OK > 0 {
+				cancel()
+			}
+		},
+	})
 	require.NoError(t, err)
 	require.Equal(t, harness.Unknown, out.Report.Judged.Verdict)
 	require.Positive(t, figure(out, "gates", "ops"))

@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// short is a suite of runs of a second, as a file has them.
+// short is a suite of runs of a second, as a file has them. Those that are to find something go on until they do.
 func short(t *testing.T, runs string) suite.Suite {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "short.yaml")
@@ -30,8 +30,8 @@ func short(t *testing.T, runs string) suite.Suite {
 
 const (
 	clean  = "  - {name: clean, variant: sequence/digits-compare, expect: valid}\n"
-	caught = "  - {name: caught, variant: sequence/string-compare-hash, expect: {invalid: [duplicate-number], may: [regression]}}\n"
-	wrong  = "  - {name: wrong, variant: sequence/string-compare-hash, expect: valid}\n"
+	caught = "  - {name: caught, variant: sequence/string-compare-hash, duration: 1m, stopOnFirst: true, expect: {invalid: [duplicate-number], may: [regression]}}\n"
+	wrong  = "  - {name: wrong, variant: sequence/string-compare-hash, duration: 1m, stopOnFirst: true, expect: valid}\n"
 	silent = "  - {name: silent, variant: sequence/digits-compare, clients: 1}\n"
 )
 

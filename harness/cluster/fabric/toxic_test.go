@@ -43,6 +43,19 @@ func (w world) quick(c net.Conn, word []byte, bound time.Duration, otherwise str
 	require.Eventually(w, func() bool { return w.took(c, word) < bound }, 5*time.Second, time.Millisecond, otherwise)
 }
 
+// firstPiece is how much of the word comes back at first: who looks late sees several pieces.
+func (w world) firstPiece(c net.Conn, word []byte) int {
+	w.Helper()
+	require.NoError(w, c.SetReadDeadline(time.Now().Add(5*time.Second)))
+	_, err := c.Write(word)
+	require.NoError(w, err)
+	n, err := c.Read(make([]byte, len(word)))
+	require.NoError(w, err)
+	_, err = io.CopyN(io.Discard, c, int64(len(word)-n))
+	require.NoError(w, err)
+	return n
+}
+
 // ends is how long c, closed for writing, takes to be closed by the other side.
 func (w world) ends(c net.Conn) time.Duration {
 	w.Helper()
@@ -62,8 +75,8 @@ func TestDropLosesBytesAndEndsConnectionsOnHeal(t *testing.T) {
 				require.NoError(t, w.echoes(a, "one"))
 				heal := w.add(toxic)
 				late := w.dial(alice)
-				require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
-				require.ErrorIs(t, w.echoes(late, "new"), os.ErrDeadlineExceeded)
+				w.keepsSilent(a, "two")
+				w.keepsSilent(late, "new")
 				require.NoError(t, w.echoes(b, "two"), "another link is hit, too")
 				heal()
 				require.True(t, gone(w.receives(a, "two")), "a connection with a gap goes on")
@@ -80,8 +93,8 @@ func TestDropRepliesLetsCommandsThrough(t *testing.T) {
 		require.NoError(t, w.echoes(a, "one"))
 		before := w.received()
 		defer w.add(fabric.DropReplies())()
-		require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
-		require.Equal(t, before+3, w.received(), "the command did not arrive")
+		w.keepsSilent(a, "two")
+		require.Eventually(t, func() bool { return w.received() == before+3 }, 5*time.Second, time.Millisecond, "the command did not arrive")
 	})
 }
 
@@ -91,7 +104,7 @@ func TestDropLosesCommands(t *testing.T) {
 		require.NoError(t, w.echoes(a, "one"))
 		before := w.received()
 		defer w.add(fabric.Drop())()
-		require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
+		w.keepsSilent(a, "two")
 		require.Equal(t, before, w.received(), "the command arrived")
 	})
 }
@@ -187,14 +200,7 @@ func TestSlice(t *testing.T) {
 		for _, c := range []net.Conn{a, w.dial(alice)} {
 			require.GreaterOrEqual(t, w.took(c, word), 50*time.Millisecond, "ten pieces with a pause after each")
 		}
-		require.NoError(t, a.SetReadDeadline(time.Now().Add(5*time.Second)))
-		_, err := a.Write(word)
-		require.NoError(t, err)
-		n, err := a.Read(make([]byte, len(word)))
-		require.NoError(t, err)
-		require.LessOrEqual(t, n, 10, "the first piece")
-		_, err = io.CopyN(io.Discard, a, int64(len(word)-n))
-		require.NoError(t, err)
+		require.Eventually(t, func() bool { return w.firstPiece(a, word) <= 10 }, 5*time.Second, time.Millisecond, "it comes at once")
 		heal()
 		w.quick(a, word, 50*time.Millisecond, "it is still slow")
 	})
@@ -258,7 +264,7 @@ func TestToxicsOfOneKindAddUp(t *testing.T) {
 
 		first, second = w.add(fabric.Drop()), w.add(fabric.Drop())
 		first()
-		require.ErrorIs(t, w.echoes(w.dial(alice), "four"), os.ErrDeadlineExceeded)
+		w.keepsSilent(w.dial(alice), "four")
 		second()
 		require.NoError(t, w.echoes(w.dial(alice), "five"))
 	})
@@ -271,7 +277,7 @@ func TestAHoldOfALinkWithAToxic(t *testing.T) {
 		before := w.received()
 		slow := w.add(fabric.Latency(time.Millisecond, 0))
 		flow := w.Link("alice", "server").Hold()
-		require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
+		w.keepsSilent(a, "two")
 		require.Equal(t, before, w.received(), "the command arrived")
 		flow()
 		require.NoError(t, w.receives(a, "two"))
@@ -302,11 +308,11 @@ func TestAHoldAndADropOfOneLink(t *testing.T) {
 		flow := w.Link("alice", "server").Hold()
 		undrop := w.add(fabric.Drop())
 		flow()
-		require.ErrorIs(t, w.echoes(a, "two"), os.ErrDeadlineExceeded)
+		w.keepsSilent(a, "two")
 		flow = w.Link("alice", "server").Hold()
 		undrop()
 		late := w.dial(alice)
-		require.ErrorIs(t, w.echoes(late, "three"), os.ErrDeadlineExceeded)
+		w.keepsSilent(late, "three")
 		flow()
 		require.NoError(t, w.receives(late, "three"))
 	})
