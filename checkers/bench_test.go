@@ -152,3 +152,10 @@ func BenchmarkTiny(b *testing.B) {
 		})
 	}
 }
+
+// Numbers that lie as far apart as 64 bits allow, in no order.
+func BenchmarkSequenceScattered(b *testing.B) {
+	benchmark(b, Sequence(), harness.Invalid, func(i int, t time.Duration) harness.Op {
+		return next(i%1000, t, t, strconv.FormatUint(uint64(i+1)*0x9e3779b97f4a7c15, 10))
+	})
+}

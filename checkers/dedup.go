@@ -27,7 +27,8 @@ import (
 // A history in which most claims were answered when their window could be over shows nothing: the verdict is Unknown.
 //
 // Every further claim is one violation, against the earliest claim or confirm in force. Messages whose window has passed
-// are forgotten: time is O(1) amortised, memory is bounded by twice the messages in their window.
+// are forgotten: time is O(1) amortised for each of the message's marks in force, of which there is one unless the filter
+// fails, and memory is bounded by twice the marks in their window.
 func Dedup() harness.Checker { return dedup{} }
 
 type dedup struct{}

@@ -9,7 +9,7 @@ import (
 )
 
 // awake is the part of the workers' time in [from, to] in which they could act, from 0 to 1: the rest their client groups
-// were frozen by faults. Of an instant it is 1.
+// were frozen by faults, which are in order of their Start. Of an instant it is 1.
 func awake(h harness.History, from, to time.Duration) float64 {
 	length := to - from
 	if length <= 0 {
@@ -24,10 +24,15 @@ func awake(h harness.History, from, to time.Duration) float64 {
 	return acting / (float64(workers) * float64(length))
 }
 
-// frozenFor is for how long of [from, to] faults froze the group, those that overlap counted once.
-func frozenFor(faults []harness.Fault, group int, from, to time.Duration) (sum time.Duration) {
+// byStart puts faults in order of their Start; a history has them in the order in which they were recorded.
+func byStart(faults []harness.Fault) []harness.Fault {
 	faults = slices.Clone(faults)
 	slices.SortStableFunc(faults, func(a, b harness.Fault) int { return cmp.Compare(a.Start, b.Start) })
+	return faults
+}
+
+// frozenFor is for how long of [from, to] faults froze the group, those that overlap counted once.
+func frozenFor(faults []harness.Fault, group int, from, to time.Duration) (sum time.Duration) {
 	for _, f := range faults {
 		end := f.Heal
 		if end == 0 {

@@ -2,6 +2,7 @@ package checkers
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -201,7 +202,7 @@ func TestAwake(t *testing.T) {
 		{"by turns", []harness.Fault{fault(0, 14, 0, 1), fault(14, 99, 0, 1)}, 0},
 	} {
 		h := of()
-		h.Faults = tc.faults
+		h.Faults = byStart(tc.faults)
 		require.InDelta(t, tc.want, awake(h, 10, 20), 1e-9, tc.name)
 	}
 	h := of()
@@ -214,6 +215,17 @@ func TestGatesSayEverythingThatIsMissing(t *testing.T) {
 		h.End, h.Faults[0].Proved, h.Meta.Kinds = nil, false, append(h.Meta.Kinds, harness.Claim)
 	}))
 	require.Equal(t, "the record stops before the run did; no claim was ok; the fault kill at 100ns was not proved: ", g.Reason)
+}
+
+func TestAReasonHasAnEnd(t *testing.T) {
+	g, _ := judge(t, Gates(), soakBut(func(h *harness.History) {
+		for range 100 {
+			h.Faults = append(h.Faults, harness.Fault{Name: "cut", Start: 1, Heal: 2, End: 3})
+		}
+	}))
+	require.Equal(t, harness.Unknown, g.Verdict)
+	require.Equal(t, mostReasons+1, len(strings.Split(g.Reason, "; ")))
+	require.Regexp(t, `; and [0-9]+ more$`, g.Reason)
 }
 
 func TestGatesFigures(t *testing.T) {

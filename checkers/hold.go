@@ -111,7 +111,9 @@ func (l *lock) meet(h *hold, room bool) int {
 	n := 0
 	for _, first := range l.open {
 		if first.until > h.op.Return && first.owner != h.owner {
-			first.latest = h.op.Return
+			if room {
+				first.latest = h.op.Return
+			}
 			n++
 		}
 	}

@@ -99,6 +99,11 @@ func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 		at   func(i int, t time.Duration) harness.Op
 	}{
 		{"locks", Mutex(), benchLock}, {"retired ids", Mutex(), retired}, {"guarding", Mutex(), guarding}, {"late releases", Mutex(), late}, {"crowd", Mutex(), crowd}, {"silent owner", Mutex(), silent},
+		{"owners that never release", Mutex(), func(i int, t time.Duration) harness.Op {
+			x := oneAfterTheOther(i, t)
+			x.Client %= 100
+			return x
+		}},
 		{"locks", Stuck(), benchLock}, {"retired ids", Stuck(), retired},
 		{"guarding", Holders(), guarding}, {"retired ids", Holders(), retired},
 		{"tokens", Fence(), func(i int, t time.Duration) harness.Op {

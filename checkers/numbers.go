@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/doublegrant/doublegrant/harness"
 )
 
@@ -13,17 +13,22 @@ import (
 const tailDigits = 19
 
 // numbers is the set of those numbers of one key that begin alike and have the last 19 digits, or as many as they have, to
-// themselves. It is a Roaring bitmap: two bits a number where numbers lie close together, 20 bytes and more where each lies alone.
+// themselves, in Roaring bitmaps: two bits a number where numbers lie close together, 20 bytes and more where each lies alone,
+// 160 where it is alone among four billion.
 type numbers struct {
-	bits    *roaring64.Bitmap
-	largest uint64 // ever drawn
+	bits    map[uint32]*roaring.Bitmap // by the upper half
+	largest uint64                     // ever drawn
 }
 
 func (s *numbers) add(tail uint64) {
 	if s.bits == nil {
-		s.bits = roaring64.New()
+		s.bits = map[uint32]*roaring.Bitmap{}
 	}
-	s.bits.Add(tail)
+	upper := uint32(tail >> 32)
+	if s.bits[upper] == nil {
+		s.bits[upper] = roaring.New()
+	}
+	s.bits[upper].Add(uint32(tail))
 }
 
 // raise reports whether tail is larger than every one before, so cannot be in the set.
@@ -36,7 +41,8 @@ func (s *numbers) raise(tail uint64) bool {
 }
 
 func (s *numbers) has(tail uint64) bool {
-	return s.bits != nil && s.bits.Contains(tail)
+	lower := s.bits[uint32(tail>>32)]
+	return lower != nil && lower.Contains(uint32(tail))
 }
 
 // number is a non-negative decimal number of any length without leading zeros.

@@ -29,10 +29,11 @@ const maxUndecided = 1 << 14
 // open reports whether o is not decided. It is false of nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
 
-// close decides o, if it was not yet.
+// close decides o, if it was not yet. Its second hold need not know any more: overlaps that lead to each other would keep
+// every hold of a run.
 func (p *mutexPass) close(o *overlap) {
 	if o.open() {
-		o.decided = true
+		o.decided, o.second.overlap = true, nil
 		p.locks[o.second.op.Key].decided++
 		p.undecided--
 	}
@@ -114,7 +115,7 @@ func (p *mutexPass) lasted(h *hold, t time.Duration, ended *sight) {
 // outlast says that h was not given up before t, and by ended if that is not nil: what began before t, and before the end
 // of its lease, it overlaps. Nothing else, if it was given up.
 func (p *mutexPass) outlast(h *hold, t time.Duration, ended *sight) {
-	if h.latest < h.known {
+	if h.latest < h.known || ended == nil && t <= h.known {
 		return
 	}
 	for o := range p.locks[h.op.Key].seconds(h, h.known) {

@@ -1,6 +1,7 @@
 package checkers
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -48,6 +49,25 @@ func TestManyGrantsBesideASilentOwner(t *testing.T) {
 		require.Equal(t, harness.Unknown, g.Verdict)
 		require.Contains(t, g.Reason, "5 grants were not judged")
 	}
+}
+
+// Each client speaks once, and the next one is granted its lock before its lease is over.
+func oneAfterTheOther(i int, t time.Duration) harness.Op {
+	return acquire(i, strconv.Itoa(i), t, t, 15*time.Microsecond)
+}
+
+// Any of them may yet say that it had given up before, but no more are waited for than there is room for.
+func TestMoreSilentOwnersThanThereIsRoomFor(t *testing.T) {
+	p := &mutexPass{tally: newTally(of(), func(harness.Anomaly) {}), held: map[int][]*hold{}, locks: map[string]*lock{}}
+	p.meta.Workers = 0 // each client is a worker
+	for i := range maxUndecided + 1000 {
+		p.op(oneAfterTheOther(i, time.Duration(i)*10*time.Microsecond))
+	}
+	require.Len(t, p.locks["k"].undecided, maxUndecided)
+	require.LessOrEqual(t, len(p.locks["k"].open), maxUndecided+3, "one more than overlaps in their chain, and two inside their lease")
+	require.Equal(t, 999, p.unjudged, "the first one had nobody before it")
+	require.Empty(t, p.end(true))
+	require.Equal(t, maxUndecided, p.counts[harness.DoubleGrant])
 }
 
 // Whoever waits costs nothing while others come and go.

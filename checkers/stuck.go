@@ -27,7 +27,7 @@ import (
 // lease by that time, or never will. It promises a store that was empty at the start. Sources: catalogue 1, deadlock
 // freedom; soundness rules 1, 2 and 5.
 //
-// Time is O(1) an operation. Memory is bounded by the keys, about 500 bytes each.
+// Time is O(1) an operation. Memory is bounded by the keys, about 500 bytes each, 900 where stuck.
 func Stuck() harness.Checker { return stuck{} }
 
 // held is the Err of an acquire that the lock refused because somebody has it.

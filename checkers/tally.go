@@ -65,12 +65,23 @@ func (t *tally) judge(j judgement) harness.Judgement {
 	case len(t.counts) > 0:
 		out.Verdict, out.Reason = harness.Invalid, t.summary()
 	case len(absent)+len(doubts) > 0:
-		out.Verdict, out.Reason = harness.Unknown, strings.Join(append(absent, doubts...), "; ")
+		out.Verdict, out.Reason = harness.Unknown, reasons(append(absent, doubts...))
 		out.Absent = len(doubts) == 0
 	default:
 		out.Verdict, out.Reason = harness.Valid, j.valid
 	}
 	return out
+}
+
+// mostReasons is how many reasons are named: each of thousands of keys or faults may have its own.
+const mostReasons = 20
+
+// reasons joins them to one.
+func reasons(all []string) string {
+	if more := len(all) - mostReasons; more > 0 {
+		all = append(all[:mostReasons], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(all, "; ")
 }
 
 // certificates says how porcupine's part went, if it had one.

@@ -118,22 +118,23 @@ func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
 	}
 }
 
-// found keeps one anomaly, with the faults it overlaps.
+// found counts one anomaly, and keeps the first ones of a class, with the faults that they overlap.
 func (j *judge) found(a Anomaly) {
-	for _, f := range j.h.Faults {
-		if f.Overlaps(a.From, a.To) {
-			a.Faults = append(a.Faults, f.Name)
-		}
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if a.Certified {
 		j.Certified++
 	}
 	j.Totals[a.Class] += a.Violations()
-	if j.kept[a.Class]++; j.kept[a.Class] <= maxAnomalies {
-		j.Anomalies = append(j.Anomalies, a)
+	if j.kept[a.Class]++; j.kept[a.Class] > maxAnomalies {
+		return
 	}
+	for _, f := range j.h.Faults {
+		if f.Overlaps(a.From, a.To) {
+			a.Faults = append(a.Faults, f.Name)
+		}
+	}
+	j.Anomalies = append(j.Anomalies, a)
 }
 
 // entry is an operation, or the error that ends a history.
