@@ -24,7 +24,7 @@ type overlap struct {
 
 // maxUndecided is how many overlaps may wait at a time, about 400 bytes each: where somebody who holds a lock without a
 // lease stays silent, and others get it, every grant of the rest of a run does.
-const maxUndecided = 1 << 14
+const maxUndecided = 1 << 12
 
 // open reports whether o is not decided. It is false of nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
