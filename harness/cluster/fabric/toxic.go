@@ -34,13 +34,13 @@ var bothWays = []stream.Direction{stream.Upstream, stream.Downstream}
 // Drop loses every byte, in both directions. Ends of connections still pass. Connections cannot go on after a gap, so
 // the heal resets them.
 func Drop() Toxic {
-	return Toxic{kind: "timeout", toxic: &toxics.TimeoutToxic{}, dirs: bothWays, ends: true}
+	return Toxic{kind: "drop", toxic: &drop{}, dirs: bothWays, ends: true}
 }
 
 // DropReplies loses the bytes that come back to who opened the connection: commands are carried out and their answers
 // lost. The heal resets the connections.
 func DropReplies() Toxic {
-	return Toxic{kind: "timeout", toxic: &toxics.TimeoutToxic{}, dirs: []stream.Direction{stream.Downstream}, ends: true}
+	return Toxic{kind: "drop", toxic: &drop{}, dirs: []stream.Direction{stream.Downstream}, ends: true}
 }
 
 // Latency delays bytes by latency, give or take up to jitter, on their way there and again on their way back: a round
@@ -79,10 +79,9 @@ func Slice(size int, delay time.Duration) Toxic {
 // LimitData ends a connection when so many bytes, at least one, have passed in one of its directions, in the middle of a
 // command or an answer if that is where they end; what is under way in the other direction is lost. An old connection's
 // count begins with the fault. If other toxics are in force, the heal resets the link's connections: toxiproxy
-// does not tell which of them it is ending. Of a connection that had more to send when it was cut, two goroutines of
-// toxiproxy stay behind, with some 20 KB.
+// does not tell which of them it is ending.
 func LimitData(limit int64) Toxic {
-	t := Toxic{kind: "limit_data", dirs: bothWays, cuts: true, toxic: &toxics.LimitDataToxic{Bytes: limit}}
+	t := Toxic{kind: "limit-data", dirs: bothWays, cuts: true, toxic: &limitData{int(limit)}}
 	if limit < 1 {
 		t.err = fmt.Errorf("a limit of %d bytes: give 1 or more", limit)
 	}

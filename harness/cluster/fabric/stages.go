@@ -1,0 +1,60 @@
+package fabric
+
+import (
+	"github.com/Shopify/toxiproxy/v2/stream"
+	"github.com/Shopify/toxiproxy/v2/toxics"
+)
+
+// Two toxics of our own, in place of toxiproxy's timeout and limit_data: those end a pipeline in the middle and read no
+// more, so that the stages before them wait for ever.
+
+func init() {
+	toxics.Register("drop", new(drop))
+	toxics.Register("limit-data", new(limitData))
+}
+
+// drop loses all that comes until it goes.
+type drop struct{}
+
+func (*drop) Pipe(stub *toxics.ToxicStub) {
+	for {
+		select {
+		case <-stub.Interrupt:
+			return
+		case c := <-stub.Input:
+			if c == nil {
+				stub.Close()
+				return
+			}
+		}
+	}
+}
+
+// limitData passes so many bytes on, then the end, and loses the rest.
+type limitData struct {
+	Bytes int `json:"bytes"`
+}
+
+// NewState counts the bytes that are left of a connection's limit.
+func (t *limitData) NewState() any { return &limitData{t.Bytes} }
+
+func (t *limitData) Pipe(stub *toxics.ToxicStub) {
+	left := stub.State.(*limitData)
+	for left.Bytes > 0 {
+		select {
+		case <-stub.Interrupt:
+			return
+		case c := <-stub.Input:
+			if c == nil {
+				stub.Close()
+				return
+			}
+			n := min(left.Bytes, len(c.Data))
+			left.Bytes -= n
+			stub.Output <- &stream.StreamChunk{Timestamp: c.Timestamp, Data: c.Data[:n]}
+		}
+	}
+	stub.Close()
+	for range stub.Input { // until the source ends
+	}
+}

@@ -1,0 +1,35 @@
+package fabric_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+)
+
+// Whatever ends a connection in the middle, nothing that carried it stays behind, though it had more to carry.
+func TestNothingStaysOfConnectionsThatEndInTheMiddle(t *testing.T) {
+	for name, toxic := range map[string]fabric.Toxic{"drop": fabric.Drop(), "limit": fabric.LimitData(100)} {
+		t.Run(name, func(t *testing.T) {
+			fromBoth(t, func(t *testing.T, w world) {
+				require.NoError(t, w.echoes(w.dial(alice), "one"))
+				running := runtime.NumGoroutine()
+				slow, end := w.add(fabric.Latency(50*time.Millisecond, 0)), w.add(toxic)
+				for range 20 {
+					c := w.dial(alice)
+					for range 10 {
+						_, _ = c.Write(make([]byte, 20<<10)) // until it has ended
+					}
+				}
+				end()
+				slow()
+				w.Link("alice", "server").Refuse()()
+				require.Eventually(t, func() bool { return runtime.NumGoroutine() <= running+5 }, 10*time.Second, 10*time.Millisecond,
+					"some of 120 stay; a few are of this very look")
+			})
+		})
+	}
+}
