@@ -39,8 +39,8 @@ import (
 // catalogue 2; soundness rules 2, 3 and 5.
 //
 // Any message may be asked for in the end, so the first pass over the history collects which are, and a second one judges
-// these. Memory is about 400 bytes for each of them, 1,300 where it is lost, whatever the length of the run. Time is O(1) an operation. Where the
-// history cannot be read again, as while a run goes on, the verdict is Unknown.
+// these. Memory is about 400 bytes for each of them, 1,300 where it is lost, whatever the length of the run. Time is O(1)
+// an operation. Where the history cannot be read again, as while a run goes on, the verdict is Unknown.
 func Delivery() harness.Checker { return delivery{} }
 
 type delivery struct{}

@@ -35,9 +35,9 @@ import (
 //
 // Grants, in the figures, are acquires only, those of [harness.HarnessClient] among them.
 //
-// Time is O(1) for each operation, open hold of its key and hold of its worker. Memory is bounded by the keys, the workers and the open holds,
-// and by 4,096 grants that can only be judged once an owner that has fallen silent speaks again: of further ones nothing is
-// said, and the verdict is Unknown if no violation is found.
+// Time is O(1) for each operation, open hold of its key and hold of its worker. Memory is bounded by the keys, the workers
+// and the open holds, and by 4,096 grants that can only be judged once an owner that has fallen silent speaks again: of
+// further ones nothing is said, and the verdict is Unknown if no violation is found.
 func Mutex() harness.Checker { return mutex{} }
 
 type mutex struct{}

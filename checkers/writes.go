@@ -26,10 +26,10 @@ import (
 // during a fault if its Return lies in the fault's [Start, Heal]. Sources: catalogue 5, results A, B and E.
 //
 // Nothing can be decided before the read, so the first pass over the history collects the final reads, and a second one holds
-// every write against them. Memory is what the reads found, as intervals, one run for each worker and set, and the refused writes that are there.
-// Time is O(log n) an operation, and O(faults) for an acknowledged write. Where the
-// history cannot be read again, as while a run goes on, the verdict is Unknown. A third pass is taken if a refused write is
-// there: it looks for whoever else wrote it.
+// every write against them. Memory is what the reads found, as intervals, one run for each worker and set, and the refused
+// writes that are there. Time is O(log n) an operation, and O(faults) for an acknowledged write. Where the history cannot
+// be read again, as while a run goes on, the verdict is Unknown. A third pass is taken if a refused write is there: it looks
+// for whoever else wrote it.
 func Writes() harness.Checker { return writes{} }
 
 type writes struct{}
