@@ -1,7 +1,6 @@
 package checkers
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -22,13 +21,6 @@ func awake(h harness.History, from, to time.Duration) float64 {
 		acting += float64(members) * float64(length-frozenFor(h.Faults, group, from, to))
 	}
 	return acting / (float64(workers) * float64(length))
-}
-
-// byStart puts faults in order of their Start; a history has them in the order in which they were recorded.
-func byStart(faults []harness.Fault) []harness.Fault {
-	faults = slices.Clone(faults)
-	slices.SortStableFunc(faults, func(a, b harness.Fault) int { return cmp.Compare(a.Start, b.Start) })
-	return faults
 }
 
 // frozenFor is for how long of [from, to] faults froze the group, those that overlap counted once.

@@ -168,7 +168,7 @@ func tilted(f harness.Fault, e harness.Event) bool {
 // load asks for operations in every phase.
 func (p *gatesPass) load() (missing []string) {
 	h := p.h
-	h.Faults = byStart(h.Faults)
+	h.Faults = h.FaultsByStart()
 	for _, ph := range p.phases {
 		from, to, rate := max(ph.from, p.first), min(ph.to, p.last), p.meta.Rate/10
 		if ph.fault { // it lasts as long as it lasts, whether or not clients speak

@@ -202,7 +202,8 @@ func TestAwake(t *testing.T) {
 		{"by turns", []harness.Fault{fault(0, 14, 0, 1), fault(14, 99, 0, 1)}, 0},
 	} {
 		h := of()
-		h.Faults = byStart(tc.faults)
+		h.Faults = tc.faults
+		h.Faults = h.FaultsByStart()
 		require.InDelta(t, tc.want, awake(h, 10, 20), 1e-9, tc.name)
 	}
 	h := of()

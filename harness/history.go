@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"sync"
@@ -81,6 +82,14 @@ type History struct {
 	Faults []Fault
 	Events []Event
 	End    *End // nil: the record stops before the run did
+}
+
+// FaultsByStart is a copy of the faults in order of their Start: a history has them in the order in which they were
+// recorded.
+func (h History) FaultsByStart() []Fault {
+	faults := slices.Clone(h.Faults)
+	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Start, b.Start) })
+	return faults
 }
 
 // Store keeps a history while the run goes on. Its methods are never called concurrently, and ops come in order of

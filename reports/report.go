@@ -27,12 +27,11 @@ type Report struct {
 	Elapsed   time.Duration  // of the whole run, judging included if the caller says so
 }
 
-// New reads h once and makes the report of it. Its faults are put in order of their Start, which is how they are numbered:
-// a history has them in the order in which they were recorded. The fields that only the caller knows are left for it to
-// fill in: Command, Pages, Expected, Met and Notes. Beside an error the report describes what could be read.
+// New reads h once and makes the report of it. Its faults are put in order of their Start, which is how they are numbered.
+// The fields that only the caller knows are left for it to fill in: Command, Pages, Expected, Met and Notes. Beside an error
+// the report describes what could be read.
 func New(h harness.History, j harness.Judged) (Report, error) {
-	h.Faults = slices.Clone(h.Faults)
-	slices.SortStableFunc(h.Faults, func(a, b harness.Fault) int { return cmp.Compare(a.Start, b.Start) })
+	h.Faults = h.FaultsByStart()
 	c, w := newCollector(h), newWatchers(h)
 	err := eachOp(h, c.add, w.add)
 	r := Report{

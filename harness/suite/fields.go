@@ -220,23 +220,28 @@ func yamlNames(t reflect.Type) (names []string) {
 	return names
 }
 
-func fieldNamed(s reflect.Value, name string) reflect.Value {
-	for f := range fieldsOf(s.Type()) {
+// inFiles is the field that files name so.
+func inFiles(t reflect.Type, name string) (field reflect.StructField, ok bool) {
+	for f := range fieldsOf(t) {
 		if yamlName(f) == name {
-			return s.FieldByIndex(f.Index)
+			return f, true
 		}
 	}
-	return reflect.Value{}
+	return field, false
+}
+
+func fieldNamed(s reflect.Value, name string) reflect.Value {
+	f, ok := inFiles(s.Type(), name)
+	if !ok {
+		return reflect.Value{}
+	}
+	return s.FieldByIndex(f.Index)
 }
 
 // zeroIsDefault reports whether a field's zero value stands for a default that is not zero: its tag says zero:"default".
 func zeroIsDefault(t reflect.Type, name string) bool {
-	for f := range fieldsOf(t) {
-		if yamlName(f) == name {
-			return f.Tag.Get("zero") == "default"
-		}
-	}
-	return false
+	f, _ := inFiles(t, name)
+	return f.Tag.Get("zero") == "default"
 }
 
 // given lists the names of the fields of s that have a value.
