@@ -5,7 +5,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore test verify-checkers lint bench bench-load image redis cc clean help
+.PHONY: all build demo explore test test-long verify-checkers verify-planted mutate lint bench bench-load image redis cc clean help
 
 all: build
 
@@ -13,8 +13,11 @@ help:
 	@echo "make demo    a tour on real Redis, about 90 s; exit code 0 if all came out as documented"
 	@echo "make explore every interleaving of the whole catalogue; exit code 0 if all came out as documented"
 	@echo "make test    every test, real Redis included, with the race detector"
+	@echo "make test-long  every fault on every target that it accepts, beside an observer, about 15 minutes"
 	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
-	@echo "make verify-checkers  a million small histories for each checker and every tiny one, against its rule, porcupine and brute force, about 6 minutes on two idle cores"
+	@echo "make verify-checkers  a million small histories for each checker and every tiny one, against its rule, porcupine and brute force; and a million of correct simulated servers. HISTORIES=100000 for a tenth"
+	@echo "make verify-planted  explorer and load on algorithms with planted defects, and on right but odd ones, about 5 minutes"
+	@echo "make mutate  small changes of the checkers and the explorer, one at a time, and which of them no test notices; hours for all, see MUTATE"
 	@echo "make lint    gofmt, go vet, staticcheck"
 	@echo "make bench   benchmarks of the checkers, against porcupine too, and of the explorer"
 	@echo "make bench-load  the harness's load beside that of redis-benchmark and of a bare go-redis loop"
@@ -30,20 +33,38 @@ demo: redis build
 explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
-# One package at a time: loads and searches would take the two cores from each other. The tests of the whole catalogue run
-# without the race detector, which makes them several times slower. Tests of containers take the image of `image`; without
+# One package at a time: loads and searches would take the two cores from each other. The tests of the whole catalogue and
+# of the figures of failovers run without the race detector, which makes them several times slower, or wrong. Tests of containers take the image of `image`; without
 # Docker they are skipped, unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
 test: redis cc
 	@$(MAKE) --no-print-directory image || echo "no image: tests of containers take redis:7, or are skipped"
-	$(GO) test -race -p 1 -timeout 10m ./...
-	$(GO) test -timeout 10m -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|FastClock|ScriptFlushes|SmallestCounterexamples' ./harness/suite
+	$(GO) test -race -p 1 -timeout 30m ./...
+	$(GO) test -timeout 30m -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|FastClock|ScriptFlushes|SmallestCounterexamples|EveryFigureOfAFailover' ./harness/suite
+
+# `test` has each fault on one target.
+test-long: redis cc
+	$(GO) test -count 1 -timeout 60m -v -run 'AnObserverSees' ./harness/suite -deep
 
 # The tests of the checkers make new histories each time; a failure prints the seed that repeats it, smallest history first.
-# -deep enumerates the larger spaces of tiny histories as well, some millions.
+# -deep enumerates the larger spaces of tiny histories as well, some millions. Histories of simulated servers are long: a million of them
+# takes most of the time.
 HISTORIES ?= 1000000
 
 verify-checkers:
-	$(GO) test -count 1 -timeout 60m -v -run 'CheckersKeepTheirRules|EveryTinyHistory' ./checkers -rapid.checks=$(HISTORIES) -rapid.seed=0 -deep
+	$(GO) test -count 1 -timeout 180m -v -run 'CheckersKeepTheirRules|EveryTinyHistory|SimulatedServers' ./checkers -rapid.checks=$(HISTORIES) -rapid.seed=0 -deep
+
+# Every planted algorithm (workloads/PLANTED.md) in the explorer, and under load for 6 seconds, four side by side.
+verify-planted: redis
+	$(GO) test -count 1 -timeout 20m -v -run Planted ./workloads -deep
+
+# Changes of one comparison, condition, sum or return at a time; exit code 1 if no test notices one that mutants.txt of the
+# package does not list. Some 1,600 mutants in checkers and 1,200 in explore, one or two a second: for a part of them,
+# make mutate MUTATE='-file ^mutex' or MUTATE='-every 10'.
+MUTATE ?=
+
+mutate: redis
+	$(GO) run ./harness/cmd/mutate $(MUTATE) ./checkers -- -rapid.checks=300 -rapid.shrinktime=1ms
+	$(GO) run ./harness/cmd/mutate -skip PruningLosesNoVerdict $(MUTATE) ./harness/explore
 
 image: redis build
 	./$(BIN) doctor --on docker --build-image

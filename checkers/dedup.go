@@ -19,16 +19,22 @@ import (
 //
 // Where messages are confirmed, the TTL of a claim is its lease, and claims after that are legitimate until one is
 // confirmed. An ok confirm C marks its Key on [C.Return, C.Call + TTL*(1-Meta.Drift)] for certain, whoever sent it; S is a
-// violation if it was called after C had returned and returned before that end. Confirms that ended in info or fail
-// mark nothing for certain. A confirm's window is taken to be no shorter than its claim's lease: it ends no mark. A claim
-// that was called before the confirm returned is not held against it, though it may have been answered after its lease.
-// Sources: soundness rules 2 and 3.
+// violation if it was called after C had returned and returned before that end. A confirm sets the mark anew, to a shorter
+// window too: a mark M can be gone at max(C.Call, M.Call) + TTL*(1-Meta.Drift) of any other confirm C of its Key that did
+// not fail and may have been executed after M, that is, unless it was ok and had returned before M was called. A claim that
+// was called before the confirm returned is not held against it, though it may have been answered after its lease. A
+// claim that meets a mark changes nothing, however late it is executed. Sources: soundness rules 2 and 3.
+//
+// A claim is a violation only when no confirm that was called in time can come any more: at once where the workloads promise
+// other kinds alone, else when all workers have spoken, or at the end. A record that stops before that leaves doubts, unless
+// it has no confirm at all and promises none.
 //
 // A history in which most claims were answered when their window could be over shows nothing: the verdict is Unknown.
 //
 // Every further claim is one violation, against the earliest claim or confirm in force. Messages whose window has passed
-// are forgotten: time is O(1) amortised for each of the message's marks in force, of which there is one unless the filter
-// fails, and memory is bounded by twice the marks in their window.
+// are forgotten: time is O(1) amortised for each of the message's marks in force that rule nothing out, of which there is one
+// unless the filter fails, and memory is bounded by twice the marks in their window, the latest confirms of 16,384 messages
+// (with shorter windows than later marks have, more of them make the verdict Unknown), and 4,096 claims that are not decided.
 func Dedup() harness.Checker { return dedup{} }
 
 type dedup struct{}
@@ -36,13 +42,24 @@ type dedup struct{}
 func (dedup) Name() string { return "dedup" }
 
 func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &dedupPass{tally: newTally(h, found), marks: map[string][]mark{}}
+	p := newDedupPass(h, found)
 	err := each(ctx, h, p.op)
+	undecided := p.undecided(err == nil && complete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(),
 		valid:  fmt.Sprintf("none of %d messages was new twice", p.messages),
-		absent: []string{none(p.claims, harness.Claim), p.uncertain()},
+		absent: []string{none(p.claims, harness.Claim), p.uncertain()}, doubts: []string{undecided, p.inexact()},
 	})
+}
+
+func newDedupPass(h harness.History, found func(harness.Anomaly)) *dedupPass {
+	promised := slices.Contains(h.Meta.Kinds, harness.Confirm)
+	p := &dedupPass{tally: newTally(h, found), marks: map[string][]mark{}, promised: promised}
+	p.waits = promised || len(h.Meta.Kinds) == 0
+	if promised {
+		p.slowest.workers = h.Meta.Workers
+	}
+	return p
 }
 
 // dedupPass is one pass over a history.
@@ -53,6 +70,15 @@ type dedupPass struct {
 	claims, confirms     int               // all claims, ok confirms
 	messages, duplicates int
 	inside               int // claims told "first" that were answered inside their window
+
+	confirmed confirms
+	promised  bool // the workloads promise confirms
+	waits     bool // a confirm may still come that a claim has to wait for
+	heeded    int  // confirms that may have set marks anew
+	slowest   watermark
+	queue     []*suspected // in order of Return
+	suspects  map[string][]*suspected
+	unjudged  int
 }
 
 // uncertain doubts a history in which most claims were answered when their window could be over: it cannot show much.
@@ -71,15 +97,22 @@ type mark struct {
 }
 
 func (p *dedupPass) op(x harness.Op) {
+	if p.slowest.hear(x); p.slowest.low > 0 {
+		p.decideBefore(p.slowest.low)
+	}
 	switch {
 	case x.Kind == harness.Claim:
 		p.claims++
 		if x.Outcome == harness.OK && x.Result == harness.ResultFirst {
 			p.first(x)
 		}
-	case x.Kind == harness.Confirm && x.Outcome == harness.OK:
-		p.confirms++
-		p.mark(p.marks[x.Key], mark{x, p.claimOf(x), p.end(x)})
+	case x.Kind == harness.Confirm && x.Outcome != harness.Fail:
+		this := mark{x, p.claimOf(x), p.end(x)}
+		p.heed(x)
+		if x.Outcome == harness.OK {
+			p.confirms++
+			p.mark(p.marks[x.Key], this)
+		}
 	}
 }
 
@@ -89,34 +122,48 @@ func (p *dedupPass) first(x harness.Op) {
 	if x.Return < this.ends {
 		p.inside++
 	}
-	if m := inForce(marks, &this); m != nil {
-		p.duplicates++
-		p.add(duplicate(*m, x))
+	if s := ruledOut(marks, this); s != nil {
+		p.suspect(s)
 	} else {
 		p.messages++
 	}
 	p.mark(marks, this)
 }
 
-// inForce finds the first of marks that rules out this claim: that it certainly came before, given that the mark is
-// certainly not gone when the claim returns.
-func inForce(marks []mark, this *mark) *mark {
+// ruledOut finds those of marks that rule out this claim, as far as is known; nil if none does.
+func ruledOut(marks []mark, this mark) (s *suspected) {
 	for i := range marks {
 		m := &marks[i]
-		before := m.Return < this.ends
-		if m.Kind == harness.Confirm {
-			before = m.Return < this.Call
+		if !m.rulesOut(&this) {
+			continue
 		}
-		if before && m.ends > this.Return {
-			return m
+		if s == nil {
+			s = &suspected{claim: this}
 		}
+		if len(s.against) == againstKept {
+			s.more = true
+			break
+		}
+		s.against = append(s.against, *m)
 	}
-	return nil
+	return s
+}
+
+// rulesOut reports whether m certainly came before this claim, and is certainly not gone when the claim returns.
+func (m *mark) rulesOut(this *mark) bool {
+	before := m.Return < this.ends
+	if m.Kind == harness.Confirm {
+		before = m.Return < this.Call
+	}
+	return before && m.ends > this.Return
 }
 
 // mark adds m to the marks of its message and forgets what is past.
 func (p *dedupPass) mark(marks []mark, m mark) {
-	p.marks[m.Key] = append(withoutPast(marks, m.Return), m)
+	if len(marks) == cap(marks) {
+		marks = withoutPast(marks, m.Return)
+	}
+	p.marks[m.Key] = append(marks, m)
 	p.sweep(m.Return)
 }
 
@@ -149,8 +196,14 @@ func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
 	return nil
 }
 
-// end is the earliest time at which the mark of x can be gone.
-func (p *dedupPass) end(x harness.Op) time.Duration { return leaseEnd(x.Call, x.TTL, p.meta.Drift) }
+// end is the earliest time at which the mark of x can be gone, as far as is known when x returns.
+func (p *dedupPass) end(x harness.Op) time.Duration {
+	end, unsure := p.confirmed.leave(x, p.meta.Drift)
+	if unsure {
+		p.unjudged++
+	}
+	return end
+}
 
 // sweep forgets what is past, each time that the messages have doubled. Whatever comes later returns no earlier.
 func (p *dedupPass) sweep(now time.Duration) {

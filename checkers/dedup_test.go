@@ -49,7 +49,21 @@ func TestDedup(t *testing.T) {
 		{name: "confirmed for ever", want: twice, h: of(claim(0, 1, 2, 5), confirm(0, 3, 4, 0), claim(1, 800, 900, 5))},
 		{name: "two confirms, one still in force", want: twice, h: of(confirm(0, 3, 4, 2), confirm(1, 5, 6, 20), claim(2, 7, 8, 5))},
 		{name: "a late confirm of what another has claimed since", h: of(claim(0, 1, 2, 5), claim(1, 7, 8, 5), confirm(0, 9, 10, 20), confirm(1, 9, 10, 20))},
-		{name: "a confirm shortens no mark", want: twice, h: of(claim(0, 1, 2, 20), confirm(0, 3, 4, 2), claim(1, 7, 8, 5))},
+		{name: "a confirm sets the mark anew, to a shorter window", h: of(claim(0, 1, 2, 20), confirm(0, 3, 4, 2), claim(1, 7, 8, 5))},
+		{name: "the shorter window is just over", h: of(claim(0, 1, 2, 20), confirm(0, 3, 4, 5), claim(1, 5, 8, 5))},
+		{name: "the shorter window is not over", want: twice, h: of(claim(0, 1, 2, 20), confirm(0, 3, 4, 5), claim(1, 5, 7, 5))},
+		{name: "a shorter confirm, perhaps", h: of(claim(0, 1, 2, 20), info(confirm(0, 3, 4, 2)), claim(1, 7, 8, 5))},
+		{name: "a shorter confirm that failed", want: twice, h: of(claim(0, 1, 2, 20), fail(confirm(0, 3, 4, 2)), claim(1, 7, 8, 5))},
+		{name: "a shorter confirm of another message", want: twice, h: of(claim(0, 1, 2, 20), on("n", confirm(0, 3, 4, 2)), claim(1, 7, 8, 5))},
+		{name: "a shorter confirm of an earlier mark, executed late", h: of(info(confirm(0, 0, 1, 2)), claim(1, 3, 4, 20), claim(2, 5, 6, 5))},
+		{name: "the same, and the window is not over", want: twice, h: of(info(confirm(0, 0, 1, 3)), claim(1, 3, 4, 20), claim(2, 5, 5, 5))},
+		{name: "a shorter confirm before the mark", want: twice, h: of(confirm(0, 0, 1, 2), claim(1, 3, 4, 20), claim(2, 5, 6, 5))},
+		{name: "a shorter confirm while it was marked", h: of(confirm(0, 0, 3, 2), claim(1, 3, 4, 20), claim(2, 5, 6, 5))},
+		{name: "a slow shorter confirm, answered after the other claim", h: of(claim(0, 1, 2, 20), claim(1, 7, 8, 5), confirm(0, 3, 9, 2))},
+		{name: "a slow shorter confirm, called too late for that", want: twice, h: of(claim(0, 1, 2, 20), claim(1, 7, 8, 5), confirm(0, 7, 9, 2))},
+		{name: "a longer confirm by a shorter one, late", h: of(confirm(0, 1, 2, 20), info(confirm(1, 0, 2, 2)), claim(2, 3, 4, 20))},
+		{name: "torn, a slow confirm may be under way", unknown: "1 possible duplicates", h: torn(confirm(0, 1, 2, 20), claim(2, 3, 4, 20))},
+		{name: "torn, and nobody confirms", want: twice, h: torn(claim(0, 1, 2, 20), claim(2, 3, 4, 20))},
 		{name: "a probe is told first", want: twice, h: of(claim(0, 1, 2, 10), byHarness(claim(0, 3, 4, 10)))},
 		{name: "three times", want: append(twice, harness.DuplicateDelivery), h: of(claim(0, 1, 2, 10), claim(1, 1, 3, 10), claim(2, 3, 4, 10))},
 	})
@@ -78,8 +92,61 @@ func TestDedupConfirmEvidence(t *testing.T) {
 	require.Equal(t, []harness.Op{confirm(0, 7, 8, 100), again}, found[0].Ops, "the claim of another worker is not what was confirmed")
 }
 
+// While a run goes on a duplicate is told as soon as all workers have spoken since.
+func TestDedupDecidesOnTheWay(t *testing.T) {
+	h := of()
+	h.Meta.Workers, h.Meta.Kinds, h.End = 2, []harness.Kind{harness.Claim, harness.Confirm}, nil
+	found := 0
+	p := newDedupPass(h, func(harness.Anomaly) { found++ })
+	p.op(claim(0, 0, 1, 0))
+	p.op(claim(1, 2, 3, 0))
+	for i := range time.Duration(3 * watermarkEvery) {
+		require.Zero(t, found, "worker 1 may still confirm")
+		p.op(on("n", seen(claim(0, 4+i, 4+i, 1))))
+	}
+	at := time.Duration(4 * watermarkEvery)
+	for i := range time.Duration(watermarkEvery) {
+		p.op(on("n", seen(claim(int(i%2), at+i, at+i, 1))))
+	}
+	require.Equal(t, 1, found)
+	require.Empty(t, p.queue)
+	require.Empty(t, p.suspects)
+
+	h.Meta.Kinds = []harness.Kind{harness.Claim}
+	p = newDedupPass(h, func(harness.Anomaly) { found++ })
+	p.op(claim(0, 0, 1, 0))
+	p.op(claim(1, 2, 3, 0))
+	require.Equal(t, 2, found, "nobody confirms")
+}
+
+// Of more confirms than are kept nothing is made up, and it is said where that matters.
+func TestDedupManyConfirms(t *testing.T) {
+	for _, outcome := range []harness.Outcome{harness.OK, harness.Info} {
+		judge := func(window, call time.Duration) (harness.Judgement, int) {
+			var ops []harness.Op
+			for i := range time.Duration(3*confirmsKept + 1) {
+				c := on(i.String(), confirm(0, i, i, 5))
+				c.Outcome = outcome
+				ops = append(ops, c)
+			}
+			h := of(append(ops, claim(1, call, 100_000, window), claim(2, 100_001, 100_002, window))...)
+			h.Meta.Workers = 0
+			g, found := judge(t, Dedup(), h)
+			return g, len(found)
+		}
+		g, found := judge(200_000, 50_000)
+		if outcome == harness.OK {
+			require.Equal(t, 1, found, "all had returned before: %s", g.Reason)
+			g, found = judge(200_000, 10)
+		}
+		require.Zero(t, found)
+		require.Equal(t, harness.Unknown, g.Verdict)
+		require.Regexp(t, "^[1-9][0-9]* claims were not judged", g.Reason)
+	}
+}
+
 func TestDedupForgets(t *testing.T) {
-	p := &dedupPass{tally: newTally(of(), nil), marks: map[string][]mark{}}
+	p := newDedupPass(of(), nil)
 	for i := range 100_000 {
 		at := time.Duration(i)
 		p.op(on(at.String(), claim(0, at, at, 10)))

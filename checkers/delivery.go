@@ -23,8 +23,8 @@ import (
 //     [harness.Meta].Kinds promises confirms, a claim is a lease, and P has to come after every end as below;
 //   - a [harness.ImmortalMark] if P.Call > Return + TTL*(1+Meta.Drift) of every claim and confirm of its Key before it that
 //     did not fail, those of the harness among them. One at least may have marked it, and none has TTL 0, which marks for
-//     ever. No claim or confirm of a client turns out later to have been called by the time of P.Return, and no later
-//     claim is told "first".
+//     ever. A TTL of a millisecond or more counts as one more, as in [Stuck]. No claim or confirm of a client turns out
+//     later to have been called by the time of P.Return, and no later claim is told "first".
 //
 // An ok Inspect of a message by the harness that finds a mark (Result) without an end (TTL 0) is an immortal mark as well,
 // under the same conditions but for the time: a mark that was asked for with a window has an end from the beginning.
@@ -146,7 +146,7 @@ func (p *deliveryPass) judges(m *message, x harness.Op) {
 			p.probe(m, x)
 		}
 		if x.Outcome != harness.Fail {
-			m.window(x, leaseOver(x, p.meta.Drift))
+			m.window(x, goneBy(x, p.meta.Drift))
 		}
 	}
 }

@@ -64,6 +64,8 @@ func TestDelivery(t *testing.T) {
 
 		{name: "marked beyond its window", want: immortal, h: of(claim(0, 1, 2, 3), deliver(0, 3, 4), asked(6, 7, 3))},
 		{name: "marked at the end of its window", h: of(claim(0, 1, 2, 3), deliver(0, 3, 4), asked(5, 7, 3))},
+		{name: "marked in the last millisecond of the server's clock", h: of(claim(0, 1, 2, 3*time.Millisecond), deliver(0, 3, 4), asked(4*time.Millisecond, 5*time.Millisecond, 3))},
+		{name: "marked after it", want: immortal, h: of(claim(0, 1, 2, 3*time.Millisecond), deliver(0, 3, 4), asked(4*time.Millisecond+2, 5*time.Millisecond, 3))},
 		{name: "drift makes the window longer", h: drifting(0.3, of(claim(0, 1, 2, 3), deliver(0, 3, 4), asked(6, 7, 3)))},
 		{name: "drift makes it no longer than that", want: immortal, h: drifting(0.3, of(claim(0, 1, 2, 3), deliver(0, 3, 4), asked(7, 8, 3)))},
 		{name: "new again beyond its window", h: of(claim(0, 1, 2, 3), deliver(0, 3, 4), told(asked(6, 7, 3)))},

@@ -2,7 +2,7 @@
 //
 // A checker here is a streaming pass: it sees every operation once, in order of Return, and keeps what may still decide
 // something. Each rule is one that no delay, lost reply or honest clock can break by itself (see the soundness rules in
-// the design), so that a violation is always the system's. The pass finds violations; porcupine, which only this package
+// the README), so that a violation is always the system's. The pass finds violations; porcupine, which only this package
 // knows, certifies them on the smallest window that shows them, and draws that window.
 //
 //	Mutex     two owners inside their leases

@@ -19,7 +19,7 @@ type deed struct {
 	worker   int
 	from, to time.Duration
 	optional bool
-	empty    bool          // a grant that gives nothing
+	length   time.Duration // of the lease or window that it asks for, the shortest
 	ends     time.Duration // the earliest end of the lease or window that it begins
 }
 
@@ -88,7 +88,8 @@ func deedsOf(ops []harness.Op, meta harness.Meta, does func(harness.Op) bool) (o
 		if !does(x) {
 			continue
 		}
-		d := deed{Op: x, index: i, worker: meta.Worker(x.Client), from: x.Call, to: x.Return, ends: x.Call + length(x.TTL, meta.Drift)}
+		d := deed{Op: x, index: i, worker: meta.Worker(x.Client), from: x.Call, to: x.Return, length: length(x.TTL, meta.Drift)}
+		d.ends = d.Call + d.length
 		if x.Until > 0 {
 			d.ends = min(d.ends, x.Until)
 		}

@@ -21,7 +21,8 @@ import (
 // token are passed over, since another lock may have made them.
 //
 // Time is O(log n) a grant. Memory is bounded: of each key the grants are kept that had the largest token so far, since the
-// slowest worker's last operation, 2,048 at most. A call that more than those overtook may make the verdict Unknown.
+// slowest worker's last operation, 2,048 at most. A call that more than those overtook is judged at the end, in a second
+// pass over the history; of more than 1,000 such, and where there is no second pass, the verdict is Unknown.
 func Fence() harness.Checker { return fence{} }
 
 type fence struct{}
@@ -31,10 +32,11 @@ func (fence) Name() string { return "fence" }
 func (c fence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}, mark: watermark{workers: h.Meta.Workers}}
 	err := each(ctx, h, p.op)
+	p.late.retry(ctx, h, harness.Acquire, p.rejudge)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("%d fencing tokens, each larger than those granted before its call", p.tokens),
-		absent: []string{p.none()}, doubts: []string{p.oddities.doubt(), overtaken(p.unsure, harness.Acquire)},
+		absent: []string{p.none()}, doubts: []string{p.oddities.doubt(), overtaken(p.late.unsure, harness.Acquire)},
 		figures: []harness.Figure{
 			figure("fencing tokens", p.tokens), figure("fence regressions", p.counts[harness.FenceRegression]),
 		},
@@ -47,7 +49,7 @@ type fencePass struct {
 	mark     watermark
 	peaks    map[string]*peaks
 	tokens   int
-	unsure   int // grants of which nothing can be said, as too many came meanwhile
+	late     lateCalls
 	oddities oddities
 }
 
@@ -70,9 +72,16 @@ func (p *fencePass) op(x harness.Op) {
 	if a, ok := p.regressed(before.before(x.Call), x, token); ok {
 		p.add(p.regression(a, x))
 	} else if before.unsure(x.Call, token) {
-		p.unsure++
+		p.late.add(peak{Op: x, number: token})
 	}
 	before.raise(peak{Op: x, number: token}, p.meta, p.mark.low)
+}
+
+// rejudge holds x against the largest tokens that had been given before its call.
+func (p *fencePass) rejudge(before peaks, x peak) {
+	if a, ok := p.regressed(before, x.Op, x.number); ok {
+		p.add(p.regression(a, x.Op))
+	}
 }
 
 // regressed finds the grant with the largest token, among those that had returned before x was called, that forbids x

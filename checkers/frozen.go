@@ -26,11 +26,7 @@ func awake(h harness.History, from, to time.Duration) float64 {
 // frozenFor is for how long of [from, to] faults froze the group, those that overlap counted once.
 func frozenFor(faults []harness.Fault, group int, from, to time.Duration) (sum time.Duration) {
 	for _, f := range faults {
-		end := f.Heal
-		if end == 0 {
-			end = forever
-		}
-		if start, end := max(from, f.Start), min(to, end); slices.Contains(f.Frozen, group) && start < end {
+		if start, end := max(from, f.Start), min(to, f.Until()); slices.Contains(f.Frozen, group) && start < end {
 			sum += end - start
 			from = end
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,11 @@ import (
 //   - the record is complete and the run came to its end;
 //   - every kind in Meta.Kinds has an operation that is ok; of [harness.HarnessClient] only reads and inspections count, not
 //     what it tried in the clients' place;
-//   - two workers asked for one key at one time, if acquires, claims or numbers are promised;
+//   - two workers asked for one key at one time and one of them got it, if acquires, claims or numbers are promised: for each
+//     of these kinds;
+//   - a claim was told [harness.ResultFirst], if claims are promised;
+//   - every sequence that was asked for a number gave one;
+//   - every situation in Meta.Situations was met;
 //   - every fault was proved and ended;
 //   - no Sentinel entered TILT mode, in which it does nothing, but as a consequence of a fault: it was a target of one that
 //     was in force, or had not ended, or had healed less than a second before;
@@ -29,8 +34,10 @@ import (
 //     is asked of workers for as long as a fault keeps their client group from doing anything ([harness.Fault].Frozen), and
 //     of a phase in which all were frozen all the time no load. A run without faults is one phase.
 //
-// Source: soundness rule 6. Time is O(faults) an operation. Memory is constant: of very many keys only the latest 32,768
-// to 65,536 are watched for contention, so that it may be undercounted.
+// It counts the situations of [Situations] as well.
+//
+// Source: soundness rule 6. Time is O(faults) an operation. Memory is constant: of very many keys only the latest 8,192
+// to 16,384 are watched for contention and situations, so that they may be undercounted, and of sequences 4,096.
 func Gates() harness.Checker { return gates{} }
 
 type gates struct{}
@@ -38,30 +45,36 @@ type gates struct{}
 func (gates) Name() string { return "gates" }
 
 func (c gates) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &gatesPass{tally: newTally(h, found), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{}}
+	p := &gatesPass{
+		tally: newTally(h, found), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{}, situations: NewSituations(h.Meta),
+		drawn: map[string]bool{},
+	}
 	err := each(ctx, h, p.op)
-	doubts := slices.Concat(p.record(), p.kinds(), p.contention(), p.faults(), p.environment(), p.load())
+	doubts := slices.Concat(p.record(), p.kinds(), p.contention(), p.met(), p.faults(), p.environment(), p.load())
 	if err != nil {
 		doubts = nil // what is missing may only not have been read
 	}
-	return p.judge(judgement{
+	j := p.judge(judgement{
 		name: c.Name(), err: err, doubts: doubts, figures: p.figures(),
 		valid: "every promised kind of operation, contention, load in every phase, every fault proved",
 	})
+	j.Situations = p.situations.List()
+	return j
 }
 
 // gatesPass is one pass over a history.
 type gatesPass struct {
 	*tally
-	h        harness.History
-	phases   []*phase
-	ok       map[harness.Kind]int
-	outcomes [3]int
-	rivals   rivals
-	rivalry  int // operations that met a rival
-	started  bool
-	first    time.Duration // the first Call of a worker
-	last     time.Duration // the last Return of one
+	h          harness.History
+	situations *Situations
+	phases     []*phase
+	ok         map[harness.Kind]int
+	outcomes   [3]int
+	firsts     int             // claims told "first"
+	drawn      map[string]bool // sequences that were asked, and whether they gave a number
+	started    bool
+	first      time.Duration // the first Call of a worker
+	last       time.Duration // the last Return of one
 }
 
 func (p *gatesPass) op(x harness.Op) {
@@ -76,9 +89,8 @@ func (p *gatesPass) op(x harness.Op) {
 		p.started, p.first = true, x.Call
 	}
 	p.last = x.Return
-	if contends(x.Kind) && p.rivals.met(x, p.meta.Worker(x.Client)) {
-		p.rivalry++
-	}
+	p.situations.Op(x)
+	p.gave(x)
 	for _, ph := range p.phases {
 		if x.Call <= ph.to && x.Return >= ph.from {
 			ph.ops++
@@ -89,6 +101,23 @@ func (p *gatesPass) op(x harness.Op) {
 	}
 }
 
+// gave notes what x, a claim or a draw, was given.
+func (p *gatesPass) gave(x harness.Op) {
+	switch x.Kind {
+	case harness.Claim:
+		if wins(x) {
+			p.firsts++
+		}
+	case harness.Next:
+		if gave, asked := p.drawn[x.Key]; asked && !gave || !asked && len(p.drawn) < sequencesWatched {
+			p.drawn[x.Key] = x.Outcome == harness.OK
+		}
+	}
+}
+
+// sequencesWatched is of how many sequences it is known whether they gave a number.
+const sequencesWatched = 4096
+
 // main reports whether x is what the main workload is about.
 func (p *gatesPass) main(x harness.Op) bool {
 	return slices.Contains(p.meta.Kinds, x.Kind) && (p.meta.Clients == 0 || p.meta.Worker(x.Client) < p.meta.Clients)
@@ -97,8 +126,12 @@ func (p *gatesPass) main(x harness.Op) bool {
 // looks reports whether k is what the harness does itself, in no client's place.
 func looks(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
 
-func contends(k harness.Kind) bool {
-	return k == harness.Acquire || k == harness.Claim || k == harness.Next
+// contests are the kinds that contend, and the situation in which two of them do.
+var contests = []struct {
+	kind harness.Kind
+	name harness.SituationName
+}{
+	{harness.Acquire, harness.AcquiresAtOnce}, {harness.Claim, harness.ClaimsAtOnce}, {harness.Next, harness.DrawsAtOnce},
 }
 
 // record asks whether the run was recorded to its end.
@@ -125,12 +158,33 @@ func (p *gatesPass) kinds() (missing []string) {
 	return missing
 }
 
-// contention asks for two workers that wanted one key at one time.
-func (p *gatesPass) contention() []string {
-	if p.rivalry == 0 && slices.ContainsFunc(p.meta.Kinds, contends) {
-		return []string{"no contention: never did two workers ask for one key at one time"}
+// contention asks, for each promised kind that contends, for two workers that wanted one key at one time, of whom one got it.
+func (p *gatesPass) contention() (missing []string) {
+	for _, c := range contests {
+		if slices.Contains(p.meta.Kinds, c.kind) && p.ok[c.kind] > 0 && p.situations.Count(c.name) == 0 {
+			missing = append(missing, fmt.Sprintf("no contention: never did the %ss of two workers meet and one of them get what both wanted", c.kind))
+		}
 	}
-	return nil
+	return missing
+}
+
+// met asks for what a verdict needs beside operations: somebody was told that a message is new, every sequence gave a number,
+// and the situations that were promised came about.
+func (p *gatesPass) met() (missing []string) {
+	if slices.Contains(p.meta.Kinds, harness.Claim) && p.ok[harness.Claim] > 0 && p.firsts == 0 {
+		missing = append(missing, `no claim was told "first", so nothing was marked that could be claimed twice`)
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.drawn)) {
+		if !p.drawn[key] {
+			missing = append(missing, fmt.Sprintf("%s never gave a number", key))
+		}
+	}
+	for _, name := range p.meta.Situations {
+		if p.situations.Count(name) == 0 {
+			missing = append(missing, fmt.Sprintf("never occurred: %s (let the run last for several leases or windows, or ask for shorter ones)", name))
+		}
+	}
+	return missing
 }
 
 // faults asks for the proof and the end of every fault.
@@ -172,11 +226,15 @@ func (p *gatesPass) load() (missing []string) {
 	for _, ph := range p.phases {
 		from, to, rate := max(ph.from, p.first), min(ph.to, p.last), p.meta.Rate/10
 		if ph.fault { // it lasts as long as it lasts, whether or not clients speak
-			awake := awake(h, ph.from, ph.to)
+			end := ph.to
+			if end == harness.Forever { // the record stops while it is in force
+				end = max(ph.from, p.last)
+			}
+			awake := awake(h, ph.from, end)
 			if awake == 0 {
 				continue
 			}
-			from, to, rate = ph.from, ph.to, awake*min(rate, float64(p.meta.Workers)/2)
+			from, to, rate = ph.from, end, awake*min(rate, float64(p.meta.Workers)/2)
 		}
 		if err := ph.reached(rate, to-from); err != nil {
 			missing = append(missing, err.Error())
@@ -185,11 +243,19 @@ func (p *gatesPass) load() (missing []string) {
 	return missing
 }
 
+// rivalry is how many operations met a rival.
+func (p *gatesPass) rivalry() (n int) {
+	for _, c := range contests {
+		n += p.situations.Count(c.name)
+	}
+	return n
+}
+
 func (p *gatesPass) figures() []harness.Figure {
 	ok, fail, info := p.outcomes[harness.OK], p.outcomes[harness.Fail], p.outcomes[harness.Info]
 	return []harness.Figure{
 		figure("ops", ok+fail+info), figure("ok", ok), figure("fail", fail), figure("info", info),
-		figure("contended ops", p.rivalry),
+		figure("contended ops", p.rivalry()),
 	}
 }
 
@@ -218,7 +284,7 @@ func phasesOf(h harness.History) []*phase {
 			after.from = max(after.from, f.End)
 		}
 		if f.Proved {
-			phases = append(phases, &phase{name: "during " + f.Name, from: f.Bit, to: f.Heal, fault: true})
+			phases = append(phases, &phase{name: "during " + f.Name, from: f.Bit, to: f.Until(), fault: true})
 		}
 	}
 	if after != nil {

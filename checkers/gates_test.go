@@ -63,6 +63,26 @@ func TestGates(t *testing.T) {
 		{name: "a promised kind was never ok", unknown: "no release was ok",
 			h: soakBut(without(func(op harness.Op) bool { return op.Kind == harness.Release }))},
 		{name: "no contention", unknown: "no contention", h: soakBut(without(func(op harness.Op) bool { return op.Outcome == harness.Fail }))},
+		{name: "contention among the refused alone", unknown: "no contention", h: soakBut(func(h *harness.History) {
+			without(func(op harness.Op) bool { return op.Call == 11 })(h)
+			followed(h, fail(acquire(0, "e", 340, 342, 5)), fail(acquire(1, "f", 341, 343, 5)))
+		})},
+		{name: "contention is asked of each kind", unknown: "never did the nexts of two workers meet", h: soakBut(func(h *harness.History) {
+			h.Meta.Kinds = append(h.Meta.Kinds, harness.Next)
+			followed(h, next(0, 340, 341, "1"))
+		})},
+		{name: "nobody is first", unknown: `no claim was told "first"`, h: claimed(seen(claim(0, 1, 3, 9)), seen(claim(1, 2, 4, 9)))},
+		{name: "somebody is first", h: claimed(claim(0, 1, 3, 9), seen(claim(1, 2, 4, 9)))},
+		{name: "two ask when somebody else has been told that it is first", unknown: "no contention",
+			h: claimed(claim(0, 1, 2, 9), seen(claim(1, 3, 5, 9)), seen(claim(2, 4, 6, 9)))},
+		{name: "a sequence that never gave a number", unknown: "seq-1 never gave a number", h: numbersDrawn(fail(on("seq-1", next(0, 5, 6, ""))))},
+		{name: "a sequence that gave one at last", h: numbersDrawn(fail(on("seq-1", next(0, 5, 6, ""))), on("seq-1", next(0, 7, 8, "1")), fail(on("seq-1", next(0, 9, 10, ""))))},
+		{name: "a situation was promised and not met", unknown: "never occurred: extend after the lease", h: soakBut(func(h *harness.History) {
+			h.Meta.Situations = []harness.SituationName{harness.LeaseEndedInside, harness.ExtendAfterLease}
+		})},
+		{name: "and met", h: soakBut(func(h *harness.History) {
+			h.Meta.Situations = []harness.SituationName{harness.LeaseEndedInside}
+		})},
 		{name: "no contention is needed for writes", h: soakBut(func(h *harness.History) {
 			h.Ops, h.Meta.Kinds, h.Faults = harness.OpsOf([]harness.Op{add(0, 1, 1, 2)}), []harness.Kind{harness.Add}, nil
 		})},
@@ -156,6 +176,20 @@ func TestGates(t *testing.T) {
 	})
 }
 
+// claimed is a run without faults of those claims.
+func claimed(ops ...harness.Op) harness.History {
+	h := of(ops...)
+	h.Meta.Kinds = []harness.Kind{harness.Claim}
+	return h
+}
+
+// numbersDrawn is a run without faults of two draws that met, and those.
+func numbersDrawn(ops ...harness.Op) harness.History {
+	h := of(append(ops, next(0, 1, 3, "1"), next(1, 2, 4, "2"))...)
+	h.Meta.Kinds = []harness.Kind{harness.Next}
+	return h
+}
+
 // tilt lets the Sentinel s1 enter TILT mode, where the fault has those targets.
 func tilt(at time.Duration, targets ...string) func(*harness.History) {
 	return func(h *harness.History) {
@@ -231,6 +265,10 @@ func TestAReasonHasAnEnd(t *testing.T) {
 
 func TestGatesFigures(t *testing.T) {
 	g, _ := judge(t, Gates(), soak())
+	require.Equal(t, []harness.Situation{{Name: harness.AcquiresAtOnce, Count: 1, Example: []harness.Op{
+		{Client: 0, Kind: harness.Acquire, Key: "k", Call: 10, Return: 12, Outcome: harness.OK},
+		fail(acquire(1, "b", 11, 13, 5)),
+	}}}, g.Situations[:1])
 	for name, want := range map[string]float64{"ops": 6, "ok": 4, "fail": 1, "info": 1, "contended ops": 1} {
 		require.Equal(t, want, figureOf(t, g, name), name)
 	}
@@ -253,7 +291,7 @@ func TestRivals(t *testing.T) {
 		var r rivals
 		n := 0
 		for _, op := range tc.ops {
-			if r.met(op, op.Client%testWorkers) {
+			if _, ok := r.met(op, op.Client%testWorkers, true); ok {
 				n++
 			}
 		}
@@ -263,9 +301,9 @@ func TestRivals(t *testing.T) {
 
 func TestRivalsForget(t *testing.T) {
 	var r rivals
-	for i := range 4 * rivalsKept {
-		r.met(on(fmt.Sprint(i), claim(0, 1, 2, 0)), 0)
-		r.met(on(fmt.Sprint(i), claim(1, 1, 2, 0)), 1)
+	for i := range 4 * watchedKeys {
+		r.met(on(fmt.Sprint(i), claim(0, 1, 2, 0)), 0, true)
+		r.met(on(fmt.Sprint(i), claim(1, 1, 2, 0)), 1, false)
 	}
-	require.LessOrEqual(t, len(r.young)+len(r.old), 2*rivalsKept)
+	require.LessOrEqual(t, len(r.asked.young)+len(r.asked.old), 2*watchedKeys)
 }

@@ -64,6 +64,9 @@ func (p property) small(d dice) history {
 	for i := range workers {
 		workers[i] = worker{dice: d, id: i, workers: len(workers), constant: d.IntN(2) == 0}
 	}
+	if p.harness && d.IntN(6) == 0 {
+		workers[0].id, workers[0].workers = harness.HarnessClient, 0 // it has one id for good
+	}
 	var ops []harness.Op
 	two, last := d.IntN(4) == 0, time.Duration(0)
 	for range p.more + 2 + d.IntN(7) {
@@ -133,6 +136,15 @@ func (w *worker) finish(op harness.Op) harness.Op {
 	return op
 }
 
+// owner is a lock's client, who now and then forgets the token.
+func (w *worker) owner() harness.Op {
+	op := w.lock()
+	if w.IntN(10) == 0 {
+		op.Arg = ""
+	}
+	return op
+}
+
 func (w *worker) lock() harness.Op {
 	if w.held != "" && w.IntN(4) == 0 {
 		return w.extend(w.held)
@@ -178,7 +190,9 @@ func (w *worker) confirmed() harness.Op {
 		return harness.Op{Kind: harness.Confirm, Key: "k", TTL: time.Duration(w.IntN(20))}
 	}
 	op := w.dedup()
-	op.TTL = time.Duration(1 + w.IntN(4))
+	if w.IntN(2) == 0 {
+		op.TTL = time.Duration(1 + w.IntN(4))
+	}
 	return op
 }
 

@@ -9,9 +9,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// maxUnreleased is how many unreleased holds of one worker are kept beyond their lease, for the sake of late releases.
-const maxUnreleased = 8
-
 // sight is an operation with its place in the history. Operations that share all their times, as those of one worker may,
 // are told apart by nothing else.
 type sight struct {
@@ -25,17 +22,82 @@ type hold struct {
 	owner    owner
 	tenure   *tenure
 	own      tenure        // the tenure, if it began with this hold
-	until    time.Duration // when it ends if nobody releases it
+	until    time.Duration // when it can be over, if nobody releases it; not before op.Call
+	least    time.Duration // what until was when op returned
 	known    time.Duration // it is known to have lasted until then: what it overlaps before is decided
 	latest   time.Duration // the Return of the latest hold that it may overlap as the first of the two; -1: none
 	overlap  *overlap      // with an earlier one; nil: there is none to overlap
 	thefts   []*theft      // releases by other owners that may have removed the lock, in the order of the history
 	reported bool          // as the second of an overlap
+	since    time.Duration // the owner has had the lock for certain since then: the Return of the first of links, or its own
+	links    []*link       // the earlier grants that show it
+	cut      bool          // there are more of these
+	queued   bool          // among the waiting of its worker
+	before   *hold         // an earlier one of the same grip that is still waited for
 }
 
 // waits reports whether an overlap waits for how long h lasts.
 func (h *hold) waits() bool {
-	return h.latest >= h.known || h.overlap.open() && !h.overlap.lasted
+	return h.latest >= h.known || h.overlap.open() && h.overlap.asks()
+}
+
+// meets reports whether h and later, which returned after it or at the same time, exclude each other as far as leases
+// go: neither can be over before the other is granted.
+func (h *hold) meets(later *hold) bool { return h.outlives(later) && h.since < later.least }
+
+// outlives reports whether h is of another owner, and its lease is not over when later is granted.
+func (h *hold) outlives(later *hold) bool { return h.owner != later.owner && later.op.Return < h.until }
+
+// ties reports whether later returned when h began: then they exclude each other only if later lasts beyond that.
+func (h *hold) ties(later *hold) bool { return h.since == later.op.Return }
+
+// link is a grant that its owner renewed before it could be over.
+type link struct {
+	sight
+	until time.Duration
+}
+
+// linksKept is how many renewals an owner's hold is followed back, not counting those inside the lease of an earlier one.
+const linksKept = 16
+
+// follow makes h go on with before, a hold of the same owner. If that could not be over when h returned, nobody else can have
+// been granted the lock between the two.
+func (h *hold) follow(before *hold) {
+	h.tenure = before.tenure
+	if before.until <= h.op.Return {
+		return
+	}
+	links := before.links
+	n := slices.IndexFunc(links, func(l *link) bool { return l.until > h.op.Return })
+	if n >= 0 {
+		links = slices.Clip(links[:n+1])
+	} else {
+		links = append(slices.Clip(links), &link{before.sight, before.until})
+	}
+	h.cut = before.cut || len(links) > linksKept
+	h.links = links[max(0, len(links)-linksKept):]
+	h.since = h.links[0].op.Return
+}
+
+// against is what of h and its links is needed to exclude later.
+func (h *hold) against(later *hold) []sight {
+	if h.op.Return < later.least {
+		return []sight{h.sight}
+	}
+	var all []sight
+	for _, l := range h.links {
+		all = append(all, l.sight)
+		if l.until > later.op.Return {
+			break
+		}
+	}
+	if h.links[len(all)-1].until <= later.op.Return {
+		all = append(all, h.sight)
+	}
+	for len(all) > 1 && all[1].op.Return < later.least {
+		all = all[1:]
+	}
+	return all
 }
 
 // tenure is what an owner has of a lock until it gives it up: a hold, and those that renew it.
@@ -47,17 +109,6 @@ type tenure struct {
 // told reports whether an overlap that h completes is no new violation: it was reported, or h only goes on with what was.
 func (h *hold) told() bool {
 	return h.reported || h.op.Kind == harness.Extend && h.tenure.reported
-}
-
-// forget drops holds whose lease has ended, once a worker has many of them. Nothing waits for those: whatever did was
-// settled when the worker spoke.
-func forget(holds []*hold, now sight) []*hold {
-	if len(holds) <= maxUnreleased {
-		return holds
-	}
-	return slices.DeleteFunc(holds, func(h *hold) bool {
-		return h.until <= now.op.Return && h.seq != now.seq
-	})
 }
 
 // over reports whether the release, by its owner, may have been executed when the lease was over.
@@ -105,25 +156,6 @@ func (l *lock) prune(x harness.Op) {
 	l.open = slices.DeleteFunc(l.open, func(h *hold) bool { return h.until <= x.Return && !h.waits() })
 }
 
-// meet notes which holds that are open h may overlap. It returns how many they are, and opens an overlap if there is room
-// for it.
-func (l *lock) meet(h *hold, room bool) int {
-	n := 0
-	for _, first := range l.open {
-		if first.until > h.op.Return && first.owner != h.owner {
-			if room {
-				first.latest = h.op.Return
-			}
-			n++
-		}
-	}
-	if n > 0 && room {
-		h.overlap = &overlap{second: h, firsts: n}
-		l.undecided = append(l.undecided, h.overlap)
-	}
-	return n
-}
-
 // seconds ranges over what is undecided and may have h as its first hold, from the one that returned at from on.
 func (l *lock) seconds(h *hold, from time.Duration) iter.Seq[*overlap] {
 	from = max(from, h.known)
@@ -131,7 +163,7 @@ func (l *lock) seconds(h *hold, from time.Duration) iter.Seq[*overlap] {
 		n, _ := slices.BinarySearchFunc(l.undecided, from, func(o *overlap, t time.Duration) int { return cmp.Compare(o.second.op.Return, t) })
 		for _, o := range l.undecided[n:] {
 			s := o.second
-			if s.seq > h.seq && s.op.Return < h.until && s.owner != h.owner && !yield(o) {
+			if s.seq > h.seq && h.meets(s) && !(o.over && h.ties(s)) && !yield(o) {
 				return
 			}
 		}

@@ -16,8 +16,9 @@ import (
 // An ok add W to the resource of a lock ([harness.Guarded]) by the owner in its Result is a [harness.StaleHolder] if
 //
 //   - its owner (the worker together with that token) has been granted the lock, has not called a release since, and
-//     W.Call > Return + TTL*(1+Meta.Drift) of every acquire and extend by that owner until now that did not fail. None of
-//     these has TTL 0, which is never over, and none ended in info, which may set the lease anew at any later time;
+//     W.Call > Return + TTL*(1+Meta.Drift) of every acquire and extend by that owner since then that did not fail. None of
+//     these has TTL 0, which is never over, and no acquire or extend by that owner, however long ago, ended in info, which
+//     may set the lease anew at any later time;
 //   - another owner was granted the lock by an acquire that was called after the last ok acquire A of W's owner had
 //     returned, so certainly after A, and has written: an ok add of that owner had returned before W.Call.
 //
@@ -49,7 +50,7 @@ func (c holders) Check(ctx context.Context, h harness.History, found func(harnes
 		name: c.Name(), err: err,
 		valid: fmt.Sprintf("none of %d writes to what locks guard came after the lease and the next owner's, %d were refused",
 			p.accepted, p.refused),
-		absent: []string{p.none()}, doubts: []string{p.unowned()},
+		absent: []string{p.none()}, doubts: []string{p.unowned(), overtaken(p.unsure, harness.Add)},
 		figures: []harness.Figure{
 			figure("guarded writes", p.accepted), figure("refused guarded writes", p.refused),
 			figure("writes after the lease", p.late), figure("stale writes", p.counts[harness.StaleHolder]),
@@ -63,11 +64,16 @@ type holdersPass struct {
 	mark     watermark
 	grants   map[int][]*grantee    // by worker: granted and not released, the latest last
 	written  map[string]successors // by lock
+	pending  lateOwners            // acquires and extends that may still be executed
 	accepted int
 	refused  int
 	late     int // of the accepted, those after the lease of their owner
+	unsure   int // of the late, those that more owners overtook than are kept
 	foreign  int // of the accepted, those of an owner without a grant
 }
+
+// maxUnreleased is how many unreleased grants of one worker are kept.
+const maxUnreleased = 8
 
 // grantee is an owner that has been granted a lock, or may have been.
 type grantee struct {
@@ -110,7 +116,7 @@ func (p *holdersPass) find(lock string, o owner) *grantee {
 // lease notes x, which may have granted or renewed a lease.
 func (p *holdersPass) lease(x harness.Op) {
 	o := ownerOf(x, p.meta)
-	g := p.find(x.Key, o)
+	g, over := p.find(x.Key, o), p.over(x)
 	if g == nil && x.Kind == harness.Extend {
 		return
 	}
@@ -121,11 +127,18 @@ func (p *holdersPass) lease(x harness.Op) {
 	if x.Kind == harness.Acquire && x.Outcome == harness.OK {
 		g.acquire, g.wrote = x, false
 	}
-	over := leaseOver(x, p.meta.Drift)
-	if x.Outcome != harness.OK {
-		over = forever
-	}
 	g.over = max(g.over, over)
+}
+
+// over is when the lease of x is over at the latest: never, if its owner has commands that may still set it anew.
+func (p *holdersPass) over(x harness.Op) time.Duration {
+	if x.Outcome != harness.OK {
+		p.pending.add(x, p.meta)
+	}
+	if l, known := p.pending.of(x, p.meta); !known || l.sets {
+		return forever
+	}
+	return leaseOver(x, p.meta.Drift)
 }
 
 // lastOf drops all but the last n.
@@ -152,13 +165,17 @@ func (p *holdersPass) write(lock string, x harness.Op) {
 	}
 	if x.Call > g.over {
 		p.late++
-		if s, ok := p.written[lock].before(x.Call); ok && s.acquire.Call > g.acquire.Return {
+		s, ok := p.written[lock].before(x.Call)
+		switch {
+		case ok && s.acquire.Call > g.acquire.Return:
 			p.add(p.stale(g, s, x))
+		case !ok && len(p.written[lock]) > 0 && p.written[lock][0].gap:
+			p.unsure++
 		}
 	}
 	if !g.wrote {
 		g.wrote = true
-		p.written[lock] = p.written[lock].prune(p.mark.low).with(successor{g.acquire, x})
+		p.written[lock] = p.written[lock].prune(p.mark.low).with(successor{acquire: g.acquire, write: x})
 	}
 }
 
@@ -174,7 +191,10 @@ func (p *holdersPass) stale(g *grantee, s successor, x harness.Op) harness.Anoma
 }
 
 // successor is the first write of an owner since it was granted the lock.
-type successor struct{ acquire, write harness.Op }
+type successor struct {
+	acquire, write harness.Op
+	gap            bool // others before this one were dropped
+}
 
 // successors are those of one lock, in order of their write's Return, as far as each one's acquire was called later than
 // all before it: of those that had written by some time the last one was granted the lock last.
@@ -191,6 +211,7 @@ func (all successors) with(s successor) successors {
 	all = append(all, s)
 	if len(all) >= 2*successorsKept {
 		all = lastOf(all, successorsKept)
+		all[0].gap = true
 	}
 	return all
 }
@@ -201,6 +222,9 @@ func (all successors) prune(low time.Duration) successors {
 		return all
 	}
 	n := sort.Search(len(all), func(i int) bool { return all[i].write.Return >= low })
+	if n > 1 {
+		all[n-1].gap = true
+	}
 	return slices.Delete(all, 0, n-1)
 }
 

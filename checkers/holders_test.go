@@ -56,6 +56,9 @@ func TestHolders(t *testing.T) {
 		{name: "extended by less", want: stale, h: of(acquire(0, "a", 1, 2, 21), extend(0, "a", 3, 4, 1), b, bWrote, late)},
 		{name: "extended by less than is left", h: of(acquire(0, "a", 1, 2, 22), extend(0, "a", 3, 4, 1), b, bWrote, late)},
 		{name: "extended, perhaps", h: of(a, info(extend(0, "a", 3, 4, 2)), b, bWrote, asClient(3, late))},
+		{name: "extended, perhaps, before it was released and acquired again", h: of(info(extend(0, "a", 0, 0, 2)), release(3, "a", 0, 1), asClient(3, a), b, bWrote, asClient(3, late))},
+		{name: "acquired, perhaps, before it was released and acquired again", h: of(info(acquire(0, "a", 0, 0, 2)), release(3, "a", 0, 1), asClient(3, a), b, bWrote, asClient(3, late))},
+		{name: "released, perhaps, and acquired again", want: stale, h: of(info(release(0, "a", 0, 1)), asClient(3, a), b, bWrote, asClient(3, late))},
 		{name: "not extended", want: stale, h: of(a, fail(extend(0, "a", 3, 4, 20)), b, bWrote, late)},
 		{name: "another lock was extended", want: stale, h: of(a, extend(0, "z", 3, 4, 20), on("j", extend(0, "a", 3, 4, 20)), b, bWrote, late)},
 		{name: "asked for once before, without an answer", h: of(info(acquire(0, "a", 0, 1, 10)), asClient(3, acquire(0, "a", 1, 2, 10)), b, bWrote, asClient(3, late))},
@@ -153,10 +156,12 @@ func staleWrites(ops []harness.Op, meta harness.Meta) (stale []harness.Op) {
 
 // holding is the last ok acquire of o in ops that it has not released since, and when its leases are over at the latest.
 func holding(ops []harness.Op, o owner, meta harness.Meta) (a harness.Op, over time.Duration, ok bool) {
+	late := false // it may set its lease anew at any time
 	for _, x := range ops {
 		if ownerOf(x, meta) != o {
 			continue
 		}
+		late = late || renews(x) && x.Outcome == harness.Info
 		switch {
 		case x.Kind == harness.Release:
 			a, over, ok = harness.Op{}, 0, false
@@ -167,7 +172,7 @@ func holding(ops []harness.Op, o owner, meta harness.Meta) (a harness.Op, over t
 			a, ok = x, true
 		}
 		over = max(over, leaseOver(x, meta.Drift))
-		if x.Outcome == harness.Info {
+		if late {
 			over = forever
 		}
 	}

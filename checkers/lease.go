@@ -43,6 +43,29 @@ func leaseOver(op harness.Op, drift float64) time.Duration {
 	return op.Return + time.Duration(math.Ceil(length))
 }
 
+// goneBy is the last instant at which a server may keep a lease or window that op asked for, under the conditions of
+// leaseOver. Redis counts in whole milliseconds and keeps a key until its last one has passed, which may be a millisecond of
+// its clock longer than was asked for. A ttl of less than a millisecond is none of Redis's, and not kept longer.
+func goneBy(op harness.Op, drift float64) time.Duration {
+	if op.TTL < time.Millisecond || op.TTL == forever {
+		return leaseOver(op, drift)
+	}
+	op.TTL += min(time.Millisecond, forever-op.TTL)
+	if over := leaseOver(op, drift); over < forever {
+		return over - 1
+	}
+	return forever
+}
+
+// leftEnd is the earliest time at which something can be over of which ttl was shown to be left at call. A millisecond may
+// stand for less, since 0 would say that it has no end.
+func leftEnd(call, ttl time.Duration, drift float64) time.Duration {
+	if ttl == time.Millisecond {
+		return call
+	}
+	return leaseEnd(call, ttl, drift)
+}
+
 // certainUntil is when the hold that an ok acquire or extend began stops being certain if nobody releases it: at the end
 // of its lease, or at the end that the variant itself promised (Until), whichever comes first.
 func certainUntil(op harness.Op, drift float64) time.Duration {

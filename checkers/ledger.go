@@ -190,7 +190,7 @@ func (l *ledger) times() []harness.Figure {
 func (l *ledger) rate() []harness.Figure {
 	var length time.Duration
 	for _, f := range l.faults {
-		if f.total.lost > 0 {
+		if f.total.lost > 0 && f.Heal > 0 {
 			length += f.Heal - f.Start
 		}
 	}

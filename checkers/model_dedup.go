@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"slices"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/doublegrant/doublegrant/harness"
@@ -54,17 +55,29 @@ func (s markState) String() string {
 func dedupSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	n := 0
-	for _, c := range ops {
+	for i, c := range ops {
 		confirm := c.Kind == harness.Confirm
 		if c.Outcome != harness.OK || !confirm && (c.Kind != harness.Claim || c.Result != harness.ResultFirst) {
 			continue
 		}
 		n++
 		steps = append(steps, step(c, markStep{marks: n, anew: confirm, text: sentence(c)}))
-		if end := leaseEnd(c.Call, c.TTL, meta.Drift); end < forever {
+		if end := windowEnd(ops, i, meta); end < forever {
 			text := fmt.Sprintf("the window of mark %d may end", n)
 			steps = append(steps, eventually(end, markStep{unmarks: n, text: text}))
 		}
 	}
 	return steps
+}
+
+// windowEnd is when the mark of ops[i] can be gone at the earliest, by the plain definition (see Dedup).
+func windowEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
+	m := ops[i]
+	end := leaseEnd(m.Call, m.TTL, meta.Drift)
+	for j, c := range ops {
+		if j != i && follows(c, m) {
+			end = min(end, setsAnew(c, m, meta.Drift))
+		}
+	}
+	return end
 }

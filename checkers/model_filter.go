@@ -89,7 +89,7 @@ func filterSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	confirmed := slices.ContainsFunc(ops, func(x harness.Op) bool { return x.Kind == harness.Confirm && x.Outcome == harness.OK })
 	for i, x := range ops {
-		n, confirm, end := i+1, x.Kind == harness.Confirm, leaseEnd(x.Call, x.TTL, meta.Drift)
+		n, confirm, end := i+1, x.Kind == harness.Confirm, windowEnd(ops, i, meta)
 		switch {
 		case confirm && x.Outcome == harness.OK:
 			steps = append(steps, step(at(x, x.Return), filterStep{confirms: n, markStep: markStep{text: sentence(x)}}))

@@ -59,45 +59,46 @@ func (s lockState) String() string {
 	return fmt.Sprintf("held by worker %d with %s", s.owner.worker, s.owner.token)
 }
 
-// certain is the certain hold of one acquire or extend in a short list of operations, found by the plain definition (see Mutex).
-type certain struct {
+// lockGrant is what one ok acquire or extend in a short list of operations was granted, by the plain definition (see Mutex).
+type lockGrant struct {
 	number int // from 1
 	index  int // of that operation
 	owner  owner
-	until  time.Duration // its end, if nobody releases it
+	until  time.Duration // when it can be over at the earliest, if nobody releases it
 }
 
-// certainHolds applies the definition to ops, which are in order of Return. What holds nothing for certain has none.
-func certainHolds(ops []harness.Op, meta harness.Meta) []certain {
-	var out []certain
+// grantsOf applies the definition to ops, which are in order of Return.
+func grantsOf(ops []harness.Op, meta harness.Meta) []lockGrant {
+	var out []lockGrant
 	for i, a := range ops {
 		if !renews(a) || a.Outcome != harness.OK {
 			continue
 		}
-		c := certain{number: len(out) + 1, index: i, owner: ownerOf(a, meta), until: certainUntil(a, meta.Drift)}
-		released := forever
-		for _, x := range ops[i+1:] {
+		g := lockGrant{number: len(out) + 1, index: i, owner: ownerOf(a, meta), until: max(a.Call, certainUntil(a, meta.Drift))}
+		for j, x := range ops {
+			late := j < i && x.Outcome == harness.Info // executed after a, perhaps
+			if j == i || j < i && !late || ownerOf(x, meta) != g.owner {
+				continue
+			}
 			switch {
-			case ownerOf(x, meta) != c.owner:
-			case x.Kind == harness.Release:
-				released = min(released, x.Call)
+			case x.Kind == harness.Release && late:
+				g.until = a.Call
 			case renews(x):
-				c.until = min(c.until, renewedUntil(x, meta.Drift))
+				x.Call = max(x.Call, a.Call)
+				g.until = min(g.until, renewedUntil(x, meta.Drift))
 			}
 		}
-		if min(released, c.until) > a.Return {
-			out = append(out, c)
-		}
+		out = append(out, g)
 	}
 	return out
 }
 
 // lockSteps turns ops, which are in order of Return, into steps. A release ends the holds that its owner had before, from
 // its Call on: until its Return if it is ok, at any later time if not. The end of a lease may come at any time from the
-// earliest one.
+// earliest one, and what commands that were executed late may do to it is part of that.
 func lockSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
-	holds := certainHolds(ops, meta)
+	holds := grantsOf(ops, meta)
 	for _, h := range holds {
 		a := ops[h.index]
 		steps = append(steps, step(a, lockStep{owner: h.owner, takes: h.number, text: sentence(a)}))
@@ -120,7 +121,7 @@ func lockSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 }
 
 // heldBy lists the holds of o that were acquired before operation index.
-func heldBy(o owner, holds []certain, index int) []int {
+func heldBy(o owner, holds []lockGrant, index int) []int {
 	var out []int
 	for _, h := range holds {
 		if h.owner == o && h.index < index {

@@ -5,25 +5,29 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
 
 // Mutex returns the checker of mutual exclusion: no two owners certainly hold one lock at one time.
 //
-// An ok acquire or extend A holds its Key for certain on [A.Return, end], where end is the earliest of
+// What an ok acquire or extend A was granted can be over at the earliest of
 //
 //   - the Call of the next release of that key by the same owner, whatever came of that release;
 //   - A.Call + TTL*(1-Meta.Drift), the earliest end of the lease; TTL 0 has none;
 //   - A.Until, where the variant promises an end of its own;
 //   - that same end of any later acquire or extend X of that key by the same owner, unless X failed, though not before
-//     X.Call: it may have set the lease anew, to a shorter one.
+//     X.Call: it may have set the lease anew, to a shorter one;
+//   - that same end, counted from A.Call, of any earlier X by the same owner that ended in info, since X may be executed after
+//     A; and A.Call, if such an X is a release.
 //
-// The owner is the worker together with Arg, its token; an owner may acquire again what it holds. What ended in info or
-// fail holds nothing, and neither does what has an end before, or with, its Return. An extend says nothing about the time
-// before its Return. Two holds of different owners violate mutual exclusion if they share more than an instant,
-// max(Return) < min(end). Holds that touch do not: intervals are closed, so what happens in one instant is concurrent and
-// may have happened in the better order. Porcupine reads intervals in the same way. Sources: soundness rules 1, 2 and 5.
+// It is never before A.Call. From A.Return until then the hold is certain. The owner is the worker together with Arg, its token;
+// an owner may acquire again what it holds. What ended in info or fail is granted nothing. Two grants A and B to different
+// owners violate mutual exclusion if neither can be over when the other one returns: B.Return < end of A and A.Return < end
+// of B. For A.Return stands the Return of an earlier grant of the same owner that A renewed before it could be over. Holds that
+// only touch do not: intervals are closed, so what happens in one instant is concurrent and may have happened in the better
+// order. Porcupine reads intervals in the same way. Sources: soundness rules 1, 2 and 5.
 //
 // Every acquire that overlaps an earlier hold is one violation, reported once, however many holds it overlaps. An extend is
 // one as well, unless its owner was part of one already since it got the lock: two owners that go on extending are not
@@ -35,9 +39,11 @@ import (
 //
 // Grants, in the figures, are acquires only, those of [harness.HarnessClient] among them.
 //
-// Time is O(1) for each operation, open hold of its key and hold of its worker. Memory is bounded by the keys, the workers
-// and the open holds, and by 4,096 grants that can only be judged once an owner that has fallen silent speaks again: of
-// further ones nothing is said, and the verdict is Unknown if no violation is found.
+// Time is O(1) amortised for each operation, and each open hold of its key: how many other locks its worker holds does not matter.
+// Memory is bounded by the keys, the workers and the open holds, by 16 bytes for each owner that ended in info, and by
+// 4,096 grants that can only be judged once an owner that has fallen silent speaks again. Of further ones, of a call that was
+// under way for more than 16 leases of an owner that renewed them, and of an owner that ended in info and comes back
+// when 16,384 others have done so since, nothing is said, and the verdict is Unknown if no violation is found.
 func Mutex() harness.Checker { return mutex{} }
 
 type mutex struct{}
@@ -45,13 +51,13 @@ type mutex struct{}
 func (mutex) Name() string { return "mutex" }
 
 func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &mutexPass{tally: newTally(h, found), faults: h.Faults, held: map[int][]*hold{}, locks: map[string]*lock{}}
+	p := &mutexPass{tally: newTally(h, found), faults: harness.Influences(h.Faults), held: map[int]*possessions{}, locks: map[string]*lock{}}
 	err := each(ctx, h, p.op)
 	undecided := p.end(err == nil && complete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("no two certain holds overlap in %d grants", p.grants),
-		absent: []string{none(p.acquires, harness.Acquire), p.uncertain()}, doubts: []string{undecided, p.beyond()},
+		absent: []string{none(p.acquires, harness.Acquire), p.uncertain()}, doubts: []string{undecided, p.beyond(), p.forgot(), overtaken(p.overtaken, harness.Acquire)},
 		figures: p.figures(),
 	})
 }
@@ -83,44 +89,61 @@ func (p *mutexPass) beyond() string {
 	return fmt.Sprintf("%d grants were not judged: %d others waited already for owners that have fallen silent", p.unjudged, maxUndecided)
 }
 
+// forgot doubts a history with grants of owners of whose late commands too little is known.
+func (p *mutexPass) forgot() string {
+	if p.forgotten == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d grants were not judged: their owners have commands that may still be executed, and more than %d other owners have had some since",
+		p.forgotten, lateKept)
+}
+
 // mutexPass is one pass over a history.
 type mutexPass struct {
 	*tally
-	faults                     []harness.Fault
-	held                       map[int][]*hold // by worker: granted and not released, lapsed ones included
+	faults                     []harness.Influence
+	held                       map[int]*possessions // by worker
 	locks                      map[string]*lock
+	late                       lateOwners
 	seq                        int // of the operation at hand, from 1
 	acquires, grants, releases int
 	extends                    int // that were ok
 	certain                    int // grants that held something for certain
 	undecided                  int // overlaps
 	unjudged                   int // grants for whose overlaps there was no room
+	overtaken                  int // grants that were under way while an owner renewed its lease again and again
+	forgotten                  int // grants of owners whose late commands are not known any more
 }
 
 // op first learns what x says about the holds of its worker, then what x itself does.
 func (p *mutexPass) op(x harness.Op) {
 	p.seq++
 	worker := p.meta.Worker(x.Client)
-	t := p.hear(worker, x)
+	before := p.hear(worker, x)
 	switch x.Kind {
 	case harness.Acquire:
 		p.acquires++
 		p.lock(x.Key)
 		if x.Outcome == harness.OK {
 			p.grants++
-			p.grant(worker, x, t)
+			p.grant(worker, x, before)
 		}
 	case harness.Extend:
 		p.lock(x.Key)
 		if x.Outcome == harness.OK {
 			p.extends++
-			p.grant(worker, x, t)
+			p.grant(worker, x, before)
 		}
 	case harness.Release:
 		p.lock(x.Key)
 		if x.Outcome == harness.OK {
 			p.releases++
 		}
+	default:
+		return
+	}
+	if x.Outcome == harness.Info {
+		p.late.add(x, p.meta)
 	}
 }
 
@@ -135,32 +158,39 @@ func (p *mutexPass) lock(key string) *lock {
 
 // hear settles what x, an operation of worker, decides about the holds of that worker. A release ends them. Anything
 // else shows that they lasted until x returned, unless x set their lease anew: a worker does one thing after the other, so
-// a release still to come is called after that. It returns the tenure that x goes on with or ends, if there is one.
-func (p *mutexPass) hear(worker int, x harness.Op) *tenure {
-	holds := p.held[worker]
-	if len(holds) == 0 {
+// a release still to come is called after that. It returns the latest hold that x goes on with or ends, if there is one.
+func (p *mutexPass) hear(worker int, x harness.Op) *hold {
+	w := p.held[worker]
+	if w == nil {
 		return nil
 	}
-	var same *hold // the last one that x is about
-	kept := holds[:0]
-	for _, h := range holds {
-		about := x.Key == h.op.Key && x.Arg == h.op.Arg
-		if about {
-			same = h
+	g := gripOf(x)
+	same := w.last(g)
+	if same == nil && len(w.waiting) == 0 {
+		return nil
+	}
+	var room [4]*hold
+	var left *hold // the latest of that grip that is kept
+	for _, h := range w.concerned(room[:0], same) {
+		about := gripOf(h.op) == g
+		if p.settle(h, x, about) {
+			continue
 		}
-		if !p.settle(h, x, about) {
-			kept = append(kept, h)
+		if about {
+			h.before, left = left, h
+		}
+		if h.waits() {
+			w.queue(h)
 		}
 	}
-	clear(holds[len(kept):])
-	p.held[worker] = kept
 	if same == nil {
 		return nil
 	}
+	w.set(g, left)
 	if x.Kind == harness.Release && x.Outcome == harness.OK && same.over(x) {
 		p.locks[x.Key].suspect(&theft{hold: same, release: sight{x, p.seq}})
 	}
-	return same.tenure
+	return same
 }
 
 // settle decides what x, by the worker of h, says about h, and reports whether h need not be kept any more: because x
@@ -185,38 +215,84 @@ func (p *mutexPass) settle(h *hold, x harness.Op, about bool) (done bool) {
 	return true
 }
 
-// grant begins the hold of the ok acquire or extend x, in the tenure t if it goes on with one, and notes whether there are
-// holds that it may overlap.
-func (p *mutexPass) grant(worker int, x harness.Op, t *tenure) {
+// grant begins the hold of the ok acquire or extend x, which goes on with before if that is not nil, and notes which holds it
+// may exclude.
+func (p *mutexPass) grant(worker int, x harness.Op, before *hold) {
 	h := &hold{
-		sight: sight{x, p.seq}, owner: owner{worker, x.Arg}, tenure: t,
-		until: certainUntil(x, p.meta.Drift), known: x.Return, latest: -1,
+		sight: sight{x, p.seq}, owner: owner{worker, x.Arg},
+		until: p.leastEnd(x), known: x.Return, latest: -1, since: x.Return,
 	}
-	if t == nil {
-		h.own.seq, h.tenure = p.seq, &h.own
+	h.least, h.own.seq, h.tenure = h.until, p.seq, &h.own
+	if before != nil {
+		h.follow(before)
 	}
-	p.held[worker] = forget(append(p.held[worker], h), h.sight)
+	l := p.lock(x.Key)
+	l.prune(x)
+	p.meet(l, h)
+	p.keep(worker, h)
 	if h.until <= x.Return {
-		return // nothing is certain about it
+		return // nothing later can be granted too early
 	}
 	if x.Kind == harness.Acquire {
 		p.certain++
 	}
-	l := p.lock(x.Key)
-	l.prune(x)
 	l.blame(h)
-	p.meet(l, h)
 	l.open = append(l.open, h)
 }
 
-// meet notes which holds that are open h may overlap.
+// leastEnd is the earliest end of the lease of x, as far as is known when x returns: its own, or what commands of its owner
+// that may still be executed can leave of it.
+func (p *mutexPass) leastEnd(x harness.Op) time.Duration {
+	l, known := p.late.of(x, p.meta)
+	if !known {
+		p.forgotten++
+	}
+	return max(x.Call, min(certainUntil(x, p.meta.Drift), l.leaves(x.Call)))
+}
+
+// keep puts h into the possessions of its worker.
+func (p *mutexPass) keep(worker int, h *hold) {
+	w := p.held[worker]
+	if w == nil {
+		w = &possessions{}
+		p.held[worker] = w
+	}
+	g := gripOf(h.op)
+	h.before = w.last(g)
+	w.set(g, h)
+	if h.waits() {
+		w.queue(h)
+	}
+	w.sweep(h.op.Return)
+}
+
+// meet notes which holds that are open h may exclude, and opens an overlap if there are any and there is room for it.
 func (p *mutexPass) meet(l *lock, h *hold) {
 	room := p.undecided < maxUndecided
-	switch n := l.meet(h, room); {
-	case n > 0 && room:
+	firsts, ties, unsure := 0, 0, false
+	for _, first := range l.open {
+		if !first.meets(h) {
+			unsure = unsure || first.cut && first.outlives(h)
+			continue
+		}
+		firsts++
+		if first.ties(h) {
+			ties++
+		}
+		if room {
+			first.latest = h.op.Return
+			p.held[first.owner.worker].queue(first)
+		}
+	}
+	switch {
+	case firsts > 0 && room:
+		h.overlap = &overlap{second: h, firsts: firsts, ties: ties}
+		l.undecided = append(l.undecided, h.overlap)
 		p.undecided++
-	case n > 0:
+	case firsts > 0:
 		p.unjudged++
+	case unsure:
+		p.overtaken++
 	}
 }
 
@@ -225,7 +301,7 @@ func (p *mutexPass) release(h *hold, r harness.Op) {
 	if h.waits() {
 		ended := &sight{r, p.seq}
 		if r.Call <= h.op.Return {
-			p.close(h.overlap)
+			p.ended(h)
 		}
 		p.lasted(h, r.Call, ended)
 		p.outlast(h, r.Call, ended)
@@ -245,11 +321,11 @@ func (p *mutexPass) renew(h *hold, x harness.Op) {
 		return
 	}
 	if until <= h.op.Return {
-		p.close(h.overlap)
+		p.ended(h)
 	}
 	l := p.locks[h.op.Key]
 	for o := range l.seconds(h, until) {
-		p.fewer(o)
+		p.fewer(o, h)
 	}
 	h.until = until
 	l.sweep()
@@ -258,7 +334,7 @@ func (p *mutexPass) renew(h *hold, x harness.Op) {
 // remove takes h out of its lock. Nothing may lead from it to others any more, or each theft would keep the one before it
 // for ever.
 func (p *mutexPass) remove(h *hold) {
-	h.overlap, h.thefts = nil, nil
+	h.overlap, h.thefts, h.before = nil, nil, nil
 	l := p.locks[h.op.Key]
 	l.open = slices.DeleteFunc(l.open, func(other *hold) bool { return other == h })
 }
@@ -267,8 +343,8 @@ func (p *mutexPass) remove(h *hold) {
 // end the holds. An incomplete one may lack a release that was under way: it decides nothing, and end says so.
 func (p *mutexPass) end(complete bool) string {
 	var rest []*hold
-	for _, holds := range p.held {
-		rest = append(rest, holds...)
+	for _, w := range p.held {
+		rest = append(rest, w.all()...)
 	}
 	slices.SortFunc(rest, func(a, b *hold) int { return cmp.Compare(a.seq, b.seq) })
 	undecided := 0

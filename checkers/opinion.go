@@ -39,7 +39,7 @@ func (b Budget) withDefaults() Budget {
 // SecondOpinion returns the checker that asks porcupine about whole keys of locks, dedup filters and sequences, and compares
 // its answer with that of [Mutex], [Fence], [Dedup] or [Sequence] about the same operations. It reports no anomaly, and by
 // itself makes no run Invalid: two opinions that differ are a defect of the harness, and make the verdict Unknown. Where
-// nothing could be asked it says so, and is Valid: nothing is missing that the others rest on.
+// porcupine could be asked of no key it says why, and is Unasked: nothing is missing that the others rest on.
 //
 // A key has to be whole and within the budget: of a torn record nothing is asked. The operations of a key are kept until
 // they are too many, then they are freed. When as many are kept as may be, the key at hand is freed and none is taken up
@@ -70,6 +70,9 @@ func (c opinion) Check(ctx context.Context, h harness.History, _ func(harness.An
 		out.Reason = "porcupine was asked of no key: the record is not whole"
 	default:
 		out.Reason = p.reason()
+	}
+	if p.asked == 0 && err == nil && ctx.Err() == nil {
+		out.Verdict, out.Unasked = harness.Unknown, true
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +46,9 @@ func TestSecondOpinion(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			g, found := judge(t, SecondOpinion(tc.budget), tc.h)
 			require.Empty(t, found)
-			require.Equal(t, harness.Valid, g.Verdict)
+			unasked := strings.Contains(tc.want, "asked of no key")
+			require.Equal(t, unasked, g.Unasked)
+			require.Equal(t, !unasked, g.Verdict == harness.Valid, "valid is what porcupine was asked of")
 			require.Contains(t, g.Reason, tc.want)
 			require.Equal(t, "porcupine", g.Checker)
 		})

@@ -9,12 +9,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// overlap is a hold that shares more than an instant with an earlier one of its lock, provided that both last beyond its
-// Return. There is one for all earlier holds together: where nobody is ever refused, pairs would be too many.
+// overlap is a hold that excludes an earlier one of its lock, provided that the earlier one lasts beyond its Return. If both
+// returned at one instant, it has to last beyond that as well. There is one for all earlier holds together: where nobody
+// is ever refused, pairs would be too many.
 type overlap struct {
 	second    *hold
-	lasted    bool          // the second did
 	firsts    int           // holds that may be the first, as long as that is not known
+	ties      int           // of these, those that returned at the same instant as the second
+	lasted    bool          // the second did last beyond that
+	over      bool          // it did not
 	first     *hold         // the earliest that is known to have lasted; nil: none
 	ended     [2]*sight     // the releases that ended the two, where those have shown that they lasted
 	heldUntil time.Duration // when the first hold ended, as far as seen
@@ -29,6 +32,11 @@ const maxUndecided = 1 << 12
 // open reports whether o is not decided. It is false of nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
 
+// asks reports whether it matters to o, which is open, that its second hold lasts beyond its own Return, and is not known.
+func (o *overlap) asks() bool {
+	return !o.lasted && !o.over && (o.ties > 0 || o.first != nil && o.first.ties(o.second))
+}
+
 // close decides o, if it was not yet. Its second hold need not know any more: overlaps that lead to each other would keep
 // every hold of a run.
 func (p *mutexPass) close(o *overlap) {
@@ -39,11 +47,40 @@ func (p *mutexPass) close(o *overlap) {
 	}
 }
 
-// fewer says that one hold that may have been the first one of o was not. Without any there is no overlap.
-func (p *mutexPass) fewer(o *overlap) {
-	if o.firsts--; o.firsts == 0 && o.first == nil {
+// fewer says that h, which may have been the first one of o, was not.
+func (p *mutexPass) fewer(o *overlap, h *hold) {
+	o.without(h)
+	p.settled(o)
+}
+
+// without counts h no more among those that may be the first.
+func (o *overlap) without(h *hold) {
+	o.firsts--
+	if h.ties(o.second) {
+		o.ties--
+	}
+}
+
+// settled decides o if there is no first hold any more, and none that may be.
+func (p *mutexPass) settled(o *overlap) {
+	if o.firsts == 0 && o.first == nil {
 		p.close(o)
 	}
+}
+
+// ended says that h did not last beyond its own Return: what returned at that instant it does not exclude.
+func (p *mutexPass) ended(h *hold) {
+	o := h.overlap
+	if !o.open() || o.lasted || o.over {
+		return
+	}
+	o.over = true
+	o.firsts -= o.ties
+	o.ties = 0
+	if o.first != nil && o.first.ties(h) {
+		o.first = nil
+	}
+	p.settled(o)
 }
 
 // follows notes that first lasted beyond the Return of the second hold, until the release ended if that is not nil.
@@ -85,7 +122,7 @@ func (o *overlap) blame(a *harness.Anomaly) {
 
 // sights are the operations that suffice to show the overlap.
 func (o *overlap) sights() []sight {
-	out := append(make([]sight, 0, 6), o.first.sight, o.second.sight)
+	out := append(o.first.against(o.second), o.second.sight)
 	for _, ended := range o.ended {
 		if ended != nil {
 			out = append(out, *ended)
@@ -106,7 +143,7 @@ func inOrder(sights []sight) []harness.Op {
 
 // lasted says that h was not given up before t, and by ended if that is not nil: beyond its own Return, perhaps.
 func (p *mutexPass) lasted(h *hold, t time.Duration, ended *sight) {
-	if o := h.overlap; o.open() && !o.lasted && h.op.Return < t {
+	if o := h.overlap; o.open() && !o.lasted && !o.over && h.op.Return < t {
 		o.lasted, o.ended[1] = true, ended
 		p.confirm(o)
 	}
@@ -120,19 +157,19 @@ func (p *mutexPass) outlast(h *hold, t time.Duration, ended *sight) {
 	}
 	for o := range p.locks[h.op.Key].seconds(h, h.known) {
 		if o.second.op.Return < t {
-			o.firsts--
+			o.without(h)
 			o.follows(h, ended)
 			p.confirm(o)
 		} else if ended != nil {
-			p.fewer(o)
+			p.fewer(o, h)
 		}
 	}
 	h.known = max(h.known, t)
 }
 
-// confirm reports o if both of its holds are known to have lasted beyond the Return of the second.
+// confirm reports o if its holds are known to exclude each other.
 func (p *mutexPass) confirm(o *overlap) {
-	if !o.open() || !o.lasted || o.first == nil {
+	if !o.open() || o.first == nil || o.first.ties(o.second) && !o.lasted {
 		return
 	}
 	p.close(o)
@@ -147,7 +184,7 @@ func (p *mutexPass) confirm(o *overlap) {
 	p.add(a)
 }
 
-// faulty reports whether a fault was in force in the span of a.
+// faulty reports whether a fault may explain what happened in the span of a.
 func (p *mutexPass) faulty(a harness.Anomaly) bool {
-	return slices.ContainsFunc(p.faults, func(f harness.Fault) bool { return f.Overlaps(a.From, a.To) })
+	return slices.ContainsFunc(p.faults, func(f harness.Influence) bool { return f.Overlaps(a.From, a.To) })
 }

@@ -14,52 +14,55 @@ import (
 // retryAtMost is how many of them a second pass judges.
 const retryAtMost = 1000
 
-// overtaken keeps a draw for the second pass.
-func (p *sequencePass) overtaken(this draw) {
-	if len(p.late) < retryAtMost {
-		p.late = append(p.late, this)
+// late calls are kept for a second pass.
+type lateCalls struct {
+	calls  []peak
+	unsure int // calls of which nothing can be said
+}
+
+// add keeps x for the second pass, if there is room.
+func (l *lateCalls) add(x peak) {
+	if len(l.calls) < retryAtMost {
+		l.calls = append(l.calls, x)
 	} else {
-		p.unsure++
+		l.unsure++
 	}
 }
 
-// retry judges them in a second pass, if there is one: it goes from call to call with the largest number so far of each key.
-func (p *sequencePass) retry(ctx context.Context, h harness.History) {
-	waiting := map[string][]draw{} // by key, in order of their calls
-	for _, d := range p.late {
-		waiting[d.Key] = append(waiting[d.Key], d)
+// retry has each of the calls judged in a second pass over h, if there is one: with the largest numbers that ok operations of
+// that kind had returned for its key before it was called, of two owners if these are equal.
+func (l *lateCalls) retry(ctx context.Context, h harness.History, kind harness.Kind, judge func(before peaks, x peak)) {
+	if len(l.calls) == 0 {
+		return
+	}
+	waiting := map[string][]peak{} // by key, in order of their calls
+	for _, x := range l.calls {
+		waiting[x.Key] = append(waiting[x.Key], x)
 	}
 	for _, all := range waiting {
-		slices.SortStableFunc(all, func(a, b draw) int { return cmp.Compare(a.Call, b.Call) })
+		slices.SortStableFunc(all, func(a, b peak) int { return cmp.Compare(a.Call, b.Call) })
 	}
-	draws, largest := map[string]int{}, map[string]peak{}
-	left := len(p.late)
-	if left > 0 {
-		// What ends this pass early leaves doubts.
-		_ = each(ctx, h, func(x harness.Op) {
-			n, ok := parseNumber(x.Result)
-			if x.Kind != harness.Next || x.Outcome != harness.OK || !ok {
-				return
-			}
-			for all := waiting[x.Key]; len(all) > 0 && all[0].Call <= x.Return; all = waiting[x.Key] {
-				p.rejudge(largest[x.Key], all[0])
-				waiting[x.Key] = all[1:]
-				left--
-			}
-			draws[x.Key]++
-			if largest[x.Key].number.compare(n) < 0 {
-				largest[x.Key] = peak{Op: x, number: n, ordinal: draws[x.Key]}
-			}
-		})
-	}
-	p.unsure += left
-}
-
-// rejudge holds a draw against the largest number that had returned before its call.
-func (p *sequencePass) rejudge(largest peak, this draw) {
-	if n, _ := parseNumber(this.Result); largest.number.compare(n) > 0 {
-		p.add(regression(largest, this))
-	}
+	ordinals, largest := map[string]int{}, map[string]*peaks{}
+	left := len(l.calls)
+	// What ends this pass early leaves doubts.
+	_ = each(ctx, h, func(x harness.Op) {
+		n, ok := parseNumber(x.Result)
+		if x.Kind != kind || x.Outcome != harness.OK || !ok || len(waiting[x.Key]) == 0 {
+			return
+		}
+		if largest[x.Key] == nil {
+			largest[x.Key] = &peaks{}
+		}
+		for all := waiting[x.Key]; len(all) > 0 && all[0].Call <= x.Return; all = waiting[x.Key] {
+			judge(*largest[x.Key], all[0])
+			waiting[x.Key] = all[1:]
+			left--
+		}
+		ordinals[x.Key]++
+		largest[x.Key].raise(peak{Op: x, number: n, ordinal: ordinals[x.Key]}, h.Meta, 0)
+		*largest[x.Key] = lastOf(*largest[x.Key], 2)
+	})
+	l.unsure += left
 }
 
 // overtaken doubts calls of which nothing can be said.

@@ -77,8 +77,12 @@ func faultDetails(f harness.Fault) string {
 	if f.End > 0 {
 		whole = fmt.Sprintf("whole at %v", f.End)
 	}
-	return fmt.Sprintf("%s on %s, from %v, in force from %v, healing from %v, %s: %s",
-		f.Name, strings.Join(f.Targets, ", "), f.Start, f.Bit, f.Heal, whole, f.Proof)
+	heal := "its heal is not on record"
+	if f.Heal > 0 {
+		heal = fmt.Sprintf("healing from %v", f.Heal)
+	}
+	return fmt.Sprintf("%s on %s, from %v, in force from %v, %s, %s: %s",
+		f.Name, strings.Join(f.Targets, ", "), f.Start, f.Bit, heal, whole, f.Proof)
 }
 
 // describeMetadata shows the whole operation behind a step, escaped.

@@ -49,6 +49,9 @@ func (p peaks) prune(low time.Duration) peaks {
 	if last > 0 && p[last-1].number == p[last].number {
 		last--
 	}
+	if last > 0 {
+		p[last].gap = true // to whoever is not counted among the workers
+	}
 	return slices.Delete(p, 0, last)
 }
 

@@ -35,21 +35,24 @@ type property struct {
 	after    func(*worker) harness.Op  // what the harness does after the load; nil: nothing
 	promised func(dice) []harness.Kind // what the workloads promise; nil: nothing
 	more     int                       // operations than the usual 2 to 8
+	harness  bool                      // the harness may be one of those who work
 	explains specification             // brute force, where executions differ in anything; nil: they do not
 }
 
 var properties = []property{
-	{name: "mutex", checker: Mutex(), rule: perKey(painted), random: (*worker).lock, explains: lockExplained},
-	{name: "dedup", checker: Dedup(), rule: perKey(duplicated), random: (*worker).dedup, explains: filterExplained},
-	{name: "dedup, confirmed", checker: Dedup(), rule: perKey(duplicated), random: (*worker).confirmed, explains: filterExplained},
-	{name: "sequence", checker: Sequence(), rule: perKey(numbered), random: (*worker).sequence, explains: counterExplained},
-	{name: "fence", checker: Fence(), rule: perKey(fenced), random: (*worker).fence},
+	{name: "mutex", harness: true, checker: Mutex(), rule: perKey(exclusive), random: (*worker).owner, explains: lockExplained},
+	{name: "dedup", harness: true, checker: Dedup(), rule: perKey(duplicated), random: (*worker).dedup, explains: filterExplained},
+	{name: "dedup, confirmed", harness: true, checker: Dedup(), rule: perKey(duplicated), random: (*worker).confirmed, explains: filterExplained, promised: confirmingKinds},
+	{name: "sequence", harness: true, checker: Sequence(), rule: perKey(numbered), random: (*worker).sequence, explains: counterExplained},
+	{name: "fence", harness: true, checker: Fence(), rule: perKey(fenced), random: (*worker).fence},
 	{name: "stuck", checker: Stuck(), rule: perKey(jammed), random: (*worker).brief, after: (*worker).probe},
 	{name: "delivery", checker: Delivery(), rule: perKey(left), random: (*worker).deliverer, after: (*worker).asker, promised: leasing},
 	{name: "stored", checker: Stored(), rule: perKey(kept), random: (*worker).storer},
 	{name: "writes", checker: Writes(), rule: perKey(survived), random: (*worker).adder, after: (*worker).reader, explains: setExplained},
 	{name: "holders", checker: Holders(), rule: overdue, random: (*worker).holder, more: 10},
 }
+
+func confirmingKinds(dice) []harness.Kind { return []harness.Kind{harness.Claim, harness.Confirm} }
 
 func leasing(d dice) []harness.Kind {
 	if d.IntN(2) == 0 {

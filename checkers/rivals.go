@@ -6,12 +6,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// rivalsKept is how many keys a generation of rivals holds.
-const rivalsKept = 32768
-
-// rivals finds operations that meet another worker's operation of the same kind on the same key. It keeps the latest keys
-// in two generations, so its memory has a bound, and a meeting on a key that was not seen for long may go unnoticed.
-type rivals struct{ young, old map[contested]latest }
+// rivals finds operations that meet another worker's operation of the same kind on the same key, where one of the two got
+// what it asked for. It forgets keys that were not asked for lately, so its memory has a bound, and a meeting on a key that was not seen for long may go unnoticed.
+type rivals struct {
+	asked generations[contested, contest]
+}
 
 // contested is what workers compete for.
 type contested struct {
@@ -19,41 +18,58 @@ type contested struct {
 	key  string
 }
 
-// latest is when the worker that was last seen returned, and when any other one did before.
+// contest is who asked for it, and who got it.
+type contest struct{ all, winners latest }
+
+// latest is the last operation of the worker that was last seen, and the last one of any other.
 type latest struct {
-	worker        int
-	returned      time.Duration
-	otherSeen     bool
-	otherReturned time.Duration
+	seen, otherSeen bool
+	worker          int
+	op, other       glimpse
 }
 
-// met reports whether x overlaps an operation seen before, by another worker. Operations come in order of Return, so the
-// latest one of another worker decides: it overlaps x if it had not returned when x was called.
-func (r *rivals) met(x harness.Op, worker int) bool {
-	c := contested{x.Kind, x.Key}
-	l, seen := r.get(c)
-	switch {
-	case !seen:
-		l = latest{worker: worker}
-	case l.worker != worker:
-		l = latest{worker: worker, otherSeen: true, otherReturned: l.returned}
-	}
-	l.returned = x.Return
-	r.put(c, l)
-	return l.otherSeen && x.Call <= l.otherReturned
+// glimpse is what is kept of an operation whose kind and key are known.
+type glimpse struct {
+	client         int
+	call, returned time.Duration
+	outcome        harness.Outcome
 }
 
-func (r *rivals) get(c contested) (latest, bool) {
-	if l, ok := r.young[c]; ok {
-		return l, true
-	}
-	l, ok := r.old[c]
-	return l, ok
+func glimpseOf(x harness.Op) glimpse { return glimpse{x.Client, x.Call, x.Return, x.Outcome} }
+
+// op is the operation as far as it was kept.
+func (g glimpse) op(kind harness.Kind, key string) harness.Op {
+	return harness.Op{Client: g.client, Kind: kind, Key: key, Call: g.call, Return: g.returned, Outcome: g.outcome}
 }
 
-func (r *rivals) put(c contested, l latest) {
-	if _, there := r.young[c]; !there && (r.young == nil || len(r.young) >= rivalsKept) {
-		r.young, r.old = map[contested]latest{}, r.young
+// met returns an operation, seen before and by another worker, that x overlaps, if one of the two won: got what it asked
+// for. Operations come in order of Return, so the latest one of another worker decides: it overlaps x if it had not
+// returned when x was called.
+func (r *rivals) met(x harness.Op, worker int, won bool) (other harness.Op, ok bool) {
+	at := contested{x.Kind, x.Key}
+	c, _ := r.asked.get(at)
+	if won {
+		other, ok = c.all.overlapping(x, worker)
+		c.winners.add(x, worker)
+	} else {
+		other, ok = c.winners.overlapping(x, worker)
 	}
-	r.young[c] = l
+	c.all.add(x, worker)
+	r.asked.put(at, c)
+	return other, ok
+}
+
+// overlapping is the last operation of another worker, if x overlaps it.
+func (l *latest) overlapping(x harness.Op, worker int) (harness.Op, bool) {
+	if l.seen && l.worker != worker {
+		return l.op.op(x.Kind, x.Key), x.Call <= l.op.returned
+	}
+	return l.other.op(x.Kind, x.Key), l.otherSeen && x.Call <= l.other.returned
+}
+
+func (l *latest) add(x harness.Op, worker int) {
+	if l.seen && l.worker != worker {
+		l.other, l.otherSeen = l.op, true
+	}
+	l.op, l.worker, l.seen = glimpseOf(x), worker, true
 }

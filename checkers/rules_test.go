@@ -33,12 +33,15 @@ func length(ttl time.Duration, drift float64) time.Duration {
 	return ttl - time.Duration(math.Ceil(float64(ttl)*drift))
 }
 
-// longest is the longest time that a lease or window may last.
+// longest is the longest time that a server may keep a lease or window, which is to the end of a millisecond.
 func longest(ttl time.Duration, drift float64) time.Duration {
 	if ttl == 0 {
 		return endless
 	}
-	return time.Duration(math.Ceil(float64(ttl) * (1 + drift)))
+	if ttl < time.Millisecond {
+		return time.Duration(math.Ceil(float64(ttl) * (1 + drift)))
+	}
+	return time.Duration(math.Ceil(float64(ttl+time.Millisecond)*(1+drift))) - 1
 }
 
 func sameOwner(a, b harness.Op, meta harness.Meta) bool {
@@ -65,14 +68,16 @@ func perKey(rule func(ops []harness.Op, meta harness.Meta, c counted)) func([]ha
 	}
 }
 
-// painted is the rule of Mutex: on a strip of time every hold paints the slots between two instants that it has for certain,
-// and no slot may have the colours of two owners.
-func painted(ops []harness.Op, meta harness.Meta, c counted) {
-	strips := make([]map[time.Duration]bool, len(ops))
-	for i, a := range ops {
-		strips[i] = map[time.Duration]bool{}
-		for at := a.Return; at < holdEnd(ops, i, meta); at++ {
-			strips[i][at] = true
+// exclusive is the rule of Mutex: of two owners one came first, so that what it was granted can be over when the other is told.
+// Who renewed what could not be over has had the lock all the time.
+func exclusive(ops []harness.Op, meta harness.Meta, c counted) {
+	ends, since := make([]time.Duration, len(ops)), make([]time.Duration, len(ops))
+	for i, x := range ops {
+		ends[i], since[i] = holdEnd(ops, i, meta), x.Return
+		for j, y := range ops[:i] {
+			if sameOwner(x, y, meta) && ends[j] > x.Return {
+				since[i] = min(since[i], since[j])
+			}
 		}
 	}
 	for j, b := range ops {
@@ -80,8 +85,8 @@ func painted(ops []harness.Op, meta harness.Meta, c counted) {
 		if b.Kind == harness.Extend {
 			class = extended
 		}
-		c.add(class, slices.ContainsFunc(indices(j), func(i int) bool {
-			return !sameOwner(ops[i], b, meta) && meet(strips[i], strips[j])
+		c.add(class, ends[j] >= 0 && slices.ContainsFunc(indices(j), func(i int) bool {
+			return ends[i] >= 0 && !sameOwner(ops[i], b, meta) && b.Return < ends[i] && since[i] < ends[j]
 		}))
 	}
 }
@@ -106,43 +111,42 @@ func indices(n int) (out []int) {
 	return out
 }
 
-func meet(a, b map[time.Duration]bool) bool {
-	for at := range a {
-		if b[at] {
-			return true
-		}
-	}
-	return false
-}
-
-// holdEnd is when the hold that ops[i] began is not certain any more; 0 if it began none.
+// holdEnd is the earliest instant at which what ops[i] was granted can be over; -1 if it was granted nothing.
 func holdEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
-	promised := func(x harness.Op) time.Duration {
-		end := x.Call + length(x.TTL, meta.Drift)
-		if x.Until > 0 {
-			end = min(end, x.Until)
+	a := ops[i]
+	if a.Outcome != harness.OK || a.Kind == harness.Release {
+		return -1
+	}
+	end := time.Duration(endless)
+	for j, x := range ops {
+		if !sameOwner(x, a, meta) || x.Outcome == harness.Fail && x.Kind != harness.Release || j < i && x.Outcome != harness.Info {
+			continue // a stranger, or nothing that x did was done after a
 		}
-		return end
-	}
-	if ops[i].Outcome != harness.OK || ops[i].Kind == harness.Release {
-		return 0
-	}
-	end := promised(ops[i])
-	for _, x := range ops[i+1:] {
-		switch {
-		case !sameOwner(x, ops[i], meta):
-		case x.Kind == harness.Release:
-			end = min(end, x.Call)
-		case x.Outcome != harness.Fail:
-			end = min(end, max(x.Call, promised(x)))
+		at := max(a.Call, x.Call) // the earliest instant of x after a
+		if x.Kind != harness.Release {
+			left := at + length(x.TTL, meta.Drift)
+			if x.Until > 0 {
+				left = min(left, x.Until)
+			}
+			at = max(at, left)
 		}
+		end = min(end, at)
 	}
-	return min(end, endless)
+	return end
 }
 
 // duplicated is the rule of Dedup.
 func duplicated(ops []harness.Op, meta harness.Meta, c counted) {
-	end := func(x harness.Op) time.Duration { return x.Call + length(x.TTL, meta.Drift) }
+	end := func(x harness.Op) time.Duration {
+		end := x.Call + length(x.TTL, meta.Drift)
+		for _, c := range ops {
+			after := c.Kind == harness.Confirm && (c.Outcome == harness.Info || c.Outcome == harness.OK && c.Return >= x.Call)
+			if left := max(c.Call, x.Call) + length(c.TTL, meta.Drift); after && left < end {
+				end = left // its own leaves what there is
+			}
+		}
+		return end
+	}
 	isFirst := func(x harness.Op) bool {
 		return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
 	}
@@ -290,12 +294,16 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 		return bigOf(s)
 	}
 	start, last, behind := 0, -1, false
+	ended, mortal := time.Duration(-1), false
 	for i, x := range ops {
+		ours := x.Kind == harness.Next && x.Outcome != harness.Fail || x.Kind == harness.Inspect && x.Outcome == harness.OK
+		mortal = mortal || ours && x.TTL > 0
 		if x.Kind != harness.Inspect || x.Outcome != harness.OK {
 			continue
 		}
 		if x.Return >= mayEnd(ops, max(start, last), i, meta) {
 			start, last, behind = i, -1, false
+			ended = x.Return
 		}
 		if last >= 0 && ops[last].Return < x.Call {
 			c.add(harness.SequenceRestart, num(x.Result).Cmp(num(ops[last].Result)) < 0)
@@ -303,7 +311,7 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 		}
 		now := false
 		for _, n := range ops[start:i] {
-			if n.Kind == harness.Next && n.Outcome == harness.OK && n.Return < x.Call && num(n.Result).Cmp(num(x.Result)) > 0 {
+			if n.Kind == harness.Next && n.Outcome == harness.OK && n.Call > ended && n.Return < x.Call && num(n.Result).Cmp(num(x.Result)) > 0 {
 				now = now || !slices.ContainsFunc(ops[start:i], func(s harness.Op) bool {
 					return s.Kind == harness.Inspect && s.Outcome == harness.OK && num(s.Result).Cmp(num(n.Result)) >= 0
 				})
@@ -311,6 +319,9 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 		}
 		c.add(harness.ReturnedNotStored, now && !behind)
 		last, behind = i, now
+		if mortal && x.Result == "" {
+			ended = x.Return
+		}
 	}
 }
 
@@ -318,6 +329,11 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 // showed, or of what a Next since then began.
 func mayEnd(ops []harness.Op, last, i int, meta harness.Meta) time.Duration {
 	end, empty := time.Duration(endless), false
+	for _, x := range ops[:last] { // executed after that inspection, perhaps
+		if x.Kind == harness.Next && x.Outcome == harness.Info && x.TTL > 0 && ops[last].Kind == harness.Inspect && ops[last].Outcome == harness.OK {
+			end = min(end, ops[last].Call+length(x.TTL, meta.Drift))
+		}
+	}
 	for j := last; j < i; j++ {
 		x := ops[j]
 		switch {
@@ -330,6 +346,8 @@ func mayEnd(ops []harness.Op, last, i int, meta harness.Meta) time.Duration {
 			end = min(end, call+length(x.TTL, meta.Drift))
 		case j == last && x.Outcome == harness.OK && x.Result == "":
 			empty = true
+		case j == last && x.Outcome == harness.OK && x.TTL == time.Millisecond: // or less
+			end = min(end, x.Call)
 		case j == last && x.Outcome == harness.OK:
 			end = min(end, x.Call+length(x.TTL, meta.Drift))
 		}

@@ -37,11 +37,11 @@ func (c sequence) Check(ctx context.Context, h harness.History, found func(harne
 	p := &sequencePass{tally: newTally(h, found), series: map[string]*series{}, mark: watermark{workers: h.Meta.Workers}}
 	err := each(ctx, h, p.op)
 	p.recall(ctx, h)
-	p.retry(ctx, h)
+	p.late.retry(ctx, h, harness.Next, p.rejudge)
 	return p.judge(judgement{
-		name: c.Name(), err: err, figures: p.figures(),
+		name: c.Name(), err: err, figures: p.figures(), byKey: true,
 		valid:  fmt.Sprintf("%d numbers, none twice and none smaller than one returned before its call", p.drawn),
-		absent: []string{none(p.calls, harness.Next)}, doubts: []string{p.oddities.doubt(), overtaken(p.unsure, harness.Next)},
+		absent: []string{none(p.calls, harness.Next)}, doubts: []string{p.oddities.doubt(), overtaken(p.late.unsure, harness.Next)},
 	})
 }
 
@@ -52,9 +52,8 @@ type sequencePass struct {
 	series         map[string]*series
 	recent         recent
 	old            []*oldDuplicate
-	late           []draw // that a second pass has to judge
-	unsure         int    // draws of which nothing can be said
-	calls, drawn   int    // all of them; those that returned a number for certain
+	late           lateCalls
+	calls, drawn   int // all of them; those that returned a number for certain
 	oddities       oddities
 	firstDuplicate int // the smallest ordinal of a duplicate in its series; 0: none
 }
@@ -88,12 +87,19 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	this := draw{Op: x, value: s.value(n), ordinal: s.draws}
 	p.once(this)
 	if largest := s.largest.before(x.Call).top(); largest.number.compare(n) > 0 {
-		p.add(regression(largest, this))
+		p.add(regression(largest, peak{Op: x, ordinal: s.draws}))
 	} else if s.largest.unsure(x.Call, n) {
-		p.overtaken(this)
+		p.late.add(peak{Op: x, number: n, ordinal: s.draws})
 	}
 	if s.largest.top().number.compare(n) < 0 {
 		s.largest.raise(peak{Op: x, number: n, ordinal: s.draws}, p.meta, p.mark.low)
+	}
+}
+
+// rejudge holds x against the largest number that had returned before its call.
+func (p *sequencePass) rejudge(before peaks, x peak) {
+	if largest := before.top(); largest.number.compare(x.number) > 0 {
+		p.add(regression(largest, x))
 	}
 }
 
@@ -164,7 +170,7 @@ func repeated(first *draw, this draw) harness.Anomaly {
 		"call %d of %s returned %s, which call %d had returned", this.ordinal, this.Key, this.Result, first.ordinal))
 }
 
-func regression(largest peak, this draw) harness.Anomaly {
+func regression(largest, this peak) harness.Anomaly {
 	return evidence(harness.Regression, largest.Op, this.Op, fmt.Sprintf(
 		"call %d of %s returned %s, after call %d had returned %s", this.ordinal, this.Key, this.Result, largest.ordinal, largest.Result))
 }

@@ -17,72 +17,84 @@ type specification func(ops []harness.Op, meta harness.Meta, every bool) bool
 //   - a lease may end from Call + TTL*(1-drift) on, though the server begins it no earlier than it executes the request;
 //   - an extend is granted whenever an acquire would be: nothing is said about how its owner came to hold the lock;
 //   - an owner that asks for a release has given up what it had, even if it is told that nothing was removed;
-//   - what is over, or given up, in the instant in which its owner is told was no grant, whoever had the lock;
-//   - a request that is executed late acts upon the grants that its owner had when it asked, not upon later ones.
+//   - a request that ended in info is executed never, once, or again and again.
 type lockServer struct {
 	worker int
 	token  string
 	leases []lease
+	late   []deed // requests that ended in info and have been executed: any of them may be again
 }
 
 // lease is one grant, by the operation with that index.
 type lease struct {
-	index int
-	until time.Duration
+	index       int
+	call, until time.Duration
 }
 
 func (s lockServer) do(d deed, at time.Duration) (world, bool) {
+	if d.Outcome == harness.Info {
+		s.late = append(slices.Clip(s.late), d)
+	}
 	if s.worker != d.worker || s.token != d.Arg {
 		return s.other(d, at)
 	}
 	var left []lease
 	for _, l := range s.leases {
-		switch {
-		case l.index > d.index: // granted to a later request
-		case d.Kind == harness.Release:
-			continue
-		default:
-			l.until = min(l.until, d.ends)
+		if l.index < d.index || d.Outcome == harness.Info {
+			l.until = min(l.until, d.leaves(l.call))
 		}
 		left = append(left, l)
 	}
-	return lockServer{s.worker, s.token, d.granted(left)}, true
+	s.leases = s.granted(d, left)
+	return s, true
 }
 
 // other is what somebody does who does not have the lock: an acquire or extend takes it if every lease is over.
 func (s lockServer) other(d deed, at time.Duration) (world, bool) {
 	switch {
-	case d.Kind == harness.Release || d.Outcome != harness.OK || d.empty:
+	case d.Kind == harness.Release || d.Outcome != harness.OK:
 		return s, true
 	case slices.ContainsFunc(s.leases, func(l lease) bool { return l.until > at }):
 		return nil, false
 	}
-	return lockServer{d.worker, d.Arg, d.granted(nil)}, true
+	return lockServer{d.worker, d.Arg, s.granted(d, nil), s.late}, true
 }
 
-// granted are leases with that of d, if it grants one.
-func (d deed) granted(leases []lease) []lease {
-	if d.Kind == harness.Release || d.Outcome != harness.OK || d.empty {
+// granted are leases with that of d, if it grants one. What may be executed again may be so right after it.
+func (s lockServer) granted(d deed, leases []lease) []lease {
+	if d.Kind == harness.Release || d.Outcome != harness.OK {
 		return leases
 	}
-	return append(leases, lease{d.index, d.ends})
+	l := lease{d.index, d.Call, d.ends}
+	for _, x := range s.late {
+		if x.worker == d.worker && x.Arg == d.Arg {
+			l.until = min(l.until, x.leaves(d.Call))
+		}
+	}
+	return append(leases, l)
+}
+
+// leaves is the earliest end of a lease that was asked for at call, when d is executed after it.
+func (d deed) leaves(call time.Duration) time.Duration {
+	if d.Kind == harness.Release {
+		return 0
+	}
+	end := max(call, d.Call) + d.length
+	if d.Until > 0 {
+		end = min(end, d.Until)
+	}
+	return end
 }
 
 // lockExplained is the specification of Mutex.
 func lockExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	deeds := deedsOf(ops, meta, func(x harness.Op) bool { return x.Outcome != harness.Fail || x.Kind == harness.Release })
-	for i := range deeds {
-		a := &deeds[i]
-		a.empty = a.ends <= a.Return || slices.ContainsFunc(deeds[i+1:], func(x deed) bool {
-			same := x.worker == a.worker && x.Arg == a.Arg && x.Call == a.Return
-			return same && (x.Kind == harness.Release || x.ends <= a.Return)
-		})
-	}
 	return execution{deeds: deeds, every: every}.explains(lockServer{})
 }
 
-// filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift) on. A
-// confirm forbids only what is called when it has returned, and does so until that claim returns: claims that were
+// filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift) on. So
+// may what a confirm leaves of it that was executed, for all that is known, after the mark, even if that would have to be
+// again and again. A confirm forbids only what is called when it has returned, and does so until that claim returns: claims that were
 // under way when their message was confirmed may be told "first" after their lease.
 type filterServer struct {
 	marked    time.Duration // until when
@@ -109,6 +121,15 @@ func filterExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 		return x.Outcome == harness.OK && (x.Kind == harness.Confirm || x.Result == harness.ResultFirst) ||
 			x.Outcome == harness.Info && x.Kind == harness.Claim
 	})
+	for i := range deeds {
+		d := &deeds[i]
+		for j, c := range ops {
+			if c.Kind != harness.Confirm || c.Outcome == harness.Fail || c.Outcome == harness.OK && c.Return < d.Call || j == d.index {
+				continue
+			}
+			d.ends = min(d.ends, max(d.Call, c.Call)+length(c.TTL, meta.Drift))
+		}
+	}
 	return execution{deeds: deeds, every: every}.explains(filterServer{})
 }
 

@@ -58,7 +58,7 @@ func oneAfterTheOther(i int, t time.Duration) harness.Op {
 
 // Any of them may yet say that it had given up before, but no more are waited for than there is room for.
 func TestMoreSilentOwnersThanThereIsRoomFor(t *testing.T) {
-	p := &mutexPass{tally: newTally(of(), func(harness.Anomaly) {}), held: map[int][]*hold{}, locks: map[string]*lock{}}
+	p := &mutexPass{tally: newTally(of(), func(harness.Anomaly) {}), held: map[int]*possessions{}, locks: map[string]*lock{}}
 	p.meta.Workers = 0 // each client is a worker
 	for i := range maxUndecided + 1000 {
 		p.op(oneAfterTheOther(i, time.Duration(i)*10*time.Microsecond))

@@ -21,9 +21,12 @@ import (
 //     after an inspection that did not show it.
 //
 // None of that is said of an I that returned when the sequence may have come to its end: at J.Call + TTL*(1-Meta.Drift)
-// for the TTL that J showed; for what began after, at the Call of a Next + TTL*(1-Meta.Drift). What was issued and shown
-// before is then forgotten. A sequence is taken to have one TTL, which no operation makes shorter. Nexts and inspections
-// that ended in info or fail show nothing. Sources: catalogue 3; soundness rules 1, 4 and 5.
+// for the TTL that J showed (at J.Call if that is a millisecond, which may stand for less), or that any Next before J which
+// ended in info may set after it; for what began after, at the Call of a Next + TTL*(1-Meta.Drift). What was issued and
+// shown before is then forgotten, as is every Next called by I.Return: it may have been executed before the end. So are
+// Nexts called by the Return of an inspection that found nothing of a sequence that was seen to have a TTL. A sequence is
+// taken to have one TTL, which no operation makes shorter. Nexts and inspections that ended in info or fail show nothing.
+// Sources: catalogue 3; soundness rules 1, 4 and 5.
 //
 // Numbers are compared as Sequence does; a Result that is no number makes the verdict Unknown, if nothing worse was found,
 // and so does a history without inspections or numbers.
@@ -37,13 +40,13 @@ type stored struct{}
 func (stored) Name() string { return "stored" }
 
 func (c stored) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &storedPass{tally: newTally(h, found), keys: map[string]*register{}, mark: watermark{workers: h.Meta.Workers}}
+	p := &storedPass{tally: newTally(h, found), keys: map[string]*register{}, mark: watermark{workers: h.Meta.Workers, ours: true}}
 	err := each(ctx, h, p.op)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid: fmt.Sprintf("%d inspections: stored numbers never went back, nor behind what was issued, and kept their end",
 			p.inspections),
-		absent: []string{none(p.inspections, harness.Inspect), none(p.numbers, harness.Next), p.tooLate()}, doubts: []string{p.oddities.doubt()},
+		absent: []string{none(p.inspections, harness.Inspect), none(p.numbers, harness.Next), p.tooLate()}, doubts: []string{p.oddities.doubt(), overtaken(p.unsure, harness.Inspect)},
 		figures: []harness.Figure{
 			figure("inspections", p.inspections), figure("numbers", p.numbers),
 			figure("restarts", p.counts[harness.SequenceRestart]), figure("returned, not stored", p.counts[harness.ReturnedNotStored]),
@@ -59,6 +62,7 @@ type storedPass struct {
 	keys                 map[string]*register
 	inspections, numbers int // those that were ok
 	late                 int // inspections of what may have come to its end
+	unsure               int // inspections of which nothing can be said, as too many numbers came meanwhile
 	oddities             oddities
 }
 
@@ -69,6 +73,9 @@ type register struct {
 	issued peaks         // by Nexts
 	shown  number        // the largest that an inspection showed
 	behind bool          // the last inspection showed less than was issued
+	late   time.Duration // the shortest TTL that a Next which ended in info may still set; 0: none
+	mortal bool          // it was seen to have a TTL
+	ended  time.Duration // the Return of the last inspection that may have met its end; -1: none
 }
 
 func (p *storedPass) op(x harness.Op) {
@@ -78,11 +85,15 @@ func (p *storedPass) op(x harness.Op) {
 	}
 	r := p.keys[x.Key]
 	if r == nil {
-		r = &register{}
+		r = &register{ended: -1}
 		p.keys[x.Key] = r
 	}
 	if x.Kind == harness.Next {
 		r.begin(x, p.meta.Drift)
+		r.mortal = r.mortal || x.TTL > 0
+		if x.Outcome == harness.Info && x.TTL > 0 && (r.late == 0 || x.TTL < r.late) {
+			r.late = x.TTL
+		}
 	}
 	if x.Outcome != harness.OK {
 		return
@@ -93,7 +104,9 @@ func (p *storedPass) op(x harness.Op) {
 		p.oddities.add(x)
 	case x.Kind == harness.Next:
 		p.numbers++
-		r.issued.raise(peak{Op: x, number: n}, p.meta, p.mark.low)
+		if x.Call > r.ended { // else it may have been issued before the end
+			r.issued.raise(peak{Op: x, number: n}, p.meta, p.mark.low)
+		}
 	default:
 		p.inspections++
 		p.inspect(r, peak{Op: x, number: n})
@@ -112,27 +125,44 @@ func (r *register) begin(x harness.Op, drift float64) {
 	}
 }
 
+// end is when the sequence can have come to its end.
+func (r *register) end() time.Duration {
+	if r.ends == 0 {
+		return forever
+	}
+	return r.ends
+}
+
 // inspect judges the inspection i, and makes it the last one.
 func (p *storedPass) inspect(r *register, i peak) {
 	if r.ends > 0 && i.Return >= r.ends {
 		p.late++
-		*r = register{}
+		*r = register{late: r.late, mortal: r.mortal, ended: i.Return}
 	}
 	if r.last.Kind != "" && r.last.Return < i.Call {
 		p.compare(r.last, i)
 	}
 	n := r.issued.before(i.Call).top()
 	behind := n.number.compare(i.number) > 0 && n.number.compare(r.shown) > 0
+	if !behind && r.issued.unsure(i.Call, i.number) {
+		p.unsure++
+	}
 	if behind && !r.behind {
 		p.add(evidence(harness.ReturnedNotStored, n.Op, i.Op, fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
 			who(n.Client), n.Result, i.Key, moment(n.Return), moment(i.Return), numberName(i))))
 	}
 	r.behind, r.last, r.ends = behind, i, 0
 	if i.number != "" {
-		r.ends = leaseEnd(i.Call, i.TTL, p.meta.Drift)
+		r.ends = leftEnd(i.Call, i.TTL, p.meta.Drift)
+	}
+	if r.late > 0 {
+		r.ends = min(r.end(), leaseEnd(i.Call, r.late, p.meta.Drift))
 	}
 	if i.number.compare(r.shown) > 0 {
 		r.shown = i.number
+	}
+	if r.mortal = r.mortal || i.TTL > 0; r.mortal && i.number == "" {
+		r.issued, r.ended = nil, i.Return
 	}
 }
 

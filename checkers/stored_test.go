@@ -2,6 +2,7 @@ package checkers
 
 import (
 	"testing"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/stretchr/testify/require"
@@ -53,8 +54,17 @@ func TestStored(t *testing.T) {
 		{name: "issued anew with a TTL, cannot have ended", want: behind, h: of(inspect(2, 2, "", 0), withTTL(10, next(0, 3, 4, "9")), inspect(5, 11, "", 0))},
 		{name: "issued with a TTL, cannot have ended", want: behind, h: of(withTTL(10, next(0, 5, 6, "9")), inspect(7, 14, "3", 0))},
 		{name: "issued with a TTL, may have ended", h: of(withTTL(10, next(0, 5, 6, "9")), inspect(6, 6, "", 0), withTTL(10, next(0, 7, 8, "10")), inspect(9, 16, "3", 0))},
+		{name: "begun right after an inspection that found nothing, ended unseen", h: of(withTTL(10, next(0, 1, 3, "1")), inspect(2, 4, "", 0), inspect(30, 31, "", 0))},
+		{name: "issued before it ended, answered after an inspection of that", h: of(one, inspect(3, 4, "1", 10), inspect(14, 15, "", 0), withTTL(10, next(0, 12, 16, "2")), inspect(17, 18, "", 0))},
+		{name: "issued after an inspection of the end", want: behind, h: of(one, inspect(3, 4, "1", 10), inspect(14, 15, "", 0), withTTL(10, next(0, 16, 17, "2")), inspect(18, 19, "", 0))},
+		{name: "without a TTL there is no end to be before", want: behind, h: of(next(0, 1, 3, "1"), inspect(2, 4, "", 0), inspect(5, 6, "", 0))},
+		{name: "issued before an inspection that found nothing", want: behind, h: of(withTTL(10, next(0, 0, 1, "1")), inspect(2, 4, "", 0), inspect(13, 14, "", 0))},
+		{name: "a millisecond that is left may be less", h: of(one, inspect(3, 4, "9", time.Millisecond), inspect(5, 6, "", 0))},
+		{name: "two of them are not", want: restart, h: of(one, inspect(3, 4, "9", 2*time.Millisecond), inspect(5, 6, "", 0))},
 		{name: "begun by one while an inspection found nothing", h: of(withTTL(10, next(0, 1, 2, "1")), inspect(1, 3, "", 0), withTTL(10, next(0, 6, 7, "2")), inspect(8, 12, "", 0))},
 		{name: "begun by the slower of two", h: of(withTTL(10, next(0, 3, 4, "2")), withTTL(10, next(1, 1, 5, "1")), inspect(5, 6, "2", 9), withTTL(10, next(0, 7, 8, "3")), inspect(9, 14, "", 0))},
+		{name: "an end may be set late", h: of(one, info(withTTL(6, next(0, 3, 4, ""))), inspect(5, 6, "1", 0), inspect(8, 11, "", 0))},
+		{name: "an end may be set late, but is not over", want: restart, h: of(one, info(withTTL(6, next(0, 3, 4, ""))), inspect(5, 6, "1", 0), inspect(8, 10, "", 0))},
 		{name: "all too late", h: of(withTTL(10, next(0, 1, 2, "9")), inspect(13, 14, "1", 10)), unknown: "all of 1 inspections came when the TTL may have been over"},
 
 		{name: "no end any more", want: immortal, h: of(one, inspect(3, 4, "9", 10), inspect(5, 6, "9", 0))},

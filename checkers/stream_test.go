@@ -137,7 +137,7 @@ func TestCertificatesAreBounded(t *testing.T) {
 	require.Len(t, found, certifyAtMost+99)
 	require.EqualValues(t, certifyAtMost, figureOf(t, g, "asked to certify"))
 	require.EqualValues(t, certifyAtMost, figureOf(t, g, "certified"))
-	require.Equal(t, fmt.Sprintf("%d duplicate-number", certifyAtMost+99), g.Reason)
+	require.Equal(t, fmt.Sprintf("%d duplicate-number: seq-0 %[1]d", certifyAtMost+99), g.Reason)
 }
 
 func TestWhoGaveNoAnswerInTimeIsAskedOnceMore(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 // empty or "held") is a [harness.StuckLock] if
 //
 //   - P.Call > Return + TTL*(1+Meta.Drift) of every acquire and extend of its Key before it that did not fail, those of
-//     the harness among them. There is at least one, and none has TTL 0, which is never over;
+//     the harness among them. There is at least one, and none has TTL 0, which is never over. A TTL of a millisecond or
+//     more counts as one more, less a nanosecond: Redis counts in whole milliseconds and keeps a key until its last one has passed;
 //   - no acquire or extend of that key by a client, that did not fail, turns out later to have been called by the time of
 //     P.Return, and no later one is ok: what is granted again was not stuck.
 //
@@ -89,7 +90,7 @@ func (p *stuckPass) op(x harness.Op) {
 		p.probe(l, x)
 	}
 	if x.Outcome != harness.Fail {
-		l.lease(x, leaseOver(x, p.meta.Drift))
+		l.lease(x, goneBy(x, p.meta.Drift))
 	}
 }
 

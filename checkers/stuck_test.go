@@ -17,6 +17,7 @@ func granted(op harness.Op) harness.Op { op.Outcome, op.Err = harness.OK, ""; re
 
 func TestStuck(t *testing.T) {
 	stuck := []harness.Class{harness.StuckLock}
+	const ms, us = time.Millisecond, time.Microsecond
 	const none, may = "no lock was tried after the load", "1 of 1 locks tried were not granted, though nothing shows that every lease was over"
 	runCases(t, Stuck(), []verdictCase{
 		{name: "empty", h: of(), unknown: none},
@@ -26,6 +27,10 @@ func TestStuck(t *testing.T) {
 		{name: "refused after the lease", want: stuck, h: of(acquire(0, "a", 1, 2, 10), probe(13, 14))},
 		{name: "refused after the lease, though it was released", want: stuck, h: of(acquire(0, "a", 1, 2, 10), release(0, "a", 3, 4), probe(13, 14))},
 		{name: "refused at the end of the lease", h: of(acquire(0, "a", 1, 2, 10), probe(12, 14)), unknown: may},
+		{name: "refused in the last millisecond of the server's clock", h: of(acquire(0, "a", 1, 2, 10*ms), probe(11*ms, 12*ms)), unknown: may},
+		{name: "refused after it", want: stuck, h: of(acquire(0, "a", 1, 2, 10*ms), probe(11*ms+2, 12*ms))},
+		{name: "that millisecond drifts as well", h: drifting(0.1, of(acquire(0, "a", 1, 2, 10*ms), probe(12*ms+100*us+1, 13*ms))), unknown: may},
+		{name: "and no more than that", want: stuck, h: drifting(0.1, of(acquire(0, "a", 1, 2, 10*ms), probe(12*ms+101*us, 13*ms)))},
 		{name: "drift makes the lease longer", h: drifting(0.1, of(acquire(0, "a", 1, 2, 10), probe(13, 14))), unknown: may},
 		{name: "drift makes it no longer than that", want: stuck, h: drifting(0.1, of(acquire(0, "a", 1, 2, 10), probe(14, 14)))},
 		{name: "an earlier lease is the longer one", h: of(acquire(0, "a", 1, 2, 50), acquire(1, "b", 3, 4, 5), probe(20, 21)), unknown: may},

@@ -3,6 +3,7 @@ package checkers
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,8 +19,9 @@ type tally struct {
 	meta      harness.Meta
 	found     func(harness.Anomaly)
 	counts    map[harness.Class]int
-	asked     int // anomalies shown to porcupine
-	certified int // of these, found illegal
+	asked     int            // anomalies shown to porcupine
+	certified int            // of these, found illegal
+	broken    map[string]int // violations by key, of as many keys as are named
 }
 
 func newTally(h harness.History, found func(harness.Anomaly)) *tally {
@@ -40,7 +42,31 @@ func (t *tally) add(a harness.Anomaly) {
 		t.counts = map[harness.Class]int{}
 	}
 	t.counts[a.Class] += a.Violations()
+	t.breaks(a)
 	t.found(a)
+}
+
+// keysNamed is how many broken keys are told apart.
+const keysNamed = 12
+
+func (t *tally) breaks(a harness.Anomaly) {
+	if t.broken == nil {
+		t.broken = map[string]int{}
+	}
+	key := a.Key
+	if _, known := t.broken[key]; !known && len(t.broken) >= keysNamed {
+		key = "others"
+	}
+	t.broken[key] += a.Violations()
+}
+
+// where says which keys are broken, and how often each.
+func (t *tally) where() string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(t.broken)) {
+		parts = append(parts, fmt.Sprintf("%s %d", key, t.broken[key]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // judgement is what a Check says in the end.
@@ -51,6 +77,7 @@ type judgement struct {
 	doubts  []string // what else makes it Unknown
 	err     error    // what ended the pass early
 	figures []harness.Figure
+	byKey   bool // an Invalid names the keys that are broken: there are few of them
 }
 
 // judge weighs violations before doubts, and doubts before validity.
@@ -64,6 +91,9 @@ func (t *tally) judge(j judgement) harness.Judgement {
 	switch {
 	case len(t.counts) > 0:
 		out.Verdict, out.Reason = harness.Invalid, t.summary()
+		if j.byKey {
+			out.Reason += ": " + t.where()
+		}
 	case len(absent)+len(doubts) > 0:
 		out.Verdict, out.Reason = harness.Unknown, reasons(append(absent, doubts...))
 		out.Absent = len(doubts) == 0

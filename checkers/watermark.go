@@ -10,19 +10,25 @@ import (
 // watermarkEvery is how many operations pass at least between two looks for the slowest worker, and before the first.
 const watermarkEvery = 1024
 
-// watermark knows of a time before which no operation to come was called. A worker does one thing after the other, so its
-// next call is not before its last Return, whatever the operation; of a worker that has not spoken yet nothing is known.
-// The harness's own operations are left out: after the load they come one by one, and who relies on the watermark has to
-// be sound for those that do not.
+// watermark knows of a time before which no operation of a worker to come was called. A worker does one thing after the
+// other, so its next call is not before its last Return, whatever the operation; of a worker that has not spoken yet nothing
+// is known. The harness is none of the workers: it may stay silent for the whole load. Who relies on the watermark has to
+// notice an operation of the harness that was called before, unless ours says that it counts from its first word on.
 type watermark struct {
-	workers  int // of the run; 0: unknown, and with it everything else
+	workers  int  // of the run; 0: unknown, and with it everything else
+	ours     bool // the harness counts from its first operation on
 	n        int
 	returned []time.Duration // by worker: the last Return
+	harness  time.Duration   // the last Return of the harness; 0: it has said nothing
 	low      time.Duration   // what it knows
 }
 
 // hear notes x, an operation of whatever kind.
 func (w *watermark) hear(x harness.Op) {
+	if x.Client < 0 && w.ours {
+		w.harness = x.Return
+		w.low = min(w.low, x.Return)
+	}
 	if w.n++; w.n <= watermarkEvery || w.workers == 0 || x.Client < 0 {
 		return
 	}
@@ -32,5 +38,8 @@ func (w *watermark) hear(x harness.Op) {
 	w.returned[x.Client%w.workers] = x.Return
 	if w.n%max(watermarkEvery, len(w.returned)) == 0 {
 		w.low = slices.Min(w.returned)
+		if w.harness > 0 {
+			w.low = min(w.low, w.harness)
+		}
 	}
 }

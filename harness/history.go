@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"sync"
@@ -21,6 +20,8 @@ type Meta struct {
 	Open    bool              `json:"open,omitempty"`   // open loop: operations say when they were due
 	Drift   float64           `json:"drift"`            // how wrong a lease may be by clocks alone, as a fraction of it
 	Labels  map[string]string `json:"labels,omitempty"` // variant, topology and the like, for reports
+
+	Situations []SituationName `json:"situations,omitempty"` // that the workloads promise to bring about
 }
 
 // HarnessClient is the client id of operations that the harness itself performs, such as a final read.
@@ -42,33 +43,6 @@ func (m Meta) Group(client int) int {
 	return m.Worker(client) % m.Groups
 }
 
-// Event is something the system itself did or said, such as a role change or a Sentinel message.
-type Event struct {
-	At     time.Duration `json:"at"`
-	Node   string        `json:"node"`             // who said or did it
-	Kind   string        `json:"kind"`             // "+sdown", "+switch-master", "role", ...
-	Detail string        `json:"detail,omitempty"` // the rest of the message; for "role" the new role
-}
-
-// Fault is the record of one injected fault.
-type Fault struct {
-	Name    string        `json:"name"`
-	Targets []string      `json:"targets,omitempty"` // nodes or links it was aimed at
-	Start   time.Duration `json:"start"`             // just before the first action
-	Bit     time.Duration `json:"bit"`               // when a probe had shown that it bites
-	Heal    time.Duration `json:"heal"`              // when the heal began
-	End     time.Duration `json:"end"`               // when the system was whole again; 0: never seen
-	Proved  bool          `json:"proved"`            // whether its effect was seen
-	Proof   string        `json:"proof,omitempty"`   // what was seen, or why nothing was
-	Groups  []int         `json:"groups,omitempty"`  // client groups on the minority side, for partitions
-	Frozen  []int         `json:"frozen,omitempty"`  // client groups that could do nothing from Start to Heal
-}
-
-// Overlaps reports whether the fault was in force, or its heal still under way, at some time of [from, to].
-func (f Fault) Overlaps(from, to time.Duration) bool {
-	return f.Start <= to && (f.End == 0 || from <= f.End)
-}
-
 // End closes a history.
 type End struct {
 	At     time.Duration `json:"at"`
@@ -84,21 +58,13 @@ type History struct {
 	End    *End // nil: the record stops before the run did
 }
 
-// FaultsByStart is a copy of the faults in order of their Start: a history has them in the order in which they were
-// recorded.
-func (h History) FaultsByStart() []Fault {
-	faults := slices.Clone(h.Faults)
-	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Start, b.Start) })
-	return faults
-}
-
 // Store keeps a history while the run goes on. Its methods are never called concurrently, and ops come in order of
 // Return.
 type Store interface {
 	WriteMeta(Meta) error
 	WriteOps([]Op) error
 	WriteEvent(Event) error
-	WriteFault(Fault) error
+	WriteFault(Fault) error // again and again as a fault goes on: see Fault.Number
 	WriteEnd(End) error
 	Close() error              // after it everything written can be read
 	History() (History, error) // valid after Close
@@ -119,7 +85,7 @@ func (m *memory) WriteEvent(e Event) error {
 	return m.with(func() { m.h.Events = append(m.h.Events, e) })
 }
 func (m *memory) WriteFault(f Fault) error {
-	return m.with(func() { m.h.Faults = append(m.h.Faults, f) })
+	return m.with(func() { m.h.Faults = WithFault(m.h.Faults, f) })
 }
 func (m *memory) WriteEnd(e End) error { return m.with(func() { m.h.End = &e }) }
 func (m *memory) Close() error         { return nil }
@@ -135,6 +101,7 @@ func (m *memory) History() (History, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.h
+	h.Faults = slices.Clone(h.Faults) // which a later record would change
 	h.Ops = OpsOf(slices.Clip(m.ops))
 	return h, nil
 }

@@ -20,11 +20,14 @@ type Judged struct {
 	Anomalies  []Anomaly     `json:"anomalies"` // the first of each class, then others in order of To; at most 100 of a class
 	Totals     map[Class]int `json:"totals"`    // all violations
 	Certified  int           `json:"certified"` // how many of all porcupine found illegal, too
+
+	Situations []Situation `json:"situations,omitempty"` // that were met, and those that could have been and were not
 }
 
-// Judge runs checkers over h, all in one pass. The verdict is the worst of theirs. A checker that panics is Unknown.
+// Judge runs checkers over h, all in one pass. The verdict is the worst of theirs, but for those that were asked nothing. A
+// checker that panics is Unknown.
 func Judge(ctx context.Context, h History, checkers []Checker) Judged {
-	j := &judge{h: h, kept: map[Class]int{}, Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}}}
+	j := &judge{h: h, faults: Influences(h.Faults), kept: map[Class]int{}, Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}}}
 	feeds := make([]chan []entry, len(checkers))
 	var running sync.WaitGroup
 	for i, c := range checkers {
@@ -35,9 +38,12 @@ func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 	}
 	distribute(h.Ops, feeds)
 	running.Wait()
-	verdicts := make([]Verdict, len(checkers))
-	for i, g := range j.Judgements {
-		verdicts[i] = g.Verdict
+	var verdicts []Verdict
+	for _, g := range j.Judgements {
+		j.Situations = append(j.Situations, g.Situations...)
+		if !g.Unasked {
+			verdicts = append(verdicts, g.Verdict)
+		}
 	}
 	j.Verdict = Worst(verdicts...)
 	j.order()
@@ -70,7 +76,7 @@ func (j Judged) Summary() string {
 	}
 	slices.Sort(parts)
 	for _, g := range j.Judgements {
-		if g.Verdict == Unknown {
+		if g.Doubt() {
 			parts = append(parts, g.Checker+": "+g.Reason)
 		}
 	}
@@ -81,9 +87,10 @@ func (j Judged) Summary() string {
 }
 
 type judge struct {
-	h    History
-	mu   sync.Mutex
-	kept map[Class]int // anomalies by class, up to maxAnomalies and beyond
+	h      History
+	faults []Influence
+	mu     sync.Mutex
+	kept   map[Class]int // anomalies by class, up to maxAnomalies and beyond
 	Judged
 }
 
@@ -118,7 +125,7 @@ func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
 	}
 }
 
-// found counts one anomaly, and keeps the first ones of a class, with the faults that they overlap.
+// found counts one anomaly, and keeps the first ones of a class, with the faults that may explain them.
 func (j *judge) found(a Anomaly) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -129,7 +136,7 @@ func (j *judge) found(a Anomaly) {
 	if j.kept[a.Class]++; j.kept[a.Class] > maxAnomalies {
 		return
 	}
-	for _, f := range j.h.Faults {
+	for _, f := range j.faults {
 		if f.Overlaps(a.From, a.To) {
 			a.Faults = append(a.Faults, f.Name)
 		}

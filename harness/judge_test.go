@@ -134,3 +134,33 @@ func TestACheckerReadsTheHistoryAgain(t *testing.T) {
 		require.Equal(t, all, a.second)
 	}
 }
+
+// unasked is a checker that only seconds others, and was asked nothing.
+type unasked struct{}
+
+func (unasked) Name() string { return "unasked" }
+func (unasked) Check(context.Context, harness.History, func(harness.Anomaly)) harness.Judgement {
+	return harness.Judgement{Unasked: true, Reason: "too large"}
+}
+
+// Who was asked nothing makes nothing valid, and nothing doubtful.
+func TestWhoWasAskedNothingDecidesNothing(t *testing.T) {
+	for _, c := range []struct {
+		beside []harness.Checker
+		want   harness.Verdict
+	}{
+		{nil, harness.Unknown},
+		{[]harness.Checker{verdict(harness.Valid)}, harness.Valid},
+		{[]harness.Checker{verdict(harness.Unknown)}, harness.Unknown},
+		{[]harness.Checker{verdict(harness.Invalid)}, harness.Invalid},
+	} {
+		j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(nil)}, append(c.beside, unasked{}))
+		require.Equal(t, c.want, j.Verdict)
+		require.NotContains(t, j.Summary(), "too large")
+		last := j.Judgements[len(j.Judgements)-1]
+		require.Equal(t, "not asked", last.Said())
+		require.False(t, last.Doubt())
+	}
+	require.Equal(t, "valid", harness.Judgement{Verdict: harness.Valid}.Said())
+	require.True(t, harness.Judgement{Reason: "cut"}.Doubt())
+}

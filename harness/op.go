@@ -38,6 +38,12 @@ const (
 	ResultSeen  = "seen"  // somebody else has the message
 )
 
+// Reasons of a Fail that are answers of a lock, and no errors.
+const (
+	Held    = "held"     // an acquire: somebody else has it
+	NotMine = "not mine" // an extend or release: it was no longer the caller's
+)
+
 // Outcome says what is known about an operation's effect.
 type Outcome uint8
 

@@ -18,18 +18,21 @@ type outages struct {
 	mu      sync.Mutex
 	inForce []*Fault      // in the order in which they began; of those of others only the name may be read
 	fewer   chan struct{} // closed, and replaced, when a fault is in force no longer
-	healed  []Fault       // not recorded yet: their End is when the system is whole
+	healed  []Fault       // their End is when the system is whole
+	begun   int           // faults so far
 }
 
 func newOutages() *outages { return &outages{fewer: make(chan struct{})} }
 
-// begin waits for a mending under way, and counts a fault as in force from now on.
+// begin waits for a mending under way, and counts a fault as in force from now on. It numbers it.
 func (o *outages) begin(f *Fault, clock Clock) {
 	o.mending.Lock()
 	defer o.mending.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f.Start = clock.Now()
+	o.begun++
+	f.Number = o.begun
 	o.inForce = append(o.inForce, f)
 }
 
@@ -68,7 +71,7 @@ func (o *outages) turn(f *Fault, within time.Duration) {
 	}
 }
 
-// take returns the faults that have healed and are not recorded yet.
+// take returns the faults that have healed since it was called last.
 func (o *outages) take() []Fault {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,6 +113,9 @@ func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	f.Heal = r.clock.Now()
+	if f.Start > 0 {
+		r.rec.fault(*f)
+	}
 	if inj.Heal != nil {
 		ctx, cancel := context.WithTimeout(ctx, wholeWithin)
 		defer cancel()
@@ -123,7 +129,7 @@ func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 	return err
 }
 
-// mend waits until the system is whole and records the faults that are over with that.
+// mend waits until the system is whole and records that the faults which had healed are over with that.
 func (r *run) mend(ctx context.Context) error {
 	o := r.outages
 	o.mending.Lock()

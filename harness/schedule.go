@@ -66,7 +66,7 @@ func (r *run) track(ctx context.Context, steps []Step, rng *rand.Rand) error {
 // inForce owns everything around one fault that is the same for all: its record, its time, the proof and the heal. A
 // fault that cannot be injected ends the run, unless others are in force: then it is on record as not proved.
 func (r *run) inForce(ctx context.Context, step Step, inject func() (Injection, error)) (err error) {
-	f := &Fault{Name: step.Nemesis.Name(), Proof: "its injection came to no end"}
+	f := &Fault{Name: step.Nemesis.Name(), Effects: effectsOf(step.Nemesis), Proof: "its injection came to no end"}
 	r.outages.begin(f, r.clock)
 	var inj Injection
 	defer func() { err = errors.Join(err, r.heal(ctx, inj, f)) }() // on every path, a panic of the nemesis included
@@ -74,6 +74,7 @@ func (r *run) inForce(ctx context.Context, step Step, inject func() (Injection, 
 		f.Start = 0 // it ended while others healed: this one never starts
 		return nil
 	}
+	r.rec.fault(*f) // at once: whatever happens now, what it may explain has a cause on record
 	inj, err = inject()
 	f.Bit, f.Targets, f.Groups, f.Frozen = r.clock.Now(), inj.Targets, inj.Groups, inj.Frozen
 	if err != nil {
@@ -89,9 +90,24 @@ func (r *run) inForce(ctx context.Context, step Step, inject func() (Injection, 
 	}
 	r.Log.Info("fault in force", "fault", f.Name, "targets", inj.Targets, "bite", inj.Bite)
 	f.Proof = inj.Bite + "; then nobody looked any further"
+	r.rec.fault(*f)
 	f.Proved, f.Proof = r.prove(ctx, inj, step.For)
+	r.rec.fault(*f)
 	wait(ctx, f.Bit+step.For-r.clock.Now())
+	f.account(inj)
 	return nil
+}
+
+// account adds what the fault has touched to its proof, which fails if that was nothing.
+func (f *Fault) account(inj Injection) {
+	if inj.Touched == nil {
+		return
+	}
+	what, err := inj.Touched()
+	if err != nil {
+		f.Proved, what = false, err.Error()
+	}
+	f.Proof += "; " + what
 }
 
 // prove waits for the fault's consequence, at most for as long as the fault stays in force.

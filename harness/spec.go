@@ -107,6 +107,9 @@ func (s Spec) meta(clock Clock) Meta {
 	for _, l := range s.loads() {
 		m.Workers += l.Clients
 		m.Kinds = append(m.Kinds, l.Workload.Kinds()...)
+		if p, ok := l.Workload.(SituationPromiser); ok {
+			m.Situations = append(m.Situations, p.Situations()...)
+		}
 	}
 	return m
 }

@@ -43,6 +43,12 @@ type Finisher interface {
 	Finish(ctx context.Context, s *Session) error
 }
 
+// SituationPromiser is a Workload that says what its load brings about, if it lasts long enough. A run that did not meet
+// it has shown too little to be Valid.
+type SituationPromiser interface {
+	Situations() []SituationName
+}
+
 // Rider is a second workload on the same system, with clients of its own.
 type Rider struct {
 	Workload Workload
@@ -65,6 +71,9 @@ type Injection struct {
 	Bite    string // what the probe saw
 	// Prove waits for the fault's consequence, such as a promotion, and says what it saw. nil: the bite is proof enough.
 	Prove func(ctx context.Context) (string, error)
+	// Touched says, once, just before the heal, what the fault has done to traffic of the system. An error says that there was
+	// none to touch: then the fault is not proved, whatever was seen of the harness's own. nil: nothing is counted.
+	Touched func() (string, error)
 	// Heal undoes the fault. It must work after the run's own context has ended.
 	Heal func(ctx context.Context) error
 }

@@ -83,7 +83,7 @@ type Anomaly struct {
 	Certified bool          `json:"certified"`        // porcupine found Ops illegal, too
 	From      time.Duration `json:"from"`             // the time it spans on the run's clock
 	To        time.Duration `json:"to"`               //
-	Faults    []string      `json:"faults,omitempty"` // faults in force in that span; filled in by Judge
+	Faults    []string      `json:"faults,omitempty"` // faults whose Influence meets that span; filled in by Judge
 }
 
 // Violations is how many violations the anomaly stands for, at least one.
@@ -100,10 +100,24 @@ type Figure struct {
 type Judgement struct {
 	Checker string   `json:"checker"`
 	Verdict Verdict  `json:"verdict"`
-	Reason  string   `json:"reason"`           // one sentence; for Unknown what is missing
-	Absent  bool     `json:"absent,omitempty"` // Unknown for no other reason than that nothing was recorded that it could judge
+	Reason  string   `json:"reason"`            // one sentence; for Unknown what is missing
+	Absent  bool     `json:"absent,omitempty"`  // Unknown for no other reason than that nothing was recorded that it could judge
+	Unasked bool     `json:"unasked,omitempty"` // Unknown because this checker only seconds others and was asked nothing: no doubt about the whole
 	Figures []Figure `json:"figures,omitempty"`
+
+	Situations []Situation `json:"-"` // that the history met and could have met, if the checker counts them; see Judged
 }
+
+// Said is the verdict in a word; of a checker that was asked nothing "not asked".
+func (g Judgement) Said() string {
+	if g.Unasked {
+		return "not asked"
+	}
+	return g.Verdict.String()
+}
+
+// Doubt reports whether the judgement leaves the whole in doubt.
+func (g Judgement) Doubt() bool { return g.Verdict == Unknown && !g.Unasked }
 
 // Checker judges a history.
 type Checker interface {

@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -17,9 +16,11 @@ type ClientKillable interface {
 	Connections(node string) int
 }
 
-// ClientKill makes Redis nodes close every connection of clients, of Sentinels and of the harness, as an operator or a
-// failover does; those of replicas stay. A command on its way is lost, or its answer is. The bite: how many were closed,
-// clients' among them. It is over in a moment: everybody dials again, and there is nothing to heal.
+// ClientKill makes Redis nodes close every connection on which commands come (CLIENT KILL TYPE normal), as an operator
+// does: those of clients, of the harness, and of each Sentinel the one for commands. Links to replicas and subscriptions
+// stay, a Sentinel's own among them, so no Sentinel misses the node. A command on its way is lost, or its answer is. The
+// bite: how many were closed, clients' among them; without one of clients it is not proved. It is over in a moment:
+// everybody dials again, and there is nothing to heal.
 func ClientKill(c ClientKillable, h Hosts) harness.Nemesis { return clientKill{c, h} }
 
 type clientKill struct {
@@ -27,7 +28,7 @@ type clientKill struct {
 	hosts Hosts
 }
 
-func (clientKill) Name() string { return "client-kill" }
+func (k clientKill) Name() string { return "client-kill-" + k.hosts.String() }
 
 func (k clientKill) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	a, err := aimRedis(ctx, k.c, k.hosts, rng)
@@ -45,8 +46,11 @@ func (k clientKill) Inject(ctx context.Context, rng *rand.Rand) (harness.Injecti
 		return err
 	})
 	inj.Bite = strings.Join(seen, "; ")
-	if err == nil && clients == 0 {
-		err = errors.New("no client had a connection: " + inj.Bite)
+	inj.Touched = func() (string, error) {
+		if clients == 0 {
+			return "", fmt.Errorf("idle: no client had a connection to %v", a)
+		}
+		return fmt.Sprintf("touched: closed %d connections of clients", clients), nil
 	}
 	return inj, err
 }

@@ -11,16 +11,20 @@ import (
 
 func TestClientKillCutsEveryConnectionOnce(t *testing.T) {
 	b := start(t, cluster.Standalone(cluster.Options{}))
-	_, err := nemesis.ClientKill(b.Cluster, nemesis.Primary()).Inject(b.ctx, rng())
-	require.ErrorContains(t, err, "no client had a connection")
+	inj := b.inject(nemesis.ClientKill(b.Cluster, nemesis.Primary()))
+	_, err := inj.Touched()
+	require.EqualError(t, err, "idle: no client had a connection to r1")
 
 	r, err := b.Connect(0)
 	require.NoError(t, err)
 	blocked := make(chan error, 1)
 	go func() { blocked <- r.BLPop(b.ctx, 0, "queue").Err() }()
 	require.Eventually(t, func() bool { return b.Connections("r1") == 1 }, wait, tick)
-	inj := b.inject(nemesis.ClientKill(b.Cluster, nemesis.Primary()))
+	inj = b.inject(nemesis.ClientKill(b.Cluster, nemesis.Primary()))
 	require.Contains(t, inj.Bite, ", 1 of clients")
+	seen, err := inj.Touched()
+	require.NoError(t, err)
+	require.Equal(t, "touched: closed 1 connections of clients", seen)
 	require.Error(t, <-blocked)
 	b.writes(0) // a client that dials again is served
 	b.heal(inj)

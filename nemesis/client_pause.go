@@ -38,9 +38,9 @@ type clientPause struct {
 
 func (p clientPause) Name() string {
 	if p.onlyWrites {
-		return "client-pause-writes"
+		return "client-pause-writes-" + p.hosts.String()
 	}
-	return "client-pause"
+	return "client-pause-" + p.hosts.String()
 }
 
 func (p clientPause) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {

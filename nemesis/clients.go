@@ -21,7 +21,10 @@ type squad struct {
 // muster makes the choice of a fault's client groups. Groups without clients are left out.
 func muster(ctx context.Context, f *harness.Fleet, c Topology, h Hosts, rng *rand.Rand) (squad, error) {
 	s := squad{fleet: f}
-	chosen, err := h.Pick(ctx, c, rng)
+	chosen, err := h.Pick(ctx, manned{c, f}, rng)
+	if err != nil { // one that is named may have no clients
+		chosen, err = h.Pick(ctx, c, rng)
+	}
 	if err != nil {
 		return s, err
 	}
@@ -40,6 +43,25 @@ func muster(ctx context.Context, f *harness.Fleet, c Topology, h Hosts, rng *ran
 		return s, fmt.Errorf("no client runs in %s: give the run this fault's Fleet (Spec.Fleet), and enough clients", none)
 	}
 	return s, nil
+}
+
+// manned is a topology whose client groups are those that have clients: chance draws no other. If none has, they are all.
+type manned struct {
+	Topology
+	fleet *harness.Fleet
+}
+
+func (m manned) ClientGroups() []string {
+	var some []string
+	for i, name := range m.Topology.ClientGroups() {
+		if m.fleet.Clients(i) > 0 {
+			some = append(some, name)
+		}
+	}
+	if some == nil {
+		return m.Topology.ClientGroups()
+	}
+	return some
 }
 
 // String lists the groups.

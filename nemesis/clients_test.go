@@ -308,7 +308,10 @@ func TestWhatCrashesLeaveOfMessages(t *testing.T) {
 			l.strike(6, nemesis.CrashClients(&l.fleet, l, nemesis.Clients()), 100*time.Millisecond)
 			l.spec.Calm = 50 * time.Millisecond
 			w := variant(t, id).Workload(l, workloads.Options{TTL: 20 * time.Second})
-			res := l.judged(t, w, checkers.Dedup(), checkers.Delivery())
+			// Not judged by the gates: no message outlives its window in so short a run.
+			l.spec.Workload, l.spec.Checkers = w, []harness.Checker{checkers.Dedup(), checkers.Delivery()}
+			res, err := harness.Run(t.Context(), l.spec)
+			require.NoError(t, err)
 			require.Equal(t, want, found(res))
 			require.Equal(t, len(want) > 0, res.Verdict == harness.Invalid)
 		})

@@ -42,9 +42,9 @@ type clockStep struct {
 
 func (s clockStep) Name() string {
 	if s.by < 0 {
-		return "clock-step-backward"
+		return "clock-step-backward-" + s.hosts.String()
 	}
-	return "clock-step-forward"
+	return "clock-step-forward-" + s.hosts.String()
 }
 
 func (s clockStep) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {

@@ -18,7 +18,7 @@ func TestClockStepForwardEndsALease(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Set(b.ctx, "lock", "owner", 30*time.Second).Err())
 	n := nemesis.ClockStep(b.Cluster, nemesis.Primary(), 45*time.Second)
-	require.Equal(t, "clock-step-forward", n.Name())
+	require.Equal(t, "clock-step-forward-primary", n.Name())
 	inj := b.inject(n)
 	require.Equal(t, redis.Nil, r.Get(b.ctx, "lock").Err(), "a lease of 30 s survived a step of 45 s")
 	b.heal(inj)
@@ -32,7 +32,7 @@ func TestClockStepBackwardProlongsALease(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Set(b.ctx, "lock", "owner", time.Second).Err())
 	n := nemesis.ClockStep(b.Cluster, nemesis.Primary(), -45*time.Second)
-	require.Equal(t, "clock-step-backward", n.Name())
+	require.Equal(t, "clock-step-backward-primary", n.Name())
 	inj := b.inject(n)
 	require.Never(t, func() bool { return r.Get(b.ctx, "lock").Err() == redis.Nil }, 1500*time.Millisecond, 50*time.Millisecond,
 		"the lease was over")

@@ -24,7 +24,7 @@ type crashClients struct {
 	groups Hosts
 }
 
-func (crashClients) Name() string { return "crash-clients" }
+func (n crashClients) Name() string { return "crash-clients-" + n.groups.String() }
 
 func (n crashClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	s, err := muster(ctx, n.fleet, n.c, n.groups, rng)

@@ -3,6 +3,7 @@ package nemesis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,16 +17,19 @@ type Degradable interface {
 	Topology
 	Links
 	Prober
+	Metered
 }
 
 // Degrade does the way to every link between a host of from and a host of to, whichever of them opens the connections:
-// Degrade(c, Clients(), Primary(), Latency(80*time.Millisecond, 0)). Its name is the way's kind.
+// Degrade(c, Clients(), Primary(), Latency(80*time.Millisecond, 0)). Its name is the way's kind, or
+// "cut" where nothing is answered any more.
 //
 // The bite is measured in a new connection to each node that such links lead to: an echo that takes as long as it should,
 // a connection that ends when it should, a probe without answer. Nobody has to fail over, so there is no other proof. The
 // nodes looked at have answered before: what is cut already is not cut again. A link to a node that does not answer then,
 // because of another fault, is degraded like the others and not looked at, unless that is true of all of them: then the
-// fault waits, and is an error in the end.
+// fault waits, and is an error in the end. Where no link lies between the two now, nothing is done, and nothing proved; nor
+// is it where the system itself sends nothing while the fault is in force.
 func Degrade(c Degradable, from, to Hosts, way Way) harness.Nemesis { return degrade{c, from, to, way} }
 
 type degrade struct {
@@ -34,18 +38,29 @@ type degrade struct {
 	way      Way
 }
 
-func (d degrade) Name() string { return d.way.kind }
+func (d degrade) Name() string {
+	if d.way.cuts {
+		return "cut"
+	}
+	return d.way.kind
+}
 
 func (d degrade) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	if err := d.way.check(); err != nil {
 		return harness.Injection{}, err
 	}
 	between, err := d.sound(ctx, rng)
+	if errors.Is(err, errNoLink) {
+		return idle(between.hosts, err), nil
+	}
 	if err != nil {
 		return harness.Injection{}, err
 	}
+	counting := newMeter(d.c, d.way, between.links)
 	heal, err := d.way.act(d.c, between.links)
-	inj := harness.Injection{Targets: between.hosts, Heal: func(context.Context) error { return heal() }}
+	inj := harness.Injection{
+		Targets: between.hosts, Touched: counting.touched, Heal: func(context.Context) error { return heal() },
+	}
 	if err != nil {
 		return inj, err
 	}
@@ -115,6 +130,9 @@ func (d degrade) choose(ctx context.Context, rng *rand.Rand) (stretch, error) {
 	links := slices.Compact(slices.SortedFunc(slices.Values(harness.Between(a, b)), byName)) // a host may be in both
 	look := oneToEach(d.c, links)
 	if len(look) == 0 {
+		if len(links) == 0 && d.from.name != d.to.name { // who is primary changes
+			return stretch{hosts: union(a, b)}, fmt.Errorf("no links of %s with %s: %w", d.from, d.to, errNoLink)
+		}
 		return stretch{}, fmt.Errorf("no links of %s with %s: they are the same host, or clients all of them", d.from, d.to)
 	}
 	return stretch{union(a, b), links, look}, nil

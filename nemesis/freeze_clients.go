@@ -24,7 +24,7 @@ type freezeClients struct {
 	groups Hosts
 }
 
-func (freezeClients) Name() string { return "freeze-clients" }
+func (n freezeClients) Name() string { return "freeze-clients-" + n.groups.String() }
 
 func (n freezeClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	s, err := muster(ctx, n.fleet, n.c, n.groups, rng)

@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -16,8 +17,9 @@ type Crampable interface{ nodes }
 // with a TTL and not replicated: at most 32 MB at a time, and at most 50 new pieces of 512 KB a second. A key with a TTL
 // then lives for a second on average, however many there are. The limit follows what else the node has to keep: nobody is
 // refused, unless that grows by more than 16 MB between two looks, 20 ms apart. The bite: keys were evicted. The heal:
-// settings as they were, and no ballast. It is no fault of replicas, which evict only what their primary does, nor of a
-// node that is under such pressure already.
+// settings as they were, and no ballast. It is no fault of replicas, which evict only what their primary does: where one is
+// chosen nothing is done to anybody, and the fault is not proved. Nor is it one of a node that is under such pressure
+// already.
 func MemoryPressure(c Crampable, h Hosts) harness.Nemesis { return memoryPressure{c, h} }
 
 type memoryPressure struct {
@@ -25,14 +27,16 @@ type memoryPressure struct {
 	hosts Hosts
 }
 
-func (memoryPressure) Name() string { return "memory-pressure" }
+func (m memoryPressure) Name() string { return "memory-pressure-" + m.hosts.String() }
 
 func (m memoryPressure) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	a, err := aimRedis(ctx, m.c, m.hosts, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
-	if err := a.each(func(node string) error { return m.evicts(ctx, node) }); err != nil {
+	if err := a.each(func(node string) error { return m.evicts(ctx, node) }); errors.Is(err, errReplica) {
+		return idle(a.hosts, err), nil
+	} else if err != nil {
 		return harness.Injection{}, err
 	}
 	cramped := map[string]*ballast{}
@@ -60,7 +64,9 @@ func (m memoryPressure) Inject(ctx context.Context, rng *rand.Rand) (harness.Inj
 func (m memoryPressure) evicts(ctx context.Context, node string) error {
 	role, err := infoField(ctx, m.c, node, "replication", "role")
 	if err == nil && role != "master" {
-		err = fmt.Errorf("%s is a replica, and replicas evict nothing by themselves", node)
+		err = fmt.Errorf("%s %w", node, errReplica)
 	}
 	return err
 }
+
+var errReplica = errors.New("is a replica, and replicas evict nothing by themselves")

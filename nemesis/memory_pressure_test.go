@@ -42,7 +42,7 @@ func TestMemoryPressureEvictsALock(t *testing.T) {
 	require.Equal(t, old, b.primary())
 	b.heal(inj)
 	require.Equal(t, before, b.settings(old))
-	_, err = nemesis.MemoryPressure(b.Cluster, nemesis.Replica()).Inject(b.ctx, rng())
+	_, err = b.inject(nemesis.MemoryPressure(b.Cluster, nemesis.Replica())).Touched()
 	require.ErrorContains(t, err, "is a replica")
 	keys, err := b.Do(b.ctx, old, "KEYS", "doublegrant:*")
 	require.NoError(t, err)

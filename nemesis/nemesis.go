@@ -22,6 +22,8 @@ type primary interface {
 	Primary(ctx context.Context) (string, error)
 	// AwaitPromotion returns the name of a node other than old once that node says that it is primary.
 	AwaitPromotion(ctx context.Context, old string) (string, error)
+	// Patience is how long a primary may be gone for its Sentinels to have replaced it, or not: gone for longer, it has been.
+	Patience() time.Duration
 }
 
 // promoted waits for a failover away from old, until most Sentinels know of it too: an old primary that comes back before
@@ -110,12 +112,21 @@ func replaceable(ctx context.Context, c nodes, hosts []string) string {
 	return ""
 }
 
-// failover is the proof of a fault that leaves Sentinels no choice: nil where they have one.
+// failover is the proof of a fault that leaves Sentinels no choice: nil where they have one. A fault that ends within their
+// patience may come to nothing, and its bite is proof enough.
 func (a aimed) failover(c primary) func(context.Context) (string, error) {
 	if a.old == "" {
 		return nil
 	}
-	return func(ctx context.Context) (string, error) { return promoted(ctx, c, a.old) }
+	return func(ctx context.Context) (string, error) {
+		ends, ever := ctx.Deadline()
+		lasts := time.Until(ends).Round(time.Millisecond)
+		seen, err := promoted(ctx, c, a.old)
+		if err != nil && ever && lasts < c.Patience() && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return fmt.Sprintf("nobody was promoted within %v, and Sentinels may take %v", lasts, c.Patience()), nil
+		}
+		return seen, err
+	}
 }
 
 // sentinel chooses one of the Sentinels.
@@ -141,7 +152,7 @@ func (a aimed) each(f func(host string) error) error {
 }
 
 // all does f to every host, whatever becomes of the others, and all at once: one that takes all the time there is takes none
-// from them. It is for heals.
+// from them. It is for heals, and for faults of a length of their own.
 func (a aimed) all(f func(host string) error) error {
 	errs := make([]error, len(a.hosts))
 	var doing sync.WaitGroup

@@ -18,6 +18,7 @@ type Partitionable interface {
 	primary
 	Topology
 	Links
+	Metered
 	Probe(ctx context.Context, from, to string) error
 	Role(ctx context.Context, node string) (string, error)
 	// Suspects reports whether the Sentinel holds the primary to be down.
@@ -34,16 +35,12 @@ type Partitionable interface {
 // write, in the same moment. Drop and DropReplies let ends of connections pass, and reset the connections when they heal.
 //
 // The bite: probes, in new connections from either side, get no answer through the cut, and one beside it does. The
-// proof is in the description of each Sides. A partition that cannot be had on this topology is an error of Inject.
+// proof is in the description of each Sides, and that the system itself sent something over the cut. A partition that cannot be had on this topology is an error of Inject.
 //
 // After the heal a cluster was whole within half a second where nobody had failed over, and within 5 s where somebody
 // had (20 trials of each of the Sides under Hold, and of SplitBrain in every way, on two busy cores).
 func Partition(c Partitionable, sides Sides, way Way) harness.Nemesis {
-	name := "partition-" + sides.name
-	if way.kind != Hold().kind {
-		name += "-" + way.kind
-	}
-	return partition{c, sides, way, name}
+	return partition{c, sides, way, sides.faultName()}
 }
 
 // PartitionPrimary is Partition(c, SplitBrain(), Hold()) under its old name.
@@ -71,15 +68,20 @@ func (p partition) Inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 	if err != nil {
 		return harness.Injection{}, err
 	}
+	if len(cut.links) == 0 { // who is primary changes
+		return idle(cut.targets, fmt.Errorf("no links to cut: %w", errNoLink)), nil
+	}
+	counting := newMeter(p.c, p.way, cut.links)
 	heal, err := p.way.act(p.c, cut.links)
 	inj := harness.Injection{
-		Targets: cut.targets, Groups: cut.groups, Prove: cut.prove,
+		Targets: cut.targets, Groups: cut.groups, Prove: cut.prove, Touched: counting.touched,
 		Heal: func(context.Context) error { return heal() },
 	}
 	if err != nil {
 		return inj, err
 	}
 	inj.Bite, err = cut.bite(ctx, p.c)
+	inj.Bite = p.way.kind + ": " + inj.Bite
 	return inj, err
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// RestartAtOnce kills nodes with SIGKILL and starts them again before any Sentinel notices, as a supervisor does.
+// RestartAtOnce kills nodes with SIGKILL and starts them again before any Sentinel takes them for down, as a supervisor does.
+// Sentinels see another run id and log +reboot, and do nothing about it.
 //
 // A primary without an append-only file comes back empty: its replicas throw away what they have and follow it, and
 // everything acknowledged is gone without any failover. With one nothing is lost, unless appendfsync is everysec: while an

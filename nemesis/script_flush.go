@@ -21,7 +21,7 @@ type scriptFlush struct {
 	hosts Hosts
 }
 
-func (scriptFlush) Name() string { return "script-flush" }
+func (s scriptFlush) Name() string { return "script-flush-" + s.hosts.String() }
 
 func (s scriptFlush) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	a, err := aimRedis(ctx, s.c, s.hosts, rng)

@@ -22,6 +22,17 @@ type Sides struct {
 // String is the name, such as "split-brain".
 func (s Sides) String() string { return s.name }
 
+// faultName is the name of a fault that makes these sides.
+func (s Sides) faultName() string {
+	if s.name == oneWay {
+		return oneWay
+	}
+	return "partition-" + s.name
+}
+
+// oneWay is the name of OneWay's sides, and of its fault.
+const oneWay = "one-way"
+
 // Doc says in one line who loses whom, and what follows.
 func (s Sides) Doc() string { return s.doc }
 
@@ -156,7 +167,7 @@ func Bridge() Sides {
 // OneWay cuts only the connections that hosts of from open to hosts of to; those that to opens to from go on.
 func OneWay(from, to Hosts) Sides {
 	doc := fmt.Sprintf("the connections that %s opens to %s are cut, those the other way are not", from, to)
-	return Sides{"one-way", doc, needs{}, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
+	return Sides{oneWay, doc, needs{}, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
 		a, err := from.Pick(ctx, c, rng)
 		if err != nil {
 			return cut{}, err

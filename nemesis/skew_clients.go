@@ -27,7 +27,7 @@ type skewClients struct {
 	ahead  time.Duration
 }
 
-func (skewClients) Name() string { return "skew-clients" }
+func (n skewClients) Name() string { return "skew-clients-" + n.groups.String() }
 
 func (n skewClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	if n.ahead == 0 {

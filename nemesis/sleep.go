@@ -19,10 +19,12 @@ type Sleepy interface {
 // shortestSleep is longer than a probe waits for its answer.
 const shortestSleep = 500 * time.Millisecond
 
-// Sleep makes Redis nodes execute nothing for d, at least half a second, as a slow command does (DEBUG SLEEP). What is
-// sent meanwhile waits, and is executed then. A primary that sleeps for longer than its Sentinels' patience is replaced.
-// The bite: a PING gets no answer; a node that nobody saw asleep, since the machine is busy, sleeps again. The heal waits for
-// the end of d.
+// Sleep makes Redis nodes execute nothing for d, at least half a second, as a slow command does (DEBUG SLEEP). The sleep
+// begins before the bite and nobody can wake the node: it answers again d after that, a moment before a fault that is in
+// force for d heals. What was sent meanwhile is executed then, commands of clients that have given up among it, and by a
+// primary that has been replaced too, until it hears of that. Sentinels replace a primary that sleeps for longer than
+// their patience. The bite: a PING gets no answer; a node that nobody saw asleep, since the machine is busy, sleeps again. The
+// heal waits for the end of the sleep.
 func Sleep(c Sleepy, h Hosts, d time.Duration) harness.Nemesis { return nap{c, h, d} }
 
 type nap struct {
@@ -46,7 +48,7 @@ func (s nap) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, err
 		Bite:    fmt.Sprintf("%v asleep for %v, no answer to PING", a, s.d),
 		Heal:    func(ctx context.Context) error { return a.all(func(node string) error { return s.awake(ctx, node) }) },
 	}
-	return inj, a.each(func(node string) error { return s.sleep(ctx, node) })
+	return inj, a.all(func(node string) error { return s.sleep(ctx, node) }) // at once: one would wake before the last sleeps
 }
 
 // sleep sends the node to sleep until somebody has seen it asleep: where the machine is busy, the first look may come too

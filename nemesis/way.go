@@ -44,6 +44,10 @@ type Way struct {
 	err    error  // what is wrong with its values, where the cluster cannot tell
 	act    func(c Links, links []harness.Link) (heal func() error, err error)
 	bites  func(ctx context.Context, c Prober, l harness.Link) (string, error)
+
+	count func(harness.Touched) int64  // by how much it has touched the system; 0: not at all
+	tell  func(harness.Touched) string // what it has done
+	lacks string                       // what there was none of, where it is not traffic
 }
 
 // Kind is the way's name without its values, such as "latency".
@@ -60,27 +64,39 @@ func (w Way) String() string {
 // Hold stops bytes and ends of connections where they are; after the heal all of it flows on. A network that loses
 // packets looks like this to who is patient: what waited is carried out late.
 func Hold() Way {
-	return Way{kind: "hold", cuts: true, bites: unanswered, act: func(c Links, links []harness.Link) (func() error, error) {
+	w := Way{kind: "hold", cuts: true, bites: unanswered, act: func(c Links, links []harness.Link) (func() error, error) {
 		return cannotFail(c.Hold(links)), nil
 	}}
+	w.count = func(t harness.Touched) int64 { return t.Held + t.Waited }
+	w.tell = func(t harness.Touched) string {
+		return fmt.Sprintf("held %d B and %d new connections", t.Held, t.Waited)
+	}
+	return w
 }
 
 // Drop loses bytes in both directions: connections hang, and end with the heal.
 func Drop() Way {
-	return Way{kind: "drop", cuts: true, bites: unanswered, act: Links.Drop}
+	w := Way{kind: "drop", cuts: true, bites: unanswered, act: Links.Drop}
+	w.count, w.tell = passed("lost")
+	return w
 }
 
 // DropReplies loses the bytes that come back to who opened the connection: commands are carried out, and nobody hears
 // of it. Connections end with the heal.
 func DropReplies() Way {
-	return Way{kind: "drop-replies", cuts: true, bites: unanswered, act: Links.DropReplies}
+	w := Way{kind: "drop-replies", cuts: true, bites: unanswered, act: Links.DropReplies}
+	w.count, w.tell = passed("lost")
+	return w
 }
 
 // Refuse resets connections, old and new, so that everybody knows at once.
 func Refuse() Way {
-	return Way{kind: "refuse", cuts: true, bites: unanswered, act: func(c Links, links []harness.Link) (func() error, error) {
+	w := Way{kind: "refuse", cuts: true, ends: true, bites: unanswered, act: func(c Links, links []harness.Link) (func() error, error) {
 		return cannotFail(c.Refuse(links)), nil
 	}}
+	w.count = func(t harness.Touched) int64 { return t.Reset }
+	w.tell = func(t harness.Touched) string { return fmt.Sprintf("reset or refused %d connections", t.Reset) }
+	return w
 }
 
 // Cuts are the ways that let nothing be answered: those that Partition takes.
@@ -97,6 +113,7 @@ func Latency(latency, jitter time.Duration) Way {
 	w.bites = func(ctx context.Context, c Prober, l harness.Link) (string, error) {
 		return delayed(ctx, c, l, latency, 4*(latency+jitter)+slack)
 	}
+	w.count, w.tell = passed("delayed")
 	return w
 }
 
@@ -114,6 +131,7 @@ func Bandwidth(bytesPerSecond int64) Way {
 		size := min(max(bytesPerSecond/4, 1000), 1<<20)
 		return echoes(ctx, c, l, int(size), time.Duration(size)*time.Second/time.Duration(bytesPerSecond))
 	}
+	w.count, w.tell = passed("let through")
 	return w
 }
 
@@ -125,6 +143,7 @@ func Slice(size int, delay time.Duration) Way {
 	w.bites = func(ctx context.Context, c Prober, l harness.Link) (string, error) {
 		return echoes(ctx, c, l, pieces*size, pieces*delay)
 	}
+	w.count, w.tell = passed("sliced")
 	return w
 }
 
@@ -140,6 +159,9 @@ func LimitData(limit int64) Way {
 	}
 	w.act = func(c Links, links []harness.Link) (func() error, error) { return c.LimitData(links, limit) }
 	w.bites = func(ctx context.Context, c Prober, l harness.Link) (string, error) { return ended(ctx, c, l, limit) }
+	w.count = func(t harness.Touched) int64 { return t.Ended }
+	w.tell = func(t harness.Touched) string { return fmt.Sprintf("ended %d connections", t.Ended) }
+	w.lacks = fmt.Sprintf("no connection came to %d B", limit)
 	return w
 }
 
@@ -157,6 +179,7 @@ func SlowClose(delay time.Duration) Way {
 		}
 		return fmt.Sprintf("a connection on %v was closed after %v", l, took.Round(time.Millisecond)), nil
 	}
+	w.count, w.tell = passed("lay under")
 	return w
 }
 

@@ -26,7 +26,7 @@ type band struct {
 func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	var times []time.Duration
 	for _, f := range faults {
-		times = append(times, f.Start, f.Heal, healsUntil(f, end))
+		times = append(times, f.Start, healsFrom(f, end), healsUntil(f, end))
 	}
 	slices.Sort(times)
 	times = slices.Compact(times)
@@ -50,13 +50,17 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 	rank := []string{"", "band after", "band", "band cut"}
 	for i, f := range faults {
 		class, say := "", ""
-		switch force := f.Start <= from && to <= f.Heal; {
+		heal, span := healsFrom(f, end), fmt.Sprintf("%d %s, %s to %s", i+1, f.Name, at(f.Start), at(f.Heal))
+		if f.Heal == 0 {
+			span = fmt.Sprintf("%d %s, from %s on: the record stops before its heal", i+1, f.Name, at(f.Start))
+		}
+		switch force := f.Start <= from && to <= heal; {
 		case force && slices.Contains(f.Groups, group):
-			class, say = "band cut", fmt.Sprintf("%d %s, %s to %s: this group is cut off", i+1, f.Name, at(f.Start), at(f.Heal))
+			class, say = "band cut", span+": this group is cut off"
 		case force:
-			class, say = "band", fmt.Sprintf("%d %s, %s to %s", i+1, f.Name, at(f.Start), at(f.Heal))
-		case max(f.Start, f.Heal) <= from && to <= healsUntil(f, end):
-			class, say = "band after", fmt.Sprintf("%d %s heals, %s to %s", i+1, f.Name, at(f.Heal), at(healsUntil(f, end)))
+			class, say = "band", span
+		case max(f.Start, heal) <= from && to <= healsUntil(f, end):
+			class, say = "band after", fmt.Sprintf("%d %s heals, %s to %s", i+1, f.Name, at(heal), at(healsUntil(f, end)))
 		default:
 			continue
 		}
@@ -66,6 +70,14 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 		}
 	}
 	return b
+}
+
+// healsFrom is when the heal of f began; end, where the record stops before.
+func healsFrom(f harness.Fault, end time.Duration) time.Duration {
+	if f.Heal == 0 {
+		return max(end, f.Start)
+	}
+	return f.Heal
 }
 
 func healsUntil(f harness.Fault, end time.Duration) time.Duration {

@@ -83,7 +83,7 @@ func leaseEnd(steps []explore.Step, from int, op harness.Op) int {
 		end = min(end, op.Until)
 	}
 	for i := from + 1; i < len(steps); i++ {
-		if steps[i].Client == 0 && steps[i].Choice == explore.Expiry || steps[i].At >= end {
+		if steps[i].Client == 0 && steps[i].Choice.IsTime() || steps[i].At >= end {
 			return i
 		}
 	}

@@ -1,65 +1,12 @@
 package reports
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
-
-// change is one switch of the primary, as one or more Sentinels announced it.
-type change struct {
-	said        []harness.Event // the announcements, in order of time
-	first, last time.Duration
-	old         string        // node that was primary before; empty: not known
-	after       time.Duration // the last announcement of the change before; negative: there is none
-}
-
-// changesOf lists the switches in events, which are in order of time. A Sentinel that announces the switch that another
-// one has just announced speaks of the same.
-func changesOf(events []harness.Event) []change {
-	var all []change
-	for _, e := range events {
-		if e.Kind != string(Switched) {
-			continue
-		}
-		if n := len(all); n > 0 && all[n-1].is(e) {
-			all[n-1].said, all[n-1].last = append(all[n-1].said, e), e.At
-			continue
-		}
-		c := change{said: []harness.Event{e}, first: e.At, last: e.At, after: -1}
-		if n := len(all); n > 0 {
-			c.after = all[n-1].last
-		}
-		c.old = c.primary(events)
-		all = append(all, c)
-	}
-	return all
-}
-
-// is reports whether e announces the same change.
-func (c change) is(e harness.Event) bool {
-	again := func(said harness.Event) bool { return said.Node == e.Node }
-	return e.Detail == c.said[0].Detail && !slices.ContainsFunc(c.said, again)
-}
-
-// primary is the node that was primary when Sentinels began to change that: its successor may have been seen before they
-// announce it.
-func (c change) primary(events []harness.Event) string {
-	began := []string{string(Agreed), "+try-failover", string(Elected), string(Promoted), string(Switched)}
-	node := ""
-	for _, e := range events {
-		switch {
-		case e.At > c.first || e.At > c.after && slices.Contains(began, e.Kind):
-			return node
-		case isRole(e, "master"):
-			node = e.Node
-		}
-	}
-	return node
-}
 
 // causes tells which fault led to a change.
 type causes struct {
@@ -75,7 +22,7 @@ func newCauses(faults []harness.Fault, events []harness.Event) causes {
 	}
 	slices.SortStableFunc(c.order, func(i, j int) int { return int(faults[i].Start - faults[j].Start) })
 	for _, e := range events {
-		if e.Kind == "role" {
+		if e.Kind == harness.EventRole {
 			c.redis[e.Node] = true
 		}
 	}
@@ -103,7 +50,7 @@ func (c causes) of(ch change) (fault int, ok bool) {
 			break
 		}
 		has := c.grounds(f, ch)
-		later := has <= over || f.Start >= healed(c.faults[fault])
+		later := has <= over || f.Start >= c.faults[fault].Until()
 		if !ok || has > best || has == best && later {
 			fault, best, ok = i, has, true
 		}
@@ -119,7 +66,7 @@ func (c causes) grounds(f harness.Fault, ch change) grounds {
 		return noNode
 	case ch.first > passed(f):
 		return over
-	case strings.Contains(f.Name, "failover"):
+	case f.Effects.Has(harness.MovesPrimary):
 		return oldPrimary
 	case len(nodes) < len(f.Targets) && len(f.Groups) == 0 && !slices.ContainsFunc(nodes, sentinel):
 		return clientLink
@@ -135,18 +82,10 @@ func clientGroup(name string) bool {
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// healed is when the heal of a fault began.
-func healed(f harness.Fault) time.Duration {
-	if f.Heal == 0 {
-		return math.MaxInt64
-	}
-	return f.Heal
-}
-
 // passed is until when a fault may lead to a change at once: until the system was whole, or else until its heal.
 func passed(f harness.Fault) time.Duration {
 	if f.End == 0 {
-		return healed(f)
+		return f.Until()
 	}
 	return max(f.Heal, f.End)
 }

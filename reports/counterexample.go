@@ -61,7 +61,7 @@ func lineOf(s explore.Step) line {
 	switch {
 	case l.kind == probe:
 		l.Who = "harness"
-	case l.kind == world && s.Choice == explore.Expiry:
+	case l.kind == world && s.Choice.IsTime():
 		l.Who = "time"
 	case l.kind == world:
 		l.Who = "redis"

@@ -36,15 +36,39 @@ func (e Exploration) Verdict() harness.Verdict { return e.Result.Verdict() }
 func (e Exploration) Sentence() string {
 	switch found := e.Result.Found; {
 	case len(found) == 1:
-		return fmt.Sprintf("A counterexample of %s: %s.", steps(found[0]), found[0].Anomaly.Class)
+		return fmt.Sprintf("A counterexample of %s: %s.%s", steps(found[0]), found[0].Anomaly.Class, e.searched())
 	case len(found) > 1:
-		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.", len(found), steps(found[0]), and(e.classes()))
+		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.%s", len(found), steps(found[0]), and(e.classes()), e.searched())
+	case e.Verdict() == harness.Valid && len(e.Result.Parts) > 1:
+		return fmt.Sprintf("No interleaving breaks it: %s.", e.parts())
 	case e.Verdict() == harness.Valid:
 		return fmt.Sprintf("No interleaving of %s breaks it: all %s, %s.",
 			e.people(), e.everything(), bounds(e.Result.Budget))
 	default:
 		return fmt.Sprintf("Nothing can be said: %s after %s in %s.", e.stopped(), e.schedules(), dur(e.Result.Elapsed))
 	}
+}
+
+// searched says what the search contained, where it consists of several parts.
+func (e Exploration) searched() string {
+	if len(e.Result.Parts) < 2 {
+		return ""
+	}
+	return " Searched: " + e.parts() + "."
+}
+
+// parts says what each part of the search contained: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
+func (e Exploration) parts() string {
+	var all []string
+	for _, p := range e.Result.Parts {
+		extent := "all "
+		if !p.Exhausted {
+			extent = ""
+		}
+		all = append(all, fmt.Sprintf("%s%s of %s, %s", extent, plural(int64(p.Schedules), "schedule", "schedules"),
+			plural(int64(p.Budget.Clients), "client", "clients"), bounds(p.Budget)))
+	}
+	return strings.Join(all, "; ")
 }
 
 // Brief says what came of it in two or three words: "4 steps" to the smallest counterexample, "all 5,040 hold".
@@ -124,7 +148,8 @@ func bounds(b explore.Budget) string {
 		one, many string
 	}{
 		{b.Crashes, "crash", "crashes"}, {b.Expiries, "expiry", "expiries"}, {b.Failovers, "failover", "failovers"},
-		{b.Flushes, "script flush", "script flushes"},
+		{b.Flushes, "script flush", "script flushes"}, {b.LostAnswers, "lost answer", "lost answers"},
+		{b.LostCommands, "lost command", "lost commands"}, {b.Late, "late command", "late commands"},
 	} {
 		if one.most > 0 {
 			parts = append(parts, plural(int64(one.most), one.one, one.many))
@@ -160,13 +185,22 @@ func (e Exploration) setup() []fact {
 }
 
 // warnings are what a reader has to know before believing anything else.
-func (e Exploration) warnings() []string {
+func (e Exploration) warnings() (all []string) {
+	for _, limit := range e.Result.Limits {
+		all = append(all, "Not looked at: "+limit+".")
+	}
 	if e.Result.Exhausted || len(e.Result.Found) == 0 { // the headline says it
-		return nil
+		return all
 	}
-	return []string{
-		"Not every schedule was run: " + e.stopped() + ". There may be smaller counterexamples, and other ones.",
+	return append(all, "Not every schedule was run: "+e.stopped()+". There may be smaller counterexamples, and other ones.")
+}
+
+// situations are those that schedules met and could have met.
+func (e Exploration) situations() (all []harness.Situation) {
+	for _, s := range e.Result.Situations {
+		all = append(all, s.Situation)
 	}
+	return all
 }
 
 // numbers are how large the search was and how fast.

@@ -29,6 +29,9 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 	if err := table(&b, []string{"search", ""}, rows); err != nil {
 		return fmt.Errorf("reports: write summary: %w", err)
 	}
+	for _, line := range SituationsText(e.situations()) {
+		fmt.Fprintf(&b, "\n%s\n", plain(line))
+	}
 	for _, again := range []fact{{"Replay it", e.replay(0)}, {"Search again", e.Command}} {
 		if again.Value != "" {
 			fmt.Fprintf(&b, "\n%s: %s\n", again.Name, code(again.Value))

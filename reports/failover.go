@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -17,14 +18,15 @@ const (
 	Suspect  Milestone = "+sdown"            // a Sentinel misses the primary
 	Agreed   Milestone = "+odown"            // a quorum of Sentinels does
 	Elected  Milestone = "+elected-leader"   // one Sentinel may perform the failover
-	Promoted Milestone = "+promoted-slave"   // the chosen replica says that it is a primary
+	Accepted Milestone = "takes writes"      // the new primary took a write of the harness's own, which asks every 10 ms
+	Promoted Milestone = "+promoted-slave"   // a Sentinel has seen that the chosen replica is a primary
 	Switched Milestone = "+switch-master"    // the first Sentinel announces the new primary
-	Writable Milestone = "first write"       // the first write that the new primary acknowledged returned
+	Writable Milestone = "first write"       // the first write that the new primary acknowledged to a client returned
 	Rejoined Milestone = "old primary joins" // the old primary follows the new one
 )
 
 func milestones() []Milestone {
-	return []Milestone{Injected, Suspect, Agreed, Elected, Promoted, Switched, Writable, Rejoined}
+	return []Milestone{Injected, Suspect, Agreed, Elected, Accepted, Promoted, Switched, Writable, Rejoined}
 }
 
 // Stage is one milestone of one failover.
@@ -37,18 +39,31 @@ type Stage struct {
 	Note  string        `json:"note,omitempty"` // when it was not seen: what is missing
 }
 
-// Outage is the time without acknowledged writes around a failover, as the clients saw it that were not on the
-// minority side of a partition.
+// Outage is the time around a failover in which clients waited longest for an answer, and none of them had one. Clients on the
+// minority side of a partition are left out. An answer is an operation that is ok, or a lock's refusal: who is told "held" is
+// served. The time contains what the client library takes to notice and to dial again.
 type Outage struct {
 	Seen    bool          `json:"seen"`    // both ends were seen
-	From    time.Duration `json:"from"`    // Return of the last ok write before
-	To      time.Duration `json:"to"`      // Return of the first ok write after
+	From    time.Duration `json:"from"`    // Return of the last answer before
+	To      time.Duration `json:"to"`      // Return of the first answer after
 	Failed  int64         `json:"failed"`  // operations under way between the two that failed; refused acquires are none
 	Unknown int64         `json:"unknown"` // operations under way between the two whose effect is unknown
 }
 
 // Length is how long the outage lasted.
 func (o Outage) Length() time.Duration { return o.To - o.From }
+
+// Downtime is the longest time around a failover in which neither the old nor the new primary took writes, as the harness saw
+// it: it asks each node every 10 ms, past all links, and dials again at once. No client library is in it.
+type Downtime struct {
+	Seen   bool          `json:"seen"`             // the new primary was seen to take writes; otherwise the rest says nothing
+	From   time.Duration `json:"from"`             // the last write that the old primary took
+	To     time.Duration `json:"to"`               // the next one that either took; From is the same if there was always one that did
+	Beside time.Duration `json:"beside,omitempty"` // for how long both took writes
+}
+
+// Length is how long the downtime lasted.
+func (d Downtime) Length() time.Duration { return d.To - d.From }
 
 // Failover is what followed a fault after which Sentinels announced a new primary.
 type Failover struct {
@@ -58,7 +73,8 @@ type Failover struct {
 	New      string        `json:"new,omitempty"` // nodes, when their roles are known
 	Start    time.Duration `json:"start"`
 	Stages   []Stage       `json:"stages"` // one for each milestone, in order
-	Outage   Outage        `json:"outage"`
+	Servers  Downtime      `json:"servers"`
+	Outage   Outage        `json:"outage"`   // of clients
 	Again    int           `json:"again"`    // further failovers that the fault led to
 	Minority int64         `json:"minority"` // ok writes of the minority side, called after the promotion and back before the heal
 }
@@ -75,17 +91,14 @@ func (f Failover) Stage(name Milestone) Stage {
 
 // String is the failover on one line: who took over, the stages with their distances from the fault, and what it cost.
 func (f Failover) String() string {
-	words := []string{f.Name}
-	if f.Old != "" && f.New != "" {
-		words[0] += ", " + f.Old + " to " + f.New
-	}
+	words := []string{f.Name + f.moved()}
 	for _, s := range f.Stages {
 		if s.Seen && s.Name != Injected {
 			words = append(words, string(s.Name)+" "+after(s.After))
 		}
 	}
-	if f.Outage.Seen {
-		words = append(words, "no write for "+dur(f.Outage.Length()))
+	for _, cost := range f.costs() {
+		words = append(words, cost.String())
 	}
 	return strings.Join(words, "; ")
 }
@@ -114,8 +127,7 @@ type aftermath struct {
 
 // aftermaths lists the faults that led to a failover, in order of their Start.
 func aftermaths(h harness.History) []aftermath {
-	events := slices.Clone(h.Events)
-	slices.SortStableFunc(events, func(a, b harness.Event) int { return int(a.At - b.At) })
+	events := inOrder(h.Events)
 	causes, led := newCauses(h.Faults, events), map[int][]change{}
 	for _, c := range changesOf(events) {
 		if i, ok := causes.of(c); ok {
@@ -132,6 +144,13 @@ func aftermaths(h harness.History) []aftermath {
 		}
 	}
 	return all
+}
+
+// inOrder is events in order of time.
+func inOrder(events []harness.Event) []harness.Event {
+	events = slices.Clone(events)
+	slices.SortStableFunc(events, func(a, b harness.Event) int { return cmp.Compare(a.At, b.At) })
+	return events
 }
 
 // bound finds where the aftermath ends: with the start of a fault that began when this one was over, or that led to a
@@ -157,24 +176,18 @@ func (a *aftermath) fill(all []harness.Event) {
 			a.events = append(a.events, e)
 		}
 	}
-	a.old = a.oldPrimary(all)
-	e, _ := a.first(func(e harness.Event) bool { return isRole(e, "master") && e.Node != a.old })
-	a.new = e.Node
+	a.old, a.new = a.changes[0].old, a.changes[0].new
+	target := func(e harness.Event) bool {
+		return e.Kind == harness.EventRole && len(a.Targets) > 0 && e.Node == a.Targets[0]
+	}
+	if a.old == "" && slices.ContainsFunc(all, target) {
+		a.old = a.Targets[0]
+	}
 }
 
-// oldPrimary is the node that was primary, or else the fault's first target when its role is known.
-func (a *aftermath) oldPrimary(all []harness.Event) string {
-	if old := a.changes[0].old; old != "" {
-		return old
-	}
-	target := func(e harness.Event) bool { return e.Kind == "role" && len(a.Targets) > 0 && e.Node == a.Targets[0] }
-	if slices.ContainsFunc(all, target) {
-		return a.Targets[0]
-	}
-	return ""
+func isRole(e harness.Event, role string) bool {
+	return e.Kind == harness.EventRole && e.Detail == role
 }
-
-func isRole(e harness.Event, role string) bool { return e.Kind == "role" && e.Detail == role }
 
 // first returns the first event of the aftermath that is wanted.
 func (a *aftermath) first(wanted func(harness.Event) bool) (harness.Event, bool) {
@@ -190,13 +203,10 @@ func (a *aftermath) first(wanted func(harness.Event) bool) (harness.Event, bool)
 func (a *aftermath) promotion() time.Duration {
 	e, _ := a.first(func(e harness.Event) bool {
 		return e.Kind == string(Switched) || e.Kind == string(Promoted) ||
-			(a.old != "" && isRole(e, "master") && e.Node != a.old)
+			a.new != "" && e.Node == a.new && (isRole(e, "master") || e.Kind == harness.EventWritable)
 	})
 	return e.At
 }
-
-// killed reports whether the fault ended the old primary's process, so that it cannot have answered any more.
-func (a *aftermath) killed() bool { return strings.Contains(strings.ToLower(a.Name), "kill") }
 
 // again counts the failovers after the first: how often the most talkative Sentinel announced one.
 func (a *aftermath) again() int {
@@ -224,8 +234,10 @@ func (a *aftermath) stage(name Milestone) Stage {
 	switch name {
 	case Injected:
 		return a.seen(name, a.Start, strings.Join(a.Targets, " "))
+	case Accepted:
+		return a.accepted()
 	case Writable:
-		return Stage{Name: name, Note: "no write was acknowledged afterwards"}
+		return Stage{Name: name, Note: a.unwritten()}
 	case Rejoined:
 		return a.rejoined()
 	}
@@ -240,6 +252,28 @@ func (a *aftermath) stage(name Milestone) Stage {
 
 // ofPrimary tells a +sdown of the primary from one of a replica or a Sentinel.
 func ofPrimary(e harness.Event) bool { return e.Detail == "" || strings.HasPrefix(e.Detail, "master ") }
+
+// accepted is when the new primary took the first write of the harness's own.
+func (a *aftermath) accepted() Stage {
+	e, ok := a.first(func(e harness.Event) bool {
+		return a.new != "" && e.Node == a.new && e.Kind == harness.EventWritable && e.At < a.changes[0].until
+	})
+	switch {
+	case ok:
+		return a.seen(Accepted, e.At, e.Node)
+	case a.new == "":
+		return Stage{Name: Accepted, Note: "which node became the primary is not known"}
+	}
+	return Stage{Name: Accepted, Note: a.new + " was not seen to take a write"}
+}
+
+// unwritten says that the new primary acknowledged no write of a client.
+func (a *aftermath) unwritten() string {
+	if a.new == "" {
+		return "no write was acknowledged afterwards"
+	}
+	return a.new + " acknowledged no write of a client"
+}
 
 func (a *aftermath) rejoined() Stage {
 	if a.old == "" {

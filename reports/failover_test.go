@@ -11,14 +11,14 @@ import (
 
 // oneKill is a history with one killed primary; tests take something away from it.
 func oneKill() harness.History {
-	events := append([]harness.Event{role(0, "r1", "master"), role(0, "r2", "slave")}, failoverEvents(10*sec, "r1", "r2", 1, 2)...)
+	events := append(append(addressed(), role(0, "r1", "master"), role(0, "r2", "slave")), failoverEvents(10*sec, "r1", "r2", 1, 2)...)
 	return harness.History{
 		Meta:   harness.Meta{Workers: 4, Groups: 2},
 		Faults: []harness.Fault{{Name: "kill-primary", Targets: []string{"r1"}, Start: 10 * sec, Bit: 10*sec + 5*ms, Heal: 13 * sec, End: 14 * sec}},
 		Events: append(events, role(13500*ms, "r1", "slave")),
 		Ops: harness.OpsOf([]harness.Op{
 			add(0, 9*sec, harness.OK), add(1, 9990*ms, harness.OK),
-			add(0, 10100*ms, harness.Fail), add(1, 10200*ms, harness.Info), refusal(0, 10300*ms), add(5, 11*sec, harness.Fail),
+			refusal(0, 9995*ms), add(0, 10100*ms, harness.Fail), add(1, 10200*ms, harness.Info), add(5, 11*sec, harness.Fail),
 			add(0, 11700*ms, harness.OK), add(0, 12*sec, harness.Fail),
 		}),
 	}
@@ -30,7 +30,7 @@ func add(client int, call time.Duration, outcome harness.Outcome) harness.Op {
 
 func refusal(client int, call time.Duration) harness.Op {
 	op := add(client, call, harness.Fail)
-	op.Kind, op.Err = harness.Acquire, held
+	op.Kind, op.Err = harness.Acquire, harness.Held
 	return op
 }
 
@@ -51,13 +51,15 @@ func TestStagesOfAKill(t *testing.T) {
 		{Name: Suspect, Seen: true, At: 11012 * ms, After: 1012 * ms, By: "s2"},
 		{Name: Agreed, Seen: true, At: 11075 * ms, After: 1075 * ms, By: "s2"},
 		{Name: Elected, Seen: true, At: 11083 * ms, After: 1083 * ms, By: "s2"},
+		{Name: Accepted, Seen: true, At: 11470 * ms, After: 1470 * ms, By: "r2"},
 		{Name: Promoted, Seen: true, At: 11512 * ms, After: 1512 * ms, By: "s2"},
 		{Name: Switched, Seen: true, At: 11590 * ms, After: 1590 * ms, By: "s2"},
 		{Name: Writable, Seen: true, At: 11701 * ms, After: 1701 * ms, By: "client 0"},
 		{Name: Rejoined, Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"},
 	}
 	require.Equal(t, want, f.Stages)
-	require.Equal(t, Outage{Seen: true, From: 9991 * ms, To: 11701 * ms, Failed: 2, Unknown: 1}, f.Outage)
+	require.Equal(t, Outage{Seen: true, From: 9996 * ms, To: 11701 * ms, Failed: 2, Unknown: 1}, f.Outage)
+	require.Equal(t, Downtime{Seen: true, From: 10002 * ms, To: 11470 * ms}, f.Servers)
 }
 
 func TestMissingStagesSaySo(t *testing.T) {
@@ -75,8 +77,9 @@ func TestMissingStagesSaySo(t *testing.T) {
 		{"no election", Elected, without(oneKill(), kind(Elected)), "no Sentinel said +elected-leader"},
 		{"no promotion", Promoted, without(oneKill(), kind(Promoted)), "no Sentinel said +promoted-slave"},
 		{"not back", Rejoined, without(oneKill(), func(e harness.Event) bool { return e.Node == "r1" && e.Detail == "slave" }), "r1 was not seen as a replica"},
-		{"no roles", Rejoined, without(oneKill(), kind("role")), "which node was the primary is not known"},
-		{"no operations", Writable, noOps(oneKill()), "no write was acknowledged afterwards"},
+		{"no roles", Rejoined, without(oneKill(), kind("role")), "r1 was not seen as a replica"},
+		{"no operations", Writable, noOps(oneKill()), "r2 acknowledged no write of a client"},
+		{"no write", Accepted, without(oneKill(), kind(harness.EventWritable)), "r2 was not seen to take a write"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

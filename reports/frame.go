@@ -56,8 +56,9 @@ func (f *frame) name(faults []harness.Fault) {
 // edges draws where the faults begin and where their heal begins, in front of what hides the bands.
 func (f *frame) edges(faults []harness.Fault, top, bottom float64) {
 	for _, fault := range faults {
-		for _, t := range []time.Duration{fault.Start, fault.Heal} {
-			f.line("band-edge", f.x(t), top, f.x(t), bottom)
+		f.line("band-edge", f.x(fault.Start), top, f.x(fault.Start), bottom)
+		if fault.Heal > 0 {
+			f.line("band-edge", f.x(fault.Heal), top, f.x(fault.Heal), bottom)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func printable(r rune) rune {
 
 func helpers() template.FuncMap {
 	return template.FuncMap{
-		"dur": dur, "took": took, "at": at, "after": after, "count": count, "clip": clip, "rate": rate, "figure": figure,
+		"dur": dur, "took": took, "at": at, "after": after, "count": count, "times": times, "clip": clip, "rate": rate, "figure": figure,
 		"inc": func(i int) int { return i + 1 }, "css": style, "class": outcomeClass,
 		"outcome": outcomeText, "meaning": meaning, "whole": whole,
 	}

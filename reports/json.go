@@ -28,13 +28,14 @@ type Document struct {
 	Command    string                `json:"command,omitempty"`  // repeats the run
 	Labels     map[string]string     `json:"labels,omitempty"`   // variant, topology, nemesis, ...
 	Elapsed    time.Duration         `json:"elapsed"`
-	Totals     map[harness.Class]int `json:"totals"`          // violations by class
-	Certified  int                   `json:"certified"`       // violations that porcupine confirmed
-	Judgements []harness.Judgement   `json:"judgements"`      // one for each checker
-	Anomalies  []harness.Anomaly     `json:"anomalies"`       // the first of each class, in order of time
-	Notes      []string              `json:"notes,omitempty"` // what the history does not hold, such as who watched no longer
-	Pages      map[int]string        `json:"pages,omitempty"` // index in anomalies: page that draws it
-	Stats      Stats                 `json:"stats"`           // totals; without the timeline
+	Totals     map[harness.Class]int `json:"totals"`               // violations by class
+	Certified  int                   `json:"certified"`            // violations that porcupine confirmed
+	Judgements []harness.Judgement   `json:"judgements"`           // one for each checker
+	Situations []harness.Situation   `json:"situations,omitempty"` // met, and with a count of 0 never met
+	Anomalies  []harness.Anomaly     `json:"anomalies"`            // the first of each class, in order of time
+	Notes      []string              `json:"notes,omitempty"`      // what the history does not hold, such as who watched no longer
+	Pages      map[int]string        `json:"pages,omitempty"`      // index in anomalies: page that draws it
+	Stats      Stats                 `json:"stats"`                // totals; without the timeline
 	Failovers  []Failover            `json:"failovers"`
 	Faults     []harness.Fault       `json:"faults"`
 	Meta       harness.Meta          `json:"meta"`
@@ -46,7 +47,7 @@ func DocumentOf(r Report) Document {
 	d := Document{
 		Schema: Schema, Name: r.Name, Verdict: r.Judged.Verdict, Summary: r.Sentence(), Expected: r.Expected,
 		Command: r.Command, Labels: r.Labels, Elapsed: r.Elapsed, Totals: r.Judged.Totals,
-		Certified: r.Judged.Certified, Judgements: list(r.Judged.Judgements), Anomalies: list(r.Judged.Anomalies),
+		Certified: r.Judged.Certified, Judgements: list(r.Judged.Judgements), Anomalies: list(r.Judged.Anomalies), Situations: r.Judged.Situations,
 		Notes: r.Notes, Pages: r.Pages, Stats: r.Stats, Failovers: list(r.Failovers), Faults: list(r.History.Faults),
 		Meta: r.History.Meta, End: r.History.End,
 	}
@@ -98,7 +99,7 @@ func ReadJSON(r io.Reader) (Document, error) {
 func (d Document) Row(link string) Row {
 	r := Report{
 		Name: d.Name, Command: d.Command, Labels: d.Labels, Stats: d.Stats, Expected: d.Expected, Elapsed: d.Elapsed,
-		Judged:  harness.Judged{Verdict: d.Verdict, Totals: d.Totals, Judgements: d.Judgements, Anomalies: d.Anomalies},
+		Judged:  harness.Judged{Verdict: d.Verdict, Totals: d.Totals, Judgements: d.Judgements, Anomalies: d.Anomalies, Situations: d.Situations},
 		History: harness.History{Meta: d.Meta, Faults: d.Faults, End: d.End},
 	}
 	r.Met = d.Met != nil && *d.Met

@@ -66,6 +66,9 @@ type junitProblem struct {
 
 func junitCaseOf(r Row) junitCase {
 	c := junitCase{Name: r.Name, Class: "doublegrant", Time: seconds(r.Elapsed), Out: r.Verdict.String() + ": " + r.Sentence}
+	if r.Unasked != "" {
+		c.Out += " " + r.Unasked
+	}
 	if r.Variant != "" {
 		c.Class += "." + r.Variant
 	}

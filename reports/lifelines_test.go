@@ -29,7 +29,7 @@ func TestACrashEndsAGrip(t *testing.T) {
 	p.ends(1, "SET lock 0-1 NX PX 10000", "OK", "holds lock", lockOp(harness.Acquire, ""))
 	p.does(1, "GET lock", "0-1")
 	p.crashes(1)
-	p.world(explore.Expiry, "10s pass")
+	p.world(explore.Pass(0), "10s pass")
 	require.Equal(t, []grip{{client: 0, key: "lock", from: 0, lease: 3, to: 2}}, Exploration{Clients: 2}.grips(p.Counterexample))
 }
 

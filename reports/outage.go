@@ -14,28 +14,24 @@ type watchers struct {
 	all  []*watcher
 }
 
-// watcher finds the last write before and the first write after one failover.
+// watcher finds the first write that the new primary acknowledged, and the longest wait for an answer until then.
 type watcher struct {
 	aftermath
-	cut      time.Duration // whatever was called after it and is ok was done by the new primary
+	events   []harness.Event // of the run, in order of time
+	served   served
 	promoted time.Duration
-	before   time.Duration // Return of the last ok write before cut
-	began    bool          // there was one
-	after    time.Duration // Return of the first ok write called after cut
-	ended    bool          // there was one
-	client   int           // whose that was
-	outage   Outage
+	first    harness.Op // the first write of the new primary
+	written  bool       // there was one
+	gap      gap
 	minority int64
 }
 
 func newWatchers(h harness.History) *watchers {
 	w := &watchers{meta: h.Meta}
+	events := inOrder(h.Events)
 	for _, a := range aftermaths(h) {
-		one := &watcher{aftermath: a, promoted: a.promotion()}
-		one.cut = one.promoted
-		if a.killed() {
-			one.cut = max(a.Bit, a.Start)
-		}
+		one := &watcher{aftermath: a, events: events, promoted: a.promotion()}
+		one.served = one.serves(events)
 		w.all = append(w.all, one)
 	}
 	return w
@@ -43,21 +39,26 @@ func newWatchers(h harness.History) *watchers {
 
 // add takes the next operation, in order of Return.
 func (w *watchers) add(op harness.Op) {
-	if op.Client < 0 {
+	if op.Client < 0 || !reaches(op) {
 		return
 	}
+	group := w.meta.Group(op.Client)
 	for _, one := range w.all {
-		switch minority := slices.Contains(one.Groups, w.meta.Group(op.Client)); {
+		switch minority := slices.Contains(one.Groups, group); {
 		case !one.last && op.Call >= one.until:
-		case minority && write(op) && op.Call > one.promoted && op.Return <= one.Heal:
+		case minority && write(op) && op.Call > one.promoted && op.Return <= one.Until():
 			one.minority++
 		case minority:
-		case write(op):
-			one.wrote(op)
 		default:
-			one.missed(op)
+			one.hear(op, group)
 		}
 	}
+}
+
+// reaches reports whether op asks something of the system: what a lock guards is the harness's own, and so is a delivery.
+func reaches(op harness.Op) bool {
+	_, guarded := harness.GuardedBy(op.Key)
+	return op.Kind != harness.Deliver && !(guarded && op.Kind == harness.Add)
 }
 
 // write reports whether op is an acknowledged change.
@@ -69,27 +70,52 @@ func write(op harness.Op) bool {
 	return false
 }
 
-func (w *watcher) wrote(op harness.Op) {
-	switch {
-	case op.Return <= w.cut:
-		w.before, w.began, w.outage.Failed, w.outage.Unknown = op.Return, true, 0, 0
-	case op.Call > w.cut && !w.ended:
-		w.after, w.ended, w.client = op.Return, true, op.Client
+// hear takes an operation of a client that was not cut off.
+func (w *watcher) hear(op harness.Op, group int) {
+	over := w.written && len(w.changes) == 1 // the failover is, for clients
+	w.gap.add(op, w.Start, over)
+	if !w.written && write(op) && w.served.by(op, group) {
+		w.first, w.written = op, true
 	}
 }
 
-// missed counts an operation without effect if it was under way during the outage.
-func (w *watcher) missed(op harness.Op) {
-	if !w.began || (w.ended && op.Call >= w.after) {
-		return
+// served says which acknowledged writes were the new primary's.
+type served struct {
+	known  bool                  // the record says which node served whom
+	groups map[int]time.Duration // from when on the new primary served a client group
+	cut    time.Duration         // if it is not known: whatever was called after it was done by the new primary
+}
+
+// serves finds out what can be known of whose the acknowledged writes were. Where the record does not say which node answered,
+// it is the new primary for whatever was called after the promotion, or after the old primary's end.
+func (a *aftermath) serves(events []harness.Event) served {
+	s := served{groups: map[int]time.Duration{}, cut: a.promotion()}
+	if a.Down(a.old) {
+		s.cut = max(a.Bit, a.Start)
 	}
-	switch {
-	case op.Outcome == harness.OK || refused(op):
-	case op.Outcome == harness.Fail:
-		w.outage.Failed++
-	default:
-		w.outage.Unknown++
+	for _, e := range events {
+		if e.Kind != harness.EventServes {
+			continue
+		}
+		s.known = true
+		var group int
+		if _, err := fmt.Sscanf(e.Detail, "g%d", &group); err != nil {
+			continue
+		}
+		if _, again := s.groups[group]; !again && e.Node == a.new && e.At >= a.from && e.At < a.changes[0].until {
+			s.groups[group] = e.At
+		}
 	}
+	return s
+}
+
+// by reports whether the new primary did op, which is acknowledged.
+func (s served) by(op harness.Op, group int) bool {
+	if !s.known {
+		return op.Call > s.cut
+	}
+	from, ok := s.groups[group]
+	return ok && op.Return >= from
 }
 
 func (w *watchers) failovers() []Failover {
@@ -103,15 +129,11 @@ func (w *watchers) failovers() []Failover {
 func (w *watcher) failover() Failover {
 	f := Failover{
 		Fault: w.index, Name: w.Name, Old: w.old, New: w.new, Start: w.Start, Stages: w.stages(),
-		Again: w.again(), Minority: w.minority, Outage: w.outage,
+		Again: w.again(), Minority: w.minority, Servers: w.downtime(w.events), Outage: w.gap.longest,
 	}
-	if !w.ended {
-		return f
-	}
-	i := slices.Index(milestones(), Writable)
-	f.Stages[i] = w.seen(Writable, w.after, fmt.Sprintf("client %d", w.client))
-	if w.began {
-		f.Outage.Seen, f.Outage.From, f.Outage.To = true, w.before, w.after
+	if w.written {
+		i := slices.Index(milestones(), Writable)
+		f.Stages[i] = w.seen(Writable, w.first.Return, fmt.Sprintf("client %d", w.first.Client))
 	}
 	return f
 }

@@ -42,7 +42,7 @@ func (p *play) crashes(client int) { p.step(explore.Crash(client-1), client, "cr
 
 func (p *play) world(c explore.Choice, command string) {
 	p.step(c, 0, command, "")
-	if c == explore.Expiry {
+	if c.IsTime() {
 		p.now += 10 * sec
 	}
 }
@@ -106,7 +106,7 @@ func immortal() explore.Counterexample {
 	p.does(1, "GET msg", "(nil)")
 	p.does(1, "SET msg 1", "OK")
 	p.crashes(1)
-	p.world(explore.Expiry, "10s pass")
+	p.world(explore.Pass(0), "10s pass")
 	b := p.ends(2, "GET msg", "1", "somebody else has msg", claim(harness.ResultSeen))
 	return p.shows(harness.ImmortalMark, "msg", "msg is marked without an end, and client 2 still saw it 10 s later", b)
 }
@@ -115,8 +115,8 @@ func immortal() explore.Counterexample {
 func blindDel() explore.Counterexample {
 	p := newPlay()
 	p.ends(1, "SET lock client-1-1 NX PX 10000", "OK", "holds lock until 10.001s", lockOp(harness.Acquire, ""))
-	p.ends(3, "SET lock client-3-1 NX PX 10000", "(nil)", "lock is somebody else's", lockOp(harness.Acquire, held))
-	p.world(explore.Expiry, "10.001s pass: lock expires")
+	p.ends(3, "SET lock client-3-1 NX PX 10000", "(nil)", "lock is somebody else's", lockOp(harness.Acquire, harness.Held))
+	p.world(explore.Pass(0), "10.001s pass: lock expires")
 	b := p.ends(2, "SET lock client-2-1 NX PX 10000", "OK", "holds lock until 20.004s", lockOp(harness.Acquire, ""))
 	c := p.ends(1, "DEL lock", "1", "has given lock up", lockOp(harness.Release, ""))
 	d := p.ends(3, "SET lock client-3-2 NX PX 10000", "OK", "holds lock until 20.006s", lockOp(harness.Acquire, ""))
@@ -130,9 +130,9 @@ func stuck() explore.Counterexample {
 	p := newPlay()
 	p.does(1, "SETNX lock 0-1", "1")
 	p.crashes(1)
-	p.ends(2, "SETNX lock 1-1", "0", "lock is somebody else's", lockOp(harness.Acquire, held))
-	p.world(explore.Expiry, "10s pass")
-	last := p.probes("acquire lock", "fail held", "nobody holds it, and nobody can have it", lockOp(harness.Acquire, held))
+	p.ends(2, "SETNX lock 1-1", "0", "lock is somebody else's", lockOp(harness.Acquire, harness.Held))
+	p.world(explore.Pass(0), "10s pass")
+	last := p.probes("acquire lock", "fail held", "nobody holds it, and nobody can have it", lockOp(harness.Acquire, harness.Held))
 	last.Outcome = harness.Fail
 	p.Ops[len(p.Ops)-1] = last
 	return p.shows(harness.StuckLock, "lock", "nobody holds lock, and after every lease is over it is still refused", last)
@@ -150,7 +150,7 @@ func lostGrant() explore.Counterexample {
 		"holds lock until 10.004s", lockOp(harness.Acquire, ""))
 	p.does(3, "", "")
 	p.does(4, "waits 5ms", "")
-	p.ends(4, "SET lock 3-1 NX PX 10000", "(nil)", "lock is somebody else's", lockOp(harness.Acquire, held))
+	p.ends(4, "SET lock 3-1 NX PX 10000", "(nil)", "lock is somebody else's", lockOp(harness.Acquire, harness.Held))
 	p.ends(1, "PEXPIRE lock 10000", "1", "holds lock until 10.009s", lockOp(harness.Extend, ""))
 	p.ends(1, "EVALSHA {delete the lock if it is ours} lock 0-1", "0", "lock was not its own any more", lockOp(harness.Release, "not mine"))
 	return p.shows(harness.DoubleGrant, "lock",

@@ -97,12 +97,23 @@ func (r Report) scope() string {
 func (r Report) reasons() string {
 	var parts []string
 	for _, g := range r.Judged.Judgements {
-		if g.Verdict == harness.Unknown {
+		if g.Doubt() {
 			parts = append(parts, g.Checker+": "+strings.TrimSuffix(g.Reason, "."))
 		}
 	}
 	if len(parts) == 0 {
 		return "nothing was judged"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// unasked names the checkers that were asked nothing, with the reason.
+func (r Report) unasked() string {
+	var parts []string
+	for _, g := range r.Judged.Judgements {
+		if g.Unasked {
+			parts = append(parts, g.Checker+": not asked: "+g.Reason)
+		}
 	}
 	return strings.Join(parts, "; ")
 }

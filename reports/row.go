@@ -17,6 +17,7 @@ type Row struct {
 	Met      bool   // whether Expected came true
 	Verdict  harness.Verdict
 	Sentence string  // what the verdict rests on
+	Unasked  string  // which checkers were asked nothing, and why; empty: all were asked
 	Found    string  // "12 double-grant"; empty: nothing
 	First    string  // note of the first anomaly
 	Explorer string  // what the explorer says of the variant: "4 steps", "all 5,040 hold"; empty: it was not asked
@@ -33,7 +34,7 @@ type Row struct {
 func RowOf(r Report, link string) Row {
 	row := Row{
 		Name: r.Name, Variant: r.Labels["variant"], Regime: regime(r.Labels), Expected: r.Expected, Met: r.Met,
-		Verdict: r.Judged.Verdict, Sentence: r.Sentence(), Found: r.Found(), Ops: r.Stats.Totals.All(),
+		Verdict: r.Judged.Verdict, Sentence: r.Sentence(), Unasked: r.unasked(), Found: r.Found(), Ops: r.Stats.Totals.All(),
 		Rate: r.Stats.Rate, P50: r.Stats.Latency.P50, P99: r.Stats.Latency.P99,
 		Started: r.History.Meta.Started, Elapsed: r.Elapsed, Command: r.Command, Link: link,
 	}

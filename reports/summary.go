@@ -20,7 +20,7 @@ func Summary(w io.Writer, r Report) error {
 		fmt.Fprintf(&b, "> %s\n\n", plain(warning))
 	}
 	for _, part := range []func(io.Writer, Report) error{
-		summaryFacts, summaryJudged, summaryAnomaly, summaryFailovers, summaryCommand,
+		summaryFacts, summaryJudged, summarySituations, summaryAnomaly, summaryFailovers, summaryCommand,
 	} {
 		if err := part(&b, r); err != nil {
 			return fmt.Errorf("reports: write summary: %w", err)
@@ -50,7 +50,7 @@ func summaryFacts(w io.Writer, r Report) error {
 func summaryJudged(w io.Writer, r Report) error {
 	var rows [][]string
 	for _, g := range r.Judged.Judgements {
-		rows = append(rows, []string{code(g.Checker), g.Verdict.String(), plain(g.Reason)})
+		rows = append(rows, []string{code(g.Checker), g.Said(), plain(g.Reason)})
 	}
 	if len(rows) == 0 {
 		return nil
@@ -104,7 +104,7 @@ func summaryFailovers(w io.Writer, r Report) error {
 }
 
 func oneFailover(w io.Writer, f Failover) error {
-	fmt.Fprintf(w, "\n### Failover after %s\n\n", plain(f.Name))
+	fmt.Fprintf(w, "\n### Failover after %s\n\n", plain(f.Name+f.moved()))
 	var rows [][]string
 	for _, s := range f.Stages {
 		if s.Seen {
@@ -113,9 +113,8 @@ func oneFailover(w io.Writer, f Failover) error {
 			rows = append(rows, []string{string(s.Name), "not seen", plain(s.Note)})
 		}
 	}
-	if f.Outage.Seen {
-		rows = append(rows, []string{"no write for", dur(f.Outage.Length()), fmt.Sprintf(
-			"%s failed, %s unknown", count(f.Outage.Failed), count(f.Outage.Unknown))})
+	for _, c := range f.costs() {
+		rows = append(rows, []string{c.Name + " for", dur(c.Length()), plain(c.Note)})
 	}
 	return table(w, []string{"stage", ":since the fault", "by"}, rows)
 }

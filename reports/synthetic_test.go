@@ -29,7 +29,7 @@ func synthetic() harness.History {
 			Heal: 15*sec + 5*ms, End: 16*sec + 100*ms, Proved: true, Proof: "connect to r2 refused; r3 was promoted",
 		},
 	}
-	events := []harness.Event{role(100*ms, "r1", "master"), role(110*ms, "r2", "slave"), role(120*ms, "r3", "slave")}
+	events := append(addressed(), role(100*ms, "r1", "master"), role(110*ms, "r2", "slave"), role(120*ms, "r3", "slave"))
 	events = append(events, failoverEvents(4*sec, "r1", "r2", 1, 2)...)
 	events = append(events, role(9*sec+600*ms, "r1", "slave"))
 	events = append(events, failoverEvents(13*sec, "r2", "r3", 2, 3)...)
@@ -50,6 +50,15 @@ func role(t time.Duration, node, now string) harness.Event {
 	return harness.Event{At: t, Node: node, Kind: "role", Detail: now}
 }
 
+// addressed says under which addresses Sentinels speak of the nodes, and that the first one takes writes.
+func addressed() []harness.Event {
+	all := []harness.Event{{At: ms, Node: "r1", Kind: harness.EventWritable}}
+	for i := 1; i <= 3; i++ {
+		all = append(all, harness.Event{At: ms, Node: fmt.Sprintf("r%d", i), Kind: harness.EventAddress, Detail: fmt.Sprintf("127.7.2.%d 6379", i)})
+	}
+	return all
+}
+
 // failoverEvents is what Sentinels and polls say when the primary is lost at start.
 func failoverEvents(start time.Duration, old, now string, from, to int) []harness.Event {
 	address := func(i int) string { return fmt.Sprintf("127.7.2.%d 6379", i) }
@@ -59,14 +68,15 @@ func failoverEvents(start time.Duration, old, now string, from, to int) []harnes
 		return harness.Event{At: start + after, Node: node, Kind: kind, Detail: detail}
 	}
 	return []harness.Event{
-		e(60*ms, old, "role", "down"),
+		e(2*ms, old, harness.EventUnwritable, "no answer within 200ms"), e(60*ms, old, "role", "down"),
 		e(1012*ms, "s2", "+sdown", primary), e(1043*ms, "s3", "+sdown", primary), e(1075*ms, "s2", "+odown", primary),
 		e(1076*ms, "s2", "+new-epoch", "1"), e(1076*ms, "s2", "+try-failover", primary),
 		e(1081*ms, "s3", "+vote-for-leader", "5f2a 1"), e(1083*ms, "s2", "+elected-leader", primary),
 		e(1084*ms, "s2", "+failover-state-select-slave", primary), e(1147*ms, "s2", "+selected-slave", "slave "+address(to)),
-		e(1490*ms, now, "role", "master"), e(1512*ms, "s2", "+promoted-slave", "slave "+address(to)),
+		e(1470*ms, now, harness.EventWritable, ""), e(1490*ms, now, "role", "master"), e(1512*ms, "s2", "+promoted-slave", "slave "+address(to)),
 		e(1512*ms, "s2", "+failover-state-reconf-slaves", primary), e(1590*ms, "s2", "+switch-master", change),
 		e(1604*ms, "s3", "+switch-master", change), e(1605*ms, "s3", "+convert-to-slave", "slave "+address(from)),
+		e(1620*ms, now, harness.EventServes, "g0"), e(1621*ms, now, harness.EventServes, "g2"), e(1622*ms, now, harness.EventServes, "g1"),
 	}
 }
 
@@ -103,7 +113,7 @@ func syntheticOp(rng *rand.Rand, client, group, n int, t time.Duration) harness.
 	case t > 14*sec+640*ms && t < 14*sec+700*ms:
 		op.Outcome, op.Err = harness.Fail, "READONLY"
 	case n%3 == 0:
-		op.Outcome, op.Err = harness.Fail, held
+		op.Outcome, op.Err = harness.Fail, harness.Held
 	case n%3 == 1:
 		op.Kind, op.TTL = harness.Release, 0
 	}
@@ -118,7 +128,7 @@ func doubleGrant(key string, start time.Duration) harness.Anomaly {
 		Note:   fmt.Sprintf("%s was granted to client 7 and, 1.21 s later and inside its lease, to client 12", key),
 		Ops: []harness.Op{
 			acquire(7, key, start, 600*time.Microsecond),
-			{Client: 15, Kind: harness.Acquire, Key: key, Arg: "c15-9", TTL: 2 * sec, Call: start + 300*ms, Return: start + 301*ms, Outcome: harness.Fail, Err: held},
+			{Client: 15, Kind: harness.Acquire, Key: key, Arg: "c15-9", TTL: 2 * sec, Call: start + 300*ms, Return: start + 301*ms, Outcome: harness.Fail, Err: harness.Held},
 			{Client: 9, Kind: harness.Acquire, Key: key, Arg: "c9-3", TTL: 2 * sec, Call: start + 600*ms, Return: start + 900*ms, Err: "timeout"},
 			acquire(12, key, start+1210*ms, 800*time.Microsecond),
 			{Client: 7, Kind: harness.Release, Key: key, Arg: "c7-1", Call: start + 1480*ms, Return: start + 1481*ms, Outcome: harness.OK},

@@ -16,7 +16,6 @@ const (
 	topReasons = 20  // errors that are reported
 	longReason = 200 // runes of an error that are kept
 
-	held  = "held" // Err of an acquire that was refused because somebody else has the lock
 	other = "(other)"
 )
 
@@ -173,7 +172,7 @@ func (c *cell) count(op harness.Op) {
 }
 
 func refused(op harness.Op) bool {
-	return op.Outcome == harness.Fail && op.Kind == harness.Acquire && op.Err == held
+	return op.Outcome == harness.Fail && op.Kind == harness.Acquire && op.Err == harness.Held
 }
 
 // at returns the cell of time t. When the run turns out to be longer than expected, buckets become twice as wide.

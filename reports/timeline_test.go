@@ -20,7 +20,7 @@ func TestCollectCountsEveryOperationOnce(t *testing.T) {
 		switch {
 		case op.Outcome == harness.OK:
 			want.OK++
-		case op.Err == held:
+		case op.Err == harness.Held:
 			want.Refused++
 		case op.Outcome == harness.Fail:
 			want.Failed++
@@ -66,10 +66,10 @@ func TestBothSidesOfAPartitionKeepAcknowledging(t *testing.T) {
 
 func TestOnlyAHeldAcquireIsRefused(t *testing.T) {
 	s, err := Collect(harness.History{Ops: harness.OpsOf([]harness.Op{
-		{Kind: harness.Acquire, Outcome: harness.Fail, Err: held},
+		{Kind: harness.Acquire, Outcome: harness.Fail, Err: harness.Held},
 		{Kind: harness.Acquire, Outcome: harness.Fail, Err: "READONLY"},
-		{Kind: harness.Release, Outcome: harness.Fail, Err: held},
-		{Kind: harness.Acquire, Outcome: harness.Info, Err: held},
+		{Kind: harness.Release, Outcome: harness.Fail, Err: harness.Held},
+		{Kind: harness.Acquire, Outcome: harness.Info, Err: harness.Held},
 	})})
 	require.NoError(t, err)
 	require.Equal(t, Counts{Refused: 1, Failed: 2, Unknown: 1}, s.Totals)

@@ -20,8 +20,8 @@ func waterfall(f Failover) drawing {
 			previous = s.After
 		}
 	}
-	if f.Outage.Seen {
-		c.outage(f)
+	for _, cost := range f.costs() {
+		c.cost(cost, f.Start)
 	}
 	c.timeAxis("")
 	zero := c.x(0)
@@ -40,8 +40,8 @@ func reach(f Failover) (from, to, end time.Duration) {
 			end = max(end, s.After)
 		}
 	}
-	if f.Outage.Seen {
-		from, end = min(0, f.Outage.From-f.Start), max(end, f.Outage.To-f.Start)
+	for _, c := range f.costs() {
+		from, end = min(from, c.From-f.Start), max(end, c.To-f.Start)
 	}
 	end = max(end, 10*time.Millisecond)
 	switch {
@@ -77,13 +77,13 @@ func (c *frame) stage(s Stage, previous, end time.Duration) {
 	c.text("stage-name", c.x(until)+1.2, y+16, "start", text)
 }
 
-func (c *frame) outage(f Failover) {
+func (c *frame) cost(of cost, start time.Duration) {
 	y := c.bottom
 	c.bottom += stageHeight
-	from, to := f.Outage.From-f.Start, f.Outage.To-f.Start
-	c.side("row-name", y+16, "no write for")
-	c.rect("outage", c.x(from), c.x(to), y+5, y+stageHeight-5, fmt.Sprintf("from %s to %s", at(f.Outage.From), at(f.Outage.To)))
-	c.text("stage-name strong", c.x(to)+1.2, y+16, "start", dur(f.Outage.Length()))
+	from, to := of.From-start, of.To-start
+	c.side("row-name", y+16, of.Name)
+	c.rect("outage", c.x(from), c.x(to), y+5, y+stageHeight-5, fmt.Sprintf("from %s to %s", at(of.From), at(of.To)))
+	c.text("stage-name strong", c.x(to)+1.2, y+16, "start", dur(of.Length()))
 }
 
 // slowest is the index of the failover with the longest outage.
@@ -112,18 +112,20 @@ type failoverRow struct {
 func tabulate(all []Failover) failoverTable {
 	names := milestones()[1:]
 	t := failoverTable{}
-	columns := make([][]time.Duration, len(names)+1)
+	columns := make([][]time.Duration, len(names)+2)
 	for _, n := range names {
 		t.Heads = append(t.Heads, string(n))
 	}
-	t.Heads = append(t.Heads, "no write for")
+	t.Heads = append(t.Heads, downName, outageName)
 	for _, f := range all {
-		row := failoverRow{Name: fmt.Sprintf("%d %s", f.Fault+1, clip(f.Name, 40))}
+		row := failoverRow{Name: fmt.Sprintf("%d %s", f.Fault+1, clip(f.Name, 40)) + f.moved()}
 		for i, n := range names {
 			s := f.Stage(n)
 			row.Cells = append(row.Cells, cellOf(s.Seen, s.After, &columns[i]))
 		}
-		row.Cells = append(row.Cells, cellOf(f.Outage.Seen, f.Outage.Length(), &columns[len(names)]))
+		row.Cells = append(row.Cells,
+			cellOf(f.Servers.Seen, f.Servers.Length(), &columns[len(names)]),
+			cellOf(f.Outage.Seen, f.Outage.Length(), &columns[len(names)+1]))
 		t.Rows = append(t.Rows, row)
 	}
 	t.Foot = []failoverRow{{Name: "median"}, {Name: "least"}, {Name: "most"}}
@@ -134,6 +136,14 @@ func tabulate(all []Failover) failoverTable {
 		}
 	}
 	return t
+}
+
+// moved says from which node to which the primary moved, such as ", r1 to r2"; empty if that is not known.
+func (f Failover) moved() string {
+	if f.Old == "" || f.New == "" {
+		return ""
+	}
+	return ", " + f.Old + " to " + f.New
 }
 
 // cellOf writes a time and keeps it for the column's median.

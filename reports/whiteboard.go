@@ -25,6 +25,9 @@ func ExplorationText(w io.Writer, e Exploration) error {
 	for _, warning := range e.warnings() {
 		fmt.Fprintf(&b, "  %s\n", visible(warning))
 	}
+	for _, line := range SituationsText(e.situations()) {
+		fmt.Fprintf(&b, "  %s\n", visible(line))
+	}
 	if e.Expected != "" {
 		fmt.Fprintf(&b, "  expected %s: %s\n", visible(e.Expected), met(e.Met))
 	}

@@ -31,7 +31,11 @@ func lockVariants() []Variant {
 		redlock(),
 		libRedsync(),
 		libRedsyncQuorum(),
+		libRedsyncRetries(),
 		libRedislock(),
+		libRedislockToken(),
+		libRedislockRetries(),
+		libGoRedisLock(),
 	}
 }
 
@@ -45,6 +49,7 @@ func dedupVariants() []Variant {
 		dedupLockGetSet(),
 		dedupSetNXEXWait(waitAcks),
 		dedupClaimConfirm(),
+		libGoRedisDedup(),
 	}
 }
 

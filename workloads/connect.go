@@ -17,8 +17,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Connector hands out the Redis client of a client group; harness/cluster has one. The client must not retry by
-// itself (MaxRetries -1): a retried SET NX can be refused by the lock that it took.
+// Connector hands out the Redis client of a client group; harness/cluster has one. The client does not retry by
+// itself (MaxRetries -1) unless that is what is under test: a retried SET NX can be refused by the lock that it took.
 type Connector interface {
 	Connect(group int) (redis.UniversalClient, error)
 }
@@ -60,7 +60,14 @@ func (c *call) settle(op *harness.Op, err error) bool {
 
 // tracer is a go-redis hook that keeps calls. Workloads that share a client may each install it: the outermost counts.
 type tracer struct {
-	master int // which of several masters the client leads to, from 1; 0: there is one
+	master  int  // which of several masters the client leads to, from 1; 0: there is one
+	retries bool // the client sends a command again that got no answer, so that no error says that nothing was executed
+}
+
+// retries reports whether a client sends commands again by itself.
+func retries(r redis.UniversalClient) bool {
+	c, ok := r.(*redis.Client)
+	return ok && c.Options().MaxRetries > 0
 }
 
 func (tracer) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -94,7 +101,7 @@ func (t tracer) trace(ctx context.Context, cmds []redis.Cmder, pipeline bool, se
 	}
 	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok { // another tracer is outside
 		err := send(ctx)
-		c.masters.note(t.master, a.mayHaveRun(err, cmds, pipeline), err)
+		c.masters.note(t.master, t.retries && err != nil || a.mayHaveRun(err, cmds, pipeline), err)
 		return err
 	}
 	a := &attempt{}
@@ -104,7 +111,7 @@ func (t tracer) trace(ctx context.Context, cmds []redis.Cmder, pipeline bool, se
 		return unheard(cmds, err)
 	}
 	err := send(context.WithValue(ctx, attemptKey{}, a))
-	ran := a.mayHaveRun(err, cmds, pipeline)
+	ran := t.retries && err != nil || a.mayHaveRun(err, cmds, pipeline)
 	if ran {
 		c.executed.Store(true)
 	}
@@ -217,7 +224,7 @@ func (p *pool) client(group int) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.AddHook(tracer{})
+	r.AddHook(tracer{retries: retries(r)})
 	p.clients[group] = r
 	return r, nil
 }
@@ -238,7 +245,7 @@ func (p *pool) masters(group int) ([]redis.UniversalClient, error) {
 		return nil, err
 	}
 	for i, r := range all {
-		r.AddHook(tracer{master: i + 1})
+		r.AddHook(tracer{master: i + 1, retries: retries(r)})
 	}
 	p.quorums[group] = all
 	return all, nil

@@ -157,26 +157,6 @@ func TestCatalogue(t *testing.T) {
 	require.ErrorContains(t, err, "doublegrant list")
 }
 
-func TestHoldsAreShortToTheEndOrTooLong(t *testing.T) {
-	const ttl, trip, n = time.Second, 10 * time.Millisecond, 100_000
-	var short, end, late int
-	rng := newRand()
-	for range n {
-		switch h := hold(rng, LockOptions{TTL: ttl}, trip); {
-		case h <= ttl/4:
-			short++
-		case h > ttl:
-			late++
-		default:
-			require.GreaterOrEqual(t, h, ttl-3*trip)
-			end++
-		}
-	}
-	require.Greater(t, short, n*98/100)
-	require.Greater(t, end, n/1000)
-	require.Greater(t, late, n/1000)
-}
-
 func TestIntervals(t *testing.T) {
 	for want, in := range map[string][]int64{
 		"": nil, "3": {3}, "0-2": {0, 1, 2}, "0-1,5,7-9": {0, 1, 5, 7, 8, 9},

@@ -34,28 +34,30 @@ type Confirmer interface {
 // DedupOptions shape the load on a filter. Zero values mean the defaults.
 type DedupOptions struct {
 	Name   string        // of the workload in reports; default "dedup"
-	Window time.Duration // for how long a message stays marked; default 20s
+	Window time.Duration // for how long a message stays marked; default 1.3s, so that a run of seconds outlives several
 	FanOut int           // how many workers receive each message at about the same time; default 8
 }
 
 // Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about
-// the same time, as a queue leader would push it; one delivery in twenty repeats a message of the recent past. The
-// worker that is told that a message is new hands it on at once.
+// the same time, as a queue leader would push it. One delivery in twenty repeats a message, at any age in its window and
+// beyond, most often just before the window's end: see dedup_again.go. The worker that is told that a message is new
+// hands it on at once. Of a [Confirmer], one worker in some hundred is slow to confirm, up to longer than its lease.
 //
-// When the load is over the harness itself asks for some messages: the latest ones, and those that were claimed and not
-// handed on. One that is not new to it is lost if nobody has delivered it. It asks a [Confirmer] when the claims' leases
-// have ended, and not at all if that takes longer than 15 seconds.
+// When the load is over the harness itself asks for some messages: the latest ones, some of the oldest, and those that were
+// claimed and not handed on. One that is not new to it is lost if nobody has delivered it. It asks a [Confirmer] when the
+// claims' leases have ended, and not at all if that takes longer than 15 seconds. Of a message whose window has been over
+// for a short time it does not ask: a filter may keep its marks somewhat longer.
 func Dedups(c Connector, o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) harness.Workload {
 	o.Name = cmp.Or(o.Name, "dedup")
-	o.Window = cmp.Or(o.Window, 20*time.Second)
+	o.Window = cmp.Or(o.Window, defaultWindow)
 	o.FanOut = cmp.Or(o.FanOut, 8)
-	return &dedups{pool: newPool(c), opts: o, newDeduper: newDeduper}
+	d := &dedups{pool: newPool(c), opts: o, newDeduper: newDeduper}
+	d.marks.window, d.received.window = o.Window, o.Window
+	return d
 }
 
-const (
-	redelivered     = 0.05 // of all deliveries repeat an earlier message ...
-	redeliveredFrom = 1000 // ... out of this many latest
-)
+// defaultWindow is no whole number of seconds, so that a mark which lasts for fewer of them is found.
+const defaultWindow = 1300 * time.Millisecond
 
 type dedups struct {
 	pool       *pool
@@ -63,11 +65,19 @@ type dedups struct {
 	newDeduper func(redis.UniversalClient) Deduper
 	delivered  atomic.Int64 // by all workers: the leader's position
 	claimed    claimed
+	marks      diary // messages by the time at which they were marked for the window
+	received   diary // messages by the time at which they first came
+	slow       slowClaims
 }
 
 func (d *dedups) Name() string { return d.opts.Name }
 
 func (d *dedups) Kinds() []harness.Kind { return dedupKinds(d.newDeduper) }
+
+// Situations are what the load of a filter brings about, if it lasts for some windows.
+func (d *dedups) Situations() []harness.SituationName {
+	return []harness.SituationName{harness.AskedAgainAtEnd, harness.AskedAgainAfter}
+}
 
 // dedupKinds are the kinds of operation that go with a filter.
 func dedupKinds(newDeduper func(redis.UniversalClient) Deduper) []harness.Kind {
@@ -100,7 +110,7 @@ type dedupClient struct {
 // Step receives one message and claims it. A message that is new is handed on and, where the filter asks for it,
 // confirmed.
 func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
-	number := c.load.receive(s)
+	number, again := c.load.receive(s)
 	id := message(number)
 	op := c.claim(ctx, s, id)
 	if op.Outcome == harness.Info || op.Result == harness.ResultFirst {
@@ -109,11 +119,26 @@ func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 	if op.Outcome == harness.OK && op.Result == harness.ResultFirst {
 		c.deliver(s, id)
 		c.load.claimed.remove(number)
-		op = c.confirm(ctx, s, id)
+		op = c.confirmed(ctx, s, number, op)
+		if op.Outcome == harness.OK && !again { // one that is marked twice would be asked for at two ages
+			c.load.marks.add(number, op.Call)
+		}
 	}
 	if op.Err != "" && op.Err != notMine {
 		s.Backoff()
 	}
+}
+
+// confirmed confirms a message that was claimed, where the filter asks for it. It returns the operation that marked the
+// message for its window.
+func (c *dedupClient) confirmed(ctx context.Context, s *harness.Session, number int64, claim harness.Op) harness.Op {
+	if _, ok := c.filter.(Confirmer); !ok {
+		return claim
+	}
+	if s.Rand.Float64() < slowToConfirm {
+		c.load.slow.wait(s, number, claim)
+	}
+	return c.confirm(ctx, s, message(number))
 }
 
 // claim asks whether the message is new. A claim that has to be confirmed lasts for its lease only.
@@ -154,13 +179,18 @@ func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string
 	})
 }
 
-// receive is the number of the message that the caller gets now.
-func (d *dedups) receive(s *harness.Session) int64 {
-	id := (d.delivered.Add(1) - 1) / int64(d.opts.FanOut)
+// receive is the number of the message that the caller gets now: the latest, or one that comes again.
+func (d *dedups) receive(s *harness.Session) (number int64, again bool) {
 	if s.Rand.Float64() < redelivered {
-		id -= s.Rand.Int64N(min(id+1, redeliveredFrom))
+		if number, ok := d.again(s); ok {
+			return number, true
+		}
 	}
-	return id
+	n, fanOut := d.delivered.Add(1)-1, int64(d.opts.FanOut)
+	if n%fanOut == 0 {
+		d.received.add(n/fanOut, s.Now())
+	}
+	return n / fanOut, false
 }
 
 func message(number int64) string { return fmt.Sprintf("msg-%d", number) }

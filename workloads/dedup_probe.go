@@ -59,33 +59,52 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 		}
 		s.Sleep(lease + lease/20 + 50*time.Millisecond)
 	}
-	for _, number := range d.questions() {
+	now := s.Now()
+	for _, number := range d.questions(now) {
 		if ctx.Err() != nil {
 			return nil
 		}
-		c.probe(ctx, s, message(number))
+		c.probe(ctx, s, number)
 	}
 	return nil
 }
 
-// questions are the messages to ask for: those that were claimed and not delivered, and the latest.
-func (d *dedups) questions() []int64 {
+// questions are the messages to ask for at about now: those that were claimed and not delivered, the latest, and some of
+// those that came so long ago that their marks have to be gone.
+func (d *dedups) questions(now time.Duration) []int64 {
 	all := d.claimed.latest(probedAtMost)
 	end := (d.delivered.Load() + int64(d.opts.FanOut) - 1) / int64(d.opts.FanOut)
 	for number := max(0, end-probedAtMost); number < end; number++ {
 		all = append(all, number)
 	}
+	all = append(all, d.received.oldest(outlivedAtMost, now-d.longGone())...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
+const outlivedAtMost = 100 // messages that the harness asks for long after their window
+
+// longGone is the age from which on a message has to be new again. It may have been marked again when its window was over;
+// a filter may round windows up to seconds, and keep its marks in buckets for two of them.
+func (d *dedups) longGone() time.Duration { return d.opts.Window*13/4 + time.Second }
+
+// tells reports whether a claim now would tell anything about a message: inside its window, or long after it.
+func (d *dedups) tells(number int64, now time.Duration) bool {
+	age := now - d.received.when(number)
+	return age < d.opts.Window*97/100 || age > d.longGone()
+}
+
 // probe looks at the message's mark, where it is known how the filter marks, and claims it: once, and again only if
 // there was no answer, since a connection may not yet know that the system is whole.
-func (c *dedupClient) probe(ctx context.Context, s *harness.Session, id string) {
+func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int64) {
+	id := message(number)
 	if keeps(c.filter) {
 		c.look(ctx, s, id)
 	}
 	for range 3 {
+		if !c.load.tells(number, s.Now()) {
+			return
+		}
 		if op := c.claim(ctx, s, id); op.Outcome == harness.OK || ctx.Err() != nil {
 			return
 		}

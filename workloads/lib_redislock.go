@@ -2,6 +2,8 @@ package workloads
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"time"
 
@@ -17,12 +19,37 @@ import (
 //	extend   script: GET, compare, PEXPIRE
 //	release  script: GET, compare, DEL
 //
-// Source: the library. The reference lock, once granted again to who asks with the same token. A holder whose token
-// begins with another's loses the lock to that one: tokens of one's own have to be of one length, as the library's are.
-// Those of this harness need not be, but of two that are asked for at one time none is the beginning of the other.
+// Source: the library. The reference lock, once granted again to who asks with the same token. Tokens are as long as the
+// library's own, and follow from the owner's name, so that schedules can be run again.
 func libRedislock() Variant {
 	return lockVariant("lib/redislock", newRedislock, Variant{
-		Doc:    "bsm/redislock without retries",
+		Doc:    "bsm/redislock without retries, with tokens as it makes them",
+		Source: "github.com/bsm/redislock",
+		Claim:  OneNode,
+		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
+	})
+}
+
+// lib/redislock-token, bsm/redislock with tokens of its caller's.
+//
+// Source: the library's Options.Token. Its scripts compare as many characters as the asker's token has: whoever asks with
+// a token that another's begins with takes the lock from that one.
+func libRedislockToken() Variant {
+	return lockVariant("lib/redislock-token", newRedislockToken, Variant{
+		Doc:           "bsm/redislock without retries, with its caller's tokens",
+		Source:        "github.com/bsm/redislock",
+		Claim:         Nothing,
+		ComparesNames: true,
+		Flaws:         []Flaw{{harness.DoubleGrant, NamesBegin}, {harness.DoubleGrant, Failover}},
+	})
+}
+
+// lib/redislock-retries, lib/redislock that tries once more.
+//
+// Source: the library's LimitRetry and LinearBackoff.
+func libRedislockRetries() Variant {
+	return lockVariant("lib/redislock-retries", newRedislockRetries, Variant{
+		Doc:    "bsm/redislock with one retry",
 		Source: "github.com/bsm/redislock",
 		Claim:  OneNode,
 		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
@@ -32,14 +59,36 @@ func libRedislock() Variant {
 type redislockLock struct {
 	redislock *redislock.Client
 	held      map[grant]*redislock.Lock
+	token     func(owner string) string
+	retry     func() redislock.RetryStrategy
+}
+
+func newRedislockToken(r redis.UniversalClient) Locker {
+	return &redislockLock{
+		redislock: redislock.New(r), held: map[grant]*redislock.Lock{},
+		token: func(owner string) string { return owner }, retry: redislock.NoRetry,
+	}
 }
 
 func newRedislock(r redis.UniversalClient) Locker {
-	return &redislockLock{redislock: redislock.New(r), held: map[grant]*redislock.Lock{}}
+	l := newRedislockToken(r).(*redislockLock)
+	l.token = func(owner string) string { // 16 bytes, as the library's
+		sum := sha256.Sum256([]byte(owner))
+		return base64.RawURLEncoding.EncodeToString(sum[:16])
+	}
+	return l
+}
+
+func newRedislockRetries(r redis.UniversalClient) Locker {
+	l := newRedislock(r).(*redislockLock)
+	l.retry = func() redislock.RetryStrategy {
+		return redislock.LimitRetry(redislock.LinearBackoff(time.Millisecond), 1)
+	}
+	return l
 }
 
 func (l *redislockLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	opts := redislock.Options{Token: owner, RetryStrategy: redislock.NoRetry()}
+	opts := redislock.Options{Token: l.token(owner), RetryStrategy: l.retry()}
 	h, err := l.redislock.Obtain(ctx, key, ttl, &opts)
 	if err == nil {
 		l.held[grant{key, owner}] = h

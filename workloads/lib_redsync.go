@@ -30,9 +30,23 @@ func libRedsync() Variant {
 	})
 }
 
+// lib/redsync-retries, lib/redsync that tries twice, without a wait between its tries.
+//
+// Source: the library, whose own default is 32 tries.
+func libRedsyncRetries() Variant {
+	return lockVariant("lib/redsync-retries", newRedsyncRetries, Variant{
+		Doc:      "go-redsync/redsync v4 with one pool, two tries",
+		Explored: 2,
+		Source:   "github.com/go-redsync/redsync",
+		Claim:    OneNode,
+		Flaws:    []Flaw{{harness.DoubleGrant, Failover}},
+	})
+}
+
 type redsyncLock struct {
 	redsync *redsync.Redsync
 	held    map[grant]*redsync.Mutex
+	tries   int // 0: one
 }
 
 // grant names a lock that a library has granted and keeps an object for.
@@ -43,19 +57,33 @@ func newRedsync(r redis.UniversalClient) Locker {
 	return &l
 }
 
+func newRedsyncRetries(r redis.UniversalClient) Locker {
+	l := redsyncOn(goredis.NewPool(r))
+	l.tries = 2
+	return &l
+}
+
 func redsyncOn(pools ...redsyncpool.Pool) redsyncLock {
 	return redsyncLock{redsync: redsync.New(pools...), held: map[grant]*redsync.Mutex{}}
 }
 
-// mutex is the library's object for one try.
+// mutex is the library's object for one acquire.
 func (l *redsyncLock) mutex(key, owner string, ttl time.Duration) *redsync.Mutex {
-	return l.redsync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(1),
+	return l.redsync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(max(1, l.tries)), redsync.WithRetryDelay(0),
 		redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
+}
+
+// lock tries as often as the library is told to.
+func (l *redsyncLock) lock(ctx context.Context, m *redsync.Mutex) error {
+	if l.tries > 0 {
+		return m.LockContext(ctx)
+	}
+	return m.TryLockContext(ctx)
 }
 
 func (l *redsyncLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	m := l.mutex(key, owner, ttl)
-	ok, err := redsyncAnswer(true, m.TryLockContext(ctx))
+	ok, err := redsyncAnswer(true, l.lock(ctx, m))
 	if ok {
 		l.held[grant{key, owner}] = m
 	}

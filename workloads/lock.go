@@ -42,7 +42,7 @@ type Fencer interface {
 type LockOptions struct {
 	Name string        // of the workload in reports; default "lock"
 	Keys int           // locks to race for; default 5
-	TTL  time.Duration // lease asked for; default 2s
+	TTL  time.Duration // lease asked for; default: each lock has one of its own, see [Locks]
 	Hold time.Duration // mean time for which an owner needs the lock, most of the time; default 5ms
 
 	// Resource lets each owner update something that the lock guards: it reads what is there, thinks for as long as it
@@ -53,36 +53,66 @@ type LockOptions struct {
 }
 
 // Locks races clients for locks that newLocker makes. Every client tries a random lock, once; when it is granted, it
-// holds and releases. Most holds are as short as Hold says; a few end right at the end of the lease and a few outlive it,
-// as happens to every application that is paused for too long: a release that comes too late must not harm the next
-// owner. Holding longer than the lease is not counted against the lock. An [Extender]'s lease is renewed every third of
-// it, as by a watchdog, except that in half of the holds the watchdog is paused along with its application.
+// holds and releases. Most holds are as short as Hold says. In between each lock is held to the end of its lease and
+// beyond, by turns: what an owner does then is listed in lock_late.go. Holding longer than the lease is not counted against
+// the lock. Other clients try it in the instant in which that lease ends, some under names that begin the owner's name
+// or begin with it.
+//
+// Without a TTL in the options the locks have leases of different lengths, none a whole number of seconds: 1337ms,
+// 350ms and, where there are at least three locks, 77ms for one in five.
 //
 // When the load is over and every lease has ended, the harness itself tries each lock: if it is refused, the lock is
 // stuck.
 func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Locker) harness.Workload {
 	o.Name = cmp.Or(o.Name, "lock")
 	o.Keys = cmp.Or(o.Keys, 5)
-	o.TTL = cmp.Or(o.TTL, 2*time.Second)
-	return &locks{pool: newPool(c), opts: o, newLocker: newLocker}
+	l := &locks{pool: newPool(c), newLocker: newLocker, keys: map[string]*lockKeyState{}}
+	late := newLateHolds(o.Keys)
+	for i := range o.Keys {
+		lease := cmp.Or(o.TTL, leaseOf(i, o.Keys))
+		l.keys[lockKey(i)] = &lockKeyState{lease: lease, others: late, turn: i, due: lease / 4}
+	}
+	o.TTL = cmp.Or(o.TTL, longestLease)
+	l.opts = o
+	return l
 }
 
 type locks struct {
 	pool      *pool
 	opts      LockOptions
 	newLocker func(redis.UniversalClient) Locker
-	quorum             // instead, of a lock on several masters
-	resource  resource // what the locks guard
+	quorum                             // instead, of a lock on several masters
+	resource  resource                 // what the locks guard
+	keys      map[string]*lockKeyState // the locks
 }
 
 func (l *locks) Name() string { return l.opts.Name }
 
 func (l *locks) Kinds() []harness.Kind {
 	kinds := []harness.Kind{harness.Acquire, harness.Release}
+	if l.extends() {
+		kinds = append(kinds, harness.Extend)
+	}
 	if l.opts.Resource {
 		kinds = append(kinds, harness.Add, harness.Read)
 	}
 	return kinds
+}
+
+// Situations are what the load of a lock brings about, if it lasts for some leases.
+func (l *locks) Situations() []harness.SituationName {
+	return []harness.SituationName{harness.LeaseEndedInside}
+}
+
+// extends reports whether the locks are Extenders. A constructor that cannot do without a connection says nothing.
+func (l *locks) extends() (yes bool) {
+	defer func() { _ = recover() }()
+	if l.newQuorum != nil {
+		_, yes = l.newQuorum(nil).(Extender)
+	} else {
+		_, yes = l.newLocker(nil).(Extender)
+	}
+	return yes
 }
 
 func (l *locks) Open(_ context.Context, group int) (harness.Client, error) { return l.open(group) }
@@ -92,7 +122,7 @@ func (l *locks) open(group int) (*lockClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lockClient{lock: lock, opts: l.opts, resource: &l.resource}, nil
+	return &lockClient{lock: lock, opts: l.opts, resource: &l.resource, keys: l.keys}, nil
 }
 
 // Finish reads what the locks guard and tries every lock, after all leases. What comes of a try is recorded, and is no
@@ -118,71 +148,77 @@ func lockKey(i int) string { return fmt.Sprintf("lock-%d", i) }
 type lockClient struct {
 	lock     Locker
 	opts     LockOptions
-	resource *resource // for Step, if the options ask for it
+	resource *resource                // for Step, if the options ask for it
+	keys     map[string]*lockKeyState // what all clients know of each lock; of locks that are not in it nothing is
 	tries    int
 }
 
 // newOwner is a token that no other attempt uses.
 func (c *lockClient) newOwner(s *harness.Session) string {
 	c.tries++
-	return fmt.Sprintf("%d-%d", s.Client(), c.tries)
+	return fmt.Sprintf("client-%d-%d-%s", s.Client(), c.tries, nameTail)
+}
+
+// lease is what is asked for of a lock.
+func (c *lockClient) lease(key string) time.Duration {
+	if k := c.keys[key]; k != nil {
+		return k.lease
+	}
+	return c.opts.TTL
 }
 
 // Step tries one lock once and, if it was granted, does what the lock is for, holds it and releases it.
 func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
-	key, owner := lockKey(s.Rand.IntN(c.opts.Keys)), c.newOwner(s)
-	got := c.acquire(ctx, s, key, owner)
+	key := lockKey(s.Rand.IntN(c.opts.Keys))
+	k := c.keys[key]
+	got := c.acquire(ctx, s, key, c.nameFor(s, k))
+	if got.Err == refused && got.Due == 0 { // in an open loop nobody waits for anybody
+		got = c.ambush(ctx, s, key, got)
+	}
 	if got.Outcome != harness.OK {
 		if got.Err != refused {
 			s.Backoff()
 		}
 		return
 	}
-	until := s.Now() + hold(s.Rand, c.opts, got.Return-got.Call)
+	until := got.Return + c.usualHold(s.Rand, k)
+	late := k.next(got.Return)
 	if c.opts.Resource {
-		c.update(s, key, owner, got.Result)
+		c.update(s, key, got.Arg, got.Result)
 	}
-	c.keep(ctx, s, key, owner, until-s.Now())
-	c.release(ctx, s, key, owner)
+	if late {
+		c.holdLate(ctx, s, k, got)
+	} else {
+		s.Sleep(until - s.Now())
+	}
+	c.release(ctx, s, key, got.Arg)
+	if late {
+		k.over(s.Now(), c.holdMean())
+	}
 }
 
-// probe tries the lock once, and again only if it got no answer: a connection may not yet know that the system is
-// whole.
+// probe tries the lock until it is granted, a few times: a connection may not yet know that the system is whole, and a
+// refusal may be what repairs a lock.
 func (c *lockClient) probe(ctx context.Context, s *harness.Session, key string) {
-	for range 3 {
+	for range probes {
 		owner := c.newOwner(s)
 		got := c.acquire(ctx, s, key, owner)
 		if got.Outcome == harness.OK {
 			c.release(ctx, s, key, owner)
 		}
-		if got.Outcome == harness.OK || got.Err == refused || ctx.Err() != nil {
+		if got.Outcome == harness.OK || ctx.Err() != nil {
 			return
 		}
 		s.Backoff()
 	}
 }
 
-// keep holds a lock for d, or until the load ends.
-func (c *lockClient) keep(ctx context.Context, s *harness.Session, key, owner string, d time.Duration) {
-	if _, ok := c.lock.(Extender); !ok || s.Rand.IntN(2) == 0 {
-		s.Sleep(d)
-		return
-	}
-	end, every := s.Now()+d, c.opts.TTL/3
-	for left := d; left > every; left = end - s.Now() {
-		if !s.Sleep(every) || c.extend(ctx, s, key, owner).Outcome != harness.OK {
-			return // a lock that is not ours for certain is not held on to
-		}
-	}
-	s.Sleep(end - s.Now())
-}
-
 // acquire tries the lock once and records it.
 func (c *lockClient) acquire(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
-	op := harness.Op{Kind: harness.Acquire, Key: key, Arg: owner, TTL: c.opts.TTL}
+	op := harness.Op{Kind: harness.Acquire, Key: key, Arg: owner, TTL: c.lease(key)}
 	return s.Invoke(op, func(op *harness.Op) {
 		ctx, call := track(ctx)
-		granted, err := c.lock.Acquire(ctx, key, owner, c.opts.TTL)
+		granted, err := c.lock.Acquire(ctx, key, owner, op.TTL)
 		answered(op, call, granted, err, refused)
 		if f, ok := c.lock.(Fencer); ok && op.Outcome == harness.OK {
 			op.Result = f.Fence()
@@ -192,10 +228,10 @@ func (c *lockClient) acquire(ctx context.Context, s *harness.Session, key, owner
 
 // extend renews the lease of a lock that is an Extender and records it.
 func (c *lockClient) extend(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
-	op := harness.Op{Kind: harness.Extend, Key: key, Arg: owner, TTL: c.opts.TTL}
+	op := harness.Op{Kind: harness.Extend, Key: key, Arg: owner, TTL: c.lease(key)}
 	return s.Invoke(op, func(op *harness.Op) {
 		ctx, call := track(ctx)
-		mine, err := c.lock.(Extender).Extend(ctx, key, owner, c.opts.TTL)
+		mine, err := c.lock.(Extender).Extend(ctx, key, owner, op.TTL)
 		answered(op, call, mine, err, notMine)
 	})
 }
@@ -222,8 +258,8 @@ func answered(op *harness.Op, c *call, yes bool, err error, no string) {
 
 // Answers of a lock that are no errors.
 const (
-	refused = "held"     // somebody else has it
-	notMine = "not mine" // it was no longer the caller's
+	refused = harness.Held
+	notMine = harness.NotMine
 )
 
 // errGivenBack is the error of an Acquire that took the lock, was not content with it and has given it back for
@@ -233,19 +269,13 @@ var errGivenBack = errors.New("given back")
 // usualHoldMean is what a client needs the lock for, most of the time.
 const usualHoldMean = 5 * time.Millisecond
 
-// hold draws how long a client keeps a lock that took it trip to acquire. Long holds are so rare that a lock spends about
-// as much time in them as in the usual ones. Half of them end when the lease is over. The others end within a trip or
-// two of its end, on either side, where a release of several commands can be overtaken by the expiry.
-func hold(rng *rand.Rand, o LockOptions, trip time.Duration) time.Duration {
-	ttl, mean := o.TTL, float64(cmp.Or(o.Hold, usualHoldMean))
-	long := min(0.1, mean/float64(ttl))
-	p := rng.Float64()
-	switch {
-	case p < long/2:
-		return ttl - time.Duration(3*rng.Float64()*float64(trip))
-	case p < long:
-		return time.Duration((1.1 + 0.4*rng.Float64()) * float64(ttl))
-	default:
-		return min(time.Duration(rng.ExpFloat64()*mean), ttl/4)
-	}
+func (c *lockClient) holdMean() time.Duration { return cmp.Or(c.opts.Hold, usualHoldMean) }
+
+// usualHold draws how long a client keeps a lock, most of the time.
+func (c *lockClient) usualHold(rng *rand.Rand, k *lockKeyState) time.Duration {
+	return min(time.Duration(rng.ExpFloat64()*float64(c.holdMean())), k.lease/4)
 }
+
+// probes is how often the harness asks for a lock that is refused when no lease is left. What is granted then was not
+// stuck: algorithms may use a refusal to tidy up.
+const probes = 3

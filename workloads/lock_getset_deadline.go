@@ -20,7 +20,8 @@ import (
 // milliseconds on the caller's clock; Redis knows of no TTL. A client whose clock is ahead takes a lock that is held.
 // An owner that outlives its lease deletes the lock of the next owner. Whoever loses the race of the GETSET has
 // overwritten the winner's deadline with a later one: the lock then outlasts its lease, or stands without an owner if
-// it was released meanwhile, until that deadline. The lock of a client that crashes is taken over after its deadline.
+// it was released meanwhile, until that deadline: of a client whose clock is ahead by more than the lease, for as long as it
+// is ahead. The lock of a client that crashes is taken over after its deadline.
 func getsetDeadline() Variant {
 	return lockVariant("lock/getset-deadline", newGetsetDeadline, Variant{
 		Doc:    "SETNX of a deadline by the client's clock; when it is past, GETSET of a new one; release is DEL",
@@ -30,6 +31,8 @@ func getsetDeadline() Variant {
 			{harness.StolenRelease, LateRelease},
 			{harness.DoubleGrant, LateRelease},
 			{harness.DoubleGrant, ClockSkew},
+			{harness.StuckLock, FastLoser},
+			{harness.StuckLock, Unanswered},
 			{harness.DoubleGrant, Failover},
 		},
 	})

@@ -86,7 +86,7 @@ func TestALibrarysErrorsAreNoRefusals(t *testing.T) {
 
 func TestRedislockGrantsAHeldLockToATokenThatBeginsTheHolders(t *testing.T) {
 	_, r := realRedis(t)
-	require.True(t, acquired(t, newRedislock(r), "k", "10"))
-	require.True(t, acquired(t, newRedislock(r), "k", "1"))
+	require.True(t, acquired(t, newRedislockToken(r), "k", "10"))
+	require.True(t, acquired(t, newRedislockToken(r), "k", "1"))
 	require.Equal(t, "1", r.Get(t.Context(), "k").Val())
 }

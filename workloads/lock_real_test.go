@@ -154,7 +154,7 @@ func TestEveryExtenderRenewsItsOwnLockOnly(t *testing.T) {
 		require.True(t, acquired(t, b, v.ID, "b"))
 		require.False(t, extended(t, a, v.ID, "a"), "it is another's")
 	})
-	require.Equal(t, 5, extenders)
+	require.Equal(t, 8, extenders)
 }
 
 // errCrash is what a client does not survive.

@@ -103,61 +103,6 @@ func (o obliging) Extend(context.Context, string, string, time.Duration) (bool, 
 func (o obliging) Release(context.Context, string, string) (bool, error) { return !o.lost, nil }
 func (obliging) Fence() string                                           { return "7" }
 
-func TestAWatchdogRenewsEveryThirdOfTheLease(t *testing.T) {
-	timeline := &lockTime{}
-	s := timeline.session(0)
-	c := &lockClient{lock: obliging{}, opts: LockOptions{TTL: 3 * time.Second, Keys: 1}}
-	for len(timeline.ops) == 0 { // until it is not paused
-		timeline.now = 0
-		c.keep(t.Context(), s, "k", "a", 4500*time.Millisecond)
-	}
-	require.Equal(t, 4500*time.Millisecond, timeline.now)
-	var at []time.Duration
-	for _, op := range timeline.ops {
-		require.Equal(t, harness.Extend, op.Kind)
-		require.Equal(t, harness.OK, op.Outcome)
-		require.Equal(t, "a", op.Arg)
-		require.Equal(t, 3*time.Second, op.TTL)
-		at = append(at, op.Call)
-	}
-	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}, at)
-}
-
-func TestAWatchdogThatFindsTheLockLostGivesUp(t *testing.T) {
-	timeline := &lockTime{}
-	c := &lockClient{lock: obliging{lost: true}, opts: LockOptions{TTL: 3 * time.Second, Keys: 1}}
-	for s := timeline.session(0); len(timeline.ops) == 0; {
-		timeline.now = 0
-		c.keep(t.Context(), s, "k", "a", 4*time.Second)
-	}
-	require.Len(t, timeline.ops, 1)
-	require.Equal(t, harness.Fail, timeline.ops[0].Outcome)
-	require.Equal(t, notMine, timeline.ops[0].Err)
-	require.Equal(t, time.Second, timeline.now)
-}
-
-func TestSomeLongHoldsAreRenewedAndSomeOutliveTheirLease(t *testing.T) {
-	timeline := &lockTime{}
-	s := timeline.session(0)
-	c := &lockClient{lock: obliging{}, opts: LockOptions{TTL: time.Second, Keys: 1}}
-	for range 20_000 {
-		c.Step(t.Context(), s)
-	}
-	var renewed, late int
-	for i, op := range timeline.ops {
-		switch {
-		case op.Kind != harness.Release:
-		case timeline.ops[i-1].Kind == harness.Extend:
-			renewed++
-		case op.Call-timeline.ops[i-1].Return > time.Second:
-			late++
-		}
-	}
-	require.Greater(t, renewed, 20)
-	require.Greater(t, late, 5)
-	require.Equal(t, 20_000, timeline.count(harness.Release))
-}
-
 func TestAFencersTokenIsTheResultOfItsGrant(t *testing.T) {
 	timeline := &lockTime{}
 	c := &lockClient{lock: obliging{}, opts: LockOptions{TTL: time.Second, Keys: 1}}
@@ -179,7 +124,7 @@ func TestFinishFindsTheLockThatIsStuck(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"acquire lock-0 ok ", "release lock-0 ok ",
-		"acquire lock-1 fail held",
+		"acquire lock-1 fail held", "acquire lock-1 fail held", "acquire lock-1 fail held", // a refusal may repair a lock
 		"acquire lock-2 ok ", "release lock-2 ok ",
 	}, lines)
 }

@@ -3,7 +3,6 @@ package workloads
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,8 +14,7 @@ import (
 
 // This file says what clients do under the explorer: less than under load, and always the same.
 
-// ExploredLease is what explored clients ask for where nothing else is said. Redis's own clock must not come near it in
-// the time of one schedule, which is a fraction of a millisecond.
+// ExploredLease is what explored clients ask for where nothing else is said.
 const ExploredLease = 10 * time.Second
 
 // Program is what the clients of the variant do under the explorer. It is false for variants that are of no use there,
@@ -42,6 +40,10 @@ func (v Variant) Program(o Options) (explore.Program, bool) {
 		return p, false
 	}
 	p.Replicas, p.Scripts = v.Acks > 0, v.scripts()
+	if p.Retries = v.Retries; p.Retries > 0 {
+		p.Hooks = []redis.Hook{tracer{retries: true}}
+	}
+	p.Symmetric, p.Known = v.symmetric(), true
 	return p, true
 }
 
@@ -57,30 +59,36 @@ func (v Variant) scripts() map[string]string {
 	return names
 }
 
+// symmetric reports whether it does not matter which of the variant's clients has which name. Callers of a sequence
+// differ in what they propose.
+func (v Variant) symmetric() bool {
+	return v.Family != Sequence && !v.ComparesNames
+}
+
+// exploredNames are what explored clients call themselves. The first begins the second, is the third but for its letters'
+// case, and ends the fourth, so that algorithms that take one for the other show.
+var exploredNames = [explore.MaxClients]string{"client-1", "client-12", "CLIENT-1", "my-client-1"}
+
 // step makes a harness.Client of a function.
 type step func(ctx context.Context, s *harness.Session)
 
 func (f step) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
 // LockProgram lets each client try one lock once and, when it is granted, renew it if it can be renewed, and release it.
-// When all are done or crashed and no lease is left, the lock has to be free.
+// A client that gets no answer on the way gives the lock up whether it has it or not, and acquires it anew, once. When all are done or crashed and no lease is left, the lock has to be free.
 func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) explore.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
 	const key = "lock"
 	return explore.Program{
-		Name: cmp.Or(o.Name, "lock"), Lease: o.TTL, Alike: true, Hooks: []redis.Hook{tracer{}},
+		Name: cmp.Or(o.Name, "lock"), Lease: o.TTL, Hooks: []redis.Hook{tracer{}},
 		Kinds: []harness.Kind{harness.Acquire, harness.Release},
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			c := &lockClient{lock: newLocker(r), opts: o}
-			owner := fmt.Sprintf("client-%d", i+1)
+			owner := exploredNames[i]
 			return step(func(ctx context.Context, s *harness.Session) {
-				if c.acquire(ctx, s, key, owner).Outcome != harness.OK {
-					return
+				if !c.attempt(ctx, s, key, owner) {
+					c.acquire(ctx, s, key, owner+"-again")
 				}
-				if _, ok := c.lock.(Extender); ok {
-					c.extend(ctx, s, key, owner)
-				}
-				c.release(ctx, s, key, owner)
 			})
 		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after *explore.After) error {
@@ -89,26 +97,52 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) ex
 				return err // the lock is as free as in the beginning
 			}
 			c := &lockClient{lock: newLocker(r), opts: o}
-			c.acquire(ctx, s, key, "harness")
+			for range probes { // a refusal may be what repairs the lock
+				if c.acquire(ctx, s, key, "harness").Err != refused {
+					break
+				}
+			}
 			return nil
 		},
 	}
 }
 
-// DedupProgram hands one message to every client. Whoever is told that it is the first delivers it, and confirms that
+// attempt is all that an explored client does with a lock. It reports whether each step of it was answered. A release that
+// was not is tried again.
+func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner string) (answered bool) {
+	got := c.acquire(ctx, s, key, owner).Outcome
+	if got == harness.Fail {
+		return true
+	}
+	answered = got == harness.OK
+	if _, ok := c.lock.(Extender); ok && answered {
+		answered = c.extend(ctx, s, key, owner).Outcome != harness.Info
+	}
+	if c.release(ctx, s, key, owner).Outcome == harness.Info {
+		answered = false
+		c.release(ctx, s, key, owner)
+	}
+	return answered
+}
+
+// DedupProgram hands one message to every client. A client that does not know what its claim came to asks again, once, as
+// a queue would hand it the message again. Whoever is told that it is the first delivers it, and confirms that
 // where the filter wants to know. When all are done or crashed, the message has to be delivered, or free to be claimed
 // again; and its mark has to end.
 func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) explore.Program {
 	o.Window = cmp.Or(o.Window, 2*ExploredLease)
 	const id = "msg"
 	return explore.Program{
-		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Alike: true, Hooks: []redis.Hook{tracer{}},
+		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},
 		Kinds: dedupKinds(newDeduper),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
 			return step(func(ctx context.Context, s *harness.Session) {
-				ctx = withTokens(ctx, fmt.Sprintf("client-%d", i+1))
+				ctx = withTokens(ctx, exploredNames[i])
 				got := c.claim(ctx, s, id)
+				if got.Outcome == harness.Info {
+					got = c.claim(ctx, s, id)
+				}
 				// To deliver takes time, in which a worker may crash.
 				if got.Outcome == harness.OK && got.Result == harness.ResultFirst && s.Sleep(time.Millisecond) {
 					c.deliver(s, id)
@@ -148,7 +182,7 @@ func delivered(ops []harness.Op) bool {
 // enough to take the sequence back leads to a smaller number in the end, not only to one that is there already.
 const longest = 3
 
-// SequenceProgram lets each client draw a number, and the first of them some more.
+// SequenceProgram lets each client draw a number, and the first of them some more, whether they get an answer or not.
 func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) explore.Program {
 	o.Regime = cmp.Or(o.Regime, Fixed)
 	const key = "seq"
@@ -163,9 +197,7 @@ func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient)
 			}
 			return step(func(ctx context.Context, s *harness.Session) {
 				for call := range calls {
-					if c.next(ctx, s, key, o.Regime.sample(i, call)).Outcome != harness.OK {
-						return
-					}
+					c.next(ctx, s, key, o.Regime.sample(i, call))
 				}
 			})
 		},

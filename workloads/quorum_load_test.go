@@ -40,7 +40,7 @@ func quorumRun(t *testing.T, v Variant, o cluster.Options, steps func(*cluster.C
 		System:   c,
 		Workload: v.Workload(c, Options{TTL: 4 * time.Second}),
 		Checkers: []harness.Checker{checkers.Mutex(), checkers.Stuck(), checkers.Gates()},
-		Clients:  50, Duration: 3 * time.Second, Rate: 100,
+		Clients:  50, Duration: 9 * time.Second, Rate: 100, // leases have to end inside
 	}
 	if steps != nil {
 		spec.Steps = steps(c)

@@ -122,7 +122,7 @@ const tokenTooOld = "stale token"
 // at the clock before it writes: a pause might come just after the look.
 func (c *lockClient) update(s *harness.Session, key, owner, token string) harness.Op {
 	read, admitted := c.resource.read(key, token)
-	s.Sleep(think(s.Rand, c.opts.TTL))
+	s.Sleep(think(s.Rand, c.lease(key)))
 	mine := &update{number: c.resource.number(), read: read}
 	op := harness.Op{Kind: harness.Add, Key: harness.Guarded(key), Arg: strconv.FormatInt(mine.number, 10), Result: owner}
 	return s.Invoke(op, func(op *harness.Op) {

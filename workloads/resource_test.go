@@ -83,7 +83,12 @@ func (g *granting) Fence() string { return g.token }
 // updating is a client of what locks guard, and the time it lives in.
 func updating(r *resource, lock Locker) (*lockClient, *meanwhile) {
 	opts := LockOptions{Keys: 1, TTL: 3 * time.Second, Resource: true}
-	return &lockClient{lock: lock, opts: opts, resource: r}, &meanwhile{}
+	return &lockClient{lock: lock, opts: opts, resource: r, keys: seldomLate(opts.TTL)}, &meanwhile{}
+}
+
+// seldomLate is one lock that nobody holds late for an hour.
+func seldomLate(lease time.Duration) map[string]*lockKeyState {
+	return map[string]*lockKeyState{lockKey(0): {lease: lease, due: time.Hour}}
 }
 
 func lines(ops []harness.Op) (out []string) {
@@ -100,8 +105,8 @@ func TestAnOwnerUpdatesWhatTheLockGuards(t *testing.T) {
 	c.Step(t.Context(), s)
 	c.Step(t.Context(), s)
 	require.Equal(t, []string{
-		"acquire lock-0 0-1  ok ", "add lock-0:resource 0 0-1 ok ", "release lock-0 0-1  ok ",
-		"acquire lock-0 0-2  ok ", "add lock-0:resource 1 0-2 ok ", "release lock-0 0-2  ok ",
+		"acquire lock-0 client-0-1-owner  ok ", "add lock-0:resource 0 client-0-1-owner ok ", "release lock-0 client-0-1-owner  ok ",
+		"acquire lock-0 client-0-2-owner  ok ", "add lock-0:resource 1 client-0-2-owner ok ", "release lock-0 client-0-2-owner  ok ",
 	}, lines(timeline.ops))
 	for i, op := range timeline.ops {
 		if op.Kind == harness.Add {

@@ -74,6 +74,7 @@ func ScriptVariant(s Script) (Variant, error) {
 	switch s.As {
 	case Lock:
 		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
+		v.ComparesNames = comparesNames(s.Source) || comparesNames(s.Release)
 		return lockVariant(id, func(r redis.UniversalClient) Locker { return s.locker(r) }, v), nil
 	case Dedup:
 		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}

@@ -20,23 +20,55 @@ type Sequencer interface {
 // SequenceOptions shape the load on a generator. Zero values mean the defaults.
 type SequenceOptions struct {
 	Name   string // of the workload in reports; default "sequence"
-	Keys   int    // sequences; default 1
-	Regime Regime // what callers propose; default Fixed
+	Keys   int    // sequences, of each regime; default 1
+	Regime Regime // what callers propose; default: every regime, each to sequences of its own, see [Sequences]
+
+	// OneKey says that the generator takes no notice of the key, so that there is one sequence only. Without a Regime, each
+	// has its turn: for a fraction of a second, after which the store is emptied.
+	OneKey bool
 }
 
-// Sequences lets clients draw numbers from generators that newSequencer makes.
+// Sequences lets clients draw numbers from generators that newSequencer makes. Without a regime in the options they
+// propose numbers of every regime, each regime to sequences of its own, whose names say which: "seq-growing".
 func Sequences(c Connector, o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) harness.Workload {
 	o.Name = cmp.Or(o.Name, "sequence")
 	o.Keys = cmp.Or(o.Keys, 1)
-	o.Regime = cmp.Or(o.Regime, Fixed)
-	return &sequences{pool: newPool(c), opts: o, newSequencer: newSequencer, propose: o.Regime.generator()}
+	return &sequences{pool: newPool(c), opts: o, newSequencer: newSequencer, all: sequencesOf(o)}
+}
+
+// sequenceOf is one sequence and what callers propose to it.
+type sequenceOf struct {
+	key     string
+	propose proposals
+}
+
+// sequencesOf lists the sequences of a load; those that take turns, if there is one key only.
+func sequencesOf(o SequenceOptions) (all []sequenceOf) {
+	regimes := Regimes()
+	var name func(Regime, int) string
+	switch {
+	case o.Regime != "":
+		regimes = []Regime{o.Regime}
+		name = func(_ Regime, i int) string { return fmt.Sprintf("seq-%d", i) }
+	case o.Keys == 1:
+		name = func(r Regime, _ int) string { return "seq-" + string(r) }
+	default:
+		name = func(r Regime, i int) string { return fmt.Sprintf("seq-%s-%d", r, i) }
+	}
+	for _, r := range regimes {
+		for i := range o.Keys {
+			all = append(all, sequenceOf{name(r, i), r.generator()})
+		}
+	}
+	return all
 }
 
 type sequences struct {
 	pool         *pool
 	opts         SequenceOptions
 	newSequencer func(redis.UniversalClient) Sequencer
-	propose      proposals
+	all          []sequenceOf
+	turns        sequenceTurns // of a generator that knows one key only
 }
 
 func (q *sequences) Name() string          { return q.opts.Name }
@@ -47,18 +79,28 @@ func (q *sequences) Open(_ context.Context, group int) (harness.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sequenceClient{generator: q.newSequencer(r), load: q}, nil
+	return &sequenceClient{generator: q.newSequencer(r), load: q, redis: r}, nil
 }
 
 type sequenceClient struct {
 	generator Sequencer
-	load      *sequences // where keys and proposals come from; nil where Step is not called
+
+	// Where keys and proposals come from; nil where Step is not called.
+	load  *sequences
+	redis redis.UniversalClient
 }
 
 // Step draws one number.
 func (c *sequenceClient) Step(ctx context.Context, s *harness.Session) {
-	key := fmt.Sprintf("seq-%d", s.Rand.IntN(c.load.opts.Keys))
-	if c.next(ctx, s, key, c.load.propose(s.Rand)).Outcome != harness.OK {
+	if c.load.opts.OneKey && c.load.opts.Regime == "" {
+		c.inTurn(ctx, s)
+		return
+	}
+	c.draw(ctx, s, c.load.all[s.Rand.IntN(len(c.load.all))])
+}
+
+func (c *sequenceClient) draw(ctx context.Context, s *harness.Session, q sequenceOf) {
+	if c.next(ctx, s, q.key, q.propose(s.Rand)).Outcome != harness.OK {
 		s.Backoff()
 	}
 }

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -42,7 +43,11 @@ const (
 	FractionOfSecond   Condition = "the TTL has a fraction of a second"
 	LargerProposal     Condition = "a proposal replaces the stored number" // callers of any regime may, in time
 	ClockSkew          Condition = "clients' clocks differ by more than the lease"
+	FastLoser          Condition = "a client whose clock is ahead by more than the lease loses a race, or crashes"
 	Crash              Condition = "a client crashes between two steps"
+	NamesBegin         Condition = "an owner's token begins with another's"
+	Unanswered         Condition = "a client gets no answer: it gives up what it may not have, or its command comes late"
+	AnswerLost         Condition = "an answer is lost, and the command is sent again"
 	Failover           Condition = "acknowledged writes are lost in a failover"
 
 	// Other ways to lose what was acknowledged: see Variant.Under.
@@ -50,6 +55,9 @@ const (
 	MemoryEvicts Condition = "a node evicts keys to save memory"
 	NodeClock    Condition = "a node's clock steps forward by more than a lease"
 )
+
+// goRedisRetries is how often go-redis sends a command again unless it is told otherwise.
+const goRedisRetries = 3
 
 // In is the condition that callers propose numbers of a regime.
 func In(r Regime) Condition { return Condition("numbers are proposed by regime " + string(r)) }
@@ -71,6 +79,17 @@ type Variant struct {
 
 	// OwnNumbers says that a sequence ignores what callers propose, so that one regime is as good as another.
 	OwnNumbers bool
+
+	// ComparesNames says that tokens of owners are compared for more than being the same: by their order, or in part. Then
+	// it matters which client has which name.
+	ComparesNames bool
+
+	// Retries is how often the Redis client of the variant's callers sends a command again that got no answer: 0, as all
+	// clients of this project, or go-redis's own default.
+	Retries int
+
+	// Explored is with how many clients a search of the whole catalogue goes through the variant, where 3 are too many; 0: 3.
+	Explored int
 
 	// OneKey says that all keys are one to the variant: it cannot tell locks or sequences apart.
 	OneKey bool
@@ -99,7 +118,7 @@ type Variant struct {
 type Options struct {
 	Keys     int           // locks or sequences
 	TTL      time.Duration // lease of a lock, window of a message
-	Regime   Regime        // proposals to a sequence
+	Regime   Regime        // proposals to a sequence; default: every regime under load, Fixed under the explorer
 	Acks     int           // replicas that a variant with a WAIT waits for; default: the variant's own
 	Hold     time.Duration // mean time for which a lock is kept, most of the time
 	Resource bool          // locks guard a resource, which their owners update
@@ -156,10 +175,18 @@ func (v Variant) Workload(c Connector, o Options) harness.Workload {
 	case Dedup:
 		return Dedups(c, DedupOptions{Name: v.ID, Window: o.TTL}, v.newDeduper)
 	case Sequence:
-		return Sequences(c, SequenceOptions{Name: v.ID, Keys: o.Keys, Regime: o.Regime}, v.newSequencer)
+		return Sequences(c, SequenceOptions{Name: v.ID, Keys: o.Keys, Regime: v.regime(o.Regime), OneKey: v.OneKey}, v.newSequencer)
 	default:
 		return v.build(c, o)
 	}
+}
+
+// regime is what callers propose to the variant: any, if it takes no notice of that.
+func (v Variant) regime(asked Regime) Regime {
+	if v.OwnNumbers {
+		return cmp.Or(asked, Fixed)
+	}
+	return asked
 }
 
 // Fenced reports whether the variant is a lock whose grants carry fencing tokens.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/reports"
 )
@@ -34,7 +35,7 @@ func (a *app) compareCommand() *cobra.Command {
 	}
 	a.planFlags(cmd)
 	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", exploreFor, "how long the explorer may take for a row; 0: do not ask it")
-	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil, "what callers of sequences propose; several give a row each")
+	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil, "what callers of sequences propose; several give a row each (default: every regime, in one row)")
 	return cmd
 }
 
@@ -99,15 +100,39 @@ func (a *app) askExplorer(ctx context.Context, cases []suite.Case, rows []report
 			rows[i].Explorer = "not asked"
 			continue
 		}
-		out, err := a.search(ctx, s)
+		brief, met, err := a.brief(ctx, s)
 		if err != nil {
 			return err
 		}
-		rows[i].Explorer = out.Exploration.Brief()
-		rows[i].Met = rows[i].Met && out.Exploration.Met
-		said[p.Variant+" "+p.Regime] = reports.Row{Explorer: rows[i].Explorer, Met: out.Exploration.Met}
+		rows[i].Explorer = brief
+		rows[i].Met = rows[i].Met && met
+		said[p.Variant+" "+p.Regime] = reports.Row{Explorer: brief, Met: met}
 	}
 	return nil
+}
+
+// brief says in a few words what the explorer finds: of a sequence for which no regime is named, under the first regime
+// that comes to the worst.
+func (a *app) brief(ctx context.Context, s suite.Search) (brief string, met bool, err error) {
+	var worst harness.Verdict
+	met = true
+	all := s.EveryRegime()
+	for i, s := range all {
+		out, err := a.search(ctx, s)
+		if err != nil {
+			return "", false, err
+		}
+		met = met && out.Exploration.Met
+		v := out.Exploration.Verdict()
+		if i > 0 && harness.Worst(worst, v) == worst {
+			continue
+		}
+		worst, brief = v, out.Exploration.Brief()
+		if len(all) > 1 && v != harness.Valid {
+			brief += ", " + s.Regime
+		}
+	}
+	return brief, met, nil
 }
 
 // runAll runs cases one after the other. It stops at the first error; the rows of what ran before are returned with it.

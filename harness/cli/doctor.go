@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,7 +81,7 @@ func (a *app) examine(ctx context.Context, f doctorFlags) []finding {
 	}
 	all = append(all, a.redisFinding(f), a.dockerFinding(ctx, f))
 	all = append(all, limitFindings(f)...)
-	return append(all, loopbackFinding(), leftoversFinding(ctx, f.clean))
+	return append(all, loopbackFinding(cluster.Addresses()), roomFinding(), leftoversFinding(ctx, f.clean))
 }
 
 func (a *app) printFindings(findings []finding) error {
@@ -144,12 +144,24 @@ func limitFindings(f doctorFlags) (all []finding) {
 	return all
 }
 
-func loopbackFinding() finding {
-	ln, err := net.Listen("tcp", "127.251.1.1:0")
-	if err != nil {
-		return finding{What: "loopback", Is: fmt.Sprintf("127.251.1.1 cannot be listened on: all of 127.0.0.0/8 must be local, as on Linux: %v", err)}
+// loopbackFinding tells of the addresses that nodes would have.
+func loopbackFinding(r cluster.Reach) finding {
+	switch {
+	case r.Err != nil:
+		return finding{What: "loopback", Is: message(r.Err)}
+	case !r.Usual:
+		return finding{What: "loopback", OK: true, Warn: true, Is: fmt.Sprintf("another program listens at all addresses on Redis's own ports: "+
+			"nodes listen on port %d instead", r.Port)}
 	}
-	return finding{What: "loopback", OK: ln.Close() == nil, Is: "all of 127.0.0.0/8 is local"}
+	return finding{What: "loopback", OK: true, Is: "all of 127.0.0.0/8 is local"}
+}
+
+// roomFinding tells whether temporary files can be written.
+func roomFinding() finding {
+	if err := cluster.TempRoom(); err != nil {
+		return finding{What: "temp folder", Is: message(err)}
+	}
+	return finding{What: "temp folder", OK: true, Is: "can be written to " + os.TempDir()}
 }
 
 // leftoversFinding lists what runs that were killed could not remove, or removes it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -51,6 +52,7 @@ func (a *app) exploreCommand() *cobra.Command {
 		},
 	}
 	a.searchFlags(cmd, &s)
+	cmd.Flags().StringVar(&a.flags.situation, "situation", "", "print, step by step, the shortest schedule that met this situation, such as \"release after the lease\"")
 	a.scriptFlags(cmd)
 	a.placeFlags(cmd)
 	f := cmd.Flags()
@@ -67,9 +69,12 @@ func (a *app) searchFlags(cmd *cobra.Command, s *suite.Search) {
 	f.IntVar(&s.Expiries, "expiries", 1, "how often all leases may end")
 	f.IntVar(&s.Failovers, "failovers", 0, "how often a replica that has not heard everything may be promoted: 0 or 1")
 	f.IntVar(&s.Flushes, "flushes", 0, "how often the script cache may be flushed")
+	f.IntVar(&s.LostAnswers, "lost-answers", 1, "how many commands may be executed without an answer to their client (default: 1 in a part of its own)")
+	f.IntVar(&s.LostCommands, "lost-commands", 0, "how many commands may get lost on their way")
+	f.IntVar(&s.Late, "late", 1, "how many commands may be executed when their client has gone on (default: 1 in a part of its own)")
 	f.DurationVar(&s.Skew, "skew", 0, "how far the last client's clock is ahead of the others'")
 	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's)")
-	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list")
+	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default: each regime, one after the other)")
 	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after so many schedules (default: no limit)")
 	f.DurationVar(&s.For, "for", exploreFor, "end after so long; 0: no limit")
 	f.BoolVar(&s.First, "first", false, "end at the first counterexample, which need not be the smallest")
@@ -82,6 +87,7 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 		return err
 	}
 	s.Crashes, s.Expiries = noneIfZero(s.Crashes), noneIfZero(s.Expiries)
+	lost(cmd, &s)
 	variants, err := a.variants(cmd.Context(), args)
 	switch {
 	case err != nil:
@@ -96,6 +102,9 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 		return usage("%d variants given: want one variant, such as dedup/get-set, or --all", len(variants))
 	}
 	s.Variant, s.Script = variants[0].id, variants[0].script
+	if all := s.EveryRegime(); len(all) > 1 {
+		return a.exploreRegimes(cmd.Context(), all)
+	}
 	out, err := suite.Explore(cmd.Context(), s, a.options())
 	if err != nil {
 		return err
@@ -104,14 +113,39 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 	if a.json {
 		return reports.ExplorationJSON(a.out, out.Exploration)
 	}
+	return a.printExploration(out)
+}
+
+// printExploration is what a person sees of one search.
+func (a *app) printExploration(out suite.Searched) error {
 	for i, rel := range out.Exploration.Files {
 		out.Exploration.Files[i] = filepath.Join(out.Dir, rel) // the files' own paths are relative to the report
 	}
 	if err := reports.ExplorationText(a.out, out.Exploration); err != nil {
 		return err
 	}
+	if err := a.showSituation(out.Exploration.Result); err != nil {
+		return err
+	}
 	a.println("report: %s", filepath.Join(out.Dir, "report.html"))
 	return nil
+}
+
+// showSituation prints the shortest schedule that met the situation that was asked for.
+func (a *app) showSituation(r explore.Result) error {
+	if a.flags.situation == "" {
+		return nil
+	}
+	var known []string
+	for _, s := range r.Situations {
+		if string(s.Name) != a.flags.situation {
+			known = append(known, strconv.Quote(string(s.Name)))
+			continue
+		}
+		a.println("%s, %d times; the shortest schedule:\n%s", s.Name, s.Count, s.Text())
+		return nil
+	}
+	return usage("--situation: there is no %q here: choose one of %s", a.flags.situation, strings.Join(known, ", "))
 }
 
 // exploreAll goes through several searches and prints a table. It exits with 0 if each came to what is documented.
@@ -178,6 +212,24 @@ func (a *app) searchTable(outs []suite.Searched) {
 	}
 	_ = w.Flush() // to standard output
 	a.println("\n%d searches, %d schedules in %v", len(outs), schedules, rounded(total))
+}
+
+// lost leaves the fields of what gets lost at their defaults unless one of the flags was given.
+func lost(cmd *cobra.Command, s *suite.Search) {
+	f := cmd.Flags()
+	if !f.Changed("lost-answers") && !f.Changed("lost-commands") && !f.Changed("late") {
+		s.LostAnswers, s.LostCommands, s.Late = 0, 0, 0
+		return
+	}
+	for _, b := range []struct {
+		flag string
+		n    *int
+	}{{"lost-answers", &s.LostAnswers}, {"lost-commands", &s.LostCommands}, {"late", &s.Late}} {
+		if !f.Changed(b.flag) {
+			*b.n = 0
+		}
+		*b.n = noneIfZero(*b.n)
+	}
 }
 
 // noneIfZero translates a flag, where 0 means none, into a field whose zero value means the default.

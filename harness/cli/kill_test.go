@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cli"
 	"github.com/doublegrant/doublegrant/harness/suite"
 )
@@ -72,6 +74,45 @@ func TestAKilledRunThatHadFoundAViolationIsInvalid(t *testing.T) {
 	_, errs, code = run(t, "report", dir)
 	require.Equal(t, cli.ExitInvalid, code, errs)
 	require.FileExists(t, filepath.Join(dir, "report.html"))
+}
+
+// underFault waits until a fault is in force, and then for a random moment.
+func underFault(p process) {
+	p.Helper()
+	require.Eventually(p, func() bool {
+		dirs, _ := filepath.Glob(filepath.Join(p.dir, "results/2*"))
+		if len(dirs) == 0 {
+			return false
+		}
+		h, err := suite.Stored(dirs[0])
+		return err == nil && len(h.Faults) > 0 && h.Faults[0].Bit > 0
+	}, 60*time.Second, 10*time.Millisecond)
+	time.Sleep(rand.N(500 * time.Millisecond)) // the moment is random, not awaited
+}
+
+// A fault is on record from its beginning on: what was found in a run that was killed under it has its cause beside it.
+func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
+	_, dir := killed(t, underFault, "run", "lock/set-nx-px", "--nemesis", "partition-primary", "--fault-for", "1m", "--clients", "50")
+	h, err := suite.Stored(dir)
+	require.NoError(t, err)
+	require.Len(t, h.Faults, 1)
+	f := h.Faults[0]
+	require.Equal(t, "partition-primary", f.Name)
+	require.Equal(t, harness.CutsLinks, f.Effects)
+	require.NotEmpty(t, f.Targets)
+	require.Positive(t, f.Start)
+	require.Zero(t, f.Heal)
+	require.Zero(t, f.End)
+
+	out, errs, code := run(t, "check", dir)
+	require.Contains(t, []int{cli.ExitInvalid, cli.ExitUnknown}, code, errs)
+	require.Contains(t, out, "the fault partition-primary at")
+	require.NotContains(t, out, "0 operations during")
+	_, errs, _ = run(t, "report", dir)
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	require.NoError(t, err, errs)
+	require.Contains(t, string(page), `<td class="mono">partition-primary</td>`)
+	require.Contains(t, string(page), "not on record")
 }
 
 // Whatever there is so early, nobody takes it for a run that was well.

@@ -19,7 +19,7 @@ func (a *app) planFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&p.Nemesis, "nemesis", nil, "faults or packages of faults, one after the other: see doublegrant list")
 	f.IntVar(&p.Repeat, "repeat", 0, "how often to go through the faults (default 1)")
 	f.DurationVar(&p.FaultFor, "fault-for", 0, "how long each fault stays in force (default: each its own, mostly 5s)")
-	f.DurationVar(&p.Calm, "calm", 0, "load without faults before each, and after the last (default 2s)")
+	f.DurationVar(&p.Calm, "calm", 0, "load without faults before each, and after the last, there at least until leases are over (default 2s)")
 	f.StringSliceVar(&p.With, "with", nil, "variants that ride along: writes/sadd measures lost writes")
 	f.IntVar(&p.Clients, "clients", 0, "concurrent clients (default 100)")
 	f.DurationVar(&p.Duration, "duration", 0, "least duration of the load; faults extend it (default 10s)")

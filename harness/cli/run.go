@@ -20,6 +20,8 @@ import (
 
 // flags are those that make a plan, and where its results go.
 type flags struct {
+	situation string // of explore: to be printed step by step
+
 	plan    suite.Plan
 	files   []string // that plans are read from
 	regimes []string // of compare
@@ -46,7 +48,7 @@ func (a *app) runCommand() *cobra.Command {
 		},
 	}
 	a.planFlags(cmd)
-	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list")
+	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default: every regime, each to a sequence of its own)")
 	return cmd
 }
 
@@ -117,8 +119,11 @@ func (a *app) printOutcome(out suite.Outcome) {
 func (a *app) printReport(r reports.Report) {
 	a.println("%s  %s", strings.ToUpper(r.Judged.Verdict.String()), r.Sentence())
 	for _, g := range r.Judged.Judgements {
-		a.println("  %-9s %-8s %s", g.Checker, g.Verdict, g.Reason)
+		a.println("  %-9s %-9s %s", g.Checker, g.Said(), g.Reason)
 		a.printFigures(g.Figures)
+	}
+	for _, line := range reports.SituationsText(r.Judged.Situations) {
+		a.println("  %s", line)
 	}
 	a.printFirstOfEachClass(r.Judged.Anomalies)
 	for _, f := range r.Failovers {
@@ -131,7 +136,7 @@ func (a *app) printReport(r reports.Report) {
 
 // printFigures lists figures in lines of a readable length.
 func (a *app) printFigures(figures []harness.Figure) {
-	const indent, width = "                     ", 118
+	const indent, width = "                      ", 118
 	line := indent
 	for i, f := range figures {
 		word := strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Name, strconv.FormatFloat(f.Value, 'f', -1, 64), f.Unit))

@@ -6,41 +6,130 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"syscall"
+	"time"
 )
 
 const (
-	redisPort    = 6379
-	sentinelPort = 26379
-	lockPort     = 6378 // held at 127.X.0.1 by the owner of X
+	lockPort = 6378 // held at 127.X.0.1 by the owner of X
 
 	realPlane      = 1  // where nodes listen
 	announcedPlane = 2  // where the fabric listens for them
+	probePlane     = 3  // where the harness dials from in a node's place
 	clientPlane    = 10 // where client groups dial from
+	lookPlane      = 11 // where the harness dials from in a client group's place
 
 	firstSubnet, lastSubnet = 10, 250
+
+	// Hosts of the planes of nodes: Redis nodes come first.
+	firstGuard = 1 + mostReplicas + 1
+	lastHost   = firstGuard + mostSentinels - 1
 )
+
+// ports are where a cluster's nodes listen, all at the same.
+type ports struct{ redis, sentinel int }
+
+// portChoices are tried in turn: somebody else's Redis may listen at all addresses of this machine.
+var portChoices = []ports{{6379, 26379}, {7379, 27379}, {8379, 28379}}
 
 // subnet is one X of 127.X.0.0/16, owned for as long as its lock is held; the kernel gives it back when we die.
 type subnet struct {
-	x    int
-	lock net.Listener
+	x     int
+	ports ports
+	lock  net.Listener
 }
 
-// claimSubnet takes a free X, trying from a random one on.
-func claimSubnet() (subnet, error) {
-	n := lastSubnet - firstSubnet + 1
-	start := rand.IntN(n)
-	var last error
-	for i := range n {
-		x := firstSubnet + (start+i)%n
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.%d.0.1:%d", x, lockPort))
-		if err == nil {
-			return subnet{x: x, lock: ln}, nil
+// network is the part of net that a claim needs, so that a machine whose addresses are taken can be thought of.
+type network struct {
+	listen func(addr string) (net.Listener, error)
+	dial   func(addr string) error
+}
+
+// thisNetwork is that of this machine.
+var thisNetwork = network{
+	listen: func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) },
+	dial: func(addr string) error {
+		conn, err := net.DialTimeout("tcp", addr, time.Second)
+		if err != nil {
+			return err
 		}
-		last = err
+		return conn.Close()
+	},
+}
+
+// claimSubnet takes a free X, trying from a random one on, with ports that nobody listens on there.
+func claimSubnet() (subnet, error) { return thisNetwork.claim() }
+
+func (n network) claim() (subnet, error) {
+	count := lastSubnet - firstSubnet + 1
+	start := rand.IntN(count)
+	var unlocked, taken error
+	for i := range count {
+		s := subnet{x: firstSubnet + (start+i)%count}
+		var err error
+		if s.lock, err = n.listen(hostPort(s.ip(0, 1), lockPort)); err != nil {
+			unlocked = err
+			continue
+		}
+		if err := n.dial(s.lock.Addr().String()); err != nil {
+			return subnet{}, errors.Join(fmt.Errorf("cluster: %w: %s cannot be reached from this machine itself: the loopback interface seems "+
+				"to be down: as root: ip link set lo up: %w", ErrLimit, s.ip(0, 1), err), s.release())
+		}
+		if s.ports, err = n.freePorts(s); err == nil {
+			return s, nil
+		}
+		taken = errors.Join(err, s.release())
 	}
-	return subnet{}, fmt.Errorf("cluster: %w: none of 127.%d.0.1 to 127.%d.0.1 can be listened on (all of 127.0.0.0/8 must be local, as on Linux): %w",
-		ErrLimit, firstSubnet, lastSubnet, last)
+	return subnet{}, noSubnet(unlocked, taken)
+}
+
+// noSubnet says why none can be had, and what to do.
+func noSubnet(unlocked, taken error) error {
+	switch {
+	case taken != nil:
+		return fmt.Errorf("cluster: %w: %w", ErrLimit, taken)
+	case errors.Is(unlocked, syscall.EADDRINUSE):
+		return fmt.Errorf("cluster: %w: port %d of 127.%d.0.1 to 127.%d.0.1 is taken, by another program that listens at all addresses or by as many "+
+			"runs: %s: %w", ErrLimit, lockPort, firstSubnet, lastSubnet, whoListens(lockPort), unlocked)
+	}
+	return fmt.Errorf("cluster: %w: none of 127.%d.0.1 to 127.%d.0.1 can be listened on (all of 127.0.0.0/8 must be local, as on Linux): %w",
+		ErrLimit, firstSubnet, lastSubnet, unlocked)
+}
+
+// freePorts returns the first of portChoices that nobody listens on at any address that a cluster may need.
+func (n network) freePorts(s subnet) (ports, error) {
+	var taken error
+	for _, p := range portChoices {
+		if taken = n.free(s, p); taken == nil {
+			return p, nil
+		}
+	}
+	first := portChoices[0]
+	return ports{}, fmt.Errorf("the ports %d, and %d others in their place, are taken: %s: %w",
+		first.redis, len(portChoices)-1, whoListens(first.redis), taken)
+}
+
+// free tries every address of the subnet.
+func (n network) free(s subnet, p ports) error {
+	for _, plane := range []int{realPlane, announcedPlane} {
+		for host := 1; host <= lastHost; host++ {
+			port := p.redis
+			if host >= firstGuard {
+				port = p.sentinel
+			}
+			ln, err := n.listen(hostPort(s.ip(plane, host), port))
+			if err != nil {
+				return err
+			}
+			_ = ln.Close()
+		}
+	}
+	return nil
+}
+
+// whoListens is how to find, and end, what is in the way.
+func whoListens(port int) string {
+	return fmt.Sprintf("end what listens there (ss -ltnp 'sport = :%d' shows it)", port)
 }
 
 func (s subnet) ip(plane, host int) string { return fmt.Sprintf("127.%d.%d.%d", s.x, plane, host) }

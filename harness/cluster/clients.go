@@ -21,12 +21,15 @@ func GroupName(group int) string { return fmt.Sprintf("g%d", group) }
 
 func (c *Cluster) groupIP(group int) string { return c.subnet.ip(clientPlane, firstClient+group) }
 
+// lookIP is where the harness looks at a group's links from.
+func (c *Cluster) lookIP(group int) string { return c.subnet.ip(lookPlane, firstClient+group) }
+
 // seat is whose a client is, and which node it is for.
 type seat struct{ group, node int }
 
 // Connect returns the client of a group, which stands for one process of an application: all workers of the group
-// share it, each with a connection of its own. It never retries, since a retried command hides what became of the
-// first; it obeys contexts; and with Sentinel it follows the primary as its own Sentinels see it. Of several masters it
+// share it, each with a connection of its own. It does not retry unless Options.Retries says so, since a retried command
+// hides what became of the first; it obeys contexts; and with Sentinel it follows the primary as its own Sentinels see it. Of several masters it
 // leads to the first. A worker has a connection of its own while it uses it; where there are thousands of workers, all
 // are opened at the first call for a group.
 func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
@@ -101,13 +104,13 @@ func (c *Cluster) warm(r *redis.Client) {
 
 // newClient makes the client of a group. It dials from the group's address, by which the fabric knows it.
 func (c *Cluster) newClient(s seat) *redis.Client {
-	t, dialer := c.opts.OpTimeout, c.dialAs(c.groupIP(s.group))
+	t, dialer := c.opts.OpTimeout, c.services.heard(s.group, c.redis, c.dialAs(c.groupIP(s.group)))
 	// With a shorter dial timeout a client whose first Sentinel is cut off stays stuck for as long as the partition.
 	dial := max(2*time.Second, 4*t)
 	if len(c.guards) == 0 {
 		return redis.NewClient(&redis.Options{
 			Addr: c.redis[s.node].announced(), Dialer: dialer,
-			Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+			Protocol: 2, DisableIdentity: true, MaxRetries: c.retries(), DialerRetries: 1, ContextTimeoutEnabled: true,
 			DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
 			PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
 		})
@@ -120,10 +123,18 @@ func (c *Cluster) newClient(s seat) *redis.Client {
 	}
 	return redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: masterName, SentinelAddrs: sentinels, Dialer: dialer,
-		Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+		Protocol: 2, DisableIdentity: true, MaxRetries: c.retries(), DialerRetries: 1, ContextTimeoutEnabled: true,
 		DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
 		PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
 	})
+}
+
+// retries is Options.Retries as go-redis wants it.
+func (c *Cluster) retries() int {
+	if c.opts.Retries == 0 {
+		return -1
+	}
+	return c.opts.Retries
 }
 
 // dialAs opens a client group's connections.

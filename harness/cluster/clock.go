@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,8 +22,11 @@ var clockSource []byte
 
 const (
 	clockLibrary = "clock.so"          // in the cluster's folder, and a copy in each node's
-	clockFile    = "clock"             // in the node's folder: the offset
+	clockFile    = "clock"             // in the node's folder: the offset and the fixed time, 8 bytes each
 	clockEnv     = "DOUBLEGRANT_CLOCK" // tells the library where
+
+	clockFixedAt  = 8  // where in the file the time stands at which the clock is fixed
+	clockFileSize = 16 // in bytes
 )
 
 // SetClock sets the node's clock ahead of the true time by offset, or behind it where offset is negative; 0 sets it
@@ -47,7 +51,13 @@ func (c *Cluster) SetClock(name string, offset time.Duration) error {
 
 func clockOffset(d time.Duration) []byte { return binary.NativeEndian.AppendUint64(nil, uint64(d)) }
 
-// makeClocks compiles the library, if the options ask for clocks.
+// clockLibraries keeps what was compiled, by compiler: a search starts many clusters.
+var clockLibraries struct {
+	sync.Mutex
+	made map[string][]byte
+}
+
+// makeClocks puts the library into the cluster's folder, if the options ask for clocks.
 func (c *Cluster) makeClocks(ctx context.Context) error {
 	if !c.opts.Clocks {
 		return nil
@@ -56,7 +66,29 @@ func (c *Cluster) makeClocks(ctx context.Context) error {
 	if len(compiler) == 0 {
 		compiler = []string{"cc"}
 	}
-	source, library := filepath.Join(c.dir, "clock_shim.c"), filepath.Join(c.dir, clockLibrary)
+	library := filepath.Join(c.dir, clockLibrary)
+	clockLibraries.Lock()
+	defer clockLibraries.Unlock()
+	name := strings.Join(compiler, " ")
+	if made := clockLibraries.made[name]; made != nil {
+		return os.WriteFile(library, made, 0o755)
+	}
+	if err := compileClock(ctx, compiler, library); err != nil {
+		return err
+	}
+	made, err := os.ReadFile(library)
+	if err == nil {
+		if clockLibraries.made == nil {
+			clockLibraries.made = map[string][]byte{}
+		}
+		clockLibraries.made[name] = made
+	}
+	return err
+}
+
+// compileClock makes the library with the given compiler.
+func compileClock(ctx context.Context, compiler []string, library string) error {
+	source := library + ".c"
 	if err := os.WriteFile(source, clockSource, 0o644); err != nil {
 		return err
 	}
@@ -87,5 +119,5 @@ func (c *Cluster) giveClock(n *node) error {
 	}
 	own, offset := filepath.Join(n.dir, clockLibrary), filepath.Join(n.dir, clockFile)
 	n.env = append(n.env, "LD_PRELOAD="+own, clockEnv+"="+offset)
-	return errors.Join(os.WriteFile(own, library, 0o755), os.WriteFile(offset, clockOffset(0), 0o644))
+	return errors.Join(os.WriteFile(own, library, 0o755), os.WriteFile(offset, make([]byte, clockFileSize), 0o644))
 }

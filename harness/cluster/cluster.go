@@ -42,6 +42,7 @@ type Cluster struct {
 
 	observing sync.WaitGroup
 	unobserve context.CancelFunc
+	services  services // nil without Sentinels
 }
 
 type topology struct {
@@ -166,23 +167,24 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 // layout names every host, opens its place in the fabric and writes its configuration.
 func (c *Cluster) layout() error {
 	for i := range c.topology.primaries + c.topology.replicas {
-		c.redis = append(c.redis, c.newNode(fmt.Sprintf("r%d", i+1), i+1, redisPort))
+		c.redis = append(c.redis, c.newNode(fmt.Sprintf("r%d", i+1), i+1, c.subnet.ports.redis))
 	}
 	for i := range c.topology.sentinels {
-		n := c.newNode(fmt.Sprintf("s%d", i+1), 11+i, sentinelPort)
+		n := c.newNode(fmt.Sprintf("s%d", i+1), firstGuard+i, c.subnet.ports.sentinel)
 		n.sentinel = true
 		c.guards = append(c.guards, n)
 	}
 	for g := range c.Groups() {
 		c.fabric.Host(GroupName(g), c.groupIP(g))
+		c.fabric.Prober(GroupName(g), c.lookIP(g))
 	}
 	for i, n := range c.nodes() {
 		config := ""
-		switch primary := c.redis[0].announcedIP; {
+		switch primary := c.redis[0]; {
 		case n.sentinel:
 			config = sentinelConfig(n, primary, c.opts)
 		case i < c.topology.primaries:
-			config = redisConfig(n, "", c.opts)
+			config = redisConfig(n, nil, c.opts)
 		default:
 			config = redisConfig(n, primary, c.opts)
 		}
@@ -194,6 +196,7 @@ func (c *Cluster) layout() error {
 			return err
 		}
 		c.fabric.Host(n.name, n.realIP)
+		c.fabric.Prober(n.name, n.probeIP)
 		if err := c.fabric.Listen(n.name, n.announced(), n.real()); err != nil {
 			return err
 		}
@@ -205,7 +208,8 @@ func (c *Cluster) newNode(name string, host, port int) *node {
 	n := &node{
 		swift: c.topology.swift,
 		name:  name, port: port, realIP: c.subnet.ip(realPlane, host), announcedIP: c.subnet.ip(announcedPlane, host),
-		dir: filepath.Join(c.dir, name), logPath: filepath.Join(c.dir, name+".log"),
+		probeIP: c.subnet.ip(probePlane, host),
+		dir:     filepath.Join(c.dir, name), logPath: filepath.Join(c.dir, name+".log"),
 	}
 	if c.opts.LogDir != "" {
 		n.logPath = filepath.Join(c.opts.LogDir, name+".log")

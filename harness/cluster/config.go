@@ -23,8 +23,8 @@ var sentinelTuning = []any{
 	"tilt-period", 2000, // after being stopped for 2 seconds a Sentinel does nothing for that long, instead of 30 s
 }
 
-// redisConfig is the configuration of a Redis node; primary is the announced address to replicate from, or empty.
-func redisConfig(n *node, primary string, o Options) string {
+// redisConfig is the configuration of a Redis node; primary is whom it replicates, or nil.
+func redisConfig(n, primary *node, o Options) string {
 	var b strings.Builder
 	n.listening(&b)
 	fmt.Fprintf(&b, `replica-announce-ip %s
@@ -39,7 +39,7 @@ repl-ping-replica-period 1
 repl-timeout %d
 repl-backlog-size 16mb
 enable-debug-command yes
-`, n.announcedIP, redisPort, redisClients(int64(o.Clients)), redisBacklog, int(o.replicationTimeout().Seconds()))
+`, n.announcedIP, n.port, redisClients(int64(o.Clients)), redisBacklog, int(o.replicationTimeout().Seconds()))
 	o.guards(&b)
 	if len(n.socket()) <= maxSocketPath {
 		fmt.Fprintf(&b, "unixsocket %s\n", n.socket())
@@ -53,8 +53,8 @@ enable-debug-command yes
 		// jemalloc's background thread waits for a time of day: set back, it would be busy until that comes.
 		b.WriteString("jemalloc-bg-thread no\n")
 	}
-	if primary != "" {
-		fmt.Fprintf(&b, "replicaof %s %d\n", primary, redisPort)
+	if primary != nil {
+		fmt.Fprintf(&b, "replicaof %s %d\n", primary.announcedIP, primary.port)
 	}
 	return b.String()
 }
@@ -83,7 +83,7 @@ func (o Options) guards(b *strings.Builder) {
 }
 
 // sentinelConfig is the configuration of a Sentinel that watches the primary at its announced address.
-func sentinelConfig(n *node, primary string, o Options) string {
+func sentinelConfig(n, primary *node, o Options) string {
 	var b strings.Builder
 	n.listening(&b)
 	quorum := o.Sentinels/2 + 1
@@ -93,7 +93,7 @@ sentinel monitor %s %s %d %d
 sentinel down-after-milliseconds %s %d
 sentinel failover-timeout %s %d
 sentinel parallel-syncs %s %d
-`, n.announcedIP, sentinelPort, masterName, primary, redisPort, quorum,
+`, n.announcedIP, n.port, masterName, primary.announcedIP, primary.port, quorum,
 		masterName, o.DownAfter.Milliseconds(), masterName, max(leastFailoverTimeout, o.DownAfter).Milliseconds(), masterName, o.Replicas)
 	return b.String()
 }

@@ -64,6 +64,10 @@ func (c *Cluster) AwaitPromotion(ctx context.Context, old string) (promoted stri
 	return promoted, err
 }
 
+// Patience is how long a primary may be gone for its Sentinels to have replaced it, or not. Measured, with a DownAfter of 1 s:
+// 18 of 18 were replaced after 1.4 to 2.7 s.
+func (c *Cluster) Patience() time.Duration { return c.opts.DownAfter + 3*time.Second }
+
 // MasterName is the name by which Sentinels know the primary.
 func (c *Cluster) MasterName() string { return masterName }
 
@@ -173,18 +177,19 @@ func (c *Cluster) Connections(name string) int {
 	return n
 }
 
-// dialer opens connections as the host or client group does: a node from its address, clients within this process.
+// dialer opens connections as the host or client group does, nodes' through the kernel and clients' within this process, from
+// addresses of the harness's own.
 func (c *Cluster) dialer(from string) (dialer, error) {
 	for g := range c.Groups() {
 		if GroupName(g) == from {
-			return c.dialAs(c.groupIP(g)), nil
+			return c.dialAs(c.lookIP(g)), nil
 		}
 	}
 	n, err := c.node(from)
 	if err != nil {
 		return nil, err
 	}
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(n.realIP)}}
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(n.probeIP)}}
 	return d.DialContext, nil
 }
 

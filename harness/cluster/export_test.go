@@ -1,6 +1,9 @@
 package cluster
 
-import "time"
+import (
+	"net"
+	"time"
+)
 
 // BoundDocker sets how long calls to the Docker daemon may take.
 func BoundDocker(d time.Duration) { dockerWithin, findWithin = d, d }
@@ -23,6 +26,29 @@ var (
 	ReadMachine = readMachine
 	LimitError  = limitError
 )
+
+// Network is where addresses are claimed.
+type Network = network
+
+// NetworkOf is a network with these ways to listen and dial; Claim takes a subnet of it, and returns the port of its Redis nodes.
+func NetworkOf(listen func(addr string) (net.Listener, error), dial func(addr string) error) Network {
+	return network{listen, dial}
+}
+
+func (n network) Claim() (port int, err error) {
+	s, err := n.claim()
+	if err != nil {
+		return 0, err
+	}
+	return s.ports.redis, s.release()
+}
+
+// BoundVersion sets how long redis-server may take to tell its version.
+func BoundVersion(d time.Duration) (undo func()) {
+	was := versionWithin
+	versionWithin = d
+	return func() { versionWithin = was }
+}
 
 // ChecksOn are the checks of a cluster of several masters on some machine.
 func (o Options) ChecksOn(m Machine, masters int) []Check { return o.withDefaults().checks(m, masters) }

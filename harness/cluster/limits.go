@@ -73,7 +73,7 @@ func (c Check) Finding() string {
 
 // Remedy is what to do if it is short.
 func (c Check) Remedy() string {
-	if c.Stops {
+	if c.Stops && c.Most > 0 {
 		return fmt.Sprintf("%s, or ask for at most %d clients", c.Raise, c.Most)
 	}
 	return c.Raise

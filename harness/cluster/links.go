@@ -65,6 +65,12 @@ func (c *Cluster) SlowClose(links []harness.Link, delay time.Duration) (heal fun
 	return c.add(links, fabric.SlowClose(delay))
 }
 
+// Touched is what faults have touched so far on the link, of the system's own connections: those by which the cluster looks
+// at a link (Probe, Echo, Hangup) are not counted.
+func (c *Cluster) Touched(l harness.Link) harness.Touched {
+	return c.fabric.Link(l.From, l.To).Touched()
+}
+
 // each does what cannot fail to every link.
 func (c *Cluster) each(links []harness.Link, do func(*fabric.Link) (heal func())) (heal func()) {
 	var heals []func()

@@ -16,6 +16,7 @@ import (
 type node struct {
 	name                string // "r1" ... or "s1" ...
 	realIP, announcedIP string
+	probeIP             string // from which the harness dials in its place
 	port                int
 	sentinel            bool
 	swift               bool   // replicas get in step within milliseconds, at the cost of some load while idle

@@ -2,16 +2,21 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
 
 // rolePollEvery is how often a node is asked for its role: the resolution of "role" events.
-const rolePollEvery = 50 * time.Millisecond
+const rolePollEvery = 20 * time.Millisecond
 
-// observe reports role changes of Redis nodes and everything that Sentinels publish, until the cluster stops. It looks
-// past the fabric, so that no fault blinds it.
+// roleWithin is how long a node may take to say its role before it counts as down.
+const roleWithin = 200 * time.Millisecond
+
+// observe reports role changes of Redis nodes and everything that Sentinels publish, until the cluster stops. Where there are
+// Sentinels it also reports which nodes take writes, and which node acknowledges those of each client group. It looks past the
+// fabric, so that no fault blinds it.
 func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.unobserve = cancel
@@ -21,6 +26,14 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	for _, n := range c.guards {
 		c.observing.Go(func() { n.watchMessages(ctx, clock, events) })
 	}
+	if len(c.guards) == 0 {
+		return // nobody moves the primary
+	}
+	c.services = newServices(c.Groups(), clock, events)
+	for _, n := range c.redis {
+		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventAddress, Detail: fmt.Sprintf("%s %d", n.announcedIP, n.port)})
+		c.observing.Go(func() { n.watchWrites(ctx, clock, events, c.services.leave) })
+	}
 }
 
 // watchRole reports each change of the node's role; "down" when it does not answer.
@@ -29,7 +42,7 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 	tick := time.NewTicker(rolePollEvery)
 	defer tick.Stop()
 	for {
-		asking, cancel := context.WithTimeout(ctx, 4*rolePollEvery)
+		asking, cancel := context.WithTimeout(ctx, roleWithin)
 		role, err := n.role(asking)
 		cancel()
 		if ctx.Err() != nil {
@@ -39,7 +52,7 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 			role = "down"
 		}
 		if role != last {
-			events(harness.Event{At: clock.Now(), Node: n.name, Kind: "role", Detail: role})
+			events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventRole, Detail: role})
 			last = role
 		}
 		select {

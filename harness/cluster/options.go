@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ type Options struct {
 	On           Platform      // what nodes run on; default OnProcess
 	RedisServer  string        // redis-server binary of OnProcess; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
 	Image        string        // Redis image of OnDocker; default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7; see LocalImage
+	Retries      int           // how often clients send a command again that got no answer; default none; 3 is go-redis's own
 	LogDir       string        // where nodes' logs stay; default: they go with the cluster
 
 	// The shape of a Sentinel topology.
@@ -91,6 +93,8 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	switch {
+	case o.Retries < 0:
+		return errors.New("cluster: Retries cannot be negative")
 	case o.Clients < 0 || o.OpTimeout < 0 || o.ClientGroups < 0 || o.ClientGroups > maxGroups:
 		return fmt.Errorf("cluster: Clients and OpTimeout cannot be negative, and ClientGroups is at most %d", maxGroups)
 	case o.On != OnProcess && o.On != OnDocker:
@@ -110,6 +114,22 @@ func (o Options) validate() error {
 // oldestRedis is the first major version with all that is used here, such as SENTINEL DEBUG.
 const oldestRedis = 7
 
+// versionWithin is how long redis-server may take to tell its version; milliseconds are usual.
+var versionWithin = 5 * time.Second
+
+// versionOf is what the binary prints as its version.
+func versionOf(path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), versionWithin)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.WaitDelay = time.Second // its children may hold on to the output
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return out, err
+}
+
 // FindRedis returns the path of the redis-server binary and the line in which it tells its version: named if it is not
 // empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. Anything but a Redis of version 7.0 or newer is
 // ErrNoRedis.
@@ -125,7 +145,11 @@ func FindRedis(named string) (path, version string, err error) {
 		return "", "", fmt.Errorf("%w: %q from %s cannot be run: install it (Debian: apt-get install redis-server) or set %s",
 			ErrNoRedis, named, from, redisEnv)
 	}
-	out, err := exec.Command(path, "--version").Output()
+	out, err := versionOf(path)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "", "", fmt.Errorf("%w: %q from %s does not answer --version within %v: install one that does, or set %s",
+			ErrNoRedis, path, from, versionWithin, redisEnv)
+	}
 	version, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
 	_, number, _ := strings.Cut(version, " v=")
 	if err != nil || major(number) < oldestRedis {

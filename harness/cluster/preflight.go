@@ -46,5 +46,8 @@ func (o Options) preflight(ctx context.Context, masters int) (g ground, err erro
 	}
 	checks := o.checks(thisMachine(), masters)
 	g.warnings = short(checks, false)
-	return g, limitError(checks)
+	if err := limitError(checks); err != nil {
+		return g, err
+	}
+	return g, cmp.Or(Addresses().Err, TempRoom())
 }

@@ -22,23 +22,25 @@ type actor struct {
 	park  chan parked // says where it waits, or that it is done
 	awake chan bool   // ends a sleep; false: it has crashed
 
-	at       parked
-	started  bool // has taken a step
-	done     bool
-	crashed  bool
-	astray   bool          // has not come back in time: there is no way to end it
-	lastWord bool          // the operation that a crash cut off is still to be recorded
-	inOp     bool          // the operation at hand has begun: it has sent something or looked at the clock
-	callAt   time.Duration // when it began
-	slept    time.Duration // in short sleeps: nobody else notices
+	at        parked
+	started   bool // has taken a step
+	done      bool
+	crashed   bool
+	astray    bool          // has not come back in time: there is no way to end it
+	lastWord  bool          // the operation that a crash cut off is still to be recorded
+	inOp      bool          // the operation at hand has begun: it has sent something or looked at the clock
+	callAt    time.Duration // when it began
+	commands  int           // that the operation at hand has sent
+	lost      []byte        // the command of the operation at hand that was executed without an answer; nil: none
+	goroutine int           // the number of its goroutine; 0: nobody wants to know
+	ready     time.Duration // before which it does nothing more: it sleeps till then
 }
 
 // parked is where a client waits for the scheduler.
 type parked struct {
-	kind  parkKind
-	conn  *conn         // for inCommand
-	sleep time.Duration // for inSleep and inWork
-	err   error         // for atEnd: why the client ended other than by itself
+	kind parkKind
+	conn *conn // for inCommand
+	err  error // for atEnd: why the client ended other than by itself
 }
 
 type parkKind uint8
@@ -55,7 +57,11 @@ const (
 func (a *actor) launch(ctx context.Context, c harness.Client) {
 	ctx = harness.WithTime(ctx, virtual{a})
 	s := harness.NewSession(timeline{a}, a.index+1, len(a.ex.actors)+1, 0, rand.New(rand.NewPCG(1, uint64(a.index))))
+	known := a.ex.spec.Program.Known
 	go func() {
+		if !known {
+			a.goroutine = goroutineID()
+		}
 		end := parked{kind: atEnd}
 		defer func() {
 			if p := recover(); p != nil {
@@ -95,6 +101,9 @@ func (t timeline) Now() time.Duration { return t.a.ex.now }
 // before that it had not begun for anybody. What a crash cut off is unknown, and nothing comes after it.
 func (t timeline) Record(op *harness.Op) {
 	a := t.a
+	if a.ready > a.ex.now { // its end comes after the sleep
+		a.wait(parked{kind: inSleep})
+	}
 	if a.crashed {
 		if !a.lastWord {
 			return
@@ -107,7 +116,11 @@ func (t timeline) Record(op *harness.Op) {
 		op.Call, a.inOp = a.callAt, false
 	}
 	op.Return = a.ex.now
-	a.ex.record(*op)
+	if a.lost != nil && (op.Kind == harness.Acquire && op.Outcome == harness.Fail || op.Kind == harness.Claim && op.Result == harness.ResultSeen) {
+		a.ex.meet(harness.RefusedByItself)
+	}
+	a.ex.record(*op, a.commands)
+	a.commands, a.lost = 0, nil
 }
 
 // Sleep is work between two operations: it takes no time, but the client may crash in it.
@@ -115,7 +128,7 @@ func (t timeline) Sleep(d time.Duration) bool {
 	if d <= 0 || t.a.inOp {
 		return !t.a.crashed
 	}
-	return t.a.wait(parked{kind: inWork, sleep: d})
+	return t.a.wait(parked{kind: inWork})
 }
 
 // virtual is the clock of a client's algorithm.
@@ -123,33 +136,24 @@ type virtual struct{ a *actor }
 
 var _ harness.ClientTime = virtual{}
 
-// shortSleep is the fraction of a lease below which a sleep is short.
-const shortSleep = 4
-
-// epoch is where virtual time starts on clients' clocks: a date that is easy to read.
-var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// Now is a step of its own: time may have passed since the client last did anything. A client's clock goes on by a
-// millisecond with each look that anybody takes, and with the time that passes; the commands of others do not move it. So
-// no two looks show the same time.
+// Now is a step of its own: time may have passed since the client last did anything. A client's clock shows what the
+// servers' does, but for the schedule's skew, and goes on by a microsecond with each look that anybody takes; the
+// commands of others do not move it. So no two looks show the same time.
 func (v virtual) Now() time.Time {
 	v.a.wait(parked{kind: inClock})
 	return epoch.Add(v.a.ex.clock(v.a.index))
 }
 
-// Sleep ends at once if it is short: whatever others do meanwhile they may do before the client's next step as well. A
-// long one is a step, in which leases may end.
+// Sleep makes the client's next step come later. It is no step: whatever others do meanwhile they may do before the
+// client's next step as well. Where some lease ends meanwhile, the scheduler makes a step of it (see execution.run).
 func (v virtual) Sleep(ctx context.Context, d time.Duration) error {
-	ex := v.a.ex
+	a := v.a
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
-	if d < ex.spec.Program.Lease/shortSleep && !v.a.crashed {
-		v.a.slept += d
-		return nil
-	}
-	if !v.a.wait(parked{kind: inSleep, sleep: d}) {
+	if a.crashed {
 		return errCrashed
 	}
+	a.ready = max(a.ready, a.ex.now) + d
 	return nil
 }

@@ -9,9 +9,17 @@ import (
 )
 
 func everyChoice() []Choice {
-	all := []Choice{Expiry, Hold, Promote, Flush, Probe}
+	all := worldsChoices()
 	for i := range MaxClients {
-		all = append(all, Run(i), Crash(i))
+		all = append(all, Run(i), Crash(i), LoseAnswer(i), LoseCommand(i), Delay(i))
+	}
+	return all
+}
+
+func worldsChoices() []Choice {
+	all := []Choice{Hold, Promote, Flush, Probe}
+	for i := range group {
+		all = append(all, Pass(i), Arrive(i))
 	}
 	return all
 }
@@ -28,13 +36,13 @@ func TestEveryChoiceIsReadAsItWasWritten(t *testing.T) {
 		require.NoError(t, again.UnmarshalText(text))
 		require.Equal(t, c, again, "%s", text)
 	}
-	b, err := json.Marshal([]Choice{Run(0), Crash(1), Expiry})
+	b, err := json.Marshal([]Choice{Run(0), Crash(1), Pass(0), LoseAnswer(1), Delay(0), Arrive(31)})
 	require.NoError(t, err)
-	require.JSONEq(t, `["client 1", "crash of client 2", "expiry"]`, string(b))
+	require.JSONEq(t, `["client 1", "crash of client 2", "time 1", "lost answer to client 2", "late command of client 1", "arrival 32"]`, string(b))
 }
 
 func TestWhatIsNoChoiceIsRefused(t *testing.T) {
-	for _, text := range []string{"", "client", "client 0", "client 5", "client 1 ", "crash of", "crash of expiry", "crash of client 9", "Expiry"} {
+	for _, text := range []string{"", "client", "client 0", "client 5", "client 1 ", "crash of", "crash of expiry", "crash of client 9", "expiry", "time 0", "time 33", "time 01", "time", "arrival +1"} {
 		c := Run(3)
 		require.ErrorContains(t, c.UnmarshalText([]byte(text)), "unknown choice", "%q", text)
 		require.Equal(t, Run(3), c, "an error leaves it alone")
@@ -42,7 +50,7 @@ func TestWhatIsNoChoiceIsRefused(t *testing.T) {
 }
 
 func TestWhomAChoiceIsAbout(t *testing.T) {
-	world := []Choice{Expiry, Hold, Promote, Flush, Probe}
+	world := worldsChoices()
 	for _, c := range everyChoice() {
 		_, ok := c.Client()
 		require.Equal(t, !slices.Contains(world, c), ok, c)
@@ -55,7 +63,9 @@ func TestWhomAChoiceIsAbout(t *testing.T) {
 			require.Equal(t, c == Crash(i), c.IsCrash())
 		}
 	}
-	require.False(t, Expiry.IsCrash())
+	require.False(t, Pass(0).IsCrash())
+	require.True(t, Pass(31).IsTime())
+	require.False(t, Arrive(0).IsTime())
 }
 
 func TestABudgetInWords(t *testing.T) {
@@ -63,4 +73,6 @@ func TestABudgetInWords(t *testing.T) {
 	require.Equal(t, "3 clients, at most 1 crash", Budget{Clients: 3, Crashes: 1}.String())
 	require.Equal(t, "4 clients, at most 2 crashes, 1 expiry, 1 failover and 3 script flushes",
 		Budget{Clients: 4, Crashes: 2, Expiries: 1, Failovers: 1, Flushes: 3}.String())
+	require.Equal(t, "2 clients, at most 1 lost answer, 2 lost commands and 1 late command",
+		Budget{Clients: 2, LostAnswers: 1, LostCommands: 2, Late: 1, Approaches: 1}.String())
 }

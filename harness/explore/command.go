@@ -2,9 +2,11 @@ package explore
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // command is one command of a client, as it was sent.
@@ -130,6 +132,50 @@ func (c command) blocks() bool {
 	return false
 }
 
+// seenByOthers reports whether a CLIENT command tells others, or asks, about connections.
+func seenByOthers(args [][]byte) bool {
+	if len(args) < 2 {
+		return false
+	}
+	switch strings.ToLower(string(args[1])) {
+	case "setinfo", "id", "getname", "reply", "maint_notifications", "help":
+		return false
+	}
+	return true
+}
+
+// timely reports whether what the command does depends on the time of day: it asks for a TTL, gives one, or may do
+// either.
+func (c command) timely() bool {
+	switch name(c.args) {
+	case "ttl", "pttl", "expiretime", "pexpiretime":
+		return true
+	}
+	return c.everything || c.setsTTL()
+}
+
+// clockWords are the commands and options by which Redis tells its time of day, or is told one.
+var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpiretime", "exat", "pxat", "lastsave"}
+
+// quotedClockWord finds them in a Lua text.
+var quotedClockWord = regexp.MustCompile(`(?i)["'](` + strings.Join(clockWords, "|") + `|xadd)["']`)
+
+// readsClock reports whether the outcome depends on the time of day that the server shows, as far as can be seen.
+func (c command) readsClock(w *world) bool {
+	switch n := name(c.args); {
+	case n == "eval" && len(c.args) > 1:
+		return quotedClockWord.Match(c.args[1])
+	case n == "evalsha" && len(c.args) > 1:
+		return quotedClockWord.MatchString(w.scripts[strings.ToLower(string(c.args[1]))])
+	case n == "xadd":
+		return slices.ContainsFunc(c.args, func(a []byte) bool { return bytes.Equal(a, []byte("*")) })
+	case n == "set", n == "getex":
+		return slices.ContainsFunc(c.args[min(2, len(c.args)):], func(a []byte) bool { return slices.Contains(clockWords, strings.ToLower(string(a))) })
+	default:
+		return slices.Contains(clockWords, n)
+	}
+}
+
 // acks is how many replicas a WAIT asks for; 0 for everything else.
 func (c command) acks() int64 {
 	if name(c.args) != "wait" || len(c.args) < 2 {
@@ -140,6 +186,18 @@ func (c command) acks() int64 {
 		return 0
 	}
 	return n
+}
+
+// waits is how long a WAIT waits at most; 0 for everything else, and for one that waits for ever.
+func (c command) waits() time.Duration {
+	if name(c.args) != "wait" || len(c.args) < 3 {
+		return 0
+	}
+	ms, err := strconv.ParseInt(string(c.args[2]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(ms) * time.Millisecond
 }
 
 // setsTTL reports whether the command may give a key a TTL.

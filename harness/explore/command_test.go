@@ -161,7 +161,7 @@ func TestIndependenceOfStepsIsSymmetric(t *testing.T) {
 func TestWhatTheWorldDoesDependsOnClients(t *testing.T) {
 	step := func(c string) move { return move{choice: Run(0), access: parsed(t, strings.Fields(c)...).access} }
 	hold, flush := move{choice: Hold, world: true}, move{choice: Flush, world: true}
-	expiry, promote := move{choice: Expiry, world: true}, move{choice: Promote, world: true}
+	expiry, promote := move{choice: Pass(0), world: true}, move{choice: Promote, world: true}
 	for _, c := range []struct {
 		did, asleep move
 		want        bool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,8 +14,9 @@ import (
 
 // seat is the place of one client in all schedules of a worker. Its Redis client stays connected from one to the next.
 type seat struct {
-	world *world
-	actor atomic.Pointer[actor] // who sits there; nil: nobody, and its connections pass everything
+	world  *world
+	client bool                  // it is a client's, not the harness's own
+	actor  atomic.Pointer[actor] // who sits there; nil: nobody, and its connections pass everything
 }
 
 // dial is handed to the Redis client.
@@ -40,10 +42,11 @@ type conn struct {
 	queue []command // not yet sent
 	out   []byte    // replies, not yet read
 
-	multi   bool     // between MULTI and EXEC
-	queued  access   // what the commands of the MULTI will touch
-	watched []string // keys that EXEC will look at
-	failed  error    // what the client gets instead of replies
+	stateful bool     // others can see what the connection is
+	multi    bool     // between MULTI and EXEC
+	queued   access   // what the commands of the MULTI will touch
+	watched  []string // keys that EXEC will look at
+	failed   error    // what the client gets instead of replies
 
 	wrote chan struct{} // there is something in queue
 	reply chan bool     // there is something in out; false: the client has crashed
@@ -55,6 +58,9 @@ type conn struct {
 var errDatabase = errors.New("explore: only database 0 can be explored")
 
 var errLost = errors.New("explore: the connection's state was lost with its primary")
+
+// errUnanswered is what a client gets that waited in vain: a timeout, as from the network.
+var errUnanswered error = &net.OpError{Op: "read", Net: "unix", Err: os.ErrDeadlineExceeded}
 
 // connect leads the connection to the primary of now.
 func (c *conn) connect() (err error) {
@@ -117,6 +123,9 @@ func (c *conn) Read(b []byte) (int, error) {
 
 // more gets one more reply into out, or waits for the client to write something.
 func (c *conn) more() error {
+	if c.failed != nil {
+		return c.failed
+	}
 	if len(c.queue) == 0 {
 		select {
 		case <-c.wrote:
@@ -127,11 +136,12 @@ func (c *conn) more() error {
 	}
 	a := c.seat.actor.Load()
 	switch {
-	case c.failed != nil:
-		return c.failed
 	case a != nil && a.crashed:
 		return errCrashed
 	case a == nil:
+		if c.seat.client && !c.passes() {
+			c.seat.world.strays.Add(1)
+		}
 		return c.send()
 	case c.passes():
 		if c.failed != nil {
@@ -162,6 +172,12 @@ func (c *conn) passes() bool {
 		c.multi, c.watched = false, nil
 	case n == "hello":
 		c.hello = next.raw
+	case n == "client" && seenByOthers(next.args):
+		next.everything = true
+		if !c.stateful {
+			c.stateful, c.seat.world.stateful = true, append(c.seat.world.stateful, c)
+		}
+		return false
 	case n == "select" && !slices.Equal(next.args[len(next.args)-1], []byte("0")):
 		c.failed = errDatabase
 	case c.multi:
@@ -182,14 +198,8 @@ func (c *conn) send() error {
 	default:
 	}
 	c.seat.world.clean = false
-	if c.node != c.seat.world.primary {
-		if c.multi || len(c.watched) > 0 || c.queue[0].rest {
-			c.failed = errLost
-			return nil
-		}
-		if err := c.connect(); err != nil {
-			return err
-		}
+	if err := c.follow(); err != nil || c.failed != nil {
+		return err
 	}
 	next := c.queue[0]
 	reply, err := c.wire.ask(c.request(next), 1)
@@ -207,10 +217,67 @@ func (c *conn) send() error {
 	return nil
 }
 
-// request is a command as it is sent. A WAIT that enough replicas hear gets all the time that it needs: its own time-out
-// runs on Redis's clock, which goes on where the machine is busy, and a schedule has another.
+// follow leads the connection to the primary of now. What it held at another is lost.
+func (c *conn) follow() error {
+	if c.node == c.seat.world.primary {
+		return nil
+	}
+	if c.multi || len(c.watched) > 0 || c.queue[0].rest {
+		c.failed = errLost
+		return nil
+	}
+	return c.connect()
+}
+
+// restore makes the connection what it was when it was opened.
+func (c *conn) restore() error {
+	c.stateful = false
+	if c.wire == nil || c.failed != nil {
+		return nil
+	}
+	_, err := c.wire.ask(request("RESET"), 1)
+	if err == nil && c.hello != nil {
+		_, err = c.wire.ask(c.hello, 1)
+	}
+	return err
+}
+
+// leave makes the client go on without an answer. Its connection, with what is not sent yet, is left behind.
+func (c *conn) leave() (left late, err error) {
+	if err := c.follow(); err != nil || c.failed != nil {
+		return left, err
+	}
+	left = late{wire: c.wire, node: c.node, commands: c.queue}
+	for i := range c.queue[1:] {
+		left.commands[i+1].access, _ = accessOf(c.queue[i+1].args)
+	}
+	c.seat.world.late = append(c.seat.world.late, c.wire)
+	c.wire, c.queue, c.out, c.failed = nil, nil, nil, errUnanswered
+	return left, nil
+}
+
+// late is what a client has given up and Redis may still execute.
+type late struct {
+	client   int // who sent it, from 0
+	wire     *wire
+	node     int       // to which the wire leads
+	commands []command // the first is what the client waited for, the others are the rest of a pipeline
+	arrived  bool
+	at       int // how many choices the schedule had when it was given up
+}
+
+// access is what the late commands touch.
+func (l late) access() (a access) {
+	for _, c := range l.commands {
+		a.add(c.access)
+	}
+	return a
+}
+
+// request is a command as it is sent. A WAIT asks for as many replicas as there are to hear it and gets all the real time
+// that they need: its own time-out runs on the clock of the schedule.
 func (c *conn) request(next command) []byte {
-	if n := next.acks(); n > 0 && n <= c.seat.world.hearing() && !c.multi {
+	if n := min(next.acks(), c.seat.world.hearing()); next.acks() > 0 && !c.multi {
 		return request("WAIT", strconv.FormatInt(n, 10), settleWithin)
 	}
 	return next.raw
@@ -222,6 +289,7 @@ func (c *conn) Close() error {
 		close(c.gone)
 		if c.wire != nil {
 			c.wire.close()
+			c.wire = nil
 		}
 	})
 	return nil

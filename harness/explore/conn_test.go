@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestATransactionIsOneStep(t *testing.T) {
 	}
 	s := newScheduler(t, quiet(program(tx, sends("SET a 7", "GET b"))))
 	ex := s.begin()
-	require.Equal(t, access{writes: []string{"a", "b"}, reads: []string{"a"}}, ex.moves()[0].access)
+	require.Equal(t, access{writes: []string{"a", "b"}, reads: []string{"a"}}, s.moves(ex)[0].access)
 	s.follow(ex, Run(1), Run(0), Run(1))
 	s.finish(ex)
 	require.Equal(t, []string{"2: SET a 7 = OK", "1: MULTI … EXEC, writes a, b = [OK, 1, 1]", "2: GET b = 1"}, commands(ex))
@@ -112,7 +113,7 @@ func TestATransactionDependsOnWhatItWatches(t *testing.T) {
 	s := newScheduler(t, quiet(program(watch, idle)))
 	ex := s.begin()
 	s.follow(ex, Run(0))
-	require.Equal(t, access{writes: []string{"b"}, reads: []string{"a"}}, ex.moves()[0].access)
+	require.Equal(t, access{writes: []string{"b"}, reads: []string{"a"}}, s.moves(ex)[0].access)
 	s.finish(ex)
 }
 
@@ -144,19 +145,19 @@ func TestAClientMayHaveSeveralConnections(t *testing.T) {
 		one, two := r.(*redis.Client).Conn(), r.(*redis.Client).Conn()
 		defer func() { require.NoError(t, one.Close()); require.NoError(t, two.Close()) }()
 		op(s, "several", func() (string, error) {
-			for i, c := range []*redis.Conn{one, two} { // no steps
-				require.NoError(t, c.ClientSetName(ctx, []string{"one", "two"}[i]).Err())
+			for _, c := range []*redis.Conn{one, two} {
+				require.NoError(t, c.ClientID(ctx).Err()) // no step
 				require.NoError(t, c.Ping(ctx).Err())
 			}
 			require.NoError(t, one.Set(ctx, "k", "1", 0).Err())
 			require.NoError(t, two.Incr(ctx, "k").Err())
 			require.NoError(t, r.Incr(ctx, "k").Err())
-			return one.ClientGetName(ctx).Val() + two.ClientGetName(ctx).Val() + one.Get(ctx, "k").Val(), nil
+			return one.Get(ctx, "k").Val(), nil
 		})
 	}
 	ex := newScheduler(t, quiet(program(several, idle))).run()
 	require.Equal(t, []string{"1: SET k 1 = OK", "1: INCR k = 2", "1: INCR k = 3", "1: GET k = 3"}, commands(ex))
-	require.Equal(t, []string{"1: several = onetwo3"}, results(ex.ops))
+	require.Equal(t, []string{"1: several = 3"}, results(ex.ops))
 }
 
 // Expiries and resets are about the first database, so clients have no other.
@@ -230,4 +231,22 @@ func TestWhatIsNoRESPIsRefusedByTheConnection(t *testing.T) {
 	_, err = nc.Write([]byte("PING\r\n"))
 	require.ErrorIs(t, err, errProtocol)
 	require.NoError(t, nc.Close())
+}
+
+// What others can see of a connection is gated, and the next schedule begins without it.
+func TestTheNameOfAConnectionIsForAllToSee(t *testing.T) {
+	named := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "name", func() (string, error) { return say(ctx, r, "CLIENT SETNAME owner") })
+	}
+	looks := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "owners", func() (string, error) {
+			list, err := r.ClientList(ctx).Result()
+			return strconv.Itoa(strings.Count(list, "name=owner")), err
+		})
+	}
+	s := newScheduler(t, quiet(program(named, looks)))
+	for range 2 {
+		require.Equal(t, "2: owners = 0", results(s.run(Run(1), Run(0)).ops)[0])
+		require.Equal(t, "2: owners = 1", results(s.run(Run(0), Run(1)).ops)[1])
+	}
 }

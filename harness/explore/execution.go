@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -15,8 +16,11 @@ import (
 )
 
 const (
-	tick     = time.Millisecond // of virtual time: a step
-	maxSteps = 200              // of one schedule
+	// start is when a schedule begins: in the middle of a millisecond, so that what is promised then ends after the instant
+	// at which Redis's lease is in its last millisecond.
+	start    = grain / 2
+	tick     = time.Microsecond // of virtual time: a step
+	maxSteps = 400              // of one schedule: all its ticks together are less than Redis's unit of time
 
 	stall = 2 * time.Second // in real time, for a client to reach its next command
 )
@@ -24,23 +28,31 @@ const (
 // execution is one schedule under way.
 type execution struct {
 	spec      *Spec
+	budget    Budget
 	w         *world
 	actors    []*actor
-	now       time.Duration // virtual
-	passed    time.Duration // of it, what is more than steps: leases that ended, sleeps
-	looks     time.Duration // how often a client looked at its clock
+	now       time.Duration // since the schedule began, in virtual time
+	moved     time.Duration // when time passed other than by a step
+	looks     int           // how often a client has looked at its clock since
+	ends      []ending      // of the keys that are there, if known
+	known     bool
 	path      []Choice
 	print     uint64          // of what happened: choices, names of commands and their keys
 	times     []time.Duration // of the steps and, after them, of the harness's probes
+	late      []late          // commands that their clients have given up
 	mu        sync.Mutex      // for record
 	ops       []harness.Op
 	left      Budget
-	last      int  // the client that took the last step; -1: nobody yet
-	fresh     bool // the last choice was a step of that client
-	held      bool // replication is held
-	used      bool // something was written since
-	timed     bool // some command may have set a TTL
-	disturbed bool // a script was missing for no reason of the schedule
+	last      int                     // the client that took the last step; -1: nobody yet
+	fresh     bool                    // the last choice was a step of that client
+	held      bool                    // replication is held
+	used      bool                    // something was written since
+	timed     bool                    // some command may have set a TTL
+	met       []harness.SituationName // that the explorer brought about
+	idle      string                  // of an operation that was granted without a command; empty: there is none
+	clocked   bool                    // somebody has looked at a clock
+	expired   bool                    // time has passed beyond the end of a lease
+	disturbed bool                    // a script was missing for no reason of the schedule
 	alarm     *time.Timer
 
 	trace *trace // nil: nobody will read about it
@@ -61,15 +73,19 @@ func diverged(a *actor) error {
 }
 
 // begin starts a schedule: every client runs up to its first command.
-func begin(ctx context.Context, spec *Spec, w *world, alarm *time.Timer) (*execution, error) {
+func begin(ctx context.Context, spec *Spec, budget Budget, w *world, alarm *time.Timer) (*execution, error) {
 	if err := w.reset(ctx); err != nil {
 		return nil, err
 	}
-	ex := &execution{spec: spec, w: w, now: tick, left: spec.budget(), last: -1, alarm: alarm}
-	ex.actors = make([]*actor, spec.Clients)
+	ex := &execution{spec: spec, budget: budget, w: w, now: start, left: budget, last: -1, alarm: alarm}
+	ex.actors = make([]*actor, budget.Clients)
 	for i := range ex.actors {
 		w.seats[i].actor.Store(nil)
-		client := spec.Program.Open(i, w.clients[i])
+		place := i
+		if i > 0 {
+			place += budget.Place
+		}
+		client := spec.Program.Open(place, w.clients[i])
 		a := &actor{index: i, ex: ex, park: make(chan parked, 4), awake: make(chan bool)}
 		ex.actors[i] = a
 		w.seats[i].actor.Store(a)
@@ -119,6 +135,7 @@ func (ex *execution) step(ctx context.Context, c Choice) (did move, err error) {
 	ex.path = append(ex.path, c)
 	ex.now = ex.now.Truncate(tick) + tick
 	ex.times = append(ex.times, ex.now)
+	ex.w.setTime(ex.now)
 	ex.trace.start(ex, c)
 	ops := len(ex.ops)
 	i, isClient := c.Client()
@@ -128,7 +145,7 @@ func (ex *execution) step(ctx context.Context, c Choice) (did move, err error) {
 	case c.IsCrash():
 		did, err = ex.crash(c, ex.actors[i])
 	default:
-		did, err = ex.run(ctx, c, ex.actors[i])
+		did, err = ex.run(c, ex.actors[i])
 	}
 	if err != nil {
 		return did, err // a client may be astray and still at work: what it records is nobody's business
@@ -160,8 +177,9 @@ func (ex *execution) printWith(c Choice) uint64 {
 	return h.Sum64()
 }
 
-// run lets a client take its next step.
-func (ex *execution) run(ctx context.Context, c Choice, a *actor) (did move, err error) {
+// run lets a client take its next step, or what it waits for be lost. A client that sleeps wakes up first; where some
+// lease ends in its sleep, that is all.
+func (ex *execution) run(c Choice, a *actor) (did move, err error) {
 	if a.done {
 		return did, diverged(a)
 	}
@@ -169,64 +187,49 @@ func (ex *execution) run(ctx context.Context, c Choice, a *actor) (did move, err
 	ops := len(ex.ops)
 	a.started = true
 	ex.last = a.index
+	slept, err := ex.wake(a)
+	if slept || err != nil {
+		did.access, did.ends = access{}, false
+		return did, err
+	}
 	switch a.at.kind {
 	case inCommand:
 		a.begin(ex.now)
-		if err := ex.send(a.at.conn); err != nil {
+		a.commands++
+		if err := ex.deliver(c, a); err != nil {
 			return did, err
 		}
 		ex.now += tick / 2
 		a.at.conn.reply <- true
-	case inSleep:
-		a.begin(ex.now)
-		_, _, err = ex.w.expire(a.at.sleep)
-		ex.pass(a.at.sleep)
-		a.awake <- true
 	case inClock:
 		a.begin(ex.now)
-		ex.looks += tick
+		ex.looks++
+		ex.clocked = true
+		ex.trace.looked(ex.clock(a.index))
 		a.awake <- true
-	case inWork:
+	case inSleep, inWork:
 		a.awake <- true
 	}
-	if err := errors.Join(err, ex.await(a)); err != nil {
+	if err := ex.await(a); err != nil {
 		return did, err
 	}
 	did.ends = len(ex.ops) > ops
 	return did, nil
 }
 
-// send sends the next command of a connection and looks at the reply.
-func (ex *execution) send(c *conn) error {
-	next := c.queue[0]
-	if next.blocks() {
-		return stopped("client %d's %s waits for what others do, which cannot be explored", ex.last+1, strings.ToUpper(name(next.args)))
+// wake lets time pass until the client's sleep is over, if it sleeps. It reports whether some lease ended meanwhile, so
+// that others may have something to do before the client goes on.
+func (ex *execution) wake(a *actor) (slept bool, err error) {
+	if a.ready <= ex.now {
+		return false, nil
 	}
-	before := len(c.out)
-	if err := c.send(); err != nil {
-		return err
+	slept, err = ex.endsBefore(a.ready)
+	if err != nil {
+		return false, err
 	}
-	reply := c.out[before:]
-	ex.trace.sent(ex, next, reply, c.failed)
-	if ex.held && next.changes() {
-		ex.used = true
-	}
-	ex.timed = ex.timed || next.setsTTL()
-	if next.scripts {
-		ex.w.learn(next)
-	}
-	if ex.w.primary == firstPrimary && !ex.w.flushed && missing(reply) || ex.unacknowledged(next, reply) {
-		ex.disturbed = true
-	}
-	return nil
-}
-
-// unacknowledged reports whether a WAIT ended before the replicas that hear the primary had answered, as many as it asked
-// for.
-func (ex *execution) unacknowledged(c command, reply []byte) bool {
-	wanted := min(c.acks(), ex.w.hearing())
-	got, err := integer(reply)
-	return wanted > 0 && err == nil && got < wanted
+	a.begin(ex.now)
+	ex.trace.waited(a.ready - ex.now)
+	return slept && a.at.kind != inSleep, ex.passTo(a.ready)
 }
 
 // crash ends a client before its next step. What its last operation came to nobody will know.
@@ -235,6 +238,7 @@ func (ex *execution) crash(c Choice, a *actor) (move, error) {
 		return move{}, diverged(a)
 	}
 	ex.left.Crashes--
+	ex.meet(harness.ClientCrashed)
 	ex.end(a)
 	return move{choice: c}, ex.await(a)
 }
@@ -253,64 +257,52 @@ func (ex *execution) end(a *actor) {
 // act lets the world move.
 func (ex *execution) act(ctx context.Context, c Choice) (move, error) {
 	did := move{choice: c, world: true}
-	switch c {
-	case Expiry:
-		ex.left.Expiries--
-		return did, ex.endLeases()
-	case Hold:
+	switch {
+	case c.IsTime():
+		over, err := ex.pass(c.number())
+		did.nears = !over
+		return did, err
+	case c.kind() == arrivals:
+		did, err := ex.arrive(c.number())
+		did.choice, did.looks = c, ex.spec.Program.Observe != nil
+		return did, err
+	case c == Hold:
 		ex.left.Failovers--
 		ex.held = true
 		return did, ex.w.holdReplication()
-	case Promote:
-		ex.held = false
+	case c == Promote:
+		ex.held, ex.known = false, false
+		for i := range ex.late { // it was sent to the old primary
+			ex.late[i].arrived = true
+		}
+		ex.meet(harness.ReplicaPromoted)
 		return did, ex.w.promote(ctx)
-	case Flush:
+	case c == Flush:
 		ex.left.Flushes--
 		return did, ex.w.flush()
 	}
 	return did, fmt.Errorf("explore: unknown choice %v", c)
 }
 
-// endLeases lets time pass until every key with a TTL is gone, and at least for a lease where none has one.
-func (ex *execution) endLeases() error {
-	longest, gone, err := ex.w.expire(retention)
-	if err != nil {
-		return err
-	}
-	d := ex.spec.Program.Lease
-	if longest >= 0 && gone != "" {
-		d = roundUp(longest, ex.spec.Program.Lease/8) // what Redis's clock took off meanwhile
-	}
-	ex.pass(d + tick)
-	ex.trace.expired(d, gone)
-	return nil
-}
-
-func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
-
-// pass lets virtual time pass.
-func (ex *execution) pass(d time.Duration) {
-	ex.now += d
-	ex.passed += d
-	if ex.held {
-		ex.w.unheard += d
-	}
-}
-
-// clock is what a client's clock shows.
-func (ex *execution) clock(client int) time.Duration {
-	t := ex.passed + ex.looks + ex.actors[client].slept
-	if client == ex.spec.Clients-1 {
-		t += ex.spec.Skew
-	}
-	return t
-}
-
-// record takes an operation that has ended.
-func (ex *execution) record(op harness.Op) {
+// record takes an operation that has ended, for which so many commands were sent.
+func (ex *execution) record(op harness.Op, commands int) {
 	ex.mu.Lock() // only who is astray comes at the wrong time
 	defer ex.mu.Unlock()
 	ex.ops = append(ex.ops, op)
+	if commands == 0 && op.Outcome == harness.OK && claims(op) && ex.idle == "" {
+		ex.idle = fmt.Sprintf("client %d's %s was answered %s without any command through the client that it was given", op.Client, op.Kind, cmp.Or(op.Result, "yes"))
+	}
+}
+
+// claims reports whether the operation's answer gives its caller something that nobody else may have.
+func claims(op harness.Op) bool {
+	switch op.Kind {
+	case harness.Acquire, harness.Next:
+		return true
+	case harness.Claim:
+		return op.Result == harness.ResultFirst
+	}
+	return false
 }
 
 // history is what the checkers see. Clients' ids count from 1, as people do; worker 0 is nobody.
@@ -327,9 +319,9 @@ func (ex *execution) history() harness.History {
 // drain runs a schedule to an end that nobody will judge, so that its clients stay connected.
 func (ex *execution) drain(ctx context.Context) error {
 	for {
-		moves := ex.moves()
-		if len(moves) == 0 {
-			return nil
+		moves, err := ex.moves()
+		if err != nil || len(moves) == 0 {
+			return err
 		}
 		if _, err := ex.step(ctx, moves[0].choice); err != nil {
 			ex.abandon()

@@ -1,5 +1,7 @@
 package explore
 
+import "slices"
+
 // move is something that can happen next, or has happened, with what it touches.
 type move struct {
 	choice Choice
@@ -7,6 +9,8 @@ type move struct {
 	access access
 	world  bool
 	passes bool // time passes
+	nears  bool // time passes to just before the end of a lease
+	timely bool // what it does depends on the time of day
 	begins bool // an operation of a client begins with it
 	ends   bool // an operation ends with it, as far as anybody knows: only what has happened is known not to end one
 	looks  bool // the program looks at the store when an operation has ended
@@ -14,14 +18,14 @@ type move struct {
 
 // next is the step that a parked client would take.
 func (ex *execution) next(c Choice, a *actor) move {
-	m := move{choice: c, begins: !a.inOp, ends: true, looks: ex.spec.Program.Observe != nil}
+	m := move{choice: c, begins: !a.inOp, ends: true, looks: ex.spec.Program.Observe != nil, passes: a.ready > ex.now}
 	switch a.at.kind {
 	case inCommand:
-		m.access = a.at.conn.queue[0].access
-	case inSleep:
-		m.passes = true
+		if c.kind() == runs || c.kind() == lostAnswers {
+			m.access, m.timely = a.at.conn.queue[0].access, a.at.conn.queue[0].timely()
+		}
 	case inClock:
-		m.access.writes = []string{clockKey} // whose look came later saw a later time
+		m.access.writes, m.timely = []string{clockKey}, true // whose look came later saw a later time
 	}
 	return m
 }
@@ -30,8 +34,8 @@ func (ex *execution) next(c Choice, a *actor) move {
 const clockKey = "\x00clock"
 
 // moves lists what can happen next: the steps of clients, the one that took the last step first, then what else can
-// happen. It is empty when every client is done.
-func (ex *execution) moves() []move {
+// happen. It is empty when every client is done and nothing is late.
+func (ex *execution) moves() ([]move, error) {
 	var out []move
 	scripts, pending := false, false
 	current := ex.last >= 0 && !ex.actors[ex.last].done
@@ -39,7 +43,7 @@ func (ex *execution) moves() []move {
 		a := ex.actors[ex.last]
 		out = append(out, ex.next(Run(a.index), a))
 		if a.at.kind == inWork { // nobody else can tell when it does that
-			return ex.crashes(out)
+			return ex.crashes(out), nil
 		}
 	}
 	untouched := true // no client before has yet to take its first step
@@ -50,7 +54,7 @@ func (ex *execution) moves() []move {
 		pending = true
 		scripts = scripts || a.at.kind == inCommand && a.at.conn.queue[0].scripts
 		if !a.started {
-			if ex.alike() && !untouched {
+			if ex.symmetric() && !untouched {
 				continue
 			}
 			untouched = false
@@ -64,14 +68,55 @@ func (ex *execution) moves() []move {
 		}
 	}
 	if !pending {
-		return nil
+		return ex.arrivals(nil), nil
 	}
+	out = ex.arrivals(ex.unanswered(out))
 	return ex.interferences(ex.crashes(out), scripts)
 }
 
-// alike reports whether clients that have not begun are the same. Without it every order of beginning is run.
-func (ex *execution) alike() bool {
-	return ex.spec.Program.Alike && ex.spec.Skew == 0 && !ex.spec.Unpruned
+// symmetric reports whether clients that have not begun are the same. Without it every order of beginning is run.
+func (ex *execution) symmetric() bool {
+	return ex.spec.Program.Symmetric && ex.spec.Skew == 0 && !ex.spec.Unpruned
+}
+
+// unanswered adds, for each client that can send a command, that it waits for the answer in vain. A command that changes
+// nothing is the same to all whether it was executed or not.
+func (ex *execution) unanswered(out []move) []move {
+	for _, run := range slices.Clip(out) {
+		i, _ := run.choice.Client()
+		a := ex.actors[i]
+		if a.at.kind != inCommand {
+			continue
+		}
+		changes := a.at.conn.queue[0].changes()
+		add := func(c Choice) {
+			m := ex.next(c, a)
+			m.cost = run.cost + 1
+			out = append(out, m)
+		}
+		if ex.left.LostAnswers > 0 {
+			add(LoseAnswer(i))
+		}
+		if ex.left.LostCommands > 0 && (changes || ex.left.LostAnswers == 0) {
+			add(LoseCommand(i))
+		}
+		if ex.left.Late > 0 && changes {
+			add(Delay(i))
+		}
+	}
+	return out
+}
+
+// arrivals adds the late commands that can be executed now: when somebody has done something since, or nobody has
+// anything left to do.
+func (ex *execution) arrivals(out []move) []move {
+	alone := len(out) == 0
+	for n, l := range ex.late {
+		if !l.arrived && (alone || l.at < len(ex.path)) {
+			out = append(out, move{choice: Arrive(n), access: l.access(), looks: ex.spec.Program.Observe != nil})
+		}
+	}
+	return out
 }
 
 // crashes adds the crash of the client that took the last step. Others could have crashed after theirs: nobody notices
@@ -84,21 +129,22 @@ func (ex *execution) crashes(out []move) []move {
 }
 
 // interferences adds what the world can do, where it makes a difference.
-func (ex *execution) interferences(out []move, scripts bool) []move {
-	acted := len(ex.path) > 0
-	if acted && ex.left.Expiries > 0 && ex.path[len(ex.path)-1] != Expiry && (ex.timed || !ex.spec.Program.Timeless) {
-		out = append(out, move{choice: Expiry, cost: 1, world: true})
+func (ex *execution) interferences(out []move, scripts bool) ([]move, error) {
+	passing, err := ex.passing()
+	if err != nil {
+		return nil, err
 	}
+	out = append(out, passing...)
 	if ex.left.Failovers > 0 && !ex.held {
 		out = append(out, move{choice: Hold, cost: 1, world: true})
 	}
 	if ex.held && ex.used {
 		out = append(out, move{choice: Promote, world: true})
 	}
-	if acted && ex.left.Flushes > 0 && scripts {
+	if len(ex.path) > 0 && ex.left.Flushes > 0 && scripts {
 		out = append(out, move{choice: Flush, cost: 1, world: true})
 	}
-	return out
+	return out, nil
 }
 
 // independent reports whether the move asleep, which could have happened instead of did, still leads to what it would
@@ -111,6 +157,11 @@ func independent(did, asleep move) bool {
 	switch {
 	case did.choice.IsCrash():
 		return true // nobody notices
+	case did.choice.Unanswered() && asleep.choice.kind() == did.choice.kind():
+		return false // there may be no budget for both
+	case did.nears && !asleep.passes && !asleep.world:
+		// What ends before the last millisecond of a lease ends too soon for nothing that it could show later.
+		return !asleep.begins && !asleep.timely
 	case did.world || did.passes || asleep.passes:
 		return false
 	case asleep.world:

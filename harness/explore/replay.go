@@ -29,7 +29,7 @@ func Replay(ctx context.Context, spec Spec, c Counterexample, times int) error {
 	r := replayer{spec: &spec, w: w, alarm: time.NewTimer(stall)}
 	for i := 0; i < times && err == nil && ctx.Err() == nil; i++ {
 		var again Counterexample
-		if again, err = r.run(ctx, c.Schedule, c.Anomaly.Class); err == nil {
+		if again, err = r.run(ctx, c.budget(spec), c.Schedule, c.Anomaly.Class); err == nil {
 			err = differ(c, again)
 		}
 	}
@@ -40,7 +40,7 @@ func Replay(ctx context.Context, spec Spec, c Counterexample, times int) error {
 func (s *search) tell(ctx context.Context, w *world) (found []Counterexample, err error) {
 	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(stall)}
 	for _, c := range s.found {
-		told, err := r.run(context.WithoutCancel(ctx), c.schedule, c.class)
+		told, err := r.run(context.WithoutCancel(ctx), c.budget, c.schedule, c.class)
 		if err != nil {
 			return found, err
 		}
@@ -60,30 +60,34 @@ type replayer struct {
 }
 
 // run runs one schedule and returns it as the counterexample of a class.
-func (r replayer) run(ctx context.Context, schedule []Choice, class harness.Class) (Counterexample, error) {
+func (r replayer) run(ctx context.Context, budget Budget, schedule []Choice, class harness.Class) (Counterexample, error) {
 	for range attempts {
 		began := time.Now()
-		ex, err := r.once(ctx, schedule)
+		ex, err := r.once(ctx, budget, schedule)
 		switch {
 		case ex != nil && ex.disturbed && (err == nil || errors.Is(err, ErrDiverged)):
 		case err != nil:
 			return Counterexample{}, err
-		case time.Since(began) <= r.spec.Program.Lease/slowness:
-			return r.counterexample(ctx, ex, class)
+		case r.w.fixed != nil || time.Since(began) <= r.spec.Program.Lease/slowness:
+			return r.counterexample(ctx, ex, budget, class)
 		}
 	}
 	return Counterexample{}, fmt.Errorf("explore: a replay was disturbed or took more than a tenth of the lease, %d times in a row", attempts)
 }
 
 // once runs the schedule. One that cannot be followed is run to some end, so that clients load what scripts they miss.
-func (r replayer) once(ctx context.Context, schedule []Choice) (*execution, error) {
-	ex, err := begin(ctx, r.spec, r.w, r.alarm)
+func (r replayer) once(ctx context.Context, budget Budget, schedule []Choice) (*execution, error) {
+	ex, err := begin(ctx, r.spec, budget, r.w, r.alarm)
 	if err != nil {
 		return ex, err
 	}
 	ex.trace = &trace{}
 	for i, c := range schedule {
-		if !slices.ContainsFunc(ex.moves(), func(m move) bool { return m.choice == c }) {
+		moves, err := ex.moves()
+		if err != nil {
+			return ex, err
+		}
+		if !slices.ContainsFunc(moves, func(m move) bool { return m.choice == c }) {
 			lost := fmt.Errorf("%w: step %d, %v, is not possible: the file belongs to another version of this variant", ErrDiverged, i+1, c)
 			return ex, errors.Join(lost, ex.drain(ctx))
 		}
@@ -92,7 +96,9 @@ func (r replayer) once(ctx context.Context, schedule []Choice) (*execution, erro
 			return ex, err
 		}
 	}
-	if len(ex.moves()) > 0 {
+	if moves, err := ex.moves(); err != nil {
+		return ex, err
+	} else if len(moves) > 0 {
 		lost := fmt.Errorf("%w: after its last step clients are not done: the file belongs to another version of this variant", ErrDiverged)
 		return ex, errors.Join(lost, ex.drain(ctx))
 	}
@@ -100,13 +106,12 @@ func (r replayer) once(ctx context.Context, schedule []Choice) (*execution, erro
 }
 
 // counterexample is what was written down, up to the anomaly.
-func (r replayer) counterexample(ctx context.Context, ex *execution, class harness.Class) (Counterexample, error) {
-	found, _ := check(ctx, r.spec.Checkers, ex.history())
-	found = slices.DeleteFunc(found, func(a harness.Anomaly) bool { return a.Class != class })
+func (r replayer) counterexample(ctx context.Context, ex *execution, budget Budget, class harness.Class) (Counterexample, error) {
+	found := slices.DeleteFunc(check(ctx, r.spec.Checkers, ex.history()).found, func(a harness.Anomaly) bool { return a.Class != class })
 	if len(found) > 0 {
 		a := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
 		steps := slices.DeleteFunc(ex.trace.steps, func(s Step) bool { return s.At > a.To })
-		return Counterexample{Schedule: ex.path, Steps: steps, Anomaly: a, Ops: ex.ops}, nil
+		return Counterexample{Budget: budget, Schedule: ex.path, Steps: steps, Anomaly: a, Ops: ex.ops}, nil
 	}
 	return Counterexample{}, fmt.Errorf("%w: no %s at its end", ErrDiverged, class)
 }

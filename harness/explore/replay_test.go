@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -77,7 +76,7 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 
 // replay does as Replay, in the scheduler's world.
 func (s *scheduler) replay(c Counterexample) error {
-	again, err := replayer{&s.spec, s.w, time.NewTimer(stall)}.run(s.t.Context(), c.Schedule, c.Anomaly.Class)
+	again, err := replayer{&s.spec, s.w, time.NewTimer(stall)}.run(s.t.Context(), c.budget(s.spec), c.Schedule, c.Anomaly.Class)
 	if err != nil {
 		return err
 	}
@@ -126,10 +125,10 @@ func TestAReplayWithScripts(t *testing.T) {
 }
 
 func TestAReplayOfAFailover(t *testing.T) {
-	s := quiet(program(sends("INCR a", "INCR a")), finder(func(op harness.Op) bool { return op.Client == 2 && op.Call > 4*tick && op.Result == "1" }))
+	s := quiet(program(sends("INCR a", "INCR a")), finder(func(op harness.Op) bool { return op.Client == 2 && op.Call > start+4*tick && op.Result == "1" }))
 	s.Failovers = 1
 	res := searched(t, s)
 	require.Len(t, res.Found, 1)
-	require.Contains(t, fmt.Sprint(res.Found[0].Schedule), "promote the replica")
+	require.Contains(t, inWords(res.Found[0].Schedule), "promote the replica")
 	require.NoError(t, Replay(t.Context(), s, res.Found[0], 3))
 }

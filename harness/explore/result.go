@@ -9,26 +9,54 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Result is what a search found.
+// Result is what a search found. Its counts are those of all parts of the search together.
 type Result struct {
 	Schedules int           `json:"schedules"`         // run to their end and judged
 	Pruned    int           `json:"pruned"`            // given up, since another schedule shows the same
 	Steps     int           `json:"steps"`             // commands and actions, of all schedules together
-	Exhausted bool          `json:"exhausted"`         // every schedule within the budget was run, or one that shows the same
-	Stopped   string        `json:"stopped,omitempty"` // why it was not
+	Exhausted bool          `json:"exhausted"`         // every schedule within the budgets was run, or one that shows the same
+	Stopped   string        `json:"stopped,omitempty"` // why it was not, or why that says nothing
 	First     time.Duration `json:"first"`             // from the start of the search to the first counterexample; 0: none
 	Elapsed   time.Duration `json:"elapsed"`           // of the search
-	Budget    Budget        `json:"budget"`
+	Budget    Budget        `json:"budget"`            // of its first part
+	Parts     []Part        `json:"parts,omitempty"`   // the searches of which it consists, one after the other
+	// Limits says in words what the search could not look at on this machine; empty: nothing.
+	Limits []string `json:"limits,omitempty"`
+	// Situations lists what the schedules contained and, with a count of 0, what they could have and did not.
+	Situations []Situation `json:"situations,omitempty"`
 	// Found holds the smallest counterexample of each class, the shortest first.
 	Found []Counterexample `json:"found"`
 }
 
+// Situation is one that schedules met, with the shortest schedule that did.
+type Situation struct {
+	harness.Situation
+	Steps []Step `json:"steps,omitempty"` // of that schedule
+}
+
+// Part is a search with one budget.
+type Part struct {
+	Budget    Budget `json:"budget"`
+	Schedules int    `json:"schedules"` // run to their end and judged
+	Pruned    int    `json:"pruned"`    // given up, since another schedule shows the same
+	Exhausted bool   `json:"exhausted"` // every schedule within the budget was run, or one that shows the same
+}
+
 // Counterexample is one schedule that ends in a violation.
 type Counterexample struct {
+	Budget   Budget          `json:"budget"`   // of the search that found it; without clients: that of the whole
 	Schedule []Choice        `json:"schedule"` // what Replay runs again
 	Steps    []Step          `json:"steps"`
 	Anomaly  harness.Anomaly `json:"anomaly"`
 	Ops      []harness.Op    `json:"ops"` // the whole history, in virtual time
+}
+
+// budget is that under which the counterexample can be replayed.
+func (c Counterexample) budget(s Spec) Budget {
+	if c.Budget.Clients > 0 {
+		return c.Budget
+	}
+	return s.parts()[0]
 }
 
 // Length is the number of steps.
@@ -70,40 +98,39 @@ func (r Result) Summary() string {
 	case len(r.Found) > 0:
 		return fmt.Sprintf("a counterexample of %d steps: %s", r.Found[0].Length(), r.Found[0].Anomaly.Class)
 	case r.Exhausted:
-		return fmt.Sprintf("no order of commands breaks it: all %d schedules of %s", r.Schedules, r.Budget)
+		return "no order of commands breaks it: " + r.contained()
 	}
 	return fmt.Sprintf("nothing can be said after %d schedules: %s", r.Schedules, r.Stopped)
 }
 
-// String says it in words: "3 clients, at most 1 crash and 1 expiry".
-func (b Budget) String() string {
-	var limits []string
-	for _, l := range []struct {
-		n         int
-		one, many string
-	}{{b.Crashes, "crash", "crashes"}, {b.Expiries, "expiry", "expiries"}, {b.Failovers, "failover", "failovers"}, {b.Flushes, "script flush", "script flushes"}} {
-		switch {
-		case l.n == 1:
-			limits = append(limits, "1 "+l.one)
-		case l.n > 1:
-			limits = append(limits, fmt.Sprintf("%d %s", l.n, l.many))
-		}
+// contained says what was run: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
+func (r Result) contained() string {
+	var parts []string
+	for _, p := range r.Parts {
+		parts = append(parts, fmt.Sprintf("all %d schedules of %s", p.Schedules, p.Budget))
 	}
-	s := fmt.Sprintf("%d clients", b.Clients)
-	if n := len(limits); n > 1 {
-		limits = []string{strings.Join(limits[:n-1], ", ") + " and " + limits[n-1]}
+	return strings.Join(parts, "; and ")
+}
+
+// inWords writes a schedule on one line.
+func inWords(schedule []Choice) string {
+	words := make([]string, len(schedule))
+	for i, c := range schedule {
+		words[i] = c.String()
 	}
-	if len(limits) > 0 {
-		s += ", at most " + limits[0]
-	}
-	return s
+	return strings.Join(words, ", ")
 }
 
 // Text writes the counterexample as a person would on a whiteboard: one step a line.
-func (c Counterexample) Text() string {
+func (c Counterexample) Text() string { return whiteboard(c.Steps) }
+
+// Text writes the shortest schedule that met the situation as [Counterexample.Text] does.
+func (s Situation) Text() string { return whiteboard(s.Steps) }
+
+func whiteboard(steps []Step) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, s := range c.Steps {
+	for _, s := range steps {
 		who := "-"
 		if s.Client > 0 {
 			who = fmt.Sprintf("client %d", s.Client)

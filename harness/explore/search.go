@@ -32,11 +32,17 @@ func Search(ctx context.Context, spec Spec) (Result, error) {
 	}
 	s := &search{spec: &spec, found: map[harness.Class]*counter{}, seen: map[harness.Kind]bool{}, began: time.Now()}
 	s.wake = sync.NewCond(&s.mu)
-	s.push([]item{{}})
 	err = s.run(ctx, worlds)
-	res := s.result()
+	own := ""
+	if err == nil {
+		own, err = s.ownWork(context.WithoutCancel(ctx), worlds[0])
+	}
+	res := s.result(worlds, own)
 	if err == nil {
 		res.Found, err = s.tell(ctx, worlds[0])
+	}
+	if err == nil {
+		res.Situations, err = s.tellSituations(ctx, worlds[0])
 	}
 	for _, w := range worlds {
 		err = errors.Join(err, w.stop())
@@ -74,6 +80,7 @@ type item struct {
 
 // counter is the smallest counterexample of a class so far.
 type counter struct {
+	budget   Budget
 	schedule []Choice
 	length   int
 	class    harness.Class
@@ -90,8 +97,9 @@ func (c *counter) smaller(than *counter) bool {
 
 // search is the state that workers share.
 type search struct {
-	spec  *Spec
-	began time.Time
+	spec   *Spec
+	budget Budget // of the part that is under way
+	began  time.Time
 
 	mu      sync.Mutex
 	wake    *sync.Cond
@@ -105,11 +113,14 @@ type search struct {
 	elapsed time.Duration
 
 	schedules, pruned, steps int
+	parts                    []Part
 	found                    map[harness.Class]*counter
 	seen                     map[harness.Kind]bool // kinds of which some operation was ok
+	met                      met
+	encounters               encounters
 }
 
-// run lets every world's worker go through the queue until it is empty, or something ends the search.
+// run goes through the parts of the search, one after the other.
 func (s *search) run(ctx context.Context, worlds []*world) error {
 	if s.spec.For > 0 {
 		limit := time.AfterFunc(s.spec.For, func() { s.stop(fmt.Sprintf("the time is up (%v)", s.spec.For)) })
@@ -117,13 +128,27 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 	}
 	interrupt := context.AfterFunc(ctx, func() { s.stop("interrupted") })
 	defer interrupt()
+	for i, b := range s.spec.parts() {
+		if i > 0 {
+			b = b.fitted(s.parts[0].Schedules)
+		}
+		s.runPart(ctx, b, worlds)
+	}
+	s.elapsed = time.Since(s.began)
+	return s.failure
+}
+
+// runPart lets every world's worker go through the queue until it is empty, or something ends the search.
+func (s *search) runPart(ctx context.Context, b Budget, worlds []*world) {
+	s.budget = b
+	ran, pruned := s.schedules, s.pruned
+	s.push([]item{{}})
 	var working sync.WaitGroup
 	for _, w := range worlds {
 		working.Go(func() { s.work(context.WithoutCancel(ctx), w) })
 	}
 	working.Wait()
-	s.elapsed = time.Since(s.began)
-	return s.failure
+	s.parts = append(s.parts, Part{b, s.schedules - ran, s.pruned - pruned, !s.over})
 }
 
 // stop ends the search early.
@@ -136,9 +161,17 @@ func (s *search) stop(reason string) {
 	s.wake.Broadcast()
 }
 
+// remedy says what to do about a client that does not do the same each time.
+const remedy = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now (harness.Now), " +
+	"without random numbers that are not seeded, and without the order of a map"
+
 func (s *search) fail(err error) {
 	if errors.Is(err, errStopped) {
-		s.stop(err.Error()[len(errStopped.Error())+2:])
+		why := err.Error()[len(errStopped.Error())+2:]
+		if errors.Is(err, errDiverged) {
+			why += remedy
+		}
+		s.stop(why)
 		return
 	}
 	s.mu.Lock()
@@ -258,10 +291,9 @@ func (s *search) explore(ctx context.Context, w *world, it item, alarm *time.Tim
 // judge has the checkers look at a schedule that has ended.
 func (s *search) judge(ctx context.Context, v visit) error {
 	ex := v.ex
-	var anomalies []harness.Anomaly
-	var doubt string
+	var seen verdict
 	if !v.prune {
-		anomalies, doubt = check(ctx, s.spec.Checkers, ex.history())
+		seen = check(ctx, s.spec.Checkers, ex.history())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,14 +303,19 @@ func (s *search) judge(ctx context.Context, v visit) error {
 		return nil
 	}
 	s.schedules++
-	s.doubt = cmp.Or(s.doubt, doubt)
+	s.doubt = cmp.Or(s.doubt, seen.doubt)
+	s.met.add(ex)
+	s.encounters.add(s.budget, ex, seen.situations)
 	for _, op := range ex.ops {
 		if op.Outcome == harness.OK {
 			s.seen[op.Kind] = true
 		}
 	}
-	for _, a := range anomalies {
-		c := &counter{schedule: ex.path, class: a.Class, length: ex.until(a.To)}
+	if ex.idle != "" { // nobody knows when what was granted there was granted, so its history shows nothing
+		return nil
+	}
+	for _, a := range seen.found {
+		c := &counter{budget: s.budget, schedule: ex.path, class: a.Class, length: ex.until(a.To)}
 		if old := s.found[a.Class]; old == nil || c.smaller(old) {
 			s.found[a.Class] = c
 		}
@@ -287,16 +324,23 @@ func (s *search) judge(ctx context.Context, v visit) error {
 	return nil
 }
 
-// check returns what the checkers find in a history, and why one of them has no answer although there was something to
-// judge.
-func check(ctx context.Context, checkers []harness.Checker, h harness.History) (found []harness.Anomaly, doubt string) {
+// verdict is what the checkers say of one schedule.
+type verdict struct {
+	found      []harness.Anomaly
+	situations []harness.Situation
+	doubt      string // why one of them has no answer although there was something to judge
+}
+
+// check has the checkers look at a history.
+func check(ctx context.Context, checkers []harness.Checker, h harness.History) (v verdict) {
 	for _, c := range checkers {
-		g := c.Check(ctx, h, func(a harness.Anomaly) { found = append(found, a) })
-		if g.Verdict == harness.Unknown && !g.Absent {
-			doubt = cmp.Or(doubt, c.Name()+": "+g.Reason)
+		g := c.Check(ctx, h, func(a harness.Anomaly) { v.found = append(v.found, a) })
+		v.situations = append(v.situations, g.Situations...)
+		if g.Doubt() && !g.Absent {
+			v.doubt = cmp.Or(v.doubt, c.Name()+": "+g.Reason)
 		}
 	}
-	return found, doubt
+	return v
 }
 
 // until counts the steps up to t.
@@ -311,21 +355,23 @@ func (ex *execution) until(t time.Duration) int {
 }
 
 // result sums up.
-func (s *search) result() Result {
+func (s *search) result(worlds []*world, own string) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := Result{
 		Schedules: s.schedules, Pruned: s.pruned, Steps: s.steps, Stopped: s.stopped,
-		First: s.first, Elapsed: s.elapsed, Budget: s.spec.budget(),
+		First: s.first, Elapsed: s.elapsed, Budget: s.parts[0].Budget, Parts: s.parts,
 	}
 	r.Exhausted = r.Stopped == "" && s.failure == nil
-	if r.Exhausted && len(s.found) == 0 && s.doubt != "" {
-		r.Exhausted, r.Stopped = false, "some schedule could not be judged: "+s.doubt
+	if r.Exhausted && len(s.found) == 0 {
+		r.Stopped = s.vacuous(worlds, own)
+		r.Exhausted = r.Stopped == ""
 	}
-	for _, k := range s.spec.Program.Kinds {
-		if !s.seen[k] && r.Exhausted && len(s.found) == 0 {
-			r.Exhausted, r.Stopped = false, fmt.Sprintf("no %s ever succeeded, so nothing was shown", k)
-		}
+	if own != "" && s.stopped != "" && len(s.found) == 0 {
+		r.Stopped += " (it does something by itself: " + own + ")"
+	}
+	if why := worlds[0].unset; why != "" {
+		r.Limits = append(r.Limits, "the servers' clocks could not be set ("+why+"): leases end early to an eighth, and none was in its last millisecond")
 	}
 	return r
 }

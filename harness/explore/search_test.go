@@ -73,10 +73,10 @@ func TestOrdersOfIndependentCommandsArePruned(t *testing.T) {
 }
 
 // Of clients that differ only in their names one begins.
-func TestClientsThatAreAlike(t *testing.T) {
+func TestClientsThatAreSymmetric(t *testing.T) {
 	s := quiet(program(writesTo("k", 2)))
 	require.Equal(t, 6, searched(t, s).Schedules)
-	s.Program.Alike = true
+	s.Program.Symmetric = true
 	require.Equal(t, 3, searched(t, s).Schedules)
 	s.Skew = time.Second // then they differ
 	require.Equal(t, 6, searched(t, s).Schedules)
@@ -117,14 +117,18 @@ func TestThreeClients(t *testing.T) {
 // What a schedule may contain beside steps adds to their number: 2 clients of 1 command each, and
 //
 //	a crash   of the first to move, after its step: it is done by then, so there is none
-//	an expiry after the first command, or after the second: then no client has anything left to do
+//	an expiry after the first command: time passes to its last millisecond, or beyond it
 func TestInterferencesAddSchedules(t *testing.T) {
 	s := quiet(program(writesTo("k", 1)))
 	s.Unpruned = true
 	s.Crashes = 1
-	require.Equal(t, 2, searched(t, s).Schedules)
-	s.Crashes, s.Expiries = -1, 1
-	require.Equal(t, 4, searched(t, s).Schedules)
+	res, err := Search(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, 2, res.Schedules)
+	require.Equal(t, "no client could crash: each is done with its first command", res.Stopped)
+	s = quiet(program(sends("SET k 1 EX 10")))
+	s.Unpruned, s.Expiries = true, 1
+	require.Equal(t, 6, searched(t, s).Schedules)
 	s = quiet(program(writesTo("k", 2)))
 	s.Unpruned, s.Crashes = true, 1
 	require.Equal(t, 6+2*3, searched(t, s).Schedules, "either may crash after its first command, among two of the other")
@@ -162,9 +166,9 @@ func TestATimelessProgramHasExpiriesOnlyWithATTL(t *testing.T) {
 		}
 	}
 	require.Equal(t, 2, schedules(sends("INCR k")))
-	require.Equal(t, 4, schedules(sends("SET k 1 EX 10")))
+	require.Equal(t, 6, schedules(sends("SET k 1 EX 10")), "to its last millisecond, and beyond")
 	require.Equal(t, 2, schedules(tx("PERSIST k")))
-	require.Equal(t, 4, schedules(tx("EXPIRE k 10")))
+	require.Equal(t, 6, schedules(tx("EXPIRE k 10")))
 }
 
 // crossing are two clients of 26 schedules and 14 that are pruned on the way.

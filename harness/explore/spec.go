@@ -23,10 +23,18 @@ type Program struct {
 	// Timeless says that nothing which clients rely on ends with time, so that an expiry is worth a try only when some
 	// command may have set a TTL.
 	Timeless bool
-	// Alike says that clients differ in nothing but their names, so that it does not matter which of them begins.
-	Alike bool
+	// Symmetric says that to give clients each other's names changes nothing: that no name or token is compared with
+	// another but for being the same. Then it does not matter which of them begins. It has to be known for certain: a
+	// lock that compares tokens by their order or by their beginnings is not symmetric.
+	Symmetric bool
+	// Known says that clients start no goroutines and timers that outlive a command, and wait by nothing but
+	// harness.Sleep. Without it the search looks for such work, and is Unknown if it finds any.
+	Known bool
 	// Replicas says that clients wait for the acknowledgement of replicas.
 	Replicas bool
+	// Retries is how often the clients' Redis client sends a command again that got no answer; 0: never. It does so at
+	// once.
+	Retries int
 	// Scripts names the Lua scripts that clients run, by their text, for counterexamples. One without a name goes by its
 	// first line.
 	Scripts map[string]string
@@ -52,9 +60,16 @@ type Spec struct {
 
 	Clients   int // 2 to MaxClients; default 3
 	Crashes   int // how many clients may crash in one schedule; default 1, negative: none
-	Expiries  int // how often all leases may end; default 1, negative: never
+	Expiries  int // how often time may pass beyond the end of a lease, and as often to just before one; default 1, negative: never
 	Failovers int // how often a replica that has not heard everything may be promoted: 0 or 1
 	Flushes   int // how often the script cache may be flushed
+
+	// Commands and answers that get lost, negative: none. If all three are 0, the search has three more parts, of clients
+	// that do not crash: one in which time also passes to the last instant of a lease, with two clients if the first part
+	// had more than three thousand schedules; and with two clients one with a lost answer, and one with a late command.
+	LostAnswers  int // how many commands may be executed without an answer to their client
+	LostCommands int // how many commands may get lost on their way
+	Late         int // how many commands may be executed when their client has gone on without an answer
 
 	Skew         time.Duration // how far the last client's clock is ahead of the others'
 	MaxSchedules int           // 0: no limit
@@ -93,9 +108,35 @@ func (s Spec) withDefaults() (Spec, error) {
 	return s, nil
 }
 
-// budget is what one schedule may use.
-func (s Spec) budget() Budget {
-	return Budget{Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries, Failovers: s.Failovers, Flushes: s.Flushes}
+// parts are the budgets of the searches that make up the whole.
+func (s Spec) parts() []Budget {
+	base := Budget{
+		Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries, Failovers: s.Failovers, Flushes: s.Flushes,
+		LostAnswers: max(0, s.LostAnswers), LostCommands: max(0, s.LostCommands), Late: max(0, s.Late),
+	}
+	if s.LostAnswers != 0 || s.LostCommands != 0 || s.Late != 0 {
+		base.Approaches = s.Expiries
+		return []Budget{base}
+	}
+	fewer := Budget{Clients: 2, Expiries: s.Expiries, Place: MaxClients - 2}
+	lost, late := fewer, fewer
+	lost.LostAnswers, late.Late = 1, 1
+	near := Budget{Clients: s.Clients, Expiries: s.Expiries, Approaches: s.Expiries}
+	if s.Expiries == 0 {
+		return []Budget{base, lost, late}
+	}
+	return []Budget{base, near, lost, late}
+}
+
+// many is how many schedules the first part of a search may have for another part to have as many clients.
+const many = 3000
+
+// fitted is the budget of a part, with fewer clients if the first part had so many schedules.
+func (b Budget) fitted(schedules int) Budget {
+	if b.Approaches > 0 && schedules > many {
+		b.Clients = 2
+	}
+	return b
 }
 
 // After is what Finally may look at and do.
@@ -105,15 +146,12 @@ type After struct{ ex *execution }
 func (a *After) Ops() []harness.Op { return a.ex.ops }
 
 // Pass lets time pass: d, and every key with no more than that to live is gone.
-func (a *After) Pass(d time.Duration) error {
-	_, _, err := a.ex.w.expire(d)
-	a.ex.pass(d)
-	return err
-}
+func (a *After) Pass(d time.Duration) error { return a.ex.passTo(a.ex.now + d) }
 
 // PassAll lets time pass: d, and returns how many keys are left. If none is, all is as in the beginning.
 func (a *After) PassAll(d time.Duration) (left int, err error) {
-	n, err := a.ex.w.expireAll(d)
-	a.ex.pass(d)
-	return int(n), err
+	if err := a.Pass(d); err != nil {
+		return 0, err
+	}
+	return a.ex.w.count()
 }

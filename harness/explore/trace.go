@@ -32,13 +32,6 @@ func (t *trace) start(ex *execution, c Choice) {
 		s.Client, s.Command = i+1, "crashes"
 	default:
 		s.Client = i + 1
-		switch a := ex.actors[i]; {
-		case a.done:
-		case a.at.kind == inSleep:
-			s.Command = fmt.Sprintf("waits %v", a.at.sleep.Round(time.Millisecond))
-		case a.at.kind == inClock:
-			s.Command, s.Reply = "looks at its clock", (ex.clock(i) + tick).String()
-		}
 	}
 	t.steps = append(t.steps, s)
 }
@@ -49,25 +42,91 @@ func (t *trace) sent(ex *execution, c command, reply []byte, lost error) {
 		return
 	}
 	s := t.at()
-	if s.Command = c.text(ex.w); name(c.args) == "exec" {
-		s.Command = fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.writes, ", "))
+	waits := s.Command // of a client that slept
+	if waits != "" {
+		waits += ", then "
+	}
+	if s.Command = waits + c.text(ex.w); name(c.args) == "exec" {
+		s.Command = waits + fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.writes, ", "))
 	}
 	if lost != nil {
 		s.Reply = "(lost) " + lost.Error()
 		return
 	}
-	s.Reply = replyText(reply)
+	if reply != nil {
+		s.Reply = replyText(reply)
+	}
 }
 
-// expired notes how long time passed and what is gone.
-func (t *trace) expired(d time.Duration, gone string) {
+// unsent notes a command that is not executed now.
+func (t *trace) unsent(ex *execution, c command, why string) {
+	t.sent(ex, c, nil, nil)
+	t.unanswered(why)
+}
+
+// unanswered notes that the client gets no answer, and why.
+func (t *trace) unanswered(why string) {
 	if t == nil {
 		return
 	}
-	if t.at().Command = fmt.Sprintf("%v pass", d); gone != "" {
-		t.at().Command += ": " + clip(gone, 80) + " expires"
+	s := t.at()
+	s.Reply = strings.TrimSpace(s.Reply + " (" + why + ")")
+}
+
+// looked notes what a client's clock shows.
+func (t *trace) looked(at time.Duration) {
+	if t == nil {
+		return
+	}
+	s := t.at()
+	if s.Command != "" {
+		s.Command += ", then "
+	}
+	s.Command += "looks at its clock"
+	s.Reply = at.String()
+}
+
+// arrived notes a late command, and whose it was.
+func (t *trace) arrived(ex *execution, l late, c command, reply []byte) {
+	if t == nil {
+		return
+	}
+	s := t.at()
+	if s.Command != "" {
+		s.Command += "; "
+	}
+	s.Command += fmt.Sprintf("client %d's %s arrives", l.client+1, c.text(ex.w))
+	s.Reply = replyText(reply)
+}
+
+// waited notes that a client slept before its step.
+func (t *trace) waited(d time.Duration) {
+	if t == nil {
+		return
+	}
+	s := t.at()
+	if s.Command == "" {
+		s.Command = fmt.Sprintf("waits %v", rounded(d))
 	}
 }
+
+// passed notes how long time passed, what is gone, and what is in its last millisecond.
+func (t *trace) passed(d time.Duration, gone, last string) {
+	if t == nil {
+		return
+	}
+	s := t.at()
+	s.Command = fmt.Sprintf("%v pass", rounded(d))
+	if gone != "" {
+		s.Command += ": " + clip(gone, 80) + " expires"
+	}
+	if last != "" {
+		s.Command += ": " + clip(last, 80) + " is in its last millisecond"
+	}
+}
+
+// rounded leaves out what steps have taken.
+func rounded(d time.Duration) time.Duration { return roundUp(d, grain) }
 
 // finish ends a step, with the operations that ended in it and what was seen in the store after them.
 func (t *trace) finish(ended, seen []harness.Op) {
@@ -117,7 +176,7 @@ func belief(op harness.Op) string {
 	case op.Outcome == harness.Info:
 		return "does not know whether its " + string(op.Kind) + " happened"
 	case op.Kind == harness.Acquire && op.Outcome == harness.OK:
-		b := fmt.Sprintf("holds %s until %v", op.Key, op.Call+op.TTL)
+		b := fmt.Sprintf("holds %s until %v", op.Key, (op.Call + op.TTL).Truncate(grain))
 		if op.Result != "" {
 			b += ", with token " + op.Result
 		}
@@ -125,7 +184,7 @@ func belief(op harness.Op) string {
 	case op.Kind == harness.Acquire:
 		return op.Key + " is somebody else's"
 	case op.Kind == harness.Extend && op.Outcome == harness.OK:
-		return fmt.Sprintf("holds %s until %v", op.Key, op.Call+op.TTL)
+		return fmt.Sprintf("holds %s until %v", op.Key, (op.Call + op.TTL).Truncate(grain))
 	case op.Kind == harness.Release && op.Outcome == harness.OK:
 		return "has given " + op.Key + " up"
 	case op.Kind == harness.Extend, op.Kind == harness.Release:

@@ -22,7 +22,7 @@ type visit struct {
 // something that is no part of it.
 func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again bool, err error) {
 	began := time.Now()
-	v.ex, err = begin(ctx, v.spec, w, alarm)
+	v.ex, err = begin(ctx, v.spec, v.budget, w, alarm)
 	if err != nil {
 		return false, err
 	}
@@ -39,7 +39,7 @@ func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again boo
 	if !v.prune {
 		err = v.ex.finish(ctx)
 	}
-	return v.ex.disturbed || time.Since(began) > v.spec.Program.Lease/slowness, err
+	return v.ex.disturbed || w.fixed == nil && time.Since(began) > v.spec.Program.Lease/slowness, err
 }
 
 func (v *visit) descend(ctx context.Context) error {
@@ -51,16 +51,16 @@ func (v *visit) descend(ctx context.Context) error {
 		}
 	}
 	if len(v.prefix) > 0 && v.ex.print != v.print {
-		return fmt.Errorf("%w: the same choices led to other commands before: %v", errDiverged, v.prefix)
+		return fmt.Errorf("%w: the same choices led to other commands before: %s", errDiverged, inWords(v.prefix))
 	}
 	asleep := v.asleep
 	if len(v.prefix) > 0 {
 		asleep = stillAsleep(asleep, did)
 	}
 	for {
-		moves := v.ex.moves()
-		if len(moves) == 0 {
-			return nil
+		moves, err := v.ex.moves()
+		if err != nil || len(moves) == 0 {
+			return err
 		}
 		next, ok := v.branch(moves, asleep)
 		if !ok {

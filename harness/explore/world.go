@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,22 +25,24 @@ const (
 	bystander
 )
 
-// retention is the TTL above which a key does not expire with the leases: it is kept for its own sake. A minute less than
-// a day, since Redis's own clock has taken something off when it is asked.
-const retention = 24*time.Hour - time.Minute
-
 // world is the Redis of one worker, and what the world may do to it. It is not safe for concurrent use.
 type world struct {
-	cluster *cluster.Cluster
-	names   []string
-	sockets []string
-	admin   []*wire       // to each node
-	primary int           // which node clients talk to
-	hold    func()        // ends a hold; nil: nothing is held
-	moved   bool          // a failover is to be undone
-	unheard time.Duration // how much time passed since replication was held: keys end on the replica as well
-	waits   bool          // clients wait for acknowledgements: replicas follow a new primary
-	clean   bool          // the first database is empty
+	cluster  *cluster.Cluster
+	names    []string
+	sockets  []string
+	admin    []*wire      // to each node
+	primary  int          // which node clients talk to
+	hold     func()       // ends a hold; nil: nothing is held
+	moved    bool         // a failover is to be undone
+	waits    bool         // clients wait for acknowledgements: replicas follow a new primary
+	clean    bool         // the first database is empty
+	strays   atomic.Int64 // commands that a client sent outside of its turn
+	stateful []*conn      // connections of which others can see what they are: they are restored with the next schedule
+	late     []*wire      // to what clients have left behind: closed with the schedule
+
+	fixed   *cluster.FixedClock // the servers' time of day; nil: it cannot be set
+	unset   string              // why it cannot be set
+	unheard time.Duration       // for clocks that cannot be set: how much time passed since replication was held
 
 	seats   []*seat
 	clients []redis.UniversalClient // one for each seat
@@ -53,12 +55,8 @@ type world struct {
 
 // newWorld starts Redis and connects n clients and a probe.
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
-	o := cluster.Options{RedisServer: s.Redis}
-	w := &world{cluster: cluster.Standalone(o), waits: s.Program.Replicas, scripts: map[string]string{}, titles: s.Program.Scripts}
-	if s.Program.Replicas || s.Failovers > 0 {
-		w.cluster = cluster.Replicated(o)
-	}
-	if err := w.cluster.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); err != nil {
+	w := &world{waits: s.Program.Replicas, scripts: map[string]string{}, titles: s.Program.Scripts}
+	if err := w.start(ctx, s); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -78,24 +76,48 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 		}
 		w.sockets, w.admin = append(w.sockets, socket), append(w.admin, admin)
 	}
-	for range s.Clients {
-		seat := &seat{world: w}
-		w.seats = append(w.seats, seat)
-		w.clients = append(w.clients, w.connect(seat, s.Program.Hooks))
+	if err := w.fixTime(ctx); err != nil {
+		return nil, err
 	}
-	w.probe = w.connect(&seat{world: w}, s.Program.Hooks)
+	for range s.Clients {
+		seat := &seat{world: w, client: true}
+		w.seats = append(w.seats, seat)
+		w.clients = append(w.clients, w.connect(seat, s.Program))
+	}
+	w.probe = w.connect(&seat{world: w}, s.Program)
 	return w, nil
 }
 
-// connect makes the Redis client of a seat. It waits for ever and never tries twice: the scheduler decides on both. Its
+// start starts Redis, with clocks that can be set if there is a compiler to make them.
+func (w *world) start(ctx context.Context, s *Spec) error {
+	make := cluster.Standalone
+	if s.Program.Replicas || s.Failovers > 0 {
+		make = cluster.Replicated
+	}
+	for _, clocks := range []bool{true, false} {
+		w.cluster = make(cluster.Options{RedisServer: s.Redis, Clocks: clocks})
+		err := w.cluster.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
+		if err == nil || !clocks || !errors.Is(err, cluster.ErrNoCompiler) {
+			return err
+		}
+		w.unset = err.Error()
+	}
+	return nil
+}
+
+// connect makes the Redis client of a seat. It waits for ever: the scheduler decides when a client waits in vain. Its
 // address is never dialled; go-redis would look a name up, for seconds where no resolver answers.
-func (w *world) connect(s *seat, hooks []redis.Hook) redis.UniversalClient {
+func (w *world) connect(s *seat, p Program) redis.UniversalClient {
+	retries := p.Retries
+	if retries == 0 {
+		retries = -1
+	}
 	r := redis.NewClient(&redis.Options{
 		Network: "unix", Addr: ":0", Dialer: s.dial, Protocol: 2, DisableIdentity: true,
-		MaxRetries: -1, DialerRetries: 1, ReadTimeout: -1, WriteTimeout: -1, PoolSize: 8, ConnMaxIdleTime: -1,
+		MaxRetries: retries, MinRetryBackoff: -1, MaxRetryBackoff: -1, DialerRetries: 1, ReadTimeout: -1, WriteTimeout: -1, PoolSize: 8, ConnMaxIdleTime: -1,
 		ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10, PipelinePoolSize: -1,
 	})
-	for _, h := range hooks {
+	for _, h := range p.Hooks {
 		r.AddHook(h)
 	}
 	return r
@@ -109,8 +131,11 @@ func (w *world) stop() error {
 	for _, c := range w.clients {
 		errs = append(errs, c.Close())
 	}
-	for _, a := range w.admin {
+	for _, a := range append(w.admin, w.late...) {
 		a.close()
+	}
+	if w.fixed != nil {
+		w.fixed.Close()
 	}
 	if w.hold != nil {
 		w.hold()
@@ -137,12 +162,23 @@ func (w *world) reset(ctx context.Context) error {
 		w.hold = nil
 	}
 	w.unheard = 0
+	for _, left := range w.late {
+		left.close()
+	}
+	w.late = nil
+	for _, c := range w.stateful {
+		if err := c.restore(); err != nil {
+			return err
+		}
+	}
+	w.stateful = nil
 	if !w.clean || w.moved {
 		if _, err := w.admin[firstPrimary].ask(flushDB, 1); err != nil {
 			return err
 		}
 	}
 	w.clean = false
+	w.setTime(0)
 	if w.moved {
 		if err := w.goBack(ctx); err != nil {
 			return fmt.Errorf("explore: undo a failover: %w", err)
@@ -222,7 +258,7 @@ func (w *world) promote(ctx context.Context) error {
 	}
 	w.primary = successor
 	if w.unheard > 0 { // what would have ended there, too, by its own clock
-		if _, _, err := w.expire(w.unheard); err != nil {
+		if err := w.age(w.unheard); err != nil {
 			return err
 		}
 	}
@@ -242,55 +278,6 @@ func (w *world) flush() error {
 	w.flushed = true
 	_, err := w.ask(w.primary, "SCRIPT", "FLUSH")
 	return err
-}
-
-// endLeases expires every key with a TTL of at most ARGV[1] milliseconds and returns the longest such TTL and the keys.
-const endLeases = `local longest, gone = -1, {}
-for _, k in ipairs(redis.call('keys', '*')) do
-  local ttl = redis.call('pttl', k)
-  if ttl >= 0 and ttl <= tonumber(ARGV[1]) then
-    if ttl > longest then longest = ttl end
-    gone[#gone + 1] = k
-    redis.call('pexpireat', k, 1)
-  end
-end
-table.sort(gone)
-return {longest, table.concat(gone, ', ')}`
-
-// expire ends everything that has no more than limit left, and returns the longest of these times and the keys that are
-// gone.
-func (w *world) expire(limit time.Duration) (longest time.Duration, gone string, err error) {
-	reply, err := w.ask(w.primary, "EVAL", endLeases, "0", strconv.FormatInt(limit.Milliseconds(), 10))
-	if err != nil {
-		return 0, "", err
-	}
-	_, at := line(reply)
-	ms, err := integer(reply[at:])
-	if err != nil {
-		return 0, "", err
-	}
-	_, n := line(reply[at:])
-	text, _, err := bulk(reply[at+n:])
-	return time.Duration(ms) * time.Millisecond, printable(string(text)), err
-}
-
-// endAll deletes every key with a TTL of at most ARGV[1] milliseconds and counts the others.
-const endAll = `local left = 0
-for _, k in ipairs(redis.call('keys', '*')) do
-  local ttl = redis.call('pttl', k)
-  if ttl < 0 or ttl > tonumber(ARGV[1]) then left = left + 1 else redis.call('del', k) end
-end
-return left`
-
-// expireAll ends every key with no more than limit left, and counts the others.
-func (w *world) expireAll(limit time.Duration) (left int64, err error) {
-	reply, err := w.ask(w.primary, "EVAL", endAll, "0", strconv.FormatInt(limit.Milliseconds(), 10))
-	if err != nil {
-		return 0, err
-	}
-	left, err = integer(reply)
-	w.clean = left == 0
-	return left, err
 }
 
 // learn keeps the text of scripts that a client loads, so that reset can load them again.

@@ -1,9 +1,13 @@
 package history_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,4 +78,51 @@ func BenchmarkRead(b *testing.B) {
 		require.Equal(b, total, n)
 	}
 	b.ReportMetric(float64(total)*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+}
+
+// BenchmarkParse reads the text form, and stores it. The lines of each case are those of a million operations: as
+// doublegrant prints them; with a space after each colon and comma, as Python does; with escapes in every key.
+func BenchmarkParse(b *testing.B) {
+	const total = 1_000_000
+	ops := drawnInTurn(total)
+	for name, respell := range map[string]func(string) string{
+		"printed": func(line string) string { return line },
+		"spaced":  func(line string) string { return strings.NewReplacer(":", ": ", ",", ", ").Replace(line) },
+		"escaped": func(line string) string { return strings.Replace(line, `"seq-0"`, `"s\u00e9q\/0"`, 1) },
+	} {
+		var text bytes.Buffer
+		for i := range ops {
+			line, err := json.Marshal(ops[i])
+			require.NoError(b, err)
+			text.WriteString(respell(string(line)) + "\n")
+		}
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(text.Len()))
+			b.ReportAllocs()
+			before := processorTime(b)
+			for n := 0; b.Loop(); n++ {
+				_, err := history.Parse(bytes.NewReader(text.Bytes()), "text", filepath.Join(b.TempDir(), fmt.Sprint(n)))
+				require.NoError(b, err)
+			}
+			b.ReportMetric(float64(total)*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+			b.ReportMetric(float64((processorTime(b)-before).Nanoseconds())/float64(total)/float64(b.N), "cpu-ns/line")
+		})
+	}
+}
+
+// processorTime is what this process has used: on a busy machine it says more than the time that went by.
+func processorTime(b *testing.B) time.Duration {
+	var r syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// drawnInTurn is drawn with clients that do one thing after the other.
+func drawnInTurn(n int) []harness.Op {
+	ops := drawn(n)
+	for i := range ops {
+		ops[i].Client = i % 200
+		ops[i].Call = max(ops[i].Call, ops[max(0, i-200)].Return)
+	}
+	return ops
 }

@@ -2,6 +2,9 @@ package history
 
 import (
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -12,8 +15,10 @@ import (
 type clients struct {
 	workers int // of the run; 0: every client is a worker of its own
 	meta    harness.Meta
-	said    map[int]*spoken // by worker
-	left    map[tenure]int  // locks that clients held when they ended in info, with the client
+	said    map[int]*spoken   // by worker
+	left    map[string][]left // by lock: what clients held when they ended in info
+	waiting int               // all of left
+	kept    int               // of these, after the last sweep
 }
 
 // spoken is what a worker said last.
@@ -22,17 +27,26 @@ type spoken struct {
 	line     int
 	returned time.Duration
 	info     bool
-	held     []tenure // locks it was granted and did not release, the latest last
+	began    time.Duration            // its first call
+	held     map[tenure]time.Duration // what it was granted and did not release, with the end of the lease
+	kept     int                      // of held, after the last sweep
 }
 
 // tenure is a lock with the token of its owner.
 type tenure struct{ key, token string }
 
-// maxHeld is how many locks of one worker are kept: those it acquired last and did not release.
-const maxHeld = 8
+// left is what a client held when it ended in info.
+type left struct {
+	token       string
+	client      int
+	since, over time.Duration // its last Return, and the end of its lease
+}
+
+// sweepAt is how many locks are kept at least before those whose lease is over are looked for.
+const sweepAt = 64
 
 func newClients(m harness.Meta) *clients {
-	return &clients{workers: m.Workers, meta: m, said: map[int]*spoken{}, left: map[tenure]int{}}
+	return &clients{workers: m.Workers, meta: m, said: map[int]*spoken{}, left: map[string][]left{}}
 }
 
 // hear asks whether op, of that line, can come after the operations before it, which are in order of Return.
@@ -40,7 +54,7 @@ func (c *clients) hear(op harness.Op, line int) error {
 	worker := c.meta.Worker(op.Client)
 	s, known := c.said[worker]
 	if !known {
-		s = &spoken{}
+		s = &spoken{began: op.Call}
 		c.said[worker] = s
 	}
 	if known && worker != harness.HarnessClient {
@@ -58,12 +72,29 @@ func (c *clients) hear(op harness.Op, line int) error {
 	s.client, s.line, s.returned, s.info = op.Client, line, op.Return, op.Outcome == harness.Info
 	s.hold(op)
 	if s.info && c.workers == 0 && op.Client != harness.HarnessClient {
-		for _, t := range s.held {
-			c.left[t] = op.Client
-		}
-		s.held = nil
+		c.leave(s)
 	}
 	return nil
+}
+
+// leave notes what s holds, which ended in info.
+func (c *clients) leave(s *spoken) {
+	if c.waiting > 2*c.kept+sweepAt {
+		c.waiting = 0
+		for key, all := range c.left {
+			all = slices.DeleteFunc(all, func(l left) bool { return l.over <= s.returned })
+			if c.left[key] = all; len(all) == 0 {
+				delete(c.left, key)
+			}
+			c.waiting += len(all)
+		}
+		c.kept = c.waiting
+	}
+	for t, over := range s.held {
+		c.left[t.key] = append(c.left[t.key], left{t.token, s.client, s.returned, over})
+		c.waiting++
+	}
+	s.held = nil
 }
 
 // who names a client, and its worker if that is not the same.
@@ -91,45 +122,70 @@ func (c *clients) again(s *spoken, op harness.Op) error {
 	return nil
 }
 
-// owns asks whether it is plain which lock op extends or releases.
+// owns asks whether it is plain which lock op takes, extends or releases: one of its own client, or one that a client held
+// which ended in info. The two may be one: if that has not spoken before, and the lease may not be over.
 func (c *clients) owns(s *spoken, op harness.Op) error {
-	if op.Kind != harness.Extend && op.Kind != harness.Release {
+	switch {
+	case op.Kind != harness.Acquire && op.Kind != harness.Extend && op.Kind != harness.Release:
+		return nil
+	case op.Kind == harness.Acquire && op.Outcome != harness.OK:
 		return nil
 	}
-	this, other := tenure{op.Key, op.Arg}, ""
-	for _, t := range s.held {
-		switch {
-		case t == this:
-			return nil
-		case t.key == op.Key:
-			other = t.token
+	if _, own := s.held[tenure{op.Key, op.Arg}]; own {
+		return nil
+	}
+	unnamed := op.Kind != harness.Acquire && op.Arg == ""
+	if token, other := s.token(op.Key, unnamed); other {
+		return fmt.Errorf("the %s has no arg, and client %d acquired %q with %q: give the same token", op.Kind, op.Client, op.Key, token)
+	}
+	at := op.Return
+	if op.Kind == harness.Release {
+		at = op.Call
+	}
+	for _, l := range c.left[op.Key] {
+		if (unnamed || l.token == op.Arg) && s.began >= l.since && at < l.over {
+			return fmt.Errorf("client %d did not acquire %q with the token %q, and client %d did, which ended in info: if they are one, "+
+				"give the number of clients as workers in meta, and let each go on as its id plus that number", op.Client, op.Key, l.token, l.client)
 		}
-	}
-	if op.Arg == "" && other != "" {
-		return fmt.Errorf("the %s has no arg, and client %d acquired %q with %q: give the same token", op.Kind, op.Client, op.Key, other)
-	}
-	if client, is := c.left[this]; is {
-		return fmt.Errorf("client %d did not acquire %q with the token %q, and client %d did, which ended in info: if they are one, "+
-			"give the number of clients as workers in meta, and let each go on as its id plus that number", op.Client, op.Key, op.Arg, client)
 	}
 	return nil
 }
 
-// hold notes what op says about the locks that its worker may hold.
-func (s *spoken) hold(op harness.Op) {
-	takes := (op.Kind == harness.Acquire || op.Kind == harness.Extend) && op.Outcome == harness.OK
-	if !takes && op.Kind != harness.Release {
-		return
+// token is one under which s holds a lock, the first in order; false if it does not, or is not asked.
+func (s *spoken) token(key string, asked bool) (token string, held bool) {
+	if !asked {
+		return "", false
 	}
-	this := tenure{op.Key, op.Arg}
-	kept := s.held[:0]
-	for _, t := range s.held {
-		if t != this {
-			kept = append(kept, t)
+	for t := range s.held {
+		if t.key == key && (!held || t.token < token) {
+			token, held = t.token, true
 		}
 	}
-	if takes {
-		kept = append(kept, this)
+	return token, held
+}
+
+// hold notes what op says about the locks that its worker may hold.
+func (s *spoken) hold(op harness.Op) {
+	t := tenure{op.Key, op.Arg}
+	switch {
+	case op.Kind == harness.Release:
+		delete(s.held, t)
+	case (op.Kind == harness.Acquire || op.Kind == harness.Extend) && op.Outcome == harness.OK:
+		if s.held == nil {
+			s.held = map[tenure]time.Duration{}
+		}
+		s.held[t] = leaseOver(op)
+		if len(s.held) > 2*s.kept+sweepAt {
+			maps.DeleteFunc(s.held, func(_ tenure, over time.Duration) bool { return over <= op.Return })
+			s.kept = len(s.held)
+		}
 	}
-	s.held = kept[max(0, len(kept)-maxHeld):]
+}
+
+// leaseOver is when the lease of op may be over: at the earliest, but for drift.
+func leaseOver(op harness.Op) time.Duration {
+	if op.TTL == 0 || op.TTL > math.MaxInt64-op.Call {
+		return math.MaxInt64
+	}
+	return op.Call + op.TTL
 }

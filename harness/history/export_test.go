@@ -50,3 +50,9 @@ func Read(b []byte) (ops []harness.Op, err error) {
 	r := reader{decoder: newOpDecoder(), yield: func(op harness.Op, _ error) bool { ops = append(ops, op); return true }}
 	return ops, r.frames(f)
 }
+
+// Quick reads a line the quick way; false: it says nothing of the line.
+func Quick(line []byte) (harness.Op, bool) { return newQuick().op(line) }
+
+// Strict reads a line the strict way.
+func Strict(line []byte) (harness.Op, error) { return strictOp(line) }

@@ -30,9 +30,9 @@ type compressor struct {
 	buf  []byte
 }
 
-func newCompressor() (*compressor, error) {
+func newCompressor(level zstd.EncoderLevel) (*compressor, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
-		zstd.WithWindowSize(512<<10), zstd.WithEncoderLevel(zstd.SpeedDefault))
+		zstd.WithWindowSize(512<<10), zstd.WithEncoderLevel(level))
 	return &compressor{zstd: enc}, err
 }
 

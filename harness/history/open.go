@@ -100,7 +100,7 @@ func readRun(f *frames, h *harness.History) (stored int64, err error) {
 		case r.Event != nil:
 			h.Events = append(h.Events, *r.Event)
 		case r.Fault != nil:
-			h.Faults = append(h.Faults, *r.Fault)
+			h.Faults = harness.WithFault(h.Faults, *r.Fault)
 		case r.End != nil:
 			h.End, stored = r.End, r.Ops
 		}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/doublegrant/doublegrant/harness"
 )
 
@@ -49,7 +51,7 @@ var _ harness.Store = (*Store)(nil)
 
 // Create makes the folder dir and an empty history in it. It refuses a folder that holds one.
 func Create(dir string) (*Store, error) {
-	s, err := create(dir)
+	s, err := create(dir, zstd.SpeedDefault)
 	if err != nil {
 		return nil, err
 	}
@@ -60,16 +62,16 @@ func Create(dir string) (*Store, error) {
 	return s, nil
 }
 
-// create makes a store without a reserve.
-func create(dir string) (s *Store, err error) {
+// create makes a store without a reserve. The level is that of its segments.
+func create(dir string, level zstd.EncoderLevel) (s *Store, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	s = &Store{dir: dir, enc: newEncoder(), segment: 1, most: segmentSize}
-	if s.words, err = newCompressor(); err != nil {
+	if s.words, err = newCompressor(zstd.SpeedDefault); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	if s.frames, err = newCompressor(); err != nil {
+	if s.frames, err = newCompressor(level); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	if s.run, err = newFile(s.path(runFile)); err != nil {
@@ -91,7 +93,7 @@ func (s *Store) WriteMeta(m harness.Meta) error { return s.write(record{Meta: &m
 // WriteEvent writes an event at once.
 func (s *Store) WriteEvent(e harness.Event) error { return s.write(record{Event: &e}) }
 
-// WriteFault writes a fault at once.
+// WriteFault writes a fault at once. A later record with the same Number takes its place when the history is read.
 func (s *Store) WriteFault(f harness.Fault) error { return s.write(record{Fault: &f}) }
 
 // WriteEnd writes what waits, and why and when the run ended. An end without a reason gets one if operations were lost.

@@ -7,95 +7,168 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// The fields of the lines of the text form, in the order of its table.
-var (
-	headFields = []string{"meta", "faults", "cut"}
-	opFields   = []string{
-		"client", "kind", "key", "arg", "result", "ttl", "until", "due", "call", "return", "outcome", "err",
+// strictly reads one JSON object and nothing else into the struct that into points to. Every field, of objects inside of it
+// too, is one of the struct's to the letter and there once, and every string is Unicode: of all this encoding/json takes more.
+func strictly(b []byte, into any) error {
+	if err := unicodeOnly(b); err != nil {
+		return err
 	}
-)
-
-// strictly reads one JSON object and nothing else, of which it knows every field and finds none twice.
-func strictly(b []byte, into any, fields []string) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		if unknown := once(b, fields); unknown != nil && strings.HasPrefix(err.Error(), "json: unknown field") {
-			return unknown // which says as well what there is
-		}
-		return readable(err, b)
+	err := d.Decode(into)
+	if unknown := exactly(b, into); unknown != nil && (err == nil || strings.HasPrefix(err.Error(), "json: unknown field")) {
+		return unknown // which says as well what there is
+	}
+	if err != nil {
+		return readable(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more than one value")
-	}
-	return once(b, fields)
-}
-
-// once asks that each field of b, which is an object, is one of fields to the letter, and there once: encoding/json takes
-// other cases too, and of several the last.
-func once(b []byte, fields []string) error {
-	seen := 0
-	for key := range keys(b) {
-		i := slices.Index(fields, string(key))
-		switch {
-		case i < 0:
-			return unknownField(string(key), fields)
-		case seen&(1<<i) != 0:
-			return fmt.Errorf("the field %q is there twice", key)
-		}
-		seen |= 1 << i
+		return errors.New("there is more than one value: want one object a line")
 	}
 	return nil
 }
 
-// keys ranges over the keys of the object b, which is JSON, as they are written. Those of objects inside of it are left out.
-func keys(b []byte) func(yield func([]byte) bool) {
-	return func(yield func([]byte) bool) {
-		depth, begin, key := 0, -1, []byte(nil)
-		for i := 0; i < len(b); i++ {
-			switch c := b[i]; {
-			case begin >= 0 && c == '\\':
-				i++
-			case begin >= 0 && c == '"':
-				key, begin = b[begin:i], -1
-			case begin >= 0:
-			case c == '"':
-				begin = i + 1
-			case c == '{' || c == '[':
-				depth++
-			case c == '}' || c == ']':
-				depth--
-			case c == ':' && depth == 1 && !yield(key):
-				return
+// exactly asks that the fields of b are there to the letter and once. What encoding/json does not read is for that to say.
+func exactly(b []byte, into any) error {
+	e := exact{json.NewDecoder(bytes.NewReader(b))}
+	e.d.UseNumber()
+	err := e.value(reflect.TypeOf(into).Elem(), "")
+	if unlike := (unlike{}); errors.As(err, &unlike) {
+		return unlike
+	}
+	return nil
+}
+
+// exact walks through JSON beside the type that it is read into.
+type exact struct{ d *json.Decoder }
+
+// unlike is how a value differs from its type.
+type unlike struct{ error }
+
+// value goes past a value of type t. Its place in the line is where; of the line itself that is "".
+func (e exact) value(t reflect.Type, where string) error {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	token, err := e.d.Token()
+	switch {
+	case err != nil:
+		return err
+	case token == json.Delim('{'):
+		return e.object(t, where)
+	case token == json.Delim('['):
+		return e.list(t, where)
+	case token == nil && strings.HasSuffix(where, "]"):
+		return unlike{fmt.Errorf("%s is null: leave it out", where)}
+	}
+	return nil
+}
+
+func (e exact) object(t reflect.Type, where string) error {
+	within := strings.TrimPrefix(where+": ", ": ")
+	seen := map[string]bool{}
+	for e.d.More() {
+		token, err := e.d.Token()
+		if err != nil {
+			return err
+		}
+		key := token.(string) // which every key of an object is
+		inner, known := fieldOf(t, key)
+		switch {
+		case !known:
+			return unlike{fmt.Errorf("%s%w", within, unknownField(key, t))}
+		case seen[key]:
+			return unlike{fmt.Errorf("%sthe field %q is there twice", within, key)}
+		}
+		seen[key] = true
+		if err := e.value(inner, strings.TrimPrefix(where+"."+key, ".")); err != nil {
+			return err
+		}
+	}
+	_, err := e.d.Token()
+	return err
+}
+
+func (e exact) list(t reflect.Type, where string) error {
+	if t.Kind() != reflect.Slice {
+		return errors.New("not a list")
+	}
+	for i := 0; e.d.More(); i++ {
+		if err := e.value(t.Elem(), fmt.Sprintf("%s[%d]", where, i)); err != nil {
+			return err
+		}
+	}
+	_, err := e.d.Token()
+	return err
+}
+
+// fieldOf is the type of the field that JSON calls name, of an object of type t.
+func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
+	switch t.Kind() {
+	case reflect.Map:
+		return t.Elem(), true
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); nameOf(f) == name {
+				return f.Type, true
 			}
 		}
 	}
+	return nil, false
 }
 
-func unknownField(name string, fields []string) error {
-	return fmt.Errorf("unknown field %q: choose of %s", name, strings.Join(fields, ", "))
+// nameOf is what JSON calls a field.
+func nameOf(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }
 
-// readable is err, of encoding/json about the line b, in words of those who write such lines.
-func readable(err error, b []byte) error {
+func unknownField(name string, t reflect.Type) error {
+	if t.Kind() != reflect.Struct {
+		return fmt.Errorf("unknown field %q", name)
+	}
+	var known []string
+	for i := range t.NumField() {
+		if n := nameOf(t.Field(i)); n != "" {
+			known = append(known, n)
+		}
+	}
+	return fmt.Errorf("unknown field %q: choose of %s%s", name, strings.Join(known, ", "), misplaced(name, t))
+}
+
+// misplaced says where a field belongs that is not one of t.
+func misplaced(name string, t reflect.Type) string {
+	line, op := reflect.TypeFor[head](), reflect.TypeFor[opLine]()
+	if _, is := fieldOf(line, strings.ToLower(name)); is && t == op {
+		return "; meta, faults and cut are for a first line of their own"
+	}
+	if _, is := fieldOf(op, name); is && t == line {
+		return "; each operation is for a line of its own"
+	}
+	return ""
+}
+
+// readable is err, of encoding/json, in words of those who write such lines.
+func readable(err error) error {
 	var typed *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
+	var moment *time.ParseError
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the line is empty or breaks off")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), err.Error() == "unexpected end of JSON input":
+		return errors.New("the line is empty or breaks off: want one JSON object a line; " +
+			"if the rest is lost, take the line out and say so as cut in the first line")
+	case errors.As(err, &moment), strings.HasPrefix(err.Error(), "Time.UnmarshalJSON"):
+		return errors.New(`"meta.started": want a time such as "2026-01-02T03:04:05Z"`)
 	case errors.As(err, &typed) && typed.Field == "":
 		return fmt.Errorf("want one object a line, in braces, not: %s", typed.Value)
 	case errors.As(err, &typed):
-		return fmt.Errorf("%q: want %s, not: %s", strings.TrimPrefix(typed.Field, "Op."), wanted(typed.Type), typed.Value)
-	case errors.As(err, &syntax) && bytes.HasPrefix(b, []byte("\x1f\x8b")):
-		return errors.New("it is compressed: unpack it first, and hand it over as standard input, -")
+		return fmt.Errorf("%q: want %s, not: %s", typed.Field, wanted(typed.Type), typed.Value)
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%w: want one JSON object a line", err)
 	}
@@ -115,14 +188,16 @@ func wanted(t reflect.Type) string {
 	case t.Kind() == reflect.String:
 		return "text in quotes"
 	case t.Kind() == reflect.Int:
-		return "a whole number"
+		return "a whole number, below 2^63"
+	case t.Kind() == reflect.Uint64:
+		return "a whole number, 0 or more and below 2^64"
 	case t.Kind() == reflect.Slice:
 		return "a list"
 	case t.Kind() == reflect.Bool:
 		return "true or false"
 	case t.Kind() == reflect.Float64:
 		return "a number"
-	case t.Kind() == reflect.Struct:
+	case t.Kind() == reflect.Struct, t.Kind() == reflect.Map:
 		return "an object in braces"
 	}
 	return "something else"

@@ -83,7 +83,7 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{good + good, "line 1: not a history: invalid character"},
 		{`{"meta":{}}` + "\n" + good + " 7", "line 2: not a history: there is more than one value"},
 		{op(`"key"`, `"kye"`), `line 1: not a history: unknown field "kye": choose of client, kind, key`},
-		{`{"meta":{"nmae":""}}`, `line 1: not a history: unknown field "nmae"`},
+		{`{"meta":{"nmae":""}}`, `line 1: not a history: meta: unknown field "nmae": choose of name, seed`},
 		{`{"meta":null}`, "meta is null"},
 		{`{"meta":{"drift":1}}`, "drift has to be"},
 		{`{"meta":{"workers":-1}}`, "cannot be negative"},

@@ -1,11 +1,13 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/nemesis"
@@ -18,6 +20,9 @@ type blueprint struct {
 	redis, guards, group int
 	primaries            int
 	elected              int // number of the primary, from 0: who that is changes where there are Sentinels
+
+	downAfter time.Duration // of the Sentinels; 0: usualDownAfter
+	workers   int           // clients, those that ride along included; 0: as many as there are groups, at least
 }
 
 var _ nemesis.Topology = blueprint{}
@@ -53,6 +58,14 @@ func parseTopology(name string) (blueprint, error) {
 		return b, nil
 	}
 	return b, fmt.Errorf("unknown topology %q: choose standalone, sentinel, sentinel:5 or masters:5", name)
+}
+
+// usualDownAfter is the cluster's default.
+const usualDownAfter = time.Second
+
+// failover is how long a primary has to be gone for its Sentinels to replace it, on a machine that is not too busy.
+func (b blueprint) failover() time.Duration {
+	return cmp.Or(b.downAfter, usualDownAfter) + 2*time.Second
 }
 
 // replicas is how many each primary has.

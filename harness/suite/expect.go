@@ -44,7 +44,7 @@ func (r resolved) expect() (e Expectation) {
 					must = add(must, class)
 				case possible:
 					e.May = add(e.May, class)
-				case c == workloads.Crash:
+				case c == workloads.Crash, c == workloads.Unanswered:
 					e.Late = add(e.Late, class)
 				}
 			}
@@ -103,7 +103,7 @@ func (r resolved) meets(c workloads.Condition) (certain, possible bool) {
 	case workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
 		return false, true
 	case workloads.FractionOfSecond:
-		return r.TTL > 0 && r.TTL < time.Second, r.TTL%time.Second != 0
+		return r.TTL < time.Second, r.TTL%time.Second != 0 || r.TTL == 0 // leases that nobody asked for have one
 	case workloads.Crash: // see Expectation.Late for runs without faults
 		return false, len(r.faults.steps()) > 0
 	case workloads.Failover:
@@ -114,13 +114,23 @@ func (r resolved) meets(c workloads.Condition) (certain, possible bool) {
 		return false, r.some(ages)
 	case workloads.MemoryEvicts:
 		return false, r.some(evicts)
-	case workloads.ClockSkew:
+	case workloads.ClockSkew, workloads.FastLoser:
 		return false, r.some(skews)
-	case workloads.In(r.regime):
-		return true, true
-	default:
-		return false, false
+	case workloads.NamesBegin:
+		return false, true
+	case workloads.AnswerLost, workloads.Unanswered: // to a client, an answer that comes too late is lost
+		return false, len(r.faults.steps()) > 0
 	}
+	proposed := r.variant.Family == workloads.Sequence && slices.ContainsFunc(r.regimes(), func(of workloads.Regime) bool { return c == workloads.In(of) })
+	return proposed, proposed
+}
+
+// regimes are those that callers of a sequence propose numbers of.
+func (r resolved) regimes() []workloads.Regime {
+	if r.regime != "" {
+		return []workloads.Regime{r.regime}
+	}
+	return workloads.Regimes()
 }
 
 // restartsEmpty reports whether a node comes back without its data inside a lease. It is so for certain of a primary that
@@ -139,8 +149,8 @@ func (r resolved) restartsEmpty() (certain, possible bool) {
 	return certain, possible
 }
 
-// defaultLease is what workloads ask for where a plan does not say.
-const defaultLease = 2 * time.Second
+// defaultLease is the longest that workloads ask for where a plan does not say.
+const defaultLease = 1337 * time.Millisecond
 
 // can reports whether the fault does any of that. Of what makes acknowledged writes go, a replica or a Sentinel does
 // nothing.

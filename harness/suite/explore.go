@@ -22,15 +22,21 @@ import (
 type Search struct {
 	Variant string            `json:"variant"`
 	Script  *workloads.Script `json:"script,omitempty"` // the variant's text, where it is not in the catalogue
-	Regime  string            `json:"regime,omitempty"` // of proposals to a sequence; default "fixed"
+	Regime  string            `json:"regime,omitempty"` // of proposals to a sequence; default "fixed": see EveryRegime
 	TTL     time.Duration     `json:"ttl,omitempty"`    // lease or window; default: the variant's
 
-	Clients   int           `json:"clients,omitempty"`
-	Crashes   int           `json:"crashes,omitempty"`  // negative: none
-	Expiries  int           `json:"expiries,omitempty"` // negative: none
-	Failovers int           `json:"failovers,omitempty"`
-	Flushes   int           `json:"flushes,omitempty"`
-	Skew      time.Duration `json:"skew,omitempty"`
+	Clients   int `json:"clients,omitempty"`
+	Crashes   int `json:"crashes,omitempty"`  // negative: none
+	Expiries  int `json:"expiries,omitempty"` // negative: none
+	Failovers int `json:"failovers,omitempty"`
+	Flushes   int `json:"flushes,omitempty"`
+
+	// Without any of these three, the search has a part of its own for them: see explore.Spec.
+	LostAnswers  int `json:"lostAnswers,omitempty"`  // negative: none
+	LostCommands int `json:"lostCommands,omitempty"` // negative: none
+	Late         int `json:"late,omitempty"`         // negative: none
+
+	Skew time.Duration `json:"skew,omitempty"`
 
 	MaxSchedules int           `json:"maxSchedules,omitempty"`
 	For          time.Duration `json:"for,omitempty"`
@@ -75,7 +81,8 @@ func (s Search) resolve(o Options) (v workloads.Variant, spec explore.Spec, err 
 	}
 	return v, explore.Spec{
 		Program: program, Checkers: exploreCheckers(v), Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries,
-		Failovers: s.Failovers, Flushes: s.Flushes, Skew: s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First,
+		Failovers: s.Failovers, Flushes: s.Flushes,
+		LostAnswers: s.LostAnswers, LostCommands: s.LostCommands, Late: s.Late, Skew: s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First,
 		Unpruned: s.Unpruned, Redis: o.Redis,
 	}, nil
 }
@@ -84,17 +91,23 @@ func (s Search) resolve(o Options) (v workloads.Variant, spec explore.Spec, err 
 func (s Search) Catalogue() (all []Search) {
 	for _, v := range workloads.Catalogue() {
 		s.Variant, s.Regime = v.ID, ""
-		_, explorable := v.Program(workloads.Options{})
-		switch {
-		case !explorable:
-		case v.Family == workloads.Sequence && !v.OwnNumbers:
-			for _, r := range workloads.Regimes() {
-				s.Regime = string(r)
-				all = append(all, s)
-			}
-		default:
-			all = append(all, s)
+		if _, explorable := v.Program(workloads.Options{}); explorable {
+			all = append(all, s.EveryRegime()...)
 		}
+	}
+	return all
+}
+
+// EveryRegime is the search under each regime, where callers of a sequence propose numbers and no regime is named;
+// otherwise the search alone.
+func (s Search) EveryRegime() (all []Search) {
+	v, err := findVariant(s.Variant, s.Script)
+	if err != nil || s.Regime != "" || v.Family != workloads.Sequence || v.OwnNumbers {
+		return []Search{s}
+	}
+	for _, r := range workloads.Regimes() {
+		s.Regime = string(r)
+		all = append(all, s)
 	}
 	return all
 }
@@ -111,11 +124,11 @@ func findVariant(id string, script *workloads.Script) (workloads.Variant, error)
 func exploreCheckers(v workloads.Variant) []harness.Checker {
 	switch v.Family {
 	case workloads.Lock:
-		return []harness.Checker{checkers.Mutex(), checkers.Stuck(), checkers.Fence()}
+		return []harness.Checker{checkers.Met(), checkers.Mutex(), checkers.Stuck(), checkers.Fence()}
 	case workloads.Dedup:
-		return []harness.Checker{checkers.Dedup(), checkers.Delivery()}
+		return []harness.Checker{checkers.Met(), checkers.Dedup(), checkers.Delivery()}
 	default:
-		return []harness.Checker{checkers.Sequence(), checkers.Stored()}
+		return []harness.Checker{checkers.Met(), checkers.Sequence(), checkers.Stored()}
 	}
 }
 
@@ -205,6 +218,10 @@ func (s Search) meets(c workloads.Condition, v workloads.Variant) bool {
 		return s.Skew > s.lease(v)
 	case workloads.Crash:
 		return crashes
+	case workloads.NamesBegin:
+		return true
+	case workloads.AnswerLost, workloads.Unanswered:
+		return s.LostAnswers > 0 || s.LostAnswers == 0 && s.LostCommands == 0 && s.Late == 0
 	case workloads.Failover:
 		return s.Failovers > 0
 	}
@@ -291,6 +308,9 @@ func (s Search) Command() string {
 	w.flag("expiries", max(0, s.Expiries), s.Expiries != 0)
 	w.flag("failovers", s.Failovers, s.Failovers != 0)
 	w.flag("flushes", s.Flushes, s.Flushes != 0)
+	w.flag("lost-answers", max(0, s.LostAnswers), s.LostAnswers != 0)
+	w.flag("lost-commands", max(0, s.LostCommands), s.LostCommands != 0)
+	w.flag("late", max(0, s.Late), s.Late != 0)
 	w.flag("skew", s.Skew, s.Skew != 0)
 	return w.String()
 }

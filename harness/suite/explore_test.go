@@ -90,7 +90,7 @@ func TestImpossibleSearchesAreRefused(t *testing.T) {
 }
 
 // race is a search that finds something within milliseconds.
-var race = Search{Variant: "dedup/get-set", Clients: 2, Crashes: -1, Expiries: -1}
+var race = Search{Variant: "dedup/get-set", Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}
 
 // scheduleFile searches and returns the path of its counterexample.
 func scheduleFile(t *testing.T) string {

@@ -113,7 +113,7 @@ func newTimetable(plans []FaultPlan, on blueprint, calm time.Duration, seed uint
 			return nil, err
 		}
 	}
-	return t, nil
+	return t, t.touches()
 }
 
 // add lays out one step of the plan, as often as it comes.

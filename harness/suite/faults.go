@@ -3,6 +3,7 @@ package suite
 import (
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
@@ -18,6 +19,8 @@ type faultEntry struct {
 	defaults FaultPlan // of parameters, and of For
 	strikes  string    // kinds of hosts that Host may be: r, s, g; empty: it takes none
 	needs    need
+	acts     acting
+	least    func(f fault, on blueprint) time.Duration // shorter it cannot be proved; nil: any time will do
 	does     effect
 	prepare  func(*fault) (field string, err error) // looks parameters up and refuses what makes no sense; nil: nothing to do
 	make     func(fault, target) harness.Nemesis
@@ -31,6 +34,15 @@ const (
 	sentinels  need = "Sentinels"
 	successors need = "somebody who takes over" // or several masters
 	many       need = "several masters"
+)
+
+// acting says on which of the Redis nodes a fault acts at all.
+type acting int
+
+const (
+	anywhere      acting = iota
+	somePrimary          // clients talk to primaries only: on replicas alone it would touch nobody
+	onlyPrimaries        // it cannot be on a replica
 )
 
 // effect is what a fault does beside what its name says: what it may bring out in a variant, and what it needs.

@@ -3,7 +3,6 @@ package suite
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -18,12 +17,12 @@ func networkFaults() []faultEntry {
 	return []faultEntry{
 		{
 			name: "partition-SIDES", doc: "the network falls apart; see SIDES for who loses whom, HOW for what becomes of bytes",
-			takes: []string{"sides", "how"}, defaults: split, prepare: prepareSides,
+			takes: []string{"sides", "how"}, defaults: split, prepare: prepareSides, least: leastApart,
 			make: func(f fault, on target) harness.Nemesis { return nemesis.Partition(on.cluster, f.sides, f.way) },
 		},
 		{
 			name: "partition-primary", doc: "partition-split-brain, under its old name",
-			defaults: split, prepare: prepareSides,
+			defaults: split, prepare: prepareSides, least: leastApart,
 			make: func(_ fault, on target) harness.Nemesis { return nemesis.PartitionPrimary(on.cluster) },
 		},
 		{
@@ -107,6 +106,19 @@ func prepareSides(f *fault) (field string, err error) {
 	return f.parseHow()
 }
 
+// leastApart is how long sides have to be apart for what they promise: somebody takes over, or somebody is missed.
+func leastApart(f fault, on blueprint) time.Duration {
+	switch f.Sides {
+	case "split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary", "bridge":
+		return on.failover()
+	case "primary-sentinel":
+		return on.failover() - time.Second
+	case "primary-replica", "primary-replicas":
+		return 4 * time.Second // a primary says something each second, and is missed after two
+	}
+	return 0
+}
+
 func (f *fault) parseLink() (field string, err error) {
 	if f.from, err = nemesis.ParseHosts(f.From); err != nil {
 		return "from", err
@@ -174,7 +186,7 @@ func (f fault) possibleLinks(on blueprint) error {
 		if err := f.sides.Check(on); err != nil {
 			return err
 		}
-		if _, err := on.Primary(context.Background()); err != nil && !slices.Contains([]string{"minority", "clients-minority"}, f.Sides) {
+		if _, err := on.Primary(context.Background()); err != nil && !slices.Contains(ofMasters, f.Sides) {
 			return err
 		}
 	}
@@ -191,30 +203,19 @@ func (f fault) possibleLinks(on blueprint) error {
 
 // linked refuses ends that no link can lie between, whoever is primary and however chance draws.
 func (f fault) linked(on blueprint) error {
-	const draws = 64
 	toClients := false
-	for seed := range uint64(draws) {
-		if on.guards > 0 {
-			on.elected = int(seed) % on.redis
-		}
-		rng := rand.New(rand.NewPCG(seed, 0))
-		from, err := f.from.Pick(context.Background(), on, rng)
-		if err != nil {
-			return err
-		}
-		to, err := f.to.Pick(context.Background(), on, rng)
-		if err != nil {
-			return err
-		}
-		links := harness.Between(from, to)
-		if f.oneWay {
-			links = harness.Links(from, to)
-		}
-		for _, l := range links {
-			if !slices.Contains(on.ClientGroups(), l.To) {
-				return nil
+	for _, on := range on.elections(true) {
+		for seed := range uint64(draws) {
+			links, err := f.linksOn(on, seed)
+			if err != nil {
+				return err
 			}
-			toClients = true
+			for _, l := range links {
+				if !slices.Contains(on.ClientGroups(), l.To) {
+					return nil
+				}
+				toClients = true
+			}
 		}
 	}
 	if toClients {

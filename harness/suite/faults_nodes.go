@@ -13,17 +13,17 @@ func nodeFaults() []faultEntry {
 	return []faultEntry{
 		{
 			name: "kill-HOST", doc: "SIGKILL; it starts again, empty without --aof, when the fault ends",
-			takes: []string{"host"}, defaults: primary, strikes: "rs", needs: successors, does: mayLose | forgets,
+			takes: []string{"host"}, defaults: primary, strikes: "rs", needs: successors, does: mayLose | forgets, least: missed,
 			make: func(f fault, on target) harness.Nemesis { return nemesis.Kill(on.cluster, f.hosts) },
 		},
 		{
 			name: "restart-HOST", doc: "SIGTERM, as by an upgrade; it starts again, empty without --aof, when the fault ends",
-			takes: []string{"host"}, defaults: primary, strikes: "rs", needs: successors, does: mayLose | forgets,
+			takes: []string{"host"}, defaults: primary, strikes: "rs", needs: successors, does: mayLose | forgets, least: missed,
 			make: func(f fault, on target) harness.Nemesis { return nemesis.Restart(on.cluster, f.hosts) },
 		},
 		{
-			name: "restart-HOST-at-once", doc: "SIGKILL and a start at once: empty without --aof, and no Sentinel notices",
-			takes: []string{"host"}, defaults: primary, strikes: "rs", does: forgets | atOnce,
+			name: "restart-HOST-at-once", doc: "SIGKILL and a start at once: empty without --aof; Sentinels log +reboot, and none fails over",
+			takes: []string{"host"}, defaults: primary, strikes: "rs", does: forgets | atOnce, least: unnoticed,
 			make: func(f fault, on target) harness.Nemesis { return nemesis.RestartAtOnce(on.cluster, f.hosts) },
 		},
 		{
@@ -32,7 +32,7 @@ func nodeFaults() []faultEntry {
 			make: func(f fault, on target) harness.Nemesis { return nemesis.Pause(on.cluster, f.hosts) },
 		},
 		{
-			name: "sleep-HOST", doc: "DEBUG SLEEP for as long as the fault lasts: commands wait, and are executed then",
+			name: "sleep-HOST", doc: "DEBUG SLEEP: commands wait, and are executed when it wakes by itself, a moment before the fault ends",
 			takes: []string{"host"}, defaults: primary, strikes: "r", does: mayLose,
 			prepare: func(f *fault) (string, error) { return within("for", f.For, 500*time.Millisecond, time.Hour)() },
 			make:    func(f fault, on target) harness.Nemesis { return nemesis.Sleep(on.cluster, f.hosts, f.For) },
@@ -50,6 +50,17 @@ func nodeFaults() []faultEntry {
 	}
 }
 
+// missed is how long a node has to be down for its primary to miss it.
+func missed(fault, blueprint) time.Duration { return 200 * time.Millisecond }
+
+// unnoticed is how long a restart has to be watched for it to be sure that Sentinels take no notice.
+func unnoticed(_ fault, on blueprint) time.Duration {
+	if on.guards == 0 {
+		return 0
+	}
+	return 2 * time.Second
+}
+
 // prepareStep refuses steps that go unnoticed. The name says which way they go.
 func prepareStep(f *fault) (string, error) { return within("by", f.By, 3*time.Second, 24*time.Hour)() }
 
@@ -58,7 +69,7 @@ func sentinelFaults() []faultEntry {
 	return []faultEntry{
 		{
 			name: "sentinel-failover", doc: "SENTINEL FAILOVER: a failover although nothing is wrong, as by an operator",
-			needs: sentinels, does: mayLose,
+			needs: sentinels, does: mayLose, least: func(fault, blueprint) time.Duration { return 2 * time.Second },
 			make: func(_ fault, on target) harness.Nemesis { return nemesis.SentinelFailover(on.cluster) },
 		},
 		{
@@ -88,8 +99,8 @@ func commandFaults() []faultEntry {
 			make: func(f fault, on target) harness.Nemesis { return nemesis.ScriptFlush(on.cluster, f.hosts) },
 		},
 		{
-			name: "client-kill-HOST", doc: "CLIENT KILL of every client's connection: commands or their answers are lost",
-			takes: []string{"host"}, defaults: moment, strikes: "r",
+			name: "client-kill-HOST", doc: "CLIENT KILL of every connection for commands: some or their answers are lost; subscriptions stay",
+			takes: []string{"host"}, defaults: moment, strikes: "r", acts: somePrimary,
 			make: func(f fault, on target) harness.Nemesis { return nemesis.ClientKill(on.cluster, f.hosts) },
 		},
 		{
@@ -99,12 +110,12 @@ func commandFaults() []faultEntry {
 		},
 		{
 			name: "client-pause-writes-HOST", doc: "CLIENT PAUSE WRITE: writes wait; reads are answered, so no Sentinel minds",
-			takes: []string{"host"}, defaults: primary, strikes: "r",
+			takes: []string{"host"}, defaults: primary, strikes: "r", acts: somePrimary,
 			make: func(f fault, on target) harness.Nemesis { return nemesis.ClientPauseWrites(on.cluster, f.hosts) },
 		},
 		{
 			name: "memory-pressure-HOST", doc: "no memory left: keys with a TTL, such as locks, are evicted at random",
-			takes: []string{"host"}, defaults: primary, strikes: "r", does: evicts,
+			takes: []string{"host"}, defaults: primary, strikes: "r", acts: onlyPrimaries, does: evicts,
 			make: func(f fault, on target) harness.Nemesis { return nemesis.MemoryPressure(on.cluster, f.hosts) },
 		},
 	}

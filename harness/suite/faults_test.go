@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,37 @@ func TestEveryFaultCanBeNamed(t *testing.T) {
 	for _, n := range Nemeses() {
 		require.False(t, strings.HasPrefix(n.Name, "-"), n.Name)
 	}
+}
+
+// TestEveryFaultDeclaresItsEffects: reports and checkers ask for effects, so a fault without any explains nothing.
+func TestEveryFaultDeclaresItsEffects(t *testing.T) {
+	for name, want := range map[string]harness.Effects{
+		"kill": harness.EndsProcess, "restart": harness.EndsProcess, "restart-at-once": harness.EndsProcess | harness.StartsProcess,
+		"client-kill": harness.EndsConnections, "partition": harness.CutsLinks, "cut": harness.CutsLinks,
+		"latency": harness.SlowsLinks, "sentinel-failover": harness.MovesPrimary,
+		"sentinel-crash-after-promotion": harness.MovesPrimary | harness.EndsProcess,
+	} {
+		require.Equal(t, want, effectsOf(t, name), name)
+	}
+	for _, e := range entries() {
+		require.NotZero(t, effectsOf(t, e.base()), e.name)
+	}
+}
+
+func effectsOf(t *testing.T, name string) harness.Effects {
+	t.Helper()
+	i := slices.IndexFunc(entries(), func(e faultEntry) bool { return e.base() == name })
+	topology := sentinel
+	if i >= 0 {
+		topology = topologyOf(entries()[i])
+	}
+	on, err := parseTopology(topology)
+	require.NoError(t, err)
+	f, err := FaultPlan{}.look("fault", name, on)
+	require.NoError(t, err, name)
+	n := f.entry.make(f, target{on.cluster(cluster.Options{}), &harness.Fleet{}})
+	require.Implements(t, (*harness.Effective)(nil), n, name)
+	return n.(harness.Effective).Effects()
 }
 
 func TestNamesSayHostsAndSides(t *testing.T) {

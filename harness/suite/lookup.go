@@ -175,6 +175,20 @@ func (f fault) possible(field string, on blueprint) error {
 	if err := f.possibleLinks(on); err != nil {
 		return f.errorf(field, "%s cannot be on --topology %s: %w", f.name, on.name, err)
 	}
+	if err := f.possibleHosts(field, on); err != nil {
+		return err
+	}
+	if f.entry.least == nil {
+		return nil
+	}
+	if least := f.entry.least(f, on); f.For < least {
+		return f.errorf("for", "%s for %v is too short to be seen: ask for %v or more", f.name, f.For, least)
+	}
+	return nil
+}
+
+// possibleHosts refuses hosts that the topology has not, and those that the fault cannot strike.
+func (f fault) possibleHosts(field string, on blueprint) error {
 	if f.entry.strikes == "" {
 		return nil
 	}
@@ -186,6 +200,10 @@ func (f fault) possible(field string, on blueprint) error {
 		if !strings.Contains(f.entry.strikes, h[:1]) {
 			return f.errorf(field, "%s cannot strike %s: it strikes %s", f.name, f.Host, kindsOfHosts(f.entry.strikes))
 		}
+	}
+	nobody := func(hosts []string) bool { return !slices.ContainsFunc(hosts, on.manned) }
+	if f.entry.strikes == "g" && on.always(f.hosts, nobody) {
+		return f.errorf(field, "%s would strike nobody: %d clients are in the groups g0 to g%d", f.name, on.workers, on.workers-1)
 	}
 	return nil
 }

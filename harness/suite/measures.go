@@ -80,6 +80,9 @@ func lostPerSecond() measure {
 		if err != nil {
 			return 0, err
 		}
+		if f.Heal == 0 {
+			return 0, fmt.Errorf("the record stops while the fault %s was in force", f.Name)
+		}
 		return float64(len(lost)) / (f.Heal - f.Bit).Seconds(), nil
 	})
 }
@@ -109,8 +112,29 @@ func rolledBack() measure {
 // a publish period, and a client follows with its next connection.
 const settling = 2 * time.Second
 
-// part is a part of a run, by its turning points.
-type part func(p phases) (from, to time.Duration)
+// part is a part of a run. The parts of a run follow upon each other without a gap: a lost write belongs to the one in which it
+// was acknowledged.
+type part int
+
+const (
+	untilPromotion part = iota // a Sentinel has not yet said that a new primary is there
+	whileSettling              // in the time that clients may need to follow it
+	untilHeal                  // afterwards, while the partition lasts
+	afterHeal
+)
+
+// partAt is the part in which t lies.
+func (p phases) partAt(t time.Duration) part {
+	switch {
+	case t <= p.promoted:
+		return untilPromotion
+	case t > p.healed:
+		return afterHeal
+	case t <= p.promoted+settling:
+		return whileSettling
+	}
+	return untilHeal
+}
 
 // lostBy counts lost writes of some of n clients, whose integers are their number modulo n, in a part of the run.
 func lostBy(name string, n int, who func(client int) bool, in part) measure {
@@ -135,9 +159,8 @@ func losersIn(h harness.History, lost []harness.Op, n int, in part) (clients []i
 	if err != nil {
 		return nil, err
 	}
-	from, to := in(p)
 	for _, op := range lost {
-		if v, err := strconv.Atoi(op.Arg); err == nil && op.Call >= from && op.Return <= to {
+		if v, err := strconv.Atoi(op.Arg); err == nil && p.partAt(op.Return) == in {
 			clients = append(clients, v%n)
 		}
 	}
@@ -145,14 +168,14 @@ func losersIn(h harness.History, lost []harness.Op, n int, in part) (clients []i
 }
 
 // phases are the turning points of a run with one partition.
-type phases struct{ cut, promoted, healed time.Duration }
+type phases struct{ promoted, healed time.Duration }
 
 func phasesOf(h harness.History) (phases, error) {
 	f, err := firstFault(h)
 	if err != nil {
 		return phases{}, err
 	}
-	p := phases{cut: f.Bit, healed: f.Heal}
+	p := phases{healed: f.Until()}
 	for _, o := range reports.Failovers(h) {
 		if s := o.Stage(reports.Promoted); o.Fault == 0 && s.Seen {
 			p.promoted = s.At

@@ -37,15 +37,15 @@ type Plan struct {
 	Repeat   int           `yaml:"repeat,omitempty" zero:"default"`   // how often to go through Nemesis; default 1
 	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"` // how long each of Nemesis stays in force; default: each its own, mostly 5s
 	Faults   []FaultPlan   `yaml:"faults,omitempty"`                  // the schedule, instead of Nemesis
-	Calm     time.Duration `yaml:"calm,omitempty" zero:"default"`     // load without faults before each fault, and after the last; default 2s
+	Calm     time.Duration `yaml:"calm,omitempty" zero:"default"`     // load without faults before each fault, and after the last, where it is a lock's lease and 1s at least; default 2s
 
 	Clients     int           `yaml:"clients" zero:"default"`        // default 100
 	Duration    time.Duration `yaml:"duration" zero:"default"`       // least duration of the load; default 10s
 	Rate        float64       `yaml:"rate" zero:"default"`           // operations a second aimed at; default 20000, on several masters 500; negative: no limit
 	Pacing      string        `yaml:"pacing,omitempty"`              // "open": operations are due at times of their own, see harness.Spec.Open; default "closed": clients think between them
-	Keys        int           `yaml:"keys,omitempty" zero:"default"` // locks or sequences; default: one lock for every ten clients, one sequence
+	Keys        int           `yaml:"keys,omitempty" zero:"default"` // locks or sequences; default: one lock for every ten clients, one sequence of each regime
 	TTL         time.Duration `yaml:"ttl,omitempty" zero:"default"`  // lease or window; default: the family's
-	Regime      string        `yaml:"regime,omitempty"`              // proposals to sequences; default "fixed"
+	Regime      string        `yaml:"regime,omitempty"`              // proposals to sequences; default every regime, or "fixed" for variants that take no notice
 	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"` // mean time a client keeps a lock; default 5ms
 	Rounds      *Rounds       `yaml:"rounds,omitempty"`              // of writes/rounds
 	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"`         // the load ends when a violation is found
@@ -110,6 +110,7 @@ func (p Plan) resolve() (r resolved, err error) {
 	if err := r.possible(); err != nil {
 		return r, err
 	}
+	r.on.downAfter, r.on.workers = r.DownAfter, r.Clients+len(r.with)*riderClients
 	steps, err := p.steps()
 	if err != nil {
 		return r, err
@@ -226,6 +227,8 @@ func (r *resolved) defaults() {
 		r.Keys = cmp.Or(r.Keys, max(1, r.Clients/10))
 	case workloads.Sequence:
 		r.Keys = cmp.Or(r.Keys, 1)
-		r.Plan.Regime = cmp.Or(r.Plan.Regime, string(workloads.Fixed))
+		if r.variant.OwnNumbers || r.variant.OneKey && len(r.With) > 0 { // the store cannot be emptied under those who ride along
+			r.Plan.Regime = cmp.Or(r.Plan.Regime, string(workloads.Fixed))
+		}
 	}
 }

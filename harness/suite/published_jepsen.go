@@ -23,9 +23,9 @@ func jepsenPlan(acks int) Plan {
 // jepsenRedis is result A of the catalogue.
 func jepsenRedis() Experiment {
 	const arm1 = "SADD"
-	early := func(p phases) (time.Duration, time.Duration) { return p.cut, p.promoted }
-	late := func(p phases) (time.Duration, time.Duration) { return p.promoted + settling, p.healed }
 	minority := func(client int) bool { return client < 2 }
+	majority := func(client int) bool { return !minority(client) }
+	everybody := func(int) bool { return true }
 	return Experiment{
 		Name: "jepsen-redis-2013", Title: "Redis with Sentinel in a partition loses acknowledged writes",
 		Source:    "Jepsen: Redis, 2013 (Redis 2.6.13)",
@@ -34,19 +34,26 @@ func jepsenRedis() Experiment {
 			"hosts 1 and 2 are cut off from 3, 4 and 5 for 30 s, links held; a final read of the set",
 		differs: "the share lost follows from how much of the run the partition takes: all writes until the promotion, two fifths of them " +
 			"from then to the heal; the rate per second of partition does not depend on it",
-		expected: "until the promotion every client loses what it writes; from then to the heal only clients 0 and 1, whose Sentinels are on the old side",
-		trials:   3,
-		arms:     []arm{{arm1, []string{"1998", "1126", "56"}, jepsenPlan(0)}},
+		expected: "until the promotion every client loses what it writes; from then to the heal only clients 0 and 1, whose Sentinels are on the old side; " +
+			"clients 2, 3 and 4 follow within 2 s, and lose what they write until they do",
+		trials: 3,
+		arms:   []arm{{arm1, []string{"1998", "1126", "56"}, jepsenPlan(0)}},
 		measures: []measure{
 			acknowledged(), lost(), lostPercent(), lostPerSecond(),
-			losers("losing until the promotion", 5, early),
-			lostBy("lost later by 0, 1", 5, minority, late),
-			lostBy("lost later by 2, 3, 4", 5, func(c int) bool { return !minority(c) }, late),
+			losers("losing until the promotion", 5, untilPromotion),
+			lostBy("lost until the promotion", 5, everybody, untilPromotion),
+			lostBy("lost by 0, 1 in 2 s after it", 5, minority, whileSettling),
+			lostBy("lost by 2, 3, 4 in 2 s after it", 5, majority, whileSettling),
+			lostBy("lost later by 0, 1", 5, minority, untilHeal),
+			lostBy("lost later by 2, 3, 4", 5, majority, untilHeal),
+			lostBy("lost after the heal", 5, everybody, afterHeal),
 		},
 		shape: func(f found) (bool, string) {
 			early, by01, by234 := f.of(arm1, "losing until the promotion"), f.of(arm1, "lost later by 0, 1"), f.of(arm1, "lost later by 2, 3, 4")
+			following := f.of(arm1, "lost by 2, 3, 4 in 2 s after it")
 			return early.Min == 5 && some(by01) && none(by234), fmt.Sprintf(
-				"until the promotion %v of 5 clients lost writes; later clients 0 and 1 lost %v and the others %v", early, by01, by234)
+				"until the promotion %v of 5 clients lost writes; in the 2 s after it, while they follow, clients 2, 3 and 4 lost %v; "+
+					"from then to the heal clients 0 and 1 lost %v and the others %v", early, following, by01, by234)
 		},
 	}
 }

@@ -33,7 +33,7 @@ func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
 		"lock/set-nx-px":               {harness.Valid, harness.Unknown},
 		"sequence/string-compare-hash": {harness.Invalid, harness.Invalid},
 	} {
-		out := execute(t, suite.Plan{Variant: variant, Clients: 20, Rate: 2000, Duration: time.Second}) // which a busy machine keeps up
+		out := execute(t, suite.Plan{Variant: variant, Clients: 20, Rate: 2000, Duration: 3 * time.Second}) // a rate that a busy machine keeps up; leases have to end
 		require.Equal(t, want[0], out.Report.Judged.Verdict)
 		for _, name := range []string{"ops-000001.seg", "run.seg"} {
 			shorten(t, out.Dir, name, 1)
@@ -121,7 +121,6 @@ func TestAnotherProgramsHistoryIsJudged(t *testing.T) {
 		"a kept write":       {suite.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "4", later)}, harness.Valid},
 		"no last read":       {suite.WritesModel, []string{op("1", "add", "w", "4", "", first), op("2", "read", "w", "", "4", later)}, harness.Unknown},
 		"no contention":      {suite.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "5", later)}, harness.Unknown},
-		"another model":      {suite.LockModel, []string{op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
 		"only a part":        {suite.SequenceModel, []string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
 	} {
 		rep, err := suite.CheckText(t.Context(), strings.NewReader(strings.Join(c.lines, "\n")), "text", c.model)

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -38,7 +39,7 @@ func (r resolved) spec(dir string, o Options) (harness.Spec, error) {
 	spec := harness.Spec{
 		Name: r.Name(), System: on.cluster, Store: store, Log: o.Log, Progress: o.Progress, Labels: r.labels(),
 		Workload: r.variant.Workload(on.cluster, r.options()),
-		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), Open: r.Pacing == OpenPacing, Seed: r.Seed, Calm: r.Calm,
+		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), Open: r.Pacing == OpenPacing, Seed: r.Seed, Calm: r.lastCalm(),
 		Final:    finalReads + r.TTL,
 		Checkers: r.checkers(), Watchers: r.watchers(), Found: o.Found, StopOnFirst: r.StopOnFirst,
 	}
@@ -49,12 +50,29 @@ func (r resolved) spec(dir string, o Options) (harness.Spec, error) {
 	return spec, nil
 }
 
+// lastCalm is the load after the last fault. A lock whose owner's release was lost, or who has crashed, is nobody's until its
+// lease is over: only then can it be seen that the system works again.
+func (r resolved) lastCalm() time.Duration {
+	calm := cmp.Or(r.Calm, defaultCalm)
+	if r.variant.Family == workloads.Lock {
+		lease := cmp.Or(r.TTL, defaultLease)
+		calm = max(calm, (lease+time.Second-1).Truncate(time.Second)+leaseOver) // some know full seconds only
+	}
+	return calm
+}
+
+// leaseOver is the time to take locks again whose lease is over.
+const leaseOver = time.Second
+
 // finalReads bounds them beside the lease or window, if that is not the family's, which is over sooner.
 const finalReads = 30 * time.Second
 
 // options are what the plan asks of its variant.
 func (r resolved) options() workloads.Options {
 	o := workloads.Options{Keys: r.Keys, TTL: r.TTL, Regime: r.regime, Acks: r.Acks, Hold: r.Hold, Resource: r.Resource}
+	if o.TTL == 0 && r.variant.Family == workloads.Dedup && r.some(crashes) {
+		o.TTL = r.Duration * 88 / 100 // what a crash leaves marked is looked for in the end, inside the window
+	}
 	o.Rounds.Clients = r.Clients
 	if p := r.Rounds; p != nil {
 		o.Rounds.Rounds, o.Rounds.Every, o.Rounds.Lock, o.Rounds.Within = p.Count, p.Every, p.Locks, p.Within
@@ -91,7 +109,7 @@ func (r resolved) machine(o Options) cluster.Options {
 		RedisServer: o.Redis, On: cluster.Platform(r.On), Image: r.Image, Clients: r.Clients + len(r.with)*riderClients,
 		OpTimeout: r.patience(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels, OwnSentinel: r.OwnSentinel,
 		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
-		Clocks: r.some(clocks),
+		Clocks: r.some(clocks), Retries: r.variant.Retries,
 	}
 }
 
@@ -109,7 +127,7 @@ const shortWait = 300 * time.Millisecond
 func (r resolved) labels() map[string]string {
 	l := map[string]string{"variant": r.Variant, "topology": r.Topology, "claim": string(r.variant.Claim)}
 	for name, value := range map[string]string{
-		"nemesis": strings.Join(r.faultNames(), ", "), "regime": r.Plan.Regime, "with": strings.Join(r.With, ", "),
+		"nemesis": strings.Join(r.faultNames(), ", "), "regime": r.regimeLabel(), "with": strings.Join(r.With, ", "),
 		"image": r.Image, "conditions": r.Conditions(),
 	} {
 		if value != "" {
@@ -118,6 +136,17 @@ func (r resolved) labels() map[string]string {
 	}
 	return l
 }
+
+// regimeLabel names what callers of a sequence propose.
+func (r resolved) regimeLabel() string {
+	if r.variant.Family == workloads.Sequence {
+		return cmp.Or(r.Plan.Regime, everyRegime)
+	}
+	return ""
+}
+
+// everyRegime is the label of runs and searches that nobody named a regime for.
+const everyRegime = "every regime"
 
 // Values of Plan.Pacing.
 const (

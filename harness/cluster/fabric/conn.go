@@ -11,13 +11,14 @@ const copyBuffer = 8 << 10
 // conn is one end of a connection on a link, as toxiproxy sees it.
 type conn struct {
 	*net.TCPConn
-	link *Link
+	passage *passage
 }
 
 // Read holds what it read, an end of file included, for as long as the link is held.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.TCPConn.Read(b)
-	c.link.pass()
+	c.passage.meets(c.passage.link.held(), n)
+	c.passage.link.pass()
 	return n, err
 }
 
@@ -26,7 +27,7 @@ func (c *conn) ReadFrom(r io.Reader) (int64, error) { return deliver(c.TCPConn, 
 
 // end is called at the end of the direction that leads here.
 func (c *conn) end(bool) error {
-	c.link.forget(c.TCPConn)
+	c.passage.link.forget(c.TCPConn)
 	return c.TCPConn.Close()
 }
 

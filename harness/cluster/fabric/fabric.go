@@ -31,8 +31,8 @@ type Fabric struct {
 	server *toxiproxy.ApiServer
 
 	mu        sync.Mutex
-	hosts     map[string]string // source address -> host name
-	places    map[string]place  // announced address -> where it leads
+	hosts     map[string]host  // source address -> who dials from it
+	places    map[string]place // announced address -> where it leads
 	links     map[pair]*Link
 	listeners []net.Listener
 	closed    bool
@@ -40,7 +40,11 @@ type Fabric struct {
 }
 
 type (
-	pair  struct{ src, dst string }
+	pair struct{ src, dst string }
+	host struct {
+		name string
+		own  bool // these connections are the harness's
+	}
 	place struct{ name, real string }
 )
 
@@ -50,7 +54,7 @@ func New() *Fabric {
 	return &Fabric{
 		// toxiproxy's links panic on a nil metrics container; an empty one measures nothing.
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
-		hosts:  map[string]string{},
+		hosts:  map[string]host{},
 		places: map[string]place{},
 		links:  map[pair]*Link{},
 	}
@@ -61,10 +65,16 @@ func New() *Fabric {
 var quiet = sync.OnceFunc(func() { log.Logger = zerolog.Nop() })
 
 // Host says that connections from the address ip (no port) come from the host of that name.
-func (f *Fabric) Host(name, ip string) {
+func (f *Fabric) Host(name, ip string) { f.host(ip, host{name: name}) }
+
+// Prober says that connections from the address ip are of the same links as those of the host of that name, with the same
+// faults, but are the harness's own: [Link.Touched] does not count them.
+func (f *Fabric) Prober(name, ip string) { f.host(ip, host{name: name, own: true}) }
+
+func (f *Fabric) host(ip string, h host) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hosts[ip] = name
+	f.hosts[ip] = h
 }
 
 // Listen accepts connections for the host dst at its announced address and carries them to its real one.
@@ -131,18 +141,19 @@ func (f *Fabric) accept(ln net.Listener, dst, real string) {
 			time.Sleep(acceptAgain)
 			continue
 		}
-		link := f.Link(f.source(c), dst)
-		f.serving.Go(func() { link.serve(c.(*net.TCPConn), real) })
+		from := f.source(c)
+		link := f.Link(from.name, dst)
+		f.serving.Go(func() { link.serve(c.(*net.TCPConn), real, &passage{link: link, own: from.own}) })
 	}
 }
 
-// source names the host that opened c.
-func (f *Fabric) source(c net.Conn) string {
+// source is the host that opened c.
+func (f *Fabric) source(c net.Conn) host {
 	ip := c.RemoteAddr().(*net.TCPAddr).IP.String()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if name, ok := f.hosts[ip]; ok {
-		return name
+	if h, ok := f.hosts[ip]; ok {
+		return h
 	}
-	return Outside
+	return host{name: Outside}
 }

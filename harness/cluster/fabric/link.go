@@ -31,6 +31,8 @@ type Link struct {
 	gate   atomic.Pointer[chan struct{}] // nil: open; otherwise closed when the link flows again
 	made   atomic.Int64                  // numbers what toxiproxy knows by name: a port, hence an address, is used again
 
+	traffic traffic
+
 	dialing  chan struct{} // see mostDialing
 	changing sync.Mutex    // held while a toxic comes or goes
 
@@ -38,7 +40,7 @@ type Link struct {
 	holds, refusals int // in force
 	toxics          int // in force, coming or going
 	closed          bool
-	conns           map[*net.TCPConn]struct{} // both ends of every connection from outside of this process
+	conns           map[*net.TCPConn]*passage // both ends of every connection from outside of this process
 	pipelines       map[*pipeline]struct{}    // in toxiproxy
 	torn            []*pipeline
 
@@ -51,7 +53,7 @@ type Link struct {
 func newLink(server *toxiproxy.ApiServer, src, dst string) *Link {
 	l := &Link{
 		Src: src, Dst: dst, server: server, dialing: make(chan struct{}, mostDialing),
-		conns: map[*net.TCPConn]struct{}{}, pipelines: map[*pipeline]struct{}{}, nears: map[*near]struct{}{},
+		conns: map[*net.TCPConn]*passage{}, pipelines: map[*pipeline]struct{}{}, nears: map[*near]struct{}{},
 	}
 	l.proxy = toxiproxy.NewProxy(server, src+">"+dst, "", "")
 	_ = server.Collection.Add(l.proxy, false) // fails for a name in use only
@@ -89,12 +91,27 @@ func (l *Link) Refuse() (heal func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refusals++
+	l.countResets()
 	l.resetAll()
 	return sync.OnceFunc(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.refusals--
 	})
+}
+
+// countResets counts the connections that are about to be reset. The caller holds l.mu.
+func (l *Link) countResets() {
+	counted := map[*passage]bool{}
+	for _, p := range l.conns {
+		if !counted[p] {
+			counted[p] = true
+			p.isReset()
+		}
+	}
+	for _, c := range l.allNear() {
+		c.passage.isReset()
+	}
 }
 
 // resetAll resets every connection. The caller holds l.mu.
@@ -124,7 +141,10 @@ func (l *Link) Connections() int {
 }
 
 // serve connects c to the link's destination and hands both ends to toxiproxy.
-func (l *Link) serve(c *net.TCPConn, real string) {
+func (l *Link) serve(c *net.TCPConn, real string, p *passage) {
+	if l.held() != nil {
+		p.waits()
+	}
 	if !l.reach(c) {
 		reset(c)
 		return
@@ -136,14 +156,14 @@ func (l *Link) serve(c *net.TCPConn, real string) {
 		return
 	}
 	u := up.(*net.TCPConn)
-	if !l.admit(c, u) {
+	if !l.admit(p, c, u) {
 		reset(c)
 		reset(u)
 		return
 	}
 	name := fmt.Sprintf("%s #%d", c.RemoteAddr(), l.made.Add(1))
-	l.start(name, &conn{c, l}, &conn{u, l}, stream.Upstream)
-	l.start(name, &conn{u, l}, &conn{c, l}, stream.Downstream)
+	l.start(name, &conn{c, p}, &conn{u, p}, p, stream.Upstream)
+	l.start(name, &conn{u, p}, &conn{c, p}, p, stream.Downstream)
 }
 
 // leftEvery is how often a new connection on a held link is looked at: Sentinels connect, and give up, ten times a second.
@@ -170,14 +190,15 @@ func (l *Link) reach(c *net.TCPConn) bool {
 }
 
 // admit registers both ends of a connection, unless the link refuses it.
-func (l *Link) admit(ends ...*net.TCPConn) bool {
+func (l *Link) admit(p *passage, ends ...*net.TCPConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refusals > 0 || l.closed {
+		p.isReset()
 		return false
 	}
 	for _, c := range ends {
-		l.conns[c] = struct{}{}
+		l.conns[c] = p
 	}
 	return true
 }
@@ -193,6 +214,7 @@ func (l *Link) enter(c *near, tcp *net.TCPConn, raw syscall.RawConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refusals > 0 || l.closed {
+		c.passage.isReset()
 		return false
 	}
 	c.mu.Lock()

@@ -18,6 +18,7 @@ import (
 // the faults are to do.
 type near struct {
 	link          *Link
+	passage       passage
 	local, remote net.Addr
 	peek          peek
 
@@ -67,7 +68,7 @@ var (
 func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, error) {
 	f.mu.Lock()
 	to, ok := f.places[announced]
-	src, known := f.hosts[ip]
+	from, known := f.hosts[ip]
 	closed := f.closed
 	f.mu.Unlock()
 	switch {
@@ -76,15 +77,17 @@ func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, erro
 	case !ok:
 		return nil, dialError(fmt.Errorf("no host of the fabric announces %s", announced))
 	case !known:
-		src = Outside
+		from = host{name: Outside}
 	}
 	remote, err := net.ResolveTCPAddr("tcp", announced)
 	if err != nil {
 		return nil, err
 	}
-	c := &near{link: f.Link(src, to.name), local: &net.TCPAddr{IP: net.ParseIP(ip)}, remote: remote}
+	link := f.Link(from.name, to.name)
+	c := &near{link: link, passage: passage{link: link, own: from.own}, local: &net.TCPAddr{IP: net.ParseIP(ip)}, remote: remote}
 	c.peek.c = c
 	if c.link.held() != nil {
+		c.passage.waits()
 		go c.connectLater(to.real)
 		return c, nil
 	}

@@ -70,8 +70,8 @@ func (c *near) begin() {
 func (c *near) startLegs() {
 	l := c.link
 	name := fmt.Sprintf("%s #%d", c.LocalAddr(), l.made.Add(1))
-	l.start(name, openerEnd{c}, hostEnd{c}, stream.Upstream)
-	l.start(name, hostEnd{c}, openerEnd{c}, stream.Downstream)
+	l.start(name, openerEnd{c}, hostEnd{c}, &c.passage, stream.Upstream)
+	l.start(name, hostEnd{c}, openerEnd{c}, &c.passage, stream.Downstream)
 }
 
 // comeBack ends the pipelines' sources. When they have run dry the way is direct again; what waits in the queues goes first.

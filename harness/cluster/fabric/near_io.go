@@ -53,6 +53,9 @@ func (c *near) readSocket(b []byte) (n int, err error, ok bool) {
 		return n, err, true
 	}
 	c.in = append(c.in, b[:n]...)
+	if n > 0 {
+		c.passage.meets(c.link.held(), n)
+	}
 	if err != nil && !timedOut(err) {
 		c.inEnd = err
 	}
@@ -87,6 +90,7 @@ func (c *near) Write(b []byte) (int, error) {
 			continue
 		case len(c.out) < mostQueued:
 			c.out = append(c.out, b[done:]...)
+			c.passage.meets(gate, len(b)-done)
 			c.signal()
 			c.send()
 			return len(b), nil

@@ -12,7 +12,8 @@ import (
 // to end keeps its own as it is. While it still delivers, with another toxic, the two differ, and a toxic that came
 // then would make toxiproxy panic: such pipelines are torn, and Add waits for their end.
 type pipeline struct {
-	link   *Link
+	*passage
+	dir    stream.Direction
 	ending bool          // its source has ended; under Link.mu
 	took   int64         // bytes of its source, once that has ended; under Link.mu
 	gave   int64         // bytes that came through
@@ -27,8 +28,8 @@ type sink interface {
 }
 
 // start gives toxiproxy a pipeline, and waits for as long as it is busy with its toxics.
-func (l *Link) start(name string, from io.Reader, to sink, d stream.Direction) {
-	p := &pipeline{link: l, gone: make(chan struct{})}
+func (l *Link) start(name string, from io.Reader, to sink, of *passage, d stream.Direction) {
+	p := &pipeline{passage: of, dir: d, gone: make(chan struct{})}
 	l.mu.Lock()
 	l.pipelines[p] = struct{}{}
 	l.mu.Unlock()
@@ -64,11 +65,23 @@ type source struct {
 }
 
 func (s source) WriteTo(w io.Writer) (int64, error) {
-	n, err := copied(w, s.Reader)
+	n, err := copied(w, counted(s))
 	l := s.p.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.p.ending, s.p.took = true, n
+	return n, err
+}
+
+// counted counts what comes from a source.
+type counted struct {
+	io.Reader
+	p *pipeline
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.p.passes(c.p.dir, n)
 	return n, err
 }
 
@@ -84,7 +97,11 @@ func (d destination) ReadFrom(r io.Reader) (n int64, err error) {
 }
 
 func (d destination) Close() error {
-	err := d.sink.end(d.p.whole())
+	whole := d.p.whole()
+	if !whole {
+		d.p.ends(d.p.dir)
+	}
+	err := d.sink.end(whole)
 	l := d.p.link
 	l.mu.Lock()
 	defer l.mu.Unlock()

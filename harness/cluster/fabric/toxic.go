@@ -119,6 +119,7 @@ func (l *Link) Add(t Toxic) (heal func() error, err error) {
 	l.mu.Lock()
 	l.toxics++
 	l.mu.Unlock()
+	l.traffic.act(t, 1)
 	stuck, err := l.operate(func() error {
 		for _, c := range l.allNear() {
 			c.settle()
@@ -132,7 +133,10 @@ func (l *Link) Add(t Toxic) (heal func() error, err error) {
 	if err != nil {
 		err = fmt.Errorf("fabric: add %s to %s>%s: %w", t.kind, l.Src, l.Dst, err)
 	}
-	return sync.OnceValue(func() error { return l.remove(t, number) }), err
+	return sync.OnceValue(func() error {
+		l.traffic.act(t, -1)
+		return l.remove(t, number)
+	}), err
 }
 
 func (l *Link) add(t Toxic, number int64) error {

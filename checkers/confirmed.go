@@ -1,0 +1,203 @@
+package checkers
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// setsAnew is the earliest end that the confirm c can leave of the mark m, if it is executed after m.
+func setsAnew(c, m harness.Op, drift float64) time.Duration {
+	return leaseEnd(max(c.Call, m.Call), c.TTL, drift)
+}
+
+// follows reports whether the confirm c may have been executed after the mark m was set.
+func follows(c, m harness.Op) bool {
+	return c.Kind == harness.Confirm && c.Outcome != harness.Fail && (c.Outcome == harness.Info || c.Return >= m.Call)
+}
+
+// confirmsKept is of how many messages the confirms are kept for marks still under way, twice: those that were ok, and those
+// that ended in info. About 300 bytes each.
+const confirmsKept = 1 << 13
+
+// confirms are those that may yet be executed after a mark that is still to come: those that ended in info at any later time,
+// those that were ok after a mark that was called before they returned.
+type confirms struct {
+	young, old, late map[string][]harness.Op
+
+	// Of those that were dropped: the shortest windows, and the last Return of those that were ok.
+	droppedOK, droppedInfo time.Duration // 0: none was
+	droppedUntil           time.Duration
+}
+
+// add keeps c, which comes in order of Return.
+func (all *confirms) add(c harness.Op, drift float64) {
+	if c.Outcome == harness.Info {
+		if len(all.late) >= confirmsKept && all.late[c.Key] == nil {
+			all.droppedInfo = shortest(all.droppedInfo, all.late, drift)
+			all.late = nil
+		}
+		if all.late == nil {
+			all.late = map[string][]harness.Op{}
+		}
+		all.late[c.Key] = undominated(all.late[c.Key], c)
+		return
+	}
+	if len(all.young) >= confirmsKept && all.young[c.Key] == nil {
+		all.droppedOK = shortest(all.droppedOK, all.old, drift)
+		for _, of := range all.old {
+			all.droppedUntil = max(all.droppedUntil, of[len(of)-1].Return)
+		}
+		all.young, all.old = nil, all.young
+	}
+	if all.young == nil {
+		all.young = map[string][]harness.Op{}
+	}
+	all.young[c.Key] = undominated(all.young[c.Key], c)
+}
+
+// undominated is those confirms of one message and c, but for those that c makes needless: it was called no later, returned no
+// earlier, and its window is no longer. Where c itself is needless it is left out.
+func undominated(of []harness.Op, c harness.Op) []harness.Op {
+	window := func(x harness.Op) time.Duration { return leaseEnd(0, x.TTL, 0) }
+	kept := of[:0]
+	for _, x := range of {
+		if x.Outcome == harness.Info && x.Call <= c.Call && window(x) <= window(c) {
+			return of
+		}
+		if c.Call > x.Call || window(c) > window(x) {
+			kept = append(kept, x)
+		}
+	}
+	return append(kept, c)
+}
+
+// shortest is the smaller one of n, if that is not 0, and the shortest window of those confirms.
+func shortest(n time.Duration, of map[string][]harness.Op, drift float64) time.Duration {
+	for _, cs := range of {
+		for _, c := range cs {
+			if w := max(1, leaseEnd(0, c.TTL, drift)); n == 0 || w < n {
+				n = w
+			}
+		}
+	}
+	return n
+}
+
+// leave is the earliest end that confirms which returned before m, or never, leave of the mark m. It is unsure if that rests
+// on one that was dropped.
+func (all *confirms) leave(m harness.Op, drift float64) (end time.Duration, unsure bool) {
+	end = leaseEnd(m.Call, m.TTL, drift)
+	for _, from := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
+		if len(from) == 0 {
+			continue
+		}
+		for _, c := range from[m.Key] {
+			if follows(c, m) {
+				end = min(end, setsAnew(c, m, drift))
+			}
+		}
+	}
+	dropped := all.droppedInfo
+	if all.droppedOK > 0 && m.Call <= all.droppedUntil && (dropped == 0 || all.droppedOK < dropped) {
+		dropped = all.droppedOK
+	}
+	if dropped > 0 && dropped < end-m.Call {
+		return m.Call + dropped, true
+	}
+	return end, false
+}
+
+// suspected is a claim that marks rule out, unless a confirm that is still under way set these anew meanwhile.
+type suspected struct {
+	claim   mark
+	against []mark
+	more    bool // there are more of these
+}
+
+// againstKept is how many marks that rule out one claim are kept, the first ones.
+const againstKept = 16
+
+// heed notes the confirm c, which may have set marks anew before claims were told "first".
+func (p *dedupPass) heed(c harness.Op) {
+	p.heeded++
+	marks := p.marks[c.Key]
+	for i := range marks {
+		marks[i].ends = min(marks[i].ends, setsAnew(c, marks[i].Op, p.meta.Drift))
+	}
+	for _, s := range p.suspects[c.Key] {
+		s.claim.ends = min(s.claim.ends, setsAnew(c, s.claim.Op, p.meta.Drift))
+		for i := range s.against {
+			s.against[i].ends = min(s.against[i].ends, setsAnew(c, s.against[i].Op, p.meta.Drift))
+		}
+	}
+	p.confirmed.add(c, p.meta.Drift)
+}
+
+// suspect keeps s until no confirm that was called in time can come any more.
+func (p *dedupPass) suspect(s *suspected) {
+	if !p.waits {
+		p.decide(s)
+		return
+	}
+	if len(p.queue) == maxUndecided {
+		p.unjudged++
+		return
+	}
+	if p.suspects == nil {
+		p.suspects = map[string][]*suspected{}
+	}
+	p.queue = append(p.queue, s)
+	p.suspects[s.claim.Key] = append(p.suspects[s.claim.Key], s)
+}
+
+// decideBefore decides what returned before low, the time before which no operation to come was called.
+func (p *dedupPass) decideBefore(low time.Duration) {
+	n := 0
+	for ; n < len(p.queue) && p.queue[n].claim.Return < low; n++ {
+		s := p.queue[n]
+		if p.suspects[s.claim.Key] = p.suspects[s.claim.Key][1:]; len(p.suspects[s.claim.Key]) == 0 {
+			delete(p.suspects, s.claim.Key)
+		}
+		p.decide(s)
+		p.queue[n] = nil
+	}
+	p.queue = p.queue[n:]
+}
+
+// decide says whether the claim of s is a duplicate.
+func (p *dedupPass) decide(s *suspected) {
+	for i := range s.against {
+		if m := &s.against[i]; m.rulesOut(&s.claim) {
+			p.duplicates++
+			p.add(duplicate(*m, s.claim.Op))
+			return
+		}
+	}
+	if s.more {
+		p.unjudged++
+		return
+	}
+	p.messages++
+}
+
+// undecided doubts a record that stops before it is known of each claim whether it is a duplicate. A history without any confirm
+// is one of a filter that knows of none.
+func (p *dedupPass) undecided(complete bool) string {
+	if complete || p.heeded == 0 && !p.promised {
+		p.decideBefore(forever)
+	}
+	if len(p.queue) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the record stops before %d possible duplicates were decided", len(p.queue))
+}
+
+// inexact doubts a history in which claims could not be judged for want of room.
+func (p *dedupPass) inexact() string {
+	if p.unjudged == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d claims were not judged: too many others waited, or confirms with shorter windows were too many", p.unjudged)
+}

@@ -1,0 +1,123 @@
+package checkers
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// grip is a lock with the token under which a worker holds it.
+type grip struct{ key, token string }
+
+func gripOf(op harness.Op) grip { return grip{op.Key, op.Arg} }
+
+// fewHeld is how many grips of a worker are looked through; more than that are looked up in a map.
+const fewHeld = 8
+
+// possessions are what one worker was granted and has not released, lapsed leases included, for the sake of late releases.
+// The latest hold of each grip is kept. Earlier ones that an overlap still waits for hang on it.
+type possessions struct {
+	few     []*hold
+	many    map[grip]*hold // instead of few
+	swept   int            // grips that the last sweep left
+	waiting []*hold        // those for which an overlap waits, and some for which one did
+}
+
+// last returns the latest hold of a grip, or nil.
+func (w *possessions) last(g grip) *hold {
+	if w.many != nil {
+		return w.many[g]
+	}
+	if i := w.index(g); i >= 0 {
+		return w.few[i]
+	}
+	return nil
+}
+
+func (w *possessions) index(g grip) int {
+	return slices.IndexFunc(w.few, func(h *hold) bool { return gripOf(h.op) == g })
+}
+
+// set makes h the latest hold of a grip. Without h, the grip is dropped.
+func (w *possessions) set(g grip, h *hold) {
+	switch i := w.index(g); {
+	case w.many != nil && h == nil:
+		delete(w.many, g)
+	case w.many != nil:
+		w.many[g] = h
+	case i < 0 && h != nil:
+		w.few = append(w.few, h)
+	case i >= 0 && h == nil:
+		w.few = slices.Delete(w.few, i, i+1)
+	case i >= 0:
+		w.few[i] = h
+	}
+}
+
+// sweep drops lapsed leases, each time that the grips have doubled. Nothing waits for these: whatever did was settled when
+// the worker spoke.
+func (w *possessions) sweep(now time.Duration) {
+	if len(w.few)+len(w.many) <= 2*w.swept+fewHeld {
+		return
+	}
+	over := func(h *hold) bool { return h.until <= now && h.op.Return < now && !h.waits() && h.before == nil }
+	w.few = slices.DeleteFunc(w.few, over)
+	for g, h := range w.many {
+		if over(h) {
+			delete(w.many, g)
+		}
+	}
+	w.swept = len(w.few) + len(w.many)
+	if len(w.few) > fewHeld {
+		w.many = make(map[grip]*hold, 2*len(w.few))
+		for _, h := range w.few {
+			w.many[gripOf(h.op)] = h
+		}
+		w.few = nil
+	}
+}
+
+// queue notes that an overlap waits for how long h lasts.
+func (w *possessions) queue(h *hold) {
+	if !h.queued {
+		h.queued = true
+		w.waiting = append(w.waiting, h)
+	}
+}
+
+// concerned appends to holds those about which the next operation of the worker says something: of its own grip, of which
+// latest is the last, and those that are waited for. They come in the order of the history, and leave the queue.
+func (w *possessions) concerned(holds []*hold, latest *hold) []*hold {
+	holds = append(holds, w.waiting...)
+	clear(w.waiting)
+	w.waiting = w.waiting[:0]
+	for h := latest; h != nil; h = h.before {
+		if !h.queued {
+			holds = append(holds, h)
+		}
+	}
+	for _, h := range holds {
+		h.queued = false
+	}
+	slices.SortFunc(holds, func(a, b *hold) int { return cmp.Compare(a.seq, b.seq) })
+	return holds
+}
+
+// all lists everything, in the order of the history.
+func (w *possessions) all() (out []*hold) {
+	add := func(h *hold) {
+		for ; h != nil; h = h.before {
+			out = append(out, h)
+		}
+	}
+	for _, h := range w.few {
+		add(h)
+	}
+	for _, h := range w.many {
+		add(h)
+	}
+	slices.SortFunc(out, func(a, b *hold) int { return cmp.Compare(a.seq, b.seq) })
+	return out
+}

@@ -1,0 +1,21 @@
+package checkers
+
+import (
+	"context"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Met is a checker that finds nothing and judges nothing: it lists the [Situations] that a history meets. [Gates] does so
+// for runs; this one is for what needs no gates, such as a schedule of the explorer.
+func Met() harness.Checker { return met{} }
+
+type met struct{}
+
+func (met) Name() string { return "situations" }
+
+func (met) Check(ctx context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
+	s := NewSituations(h.Meta)
+	each(ctx, h, s.Op)
+	return harness.Judgement{Checker: "situations", Absent: true, Reason: "it only counts", Situations: s.List()}
+}

@@ -1,0 +1,76 @@
+package checkers
+
+import (
+	"hash/fnv"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// marksKept is how many messages are watched at most.
+const marksKept = 16384
+
+// sampledMarks is when messages were marked last: of all of them, or of a sample where they are too many. The zero value is
+// empty.
+type sampledMarks struct {
+	marks map[string]glimpsedMark
+	mask  uint32 // messages are kept whose hash has none of these bits
+}
+
+// glimpsedMark is what is kept of a claim that was told "first", or of a confirm, both ok.
+type glimpsedMark struct {
+	confirm             bool
+	client              int32
+	call, returned, ttl time.Duration
+}
+
+// of is the claim or confirm that marked the message last, if it is watched.
+func (s *sampledMarks) of(message string) (harness.Op, bool) {
+	m, ok := s.marks[message]
+	if !ok {
+		return harness.Op{}, false
+	}
+	op := harness.Op{Client: int(m.client), Kind: harness.Confirm, Key: message, TTL: m.ttl, Call: m.call, Return: m.returned, Outcome: harness.OK}
+	if !m.confirm {
+		op.Kind, op.Result = harness.Claim, harness.ResultFirst
+	}
+	return op, true
+}
+
+// put notes that x has marked its message.
+func (s *sampledMarks) put(x harness.Op) {
+	if s.mask != 0 && !s.sampled(x.Key) {
+		return
+	}
+	if s.marks == nil {
+		s.marks = map[string]glimpsedMark{}
+	}
+	s.marks[x.Key] = glimpsedMark{x.Kind == harness.Confirm, int32(x.Client), x.Call, x.Return, x.TTL}
+	if len(s.marks) > marksKept {
+		s.shrink(x.Return)
+	}
+}
+
+func (s *sampledMarks) sampled(message string) bool {
+	h := fnv.New32a()
+	h.Write([]byte(message))
+	sum := h.Sum32()
+	return (sum^sum>>16)&s.mask == 0
+}
+
+// shrink forgets marks whose window has been over for long and, until there is room, half of the others.
+func (s *sampledMarks) shrink(now time.Duration) {
+	for message, m := range s.marks {
+		if m.ttl > 0 && m.ttl < forever/2 && m.call+m.ttl+m.ttl/2 < now {
+			delete(s.marks, message)
+		}
+	}
+	for len(s.marks) > marksKept/2 {
+		s.mask = s.mask<<1 | 1
+		for message := range s.marks {
+			if !s.sampled(message) {
+				delete(s.marks, message)
+			}
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cli"
+)
+
+// apart is start in namespaces of their own, after commands of the shell, of which $! may be one in the background. The test
+// is skipped where nobody may make such.
+func apart(t *testing.T, namespaces, before string, args ...string) process {
+	t.Helper()
+	if out, err := exec.Command("unshare", namespaces, "true").CombinedOutput(); err != nil {
+		t.Skipf("not run: unshare %s: %v: %s", namespaces, err, out)
+	}
+	shell := before + ` && { "$0" "$@"; code=$?; [ -z "$!" ] || kill $!; exit $code; }`
+	return startAs(t, exec.Command("unshare", append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
+}
+
+// somebodyAt is somebody else's Redis at all addresses of a network of its own.
+func somebodyAt(port string) string {
+	return `ip link set lo up && { redis-server --port ` + port + ` --bind 0.0.0.0 --save "" >/dev/null & } && ` +
+		`until redis-cli -p ` + port + ` ping >/dev/null 2>&1; do sleep 0.05; done`
+}
+
+func TestARunLivesBesideARedisAtAllAddresses(t *testing.T) {
+	p := apart(t, "-n", somebodyAt("6379"), "run", "sequence/incr", "--nemesis", "kill-primary", "--duration", "1s", "--clients", "20", "--rate", "500")
+	require.Zero(t, p.exitCode(), p.output)
+	require.Contains(t, p.output.String(), "failover  kill-primary, r1 to r")
+
+	p = apart(t, "-n", somebodyAt("6379"), "doctor")
+	require.Zero(t, p.exitCode(), p.output)
+	require.Contains(t, p.output.String(), "warn loopback       another program listens at all addresses on Redis's own ports: nodes listen on port 7379 instead\n")
+}
+
+func TestATakenLockPortEndsInOneLine(t *testing.T) {
+	p := apart(t, "-n", somebodyAt("6378"), "run", "sequence/incr")
+	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
+	require.Regexp(t, `^doublegrant: cluster: a limit of this machine is too low: port 6378 of .* is taken, .*: `+
+		`end what listens there \(ss -ltnp 'sport = :6378' shows it\): [^\n]*\n$`, p.output.String())
+	require.NoDirExists(t, filepath.Join(p.dir, "results"))
+
+	p = apart(t, "-n", somebodyAt("6378"), "doctor")
+	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
+	require.Regexp(t, `(?m)^BAD  loopback       .*port 6378 of `, p.output.String())
+}
+
+func TestLoopbackThatIsDownIsNamed(t *testing.T) {
+	const says = "the loopback interface seems to be down: as root: ip link set lo up"
+	p := apart(t, "-n", "true", "doctor")
+	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
+	require.Regexp(t, `(?m)^BAD  loopback       .*`+says, p.output.String())
+
+	p = apart(t, "-n", "true", "run", "sequence/incr")
+	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
+	require.Regexp(t, `^doublegrant: [^\n]*`+says+`[^\n]*\n$`, p.output.String())
+	require.NoDirExists(t, filepath.Join(p.dir, "results"))
+}
+
+func TestAFullTemporaryFolderIsNamed(t *testing.T) {
+	const full = `mkdir full && mount -t tmpfs -o size=64k none full && export TMPDIR=$PWD/full`
+	p := apart(t, "-m", full, "run", "sequence/incr")
+	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
+	require.Regexp(t, `^doublegrant: cluster: a limit of this machine is too low: the folder for temporary files, .*/full, cannot take the `+
+		`1024 KiB of a cluster: free some space there, or set TMPDIR to another: [^\n]*no space left on device\n$`, p.output.String())
+	require.NoDirExists(t, filepath.Join(p.dir, "results"))
+
+	p = apart(t, "-m", full, "doctor")
+	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
+	require.Regexp(t, `(?m)^BAD  temp folder    .*/full, cannot take`, p.output.String())
+}
+
+func TestSoFewFilesThatNobodyCanRunEndInTheRemedy(t *testing.T) {
+	for _, args := range [][]string{{"run", "sequence/incr"}, {"run", "sequence/incr", "--clients", "1"}} {
+		p := under(t, "ulimit -n 256", args...)
+		require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
+		require.Regexp(t, `^doublegrant: cluster: a limit of this machine is too low: open files: \d+ clients need \d+, and there are 256: `+
+			`run ulimit -n \d+ as root first \([^\n]*\)\n$`, p.output.String())
+		require.NotContains(t, p.output.String(), "at most 0")
+	}
+	p := under(t, "ulimit -n 256", "doctor")
+	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
+	require.NotContains(t, p.output.String(), "at most 0")
+}
+
+func TestARedisThatNeverTellsItsVersionIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "redis-server")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755))
+	p := start(t, "doctor", "--redis-server", path)
+	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
+	require.Contains(t, p.output.String(), "does not answer --version within 5s: ")
+}

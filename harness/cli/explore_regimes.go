@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// everyRegime is what a program reads of searches under several regimes.
+type everyRegime struct {
+	Kind    string                        `json:"kind"` // "explorations"
+	Variant string                        `json:"variant"`
+	Verdict harness.Verdict               `json:"verdict"` // the worst
+	Summary string                        `json:"summary"`
+	Regimes []reports.ExplorationDocument `json:"regimes"`
+}
+
+// exploreRegimes searches under one regime after the other. The exit code is that of the worst verdict.
+func (a *app) exploreRegimes(ctx context.Context, searches []suite.Search) error {
+	if err := searches[0].Check(); err != nil {
+		return err
+	}
+	var outs []suite.Searched
+	var verdicts []harness.Verdict
+	for i, s := range searches {
+		fmt.Fprintf(a.err, "[%d/%d] %s, callers propose %s\n", i+1, len(searches), s.Variant, s.Regime)
+		out, err := suite.Explore(ctx, s, a.options())
+		if err = uninterrupted(ctx, err); err != nil {
+			return err
+		}
+		outs, verdicts = append(outs, out), append(verdicts, out.Exploration.Verdict())
+	}
+	worst := harness.Worst(verdicts...)
+	a.code = verdictCode(worst)
+	if a.json {
+		all := everyRegime{Kind: "explorations", Variant: outs[0].Exploration.Variant, Verdict: worst, Summary: regimesSentence(outs, worst)}
+		for _, out := range outs {
+			all.Regimes = append(all.Regimes, reports.ExplorationDocumentOf(out.Exploration))
+		}
+		return a.printJSON(all)
+	}
+	return a.printRegimes(outs, worst)
+}
+
+// printRegimes prints a line for each regime, and what breaks the variant under those that do.
+func (a *app) printRegimes(outs []suite.Searched, worst harness.Verdict) error {
+	a.println("%s  %s", strings.ToUpper(worst.String()), regimesSentence(outs, worst))
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, out := range outs {
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", out.Search.Regime, out.Exploration.Verdict(), out.Exploration.Sentence())
+	}
+	_ = w.Flush() // to standard output
+	for _, out := range outs {
+		if out.Exploration.Verdict() == harness.Valid {
+			continue
+		}
+		a.println("\nregime %s", out.Search.Regime)
+		if err := a.printExploration(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// regimesSentence says which regimes came to the worst verdict.
+func regimesSentence(outs []suite.Searched, worst harness.Verdict) string {
+	var names []string
+	for _, out := range outs {
+		if out.Exploration.Verdict() == worst {
+			names = append(names, out.Search.Regime)
+		}
+	}
+	of := fmt.Sprintf("%d of %d regimes of proposals", len(names), len(outs))
+	switch worst {
+	case harness.Invalid:
+		return fmt.Sprintf("Broken under %s: %s.", of, strings.Join(names, ", "))
+	case harness.Valid:
+		return fmt.Sprintf("No interleaving breaks it under %s: %s.", of, strings.Join(names, ", "))
+	}
+	return fmt.Sprintf("Nothing can be said under %s: %s.", of, strings.Join(names, ", "))
+}

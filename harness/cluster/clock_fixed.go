@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// FixedClock is the time of day of all nodes of a cluster. It stands still until Set moves it. What nodes measure with
+// their monotonic clocks, such as the time between two turns of their event loop, goes on.
+type FixedClock struct{ pages [][]byte }
+
+// ErrClock says that the nodes' clocks cannot be fixed, such as on a redis-server that loads no library.
+var ErrClock = errors.New("the nodes' clocks cannot be set")
+
+// FixClocks stops the clocks of all Redis nodes at now, and makes sure that they show it. It needs Options.Clocks and
+// nodes that run as processes. An error wraps ErrClock if the nodes do not heed the clock.
+func (c *Cluster) FixClocks(ctx context.Context, now time.Time) (_ *FixedClock, err error) {
+	if !c.opts.Clocks {
+		return nil, fmt.Errorf("cluster: %w: start them with Options.Clocks", ErrClock)
+	}
+	f := &FixedClock{}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	for _, name := range c.RedisNodes() {
+		n, err := c.node(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.open(filepath.Join(n.dir, clockFile)); err != nil {
+			return nil, fmt.Errorf("cluster: fix the clock of %s: %w", name, err)
+		}
+	}
+	f.Set(now)
+	for _, name := range c.RedisNodes() {
+		reply, err := c.Do(ctx, name, "TIME")
+		if err != nil {
+			return nil, err
+		}
+		if shown, ok := timeOf(reply); !ok || !shown.Equal(now.Truncate(time.Microsecond)) {
+			return nil, fmt.Errorf("cluster: %w: %s shows %v where %v was set: does its redis-server load libraries (LD_PRELOAD)?", ErrClock, name, shown, now)
+		}
+	}
+	return f, nil
+}
+
+// open maps a clock's file.
+func (f *FixedClock) open(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close() // the mapping stays
+	page, err := syscall.Mmap(int(file.Fd()), 0, clockFileSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err == nil {
+		f.pages = append(f.pages, page)
+	}
+	return err
+}
+
+// Set moves the clocks of all nodes to now, ahead or back. It takes effect at once, and costs no system call.
+func (f *FixedClock) Set(now time.Time) {
+	for _, page := range f.pages {
+		atomic.StoreInt64((*int64)(unsafe.Pointer(&page[clockFixedAt])), now.UnixNano()) // the page is aligned
+	}
+}
+
+// Close lets go of the clocks. They stay as they are.
+func (f *FixedClock) Close() {
+	for _, page := range f.pages {
+		_ = syscall.Munmap(page) // it was mapped by open
+	}
+	f.pages = nil
+}
+
+// timeOf reads the reply to TIME.
+func timeOf(reply any) (time.Time, bool) {
+	parts, ok := reply.([]any)
+	if !ok || len(parts) != 2 {
+		return time.Time{}, false
+	}
+	seconds, err1 := strconv.ParseInt(fmt.Sprint(parts[0]), 10, 64)
+	micros, err2 := strconv.ParseInt(fmt.Sprint(parts[1]), 10, 64)
+	return time.Unix(seconds, micros*1000), err1 == nil && err2 == nil
+}

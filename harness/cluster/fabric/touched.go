@@ -1,0 +1,81 @@
+package fabric
+
+import (
+	"sync/atomic"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// traffic counts what a link's faults touch. The harness's own connections, which look whether a fault acts, have a meter
+// that counts nothing: a link that nobody else uses shall not look busy.
+type traffic struct {
+	held, waited, reset, passed, ended atomic.Int64
+	// acting is the number of toxics in force in each direction.
+	acting [2]atomic.Int32
+}
+
+// Touched is what the link's faults have touched so far, of connections that are not the harness's own.
+func (l *Link) Touched() harness.Touched {
+	t := &l.traffic
+	return harness.Touched{
+		Held: t.held.Load(), Waited: t.waited.Load(), Reset: t.reset.Load(), Passed: t.passed.Load(), Ended: t.ended.Load(),
+	}
+}
+
+// act counts a toxic that comes (by 1) or goes (by -1).
+func (t *traffic) act(toxic Toxic, by int32) {
+	for _, d := range toxic.dirs {
+		t.acting[direction(d)].Add(by)
+	}
+}
+
+func direction(d stream.Direction) int {
+	if d == stream.Upstream {
+		return 0
+	}
+	return 1
+}
+
+// passage is one connection on a link, as far as it is counted. Both its ends and its pipelines share it.
+type passage struct {
+	link *Link
+	own  bool        // the harness's
+	cut  atomic.Bool // its end in the middle has been counted
+}
+
+// meets counts what meets a hold: bytes, or the end of a connection as one.
+func (p *passage) meets(hold <-chan struct{}, bytes int) {
+	if hold != nil && !p.own {
+		p.link.traffic.held.Add(max(1, int64(bytes)))
+	}
+}
+
+// waits counts a connection that is opened under a hold.
+func (p *passage) waits() {
+	if !p.own {
+		p.link.traffic.waited.Add(1)
+	}
+}
+
+// isReset counts a connection that is reset or refused.
+func (p *passage) isReset() {
+	if !p.own {
+		p.link.traffic.reset.Add(1)
+	}
+}
+
+// passes counts bytes on their way to the toxics in force.
+func (p *passage) passes(d stream.Direction, bytes int) {
+	if bytes > 0 && !p.own && p.link.traffic.acting[direction(d)].Load() > 0 {
+		p.link.traffic.passed.Add(int64(bytes))
+	}
+}
+
+// ends counts a connection that toxics ended in the middle of its bytes.
+func (p *passage) ends(d stream.Direction) {
+	if !p.own && p.link.traffic.acting[direction(d)].Load() > 0 && p.cut.CompareAndSwap(false, true) {
+		p.link.traffic.ended.Add(1)
+	}
+}

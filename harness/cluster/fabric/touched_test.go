@@ -1,0 +1,78 @@
+package fabric_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+)
+
+// alicesProber dials on alice's links for the harness.
+const alicesProber = "127.5.3.1"
+
+// TestFaultsCountWhatTheyTouch: of a connection that is there, of a new one, and nothing of who only looks.
+func TestFaultsCountWhatTheyTouch(t *testing.T) {
+	for name, c := range map[string]struct {
+		begin   func(w world, l *fabric.Link) (heal func())
+		touches func(now harness.Touched) bool
+	}{
+		"hold":    {func(_ world, l *fabric.Link) func() { return l.Hold() }, func(n harness.Touched) bool { return n.Held >= 4 && n.Waited == 1 }},
+		"refuse":  {func(_ world, l *fabric.Link) func() { return l.Refuse() }, func(n harness.Touched) bool { return n.Reset == 2 }},
+		"drop":    {func(w world, _ *fabric.Link) func() { return w.add(fabric.Drop()) }, func(n harness.Touched) bool { return n.Passed == 8 }},
+		"replies": {func(w world, _ *fabric.Link) func() { return w.add(fabric.DropReplies()) }, func(n harness.Touched) bool { return n.Passed == 8 }},
+		"latency": {func(w world, _ *fabric.Link) func() { return w.add(fabric.Latency(time.Millisecond, 0)) }, func(n harness.Touched) bool { return n.Passed == 16 }},
+		"limit":   {func(w world, _ *fabric.Link) func() { return w.add(fabric.LimitData(2)) }, func(n harness.Touched) bool { return n.Ended == 2 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fromBoth(t, func(t *testing.T, w world) {
+				w.Prober("alice", alicesProber)
+				l := w.Link("alice", "server")
+				old, looking := w.dial(alice), w.dial(alicesProber)
+				require.NoError(t, w.echoes(old, "before"))
+				require.NoError(t, w.echoes(looking, "before"))
+				require.Zero(t, l.Touched(), "there is no fault")
+				heal := c.begin(w, l)
+				defer heal()
+				_, _ = looking.Write([]byte("probe")) // these may fail: that is the fault
+				if again, err := w.tryDial(alicesProber); err == nil {
+					defer again.Close()
+					_, _ = again.Write([]byte("probe"))
+				}
+				_, _ = old.Write([]byte("four"))
+				if fresh, err := w.tryDial(alice); err == nil {
+					defer fresh.Close()
+					_, _ = fresh.Write([]byte("four"))
+				}
+				require.Eventually(t, func() bool { return c.touches(l.Touched()) }, 5*time.Second, time.Millisecond,
+					"%+v", l.Touched())
+				require.Zero(t, w.Link("bob", "server").Touched(), "another link")
+			})
+		})
+	}
+}
+
+func TestWhatIsTouchedStopsWithTheFault(t *testing.T) {
+	fromBoth(t, func(t *testing.T, w world) {
+		l, c := w.Link("alice", "server"), w.dial(alice)
+		heal := w.add(fabric.Latency(time.Millisecond, 0))
+		require.NoError(t, w.echoes(c, "one"))
+		heal()
+		before := l.Touched()
+		require.NoError(t, w.echoes(c, "two"))
+		require.Zero(t, l.Touched().Minus(before))
+	})
+}
+
+// TestNobodyTouchesAnIdleLink: the fault's own look at it does not count.
+func TestNobodyTouchesAnIdleLink(t *testing.T) {
+	fromBoth(t, func(t *testing.T, w world) {
+		w.Prober("alice", alicesProber)
+		heal := w.add(fabric.Latency(time.Millisecond, 0))
+		defer heal()
+		require.NoError(t, w.echoes(w.dial(alicesProber), "probe"))
+		require.Zero(t, w.Link("alice", "server").Touched())
+	})
+}

@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+func TestWhatIsTakenForAWrite(t *testing.T) {
+	for request, want := range map[string]bool{
+		"*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\nv\r\n":  true,
+		"*3\r\n$7\r\nevalsha\r\n$1\r\nk\r\n":         true,
+		"*1\r\n$5\r\nmulti\r\n*3\r\n$3\r\nset\r\n":   true, // a replica refuses what comes in it
+		"*2\r\n$3\r\nget\r\n$1\r\nk\r\n":             false,
+		"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n":             false,
+		"*3\r\n$6\r\nclient\r\n$7\r\nsetinfo\r\n":    false,
+		"*3\r\n$6\r\nscript\r\n$4\r\nload\r\n":       false,
+		"*2\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n":       false,
+		"the second half of a value that was large ": false,
+	} {
+		require.Equal(t, want, changes([]byte(request)), "%q", request)
+	}
+}
+
+func TestWhatIsTakenForARefusal(t *testing.T) {
+	for replies, want := range map[string]bool{
+		"+OK\r\n": false, ":1\r\n": false, "$-1\r\n": false, "*-1\r\n": false, "$2\r\n-1\r\n": true, // a value that begins so: news comes with the next
+		"-READONLY You can't write\r\n":                                            true,
+		"+OK\r\n-READONLY You can't write\r\n-EXECABORT Transaction discarded\r\n": true,
+	} {
+		require.Equal(t, want, refuses([]byte(replies)), "%q", replies)
+	}
+}
+
+// TestWhoServesAGroup plays requests and answers of one group on connections to two nodes.
+func TestWhoServesAGroup(t *testing.T) {
+	var told []string
+	all := newServices(1, harness.NewClock(), func(e harness.Event) { told = append(told, e.Node+" "+e.Detail) })
+	r1, r2 := &node{name: "r1"}, &node{name: "r2"}
+	on := func(n *node) *line {
+		near, far := net.Pipe()
+		return &line{heard{Conn: near, node: n, service: all[0]}, far}
+	}
+	const set, get = "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\nv\r\n", "*2\r\n$3\r\nget\r\n$1\r\nk\r\n"
+	first, late, second := on(r1), on(r1), on(r2)
+	first.exchange(t, get, "$-1\r\n")
+	require.Empty(t, told, "any replica answers a read")
+	first.exchange(t, set, "+OK\r\n")
+	first.exchange(t, set, "+OK\r\n")
+	require.Equal(t, []string{"r1 g0"}, told)
+	second.exchange(t, set, "-READONLY You can't write\r\n")
+	require.Equal(t, []string{"r1 g0"}, told, "it was refused")
+	late.ask(t, set)
+	second.exchange(t, set, "+OK\r\n")
+	late.answer(t, "+OK\r\n")
+	require.Equal(t, []string{"r1 g0", "r2 g0"}, told, "what was asked before the group moved on is no way back")
+	first.exchange(t, set, "+OK\r\n")
+	require.Equal(t, []string{"r1 g0", "r2 g0", "r1 g0"}, told, "what was asked afterwards is")
+	all.leave(r2)
+	all.leave(r1)
+	first.exchange(t, set, "+OK\r\n")
+	require.Equal(t, []string{"r1 g0", "r2 g0", "r1 g0", "r1 g0"}, told, "it took none in between")
+}
+
+// line is a connection of the group whose answers the test gives.
+type line struct {
+	heard
+	far net.Conn
+}
+
+func (l *line) ask(t *testing.T, request string) {
+	t.Helper()
+	go func() { _, _ = l.far.Read(make([]byte, 200)) }()
+	_, err := l.Write([]byte(request))
+	require.NoError(t, err)
+}
+
+func (l *line) answer(t *testing.T, reply string) {
+	t.Helper()
+	go func() { _, _ = l.far.Write([]byte(reply)) }()
+	_, err := l.Read(make([]byte, 200))
+	require.NoError(t, err)
+}
+
+func (l *line) exchange(t *testing.T, request, reply string) {
+	t.Helper()
+	l.ask(t, request)
+	l.answer(t, reply)
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"sort"
+	"strings"
+)
+
+// mutant is one small change of a package, numbered from 1.
+type mutant struct {
+	n        int
+	file     string // the file's name, without its folder
+	function string // the function that it is in, or "" for a package variable
+	line     int
+	was, is  string // the code before and after
+	again    int    // the same change stood in that function so many times before
+}
+
+// key names a mutant by what it changes, not by its line: edits elsewhere in the file leave it as it is.
+func (m mutant) key() string {
+	key := fmt.Sprintf("%s %s: %s => %s", m.file, m.function, m.was, m.is)
+	if m.again > 0 {
+		key += fmt.Sprintf(" (%d)", m.again+1)
+	}
+	return key
+}
+
+// site is a piece of code with its mutants.
+type site struct {
+	from, to token.Pos
+	kind     siteKind
+	mutants  []int    // their numbers
+	instead  []string // their code
+}
+
+type siteKind int
+
+const (
+	condition siteKind = iota // an expression that is true or false
+	value                     // an expression that can be evaluated without harm whether it is used or not
+	statement
+)
+
+// finder collects the sites of one file.
+type finder struct {
+	fset  *token.FileSet
+	info  *types.Info
+	src   []byte
+	file  string
+	first int // the number of the first mutant
+
+	function string
+	seen     map[string]int // how often a change was made
+	sites    []site
+	mutants  []mutant
+}
+
+// find returns the mutants of a file, numbered from first, and where they are.
+func find(fset *token.FileSet, info *types.Info, file *ast.File, name string, src []byte, first int) ([]mutant, []site) {
+	f := &finder{fset: fset, info: info, src: src, file: name, first: first, seen: map[string]int{}}
+	for _, d := range file.Decls {
+		f.function = ""
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			f.function = functionName(fn)
+		}
+		f.walk(d)
+	}
+	sort.SliceStable(f.sites, func(i, j int) bool { // outer ones first
+		if f.sites[i].from != f.sites[j].from {
+			return f.sites[i].from < f.sites[j].from
+		}
+		return f.sites[i].to > f.sites[j].to
+	})
+	return f.mutants, f.sites
+}
+
+func functionName(fn *ast.FuncDecl) string {
+	if fn.Recv == nil || len(fn.Recv.List) == 0 {
+		return fn.Name.Name
+	}
+	return strings.TrimPrefix(types.ExprString(fn.Recv.List[0].Type), "*") + "." + fn.Name.Name
+}
+
+func (f *finder) walk(root ast.Node) {
+	ast.Inspect(root, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			f.binary(n)
+		case *ast.UnaryExpr:
+			if n.Op == token.NOT {
+				f.atom(n.X)
+			}
+		case *ast.IfStmt:
+			f.atom(n.Cond)
+			if n.Else == nil {
+				f.leaving(n.Body.List)
+			}
+		case *ast.ForStmt:
+			if n.Cond != nil {
+				f.atom(n.Cond)
+			}
+		case *ast.ReturnStmt:
+			for _, r := range n.Results {
+				f.atom(r)
+			}
+		case *ast.SwitchStmt:
+			f.cases(n.Body)
+		case *ast.BlockStmt:
+			f.steps(n.List)
+		case *ast.CaseClause:
+			f.steps(n.Body)
+		}
+		return true
+	})
+}
+
+var comparisons = map[token.Token][]token.Token{
+	token.LSS: {token.LEQ, token.GEQ},
+	token.LEQ: {token.LSS, token.GTR},
+	token.GTR: {token.GEQ, token.LEQ},
+	token.GEQ: {token.GTR, token.LSS},
+	token.EQL: {token.NEQ},
+	token.NEQ: {token.EQL},
+}
+
+var sums = map[token.Token]token.Token{token.ADD: token.SUB, token.SUB: token.ADD}
+
+// binary changes comparisons at their boundary and turns them round, and takes + for - in numbers and times.
+func (f *finder) binary(e *ast.BinaryExpr) {
+	if f.constant(e) {
+		return
+	}
+	for _, op := range comparisons[e.Op] {
+		f.add(condition, e, f.text(e.X)+" "+op.String()+" "+f.text(e.Y))
+	}
+	if op, ok := sums[e.Op]; ok && f.number(e) {
+		f.add(value, e, f.text(e.X)+" "+op.String()+" "+f.text(e.Y))
+	}
+	if e.Op == token.LAND || e.Op == token.LOR {
+		f.atom(e.X)
+		f.atom(e.Y)
+	}
+}
+
+// atom turns a condition round that no other rule does: not a comparison, nor what is made of others.
+func (f *finder) atom(e ast.Expr) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.BinaryExpr:
+		return
+	case *ast.UnaryExpr:
+		if e.Op == token.NOT {
+			return
+		}
+	}
+	t := f.info.TypeOf(e)
+	if t == nil || f.constant(e) {
+		return
+	}
+	if b, ok := t.Underlying().(*types.Basic); ok && b.Info()&types.IsBoolean != 0 {
+		f.add(condition, e, "!"+f.text(e))
+	}
+}
+
+// steps changes += for -= and ++ for --, where they are statements of their own.
+func (f *finder) steps(list []ast.Stmt) {
+	for _, s := range list {
+		switch s := s.(type) {
+		case *ast.IncDecStmt:
+			if s.Tok == token.INC {
+				f.add(statement, s, f.text(s.X)+"--")
+			} else {
+				f.add(statement, s, f.text(s.X)+"++")
+			}
+		case *ast.AssignStmt:
+			if s.Tok == token.ADD_ASSIGN && f.number(s.Lhs[0]) {
+				f.add(statement, s, f.text(s.Lhs[0])+" -= "+f.text(s.Rhs[0]))
+			}
+			if s.Tok == token.SUB_ASSIGN && f.number(s.Lhs[0]) {
+				f.add(statement, s, f.text(s.Lhs[0])+" += "+f.text(s.Rhs[0]))
+			}
+		}
+	}
+}
+
+// leaving leaves out the return, continue or break at the end of a block after which the function goes on.
+func (f *finder) leaving(list []ast.Stmt) {
+	if len(list) == 0 {
+		return
+	}
+	switch s := list[len(list)-1].(type) {
+	case *ast.ReturnStmt, *ast.BranchStmt:
+		if b, ok := s.(*ast.BranchStmt); ok && b.Tok != token.CONTINUE && b.Tok != token.BREAK {
+			return
+		}
+		f.add(statement, s, "")
+	}
+}
+
+// cases leaves the last statements of cases out, unless all cases leave: the function might not return then.
+func (f *finder) cases(body *ast.BlockStmt) {
+	for _, c := range body.List {
+		if c.(*ast.CaseClause).List == nil {
+			return
+		}
+	}
+	for _, c := range body.List {
+		f.leaving(c.(*ast.CaseClause).Body)
+	}
+}
+
+func (f *finder) add(kind siteKind, n ast.Node, instead string) {
+	number := f.first + len(f.mutants)
+	m := mutant{n: number, file: f.file, function: f.function, line: f.fset.Position(n.Pos()).Line,
+		was: oneLine(f.text(n)), is: oneLine(instead)}
+	if m.is == "" {
+		m.is = "nothing"
+	}
+	change := m.key()
+	m.again = f.seen[change]
+	f.seen[change]++
+	f.mutants = append(f.mutants, m)
+	for i := range f.sites {
+		if s := &f.sites[i]; s.from == n.Pos() && s.to == n.End() && s.kind == kind {
+			s.mutants, s.instead = append(s.mutants, number), append(s.instead, instead)
+			return
+		}
+	}
+	f.sites = append(f.sites, site{from: n.Pos(), to: n.End(), kind: kind, mutants: []int{number}, instead: []string{instead}})
+}
+
+func (f *finder) constant(e ast.Expr) bool { return f.info.Types[e].Value != nil }
+
+func (f *finder) number(e ast.Expr) bool {
+	t := f.info.TypeOf(e)
+	if t == nil {
+		return false
+	}
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsNumeric != 0
+}
+
+func (f *finder) text(n ast.Node) string {
+	return string(f.src[f.fset.Position(n.Pos()).Offset:f.fset.Position(n.End()).Offset])
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,168 @@
+// Command mutate changes a package in one small place at a time and tells which changes no test notices.
+//
+//	go run ./harness/cmd/mutate [flags] ./checkers [-- flags of its tests]
+//
+// It moves comparisons to the other side of equality, turns conditions round, takes + for - and the other way, and leaves
+// out return, continue and break. All mutants are compiled at once, into a test binary of their own: the environment
+// variable MUTANT says which of them runs. No file of the package is touched. Each mutant meets the package's tests in two
+// steps, those that take less than 200 ms first.
+//
+// A mutant that fails no test survives. Survivors that nobody can tell from the original stand in mutants.txt, in the
+// package's folder, each with the reason. The exit code is 0 if all others are noticed and the list is true, 1 if not, 2 if
+// it could not be tried.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// options are the command's flags.
+type options struct {
+	pkg     string
+	files   string
+	every   int
+	offset  int
+	jobs    int
+	longest time.Duration
+	skip    string
+	only    string
+	overlay string
+	show    bool
+	flags   []string // for the tests
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	f := flag.NewFlagSet("mutate", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.files, "file", ".", "mutate only files whose name matches this regular expression")
+	f.IntVar(&o.every, "every", 1, "try one of so many mutants")
+	f.IntVar(&o.offset, "from", 0, "with -every: leave out so many mutants first")
+	f.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "mutants tried at once")
+	f.DurationVar(&o.longest, "longest", 4*time.Second, "leave out tests that take longer than this without mutants")
+	f.StringVar(&o.skip, "skip", "", "leave out tests whose name matches this regular expression")
+	f.StringVar(&o.only, "only", "", "try only the mutants that an earlier run, whose output is in this file, called survivors")
+	f.StringVar(&o.overlay, "overlay", "", "write the package with its mutants into this folder and try none: MUTANT=7 go test -overlay FOLDER/overlay.json")
+	f.BoolVar(&o.show, "show", false, "list the mutants and try none")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() == 0 {
+		return o, errors.New("name a package, such as ./checkers")
+	}
+	if o.every < 1 || o.offset < 0 || o.jobs < 1 {
+		return o, errors.New("-every and -jobs are 1 or more, -from is 0 or more")
+	}
+	if _, err := regexp.Compile(o.files); err != nil {
+		return o, fmt.Errorf("-file: %w", err)
+	}
+	o.pkg, o.flags = f.Arg(0), f.Args()[1:]
+	if len(o.flags) > 0 && o.flags[0] == "--" {
+		o.flags = o.flags[1:]
+	}
+	return o, nil
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "mutate:", err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	fine, err := mutate(ctx, o, stdout)
+	switch {
+	case err != nil:
+		_, _ = fmt.Fprintln(stderr, "mutate:", err)
+		return 2
+	case !fine:
+		return 1
+	}
+	return 0
+}
+
+// mutate tries the mutants and reports whether all that survived are listed, and all that are listed survived.
+func mutate(ctx context.Context, o options, out io.Writer) (bool, error) {
+	p, err := load(o.pkg)
+	if err != nil {
+		return false, err
+	}
+	known, err := readList(p.list())
+	if err != nil {
+		return false, err
+	}
+	chosen, err := o.choose(p.mutants)
+	if err != nil {
+		return false, err
+	}
+	if o.show {
+		for _, m := range chosen {
+			_, _ = fmt.Fprintf(out, "%d %s:%d: %s\n", m.n, m.file, m.line, m.key())
+		}
+		return true, nil
+	}
+	if o.overlay != "" {
+		_, err := p.overlay(o.overlay)
+		return err == nil, err
+	}
+	dir, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	t, err := compile(ctx, p, dir, o)
+	if err != nil {
+		return false, err
+	}
+	survived, err := t.all(ctx, chosen, o.jobs, out)
+	if err != nil {
+		return false, err
+	}
+	return known.judge(p.mutants, chosen, survived, out), nil
+}
+
+// choose returns the mutants that the flags ask for.
+func (o options) choose(all []mutant) ([]mutant, error) {
+	wanted := regexp.MustCompile(o.files)
+	earlier := map[string]bool{}
+	if o.only != "" {
+		data, err := os.ReadFile(o.only)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(data)) {
+			if where, ok := strings.CutPrefix(strings.TrimSpace(line), survivor); ok {
+				_, key, _ := strings.Cut(where, ": ")
+				earlier[key] = true
+			}
+		}
+	}
+	var chosen []mutant
+	n := 0
+	for _, m := range all {
+		if !wanted.MatchString(m.file) || o.only != "" && !earlier[m.key()] {
+			continue
+		}
+		if n >= o.offset && (n-o.offset)%o.every == 0 {
+			chosen = append(chosen, m)
+		}
+		n++
+	}
+	return chosen, nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"go/token"
+	"strings"
+)
+
+// selector is added to the package: the environment says which of its mutants runs. Without it the package is itself.
+const selector = `package %s
+
+import (
+	"os"
+	"strconv"
+)
+
+var mutantOn, _ = strconv.Atoi(os.Getenv("` + environment + `"))
+
+func mutantValue[T any](n int, is, instead T) T {
+	if n == mutantOn {
+		return instead
+	}
+	return is
+}
+`
+
+const environment = "MUTANT"
+
+// weave returns the source of a file with all its mutants in it, so that one compilation serves all.
+func weave(file *token.File, src []byte, sites []site) string {
+	w := weaver{file: file, src: src, sites: sites}
+	return w.piece(0, len(src))
+}
+
+type weaver struct {
+	file  *token.File
+	src   []byte
+	sites []site // outer ones first, in order of position
+}
+
+// piece returns the source between two offsets, with the mutants of the sites inside it.
+func (w *weaver) piece(from, to int) string {
+	var b strings.Builder
+	for len(w.sites) > 0 {
+		s := w.sites[0]
+		start, end := w.file.Offset(s.from), w.file.Offset(s.to)
+		if start >= to {
+			break
+		}
+		w.sites = w.sites[1:]
+		b.Write(w.src[from:start])
+		b.WriteString(s.woven(w.piece(start, end)))
+		from = end
+	}
+	b.Write(w.src[from:to])
+	return b.String()
+}
+
+// woven returns code that does one of the site's mutants if it is on, and what was there otherwise.
+func (s site) woven(was string) string {
+	var is, off []string
+	for i, n := range s.mutants {
+		on := fmt.Sprintf("mutantOn == %d", n)
+		off = append(off, fmt.Sprintf("mutantOn != %d", n))
+		switch s.kind {
+		case condition:
+			is = append(is, fmt.Sprintf("%s && (%s)", on, s.instead[i]))
+		case value:
+			was = fmt.Sprintf("mutantValue(%d, %s, %s)", n, was, s.instead[i])
+		case statement:
+			is = append(is, fmt.Sprintf("if %s { %s }", on, s.instead[i]))
+		}
+	}
+	none := strings.Join(off, " && ")
+	switch s.kind {
+	case condition:
+		return fmt.Sprintf("(%s || %s && (%s))", strings.Join(is, " || "), none, was)
+	case statement:
+		return fmt.Sprintf("%s; if %s { %s }", strings.Join(is, "; "), none, was)
+	default:
+		return was
+	}
+}

@@ -1,0 +1,109 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// Effects is a set of what a fault does to its targets. Whoever asks what a fault can have caused asks this set, never the
+// fault's name. The zero value says nothing: the record is of an older program, or the Nemesis does not declare any.
+type Effects uint32
+
+// The effects of faults. Each lasts while the fault is in force, and some need time to pass after the heal.
+const (
+	// EndsProcess says that processes of targets end, and with them what they had not stored.
+	EndsProcess Effects = 1 << iota
+	// StartsProcess says that others take the place of ended processes at once. Without it they stay down until the heal.
+	StartsProcess
+	// StopsProcess says that processes of targets stand still. Commands that reach them meanwhile are executed afterwards.
+	StopsProcess
+	// HoldsCommands says that targets keep commands of clients, or those that write, waiting, and execute them afterwards.
+	HoldsCommands
+	// CutsLinks says that links carry nothing, or no answer.
+	CutsLinks
+	// SlowsLinks says that links carry everything, later than usual.
+	SlowsLinks
+	// EndsConnections says that open connections end; new ones may be opened at once.
+	EndsConnections
+	// MovesPrimary says that Sentinels are told to promote another node although nothing is wrong with the primary.
+	MovesPrimary
+	// DropsKeys says that targets remove keys before their time.
+	DropsKeys
+	// DropsScripts says that targets forget scripts.
+	DropsScripts
+	// ShiftsClock says that clocks of targets go wrong.
+	ShiftsClock
+	// EndsClients says that clients of target groups crash.
+	EndsClients
+	// StopsClients says that clients of target groups stand still.
+	StopsClients
+)
+
+var effectNames = [...]string{
+	"ends-process", "starts-process", "stops-process", "holds-commands", "cuts-links", "slows-links", "ends-connections",
+	"moves-primary", "drops-keys", "drops-scripts", "shifts-clock", "ends-clients", "stops-clients",
+}
+
+// Has reports whether e contains every effect of all.
+func (e Effects) Has(all Effects) bool { return e&all == all }
+
+// Any reports whether e contains at least one effect of some.
+func (e Effects) Any(some Effects) bool { return e&some != 0 }
+
+// names lists the effects of the set in the order of their declaration.
+func (e Effects) names() []string {
+	names := make([]string, 0, bits.OnesCount32(uint32(e)))
+	for i, name := range effectNames {
+		if e.Has(1 << i) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// String lists the effects, such as "ends-process, starts-process"; empty for none.
+func (e Effects) String() string { return strings.Join(e.names(), ", ") }
+
+// MarshalJSON writes a list of names.
+func (e Effects) MarshalJSON() ([]byte, error) { return json.Marshal(e.names()) }
+
+// UnmarshalJSON reads a list of names. One that is not among them is an error that lists what there is.
+func (e *Effects) UnmarshalJSON(b []byte) error {
+	var names []string
+	if err := json.Unmarshal(b, &names); err != nil {
+		return err
+	}
+	*e = 0
+	for _, name := range names {
+		one, err := effectNamed(name)
+		if err != nil {
+			return err
+		}
+		*e |= one
+	}
+	return nil
+}
+
+func effectNamed(name string) (Effects, error) {
+	for i, known := range effectNames {
+		if name == known {
+			return 1 << i, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown effect %q of a fault: choose from %s", name, strings.Join(effectNames[:], ", "))
+}
+
+// Effective is a Nemesis that declares what its fault does. All those of the package nemesis do.
+type Effective interface {
+	Effects() Effects
+}
+
+// effectsOf returns what n declares; 0 if it declares nothing.
+func effectsOf(n Nemesis) Effects {
+	if e, ok := n.(Effective); ok {
+		return e.Effects()
+	}
+	return 0
+}

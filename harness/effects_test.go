@@ -1,0 +1,59 @@
+package harness_test
+
+import (
+	"encoding/json"
+	"math/bits"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+func TestEffectsAreASet(t *testing.T) {
+	e := harness.EndsProcess | harness.StartsProcess
+	require.True(t, e.Has(harness.EndsProcess))
+	require.True(t, e.Has(harness.EndsProcess|harness.StartsProcess))
+	require.False(t, e.Has(harness.EndsProcess|harness.CutsLinks))
+	require.True(t, e.Any(harness.EndsProcess|harness.CutsLinks))
+	require.False(t, e.Any(harness.CutsLinks|harness.StopsProcess))
+	require.Equal(t, "ends-process, starts-process", e.String())
+	require.Empty(t, harness.Effects(0).String())
+}
+
+// TestEveryEffectHasANameOfItsOwn: a constant without a name would be written as nothing.
+func TestEveryEffectHasANameOfItsOwn(t *testing.T) {
+	seen := map[string]bool{}
+	for e := harness.EndsProcess; e <= harness.StopsClients; e <<= 1 {
+		require.Equal(t, 1, bits.OnesCount32(uint32(e)))
+		require.NotEmpty(t, e.String())
+		require.False(t, seen[e.String()], "%v is there twice", e)
+		seen[e.String()] = true
+	}
+}
+
+func TestFaultsKeepTheirEffects(t *testing.T) {
+	f := harness.Fault{Name: "drill", Effects: harness.StopsProcess | harness.CutsLinks}
+	b, err := json.Marshal(f)
+	require.NoError(t, err)
+	require.Contains(t, string(b), `"effects":["stops-process","cuts-links"]`)
+	var back harness.Fault
+	require.NoError(t, json.Unmarshal(b, &back))
+	require.Equal(t, f, back)
+}
+
+func TestAFaultOfAnOlderProgramHasNoEffects(t *testing.T) {
+	b, err := json.Marshal(harness.Fault{Name: "kill-primary"})
+	require.NoError(t, err)
+	require.NotContains(t, string(b), "effects")
+	var f harness.Fault
+	require.NoError(t, json.Unmarshal([]byte(`{"name":"kill-primary","start":1,"bit":2,"heal":3,"end":4,"proved":true}`), &f))
+	require.Zero(t, f.Effects)
+	require.Equal(t, "kill-primary", f.Name)
+}
+
+func TestAnUnknownEffectIsRefusedWithTheChoice(t *testing.T) {
+	var f harness.Fault
+	err := json.Unmarshal([]byte(`{"name":"mine","effects":["end-process"]}`), &f)
+	require.ErrorContains(t, err, `unknown effect "end-process" of a fault: choose from ends-process, `)
+}

@@ -1,0 +1,27 @@
+package harness
+
+import "time"
+
+// Event is something the system itself did or said, such as a role change or a Sentinel message. Events are recorded as they
+// are noticed; At may be a little before that.
+type Event struct {
+	At     time.Duration `json:"at"`
+	Node   string        `json:"node"`             // who said or did it
+	Kind   string        `json:"kind"`             // what a Sentinel published, such as "+sdown", or one of the kinds below
+	Detail string        `json:"detail,omitempty"` // the rest of the message
+}
+
+// Kinds of events that a System reports of its nodes, beside the messages of Sentinels.
+const (
+	// EventAddress says under which address, Detail, Sentinels speak of the node: "127.7.2.1 6379".
+	EventAddress = "address"
+	// EventRole says that the node has another role, Detail: "master", "slave", or "down" when it does not answer.
+	EventRole = "role"
+	// EventWritable says that the node, which took no writes, took one. At is its answer.
+	EventWritable = "writable"
+	// EventUnwritable says that the node takes no writes any more. At is its last answer to one; Detail says why.
+	EventUnwritable = "unwritable"
+	// EventServes says that the node acknowledged a write of the client group Detail, whose writes another node had acknowledged
+	// until then, or none. At is when the answer had reached the client.
+	EventServes = "serves"
+)

@@ -1,0 +1,112 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file is about the situations that schedules meet: checkers see some of them in the history, and some are brought
+// about by the explorer itself.
+
+// meet notes a situation that the explorer brings about.
+func (ex *execution) meet(name harness.SituationName) { ex.met = append(ex.met, name) }
+
+// encounter is a situation, with the shortest schedule that met it.
+type encounter struct {
+	harness.Situation
+	budget   Budget
+	schedule []Choice
+}
+
+// encounters are the situations of a search.
+type encounters struct {
+	order []harness.SituationName
+	by    map[harness.SituationName]*encounter
+}
+
+// own lists the situations that the explorer can bring about within a budget.
+func (b Budget) own() (names []harness.SituationName) {
+	for _, of := range []struct {
+		n    int
+		name harness.SituationName
+	}{
+		{b.Crashes, harness.ClientCrashed}, {b.LostAnswers, harness.AnswerLost}, {b.LostCommands, harness.CommandLost},
+		{b.Late, harness.CommandLate}, {b.Failovers, harness.ReplicaPromoted}, {b.Flushes, harness.ScriptMissing},
+	} {
+		if of.n > 0 {
+			names = append(names, of.name)
+		}
+	}
+	return names
+}
+
+// of returns the encounter of a name, new or not.
+func (e *encounters) of(name harness.SituationName) *encounter {
+	if e.by == nil {
+		e.by = map[harness.SituationName]*encounter{}
+	}
+	if e.by[name] == nil {
+		e.by[name] = &encounter{Situation: harness.Situation{Name: name}}
+		e.order = append(e.order, name)
+	}
+	return e.by[name]
+}
+
+// add takes what one schedule met.
+func (e *encounters) add(b Budget, ex *execution, seen []harness.Situation) {
+	for _, s := range seen {
+		e.of(s.Name).take(s, b, ex.path)
+	}
+	for _, name := range b.own() {
+		e.of(name)
+	}
+	for _, name := range ex.met {
+		e.of(name).take(harness.Situation{Name: name, Count: 1}, b, ex.path)
+	}
+}
+
+// take counts what a schedule met, and keeps the schedule if there is no shorter one.
+func (e *encounter) take(s harness.Situation, b Budget, path []Choice) {
+	if e.Count += s.Count; s.Count == 0 {
+		return
+	}
+	if e.schedule == nil || cmp.Or(cmp.Compare(len(path), len(e.schedule)), slices.Compare(path, e.schedule)) < 0 {
+		e.budget, e.schedule, e.Example = b, path, s.Example
+	}
+}
+
+// tellSituations runs the shortest schedule of each situation again and writes down what happens in it.
+func (s *search) tellSituations(ctx context.Context, w *world) (all []Situation, err error) {
+	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(stall)}
+	slices.Sort(s.encounters.order) // which was met first depends on the workers
+	for _, name := range s.encounters.order {
+		e := s.encounters.by[name]
+		told := Situation{Situation: e.Situation}
+		if e.Count > 0 {
+			if told.Steps, err = r.steps(context.WithoutCancel(ctx), e.budget, e.schedule); err != nil {
+				return all, err
+			}
+		}
+		all = append(all, told)
+	}
+	return all, nil
+}
+
+// steps runs a schedule and returns what happened in it.
+func (r replayer) steps(ctx context.Context, budget Budget, schedule []Choice) ([]Step, error) {
+	for range attempts {
+		ex, err := r.once(ctx, budget, schedule)
+		if ex != nil && ex.disturbed {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return ex.trace.steps, nil
+	}
+	return nil, nil // there is one, but the machine is too busy to show it
+}

@@ -1,0 +1,100 @@
+package explore
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// A program that acts by itself is not judged, and told where it does.
+func TestWhatClientsDoByThemselves(t *testing.T) {
+	before := sends("SET k 1 EX 10")
+	for _, c := range []struct {
+		name string
+		does client
+		want string // in the reason; empty: nothing is wrong with it
+	}{
+		{"a timer", func(_ context.Context, _ *harness.Session, r redis.UniversalClient) {
+			time.AfterFunc(time.Hour, func() { r.Del(context.Background(), "k") }).Stop()
+		}, "time.AfterFunc at ownwork_test.go:24"},
+		{"a ticker", func(context.Context, *harness.Session, redis.UniversalClient) { time.NewTicker(time.Hour).Stop() }, "time.NewTicker at ownwork_test.go:26"},
+		{"a sleep", func(context.Context, *harness.Session, redis.UniversalClient) { time.Sleep(time.Microsecond) }, "time.Sleep at ownwork_test.go:27"},
+		{"a goroutine", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			stop := make(chan struct{})
+			go func() { <-stop }()
+			sends("GET k")(ctx, s, r)
+			close(stop)
+		}, "a goroutine started at ownwork_test.go:30"},
+		{"a goroutine for each command, which is waited for", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			op(s, "k", func() (string, error) {
+				var sending sync.WaitGroup
+				var err error
+				sending.Go(func() { err = r.Get(ctx, "k").Err() })
+				sending.Wait()
+				return "", err
+			})
+		}, ""},
+		{"a time-out for a command", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			sends("GET k")(ctx, s, r)
+		}, ""},
+		{"a nap in the schedule's time", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			require.NoError(t, harness.Sleep(ctx, time.Second))
+			sends("GET k")(ctx, s, r)
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			does := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+				before(ctx, s, r)
+				c.does(ctx, s, r)
+				sends("GET k")(ctx, s, r)
+			}
+			res, err := Search(t.Context(), quiet(program(does, idle)))
+			require.NoError(t, err)
+			if c.want == "" {
+				require.True(t, res.Exhausted, res.Stopped)
+				return
+			}
+			require.Equal(t, harness.Unknown, res.Verdict())
+			require.Contains(t, res.Stopped, c.want)
+		})
+	}
+}
+
+// What is granted without a command through the client that was given is no part of the search.
+func TestAGrantWithoutACommand(t *testing.T) {
+	grants := func(_ context.Context, s *harness.Session, _ redis.UniversalClient) {
+		s.Invoke(harness.Op{Kind: harness.Acquire, Key: "lock"}, func(op *harness.Op) { op.Outcome = harness.OK })
+	}
+	spec := quiet(program(grants, idle))
+	spec.Program.Kinds = []harness.Kind{harness.Acquire}
+	res, err := Search(t.Context(), spec)
+	require.NoError(t, err)
+	require.Equal(t, harness.Unknown, res.Verdict())
+	require.Contains(t, res.Stopped, "client 1's acquire was answered yes without any command")
+}
+
+// A command from outside of an operation's turn is noticed.
+func TestACommandOutOfTurn(t *testing.T) {
+	var late sync.WaitGroup
+	strays := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		sends("SET k 1")(ctx, s, r)
+		late.Go(func() {
+			time.Sleep(2 * time.Millisecond)
+			_ = r.Del(context.Background(), "k").Err()
+		})
+	}
+	spec := quiet(program(strays, idle))
+	spec.Program.Known = true
+	s := newScheduler(t, spec)
+	s.run()
+	late.Wait()
+	require.EqualValues(t, 1, s.w.strays.Load())
+}

@@ -1,0 +1,174 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file says how time passes in a schedule: to just before and just after each instant that matters.
+
+// retention is the TTL above which a key of a program without leases is kept for its own sake.
+const retention = 24 * time.Hour
+
+// maxTargets bounds to how many instants time can pass from one place in a schedule.
+const maxTargets = group
+
+// target is an instant to which time can pass.
+type target struct {
+	at   time.Duration
+	over bool // some lease is over then; else it is in its last millisecond
+}
+
+// targets lists the instants to which time can pass from now, in their order: the last millisecond of each lease, and the
+// first after it. Leases are those of keys, and those that operations asked for. Where there are
+// none and somebody looks at a clock, midnight matters: leases are beyond it anyway.
+func (ex *execution) targets() ([]target, error) {
+	instants, err := ex.instants()
+	if err != nil {
+		return nil, err
+	}
+	var out []target
+	for _, at := range instants {
+		if at > ex.now && ex.w.fixed != nil {
+			out = append(out, target{at, false})
+		}
+		if at+grain > ex.now {
+			out = append(out, target{at + grain, true})
+		}
+	}
+	if ex.spec.Program.Timeless && ex.clocked && ex.now < untilMidnight {
+		out = append(out, target{untilMidnight, true})
+	}
+	slices.SortFunc(out, func(a, b target) int { return int(a.at - b.at) })
+	out = slices.CompactFunc(out, func(a, b target) bool { return a.at == b.at })
+	return out[:min(len(out), maxTargets)], nil
+}
+
+// instants lists the ends of leases that are not over, in their order.
+func (ex *execution) instants() ([]time.Duration, error) {
+	ends, err := ex.endings()
+	if err != nil {
+		return nil, err
+	}
+	var out []time.Duration
+	for _, e := range ends {
+		if !ex.spec.Program.Timeless || e.at-ex.now < retention {
+			out = append(out, e.at)
+		}
+	}
+	for _, op := range ex.ops {
+		if op.Outcome == harness.OK && op.TTL > 0 && op.Kind != harness.Inspect {
+			out = append(out, op.Call.Truncate(grain)+roundUp(op.TTL, grain))
+		}
+		if op.Outcome == harness.OK && op.Until > 0 {
+			out = append(out, op.Until.Truncate(grain))
+		}
+	}
+	out = slices.DeleteFunc(out, func(at time.Duration) bool { return at+grain <= ex.now })
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// endings lists the ends of keys. It asks Redis only if some command may have changed them.
+func (ex *execution) endings() (_ []ending, err error) {
+	if !ex.known {
+		ex.ends, err = ex.w.endings(ex.now, ex.unit())
+		ex.known = err == nil
+	}
+	return ex.ends, err
+}
+
+// unit is what ends are rounded up to where Redis's own clock goes on in a schedule.
+func (ex *execution) unit() time.Duration { return max(grain, ex.spec.Program.Lease/8) }
+
+// endsBefore reports whether some lease is over at t that is not over now.
+func (ex *execution) endsBefore(t time.Duration) (bool, error) {
+	instants, err := ex.instants()
+	return len(instants) > 0 && instants[0] < t, err
+}
+
+// passing lists the moves of time. Time does not pass twice in a row: it could have passed to the second instant at once.
+func (ex *execution) passing() (out []move, err error) {
+	if ex.left.Expiries == 0 || len(ex.path) == 0 || ex.path[len(ex.path)-1].IsTime() {
+		return nil, nil
+	}
+	if ex.spec.Program.Timeless && !ex.timed && !ex.clocked {
+		return nil, nil
+	}
+	targets, err := ex.targets()
+	for i, t := range targets {
+		if t.over || ex.left.Approaches > 0 {
+			out = append(out, move{choice: Pass(i), cost: 1, world: true})
+		}
+	}
+	return out, err
+}
+
+// pass lets time pass to the nth of the targets, and reports whether some lease is over then.
+func (ex *execution) pass(n int) (over bool, err error) {
+	targets, err := ex.targets()
+	if err != nil {
+		return false, err
+	}
+	if n >= len(targets) {
+		return false, fmt.Errorf("%w: there is no instant %d to which time could pass", errDiverged, n+1)
+	}
+	t := targets[n]
+	if ex.trace != nil {
+		if err := ex.tellTime(t); err != nil {
+			return false, err
+		}
+	}
+	if t.over {
+		ex.left.Expiries--
+		ex.expired = true
+	} else {
+		ex.left.Approaches--
+	}
+	return t.over, ex.passTo(t.at)
+}
+
+// tellTime notes how long time passes and what ends with it.
+func (ex *execution) tellTime(t target) error {
+	ends, err := ex.endings()
+	if err != nil {
+		return err
+	}
+	var gone, last []string
+	for _, e := range ends {
+		switch {
+		case e.at < t.at && e.at+grain > ex.now:
+			gone = append(gone, printable(e.key))
+		case e.at == t.at:
+			last = append(last, printable(e.key))
+		}
+	}
+	ex.trace.passed(t.at-ex.now, strings.Join(gone, ", "), strings.Join(last, ", "))
+	return nil
+}
+
+// passTo lets time pass to an instant of the schedule.
+func (ex *execution) passTo(t time.Duration) error {
+	if t <= ex.now {
+		return nil
+	}
+	from := ex.now
+	ex.now, ex.moved, ex.looks = t, t, 0
+	if ex.w.fixed == nil {
+		ex.known = false
+	}
+	return ex.w.passTo(from, t)
+}
+
+// clock is what a client's clock shows, since the schedule began.
+func (ex *execution) clock(client int) time.Duration {
+	t := ex.moved + time.Duration(ex.looks)*tick
+	if client == ex.budget.Clients-1 {
+		t += ex.spec.Skew
+	}
+	return t
+}

@@ -1,0 +1,206 @@
+package explore
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// timed is quiet with a budget of expiries.
+func timed(p Program, expiries int) Spec {
+	spec := quiet(p)
+	spec.Expiries, spec.LostCommands = expiries, -1 // a single part
+	return spec
+}
+
+// leased is one operation that sends a command and promises a lease of its own.
+func leased(command string, ttl time.Duration) client {
+	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		s.Invoke(harness.Op{Kind: harness.Acquire, Key: command, TTL: ttl}, func(op *harness.Op) {
+			result, err := say(ctx, r, command)
+			if err == nil {
+				op.Outcome, op.Result = harness.OK, result
+			}
+		})
+	}
+}
+
+// Each lease ends by itself: the short one first, while the long one lives on.
+func TestLeasesEndOneByOne(t *testing.T) {
+	setKeys := sends("SET short 1 PX 1000", "SET long 1 EX 10", "SET year 1 EX 31536000", "SET ever 1")
+	readKeys := sends("PTTL short", "PTTL long", "EXISTS year", "EXISTS ever")
+	s := newScheduler(t, timed(program(setKeys, readKeys), 1))
+	read := func(k int) []string {
+		ex := s.begin()
+		s.follow(ex, Run(0), Run(0), Run(0), Run(0), Pass(k))
+		require.NotContains(t, possible(ex), Pass(0), "time does not pass twice in a row")
+		s.finish(ex)
+		return append(commands(ex)[4:5], results(ex.ops)[4:]...)
+	}
+	for range 2 {
+		require.Equal(t, []string{"0: 1s pass: short is in its last millisecond =", "2: PTTL short = 0", "2: PTTL long = 9000", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(0))
+		require.Equal(t, []string{"0: 1.001s pass: short expires =", "2: PTTL short = -2", "2: PTTL long = 8999", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(1))
+		require.Equal(t, []string{"0: 10.001s pass: short, long expires =", "2: PTTL short = -2", "2: PTTL long = -2", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(3))
+		require.Equal(t, []string{"0: 8760h0m0.001s pass: short, long, year expires =", "2: PTTL short = -2", "2: PTTL long = -2", "2: EXISTS year = 0", "2: EXISTS ever = 1"}, read(5))
+	}
+}
+
+// Leases from a millisecond to years end by Redis's own rule: there at their end, gone a millisecond later.
+func TestLeasesOfEveryLength(t *testing.T) {
+	for _, ttl := range []string{"1", "2", "37", "999", "86400000", "604800000", "3155760000000"} {
+		s := newScheduler(t, timed(program(sends("SET k 1 PX "+ttl), sends("PTTL k")), 1))
+		ex := s.begin()
+		s.follow(ex, Run(0))
+		targets, err := ex.targets()
+		require.NoError(t, err)
+		over := Pass(len(targets) - 1)
+		s.follow(ex, over, Run(1))
+		require.Equal(t, "2: PTTL k = -2", results(ex.ops)[1], ttl)
+		ex = s.begin()
+		s.follow(ex, Run(0), Pass(0), Run(1))
+		require.Equal(t, "2: PTTL k = 0", results(ex.ops)[1], ttl)
+	}
+}
+
+// Where no key has a TTL, what an operation was promised is over all the same.
+func TestWhatWasPromisedEnds(t *testing.T) {
+	s := newScheduler(t, timed(program(leased("SET k 1", lease), sends("GET k")), 1))
+	ex := s.begin()
+	require.NotContains(t, possible(ex), Pass(0), "before anything has happened nothing can expire")
+	s.follow(ex, Run(0))
+	before := ex.now
+	s.follow(ex, Pass(1))
+	require.Greater(t, ex.now-before, lease)
+	require.Equal(t, "0: 10.001s pass =", commands(ex)[1])
+	s.follow(ex, Run(1))
+	require.Empty(t, possible(ex))
+	require.Equal(t, "2: GET k = 1", results(ex.ops)[1])
+}
+
+// A budget of one expiry is one approach to the end of a lease and one passage beyond it, in this order.
+func TestABudgetOfTime(t *testing.T) {
+	s := newScheduler(t, timed(program(sends("SET k 1 PX 1000", "PTTL k", "PTTL k", "SET k 1 PX 1000", "PTTL k")), 1))
+	ex := s.begin()
+	s.follow(ex, Run(0), Pass(0), Run(0))
+	require.Contains(t, possible(ex), Pass(0))
+	s.follow(ex, Pass(0), Run(0), Run(0))
+	require.NotContains(t, possible(ex), Pass(0), "the budget is used up")
+	s.finish(ex)
+	require.Equal(t, []string{"1: SET k 1 PX 1000 = OK", "1: PTTL k = 0", "1: PTTL k = -2", "1: SET k 1 PX 1000 = OK", "1: PTTL k = 1000"}, results(ex.ops)[:5])
+}
+
+// TIME follows, for commands and scripts; a client's clock shows the same, and its skew.
+func TestServersAndClientsShowTheSameTime(t *testing.T) {
+	look := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		for range 2 {
+			op(s, "own", func() (string, error) { return harness.Now(ctx).UTC().Format("2006-01-02 15:04:05.000"), nil })
+			op(s, "server", func() (string, error) {
+				at, err := r.Time(ctx).Result()
+				return at.UTC().Format("2006-01-02 15:04:05.000"), err
+			})
+			sends("SET k 1 PX 5000")(ctx, s, r)
+		}
+	}
+	spec := timed(program(look), 1)
+	spec.Skew = time.Hour
+	s := newScheduler(t, spec)
+	for range 2 {
+		ex := s.run(Run(0), Run(0), Run(0), Pass(1), Run(0), Run(0), Run(0), Run(1), Run(1))
+		require.Equal(t, []string{
+			"1: own = 2029-12-31 23:59:59.997", "1: server = 2029-12-31 23:59:59.997", "1: SET k 1 PX 5000 = OK",
+			"1: own = 2030-01-01 00:00:04.998", "1: server = 2030-01-01 00:00:04.998", "1: SET k 1 PX 5000 = OK",
+			"2: own = 2030-01-01 01:00:04.998", "2: server = 2030-01-01 00:00:04.998",
+		}, results(ex.ops)[:8])
+	}
+}
+
+// Whoever looks at a clock meets the end of a second, minute, hour and day.
+func TestMidnightMattersToThoseWhoLookAtAClock(t *testing.T) {
+	day := `local t = redis.call('TIME') return math.floor(t[1] / 86400)`
+	looks := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		for range 2 {
+			op(s, "day", func() (string, error) { return fmtInt(r.Eval(ctx, day, []string{"k"}).Int()) })
+		}
+	}
+	spec := timed(program(looks, idle), 1)
+	spec.Program.Timeless = true
+	s := newScheduler(t, spec)
+	ex := s.begin()
+	s.follow(ex, Run(0), Pass(0), Run(0))
+	require.Equal(t, []string{"1: day = 21914", "1: day = 21915"}, results(ex.ops))
+	require.Equal(t, "0: 3ms pass =", commands(ex)[1])
+	s.finish(ex)
+}
+
+func fmtInt(n int, err error) (string, error) { return strconv.Itoa(n), err }
+
+// Naps pass time although they are no steps, unless a lease ends meanwhile: then others may act before the sleeper.
+func TestNapsOutliveALease(t *testing.T) {
+	naps := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		sends("SET k 1 EX 5")(ctx, s, r)
+		op(s, "nap", func() (string, error) {
+			for range 3 {
+				if err := harness.Sleep(ctx, 3*time.Second); err != nil {
+					return "", err
+				}
+			}
+			return say(ctx, r, "EXISTS k")
+		})
+	}
+	s := newScheduler(t, quiet(program(naps, sends("EXISTS k"))))
+	ex := s.begin()
+	s.follow(ex, Run(0), Run(0), Run(1), Run(0))
+	require.Empty(t, possible(ex))
+	require.Equal(t, []string{"1: SET k 1 EX 5 = OK", "1: waits 9s =", "2: EXISTS k = 0", "1: EXISTS k = 0"}, commands(ex))
+	require.GreaterOrEqual(t, ex.ops[2].Return, 9*time.Second)
+	require.Less(t, ex.ops[2].Call, time.Second, "it began with its sleep")
+	ex = s.run(Run(1), Run(0), Run(0), Run(0))
+	require.Equal(t, "2: EXISTS k = 0", results(ex.ops)[0])
+
+	// A nap in which nothing ends is no step.
+	short := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "nap", func() (string, error) {
+			require.NoError(t, harness.Sleep(ctx, time.Second))
+			return say(ctx, r, "SET k 1 EX 5")
+		})
+		op(s, "end", func() (string, error) { // whose end comes after its sleep
+			_, err := say(ctx, r, "GET k")
+			require.NoError(t, harness.Sleep(ctx, 2*time.Second))
+			return "", err
+		})
+	}
+	s = newScheduler(t, quiet(program(short, idle)))
+	ex = s.run()
+	require.Equal(t, []string{"1: waits 1s, then SET k 1 EX 5 = OK", "1: GET k = 1", "1: waits 2s ="}, commands(ex)[:3])
+	require.GreaterOrEqual(t, ex.ops[1].Return, 3*time.Second)
+}
+
+// Where clocks cannot be set, leases end all the same, and whoever looks at a server's clock is not judged.
+func TestClocksThatCannotBeSet(t *testing.T) {
+	t.Setenv("CC", "no-such-compiler")
+	spec := timed(program(sends("SET short 1 PX 1000", "SET long 1 EX 100"), sends("EXISTS short", "EXISTS long")), 1)
+	s := newScheduler(t, spec)
+	require.Contains(t, s.w.unset, "no-such-compiler")
+	ex := s.begin()
+	s.follow(ex, Run(0), Run(0), Pass(0))
+	s.finish(ex)
+	require.Equal(t, []string{"2: EXISTS short = 0", "2: EXISTS long = 1"}, results(ex.ops)[2:])
+
+	res := searched(t, spec)
+	require.Len(t, res.Limits, 1)
+	require.Contains(t, res.Limits[0], "no-such-compiler")
+	looks := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "SET k 1 PX 1000", func() (string, error) { return say(ctx, r, "SET k 1 PX 1000") })
+		op(s, "TIME", func() (string, error) { return say(ctx, r, "TIME") })
+	}
+	res, err := Search(t.Context(), timed(program(looks), 1))
+	require.NoError(t, err)
+	require.Equal(t, harness.Unknown, res.Verdict())
+	require.Contains(t, res.Stopped, "looks at a clock")
+}

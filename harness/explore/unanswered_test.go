@@ -1,0 +1,117 @@
+package explore
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// lossy is quiet with a budget of one lost answer, one lost command and one late one.
+func lossy(p Program) Spec {
+	spec := quiet(p)
+	spec.LostAnswers, spec.LostCommands, spec.Late = 1, 1, 1
+	return spec
+}
+
+const waitedInVain = "info read unix: i/o timeout"
+
+func TestAnAnswerThatIsLost(t *testing.T) {
+	s := newScheduler(t, lossy(program(sends("INCR a", "GET a"), sends("GET a"))))
+	for range 2 {
+		ex := s.run(LoseAnswer(0), Run(1), Run(0))
+		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "2: GET a = 1", "1: GET a = 1"}, sameClient(ex.ops))
+		require.Equal(t, "1: INCR a = 1 (the answer is lost)", commands(ex)[0])
+	}
+}
+
+func TestACommandThatIsLost(t *testing.T) {
+	s := newScheduler(t, lossy(program(sends("INCR a", "GET a"), sends("GET a"))))
+	for range 2 {
+		ex := s.run(LoseCommand(0), Run(1), Run(0))
+		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "2: GET a = (nil)", "1: GET a = (nil)"}, sameClient(ex.ops))
+		require.Equal(t, "1: INCR a = (the command is lost)", commands(ex)[0])
+	}
+}
+
+// A late command is executed once its client has gone on, at the latest when all are done.
+func TestACommandThatIsLate(t *testing.T) {
+	s := newScheduler(t, lossy(program(sends("INCR a", "GET a"), sends("GET a", "GET a"))))
+	for range 2 {
+		ex := s.begin()
+		s.follow(ex, Delay(0))
+		require.NotContains(t, possible(ex), Arrive(0), "that would be a lost answer")
+		s.follow(ex, Run(0), Run(1), Arrive(0), Run(1))
+		require.Empty(t, possible(ex))
+		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "1: GET a = (nil)", "2: GET a = (nil)", "2: GET a = 1"}, sameClient(ex.ops))
+		require.Equal(t, []string{"1: INCR a = (no answer: the command is late)", "0: client 1's INCR a arrives = 1"}, []string{commands(ex)[0], commands(ex)[3]})
+		ex = s.begin()
+		s.follow(ex, Delay(0), Run(0), Run(1), Run(1))
+		require.Equal(t, []Choice{Arrive(0)}, possible(ex))
+		s.finish(ex)
+	}
+}
+
+// What a transaction watches it still watches when it arrives late.
+func TestALateTransaction(t *testing.T) {
+	tx := watching("a", "1")
+	for _, c := range []struct {
+		meanwhile string
+		want      string
+	}{{"SET a 7", "0: client 1's EXEC arrives = (nil)"}, {"SET c 7", "0: client 1's EXEC arrives = [OK]"}} {
+		s := newScheduler(t, lossy(program(tx, sends(c.meanwhile))))
+		ex := s.begin()
+		s.follow(ex, Run(0))
+		for len(s.moves(ex)) > 0 && s.moves(ex)[0].access.writes == nil {
+			s.follow(ex, Run(0))
+		}
+		s.follow(ex, Delay(0), Run(1), Arrive(0))
+		last := commands(ex)[len(commands(ex))-1]
+		require.Contains(t, last, c.want[len("0: client 1's EXEC"):])
+		s.finish(ex)
+	}
+}
+
+// What changes nothing is the same to all, lost or late.
+func TestWhatNeedNotBeLost(t *testing.T) {
+	s := newScheduler(t, lossy(program(sends("GET a", "SET a 1"), idle)))
+	ex := s.begin()
+	require.Equal(t, []Choice{Run(0), LoseAnswer(0)}, possible(ex))
+	s.follow(ex, Run(0))
+	require.Equal(t, []Choice{Run(0), LoseAnswer(0), LoseCommand(0), Delay(0)}, possible(ex))
+	s.follow(ex, LoseAnswer(0))
+	require.Empty(t, possible(ex))
+}
+
+// A client whose library tries again is refused by the key that it has set itself.
+func TestALibraryThatTriesAgain(t *testing.T) {
+	setNX := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "lock", func() (string, error) {
+			var err error
+			for range 2 {
+				var ok bool
+				if ok, err = r.SetNX(ctx, "lock", "mine", lease).Result(); err == nil {
+					return map[bool]string{true: "granted", false: "refused"}[ok], nil
+				}
+			}
+			return "", err
+		})
+	}
+	s := newScheduler(t, lossy(program(setNX, idle)))
+	ex := s.run(LoseAnswer(0), Run(0))
+	require.Equal(t, []string{"1: lock = refused"}, results(ex.ops))
+	require.Equal(t, []string{"1: SET lock mine ex 10 nx = OK (the answer is lost)", "1: SET lock mine ex 10 nx = (nil)"}, commands(ex))
+}
+
+// sameClient writes operations down by place: whoever got no answer has another id from then on.
+func sameClient(ops []harness.Op) []string {
+	out := make([]harness.Op, len(ops))
+	for i, op := range ops {
+		op.Client = (op.Client-1)%3 + 1
+		out[i] = op
+	}
+	return results(out)
+}

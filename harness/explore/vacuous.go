@@ -1,0 +1,70 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file says when a search that found nothing has shown nothing.
+
+// met is what the schedules of a search contained.
+type met struct {
+	crashed, expired, timed bool
+	clocked                 bool   // somebody looked at a server's clock
+	idle                    string // of an operation that was granted without a command
+}
+
+// add takes what a schedule contained.
+func (m *met) add(ex *execution) {
+	m.expired = m.expired || ex.expired
+	m.timed = m.timed || ex.timed
+	m.clocked = m.clocked || ex.clocked
+	m.idle = cmp.Or(m.idle, ex.idle)
+	for _, c := range ex.path {
+		m.crashed = m.crashed || c.IsCrash()
+	}
+}
+
+// vacuous says why a search that ran every schedule and found nothing has not shown anything; empty: it has.
+func (s *search) vacuous(worlds []*world, own string) string {
+	b := s.spec.parts()[0]
+	switch strays := strays(worlds); {
+	case s.met.idle != "":
+		return s.met.idle + ": whatever it does, it is no part of the search; send its commands through that client"
+	case own != "":
+		return "it does something by itself, which is no part of the search: " + own + ". Wait by harness.Sleep and read harness.Now in the goroutine that was called; have the caller renew a lease (an Extender) instead of a watchdog, or put it under load"
+	case strays > 0:
+		return fmt.Sprintf("%d commands were sent when no operation of their client was under way, so by a goroutine or timer of its own, which is no part of the search: have the caller renew the lease (an Extender), or put it under load instead", strays)
+	case s.neverOK() != "":
+		return fmt.Sprintf("no %s ever succeeded, so nothing was shown", s.neverOK())
+	case b.Expiries > 0 && !s.spec.Program.Timeless && !s.met.expired:
+		return "no lease ever ended: nothing was granted for a time, and no key had one"
+	case b.Crashes > 0 && !s.met.crashed:
+		return "no client could crash: each is done with its first command"
+	case s.met.clocked && worlds[0].fixed == nil:
+		return "it looks at a clock, and the servers' clocks cannot be set: " + worlds[0].unset
+	case s.doubt != "":
+		return "some schedule could not be judged: " + s.doubt
+	}
+	return ""
+}
+
+// neverOK is a kind of operation that the program promises and that never succeeded; empty: there is none.
+func (s *search) neverOK() harness.Kind {
+	for _, k := range s.spec.Program.Kinds {
+		if !s.seen[k] {
+			return k
+		}
+	}
+	return ""
+}
+
+// strays counts the commands that clients sent outside of their turns.
+func strays(worlds []*world) (n int64) {
+	for _, w := range worlds {
+		n += w.strays.Load()
+	}
+	return n
+}

@@ -1,0 +1,117 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// head is the optional first line of the text form.
+type head struct {
+	Meta   *harness.Meta   `json:"meta"`
+	Faults []harness.Fault `json:"faults,omitempty"`
+	Cut    string          `json:"cut,omitempty"` // why this is not all of the run; empty: it is
+}
+
+const (
+	defaultDrift = 0.01       // of a run: see harness.Spec
+	maxWorkers   = 10_000_000 // that a history may say it is of: checkers keep some bytes for each
+	maxRate      = 1e9        // that it may say was asked for
+)
+
+// headOf reads the first line if it is about the run, and else says what holds of a run that is called name.
+func headOf(b []byte, name string) (h head, is bool, err error) {
+	h.Meta = &harness.Meta{Name: name, Drift: defaultDrift}
+	if err := isText(b); err != nil {
+		return h, false, err
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(b, &keys); err != nil {
+		return h, false, readable(err)
+	}
+	for _, key := range []string{"meta", "faults", "cut"} {
+		_, there := keys[key]
+		is = is || there
+	}
+	if !is {
+		return h, false, nil
+	}
+	if err := strictly(b, &h); err != nil {
+		return h, true, err
+	}
+	return h, true, h.usable()
+}
+
+// packed are beginnings of files that are no text.
+var packed = map[string]string{
+	"\x1f\x8b":         "compressed by gzip: unpack it first, and hand it over as standard input, -",
+	"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it first, and hand it over as standard input, -",
+	"\xff\xfe":         "UTF-16: write it as UTF-8",
+	"\xfe\xff":         "UTF-16: write it as UTF-8",
+}
+
+// isText asks that the first line is text.
+func isText(b []byte) error {
+	for begin, what := range packed {
+		if bytes.HasPrefix(b, []byte(begin)) {
+			return errors.New("it is " + what)
+		}
+	}
+	return unicodeOnly(b)
+}
+
+// happened asks whether there can have been such a fault. A time that is 0 was never seen.
+func happened(f harness.Fault) error {
+	for _, at := range []struct {
+		name string
+		time.Duration
+	}{{"start", f.Start}, {"bit", f.Bit}, {"heal", f.Heal}, {"end", f.End}} {
+		switch {
+		case at.Duration < 0:
+			return errors.New("times are nanoseconds from the start, and cannot be negative")
+		case at.Duration > 0 && at.Duration < f.Start:
+			return fmt.Errorf("its %s at %d is before its start at %d", at.name, at.Duration, f.Start)
+		}
+	}
+	if f.End > 0 && f.End < f.Heal {
+		return fmt.Errorf("its end at %d is before its heal at %d", f.End, f.Heal)
+	}
+	for _, group := range slices.Concat(f.Groups, f.Frozen) {
+		if group < 0 {
+			return fmt.Errorf("groups of clients count from 0, and cannot be %d", group)
+		}
+	}
+	return nil
+}
+
+// usable asks for what the checkers reckon with.
+func (h head) usable() error {
+	for _, f := range h.Faults {
+		if err := happened(f); err != nil {
+			return fmt.Errorf("the fault %q: %w", f.Name, err)
+		}
+	}
+	switch m := h.Meta; {
+	case m == nil:
+		return errors.New("meta is null: leave the line out")
+	case m.Workers < 0 || m.Groups < 0 || m.Clients < 0 || m.Rate < 0:
+		return errors.New("workers, groups, clients and rate cannot be negative")
+	case max(m.Workers, m.Groups, m.Clients) > maxWorkers:
+		return fmt.Errorf("%d workers, groups or clients: want at most %d", max(m.Workers, m.Groups, m.Clients), maxWorkers)
+	case m.Rate > maxRate:
+		return fmt.Errorf("a rate of %g operations a second: want at most %g", m.Rate, float64(maxRate))
+	case m.Drift < 0 || m.Drift >= 1:
+		return errors.New("drift has to be from 0 to less than 1")
+	}
+	for _, k := range h.Meta.Kinds {
+		if !slices.Contains(kinds, k) {
+			return unknownKind(k)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+const (
+	maxLine = 16 << 20  // the longest line of the text form that is read, in bytes
+	atOnce  = 256 << 10 // bytes that are read at once, unless a line is longer
+	ahead   = 4         // batches that are read before they are wanted
+)
+
+// batch is what some lines in a row say.
+type batch struct {
+	head *head // about the run: of the first batch, given or not
+	ops  []harness.Op
+	line int   // of the first operation, counted from 1
+	err  error // of the line after the operations, or of the reader; nothing follows
+}
+
+// batches are what a reader of the text form is ahead with.
+type batches struct {
+	next chan batch
+	used chan []harness.Op // of batches that nobody needs any more, for the next ones
+	stop chan struct{}     // closed when no more are wanted
+}
+
+// readAhead reads r, which errors call name.
+func readAhead(r io.Reader, name string) *batches {
+	a := &batches{make(chan batch, ahead), make(chan []harness.Op, ahead), make(chan struct{})}
+	go a.read(&lines{r: r, name: name, quick: newQuick(), buf: make([]byte, 0, atOnce)})
+	return a
+}
+
+func (a *batches) read(l *lines) {
+	defer close(a.next)
+	for more := true; more; {
+		var b batch
+		select {
+		case b.ops = <-a.used:
+		default:
+		}
+		more = l.next(&b)
+		select {
+		case a.next <- b:
+		case <-a.stop:
+			return
+		}
+	}
+}
+
+// reuse takes back what was in a batch.
+func (a *batches) reuse(ops []harness.Op) {
+	select {
+	case a.used <- ops[:0]:
+	default:
+	}
+}
+
+// lines reads the text form line by line.
+type lines struct {
+	r     io.Reader
+	name  string
+	n     int // lines that were read
+	quick *quick
+	buf   []byte // bytes that were read and belong to no batch yet
+	begun bool   // the head is known
+}
+
+// next reads into b what there is, and waits for one line at least. There is no more after the end and after an error.
+func (l *lines) next(b *batch) (more bool) {
+	for {
+		whole, end, err := l.fill()
+		if err == nil && whole == 0 && len(l.buf) >= maxLine {
+			l.n++
+			err = badLine(l.name, l.n, fmt.Errorf("it is longer than %d bytes: want one operation a line", maxLine))
+		}
+		if err == nil && whole == 0 && !end {
+			continue
+		}
+		l.batch(l.buf[:whole], b)
+		l.buf = l.buf[:copy(l.buf, l.buf[whole:])]
+		if b.err == nil {
+			b.err = err
+		}
+		return b.err == nil && !end
+	}
+}
+
+// fill reads once more, and returns how many bytes are whole lines. At the end all are.
+func (l *lines) fill() (whole int, end bool, err error) {
+	old := len(l.buf) // which has no end of a line
+	if old == cap(l.buf) {
+		l.buf = append(make([]byte, 0, min(2*old, maxLine+1)), l.buf...)
+	}
+	n, err := l.r.Read(l.buf[old:cap(l.buf)])
+	l.buf = l.buf[:old+n]
+	if i := bytes.LastIndexByte(l.buf[old:], '\n'); i >= 0 {
+		whole = old + i + 1
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return len(l.buf), true, nil
+	case err != nil:
+		return whole, false, fmt.Errorf("history: read %s: %w", l.name, err)
+	}
+	return whole, false, nil
+}
+
+// batch reads whole lines into b, up to the first that cannot be.
+func (l *lines) batch(text []byte, b *batch) {
+	b.line = l.n + 1
+	for len(text) > 0 && b.err == nil {
+		line, rest, _ := bytes.Cut(text, []byte("\n"))
+		text = rest
+		l.n++
+		if b.err = l.line(line, b); b.err != nil {
+			b.err = badLine(l.name, l.n, b.err)
+		}
+	}
+}
+
+func (l *lines) line(line []byte, b *batch) error {
+	if !l.begun {
+		l.begun = true
+		line = bytes.TrimPrefix(line, []byte("\ufeff")) // which some programs begin files with
+		h, is, err := headOf(line, l.name)
+		if err != nil {
+			return err
+		}
+		b.head = &h
+		if is {
+			b.line++
+			return nil
+		}
+	}
+	op, ok := l.quick.op(line)
+	if !ok {
+		var err error
+		if op, err = strictOp(line); err != nil {
+			return err
+		}
+	}
+	if err := possible(op); err != nil {
+		return err
+	}
+	b.ops = append(b.ops, op)
+	return nil
+}

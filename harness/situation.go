@@ -1,0 +1,55 @@
+package harness
+
+// SituationName names a situation in which locks, filters or sequences are known to go wrong.
+type SituationName string
+
+// The situations of locks. The last instant of a lease is its last twentieth, up to the latest time at which it can be over.
+const (
+	AcquiresAtOnce       SituationName = "two acquires pending at once"
+	LeaseEndedInside     SituationName = "lease ended inside"                        // of an owner that neither released nor extended before
+	AskedInLastInstant   SituationName = "lock asked for in a lease's last instant"  // by another
+	TakenAfterLease      SituationName = "lock taken after another's lease"          // which was not released before
+	ReleaseInLastInstant SituationName = "release in the last instant"               //
+	ReleaseAfterLease    SituationName = "release after the lease"                   //
+	LateReleaseMeets     SituationName = "release after the lease, another holds it" //
+	ExtendInLease        SituationName = "extend inside the lease"                   // before its last instant
+	ExtendInLastInstant  SituationName = "extend in the last instant"                //
+	ExtendAfterLease     SituationName = "extend after the lease"                    //
+	LateExtendMeets      SituationName = "extend after the lease, another holds it"  //
+	NameBeginsAnother    SituationName = "owners of which one's name begins the other's"
+)
+
+// The situations of message filters. Ages count from the claim or confirm that marked the message.
+const (
+	ClaimsAtOnce     SituationName = "two claims of a message pending at once"
+	AskedAgainEarly  SituationName = "message asked again early in its window"          // in the first third
+	AskedAgainLater  SituationName = "message asked again later in its window"          // after that, before the last twentieth
+	AskedAgainAtEnd  SituationName = "message asked again just before its window's end" // in the last twentieth
+	AskedAgainAfter  SituationName = "message asked again after its window's end"       //
+	ConfirmAfterTime SituationName = "confirm after the claim's lease"                  //
+)
+
+// The situations of sequences, and those that all share.
+const (
+	DrawsAtOnce       SituationName = "two draws pending at once"
+	RetryAfterUnknown SituationName = "retry after unknown" // the same worker asks again for what may have happened
+)
+
+// The situations that only the explorer sees, since it brings them about.
+const (
+	ScriptMissing   SituationName = "script missing"                    // Redis did not know a script
+	ClientCrashed   SituationName = "client crashed"                    //
+	AnswerLost      SituationName = "command executed, its answer lost" //
+	CommandLost     SituationName = "command lost"                      //
+	CommandLate     SituationName = "command executed after its client gave up"
+	SentAgain       SituationName = "command sent again without an answer" // in the same operation, by a library
+	RefusedByItself SituationName = "refused by its own command, whose answer was lost"
+	ReplicaPromoted SituationName = "replica promoted that had not heard all" //
+)
+
+// Situation is one of those, and how often a run or a search has met it.
+type Situation struct {
+	Name    SituationName `json:"name"`
+	Count   int           `json:"count"`             // 0: it never occurred
+	Example []Op          `json:"example,omitempty"` // the operations of the first one, in order of Call
+}

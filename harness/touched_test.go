@@ -1,0 +1,39 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// TestAFaultThatTouchedNothingIsNotProved: it is asked once, when the fault has had all its time.
+func TestAFaultThatTouchedNothingIsNotProved(t *testing.T) {
+	const long = 30 * time.Millisecond
+	faultThat := func(name string, touched func() (string, error)) harness.Step {
+		return harness.Step{For: long, Nemesis: strike{name, func(context.Context, *rand.Rand) (harness.Injection, error) {
+			return harness.Injection{Bite: "bitten", Touched: touched, Heal: func(context.Context) error { return nil }}, nil
+		}}}
+	}
+	asked := 0
+	d := newDiary()
+	res, err := harness.Run(t.Context(), d.spec([]harness.Step{
+		faultThat("idle", func() (string, error) { asked++; return "", errors.New("idle: no traffic") }),
+		faultThat("busy", func() (string, error) { return "touched: 7 B", nil }),
+		faultThat("uncounted", nil),
+	}))
+	require.NoError(t, err)
+	f := faultsOf(res.History)
+	require.Equal(t, 1, asked)
+	require.False(t, f["idle"].Proved)
+	require.Equal(t, "bitten; idle: no traffic", f["idle"].Proof)
+	require.True(t, f["busy"].Proved)
+	require.Equal(t, "bitten; touched: 7 B", f["busy"].Proof)
+	require.True(t, f["uncounted"].Proved)
+	require.Equal(t, "bitten", f["uncounted"].Proof)
+}

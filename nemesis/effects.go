@@ -1,0 +1,36 @@
+package nemesis
+
+import "github.com/doublegrant/doublegrant/harness"
+
+// What each fault does to its targets, as it is recorded with the fault. See [harness.Effects].
+
+func (down) Effects() harness.Effects             { return harness.EndsProcess }
+func (restartAtOnce) Effects() harness.Effects    { return harness.EndsProcess | harness.StartsProcess }
+func (pause) Effects() harness.Effects            { return harness.StopsProcess }
+func (nap) Effects() harness.Effects              { return harness.StopsProcess }
+func (sentinelFailover) Effects() harness.Effects { return harness.MovesPrimary }
+func (sentinelCrash) Effects() harness.Effects    { return harness.MovesPrimary | harness.EndsProcess }
+func (scriptFlush) Effects() harness.Effects      { return harness.DropsScripts }
+func (clientKill) Effects() harness.Effects       { return harness.EndsConnections }
+func (clientPause) Effects() harness.Effects      { return harness.HoldsCommands }
+func (memoryPressure) Effects() harness.Effects   { return harness.DropsKeys }
+func (clockStep) Effects() harness.Effects        { return harness.ShiftsClock }
+func (skewClients) Effects() harness.Effects      { return harness.ShiftsClock }
+func (crashClients) Effects() harness.Effects     { return harness.EndsClients }
+func (freezeClients) Effects() harness.Effects    { return harness.StopsClients }
+func (p partition) Effects() harness.Effects      { return p.way.effects() }
+func (d degrade) Effects() harness.Effects        { return d.way.effects() }
+
+// effects says what the way does to links.
+func (w Way) effects() (e harness.Effects) {
+	if w.cuts {
+		e |= harness.CutsLinks
+	}
+	if w.ends {
+		e |= harness.EndsConnections
+	}
+	if e == 0 {
+		e = harness.SlowsLinks
+	}
+	return e
+}

@@ -1,0 +1,130 @@
+package nemesis
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Metered tells what faults have touched.
+type Metered interface {
+	Topology
+	// Touched is what faults have touched so far on the link, the harness's own probes aside.
+	Touched(l harness.Link) harness.Touched
+}
+
+// idle is the injection of a fault that, as things are, can touch nobody. It does nothing and is not proved.
+func idle(targets []string, why error) harness.Injection {
+	return harness.Injection{
+		Targets: targets, Bite: "nothing was done", Heal: nothingToHeal,
+		Touched: func() (string, error) { return "", fmt.Errorf("idle: %w", why) },
+	}
+}
+
+// errNoLink says that no link lies where a fault was to act.
+var errNoLink = errors.New("they are one host now")
+
+// meter counts what a way touches on links from now on.
+type meter struct {
+	c      Metered
+	way    Way
+	links  []harness.Link // to nodes: nobody connects to clients
+	before []harness.Touched
+}
+
+func newMeter(c Metered, way Way, links []harness.Link) meter {
+	m := meter{c: c, way: way}
+	for _, l := range links {
+		if !slices.Contains(c.ClientGroups(), l.To) {
+			m.links, m.before = append(m.links, l), append(m.before, c.Touched(l))
+		}
+	}
+	return m
+}
+
+// mostLinks is how many links are told one by one.
+const mostLinks = 8
+
+// touched says what was touched on each link, the busiest first. An error says that nothing was, on any of them: the fault
+// was in force where the system under test sends nothing.
+func (m meter) touched() (string, error) {
+	type share struct {
+		link harness.Link
+		of   harness.Touched
+	}
+	var busy []share
+	var idle []harness.Link
+	for i, l := range m.links {
+		t := m.c.Touched(l).Minus(m.before[i])
+		if m.way.count(t) > 0 {
+			busy = append(busy, share{l, t})
+		} else {
+			idle = append(idle, l)
+		}
+	}
+	if len(busy) == 0 {
+		return "", errors.New(m.idle())
+	}
+	slices.SortStableFunc(busy, func(a, b share) int { return cmp.Compare(m.way.count(b.of), m.way.count(a.of)) })
+	var told []string
+	for _, s := range busy[:min(len(busy), mostLinks)] {
+		told = append(told, fmt.Sprintf("%s %s", s.link, m.way.tell(s.of)))
+	}
+	if more := len(busy) - mostLinks; more > 0 {
+		told = append(told, fmt.Sprintf("and %d more links", more))
+	}
+	if len(idle) > 0 {
+		told = append(told, fmt.Sprintf("nothing on %s", someOf(idle)))
+	}
+	return "touched: " + strings.Join(told, ", "), nil
+}
+
+// idle says whose traffic was missed, and where.
+func (m meter) idle() string {
+	if m.way.lacks != "" {
+		return fmt.Sprintf("idle: %s on %s", m.way.lacks, someOf(m.links))
+	}
+	groups, sentinels := 0, 0
+	for _, l := range m.links {
+		switch {
+		case slices.Contains(m.c.ClientGroups(), l.From):
+			groups++
+		case slices.Contains(m.c.Sentinels(), l.From):
+			sentinels++
+		}
+	}
+	whose := "the system's hosts"
+	switch len(m.links) {
+	case groups:
+		whose = "clients"
+	case sentinels:
+		whose = "Sentinels"
+	case len(m.links) - groups - sentinels:
+		whose = "Redis nodes"
+	}
+	return fmt.Sprintf("idle: no traffic of %s on %s", whose, someOf(m.links))
+}
+
+// someOf lists links, the first few by name.
+func someOf(links []harness.Link) string {
+	const few = 3
+	var names []string
+	for _, l := range links[:min(few, len(links))] {
+		names = append(names, l.From+" -> "+l.To)
+	}
+	list := strings.Join(names, ", ")
+	if more := len(links) - few; more > 0 {
+		list += fmt.Sprintf(" and %d more links", more)
+	}
+	return list
+}
+
+// passed tells what a way did to bytes.
+func passed(verb string) (func(harness.Touched) int64, func(harness.Touched) string) {
+	return func(t harness.Touched) int64 { return t.Passed },
+		func(t harness.Touched) string { return fmt.Sprintf("%s %d B", verb, t.Passed) }
+}

@@ -1,0 +1,112 @@
+package nemesis_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+// loaded lets two client groups write all the while.
+func (b bench) loaded() {
+	ctx, stop := context.WithCancel(b.ctx)
+	var writing sync.WaitGroup
+	for _, group := range []int{0, 4} {
+		writing.Go(func() {
+			for ctx.Err() == nil {
+				_ = b.write(group) // faults make some fail
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	b.Cleanup(writing.Wait)
+	b.Cleanup(stop)
+}
+
+// TestAFaultCountsWhatItTouchesOfTheSystem: who talks to whom is the system's doing, and each way counts what it does.
+func TestAFaultCountsWhatItTouchesOfTheSystem(t *testing.T) {
+	b := start(t, cluster.Sentinel(cluster.Options{}))
+	b.loaded()
+	clients, primary := nemesis.Clients(), nemesis.Primary()
+	of := func(way nemesis.Way) harness.Nemesis { return nemesis.Degrade(b.Cluster, clients, primary, way) }
+	for _, c := range []struct {
+		n    harness.Nemesis
+		want string // of what was touched
+	}{
+		{of(nemesis.Latency(5*time.Millisecond, 0)), `^touched: g\d>r1 delayed \d+ B, g\d>r1 delayed \d+ B, nothing on g1 -> r1, g2 -> r1, g3 -> r1$`},
+		{of(nemesis.Bandwidth(20_000)), `g0>r1 let through \d+ B`},
+		{of(nemesis.Slice(8, time.Millisecond)), `g0>r1 sliced \d+ B`},
+		{of(nemesis.SlowClose(50 * time.Millisecond)), `g0>r1 lay under \d+ B`},
+		{of(nemesis.LimitData(500)), `g0>r1 ended \d+ connections`},
+		{of(nemesis.Hold()), `g0>r1 held \d+ B and \d+ new connections`},
+		{of(nemesis.Drop()), `g0>r1 lost \d+ B`},
+		{of(nemesis.DropReplies()), `g0>r1 lost \d+ B`},
+		{of(nemesis.Refuse()), `g0>r1 reset or refused \d+ connections`},
+		{nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), nemesis.Hold()), `^touched: g0>r1 held \d+ B`},
+		{nemesis.Degrade(b.Cluster, nemesis.Replicas(), primary, nemesis.Latency(5*time.Millisecond, 0)),
+			`^touched: r\d>r1 delayed \d+ B, r\d>r1 delayed \d+ B, nothing on r1 -> r2, r1 -> r3$`},
+	} {
+		inj := b.inject(c.n)
+		require.Eventually(t, func() bool { _, err := inj.Touched(); return err == nil }, wait, tick, "%s touches nothing", c.n.Name())
+		time.Sleep(300 * time.Millisecond) // for both groups
+		seen, err := inj.Touched()
+		require.NoError(t, err)
+		require.Regexp(t, c.want, seen)
+		b.heal(inj)
+	}
+}
+
+// TestAFaultWhereNobodyTalksIsIdle: what the harness itself sends there to see it act does not count.
+func TestAFaultWhereNobodyTalksIsIdle(t *testing.T) {
+	b := start(t, cluster.Sentinel(cluster.Options{}))
+	b.loaded()
+	clients, replica := nemesis.Clients(), nemesis.Named("r2")
+	for _, c := range []struct {
+		n    harness.Nemesis
+		want string
+	}{
+		{nemesis.Degrade(b.Cluster, clients, replica, nemesis.Hold()), "idle: no traffic of clients on g0 -> r2, g1 -> r2, g2 -> r2 and 2 more links"},
+		{nemesis.Degrade(b.Cluster, clients, replica, nemesis.Latency(20*time.Millisecond, 0)), "idle: no traffic of clients on g0 -> r2"},
+		{nemesis.Degrade(b.Cluster, nemesis.Named("g1"), nemesis.Primary(), nemesis.Hold()), "idle: no traffic of clients on g1 -> r1"},
+		{nemesis.Degrade(b.Cluster, clients, nemesis.Primary(), nemesis.LimitData(16<<20)), "idle: no connection came to 16777216 B on g0 -> r1"},
+		{nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Primary(), nemesis.Sentinels()), nemesis.Hold()), "idle: no traffic of Redis nodes on r1 -> s1, r1 -> s2, r1 -> s3"},
+		{nemesis.Degrade(b.Cluster, nemesis.Primary(), nemesis.Named("r1"), nemesis.Hold()), "idle: no links of primary with r1: they are one host now"},
+	} {
+		inj := b.inject(c.n)
+		require.Never(t, func() bool { _, err := inj.Touched(); return err == nil }, 300*time.Millisecond, 50*time.Millisecond, c.n.Name())
+		_, err := inj.Touched()
+		require.ErrorContains(t, err, c.want)
+		b.heal(inj)
+	}
+}
+
+// TestAShortPauseNeedsNoFailover: Sentinels that had no time to replace the primary are no sign that it was not paused.
+func TestAShortPauseNeedsNoFailover(t *testing.T) {
+	b := start(t, cluster.Sentinel(cluster.Options{}))
+	for name, n := range map[string]harness.Nemesis{
+		"kill":  nemesis.KillPrimary(b.Cluster),
+		"pause": nemesis.PausePrimary(b.Cluster),
+	} {
+		inj, err := n.Inject(b.ctx, rng())
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(b.ctx, 300*time.Millisecond)
+		seen, err := inj.Prove(ctx)
+		cancel()
+		b.heal(inj)
+		require.NoError(t, err, name)
+		require.Regexp(t, `^nobody was promoted within (300|299)ms, and Sentinels may take 4s$`, seen, name)
+	}
+	inj, err := nemesis.KillPrimary(b.Cluster).Inject(b.ctx, rng())
+	require.NoError(t, err)
+	ended, cancel := context.WithCancel(b.ctx)
+	cancel()
+	_, err = inj.Prove(ended)
+	require.Error(t, err, "a run that is interrupted proves nothing")
+	b.heal(inj)
+}

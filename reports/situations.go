@@ -1,0 +1,70 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file is how reports list the situations that a run met, and those that it never met.
+
+// metSituations lists those that occurred.
+func metSituations(all []harness.Situation) (met []harness.Situation) {
+	for _, s := range all {
+		if s.Count > 0 {
+			met = append(met, s)
+		}
+	}
+	return met
+}
+
+// neverMet names those that never occurred: "a; b"; empty: all did.
+func neverMet(all []harness.Situation) string {
+	var names []string
+	for _, s := range all {
+		if s.Count == 0 {
+			names = append(names, string(s.Name))
+		}
+	}
+	return strings.Join(names, "; ")
+}
+
+// SituationsText says in two lines at most what was met, with counts, and what was never met. It is empty where nothing
+// was counted.
+func SituationsText(all []harness.Situation) (lines []string) {
+	var met []string
+	for _, s := range metSituations(all) {
+		met = append(met, fmt.Sprintf("%s %s", s.Name, count(int64(s.Count))))
+	}
+	if len(met) > 0 {
+		lines = append(lines, "met: "+strings.Join(met, "; "))
+	}
+	if never := neverMet(all); never != "" {
+		lines = append(lines, "never met: "+never)
+	}
+	return lines
+}
+
+// times is a count, or "never".
+func times(n int) string {
+	if n == 0 {
+		return "never"
+	}
+	return count(int64(n))
+}
+
+// summarySituations is the situations in summary.md.
+func summarySituations(w io.Writer, r Report) error {
+	all := r.Judged.Situations
+	if len(all) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, s := range all {
+		rows = append(rows, []string{plain(string(s.Name)), times(s.Count)})
+	}
+	fmt.Fprintln(w)
+	return table(w, []string{"situation", ":met"}, rows)
+}

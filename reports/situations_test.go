@@ -1,0 +1,36 @@
+package reports
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+func TestSituationsAreInEveryReport(t *testing.T) {
+	met := harness.Situation{Name: harness.ReleaseAfterLease, Count: 1234, Example: []harness.Op{{Kind: harness.Release, Key: "k"}}}
+	all := []harness.Situation{met, {Name: harness.ExtendAfterLease}, {Name: harness.ExtendInLease}}
+	require.Equal(t, []string{
+		"met: release after the lease 1,234", "never met: extend after the lease; extend inside the lease",
+	}, SituationsText(all))
+	require.Empty(t, SituationsText(nil))
+	require.Len(t, SituationsText(all[:1]), 1)
+
+	r := Report{Name: "r", Judged: harness.Judged{Situations: all}}
+	var page, summary bytes.Buffer
+	require.NoError(t, HTML(&page, r))
+	require.NoError(t, Summary(&summary, r))
+	for _, text := range []string{page.String(), summary.String()} {
+		require.Contains(t, text, "release after the lease")
+		require.Contains(t, text, "1,234")
+		require.Contains(t, text, "extend after the lease")
+		require.Contains(t, text, "never")
+	}
+	require.Equal(t, all, DocumentOf(r).Situations)
+
+	page.Reset()
+	require.NoError(t, HTML(&page, Report{Name: "r"}))
+	require.NotContains(t, page.String(), "Situations")
+}

@@ -1,0 +1,42 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// Where porcupine was asked of no key, no form of a report says that it found anything valid.
+func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
+	const why = "porcupine was asked of no key, of 20; 20 were too large to ask"
+	r := demos(t)["rich"]
+	r.Judged = harness.Judged{Verdict: harness.Valid, Judgements: []harness.Judgement{
+		{Checker: "mutex", Verdict: harness.Valid, Reason: "none overlap"}, {Checker: "porcupine", Unasked: true, Reason: why},
+	}}
+	require.Contains(t, rendered(t, r), `<td class="mono nowrap">porcupine</td><td><span class="pill unknown">not asked</span></td><td>`+why)
+
+	summary := written(t, func(b *bytes.Buffer) error { return Summary(b, r) })
+	require.Contains(t, summary, "| `porcupine` | not asked | "+why)
+
+	junit := written(t, func(b *bytes.Buffer) error { return JUnit(b, r.Name, []Row{RowOf(r, "")}) })
+	require.Contains(t, junit, "porcupine: not asked: "+why)
+
+	var said struct {
+		Verdict, Summary string
+		Judgements       []struct {
+			Checker, Verdict, Reason string
+			Unasked                  bool
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(written(t, func(b *bytes.Buffer) error { return JSON(b, r) })), &said))
+	require.Equal(t, "valid", said.Verdict, "the checkers judged the whole history")
+	require.Equal(t, "unknown", said.Judgements[1].Verdict)
+	require.True(t, said.Judgements[1].Unasked)
+	require.Equal(t, why, said.Judgements[1].Reason)
+
+	r.Judged = harness.Judged{Judgements: []harness.Judgement{{Checker: "gates", Reason: "no load"}, {Checker: "porcupine", Unasked: true, Reason: why}}}
+	require.Equal(t, "Nothing can be said: gates: no load.", r.Sentence(), "that is no reason to know nothing")
+}

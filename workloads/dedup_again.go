@@ -1,0 +1,165 @@
+package workloads
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file is which messages come again, and when: at ages spread around their window, where a filter may have forgotten
+// them too early, or has to have forgotten them.
+
+// redelivered is how many of all deliveries repeat an earlier message.
+const redelivered = 0.05
+
+// ageBand is a range of ages, as parts of the window, and how many of the repeated messages are that old.
+type ageBand struct{ share, from, to float64 }
+
+// ageBands spread over the window and its end. What is answered within the last hundredth of the window proves nothing:
+// clocks may be that wrong.
+var ageBands = []ageBand{
+	{0.15, 0, 0.1},
+	{0.30, 0.1, 0.94},
+	{0.35, 0.94, 0.985},
+	{0.20, 1.012, 1.2},
+}
+
+// again draws a message that comes again. It is false if there is none of the age that was drawn.
+func (d *dedups) again(s *harness.Session) (int64, bool) {
+	if number, ok := d.slow.draw(s.Rand); ok && s.Rand.IntN(4) == 0 {
+		return number, true
+	}
+	p, now, window := s.Rand.Float64(), s.Now(), float64(d.opts.Window)
+	for _, b := range ageBands {
+		if p -= b.share; p < 0 {
+			return d.marks.draw(s.Rand, now-time.Duration(b.to*window), now-time.Duration(b.from*window))
+		}
+	}
+	return 0, false
+}
+
+// diary knows when messages were marked, or came: a sample of them, spread evenly over time. It is safe for concurrent use;
+// the zero value with a window is empty.
+type diary struct {
+	window time.Duration
+
+	mu     sync.Mutex
+	first  []entry // in the beginning, in order of time
+	latest []entry // in the last two windows and more, in order of time
+}
+
+// entry is a message and its time.
+type entry struct {
+	number int64
+	at     time.Duration
+}
+
+const (
+	entriesAWindow = 4096
+	firstEntries   = 200
+	firstAWindow   = 50
+)
+
+// add enters a message, unless another one was entered just before.
+func (d *diary) add(number int64, at time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := len(d.latest); n > 0 && at < d.latest[n-1].at+d.window/entriesAWindow {
+		return
+	}
+	if len(d.latest) == 4*entriesAWindow {
+		d.latest = append(d.latest[:0], d.latest[2*entriesAWindow:]...)
+	}
+	d.latest = append(d.latest, entry{number, at})
+	if n := len(d.first); n < firstEntries && (n == 0 || at >= d.first[n-1].at+d.window/firstAWindow) {
+		d.first = append(d.first, entry{number, at})
+	}
+}
+
+// draw is any message whose time is in [from, to].
+func (d *diary) draw(rng *rand.Rand, from, to time.Duration) (number int64, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := sort.Search(len(d.latest), func(i int) bool { return d.latest[i].at >= from })
+	j := sort.Search(len(d.latest), func(i int) bool { return d.latest[i].at > to })
+	if i == j {
+		return 0, false
+	}
+	return d.latest[i+rng.IntN(j-i)].number, true
+}
+
+// oldest lists up to n of the first messages, whose time is at most before.
+func (d *diary) oldest(n int, before time.Duration) (numbers []int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.first {
+		if e.at <= before && len(numbers) < n {
+			numbers = append(numbers, e.number)
+		}
+	}
+	return numbers
+}
+
+// when is about the time of a message: that of the last one entered that has no larger number; 0 if there is none.
+func (d *diary) when(number int64) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, entries := range [][]entry{d.latest, d.first} {
+		i := sort.Search(len(entries), func(i int) bool { return entries[i].number > number })
+		if i > 0 {
+			return entries[i-1].at
+		}
+	}
+	return 0
+}
+
+// slowClaims are the messages whose workers take their time to confirm them.
+type slowClaims struct {
+	mu      sync.Mutex
+	numbers []int64
+}
+
+const (
+	slowToConfirm = 0.002 // of the workers whose claim has to be confirmed
+	slowAtOnce    = 3
+)
+
+// wait lets a worker be slow, up to more than its claim's lease, unless others are.
+func (c *slowClaims) wait(s *harness.Session, number int64, claim harness.Op) {
+	if !c.begin(number) {
+		return
+	}
+	defer c.end(number)
+	s.Sleep(part(s.Rand, claim.TTL, 0.3, 1.6))
+}
+
+func (c *slowClaims) begin(number int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.numbers) == slowAtOnce {
+		return false
+	}
+	c.numbers = append(c.numbers, number)
+	return true
+}
+
+func (c *slowClaims) end(number int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.numbers, number)
+	c.numbers = slices.Delete(c.numbers, i, i+1)
+}
+
+// draw is any of them.
+func (c *slowClaims) draw(rng *rand.Rand) (number int64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.numbers) == 0 {
+		return 0, false
+	}
+	return c.numbers[rng.IntN(len(c.numbers))], true
+}

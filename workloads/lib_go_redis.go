@@ -1,0 +1,36 @@
+package workloads
+
+import "github.com/doublegrant/doublegrant/harness"
+
+// lib/go-redis-lock, lock/set-nx-px on go-redis as it comes.
+//
+// Source: go-redis, which sends a command again, three times at most, that got no answer; redis/go-redis#2985. A SET NX
+// that was executed is then refused by the key that it has set itself: its caller is told that somebody else has the
+// lock, which nobody has until the lease is over.
+func libGoRedisLock() Variant {
+	return lockVariant("lib/go-redis-lock", newSetNXPX, Variant{
+		Doc:     "SET NX PX and a compare-and-delete script, on go-redis with its default retries",
+		Source:  "github.com/redis/go-redis; issue 2985",
+		Claim:   OneNode,
+		Retries: goRedisRetries,
+		Flaws:   []Flaw{{harness.DoubleGrant, Failover}},
+	})
+}
+
+// lib/go-redis-dedup, dedup/set-nx-ex on go-redis as it comes.
+//
+// Source: as lib/go-redis-lock. A claim whose answer was lost is told, by its own mark, that somebody else has the
+// message: nobody delivers it.
+func libGoRedisDedup() Variant {
+	return dedupVariant("lib/go-redis-dedup", newDedupSetNXEX, Variant{
+		Doc:     "SET NX EX, on go-redis with its default retries",
+		Source:  "github.com/redis/go-redis; issue 2985",
+		Claim:   OneNode,
+		Retries: goRedisRetries,
+		Flaws: []Flaw{
+			{harness.LostMessage, AnswerLost},
+			{harness.LostMessage, Crash},
+			{harness.DuplicateDelivery, Failover},
+		},
+	})
+}

@@ -1,0 +1,123 @@
+package workloads
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file is what the other clients do about a lock that is held to its lease's end: they wait for that instant, and some
+// take a name like the owner's.
+
+// watchedLease is one whose end is waited for. The zero value is none.
+type watchedLease struct {
+	owner string
+	end   time.Duration // about when it is over
+}
+
+// watch tells everybody that the owner holds the lock until end.
+func (k *lockKeyState) watch(owner string, end time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.watched, k.names = watchedLease{owner, end}, 0
+}
+
+// renewed notes that the owner, if it is watched, holds the lock until end now.
+func (k *lockKeyState) renewed(owner string, end time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.watched.owner == owner {
+		k.watched.end = end
+	}
+}
+
+const (
+	ambushFrom    = 8 * time.Millisecond // before a lease's end; who comes earlier does not wait
+	ambushClients = 8                    // that wait for one end
+	ambushTries   = 8                    // of each, until about that long after the end
+)
+
+// ambush lets a client that was refused the lock wait for the end of its owner's lease, if that is near, and try again and
+// again around it. It returns the last try.
+func (c *lockClient) ambush(ctx context.Context, s *harness.Session, key string, got harness.Op) harness.Op {
+	k := c.keys[key]
+	end, ok := k.lieInWait(s.Now())
+	if !ok {
+		return got
+	}
+	defer k.rise()
+	if !s.Sleep(end - lastInstant + part(s.Rand, lastInstant, 0, 1) - s.Now()) {
+		return got
+	}
+	for range ambushTries {
+		if got = c.acquire(ctx, s, key, c.nameFor(s, k)); got.Err != refused || s.Now() > end+2*lastInstant {
+			return got
+		}
+	}
+	return got
+}
+
+// lieInWait takes a place among those who wait for the end of the lock's lease. It is false if that is not near, or if
+// there are enough of them.
+func (k *lockKeyState) lieInWait(now time.Duration) (end time.Duration, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	end = k.watched.end
+	if left := end - now; k.watched.owner == "" || left < 0 || left > ambushFrom || k.waiting == ambushClients {
+		return 0, false
+	}
+	k.waiting++
+	return end, true
+}
+
+func (k *lockKeyState) rise() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.waiting--
+}
+
+// nameTail ends every name, so that those of all owners end alike, as they begin alike.
+const nameTail = "owner"
+
+// likeHolder is how many of the tries at a watched lock are made under a name like its owner's.
+const likeHolder = 0.25
+
+// nameFor is the name for a try at a lock.
+func (c *lockClient) nameFor(s *harness.Session, k *lockKeyState) string {
+	if s.Rand.Float64() < likeHolder {
+		if name := k.alike(); name != "" {
+			return name
+		}
+	}
+	return c.newOwner(s)
+}
+
+// alike makes a name of that of the watched owner, which nobody else gets; empty: nobody is watched.
+func (k *lockKeyState) alike() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.watched.owner == "" {
+		return ""
+	}
+	k.names++
+	return nameLike(k.watched.owner, k.names)
+}
+
+// nameLike is the name number n, from 1, that is like owner: owner's and some digits, or only its beginning, or it differs
+// in its last letter or in the case of letters. The names of one owner are all different. A name that is like another
+// gets digits only, so that two of them are never the same.
+func nameLike(owner string, n int) string {
+	first, whole := (n-1)/4, strings.HasSuffix(owner, "-"+nameTail)
+	switch {
+	case n%4 == 2 && whole && first <= len(nameTail):
+		return owner[:len(owner)-1-first]
+	case n%4 == 3 && whole && first < 9:
+		return owner[:len(owner)-1] + strconv.Itoa(first+1)
+	case n%4 == 0 && whole && first == 0:
+		return strings.ToUpper(owner)
+	}
+	return owner + "." + strconv.Itoa(n)
+}

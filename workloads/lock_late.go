@@ -1,0 +1,215 @@
+package workloads
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file is what owners do that hold a lock to the end of its lease and beyond, as happens to every application that is
+// paused for too long. Each lock is held so by turns, for about half of the time, and of several locks half at a time:
+//
+//	release late      after the lease, when another may have the lock
+//	release at end    in the lease's last instant, where a release of several commands can be overtaken by its end
+//	extend late       after the lease; where that was granted, some time later a release
+//	extend at end     in the lease's last instant, before and after its end
+//	extend in time    every third of the lease, as a watchdog does, which is then paused or not
+
+const (
+	longestLease  = 1337 * time.Millisecond // of locks, if nobody asks for another; not a whole number of seconds
+	shortLease    = 350 * time.Millisecond
+	shortestLease = 77 * time.Millisecond // of a lock that is there for the sake of many leases' ends
+)
+
+// leaseOf is the default lease of the lock i of so many.
+func leaseOf(i, of int) time.Duration {
+	switch {
+	case i%5 == 2 && of > 2:
+		return shortestLease
+	case i%2 == 1:
+		return shortLease
+	}
+	return longestLease
+}
+
+// lockKeyState is what the clients of a load know of one lock.
+type lockKeyState struct {
+	lease  time.Duration
+	others *lateHolds // of all locks; nil: there are no others
+
+	mu      sync.Mutex
+	turn    int           // of the late holds
+	due     time.Duration // when the next one is, or when the one at hand has to be over
+	late    bool          // there is one
+	watched watchedLease
+	names   int // made of the name of watched
+	waiting int // clients that wait for its end
+}
+
+// late is a way to hold a lock too long.
+type late int
+
+const (
+	releaseLate late = iota
+	releaseAtEnd
+	extendLate
+	extendAtEnd
+	extendInTime
+)
+
+// lateTurns are the ways in turn, of a lock that cannot be renewed and of one that can.
+var (
+	lateTurns         = []late{releaseLate, releaseAtEnd}
+	lateExtenderTurns = []late{extendLate, extendAtEnd, releaseLate, extendAtEnd, extendInTime, extendAtEnd, releaseAtEnd, extendLate, extendAtEnd}
+)
+
+// next reports whether a lock that was granted at now is to be held late.
+func (k *lockKeyState) next(now time.Duration) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now < k.due || !k.late && !k.others.begin() {
+		return false
+	}
+	k.late, k.due = true, now+8*k.lease // by then the owner has crashed
+	return true
+}
+
+// over notes that the lock was held late until now, and that usual holds come next: for half a lease, or ten of them.
+func (k *lockKeyState) over(now, mean time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.due = now + max(k.lease/2, 10*min(mean, k.lease/4))
+	k.watched = watchedLease{}
+	if k.late {
+		k.late = false
+		k.others.end()
+	}
+}
+
+// lateHolds bounds how many locks are held late at one time, so that there is always something to race for.
+type lateHolds struct{ left atomic.Int64 }
+
+func newLateHolds(locks int) *lateHolds {
+	l := &lateHolds{}
+	l.left.Store(int64(locks+1) / 2)
+	return l
+}
+
+// begin takes a place, if there is one.
+func (l *lateHolds) begin() bool {
+	if l == nil || l.left.Add(-1) >= 0 {
+		return true
+	}
+	l.end()
+	return false
+}
+
+func (l *lateHolds) end() {
+	if l != nil {
+		l.left.Add(1)
+	}
+}
+
+// way is how to hold the lock this time.
+func (k *lockKeyState) way(extender bool) late {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	turns := lateTurns
+	if extender {
+		turns = lateExtenderTurns
+	}
+	k.turn++
+	return turns[(k.turn-1)%len(turns)]
+}
+
+// holdLate holds the lock that was granted by got beyond what it should.
+func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
+	_, extender := c.lock.(Extender)
+	end := got.Call + k.lease
+	k.watch(got.Arg, end)
+	switch k.way(extender) {
+	case releaseLate:
+		s.Sleep(end + part(s.Rand, k.lease, 0.05, 0.5) - s.Now())
+	case releaseAtEnd:
+		s.Sleep(end - part(s.Rand, got.Return-got.Call, 0, 3) - s.Now())
+	case extendLate:
+		c.extendAt(ctx, s, k, got, end+part(s.Rand, k.lease, 0.02, 0.4))
+	case extendAtEnd:
+		c.extendAtEnds(ctx, s, k, got)
+	case extendInTime:
+		c.watchdog(ctx, s, k, got)
+	}
+}
+
+// lastInstant is how long before a lease's end clients begin to wait for it. Redis's clock has milliseconds.
+const lastInstant = 1500 * time.Microsecond
+
+// aroundEnd draws when to extend a lease, as counted from its end: close to it on both sides, or some milliseconds before,
+// since timers may be late by that much.
+func aroundEnd(rng *rand.Rand, trip time.Duration) time.Duration {
+	if rng.IntN(2) == 0 {
+		return -part(rng, lastInstant, 0, 4)
+	}
+	return part(rng, lastInstant+trip, 0, 1.4) - lastInstant
+}
+
+// part draws a part of d, between from and to of it.
+func part(rng *rand.Rand, d time.Duration, from, to float64) time.Duration {
+	return time.Duration((from + (to-from)*rng.Float64()) * float64(d))
+}
+
+// extendAt renews the lease at that time and, if it is granted, stays for a part of it.
+func (c *lockClient) extendAt(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, at time.Duration) {
+	if _, ok := c.renew(ctx, s, k, got, at); ok {
+		s.Sleep(part(s.Rand, k.lease, 0.1, 0.5))
+	}
+}
+
+// extendAtEnds renews the lease around its end and, where leases are so short that there is time, around the next ends as
+// well. It stays for a part of the last lease.
+func (c *lockClient) extendAtEnds(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
+	times, lease := 1, got
+	if k.lease <= shortestLease {
+		times = 4
+	}
+	for range times {
+		x, ok := c.renew(ctx, s, k, got, lease.Call+k.lease+aroundEnd(s.Rand, lease.Return-lease.Call))
+		if !ok {
+			return
+		}
+		lease = x
+	}
+	s.Sleep(part(s.Rand, k.lease, 0.1, 0.5))
+}
+
+// renew renews the lease at that time. It is false if that was not granted, or if the load ended.
+func (c *lockClient) renew(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, at time.Duration) (x harness.Op, ok bool) {
+	if !s.Sleep(at - s.Now()) {
+		return x, false
+	}
+	x = c.extend(ctx, s, got.Key, got.Arg)
+	if x.Outcome == harness.OK {
+		k.renewed(got.Arg, x.Call+k.lease)
+	}
+	return x, x.Outcome == harness.OK
+}
+
+// watchdog renews the lease every third of it, for a lease and a half at most; then the lock is released, in time or when
+// the watchdog was paused for longer than the lease.
+func (c *lockClient) watchdog(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
+	for range 1 + s.Rand.IntN(4) {
+		if !s.Sleep(k.lease / 3) {
+			return
+		}
+		x := c.extend(ctx, s, got.Key, got.Arg)
+		if x.Outcome != harness.OK {
+			return // a lock that is not ours for certain is not held on to
+		}
+		k.renewed(got.Arg, x.Call+k.lease)
+	}
+	s.Sleep(part(s.Rand, k.lease, 0.1, 1.2))
+}

@@ -1,0 +1,470 @@
+package workloads_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// notYet is why the explorer does not say of some locks what it has to.
+var notYet = map[string]string{}
+
+func plantedLocks() []planted {
+	all := append(brokenLocks(), oddLocks()...)
+	for i, p := range all {
+		all[i].wrong = notYet[p.name]
+	}
+	return all
+}
+
+// goLock is a Locker made of functions that cannot renew its lease.
+type goLock struct{ take, give zooCall }
+
+func (l goLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return l.take(ctx, key, owner, ttl)
+}
+
+func (l goLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	return l.give(ctx, key, owner, 0)
+}
+
+// pair is a lock whose acquire and release are made for each connection.
+func pair(take, give func(redis.UniversalClient) zooCall) func(redis.UniversalClient) workloads.Locker {
+	return func(r redis.UniversalClient) workloads.Locker { return goLock{take(r), give(r)} }
+}
+
+// lua is a call that runs a script, for pair.
+func luaCall(text string) func(redis.UniversalClient) zooCall {
+	return func(r redis.UniversalClient) zooCall { return scripted(r, text) }
+}
+
+// nowMS begins scripts that read the server's clock.
+const nowMS = `local t = redis.call('time') local now = t[1]*1000 + math.floor(t[2]/1000)
+`
+
+func brokenLocks() []planted {
+	lock := func(name, doc, acquire, release string, explorer, load said) planted {
+		return planted{name: name, doc: doc, as: workloads.Lock, script: workloads.Script{Source: acquire, Release: release}, explorer: explorer, load: load}
+	}
+	return append([]planted{
+		lock("counter-given-back-late", "INCR is 1: granted; released by DECR, which after the lease leaves -1 for ever",
+			`if redis.call('incr', KEYS[1]) == 1 then redis.call('pexpire', KEYS[1], ARGV[2]) return 1 end redis.call('decr', KEYS[1]) return 0`,
+			`redis.call('decr', KEYS[1]) return 1`, finds(harness.StuckLock, harness.StolenRelease, harness.DoubleGrant), finds()),
+		lock("hash-lease-of-the-first-owner", "a hash that counts grants stays when its owner leaves, and PEXPIRE NX leaves its old end to the next owner",
+			`if redis.call('hsetnx', KEYS[1], 'owner', ARGV[1]) == 0 then return 0 end
+redis.call('hincrby', KEYS[1], 'grants', 1) redis.call('pexpire', KEYS[1], ARGV[2], 'NX') return 1`,
+			`if redis.call('hget', KEYS[1], 'owner') == ARGV[1] then return redis.call('hdel', KEYS[1], 'owner') end return 0`, finds(harness.DoubleGrant), finds()),
+		lock("guard-deleted-blindly", "a guard key and an owner key; a release compares the owner, but deletes the guard in any case",
+			`if not redis.call('set', KEYS[1], 1, 'NX', 'PX', ARGV[2]) then return 0 end
+redis.call('set', KEYS[1]..':owner', ARGV[1], 'PX', ARGV[2]) return 1`,
+			`redis.call('del', KEYS[1]) if redis.call('get', KEYS[1]..':owner') == ARGV[1] then return redis.call('del', KEYS[1]..':owner') end return 0`,
+			finds(harness.StolenRelease, harness.DoubleGrant), finds()),
+		lock("shared-reentry-count", "a re-entrant lock whose release lowers the count without a look whose it is",
+			`local o = redis.call('hget', KEYS[1], 'owner') if o and o ~= ARGV[1] then return 0 end
+redis.call('hset', KEYS[1], 'owner', ARGV[1]) redis.call('hincrby', KEYS[1], 'count', 1) redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
+			`if redis.call('hincrby', KEYS[1], 'count', -1) <= 0 then redis.call('del', KEYS[1]) end return 1`, finds(harness.StolenRelease, harness.DoubleGrant), finds()),
+		lock("set-of-owners", "SADD of the owner is 1 for every new owner, not for a new set",
+			`if redis.call('sadd', KEYS[1], ARGV[1]) == 1 then redis.call('pexpire', KEYS[1], ARGV[2]) return 1 end return 0`,
+			`return redis.call('srem', KEYS[1], ARGV[1])`, finds(harness.DoubleGrant), finds()),
+		lock("queue-popped-blindly", "first in a list is the owner; a release pops whoever is first",
+			`redis.call('rpush', KEYS[1], ARGV[1])
+if redis.call('lindex', KEYS[1], 0) ~= ARGV[1] then redis.call('rpop', KEYS[1]) return 0 end
+redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
+			`if redis.call('lpop', KEYS[1]) then return 1 end return 0`, finds(harness.StolenRelease), finds()),
+		lock("tokens-as-numbers", "tokens are compared as numbers, and none is one: nil equals nil", takeSetNX,
+			`if tonumber(redis.call('get', KEYS[1]) or '') == tonumber(ARGV[1]) then return redis.call('del', KEYS[1]) end return 0`, finds(harness.StolenRelease), finds()),
+		lock("token-inside-json", "the owner is in a JSON text, and a release looks for its token anywhere in it",
+			`if redis.call('set', KEYS[1], cjson.encode({owner = ARGV[1], ttl = ARGV[2]}), 'NX', 'PX', ARGV[2]) then return 1 end return 0`,
+			`local cur = redis.call('get', KEYS[1]) if cur and string.find(cur, ARGV[1], 1, true) then return redis.call('del', KEYS[1]) end return 0`, finds(harness.StolenRelease), finds()),
+		lock("token-ends-alike", "a release compares only as many last characters as its own token has, but for the first seven", takeSetNX,
+			`local cur = redis.call('get', KEYS[1]) local tail = string.sub(ARGV[1], 8) if cur and string.sub(cur, -#tail) == tail then return redis.call('del', KEYS[1]) end return 0`,
+			finds(harness.StolenRelease), finds()),
+		lock("token-without-case", "a release compares tokens without regard to upper and lower case", takeSetNX,
+			`local cur = redis.call('get', KEYS[1]) if cur and string.lower(cur) == string.lower(ARGV[1]) then return redis.call('del', KEYS[1]) end return 0`,
+			finds(harness.StolenRelease), finds()),
+		lock("bit", "SETBIT was 0: granted; a release clears the bit, whoever set it",
+			`if redis.call('setbit', KEYS[1], 0, 1) == 1 then return 0 end redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
+			`return redis.call('setbit', KEYS[1], 0, 0)`, finds(harness.StolenRelease), finds()),
+		lock("milliseconds-for-seconds", "SET NX EX with the milliseconds of the lease: an owner that crashes keeps the lock a thousand times as long",
+			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'EX', ARGV[2]) then return 1 end return 0`, releaseGet,
+			finds(harness.StuckLock), misses("nobody crashes, and owners that are late do release")),
+		lock("stream-of-seconds", "the first entry of a stream is the owner; leases end by XTRIM MINID of an id in seconds, so never",
+			`local t = redis.call('time') redis.call('xtrim', KEYS[1], 'MINID', t[1] - math.ceil(ARGV[2]/1000))
+if redis.call('xlen', KEYS[1]) > 0 then return 0 end redis.call('xadd', KEYS[1], '*', 'owner', ARGV[1]) return 1`,
+			`for _, e in ipairs(redis.call('xrange', KEYS[1], '-', '+')) do if e[2][2] == ARGV[1] then return redis.call('xdel', KEYS[1], e[1]) end end return 0`,
+			finds(harness.StuckLock), misses("nobody crashes, and owners that are late do release")),
+		lock("slot-of-time", "one key for each slot of time as long as the lease: an owner of the slot before may hold it still",
+			nowMS+`if redis.call('set', KEYS[1]..':'..math.floor(now/ARGV[2]), ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`,
+			`local t = redis.call('time') local n = 0 for _, k in ipairs(redis.call('keys', KEYS[1]..':*')) do if redis.call('get', k) == ARGV[1] then n = redis.call('del', k) end end return n`,
+			finds(harness.DoubleGrant), finds()),
+		lock("seconds-since-midnight", "a deadline in whole seconds of the day, which starts again at midnight",
+			`local t = redis.call('time') local now = t[1] % 86400
+local d = redis.call('hget', KEYS[1], 'until')
+if d and tonumber(d) >= now and tonumber(d) - now <= ARGV[2]/1000 + 1 then return 0 end
+redis.call('hset', KEYS[1], 'until', now + math.ceil(ARGV[2]/1000), 'owner', ARGV[1]) return 1`,
+			`if redis.call('hget', KEYS[1], 'owner') == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`,
+			finds(harness.DoubleGrant), misses("it needs a load at midnight")),
+		lock("deadline-in-seconds", "a deadline in whole seconds, all rounded down",
+			`local t = redis.call('time') local now = tonumber(t[1])
+local d = redis.call('hget', KEYS[1], 'until')
+if d and tonumber(d) > now then return 0 end
+redis.call('hset', KEYS[1], 'until', now + math.max(1, math.floor(ARGV[2]/1000)), 'owner', ARGV[1]) return 1`,
+			`if redis.call('hget', KEYS[1], 'owner') == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`,
+			finds(harness.DoubleGrant), finds()),
+		lock("error-is-yes", "pcall returns the error of a bad lease as a table, which is true",
+			`if redis.pcall('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]..'.0') then return 1 end return 0`, releaseGet,
+			finds(harness.DoubleGrant), finds()),
+		lock("pool-returned-late", "a token taken from a list; a new one comes when the lease is over, and a late return makes it two",
+			`if redis.call('exists', KEYS[1]..':lease') == 0 and redis.call('llen', KEYS[1]) == 0 then redis.call('rpush', KEYS[1], 'token') end
+if not redis.call('lpop', KEYS[1]) then return 0 end redis.call('set', KEYS[1]..':lease', ARGV[1], 'PX', ARGV[2]) return 1`,
+			`redis.call('rpush', KEYS[1], 'token') if redis.call('get', KEYS[1]..':lease') == ARGV[1] then return redis.call('del', KEYS[1]..':lease') end return 0`,
+			finds(harness.StolenRelease, harness.DoubleGrant), finds()),
+		lock("one-end-for-all-locks", "one hash for all locks, whose end is that of the last grant, of whichever lock",
+			`if redis.call('hsetnx', 'locks', KEYS[1], ARGV[1]) == 0 then return 0 end redis.call('pexpire', 'locks', ARGV[2]) return 1`,
+			`if redis.call('hget', 'locks', KEYS[1]) == ARGV[1] then return redis.call('hdel', 'locks', KEYS[1]) end return 0`,
+			misses("one lock only"), finds()),
+		lock("releases-all-locks", "a release that compares the owner, and deletes every lock whose name begins alike", takeSetNX,
+			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+for _, k in ipairs(redis.call('keys', string.sub(KEYS[1], 1, 4)..'*')) do redis.call('del', k) end return 1`,
+			misses("one lock only"), finds()),
+		lock("a-millisecond-short", "SET NX PX of a millisecond less than the lease",
+			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2] - 1) then return 1 end return 0`, releaseGet,
+			finds(harness.DoubleGrant), misses("clocks are taken to be wrong by a hundredth")),
+		lock("over-at-its-end", "a deadline in milliseconds, rounded down, that is over when it is reached: up to a millisecond early",
+			nowMS+`redis.call('zremrangebyscore', KEYS[1], '-inf', now) if redis.call('zcard', KEYS[1]) > 0 then return 0 end
+redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1]) return 1`, releaseZset,
+			finds(harness.DoubleGrant), misses("clocks are taken to be wrong by a hundredth")),
+		lock("lease-of-last-asker", "whoever asks in vain sets the lease to what is left, in seconds",
+			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+local left = redis.call('ttl', KEYS[1]) if left > 0 then redis.call('expire', KEYS[1], left - 1) end return 0`, releaseGet,
+			finds(harness.DoubleGrant), finds()),
+	}, brokenLockers()...)
+}
+
+// brokenLockers are those in Go: of several commands, or that keep something.
+func brokenLockers() []planted {
+	lock := func(name, doc string, l func(redis.UniversalClient) workloads.Locker, explorer, load said) planted {
+		return planted{name: name, doc: doc, as: workloads.Lock, locker: l, explorer: explorer, load: load}
+	}
+	release := luaCall(releaseGet)
+	return []planted{
+		lock("extend-in-seconds", "an extend gives PEXPIRE the seconds of the lease", extendBy(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], math.ceil(ARGV[2]/1000)) end return 0`),
+			finds(harness.DoubleGrant), finds()),
+		lock("extends-once", "an extend notes that it was done, and does nothing the next time, but says yes", extendBy(
+			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`),
+			finds(harness.DoubleGrant), finds()),
+		lock("remembers-its-grant", "keeps in memory that it has the lock; a release that comes too late leaves it there, and the next acquire asks nobody", func(r redis.UniversalClient) workloads.Locker {
+			take, give, mine := scripted(r, takeSetNX), scripted(r, releaseGet), map[string]bool{}
+			return goLock{func(ctx context.Context, key, owner string, ttl time.Duration) (ok bool, err error) {
+				if !mine[key] {
+					mine[key], err = take(ctx, key, owner, ttl)
+				}
+				return mine[key], err
+			}, func(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
+				ok, err := give(ctx, key, owner, 0)
+				if ok {
+					mine[key] = false
+				}
+				return ok, err
+			}}
+		}, cannot("without any command"), finds()),
+		lock("extend-of-another-key", "an extend renews a key that no acquire looks at", func(r redis.UniversalClient) workloads.Locker {
+			return zooLock{scripted(r, `if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end redis.call('set', KEYS[1]..':alive', 1, 'PX', ARGV[2]) return 1`),
+				scripted(r, `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('pexpire', KEYS[1]..':alive', ARGV[2]) return 1 end return 0`),
+				scripted(r, releaseGet)}
+		}, finds(harness.DoubleGrant), finds()),
+		lock("extend-drops-the-end", "an extend that writes the token anew forgets the lease", extendBy(`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[1]) return 1 end return 0`),
+			finds(harness.StuckLock), misses("nobody crashes, and owners that are late do release")),
+		lock("fence-that-ends", "the counter of fencing tokens has a lease as well, and begins again", func(r redis.UniversalClient) workloads.Locker {
+			return &fenced{redis: r, release: scripted(r, releaseGet), counter: `local n = redis.call('incr', KEYS[1]..':fence') redis.call('pexpire', KEYS[1]..':fence', ARGV[2]) return tostring(n)`}
+		}, finds(harness.FenceRegression), misses("a lock that is in use all the time renews the counter")),
+		lock("watch-after-the-look", "GET, then WATCH, then MULTI SET: what came before the WATCH is not noticed", pair(func(r redis.UniversalClient) zooCall {
+			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+				n, err := r.Exists(ctx, key).Result()
+				if err != nil || n > 0 {
+					return false, err
+				}
+				err = r.Watch(ctx, func(tx *redis.Tx) error {
+					_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, key, owner, ttl).Err() })
+					return err
+				}, key)
+				if err == redis.TxFailedErr {
+					return false, nil
+				}
+				return err == nil, err
+			}
+		}, release), finds(harness.DoubleGrant), finds()),
+		lock("getdel-and-back", "a release by GETDEL puts back what was not its own: the lock was free meanwhile", pair(luaCall(takeSetNX), func(r redis.UniversalClient) zooCall {
+			return func(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
+				left, err := r.PTTL(ctx, key).Result()
+				if err != nil || left < 0 {
+					return false, err
+				}
+				cur, err := r.GetDel(ctx, key).Result()
+				if err == redis.Nil || err == nil && cur == owner {
+					return err == nil, nil
+				}
+				if err != nil {
+					return false, err
+				}
+				return false, r.SetNX(ctx, key, cur, left).Err()
+			}
+		}), finds(harness.DoubleGrant, harness.StolenRelease), finds()),
+		lock("owner-is-the-connection", "the owner is CLIENT ID, the same for every attempt: a late release takes the next grant of its client", func(r redis.UniversalClient) workloads.Locker {
+			id := ""
+			as := func(text string) zooCall {
+				call := scripted(r, text)
+				return func(ctx context.Context, key, _ string, ttl time.Duration) (bool, error) {
+					if id == "" {
+						n, err := r.ClientID(ctx).Result()
+						if err != nil {
+							return false, err
+						}
+						id = strconv.FormatInt(n, 10)
+					}
+					return call(ctx, key, id, ttl)
+				}
+			}
+			return goLock{as(takeSetNX), as(releaseGet)}
+		}, finds(harness.DoubleGrant, harness.StolenRelease), misses("it needs a command that is late, or a crash of the connection")),
+		lock("unanswered-so-mine", "asks again when it got no answer, and takes a refusal then for its own earlier grant", pair(func(r redis.UniversalClient) zooCall {
+			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+				ok, err := r.SetNX(ctx, key, owner, ttl).Result()
+				if err == nil {
+					return ok, nil
+				}
+				if _, err := r.SetNX(ctx, key, owner, ttl).Result(); err != nil {
+					return false, err
+				}
+				return true, nil
+			}
+		}, release), finds(harness.DoubleGrant), misses("no answer gets lost")),
+		lock("repairs-locks-without-end", "SETNX, then EXPIRE; who finds a lock without an end deletes it, also one that is about to get it", pair(func(r redis.UniversalClient) zooCall {
+			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+				if ok, err := r.SetNX(ctx, key, owner, 0).Result(); err != nil || ok {
+					if err == nil {
+						err = r.PExpire(ctx, key, ttl).Err()
+					}
+					return err == nil, err
+				}
+				left, err := r.PTTL(ctx, key).Result()
+				if err == nil && left == -1 {
+					err = r.Del(ctx, key).Err()
+				}
+				return false, err
+			}
+		}, release), finds(harness.DoubleGrant, harness.StuckLock), finds()),
+		lock("end-by-a-second-script", "ZADD NX in one script, PEXPIRE in the next: who crashes between leaves the lock for ever", pair(func(r redis.UniversalClient) zooCall {
+			end := scripted(r, `return redis.call('pexpire', KEYS[1], ARGV[2])`)
+			take := scripted(r, `if redis.call('exists', KEYS[1]) == 1 then return 0 end return redis.call('zadd', KEYS[1], 'NX', 0, ARGV[1])`)
+			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+				if ok, err := take(ctx, key, owner, ttl); err != nil || !ok {
+					return false, err
+				}
+				return end(ctx, key, owner, ttl)
+			}
+		}, luaCall(releaseZset)), finds(harness.StuckLock), misses("nobody crashes")),
+		lock("fischer", "Fischer's algorithm: free, SET, a wait, still mine: right only where a command takes less time than the wait", pair(func(r redis.UniversalClient) zooCall {
+			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+				if n, err := r.Exists(ctx, key).Result(); err != nil || n > 0 {
+					return false, err
+				}
+				if err := r.Set(ctx, key, owner, ttl+time.Second).Err(); err != nil {
+					return false, err
+				}
+				if err := harness.Sleep(ctx, 20*time.Millisecond); err != nil {
+					return false, err
+				}
+				cur, err := r.Get(ctx, key).Result()
+				if err == redis.Nil {
+					return false, nil
+				}
+				return err == nil && cur == owner, err
+			}
+		}, release), finds(harness.DoubleGrant), misses("commands take less time than the wait")),
+		lock("tickets-without-leases", "INCR draws a ticket, and a release calls the next: who crashes is waited for by all", pair(func(r redis.UniversalClient) zooCall {
+			return scripted(r, `if redis.call('incr', KEYS[1]..':next') == tonumber(redis.call('get', KEYS[1]..':served') or '0') + 1 then return 1 end
+redis.call('decr', KEYS[1]..':next') return 0`)
+		}, func(r redis.UniversalClient) zooCall {
+			return scripted(r, `redis.call('incr', KEYS[1]..':served') return 1`)
+		}), finds(harness.StuckLock, harness.DoubleGrant, harness.StolenRelease), misses("nobody crashes")),
+		lock("expires-to-release", "a release is GET, compare, PEXPIRE 1: the lock may have ended between them, and be another's", pair(luaCall(takeSetNX), func(r redis.UniversalClient) zooCall {
+			return func(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
+				cur, err := r.Get(ctx, key).Result()
+				if err == redis.Nil || err == nil && cur != owner {
+					return false, nil
+				}
+				if err != nil {
+					return false, err
+				}
+				return r.PExpire(ctx, key, -time.Millisecond).Result()
+			}
+		}), finds(harness.StolenRelease, harness.DoubleGrant), misses("the lease has to end between two commands")),
+	}
+}
+
+// fenced is a lock by SET NX PX that draws a fencing token from a script when it is granted.
+type fenced struct {
+	redis   redis.UniversalClient
+	release zooCall
+	counter string
+	token   string
+}
+
+func (l *fenced) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	token, err := redis.NewScript(`if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end `+l.counter).
+		Run(ctx, l.redis, []string{key}, owner, ttl.Milliseconds()).Text()
+	if err != nil || token == "" {
+		return false, err
+	}
+	l.token = token
+	return true, nil
+}
+
+func (l *fenced) Release(ctx context.Context, key, owner string) (bool, error) {
+	return l.release(ctx, key, owner, 0)
+}
+
+func (l *fenced) Fence() string { return l.token }
+
+func oddLocks() []planted {
+	lock := func(name, doc, acquire, release string) planted {
+		return planted{name: name, doc: doc, as: workloads.Lock, script: workloads.Script{Source: acquire, Release: release}, sound: true, explorer: holds, load: holds}
+	}
+	return append([]planted{
+		lock("stream", "the only entry of a stream is the owner, its id the time of the grant by which its lease ends",
+			nowMS+`redis.call('xtrim', KEYS[1], 'MINID', '=', now - ARGV[2])
+if redis.call('xlen', KEYS[1]) > 0 then return 0 end redis.call('xadd', KEYS[1], '*', 'owner', ARGV[1]) return 1`,
+			`for _, e in ipairs(redis.call('xrange', KEYS[1], '-', '+')) do if e[2][2] == ARGV[1] then return redis.call('xdel', KEYS[1], e[1]) end end return 0`),
+		lock("pool", "a token in a list moves to its owner by LMOVE, and back when the lease is over; only its owner returns it",
+			`if redis.call('exists', KEYS[1]..':lease') == 1 then return 0 end
+redis.call('del', KEYS[1], KEYS[1]..':busy') redis.call('rpush', KEYS[1], 'token')
+redis.call('lmove', KEYS[1], KEYS[1]..':busy', 'LEFT', 'RIGHT') redis.call('set', KEYS[1]..':lease', ARGV[1], 'PX', ARGV[2]) return 1`,
+			`if redis.call('get', KEYS[1]..':lease') ~= ARGV[1] then return 0 end
+redis.call('lmove', KEYS[1]..':busy', KEYS[1], 'LEFT', 'RIGHT') return redis.call('del', KEYS[1]..':lease')`),
+		lock("json", "the owner is a field of a JSON text, which a release decodes and compares whole",
+			`if redis.call('set', KEYS[1], cjson.encode({owner = ARGV[1], ttl = ARGV[2]}), 'NX', 'PX', ARGV[2]) then return 1 end return 0`,
+			`local cur = redis.call('get', KEYS[1]) if cur and cjson.decode(cur).owner == ARGV[1] then return redis.call('unlink', KEYS[1]) end return 0`),
+		lock("exat", "the lease ends at a whole second of the server's clock, the second after next",
+			`local t = redis.call('time') if redis.call('set', KEYS[1], ARGV[1], 'NX', 'EXAT', t[1] + math.ceil(ARGV[2]/1000) + 1) then return 1 end return 0`, releaseGet),
+		lock("copy", "SET of a key of one's own with a lease, COPY to the lock, which takes over the lease",
+			`redis.call('set', KEYS[1]..':'..ARGV[1], ARGV[1], 'PX', ARGV[2])
+local n = redis.call('copy', KEYS[1]..':'..ARGV[1], KEYS[1]) redis.call('del', KEYS[1]..':'..ARGV[1]) return n`, releaseGet),
+		lock("generations", "the value is a counter and the token; a release compares what comes after the first colon",
+			`if redis.call('exists', KEYS[1]) == 1 then return 0 end
+redis.call('set', KEYS[1], redis.call('incr', KEYS[1]..':grants')..':'..ARGV[1], 'PX', ARGV[2]) return 1`,
+			`local cur = redis.call('get', KEYS[1]) if cur and string.match(cur, '^%d+:(.*)$') == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`),
+		lock("group", "XGROUP CREATE: a group that exists is a lock that is held",
+			`local r = redis.pcall('xgroup', 'create', KEYS[1], 'lock', '$', 'MKSTREAM') if r.err then return 0 end
+redis.call('xadd', KEYS[1], '*', 'owner', ARGV[1]) redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
+			`local e = redis.call('xrange', KEYS[1], '-', '+')[1] if e and e[2][2] == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`),
+		lock("fair", "who was refused waits in a sorted set for a tenth of a second, and goes before all who come later",
+			nowMS+`redis.call('zremrangebyscore', KEYS[1]..':queue', '-inf', '('..now)
+local first = redis.call('zrange', KEYS[1]..':queue', 0, 0)[1]
+if (first and first ~= ARGV[1]) or not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  redis.call('zadd', KEYS[1]..':queue', 'NX', now + 100, ARGV[1]) redis.call('pexpire', KEYS[1]..':queue', 200) return 0
+end
+redis.call('zrem', KEYS[1]..':queue', ARGV[1]) return 1`, releaseGet),
+		lock("sweeps-and-refuses", "a deadline by the server's clock; who finds it over deletes it and is refused, and the next try is granted",
+			nowMS+`local d = redis.call('hget', KEYS[1], 'until')
+if d then if tonumber(d) < now then redis.call('del', KEYS[1]) end return 0 end
+redis.call('hset', KEYS[1], 'until', now + ARGV[2], 'owner', ARGV[1]) return 1`,
+			`if redis.call('hget', KEYS[1], 'owner') == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`),
+		lock("stream-trimmed-about", "as stream, but trimmed by MINID ~: a node of one entry is trimmed whole",
+			nowMS+`redis.call('xtrim', KEYS[1], 'MINID', '~', now - ARGV[2])
+if redis.call('xlen', KEYS[1]) > 0 then return 0 end redis.call('xadd', KEYS[1], '*', 'owner', ARGV[1]) return 1`,
+			`for _, e in ipairs(redis.call('xrange', KEYS[1], '-', '+')) do if e[2][2] == ARGV[1] then return redis.call('xdel', KEYS[1], e[1]) end end return 0`),
+		lock("cools-down", "a release leaves the lock to nobody for a fiftieth of a second", takeSetNX,
+			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', KEYS[1], 'nobody', 'PX', 20) return 1`),
+		lock("refuses-by-error", "an error in place of a no",
+			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return redis.error_reply('HELD by another')`, releaseGet).of(2),
+		lock("two-bits", "a bit says that it is held, a string beside it by whom; both have the lease, and go together",
+			`if redis.call('getbit', KEYS[1], 7) == 1 then return 0 end
+redis.call('setbit', KEYS[1], 7, 1) redis.call('pexpire', KEYS[1], ARGV[2]) redis.call('set', KEYS[1]..':by', ARGV[1], 'PX', ARGV[2]) return 1`,
+			`if redis.call('get', KEYS[1]..':by') == ARGV[1] then return redis.call('del', KEYS[1], KEYS[1]..':by') - 1 end return 0`),
+		lock("nearly-two-leases", "keeps the lock for nearly twice what was asked for, unless it is released",
+			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', math.floor(ARGV[2]*1.9)) then return 1 end return 0`, releaseGet),
+	}, oddLockers()...)
+}
+
+func oddLockers() []planted {
+	lock := func(name, doc string, l func(redis.UniversalClient) workloads.Locker) planted {
+		return planted{name: name, doc: doc, as: workloads.Lock, locker: l, sound: true, explorer: holds, load: holds, clients: 2}
+	}
+	release := luaCall(releaseGet)
+	return []planted{
+		lock("rename", "SET of a key of one's own with a lease, then RENAMENX to the lock", pair(func(r redis.UniversalClient) zooCall {
+			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+				mine := key + ":" + owner
+				if err := r.Set(ctx, mine, owner, ttl).Err(); err != nil {
+					return false, err
+				}
+				ok, err := r.RenameNX(ctx, mine, key).Result()
+				if err != nil && strings.Contains(err.Error(), "no such key") {
+					return false, nil // it took so long that the lease is over
+				}
+				if err == nil && !ok {
+					err = r.Del(ctx, mine).Err()
+				}
+				return ok, err
+			}
+		}, release)),
+		lock("waits-for-it", "asks up to three times, with half a lease between", pair(func(r redis.UniversalClient) zooCall {
+			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+				for range 2 {
+					if ok, err := r.SetNX(ctx, key, owner, ttl).Result(); ok || err != nil {
+						return ok, err
+					}
+					if err := harness.Sleep(ctx, ttl/2); err != nil {
+						return false, err
+					}
+				}
+				return r.SetNX(ctx, key, owner, ttl).Result()
+			}
+		}, release)),
+		lock("asks-who-has-it", "asks again when it got no answer, and takes a refusal for its own grant only if the token is its own", pair(func(r redis.UniversalClient) zooCall {
+			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+				ok, err := r.SetNX(ctx, key, owner, ttl).Result()
+				if err == nil {
+					return ok, nil
+				}
+				return scripted(r, `local cur = redis.call('get', KEYS[1]) if cur and cur ~= ARGV[1] then return 0 end
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)(ctx, key, owner, ttl)
+			}
+		}, release)),
+		lock("pending-then-held", "takes the lock as pending, and says so a second time: a compare-and-set that starts the lease anew", pair(func(r redis.UniversalClient) zooCall {
+			held := scripted(r, `if redis.call('get', KEYS[1]) ~= 'pending:'..ARGV[1] then return 0 end redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)
+			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+				if ok, err := r.SetNX(ctx, key, "pending:"+owner, ttl).Result(); err != nil || !ok {
+					return false, err
+				}
+				return held(ctx, key, owner, ttl)
+			}
+		}, release)),
+		lock("extends-before-it-looks", "an extend renews whatever is there, and then says whose it is: another's lease gets longer, which harms nobody", extendBy(
+			`local cur = redis.call('getex', KEYS[1], 'PX', ARGV[2]) if cur == ARGV[1] then return 1 end return 0`)),
+		lock("extends-only-to-later", "an extend by PEXPIRE GT: a lease that is as long already is left as it is", extendBy(
+			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('pexpire', KEYS[1], ARGV[2], 'GT') return 1`)),
+		lock("transaction-of-refused", "MULTI SETNX PEXPIRE: whoever is refused makes the owner's lease longer", pair(func(r redis.UniversalClient) zooCall {
+			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+				var got *redis.BoolCmd
+				_, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
+					got = p.SetNX(ctx, key, owner, 0)
+					return p.PExpire(ctx, key, ttl).Err()
+				})
+				return err == nil && got.Val(), err
+			}
+		}, release)),
+		lock("fence-of-time", "fencing tokens are the server's microseconds, or one more than the last", func(r redis.UniversalClient) workloads.Locker {
+			return &fenced{redis: r, release: scripted(r, releaseGet), counter: `local t = redis.call('time') local n = t[1]*1000000 + t[2]
+n = string.format('%.0f', math.max(n, tonumber(redis.call('get', KEYS[1]..':fence') or '0') + 1)) redis.call('set', KEYS[1]..':fence', n) return n`}
+		}),
+	}
+}

@@ -1,0 +1,292 @@
+package workloads_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// This file holds the explorer and the load to algorithms of which it is known whether they keep their promise: broken ones,
+// each with a defect that was planted, and right but odd ones. PLANTED.md lists them.
+
+var (
+	// deep puts every planted algorithm under load, some minutes: see verify-planted in the Makefile.
+	deep = flag.Bool("deep", false, "put every planted algorithm under load, not only some")
+
+	writePlanted = flag.Bool("write-planted", false, "write PLANTED.md anew")
+)
+
+// planted is one algorithm: a script, or one of the constructors.
+type planted struct {
+	name string
+	doc  string // what it does, and what is wrong with it; one line
+	as   workloads.Family
+
+	script    workloads.Script
+	locker    func(redis.UniversalClient) workloads.Locker
+	deduper   func(redis.UniversalClient) workloads.Deduper
+	sequencer func(redis.UniversalClient) workloads.Sequencer
+
+	sound    bool
+	explorer said
+	load     said
+	clients  int // of the explorer; default 3
+
+	// wrong says why the explorer does not say yet what it has to; the test fails when it does. Empty: it does.
+	wrong string
+}
+
+// said is what has to be said of an algorithm.
+type said struct {
+	verdict harness.Verdict
+	classes []harness.Class // of which the smallest counterexample has one
+	why     string          // of Unknown, a part of the reason; of a defect that is not found, why not
+	perhaps bool            // Invalid will do as well: whether a load meets the defect is chance
+}
+
+func finds(classes ...harness.Class) said { return said{verdict: harness.Invalid, classes: classes} }
+
+// cannot says that nothing can be said, for that reason.
+func cannot(why string) said { return said{why: why} }
+
+// misses says that the defect cannot be seen, or by chance only, and why.
+func misses(why string) said { return said{verdict: harness.Valid, perhaps: true, why: why} }
+
+var holds = said{verdict: harness.Valid}
+
+func (s said) String() string {
+	switch {
+	case s.perhaps:
+		return "not shown: " + s.why
+	case s.verdict == harness.Unknown:
+		return "unknown: " + s.why
+	case s.verdict == harness.Valid || len(s.classes) == 0:
+		return s.verdict.String()
+	}
+	names := make([]string, len(s.classes))
+	for i, c := range s.classes {
+		names[i] = string(c)
+	}
+	return "invalid: " + strings.Join(names, " or ")
+}
+
+// exploring is what the table says of the explorer.
+func (p planted) exploring() string {
+	if p.wrong != "" {
+		return p.explorer.String() + ", but not yet: " + p.wrong
+	}
+	return p.explorer.String()
+}
+
+// everyPlanted lists them all.
+func everyPlanted() []planted {
+	return slices.Concat(plantedLocks(), plantedFilters(), plantedSequences())
+}
+
+// of is the same with so many explored clients.
+func (p planted) of(clients int) planted {
+	p.clients = clients
+	return p
+}
+
+// variant is a script as a variant.
+func (p planted) variant(t *testing.T) workloads.Variant {
+	t.Helper()
+	s := p.script
+	s.Name, s.As = "planted", p.as
+	v, err := workloads.ScriptVariant(s)
+	require.NoError(t, err)
+	return v
+}
+
+// programs are what explored clients do with it: one program, or one for each regime of a sequence.
+func (p planted) programs(t *testing.T) (all []explore.Program) {
+	t.Helper()
+	regimes := []workloads.Regime{""}
+	if p.as == workloads.Sequence {
+		regimes = workloads.Regimes()
+	}
+	for _, regime := range regimes {
+		switch {
+		case p.locker != nil:
+			all = append(all, workloads.LockProgram(workloads.LockOptions{}, p.locker))
+		case p.deduper != nil:
+			all = append(all, workloads.DedupProgram(workloads.DedupOptions{}, p.deduper))
+		case p.sequencer != nil:
+			all = append(all, workloads.SequenceProgram(workloads.SequenceOptions{Regime: regime}, p.sequencer))
+		default:
+			program, ok := p.variant(t).Program(workloads.Options{Regime: regime})
+			require.True(t, ok)
+			all = append(all, program)
+		}
+	}
+	return all
+}
+
+func (p planted) checkers() []harness.Checker {
+	switch p.as {
+	case workloads.Lock:
+		return []harness.Checker{checkers.Mutex(), checkers.Stuck(), checkers.Fence()}
+	case workloads.Dedup:
+		return []harness.Checker{checkers.Dedup(), checkers.Delivery()}
+	}
+	return []harness.Checker{checkers.Sequence()}
+}
+
+// explored is what the explorer says of a program: its verdict, and the classes or the reason. What a filter of one step
+// loses with its worker is no defect of it: see Variant.Flaws of scripts.
+func (p planted) explored(t *testing.T, program explore.Program) (harness.Verdict, []harness.Class, string) {
+	t.Helper()
+	spec := explore.Spec{Program: program, Checkers: p.checkers(), Clients: p.clients, For: time.Minute, First: !p.sound}
+	if p.as == workloads.Dedup && !slices.Contains(program.Kinds, harness.Confirm) {
+		spec.Crashes, spec.LostAnswers = -1, -1
+	}
+	res, err := explore.Search(t.Context(), spec)
+	require.NoError(t, err)
+	t.Logf("%.1fs %s", res.Elapsed.Seconds(), res.Summary())
+	var classes []harness.Class
+	for _, c := range res.Found {
+		classes = append(classes, c.Anomaly.Class)
+		t.Logf("%s\n%s%s", c.Anomaly.Class, c.Text(), c.Anomaly.Note)
+	}
+	return res.Verdict(), classes, res.Stopped
+}
+
+func (p planted) explore(t *testing.T) {
+	var verdicts []harness.Verdict
+	var classes []harness.Class
+	var reasons []string
+	for _, program := range p.programs(t) {
+		v, c, why := p.explored(t, program)
+		verdicts, classes, reasons = append(verdicts, v), append(classes, c...), append(reasons, why)
+		if v == harness.Invalid {
+			break
+		}
+	}
+	got := harness.Worst(verdicts...)
+	if p.wrong != "" {
+		require.NotEqual(t, p.explorer.verdict, got, "it is right now: take the word of its being wrong away")
+		return
+	}
+	require.Equal(t, p.explorer.verdict, got, "%v %q", classes, reasons)
+	for _, c := range classes {
+		require.Contains(t, p.explorer.classes, c)
+	}
+	if p.explorer.verdict == harness.Unknown {
+		require.Contains(t, strings.Join(reasons, "\n"), p.explorer.why)
+	}
+}
+
+// The explorer says of every planted algorithm what it has to.
+func TestExplorerOfPlanted(t *testing.T) {
+	for _, p := range everyPlanted() {
+		t.Run(string(p.as)+"/"+p.name, p.explore)
+	}
+}
+
+// A load says of planted algorithms what it has to: of some of them, or of all with -deep.
+func TestLoadOfPlanted(t *testing.T) {
+	cage := make(chan struct{}, 4) // that run at one time
+	for i, p := range everyPlanted() {
+		if i%12 != 0 && !*deep {
+			continue
+		}
+		t.Run(string(p.as)+"/"+p.name, func(t *testing.T) {
+			t.Parallel()
+			cage <- struct{}{}
+			defer func() { <-cage }()
+			p.script.As = p.as
+			res := beast{script: p.script, locker: p.locker, deduper: p.deduper, sequencer: p.sequencer}.run(t)
+			for _, a := range res.Anomalies[:min(2, len(res.Anomalies))] {
+				t.Log(a.Note)
+			}
+			if p.load.perhaps && res.Verdict == harness.Invalid {
+				return
+			}
+			require.Equal(t, p.load.verdict, res.Verdict, res.Summary())
+		})
+	}
+}
+
+// A planted algorithm is named once, and nobody looks away from a defect without a word.
+func TestPlantedAreDescribed(t *testing.T) {
+	names := map[string]bool{}
+	broken, right := 0, 0
+	for _, p := range everyPlanted() {
+		name := string(p.as) + "/" + p.name
+		require.False(t, names[name], name)
+		names[name] = true
+		require.NotEmpty(t, p.doc, name)
+		require.NotContains(t, p.name+p.doc, "|", name)
+		if p.sound {
+			right++
+			require.Equal(t, said{verdict: harness.Valid}, p.explorer, name)
+			require.Equal(t, said{verdict: harness.Valid}, p.load, name)
+		} else {
+			broken++
+			require.NotEqual(t, said{verdict: harness.Valid}, p.explorer, name)
+			require.NotEqual(t, said{verdict: harness.Valid}, p.load, name)
+		}
+	}
+	require.GreaterOrEqual(t, broken, 30)
+	require.GreaterOrEqual(t, right, 20)
+}
+
+const plantedTable = "PLANTED.md"
+
+// The table says what the code says.
+func TestPlantedTable(t *testing.T) {
+	want := plantedText(everyPlanted())
+	if *writePlanted {
+		require.NoError(t, os.WriteFile(plantedTable, []byte(want), 0o644))
+	}
+	got, err := os.ReadFile(plantedTable)
+	require.NoError(t, err)
+	require.Equal(t, want, string(got), "write it anew: go test ./workloads -run PlantedTable -write-planted")
+}
+
+func plantedText(all []planted) string {
+	var b strings.Builder
+	b.WriteString(plantedHead)
+	section := func(title string, sound bool) {
+		n := 0
+		var rows strings.Builder
+		for _, p := range all {
+			if p.sound == sound {
+				n++
+				fmt.Fprintf(&rows, "| %s/%s | %s | %s | %s |\n", p.as, p.name, p.doc, p.exploring(), p.load)
+			}
+		}
+		fmt.Fprintf(&b, "\n## %s: %d\n\n| algorithm | what it does | explorer | load |\n|---|---|---|---|\n%s", title, n, rows.String())
+	}
+	section("Broken", false)
+	section("Right, but unusual", true)
+	return b.String()
+}
+
+const plantedHead = `# Planted algorithms
+
+What the explorer and a load have to say of algorithms whose defects are known. They are in ` + "`planted_*_test.go`" + `; this table is
+written from them, and a test compares the two:
+
+    make verify-planted                                          # explorer and load, of all
+    go test ./workloads -run Planted                             # the explorer of all, the load of some
+    go test ./workloads -run PlantedTable -write-planted         # writes this file anew
+
+The explorer searches with its defaults: 3 clients (of some, 2), 1 crash and 1 expiry, then 2 clients with a lost answer and with a late command; a
+sequence in every regime. Where it finds something, the smallest order of commands has one of the classes named. A
+filter of one step is searched without crashes and lost answers, since it loses a message whose worker crashes by its nature. A
+load is 50 clients for 6 seconds without faults, so nobody crashes. "Not shown" says why a defect cannot be seen there, or only by chance.
+`

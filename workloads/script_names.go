@@ -1,0 +1,60 @@
+package workloads
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// This file decides whether a script may do more with the tokens of owners than ask whether two of them are the same. What
+// is not known for certain counts as more, which costs schedules and no verdict.
+
+var (
+	luaComment = regexp.MustCompile(`(?s)--\[\[.*?\]\]|--[^\n]*`)
+	luaQuoted  = regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'`)
+	luaWord    = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_.]*`)
+	// luaOrders is whatever could compare, cut or join what it is given.
+	luaOrders = regexp.MustCompile(`[<>#:\[\]{}%^*/\\]|\.\.`)
+)
+
+// plainWords are all the words of a script that can do no more than compare for sameness, and plainStrings all that it may
+// quote: commands that treat values as opaque, and their options.
+var (
+	plainWords = strings.Fields("if then else elseif end return local and or not nil true false redis.call redis.pcall " +
+		"redis.status_reply redis.error_reply KEYS ARGV")
+	plainStrings = strings.Fields("get set setnx setex psetex getset getdel exists del unlink expire pexpire persist ttl pttl " +
+		"hget hset hsetnx hexists hdel hlen hincrby incr decr incrby nx px ex xx ok")
+)
+
+// comparesNames reports whether a Lua text may compare what it is given for more than being the same.
+func comparesNames(text string) bool {
+	text = luaComment.ReplaceAllString(text, " ")
+	for _, quoted := range luaQuoted.FindAllString(text, -1) {
+		if !slices.Contains(plainStrings, strings.ToLower(strings.Trim(quoted, `"'`))) {
+			return true
+		}
+	}
+	text = luaQuoted.ReplaceAllString(text, " ")
+	for _, given := range []string{"KEYS", "ARGV"} {
+		text = regexp.MustCompile(given+`\[\d+\]`).ReplaceAllString(text, given)
+	}
+	if luaOrders.MatchString(text) {
+		return true
+	}
+	own := locals(text)
+	return slices.ContainsFunc(luaWord.FindAllString(text, -1), func(w string) bool {
+		return !slices.Contains(plainWords, w) && !slices.Contains(own, w)
+	})
+}
+
+var luaLocal = regexp.MustCompile(`\blocal\s+([A-Za-z_][A-Za-z0-9_]*(?:\s*,\s*[A-Za-z_][A-Za-z0-9_]*)*)`)
+
+// locals are the names that a text declares.
+func locals(text string) (names []string) {
+	for _, m := range luaLocal.FindAllStringSubmatch(text, -1) {
+		for name := range strings.SplitSeq(m[1], ",") {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	return names
+}

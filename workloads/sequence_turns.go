@@ -1,0 +1,63 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file is the regimes in turn, for a generator that knows one sequence only: numbers of one regime would hide what
+// those of another do to it.
+
+// sequenceTurn is how long callers propose numbers of one regime. A run of a second has all of them.
+const sequenceTurn = 150 * time.Millisecond
+
+// sequenceTurns is whose turn it is. Whoever draws holds it for reading, whoever ends a turn for writing.
+type sequenceTurns struct {
+	sync.RWMutex
+	n     int // turns so far
+	until time.Duration
+	now   sequenceOf
+}
+
+// inTurn draws a number of the sequence whose turn it is.
+func (c *sequenceClient) inTurn(ctx context.Context, s *harness.Session) {
+	t := &c.load.turns
+	c.nextTurn(ctx, s.Now())
+	t.RLock()
+	defer t.RUnlock()
+	c.draw(ctx, s, t.now)
+}
+
+// nextTurn begins the next turn if the one at hand is over: with an empty store and a name of its own. If the store
+// cannot be emptied the old turn goes on.
+func (c *sequenceClient) nextTurn(ctx context.Context, now time.Duration) {
+	t := &c.load.turns
+	if t.RLock(); t.n > 0 && now < t.until {
+		t.RUnlock()
+		return
+	}
+	t.RUnlock()
+	t.Lock()
+	defer t.Unlock()
+	if t.n > 0 && (now < t.until || !emptied(ctx, c.redis)) {
+		return
+	}
+	regimes := Regimes()
+	r, round := regimes[t.n%len(regimes)], 1+t.n/len(regimes)
+	t.now = sequenceOf{"seq-" + string(r), r.generator()}
+	if round > 1 {
+		t.now.key = fmt.Sprintf("seq-%s-%d", r, round)
+	}
+	t.n, t.until = t.n+1, now+sequenceTurn
+}
+
+// emptied empties the store. Numbers that were drawn before may come again after it.
+func emptied(ctx context.Context, r redis.UniversalClient) bool {
+	return r.FlushAll(ctx).Err() == nil
+}
