@@ -142,23 +142,7 @@ func steps(c explore.Counterexample) string { return plural(int64(c.Length()), "
 
 // bounds says what the world was allowed to do in one schedule.
 func bounds(b explore.Budget) string {
-	var parts []string
-	for _, one := range []struct {
-		most      int
-		one, many string
-	}{
-		{b.Crashes, "crash", "crashes"}, {b.Expiries, "expiry", "expiries"}, {b.Failovers, "failover", "failovers"},
-		{b.Flushes, "script flush", "script flushes"}, {b.LostAnswers, "lost answer", "lost answers"},
-		{b.LostCommands, "lost command", "lost commands"}, {b.Late, "late command", "late commands"},
-	} {
-		if one.most > 0 {
-			parts = append(parts, plural(int64(one.most), one.one, one.many))
-		}
-	}
-	if len(parts) == 0 {
-		return "without crash, expiry or failover"
-	}
-	return "at most " + and(parts)
+	return cmp.Or(b.Bounds(), "without crash, expiry or failover")
 }
 
 // setup is what was searched, for below the headline.

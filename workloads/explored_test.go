@@ -188,6 +188,7 @@ func watchdogLock(r redis.UniversalClient) workloads.Locker {
 	l.acquire = func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 		ok, err := acquire(ctx, key, owner, ttl)
 		if ok {
+			released := stop
 			go func() {
 				tick := time.NewTicker(ttl / 3)
 				defer tick.Stop()
@@ -195,7 +196,7 @@ func watchdogLock(r redis.UniversalClient) workloads.Locker {
 					select {
 					case <-tick.C:
 						r.PExpire(context.Background(), key, ttl)
-					case <-stop:
+					case <-released:
 						return
 					}
 				}

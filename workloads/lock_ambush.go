@@ -83,7 +83,7 @@ func (k *lockKeyState) rise() {
 const nameTail = "owner"
 
 // likeHolder is how many of the tries at a watched lock are made under a name like its owner's.
-const likeHolder = 0.25
+const likeHolder = 0.4
 
 // nameFor is the name for a try at a lock.
 func (c *lockClient) nameFor(s *harness.Session, k *lockKeyState) string {

@@ -15,7 +15,7 @@ import (
 //
 //	release late      after the lease, when another may have the lock
 //	release at end    in the lease's last instant, where a release of several commands can be overtaken by its end
-//	extend late       after the lease; where that was granted, some time later a release
+//	extend late       after the lease, again and again; where that was granted, some time later a release
 //	extend at end     in the lease's last instant, before and after its end
 //	extend in time    every third of the lease, as a watchdog does, which is then paused or not
 
@@ -137,7 +137,7 @@ func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKe
 	case releaseAtEnd:
 		s.Sleep(end - part(s.Rand, got.Return-got.Call, 0, 3) - s.Now())
 	case extendLate:
-		c.extendAt(ctx, s, k, got, end+part(s.Rand, k.lease, 0.02, 0.4))
+		c.extendLate(ctx, s, k, got, end)
 	case extendAtEnd:
 		c.extendAtEnds(ctx, s, k, got)
 	case extendInTime:
@@ -162,10 +162,23 @@ func part(rng *rand.Rand, d time.Duration, from, to float64) time.Duration {
 	return time.Duration((from + (to-from)*rng.Float64()) * float64(d))
 }
 
-// extendAt renews the lease at that time and, if it is granted, stays for a part of it.
-func (c *lockClient) extendAt(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, at time.Duration) {
-	if _, ok := c.renew(ctx, s, k, got, at); ok {
-		s.Sleep(part(s.Rand, k.lease, 0.1, 0.5))
+// lateExtends is how often an owner asks for its lease's renewal after the end: whether a wrong one is granted may hang on
+// who has the lock just then.
+const lateExtends = 4
+
+// extendLate renews the lease that has ended, until that is granted or was refused a few times. Once granted, it stays for a
+// part of the lease.
+func (c *lockClient) extendLate(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, end time.Duration) {
+	at := end
+	for range lateExtends {
+		at += part(s.Rand, k.lease, 0.02, 0.2)
+		x, ok := c.renew(ctx, s, k, got, at)
+		if ok {
+			s.Sleep(part(s.Rand, k.lease, 0.1, 0.5))
+		}
+		if x.Outcome != harness.Fail {
+			return
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ func setnx() Variant {
 		Claim:  Nothing,
 		Flaws: []Flaw{
 			{harness.StuckLock, Crash},
+			{harness.StuckLock, Unanswered},
 			{harness.DoubleGrant, Unanswered},
 			{harness.DoubleGrant, Failover},
 			{harness.StuckLock, Failover},

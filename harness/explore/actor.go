@@ -14,8 +14,8 @@ import (
 // errCrashed is what a client that crashed gets from its connections.
 var errCrashed = errors.New("explore: this client has crashed")
 
-// actor is one client in one schedule: a goroutine that is parked most of the time. Its fields belong to whoever of the
-// two, the goroutine or the scheduler, is not waiting for the other.
+// actor is one client in one schedule: a goroutine that is parked most of the time. Its fields belong to whoever has the
+// world's turn.
 type actor struct {
 	index int
 	ex    *execution
@@ -73,13 +73,22 @@ func (a *actor) launch(ctx context.Context, c harness.Client) {
 	}()
 }
 
-// wait parks the client in a sleep, and reports whether it goes on.
+// wait parks the client, whose turn it is, and reports whether it goes on.
 func (a *actor) wait(p parked) bool {
 	if a.crashed {
 		return false
 	}
+	turn := &a.ex.w.turn
+	turn.Unlock()
+	defer turn.Lock()
 	a.park <- p
 	return <-a.awake
+}
+
+// takeTurn begins what the client's goroutine does to the schedule; what it returns ends that.
+func (a *actor) takeTurn() (end func()) {
+	a.ex.w.turn.Lock()
+	return a.ex.w.turn.Unlock
 }
 
 // begin notes when the operation at hand began, the first time that it shows.
@@ -89,18 +98,21 @@ func (a *actor) begin(at time.Duration) {
 	}
 }
 
-// timeline is where a client's operations happen: in virtual time. It is used by the client's goroutine, while the
-// scheduler waits for it.
+// timeline is where a client's operations happen: in virtual time. It is used by the client's goroutine.
 type timeline struct{ a *actor }
 
 var _ harness.Timeline = timeline{}
 
-func (t timeline) Now() time.Duration { return t.a.ex.now }
+func (t timeline) Now() time.Duration {
+	defer t.a.takeTurn()()
+	return t.a.ex.now
+}
 
 // Record stamps op and keeps it. An operation counts as called when it sent its first command or looked at a clock:
 // before that it had not begun for anybody. What a crash cut off is unknown, and nothing comes after it.
 func (t timeline) Record(op *harness.Op) {
 	a := t.a
+	defer a.takeTurn()()
 	if a.ready > a.ex.now { // its end comes after the sleep
 		a.wait(parked{kind: inSleep})
 	}
@@ -121,10 +133,14 @@ func (t timeline) Record(op *harness.Op) {
 	}
 	a.ex.record(*op, a.commands)
 	a.commands, a.lost = 0, nil
+	if a.ex.recorded != nil {
+		a.ex.recorded(a)
+	}
 }
 
 // Sleep is work between two operations: it takes no time, but the client may crash in it.
 func (t timeline) Sleep(d time.Duration) bool {
+	defer t.a.takeTurn()()
 	if d <= 0 || t.a.inOp {
 		return !t.a.crashed
 	}
@@ -140,6 +156,7 @@ var _ harness.ClientTime = virtual{}
 // servers' does, but for the schedule's skew, and goes on by a microsecond with each look that anybody takes; the
 // commands of others do not move it. So no two looks show the same time.
 func (v virtual) Now() time.Time {
+	defer v.a.takeTurn()()
 	v.a.wait(parked{kind: inClock})
 	return epoch.Add(v.a.ex.clock(v.a.index))
 }
@@ -151,6 +168,7 @@ func (v virtual) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
+	defer a.takeTurn()()
 	if a.crashed {
 		return errCrashed
 	}

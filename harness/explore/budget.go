@@ -25,6 +25,7 @@ func (b *Budget) limits() []limit {
 	return []limit{
 		{&b.Crashes, "crash", "crashes"},
 		{&b.Expiries, "expiry", "expiries"},
+		{&b.Approaches, "stop in a lease's last instant", "stops in leases' last instants"},
 		{&b.Failovers, "failover", "failovers"},
 		{&b.Flushes, "script flush", "script flushes"},
 		{&b.LostAnswers, "lost answer", "lost answers"},
@@ -41,6 +42,15 @@ type limit struct {
 
 // String says it in words: "3 clients, at most 1 crash and 1 expiry".
 func (b Budget) String() string {
+	s := fmt.Sprintf("%d clients", b.Clients)
+	if bounds := b.Bounds(); bounds != "" {
+		s += ", " + bounds
+	}
+	return s
+}
+
+// Bounds says in words how often the world may interfere: "at most 1 crash and 1 expiry"; empty: never.
+func (b Budget) Bounds() string {
 	var limits []string
 	for _, l := range b.limits() {
 		switch n := *l.n; {
@@ -50,12 +60,12 @@ func (b Budget) String() string {
 			limits = append(limits, fmt.Sprintf("%d %s", n, l.many))
 		}
 	}
-	s := fmt.Sprintf("%d clients", b.Clients)
-	if n := len(limits); n > 1 {
-		limits = []string{strings.Join(limits[:n-1], ", ") + " and " + limits[n-1]}
+	switch n := len(limits); n {
+	case 0:
+		return ""
+	case 1:
+		return "at most " + limits[0]
+	default:
+		return "at most " + strings.Join(limits[:n-1], ", ") + " and " + limits[n-1]
 	}
-	if len(limits) > 0 {
-		s += ", at most " + limits[0]
-	}
-	return s
 }

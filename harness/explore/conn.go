@@ -19,8 +19,19 @@ type seat struct {
 	actor  atomic.Pointer[actor] // who sits there; nil: nobody, and its connections pass everything
 }
 
+// takeTurn begins what a connection does to the world; what it returns ends that. The harness's own works in the
+// scheduler's turn.
+func (s *seat) takeTurn() (end func()) {
+	if !s.client {
+		return func() {}
+	}
+	s.world.turn.Lock()
+	return s.world.turn.Unlock
+}
+
 // dial is handed to the Redis client.
 func (s *seat) dial(context.Context, string, string) (net.Conn, error) {
+	defer s.takeTurn()()
 	c := &conn{seat: s, wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
 	if a := s.actor.Load(); a != nil && a.crashed {
 		c.failed = errCrashed // not an error of dial: after some of those a Redis client stops dialing
@@ -134,26 +145,36 @@ func (c *conn) more() error {
 			return net.ErrClosed
 		}
 	}
-	a := c.seat.actor.Load()
-	switch {
-	case a != nil && a.crashed:
-		return errCrashed
-	case a == nil:
-		if c.seat.client && !c.passes() {
-			c.seat.world.strays.Add(1)
-		}
-		return c.send()
-	case c.passes():
-		if c.failed != nil {
-			return c.failed
-		}
-		return c.send()
+	a, err := c.pass()
+	if a == nil {
+		return err
 	}
 	a.park <- parked{kind: inCommand, conn: c}
 	if !<-c.reply {
 		return errCrashed
 	}
 	return nil
+}
+
+// pass sends the next command, if it passes ungated; otherwise it returns who has to wait for the scheduler.
+func (c *conn) pass() (*actor, error) {
+	defer c.seat.takeTurn()()
+	a := c.seat.actor.Load()
+	switch {
+	case a != nil && a.crashed:
+		return nil, errCrashed
+	case a == nil:
+		if c.seat.client && !c.passes() {
+			c.seat.world.strays.Add(1)
+		}
+		return nil, c.send()
+	case c.passes():
+		if c.failed != nil {
+			return nil, c.failed
+		}
+		return nil, c.send()
+	}
+	return a, nil
 }
 
 // passes reports whether the next command concerns nobody else. It learns what the connection's state will be.

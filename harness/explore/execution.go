@@ -9,7 +9,6 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -40,7 +39,6 @@ type execution struct {
 	print     uint64          // of what happened: choices, names of commands and their keys
 	times     []time.Duration // of the steps and, after them, of the harness's probes
 	late      []late          // commands that their clients have given up
-	mu        sync.Mutex      // for record
 	ops       []harness.Op
 	left      Budget
 	last      int                     // the client that took the last step; -1: nobody yet
@@ -55,7 +53,8 @@ type execution struct {
 	disturbed bool                    // a script was missing for no reason of the schedule
 	alarm     *time.Timer
 
-	trace *trace // nil: nobody will read about it
+	trace    *trace       // nil: nobody will read about it
+	recorded func(*actor) // looks at a client whose operation has just ended; nil: nobody does
 }
 
 // errStopped marks what ends a search: not a violation, and not the harness's failure either.
@@ -85,7 +84,9 @@ func begin(ctx context.Context, spec *Spec, budget Budget, w *world, alarm *time
 		if i > 0 {
 			place += budget.Place
 		}
+		w.turn.Unlock() // it may send commands
 		client := spec.Program.Open(place, w.clients[i])
+		w.turn.Lock()
 		a := &actor{index: i, ex: ex, park: make(chan parked, 4), awake: make(chan bool)}
 		ex.actors[i] = a
 		w.seats[i].actor.Store(a)
@@ -98,25 +99,38 @@ func begin(ctx context.Context, spec *Spec, budget Budget, w *world, alarm *time
 	return ex, nil
 }
 
-// await returns when the client is parked or done.
+// await gives the turn to the client, and returns with it when the client is parked or done.
 func (ex *execution) await(a *actor) error {
-	select {
-	case a.at = <-a.park:
-	default:
-		ex.alarm.Reset(stall)
-		select {
-		case a.at = <-a.park:
-		case <-ex.alarm.C:
-			a.astray = true
-			return stopped("client %d neither sent a command nor finished within %v%s", a.index+1, stall, ex.lastSent(a))
-		}
+	at, ok := ex.giveTurn(a)
+	if !ok {
+		a.astray = true
+		return stopped("client %d neither sent a command nor finished within %v%s", a.index+1, stall, ex.lastSent(a))
 	}
+	a.at = at
 	if a.at.kind == atEnd {
 		a.done = true
 		ex.w.seats[a.index].actor.Store(nil)
 		return a.at.err
 	}
 	return nil
+}
+
+// giveTurn waits for the client to park. It is false if that does not happen.
+func (ex *execution) giveTurn(a *actor) (at parked, ok bool) {
+	ex.w.turn.Unlock()
+	defer ex.w.turn.Lock()
+	select {
+	case at = <-a.park:
+		return at, true
+	default:
+	}
+	ex.alarm.Reset(stall)
+	select {
+	case at = <-a.park:
+		return at, true
+	case <-ex.alarm.C:
+		return at, false
+	}
 }
 
 func (ex *execution) lastSent(a *actor) string {
@@ -286,8 +300,6 @@ func (ex *execution) act(ctx context.Context, c Choice) (move, error) {
 
 // record takes an operation that has ended, for which so many commands were sent.
 func (ex *execution) record(op harness.Op, commands int) {
-	ex.mu.Lock() // only who is astray comes at the wrong time
-	defer ex.mu.Unlock()
 	ex.ops = append(ex.ops, op)
 	if commands == 0 && op.Outcome == harness.OK && claims(op) && ex.idle == "" {
 		ex.idle = fmt.Sprintf("client %d's %s was answered %s without any command through the client that it was given", op.Client, op.Kind, cmp.Or(op.Result, "yes"))

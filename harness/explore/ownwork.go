@@ -15,8 +15,8 @@ import (
 
 // This file finds out whether a program's clients act by themselves: in goroutines that outlive the command at hand, by
 // timers, or by sleeping in real time. None of that is part of a schedule, so a search that found nothing has not looked at
-// it. Two schedules are run in which every allocation is on record, and where the goroutines are looked at in each step: one
-// in which clients come one after the other, and one in which they take turns.
+// it. Two schedules are run in which every allocation is on record, and where the goroutines are looked at in each step and
+// after each operation: one in which clients come one after the other, and one in which they take turns.
 
 // watchOne lets one search at a time run such schedules: the record of allocations is the process's.
 var watchOne sync.Mutex
@@ -71,15 +71,19 @@ func lastClient(moves []move) (c Choice) {
 
 // watch runs a schedule of the program step by step, and notes who starts goroutines.
 func (s *search) watch(ctx context.Context, w *world, next func([]move) Choice, spawned map[string]bool) error {
+	look := func(a *actor) {
+		for _, place := range lingering(a.goroutine) {
+			spawned[place] = true
+		}
+	}
 	ex, err := begin(ctx, s.spec, s.spec.parts()[0], w, time.NewTimer(stall))
 	if err != nil {
 		return err
 	}
+	ex.recorded = look // a watchdog lives from a grant to the release, between which a client need not wait
 	for {
 		for _, a := range ex.actors {
-			for _, place := range spawnedBy(a.goroutine) {
-				spawned[place] = true
-			}
+			look(a)
 		}
 		moves, err := ex.moves()
 		if err != nil || len(moves) == 0 {
@@ -149,6 +153,18 @@ func timerPlace(stack []uintptr) string {
 		return ""
 	}
 	return place
+}
+
+// farewell is how long a goroutine may take to end that has nothing more to do, in real time.
+const farewell = 5 * time.Millisecond
+
+// lingering is what spawnedBy names, but for goroutines that are just about to end.
+func lingering(goroutine int) (places []string) {
+	for until := time.Now().Add(farewell); ; runtime.Gosched() {
+		if places = spawnedBy(goroutine); len(places) == 0 || time.Now().After(until) {
+			return places
+		}
+	}
 }
 
 // spawnedBy names the places at which a goroutine, or one that it has started, started others that are still there. One

@@ -95,6 +95,8 @@ func TestACommandOutOfTurn(t *testing.T) {
 	spec.Program.Known = true
 	s := newScheduler(t, spec)
 	s.run()
+	s.w.turn.Unlock()
 	late.Wait()
+	s.w.turn.Lock()
 	require.EqualValues(t, 1, s.w.strays.Load())
 }

@@ -36,20 +36,26 @@ func Replay(ctx context.Context, spec Spec, c Counterexample, times int) error {
 	return errors.Join(err, ctx.Err(), w.stop())
 }
 
-// tell runs the smallest counterexamples again and writes down what happens in them.
-func (s *search) tell(ctx context.Context, w *world) (found []Counterexample, err error) {
+// tell runs the smallest counterexamples again and writes down what happens in them. One that cannot be run again shows
+// nothing but that a client does not do the same each time.
+func (s *search) tell(ctx context.Context, w *world, res *Result) error {
 	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(stall)}
 	for _, c := range s.found {
 		told, err := r.run(context.WithoutCancel(ctx), c.budget, c.schedule, c.class)
-		if err != nil {
-			return found, err
+		switch {
+		case errors.Is(err, ErrDiverged) || errors.Is(err, errStopped):
+			res.Exhausted = false
+			res.Stopped = fmt.Sprintf("a schedule that ended in %s ended otherwise when it was run again: a client does not do the same each time", c.class) + remedy
+		case err != nil:
+			return err
+		default:
+			res.Found = append(res.Found, told)
 		}
-		found = append(found, told)
 	}
-	slices.SortFunc(found, func(a, b Counterexample) int {
+	slices.SortFunc(res.Found, func(a, b Counterexample) int {
 		return cmp.Or(cmp.Compare(a.Length(), b.Length()), cmp.Compare(a.Anomaly.Class, b.Anomaly.Class))
 	})
-	return found, nil
+	return nil
 }
 
 // replayer runs given schedules.

@@ -14,6 +14,10 @@ import (
 )
 
 const (
+	// mostPlanned is how many schedules may be planned at one time: about a kilobyte each is kept of them. The whole
+	// catalogue needs less than a tenth of it.
+	mostPlanned = 2_000_000
+
 	attempts = 20 // at one schedule, when the script cache was cold or the machine slow
 	slowness = 10 // a schedule that takes more than this fraction of a lease is run again
 )
@@ -39,7 +43,7 @@ func Search(ctx context.Context, spec Spec) (Result, error) {
 	}
 	res := s.result(worlds, own)
 	if err == nil {
-		res.Found, err = s.tell(ctx, worlds[0])
+		err = s.tell(ctx, worlds[0], &res)
 	}
 	if err == nil {
 		res.Situations, err = s.tellSituations(ctx, worlds[0])
@@ -104,6 +108,7 @@ type search struct {
 	mu      sync.Mutex
 	wake    *sync.Cond
 	queue   [][]item // by cost
+	planned int      // items in queue
 	busy    int      // workers on an item
 	over    bool
 	stopped string
@@ -190,6 +195,11 @@ func (s *search) push(items []item) {
 		}
 		s.queue[it.cost] = append(s.queue[it.cost], it)
 	}
+	if s.planned += len(items); s.planned > mostPlanned && !s.over {
+		s.over = true
+		s.stopped = fmt.Sprintf("the budget multiplies to more than fits into memory: after %d schedules %d more were planned, which plan others in turn; "+
+			"ask for fewer clients, or for less in one schedule", s.schedules, s.planned)
+	}
 	s.wake.Broadcast()
 }
 
@@ -215,6 +225,7 @@ func (s *search) pop() (it item, ok bool) {
 		default:
 			n := len(s.queue[cost]) - 1
 			it, s.queue[cost] = s.queue[cost][n], s.queue[cost][:n]
+			s.planned--
 			s.busy++
 			return it, true
 		}

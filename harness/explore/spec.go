@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -80,6 +81,15 @@ type Spec struct {
 	Redis        string        // redis-server binary; default as cluster.FindRedis
 }
 
+// ShortestLease is the shortest that a program may have: Redis's unit of time.
+const ShortestLease = time.Millisecond
+
+// longestLease is the longest that a program may have: all that passes in one schedule has to fit into a time.Duration, 292
+// years. Some more leases than may expire go by before the last question is asked.
+func (s Spec) longestLease() time.Duration {
+	return (math.MaxInt64 / time.Duration(s.Expiries+4)).Truncate(time.Hour)
+}
+
 // ErrSpec marks a Spec that cannot be searched as it stands.
 var ErrSpec = errors.New("bad exploration")
 
@@ -96,12 +106,16 @@ func (s Spec) withDefaults() (Spec, error) {
 		return refuse("the program has no clients")
 	case s.Program.Lease <= 0:
 		return refuse("the program has no lease")
+	case s.Program.Lease < ShortestLease || s.Program.Lease > s.longestLease():
+		return refuse("a lease of %v: with expiries of %d ask for %v to %v", s.Program.Lease, s.Expiries, ShortestLease, s.longestLease())
 	case len(s.Checkers) == 0:
 		return refuse("no checkers, so nothing would be judged")
 	case s.Clients < 2 || s.Clients > MaxClients:
 		return refuse("%d clients: ask for 2 to %d", s.Clients, MaxClients)
 	case s.Failovers < 0 || s.Failovers > 1:
 		return refuse("%d failovers: there is one replica to promote, so ask for 0 or 1", s.Failovers)
+	case s.Late > group:
+		return refuse("%d late commands: a schedule has room for %d", s.Late, group)
 	case s.Flushes < 0 || s.MaxSchedules < 0 || s.For < 0 || s.Workers < 0:
 		return refuse("flushes, limits and workers cannot be negative")
 	}

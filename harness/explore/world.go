@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,8 +26,13 @@ const (
 	bystander
 )
 
-// world is the Redis of one worker, and what the world may do to it. It is not safe for concurrent use.
+// world is the Redis of one worker, and what the world may do to it. It is used by who holds its turn.
 type world struct {
+	// turn is of whoever acts: it guards the world, the schedule at hand and its actors. The scheduler has it, but for when
+	// it waits for a client. So what a client does in goroutines of its own, when nobody expects it, disturbs a schedule and
+	// not the process.
+	turn sync.Mutex
+
 	cluster  *cluster.Cluster
 	names    []string
 	sockets  []string
@@ -53,9 +59,10 @@ type world struct {
 	flushed bool              // the script cache is not what it was
 }
 
-// newWorld starts Redis and connects n clients and a probe.
+// newWorld starts Redis and connects n clients and a probe. Its turn is the caller's, until it is stopped.
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 	w := &world{waits: s.Program.Replicas, scripts: map[string]string{}, titles: s.Program.Scripts}
+	w.turn.Lock()
 	if err := w.start(ctx, s); err != nil {
 		return nil, err
 	}
@@ -79,6 +86,10 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 	if err := w.fixTime(ctx); err != nil {
 		return nil, err
 	}
+	if w.unset != "" && s.Program.Lease < shortestReal {
+		return nil, fmt.Errorf("%w: a lease of %v can end within one schedule, since the servers' clocks cannot be set (%s): ask for %v or more",
+			ErrSpec, s.Program.Lease, w.unset, shortestReal)
+	}
 	for range s.Clients {
 		seat := &seat{world: w, client: true}
 		w.seats = append(w.seats, seat)
@@ -87,6 +98,9 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 	w.probe = w.connect(&seat{world: w}, s.Program)
 	return w, nil
 }
+
+// shortestReal is the shortest lease that can be explored in real time.
+const shortestReal = 100 * time.Millisecond
 
 // start starts Redis, with clocks that can be set if there is a compiler to make them.
 func (w *world) start(ctx context.Context, s *Spec) error {
@@ -124,6 +138,7 @@ func (w *world) connect(s *seat, p Program) redis.UniversalClient {
 }
 
 func (w *world) stop() error {
+	defer w.turn.Unlock()
 	var errs []error
 	if w.probe != nil {
 		errs = append(errs, w.probe.Close())

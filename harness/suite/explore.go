@@ -69,8 +69,8 @@ func (s Search) resolve(o Options) (v workloads.Variant, spec explore.Spec, err 
 		return v, spec, usage("a regime is for sequences: %s proposes nothing", v.ID)
 	case s.TTL != 0 && v.Family == workloads.Sequence:
 		return v, spec, usage("a ttl is for locks and dedup: %s has none", v.ID)
-	case s.TTL != 0 && s.TTL < 100*time.Millisecond:
-		return v, spec, usage("a ttl of %v can end within one schedule: use 100ms or more", s.TTL)
+	case s.TTL != 0 && s.TTL < explore.ShortestLease:
+		return v, spec, usage("a ttl of %v: Redis counts in milliseconds, so ask for %v or more", s.TTL, explore.ShortestLease)
 	}
 	program, ok := v.Program(options)
 	switch {
@@ -91,9 +91,12 @@ func (s Search) resolve(o Options) (v workloads.Variant, spec explore.Spec, err 
 func (s Search) Catalogue() (all []Search) {
 	for _, v := range workloads.Catalogue() {
 		s.Variant, s.Regime = v.ID, ""
-		if _, explorable := v.Program(workloads.Options{}); explorable {
-			all = append(all, s.EveryRegime()...)
+		if _, explorable := v.Program(workloads.Options{}); !explorable {
+			continue
 		}
+		of := s
+		of.Clients = cmp.Or(s.Clients, v.Explored)
+		all = append(all, of.EveryRegime()...)
 	}
 	return all
 }

@@ -24,11 +24,12 @@ func TestExpectationsOfSearchesFollowTheDocumentedFlaws(t *testing.T) {
 		{Search{Variant: "lock/set-nx-px", Failovers: 1}, "invalid: double-grant"},
 		{Search{Variant: "lock/set-nx-px-blind-del"}, "invalid: double-grant and stolen-release"},
 		{Search{Variant: "lock/set-nx-px-blind-del", Expiries: -1}, "valid"},
-		{Search{Variant: "lock/setnx"}, "invalid: stuck-lock"},
-		{Search{Variant: "lock/setnx", Crashes: -1}, "valid"},
+		{Search{Variant: "lock/setnx"}, "invalid: double-grant and stuck-lock"},
+		{Search{Variant: "lock/setnx", Crashes: -1}, "invalid: double-grant and stuck-lock"},
+		{Search{Variant: "lock/setnx", Crashes: -1, LostAnswers: -1}, "valid"},
 		{Search{Variant: "lock/setnx-expire-truncated", Crashes: -1, Expiries: -1}, "invalid: double-grant"},
 		{Search{Variant: "lock/setnx-expire-truncated", Crashes: -1, Expiries: -1, TTL: 2 * time.Second}, "valid"},
-		{Search{Variant: "lock/getset-deadline", Expiries: -1, Skew: time.Minute}, "invalid: double-grant"},
+		{Search{Variant: "lock/getset-deadline", Expiries: -1, Skew: time.Minute}, "invalid: double-grant and stuck-lock"},
 		{Search{Variant: "dedup/set-nx-ex"}, "invalid: lost-message"},
 		{Search{Variant: "sequence/string-compare-hash"}, "invalid: duplicate-number and regression and sequence-restart"},
 		{Search{Variant: "sequence/string-compare-hash", Regime: "timestamp17"}, "valid"},
@@ -72,16 +73,17 @@ func TestASearchIsMetOnlyByWhatIsDocumented(t *testing.T) {
 
 func TestImpossibleSearchesAreRefused(t *testing.T) {
 	for want, s := range map[string]Search{
-		"unknown variant":             {Variant: "lock/none"},
-		"unknown regime":              {Variant: "sequence/incr", Regime: "odd"},
-		"a regime is for sequences":   {Variant: "lock/set-nx-px", Regime: "fixed"},
-		"a ttl is for locks":          {Variant: "sequence/incr", TTL: time.Second},
-		"can end within one schedule": {Variant: "lock/set-nx-px", TTL: time.Millisecond},
-		"cannot be explored":          {Variant: "writes/sadd"},
-		"it needs 3 masters":          {Variant: "lock/redlock"},
-		"ask for 2 to 4":              {Variant: "lock/set-nx-px", Clients: 9},
-		"ask for 0 or 1":              {Variant: "lock/set-nx-px", Failovers: 2},
-		"is no family of scripts":     {Script: &workloads.Script{Name: "x", Source: "return 1", As: "queue"}},
+		"unknown variant":              {Variant: "lock/none"},
+		"unknown regime":               {Variant: "sequence/incr", Regime: "odd"},
+		"a regime is for sequences":    {Variant: "lock/set-nx-px", Regime: "fixed"},
+		"a ttl is for locks":           {Variant: "sequence/incr", TTL: time.Second},
+		"a ttl of 100µs: Redis counts": {Variant: "lock/set-nx-px", TTL: 100 * time.Microsecond},
+		"a ttl of -1s: Redis counts":   {Variant: "lock/set-nx-px", TTL: -time.Second},
+		"cannot be explored":           {Variant: "writes/sadd"},
+		"it needs 3 masters":           {Variant: "lock/redlock"},
+		"ask for 2 to 4":               {Variant: "lock/set-nx-px", Clients: 9},
+		"ask for 0 or 1":               {Variant: "lock/set-nx-px", Failovers: 2},
+		"is no family of scripts":      {Script: &workloads.Script{Name: "x", Source: "return 1", As: "queue"}},
 	} {
 		_, err := Explore(t.Context(), s, Options{Results: filepath.Join(t.TempDir(), "results")})
 		require.ErrorIs(t, err, ErrUsage, want)
