@@ -100,22 +100,8 @@ func TestWhatTheExplorerSaysOfLocks(t *testing.T) {
 			})},
 		{name: "a watchdog", want: harness.Unknown, why: "explored_test.go", lock: watchdogLock},
 		{name: "a watchdog that sleeps in the schedule's time", want: harness.Unknown, lock: sleepingWatchdogLock},
-		{name: "a delete by anybody, days later", want: harness.Invalid, ttl: 24 * time.Hour, steps: 5, lock: func(r redis.UniversalClient) workloads.Locker {
-			l := reference(r)
-			l.release = func(ctx context.Context, key, _ string) (bool, error) {
-				n, err := r.Del(ctx, key).Result()
-				return n == 1, err
-			}
-			return l
-		}},
-		{name: "GET, compare, PEXPIRE", want: harness.Invalid, steps: 6, lock: func(r redis.UniversalClient) workloads.Locker {
-			return extending{reference(r), func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-				if is, err := r.Get(ctx, key).Result(); err != nil && err != redis.Nil || is != owner {
-					return false, ignoreNil(err)
-				}
-				return r.PExpire(ctx, key, ttl).Result()
-			}}
-		}},
+		{name: "a delete by anybody, days later", want: harness.Invalid, ttl: 24 * time.Hour, steps: 5, lock: deletesByAnybody},
+		{name: "GET, compare, PEXPIRE", want: harness.Invalid, steps: 6, lock: getCompareExtend},
 		{name: "takes over in the last second", want: harness.Invalid, steps: 5, lock: acquires(
 			func(r redis.UniversalClient, ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				ok, err := r.SetNX(ctx, key, owner, ttl).Result()
@@ -128,10 +114,7 @@ func TestWhatTheExplorerSaysOfLocks(t *testing.T) {
 				}
 				return true, r.Set(ctx, key, owner, ttl).Err()
 			})},
-		{name: "nine tenths of the lease", want: harness.Invalid, steps: 3, lock: acquires(
-			func(r redis.UniversalClient, ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-				return r.SetNX(ctx, key, owner, ttl*9/10).Result()
-			})},
+		{name: "nine tenths of the lease", want: harness.Invalid, steps: 3, lock: nineTenths},
 		{name: "whole seconds", want: harness.Invalid, ttl: 9900 * time.Millisecond, steps: 3, lock: acquires(
 			func(r redis.UniversalClient, ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				return r.SetNX(ctx, key, owner, ttl.Truncate(time.Second)).Result()

@@ -22,8 +22,8 @@ import (
 // each with a defect that was planted, and right but odd ones. PLANTED.md lists them.
 
 var (
-	// deep puts every planted algorithm under load, some minutes: see verify-planted in the Makefile.
-	deep = flag.Bool("deep", false, "put every planted algorithm under load, not only some")
+	// deep takes every planted algorithm, some minutes: see verify-planted in the Makefile.
+	deep = flag.Bool("deep", false, "explore every planted algorithm and put it under load, not only some")
 
 	writePlanted = flag.Bool("write-planted", false, "write PLANTED.md anew")
 )
@@ -191,7 +191,10 @@ func (p planted) explore(t *testing.T) {
 
 // The explorer says of every planted algorithm what it has to.
 func TestExplorerOfPlanted(t *testing.T) {
-	for _, p := range everyPlanted() {
+	for i, p := range everyPlanted() {
+		if i%4 != 0 && !*deep {
+			continue
+		}
 		t.Run(string(p.as)+"/"+p.name, p.explore)
 	}
 }
@@ -282,7 +285,7 @@ What the explorer and a load have to say of algorithms whose defects are known. 
 written from them, and a test compares the two:
 
     make verify-planted                                          # explorer and load, of all
-    go test ./workloads -run Planted                             # the explorer of all, the load of some
+    go test ./workloads -run Planted                             # the explorer of every fourth, the load of some
     go test ./workloads -run PlantedTable -write-planted         # writes this file anew
 
 The explorer searches with its defaults: 3 clients (of some, 2), 1 crash and 1 expiry, then 2 clients with a lost answer and with a late command; a

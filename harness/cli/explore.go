@@ -66,7 +66,7 @@ func (a *app) searchFlags(cmd *cobra.Command, s *suite.Search) {
 	f := cmd.Flags()
 	f.IntVar(&s.Clients, "clients", 3, "clients that race, 2 to 4")
 	f.IntVar(&s.Crashes, "crashes", 1, "how many of them may crash")
-	f.IntVar(&s.Expiries, "expiries", 1, "how often all leases may end")
+	f.IntVar(&s.Expiries, "expiries", 1, "how often time may pass beyond the end of a lease")
 	f.IntVar(&s.Failovers, "failovers", 0, "how often a replica that has not heard everything may be promoted: 0 or 1")
 	f.IntVar(&s.Flushes, "flushes", 0, "how often the script cache may be flushed")
 	f.IntVar(&s.LostAnswers, "lost-answers", 1, "how many commands may be executed without an answer to their client (default: 1 in a part of its own)")

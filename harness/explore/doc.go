@@ -7,13 +7,20 @@
 // Each client of a [Program] runs in a goroutine of its own, on a connection that the explorer hands to its Redis client
 // (conn.go). The connection answers nothing by itself: a client that waits for a reply is parked, and the scheduler
 // (execution.go) picks one client, sends its one command to Redis, hands it the reply and waits until it is parked
-// again. A schedule is the list of these choices. Between commands the world may interfere (world.go): a client crashes,
-// all leases end, a replica that has not heard everything is promoted, the script cache is flushed.
+// again. A schedule is the list of these choices. Between commands the world may interfere: a client crashes, time passes
+// (passing.go), an answer or a command is lost, a command comes late (delivery.go), a replica that has not heard everything is
+// promoted, the script cache is flushed (world.go).
 //
 // The search (search.go) goes through all schedules by replaying prefixes, those with the fewest preemptions and
 // interferences first (iterative context bounding: Musuvathi and Qadeer, PLDI 2007), and leaves out those that differ
 // from one already planned only in the order of independent commands (sleep sets: Godefroid, LNCS 1032, 1996).
 //
-// Time is virtual: every step takes a millisecond, and leases end when the world says so. Redis's own clock does not get
-// that far in the fraction of a millisecond that a schedule takes; one that took too long is run again.
+// Time is virtual, for clients and servers alike (servertime.go): every step takes a microsecond, and otherwise time passes only
+// where the schedule says so, to the last instant of some lease or just beyond it. Where the servers' clocks cannot be set,
+// leases are made older instead, a schedule that took too long is run again, and who reads a clock is not judged.
+//
+// # What it does not say
+//
+// A search that found nothing says so only of what it contained ([Result.Parts]). Where that is not enough for a verdict
+// (vacuous.go), since a client acts by itself (ownwork.go) or nothing was ever granted, the verdict is unknown.
 package explore

@@ -1,0 +1,84 @@
+package workloads_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// The smallest counterexample of each kind that the explorer finds is the same in 100 of 100 replays.
+func TestCounterexamplesReplay(t *testing.T) {
+	const none = -1
+	for _, c := range []struct {
+		name   string
+		lock   func(redis.UniversalClient) workloads.Locker
+		budget explore.Spec
+		shows  string // in its steps
+	}{
+		{"a lost answer", deletesByAnybody, explore.Spec{LostAnswers: 1, Crashes: none, Expiries: none}, "(the answer is lost)"},
+		{"a lost command", deletesByAnybody, explore.Spec{LostCommands: 1, Crashes: none, Expiries: none}, "(the command is lost)"},
+		{"a late command", neverEnds, explore.Spec{Late: 1, Crashes: none, Expiries: none}, "late"},
+		{"a lease's last instant", getCompareExtend, explore.Spec{LostAnswers: none, Crashes: none}, "10s pass"},
+		{"a lease's end", nineTenths, explore.Spec{LostAnswers: none, Crashes: none}, "9.001s pass"},
+		{"a crash", neverEnds, explore.Spec{LostAnswers: none, Expiries: none}, "crash"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := c.budget
+			spec.Clients, spec.For = 2, time.Minute
+			spec.Program = workloads.LockProgram(workloads.LockOptions{}, c.lock)
+			spec.Checkers = []harness.Checker{checkers.Mutex(), checkers.Stuck()}
+			res, err := explore.Search(t.Context(), spec)
+			require.NoError(t, err)
+			require.Equal(t, harness.Invalid, res.Verdict(), res.Summary())
+			found := res.Found[0]
+			require.Contains(t, found.Text(), c.shows)
+			require.NoError(t, explore.Replay(t.Context(), spec, found, 100), found.Text())
+		})
+	}
+}
+
+// deletesByAnybody releases whatever is there.
+func deletesByAnybody(r redis.UniversalClient) workloads.Locker {
+	l := reference(r)
+	l.release = func(ctx context.Context, key, _ string) (bool, error) {
+		n, err := r.Del(ctx, key).Result()
+		return n == 1, err
+	}
+	return l
+}
+
+// neverEnds has no lease.
+func neverEnds(r redis.UniversalClient) workloads.Locker {
+	l := reference(r)
+	l.acquire = func(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
+		return r.SetNX(ctx, key, owner, 0).Result()
+	}
+	return l
+}
+
+// nineTenths asks for less than it was asked for.
+func nineTenths(r redis.UniversalClient) workloads.Locker {
+	l := reference(r)
+	l.acquire = func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+		return r.SetNX(ctx, key, owner, ttl*9/10).Result()
+	}
+	return l
+}
+
+// getCompareExtend renews whatever lease is there by the time that it has found its own.
+func getCompareExtend(r redis.UniversalClient) workloads.Locker {
+	return extending{reference(r), func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+		if is, err := r.Get(ctx, key).Result(); err != nil && err != redis.Nil || is != owner {
+			return false, ignoreNil(err)
+		}
+		return r.PExpire(ctx, key, ttl).Result()
+	}}
+}
