@@ -26,7 +26,7 @@ func (e Exploration) answers(c explore.Counterexample) []int {
 	rows := make([]int, len(c.Ops))
 	next := map[int]int{} // by client: the first step that no earlier operation has taken
 	for i, op := range c.Ops {
-		client := e.client(op.Client)
+		client := e.client(c, op.Client)
 		rows[i] = answer(c.Steps, next[client], client, op)
 		if rows[i] != never {
 			next[client] = rows[i] + 1
@@ -61,7 +61,7 @@ func (e Exploration) grips(c explore.Counterexample) []grip {
 		if !takes(op) || rows[i] == never || op.Client < 0 {
 			continue
 		}
-		g := grip{client: e.client(op.Client), key: op.Key, from: rows[i], lease: leaseEnd(c.Steps, rows[i], op)}
+		g := grip{client: e.client(c, op.Client), key: op.Key, from: rows[i], lease: leaseEnd(c.Steps, rows[i], op)}
 		g.to, g.renewed = e.end(c, rows, i)
 		all = append(all, g)
 	}
@@ -73,7 +73,7 @@ func takes(op harness.Op) bool {
 	return op.Outcome == harness.OK && (op.Kind == harness.Acquire || op.Kind == harness.Extend)
 }
 
-// leaseEnd is the first step after from in which what op was granted is over: an expiry ends every lease.
+// leaseEnd is the first step after from in which what op was granted is over.
 func leaseEnd(steps []explore.Step, from int, op harness.Op) int {
 	if op.TTL == 0 {
 		return never
@@ -83,7 +83,11 @@ func leaseEnd(steps []explore.Step, from int, op harness.Op) int {
 		end = min(end, op.Until)
 	}
 	for i := from + 1; i < len(steps); i++ {
-		if steps[i].Client == 0 && steps[i].Choice.IsTime() || steps[i].At >= end {
+		after := end // of a last step that lets time pass nothing shows how much
+		if i+1 < len(steps) {
+			after = steps[i+1].At
+		}
+		if steps[i].At >= end || steps[i].Client == 0 && steps[i].Choice.IsTime() && after >= end {
 			return i
 		}
 	}
@@ -92,7 +96,7 @@ func leaseEnd(steps []explore.Step, from int, op harness.Op) int {
 
 // end is the step with which the client lets go of what operation i granted it, and whether it gets it anew there.
 func (e Exploration) end(c explore.Counterexample, rows []int, i int) (step int, renewed bool) {
-	client := e.client(c.Ops[i].Client)
+	client := e.client(c, c.Ops[i].Client)
 	gives, again := later(c.Ops, rows, i)
 	for k := rows[i] + 1; k < len(c.Steps); k++ {
 		s := c.Steps[k]

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -92,10 +93,15 @@ func lower(s string) bool {
 	return unicode.IsLower(r)
 }
 
-// client is the client, from 0, behind the id of an operation; -1 for the harness. The explorer's ids count from 1, as its
-// steps do, and worker 0 is nobody's.
-func (e Exploration) client(id int) int {
-	return max(-1, harness.Meta{Workers: e.clients() + 1}.Worker(id)-1)
+// client is the client, from 0, behind the id of an operation of c; -1 for the harness. The explorer's ids count from 1, as
+// its steps do, and worker 0 is nobody's.
+func (e Exploration) client(c explore.Counterexample, id int) int {
+	return max(-1, harness.Meta{Workers: e.clientsOf(c) + 1}.Worker(id)-1)
+}
+
+// clientsOf is how many clients the counterexample has: parts of a search have fewer than others.
+func (e Exploration) clientsOf(c explore.Counterexample) int {
+	return cmp.Or(c.Budget.Clients, e.clients())
 }
 
 // note is the violation in one sentence.

@@ -21,6 +21,24 @@ type explorationPage struct {
 	Setup           []fact
 	Numbers         []fact
 	Counterexamples []counterexampleView
+	Parts           []partView
+	Situations      []situationView
+}
+
+// partView is one of the searches that make up the whole.
+type partView struct {
+	Clients   int
+	Bounds    string
+	Schedules int64
+	Pruned    int64
+	Exhausted bool
+}
+
+// situationView is a situation with the shortest schedule that met it.
+type situationView struct {
+	Name  harness.SituationName
+	Count int
+	Lines []line
 }
 
 // counterexampleView is one counterexample on the page.
@@ -51,6 +69,16 @@ func newExplorationPage(e Exploration) explorationPage {
 		}
 		v.Hidden = len(v.Lines) - len(picture.lines)
 		p.Counterexamples = append(p.Counterexamples, v)
+	}
+	for _, part := range e.Result.Parts {
+		p.Parts = append(p.Parts, partView{part.Budget.Clients, bounds(part.Budget), int64(part.Schedules), int64(part.Pruned), part.Exhausted})
+	}
+	for _, s := range e.Result.Situations {
+		v := situationView{Name: s.Name, Count: s.Count}
+		for _, step := range s.Steps {
+			v.Lines = append(v.Lines, lineOf(step))
+		}
+		p.Situations = append(p.Situations, v)
 	}
 	return p
 }

@@ -45,7 +45,7 @@ type place struct{ top, call, reply, bottom float64 }
 
 func (e Exploration) drawLifelines(c explore.Counterexample) *lifelines {
 	lines := e.lines(c)
-	l := &lifelines{lines: lines[:min(len(lines), maxDrawn)], clients: min(maxLanes, max(1, e.clients()))}
+	l := &lifelines{lines: lines[:min(len(lines), maxDrawn)], clients: min(maxLanes, max(1, e.clientsOf(c)))}
 	l.Label = "sequence diagram of the " + steps(c)
 	l.Margin = 34
 	l.arrange()

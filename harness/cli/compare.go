@@ -96,7 +96,7 @@ func (a *app) askExplorer(ctx context.Context, cases []suite.Case, rows []report
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
 		s := suite.Search{Variant: p.Variant, Script: p.Script, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore}
-		if s.Check() != nil { // of no use without load, or with a lease that is too short for it
+		if s.Check() != nil { // of no use without load, or on one master
 			rows[i].Explorer = "not asked"
 			continue
 		}

@@ -120,9 +120,11 @@ func TestWhatNobodyCanJudgeIsNoProof(t *testing.T) {
 	require.Contains(t, out, "stuck-lock")
 }
 
-func TestCompareDoesNotAskTheExplorerAboutLeasesThatAreTooShortForIt(t *testing.T) {
+func TestCompareAsksTheExplorerAboutWhatItCanSearch(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out, errs, _ := run(t, "compare", "lock/set-nx-px", "--ttl", "50ms", "--duration", "1s", "--clients", "20")
+	require.Contains(t, out, "all 558 hold", errs)
+	out, errs, _ = run(t, "compare", "writes/sadd", "--duration", "1s", "--clients", "20")
 	require.Contains(t, out, "not asked", errs)
 }
 

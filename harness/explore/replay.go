@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -116,11 +117,31 @@ func (r replayer) counterexample(ctx context.Context, ex *execution, budget Budg
 	found := slices.DeleteFunc(check(ctx, r.spec.Checkers, ex.history()).found, func(a harness.Anomaly) bool { return a.Class != class })
 	if len(found) > 0 {
 		a := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
+		a.Note = byClient(a.Note, budget.Clients+1)
 		steps := slices.DeleteFunc(ex.trace.steps, func(s Step) bool { return s.At > a.To })
 		return Counterexample{Budget: budget, Schedule: ex.path, Steps: steps, Anomaly: a, Ops: ex.ops}, nil
 	}
 	return Counterexample{}, fmt.Errorf("%w: no %s at its end", ErrDiverged, class)
 }
+
+// ids are the ids of clients in a checker's note.
+var ids = regexp.MustCompile(`\bclients? \d+(?:(?:, | and )\d+)*`)
+
+// byClient names in a note the clients themselves. A client whose operation got no answer has another id from then on,
+// which is its own plus the number of workers.
+func byClient(note string, workers int) string {
+	return ids.ReplaceAllStringFunc(note, func(s string) string {
+		return number.ReplaceAllStringFunc(s, func(id string) string {
+			n, err := strconv.Atoi(id)
+			if err != nil {
+				return id
+			}
+			return strconv.Itoa(harness.Meta{Workers: workers}.Worker(n))
+		})
+	})
+}
+
+var number = regexp.MustCompile(`\d+`)
 
 // differ says in what a replay differs from the counterexample.
 func differ(want, got Counterexample) error {

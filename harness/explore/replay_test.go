@@ -132,3 +132,14 @@ func TestAReplayOfAFailover(t *testing.T) {
 	require.Contains(t, inWords(res.Found[0].Schedule), "promote the replica")
 	require.NoError(t, Replay(t.Context(), s, res.Found[0], 3))
 }
+
+// A client that has another id after an operation without an answer is called by its own.
+func TestNotesNameClients(t *testing.T) {
+	for note, want := range map[string]string{
+		"client 5 was granted lock, while client 1 held it": "client 2 was granted lock, while client 1 held it",
+		"clients 1, 5 and 7 were all told so":               "clients 1, 2 and 1 were all told so",
+		"client -1 asked at 7 s for lock-5":                 "client -1 asked at 7 s for lock-5",
+	} {
+		require.Equal(t, want, byClient(note, 3))
+	}
+}
