@@ -80,7 +80,10 @@ func (b beast) fences() bool {
 
 func runZoo(t *testing.T, beasts []beast) {
 	cage := make(chan struct{}, 4) // that run at one time
-	for _, b := range beasts {
+	for i, b := range beasts {
+		if i%3 != 0 && !*deep {
+			continue
+		}
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			cage <- struct{}{}
