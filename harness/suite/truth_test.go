@@ -17,6 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -87,7 +88,7 @@ func TestEveryFigureOfAFailoverIsTrue(t *testing.T) {
 			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.Kill(c, nemesis.Replica()) }, last: 2 * time.Second, side: true, may: true},
 		},
 	} {
-		if *deep || name == "kills" || name == "connections end beside a pause" {
+		if *suite.Deep || name == "kills" || name == "connections end beside a pause" {
 			t.Run(name, func(t *testing.T) { compareFailovers(t, faults) })
 		}
 	}

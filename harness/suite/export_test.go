@@ -1,0 +1,4 @@
+package suite
+
+// Deep is the flag -deep, for tests of the other package.
+var Deep = deep
