@@ -36,6 +36,32 @@ func TestFinalReadsHaveTheTimeThatTheyAreGiven(t *testing.T) {
 	require.ErrorIs(t, err, harness.ErrSpec)
 }
 
+// patient is a fake whose final read waits for an hour.
+type patient struct {
+	*fake
+	waits func()
+}
+
+func (f *patient) Finish(_ context.Context, s *harness.Session) error {
+	f.waits()
+	s.Sleep(time.Hour)
+	s.Invoke(harness.Op{Kind: harness.Read}, func(op *harness.Op) { op.Outcome = harness.OK })
+	return nil
+}
+
+// A run that is interrupted while its final reads wait does not wait to the end, and reads all the same.
+func TestAnInterruptEndsTheWaitOfTheFinalReads(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	f := &patient{&fake{}, interrupt}
+	began := time.Now()
+	res, err := harness.Run(ctx, harness.Spec{
+		System: f, Workload: f, Checkers: []harness.Checker{anything{}}, Clients: 1, Duration: time.Millisecond, Final: 2 * time.Hour,
+	})
+	require.NoError(t, err)
+	require.Less(t, time.Since(began), time.Minute)
+	require.NotNil(t, res.Judgements)
+}
+
 // anything is a checker that finds nothing wrong.
 type anything struct{}
 

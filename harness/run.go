@@ -255,8 +255,10 @@ func crashed(panicked any) bool {
 
 // finish waits for the system to be whole and lets the workloads record what is left, such as a final read.
 func (r *run) finish(ctx context.Context) error {
+	interrupted := ctx
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Final)
 	defer cancel()
+	over := endOfWaits(ctx, interrupted)
 	for i, l := range r.loads() {
 		f, ok := l.Workload.(Finisher)
 		if !ok {
@@ -265,13 +267,30 @@ func (r *run) finish(ctx context.Context) error {
 		if err := r.System.AwaitWhole(ctx); err != nil {
 			return fmt.Errorf("harness: the system is not whole for the final read: %w", err)
 		}
-		s := r.session(r.meta.Workers, stream(r.Seed, finishStream+uint64(i)), nil, nil)
+		s := r.session(r.meta.Workers, stream(r.Seed, finishStream+uint64(i)), nil, over)
 		s.id = HarnessClient
 		if err := f.Finish(ctx, s); err != nil {
 			return fmt.Errorf("harness: finish %s: %w", l.Workload.Name(), err)
 		}
 	}
 	return nil
+}
+
+// patience is how long the final reads of a run that was interrupted may still wait for anything.
+const patience = 3 * time.Second
+
+// endOfWaits is closed when the final reads are to wait no longer: when final is done, or soon after the run was
+// interrupted.
+func endOfWaits(final, interrupted context.Context) <-chan struct{} {
+	over, end := context.WithCancel(final)
+	context.AfterFunc(interrupted, func() {
+		select {
+		case <-time.After(patience):
+		case <-final.Done():
+		}
+		end()
+	})
+	return over.Done()
 }
 
 // report calls Progress once a second while the load runs.
