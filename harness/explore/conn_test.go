@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"io"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -197,11 +198,20 @@ func TestValuesLargerThanAnyBuffer(t *testing.T) {
 	require.Len(t, ex.path, 3)
 }
 
-// A client that reads a byte at a time gets its reply and nothing else; one whose connection was closed gets an error.
-func TestReadsOfAConnection(t *testing.T) {
+// freeConnection is a client's, in a world where nobody else acts.
+func freeConnection(t *testing.T) net.Conn {
+	t.Helper()
 	w := plainWorld(t)
+	w.turn.Unlock()
+	t.Cleanup(w.turn.Lock) // before the world ends
 	nc, err := w.seats[0].dial(t.Context(), "", "")
 	require.NoError(t, err)
+	return nc
+}
+
+// A client that reads a byte at a time gets its reply and nothing else; one whose connection was closed gets an error.
+func TestReadsOfAConnection(t *testing.T) {
+	nc := freeConnection(t)
 	sent := append(request("SET", "k", "hello"), request("GET", "k")...)
 	for _, part := range [][]byte{sent[:3], sent[3:40], sent[40:]} {
 		n, err := nc.Write(part)
@@ -220,15 +230,14 @@ func TestReadsOfAConnection(t *testing.T) {
 	require.NoError(t, nc.Close())
 	require.NoError(t, nc.Close())
 	require.Error(t, <-ended)
-	_, err = nc.Write(sent)
+	_, err := nc.Write(sent)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, io.ErrShortWrite)
 }
 
 func TestWhatIsNoRESPIsRefusedByTheConnection(t *testing.T) {
-	nc, err := plainWorld(t).seats[0].dial(t.Context(), "", "")
-	require.NoError(t, err)
-	_, err = nc.Write([]byte("PING\r\n"))
+	nc := freeConnection(t)
+	_, err := nc.Write([]byte("PING\r\n"))
 	require.ErrorIs(t, err, errProtocol)
 	require.NoError(t, nc.Close())
 }
