@@ -97,7 +97,7 @@ func leaseEnd(steps []explore.Step, from int, op harness.Op) int {
 // end is the step with which the client lets go of what operation i granted it, and whether it gets it anew there.
 func (e Exploration) end(c explore.Counterexample, rows []int, i int) (step int, renewed bool) {
 	client := e.client(c, c.Ops[i].Client)
-	gives, again := later(c.Ops, rows, i)
+	gives, again := e.later(c, rows, i)
 	for k := rows[i] + 1; k < len(c.Steps); k++ {
 		s := c.Steps[k]
 		own := s.Client == client+1
@@ -113,10 +113,11 @@ func (e Exploration) end(c explore.Counterexample, rows []int, i int) (step int,
 
 // later is what the client of operation i does next with its lock: when it begins to give it up, or -1; or the step
 // that grants it anew, or never.
-func later(ops []harness.Op, rows []int, i int) (gives time.Duration, again int) {
+func (e Exploration) later(c explore.Counterexample, rows []int, i int) (gives time.Duration, again int) {
+	ops := c.Ops
 	for j := i + 1; j < len(ops); j++ {
 		switch x := ops[j]; {
-		case x.Client != ops[i].Client || x.Key != ops[i].Key:
+		case e.client(c, x.Client) != e.client(c, ops[i].Client) || x.Key != ops[i].Key:
 		case x.Kind == harness.Release:
 			return x.Call, never
 		case takes(x):

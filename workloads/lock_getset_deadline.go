@@ -32,7 +32,6 @@ func getsetDeadline() Variant {
 			{harness.DoubleGrant, LateRelease},
 			{harness.DoubleGrant, ClockSkew},
 			{harness.StuckLock, FastLoser},
-			{harness.StuckLock, Unanswered},
 			{harness.DoubleGrant, Failover},
 		},
 	})

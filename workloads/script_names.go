@@ -10,7 +10,8 @@ import (
 // is not known for certain counts as more, which costs schedules and no verdict.
 
 var (
-	luaComment = regexp.MustCompile(`(?s)--\[\[.*?\]\]|--[^\n]*`)
+	// luaComment is a comment, or a string, in which there is none.
+	luaComment = regexp.MustCompile(`(?s)"[^"\n]*"|'[^'\n]*'|--\[\[.*?\]\]|--[^\n]*`)
 	luaQuoted  = regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'`)
 	luaWord    = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_.]*`)
 	// luaOrders is whatever could compare, cut or join what it is given.
@@ -28,7 +29,12 @@ var (
 
 // comparesNames reports whether a Lua text may compare what it is given for more than being the same.
 func comparesNames(text string) bool {
-	text = luaComment.ReplaceAllString(text, " ")
+	text = luaComment.ReplaceAllStringFunc(text, func(s string) string {
+		if strings.HasPrefix(s, "--") {
+			return " "
+		}
+		return s
+	})
 	for _, quoted := range luaQuoted.FindAllString(text, -1) {
 		if !slices.Contains(plainStrings, strings.ToLower(strings.Trim(quoted, `"'`))) {
 			return true

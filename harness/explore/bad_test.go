@@ -48,6 +48,22 @@ func TestAClientThatPanics(t *testing.T) {
 	}
 }
 
+// A constructor that panics ends the search as a client does: with what it said, and nothing left behind.
+func TestAConstructorThatPanics(t *testing.T) {
+	leavesNothing(t, func() {
+		s := quiet(program(writesTo("k", 3), writesTo("k", 2)))
+		open := s.Program.Open
+		s.Program.Open = func(i int, r redis.UniversalClient) harness.Client {
+			if i == 1 {
+				panic("no such place")
+			}
+			return open(i, r)
+		}
+		_, err := searchSoon(t, s)
+		require.ErrorContains(t, err, "panicked: no such place")
+	})
+}
+
 func TestClientsThatDoNothing(t *testing.T) {
 	leavesNothing(t, func() {
 		res, err := searchSoon(t, quiet(program(idle)))

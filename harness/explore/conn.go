@@ -68,6 +68,9 @@ type conn struct {
 // errDatabase is what a client gets that wants another database: expiries and resets are about the first.
 var errDatabase = errors.New("explore: only database 0 can be explored")
 
+// errBusy is what Program.Observe gets from the connection of a client that is still at work.
+var errBusy = errors.New("explore: this connection is its client's: Observe has one of its own")
+
 var errLost = errors.New("explore: the connection's state was lost with its primary")
 
 // errUnanswered is what a client gets that waited in vain: a timeout, as from the network.
@@ -163,8 +166,10 @@ func (c *conn) pass() (*actor, error) {
 	switch {
 	case a != nil && a.crashed:
 		return nil, errCrashed
+	case a != nil && c.seat.world.asking:
+		return nil, errBusy
 	case a == nil:
-		if c.seat.client && !c.passes() {
+		if c.seat.client && !c.passes() && !c.seat.world.asking {
 			c.seat.world.strays.Add(1)
 		}
 		return nil, c.send()

@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -87,7 +88,8 @@ func (s *search) tellSituations(ctx context.Context, w *world) (all []Situation,
 		e := s.encounters.by[name]
 		told := Situation{Situation: e.Situation}
 		if e.Count > 0 {
-			if told.Steps, err = r.steps(context.WithoutCancel(ctx), e.budget, e.schedule); err != nil {
+			told.Steps, err = r.steps(context.WithoutCancel(ctx), e.budget, e.schedule)
+			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, errStopped) { // of those the verdict tells
 				return all, err
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/doublegrant/doublegrant/harness"
 )
 
@@ -50,6 +52,7 @@ type execution struct {
 	idle      string                  // of an operation that was granted without a command; empty: there is none
 	clocked   bool                    // somebody has looked at a clock
 	expired   bool                    // time has passed beyond the end of a lease
+	crowded   bool                    // there were more instants to which time could have passed than are tried
 	disturbed bool                    // a script was missing for no reason of the schedule
 	alarm     *time.Timer
 
@@ -76,27 +79,38 @@ func begin(ctx context.Context, spec *Spec, budget Budget, w *world, alarm *time
 	if err := w.reset(ctx); err != nil {
 		return nil, err
 	}
-	ex := &execution{spec: spec, budget: budget, w: w, now: start, left: budget, last: -1, alarm: alarm}
+	ex := &execution{spec: spec, budget: budget, w: w, now: start, moved: start, left: budget, last: -1, alarm: alarm}
 	ex.actors = make([]*actor, budget.Clients)
+	opened := false
+	defer func() {
+		if !opened { // Open or a client panicked, or a client is astray
+			ex.abandon()
+		}
+	}()
 	for i := range ex.actors {
 		w.seats[i].actor.Store(nil)
 		place := i
 		if i > 0 {
 			place += budget.Place
 		}
-		w.turn.Unlock() // it may send commands
-		client := spec.Program.Open(place, w.clients[i])
-		w.turn.Lock()
+		client := ex.open(place, w.clients[i])
 		a := &actor{index: i, ex: ex, park: make(chan parked, 4), awake: make(chan bool)}
 		ex.actors[i] = a
 		w.seats[i].actor.Store(a)
 		a.launch(ctx, client)
 		if err := ex.await(a); err != nil {
-			ex.abandon()
 			return ex, err
 		}
 	}
+	opened = true
 	return ex, nil
+}
+
+// open makes a client. The constructor may send commands, so it has the turn.
+func (ex *execution) open(place int, r redis.UniversalClient) harness.Client {
+	ex.w.turn.Unlock()
+	defer ex.w.turn.Lock()
+	return ex.spec.Program.Open(place, r)
 }
 
 // await gives the turn to the client, and returns with it when the client is parked or done.
@@ -273,8 +287,8 @@ func (ex *execution) act(ctx context.Context, c Choice) (move, error) {
 	did := move{choice: c, world: true}
 	switch {
 	case c.IsTime():
-		over, err := ex.pass(c.number())
-		did.nears = !over
+		ends, err := ex.pass(c.number())
+		did.nears = !ends
 		return did, err
 	case c.kind() == arrivals:
 		did, err := ex.arrive(c.number())

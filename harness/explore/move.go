@@ -22,7 +22,9 @@ func (ex *execution) next(c Choice, a *actor) move {
 	switch a.at.kind {
 	case inCommand:
 		if c.kind() == runs || c.kind() == lostAnswers {
-			m.access, m.timely = a.at.conn.queue[0].access, a.at.conn.queue[0].timely()
+			first := a.at.conn.queue[0]
+			m.access, m.timely = first.access, first.timely()
+			m.passes = m.passes || first.waits() > 0 && first.acks() > ex.w.hearing()
 		}
 	case inClock:
 		m.access.writes, m.timely = []string{clockKey}, true // whose look came later saw a later time
@@ -80,15 +82,15 @@ func (ex *execution) symmetric() bool {
 }
 
 // unanswered adds, for each client that can send a command, that it waits for the answer in vain. A command that changes
-// nothing is the same to all whether it was executed or not.
+// nothing is the same to all whether it was executed or not, so it comes late only where that is all that can happen to it.
 func (ex *execution) unanswered(out []move) []move {
 	for _, run := range slices.Clip(out) {
 		i, _ := run.choice.Client()
 		a := ex.actors[i]
-		if a.at.kind != inCommand {
+		if a.at.kind != inCommand || ex.napsFirst(a) {
 			continue
 		}
-		changes := a.at.conn.queue[0].changes()
+		changes := slices.ContainsFunc(a.at.conn.queue, command.changes)
 		add := func(c Choice) {
 			m := ex.next(c, a)
 			m.cost = run.cost + 1
@@ -97,14 +99,23 @@ func (ex *execution) unanswered(out []move) []move {
 		if ex.left.LostAnswers > 0 {
 			add(LoseAnswer(i))
 		}
-		if ex.left.LostCommands > 0 && (changes || ex.left.LostAnswers == 0) {
+		if ex.left.LostCommands > 0 {
 			add(LoseCommand(i))
 		}
-		if ex.left.Late > 0 && changes {
+		if ex.left.Late > 0 && (changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
 			add(Delay(i))
 		}
 	}
 	return out
+}
+
+// napsFirst reports whether the client's next step is only to wake up, since some lease ends while it sleeps.
+func (ex *execution) napsFirst(a *actor) bool {
+	if a.ready <= ex.now {
+		return false
+	}
+	ends, err := ex.endsBefore(a.ready)
+	return err == nil && ends
 }
 
 // arrivals adds the late commands that can be executed now: when somebody has done something since, or nobody has
@@ -113,7 +124,7 @@ func (ex *execution) arrivals(out []move) []move {
 	alone := len(out) == 0
 	for n, l := range ex.late {
 		if !l.arrived && (alone || l.at < len(ex.path)) {
-			out = append(out, move{choice: Arrive(n), access: l.access(), looks: ex.spec.Program.Observe != nil})
+			out = append(out, move{choice: Arrive(n), access: l.access(), timely: true, looks: ex.spec.Program.Observe != nil})
 		}
 	}
 	return out
@@ -157,11 +168,14 @@ func independent(did, asleep move) bool {
 	switch {
 	case did.choice.IsCrash():
 		return true // nobody notices
+	case did.choice.kind() == delays:
+		return false // what is given up now cannot be executed at once, and can when others have done something since
 	case did.choice.Unanswered() && asleep.choice.kind() == did.choice.kind():
 		return false // there may be no budget for both
 	case did.nears && !asleep.passes && !asleep.world:
-		// What ends before the last millisecond of a lease ends too soon for nothing that it could show later.
-		return !asleep.begins && !asleep.timely
+		// What only reads, and not the time, shows the same in the last millisecond of a lease as before. What writes may end
+		// a lease, or give it another end.
+		return !asleep.begins && !asleep.timely && !asleep.access.changes()
 	case did.world || did.passes || asleep.passes:
 		return false
 	case asleep.world:

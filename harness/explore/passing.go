@@ -45,7 +45,11 @@ func (ex *execution) targets() ([]target, error) {
 	}
 	slices.SortFunc(out, func(a, b target) int { return int(a.at - b.at) })
 	out = slices.CompactFunc(out, func(a, b target) bool { return a.at == b.at })
-	return out[:min(len(out), maxTargets)], nil
+	if len(out) > maxTargets {
+		ex.crowded = true
+		out = out[:maxTargets]
+	}
+	return out, nil
 }
 
 // instants lists the ends of leases that are not over, in their order.
@@ -93,7 +97,7 @@ func (ex *execution) endsBefore(t time.Duration) (bool, error) {
 
 // passing lists the moves of time. Time does not pass twice in a row: it could have passed to the second instant at once.
 func (ex *execution) passing() (out []move, err error) {
-	if ex.left.Expiries == 0 || len(ex.path) == 0 || ex.path[len(ex.path)-1].IsTime() {
+	if ex.left.Expiries == 0 && ex.left.Approaches == 0 || len(ex.path) == 0 || ex.path[len(ex.path)-1].IsTime() {
 		return nil, nil
 	}
 	if ex.spec.Program.Timeless && !ex.timed && !ex.clocked {
@@ -101,15 +105,15 @@ func (ex *execution) passing() (out []move, err error) {
 	}
 	targets, err := ex.targets()
 	for i, t := range targets {
-		if t.over || ex.left.Approaches > 0 {
+		if t.over && ex.left.Expiries > 0 || !t.over && ex.left.Approaches > 0 {
 			out = append(out, move{choice: Pass(i), cost: 1, world: true})
 		}
 	}
 	return out, err
 }
 
-// pass lets time pass to the nth of the targets, and reports whether some lease is over then.
-func (ex *execution) pass(n int) (over bool, err error) {
+// pass lets time pass to the nth of the targets, and reports whether some lease ends with that.
+func (ex *execution) pass(n int) (ends bool, err error) {
 	targets, err := ex.targets()
 	if err != nil {
 		return false, err
@@ -125,11 +129,12 @@ func (ex *execution) pass(n int) (over bool, err error) {
 	}
 	if t.over {
 		ex.left.Expiries--
-		ex.expired = true
 	} else {
 		ex.left.Approaches--
 	}
-	return t.over, ex.passTo(t.at)
+	ends = t.over || n > 0 // it goes beyond the ends before it
+	ex.expired = ex.expired || ends
+	return ends, ex.passTo(t.at)
 }
 
 // tellTime notes how long time passes and what ends with it.

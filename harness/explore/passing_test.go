@@ -93,6 +93,15 @@ func TestABudgetOfTime(t *testing.T) {
 	require.NotContains(t, possible(ex), Pass(0), "the budget is used up")
 	s.finish(ex)
 	require.Equal(t, []string{"1: SET k 1 PX 1000 = OK", "1: PTTL k = 0", "1: PTTL k = -2", "1: SET k 1 PX 1000 = OK", "1: PTTL k = 1000"}, results(ex.ops)[:5])
+
+	// The other way round as well: beyond the end of one lease, and to the last instant of the next.
+	ex = s.begin()
+	s.follow(ex, Run(0), Pass(1), Run(0), Run(0), Run(0))
+	require.Contains(t, possible(ex), Pass(0))
+	require.NotContains(t, possible(ex), Pass(1))
+	s.follow(ex, Pass(0))
+	s.finish(ex)
+	require.Equal(t, "1: PTTL k = 0", results(ex.ops)[4])
 }
 
 // TIME follows, for commands and scripts; a client's clock shows the same, and its skew.

@@ -16,9 +16,21 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) {
 	for _, op := range ended {
 		if op.Outcome == harness.OK {
 			ex.now += tick / 8 // after the operation, for certain
-			ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op)
+			ex.ask(ctx, func(ctx context.Context) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
 		}
 	}
+}
+
+// ask lets the program ask something, in the schedule's time. It has the turn: it may use a client's connection whose client
+// is done.
+func (ex *execution) ask(ctx context.Context, f func(context.Context)) {
+	ex.w.asking = true
+	ex.w.turn.Unlock()
+	defer func() {
+		ex.w.turn.Lock()
+		ex.w.asking = false
+	}()
+	f(harness.WithTime(ctx, outside{ex}.clock()))
 }
 
 // finish lets the program ask its last questions, when every client is done.
@@ -28,7 +40,10 @@ func (ex *execution) finish(ctx context.Context) error {
 	}
 	ex.now = ex.now.Truncate(tick) + tick
 	ops := len(ex.ops)
-	err := ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, &After{ex})
+	var err error
+	ex.ask(ctx, func(ctx context.Context) {
+		err = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, &After{ex})
+	})
 	for _, op := range ex.ops[ops:] {
 		ex.times = append(ex.times, op.Return)
 		ex.trace.probed(op)
@@ -47,11 +62,40 @@ const asked = 1
 // outside is where the harness's own operations happen.
 type outside struct{ ex *execution }
 
-func (o outside) Now() time.Duration       { return o.ex.now }
+// takeTurn begins what is done to the schedule; what it returns ends that.
+func (o outside) takeTurn() (end func()) {
+	o.ex.w.turn.Lock()
+	return o.ex.w.turn.Unlock
+}
+
+func (o outside) Now() time.Duration {
+	defer o.takeTurn()()
+	return o.ex.now
+}
+
 func (o outside) Sleep(time.Duration) bool { return true }
+
 func (o outside) Record(op *harness.Op) {
+	defer o.takeTurn()()
 	o.ex.now += tick / 8
 	op.Return = o.ex.now
 	o.ex.record(*op, asked)
 	o.ex.now += tick / 8
+}
+
+// clock is what the harness's own operations see of time: what the servers see.
+func (o outside) clock() harness.ClientTime { return outsideClock(o) }
+
+type outsideClock struct{ ex *execution }
+
+// Now is the servers' time of day.
+func (c outsideClock) Now() time.Time { return epoch.Add(outside(c).Now()) }
+
+// Sleep lets time pass.
+func (c outsideClock) Sleep(ctx context.Context, d time.Duration) error {
+	defer outside(c).takeTurn()()
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
+	}
+	return c.ex.passTo(c.ex.now + d)
 }

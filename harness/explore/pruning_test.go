@@ -216,6 +216,7 @@ func TestPruningLosesNoOutcome(t *testing.T) {
 	plain := []string{"GET $k", "GET $k", "SET $k $v", "INCR $k", "DEL $k", "SETNX $k $v"}
 	leases := append(slices.Clone(plain), "SET $k $v EX 10", "PERSIST $k", "EXPIRE $k 10")
 	several := append(slices.Clone(plain), "MGET a b", "DEL a b", "TX GET $k / INCR $k", "TX SET $k $v / GET b", "EXISTS a b")
+	ends := append(slices.Clone(plain), "SET $k $v PX 1000", "SET $k $v EX 10", "SET $k $v EX 10", "PTTL $k")
 	clocks := append(slices.Clone(leases), "CLOCK", "CLOCK")
 	for _, group := range []struct {
 		name     string
@@ -240,6 +241,10 @@ func TestPruningLosesNoOutcome(t *testing.T) {
 		{"observed", plain, 0, 10, 2, 3, false, func(s *Spec) {
 			s.Program.Observe = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ harness.Op) { dump(ctx, s, r) }
 		}},
+		{"late commands", plain, 0, 12, 2, 3, false, func(s *Spec) { s.Late = 1 }},
+		{"lost answers and commands", plain, 0, 5, 2, 2, false, func(s *Spec) { s.LostAnswers, s.LostCommands = 1, 1 }},
+		{"late commands and leases", ends, 0, 3, 2, 2, false, func(s *Spec) { s.Late, s.Expiries = 1, 1 }},
+		{"leases of two lengths", ends, 26, 4, 2, 3, false, func(s *Spec) { s.Expiries = 1 }},
 		{"failover", plain, 2, 1, 2, 2, false, func(s *Spec) { s.Failovers = 1 }}, // each takes a hundredth of a second
 	} {
 		t.Run(group.name, func(t *testing.T) {

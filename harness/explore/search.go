@@ -138,6 +138,9 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 			b = b.fitted(s.parts[0].Schedules)
 		}
 		s.runPart(ctx, b, worlds)
+		if !s.parts[i].Exhausted {
+			break
+		}
 	}
 	s.elapsed = time.Since(s.began)
 	return s.failure
@@ -153,6 +156,8 @@ func (s *search) runPart(ctx context.Context, b Budget, worlds []*world) {
 		working.Go(func() { s.work(context.WithoutCancel(ctx), w) })
 	}
 	working.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.parts = append(s.parts, Part{b, s.schedules - ran, s.pruned - pruned, !s.over})
 }
 

@@ -18,10 +18,10 @@ import (
 // what counts time in such pieces meets the end of one.
 var midnight = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// untilMidnight is how long before midnight a schedule begins.
+// untilMidnight is how long before midnight a schedule's time is 0. It begins at start, half a millisecond later.
 const untilMidnight = 3 * time.Millisecond
 
-// epoch is when every schedule begins, on the clocks of servers and clients.
+// epoch is when a schedule's time is 0, on the clocks of servers and clients.
 var epoch = midnight.Add(-untilMidnight)
 
 // grain is the unit in which Redis counts time: a lease that ends at t is there at t, and gone a millisecond later.

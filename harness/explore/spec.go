@@ -41,16 +41,18 @@ type Program struct {
 	Scripts map[string]string
 	// Hooks are installed in every client's connection.
 	Hooks []redis.Hook
-	// Open makes the client that takes place i, from 0, in one schedule. Its Step is called once. Sleeping between two
+	// Open makes the client that takes place i, from 0 to MaxClients-1 however few clients there are, in one schedule. Its
+	// Step is called once. Sleeping between two
 	// operations takes no time, but is a place where the client may crash. All that it does has to follow from what it
 	// reads: no clock but harness.Now, no waiting but harness.Sleep, no goroutine that acts on its own, no command that
 	// waits for others. An operation that sends nothing and looks at no clock counts as called when it ends.
 	Open func(i int, r redis.UniversalClient) harness.Client
 	// Observe looks at the store when an operation of a client has ended, before anybody takes another step; nil: nobody
-	// looks.
+	// looks. It has r alone: the clients' own connections refuse it.
 	Observe func(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op)
 	// Finally asks, when all clients are done or crashed, what shows only then; nil: nothing. Its operations are the
-	// harness's own and come one after the other.
+	// harness's own and come one after the other. Where it asks what checkers.Stuck judges, two leases have to have passed
+	// before: a late command may have taken the lock at the very end.
 	Finally func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after *After) error
 }
 
@@ -66,7 +68,7 @@ type Spec struct {
 	Flushes   int // how often the script cache may be flushed
 
 	// Commands and answers that get lost, negative: none. If all three are 0, the search has three more parts, of clients
-	// that do not crash: one in which time also passes to the last instant of a lease, with two clients if the first part
+	// that do not crash, without failovers and script flushes; without expiries two: one in which time also passes to the last instant of a lease, with two clients if the first part
 	// had more than three thousand schedules; and with two clients one with a lost answer, and one with a late command.
 	LostAnswers  int // how many commands may be executed without an answer to their client
 	LostCommands int // how many commands may get lost on their way
@@ -160,12 +162,16 @@ type After struct{ ex *execution }
 func (a *After) Ops() []harness.Op { return a.ex.ops }
 
 // Pass lets time pass: d, and every key with no more than that to live is gone.
-func (a *After) Pass(d time.Duration) error { return a.ex.passTo(a.ex.now + d) }
+func (a *After) Pass(d time.Duration) error {
+	defer outside{a.ex}.takeTurn()()
+	return a.ex.passTo(a.ex.now + d)
+}
 
 // PassAll lets time pass: d, and returns how many keys are left. If none is, all is as in the beginning.
 func (a *After) PassAll(d time.Duration) (left int, err error) {
 	if err := a.Pass(d); err != nil {
 		return 0, err
 	}
+	defer outside{a.ex}.takeTurn()()
 	return a.ex.w.count()
 }

@@ -12,6 +12,7 @@ import (
 // met is what the schedules of a search contained.
 type met struct {
 	crashed, expired, timed bool
+	crowded                 bool   // more leases of different ends than are tried
 	clocked                 bool   // somebody looked at a server's clock
 	idle                    string // of an operation that was granted without a command
 }
@@ -20,6 +21,7 @@ type met struct {
 func (m *met) add(ex *execution) {
 	m.expired = m.expired || ex.expired
 	m.timed = m.timed || ex.timed
+	m.crowded = m.crowded || ex.crowded
 	m.clocked = m.clocked || ex.clocked
 	m.idle = cmp.Or(m.idle, ex.idle)
 	for _, c := range ex.path {
@@ -43,6 +45,8 @@ func (s *search) vacuous(worlds []*world, own string) string {
 		return "no lease ever ended: nothing was granted for a time, and no key had one"
 	case b.Crashes > 0 && !s.met.crashed:
 		return "no client could crash: each is done with its first command"
+	case s.met.crowded:
+		return fmt.Sprintf("there were more than %d leases of different ends at one time, and time passed to the ends of the first only", maxTargets/2)
 	case s.met.clocked && worlds[0].fixed == nil:
 		return "it looks at a clock, and the servers' clocks cannot be set: " + worlds[0].unset
 	case s.doubt != "":

@@ -44,6 +44,7 @@ type world struct {
 	clean    bool         // the first database is empty
 	strays   atomic.Int64 // commands that a client sent outside of its turn
 	stateful []*conn      // connections of which others can see what they are: they are restored with the next schedule
+	asking   bool         // the program asks something of its own
 	late     []*wire      // to what clients have left behind: closed with the schedule
 
 	fixed   *cluster.FixedClock // the servers' time of day; nil: it cannot be set

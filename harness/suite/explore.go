@@ -196,6 +196,9 @@ func (s Search) expected(v workloads.Variant) (must, may []harness.Class) {
 			may = add(may, f.Class)
 		case s.meets(f.When, v):
 			must = add(must, f.Class)
+			if f.When == workloads.Unanswered && f.Class == harness.DoubleGrant { // it goes by that name where a release opened it
+				may = add(may, harness.StolenRelease)
+			}
 		}
 	}
 	slices.Sort(must)
@@ -223,13 +226,20 @@ func (s Search) meets(c workloads.Condition, v workloads.Variant) bool {
 		return crashes
 	case workloads.NamesBegin:
 		return true
-	case workloads.AnswerLost, workloads.Unanswered:
-		return s.LostAnswers > 0 || s.LostAnswers == 0 && s.LostCommands == 0 && s.Late == 0
+	case workloads.FastLoser:
+		return s.Skew > s.lease(v)
+	case workloads.AnswerLost:
+		return s.LostAnswers > 0 || s.everyPart()
+	case workloads.Unanswered:
+		return s.LostAnswers > 0 || s.LostCommands > 0 || s.Late > 0 || s.everyPart()
 	case workloads.Failover:
 		return s.Failovers > 0
 	}
 	return c == workloads.In(workloads.Regime(cmp.Or(s.Regime, string(workloads.Fixed))))
 }
+
+// everyPart reports whether the search has parts of its own for lost answers and late commands.
+func (s Search) everyPart() bool { return s.LostAnswers == 0 && s.LostCommands == 0 && s.Late == 0 }
 
 // met reports whether the search found what the documentation says, and nothing else. One that ended early may have found
 // only a part, and so may one with two clients.
