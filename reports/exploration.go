@@ -149,7 +149,9 @@ func bounds(b explore.Budget) string {
 func (e Exploration) setup() []fact {
 	all := []fact{
 		{"variant", dash(e.Variant)}, {"clients", count(int64(e.clients()))},
-		{"in each schedule", bounds(e.Result.Budget)},
+	}
+	if len(e.Result.Parts) < 2 { // else a table has them
+		all = append(all, fact{"in each schedule", bounds(e.Result.Budget)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
 		if name != "variant" {

@@ -94,6 +94,8 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 		return err
 	case all && (s.Regime != "" || s.TTL != 0):
 		return usage("--all takes every regime, and each variant's own lease: leave --regime and --ttl out")
+	case a.flags.situation != "" && (all || a.json):
+		return usage("--situation prints steps of one search: leave --all and -o json out (the JSON has them of every situation)")
 	case all && len(variants) > 0:
 		return usage("--all is the whole catalogue: name no variant beside it")
 	case all:
