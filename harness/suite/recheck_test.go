@@ -144,6 +144,22 @@ func TestCheckTextWaitsForConfirmsOfTheHarness(t *testing.T) {
 	require.NotEqual(t, harness.Invalid, rep.Judged.Verdict, rep.Judged.Summary())
 }
 
+// A new client under the token of one that never heard of its release may be that one, whose release is executed late.
+func TestCheckTextAsksWhoANewClientIs(t *testing.T) {
+	const text = `{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":0,"return":10,"outcome":"ok"}` + "\n" +
+		`{"client":0,"kind":"release","key":"l","arg":"a","call":20,"return":30,"outcome":"info"}` + "\n" +
+		`{"client":5,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":40,"return":50,"outcome":"ok"}` + "\n" +
+		`{"client":1,"kind":"acquire","key":"l","arg":"b","ttl":1000,"call":60,"return":70,"outcome":"ok"}` + "\n"
+	_, err := suite.CheckText(t.Context(), strings.NewReader(text), "text", suite.LockModel)
+	require.ErrorIs(t, err, suite.ErrUsage)
+	require.ErrorContains(t, err, "line 3")
+	for workers, invalid := range map[int]bool{5: false, 6: true} {
+		rep, err := suite.CheckText(t.Context(), strings.NewReader(fmt.Sprintf(`{"meta":{"workers":%d}}`+"\n"+text, workers)), "text", suite.LockModel)
+		require.NoError(t, err)
+		require.Equal(t, invalid, rep.Judged.Verdict == harness.Invalid, "%d workers: %s", workers, rep.Judged.Summary())
+	}
+}
+
 func TestAnotherProgramsHistoryIsJudged(t *testing.T) {
 	op := func(client, kind, key, arg, result, times string) string {
 		return `{"client":` + client + `,"kind":"` + kind + `","key":"` + key + `","arg":"` + arg + `","result":"` + result + `",` + times + `}`
