@@ -92,6 +92,13 @@ func torn(ops ...harness.Op) harness.History {
 	return h
 }
 
+// cut is the history of ops of which somebody says that the end is missing.
+func cut(ops ...harness.Op) harness.History {
+	h := of(ops...)
+	h.End.Reason = "cut"
+	return h
+}
+
 // faulted is h with a fault in force all the time.
 func faulted(h harness.History) harness.History {
 	h.Faults = []harness.Fault{{Name: "partition", Start: 0, End: 1000, Proved: true}}

@@ -27,7 +27,9 @@ import (
 //
 // A claim is a violation only when no confirm that was called in time can come any more: at once where the workloads promise
 // other kinds alone, else when all workers have spoken, or at the end. A record that stops before that leaves doubts, unless
-// it has no confirm at all and promises none.
+// it has no confirm at all and promises none. That rests on two promises of a run: where kinds are promised and confirms are
+// not, nobody confirms, and the harness, which is none of the workers, confirms nothing. Of a history that others recorded
+// neither may hold: see [DedupConfirmed].
 //
 // A history in which most claims were answered when their window could be over shows nothing: the verdict is Unknown.
 //
@@ -37,12 +39,18 @@ import (
 // (with shorter windows than later marks have, more of them make the verdict Unknown), and 4,096 claims that are not decided.
 func Dedup() harness.Checker { return dedup{} }
 
-type dedup struct{}
+// DedupConfirmed is [Dedup] for a history which is known to hold confirms, whatever its workloads promise. If some are by
+// [harness.HarnessClient], that is one of those who have to speak before a claim is a violation.
+func DedupConfirmed(byHarness bool) harness.Checker {
+	return dedup{confirmed: true, byHarness: byHarness}
+}
+
+type dedup struct{ confirmed, byHarness bool }
 
 func (dedup) Name() string { return "dedup" }
 
 func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := newDedupPass(h, found)
+	p := newDedupPass(h, c, found)
 	err := each(ctx, h, p.op)
 	undecided := p.undecided(err == nil && complete(h))
 	return p.judge(judgement{
@@ -52,12 +60,12 @@ func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.
 	})
 }
 
-func newDedupPass(h harness.History, found func(harness.Anomaly)) *dedupPass {
-	promised := slices.Contains(h.Meta.Kinds, harness.Confirm)
+func newDedupPass(h harness.History, known dedup, found func(harness.Anomaly)) *dedupPass {
+	promised := known.confirmed || slices.Contains(h.Meta.Kinds, harness.Confirm)
 	p := &dedupPass{tally: newTally(h, found), marks: map[string][]mark{}, promised: promised}
 	p.waits = promised || len(h.Meta.Kinds) == 0
 	if promised {
-		p.slowest.workers = h.Meta.Workers
+		p.slowest.workers, p.slowest.among = h.Meta.Workers, known.byHarness
 	}
 	return p
 }
@@ -72,7 +80,7 @@ type dedupPass struct {
 	inside               int // claims told "first" that were answered inside their window
 
 	confirmed confirms
-	promised  bool // the workloads promise confirms
+	promised  bool // the workloads promise confirms, or there are known to be some
 	waits     bool // a confirm may still come that a claim has to wait for
 	heeded    int  // confirms that may have set marks anew
 	slowest   watermark

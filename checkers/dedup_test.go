@@ -1,6 +1,7 @@
 package checkers
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -97,7 +98,7 @@ func TestDedupDecidesOnTheWay(t *testing.T) {
 	h := of()
 	h.Meta.Workers, h.Meta.Kinds, h.End = 2, []harness.Kind{harness.Claim, harness.Confirm}, nil
 	found := 0
-	p := newDedupPass(h, func(harness.Anomaly) { found++ })
+	p := newDedupPass(h, dedup{}, func(harness.Anomaly) { found++ })
 	p.op(claim(0, 0, 1, 0))
 	p.op(claim(1, 2, 3, 0))
 	for i := range time.Duration(3 * watermarkEvery) {
@@ -113,10 +114,71 @@ func TestDedupDecidesOnTheWay(t *testing.T) {
 	require.Empty(t, p.suspects)
 
 	h.Meta.Kinds = []harness.Kind{harness.Claim}
-	p = newDedupPass(h, func(harness.Anomaly) { found++ })
+	p = newDedupPass(h, dedup{}, func(harness.Anomaly) { found++ })
 	p.op(claim(0, 0, 1, 0))
 	p.op(claim(1, 2, 3, 0))
 	require.Equal(t, 2, found, "nobody confirms")
+}
+
+// In a history which is known to hold confirms a claim waits for them, whatever was promised.
+func TestDedupConfirmed(t *testing.T) {
+	slow := []harness.Op{claim(0, 0, 10, 1000), claim(2, 200, 210, 1000), confirm(1, 50, 400, 100)}
+	for _, kinds := range [][]harness.Kind{nil, {harness.Claim}, {harness.Claim, harness.Confirm}} {
+		h := of(slow...)
+		h.Meta.Kinds = kinds
+		g, found := judge(t, DedupConfirmed(false), h)
+		require.Empty(t, found, "%v", kinds)
+		require.Equal(t, harness.Valid, g.Verdict)
+
+		h = cut(slow[:2]...)
+		h.Meta.Kinds = kinds
+		g, found = judge(t, DedupConfirmed(false), h)
+		require.Empty(t, found, "%v", kinds)
+		require.Equal(t, harness.Unknown, g.Verdict, g.Reason)
+
+		h = of(slow[:2]...)
+		h.Meta.Kinds = kinds
+		_, found = judge(t, DedupConfirmed(false), h)
+		require.Len(t, found, 1, "%v", kinds)
+	}
+}
+
+// A confirm of the harness may be under way for longer than all workers, if it is known to confirm.
+func TestDedupConfirmedByTheHarness(t *testing.T) {
+	busy := func(from time.Duration) (ops []harness.Op) {
+		for i := range time.Duration(4 * watermarkEvery) {
+			ops = append(ops, on("n", seen(claim(int(i%2), from+2*i, from+2*i+1, 1))))
+		}
+		return ops
+	}
+	const end = 100_000
+	for _, c := range []struct {
+		call  time.Duration // of the confirm
+		found int
+	}{{50, 0}, {110, 0}, {111, 1}} {
+		for _, before := range [][]harness.Op{nil, {byHarness(seen(on("n", claim(0, 1, 2, 1))))}} {
+			ops := append(slices.Clone(before), claim(0, 0, 10, 50_000), claim(1, 200, 210, 50_000))
+			ops = append(append(ops, busy(1000)...), byHarness(confirm(0, c.call, end, 100)))
+			h := of(ops...)
+			h.Meta.Workers, h.Meta.Kinds = 2, []harness.Kind{harness.Claim, harness.Confirm}
+			_, found := judge(t, DedupConfirmed(true), h)
+			require.Len(t, found, c.found, "called at %d", c.call)
+		}
+	}
+
+	told := 0
+	h := of()
+	h.Meta.Workers = 2
+	p := newDedupPass(h, dedup{confirmed: true, byHarness: true}, func(harness.Anomaly) { told++ })
+	for _, x := range append([]harness.Op{claim(0, 0, 10, 50_000), claim(1, 200, 210, 50_000)}, busy(1000)...) {
+		p.op(x)
+	}
+	require.Zero(t, told, "the harness has said nothing yet")
+	p.op(byHarness(on("n", confirm(0, 300, 20_000, 100))))
+	for _, x := range busy(20_001) {
+		p.op(x)
+	}
+	require.Equal(t, 1, told, "nobody is left who could confirm in time")
 }
 
 // Of more confirms than are kept nothing is made up, and it is said where that matters.
@@ -146,7 +208,7 @@ func TestDedupManyConfirms(t *testing.T) {
 }
 
 func TestDedupForgets(t *testing.T) {
-	p := newDedupPass(of(), nil)
+	p := newDedupPass(of(), dedup{}, nil)
 	for i := range 100_000 {
 		at := time.Duration(i)
 		p.op(on(at.String(), claim(0, at, at, 10)))

@@ -120,7 +120,7 @@ func (r *register) begin(x harness.Op, drift float64) {
 	if r.last.Kind != "" && r.last.number == "" {
 		call = min(call, r.last.Call)
 	}
-	if end := leaseEnd(call, x.TTL, drift); r.ends == 0 || end < r.ends {
+	if end := max(1, leaseEnd(call, x.TTL, drift)); r.ends == 0 || end < r.ends {
 		r.ends = end
 	}
 }
@@ -153,10 +153,10 @@ func (p *storedPass) inspect(r *register, i peak) {
 	}
 	r.behind, r.last, r.ends = behind, i, 0
 	if i.number != "" {
-		r.ends = leftEnd(i.Call, i.TTL, p.meta.Drift)
+		r.ends = max(1, leftEnd(i.Call, i.TTL, p.meta.Drift)) // 0: none is known
 	}
 	if r.late > 0 {
-		r.ends = min(r.end(), leaseEnd(i.Call, r.late, p.meta.Drift))
+		r.ends = min(r.end(), max(1, leaseEnd(i.Call, r.late, p.meta.Drift)))
 	}
 	if i.number.compare(r.shown) > 0 {
 		r.shown = i.number

@@ -93,3 +93,12 @@ func TestStoredEvidence(t *testing.T) {
 		require.Equal(t, want, figureOf(t, g, name), name)
 	}
 }
+
+// An end that may have come at the very start of the run is an end.
+func TestASequenceThatMayHaveEndedAtOnce(t *testing.T) {
+	const ms = time.Millisecond
+	_, found := judge(t, Stored(), of(inspect(0, 47*ms, "1", ms), inspect(49*ms, 74*ms, "", 0)))
+	require.Empty(t, found)
+	_, found = judge(t, Stored(), of(inspect(0, 47*ms, "1", 50*ms), inspect(48*ms, 49*ms, "", 0)))
+	require.NotEmpty(t, found)
+}

@@ -13,10 +13,12 @@ const watermarkEvery = 1024
 // watermark knows of a time before which no operation of a worker to come was called. A worker does one thing after the
 // other, so its next call is not before its last Return, whatever the operation; of a worker that has not spoken yet nothing
 // is known. The harness is none of the workers: it may stay silent for the whole load. Who relies on the watermark has to
-// notice an operation of the harness that was called before, unless ours says that it counts from its first word on.
+// notice an operation of the harness that was called before, unless ours says that it counts from its first word on, or among
+// that it is one of those who have to speak.
 type watermark struct {
 	workers  int  // of the run; 0: unknown, and with it everything else
 	ours     bool // the harness counts from its first operation on
+	among    bool // the harness counts as a worker does
 	n        int
 	returned []time.Duration // by worker: the last Return
 	harness  time.Duration   // the last Return of the harness; 0: it has said nothing
@@ -25,7 +27,7 @@ type watermark struct {
 
 // hear notes x, an operation of whatever kind.
 func (w *watermark) hear(x harness.Op) {
-	if x.Client < 0 && w.ours {
+	if x.Client < 0 && (w.ours || w.among) {
 		w.harness = x.Return
 		w.low = min(w.low, x.Return)
 	}
@@ -38,7 +40,7 @@ func (w *watermark) hear(x harness.Op) {
 	w.returned[x.Client%w.workers] = x.Return
 	if w.n%max(watermarkEvery, len(w.returned)) == 0 {
 		w.low = slices.Min(w.returned)
-		if w.harness > 0 {
+		if w.among || w.harness > 0 {
 			w.low = min(w.low, w.harness)
 		}
 	}

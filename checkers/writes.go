@@ -15,7 +15,9 @@ import (
 //
 // Adds put unique integers, their Arg, into the set Key; the last ok Read of that set by [harness.HarnessClient] says what
 // survived. An ok add that returned before the read was called and is absent is lost. A fail add that is present, although
-// nobody else added that integer, is a [harness.PhantomWrite]. An info add may be present or not; those present are counted.
+// nobody else added that integer, is a [harness.PhantomWrite]; of a record that stops before the run did nobody knows who else
+// added it, so that the verdict is Unknown. An info add may be present or not; those present are counted. What is present and
+// in no add of the record is not judged: it may have been there before.
 // Without a read of every set, after all of its ok adds, the verdict is Unknown, if nothing worse was found.
 //
 // A set that a lock guards ([harness.Guarded]) is updated as a whole: whoever adds writes back what it has read before. A
@@ -134,7 +136,7 @@ func (p *writesPass) compare(ctx context.Context, h harness.History) error {
 	if err == nil && p.read != p.adds {
 		err = errOnce
 	}
-	p.end(err == nil)
+	p.end(err == nil, complete(h))
 	return err
 }
 
@@ -213,8 +215,10 @@ func (p *writesPass) excuse(x harness.Op) {
 	}
 }
 
-// end reports what the passes leave, in order of key: what was not read, phantoms if all passes were whole, and runs.
-func (p *writesPass) end(whole bool) {
+// end reports what the passes leave, in order of key: what was not read, phantoms if all passes were whole and the record is
+// complete, and runs.
+func (p *writesPass) end(whole, complete bool) {
+	unexplained := 0
 	if p.odd != "" {
 		p.doubts = append(p.doubts, p.odd)
 	}
@@ -228,13 +232,20 @@ func (p *writesPass) end(whole bool) {
 		}
 		phantoms := slices.SortedFunc(maps.Values(s.phantoms), func(a, b *phantom) int { return a.order - b.order })
 		for _, w := range phantoms {
-			if whole {
+			switch {
+			case whole && complete:
 				p.add(s.phantom(w.Op))
+			case whole:
+				unexplained++
 			}
 		}
 		for _, r := range slices.SortedFunc(maps.Values(s.runs), func(a, b *run) int { return a.order - b.order }) {
 			p.add(p.lost(s, r))
 		}
+	}
+	if unexplained > 0 {
+		p.doubts = append(p.doubts, fmt.Sprintf("the record stops before it is known of %d refused writes that are there whether "+
+			"others added the same", unexplained))
 	}
 }
 

@@ -28,27 +28,27 @@ func checked(t *testing.T, model, history string) (code int, stdout, stderr stri
 
 // A history that cannot be has one line that says what, where and what to do, the exit code of wrong usage and no verdict.
 func TestHistoriesThatCannotBe(t *testing.T) {
-	const breaks, wholeNumber, nanoseconds = "the line is empty or breaks off", "want a whole number, below 2^63", "want a whole number of nanoseconds"
+	const breaks, empty, hole, wholeNumber, nanoseconds = "the line breaks off: want one JSON object a line; if the rest is lost", "the line is empty: take the empty line out", "the line breaks off: want one JSON object a line; a history with a hole", "want a whole number, below 2^63", "want a whole number of nanoseconds"
 	for _, c := range []struct{ model, history, want string }{
 		// The shape of a file.
 		{"lock", "", "mine.jsonl: not a history: it holds no operation"},
 		{"lock", `{"meta":{}}` + "\n", "mine.jsonl: not a history: it holds no operation"},
-		{"lock", "\n" + acquired, "line 1: not a history: " + breaks},
-		{"lock", acquired + "\n\n" + acquired, "line 2: not a history: " + breaks},
-		{"lock", acquired + "\r\n\r\n", "line 2: not a history: " + breaks},
+		{"lock", "\n" + acquired, "line 1: not a history: " + empty},
+		{"lock", acquired + "\n\n" + acquired, "line 2: not a history: " + empty},
+		{"lock", acquired + "\r\n\r\n", "line 2: not a history: " + empty},
 		{"lock", acquired + "\n" + acquired[:30], "line 2: not a history: " + breaks},
-		{"lock", "{\n" + acquired[1:], "line 1: not a history: " + breaks},
-		{"lock", "[\n" + acquired + "\n]", "line 1: not a history: " + breaks},
-		{"lock", "[" + acquired + "]", "want one object a line, in braces, not: array"},
+		{"lock", "{\n" + acquired[1:], "line 1: not a history: " + hole},
+		{"lock", "[\n" + acquired + "\n]", "line 1: not a history: a list: want one object a line"},
+		{"lock", "[" + acquired + "]", "a list: want one object a line"},
 		{"lock", acquired + acquired, "line 1: not a history: invalid character '{'"},
 		{"lock", acquired + "\r" + acquired, "line 1: not a history: invalid character '{'"},
 		{"lock", acquired + "\n" + acquired + ",", "line 2: not a history: there is more than one value"},
-		{"lock", acquired + "\n\ufeff" + acquired, "line 2: not a history: invalid character"},
+		{"lock", acquired + "\n\ufeff" + acquired, "line 2: not a history: a byte-order mark"},
 		{"lock", "\x00" + acquired, `invalid character '\x00'`},
 		{"lock", "\xff\xfe{\x00", "it is UTF-16: write it as UTF-8"},
 		{"lock", "\x1f\x8b\x08", "compressed by gzip: unpack it first"},
 		{"lock", "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"},
-		{"lock", strings.Repeat("[", 200_000), "exceeded max depth"},
+		{"lock", strings.Repeat(`{"a":`, 200_000), "exceeded max depth"},
 		{"lock", acquired + "\n" + changed(`"k"`, strings.Repeat(`{"a":`, 20_000)), "line 2: not a history: invalid character '{' exceeded max depth"},
 		{"lock", acquired + "\n" + changed(`"k"`, `"`+strings.Repeat("x", 17<<20)+`"`), "line 2: not a history: it is longer than 16777216 bytes"},
 		// The first line.
@@ -92,7 +92,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", changed(`"k"`, "\"\t\""), `invalid character '\t' in string literal`},
 		{"lock", changed(`"a"`, `{"b":[]}`), `"arg": want text in quotes, not: object`},
 		{"lock", changed("1000", "1e3"), `"ttl": ` + nanoseconds + ", below 2^63, not: number 1e3"},
-		{"lock", changed("1000", "-1000"), "times are nanoseconds from the start, and cannot be negative"},
+		{"lock", changed("1000", "-1000"), `"ttl" is -1000: times are nanoseconds, and cannot be negative`},
 		{"lock", changed("1000", "99999999999999999999"), `"ttl": ` + nanoseconds},
 		{"lock", changed("1000", "01000"), "invalid character '1'"},
 		{"lock", changed("1000", "NaN"), "invalid character 'N'"},

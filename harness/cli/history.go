@@ -13,7 +13,8 @@ const textForm = "A history is JSON lines: one operation a line, in order of ret
 	"client, kind, call, return and outcome are needed. Kinds, by model:\n" +
 	"lock: acquire, extend, release; dedup: claim, confirm, deliver, inspect; sequence: next, inspect; writes: add, read.\n" +
 	"Outcomes: ok; fail, which had no effect; info, which may have one, now or later: its client needs a new id then.\n" +
-	`The first line may be {"meta":{"name":"mine","drift":0.01},"cut":"why this is not all"}.` + "\n" +
+	`The first line may be {"meta":{"name":"mine","drift":0.01},"cut":"why the end is missing"}.` + "\n" +
+	"A history that lacks operations before its end cannot be judged.\n" +
 	"Every field is in harness/history/README.md."
 
 func (a *app) historyCommand() *cobra.Command {

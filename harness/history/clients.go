@@ -19,6 +19,13 @@ type clients struct {
 	left    map[string][]left // by lock: what clients held when they ended in info
 	waiting int               // all of left
 	kept    int               // of these, after the last sweep
+	late    map[tenure]asked  // the first operation on a lock that ended in info, of each token: it may still be executed
+}
+
+// asked is who asked for something of which nobody knows what came, and when it was over.
+type asked struct {
+	client   int
+	returned time.Duration
 }
 
 // spoken is what a worker said last.
@@ -28,7 +35,7 @@ type spoken struct {
 	returned time.Duration
 	info     bool
 	began    time.Duration            // its first call
-	held     map[tenure]time.Duration // what it was granted and did not release, with the end of the lease
+	held     map[tenure]time.Duration // what it was granted and did not ask to be released, with the last instant of the lease
 	kept     int                      // of held, after the last sweep
 }
 
@@ -39,14 +46,14 @@ type tenure struct{ key, token string }
 type left struct {
 	token       string
 	client      int
-	since, over time.Duration // its last Return, and the end of its lease
+	since, last time.Duration // its last Return, and the last instant of its lease
 }
 
 // sweepAt is how many locks are kept at least before those whose lease is over are looked for.
 const sweepAt = 64
 
 func newClients(m harness.Meta) *clients {
-	return &clients{workers: m.Workers, meta: m, said: map[int]*spoken{}, left: map[string][]left{}}
+	return &clients{workers: m.Workers, meta: m, said: map[int]*spoken{}, left: map[string][]left{}, late: map[tenure]asked{}}
 }
 
 // hear asks whether op, of that line, can come after the operations before it, which are in order of Return.
@@ -70,19 +77,25 @@ func (c *clients) hear(op harness.Op, line int) error {
 		return err
 	}
 	s.client, s.line, s.returned, s.info = op.Client, line, op.Return, op.Outcome == harness.Info
-	s.hold(op)
+	s.hold(op, c.meta.Drift)
 	if s.info && c.workers == 0 && op.Client != harness.HarnessClient {
-		c.leave(s)
+		c.leave(s, op)
 	}
 	return nil
 }
 
-// leave notes what s holds, which ended in info.
-func (c *clients) leave(s *spoken) {
+// leave notes what s holds, and that op, in which it ended with info, may still be executed. A client leaves one such
+// operation at most, since it goes on under a new id.
+func (c *clients) leave(s *spoken, op harness.Op) {
+	if t := (tenure{op.Key, op.Arg}); onLock(op) {
+		if _, earlier := c.late[t]; !earlier {
+			c.late[t] = asked{op.Client, op.Return}
+		}
+	}
 	if c.waiting > 2*c.kept+sweepAt {
 		c.waiting = 0
 		for key, all := range c.left {
-			all = slices.DeleteFunc(all, func(l left) bool { return l.over <= s.returned })
+			all = slices.DeleteFunc(all, func(l left) bool { return l.last < s.returned })
 			if c.left[key] = all; len(all) == 0 {
 				delete(c.left, key)
 			}
@@ -90,8 +103,8 @@ func (c *clients) leave(s *spoken) {
 		}
 		c.kept = c.waiting
 	}
-	for t, over := range s.held {
-		c.left[t.key] = append(c.left[t.key], left{t.token, s.client, s.returned, over})
+	for t, last := range s.held {
+		c.left[t.key] = append(c.left[t.key], left{t.token, s.client, s.returned, last})
 		c.waiting++
 	}
 	s.held = nil
@@ -122,11 +135,21 @@ func (c *clients) again(s *spoken, op harness.Op) error {
 	return nil
 }
 
+func onLock(op harness.Op) bool {
+	return op.Kind == harness.Acquire || op.Kind == harness.Extend || op.Kind == harness.Release
+}
+
+// grants reports whether op gave its owner a lock, or a longer lease of it.
+func grants(op harness.Op) bool {
+	return (op.Kind == harness.Acquire || op.Kind == harness.Extend) && op.Outcome == harness.OK
+}
+
 // owns asks whether it is plain which lock op takes, extends or releases: one of its own client, or one that a client held
-// which ended in info. The two may be one: if that has not spoken before, and the lease may not be over.
+// which ended in info. The two may be one, if the former has not spoken before that. It matters as long as the lease may
+// last; and, if that info was about this lock and token, at any later time, since it may be executed on what op was granted.
 func (c *clients) owns(s *spoken, op harness.Op) error {
 	switch {
-	case op.Kind != harness.Acquire && op.Kind != harness.Extend && op.Kind != harness.Release:
+	case !onLock(op):
 		return nil
 	case op.Kind == harness.Acquire && op.Outcome != harness.OK:
 		return nil
@@ -143,13 +166,21 @@ func (c *clients) owns(s *spoken, op harness.Op) error {
 		at = op.Call
 	}
 	for _, l := range c.left[op.Key] {
-		if (unnamed || l.token == op.Arg) && s.began >= l.since && at < l.over {
-			return fmt.Errorf("client %d did not acquire %q with the token %q, and client %d did, which ended in info: if they are one, "+
-				"give the number of clients as workers in meta, and let each go on as its id plus that number", op.Client, op.Key, l.token, l.client)
+		if (unnamed || l.token == op.Arg) && s.began >= l.since && at <= l.last {
+			return fmt.Errorf("client %d did not acquire %q with the token %q, and client %d did, which ended in info: %s",
+				op.Client, op.Key, l.token, l.client, sayWho)
 		}
+	}
+	if a, is := c.late[tenure{op.Key, op.Arg}]; is && grants(op) && s.began >= a.returned {
+		return fmt.Errorf("client %d did not acquire %q with the token %q, and what client %d asked for with it, which ended in info, "+
+			"may still be executed: %s", op.Client, op.Key, op.Arg, a.client, sayWho)
 	}
 	return nil
 }
+
+// sayWho is what to do about two clients that may be one.
+const sayWho = "if they are one, give the number of clients as workers in meta, and let each go on as its id plus that number; " +
+	"if each id is a client of its own, give a number of workers above all ids"
 
 // token is one under which s holds a lock, the first in order; false if it does not, or is not asked.
 func (s *spoken) token(key string, asked bool) (token string, held bool) {
@@ -164,28 +195,38 @@ func (s *spoken) token(key string, asked bool) (token string, held bool) {
 	return token, held
 }
 
-// hold notes what op says about the locks that its worker may hold.
-func (s *spoken) hold(op harness.Op) {
+// hold notes what op says about the locks that its worker may hold. Whoever asks for a release has given up the lock, unless
+// it was refused; whether that is still executed is not about what is held.
+func (s *spoken) hold(op harness.Op, drift float64) {
 	t := tenure{op.Key, op.Arg}
+	before, held := s.held[t]
 	switch {
-	case op.Kind == harness.Release:
+	case op.Kind == harness.Release && op.Outcome != harness.Fail:
 		delete(s.held, t)
-	case (op.Kind == harness.Acquire || op.Kind == harness.Extend) && op.Outcome == harness.OK:
+	case held && op.Kind != harness.Release && onLock(op) && op.Outcome == harness.Info:
+		s.held[t] = max(before, lastInstant(op, drift))
+	case grants(op):
 		if s.held == nil {
 			s.held = map[tenure]time.Duration{}
 		}
-		s.held[t] = leaseOver(op)
+		s.held[t] = lastInstant(op, drift)
 		if len(s.held) > 2*s.kept+sweepAt {
-			maps.DeleteFunc(s.held, func(_ tenure, over time.Duration) bool { return over <= op.Return })
+			maps.DeleteFunc(s.held, func(_ tenure, last time.Duration) bool { return last < op.Return })
 			s.kept = len(s.held)
 		}
 	}
 }
 
-// leaseOver is when the lease of op may be over: at the earliest, but for drift.
-func leaseOver(op harness.Op) time.Duration {
-	if op.TTL == 0 || op.TTL > math.MaxInt64-op.Call {
+// lastInstant is the last one of the lease that op asked for, if it was executed before its Return: soundness rule 1. Redis
+// counts in whole milliseconds and keeps a key to the end of its last one.
+func lastInstant(op harness.Op, drift float64) time.Duration {
+	length := float64(op.TTL)
+	if op.TTL >= time.Millisecond {
+		length += float64(time.Millisecond)
+	}
+	length = math.Ceil(length * (1 + drift))
+	if op.TTL == 0 || length >= float64(math.MaxInt64-op.Return) {
 		return math.MaxInt64
 	}
-	return op.Call + op.TTL
+	return op.Return + time.Duration(length)
 }

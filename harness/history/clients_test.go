@@ -37,6 +37,10 @@ func TestOperationsAreTheirClients(t *testing.T) {
 		{"and extends it without the token", lines(0, "0 acquire a ok", "0 extend a info", "7 extend  ok"), `client 7 did not acquire "l" with the token "a"`},
 		{"the second to retire", lines(0, "0 acquire a ok", "0 add a info", "7 add b info", "8 acquire a ok"), "line 5"},
 		{"one of two that hold it", lines(0, "0 acquire a ok", "1 acquire b ok", "0 add a info", "1 add a info", "7 release a ok"), "and client 0 did"},
+		{"who asked for a release", lines(0, "0 acquire a ok", "0 release a info", "7 acquire a ok"), "what client 0 asked for with it, which ended in info, may still be executed"},
+		{"and somebody extends", lines(0, "0 acquire a ok", "0 release a info", "7 extend a ok"), "may still be executed"},
+		{"who was refused a release", lines(0, "0 acquire a ok", "0 release a fail", "0 add a info", "7 release a ok"), "and client 0 did"},
+		{"who may have been granted it", lines(0, "0 acquire a info", "7 acquire a ok"), "may still be executed"},
 		{"a release without the token", lines(0, "0 acquire a ok", "0 release  ok"), `client 0 acquired "l" with "a"`},
 	} {
 		_, err := history.Parse(strings.NewReader(c.text), "mine.jsonl", t.TempDir())
@@ -50,7 +54,11 @@ func TestOperationsAreTheirClients(t *testing.T) {
 		lines(0, "0 acquire a ok", "0 extend a info", "7 acquire b ok", "7 release b ok", "8 release c fail"),
 		lines(0, "0 acquire a ok", "7 add b ok", "0 extend a info", "7 acquire a ok", "7 release a ok"), // a second owner, who spoke before
 		lines(0, "0 acquire a ok", "0 extend a info", "7 acquire a fail", "7 acquire a info"),
-		lines(0, "0 acquire a ok", "0 release a info", "7 acquire a ok"),
+		lines(0, "0 acquire a ok", "0 release a ok", "0 add a info", "7 acquire a ok"),
+		lines(0, "0 acquire a info", "7 acquire b ok", "7 extend b ok"),
+		lines(0, "7 add b ok", "0 acquire a info", "7 acquire a ok"), // a second owner, who spoke before
+		lines(0, "0 acquire a info", "7 acquire a fail", "7 extend a fail"),
+		lines(8, "0 acquire a ok", "0 release a info", "7 acquire a ok"), // eight clients
 		lines(0, "0 acquire  ok", "0 release  ok", "1 acquire  fail", "1 release  ok"),
 		lines(0, "0 acquire a ok", "0 acquire  ok", "0 release  ok", "0 release a ok"),
 		lines(2, "-1 acquire a info", "-1 release a ok", "-1 acquire b ok"),
@@ -71,14 +79,70 @@ func TestAnOwnerOfManyLocks(t *testing.T) {
 		fmt.Fprintf(&b, `{"client":0,"kind":"add","key":"s","arg":"1","call":%d,"return":%d,"outcome":"info"}`+"\n", 10*n, 10*n+5)
 		return b.String() + then
 	}
+	last := func(i int) int { return 10*i + 5 + 50500 } // with the drift
 	for _, i := range []int{0, 8, n - 1} {
 		for _, kind := range []string{"acquire", "extend", "release"} {
 			then := fmt.Sprintf(`{"client":7,"kind":%q,"key":"l%d","arg":"a","call":%d,"return":%d,"outcome":"ok"}`+"\n", kind, i, 10*n+6, 10*n+7)
 			_, err := history.Parse(strings.NewReader(owner(then)), "mine.jsonl", t.TempDir())
 			require.ErrorContains(t, err, "if they are one", "%s of lock %d", kind, i)
-			over := fmt.Sprintf(`{"client":7,"kind":%q,"key":"l%d","arg":"a","call":%d,"return":%d,"outcome":"ok"}`+"\n", kind, i, 10*i+50000, 10*n+50000)
+			over := fmt.Sprintf(`{"client":7,"kind":%q,"key":"l%d","arg":"a","call":%d,"return":%d,"outcome":"ok"}`+"\n", kind, i, last(i)+1, last(n))
 			_, err = history.Parse(strings.NewReader(owner(over)), "mine.jsonl", t.TempDir())
 			require.NoError(t, err, "%s of lock %d, when its lease is over", kind, i)
 		}
+	}
+}
+
+// Where an operation that ended in info may be executed on what a new client was granted, it has to be known who that is.
+func TestANewClientUnderATokenOfALateOperation(t *testing.T) {
+	op := func(client int, kind, token string, ttl, call, ret int, outcome string) string {
+		return fmt.Sprintf(`{"client":%d,"kind":%q,"key":"l","arg":%q,"ttl":%d,"call":%d,"return":%d,"outcome":%q}`+"\n", client, kind, token, ttl, call, ret, outcome)
+	}
+	for name, text := range map[string]string{
+		"a release": op(0, "acquire", "a", 1000, 0, 10, "ok") + op(0, "release", "a", 0, 20, 30, "info") +
+			op(5, "acquire", "a", 1000, 40, 50, "ok") + op(1, "acquire", "b", 1000, 60, 70, "ok"),
+		"an extend after a refused release": op(0, "acquire", "a", 1000, 0, 10, "ok") + op(0, "release", "a", 0, 20, 30, "fail") +
+			op(0, "extend", "a", 10, 31, 35, "info") + op(5, "extend", "a", 1000, 40, 50, "ok") + op(1, "acquire", "b", 1000, 100, 110, "ok"),
+		"an acquire": op(0, "acquire", "a", 10, 0, 10, "info") + op(5, "extend", "a", 1000, 20, 30, "ok") + op(1, "acquire", "b", 1000, 60, 70, "ok"),
+		"an extend of a lease that began late": op(0, "acquire", "a", 1000, 0, 500, "ok") + op(0, "extend", "a", 10, 510, 520, "info") +
+			op(5, "extend", "a", 1000, 1200, 1210, "ok") + op(1, "acquire", "b", 1000, 1300, 1310, "ok"),
+		"an extend that may have prolonged the lease": op(0, "acquire", "a", 100, 0, 10, "ok") + op(0, "extend", "a", 400, 20, 30, "info") +
+			op(5, "extend", "a", 5000, 200, 210, "ok") + op(1, "acquire", "b", 1000, 700, 710, "ok"),
+		"a release, long after": op(0, "acquire", "a", 1000, 0, 10, "ok") + op(0, "release", "a", 0, 20, 30, "info") +
+			op(5, "acquire", "a", 1000, 90_000, 90_010, "ok") + op(1, "acquire", "b", 1000, 90_020, 90_030, "ok"),
+	} {
+		_, err := history.Parse(strings.NewReader(text), "mine.jsonl", t.TempDir())
+		require.ErrorIs(t, err, history.ErrText, name)
+		require.ErrorContains(t, err, "client 5 did not acquire", name)
+		require.ErrorContains(t, err, "give the number of clients as workers in meta", name)
+		_, err = history.Parse(strings.NewReader(`{"meta":{"workers":5}}`+"\n"+text), "mine.jsonl", t.TempDir())
+		require.NoError(t, err, name)
+	}
+}
+
+// A lease may last until it would be over if it had begun when it was answered, on a clock that drifts.
+func TestHowLongALeaseMayLast(t *testing.T) {
+	text := func(ttl, at int, extended string) string {
+		return fmt.Sprintf(`{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":%d,"call":0,"return":500,"outcome":"ok"}`+"\n"+extended+
+			`{"client":0,"kind":"acquire","key":"m","call":600,"return":610,"outcome":"info"}`+"\n"+
+			`{"client":5,"kind":"extend","key":"l","arg":"a","ttl":1000,"call":620,"return":%d,"outcome":"ok"}`+"\n", ttl, at)
+	}
+	const mayBe = `{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":100,"call":0,"return":10,"outcome":"ok"}` + "\n" +
+		`{"client":0,"kind":"extend","key":"l","arg":"a","ttl":400,"call":20,"return":30,"outcome":"info"}` + "\n"
+	for at, want := range map[int]bool{434: true, 435: false} { // 30 + 400 and the drift
+		release := fmt.Sprintf(`{"client":5,"kind":"release","key":"l","arg":"a","call":%d,"return":%d,"outcome":"ok"}`, at, at+1)
+		_, err := history.Parse(strings.NewReader(mayBe+release), "mine.jsonl", t.TempDir())
+		require.Equal(t, want, err != nil, "%d: %v", at, err)
+	}
+	const prolonged = `{"client":0,"kind":"extend","key":"l","arg":"a","ttl":2000,"call":510,"return":520,"outcome":"ok"}` + "\n"
+	for _, c := range []struct {
+		ttl, last int
+		extended  string
+	}{
+		{1000, 1510, ""}, {1000, 2540, prolonged}, {999_999, 500 + 1_009_999, ""}, {1_000_000, 500 + 2_020_000, ""},
+	} {
+		_, err := history.Parse(strings.NewReader(text(c.ttl, c.last, c.extended)), "mine.jsonl", t.TempDir())
+		require.ErrorContains(t, err, "if they are one", "%v", c)
+		_, err = history.Parse(strings.NewReader(text(c.ttl, c.last+1, c.extended)), "mine.jsonl", t.TempDir())
+		require.NoError(t, err, "%v", c)
 	}
 }

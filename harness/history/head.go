@@ -30,6 +30,9 @@ func headOf(b []byte, name string) (h head, is bool, err error) {
 	if err := isText(b); err != nil {
 		return h, false, err
 	}
+	if err := oneObject(b); err != nil {
+		return h, false, err
+	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(b, &keys); err != nil {
 		return h, false, readable(err)
@@ -73,7 +76,7 @@ func happened(f harness.Fault) error {
 	}{{"start", f.Start}, {"bit", f.Bit}, {"heal", f.Heal}, {"end", f.End}} {
 		switch {
 		case at.Duration < 0:
-			return errors.New("times are nanoseconds from the start, and cannot be negative")
+			return fmt.Errorf("its %s is %d: times are nanoseconds from the start, and cannot be negative", at.name, at.Duration)
 		case at.Duration > 0 && at.Duration < f.Start:
 			return fmt.Errorf("its %s at %d is before its start at %d", at.name, at.Duration, f.Start)
 		}
@@ -99,14 +102,14 @@ func (h head) usable() error {
 	switch m := h.Meta; {
 	case m == nil:
 		return errors.New("meta is null: leave the line out")
-	case m.Workers < 0 || m.Groups < 0 || m.Clients < 0 || m.Rate < 0:
-		return errors.New("workers, groups, clients and rate cannot be negative")
+	case min(m.Workers, m.Groups, m.Clients) < 0 || m.Rate < 0:
+		return fmt.Errorf("workers %d, groups %d, clients %d, rate %g: none of them can be negative", m.Workers, m.Groups, m.Clients, m.Rate)
 	case max(m.Workers, m.Groups, m.Clients) > maxWorkers:
 		return fmt.Errorf("%d workers, groups or clients: want at most %d", max(m.Workers, m.Groups, m.Clients), maxWorkers)
 	case m.Rate > maxRate:
 		return fmt.Errorf("a rate of %g operations a second: want at most %g", m.Rate, float64(maxRate))
 	case m.Drift < 0 || m.Drift >= 1:
-		return errors.New("drift has to be from 0 to less than 1")
+		return fmt.Errorf("a drift of %g: it has to be from 0 to less than 1", m.Drift)
 	}
 	for _, k := range h.Meta.Kinds {
 		if !slices.Contains(kinds, k) {

@@ -83,7 +83,7 @@ func (l *lines) next(b *batch) (more bool) {
 		if err == nil && whole == 0 && !end {
 			continue
 		}
-		l.batch(l.buf[:whole], b)
+		l.batch(l.buf[:whole], b, func() bool { return end || whole == len(l.buf) && l.ended() })
 		l.buf = l.buf[:copy(l.buf, l.buf[whole:])]
 		if b.err == nil {
 			b.err = err
@@ -112,17 +112,41 @@ func (l *lines) fill() (whole int, end bool, err error) {
 	return whole, false, nil
 }
 
-// batch reads whole lines into b, up to the first that cannot be.
-func (l *lines) batch(text []byte, b *batch) {
+// ended reports whether there is nothing more to read. It may read what is lost then.
+func (l *lines) ended() bool {
+	for next := make([]byte, 1); ; {
+		switch n, err := l.r.Read(next); {
+		case n > 0:
+			return false
+		case err != nil:
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// batch reads whole lines into b, up to the first that cannot be. It asks last whether more comes after text if a line breaks off.
+func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	b.line = l.n + 1
 	for len(text) > 0 && b.err == nil {
 		line, rest, _ := bytes.Cut(text, []byte("\n"))
 		text = rest
 		l.n++
 		if b.err = l.line(line, b); b.err != nil {
+			if errors.Is(b.err, errBreaksOff) {
+				b.err = hole(len(text) == 0 && last())
+			}
 			b.err = badLine(l.name, l.n, b.err)
 		}
 	}
+}
+
+// hole says what to do about a line that breaks off. That the end of a history is missing can be said of it, and checkers
+// reckon with that; what may be missing in the middle could explain anything.
+func hole(last bool) error {
+	if last {
+		return fmt.Errorf("%w; if the rest is lost, take the line out and say so as cut in the first line", errBreaksOff)
+	}
+	return fmt.Errorf("%w; a history with a hole in it cannot be judged, nor said to be cut, which is about its end", errBreaksOff)
 }
 
 func (l *lines) line(line []byte, b *batch) error {

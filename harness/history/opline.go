@@ -1,7 +1,6 @@
 package history
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -59,8 +58,8 @@ func possible(op harness.Op) error {
 	switch {
 	case op.Client < harness.HarnessClient:
 		return fmt.Errorf("client %d: want 0 or more, or %d for what looks at the end", op.Client, harness.HarnessClient)
-	case op.Call < 0 || op.TTL < 0 || op.Until < 0 || op.Due < 0:
-		return errors.New("times are nanoseconds from the start, and cannot be negative")
+	case min(op.Call, op.TTL, op.Until, op.Due) < 0:
+		return negative(op)
 	case op.Return < op.Call:
 		return fmt.Errorf("it returned at %d, before its call at %d", op.Return, op.Call)
 	case op.Kind == harness.Claim && op.Outcome == harness.OK && op.Result != harness.ResultFirst && op.Result != harness.ResultSeen:
@@ -72,6 +71,19 @@ func possible(op harness.Op) error {
 		}
 	}
 	return unknownKind(op.Kind)
+}
+
+// negative names the time of op that is negative.
+func negative(op harness.Op) error {
+	for _, f := range []struct {
+		name string
+		time.Duration
+	}{{"call", op.Call}, {"ttl", op.TTL}, {"until", op.Until}, {"due", op.Due}} {
+		if f.Duration < 0 {
+			return fmt.Errorf("%q is %d: times are nanoseconds, and cannot be negative", f.name, int64(f.Duration))
+		}
+	}
+	return nil
 }
 
 func unknownKind(k harness.Kind) error {

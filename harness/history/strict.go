@@ -13,10 +13,31 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
+// errBreaksOff is a line that is not whole. What to do depends on whether it is the last one.
+var errBreaksOff = errors.New("the line breaks off: want one JSON object a line")
+
+// oneObject tells lines that are no object from their beginning, where encoding/json would not name what is there.
+func oneObject(b []byte) error {
+	const mark = "\ufeff"
+	b = bytes.TrimLeft(b, " \t\r")
+	switch {
+	case len(b) == 0:
+		return errors.New("the line is empty: take the empty line out")
+	case b[0] == '[':
+		return errors.New("a list: want one object a line, in braces, without brackets around them and commas between them")
+	case bytes.HasPrefix(b, []byte(mark)):
+		return errors.New("a byte-order mark, U+FEFF, which may begin the file alone, as where files are put together: take it out")
+	}
+	return nil
+}
+
 // strictly reads one JSON object and nothing else into the struct that into points to. Every field, of objects inside of it
 // too, is one of the struct's to the letter and there once, and every string is Unicode: of all this encoding/json takes more.
 func strictly(b []byte, into any) error {
 	if err := unicodeOnly(b); err != nil {
+		return err
+	}
+	if err := oneObject(b); err != nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -145,6 +166,9 @@ func unknownField(name string, t reflect.Type) error {
 // misplaced says where a field belongs that is not one of t.
 func misplaced(name string, t reflect.Type) string {
 	line, op := reflect.TypeFor[head](), reflect.TypeFor[opLine]()
+	if _, is := fieldOf(reflect.TypeFor[harness.Meta](), name); is && (t == op || t == line) {
+		return fmt.Sprintf(`; %s is for meta, in the first line: {"meta":{"%s":...}}`, name, name)
+	}
 	if _, is := fieldOf(line, strings.ToLower(name)); is && t == op {
 		return "; meta, faults and cut are for a first line of their own"
 	}
@@ -161,8 +185,7 @@ func readable(err error) error {
 	var moment *time.ParseError
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), err.Error() == "unexpected end of JSON input":
-		return errors.New("the line is empty or breaks off: want one JSON object a line; " +
-			"if the rest is lost, take the line out and say so as cut in the first line")
+		return errBreaksOff
 	case errors.As(err, &moment), strings.HasPrefix(err.Error(), "Time.UnmarshalJSON"):
 		return errors.New(`"meta.started": want a time such as "2026-01-02T03:04:05Z"`)
 	case errors.As(err, &typed) && typed.Field == "":

@@ -89,7 +89,7 @@ func (p *parser) read(r io.Reader) error {
 		a.reuse(b.ops)
 	}
 	if p.ops == 0 {
-		return fmt.Errorf("%s: %w: it holds no operation", p.name, ErrText)
+		return fmt.Errorf("%s: %w: it holds no operation: write one a line, as JSON; of none there is nothing to judge", p.name, ErrText)
 	}
 	return p.store.WriteEnd(harness.End{At: p.last, Reason: p.cut})
 }

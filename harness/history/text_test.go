@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,18 +76,27 @@ func TestAHistoryNeedsNoFirstLine(t *testing.T) {
 func TestBadLinesAreNamed(t *testing.T) {
 	op := func(change ...string) string { return strings.NewReplacer(change...).Replace(good) }
 	for _, c := range []struct{ text, want string }{
-		{"", "it holds no operation"},
+		{"", "it holds no operation: write one a line"},
 		{`{"meta":{}}`, "it holds no operation"},
 		{"nonsense", "line 1: not a history: invalid character"},
-		{good + "\n\n", "line 2: not a history: the line is empty or breaks off"},
-		{good + "\n" + good[:40], "line 2: not a history: the line is empty or breaks off"},
+		{good + "\n\n", "line 2: not a history: the line is empty: take the empty line out"},
+		{good + "\n \r\n" + good, "line 2: not a history: the line is empty: take the empty line out"},
+		{good + "\n" + good[:40], "line 2: not a history: the line breaks off: want one JSON object a line; if the rest is lost, take the line out and say so as cut"},
+		{good + "\n" + good[:40] + "\n", "if the rest is lost, take the line out"},
+		{good + "\n" + good[:40] + "\n" + good, "line 2: not a history: the line breaks off: want one JSON object a line; a history with a hole in it cannot be judged"},
+		{good[:40] + "\n" + good, "line 1: not a history: the line breaks off: want one JSON object a line; a history with a hole in it"},
+		{good + "\n\ufeff" + good, "line 2: not a history: a byte-order mark"},
+		{"\ufeff\ufeff" + good, "line 1: not a history: a byte-order mark"},
+		{"[" + good + ",\n" + good + "]", "line 1: not a history: a list: want one object a line"},
+		{`{"drift":0}` + "\n" + good, `drift is for meta, in the first line: {"meta":{"drift":...}}`},
+		{`{"cut":"x","workers":2}` + "\n" + good, `workers is for meta, in the first line`},
 		{good + good, "line 1: not a history: invalid character"},
 		{`{"meta":{}}` + "\n" + good + " 7", "line 2: not a history: there is more than one value"},
 		{op(`"key"`, `"kye"`), `line 1: not a history: unknown field "kye": choose of client, kind, key`},
 		{`{"meta":{"nmae":""}}`, `line 1: not a history: meta: unknown field "nmae": choose of name, seed`},
 		{`{"meta":null}`, "meta is null"},
-		{`{"meta":{"drift":1}}`, "drift has to be"},
-		{`{"meta":{"workers":-1}}`, "cannot be negative"},
+		{`{"meta":{"drift":1}}`, "a drift of 1: it has to be from 0"},
+		{`{"meta":{"workers":-1}}`, "workers -1, groups 0, clients 0, rate 0: none of them can be negative"},
 		{good + "\n" + `{"meta":{}}`, `line 2: not a history: unknown field "meta": choose of client`},
 		{op(`"client":1,`, ""), `needs "client"`},
 		{op(`"kind":"next",`, ""), `needs "kind"`},
@@ -96,12 +106,15 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{op(`"ok"`, `"yes"`), `unknown outcome \"yes\"`},
 		{op("next", "nxt"), `unknown kind "nxt"`},
 		{op(`"client":1`, `"client":-2`), "client -2"},
-		{op(`"call":1`, `"call":-1`), "cannot be negative"},
+		{op(`"call":1`, `"call":-1`), `"call" is -1: times are nanoseconds, and cannot be negative`},
+		{op(`"call":1`, `"call":1,"due":-7`), `"due" is -7`},
+		{op(`"call":1`, `"call":1,"until":-7`), `"until" is -7`},
+		{op(`"call":1`, `"call":1,"ttl":-7`), `"ttl" is -7`},
 		{op(`"call":1`, `"call":6`), "it returned at 5, before its call at 6"},
 		{op(`"call":1`, `"call":1.5`), `line 1: not a history: "call": want a whole number of nanoseconds, below 2^63, not: number 1.5`},
 		{op(`"result":"1"`, `"result":1`), `"result": want text in quotes, not: number`},
 		{op(`"ok"`, `1`), `"outcome": want "ok", "fail" or "info", not: number`},
-		{"[" + good + "]", "want one object a line, in braces, not: array"},
+		{"[" + good + "]", "a list: want one object a line, in braces"},
 		{"\x1f\x8b\x08", "it is compressed"},
 		{op(`"kind"`, `"Kind"`), `unknown field "Kind"`},
 		{op(`"outcome":"ok"`, `"outcome":"fail","outcome":"ok"`), `the field "outcome" is there twice`},
@@ -119,6 +132,20 @@ func TestBadLinesAreNamed(t *testing.T) {
 		require.ErrorIs(t, err, history.ErrText, c.text)
 		require.ErrorContains(t, err, strings.ReplaceAll(c.want, `\"`, `"`), c.text)
 		require.ErrorContains(t, err, "mine.jsonl", c.text)
+	}
+}
+
+// Whether a line that breaks off is the last one does not depend on how a file comes.
+func TestALineThatBreaksOffHoweverItComes(t *testing.T) {
+	for text, want := range map[string]string{
+		good + "\n" + good[:40]:               "take the line out",
+		good + "\n" + good[:40] + "\n":        "take the line out",
+		good + "\n" + good[:40] + "\n" + good: "a history with a hole",
+	} {
+		_, err := history.Parse(iotest.OneByteReader(strings.NewReader(text)), "mine.jsonl", t.TempDir())
+		require.ErrorContains(t, err, want)
+		_, err = history.Parse(iotest.DataErrReader(strings.NewReader(text)), "mine.jsonl", t.TempDir())
+		require.ErrorContains(t, err, want)
 	}
 }
 

@@ -40,15 +40,18 @@ func (m Model) kinds() (needed, judged, beside []harness.Kind) {
 	}
 }
 
-// checkers are those of the model.
-func (m Model) checkers(fenced bool) []harness.Checker {
-	switch m {
+// checkers are those of the model, for what was seen.
+func (w *witness) checkers() []harness.Checker {
+	switch w.model {
 	case LockModel:
-		if fenced {
+		if w.fenced {
 			return []harness.Checker{checkers.Mutex(), checkers.Fence(), checkers.Gates()}
 		}
 		return []harness.Checker{checkers.Mutex(), checkers.Gates()}
 	case DedupModel:
+		if w.confirmed {
+			return []harness.Checker{checkers.DedupConfirmed(w.confirmedByHarness), checkers.Gates()}
+		}
 		return []harness.Checker{checkers.Dedup(), checkers.Gates()}
 	case SequenceModel:
 		return []harness.Checker{checkers.Sequence(), checkers.Gates()}
@@ -63,6 +66,8 @@ type witness struct {
 	known  []harness.Kind       // to the model
 	beside map[harness.Kind]int // operations that are not judged
 	fenced bool                 // a grant came with a fencing token
+
+	confirmed, confirmedByHarness bool // there are confirms, whatever came of them, and some by the harness
 }
 
 func newWitness(m Model) *witness {
@@ -82,6 +87,10 @@ func (w *witness) op(x harness.Op) error {
 	}
 	if x.Kind == harness.Acquire && x.Outcome == harness.OK && x.Result != "" {
 		w.fenced = true
+	}
+	if x.Kind == harness.Confirm {
+		w.confirmed = true
+		w.confirmedByHarness = w.confirmedByHarness || x.Client == harness.HarnessClient
 	}
 	if len(w.beside) > 0 {
 		if n, is := w.beside[x.Kind]; is {

@@ -63,7 +63,7 @@ func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep repo
 		return rep, err
 	}
 	h.Meta = seen.meta(h.Meta)
-	rep, err = reports.New(h, harness.Judge(ctx, h, m.checkers(seen.fenced)))
+	rep, err = reports.New(h, harness.Judge(ctx, h, seen.checkers()))
 	rep.Notes = append(doubtUnits(rep.Stats), seen.notes()...)
 	return rep, err
 }

@@ -99,6 +99,67 @@ func TestAHistoryThatNeverEndsCanBeInterrupted(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// A claim waits for a confirm that is under way wherever a history holds confirms, whatever its first line promises.
+func TestCheckTextWaitsForConfirms(t *testing.T) {
+	const (
+		firsts = `{"client":0,"kind":"claim","key":"m","result":"first","ttl":1000,"call":0,"return":10,"outcome":"ok"}` + "\n" +
+			`{"client":2,"kind":"claim","key":"m","result":"first","ttl":1000,"call":200,"return":210,"outcome":"ok"}` + "\n"
+		confirm = `{"client":3,"kind":"confirm","key":"m","ttl":100,"call":50,"return":400,"outcome":"ok"}` + "\n"
+		other   = `{"client":4,"kind":"confirm","key":"n","ttl":100,"call":50,"return":400,"outcome":"fail"}` + "\n"
+	)
+	for _, c := range []struct {
+		text    string
+		invalid bool
+	}{
+		{firsts + confirm, false},
+		{`{"meta":{"kinds":["claim"]}}` + "\n" + firsts + confirm, false},
+		{`{"meta":{"kinds":["claim","confirm"]}}` + "\n" + firsts + confirm, false},
+		{`{"cut":"killed"}` + "\n" + firsts + other, false},
+		{`{"cut":"killed"}` + "\n" + firsts, true},
+		{firsts + other, true},
+		{firsts, true},
+	} {
+		rep, err := suite.CheckText(t.Context(), strings.NewReader(c.text), "text", suite.DedupModel)
+		require.NoError(t, err)
+		require.Equal(t, c.invalid, rep.Judged.Verdict == harness.Invalid, "%s%s", c.text, rep.Judged.Summary())
+	}
+}
+
+// A confirm by client -1 that is under way longer than thousands of operations of the workers still explains.
+func TestCheckTextWaitsForConfirmsOfTheHarness(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"meta":{"workers":2}}` + "\n")
+	write := func(client int, kind, key, result string, ttl, call, ret int) {
+		fmt.Fprintf(&b, `{"client":%d,"kind":%q,"key":%q,"result":%q,"ttl":%d,"call":%d,"return":%d,"outcome":"ok"}`+"\n",
+			client, kind, key, result, ttl, call, ret)
+	}
+	write(0, "claim", "m", "first", 1_000_000, 0, 10)
+	write(1, "claim", "m", "first", 1_000_000, 200, 210)
+	for i := range 4096 {
+		write(i%2, "claim", "n", "seen", 1000, 1000+10*i, 1005+10*i)
+	}
+	write(-1, "confirm", "m", "", 100, 50, 50_000)
+	rep, err := suite.CheckText(t.Context(), strings.NewReader(b.String()), "text", suite.DedupModel)
+	require.NoError(t, err)
+	require.NotEqual(t, harness.Invalid, rep.Judged.Verdict, rep.Judged.Summary())
+}
+
+// A new client under the token of one that never heard of its release may be that one, whose release is executed late.
+func TestCheckTextAsksWhoANewClientIs(t *testing.T) {
+	const text = `{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":0,"return":10,"outcome":"ok"}` + "\n" +
+		`{"client":0,"kind":"release","key":"l","arg":"a","call":20,"return":30,"outcome":"info"}` + "\n" +
+		`{"client":5,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":40,"return":50,"outcome":"ok"}` + "\n" +
+		`{"client":1,"kind":"acquire","key":"l","arg":"b","ttl":1000,"call":60,"return":70,"outcome":"ok"}` + "\n"
+	_, err := suite.CheckText(t.Context(), strings.NewReader(text), "text", suite.LockModel)
+	require.ErrorIs(t, err, suite.ErrUsage)
+	require.ErrorContains(t, err, "line 3")
+	for workers, invalid := range map[int]bool{5: false, 6: true} {
+		rep, err := suite.CheckText(t.Context(), strings.NewReader(fmt.Sprintf(`{"meta":{"workers":%d}}`+"\n"+text, workers)), "text", suite.LockModel)
+		require.NoError(t, err)
+		require.Equal(t, invalid, rep.Judged.Verdict == harness.Invalid, "%d workers: %s", workers, rep.Judged.Summary())
+	}
+}
+
 func TestAnotherProgramsHistoryIsJudged(t *testing.T) {
 	op := func(client, kind, key, arg, result, times string) string {
 		return `{"client":` + client + `,"kind":"` + kind + `","key":"` + key + `","arg":"` + arg + `","result":"` + result + `",` + times + `}`
@@ -120,6 +181,9 @@ func TestAnotherProgramsHistoryIsJudged(t *testing.T) {
 		"a lost write":       {suite.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
 		"a kept write":       {suite.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "4", later)}, harness.Valid},
 		"no last read":       {suite.WritesModel, []string{op("1", "add", "w", "4", "", first), op("2", "read", "w", "", "4", later)}, harness.Unknown},
+		"a phantom, cut":     {suite.WritesModel, []string{`{"cut":"x"}`, op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Unknown},
+		"a phantom":          {suite.WritesModel, []string{op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Invalid},
+		"a lost write, cut":  {suite.WritesModel, []string{`{"cut":"x"}`, op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
 		"no contention":      {suite.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "5", later)}, harness.Unknown},
 		"only a part":        {suite.SequenceModel, []string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
 	} {
