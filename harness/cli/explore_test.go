@@ -123,7 +123,7 @@ func TestWhatNobodyCanJudgeIsNoProof(t *testing.T) {
 func TestCompareAsksTheExplorerAboutWhatItCanSearch(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out, errs, _ := run(t, "compare", "lock/set-nx-px", "--ttl", "50ms", "--duration", "1s", "--clients", "20")
-	require.Contains(t, out, "all 558 hold", errs)
+	require.Regexp(t, `all \d+ hold`, out, errs)
 	out, errs, _ = run(t, "compare", "writes/sadd", "--duration", "1s", "--clients", "20")
 	require.Contains(t, out, "not asked", errs)
 }

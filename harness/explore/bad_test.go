@@ -123,8 +123,8 @@ func TestAClientThatTriesForEver(t *testing.T) {
 			patience.Store(0)
 			require.NoError(t, err)
 			require.False(t, res.Exhausted)
-			require.Equal(t, "a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?",
-				strings.TrimSuffix(res.Stopped, " (it does something by itself: time.Sleep at bad_test.go:92)"), "whether it has patience left to be seen asleep or not")
+			stopped, _, _ := strings.Cut(res.Stopped, " (it does something by itself: time.Sleep at bad_test.go:") // if it had patience left then
+			require.Equal(t, "a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?", stopped)
 		})
 	}
 }
