@@ -210,6 +210,14 @@ func TestMistakesOnLoad(t *testing.T) {
 	}
 }
 
+// A lock may let go a little after its release.
+func TestALockMayCoolDown(t *testing.T) {
+	_, r := realRedis(t)
+	s := Script{As: Lock, Name: "cools", Source: article000, Args: ownerAndSeconds,
+		Release: "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], 20) end return 0"}
+	require.NoError(t, s.Load(t.Context(), r))
+}
+
 func TestLoadLeavesNothingBehind(t *testing.T) {
 	_, r := realRedis(t)
 	for _, s := range append(articleLocks, articleFilter, articleNumbers) {

@@ -28,7 +28,7 @@ func trialValues() []values {
 
 // Load compiles the script on the server of r and tries it, on a name that nobody else uses, so that mistakes show
 // before a run: the first to ask must be granted, or be first, or get a number; and who has a lock can release it,
-// whereupon the next is granted. It deletes the KEYS of the trial before and after, including those that are the same
+// whereupon the next is granted within a second. It deletes the KEYS of the trial before and after, including those that are the same
 // for every name. What is wrong with the script is a ScriptError.
 func (s Script) Load(ctx context.Context, r redis.UniversalClient) error {
 	if err := s.validate(); err != nil {
@@ -81,8 +81,17 @@ func (s Script) tryLock(ctx context.Context, r redis.UniversalClient, callers []
 	if err := l.release.mustSayYes(ctx, callers[0], "the lock is the caller's"); err != nil {
 		return err
 	}
-	return l.acquire.mustSayYes(ctx, callers[1], "the lock has been released")
+	err := l.acquire.mustSayYes(ctx, callers[1], "the lock has been released")
+	for until := time.Now().Add(coolDown); err != nil && time.Now().Before(until); time.Sleep(coolDown / 100) {
+		if l.acquire.mustSayYes(ctx, callers[1], "") == nil {
+			return nil
+		}
+	}
+	return err
 }
+
+// coolDown is how long a lock may still be refused after its release: some let go of it a little later.
+const coolDown = time.Second
 
 // mustSayYes runs the text where only yes is right.
 func (t *luaText) mustSayYes(ctx context.Context, v values, because string) error {
