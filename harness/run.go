@@ -283,13 +283,7 @@ const patience = 3 * time.Second
 // interrupted.
 func endOfWaits(final, interrupted context.Context) <-chan struct{} {
 	over, end := context.WithCancel(final)
-	context.AfterFunc(interrupted, func() {
-		select {
-		case <-time.After(patience):
-		case <-final.Done():
-		}
-		end()
-	})
+	context.AfterFunc(interrupted, func() { time.AfterFunc(patience, end) })
 	return over.Done()
 }
 

@@ -57,7 +57,7 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 		if lease > leaseAtMost {
 			return nil
 		}
-		s.Sleep(lease + lease/20 + 50*time.Millisecond)
+		outwait(s, lease)
 	}
 	now := s.Now()
 	for _, number := range d.questions(now) {

@@ -78,17 +78,9 @@ func (a *actor) wait(p parked) bool {
 	if a.crashed {
 		return false
 	}
-	turn := &a.ex.w.turn
-	turn.Unlock()
-	defer turn.Lock()
+	defer a.ex.w.giveTurn()()
 	a.park <- p
 	return <-a.awake
-}
-
-// takeTurn begins what the client's goroutine does to the schedule; what it returns ends that.
-func (a *actor) takeTurn() (end func()) {
-	a.ex.w.turn.Lock()
-	return a.ex.w.turn.Unlock
 }
 
 // begin notes when the operation at hand began, the first time that it shows.
@@ -104,7 +96,7 @@ type timeline struct{ a *actor }
 var _ harness.Timeline = timeline{}
 
 func (t timeline) Now() time.Duration {
-	defer t.a.takeTurn()()
+	defer t.a.ex.w.takeTurn()()
 	return t.a.ex.now
 }
 
@@ -112,7 +104,7 @@ func (t timeline) Now() time.Duration {
 // before that it had not begun for anybody. What a crash cut off is unknown, and nothing comes after it.
 func (t timeline) Record(op *harness.Op) {
 	a := t.a
-	defer a.takeTurn()()
+	defer a.ex.w.takeTurn()()
 	if a.ready > a.ex.now { // its end comes after the sleep
 		a.wait(parked{kind: inSleep})
 	}
@@ -140,7 +132,7 @@ func (t timeline) Record(op *harness.Op) {
 
 // Sleep is work between two operations: it takes no time, but the client may crash in it.
 func (t timeline) Sleep(d time.Duration) bool {
-	defer t.a.takeTurn()()
+	defer t.a.ex.w.takeTurn()()
 	if d <= 0 || t.a.inOp {
 		return !t.a.crashed
 	}
@@ -156,7 +148,7 @@ var _ harness.ClientTime = virtual{}
 // servers' does, but for the schedule's skew, and goes on by a microsecond with each look that anybody takes; the
 // commands of others do not move it. So no two looks show the same time.
 func (v virtual) Now() time.Time {
-	defer v.a.takeTurn()()
+	defer v.a.ex.w.takeTurn()()
 	v.a.wait(parked{kind: inClock})
 	return epoch.Add(v.a.ex.clock(v.a.index))
 }
@@ -168,7 +160,7 @@ func (v virtual) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
-	defer a.takeTurn()()
+	defer a.ex.w.takeTurn()()
 	if a.crashed {
 		return errCrashed
 	}

@@ -25,8 +25,7 @@ func (s *seat) takeTurn() (end func()) {
 	if !s.client {
 		return func() {}
 	}
-	s.world.turn.Lock()
-	return s.world.turn.Unlock
+	return s.world.takeTurn()
 }
 
 // dial is handed to the Redis client.
@@ -170,7 +169,7 @@ func (c *conn) pass() (*actor, error) {
 		return nil, errBusy
 	case a == nil:
 		if c.seat.client && !c.passes() && !c.seat.world.asking {
-			c.seat.world.strays.Add(1)
+			c.seat.world.strays++
 		}
 		return nil, c.send()
 	case c.passes():

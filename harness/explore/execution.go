@@ -108,14 +108,13 @@ func begin(ctx context.Context, spec *Spec, budget Budget, w *world, alarm *time
 
 // open makes a client. The constructor may send commands, so it has the turn.
 func (ex *execution) open(place int, r redis.UniversalClient) harness.Client {
-	ex.w.turn.Unlock()
-	defer ex.w.turn.Lock()
+	defer ex.w.giveTurn()()
 	return ex.spec.Program.Open(place, r)
 }
 
 // await gives the turn to the client, and returns with it when the client is parked or done.
 func (ex *execution) await(a *actor) error {
-	at, ok := ex.giveTurn(a)
+	at, ok := ex.parks(a)
 	if !ok {
 		a.astray = true
 		return stopped("client %d neither sent a command nor finished within %v%s", a.index+1, stall, ex.lastSent(a))
@@ -129,10 +128,9 @@ func (ex *execution) await(a *actor) error {
 	return nil
 }
 
-// giveTurn waits for the client to park. It is false if that does not happen.
-func (ex *execution) giveTurn(a *actor) (at parked, ok bool) {
-	ex.w.turn.Unlock()
-	defer ex.w.turn.Lock()
+// parks gives the turn away until the client parks. It is false if that does not happen.
+func (ex *execution) parks(a *actor) (at parked, ok bool) {
+	defer ex.w.giveTurn()()
 	select {
 	case at = <-a.park:
 		return at, true

@@ -25,11 +25,8 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) {
 // is done.
 func (ex *execution) ask(ctx context.Context, f func(context.Context)) {
 	ex.w.asking = true
-	ex.w.turn.Unlock()
-	defer func() {
-		ex.w.turn.Lock()
-		ex.w.asking = false
-	}()
+	defer func() { ex.w.asking = false }()
+	defer ex.w.giveTurn()()
 	f(harness.WithTime(ctx, outside{ex}.clock()))
 }
 
@@ -62,21 +59,15 @@ const asked = 1
 // outside is where the harness's own operations happen.
 type outside struct{ ex *execution }
 
-// takeTurn begins what is done to the schedule; what it returns ends that.
-func (o outside) takeTurn() (end func()) {
-	o.ex.w.turn.Lock()
-	return o.ex.w.turn.Unlock
-}
-
 func (o outside) Now() time.Duration {
-	defer o.takeTurn()()
+	defer o.ex.w.takeTurn()()
 	return o.ex.now
 }
 
 func (o outside) Sleep(time.Duration) bool { return true }
 
 func (o outside) Record(op *harness.Op) {
-	defer o.takeTurn()()
+	defer o.ex.w.takeTurn()()
 	o.ex.now += tick / 8
 	op.Return = o.ex.now
 	o.ex.record(*op, asked)
@@ -93,7 +84,7 @@ func (c outsideClock) Now() time.Time { return epoch.Add(outside(c).Now()) }
 
 // Sleep lets time pass.
 func (c outsideClock) Sleep(ctx context.Context, d time.Duration) error {
-	defer outside(c).takeTurn()()
+	defer c.ex.w.takeTurn()()
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}

@@ -53,5 +53,5 @@ func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	s := newScheduler(t, spec)
 	s.run(Run(0), Run(0))
 	require.ErrorIs(t, meanwhile[0], errBusy)
-	require.Zero(t, s.w.strays.Load())
+	require.Zero(t, s.w.strays)
 }

@@ -163,7 +163,7 @@ func (a *After) Ops() []harness.Op { return a.ex.ops }
 
 // Pass lets time pass: d, and every key with no more than that to live is gone.
 func (a *After) Pass(d time.Duration) error {
-	defer outside{a.ex}.takeTurn()()
+	defer a.ex.w.takeTurn()()
 	return a.ex.passTo(a.ex.now + d)
 }
 
@@ -172,6 +172,6 @@ func (a *After) PassAll(d time.Duration) (left int, err error) {
 	if err := a.Pass(d); err != nil {
 		return 0, err
 	}
-	defer outside{a.ex}.takeTurn()()
+	defer a.ex.w.takeTurn()()
 	return a.ex.w.count()
 }

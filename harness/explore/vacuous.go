@@ -68,7 +68,7 @@ func (s *search) neverOK() harness.Kind {
 // strays counts the commands that clients sent outside of their turns.
 func strays(worlds []*world) (n int64) {
 	for _, w := range worlds {
-		n += w.strays.Load()
+		n += w.strays
 	}
 	return n
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,16 +35,16 @@ type world struct {
 	cluster  *cluster.Cluster
 	names    []string
 	sockets  []string
-	admin    []*wire      // to each node
-	primary  int          // which node clients talk to
-	hold     func()       // ends a hold; nil: nothing is held
-	moved    bool         // a failover is to be undone
-	waits    bool         // clients wait for acknowledgements: replicas follow a new primary
-	clean    bool         // the first database is empty
-	strays   atomic.Int64 // commands that a client sent outside of its turn
-	stateful []*conn      // connections of which others can see what they are: they are restored with the next schedule
-	asking   bool         // the program asks something of its own
-	late     []*wire      // to what clients have left behind: closed with the schedule
+	admin    []*wire // to each node
+	primary  int     // which node clients talk to
+	hold     func()  // ends a hold; nil: nothing is held
+	moved    bool    // a failover is to be undone
+	waits    bool    // clients wait for acknowledgements: replicas follow a new primary
+	clean    bool    // the first database is empty
+	strays   int64   // commands that a client sent outside of its turn
+	stateful []*conn // connections of which others can see what they are: they are restored with the next schedule
+	asking   bool    // the program asks something of its own
+	late     []*wire // to what clients have left behind: closed with the schedule
 
 	fixed   *cluster.FixedClock // the servers' time of day; nil: it cannot be set
 	unset   string              // why it cannot be set
@@ -102,6 +101,18 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 
 // shortestReal is the shortest lease that can be explored in real time.
 const shortestReal = 100 * time.Millisecond
+
+// takeTurn begins what is done to the world by others than the scheduler; what it returns ends that.
+func (w *world) takeTurn() (end func()) {
+	w.turn.Lock()
+	return w.turn.Unlock
+}
+
+// giveTurn lets others act; what it returns takes the turn back.
+func (w *world) giveTurn() (back func()) {
+	w.turn.Unlock()
+	return w.turn.Lock
+}
 
 // start starts Redis, with clocks that can be set if there is a compiler to make them.
 func (w *world) start(ctx context.Context, s *Spec) error {
