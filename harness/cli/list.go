@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -74,7 +75,7 @@ func (a *app) printFaults(all []plan.Nemesis) {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", n.Name, dash(strings.Join(n.Parameters, " ")), n.Doc)
 	}
 	_ = w.Flush() // to standard output
-	for _, word := range plan.WordsInNames() {
+	for _, word := range nemesis.WordsInNames() {
 		a.println("\n%s: %s", word.Name, word.Doc)
 		for _, v := range word.Values {
 			a.println("  %-20s %s", v[0], v[1])

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -37,7 +38,7 @@ func splitBrainGuards() Experiment {
 	}
 	guard := func(name, sides string, published []string, change func(*plan.Plan)) arm {
 		p := base
-		p.Faults = []plan.FaultPlan{{Fault: "partition", Sides: sides, Start: 1500 * time.Millisecond, For: 5 * time.Second}}
+		p.Faults = []plan.FaultPlan{{Fault: "partition", Parameters: nemesis.Parameters{Sides: sides}, Start: 1500 * time.Millisecond, For: 5 * time.Second}}
 		change(&p)
 		return arm{name, published, p}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/nemesis"
 )
 
 // Jepsen's cluster of 2013: five hosts, each with a Redis and a Sentinel, and one client that asks its own Sentinel. Hosts
@@ -16,7 +17,7 @@ func jepsenPlan(acks int) plan.Plan {
 		Clients: 5, Rate: never, Duration: 42 * time.Second, Acks: acks,
 		Rounds: &plan.Rounds{Count: 400, Every: 100 * time.Millisecond, Within: time.Second},
 		Faults: []plan.FaultPlan{{
-			Fault: "cut", From: "r1,r2,s1,s2", To: "r3,r4,r5,s3,s4,s5", Start: 2 * time.Second, For: 30 * time.Second,
+			Fault: "cut", Parameters: nemesis.Parameters{From: "r1,r2,s1,s2", To: "r3,r4,r5,s3,s4,s5"}, Start: 2 * time.Second, For: 30 * time.Second,
 		}},
 	}
 }
@@ -95,7 +96,7 @@ func jepsenEtcd() Experiment {
 			Variant: variant, Topology: plan.Standalone, Clients: 5, Keys: 1, TTL: 2 * time.Second, Resource: true, Rate: never,
 			Duration: 45 * time.Second,
 			Faults: []plan.FaultPlan{{
-				Fault: "freeze-clients", Host: "g0,g1", Start: time.Second, For: 4 * time.Second, Times: 8, Every: time.Second,
+				Fault: "freeze-clients", Parameters: nemesis.Parameters{Host: "g0,g1"}, Start: time.Second, For: 4 * time.Second, Times: 8, Every: time.Second,
 			}},
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/nemesis"
 )
 
 // Two fifths of the clients reach three of five masters only, so that each lock they get rests on exactly a majority.
@@ -17,7 +18,7 @@ const (
 
 // quorumPlan races clients for a lock on five masters, under faults, while cutClients do not reach cutNodes.
 func quorumPlan(variant string, faults ...plan.FaultPlan) plan.Plan {
-	cut := plan.FaultPlan{Fault: "cut", From: cutClients, To: cutNodes, Start: time.Second, For: 14 * time.Second, Track: "cut"}
+	cut := plan.FaultPlan{Fault: "cut", Parameters: nemesis.Parameters{From: cutClients, To: cutNodes}, Start: time.Second, For: 14 * time.Second, Track: "cut"}
 	return plan.Plan{
 		Variant: variant, Topology: plan.ManyMasters, Clients: 50, Keys: 20, TTL: 4 * time.Second, Hold: 800 * time.Millisecond,
 		Rate: 400, Duration: 15 * time.Second, Faults: append([]plan.FaultPlan{cut}, faults...),
@@ -27,7 +28,7 @@ func quorumPlan(variant string, faults ...plan.FaultPlan) plan.Plan {
 // clockJump is the first case of result G.
 func clockJump() Experiment {
 	jump := plan.FaultPlan{
-		Fault: "clock-step-forward", Host: lastOfUs, By: time.Minute, Start: 3 * time.Second, For: time.Second, Times: 3, Every: 2 * time.Second,
+		Fault: "clock-step-forward", Parameters: nemesis.Parameters{Host: lastOfUs, By: time.Minute}, Start: 3 * time.Second, For: time.Second, Times: 3, Every: 2 * time.Second,
 	}
 	return Experiment{
 		Name: "kleppmann-2016-clock", Title: "Redlock and a clock that jumps",
@@ -57,7 +58,7 @@ func clientPause() Experiment {
 			Variant: variant, Topology: plan.Standalone, Clients: 50, Keys: 10, TTL: time.Second, Resource: true, Rate: never,
 			Duration: 15 * time.Second,
 			Faults: []plan.FaultPlan{{
-				Fault: "freeze-clients", Host: "group", Start: time.Second, For: 1500 * time.Millisecond, Times: 6, Every: 500 * time.Millisecond,
+				Fault: "freeze-clients", Parameters: nemesis.Parameters{Host: "group"}, Start: time.Second, For: 1500 * time.Millisecond, Times: 6, Every: 500 * time.Millisecond,
 			}},
 		}
 	}
@@ -89,7 +90,7 @@ func clientPause() Experiment {
 // redlockNodes is what the Redis documentation says of Redlock's nodes.
 func redlockNodes() Experiment {
 	restart := plan.FaultPlan{
-		Fault: "restart-at-once", Host: lastOfUs, Start: 3 * time.Second, For: time.Second, Times: 4, Every: time.Second,
+		Fault: "restart-at-once", Parameters: nemesis.Parameters{Host: lastOfUs}, Start: 3 * time.Second, For: time.Second, Times: 4, Every: time.Second,
 	}
 	withAOF := quorumPlan("lock/redlock", restart)
 	withAOF.AOF = "always"

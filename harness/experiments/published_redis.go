@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -49,7 +50,7 @@ func sentinelMaxLag() Experiment {
 			Variant: plan.RoundsVariant, Topology: plan.Sentinel, Clients: 5, Rate: never, Duration: 30 * time.Second,
 			MinReplicas: minReplicas, MaxLag: lag,
 			Rounds: &plan.Rounds{Count: 600, Every: 50 * time.Millisecond},
-			Faults: []plan.FaultPlan{{Fault: "partition", Sides: "split-brain", Start: 2 * time.Second, For: 20 * time.Second}},
+			Faults: []plan.FaultPlan{{Fault: "partition", Parameters: nemesis.Parameters{Sides: "split-brain"}, Start: 2 * time.Second, For: 20 * time.Second}},
 		}
 	}
 	const unguarded, ten, one = "no guard", "max-lag 10 s", "max-lag 1 s"
@@ -80,7 +81,7 @@ func sentinelMaxLag() Experiment {
 // failoverLocks is result F.
 func failoverLocks() Experiment {
 	kill := plan.FaultPlan{Fault: "kill-primary", Start: 4 * time.Second, For: 5 * time.Second}
-	deaf := plan.FaultPlan{Fault: "cut", From: "replicas", To: "primary", Start: 3500 * time.Millisecond, For: 3 * time.Second, Track: "lag"}
+	deaf := plan.FaultPlan{Fault: "cut", Parameters: nemesis.Parameters{From: "replicas", To: "primary"}, Start: 3500 * time.Millisecond, For: 3 * time.Second, Track: "lag"}
 	of := func(faults ...plan.FaultPlan) plan.Plan {
 		return plan.Plan{
 			Variant: "lock/set-nx-px", Topology: plan.Sentinel, Clients: 300, Keys: 100, TTL: 20 * time.Second, Hold: 4 * time.Second,

@@ -63,8 +63,8 @@ func parseTopology(name string) (blueprint, error) {
 // usualDownAfter is the cluster's default.
 const usualDownAfter = time.Second
 
-// failover is how long a primary has to be gone for its Sentinels to replace it, on a machine that is not too busy.
-func (b blueprint) failover() time.Duration {
+// Failover is how long a primary has to be gone for its Sentinels to replace it, on a machine that is not too busy.
+func (b blueprint) Failover() time.Duration {
 	return cmp.Or(b.downAfter, usualDownAfter) + 2*time.Second
 }
 

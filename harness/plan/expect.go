@@ -10,6 +10,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -107,15 +108,15 @@ func (r Resolved) meets(c workloads.Condition) (certain, possible bool) {
 	case workloads.Crash: // see Expectation.Late for runs without faults
 		return false, len(r.faults.steps()) > 0
 	case workloads.Failover:
-		return r.some(loses) && r.MinReplicas == 0, r.some(mayLose | loses)
+		return r.some(nemesis.Loses) && r.MinReplicas == 0, r.some(nemesis.MayLose | nemesis.Loses)
 	case workloads.NodeRestart:
 		return r.restartsEmpty()
 	case workloads.NodeClock:
-		return false, r.some(ages)
+		return false, r.some(nemesis.Ages)
 	case workloads.MemoryEvicts:
-		return false, r.some(evicts)
+		return false, r.some(nemesis.Evicts)
 	case workloads.ClockSkew, workloads.FastLoser:
-		return false, r.some(skews)
+		return false, r.some(nemesis.Skews)
 	case workloads.NamesBegin:
 		return false, true
 	case workloads.AnswerLost, workloads.Unanswered: // to a client, an answer that comes too late is lost
@@ -143,27 +144,14 @@ func (r Resolved) restartsEmpty() (certain, possible bool) {
 	lease := cmp.Or(r.TTL, defaultLease)
 	for _, s := range r.faults.steps() {
 		f := s.fault
-		certain = certain || f.can(atOnce) && f.Host == "primary" && r.AOF == ""
-		possible = possible || f.can(atOnce) || f.can(forgets) && f.For < lease
+		certain = certain || f.it.Can(nemesis.AtOnce) && f.Host == "primary" && r.AOF == ""
+		possible = possible || f.it.Can(nemesis.AtOnce) || f.it.Can(nemesis.Forgets) && f.For < lease
 	}
 	return certain, possible
 }
 
 // defaultLease is the longest that workloads ask for where a plan does not say.
 const defaultLease = 1337 * time.Millisecond
-
-// can reports whether the fault does any of that. Of what makes acknowledged writes go, a replica or a Sentinel does
-// nothing.
-func (f fault) can(what effect) bool {
-	spared := func(host string) bool {
-		host = strings.TrimSpace(host)
-		return host == "replica" || host == "replicas" || strings.HasPrefix(host, "s")
-	}
-	if hosts := strings.Split(f.Host, ","); !slices.ContainsFunc(hosts, func(h string) bool { return !spared(h) }) {
-		what &^= mayLose | loses | forgets | atOnce | evicts | ages
-	}
-	return f.does&what != 0
-}
 
 func add(to []harness.Class, c harness.Class) []harness.Class {
 	if slices.Contains(to, c) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/nemesis"
 )
 
 // FaultPlan is one step of a schedule: a fault or a package, when it comes and how often, and its parameters. Zero
@@ -22,19 +23,7 @@ type FaultPlan struct {
 	Every  time.Duration `yaml:"every,omitempty" zero:"default"` // load between two of them; default: the plan's calm
 	Track  string        `yaml:"track,omitempty"`                // steps of one track come in turn, tracks side by side; default: that of no name
 
-	Host  string `yaml:"host,omitempty"`  // whom it strikes: see nemesis.ParseHosts
-	Sides string `yaml:"sides,omitempty"` // who is cut off from whom: see nemesis.ParseSides
-	How   string `yaml:"how,omitempty"`   // hold, drop, drop-replies or refuse
-	From  string `yaml:"from,omitempty"`  // who opens the connections of the links
-	To    string `yaml:"to,omitempty"`    // whom they lead to
-
-	Latency   time.Duration `yaml:"latency,omitempty" zero:"default"`
-	Jitter    time.Duration `yaml:"jitter,omitempty"`
-	Bandwidth int           `yaml:"bandwidth,omitempty" zero:"default"` // bytes a second
-	Size      int           `yaml:"size,omitempty" zero:"default"`      // bytes of a slice
-	Delay     time.Duration `yaml:"delay,omitempty" zero:"default"`     // between slices, or before a close
-	Bytes     int           `yaml:"bytes,omitempty" zero:"default"`     // that pass before a connection ends
-	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // by how much a clock is wrong
+	nemesis.Parameters `yaml:",inline"`
 
 	place fields.Place
 }

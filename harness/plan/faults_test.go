@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,11 +10,12 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
 )
 
 // topologyOf is where an entry's fault can be, with its defaults.
-func topologyOf(e faultEntry) string {
-	if e.needs == many {
+func topologyOf(e nemesis.Entry) string {
+	if e.Needs == nemesis.NeedsMasters {
 		return ManyMasters
 	}
 	return Sentinel
@@ -23,52 +23,21 @@ func topologyOf(e faultEntry) string {
 
 func TestEveryFaultCanBeNamed(t *testing.T) {
 	seen := map[string]bool{}
-	for _, e := range entries() {
-		require.False(t, seen[e.base()], "two faults are called %s", e.base())
-		seen[e.base()] = true
-		require.NotEmpty(t, e.doc)
+	for _, e := range nemesis.Entries() {
+		require.False(t, seen[e.Base()], "two faults are called %s", e.Base())
+		seen[e.Base()] = true
+		require.NotEmpty(t, e.Doc)
 		on, err := parseTopology(topologyOf(e))
 		require.NoError(t, err)
-		f, err := FaultPlan{}.look("fault", e.base(), on)
-		require.NoError(t, err, e.name)
-		require.Equal(t, e.name, f.entry.name)
+		f, err := FaultPlan{}.look("fault", e.Base(), on)
+		require.NoError(t, err, e.Name)
+		require.Equal(t, e.Name, f.it.Entry.Name)
 		require.Positive(t, f.For)
-		require.NotNil(t, f.entry.make(f, target{on.cluster(cluster.Options{}), &harness.Fleet{}}), e.name)
+		require.NotNil(t, f.it.Make(nemesis.Target{Cluster: on.cluster(cluster.Options{}), Fleet: &harness.Fleet{}}), e.Name)
 	}
 	for _, n := range Nemeses() {
 		require.False(t, strings.HasPrefix(n.Name, "-"), n.Name)
 	}
-}
-
-// TestEveryFaultDeclaresItsEffects: reports and checkers ask for effects, so a fault without any explains nothing.
-func TestEveryFaultDeclaresItsEffects(t *testing.T) {
-	for name, want := range map[string]harness.Effects{
-		"kill": harness.EndsProcess, "restart": harness.EndsProcess, "restart-at-once": harness.EndsProcess | harness.StartsProcess,
-		"client-kill": harness.EndsConnections, "partition": harness.CutsLinks, "cut": harness.CutsLinks,
-		"latency": harness.SlowsLinks, "sentinel-failover": harness.MovesPrimary,
-		"sentinel-crash-after-promotion": harness.MovesPrimary | harness.EndsProcess,
-	} {
-		require.Equal(t, want, effectsOf(t, name), name)
-	}
-	for _, e := range entries() {
-		require.NotZero(t, effectsOf(t, e.base()), e.name)
-	}
-}
-
-func effectsOf(t *testing.T, name string) harness.Effects {
-	t.Helper()
-	i := slices.IndexFunc(entries(), func(e faultEntry) bool { return e.base() == name })
-	topology := Sentinel
-	if i >= 0 {
-		topology = topologyOf(entries()[i])
-	}
-	on, err := parseTopology(topology)
-	require.NoError(t, err)
-	f, err := FaultPlan{}.look("fault", name, on)
-	require.NoError(t, err, name)
-	n := f.entry.make(f, target{on.cluster(cluster.Options{}), &harness.Fleet{}})
-	require.Implements(t, (*harness.Effective)(nil), n, name)
-	return n.(harness.Effective).Effects()
 }
 
 func TestNamesSayHostsAndSides(t *testing.T) {
@@ -98,7 +67,7 @@ func TestNamesSayHostsAndSides(t *testing.T) {
 	} {
 		f, err := FaultPlan{}.look("fault", name, on)
 		require.NoError(t, err, name)
-		require.Equal(t, want, fmt.Sprintf("%s %s %s", f.entry.name, f.Host, f.Sides), name)
+		require.Equal(t, want, fmt.Sprintf("%s %s %s", f.it.Entry.Name, f.Host, f.Sides), name)
 	}
 }
 
@@ -167,7 +136,7 @@ func TestLinksThatMayComeAboutAreLeftAlone(t *testing.T) {
 // timesOf writes a track as "name after+for" for each of its steps.
 func timesOf(steps []step) (out []string) {
 	for _, s := range steps {
-		out = append(out, fmt.Sprintf("%s %v+%v", s.fault.name, s.after, s.fault.For))
+		out = append(out, fmt.Sprintf("%s %v+%v", s.fault.it.Name, s.after, s.fault.For))
 	}
 	return out
 }

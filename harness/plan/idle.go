@@ -74,7 +74,7 @@ func (t *timetable) touches() error {
 
 // moves reports whether faults before the i-th of a track, or in the tracks beside it, may make another node the primary.
 func (t *timetable) moves(track string, i int) (before, beside bool) {
-	moves := func(s step) bool { return s.fault.can(mayLose | loses) }
+	moves := func(s step) bool { return s.fault.it.Can(nemesis.MayLose | nemesis.Loses) }
 	before = slices.ContainsFunc(t.tracks[track][:i], moves)
 	for _, other := range t.names {
 		beside = beside || other != track && slices.ContainsFunc(t.tracks[other], moves)
@@ -91,29 +91,29 @@ func (f fault) touchesSomebody(elections []blueprint, moved bool) error {
 	}
 	if on := elections[0]; on.replicas() > 0 && slices.Contains(ofMasters, f.Sides) {
 		return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: use --topology %s, or partition-clients-primary",
-			f.name, ManyMasters)
+			f.it.Name, ManyMasters)
 	}
 	for _, on := range elections {
-		if on.replicas() == 0 || f.entry.acts == anywhere || f.primaries(on) >= f.entry.acts {
+		if on.replicas() == 0 || f.it.Entry.Acts == nemesis.OnAnyNode || f.primaries(on) >= f.it.Entry.Acts {
 			return nil
 		}
 	}
-	if f.entry.acts == onlyPrimaries {
-		return f.errorf("fault", "%s may strike a replica, and replicas evict nothing by themselves: name primary as its host", f.name)
+	if f.it.Entry.Acts == nemesis.OnPrimariesOnly {
+		return f.errorf("fault", "%s may strike a replica, and replicas evict nothing by themselves: name primary as its host", f.it.Name)
 	}
-	return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host", f.name)
+	return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host", f.it.Name)
 }
 
-// primaries is onlyPrimaries if whatever chance draws are primaries, somePrimary if one of them always is, else anywhere.
-func (f fault) primaries(on blueprint) acting {
+// primaries is OnPrimariesOnly if whatever chance draws are primaries, nemesis.OnSomePrimary if one of them always is, else anywhere.
+func (f fault) primaries(on blueprint) nemesis.Acting {
 	isPrimary := func(h string) bool { return h == on.RedisNodes()[on.elected] }
 	switch {
-	case on.always(f.hosts, func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
-		return onlyPrimaries
-	case on.always(f.hosts, func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
-		return somePrimary
+	case on.always(f.it.Hosts(), func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
+		return nemesis.OnPrimariesOnly
+	case on.always(f.it.Hosts(), func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
+		return nemesis.OnSomePrimary
 	}
-	return anywhere
+	return nemesis.OnAnyNode
 }
 
 // touchesTraffic refuses links on which the system never says anything.
@@ -129,7 +129,7 @@ func (f fault) touchesTraffic(elections []blueprint, moved bool) error {
 			}
 		}
 	}
-	return f.errorf("fault", "%s from %s to %s would touch nothing: %s", f.name, f.From, f.To, whoTalks(elections[0], f.oneWay))
+	return f.errorf("fault", "%s from %s to %s would touch nothing: %s", f.it.Name, f.From, f.To, whoTalks(elections[0], f.it.OneWay))
 }
 
 // whoTalks says which links have traffic.
@@ -148,16 +148,17 @@ func whoTalks(on blueprint, oneWay bool) string {
 // linksOn are the links that the fault strikes if chance draws so.
 func (f fault) linksOn(on blueprint, seed uint64) ([]harness.Link, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	from, err := f.from.Pick(context.Background(), on, rng)
+	ends, others := f.it.Ends()
+	from, err := ends.Pick(context.Background(), on, rng)
 	if err != nil {
 		return nil, err
 	}
-	to, err := f.to.Pick(context.Background(), on, rng)
+	to, err := others.Pick(context.Background(), on, rng)
 	if err != nil {
 		return nil, err
 	}
 	links := harness.Between(from, to)
-	if f.oneWay {
+	if f.it.OneWay {
 		links = harness.Links(from, to)
 	}
 	return links, nil

@@ -122,25 +122,25 @@ func TestTheRecordedNameOfAFaultIsOneOfTheList(t *testing.T) {
 	on, err := parseTopology(Sentinel)
 	require.NoError(t, err)
 	tried := 0
-	for _, e := range entries() {
+	for _, e := range nemesis.Entries() {
 		for _, p := range everyForm(e) {
-			f, err := p.look("fault", e.base(), on)
+			f, err := p.look("fault", e.Base(), on)
 			if err != nil {
 				continue // it does not take this host
 			}
 			tried++
-			recorded := f.entry.make(f, target{on.cluster(cluster.Options{}), &harness.Fleet{}}).Name()
-			require.Equal(t, f.name, recorded, "%+v", p)
+			recorded := f.it.Make(nemesis.Target{Cluster: on.cluster(cluster.Options{}), Fleet: &harness.Fleet{}}).Name()
+			require.Equal(t, f.it.Name, recorded, "%+v", p)
 			again, err := FaultPlan{}.look("fault", recorded, on)
 			require.NoError(t, err, recorded)
-			require.Equal(t, []string{e.name, f.Host, f.Sides}, []string{again.entry.name, again.Host, again.Sides}, recorded)
+			require.Equal(t, []string{e.Name, f.Host, f.Sides}, []string{again.it.Entry.Name, again.Host, again.Sides}, recorded)
 		}
 	}
 	require.Greater(t, tried, 150)
 }
 
 // everyForm is an entry with each host, sides and way that it may take.
-func everyForm(e faultEntry) (all []FaultPlan) {
+func everyForm(e nemesis.Entry) (all []FaultPlan) {
 	values := map[string][]string{
 		"host":  {"primary", "replica", "replicas", "sentinel", "sentinels", "node", "nodes", "minority", "majority", "group", "clients", "r1", "s2", "g0", "r1,r2"},
 		"how":   {"hold", "drop", "drop-replies", "refuse"},
@@ -151,7 +151,7 @@ func everyForm(e faultEntry) (all []FaultPlan) {
 	}
 	all = []FaultPlan{{}}
 	for field, of := range values {
-		if !slices.Contains(e.takes, field) {
+		if !slices.Contains(e.Takes, field) {
 			continue
 		}
 		var more []FaultPlan

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/nemesis"
 )
 
 // unknownFault says what a name that means nothing may have been meant for. Packages have no place in random steps.
@@ -41,8 +42,8 @@ func nearest(name string, packagesToo bool) (names []string) {
 			}
 		}
 	}
-	for _, e := range entries() {
-		add(e.withExample(), e.example(), e.base())
+	for _, e := range nemesis.Entries() {
+		add(withExample(e), e.Example(), e.Base())
 	}
 	for _, p := range packages() {
 		if packagesToo {
@@ -59,18 +60,12 @@ func nearest(name string, packagesToo bool) (names []string) {
 // maxName is longer than the name of any fault.
 const maxName = 60
 
-// example is a name that the entry's fault can have, such as "kill-primary".
-func (e faultEntry) example() string {
-	before, word, after := e.slot()
-	return before + map[string]string{"host": e.defaults.Host, "sides": e.defaults.Sides}[slots[word]] + after
-}
-
 // withExample is the entry's name, with an example where a word in it stands for a parameter.
-func (e faultEntry) withExample() string {
-	if example := e.example(); example != e.name {
-		return fmt.Sprintf("%s (such as %s)", e.name, example)
+func withExample(e nemesis.Entry) string {
+	if example := e.Example(); example != e.Name {
+		return fmt.Sprintf("%s (such as %s)", e.Name, example)
 	}
-	return e.name
+	return e.Name
 }
 
 // distance is how many letters have to be put in, taken out or changed to make b of a.

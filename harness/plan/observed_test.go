@@ -17,6 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
 )
 
 // deep asks for the long form of tests, such as every target of every fault: see test-long in the Makefile.
@@ -25,9 +26,9 @@ var deep = flag.Bool("deep", false, "observe every fault on every target that it
 // TestEveryFaultHasAnObserver: a new fault of the list needs a row.
 func TestEveryFaultHasAnObserver(t *testing.T) {
 	rows := sights()
-	for _, e := range entries() {
-		require.Contains(t, rows, e.name)
-		delete(rows, e.name)
+	for _, e := range nemesis.Entries() {
+		require.Contains(t, rows, e.Name)
+		delete(rows, e.Name)
 	}
 	require.Empty(t, rows, "rows of no fault")
 }
@@ -62,19 +63,19 @@ const stages = 3
 
 // plansOn are the faults to observe on a topology, each as short as it can be.
 func plansOn(on blueprint) (all []FaultPlan) {
-	for _, e := range entries() {
+	for _, e := range nemesis.Entries() {
 		forms := []FaultPlan{{}}
-		if slices.Contains(e.takes, "sides") || *deep {
+		if slices.Contains(e.Takes, "sides") || *deep {
 			forms = everyForm(e)
 		}
-		if slices.Contains(e.takes, "from") && *deep {
+		if slices.Contains(e.Takes, "from") && *deep {
 			forms = everyLink(forms, e)
 		}
 		for _, p := range forms {
 			if !*deep && p.How != "" && p.How != "hold" {
 				continue
 			}
-			p.Fault = e.base()
+			p.Fault = e.Base()
 			if accepted(&p, on) {
 				all = append(all, p)
 			}
@@ -84,7 +85,7 @@ func plansOn(on blueprint) (all []FaultPlan) {
 }
 
 // everyLink is each form on each kind of links; ways of cutting are tried on one.
-func everyLink(forms []FaultPlan, e faultEntry) (all []FaultPlan) {
+func everyLink(forms []FaultPlan, e nemesis.Entry) (all []FaultPlan) {
 	for i, p := range forms {
 		for _, ends := range [][2]string{
 			{"clients", "primary"}, {"clients", "nodes"}, {"g0", "primary"}, {"clients", "r1"}, {"replicas", "primary"},
@@ -111,10 +112,10 @@ func accepted(p *FaultPlan, on blueprint) bool {
 	}
 	f := tt.steps()[0].fault
 	p.For = 1500 * time.Millisecond // a replica says something each second
-	if f.entry.least != nil {
-		p.For = max(p.For, f.entry.least(f, on)+time.Second)
+	if least := f.it.Least(on); least > 0 {
+		p.For = max(p.For, least+time.Second)
 	}
-	if p.For > on.failover() && on.guards > 0 && f.can(mayLose) {
+	if p.For > on.Failover() && on.guards > 0 && f.it.Can(nemesis.MayLose) {
 		p.For = secondElection
 	}
 	return true
@@ -162,14 +163,14 @@ func (l *stage) watch(t *testing.T, p FaultPlan) {
 	p = l.renamed(p)
 	f, err := p.look("fault", p.Fault, l.on)
 	require.NoError(t, err)
-	name := strings.Trim(fmt.Sprintf("%s %s %s>%s", f.name, f.How, f.From, f.To), " >")
+	name := strings.Trim(fmt.Sprintf("%s %s %s>%s", f.it.Name, f.How, f.From, f.To), " >")
 	t.Run(name, func(t *testing.T) {
 		look := *l.observer
 		look.T = t
 		s := &scene{observer: &look, f: f, beat: &beat{on: l.Cluster}, pids: map[string]int{}, lines: map[string]*line{}, steps: map[int]int64{}, opens: map[int]int64{}}
-		seen := &seen{s: s, sight: sights()[f.entry.name]}
+		seen := &seen{s: s, sight: sights()[f.it.Entry.Name]}
 		fleet := &harness.Fleet{}
-		seen.Nemesis = f.entry.make(f, target{l.Cluster, fleet})
+		seen.Nemesis = f.it.Make(nemesis.Target{Cluster: l.Cluster, Fleet: fleet})
 		began := time.Now()
 		res, err := harness.Run(t.Context(), harness.Spec{
 			System: lasting{l.Cluster}, Workload: s.beat, Checkers: []harness.Checker{checkers.Gates()}, Clients: 2 * clientGroups, Rate: 500,
@@ -182,7 +183,7 @@ func (l *stage) watch(t *testing.T, p FaultPlan) {
 		on := res.History.Faults[0]
 		require.True(t, on.Proved, on.Proof)
 		require.Positive(t, on.End)
-		require.Equal(t, f.name, on.Name)
+		require.Equal(t, f.it.Name, on.Name)
 		t.Logf("%v: %s", time.Since(began).Round(time.Millisecond), on.Proof)
 		for _, l := range s.lines {
 			_ = l.Close()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/nemesis"
 )
 
 // planOf writes a plan's file and reads it.
@@ -129,10 +131,14 @@ func TestAWrittenScheduleRunsAgainTheSame(t *testing.T) {
 	r, err := Plan{Variant: "lock/set-nx-px", AOF: "no", On: "process", Calm: time.Second, Faults: []FaultPlan{
 		{Fault: "partition-primary", Start: 3 * time.Second, For: 6 * time.Second},
 		{Random: []string{"kill-primary", "pause-primary"}, Times: 20, Track: "a"},
+		{Fault: "latency", Track: "net", Parameters: nemesis.Parameters{From: "clients", To: "primary", Latency: 80 * time.Millisecond}},
 	}}.Resolve()
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, r.Plan.Write(dir))
+	text, err := os.ReadFile(filepath.Join(dir, File))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "\n    - fault: latency\n      track: net\n      from: clients\n      to: primary\n      latency: 80ms\n")
 	back, err := ReadPlan(dir)
 	require.NoError(t, err)
 	again, err := back.Resolve()
@@ -140,7 +146,7 @@ func TestAWrittenScheduleRunsAgainTheSame(t *testing.T) {
 	require.Equal(t, "no", again.AOF)
 	names := func(r Resolved) (all []string) {
 		for _, s := range r.faults.steps() {
-			all = append(all, s.fault.name+" "+s.after.String()+" "+s.fault.For.String())
+			all = append(all, s.fault.it.Name+" "+s.after.String()+" "+s.fault.For.String())
 		}
 		return all
 	}

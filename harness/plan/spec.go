@@ -12,13 +12,14 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // compiler looks for what makes clocks that can be set, where faults set clocks. Its want is the environment's failure.
 func (r Resolved) compiler() error {
 	words := append(strings.Fields(os.Getenv("CC")), "cc")
-	if _, err := exec.LookPath(words[0]); err != nil && r.some(clocks) {
+	if _, err := exec.LookPath(words[0]); err != nil && r.some(nemesis.SetsClocks) {
 		return fmt.Errorf("%w: faults that step a node's clock need one, and %q cannot be run: "+
 			"install it (Debian: apt-get install gcc libc6-dev) or set CC", cluster.ErrNoCompiler, words[0])
 	}
@@ -30,16 +31,17 @@ func (r Resolved) compiler() error {
 func (r Resolved) Spec(redis, logs string, store harness.Store) harness.Spec {
 	machine := r.machine(redis)
 	machine.LogDir = logs
-	on := target{r.on.cluster(machine), &harness.Fleet{}}
+	c := r.on.cluster(machine)
+	on := nemesis.Target{Cluster: c, Fleet: &harness.Fleet{}}
 	spec := harness.Spec{
-		Name: r.Name(), System: on.cluster, Store: store, Labels: r.labels(),
-		Workload: r.variant.Workload(on.cluster, r.options()),
+		Name: r.Name(), System: c, Store: store, Labels: r.labels(),
+		Workload: r.variant.Workload(c, r.options()),
 		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), Open: r.Pacing == OpenPacing, Seed: r.Seed, Calm: r.lastCalm(),
 		Final:    finalReads + r.TTL,
 		Checkers: r.Checkers(), Watchers: r.watchers(), StopOnFirst: r.StopOnFirst,
 	}
 	for _, v := range r.with {
-		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(on.cluster, workloads.Options{Acks: r.Acks}), Clients: riderClients})
+		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c, workloads.Options{Acks: r.Acks}), Clients: riderClients})
 	}
 	r.inject(&spec, on)
 	return spec
@@ -65,7 +67,7 @@ const finalReads = 30 * time.Second
 // options are what the plan asks of its variant.
 func (r Resolved) options() workloads.Options {
 	o := workloads.Options{Keys: r.Keys, TTL: r.TTL, Regime: r.regime, Acks: r.Acks, Hold: r.Hold, Resource: r.Resource}
-	if o.TTL == 0 && r.variant.Family == workloads.Dedup && r.some(crashes) {
+	if o.TTL == 0 && r.variant.Family == workloads.Dedup && r.some(nemesis.Crashes) {
 		o.TTL = r.Duration * 88 / 100 // what a crash leaves marked is looked for in the end, inside the window
 	}
 	o.Rounds.Clients = r.Clients
@@ -76,11 +78,11 @@ func (r Resolved) options() workloads.Options {
 }
 
 // inject adds the plan's faults to spec.
-func (r Resolved) inject(spec *harness.Spec, on target) {
+func (r Resolved) inject(spec *harness.Spec, on nemesis.Target) {
 	for _, name := range r.faults.names {
 		var steps []harness.Step
 		for _, s := range r.faults.tracks[name] {
-			steps = append(steps, harness.Step{Nemesis: s.fault.entry.make(s.fault, on), After: s.after, For: s.fault.For})
+			steps = append(steps, harness.Step{Nemesis: s.fault.it.Make(on), After: s.after, For: s.fault.For})
 		}
 		if name == "" {
 			spec.Steps = steps
@@ -88,14 +90,14 @@ func (r Resolved) inject(spec *harness.Spec, on target) {
 			spec.Beside = append(spec.Beside, steps)
 		}
 	}
-	if r.some(ofClients) {
-		spec.Fleet = on.fleet
+	if r.some(nemesis.OfClients) {
+		spec.Fleet = on.Fleet
 	}
 }
 
 // some reports whether any of the plan's faults can do any of that.
-func (r Resolved) some(what effect) bool {
-	return slices.ContainsFunc(r.faults.steps(), func(s step) bool { return s.fault.can(what) })
+func (r Resolved) some(what nemesis.Consequences) bool {
+	return slices.ContainsFunc(r.faults.steps(), func(s step) bool { return s.fault.it.Can(what) })
 }
 
 // Preflight fails if this machine cannot carry the run, and warns where it may not.
@@ -112,7 +114,7 @@ func (r Resolved) machine(redis string) cluster.Options {
 		RedisServer: redis, On: cluster.Platform(r.On), Image: r.Image, Clients: r.Clients + len(r.with)*riderClients,
 		OpTimeout: r.patience(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels, OwnSentinel: r.OwnSentinel,
 		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
-		Clocks: r.some(clocks), Retries: r.variant.Retries,
+		Clocks: r.some(nemesis.SetsClocks), Retries: r.variant.Retries,
 	}
 }
 
