@@ -39,11 +39,11 @@ explore: redis build
 test: redis cc
 	@$(MAKE) --no-print-directory image || echo "no image: tests of containers take redis:7, or are skipped"
 	$(GO) test -race -p 1 -timeout 30m ./...
-	$(GO) test -timeout 30m -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|FastClock|ScriptFlushes|SmallestCounterexamples|EveryFigureOfAFailover' ./harness/suite
+	$(GO) test -timeout 30m -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|FastClock|ScriptFlushes|SmallestCounterexamples|EveryFigureOfAFailover' ./harness/results
 
 # `test` has a part of these.
 test-long: redis cc
-	$(GO) test -count 1 -timeout 60m -v -run 'AnObserverSees|EveryFigureOfAFailover|EveryDeclaredFlaw' ./harness/suite -deep
+	$(GO) test -p 1 -count 1 -timeout 60m -v -run 'AnObserverSees|EveryFigureOfAFailover|EveryDeclaredFlaw' ./harness/plan ./harness/results -deep
 	$(GO) test -count 1 -timeout 30m -v -run 'Zoo' ./workloads -deep
 
 # The tests of the checkers make new histories each time; a failure prints the seed that repeats it, smallest history first.
@@ -80,7 +80,7 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./checkers ./harness/explore
 
 bench-load: redis
-	$(GO) test -run '^$$' -bench 'Benchmark(Load|Links)$$' -benchtime 1x ./harness/suite
+	$(GO) test -run '^$$' -bench 'Benchmark(Load|Links)$$' -benchtime 1x ./harness/results
 
 clean:
 	rm -rf bin $(RESULTS)

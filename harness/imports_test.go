@@ -229,44 +229,52 @@ func notOurs(folder string) bool {
 
 // wrongImports says where a graph of imports and the tables differ, each with what to do.
 func wrongImports(graph map[string][]string, rooms []room, libraries []library) (wrong []string) {
-	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	rows := map[string]room{}
-	for _, r := range rooms {
-		for _, i := range r.imports {
-			if _, above := rows[i]; !above {
-				say("the row of %s allows %s, which stands below it: imports point one way, so move what both need into a lower package", r.name, i)
-			}
-		}
-		rows[r.name] = r
-		if _, there := graph[r.name]; !there {
-			say("%s is not there any more: take its row out of the table", r.name)
-		}
-	}
+	wrong = append(wrong, wrongRows(graph, rooms)...)
 	for _, name := range slices.Sorted(maps.Keys(graph)) {
-		row, known := rows[name]
-		if !known {
-			say("%s is not in the table: give it a row, below what it imports", name)
+		i := slices.IndexFunc(rooms, func(r room) bool { return r.name == name })
+		if i < 0 {
+			wrong = append(wrong, name+" is not in the table: give it a row, below what it imports")
 			continue
 		}
-		for _, i := range graph[name] {
-			if own, ours := strings.CutPrefix(i, module); ours && !slices.Contains(row.imports, own) {
-				say("%s imports %s: the table does not allow it; see \"Imports point downwards\" in harness/README.md", name, own)
-			} else if !ours && !standard(i) && !slices.ContainsFunc(libraries, func(l library) bool { return l.has(i) && slices.Contains(l.in, name) }) {
-				say("%s imports %s: the table keeps libraries of others to few packages; use one of these, or add the row", name, i)
-			}
-		}
-		for _, i := range row.imports {
-			if !slices.Contains(graph[name], module+i) {
-				say("%s does not import %s any more: take it out of the table", name, i)
+		for _, path := range graph[name] {
+			own, ours := strings.CutPrefix(path, module)
+			switch {
+			case ours && !slices.Contains(rooms[i].imports, own):
+				wrong = append(wrong, fmt.Sprintf("%s imports %s: the table does not allow it; see \"Imports point downwards\" in harness/README.md", name, own))
+			case !ours && !standard(path) && !slices.ContainsFunc(libraries, func(l library) bool { return l.has(path) && slices.Contains(l.in, name) }):
+				wrong = append(wrong, fmt.Sprintf("%s imports %s: the table keeps each library to few packages; go through one of them, or add this one", name, path))
 			}
 		}
 	}
 	for _, l := range libraries {
 		for _, name := range l.in {
 			if !slices.ContainsFunc(graph[name], l.has) {
-				say("%s does not import %s any more: take it out of the table", name, l.name)
+				wrong = append(wrong, fmt.Sprintf("%s does not import %s any more: take it out of the table", name, l.name))
 			}
 		}
+	}
+	return wrong
+}
+
+// wrongRows lists rows that point upwards, and those of what is not there any more.
+func wrongRows(graph map[string][]string, rooms []room) (wrong []string) {
+	above := map[string]bool{}
+	for _, r := range rooms {
+		imports, there := graph[r.name]
+		if !there {
+			wrong = append(wrong, r.name+" is not there any more: take its row out of the table")
+			continue
+		}
+		for _, i := range r.imports {
+			if !above[i] {
+				wrong = append(wrong, fmt.Sprintf("the row of %s allows %s, which stands below it: imports point one way, so move what both need further down",
+					r.name, i))
+			}
+			if !slices.Contains(imports, module+i) {
+				wrong = append(wrong, fmt.Sprintf("%s does not import %s any more: take it out of the table", r.name, i))
+			}
+		}
+		above[r.name] = true
 	}
 	return wrong
 }
