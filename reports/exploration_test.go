@@ -68,7 +68,7 @@ func TestPageTellsTheFacts(t *testing.T) {
 	html := searchPage(t, searches()["race"])
 	for _, fact := range []string{
 		"dedup/get-set", "expected duplicate-delivery: met", "at most 1 crash and 1 expiry", "GET; if absent SET, EXPIRE, deliver",
-		"003, plan one", "2026-11-21 04:00 UTC", "15,455", "800 µs", "everything", "doublegrant explore dedup/get-set --clients 3",
+		"Atomic operations by Lua (article), plan one", "2026-11-21 04:00 UTC", "15,455", "800 µs", "everything", "doublegrant explore dedup/get-set --clients 3",
 		"duplicate-delivery in 7 steps", "two workers were told that they are the first", "clients 1 and 2 were both told",
 		"--replay anomalies/duplicate-delivery.json", `href="anomalies/immortal-mark.json"`, "10.005 s", "crashes",
 	} {

@@ -168,7 +168,7 @@ func searches() map[string]Exploration {
 	race := Exploration{
 		Name: "dedup/get-set", Variant: "dedup/get-set", Command: "doublegrant explore dedup/get-set --clients 3",
 		Labels: map[string]string{"variant": "dedup/get-set", "lease": "20 s"}, Doc: "GET; if absent SET, EXPIRE, deliver",
-		Source: "003, plan one", Clients: 3, Result: found(immortal(), dedupRace()),
+		Source: "Atomic operations by Lua (article), plan one", Clients: 3, Result: found(immortal(), dedupRace()),
 		Files:    map[int]string{0: "anomalies/immortal-mark.json", 1: "anomalies/duplicate-delivery.json"},
 		Expected: "duplicate-delivery", Met: true, Started: time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC),
 	}
