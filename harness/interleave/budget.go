@@ -1,26 +1,27 @@
-package explore
+package interleave
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Budget is how often the world may interfere with one schedule.
+// Budget bounds what may happen in one schedule. Each count but Clients may be 0, for never, and none is negative. The zero
+// value is not a search's budget: it has no clients.
 type Budget struct {
-	Clients      int `json:"clients"`                // 2 to MaxClients
+	Clients      int `json:"clients"`                // clients of a schedule, 2 to MaxClients
 	Crashes      int `json:"crashes"`                // clients that crash
 	Expiries     int `json:"expiries"`               // times that time passes beyond the end of a lease
 	Approaches   int `json:"approaches,omitempty"`   // times that time passes to the last millisecond of a lease
-	Failovers    int `json:"failovers"`              // promotions of a replica that has not heard everything
-	Flushes      int `json:"flushes"`                // SCRIPT FLUSH
-	LostAnswers  int `json:"lostAnswers,omitempty"`  // commands that were executed, whose client got no answer
-	LostCommands int `json:"lostCommands,omitempty"` // commands that were not executed, whose client got no answer
-	// Place is added to the place of every client but the first. Clients of other places have other names.
+	Failovers    int `json:"failovers"`              // promotions of a replica that has not heard everything, 0 or 1
+	Flushes      int `json:"flushes"`                // times that the script cache is flushed
+	LostAnswers  int `json:"lostAnswers,omitempty"`  // commands that are executed, whose client gets no answer
+	LostCommands int `json:"lostCommands,omitempty"` // commands that are not executed, whose client gets no answer
+	// Place shifts every client but the first by so many places: see Program.Open. Clients of other places have other names.
 	Place int `json:"place,omitempty"`
-	Late  int `json:"late,omitempty"` // commands that are executed when their client has gone on without an answer
+	Late  int `json:"late,omitempty"` // commands that are executed when their client has gone on without an answer, at most MaxPerKind
 }
 
-// limits are the parts of a budget beside the clients, with their names.
+// limits lists the counts beside the clients, with their names.
 func (b *Budget) limits() []limit {
 	return []limit{
 		{&b.Crashes, "crash", "crashes"},
@@ -34,13 +35,13 @@ func (b *Budget) limits() []limit {
 	}
 }
 
-// limit is a part of a budget.
+// limit names one count of a budget.
 type limit struct {
 	n         *int
 	one, many string
 }
 
-// String says it in words: "3 clients, at most 1 crash and 1 expiry".
+// String says in words what may happen: "3 clients, at most 1 crash and 1 expiry".
 func (b Budget) String() string {
 	s := fmt.Sprintf("%d clients", b.Clients)
 	if bounds := b.Bounds(); bounds != "" {
@@ -49,7 +50,7 @@ func (b Budget) String() string {
 	return s
 }
 
-// Bounds says in words how often the world may interfere: "at most 1 crash and 1 expiry"; empty: never.
+// Bounds says in words how often the world may interfere: "at most 1 crash and 1 expiry". It is empty for never.
 func (b Budget) Bounds() string {
 	var limits []string
 	for _, l := range b.limits() {
