@@ -16,7 +16,7 @@ type Spec struct {
 	Program  interleave.Program
 	Checkers []harness.Checker
 
-	Clients   int // 2 to MaxClients; default 3
+	Clients   int // 2 to interleave.MaxClients; default 3
 	Crashes   int // how many clients may crash in one schedule; default 1, negative: none
 	Expiries  int // how often time may pass beyond the end of a lease, and as often to just before one; default 1, negative: never
 	Failovers int // how often a replica that has not heard everything may be promoted: 0 or 1

@@ -41,6 +41,13 @@ type limit struct {
 	one, many string
 }
 
+func (l limit) String() string {
+	if *l.n == 1 {
+		return "1 " + l.one
+	}
+	return fmt.Sprintf("%d %s", *l.n, l.many)
+}
+
 // String says in words what may happen: "3 clients, at most 1 crash and 1 expiry".
 func (b Budget) String() string {
 	s := fmt.Sprintf("%d clients", b.Clients)
@@ -54,11 +61,8 @@ func (b Budget) String() string {
 func (b Budget) Bounds() string {
 	var limits []string
 	for _, l := range b.limits() {
-		switch n := *l.n; {
-		case n == 1:
-			limits = append(limits, "1 "+l.one)
-		case n > 1:
-			limits = append(limits, fmt.Sprintf("%d %s", n, l.many))
+		if *l.n > 0 {
+			limits = append(limits, l.String())
 		}
 	}
 	switch n := len(limits); n {

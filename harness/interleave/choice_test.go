@@ -63,6 +63,22 @@ func TestWhomAChoiceIsAbout(t *testing.T) {
 			require.Equal(t, c == Crash(i), c.IsCrash())
 		}
 	}
+	for i := range MaxPerKind {
+		require.Equal(t, Passes, Pass(i).Kind())
+		require.Equal(t, i, Pass(i).Number())
+		require.Equal(t, Arrives, Arrive(i).Kind())
+		require.Equal(t, i, Arrive(i).Number())
+	}
+	for kind, c := range map[Kind]Choice{
+		Runs: Run(3), Crashes: Crash(3), LosesAnswers: LoseAnswer(3), LosesCommands: LoseCommand(3), Delays: Delay(3),
+	} {
+		require.Equal(t, kind, c.Kind())
+		require.Equal(t, 3, c.Number())
+		require.Equal(t, kind >= LosesAnswers, c.Unanswered(), c)
+	}
+	for _, c := range []Choice{HoldReplication, Promote, FlushScripts, Probe} {
+		require.Equal(t, World, c.Kind())
+	}
 	require.False(t, Pass(0).IsCrash())
 	require.True(t, Pass(31).IsTime())
 	require.False(t, Arrive(0).IsTime())

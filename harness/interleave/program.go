@@ -23,7 +23,7 @@ type Program struct {
 	// may have set a TTL.
 	Timeless bool
 	// Symmetric promises that clients may swap their names and nothing changes. Names and tokens are then compared only for
-	// being the same. The search uses this symmetry: it lets client 1 begin. A lock that compares tokens by their order or by
+	// being the same. The search uses this symmetry: it lets clients begin in their order only. A lock that compares tokens by their order or by
 	// their beginnings is not symmetric. If in doubt leave it false.
 	Symmetric bool
 	// NoBackgroundWork promises that clients start no goroutines and timers that outlive a command, and wait only by
