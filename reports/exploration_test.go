@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/stretchr/testify/require"
 )
 
@@ -42,12 +42,12 @@ func TestExplorationsInOneSentence(t *testing.T) {
 		require.Equal(t, want[1], all[name].Brief())
 	}
 	pruned := all["exhausted"]
-	pruned.Result.Pruned, pruned.Result.Budget = 9, explore.Budget{Clients: 3}
+	pruned.Result.Pruned, pruned.Result.Budget = 9, interleave.Budget{Clients: 3}
 	require.Equal(t, "No interleaving of 3 clients breaks it: all 5,040 schedules that differ, without crash, expiry or failover.", pruned.Sentence())
 }
 
 func TestASearchThatRanNothingIsNotValid(t *testing.T) {
-	e := Exploration{Result: explore.Result{Exhausted: true}}
+	e := Exploration{Result: interleave.Result{Exhausted: true}}
 	require.Equal(t, harness.Unknown, e.Verdict())
 	require.Equal(t, "Nothing can be said: there was nothing to run after 0 schedules in 0 s.", e.Sentence())
 }
@@ -121,7 +121,7 @@ func TestSearchJSONHasListsAndNames(t *testing.T) {
 	}
 	require.NotContains(t, s, `"met"`)
 	require.NotContains(t, s, `"started"`)
-	bare := Exploration{Result: explore.Result{Found: []explore.Counterexample{{}}}}
+	bare := Exploration{Result: interleave.Result{Found: []interleave.Counterexample{{}}}}
 	s = written(t, func(b *bytes.Buffer) error { return ExplorationJSON(b, bare) })
 	require.NotContains(t, s, "null")
 	require.Nil(t, bare.Result.Found[0].Steps, "the caller's own stays as it is")
