@@ -29,18 +29,19 @@ var allowed = []room{
 	{"harness/history", []string{"harness"}},
 	{"harness/cluster/fabric", []string{"harness"}},
 	{"harness/cluster", []string{"harness", "harness/cluster/fabric"}},
-	{"harness/explore", []string{"harness", "harness/cluster"}},
+	{"harness/interleave", []string{"harness"}},
+	{"harness/explore", []string{"harness", "harness/cluster", "harness/interleave"}},
 
 	{"checkers", []string{"harness"}},
 	{"nemesis", []string{"harness"}},
-	{"workloads", []string{"harness", "harness/explore", "lua"}},
-	{"reports", []string{"harness", "harness/explore"}},
+	{"workloads", []string{"harness", "harness/interleave", "lua"}},
+	{"reports", []string{"harness", "harness/interleave"}},
 
 	{"harness/plan", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/internal/fields", "checkers", "nemesis", "workloads",
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "checkers", "nemesis", "workloads",
 	}},
 	{"harness/results", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/history", "harness/plan", "checkers", "reports", "workloads",
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/history", "harness/plan", "checkers", "reports", "workloads",
 	}},
 	{"harness/suite", []string{
 		"harness", "harness/cluster", "harness/internal/fields", "harness/plan", "harness/results", "reports",
@@ -49,8 +50,8 @@ var allowed = []room{
 		"harness", "harness/cluster", "harness/plan", "harness/results", "checkers", "nemesis", "reports",
 	}},
 	{"harness/cli", []string{
-		"harness", "harness/cluster", "harness/experiments", "harness/explore", "harness/history", "harness/plan", "harness/results",
-		"harness/suite", "nemesis", "reports", "workloads",
+		"harness", "harness/cluster", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
+		"harness/results", "harness/suite", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
@@ -64,7 +65,7 @@ var others = []library{
 	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster"}},
 	{"github.com/moby/moby", []string{"harness/cluster"}},
 	{"github.com/containerd/errdefs", []string{"harness/cluster"}},
-	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "workloads"}},
+	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "harness/interleave", "workloads"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},
 	{"github.com/RoaringBitmap/roaring", []string{"checkers"}},

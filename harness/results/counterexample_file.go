@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -22,13 +23,13 @@ const (
 
 // counterexampleFile is the file of a counterexample.
 type counterexampleFile struct {
-	Format         string                 `json:"format"`
-	Version        int                    `json:"version"`
-	Search         plan.Search            `json:"search"`
-	Counterexample explore.Counterexample `json:"counterexample"`
+	Format         string                    `json:"format"`
+	Version        int                       `json:"version"`
+	Search         plan.Search               `json:"search"`
+	Counterexample interleave.Counterexample `json:"counterexample"`
 }
 
-func writeCounterexample(path string, s plan.Search, v workloads.Variant, c explore.Counterexample) error {
+func writeCounterexample(path string, s plan.Search, v workloads.Variant, c interleave.Counterexample) error {
 	s.Variant = v.ID
 	return reports.WriteFile(path, func(w io.Writer) error {
 		enc := json.NewEncoder(w)
@@ -59,9 +60,9 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 
 // Replayed is what came of a replay.
 type Replayed struct {
-	Variant        string                 `json:"variant"`
-	Times          int                    `json:"times"` // as often as asked for, each time the same
-	Counterexample explore.Counterexample `json:"counterexample"`
+	Variant        string                    `json:"variant"`
+	Times          int                       `json:"times"` // as often as asked for, each time the same
+	Counterexample interleave.Counterexample `json:"counterexample"`
 }
 
 // Replay runs the counterexample in a file again, times times. The error wraps explore.ErrDiverged if it went another way
