@@ -1,6 +1,8 @@
 package nemesis_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,4 +34,24 @@ func TestSentinelCrashAfterPromotion(t *testing.T) {
 	require.False(t, b.Running(inj.Targets[0]))
 	b.heal(inj)
 	require.NotEqual(t, old, b.primary())
+}
+
+// reluctant is a cluster whose Sentinels agree to a failover once, and give it up.
+type reluctant struct {
+	*cluster.Cluster
+	gaveUp *atomic.Bool
+}
+
+func (r reluctant) Do(ctx context.Context, node string, args ...any) (any, error) {
+	if len(args) > 1 && args[1] == "FAILOVER" && r.gaveUp.CompareAndSwap(false, true) {
+		return "OK", nil
+	}
+	return r.Cluster.Do(ctx, node, args...)
+}
+
+func TestASentinelThatGivesItsFailoverUpIsAskedAgain(t *testing.T) {
+	b := start(t, cluster.Sentinel(cluster.Options{}))
+	inj := b.inject(nemesis.SimulateFailure(reluctant{b.Cluster, new(atomic.Bool)}, nemesis.AfterPromotion()))
+	require.False(t, b.Running(inj.Targets[0]))
+	b.heal(inj)
 }
