@@ -12,6 +12,7 @@ import (
 )
 
 func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	b.heal(b.inject(nemesis.SentinelFailover(b.Cluster)))
@@ -19,6 +20,7 @@ func TestSentinelFailover(t *testing.T) {
 }
 
 func TestSentinelCrashAfterElectionChangesNothing(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	inj := b.inject(nemesis.SimulateFailure(b.Cluster, nemesis.AfterElection()))
@@ -28,6 +30,7 @@ func TestSentinelCrashAfterElectionChangesNothing(t *testing.T) {
 }
 
 func TestSentinelCrashAfterPromotion(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	inj := b.inject(nemesis.SimulateFailure(b.Cluster, nemesis.AfterPromotion()))
@@ -50,6 +53,7 @@ func (r reluctant) Do(ctx context.Context, node string, args ...any) (any, error
 }
 
 func TestASentinelThatGivesItsFailoverUpIsAskedAgain(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	inj := b.inject(nemesis.SimulateFailure(reluctant{b.Cluster, new(atomic.Bool)}, nemesis.AfterPromotion()))
 	require.False(t, b.Running(inj.Targets[0]))
