@@ -53,7 +53,7 @@ type faulty struct {
 // stage, the downtime of the servers and the outage of the clients. It needs a quiet machine, so it takes -long; without -deep
 // it does so for kills and a pause.
 func TestEveryFigureOfAFailoverIsTrue(t *testing.T) {
-	if flag.Lookup("long").Value.String() != "true" && !*suite.Deep {
+	if flag.Lookup("long").Value.String() != "true" && !*results.Deep {
 		t.Skip("make test-long")
 	}
 	for name, faults := range map[string][]faulty{
