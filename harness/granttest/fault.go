@@ -31,17 +31,23 @@ func SplitBrain(d time.Duration) Fault {
 
 // FlushScripts empties the script cache of every node.
 func FlushScripts() Fault {
-	return Fault{0, func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis { return nemesis.ScriptFlush(c, nemesis.Nodes()) }}
+	return Fault{0, func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis {
+		return nemesis.ScriptFlush(c, nemesis.Nodes())
+	}}
 }
 
 // CrashClients ends a fifth of the clients, each in the middle of something. Others take their places.
 func CrashClients() Fault {
-	return Fault{0, func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis { return nemesis.CrashClients(f, c, nemesis.Group()) }}
+	return Fault{0, func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
+		return nemesis.CrashClients(f, c, nemesis.Group())
+	}}
 }
 
 // FreezeClients lets a fifth of the clients stand still for d, as in a long pause of a garbage collection.
 func FreezeClients(d time.Duration) Fault {
-	return Fault{d, func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis { return nemesis.FreezeClients(f, c, nemesis.Group()) }}
+	return Fault{d, func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
+		return nemesis.FreezeClients(f, c, nemesis.Group())
+	}}
 }
 
 // Nemesis is any other fault of package nemesis, or one of your own, for d.

@@ -3,6 +3,7 @@ package granttest
 import (
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -92,6 +93,8 @@ type Load struct {
 	Clients  int           // default 50
 	Duration time.Duration // the shortest that the load may be; default: as long as leases need, about 2s
 	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s and its lease
+
+	Servers cluster.Options // versions, guards against the loss of writes, ...; the zero value is right for most
 }
 
 // Topology is a set of Redis servers.
