@@ -46,7 +46,7 @@ var (
 	hashTake = redis.NewScript(`local t = redis.call('time') local now = t[1]*1000 + math.floor(t[2]/1000)
 local ends = redis.call('hget', 'locks', KEYS[1]..':until')
 if ends and tonumber(ends) > now then return 0 end
-redis.call('hset', 'locks', KEYS[1], ARGV[1], KEYS[1]..':until', now + ARGV[2] + 1) return 1`) // now is rounded down
+redis.call('hset', 'locks', KEYS[1], ARGV[1], KEYS[1]..':until', now + ARGV[2] + 1) return 1`)  // now is rounded down
 	hashGive = redis.NewScript(`if redis.call('hget', 'locks', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('hdel', 'locks', KEYS[1], KEYS[1]..':until') > 0 and 1 or 0`)
 )

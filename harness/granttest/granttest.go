@@ -34,7 +34,7 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	s := subject{kind: lockKind, name: nameOf[L](lockKind), search: opts.Search, load: opts.Load}
 	newLocker := maker(t, newLock, func(s *seat, l L) Locker { return guardLock(s, l) })
 	s.program = func(g *guard, p parameters) explore.Program {
-		return workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL)}, newLocker(g))
+		return workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease)}, newLocker(g))
 	}
 	s.workload = func(g *guard, c workloads.Connector) harness.Workload {
 		return workloads.Locks(c, workloads.LockOptions{
@@ -61,7 +61,7 @@ func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 		s.search.Crashes, s.search.LostAnswers = -1, -1
 	}
 	s.program = func(g *guard, p parameters) explore.Program {
-		return workloads.DedupProgram(workloads.DedupOptions{Name: s.name, Window: cmp.Or(p.TTL, opts.Window)}, newDeduper(g))
+		return workloads.DedupProgram(workloads.DedupOptions{Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow)}, newDeduper(g))
 	}
 	window := cmp.Or(opts.Window, dedupWindow)
 	s.workload = func(g *guard, c workloads.Connector) harness.Workload {
@@ -135,6 +135,19 @@ func shapeOf[C, T any](newT func(C) T) (shape T) {
 	if reflect.TypeFor[T]().Kind() != reflect.Interface {
 		return shape
 	}
+	made := make(chan T, 1)
+	_ = run(callTime, func() { // the first real value will say why it does not return
+		made <- offlineShape(newT)
+	})
+	select {
+	case shape = <-made:
+	default:
+	}
+	return shape
+}
+
+// offlineShape is what a constructor makes of a client without a server.
+func offlineShape[C, T any](newT func(C) T) (shape T) {
 	offline := redis.NewClient(&redis.Options{Dialer: noServer, MaxRetries: -1})
 	defer func() { _ = offline.Close() }() // nothing was opened
 	defer func() { _ = recover() }()       // of a constructor that cannot do without a server: the first real value will tell

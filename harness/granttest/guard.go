@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -186,38 +188,86 @@ func run(d time.Duration, f func()) bool {
 	}
 }
 
-// panicPlace is where the panic began that is under way; empty: nobody knows.
+// frame is one of a call's frames.
+type frame struct{ function, place string }
+
+// theirs is the line of the code under test among frames, from the innermost on, up to our own: the innermost one in the
+// package that we called. Empty: there is none.
+func theirs(frames []frame) string {
+	ours := slices.IndexFunc(frames, func(f frame) bool { return strings.Contains(f.function, guardedFrame) })
+	if ours < 1 {
+		ours = len(frames)
+	}
+	if ours == 0 {
+		return ""
+	}
+	home := packageOf(frames[ours-1].function)
+	i := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == home })
+	return frames[i].place
+}
+
+// guardedFrame is in the name of every function that calls code under test.
+const guardedFrame = "/granttest.(*guarded"
+
+// packageOf is the import path in a function's name.
+func packageOf(function string) string {
+	dir, name := path.Split(function)
+	name, _, _ = strings.Cut(name, ".")
+	return dir + name
+}
+
+// panicPlace says where the panic began that is under way; empty: nobody knows.
 func panicPlace() string {
 	pcs := make([]uintptr, 64)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	for raised := false; ; {
-		f, more := frames.Next()
+	all := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	var frames []frame
+	for raised, more := false, true; more; {
+		var f runtime.Frame
+		f, more = all.Next()
 		switch {
 		case f.Function == "runtime.gopanic":
 			raised = true
 		case raised && !strings.HasPrefix(f.Function, "runtime."):
-			return fmt.Sprintf(" (%s:%d)", filepath.Base(f.File), f.Line)
-		}
-		if !more {
-			return ""
+			frames = append(frames, frame{f.Function, fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)})
 		}
 	}
+	return at("at", frames)
 }
 
-// waitPlace is the line of the code under test at which a goroutine stands; empty: nobody knows.
+// at says where the code under test is, or was.
+func at(words string, frames []frame) string {
+	place := theirs(frames)
+	if place == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s %s)", words, place)
+}
+
+// waitPlace says where a goroutine stands; empty: nobody knows.
 func waitPlace(id int) string {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]
 	for text := range strings.SplitSeq(string(b), "\n\n") {
-		if !strings.HasPrefix(text, fmt.Sprintf("goroutine %d [", id)) {
-			continue
+		if strings.HasPrefix(text, fmt.Sprintf("goroutine %d [", id)) {
+			return at("it stands at", framesOf(text))
 		}
-		before, _, _ := strings.Cut(text, "granttest.(*guarded") // what is above our own frame is theirs
-		lines := strings.Split(strings.TrimSpace(before), "\n")
-		file, _, _ := strings.Cut(strings.TrimSpace(lines[len(lines)-1]), " ")
-		return fmt.Sprintf(" (it stands at %s)", filepath.Base(file))
 	}
 	return ""
+}
+
+// framesOf reads the frames of a goroutine as the runtime prints it: a function and its arguments on one line, and its place
+// on the next.
+func framesOf(text string) (frames []frame) {
+	lines := strings.Split(text, "\n")
+	for i := 1; i+1 < len(lines); i += 2 {
+		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+		function := lines[i]
+		if end := strings.LastIndex(function, "("); end > 0 {
+			function = function[:end]
+		}
+		frames = append(frames, frame{function, filepath.Base(place)})
+	}
+	return frames
 }
 
 // goroutine is the number of the calling goroutine.

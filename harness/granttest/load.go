@@ -67,7 +67,7 @@ func (s subject) clients() int { return cmp.Or(s.load.Clients, loadClients) }
 func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
 	spec := harness.Spec{
 		Name: s.name, System: c, Workload: s.workload(g, c), Clients: s.clients(), Seed: *loadSeed,
-		Duration: cmp.Or(s.load.Duration, max(loadDuration, 2*s.lease)), Final: 30*time.Second + s.lease,
+		Duration: s.duration(), Final: 30*time.Second + s.lease,
 		Calm:        s.lease.Truncate(time.Second) + time.Second + leaseOver,
 		StopOnFirst: true,
 	}
@@ -79,6 +79,14 @@ func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
 		spec.Steps = append(spec.Steps, harness.Step{Nemesis: f.make(c, spec.Fleet), For: f.lasts})
 	}
 	return spec
+}
+
+// duration is that of the load: leases that were asked for have to end in it.
+func (s subject) duration() time.Duration {
+	if s.load.Duration != 0 || s.lease <= lockLease {
+		return cmp.Or(s.load.Duration, loadDuration)
+	}
+	return 2 * s.lease
 }
 
 // loadJudges are the checkers of a load, and those that watch it.

@@ -25,7 +25,7 @@ type (
 
 // LockOptions shape the test of a lock. The zero value is right for most.
 type LockOptions struct {
-	TTL      time.Duration // lease that clients ask for; default 10s in the search, leases up to 1.337s in the load
+	TTL      time.Duration // lease that clients ask for; default 10.5s in the search, leases up to 1.337s in the load
 	Hold     time.Duration // mean time for which an owner needs the lock in the load; default 5ms
 	Keys     int           // locks that clients race for in the load; default 5
 	Resource bool          // owners update something that the lock guards, with their fencing tokens if there are any
@@ -36,7 +36,7 @@ type LockOptions struct {
 
 // DedupOptions shape the test of a message filter. The zero value is right for most.
 type DedupOptions struct {
-	Window time.Duration // for how long a message stays marked; default 20s in the search, 400ms in the load
+	Window time.Duration // for how long a message stays marked; default 20.5s in the search, 400ms in the load
 	FanOut int           // how many workers receive each message at about the same time in the load; default 8
 
 	Search Search

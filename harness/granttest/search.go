@@ -13,10 +13,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore"
 )
 
+// Leases and windows of a search are no whole number of seconds, so that one which is cut down to seconds is found.
 const (
-	searchFor = 5 * time.Minute // the longest that a search may take: less than go test gives a package
-	callTime  = 10 * time.Second
+	searchLease  = 10500 * time.Millisecond
+	searchWindow = 20500 * time.Millisecond
 )
+
+// searchFor is the longest that a search may take: less than go test gives a package.
+const searchFor = 5 * time.Minute
+
+// callTime is the longest that one call may take, beside the lease of a load. Tests shorten it.
+var callTime = 10 * time.Second
 
 // spec is the search of one program, without its bounds in time.
 func (s subject) spec(g *guard, p parameters) explore.Spec {
@@ -171,4 +178,4 @@ func (g *guard) during(f func() error) (err error) {
 }
 
 // stopWithin is how long a search or a load may take to end when the code under test has failed.
-const stopWithin = 5 * time.Second
+const stopWithin = 2 * time.Second
