@@ -163,7 +163,7 @@ func (s subject) replay(t TB, path string, f saved) (well bool) {
 	spec := s.spec(g, f.Parameters)
 	spec.Skew = f.Skew
 	var got explore.Followed
-	err := g.during(func() (err error) {
+	err := g.during(searchGrace, func() (err error) {
 		got, err = explore.Follow(t.Context(), spec, f.Counterexample)
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -194,11 +195,8 @@ type frame struct{ function, place string }
 // theirs is the line of the code under test among frames, from the innermost on, up to our own: the innermost one in the
 // package that we called. Empty: there is none.
 func theirs(frames []frame) string {
-	ours := slices.IndexFunc(frames, func(f frame) bool { return strings.Contains(f.function, guardedFrame) })
+	ours := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == ourPackage })
 	if ours < 1 {
-		ours = len(frames)
-	}
-	if ours == 0 {
 		return ""
 	}
 	home := packageOf(frames[ours-1].function)
@@ -206,8 +204,7 @@ func theirs(frames []frame) string {
 	return frames[i].place
 }
 
-// guardedFrame is in the name of every function that calls code under test.
-const guardedFrame = "/granttest.(*guarded"
+var ourPackage = reflect.TypeFor[guard]().PkgPath()
 
 // packageOf is the import path in a function's name.
 func packageOf(function string) string {

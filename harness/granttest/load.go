@@ -18,7 +18,8 @@ const (
 
 	loadClients  = 50
 	loadDuration = 2 * time.Second
-	leaseOver    = time.Second // to take locks again whose lease is over
+	loadGrace    = 2 * time.Second // to end when a call does not return; then the cluster is stopped under it
+	leaseOver    = time.Second     // to take locks again whose lease is over
 )
 
 // underLoad lets clients race on a real Redis.
@@ -30,7 +31,7 @@ func (s subject) underLoad(t TB) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var res harness.Result
-	err := g.during(func() (err error) {
+	err := g.during(loadGrace, func() (err error) {
 		go func() {
 			select {
 			case <-g.trouble:

@@ -70,7 +70,7 @@ func (s subject) searchOne(t TB, p parameters, until time.Time) (goOn bool) {
 	spec.For = max(time.Second, time.Until(until))
 	began := time.Now()
 	var res explore.Result
-	err := g.during(func() (err error) {
+	err := g.during(searchGrace, func() (err error) {
 		res, err = explore.Search(t.Context(), spec)
 		return err
 	})
@@ -149,9 +149,9 @@ func deadline(t TB) (by time.Time, ok bool) {
 	return by, ok
 }
 
-// during runs f, which runs the code under test, and watches that code meanwhile. If a call of it never returns, f is
-// given some time to come to its end all the same.
-func (g *guard) during(f func() error) (err error) {
+// during runs f, which runs the code under test, and watches that code meanwhile. If a call of it never returns, f may take
+// that long to come to its end all the same.
+func (g *guard) during(grace time.Duration, f func() error) (err error) {
 	stop := make(chan struct{})
 	defer close(stop)
 	go g.watch(stop)
@@ -172,10 +172,10 @@ func (g *guard) during(f func() error) (err error) {
 	select {
 	case err = <-ended:
 		return err
-	case <-time.After(stopWithin):
+	case <-time.After(grace):
 		return context.DeadlineExceeded
 	}
 }
 
-// stopWithin is how long a search or a load may take to end when the code under test has failed.
-const stopWithin = 2 * time.Second
+// A search comes to its end by itself, some time after it has given a client up.
+const searchGrace = 20 * time.Second
