@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/reports"
 )
@@ -134,7 +135,7 @@ func (a *app) printExploration(out suite.Searched) error {
 }
 
 // showSituation prints the shortest schedule that met the situation that was asked for.
-func (a *app) showSituation(r explore.Result) error {
+func (a *app) showSituation(r interleave.Result) error {
 	if a.flags.situation == "" {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -243,7 +244,7 @@ func (s Search) everyPart() bool { return s.LostAnswers == 0 && s.LostCommands =
 
 // met reports whether the search found what the documentation says, and nothing else. One that ended early may have found
 // only a part, and so may one with two clients.
-func (out Searched) met(res explore.Result) bool {
+func (out Searched) met(res interleave.Result) bool {
 	var found []harness.Class
 	for _, c := range res.Found {
 		found = add(found, c.Anomaly.Class)

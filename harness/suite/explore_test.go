@@ -12,6 +12,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -43,16 +44,16 @@ func TestExpectationsOfSearchesFollowTheDocumentedFlaws(t *testing.T) {
 
 func TestASearchIsMetOnlyByWhatIsDocumented(t *testing.T) {
 	const a, b, c = harness.StuckLock, harness.LostMessage, harness.Regression
-	result := func(exhausted bool, found ...harness.Class) explore.Result {
-		r := explore.Result{Exhausted: exhausted}
+	result := func(exhausted bool, found ...harness.Class) interleave.Result {
+		r := interleave.Result{Exhausted: exhausted}
 		for _, class := range found {
-			r.Found = append(r.Found, explore.Counterexample{Anomaly: harness.Anomaly{Class: class}})
+			r.Found = append(r.Found, interleave.Counterexample{Anomaly: harness.Anomaly{Class: class}})
 		}
 		return r
 	}
 	for _, x := range []struct {
 		clients int
-		result  explore.Result
+		result  interleave.Result
 		want    bool
 	}{
 		{3, result(true, a, b), true},

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -21,13 +22,13 @@ const (
 
 // schedule is the file of a counterexample.
 type schedule struct {
-	Format         string                 `json:"format"`
-	Version        int                    `json:"version"`
-	Search         Search                 `json:"search"`
-	Counterexample explore.Counterexample `json:"counterexample"`
+	Format         string                    `json:"format"`
+	Version        int                       `json:"version"`
+	Search         Search                    `json:"search"`
+	Counterexample interleave.Counterexample `json:"counterexample"`
 }
 
-func writeSchedule(path string, s Search, v workloads.Variant, c explore.Counterexample) error {
+func writeSchedule(path string, s Search, v workloads.Variant, c interleave.Counterexample) error {
 	s.Variant = v.ID
 	return reports.WriteFile(path, func(w io.Writer) error {
 		enc := json.NewEncoder(w)
@@ -58,9 +59,9 @@ func readSchedule(path, variant string) (f schedule, err error) {
 
 // Replayed is what came of a replay.
 type Replayed struct {
-	Variant        string                 `json:"variant"`
-	Times          int                    `json:"times"` // as often as asked for, each time the same
-	Counterexample explore.Counterexample `json:"counterexample"`
+	Variant        string                    `json:"variant"`
+	Times          int                       `json:"times"` // as often as asked for, each time the same
+	Counterexample interleave.Counterexample `json:"counterexample"`
 }
 
 // Replay runs the counterexample in a file again, times times. The error wraps explore.ErrDiverged if it went another way

@@ -1,4 +1,4 @@
-package explore
+package interleave
 
 import (
 	"encoding/json"
@@ -17,8 +17,8 @@ func everyChoice() []Choice {
 }
 
 func worldsChoices() []Choice {
-	all := []Choice{Hold, Promote, Flush, Probe}
-	for i := range group {
+	all := []Choice{HoldReplication, Promote, FlushScripts, Probe}
+	for i := range MaxPerKind {
 		all = append(all, Pass(i), Arrive(i))
 	}
 	return all
@@ -63,16 +63,23 @@ func TestWhomAChoiceIsAbout(t *testing.T) {
 			require.Equal(t, c == Crash(i), c.IsCrash())
 		}
 	}
+	for i := range MaxPerKind {
+		require.Equal(t, Passes, Pass(i).Kind())
+		require.Equal(t, i, Pass(i).Number())
+		require.Equal(t, Arrives, Arrive(i).Kind())
+		require.Equal(t, i, Arrive(i).Number())
+	}
+	for kind, c := range map[Kind]Choice{
+		Runs: Run(3), Crashes: Crash(3), LosesAnswers: LoseAnswer(3), LosesCommands: LoseCommand(3), Delays: Delay(3),
+	} {
+		require.Equal(t, kind, c.Kind())
+		require.Equal(t, 3, c.Number())
+		require.Equal(t, kind >= LosesAnswers, c.Unanswered(), c)
+	}
+	for _, c := range []Choice{HoldReplication, Promote, FlushScripts, Probe} {
+		require.Equal(t, World, c.Kind())
+	}
 	require.False(t, Pass(0).IsCrash())
 	require.True(t, Pass(31).IsTime())
 	require.False(t, Arrive(0).IsTime())
-}
-
-func TestABudgetInWords(t *testing.T) {
-	require.Equal(t, "2 clients", Budget{Clients: 2}.String())
-	require.Equal(t, "3 clients, at most 1 crash", Budget{Clients: 3, Crashes: 1}.String())
-	require.Equal(t, "4 clients, at most 2 crashes, 1 expiry, 1 failover and 3 script flushes",
-		Budget{Clients: 4, Crashes: 2, Expiries: 1, Failovers: 1, Flushes: 3}.String())
-	require.Equal(t, "2 clients, at most 1 stop in a lease's last instant, 1 lost answer, 2 lost commands and 1 late command",
-		Budget{Clients: 2, LostAnswers: 1, LostCommands: 2, Late: 1, Approaches: 1}.String())
 }
