@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Followed is what came of a schedule that another version of a program was led along.
 type Followed struct {
-	Found *Counterexample // the first violation, as it is now; nil: none
-	Unfit string          // the first place where the program could not follow; empty: it did as then
+	Found *interleave.Counterexample // the first violation, as it is now; nil: none
+	Unfit string                     // the first place where the program could not follow; empty: it did as then
 	// Stopped says why the program did not come to an end; empty: it did.
 	Stopped string
 }
@@ -24,7 +25,7 @@ type Followed struct {
 // version of the program, and judges what comes of it. Unlike [Replay] it asks for no command to be the same: choices that
 // are not possible any more are left out, and clients that are not done when the schedule ends go on, one after the other.
 // The error says that the harness or its environment failed, or that spec is of no use (ErrSpec).
-func Follow(ctx context.Context, spec Spec, c Counterexample) (out Followed, err error) {
+func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (out Followed, err error) {
 	if spec, err = spec.withDefaults(); err != nil {
 		return out, err
 	}
@@ -40,7 +41,7 @@ func Follow(ctx context.Context, spec Spec, c Counterexample) (out Followed, err
 }
 
 // guarded is follow, with a panic of the program's or a checker's code as an error.
-func (r replayer) guarded(ctx context.Context, c Counterexample) (out Followed, err error) {
+func (r replayer) guarded(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("explore: the program or a checker panicked: %v\n%s", p, debug.Stack())
@@ -50,10 +51,10 @@ func (r replayer) guarded(ctx context.Context, c Counterexample) (out Followed, 
 }
 
 // follow is one try after the other, until the schedule was not disturbed by something that is no part of it.
-func (r replayer) follow(ctx context.Context, c Counterexample) (out Followed, err error) {
+func (r replayer) follow(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
 	for range attempts {
 		began := time.Now()
-		ex, unfit, err := r.along(ctx, c.budget(*r.spec), c.Schedule)
+		ex, unfit, err := r.along(ctx, r.spec.replayed(c), c.Schedule)
 		if err != nil {
 			return Followed{Unfit: unfit}, err
 		}
@@ -66,7 +67,7 @@ func (r replayer) follow(ctx context.Context, c Counterexample) (out Followed, e
 			return out, nil
 		}
 		first := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
-		now, err := r.counterexample(ctx, ex, c.budget(*r.spec), first.Class)
+		now, err := r.counterexample(ctx, ex, r.spec.replayed(c), first.Class)
 		out.Found = &now
 		return out, err
 	}
@@ -74,7 +75,7 @@ func (r replayer) follow(ctx context.Context, c Counterexample) (out Followed, e
 }
 
 // along runs a schedule as far as it fits, and then to an end. unfit is the first choice that does not.
-func (r replayer) along(ctx context.Context, budget Budget, schedule []Choice) (ex *execution, unfit string, err error) {
+func (r replayer) along(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (ex *execution, unfit string, err error) {
 	if ex, err = begin(ctx, r.spec, budget, r.w, r.alarm); err != nil {
 		return ex, "", err
 	}

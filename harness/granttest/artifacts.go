@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
 // keepSearch writes the report of a search where a flag asks for it.
-func (s subject) keepSearch(t TB, p parameters, res explore.Result, began time.Time) {
+func (s subject) keepSearch(t TB, p parameters, res interleave.Result, began time.Time) {
 	t.Helper()
 	if *artifactsDir == "" {
 		return

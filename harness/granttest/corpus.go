@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -28,12 +29,12 @@ const corpusDir = "testdata/granttest"
 
 // saved is a file of the corpus.
 type saved struct {
-	Format         int                    `json:"format"` // savedFormat
-	Kind           kind                   `json:"kind"`
-	Again          string                 `json:"again"` // the command that repeats it
-	Parameters     parameters             `json:"parameters"`
-	Skew           time.Duration          `json:"skew,omitempty"`
-	Counterexample explore.Counterexample `json:"counterexample"`
+	Format         int                       `json:"format"` // savedFormat
+	Kind           kind                      `json:"kind"`
+	Again          string                    `json:"again"` // the command that repeats it
+	Parameters     parameters                `json:"parameters"`
+	Skew           time.Duration             `json:"skew,omitempty"`
+	Counterexample interleave.Counterexample `json:"counterexample"`
 }
 
 // savedFormat is what this version writes and reads.
@@ -60,7 +61,7 @@ func cleaned(parts []string) []string {
 }
 
 // save writes a counterexample to the corpus of the test. The same one has the same name.
-func (s subject) save(t TB, p parameters, c explore.Counterexample, skew time.Duration) (path string, err error) {
+func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time.Duration) (path string, err error) {
 	p.TTL = s.program(newGuard(callTime), p).Lease
 	c.Ops = nil // the steps say it all
 	hash := fnv.New32a()
@@ -92,8 +93,8 @@ func (s subject) read(path string) (f saved, err error) {
 		return f, fmt.Errorf("it is of a %s, and this is the test of a %s", f.Kind, s.kind)
 	case len(c.Schedule) == 0:
 		return f, errors.New("it has no schedule")
-	case c.Budget.Clients < 2 || c.Budget.Clients > explore.MaxClients:
-		return f, fmt.Errorf("it is of %d clients, and a search has 2 to %d", c.Budget.Clients, explore.MaxClients)
+	case c.Budget.Clients < 2 || c.Budget.Clients > interleave.MaxClients:
+		return f, fmt.Errorf("it is of %d clients, and a search has 2 to %d", c.Budget.Clients, interleave.MaxClients)
 	case f.Parameters.Regime != "":
 		_, err = workloads.ParseRegime(string(f.Parameters.Regime))
 	}

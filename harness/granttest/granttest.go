@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -33,7 +33,7 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	opts := one(t, o)
 	s := subject{kind: lockKind, name: nameOf[L](lockKind), search: opts.Search, load: opts.Load}
 	newLocker := maker(t, newLock, func(s *seat, l L) Locker { return guardLock(s, l) })
-	s.program = func(g *guard, p parameters) explore.Program {
+	s.program = func(g *guard, p parameters) interleave.Program {
 		return workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease)}, newLocker(g))
 	}
 	s.workload = func(g *guard, c workloads.Connector) harness.Workload {
@@ -60,7 +60,7 @@ func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 	if _, confirms := newDeduper(newGuard(callTime))(nil).(Confirmer); !confirms && opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0 {
 		s.search.Crashes, s.search.LostAnswers = -1, -1
 	}
-	s.program = func(g *guard, p parameters) explore.Program {
+	s.program = func(g *guard, p parameters) interleave.Program {
 		return workloads.DedupProgram(workloads.DedupOptions{Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow)}, newDeduper(g))
 	}
 	window := cmp.Or(opts.Window, dedupWindow)
@@ -83,7 +83,7 @@ func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOpt
 	if s.regimes = []Regime{opts.Regime}; opts.Regime == "" {
 		s.regimes = workloads.Regimes()
 	}
-	s.program = func(g *guard, p parameters) explore.Program {
+	s.program = func(g *guard, p parameters) interleave.Program {
 		return workloads.SequenceProgram(workloads.SequenceOptions{Name: s.name, Regime: p.Regime}, newSequencer(g))
 	}
 	s.workload = func(g *guard, c workloads.Connector) harness.Workload {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"reflect"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
 )
 
 // This file puts a guard between clients and the algorithm under test. What an algorithm can do beside the least shows in
@@ -134,4 +136,24 @@ func isNil(v any) bool {
 	default:
 		return false
 	}
+}
+
+// guardedWorkload leaves the final reads out when the code under test has failed: they would run it again.
+type guardedWorkload struct {
+	harness.Workload
+	guard *guard
+}
+
+func (w guardedWorkload) Situations() []harness.SituationName {
+	if p, ok := w.Workload.(harness.SituationPromiser); ok {
+		return p.Situations()
+	}
+	return nil
+}
+
+func (w guardedWorkload) Finish(ctx context.Context, s *harness.Session) error {
+	if f, ok := w.Workload.(harness.Finisher); ok && w.guard.failure() == "" {
+		return f.Finish(ctx, s)
+	}
+	return nil
 }

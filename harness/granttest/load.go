@@ -32,6 +32,8 @@ func (s subject) underLoad(t TB) {
 	defer cancel()
 	var res harness.Result
 	err := g.during(loadGrace, func() (err error) {
+		b := time.Now()
+		defer func() { println("RUN", time.Since(b).String()) }()
 		go func() {
 			select {
 			case <-g.trouble:
@@ -67,7 +69,7 @@ func (s subject) clients() int { return cmp.Or(s.load.Clients, loadClients) }
 // loadSpec is the load as the harness takes it.
 func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
 	spec := harness.Spec{
-		Name: s.name, System: c, Workload: s.workload(g, c), Clients: s.clients(), Seed: *loadSeed,
+		Name: s.name, System: c, Workload: guardedWorkload{s.workload(g, c), g}, Clients: s.clients(), Seed: *loadSeed,
 		Duration: s.duration(), Final: 30*time.Second + s.lease,
 		Calm:        s.lease.Truncate(time.Second) + time.Second + leaseOver,
 		StopOnFirst: true,

@@ -11,6 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Leases and windows of a search are no whole number of seconds, so that one which is cut down to seconds is found.
@@ -69,7 +70,7 @@ func (s subject) searchOne(t TB, p parameters, until time.Time) (goOn bool) {
 	spec := s.spec(g, p)
 	spec.For = max(time.Second, time.Until(until))
 	began := time.Now()
-	var res explore.Result
+	var res interleave.Result
 	err := g.during(searchGrace, func() (err error) {
 		res, err = explore.Search(t.Context(), spec)
 		return err
@@ -107,7 +108,7 @@ func (s subject) cameToAnEnd(t TB, g *guard, err error) bool {
 }
 
 // found fails the test with counterexamples, and saves them.
-func (s subject) found(t TB, p parameters, all []explore.Counterexample, skew time.Duration) {
+func (s subject) found(t TB, p parameters, all []interleave.Counterexample, skew time.Duration) {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is not %s%s", s.name, promise[s.kind], p.in())
@@ -125,7 +126,7 @@ func (s subject) found(t TB, p parameters, all []explore.Counterexample, skew ti
 }
 
 // told is a counterexample as on a whiteboard, below what is wrong with it.
-func told(c explore.Counterexample) string {
+func told(c interleave.Counterexample) string {
 	return fmt.Sprintf("%s in %d steps: %s\n%s", c.Anomaly.Class, c.Length(), c.Anomaly.Note, strings.TrimRight(c.Text(), "\n"))
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -29,7 +29,7 @@ type subject struct {
 	kind     kind
 	name     string
 	regimes  []Regime // of a sequence; otherwise nil
-	program  func(*guard, parameters) explore.Program
+	program  func(*guard, parameters) interleave.Program
 	workload func(*guard, workloads.Connector) harness.Workload
 	lease    time.Duration // of the load: the longest lease, or the window; 0: there is none
 	search   Search
