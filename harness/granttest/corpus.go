@@ -113,8 +113,7 @@ func (s subject) replaySaved(t TB) (goOn bool) {
 	for _, path := range files {
 		f, err := s.read(path)
 		if err != nil {
-			t.Errorf("%s cannot be replayed: %v: another version of this program wrote it, or somebody edited it. "+
-				"Delete it; if the race is still there, the search finds and saves it again", path, err)
+			t.Errorf("%s cannot be replayed: %v. Delete it: if the race is still there, the search finds and saves it again", path, err)
 			continue
 		}
 		goOn = s.replay(t, path, f) && goOn
@@ -179,7 +178,7 @@ func (s subject) replay(t TB, path string, f saved) (well bool) {
 	case got.Stopped != "":
 		t.Logf("%s: no end was reached, which the search will say as well: %s%s", path, got.Stopped, g.underWay())
 	case got.Unfit != "":
-		t.Logf("%s: passes. The algorithm has changed since (%s), so it was led as near to the saved schedule as it goes; delete the file when it is of no more use", path, got.Unfit)
+		t.Logf("%s: passes, led as near to the saved schedule as it goes: it sends other commands than then (%s)", path, got.Unfit)
 	default:
 		t.Logf("%s: passes", path)
 	}

@@ -32,8 +32,6 @@ func (s subject) underLoad(t TB) {
 	defer cancel()
 	var res harness.Result
 	err := g.during(loadGrace, func() (err error) {
-		b := time.Now()
-		defer func() { println("RUN", time.Since(b).String()) }()
 		go func() {
 			select {
 			case <-g.trouble:

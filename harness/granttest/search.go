@@ -111,9 +111,9 @@ func (s subject) cameToAnEnd(t TB, g *guard, err error) bool {
 func (s subject) found(t TB, p parameters, all []interleave.Counterexample, skew time.Duration) {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is not %s%s", s.name, promise[s.kind], p.in())
+	fmt.Fprintf(&b, "%s is not %s%s:\n", s.name, promise[s.kind], p.in())
 	for _, c := range all {
-		fmt.Fprintf(&b, "\n\n%s\n", told(c))
+		fmt.Fprintf(&b, "\n%s\n", told(c))
 		file, err := s.save(t, p, c, skew)
 		if err != nil {
 			fmt.Fprintf(&b, "it could not be saved: %v\n", err)
@@ -121,7 +121,7 @@ func (s subject) found(t TB, p parameters, all []interleave.Counterexample, skew
 		}
 		fmt.Fprintf(&b, "saved in %s: later runs begin with it\n", file)
 	}
-	fmt.Fprintf(&b, "repeat it: %s", again(t.Name()))
+	fmt.Fprintf(&b, "\nrepeat it: %s", again(t.Name()))
 	t.Errorf("%s", b.String())
 }
 
