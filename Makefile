@@ -56,10 +56,10 @@ test-plain:
 test-long: redis cc
 	@$(MAKE) --no-print-directory -j 2 test-long-searches test-long-loads
 	$(GO) test -race -p 4 $(TESTING) $(PLAIN)
-	$(GO) test $(TESTING) -run EveryFigureOfAFailover ./harness/suite -long
+	$(GO) test $(TESTING) -run EveryFigureOfAFailover ./harness/results -long
 
 test-long-searches:
-	$(GO) test $(TESTING) -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|ScriptFlushes' ./harness/suite -long
+	$(GO) test $(TESTING) -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|ScriptFlushes' ./harness/results -long
 	$(GO) test $(TESTING) -run PruningLosesNoVerdict ./harness/explore -long
 
 test-long-loads:
@@ -67,7 +67,7 @@ test-long-loads:
 
 # By hand: `test` and `test-long` have a part of these.
 test-deep: redis cc
-	$(GO) test -count 1 -timeout 60m -v -run 'AnObserverSees|EveryFigureOfAFailover|EveryDeclaredFlaw' ./harness/suite -deep
+	$(GO) test -count 1 -timeout 60m -v -run 'AnObserverSees|EveryFigureOfAFailover|EveryDeclaredFlaw' ./harness/plan ./harness/results -deep
 
 # The tests of the checkers make new histories each time; a failure prints the seed that repeats it, smallest history first.
 # -deep enumerates the larger spaces of tiny histories as well, some millions. Histories of simulated servers are long: a million of them
@@ -106,7 +106,7 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./checkers ./harness/explore
 
 bench-load: redis
-	$(GO) test -run '^$$' -bench 'Benchmark(Load|Links)$$' -benchtime 1x ./harness/suite
+	$(GO) test -run '^$$' -bench 'Benchmark(Load|Links)$$' -benchtime 1x ./harness/results
 
 clean:
 	rm -rf bin $(RESULTS)
