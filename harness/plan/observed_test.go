@@ -20,7 +20,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// deep asks for the long form of tests, such as every target of every fault: see test-long in the Makefile.
+// deep asks for the long form of tests, such as every target of every fault: see test-deep in the Makefile.
 var deep = flag.Bool("deep", false, "observe every fault on every target that it accepts, on every topology")
 
 // TestEveryFaultHasAnObserver: a new fault of the list needs a row.
