@@ -51,28 +51,6 @@ func Worst(verdicts ...Verdict) Verdict {
 	return worst
 }
 
-// Class names a way to fail.
-type Class string
-
-// The failure classes that checkers report and variants declare as known flaws.
-const (
-	DoubleGrant       Class = "double-grant"        // two owners inside their leases
-	StolenRelease     Class = "stolen-release"      // a double grant opened by somebody else's late release
-	StuckLock         Class = "stuck-lock"          // a lock that nobody can ever acquire again
-	StaleHolder       Class = "stale-holder"        // what a lock guards took a write of an owner whose lease was over, after the next one's
-	DuplicateDelivery Class = "duplicate-delivery"  // two workers told that they are the first
-	ImmortalMark      Class = "immortal-mark"       // a mark without TTL
-	LostMessage       Class = "lost-message"        // marked, never delivered, all others told that it was
-	DuplicateNumber   Class = "duplicate-number"    // one number returned twice
-	Regression        Class = "regression"          // a later call got a smaller number
-	FenceRegression   Class = "fence-regression"    // a later grant got a fencing token that is not larger
-	ReturnedNotStored Class = "returned-not-stored" // a number was issued that the store does not know of
-	SequenceRestart   Class = "sequence-restart"    // the stored number went back
-	TTLLost           Class = "ttl-lost"            // what had an end has none any more
-	LostWrite         Class = "lost-write"          // acknowledged and gone
-	PhantomWrite      Class = "phantom-write"       // refused for certain, yet there
-)
-
 // Anomaly is the evidence for one violation.
 type Anomaly struct {
 	Class     Class         `json:"class"`
