@@ -62,6 +62,43 @@ type Anomaly struct {
 	From      time.Duration `json:"from"`             // the time it spans on the run's clock
 	To        time.Duration `json:"to"`               //
 	Faults    []string      `json:"faults,omitempty"` // faults whose Influence meets that span; filled in by Judge
+	Spans     []Span        `json:"spans,omitempty"`  // who certainly held what, as the checker judged it; none where it judges no holds
+}
+
+// Span is a time in which an owner certainly held what an anomaly is about, as far as was known when the violation was.
+type Span struct {
+	Client int           `json:"client"`       // whom the grant that began it was given to
+	Owner  int           `json:"owner"`        // spans of one owner have the same number, from 0
+	From   time.Duration `json:"from"`         //
+	To     time.Duration `json:"to,omitempty"` // 0: nothing that was seen ends it
+	Until  SpanEnd       `json:"until"`        // what ends it
+}
+
+// SpanEnd is what ends a span.
+type SpanEnd string
+
+// What ends a span.
+const (
+	LeaseEnds   SpanEnd = "lease"   // the lease or window can be over, or the end that the grant promised has come
+	OwnRelease  SpanEnd = "release" // its owner began to give it up
+	NothingEnds SpanEnd = "nothing" // a lease without an end, not given up
+)
+
+// Overlaps are the times in which two of the anomaly's owners certainly held it, in the order of Spans. Spans that only
+// touch do not overlap. Of an overlap that nothing ends To is 0.
+func (a Anomaly) Overlaps() (both []Span) {
+	for i, x := range a.Spans {
+		for _, y := range a.Spans[i+1:] {
+			o := Span{Client: y.Client, Owner: y.Owner, From: max(x.From, y.From), To: x.To, Until: x.Until}
+			if x.To == 0 || y.To != 0 && y.To < x.To {
+				o.To, o.Until = y.To, y.Until
+			}
+			if x.Owner != y.Owner && (o.To == 0 || o.From < o.To) {
+				both = append(both, o)
+			}
+		}
+	}
+	return both
 }
 
 // Violations is how many violations the anomaly stands for, at least one.

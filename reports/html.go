@@ -197,12 +197,10 @@ type anomalyView struct {
 	Page    string
 	Picture drawing
 	Listed  []opView
-	Hidden  int    // operations that are not listed
-	Held    bool   // the picture shows what owners may rely on
-	Two     []span // times in which two owners held the key
+	Hidden  int      // operations that are not listed
+	Held    bool     // the picture shows who held it
+	Two     []string // for how long two owners held the key
 }
-
-type span struct{ From, Length time.Duration }
 
 // opView is one row of the table of operations.
 type opView struct {
@@ -220,14 +218,21 @@ func anomalyViews(r Report) []anomalyView {
 			Picture: drawAnomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),
 		}
 		v.Hidden = len(a.Ops) - len(v.Listed)
-		held := holds(shown(a.Ops), r.History.Meta.Drift)
-		v.Held = len(held) > 0
-		for _, o := range overlaps(held) {
-			v.Two = append(v.Two, span{o[0], o[1] - o[0]})
+		v.Held = len(a.Spans) > 0
+		for _, o := range a.Overlaps() {
+			v.Two = append(v.Two, lasting(o))
 		}
 		all = append(all, v)
 	}
 	return all
+}
+
+// lasting says how long a span lasts.
+func lasting(s harness.Span) string {
+	if s.To == 0 {
+		return "without end"
+	}
+	return "for " + dur(s.To-s.From)
 }
 
 func opViews(a harness.Anomaly, meta harness.Meta) []opView {
