@@ -2,6 +2,7 @@
 
 GO          ?= go
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+MISSPELL    ?= github.com/golangci/misspell/cmd/misspell@v0.7.0
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
@@ -18,7 +19,7 @@ help:
 	@echo "make verify-checkers  a million small histories for each checker and every tiny one, against its rule, porcupine and brute force; and a million of correct simulated servers. HISTORIES=100000 for a tenth"
 	@echo "make verify-planted  explorer and load on algorithms with planted defects, and on right but odd ones, about 5 minutes"
 	@echo "make mutate  small changes of the checkers and the explorer, one at a time, and which of them no test notices; hours for all, see MUTATE"
-	@echo "make lint    gofmt, go vet, staticcheck"
+	@echo "make lint    gofmt, go vet, staticcheck, spelling"
 	@echo "make bench   benchmarks of the checkers, against porcupine too, and of the explorer"
 	@echo "make bench-load  the harness's load beside that of redis-benchmark and of a bare go-redis loop"
 	@echo "make build   $(BIN)"
@@ -66,14 +67,17 @@ MUTATE ?=
 mutate: redis
 	$(GO) run ./harness/cmd/mutate $(MUTATE) ./checkers -- -rapid.checks=300 -rapid.shrinktime=1ms
 	$(GO) run ./harness/cmd/mutate -skip PruningLosesNoVerdict $(MUTATE) ./harness/explore
+	$(GO) run ./harness/cmd/mutate $(MUTATE) ./harness/interleave
 
 image: redis build
 	./$(BIN) doctor --on docker --build-image
 
+# The spelling check passes over a typo that a test needs.
 lint:
 	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt would change: $$bad"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(MISSPELL) -error -i nmae harness workloads nemesis checkers lua reports .github Makefile README.md
 
 # BenchmarkScale takes some minutes: porcupine is given 30 s for each history.
 bench:
