@@ -34,19 +34,18 @@ func (l yourLock) Release(ctx context.Context, key, owner string) (bool, error) 
 
 // No order of commands breaks it: three clients, one crash, one expiry, every interleaving.
 func TestEveryInterleavingOfYourLock(t *testing.T) {
-	explore.Test(t, explore.Spec{
-		Program:  workloads.LockProgram(workloads.LockOptions{}, newYourLock),
-		Checkers: []harness.Checker{checkers.Mutex(), checkers.Stuck()},
-	})
+	p := workloads.LockProgram(workloads.LockOptions{}, newYourLock)
+	explore.Test(t, explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...)})
 }
 
 // Nor does a load, as far as this one shows.
 func TestYourLock(t *testing.T) {
 	c := cluster.Standalone(cluster.Options{})
+	w := workloads.Locks(c, workloads.LockOptions{TTL: 300 * time.Millisecond}, newYourLock)
 	harness.Test(t, harness.Spec{
 		System:   c,
-		Workload: workloads.Locks(c, workloads.LockOptions{TTL: 300 * time.Millisecond}, newYourLock),
-		Checkers: []harness.Checker{checkers.Mutex(), checkers.Gates()},
+		Workload: w,
+		Checkers: checkers.For(w),
 		Clients:  50,
 		Duration: 2 * time.Second,
 	})

@@ -38,7 +38,7 @@ func (r Resolved) Spec(redis, logs string, store harness.Store) harness.Spec {
 		Workload: r.variant.Workload(c, r.options()),
 		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), Open: r.Pacing == OpenPacing, Seed: r.Seed, Calm: r.lastCalm(),
 		Final:    finalReads + r.TTL,
-		Checkers: r.Checkers(), Watchers: r.watchers(), StopOnFirst: r.StopOnFirst,
+		Checkers: r.Checkers(), Watchers: checkers.Watchers(r.Checkers()), StopOnFirst: r.StopOnFirst,
 	}
 	for _, v := range r.with {
 		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c, workloads.Options{Acks: r.Acks}), Clients: riderClients})
@@ -159,52 +159,14 @@ const (
 	ClosedPacing = "closed" // clients think between operations
 )
 
-// watchers are the checkers that find violations while the load goes on.
-func (r Resolved) watchers() []harness.Checker {
-	return slices.DeleteFunc(r.Checkers(), func(c harness.Checker) bool { return !slices.Contains(watching, c.Name()) })
-}
+// Checkers are those of the plan's workloads.
+func (r Resolved) Checkers() []harness.Checker { return checkers.For(r.loads()...) }
 
-// watching names the checkers that need neither the end of a run nor its faults.
-var watching = []string{
-	checkers.Mutex().Name(), checkers.Fence().Name(), checkers.Holders().Name(), checkers.Dedup().Name(), checkers.Sequence().Name(),
-}
-
-// checkers are those of the families involved, and the gates.
-func (r Resolved) Checkers() []harness.Checker {
-	var out []harness.Checker
-	writes := r.Resource
-	for _, v := range r.variants() {
-		switch v.Family {
-		case workloads.Lock:
-			out = append(out, checkers.Mutex(), checkers.Stuck())
-			if v.Fenced() {
-				out = append(out, checkers.Fence())
-			}
-		case workloads.Dedup:
-			out = append(out, checkers.Dedup(), checkers.Delivery())
-		case workloads.Sequence:
-			out = append(out, checkers.Sequence())
-		case workloads.Writes:
-			writes = true
-			if r.Rounds != nil && r.Rounds.Locks {
-				out = append(out, checkers.Mutex())
-			}
-		}
+// loads are the plan's workloads, for what they say of themselves: nobody can open a client of them.
+func (r Resolved) loads() []harness.Workload {
+	all := []harness.Workload{r.variant.Workload(nil, r.options())}
+	for _, v := range r.with {
+		all = append(all, v.Workload(nil, workloads.Options{Acks: r.Acks}))
 	}
-	if r.Resource {
-		out = append(out, checkers.Holders())
-	}
-	if writes {
-		out = append(out, checkers.Writes())
-	}
-	if r.asksTwice() {
-		out = append(out, checkers.SecondOpinion(checkers.Budget{}))
-	}
-	return append(out, checkers.Gates())
-}
-
-// asksTwice reports whether porcupine has a model of what any of the variants records.
-func (r Resolved) asksTwice() bool {
-	return r.Rounds != nil && r.Rounds.Locks ||
-		slices.ContainsFunc(r.variants(), func(v workloads.Variant) bool { return v.Family != workloads.Writes })
+	return all
 }
