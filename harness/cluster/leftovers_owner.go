@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"strings"
 )
@@ -19,7 +18,7 @@ const (
 
 // containerOwned reports whether any sign of an owner is left: the lock of the folder, the process, or the lock of the
 // subnet. An owner in another container shares this machine's network with its nodes, but perhaps neither files nor
-// process ids with us. The subnet is asked last: asking takes it for a moment. What own holds, no other owner does.
+// process ids with us. What own holds, no other owner does.
 func containerOwned(c Leftover, own subnet) bool {
 	owned, err := folderOwned(c.Run)
 	if owned && !errors.Is(err, fs.ErrNotExist) || processLives(c.owner) {
@@ -39,12 +38,7 @@ func subnetOwned(label string) bool {
 	if x < firstSubnet || x > lastSubnet || label != s.label() {
 		return true
 	}
-	ln, err := net.Listen("tcp", hostPort(s.ip(0, 1), lockPort))
-	if err != nil {
-		return true
-	}
-	_ = ln.Close()
-	return false
+	return addressFree(hostPort(s.ip(0, 1), lockPort)) != nil
 }
 
 func (s subnet) label() string { return s.ip(0, 0) + "/16" }
