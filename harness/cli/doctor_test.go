@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cli"
-	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
 // useless is a Docker daemon whose containers are in a network of their own.
@@ -67,11 +67,11 @@ func TestDoctorMindsDockerOnlyIfAsked(t *testing.T) {
 }
 
 func TestDoctorMakesTheImage(t *testing.T) {
-	cluster.NeedDocker(t)
-	out, errs, code := run(t, "doctor", "--on", "docker", "--build-image", "--redis-image", cluster.LocalImage)
+	docker.Need(t)
+	out, errs, code := run(t, "doctor", "--on", "docker", "--build-image", "--redis-image", docker.LocalImage)
 	require.Zero(t, code, errs)
-	require.Contains(t, out, "ok   image          "+cluster.LocalImage+" has Redis ")
-	require.Contains(t, out, ", image "+cluster.LocalImage+"\n")
+	require.Contains(t, out, "ok   image          "+docker.LocalImage+" has Redis ")
+	require.Contains(t, out, ", image "+docker.LocalImage+"\n")
 }
 
 func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {

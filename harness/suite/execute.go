@@ -12,6 +12,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -21,6 +22,10 @@ type Options struct {
 	Redis    string                 // redis-server binary; default as cluster.FindRedis
 	Log      *slog.Logger           // default: silent
 	Progress func(harness.Progress) // called about once a second while load runs
+
+	// Docker makes the platform of plans that ask for it, of an image or, where that is empty, the usual one. nil: such plans
+	// are an error. harness/cluster/docker has one.
+	Docker func(image string) cluster.Platform
 
 	Warn func(string) // told, before a run, of each limit of this machine that may be short for it
 

@@ -117,7 +117,7 @@ func (how Repetition) of(p Plan, trial int) Plan {
 
 // redis says which Redis the trials run on.
 func (how Repetition) redis(o Options) string {
-	if cluster.Platform(how.On) == cluster.OnDocker {
+	if how.On == cluster.OnDocker {
 		return cmp.Or(how.Image, "the image that doctor --on docker names")
 	}
 	_, version, err := cluster.FindRedis(o.Redis)

@@ -106,11 +106,22 @@ func (r resolved) some(what effect) bool {
 // machine is what the plan needs of this machine.
 func (r resolved) machine(o Options) cluster.Options {
 	return cluster.Options{
-		RedisServer: o.Redis, On: cluster.Platform(r.On), Image: r.Image, Clients: r.Clients + len(r.with)*riderClients,
+		RedisServer: o.Redis, On: o.platform(r.On, r.Image), Clients: r.Clients + len(r.with)*riderClients,
 		OpTimeout: r.patience(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels, OwnSentinel: r.OwnSentinel,
 		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
 		Clocks: r.some(clocks), Retries: r.variant.Retries,
 	}
+}
+
+// platform is what nodes run on; nil: processes.
+func (o Options) platform(name, image string) cluster.Platform {
+	switch {
+	case name != cluster.OnDocker:
+		return nil
+	case o.Docker == nil:
+		return cluster.NotLinked(name)
+	}
+	return o.Docker(image)
 }
 
 // patience is how long clients wait for an answer: longer than a WAIT may take. 0: the cluster's default.
