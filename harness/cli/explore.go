@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/explore"
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -27,7 +29,7 @@ type replayFlags struct {
 }
 
 func (a *app) exploreCommand() *cobra.Command {
-	var s suite.Search
+	var s plan.Search
 	var replay replayFlags
 	var all bool
 	cmd := &cobra.Command{
@@ -62,7 +64,7 @@ func (a *app) exploreCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) searchFlags(cmd *cobra.Command, s *suite.Search) {
+func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 	f := cmd.Flags()
 	f.IntVar(&s.Clients, "clients", 3, "clients that race, 2 to 4")
 	f.IntVar(&s.Crashes, "crashes", 1, "how many of them may crash")
@@ -82,7 +84,7 @@ func (a *app) searchFlags(cmd *cobra.Command, s *suite.Search) {
 }
 
 // explore searches and prints what was found.
-func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []string) error {
+func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string) error {
 	if err := noZeros(cmd, "clients", "ttl"); err != nil {
 		return err
 	}
@@ -107,7 +109,7 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 	if all := s.EveryRegime(); len(all) > 1 {
 		return a.exploreRegimes(cmd.Context(), all)
 	}
-	out, err := suite.Explore(cmd.Context(), s, a.options())
+	out, err := results.Explore(cmd.Context(), s, a.options())
 	if err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 }
 
 // printExploration is what a person sees of one search.
-func (a *app) printExploration(out suite.Searched) error {
+func (a *app) printExploration(out results.Searched) error {
 	for i, rel := range out.Exploration.Files {
 		out.Exploration.Files[i] = filepath.Join(out.Dir, rel) // the files' own paths are relative to the report
 	}
@@ -134,7 +136,7 @@ func (a *app) printExploration(out suite.Searched) error {
 }
 
 // showSituation prints the shortest schedule that met the situation that was asked for.
-func (a *app) showSituation(r explore.Result) error {
+func (a *app) showSituation(r interleave.Result) error {
 	if a.flags.situation == "" {
 		return nil
 	}
@@ -151,7 +153,7 @@ func (a *app) showSituation(r explore.Result) error {
 }
 
 // exploreAll goes through several searches and prints a table. It exits with 0 if each came to what is documented.
-func (a *app) exploreAll(ctx context.Context, searches []suite.Search) error {
+func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 	for _, s := range searches { // refuse all before one is made
 		if err := s.Check(); err != nil {
 			return err
@@ -172,7 +174,7 @@ func (a *app) exploreAll(ctx context.Context, searches []suite.Search) error {
 }
 
 // searchAll goes through several searches, one after the other.
-func (a *app) searchAll(ctx context.Context, searches []suite.Search) (outs []suite.Searched, rows []reports.Row, err error) {
+func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.Searched, rows []reports.Row, err error) {
 	for i, s := range searches {
 		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Under())
 		out, err := a.search(ctx, s)
@@ -186,8 +188,8 @@ func (a *app) searchAll(ctx context.Context, searches []suite.Search) (outs []su
 }
 
 // search makes one of several searches. One that does not come to what is documented decides the exit code.
-func (a *app) search(ctx context.Context, s suite.Search) (suite.Searched, error) {
-	out, err := suite.Explore(ctx, s, a.options())
+func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, error) {
+	out, err := results.Explore(ctx, s, a.options())
 	if err = uninterrupted(ctx, err); err != nil {
 		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
 	}
@@ -197,7 +199,7 @@ func (a *app) search(ctx context.Context, s suite.Search) (suite.Searched, error
 	return out, nil
 }
 
-func (a *app) searchTable(outs []suite.Searched) {
+func (a *app) searchTable(outs []results.Searched) {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "VARIANT\tUNDER\tVERDICT\tSTEPS TO EACH\tAS DOCUMENTED\tSCHEDULES\tPRUNED\tFIRST\tTIME")
 	var total time.Duration
@@ -217,7 +219,7 @@ func (a *app) searchTable(outs []suite.Searched) {
 }
 
 // lost leaves the fields of what gets lost at their defaults unless one of the flags was given.
-func lost(cmd *cobra.Command, s *suite.Search) {
+func lost(cmd *cobra.Command, s *plan.Search) {
 	f := cmd.Flags()
 	if !f.Changed("lost-answers") && !f.Changed("lost-commands") && !f.Changed("late") {
 		s.LostAnswers, s.LostCommands, s.Late = 0, 0, 0
@@ -251,7 +253,7 @@ func (a *app) replay(ctx context.Context, r replayFlags, args []string) error {
 	if len(args) == 1 {
 		variant = args[0]
 	}
-	out, err := suite.Replay(ctx, r.file, variant, r.times, a.options())
+	out, err := results.Replay(ctx, r.file, variant, r.times, a.options())
 	if errors.Is(err, explore.ErrDiverged) {
 		a.code = ExitUnknown
 		a.println("UNKNOWN  %s", message(err))

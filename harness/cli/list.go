@@ -7,14 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // listing is what list prints as JSON.
 type listing struct {
 	Variants []variantInfo      `json:"variants"`
-	Nemeses  []suite.Nemesis    `json:"nemeses"`
+	Nemeses  []plan.Nemesis     `json:"nemeses"`
 	Regimes  []workloads.Regime `json:"regimes"`
 }
 
@@ -32,7 +33,7 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "list variants with their known flaws, nemeses and regimes",
 		Args:  exactly(0, "none"),
 		RunE: func(*cobra.Command, []string) error {
-			l := listing{Nemeses: suite.Nemeses(), Regimes: workloads.Regimes()}
+			l := listing{Nemeses: plan.Nemeses(), Regimes: workloads.Regimes()}
 			for _, v := range workloads.Catalogue() {
 				l.Variants = append(l.Variants, variantInfo{v.ID, v.Doc, v.Source, v.Claim, v.Flaws})
 			}
@@ -63,7 +64,7 @@ func (a *app) printListing(l listing) {
 }
 
 // printFaults lists faults under the headings of their groups.
-func (a *app) printFaults(all []suite.Nemesis) {
+func (a *app) printFaults(all []plan.Nemesis) {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	group := ""
 	for _, n := range all {
@@ -74,7 +75,7 @@ func (a *app) printFaults(all []suite.Nemesis) {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", n.Name, dash(strings.Join(n.Parameters, " ")), n.Doc)
 	}
 	_ = w.Flush() // to standard output
-	for _, word := range suite.WordsInNames() {
+	for _, word := range nemesis.WordsInNames() {
 		a.println("\n%s: %s", word.Name, word.Doc)
 		for _, v := range word.Values {
 			a.println("  %-20s %s", v[0], v[1])

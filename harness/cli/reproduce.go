@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/experiments"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
 func (a *app) reproduceCommand() *cobra.Command {
-	how := suite.Repetition{}
+	how := experiments.Repetition{}
 	all := false
 	cmd := &cobra.Command{
 		Use:   "reproduce [EXPERIMENT...]",
@@ -25,14 +25,14 @@ func (a *app) reproduceCommand() *cobra.Command {
 			if err := noZeros(cmd, "trials", "parallel"); err != nil {
 				return err
 			}
-			experiments, err := chosenExperiments(args, all)
+			chosen, err := chosenExperiments(args, all)
 			if err != nil {
 				return err
 			}
-			if len(experiments) == 0 {
+			if len(chosen) == 0 {
 				return a.listExperiments()
 			}
-			return a.reproduce(cmd.Context(), experiments, how)
+			return a.reproduce(cmd.Context(), chosen, how)
 		},
 	}
 	f := cmd.Flags()
@@ -46,15 +46,15 @@ func (a *app) reproduceCommand() *cobra.Command {
 	return cmd
 }
 
-func chosenExperiments(names []string, all bool) (chosen []suite.Experiment, err error) {
+func chosenExperiments(names []string, all bool) (chosen []experiments.Experiment, err error) {
 	if all {
 		if len(names) > 0 {
 			return nil, usage("--all leaves nothing to name: leave %s out", strings.Join(names, " "))
 		}
-		return suite.Experiments(), nil
+		return experiments.Experiments(), nil
 	}
 	for _, name := range names {
-		e, err := suite.FindExperiment(name)
+		e, err := experiments.FindExperiment(name)
 		if err != nil {
 			return nil, err
 		}
@@ -65,11 +65,11 @@ func chosenExperiments(names []string, all bool) (chosen []suite.Experiment, err
 
 func (a *app) listExperiments() error {
 	if a.json {
-		return a.printJSON(suite.Experiments())
+		return a.printJSON(experiments.Experiments())
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "EXPERIMENT\tWHAT IT SHOWS\tSOURCE")
-	for _, e := range suite.Experiments() {
+	for _, e := range experiments.Experiments() {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, e.Title, e.Source)
 	}
 	return w.Flush()
@@ -77,19 +77,19 @@ func (a *app) listExperiments() error {
 
 // reproduce repeats experiments. It exits with 0 if each has the published shape, with 1 if one has not, and with 2 if
 // that cannot be told.
-func (a *app) reproduce(ctx context.Context, experiments []suite.Experiment, how suite.Repetition) error {
+func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, how experiments.Repetition) error {
 	how.Done = func(arm string, trial, of int, t reports.Trial) {
 		fmt.Fprintf(a.err, "  %s, trial %d of %d: %s\n", arm, trial, of, t.Verdict)
 	}
-	for _, e := range experiments { // refuse all before repeating one
+	for _, e := range chosen { // refuse all before repeating one
 		if err := e.Check(how); err != nil {
 			return err
 		}
 	}
 	var all []reports.Reproduction
-	for i, e := range experiments {
-		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(experiments), e.Name)
-		r, dir, err := suite.Reproduce(ctx, e, how, a.options())
+	for i, e := range chosen {
+		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(chosen), e.Name)
+		r, dir, err := experiments.Reproduce(ctx, e, how, a.options())
 		if err != nil {
 			if dir != "" {
 				err = fmt.Errorf("%w (what was found by then is in %s)", err, dir)

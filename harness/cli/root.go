@@ -1,4 +1,4 @@
-// Package cli is the doublegrant command line: flags and words around harness/suite. It alone prints.
+// Package cli is the doublegrant command line: flags and words around harness/plan, results, suite and experiments. It alone prints.
 package cli
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
 // Exit codes.
@@ -120,13 +120,13 @@ func readable(err error) string {
 }
 
 func usage(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", suite.ErrUsage, fmt.Errorf(format, args...))
+	return fmt.Errorf("%w: %w", plan.ErrUsage, fmt.Errorf(format, args...))
 }
 
 // exitCode is that of an error: ours to avoid (usage) or of the environment.
 func exitCode(err error) int {
 	// cobra has no type for an unknown command.
-	if errors.Is(err, suite.ErrUsage) || errors.Is(err, harness.ErrSpec) || strings.HasPrefix(err.Error(), "unknown command") {
+	if errors.Is(err, plan.ErrUsage) || errors.Is(err, harness.ErrSpec) || strings.HasPrefix(err.Error(), "unknown command") {
 		return ExitUsage
 	}
 	return ExitFailed
@@ -135,7 +135,7 @@ func exitCode(err error) int {
 // message is err on one line, without the marks that exitCode reads.
 func message(err error) string {
 	s := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
-	return strings.ReplaceAll(s, suite.ErrUsage.Error()+": ", "")
+	return strings.ReplaceAll(s, plan.ErrUsage.Error()+": ", "")
 }
 
 // verdictCode is the exit code of a single run.

@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file has programs that are of no use. The search says so, names the client, and leaves nothing behind.
 
 // searchSoon fails when the search hangs.
-func searchSoon(t *testing.T, s Spec) (res Result, err error) {
+func searchSoon(t *testing.T, s Spec) (res interleave.Result, err error) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() { defer close(done); res, err = Search(t.Context(), s) }()
@@ -101,11 +102,13 @@ func TestAClientThatBlocks(t *testing.T) {
 }
 
 func TestAClientThatTriesForEver(t *testing.T) {
-	var patience atomic.Int64
+	var over atomic.Bool
 	stubborn := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
-		for patience.Load() > 0 && r.Get(ctx, "lock").Err() != nil {
-			patience.Add(-1)
-			time.Sleep(time.Millisecond)
+		for range 2000 { // more than a schedule has steps
+			if over.Load() || r.Get(ctx, "lock").Err() == nil {
+				return
+			}
+			time.Sleep(time.Millisecond) // what the explorer notices of it is in the reason below
 		}
 	}
 	polite := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
@@ -118,12 +121,12 @@ func TestAClientThatTriesForEver(t *testing.T) {
 	for _, c := range []client{polite, stubborn} {
 		leavesNothing(t, func() {
 			s := quiet(program(c, writesTo("k", 1)))
-			patience.Store(2000)
+			over.Store(false)
 			res, err := searchSoon(t, s)
-			patience.Store(0)
+			over.Store(true)
 			require.NoError(t, err)
 			require.False(t, res.Exhausted)
-			stopped, _, _ := strings.Cut(res.Stopped, " (it does something by itself: time.Sleep at bad_test.go:") // if it had patience left then
+			stopped, _, _ := strings.Cut(res.Stopped, " (it does something by itself: time.Sleep at bad_test.go:") // if it slept just then
 			require.Equal(t, "a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?", stopped)
 		})
 	}
@@ -175,14 +178,14 @@ func TestSpecsThatAreOfNoUse(t *testing.T) {
 		_, err := Search(t.Context(), s)
 		require.ErrorIs(t, err, ErrSpec, want)
 		require.ErrorContains(t, err, want)
-		require.ErrorIs(t, Replay(t.Context(), s, Counterexample{}, 1), ErrSpec, want)
+		require.ErrorIs(t, Replay(t.Context(), s, interleave.Counterexample{}, 1), ErrSpec, want)
 	}
 }
 
 func TestDefaultsOfASpec(t *testing.T) {
 	s, err := Spec{Program: program(idle), Checkers: []harness.Checker{&collector{}}}.withDefaults()
 	require.NoError(t, err)
-	require.Equal(t, []Budget{
+	require.Equal(t, []interleave.Budget{
 		{Clients: 3, Crashes: 1, Expiries: 1},
 		{Clients: 3, Expiries: 1, Approaches: 1},
 		{Clients: 2, Expiries: 1, LostAnswers: 1, Place: 2},
@@ -192,7 +195,7 @@ func TestDefaultsOfASpec(t *testing.T) {
 	s.Crashes, s.Expiries, s.LostCommands = -1, -5, -1
 	s, err = s.withDefaults()
 	require.NoError(t, err)
-	require.Equal(t, []Budget{{Clients: 3}}, s.parts())
+	require.Equal(t, []interleave.Budget{{Clients: 3}}, s.parts())
 }
 
 // Redis that cannot be started, or dies, is the harness's failure.
