@@ -28,8 +28,8 @@ func (r Resolved) compiler() error {
 
 // Spec is the plan as the harness takes it: on the redis-server binary redis (empty: as cluster.FindRedis), with nodes that log
 // to the folder logs, and a history that goes to store.
-func (r Resolved) Spec(redis, logs string, store harness.Store) harness.Spec {
-	machine := r.machine(redis)
+func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec {
+	machine := r.machine(m)
 	machine.LogDir = logs
 	c := r.on.cluster(machine)
 	on := nemesis.Target{Cluster: c, Fleet: &harness.Fleet{}}
@@ -101,21 +101,41 @@ func (r Resolved) some(what nemesis.Consequences) bool {
 }
 
 // Preflight fails if this machine cannot carry the run, and warns where it may not.
-func (r Resolved) Preflight(redis string) ([]cluster.Check, error) {
+func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
 	if err := r.compiler(); err != nil {
 		return nil, err
 	}
-	return r.on.cluster(r.machine(redis)).Preflight()
+	return r.on.cluster(r.machine(m)).Preflight()
 }
 
 // machine is what the plan needs of this machine.
-func (r Resolved) machine(redis string) cluster.Options {
+func (r Resolved) machine(m Machine) cluster.Options {
 	return cluster.Options{
-		RedisServer: redis, On: cluster.Platform(r.On), Image: r.Image, Clients: r.Clients + len(r.with)*riderClients,
+		RedisServer: m.Redis, On: m.platform(r.On, r.Image), Clients: r.Clients + len(r.with)*riderClients,
 		OpTimeout: r.patience(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels, OwnSentinel: r.OwnSentinel,
 		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
 		Clocks: r.some(nemesis.SetsClocks), Retries: r.variant.Retries,
 	}
+}
+
+// Machine is what plans run on here. The zero value is a usable default.
+type Machine struct {
+	Redis string // redis-server binary; default as cluster.FindRedis
+
+	// Docker makes the platform of plans that ask for it, of an image or, where that is empty, the usual one; see
+	// harness/cluster/docker. nil: such plans are an error.
+	Docker func(image string) cluster.Platform
+}
+
+// platform is what nodes run on; nil: processes.
+func (m Machine) platform(name, image string) cluster.Platform {
+	switch {
+	case name != cluster.OnDocker:
+		return nil
+	case m.Docker == nil:
+		return cluster.NotLinked(name)
+	}
+	return m.Docker(image)
 }
 
 // patience is how long clients wait for an answer: longer than a WAIT may take. 0: the cluster's default.
