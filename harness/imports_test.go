@@ -39,6 +39,9 @@ var allowed = []room{
 	{"nemesis", []string{"harness"}},
 	{"workloads", []string{"harness", "harness/interleave", "lua"}},
 	{"reports", []string{"harness", "harness/interleave"}},
+	{"harness/granttest", []string{
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "checkers", "nemesis", "reports", "workloads",
+	}},
 
 	{"harness/plan", []string{
 		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "checkers", "nemesis", "workloads",

@@ -134,7 +134,7 @@ func FindRedis(named string) (path, version string, err error) {
 	}
 	if path, err = exec.LookPath(named); err != nil && from == "$"+redisEnv {
 		return "", "", fmt.Errorf("%w: %s is set to %q, which cannot be run: let it name a redis-server of version %d.0 or newer, or unset it",
-			ErrNoRedis, redisEnv, named, oldestRedis)
+			ErrNoRedis, redisEnv, named, OldestRedis)
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("%w: %q from %s cannot be run: install it (Debian: apt-get install redis-server) or set %s",
