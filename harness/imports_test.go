@@ -37,6 +37,10 @@ var allowed = []room{
 	{"workloads", []string{"harness", "harness/interleave", "lua"}},
 	{"reports", []string{"harness", "harness/interleave"}},
 
+	{"harness/granttest", []string{
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "checkers", "nemesis", "reports", "workloads",
+	}},
+
 	{"harness/plan", []string{
 		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "checkers", "nemesis", "workloads",
 	}},
@@ -65,7 +69,7 @@ var others = []library{
 	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster"}},
 	{"github.com/moby/moby", []string{"harness/cluster"}},
 	{"github.com/containerd/errdefs", []string{"harness/cluster"}},
-	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "harness/interleave", "workloads"}},
+	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "harness/granttest", "harness/interleave", "workloads"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},
 	{"github.com/RoaringBitmap/roaring", []string{"checkers"}},
