@@ -33,21 +33,21 @@ func SplitBrain(d time.Duration) Fault {
 
 // FlushScripts empties the script cache of every node.
 func FlushScripts() Fault {
-	return Fault{time.Second, func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis {
+	return Fault{lasts: time.Second, make: func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis {
 		return nemesis.ScriptFlush(c, nemesis.Nodes())
 	}}
 }
 
 // CrashClients ends a fifth of the clients within two seconds, each in the middle of something. Others take their places.
 func CrashClients() Fault {
-	return Fault{2 * time.Second, func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
+	return Fault{lasts: 2 * time.Second, make: func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
 		return nemesis.CrashClients(f, c, nemesis.Group())
 	}}
 }
 
 // FreezeClients lets a fifth of the clients stand still for d, as in a long pause of a garbage collection.
 func FreezeClients(d time.Duration) Fault {
-	return Fault{d, func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
+	return Fault{lasts: d, make: func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
 		return nemesis.FreezeClients(f, c, nemesis.Group())
 	}}
 }
