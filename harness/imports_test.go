@@ -39,6 +39,7 @@ var allowed = []room{
 	{"nemesis", []string{"harness"}},
 	{"workloads", []string{"harness", "harness/interleave", "lua"}},
 	{"reports", []string{"harness", "harness/interleave"}},
+
 	{"harness/granttest", []string{
 		"harness", "harness/cluster", "harness/explore", "harness/interleave", "checkers", "nemesis", "reports", "workloads",
 	}},
@@ -68,10 +69,10 @@ var others = []library{
 	{"github.com/Shopify/toxiproxy", []string{"harness/cluster/fabric"}},
 	{"github.com/rs/zerolog", []string{"harness/cluster/fabric"}}, // toxiproxy's logger
 	{"golang.org/x/sys", []string{"harness/cluster/fabric"}},
-	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster/docker"}},
-	{"github.com/moby/moby", []string{"harness/cluster/docker"}},
-	{"github.com/containerd/errdefs", []string{"harness/cluster/docker"}},
-	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "harness/interleave", "workloads"}},
+	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster"}},
+	{"github.com/moby/moby", []string{"harness/cluster"}},
+	{"github.com/containerd/errdefs", []string{"harness/cluster"}},
+	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "harness/granttest", "harness/interleave", "workloads"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},
 	{"github.com/RoaringBitmap/roaring", []string{"checkers"}},

@@ -2,6 +2,7 @@ package granttest_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,4 +49,24 @@ func TestWrongOnesFail(t *testing.T) {
 			require.Contains(t, failure, "go test -run '^TestIt$' github.com/doublegrant/doublegrant/harness/granttest")
 		})
 	}
+}
+
+// A load has the topology and the faults of its options. What is acknowledged and not yet replicated is lost in a failover, so
+// no lock of one primary survives a split brain.
+func TestLoadsWithFaults(t *testing.T) {
+	options := func(l granttest.Load) granttest.LockOptions {
+		return granttest.LockOptions{TTL: 300 * time.Millisecond, Search: granttest.Search{Skip: true}, Load: l}
+	}
+	t.Run("one that does no harm", func(t *testing.T) {
+		record(t, "TestIt", lock(newGoodLock, options(granttest.Load{
+			Faults: []granttest.Fault{granttest.FlushScripts(), granttest.CrashClients()},
+		}))).passes(t)
+	})
+	t.Run("split brain", func(t *testing.T) {
+		failure := record(t, "TestIt", lock(newGoodLock, options(granttest.Load{
+			Topology: granttest.Sentinel, Faults: []granttest.Fault{granttest.SplitBrain(5 * time.Second)},
+		}))).failure(t)
+		require.Contains(t, failure, "is not a lock under load: invalid")
+		require.Contains(t, failure, "-granttest.seed=")
+	})
 }

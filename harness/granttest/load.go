@@ -3,6 +3,7 @@ package granttest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -50,6 +51,24 @@ func (s subject) underLoad(t TB) {
 	}
 	s.keepLoad(t, res)
 	s.sayLoad(t, res)
+}
+
+// check refuses what can never be.
+func (l Load) check() error {
+	if l.Topology != "" && l.Topology != Standalone && l.Topology != Sentinel {
+		return fmt.Errorf("unknown topology %q: choose one of %s, %s", l.Topology, Standalone, Sentinel)
+	}
+	for _, f := range l.Faults {
+		switch {
+		case f.make == nil:
+			return errors.New("a Fault without anything to do: one of the functions that return a Fault makes it")
+		case f.lasts < 0:
+			return fmt.Errorf("a Fault cannot last for %v", f.lasts)
+		case f.sentinel != "" && l.Topology != Sentinel:
+			return fmt.Errorf("%s needs Topology: granttest.Sentinel", f.sentinel)
+		}
+	}
+	return nil
 }
 
 // cluster is the system under load.
