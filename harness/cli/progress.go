@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/doublegrant/doublegrant/harness"
 )
 
@@ -26,12 +28,13 @@ type progress struct {
 }
 
 func (a *app) newProgress() *progress {
-	f, ok := a.err.(*os.File)
-	if !ok {
-		return &progress{w: a.err}
-	}
-	info, err := f.Stat()
-	return &progress{w: a.err, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
+	return &progress{w: a.err, terminal: onTerminal(a.err)}
+}
+
+// onTerminal reports whether what is written to w is seen on a terminal.
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func (p *progress) show(at harness.Progress) {

@@ -130,11 +130,19 @@ func versionOf(path string) ([]byte, error) {
 	return out, err
 }
 
+// toAnother is " to another" where the environment names the binary already.
+func toAnother(from string) string {
+	if from == "$"+redisEnv {
+		return " to another"
+	}
+	return ""
+}
+
 // FindRedis returns the path of the redis-server binary and the line in which it tells its version: named if it is not
 // empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. Anything but a Redis of version 7.0 or newer is
 // ErrNoRedis.
 func FindRedis(named string) (path, version string, err error) {
-	from := "the options"
+	from := "--redis-server or Options.RedisServer"
 	if named == "" {
 		named, from = os.Getenv(redisEnv), "$"+redisEnv
 	}
@@ -142,8 +150,8 @@ func FindRedis(named string) (path, version string, err error) {
 		named, from = "redis-server", "the PATH"
 	}
 	if path, err = exec.LookPath(named); err != nil {
-		return "", "", fmt.Errorf("%w: %q from %s cannot be run: install it (Debian: apt-get install redis-server) or set %s",
-			ErrNoRedis, named, from, redisEnv)
+		return "", "", fmt.Errorf("%w: %q from %s cannot be run: install it (Debian: apt-get install redis-server) or set %s%s",
+			ErrNoRedis, named, from, redisEnv, toAnother(from))
 	}
 	out, err := versionOf(path)
 	if errors.Is(err, context.DeadlineExceeded) {

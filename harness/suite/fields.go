@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
 // place is where something was read: a file, and the lines of its fields. The zero value is nowhere: what a program or a
@@ -53,7 +56,7 @@ func readFields(file string, r io.Reader, into any) error {
 		return fmt.Errorf("%s:%s: no YAML: %s%s", file, line, yamlLine.ReplaceAllString(err.Error(), ""), hint(err))
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s:%d: a second document begins: put one plan into a file", file, max(more.Line, 1))
+		return fmt.Errorf("%s:%d: here a second YAML document begins, after a line of --- or a closing bracket: put one plan or suite into a file", file, max(more.Line, 1))
 	}
 	return fields{file}.fill(doc.Content[0], reflect.ValueOf(into).Elem())
 }
@@ -92,7 +95,7 @@ func (r fields) fill(n *yaml.Node, s reflect.Value) error {
 		key, value := n.Content[i], n.Content[i+1]
 		field := fieldNamed(s, key.Value)
 		if !field.IsValid() {
-			return r.errorf(key, "unknown field %q: choose of %s", shortened(key.Value), strings.Join(yamlNames(s.Type()), ", "))
+			return r.errorf(key, "unknown field %q: %s", shortened(key.Value), meant(key.Value, yamlNames(s.Type())))
 		}
 		if _, twice := where.lines[key.Value]; twice {
 			return r.errorf(key, "%s is given twice", shortened(key.Value))
@@ -109,6 +112,11 @@ func (r fields) fill(n *yaml.Node, s reflect.Value) error {
 		p.put(where)
 	}
 	return nil
+}
+
+// meant says which of names an unknown one may have been meant for, or lists them all.
+func meant(unknown string, names []string) string {
+	return cmp.Or(suggest.Question("", unknown, names), "choose of "+strings.Join(names, ", "))
 }
 
 // reading is a field that takes itself from a node, which is no alias.

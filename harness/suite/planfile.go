@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,9 +35,25 @@ func ReadPlan(path string) (p Plan, err error) {
 // readPlan reads the plan of a results folder.
 func readPlan(dir string) (Plan, error) {
 	if _, err := os.Stat(filepath.Join(dir, planFile)); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return Plan{}, usage("%s is no results folder: %s", dir, missing(dir))
+		}
 		return Plan{}, usage("%s is no results folder: %w", dir, err)
 	}
 	return ReadPlan(dir)
+}
+
+// missing says what is not there of a results folder, and which folders there are beside it.
+func missing(dir string) string {
+	if _, err := os.Stat(dir); err == nil {
+		return "there is no " + planFile + " in it"
+	}
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", planFile)) // the pattern is ours
+	if len(beside) == 0 {
+		return "there is no such folder"
+	}
+	newest := filepath.Dir(slices.Max(beside)) // their names begin with the time
+	return "there is no such folder; the newest beside it is " + newest
 }
 
 func (p Plan) write(dir string) error {
