@@ -17,9 +17,6 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// exploreFor bounds a search that nobody bounded.
-const exploreFor = 2 * time.Minute
-
 // replayFlags are those of a replay.
 type replayFlags struct {
 	file  string
@@ -76,7 +73,7 @@ func (a *app) searchFlags(cmd *cobra.Command, s *suite.Search) {
 	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's)")
 	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default: each regime, one after the other)")
 	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after so many schedules (default: no limit)")
-	f.DurationVar(&s.For, "for", exploreFor, "end after so long; 0: no limit")
+	f.DurationVar(&s.For, "for", suite.DefaultFor, "end after so long; 0: no limit")
 	f.BoolVar(&s.First, "first", false, "end at the first counterexample, which need not be the smallest")
 	f.BoolVar(&s.Unpruned, "unpruned", false, "run schedules that differ only in the order of independent commands, too")
 }
@@ -120,9 +117,6 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 
 // printExploration is what a person sees of one search.
 func (a *app) printExploration(out suite.Searched) error {
-	for i, rel := range out.Exploration.Files {
-		out.Exploration.Files[i] = filepath.Join(out.Dir, rel) // the files' own paths are relative to the report
-	}
 	if err := reports.ExplorationText(a.out, out.Exploration); err != nil {
 		return err
 	}

@@ -34,6 +34,8 @@ type Outcome struct {
 	Report      reports.Report
 	Expectation Expectation
 	Met         bool
+
+	options Options // how it was executed
 }
 
 // ReportPath is where the run's report is; empty if it has none, as that of a run which was killed.
@@ -70,7 +72,7 @@ func Execute(ctx context.Context, p Plan, o Options) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{Plan: r.Plan, Expectation: r.expect()}
+	out := Outcome{Plan: r.Plan, Expectation: r.expect(), options: o}
 	if err := r.preflight(o); err != nil {
 		return out, err // before anything is written
 	}
@@ -130,9 +132,14 @@ func (out *Outcome) judge(h harness.History, j harness.Judged) (err error) {
 	if out.Report, err = reports.New(h, j); err != nil {
 		return fmt.Errorf("suite: report: %w", err)
 	}
-	out.Report.Command = out.Plan.commandWith(filepath.Join(out.Dir, planFile))
+	out.Report.Command = out.command()
 	out.Report.Expected, out.Report.Met = out.Expectation.String(), out.Met
 	return nil
+}
+
+// command is the command line that repeats the run from where it was begun.
+func (out Outcome) command() string {
+	return out.Plan.commandWith(filepath.Join(out.Dir, planFile), out.options)
 }
 
 // drawAnomalies has porcupine draw the first anomalies that it certified, and returns their pages' paths inside dir.

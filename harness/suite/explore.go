@@ -159,8 +159,12 @@ func Explore(ctx context.Context, s Search, o Options) (Searched, error) {
 	if out.Dir, err = makeResultsDir(o.Results, "explore-"+s.name(v)); err != nil {
 		return out, err
 	}
+	again := s
+	if again.Script, err = keepScript(s.Script, out.Dir); err != nil {
+		return out, err
+	}
 	out.Exploration = reports.Exploration{
-		Name: v.ID, Variant: v.ID, Command: s.Command(), Labels: s.labels(v, spec), Doc: v.Doc, Source: v.Source,
+		Dir: out.Dir, Name: v.ID, Variant: v.ID, Command: again.command(o), Labels: s.labels(v, spec), Doc: v.Doc, Source: v.Source,
 		Result: res, Files: map[int]string{}, Started: began, Expected: classes(out.Expected), Met: out.met(res),
 	}
 	for i, c := range res.Found {
@@ -311,7 +315,12 @@ func (s Search) name(v workloads.Variant) string {
 }
 
 // Command is the command line that searches again.
-func (s Search) Command() string {
+func (s Search) Command() string { return s.command(Options{}) }
+
+// DefaultFor bounds a search that nobody bounded. It is what the command line means without --for.
+const DefaultFor = 2 * time.Minute
+
+func (s Search) command(o Options) string {
 	w := commandLine("explore")
 	w.variant(s.Variant, s.Script)
 	w.flag("regime", s.Regime, s.Regime != "")
@@ -325,5 +334,10 @@ func (s Search) Command() string {
 	w.flag("lost-commands", max(0, s.LostCommands), s.LostCommands != 0)
 	w.flag("late", max(0, s.Late), s.Late != 0)
 	w.flag("skew", s.Skew, s.Skew != 0)
+	w.flag("max-schedules", s.MaxSchedules, s.MaxSchedules != 0)
+	w.flag("for", s.For, s.For != DefaultFor)
+	w.flag("first", s.First, s.First)
+	w.flag("unpruned", s.Unpruned, s.Unpruned)
+	w.flag("redis-server", o.Redis, o.Redis != "")
 	return w.String()
 }

@@ -122,12 +122,19 @@ func (p Plan) Conditions() string {
 
 // Command is the command line that runs the plan again. A schedule that is more than faults in turn needs the plan's
 // file.
-func (p Plan) Command() string { return p.commandWith(planFile) }
+func (p Plan) Command() string { return p.commandWith(planFile, Options{}) }
 
-func (p Plan) commandWith(file string) string {
+// needsFile reports whether flags alone cannot say what the plan does.
+func (p Plan) needsFile() bool {
+	return len(p.Faults) > 0 || inline(p.Script) || p.Rounds != nil || p.DownAfter != 0 || p.SlowSentinels || p.OwnSentinel
+}
+
+// commandWith is the command line that runs the plan again, where file is the plan's file and o how it was run.
+func (p Plan) commandWith(file string, o Options) string {
 	w := commandLine("run")
-	if len(p.Faults) > 0 {
+	if p.needsFile() {
 		w.flag("plan", file, true)
+		w.flag("redis-server", o.Redis, o.Redis != "")
 		return w.String()
 	}
 	w.variant(p.Variant, p.Script)
@@ -154,5 +161,6 @@ func (p Plan) commandWith(file string) string {
 	w.flag("hold", p.Hold, p.Hold != 0)
 	w.flag("regime", p.Regime, p.Regime != "")
 	w.flag("seed", p.Seed, p.Seed != 0)
+	w.flag("redis-server", o.Redis, o.Redis != "")
 	return w.String()
 }

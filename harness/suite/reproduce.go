@@ -222,7 +222,7 @@ func (e Experiment) trial(ctx context.Context, p Plan, o Options) (t reports.Tri
 		return t, "", err
 	}
 	j := out.Report.Judged
-	command = out.Plan.commandWith(filepath.Join(out.Dir, planFile))
+	command = out.command()
 	t = reports.Trial{
 		Seed: out.Plan.Seed, Verdict: j.Verdict,
 		Link: filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())),

@@ -24,7 +24,7 @@ func resultsDir(root string, p Plan) (string, error) {
 // makeResultsDir makes a fresh folder in root, named after the time and name.
 func makeResultsDir(root, name string) (dir string, err error) {
 	root = cmp.Or(root, "results")
-	base := filepath.Join(root, time.Now().Format("20060102-150405-")+name)
+	base := filepath.Join(root, time.Now().Format("20060102-150405-")+fileName(name))
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", usage("results cannot be kept in %s: %w", root, err)
 	}

@@ -229,7 +229,7 @@ func (r *suiteRunner) tidy(dir string, run *reports.SuiteRun) error {
 func suiteRun(out Outcome, err error) reports.SuiteRun {
 	run := reports.SuiteRun{Seed: out.Plan.Seed, Ending: reports.Failed}
 	if out.Dir != "" {
-		run.Command = out.Plan.commandWith(filepath.Join(out.Dir, planFile))
+		run.Command = out.command()
 	}
 	j := out.Report.Judged
 	run.Verdict, run.Found, run.Ops = j.Verdict, out.Report.Found(), out.Report.Stats.Totals.All()
