@@ -67,6 +67,7 @@ MUTATE ?=
 mutate: redis
 	$(GO) run ./harness/cmd/mutate $(MUTATE) ./checkers -- -rapid.checks=300 -rapid.shrinktime=1ms
 	$(GO) run ./harness/cmd/mutate -skip PruningLosesNoVerdict $(MUTATE) ./harness/explore
+	$(GO) run ./harness/cmd/mutate $(MUTATE) ./harness/interleave
 
 image: redis build
 	./$(BIN) doctor --on docker --build-image

@@ -36,7 +36,7 @@ import (
 // The harness promises to ask only when nobody is left who could deliver, when nothing that a client has sent can still
 // be executed or was executed after the Return of its operation, and, of a filter that claims for a lease, when the lease
 // is over. It promises a store that was empty at the start, and to look only at what is known to be a mark. Sources:
-// catalogue 2; soundness rules 2, 3 and 5.
+// "Atomic operations by Lua" (see workloads); soundness rules 2, 3 and 5.
 //
 // Any message may be asked for in the end, so the first pass over the history collects which are, and a second one judges
 // these. Memory is about 400 bytes for each of them, 1,300 where it is lost, whatever the length of the run. Time is O(1)

@@ -31,7 +31,7 @@ import (
 //
 // Every such write is one violation. A write that was refused, with whatever reason, is none. Writes of owners of whose
 // grant nothing is known are doubts. Porcupine is not asked: the operations came one after the other, and a model could
-// only repeat what the rule says about the time between them. Sources: Kleppmann 2016; catalogue 5, results C and G;
+// only repeat what the rule says about the time between them. Sources: Kleppmann 2016; Jepsen, etcd 3.4.3;
 // soundness rules 1, 2 and 5.
 //
 // Time is O(log n) an operation. Memory is bounded: of each worker its latest 8 unreleased grants are kept, and of each

@@ -26,7 +26,7 @@ import (
 // shown before is then forgotten, as is every Next called by I.Return: it may have been executed before the end. So are
 // Nexts called by the Return of an inspection that found nothing of a sequence that was seen to have a TTL. A sequence is
 // taken to have one TTL, which no operation makes shorter. Nexts and inspections that ended in info or fail show nothing.
-// Sources: catalogue 3; soundness rules 1, 4 and 5.
+// Sources: "Unique serial numbers" (see workloads); soundness rules 1, 4 and 5.
 //
 // Numbers are compared as Sequence does; a Result that is no number makes the verdict Unknown, if nothing worse was found,
 // and so does a history without inspections or numbers.

@@ -25,8 +25,8 @@ import (
 //
 // The harness promises to probe only when no client is left that could still act, and nothing that one has sent can
 // still be executed or was executed after the Return of its operation: an acquire that ended in info has then begun its
-// lease by that time, or never will. It promises a store that was empty at the start. Sources: catalogue 1, deadlock
-// freedom; soundness rules 1, 2 and 5.
+// lease by that time, or never will. It promises a store that was empty at the start. Sources: the deadlock
+// freedom that Redis documentation, "Distributed locks", asks for; soundness rules 1, 2 and 5.
 //
 // Time is O(1) an operation. Memory is bounded by the keys, about 500 bytes each, 900 where stuck.
 func Stuck() harness.Checker { return stuck{} }

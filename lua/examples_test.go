@@ -30,7 +30,7 @@ type (
 	argv []any
 )
 
-// tooLong is the sample of 004, beyond 2^53.
+// tooLong is the sample of "Unique serial numbers", beyond 2^53.
 const tooLong = "16081817202494579"
 
 var examples = map[string]example{

@@ -3,7 +3,7 @@
 -- ARGV[1]  lease in milliseconds
 -- ARGV[2]  owner's token
 -- returns  nil taken, else what is left of the holder's lease in milliseconds
--- source   002 (Redisson, tryLockInner)
+-- source   the CSDN collection on Redis locks (Redisson, tryLockInner)
 if redis.call('exists', KEYS[1]) == 0 then
   redis.call('hset', KEYS[1], ARGV[2], 1)
   redis.call('pexpire', KEYS[1], ARGV[1])

@@ -3,7 +3,7 @@
 -- ARGV[1]  lease in milliseconds
 -- ARGV[2]  owner's token
 -- returns  1 renewed, 0 it was gone or another's
--- source   002 (Redisson, the watchdog's renewExpiration)
+-- source   the CSDN collection on Redis locks (Redisson, the watchdog's renewExpiration)
 if redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
   redis.call('pexpire', KEYS[1], ARGV[1])
   return 1

@@ -3,7 +3,7 @@
 -- ARGV[1]  lease in milliseconds, renewed if entries are left
 -- ARGV[2]  owner's token
 -- returns  nil it was gone or another's, 0 entries are left, 1 released
--- source   002 (Redisson, unlockInner, without its PUBLISH to waiters)
+-- source   the CSDN collection on Redis locks (Redisson, unlockInner, without its PUBLISH to waiters)
 if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
   return nil
 end

@@ -3,7 +3,7 @@
 -- ARGV[1]  owner's token
 -- ARGV[2]  lease in seconds
 -- returns  true taken: 1 in RESP2; false held: nil in RESP2
--- source   002 (SETNX_EXPIRE.lua)
+-- source   the CSDN collection on Redis locks (SETNX_EXPIRE.lua)
 if redis.call('setnx', KEYS[1], ARGV[1]) == 1 then
   redis.call('expire', KEYS[1], ARGV[2])
   return true

@@ -3,7 +3,7 @@
 -- KEYS[2]  lease in seconds
 -- KEYS[3]  owner's token
 -- returns  status OK taken, the string 'faild' held
--- source   001
+-- source   "Lua in Redis"
 if redis.call('setnx', KEYS[1], KEYS[3]) == 1 then
   return redis.call('setex', KEYS[1], KEYS[2], KEYS[3])
 end

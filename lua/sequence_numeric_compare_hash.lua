@@ -3,7 +3,7 @@
 -- ARGV[1]  field: the sequence
 -- ARGV[2]  proposed number
 -- returns  the number drawn, an integer; not always the one stored
--- source   004, final script, which its author calls correct (there the arguments travel as KEYS)
+-- source   "Unique serial numbers", final script, which its author calls correct (there the arguments travel as KEYS)
 local proposed = tonumber(ARGV[2])
 if redis.call('hsetnx', KEYS[1], ARGV[1], proposed) == 1 then
   redis.call('expire', KEYS[1], 2592000)

@@ -2,7 +2,7 @@
 -- KEYS[1]  sequence
 -- ARGV[1]  proposed number
 -- returns  the number drawn, a string
--- source   004, first script (there the arguments, and an increment, travel as KEYS)
+-- source   "Unique serial numbers", first script (there the arguments, and an increment, travel as KEYS)
 if redis.call('setnx', KEYS[1], ARGV[1]) == 1 then
   redis.call('expire', KEYS[1], 2592000)
   return ARGV[1]

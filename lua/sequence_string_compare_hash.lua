@@ -3,7 +3,7 @@
 -- ARGV[1]  field: the sequence
 -- ARGV[2]  proposed number
 -- returns  the number drawn, a string
--- source   004, second script (there the arguments travel as KEYS)
+-- source   "Unique serial numbers", second script (there the arguments travel as KEYS)
 if redis.call('hsetnx', KEYS[1], ARGV[1], ARGV[2]) == 1 then
   redis.call('expire', KEYS[1], 2592000)
   return ARGV[2]

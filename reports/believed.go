@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // never stands for a step that does not come.
@@ -22,7 +22,7 @@ type grip struct {
 
 // answers finds the step that completed each operation of a counterexample, or never. Operations have times and steps
 // have times, but an operation that sends nothing has no step; so every client's steps are gone through in order.
-func (e Exploration) answers(c explore.Counterexample) []int {
+func (e Exploration) answers(c interleave.Counterexample) []int {
 	rows := make([]int, len(c.Ops))
 	next := map[int]int{} // by client: the first step that no earlier operation has taken
 	for i, op := range c.Ops {
@@ -36,7 +36,7 @@ func (e Exploration) answers(c explore.Counterexample) []int {
 }
 
 // answer is the first step from next on, within op, after which its client believes something; or else its last one.
-func answer(steps []explore.Step, next, client int, op harness.Op) int {
+func answer(steps []interleave.Step, next, client int, op harness.Op) int {
 	row := never
 	for i := next; i < len(steps); i++ {
 		s := steps[i]
@@ -54,7 +54,7 @@ func answer(steps []explore.Step, next, client int, op harness.Op) int {
 }
 
 // grips derives from the operations of a counterexample which client had which lock in its hands, and when.
-func (e Exploration) grips(c explore.Counterexample) []grip {
+func (e Exploration) grips(c interleave.Counterexample) []grip {
 	var all []grip
 	rows := e.answers(c)
 	for i, op := range c.Ops {
@@ -74,7 +74,7 @@ func takes(op harness.Op) bool {
 }
 
 // leaseEnd is the first step after from in which what op was granted is over.
-func leaseEnd(steps []explore.Step, from int, op harness.Op) int {
+func leaseEnd(steps []interleave.Step, from int, op harness.Op) int {
 	if op.TTL == 0 {
 		return never
 	}
@@ -95,7 +95,7 @@ func leaseEnd(steps []explore.Step, from int, op harness.Op) int {
 }
 
 // end is the step with which the client lets go of what operation i granted it, and whether it gets it anew there.
-func (e Exploration) end(c explore.Counterexample, rows []int, i int) (step int, renewed bool) {
+func (e Exploration) end(c interleave.Counterexample, rows []int, i int) (step int, renewed bool) {
 	client := e.client(c, c.Ops[i].Client)
 	gives, again := e.later(c, rows, i)
 	for k := rows[i] + 1; k < len(c.Steps); k++ {
@@ -113,7 +113,7 @@ func (e Exploration) end(c explore.Counterexample, rows []int, i int) (step int,
 
 // later is what the client of operation i does next with its lock: when it begins to give it up, or -1; or the step
 // that grants it anew, or never.
-func (e Exploration) later(c explore.Counterexample, rows []int, i int) (gives time.Duration, again int) {
+func (e Exploration) later(c interleave.Counterexample, rows []int, i int) (gives time.Duration, again int) {
 	ops := c.Ops
 	for j := i + 1; j < len(ops); j++ {
 		switch x := ops[j]; {

@@ -14,7 +14,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // lineKind is what a line of a counterexample tells.
@@ -43,7 +43,7 @@ type line struct {
 }
 
 // lines are the steps of a counterexample.
-func (e Exploration) lines(c explore.Counterexample) []line {
+func (e Exploration) lines(c interleave.Counterexample) []line {
 	var all []line
 	for _, s := range c.Steps {
 		all = append(all, lineOf(s))
@@ -56,7 +56,7 @@ func (e Exploration) lines(c explore.Counterexample) []line {
 	return all
 }
 
-func lineOf(s explore.Step) line {
+func lineOf(s interleave.Step) line {
 	l := line{
 		kind: kindOf(s), Number: strconv.Itoa(s.Number), At: s.At, Client: max(0, s.Client) - 1,
 		Who:     fmt.Sprintf("client %d", s.Client),
@@ -75,9 +75,9 @@ func lineOf(s explore.Step) line {
 	return l
 }
 
-func kindOf(s explore.Step) lineKind {
+func kindOf(s interleave.Step) lineKind {
 	switch {
-	case s.Client <= 0 && s.Choice == explore.Probe:
+	case s.Client <= 0 && s.Choice == interleave.Probe:
 		return probe
 	case s.Client <= 0:
 		return world
@@ -98,17 +98,17 @@ func lower(s string) bool {
 
 // client is the client, from 0, behind the id of an operation of c; -1 for the harness. The explorer's ids count from 1, as
 // its steps do, and worker 0 is nobody's.
-func (e Exploration) client(c explore.Counterexample, id int) int {
+func (e Exploration) client(c interleave.Counterexample, id int) int {
 	return max(-1, harness.Meta{Workers: e.clientsOf(c) + 1}.Worker(id)-1)
 }
 
 // clientsOf is how many clients the counterexample has: parts of a search have fewer than others.
-func (e Exploration) clientsOf(c explore.Counterexample) int {
+func (e Exploration) clientsOf(c interleave.Counterexample) int {
 	return cmp.Or(c.Budget.Clients, e.clients())
 }
 
 // note is the violation in one sentence.
-func (e Exploration) note(c explore.Counterexample) string { return visible(c.Anomaly.Note) }
+func (e Exploration) note(c interleave.Counterexample) string { return visible(c.Anomaly.Note) }
 
 // visible makes what could steer a terminal, or turn the direction of a text, visible and harmless.
 func visible(s string) string {

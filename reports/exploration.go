@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Exploration is everything that the files of one search through interleavings say.
@@ -22,7 +22,7 @@ type Exploration struct {
 	Doc      string            // the variant in one line
 	Source   string            // where the variant comes from
 	Clients  int               // default: the budget's
-	Result   explore.Result
+	Result   interleave.Result
 	Files    map[int]string // index in Result.Found: relative path of the file that replays it
 	Expected string         // what was expected, such as "double-grant"; empty: nothing
 	Met      bool           // whether Expected came true
@@ -139,10 +139,10 @@ func (e Exploration) classes() []string {
 	return all
 }
 
-func steps(c explore.Counterexample) string { return plural(int64(c.Length()), "step", "steps") }
+func steps(c interleave.Counterexample) string { return plural(int64(c.Length()), "step", "steps") }
 
 // bounds says what the world was allowed to do in one schedule.
-func bounds(b explore.Budget) string {
+func bounds(b interleave.Budget) string {
 	return cmp.Or(b.Bounds(), "without crash, expiry or failover")
 }
 

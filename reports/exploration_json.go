@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // ExplorationKind marks a verdict.json as that of a search; that of a run has no kind.
@@ -33,7 +33,7 @@ type ExplorationDocument struct {
 	Clients  int               `json:"clients"`
 	Started  time.Time         `json:"started,omitzero"`
 	Elapsed  time.Duration     `json:"elapsed"`
-	Result   explore.Result    `json:"result"`
+	Result   interleave.Result `json:"result"`
 	Files    map[int]string    `json:"files,omitempty"` // index in result.found: file that replays it
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/stretchr/testify/require"
 )
 
@@ -42,12 +42,12 @@ func TestExplorationsInOneSentence(t *testing.T) {
 		require.Equal(t, want[1], all[name].Brief())
 	}
 	pruned := all["exhausted"]
-	pruned.Result.Pruned, pruned.Result.Budget = 9, explore.Budget{Clients: 3}
+	pruned.Result.Pruned, pruned.Result.Budget = 9, interleave.Budget{Clients: 3}
 	require.Equal(t, "No interleaving of 3 clients breaks it: all 5,040 schedules that differ, without crash, expiry or failover.", pruned.Sentence())
 }
 
 func TestASearchThatRanNothingIsNotValid(t *testing.T) {
-	e := Exploration{Result: explore.Result{Exhausted: true}}
+	e := Exploration{Result: interleave.Result{Exhausted: true}}
 	require.Equal(t, harness.Unknown, e.Verdict())
 	require.Equal(t, "Nothing can be said: there was nothing to run after 0 schedules in 0 s.", e.Sentence())
 }
@@ -68,7 +68,7 @@ func TestPageTellsTheFacts(t *testing.T) {
 	html := searchPage(t, searches()["race"])
 	for _, fact := range []string{
 		"dedup/get-set", "expected duplicate-delivery: met", "at most 1 crash and 1 expiry", "GET; if absent SET, EXPIRE, deliver",
-		"003, plan one", "2026-11-21 04:00 UTC", "15,455", "800 µs", "everything", "doublegrant explore dedup/get-set --clients 3",
+		"Atomic operations by Lua (article), plan one", "2026-11-21 04:00 UTC", "15,455", "800 µs", "everything", "doublegrant explore dedup/get-set --clients 3",
 		"duplicate-delivery in 7 steps", "two workers were told that they are the first", "clients 1 and 2 were both told",
 		"--replay anomalies/duplicate-delivery.json", `href="anomalies/immortal-mark.json"`, "10.005 s", "crashes",
 	} {
@@ -121,7 +121,7 @@ func TestSearchJSONHasListsAndNames(t *testing.T) {
 	}
 	require.NotContains(t, s, `"met"`)
 	require.NotContains(t, s, `"started"`)
-	bare := Exploration{Result: explore.Result{Found: []explore.Counterexample{{}}}}
+	bare := Exploration{Result: interleave.Result{Found: []interleave.Counterexample{{}}}}
 	s = written(t, func(b *bytes.Buffer) error { return ExplorationJSON(b, bare) })
 	require.NotContains(t, s, "null")
 	require.Nil(t, bare.Result.Found[0].Steps, "the caller's own stays as it is")

@@ -3,7 +3,7 @@ package reports
 import (
 	"fmt"
 
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Of a sequence diagram: x in percent, everything else in pixels.
@@ -43,7 +43,7 @@ type lifelines struct {
 // both at its middle.
 type place struct{ top, call, reply, bottom float64 }
 
-func (e Exploration) drawLifelines(c explore.Counterexample) *lifelines {
+func (e Exploration) drawLifelines(c interleave.Counterexample) *lifelines {
 	lines := e.lines(c)
 	l := &lifelines{lines: lines[:min(len(lines), maxDrawn)], clients: min(maxLanes, max(1, e.clientsOf(c)))}
 	l.Label = "sequence diagram of the " + steps(c)
@@ -109,8 +109,8 @@ func (l *lifelines) fits(one line) bool {
 // lane is the x of a client's lane.
 func (l *lifelines) lane(client int) float64 {
 	gap := laneGap
-	if l.clients > explore.MaxClients {
-		gap = laneGap * (explore.MaxClients - 1) / float64(l.clients-1)
+	if l.clients > interleave.MaxClients {
+		gap = laneGap * (interleave.MaxClients - 1) / float64(l.clients-1)
 	}
 	return firstLane + gap*float64(client)
 }
@@ -139,7 +139,7 @@ func (l *lifelines) lanes() {
 			}
 		}
 		name := fmt.Sprint(c + 1)
-		if l.clients <= explore.MaxClients {
+		if l.clients <= interleave.MaxClients {
 			name = "client " + name
 		}
 		l.text("lane-name", l.lane(c), 15, "middle", name)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/stretchr/testify/require"
 )
 
@@ -29,7 +29,7 @@ func TestACrashEndsAGrip(t *testing.T) {
 	p.ends(1, "SET lock 0-1 NX PX 10000", "OK", "holds lock", lockOp(harness.Acquire, ""))
 	p.does(1, "GET lock", "0-1")
 	p.crashes(1)
-	p.world(explore.Pass(0), "10s pass")
+	p.world(interleave.Pass(0), "10s pass")
 	require.Equal(t, []grip{{client: 0, key: "lock", from: 0, lease: 3, to: 2}}, Exploration{Clients: 2}.grips(p.Counterexample))
 }
 
@@ -95,7 +95,7 @@ func TestLinesLieBelowEachOther(t *testing.T) {
 
 func TestAnyNumberOfClientsCanBeDrawn(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 4, 5, 8, 1000} {
-		e := Exploration{Clients: n, Result: explore.Result{Found: []explore.Counterexample{blindDel()}}}
+		e := Exploration{Clients: n, Result: interleave.Result{Found: []interleave.Counterexample{blindDel()}}}
 		searchPage(t, e)
 		require.Less(t, e.drawLifelines(blindDel()).column(), 60.0)
 	}

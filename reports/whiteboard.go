@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 const (
@@ -58,7 +58,7 @@ func (e Exploration) pace() string {
 }
 
 // whiteboard is one counterexample: a numbered list in columns, and the violation in one sentence below.
-func (e Exploration) whiteboard(c explore.Counterexample) string {
+func (e Exploration) whiteboard(c interleave.Counterexample) string {
 	lines := e.lines(c)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s:\n", visible(string(c.Anomaly.Class)), steps(c))

@@ -7,7 +7,7 @@ import (
 	"unicode"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/stretchr/testify/require"
 )
 
@@ -67,7 +67,7 @@ func TestFailedWritesAreReported(t *testing.T) {
 }
 
 func TestNotesAreHarmless(t *testing.T) {
-	c := explore.Counterexample{Anomaly: harness.Anomaly{Note: "a\x1b[31mred\nline\u202e"}}
+	c := interleave.Counterexample{Anomaly: harness.Anomaly{Note: "a\x1b[31mred\nline\u202e"}}
 	require.Equal(t, "a\ufffd[31mred line\ufffd", Exploration{Clients: 3}.note(c))
 }
 

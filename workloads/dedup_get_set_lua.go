@@ -14,11 +14,11 @@ import (
 //
 //	first    script: GET; if absent SET, EXPIRE, return 0; else return 1
 //
-// Source: 003, plan two. Exactly one worker is first, on one node.
+// Source: "Atomic operations by Lua", plan two. Exactly one worker is first, on one node.
 func dedupGetSetLua() Variant {
 	return dedupVariant("dedup/get-set-lua", newDedupGetSetLua, Variant{
 		Doc:    "script: GET; if absent SET, EXPIRE",
-		Source: "003, plan two",
+		Source: "Atomic operations by Lua (article), plan two",
 		Claim:  OneNode,
 		Flaws:  []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}},
 	})

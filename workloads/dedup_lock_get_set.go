@@ -17,13 +17,14 @@ import (
 //	         GET id; if absent SET id 1 EX seconds, and deliver
 //	         script: if id:lock holds the token, DEL id:lock
 //
-// Source: 003, which names a lock as an alternative. A worker that cannot have the lock takes it that the one who has
+// Source: "Atomic operations by Lua", which names a lock as an alternative.
+// A worker that cannot have the lock takes it that the one who has
 // it delivers, and is told "seen": so a message is lost when that one crashes, even if it has not marked the message
 // yet. The filter is as good as its lock: where the lease ends between GET and SET, two workers are first.
 func dedupLockGetSet() Variant {
 	return dedupVariant("dedup/lock-get-set", newDedupLockGetSet, Variant{
 		Doc:    "GET; if absent SET EX: under a lock (SET NX PX, compare-and-delete script)",
-		Source: "003, a lock as an alternative",
+		Source: "Atomic operations by Lua (article), a lock as an alternative",
 		Claim:  OneNode,
 		Flaws: []Flaw{
 			{harness.DuplicateDelivery, LeaseEndsInClaim},

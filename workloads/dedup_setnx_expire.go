@@ -13,12 +13,13 @@ import (
 //
 //	first    SETNX id 1; if it was set EXPIRE id seconds, and deliver
 //
-// Source: 001. SETNX lets exactly one worker be first, on one node. A crash after it leaves a mark that never ends, and
+// Source: "Lua in Redis".
+// SETNX lets exactly one worker be first, on one node. A crash after it leaves a mark that never ends, and
 // so does a failover to a replica that has heard of the SETNX and not of the EXPIRE.
 func dedupSetnxExpire() Variant {
 	return dedupVariant("dedup/setnx-expire", newDedupSetnxExpire, Variant{
 		Doc:    "SETNX, then EXPIRE: each a command of its own",
-		Source: "001",
+		Source: "Lua in Redis (article)",
 		Claim:  Nothing,
 		Flaws: []Flaw{
 			{harness.ImmortalMark, Crash},

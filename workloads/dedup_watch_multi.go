@@ -14,12 +14,13 @@ import (
 //
 //	first    WATCH id; GET id; if absent MULTI, SET id 1 EX seconds, EXEC; else UNWATCH
 //
-// Source: 003, which names transactions as an alternative. EXEC does nothing if anybody has touched the mark since
+// Source: "Atomic operations by Lua", which names transactions as an alternative.
+// EXEC does nothing if anybody has touched the mark since
 // WATCH, so exactly one worker is first, on one node. It costs three round trips on one connection.
 func dedupWatchMulti() Variant {
 	return dedupVariant("dedup/watch-multi", newDedupWatchMulti, Variant{
 		Doc:    "WATCH, GET; if absent MULTI, SET EX, EXEC",
-		Source: "003, transactions as an alternative",
+		Source: "Atomic operations by Lua (article), transactions as an alternative",
 		Claim:  OneNode,
 		Flaws:  []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}},
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -57,7 +58,7 @@ func reference(r redis.UniversalClient) functions {
 }
 
 // exploredLock searches a lock with two clients, unless clients says otherwise.
-func exploredLock(t *testing.T, clients int, ttl time.Duration, newLock func(redis.UniversalClient) workloads.Locker) explore.Result {
+func exploredLock(t *testing.T, clients int, ttl time.Duration, newLock func(redis.UniversalClient) workloads.Locker) interleave.Result {
 	t.Helper()
 	res, err := explore.Search(t.Context(), explore.Spec{
 		Program:  workloads.LockProgram(workloads.LockOptions{TTL: ttl}, newLock),

@@ -15,13 +15,14 @@ import (
 //	acquire  script: SETNX key owner, EXPIRE key seconds; true or false
 //	release  script: GET, compare, DEL; 1 if the lock was gone, DEL's result if it was the owner's, 2 if another's
 //
-// Source: 002 (SETNX_EXPIRE.lua, which answers with booleans); 000 §3 (the release and its codes). Safe on one node,
+// Source: the CSDN collection on Redis locks (SETNX_EXPIRE.lua, which answers with booleans); the SoRedisLock article, section 3 (the release and its codes).
+// Safe on one node,
 // but a failover may forget a granted lock. The release's 1 does not tell the owner's lock from one that was gone. The
 // TTL is rounded up to full seconds.
 func luaOwner() Variant {
 	return lockVariant("lock/lua-owner", newLuaOwner, Variant{
 		Doc:    "script of SETNX and EXPIRE with a unique owner; release script with codes for gone and another's",
-		Source: "000 §3; 002",
+		Source: "SoRedisLock article, section 3; CSDN collection on Redis locks",
 		Claim:  OneNode,
 		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
 	})

@@ -17,13 +17,14 @@ import (
 //	extend   script: HEXISTS, PEXPIRE; the watchdog does so every third of the lease
 //	release  script: HEXISTS, HINCRBY key owner -1; PEXPIRE if entries are left, else DEL
 //
-// Source: 002. Who is refused waits and tries again, once and within a quarter of the lease unless wait and tries say
+// Source: the CSDN collection on Redis locks.
+// Who is refused waits and tries again, once and within a quarter of the lease unless wait and tries say
 // otherwise. Redisson has waiters woken by PUBLISH; here they sleep, for the holder's PTTL at most. Safe on
 // one node, but a failover may forget a granted lock, whose watchdog then finds that it has none.
 func redisson() Variant {
 	return lockVariant("lock/redisson", newRedisson, Variant{
 		Doc:    "re-entrant hash lock by scripts; a watchdog extends the lease; who is refused waits and tries again",
-		Source: "002; Redisson",
+		Source: "CSDN collection on Redis locks; Redisson",
 		Claim:  OneNode,
 		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
 	})

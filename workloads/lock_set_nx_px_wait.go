@@ -16,13 +16,14 @@ import (
 //	acquire  SET key owner NX PX ttl; WAIT n 20, on the same connection; fewer acknowledgements: release, not granted
 //	release  script: GET, compare, DEL
 //
-// Source: Redis documentation of WAIT, which answers the flaw named in 002 §6. Fewer double grants after a failover,
+// Source: Redis documentation of WAIT, which answers the flaw named in the CSDN collection on Redis locks, section 6.
+// Fewer double grants after a failover,
 // not zero: the replica that acknowledged need not be the one that is promoted, and during a partition both sides may
 // have one. With two replicas, WAIT 2 leaves a primary that is cut off alone, or with one of them, unable to grant.
 func setNXPXWait(acks int) Variant {
 	return lockVariant("lock/set-nx-px-wait", newSetNXPXWait(waitFor(acks)), Variant{
 		Doc:     fmt.Sprintf("SET NX PX, then WAIT %d, else release; release by compare-and-delete script", acks),
-		Source:  "Redis docs; 002 §6",
+		Source:  "Redis docs; CSDN collection on Redis locks, section 6",
 		Claim:   OneNode,
 		Acks:    acks,
 		waiting: setNXPXWait,

@@ -14,13 +14,14 @@ import (
 //	acquire  SETNX key owner
 //	release  DEL key
 //
-// Source: 000 §2; 001. The TTL asked for is ignored: the lock of a client that crashes never ends. For the same reason
+// Source: the SoRedisLock article, section 2; "Lua in Redis".
+// The TTL asked for is ignored: the lock of a client that crashes never ends. For the same reason
 // no release is too late, and DEL removes the caller's own lock, unless a failover has forgotten that one: then it
 // removes the next owner's. A failover that forgets the DEL leaves a lock that never ends.
 func setnx() Variant {
 	return lockVariant("lock/setnx", newSetnx, Variant{
 		Doc:    "SETNX without a TTL; release is DEL",
-		Source: "000 §2; 001",
+		Source: "SoRedisLock article, section 2; Lua in Redis (article)",
 		Claim:  Nothing,
 		Flaws: []Flaw{
 			{harness.StuckLock, Crash},

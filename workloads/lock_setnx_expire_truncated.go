@@ -14,12 +14,13 @@ import (
 //	acquire  SETNX key owner; EXPIRE key milliseconds/1000, an integer division
 //	release  GET key, compare in the client, DEL key
 //
-// Source: 002 (last listing: (int)(timeOut/1000)). The lease ends up to a second before the owner expects it. A TTL
+// Source: the CSDN collection on Redis locks (last listing: (int)(timeOut/1000)).
+// The lease ends up to a second before the owner expects it. A TTL
 // below one second becomes EXPIRE 0, which deletes the key at once: everybody is granted the lock.
 func setnxExpireTruncated() Variant {
 	return lockVariant("lock/setnx-expire-truncated", newSetnxExpireTruncated, Variant{
 		Doc:    "SETNX, then EXPIRE with the TTL cut down to full seconds; release is GET, compare, DEL",
-		Source: "002",
+		Source: "CSDN collection on Redis locks",
 		Claim:  Nothing,
 		Lease:  500 * time.Millisecond,
 		Flaws: []Flaw{

@@ -15,6 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -101,7 +102,7 @@ func (p planted) variant(t *testing.T) workloads.Variant {
 }
 
 // programs are what explored clients do with it: one program, or one for each regime of a sequence.
-func (p planted) programs(t *testing.T) (all []explore.Program) {
+func (p planted) programs(t *testing.T) (all []interleave.Program) {
 	t.Helper()
 	regimes := []workloads.Regime{""}
 	if p.as == workloads.Sequence {
@@ -136,7 +137,7 @@ func (p planted) checkers() []harness.Checker {
 
 // explored is what the explorer says of a program: its verdict, and the classes or the reason. What a filter of one step
 // loses with its worker is no defect of it: see Variant.Flaws of scripts.
-func (p planted) explored(t *testing.T, program explore.Program) (harness.Verdict, []harness.Class, string) {
+func (p planted) explored(t *testing.T, program interleave.Program) (harness.Verdict, []harness.Class, string) {
 	t.Helper()
 	spec := explore.Spec{Program: program, Checkers: p.checkers(), Clients: p.clients, For: time.Minute, First: !p.sound}
 	if p.as == workloads.Dedup && !slices.Contains(program.Kinds, harness.Confirm) {

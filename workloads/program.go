@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/lua"
 )
 
@@ -19,13 +19,13 @@ const ExploredLease = 10 * time.Second
 
 // Program is what the clients of the variant do under the explorer. It is false for variants that are of no use there,
 // and for those that need several masters: the explorer has one.
-func (v Variant) Program(o Options) (explore.Program, bool) {
+func (v Variant) Program(o Options) (interleave.Program, bool) {
 	if v.newQuorum != nil {
-		return explore.Program{}, false
+		return interleave.Program{}, false
 	}
 	v, _ = v.Waiting(o.Acks)
 	lease := cmp.Or(o.TTL, v.Lease)
-	var p explore.Program
+	var p interleave.Program
 	switch v.Family {
 	case Lock:
 		p = LockProgram(LockOptions{Name: v.ID, TTL: lease}, v.newLocker)
@@ -43,7 +43,7 @@ func (v Variant) Program(o Options) (explore.Program, bool) {
 	if p.Retries = v.Retries; p.Retries > 0 {
 		p.Hooks = []redis.Hook{tracer{retries: true}}
 	}
-	p.Symmetric, p.Known = v.symmetric(), true
+	p.Symmetric, p.NoBackgroundWork = v.symmetric(), true
 	return p, true
 }
 
@@ -67,7 +67,7 @@ func (v Variant) symmetric() bool {
 
 // exploredNames are what explored clients call themselves. The first begins the second, is the third but for its letters'
 // case, and ends the fourth, so that algorithms that take one for the other show.
-var exploredNames = [explore.MaxClients]string{"client-1", "client-12", "CLIENT-1", "my-client-1"}
+var exploredNames = [interleave.MaxClients]string{"client-1", "client-12", "CLIENT-1", "my-client-1"}
 
 // step makes a harness.Client of a function.
 type step func(ctx context.Context, s *harness.Session)
@@ -76,10 +76,10 @@ func (f step) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
 // LockProgram lets each client try one lock once and, when it is granted, renew it if it can be renewed, and release it.
 // A client that gets no answer on the way gives the lock up whether it has it or not, and acquires it anew, once. When all are done or crashed and no lease is left, the lock has to be free.
-func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) explore.Program {
+func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
 	const key = "lock"
-	return explore.Program{
+	return interleave.Program{
 		Name: cmp.Or(o.Name, "lock"), Lease: o.TTL, Hooks: []redis.Hook{tracer{}},
 		Kinds: []harness.Kind{harness.Acquire, harness.Release},
 		Open: func(i int, r redis.UniversalClient) harness.Client {
@@ -91,7 +91,7 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) ex
 				}
 			})
 		},
-		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after *explore.After) error {
+		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			left, err := after.PassAll(2 * o.TTL)
 			if left == 0 || err != nil {
 				return err // the lock is as free as in the beginning
@@ -129,10 +129,10 @@ func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner
 // a queue would hand it the message again. Whoever is told that it is the first delivers it, and confirms that
 // where the filter wants to know. When all are done or crashed, the message has to be delivered, or free to be claimed
 // again; and its mark has to end.
-func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) explore.Program {
+func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
 	o.Window = cmp.Or(o.Window, 2*ExploredLease)
 	const id = "msg"
-	return explore.Program{
+	return interleave.Program{
 		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},
 		Kinds: dedupKinds(newDeduper),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
@@ -150,7 +150,7 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 				}
 			})
 		},
-		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after *explore.After) error {
+		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
 			ctx = withTokens(ctx, "harness")
 			if !delivered(after.Ops()) {
@@ -183,10 +183,10 @@ func delivered(ops []harness.Op) bool {
 const longest = 3
 
 // SequenceProgram lets each client draw a number, and the first of them some more, whether they get an answer or not.
-func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) explore.Program {
+func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) interleave.Program {
 	o.Regime = cmp.Or(o.Regime, Fixed)
 	const key = "seq"
-	return explore.Program{
+	return interleave.Program{
 		Name: cmp.Or(o.Name, "sequence"), Lease: ExploredLease, Timeless: true, Hooks: []redis.Hook{tracer{}},
 		Kinds: []harness.Kind{harness.Next},
 		Open: func(i int, r redis.UniversalClient) harness.Client {

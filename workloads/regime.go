@@ -14,8 +14,8 @@ type Regime string
 
 // The regimes.
 const (
-	Fixed        Regime = "fixed"         // everybody proposes 23, as the test of 004 does
-	Timestamp17  Regime = "timestamp17"   // yyMMddHHmmssSSS and two random digits, as in 004: 17 digits, beyond 2^53
+	Fixed        Regime = "fixed"         // everybody proposes 23, as the test of "Unique serial numbers" does
+	Timestamp17  Regime = "timestamp17"   // yyMMddHHmmssSSS and two random digits, as in "Unique serial numbers": 17 digits, beyond 2^53
 	Growing      Regime = "growing"       // 1, 2, 3 and so on, each caller a little behind: crosses 9 to 10, 99 to 100
 	ClockBack    Regime = "clock-back"    // timestamp17, but now and then a caller's clock has stepped back by seconds
 	Beyond53     Regime = "beyond-2^53"   // as growing, from just below 2^53: soon no Lua number holds them
@@ -93,7 +93,7 @@ func growing(first int64) func(*rand.Rand) int64 {
 	return func(rng *rand.Rand) int64 { return first + max(0, n.Add(1)-1-rng.Int64N(growingLag)) }
 }
 
-// timestamp17 is the business number of 004, such as 16081817202494579.
+// timestamp17 is the business number of "Unique serial numbers", such as 16081817202494579.
 func timestamp17(t time.Time, rng *rand.Rand) string {
 	return fmt.Sprintf("%s%03d%02d", t.Format("060102150405"), t.Nanosecond()/int(time.Millisecond), rng.IntN(100))
 }
@@ -119,9 +119,9 @@ func padded(n int64, rng *rand.Rand) string {
 // some order of the first two calls of client 0 and the first of client 1:
 //
 //	fixed          99 from everybody: the number after it has one digit more
-//	timestamp17    16081817202494579 from everybody, the sample of 004
+//	timestamp17    16081817202494579 from everybody, the sample of "Unique serial numbers"
 //	growing        from 8 on, one more for each client and each call: crosses 9 to 10
-//	clock-back     the sample of 004, and in the next call the same a second earlier
+//	clock-back     the sample of "Unique serial numbers", and in the next call the same a second earlier
 //	beyond-2^53    from 9007199254740992 on, one more for each client and each call
 //	leading-zeros  09, 9 and 009 in turn
 func (r Regime) sample(client, call int) string {
@@ -142,6 +142,6 @@ func (r Regime) sample(client, call int) string {
 }
 
 const (
-	sample17 = 16081817202494579 // the sample of 004
+	sample17 = 16081817202494579 // the sample of "Unique serial numbers"
 	second17 = 100 * 1000        // a second in numbers of its form, as long as the minute stays the same
 )

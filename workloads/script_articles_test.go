@@ -11,7 +11,7 @@ import (
 
 // Scripts as their articles print them.
 const (
-	// 000 §3
+	// the SoRedisLock article, section 3
 	article000 = `if redis.call('setnx',KEYS[1],ARGV[1]) == 1 then redis.call('expire',KEYS[1],ARGV[2]) return 1 ` +
 		`else return 0 end`
 	release000 = `if redis.call('get',KEYS[1]) == false then return 1 elseif redis.call('get',KEYS[1]) == ARGV[1] then ` +
@@ -46,11 +46,11 @@ then
 end
 return false`
 
-	// 003, plan two
+	// "Atomic operations by Lua", plan two
 	article003 = `if redis.call('get', KEYS[1]) == false then redis.call('set', KEYS[1], ARGV[1]) ` +
 		`redis.call('expire', KEYS[1], ARGV[2]) return 0 else return 1 end`
 
-	// 004, second script
+	// "Unique serial numbers", second script
 	article004second = `
 local function get_max_seq()
 local key = 'SEEKER:SEQ:BIZ'
@@ -76,7 +76,7 @@ end
 end
 return get_max_seq()`
 
-	// 004, final script
+	// "Unique serial numbers", final script
 	article004final = `
 local function get_max_seq()
 local key = tostring(KEYS[1])

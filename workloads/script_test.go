@@ -172,9 +172,9 @@ func TestMistakesOnLoad(t *testing.T) {
 		s    Script
 	}{
 		{"script x does not compile: line 2: unexpected symbol near '/'",
-			Script{As: Sequence, Source: "local key = KEYS[1]\n//the key\nreturn 1"}}, // as in 004's first script
+			Script{As: Sequence, Source: "local key = KEYS[1]\n//the key\nreturn 1"}}, // as in "Unique serial numbers", first script
 		{"script x does not compile: line 1: unexpected symbol near '#'",
-			Script{As: Lock, Source: "# SETNX_EXPIRE.lua\n" + article002}}, // as in 002
+			Script{As: Lock, Source: "# SETNX_EXPIRE.lua\n" + article002}}, // as in the CSDN collection on Redis locks
 		{"the release of script x does not compile: line 1: '=' expected near '<eof>'",
 			Script{As: Lock, Source: article000, Args: ownerAndSeconds, Release: "retrun"}},
 		{"script x fails at line 2: attempt to compare number with nil",

@@ -11,7 +11,8 @@ import (
 //
 //	next     script: HSETNX, EXPIRE 30 days; else HGET, and if it is smaller as a number HSET, else HINCRBY
 //
-// Source: 004, final script, which its author calls correct. A Lua number is a double, exact up to 2^53, which is 16
+// Source: "Unique serial numbers", final script, which its author calls correct.
+// A Lua number is a double, exact up to 2^53, which is 16
 // digits; the article's own numbers have 17. Numbers repeat, and the one returned is not the one stored. What is stored
 // only ever grows, and rounding keeps the order, so no number is smaller than one before it.
 //
@@ -20,7 +21,7 @@ import (
 func sequenceNumericCompareHash() Variant {
 	return sequenceVariant("sequence/numeric-compare-hash", newHashSequence(lua.SequenceNumericCompare), Variant{
 		Doc:    "script on a hash field; compares with the proposal as Lua numbers",
-		Source: "004, final script",
+		Source: "Unique serial numbers (article), final script",
 		Claim:  OneNode,
 		Flaws: slices.Concat(
 			flaws(In(Timestamp17), harness.DuplicateNumber, harness.ReturnedNotStored),

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sequencesHash is the one hash that holds all sequences, as in 004.
+// sequencesHash is the one hash that holds all sequences, as in "Unique serial numbers".
 const sequencesHash = "sequences"
 
 // luaSequence draws numbers with a script that keeps each sequence under a key of its own.

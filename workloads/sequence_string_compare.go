@@ -11,7 +11,8 @@ import (
 //
 //	next     script: SETNX, EXPIRE 30 days; else GET, and if it is smaller AS A STRING SET, else INCRBY
 //
-// Source: 004, first script. "100" < "23" is true for strings, so a sequence that crosses a power of ten starts again:
+// Source: "Unique serial numbers", first script.
+// "100" < "23" is true for strings, so a sequence that crosses a power of ten starts again:
 // of callers that all propose 23, calls 1 to 78 return 23 to 100, and call 79 returns 23. A zero in front does the
 // same: "09" < "9" is true, and INCRBY refuses a stored "09" with an error. Numbers of one width compare as they
 // should.
@@ -21,7 +22,7 @@ import (
 func sequenceStringCompare() Variant {
 	return sequenceVariant("sequence/string-compare", newLuaSequence(lua.SequenceStringCompare), Variant{
 		Doc:    "script; compares with the proposal as strings",
-		Source: "004, first script",
+		Source: "Unique serial numbers (article), first script",
 		Claim:  Nothing,
 		Flaws:  append(stringCompareFlaws(), Flaw{harness.TTLLost, LargerProposal}),
 	})

@@ -11,11 +11,12 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // twoLeases is a program whose clients take two locks, of leases of a second and of ten.
-func twoLeases(acquireLong func(ctx context.Context, r redis.UniversalClient, owner string) (bool, error)) explore.Program {
-	return explore.Program{
+func twoLeases(acquireLong func(ctx context.Context, r redis.UniversalClient, owner string) (bool, error)) interleave.Program {
+	return interleave.Program{
 		Name: "two-leases", Lease: 10 * time.Second, Kinds: []harness.Kind{harness.Acquire, harness.Release},
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			owner := []string{"client-1", "client-12", "CLIENT-1", "my-client-1"}[i]
@@ -58,7 +59,7 @@ func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
 // Of two locks in one program the one with the shorter lease ends first, and the other lives.
 func TestTheShorterOfTwoLeasesEndsFirst(t *testing.T) {
-	explored := func(acquireLong func(context.Context, redis.UniversalClient, string) (bool, error)) explore.Result {
+	explored := func(acquireLong func(context.Context, redis.UniversalClient, string) (bool, error)) interleave.Result {
 		res, err := explore.Search(t.Context(), explore.Spec{
 			Program: twoLeases(acquireLong), Checkers: []harness.Checker{checkers.Met(), checkers.Mutex()}, Clients: 2, For: time.Minute,
 		})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -28,12 +28,12 @@ func (a *app) checkCommand() *cobra.Command {
 			"  doublegrant history results/latest | doublegrant check --history - --model sequence",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file != "" || model != "" {
-				return a.checkText(cmd, args, file, suite.Model(model))
+				return a.checkText(cmd, args, file, results.Model(model))
 			}
 			if err := exactly(1, "one results folder, such as results/latest")(cmd, args); err != nil {
 				return err
 			}
-			out, err := suite.Recheck(cmd.Context(), args[0])
+			out, err := results.Recheck(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ func (a *app) checkCommand() *cobra.Command {
 // modelNames lists the models in words.
 func modelNames() string {
 	var all []string
-	for _, m := range suite.Models() {
+	for _, m := range results.Models() {
 		all = append(all, string(m))
 	}
 	return strings.Join(all, ", ")
@@ -76,7 +76,7 @@ func opened(ctx context.Context, file string) (*os.File, error) {
 }
 
 // checkText judges somebody else's history.
-func (a *app) checkText(cmd *cobra.Command, args []string, file string, m suite.Model) error {
+func (a *app) checkText(cmd *cobra.Command, args []string, file string, m results.Model) error {
 	switch {
 	case len(args) > 0:
 		return usage("a results folder and --history or --model: give one of them")
@@ -97,7 +97,7 @@ func (a *app) checkText(cmd *cobra.Command, args []string, file string, m suite.
 		}
 		r, name = io.Reader(f), file
 	}
-	rep, err := suite.CheckText(cmd.Context(), r, name, m)
+	rep, err := results.CheckText(cmd.Context(), r, name, m)
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}

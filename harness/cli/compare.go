@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -35,13 +36,13 @@ func (a *app) compareCommand() *cobra.Command {
 		},
 	}
 	a.planFlags(cmd)
-	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", suite.DefaultFor, "how long the explorer may take for a row; 0: do not ask it")
+	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", plan.DefaultFor, "how long the explorer may take for a row; 0: do not ask it")
 	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil, "what callers of sequences propose; several give a row each (default: every regime, in one row)")
 	return cmd
 }
 
 // cases is every variant under every plan or regime. A plan runs its own variant if none is named.
-func (a *app) cases(cmd *cobra.Command, args []string) ([]suite.Case, error) {
+func (a *app) cases(cmd *cobra.Command, args []string) ([]plan.Case, error) {
 	plans, err := a.plans(cmd)
 	if err != nil {
 		return nil, err
@@ -53,14 +54,14 @@ func (a *app) cases(cmd *cobra.Command, args []string) ([]suite.Case, error) {
 	if len(variants) == 0 && len(a.flags.files) == 0 {
 		return nil, usage("no variant given: doublegrant list names them all")
 	}
-	var out []suite.Case
+	var out []plan.Case
 	for _, p := range plans {
 		if len(variants) == 0 {
-			out = append(out, suite.Case{Title: p.Variant, Plan: p})
+			out = append(out, plan.Case{Title: p.Variant, Plan: p})
 		}
 		for _, v := range variants {
-			p.Variant, p.Script, p.Expect = v.id, v.script, suite.Expected{} // which are of another variant
-			out = append(out, suite.Case{Title: v.id, Plan: p})
+			p.Variant, p.Script, p.Expect = v.id, v.script, plan.Expected{} // which are of another variant
+			out = append(out, plan.Case{Title: v.id, Plan: p})
 		}
 	}
 	if len(out) == 1 {
@@ -70,7 +71,7 @@ func (a *app) cases(cmd *cobra.Command, args []string) ([]suite.Case, error) {
 }
 
 // oneFamily refuses to compare a lock with a sequence: no figure of the one means anything beside that of the other.
-func oneFamily(cases []suite.Case) error {
+func oneFamily(cases []plan.Case) error {
 	var first workloads.Variant
 	for i, c := range cases {
 		v, err := c.Plan.Workload()
@@ -88,7 +89,7 @@ func oneFamily(cases []suite.Case) error {
 }
 
 // compare runs cases and prints a table of them. It exits with 0 if each did what its documentation says.
-func (a *app) compare(ctx context.Context, cases []suite.Case) error {
+func (a *app) compare(ctx context.Context, cases []plan.Case) error {
 	for _, c := range cases { // refuse all before running one
 		if err := c.Plan.Check(); err != nil {
 			return err
@@ -108,7 +109,7 @@ func (a *app) compare(ctx context.Context, cases []suite.Case) error {
 }
 
 // askExplorer adds to every row what the explorer says of its variant.
-func (a *app) askExplorer(ctx context.Context, cases []suite.Case, rows []reports.Row) error {
+func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row) error {
 	said := map[string]reports.Row{}
 	for i, c := range cases {
 		p := c.Plan
@@ -117,7 +118,7 @@ func (a *app) askExplorer(ctx context.Context, cases []suite.Case, rows []report
 			continue
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
-		s := suite.Search{Variant: p.Variant, Script: p.Script, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore}
+		s := plan.Search{Variant: p.Variant, Script: p.Script, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore}
 		if s.Check() != nil { // of no use without load, or on one master
 			rows[i].Explorer = "not asked"
 			continue
@@ -135,7 +136,7 @@ func (a *app) askExplorer(ctx context.Context, cases []suite.Case, rows []report
 
 // brief says in a few words what the explorer finds: of a sequence for which no regime is named, under the first regime
 // that comes to the worst.
-func (a *app) brief(ctx context.Context, s suite.Search) (brief string, met bool, err error) {
+func (a *app) brief(ctx context.Context, s plan.Search) (brief string, met bool, err error) {
 	var worst harness.Verdict
 	met = true
 	all := s.EveryRegime()
@@ -158,13 +159,13 @@ func (a *app) brief(ctx context.Context, s suite.Search) (brief string, met bool
 }
 
 // runAll runs cases one after the other. It stops at the first error; the rows of what ran before are returned with it.
-func (a *app) runAll(ctx context.Context, cases []suite.Case) (rows []reports.Row, outs []suite.Outcome, err error) {
+func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row, outs []results.Outcome, err error) {
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
 		progress := a.newProgress()
 		o := a.options()
 		o.Progress, o.Found = progress.show, progress.found
-		out, err := suite.Execute(ctx, c.Plan, o)
+		out, err := results.Execute(ctx, c.Plan, o)
 		progress.clear()
 		if err = uninterrupted(ctx, err); err != nil {
 			return rows, outs, fmt.Errorf("%s: %w", c.Title, err)
@@ -221,7 +222,7 @@ func (a *app) table(rows []reports.Row) error {
 }
 
 // result says what came of a run, in a few words.
-func result(out suite.Outcome) string {
+func result(out results.Outcome) string {
 	if found := out.Report.Found(); found != "" {
 		return "broken: " + found
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -24,11 +24,11 @@ func (a *app) demoCommand() *cobra.Command {
 
 func (a *app) demo(ctx context.Context) error {
 	began := time.Now()
-	searches, searched, err := a.searchAll(ctx, suite.DemoSearches())
+	searches, searched, err := a.searchAll(ctx, plan.DemoSearches())
 	if err != nil {
 		return err
 	}
-	rows, outs, err := a.runAll(ctx, suite.Demo())
+	rows, outs, err := a.runAll(ctx, plan.Demo())
 	if err != nil {
 		if a.json && len(rows) > 0 {
 			return errors.Join(err, a.printJSON(rows))
@@ -53,7 +53,7 @@ func (a *app) demo(ctx context.Context) error {
 	}
 	a.println("")
 	a.println("What was proved, in %v:", time.Since(began).Round(time.Second))
-	cases := suite.Demo()
+	cases := plan.Demo()
 	for i, out := range outs {
 		a.println("  %s: %s", cases[i].Title, result(out))
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/explore"
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/reports"
 )
@@ -24,7 +26,7 @@ type replayFlags struct {
 }
 
 func (a *app) exploreCommand() *cobra.Command {
-	var s suite.Search
+	var s plan.Search
 	var replay replayFlags
 	var all bool
 	cmd := &cobra.Command{
@@ -59,7 +61,7 @@ func (a *app) exploreCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) searchFlags(cmd *cobra.Command, s *suite.Search) {
+func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 	f := cmd.Flags()
 	f.IntVar(&s.Clients, "clients", 3, "clients that race, 2 to 4")
 	f.IntVar(&s.Crashes, "crashes", 1, "how many of them may crash")
@@ -73,13 +75,13 @@ func (a *app) searchFlags(cmd *cobra.Command, s *suite.Search) {
 	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's)")
 	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default: each regime, one after the other)")
 	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after so many schedules (default: no limit)")
-	f.DurationVar(&s.For, "for", suite.DefaultFor, "end after so long; 0: no limit")
+	f.DurationVar(&s.For, "for", plan.DefaultFor, "end after so long; 0: no limit")
 	f.BoolVar(&s.First, "first", false, "end at the first counterexample, which need not be the smallest")
 	f.BoolVar(&s.Unpruned, "unpruned", false, "run schedules that differ only in the order of independent commands, too")
 }
 
 // explore searches and prints what was found.
-func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []string) error {
+func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string) error {
 	if err := noZeros(cmd, "clients", "ttl"); err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 	if all := s.EveryRegime(); len(all) > 1 {
 		return a.exploreRegimes(cmd.Context(), all)
 	}
-	out, err := suite.Explore(cmd.Context(), s, a.options())
+	out, err := results.Explore(cmd.Context(), s, a.options())
 	if err != nil {
 		return err
 	}
@@ -116,7 +118,7 @@ func (a *app) explore(cmd *cobra.Command, s suite.Search, all bool, args []strin
 }
 
 // printExploration is what a person sees of one search.
-func (a *app) printExploration(out suite.Searched) error {
+func (a *app) printExploration(out results.Searched) error {
 	if err := reports.ExplorationText(a.out, out.Exploration); err != nil {
 		return err
 	}
@@ -128,7 +130,7 @@ func (a *app) printExploration(out suite.Searched) error {
 }
 
 // showSituation prints the shortest schedule that met the situation that was asked for.
-func (a *app) showSituation(r explore.Result) error {
+func (a *app) showSituation(r interleave.Result) error {
 	if a.flags.situation == "" {
 		return nil
 	}
@@ -145,7 +147,7 @@ func (a *app) showSituation(r explore.Result) error {
 }
 
 // exploreAll goes through several searches and prints a table. It exits with 0 if each came to what is documented.
-func (a *app) exploreAll(ctx context.Context, searches []suite.Search) error {
+func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 	for _, s := range searches { // refuse all before one is made
 		if err := s.Check(); err != nil {
 			return err
@@ -171,7 +173,7 @@ func (a *app) exploreAll(ctx context.Context, searches []suite.Search) error {
 }
 
 // searchAll goes through several searches, one after the other.
-func (a *app) searchAll(ctx context.Context, searches []suite.Search) (outs []suite.Searched, rows []reports.Row, err error) {
+func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.Searched, rows []reports.Row, err error) {
 	for i, s := range searches {
 		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Under())
 		out, err := a.search(ctx, s)
@@ -187,8 +189,8 @@ func (a *app) searchAll(ctx context.Context, searches []suite.Search) (outs []su
 }
 
 // search makes one of several searches. One that does not come to what is documented decides the exit code.
-func (a *app) search(ctx context.Context, s suite.Search) (suite.Searched, error) {
-	out, err := suite.Explore(ctx, s, a.options())
+func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, error) {
+	out, err := results.Explore(ctx, s, a.options())
 	if err = uninterrupted(ctx, err); err != nil {
 		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
 	}
@@ -198,7 +200,7 @@ func (a *app) search(ctx context.Context, s suite.Search) (suite.Searched, error
 	return out, nil
 }
 
-func (a *app) searchTable(outs []suite.Searched) error {
+func (a *app) searchTable(outs []results.Searched) error {
 	var t texttable.Table
 	t.Add("VARIANT", "UNDER", "VERDICT", "STEPS TO EACH", "AS DOCUMENTED", "SCHEDULES", "PRUNED", "FIRST", "TIME")
 	var total time.Duration
@@ -221,7 +223,7 @@ func (a *app) searchTable(outs []suite.Searched) error {
 }
 
 // lost leaves the fields of what gets lost at their defaults unless one of the flags was given.
-func lost(cmd *cobra.Command, s *suite.Search) {
+func lost(cmd *cobra.Command, s *plan.Search) {
 	f := cmd.Flags()
 	if !f.Changed("lost-answers") && !f.Changed("lost-commands") && !f.Changed("late") {
 		s.LostAnswers, s.LostCommands, s.Late = 0, 0, 0
@@ -255,7 +257,7 @@ func (a *app) replay(ctx context.Context, r replayFlags, args []string) error {
 	if len(args) == 1 {
 		variant = args[0]
 	}
-	out, err := suite.Replay(ctx, r.file, variant, r.times, a.options())
+	out, err := results.Replay(ctx, r.file, variant, r.times, a.options())
 	if errors.Is(err, explore.ErrDiverged) {
 		a.code = ExitUnknown
 		a.println("UNKNOWN  %s", message(err))

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/reports"
 )
@@ -21,15 +22,15 @@ type everyRegime struct {
 }
 
 // exploreRegimes searches under one regime after the other. The exit code is that of the worst verdict.
-func (a *app) exploreRegimes(ctx context.Context, searches []suite.Search) error {
+func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search) error {
 	if err := searches[0].Check(); err != nil {
 		return err
 	}
-	var outs []suite.Searched
+	var outs []results.Searched
 	var verdicts []harness.Verdict
 	for i, s := range searches {
 		fmt.Fprintf(a.err, "[%d/%d] %s, callers propose %s\n", i+1, len(searches), s.Variant, s.Regime)
-		out, err := suite.Explore(ctx, s, a.options())
+		out, err := results.Explore(ctx, s, a.options())
 		if err = uninterrupted(ctx, err); err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (a *app) exploreRegimes(ctx context.Context, searches []suite.Search) error
 }
 
 // printRegimes prints a line for each regime, and what breaks the variant under those that do.
-func (a *app) printRegimes(outs []suite.Searched, worst harness.Verdict) error {
+func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict) error {
 	a.println("%s  %s", strings.ToUpper(worst.String()), regimesSentence(outs, worst))
 	var t texttable.Table
 	for _, out := range outs {
@@ -70,7 +71,7 @@ func (a *app) printRegimes(outs []suite.Searched, worst harness.Verdict) error {
 }
 
 // regimesSentence says which regimes came to the worst verdict.
-func regimesSentence(outs []suite.Searched, worst harness.Verdict) string {
+func regimesSentence(outs []results.Searched, worst harness.Verdict) string {
 	var names []string
 	for _, out := range outs {
 		if out.Exploration.Verdict() == worst {

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/history"
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/results"
 )
 
 // textForm documents the text form of a history in help texts.
@@ -25,7 +25,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Example: "  doublegrant history results/latest | jq 'select(.outcome == \"info\")'",
 		Args:    exactly(1, "one results folder, such as results/latest"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			h, err := suite.Stored(args[0])
+			h, err := results.Stored(args[0])
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cli"
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/results"
 )
 
 // killed starts a command, kills it as soon as ready returns, and returns when that was and the run's results folder; the
@@ -49,7 +49,7 @@ func TestTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
 		out, errs, code := run(t, "check", dir)
 		require.Equal(t, cli.ExitUnknown, code, errs)
 		require.Contains(t, out, "the record stops before the run did")
-		h, err := suite.Stored(dir)
+		h, err := results.Stored(dir)
 		require.NoError(t, err)
 		require.Nil(t, h.End)
 		last := time.Duration(0)
@@ -84,7 +84,7 @@ func underFault(p process) {
 		if len(dirs) == 0 {
 			return false
 		}
-		h, err := suite.Stored(dirs[0])
+		h, err := results.Stored(dirs[0])
 		return err == nil && len(h.Faults) > 0 && h.Faults[0].Bit > 0
 	}, 60*time.Second, 10*time.Millisecond)
 	time.Sleep(rand.N(500 * time.Millisecond)) // the moment is random, not awaited
@@ -93,7 +93,7 @@ func underFault(p process) {
 // A fault is on record from its beginning on: what was found in a run that was killed under it has its cause beside it.
 func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
 	_, dir := killed(t, underFault, "run", "lock/set-nx-px", "--nemesis", "partition-primary", "--fault-for", "1m", "--clients", "50")
-	h, err := suite.Stored(dir)
+	h, err := results.Stored(dir)
 	require.NoError(t, err)
 	require.Len(t, h.Faults, 1)
 	f := h.Faults[0]

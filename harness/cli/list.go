@@ -8,16 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/suggest"
-	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // listing is what list prints as JSON.
 type listing struct {
 	Variants []variantInfo      `json:"variants"`
-	Nemeses  []suite.Nemesis    `json:"nemeses"`
+	Nemeses  []plan.Nemesis     `json:"nemeses"`
 	Regimes  []workloads.Regime `json:"regimes"`
 }
 
@@ -53,7 +54,7 @@ func (a *app) listCommand() *cobra.Command {
 
 // everything is all that there is to list.
 func everything() listing {
-	l := listing{Nemeses: suite.Nemeses(), Regimes: workloads.Regimes()}
+	l := listing{Nemeses: plan.Nemeses(), Regimes: workloads.Regimes()}
 	for _, v := range workloads.Catalogue() {
 		l.Variants = append(l.Variants, variantInfo{v.ID, v.Doc, v.Source, v.Claim, v.Flaws})
 	}
@@ -169,7 +170,7 @@ func (a *app) printVariants(all []variantInfo) error {
 }
 
 // printFaults lists faults under the headings of their groups, and what the words in their names stand for.
-func (a *app) printFaults(all []suite.Nemesis) error {
+func (a *app) printFaults(all []plan.Nemesis) error {
 	var t texttable.Table
 	group := ""
 	for _, n := range all {
@@ -183,8 +184,8 @@ func (a *app) printFaults(all []suite.Nemesis) error {
 	if err := a.write(&t); err != nil {
 		return err
 	}
-	for _, word := range suite.WordsInNames() {
-		if !slices.ContainsFunc(all, func(n suite.Nemesis) bool { return has(n, word.Name) }) {
+	for _, word := range nemesis.WordsInNames() {
+		if !slices.ContainsFunc(all, func(n plan.Nemesis) bool { return has(n, word.Name) }) {
 			continue
 		}
 		var values texttable.Table
@@ -203,7 +204,7 @@ func (a *app) printFaults(all []suite.Nemesis) error {
 }
 
 // has reports whether a word in capitals stands in the fault's name, or for one of its parameters.
-func has(n suite.Nemesis, word string) bool {
+func has(n plan.Nemesis, word string) bool {
 	return strings.Contains(n.Name, word) || slices.ContainsFunc(n.Parameters, func(p string) bool {
 		name, _, _ := strings.Cut(p, "=")
 		return strings.EqualFold(name, word)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
 // planFlags are shared by run and compare.
@@ -75,7 +75,7 @@ func noZeros(cmd *cobra.Command, names ...string) error {
 }
 
 // plans are those of the files, or that of the flags under each regime.
-func (a *app) plans(cmd *cobra.Command) ([]suite.Plan, error) {
+func (a *app) plans(cmd *cobra.Command) ([]plan.Plan, error) {
 	if err := noZeros(cmd, neverZero...); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (a *app) plans(cmd *cobra.Command) ([]suite.Plan, error) {
 		return nil, usage("--nemesis: an empty name among the faults: leave it out")
 	}
 	if a.flags.plan.Pacing == "" && a.flags.plan.Rate > 0 {
-		a.flags.plan.Pacing = suite.OpenPacing
+		a.flags.plan.Pacing = plan.OpenPacing
 	}
 	if len(a.flags.files) == 0 {
 		return a.underEach(a.flags.regimes), nil
@@ -91,9 +91,9 @@ func (a *app) plans(cmd *cobra.Command) ([]suite.Plan, error) {
 	if i := slices.IndexFunc(plansOwn, cmd.Flags().Changed); i >= 0 {
 		return nil, usage("--%s is the plan's to say: with --plan give --seed, --results, --redis-server and -o only", plansOwn[i])
 	}
-	var out []suite.Plan
+	var out []plan.Plan
 	for _, path := range a.flags.files {
-		p, err := suite.ReadPlan(path)
+		p, err := plan.ReadPlan(path)
 		if err != nil {
 			return nil, err
 		}
@@ -106,9 +106,9 @@ func (a *app) plans(cmd *cobra.Command) ([]suite.Plan, error) {
 }
 
 // underEach is the plan of the flags, once for each regime.
-func (a *app) underEach(regimes []string) (out []suite.Plan) {
+func (a *app) underEach(regimes []string) (out []plan.Plan) {
 	if len(regimes) == 0 {
-		return []suite.Plan{a.flags.plan}
+		return []plan.Plan{a.flags.plan}
 	}
 	for _, regime := range regimes {
 		p := a.flags.plan
@@ -119,24 +119,24 @@ func (a *app) underEach(regimes []string) (out []suite.Plan) {
 }
 
 // thePlan is the one plan that run is to run.
-func (a *app) thePlan(cmd *cobra.Command, args []string) (suite.Plan, error) {
+func (a *app) thePlan(cmd *cobra.Command, args []string) (plan.Plan, error) {
 	plans, err := a.plans(cmd)
 	if err != nil {
-		return suite.Plan{}, err
+		return plan.Plan{}, err
 	}
 	variants, err := a.variants(cmd.Context(), args)
 	switch {
 	case err != nil:
-		return suite.Plan{}, err
+		return plan.Plan{}, err
 	case len(plans) != 1:
-		return suite.Plan{}, usage("%d plans given: want one, or compare them with doublegrant compare", len(plans))
+		return plan.Plan{}, usage("%d plans given: want one, or compare them with doublegrant compare", len(plans))
 	case len(a.flags.files) > 0 && len(variants) > 0:
-		return suite.Plan{}, usage("%s has a variant already: leave %s out, or give both to doublegrant compare",
+		return plan.Plan{}, usage("%s has a variant already: leave %s out, or give both to doublegrant compare",
 			a.flags.files[0], variants[0].id)
 	case len(a.flags.files) > 0:
 		return plans[0], nil
 	case len(variants) != 1:
-		return suite.Plan{}, usage("%d variants given: want one variant, such as lock/set-nx-px", len(variants))
+		return plan.Plan{}, usage("%d variants given: want one variant, such as lock/set-nx-px", len(variants))
 	}
 	plans[0].Variant, plans[0].Script = variants[0].id, variants[0].script
 	return plans[0], nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/reports"
 )
@@ -27,7 +28,7 @@ func (a *app) reportCommand() *cobra.Command {
 				}
 				return a.showSuite(s, args[0])
 			}
-			out, err := suite.ReportRun(cmd.Context(), args[0])
+			out, err := results.ReportRun(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

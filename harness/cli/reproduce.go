@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/experiments"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
 func (a *app) reproduceCommand() *cobra.Command {
-	how := suite.Repetition{}
+	how := experiments.Repetition{}
 	all, list := false, false
 	cmd := &cobra.Command{
 		Use:   "reproduce [EXPERIMENT...]",
@@ -30,14 +30,14 @@ func (a *app) reproduceCommand() *cobra.Command {
 			if list && (all || len(args) > 0) {
 				return usage("--list names every experiment: leave %s out", strings.TrimSpace(strings.Join(args, " ")+allFlag(all)))
 			}
-			experiments, err := chosenExperiments(args, all)
+			chosen, err := chosenExperiments(args, all)
 			if err != nil {
 				return err
 			}
-			if len(experiments) == 0 {
+			if len(chosen) == 0 {
 				return a.listExperiments()
 			}
-			return a.reproduce(cmd.Context(), experiments, how)
+			return a.reproduce(cmd.Context(), chosen, how)
 		},
 	}
 	f := cmd.Flags()
@@ -60,15 +60,15 @@ func allFlag(all bool) string {
 	return ""
 }
 
-func chosenExperiments(names []string, all bool) (chosen []suite.Experiment, err error) {
+func chosenExperiments(names []string, all bool) (chosen []experiments.Experiment, err error) {
 	if all {
 		if len(names) > 0 {
 			return nil, usage("--all leaves nothing to name: leave %s out", strings.Join(names, " "))
 		}
-		return suite.Experiments(), nil
+		return experiments.Experiments(), nil
 	}
 	for _, name := range names {
-		e, err := suite.FindExperiment(name)
+		e, err := experiments.FindExperiment(name)
 		if err != nil {
 			return nil, err
 		}
@@ -79,12 +79,12 @@ func chosenExperiments(names []string, all bool) (chosen []suite.Experiment, err
 
 func (a *app) listExperiments() error {
 	if a.json {
-		return a.printJSON(suite.Experiments())
+		return a.printJSON(experiments.Experiments())
 	}
 	var t texttable.Table
 	t.Add("EXPERIMENT", "TRIALS", "ABOUT", "WHAT IT SHOWS", "SOURCE")
-	for _, e := range suite.Experiments() {
-		trials, length := e.Takes(suite.Repetition{})
+	for _, e := range experiments.Experiments() {
+		trials, length := e.Takes(experiments.Repetition{})
 		t.Add(e.Name, strconv.Itoa(trials), about(length), e.Title, e.Source)
 	}
 	return a.write(&t)
@@ -100,19 +100,19 @@ func about(d time.Duration) string {
 
 // reproduce repeats experiments. It exits with 0 if each has the published shape, with 1 if one has not, and with 2 if
 // that cannot be told.
-func (a *app) reproduce(ctx context.Context, experiments []suite.Experiment, how suite.Repetition) error {
+func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, how experiments.Repetition) error {
 	how.Done = func(arm string, trial, of int, t reports.Trial) {
 		fmt.Fprintf(a.err, "  %s, trial %d of %d: %s\n", arm, trial, of, t.Verdict)
 	}
-	for _, e := range experiments { // refuse all before repeating one
+	for _, e := range chosen { // refuse all before repeating one
 		if err := e.Check(how); err != nil {
 			return err
 		}
 	}
 	var all []reports.Reproduction
-	for i, e := range experiments {
-		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(experiments), e.Name)
-		r, dir, err := suite.Reproduce(ctx, e, how, a.options())
+	for i, e := range chosen {
+		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(chosen), e.Name)
+		r, dir, err := experiments.Reproduce(ctx, e, how, a.options())
 		if err != nil {
 			if dir != "" {
 				err = fmt.Errorf("%w (what was found by then is in %s)", err, dir)

@@ -1,4 +1,4 @@
-// Package cli is the doublegrant command line: flags and words around harness/suite. It alone prints.
+// Package cli is the doublegrant command line: flags and words around harness/plan. It alone prints.
 package cli
 
 import (
@@ -20,8 +20,8 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/suggest"
-	"github.com/doublegrant/doublegrant/harness/suite"
 )
 
 // Exit codes.
@@ -155,12 +155,12 @@ func (a *app) interrupted() {
 }
 
 func usage(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", suite.ErrUsage, fmt.Errorf(format, args...))
+	return fmt.Errorf("%w: %w", plan.ErrUsage, fmt.Errorf(format, args...))
 }
 
 // exitCode is that of an error: ours to avoid (usage) or of the environment.
 func exitCode(err error) int {
-	if errors.Is(err, suite.ErrUsage) || errors.Is(err, harness.ErrSpec) {
+	if errors.Is(err, plan.ErrUsage) || errors.Is(err, harness.ErrSpec) {
 		return ExitUsage
 	}
 	return ExitFailed
@@ -169,7 +169,7 @@ func exitCode(err error) int {
 // message is err on one line, without the marks that exitCode reads.
 func message(err error) string {
 	s := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
-	return strings.ReplaceAll(s, suite.ErrUsage.Error()+": ", "")
+	return strings.ReplaceAll(s, plan.ErrUsage.Error()+": ", "")
 }
 
 // verdictCode is the exit code of a single run.

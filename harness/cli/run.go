@@ -14,7 +14,8 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/history"
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -22,7 +23,7 @@ import (
 type flags struct {
 	situation string // of explore: to be printed step by step
 
-	plan    suite.Plan
+	plan    plan.Plan
 	files   []string // that plans are read from
 	regimes []string // of compare
 	script  scriptFlags
@@ -58,8 +59,8 @@ func (a *app) placeFlags(cmd *cobra.Command) {
 	f.StringVar(&a.flags.redis, "redis-server", "", "redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
 }
 
-func (a *app) options() suite.Options {
-	return suite.Options{Results: a.flags.results, Redis: a.flags.redis, Warn: a.warn}
+func (a *app) options() results.Options {
+	return results.Options{Results: a.flags.results, Redis: a.flags.redis, Warn: a.warn}
 }
 
 // warn prints a warning, once: the runs of a suite are warned of the same.
@@ -69,11 +70,11 @@ func (a *app) warn(of string) {
 	}
 }
 
-func (a *app) run(ctx context.Context, p suite.Plan) error {
+func (a *app) run(ctx context.Context, p plan.Plan) error {
 	progress := a.newProgress()
 	o := a.options()
 	o.Progress, o.Found = progress.show, progress.found
-	out, err := suite.Execute(ctx, p, o)
+	out, err := results.Execute(ctx, p, o)
 	progress.clear()
 	if err == nil {
 		return a.show(out)
@@ -90,13 +91,13 @@ func (a *app) run(ctx context.Context, p suite.Plan) error {
 
 // says reports whether a run that failed has a verdict all the same: a violation is one whatever went wrong beside it, and
 // a disk that is full ends a run early, as an interrupt does.
-func says(out suite.Outcome, err error) bool {
+func says(out results.Outcome, err error) bool {
 	j := out.Report.Judged
 	return j.Verdict == harness.Invalid || len(j.Judgements) > 0 && errors.Is(err, history.ErrFull)
 }
 
 // show prints one run, for people or programs, and takes its verdict as the exit code.
-func (a *app) show(out suite.Outcome) error {
+func (a *app) show(out results.Outcome) error {
 	a.code = verdictCode(out.Report.Judged.Verdict)
 	if a.json {
 		return reports.JSON(a.out, out.Report)
@@ -106,7 +107,7 @@ func (a *app) show(out suite.Outcome) error {
 }
 
 // printOutcome is what a person sees of one run.
-func (a *app) printOutcome(out suite.Outcome) {
+func (a *app) printOutcome(out results.Outcome) {
 	a.printReport(out.Report)
 	a.println("expected  %s: %s", out.Expectation, metWord(out))
 	a.println("seed      %d", out.Plan.Seed)
@@ -172,7 +173,7 @@ func (a *app) printFirstOfEachClass(anomalies []harness.Anomaly) {
 	}
 }
 
-func metWord(out suite.Outcome) string {
+func metWord(out results.Outcome) string {
 	whose := "its documentation"
 	if !out.Plan.Expect.IsZero() {
 		whose = "its plan"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -47,7 +47,7 @@ func (a *app) variants(ctx context.Context, args []string) ([]chosen, error) {
 	if s == nil || err != nil {
 		return out, err
 	}
-	id, err := suite.TryScript(ctx, *s, a.options())
+	id, err := results.TryScript(ctx, *s, a.options())
 	return append(out, chosen{id, s}), err
 }
 

@@ -57,9 +57,9 @@ const (
 func (a *actor) launch(ctx context.Context, c harness.Client) {
 	ctx = harness.WithTime(ctx, virtual{a})
 	s := harness.NewSession(timeline{a}, a.index+1, len(a.ex.actors)+1, 0, rand.New(rand.NewPCG(1, uint64(a.index))))
-	known := a.ex.spec.Program.Known
+	promised := a.ex.spec.Program.NoBackgroundWork
 	go func() {
-		if !known {
+		if !promised {
 			a.goroutine = goroutineID()
 		}
 		end := parked{kind: atEnd}

@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file has programs that are of no use. The search says so, names the client, and leaves nothing behind.
 
 // searchSoon fails when the search hangs.
-func searchSoon(t *testing.T, s Spec) (res Result, err error) {
+func searchSoon(t *testing.T, s Spec) (res interleave.Result, err error) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() { defer close(done); res, err = Search(t.Context(), s) }()
@@ -175,14 +176,14 @@ func TestSpecsThatAreOfNoUse(t *testing.T) {
 		_, err := Search(t.Context(), s)
 		require.ErrorIs(t, err, ErrSpec, want)
 		require.ErrorContains(t, err, want)
-		require.ErrorIs(t, Replay(t.Context(), s, Counterexample{}, 1), ErrSpec, want)
+		require.ErrorIs(t, Replay(t.Context(), s, interleave.Counterexample{}, 1), ErrSpec, want)
 	}
 }
 
 func TestDefaultsOfASpec(t *testing.T) {
 	s, err := Spec{Program: program(idle), Checkers: []harness.Checker{&collector{}}}.withDefaults()
 	require.NoError(t, err)
-	require.Equal(t, []Budget{
+	require.Equal(t, []interleave.Budget{
 		{Clients: 3, Crashes: 1, Expiries: 1},
 		{Clients: 3, Expiries: 1, Approaches: 1},
 		{Clients: 2, Expiries: 1, LostAnswers: 1, Place: 2},
@@ -192,7 +193,7 @@ func TestDefaultsOfASpec(t *testing.T) {
 	s.Crashes, s.Expiries, s.LostCommands = -1, -5, -1
 	s, err = s.withDefaults()
 	require.NoError(t, err)
-	require.Equal(t, []Budget{{Clients: 3}}, s.parts())
+	require.Equal(t, []interleave.Budget{{Clients: 3}}, s.parts())
 }
 
 // Redis that cannot be started, or dies, is the harness's failure.

@@ -14,6 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -45,7 +46,7 @@ func find(t testing.TB, id string) explore.Spec {
 }
 
 // search fails unless the search ends by itself.
-func search(t *testing.T, spec explore.Spec) explore.Result {
+func search(t *testing.T, spec explore.Spec) interleave.Result {
 	t.Helper()
 	res, err := explore.Search(t.Context(), spec)
 	require.NoError(t, err)
@@ -53,7 +54,7 @@ func search(t *testing.T, spec explore.Spec) explore.Result {
 	return res
 }
 
-func classes(res explore.Result) (out []harness.Class) {
+func classes(res interleave.Result) (out []harness.Class) {
 	for _, c := range res.Found {
 		out = append(out, c.Anomaly.Class)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 func parsed(t testing.TB, args ...string) command {
@@ -143,7 +144,7 @@ func TestIndependenceOfStepsIsSymmetric(t *testing.T) {
 		for _, c := range []string{"GET a", "SET a 1", "SET b 1", "EVAL x 0"} {
 			for bits := range 8 {
 				all = append(all, move{
-					choice: Run(i), access: parsed(t, strings.Fields(c)...).access, begins: bits&1 > 0, ends: bits&2 > 0, passes: bits&4 > 0,
+					choice: interleave.Run(i), access: parsed(t, strings.Fields(c)...).access, begins: bits&1 > 0, ends: bits&2 > 0, passes: bits&4 > 0,
 				})
 			}
 		}
@@ -159,9 +160,11 @@ func TestIndependenceOfStepsIsSymmetric(t *testing.T) {
 }
 
 func TestWhatTheWorldDoesDependsOnClients(t *testing.T) {
-	step := func(c string) move { return move{choice: Run(0), access: parsed(t, strings.Fields(c)...).access} }
-	hold, flush := move{choice: Hold, world: true}, move{choice: Flush, world: true}
-	expiry, promote := move{choice: Pass(0), world: true}, move{choice: Promote, world: true}
+	step := func(c string) move {
+		return move{choice: interleave.Run(0), access: parsed(t, strings.Fields(c)...).access}
+	}
+	hold, flush := move{choice: interleave.HoldReplication, world: true}, move{choice: interleave.FlushScripts, world: true}
+	expiry, promote := move{choice: interleave.Pass(0), world: true}, move{choice: interleave.Promote, world: true}
 	for _, c := range []struct {
 		did, asleep move
 		want        bool
@@ -176,9 +179,9 @@ func TestWhatTheWorldDoesDependsOnClients(t *testing.T) {
 		{hold, step("GET a"), false},
 		{hold, flush, false},
 		{expiry, hold, false},
-		{move{choice: Crash(0)}, step("SET a 1"), false}, // it will not come
-		{move{choice: Crash(1)}, step("SET a 1"), true},
-		{move{choice: Crash(1)}, hold, true},
+		{move{choice: interleave.Crash(0)}, step("SET a 1"), false}, // it will not come
+		{move{choice: interleave.Crash(1)}, step("SET a 1"), true},
+		{move{choice: interleave.Crash(1)}, hold, true},
 	} {
 		require.Equal(t, c.want, independent(c.did, c.asleep), "%v after %v", c.asleep.choice, c.did.choice)
 	}
@@ -260,6 +263,6 @@ func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
 			})
 		}
 	}
-	ex := newScheduler(t, quiet(program(load, run))).run(Run(0), Run(1), Run(1), Run(1))
+	ex := newScheduler(t, quiet(program(load, run))).run(interleave.Run(0), interleave.Run(1), interleave.Run(1), interleave.Run(1))
 	require.Equal(t, []string{"2: EVAL {second} = 2", "2: EVALSHA {first} = 1", "2: EVALSHA {second} = 2"}, commands(ex)[1:])
 }

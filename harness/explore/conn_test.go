@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // idle is a client that has nothing to do.
@@ -28,10 +29,10 @@ func TestEachCommandOfAPipelineIsAStep(t *testing.T) {
 		})
 	}
 	s := newScheduler(t, quiet(program(pipeline, sends("SET a 7"))))
-	ex := s.run(Run(0), Run(1), Run(0), Run(0))
+	ex := s.run(interleave.Run(0), interleave.Run(1), interleave.Run(0), interleave.Run(0))
 	require.Equal(t, []string{"1: SET a 1 = OK", "2: SET a 7 = OK", "1: INCR a = 8", "1: GET a = 8"}, commands(ex))
 	require.Equal(t, []string{"2: SET a 7 = OK", "1: pipeline = OK; incr a: 8; 8"}, results(ex.ops))
-	ex = s.run(Run(0), Run(0), Run(1), Run(0))
+	ex = s.run(interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(0))
 	require.Equal(t, "1: pipeline = OK; incr a: 2; 7", results(ex.ops)[1])
 }
 
@@ -51,7 +52,7 @@ func TestATransactionIsOneStep(t *testing.T) {
 	s := newScheduler(t, quiet(program(tx, sends("SET a 7", "GET b"))))
 	ex := s.begin()
 	require.Equal(t, access{writes: []string{"a", "b"}, reads: []string{"a"}}, s.moves(ex)[0].access)
-	s.follow(ex, Run(1), Run(0), Run(1))
+	s.follow(ex, interleave.Run(1), interleave.Run(0), interleave.Run(1))
 	s.finish(ex)
 	require.Equal(t, []string{"2: SET a 7 = OK", "1: MULTI … EXEC, writes a, b = [OK, 1, 1]", "2: GET b = 1"}, commands(ex))
 	require.Equal(t, "1: tx = 1", results(ex.ops)[1])
@@ -84,15 +85,15 @@ func TestATransactionThatWatchesFailsWhenSomebodyWrites(t *testing.T) {
 	s := newScheduler(t, quiet(program(watching("a", "x"), sends("SET a 7"))))
 	for after, want := range []string{"written", "failed", "failed", "written"} {
 		ex := s.begin()
-		var path []Choice
+		var path []interleave.Choice
 		for i := range 3 {
 			if i == after {
-				path = append(path, Run(1))
+				path = append(path, interleave.Run(1))
 			}
-			path = append(path, Run(0))
+			path = append(path, interleave.Run(0))
 		}
 		if after == 3 {
-			path = append(path, Run(1))
+			path = append(path, interleave.Run(1))
 		}
 		s.follow(ex, path...)
 		s.finish(ex)
@@ -113,7 +114,7 @@ func TestATransactionDependsOnWhatItWatches(t *testing.T) {
 	}
 	s := newScheduler(t, quiet(program(watch, idle)))
 	ex := s.begin()
-	s.follow(ex, Run(0))
+	s.follow(ex, interleave.Run(0))
 	require.Equal(t, access{writes: []string{"b"}, reads: []string{"a"}}, s.moves(ex)[0].access)
 	s.finish(ex)
 }
@@ -255,7 +256,7 @@ func TestTheNameOfAConnectionIsForAllToSee(t *testing.T) {
 	}
 	s := newScheduler(t, quiet(program(named, looks)))
 	for range 2 {
-		require.Equal(t, "2: owners = 0", results(s.run(Run(1), Run(0)).ops)[0])
-		require.Equal(t, "2: owners = 1", results(s.run(Run(0), Run(1)).ops)[1])
+		require.Equal(t, "2: owners = 0", results(s.run(interleave.Run(1), interleave.Run(0)).ops)[0])
+		require.Equal(t, "2: owners = 1", results(s.run(interleave.Run(0), interleave.Run(1)).ops)[1])
 	}
 }

@@ -6,19 +6,20 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file brings commands to Redis and answers to clients, in time, late or never.
 
 // deliver brings a client's command to Redis and its answer to the client, unless the choice says that one of them is
 // lost.
-func (ex *execution) deliver(c Choice, a *actor) error {
+func (ex *execution) deliver(c interleave.Choice, a *actor) error {
 	gate := a.at.conn
 	if a.lost != nil && bytes.Equal(a.lost, gate.queue[0].raw) {
 		ex.meet(harness.SentAgain)
 	}
-	switch c.kind() {
-	case lostAnswers:
+	switch c.Kind() {
+	case interleave.LosesAnswers:
 		ex.left.LostAnswers--
 		if gate.queue[0].changes() {
 			a.lost = gate.queue[0].raw
@@ -28,12 +29,12 @@ func (ex *execution) deliver(c Choice, a *actor) error {
 		ex.trace.unanswered("the answer is lost")
 		ex.meet(harness.AnswerLost)
 		return err
-	case lostCommands:
+	case interleave.LosesCommands:
 		ex.left.LostCommands--
 		ex.trace.unsent(ex, gate.queue[0], "the command is lost")
 		gate.failed = errUnanswered
 		ex.meet(harness.CommandLost)
-	case delays:
+	case interleave.Delays:
 		ex.left.Late--
 		ex.trace.unsent(ex, gate.queue[0], "no answer: the command is late")
 		left, err := gate.leave()

@@ -4,7 +4,7 @@
 //
 // # How
 //
-// Each client of a [Program] runs in a goroutine of its own, on a connection that the explorer hands to its Redis client
+// Each client of an [interleave.Program] runs in a goroutine of its own, on a connection that the explorer hands to its Redis client
 // (conn.go). The connection answers nothing by itself: a client that waits for a reply is parked, and the scheduler
 // (execution.go) picks one client, sends its one command to Redis, hands it the reply and waits until it is parked
 // again. A schedule is the list of these choices. Between commands the world may interfere: a client crashes, time passes
@@ -21,6 +21,6 @@
 //
 // # What it does not say
 //
-// A search that found nothing says so only of what it contained ([Result.Parts]). Where that is not enough for a verdict
+// A search that found nothing says so only of what it contained ([interleave.Result.Parts]). Where that is not enough for a verdict
 // (vacuous.go), since a client acts by itself (ownwork.go) or nothing was ever granted, the verdict is unknown.
 package explore

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file is about the situations that schedules meet: checkers see some of them in the history, and some are brought
@@ -19,8 +20,8 @@ func (ex *execution) meet(name harness.SituationName) { ex.met = append(ex.met, 
 // encounter is a situation, with the shortest schedule that met it.
 type encounter struct {
 	harness.Situation
-	budget   Budget
-	schedule []Choice
+	budget   interleave.Budget
+	schedule []interleave.Choice
 }
 
 // encounters are the situations of a search.
@@ -29,8 +30,8 @@ type encounters struct {
 	by    map[harness.SituationName]*encounter
 }
 
-// own lists the situations that the explorer can bring about within a budget.
-func (b Budget) own() (names []harness.SituationName) {
+// within lists the situations that the explorer can bring about within a budget.
+func within(b interleave.Budget) (names []harness.SituationName) {
 	for _, of := range []struct {
 		n    int
 		name harness.SituationName
@@ -58,11 +59,11 @@ func (e *encounters) of(name harness.SituationName) *encounter {
 }
 
 // add takes what one schedule met.
-func (e *encounters) add(b Budget, ex *execution, seen []harness.Situation) {
+func (e *encounters) add(b interleave.Budget, ex *execution, seen []harness.Situation) {
 	for _, s := range seen {
 		e.of(s.Name).take(s, b, ex.path)
 	}
-	for _, name := range b.own() {
+	for _, name := range within(b) {
 		e.of(name)
 	}
 	for _, name := range ex.met {
@@ -71,7 +72,7 @@ func (e *encounters) add(b Budget, ex *execution, seen []harness.Situation) {
 }
 
 // take counts what a schedule met, and keeps the schedule if there is no shorter one.
-func (e *encounter) take(s harness.Situation, b Budget, path []Choice) {
+func (e *encounter) take(s harness.Situation, b interleave.Budget, path []interleave.Choice) {
 	if e.Count += s.Count; s.Count == 0 {
 		return
 	}
@@ -81,12 +82,12 @@ func (e *encounter) take(s harness.Situation, b Budget, path []Choice) {
 }
 
 // tellSituations runs the shortest schedule of each situation again and writes down what happens in it.
-func (s *search) tellSituations(ctx context.Context, w *world) (all []Situation, err error) {
+func (s *search) tellSituations(ctx context.Context, w *world) (all []interleave.Situation, err error) {
 	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(stall)}
 	slices.Sort(s.encounters.order) // which was met first depends on the workers
 	for _, name := range s.encounters.order {
 		e := s.encounters.by[name]
-		told := Situation{Situation: e.Situation}
+		told := interleave.Situation{Situation: e.Situation}
 		if e.Count > 0 {
 			told.Steps, err = r.steps(context.WithoutCancel(ctx), e.budget, e.schedule)
 			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, errStopped) { // of those the verdict tells
@@ -99,7 +100,7 @@ func (s *search) tellSituations(ctx context.Context, w *world) (all []Situation,
 }
 
 // steps runs a schedule and returns what happened in it.
-func (r replayer) steps(ctx context.Context, budget Budget, schedule []Choice) ([]Step, error) {
+func (r replayer) steps(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) ([]interleave.Step, error) {
 	for range attempts {
 		ex, err := r.once(ctx, budget, schedule)
 		if ex != nil && ex.disturbed {

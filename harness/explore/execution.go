@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 // execution is one schedule under way.
 type execution struct {
 	spec      *Spec
-	budget    Budget
+	budget    interleave.Budget
 	w         *world
 	actors    []*actor
 	now       time.Duration // since the schedule began, in virtual time
@@ -37,12 +38,12 @@ type execution struct {
 	looks     int           // how often a client has looked at its clock since
 	ends      []ending      // of the keys that are there, if known
 	known     bool
-	path      []Choice
+	path      []interleave.Choice
 	print     uint64          // of what happened: choices, names of commands and their keys
 	times     []time.Duration // of the steps and, after them, of the harness's probes
 	late      []late          // commands that their clients have given up
 	ops       []harness.Op
-	left      Budget
+	left      interleave.Budget
 	last      int                     // the client that took the last step; -1: nobody yet
 	fresh     bool                    // the last choice was a step of that client
 	held      bool                    // replication is held
@@ -75,7 +76,7 @@ func diverged(a *actor) error {
 }
 
 // begin starts a schedule: every client runs up to its first command.
-func begin(ctx context.Context, spec *Spec, budget Budget, w *world, alarm *time.Timer) (*execution, error) {
+func begin(ctx context.Context, spec *Spec, budget interleave.Budget, w *world, alarm *time.Timer) (*execution, error) {
 	if err := w.reset(ctx); err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func (ex *execution) lastSent(a *actor) string {
 }
 
 // step makes a choice come true, and says what it did.
-func (ex *execution) step(ctx context.Context, c Choice) (did move, err error) {
+func (ex *execution) step(ctx context.Context, c interleave.Choice) (did move, err error) {
 	if len(ex.path) == maxSteps {
 		return did, stopped("a schedule of %d steps does not end: the last command was %s: does a client try for ever?", maxSteps, ex.spins())
 	}
@@ -185,7 +186,7 @@ func (ex *execution) step(ctx context.Context, c Choice) (did move, err error) {
 
 // printWith is the fingerprint after a choice. Clients that follow from what they read leave the same for the same
 // choices. Arguments do not count: tokens may be random.
-func (ex *execution) printWith(c Choice) uint64 {
+func (ex *execution) printWith(c interleave.Choice) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, ex.print) // to memory
 	_, _ = h.Write([]byte{byte(c)})
@@ -205,7 +206,7 @@ func (ex *execution) printWith(c Choice) uint64 {
 
 // run lets a client take its next step, or what it waits for be lost. A client that sleeps wakes up first; where some
 // lease ends in its sleep, that is all.
-func (ex *execution) run(c Choice, a *actor) (did move, err error) {
+func (ex *execution) run(c interleave.Choice, a *actor) (did move, err error) {
 	if a.done {
 		return did, diverged(a)
 	}
@@ -259,7 +260,7 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 }
 
 // crash ends a client before its next step. What its last operation came to nobody will know.
-func (ex *execution) crash(c Choice, a *actor) (move, error) {
+func (ex *execution) crash(c interleave.Choice, a *actor) (move, error) {
 	if a.done {
 		return move{}, diverged(a)
 	}
@@ -281,29 +282,29 @@ func (ex *execution) end(a *actor) {
 }
 
 // act lets the world move.
-func (ex *execution) act(ctx context.Context, c Choice) (move, error) {
+func (ex *execution) act(ctx context.Context, c interleave.Choice) (move, error) {
 	did := move{choice: c, world: true}
 	switch {
 	case c.IsTime():
-		ends, err := ex.pass(c.number())
+		ends, err := ex.pass(c.Number())
 		did.nears = !ends
 		return did, err
-	case c.kind() == arrivals:
-		did, err := ex.arrive(c.number())
+	case c.Kind() == interleave.Arrives:
+		did, err := ex.arrive(c.Number())
 		did.choice, did.looks = c, ex.spec.Program.Observe != nil
 		return did, err
-	case c == Hold:
+	case c == interleave.HoldReplication:
 		ex.left.Failovers--
 		ex.held = true
 		return did, ex.w.holdReplication()
-	case c == Promote:
+	case c == interleave.Promote:
 		ex.held, ex.known = false, false
 		for i := range ex.late { // it was sent to the old primary
 			ex.late[i].arrived = true
 		}
 		ex.meet(harness.ReplicaPromoted)
 		return did, ex.w.promote(ctx)
-	case c == Flush:
+	case c == interleave.FlushScripts:
 		ex.left.Flushes--
 		return did, ex.w.flush()
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 const lease = 10 * time.Second
@@ -32,8 +33,8 @@ type opened struct {
 func (o opened) Step(ctx context.Context, s *harness.Session) { o.does(ctx, s, o.redis) }
 
 // program lets client i do the ith of clients, or the last where there are fewer.
-func program(clients ...client) Program {
-	return Program{
+func program(clients ...client) interleave.Program {
+	return interleave.Program{
 		Name: "test", Kinds: []harness.Kind{harness.Next}, Lease: lease,
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return opened{clients[min(i, len(clients)-1)], r}
@@ -115,7 +116,7 @@ func (f finder) Check(_ context.Context, h harness.History, found func(harness.A
 }
 
 // quiet is a budget without crashes, expiries and anything lost.
-func quiet(p Program, c ...harness.Checker) Spec {
+func quiet(p interleave.Program, c ...harness.Checker) Spec {
 	if c == nil {
 		c = []harness.Checker{&collector{}}
 	}
@@ -123,7 +124,7 @@ func quiet(p Program, c ...harness.Checker) Spec {
 }
 
 // searched runs a search that has to end by itself.
-func searched(t *testing.T, s Spec) Result {
+func searched(t *testing.T, s Spec) interleave.Result {
 	t.Helper()
 	res, err := Search(t.Context(), s)
 	require.NoError(t, err)
@@ -159,7 +160,7 @@ func newScheduler(t *testing.T, s Spec) *scheduler {
 }
 
 // search runs a whole search in the scheduler's world, which saves the start of another.
-func (s *scheduler) search(spec Spec) Result {
+func (s *scheduler) search(spec Spec) interleave.Result {
 	s.t.Helper()
 	spec, err := spec.withDefaults()
 	require.NoError(s.t, err)
@@ -181,7 +182,7 @@ func (s *scheduler) begin() *execution {
 }
 
 // follow takes some steps, each of which has to be possible.
-func (s *scheduler) follow(ex *execution, choices ...Choice) {
+func (s *scheduler) follow(ex *execution, choices ...interleave.Choice) {
 	s.t.Helper()
 	for _, c := range choices {
 		require.Contains(s.t, possible(ex), c, "after %v", ex.path)
@@ -198,7 +199,7 @@ func (s *scheduler) finish(ex *execution) {
 }
 
 // run runs a schedule that begins with choices to its end.
-func (s *scheduler) run(choices ...Choice) *execution {
+func (s *scheduler) run(choices ...interleave.Choice) *execution {
 	s.t.Helper()
 	ex := s.begin()
 	s.follow(ex, choices...)
@@ -213,7 +214,7 @@ func (s *scheduler) moves(ex *execution) []move {
 	return moves
 }
 
-func possible(ex *execution) (out []Choice) {
+func possible(ex *execution) (out []interleave.Choice) {
 	moves, err := ex.moves()
 	if err != nil {
 		panic(err)

@@ -1,10 +1,14 @@
 package explore
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
 
 // move is something that can happen next, or has happened, with what it touches.
 type move struct {
-	choice Choice
+	choice interleave.Choice
 	cost   int // preemptions and interferences that it adds
 	access access
 	world  bool
@@ -17,11 +21,11 @@ type move struct {
 }
 
 // next is the step that a parked client would take.
-func (ex *execution) next(c Choice, a *actor) move {
+func (ex *execution) next(c interleave.Choice, a *actor) move {
 	m := move{choice: c, begins: !a.inOp, ends: true, looks: ex.spec.Program.Observe != nil, passes: a.ready > ex.now}
 	switch a.at.kind {
 	case inCommand:
-		if c.kind() == runs || c.kind() == lostAnswers {
+		if c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers {
 			first := a.at.conn.queue[0]
 			m.access, m.timely = first.access, first.timely()
 			m.passes = m.passes || first.waits() > 0 && first.acks() > ex.w.hearing()
@@ -43,7 +47,7 @@ func (ex *execution) moves() ([]move, error) {
 	current := ex.last >= 0 && !ex.actors[ex.last].done
 	if current {
 		a := ex.actors[ex.last]
-		out = append(out, ex.next(Run(a.index), a))
+		out = append(out, ex.next(interleave.Run(a.index), a))
 		if a.at.kind == inWork { // nobody else can tell when it does that
 			return ex.crashes(out), nil
 		}
@@ -62,7 +66,7 @@ func (ex *execution) moves() ([]move, error) {
 			untouched = false
 		}
 		if i != ex.last {
-			m := ex.next(Run(i), a)
+			m := ex.next(interleave.Run(i), a)
 			if current {
 				m.cost = 1
 			}
@@ -91,19 +95,19 @@ func (ex *execution) unanswered(out []move) []move {
 			continue
 		}
 		changes := slices.ContainsFunc(a.at.conn.queue, command.changes)
-		add := func(c Choice) {
+		add := func(c interleave.Choice) {
 			m := ex.next(c, a)
 			m.cost = run.cost + 1
 			out = append(out, m)
 		}
 		if ex.left.LostAnswers > 0 {
-			add(LoseAnswer(i))
+			add(interleave.LoseAnswer(i))
 		}
 		if ex.left.LostCommands > 0 {
-			add(LoseCommand(i))
+			add(interleave.LoseCommand(i))
 		}
 		if ex.left.Late > 0 && (changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
-			add(Delay(i))
+			add(interleave.Delay(i))
 		}
 	}
 	return out
@@ -124,7 +128,7 @@ func (ex *execution) arrivals(out []move) []move {
 	alone := len(out) == 0
 	for n, l := range ex.late {
 		if !l.arrived && (alone || l.at < len(ex.path)) {
-			out = append(out, move{choice: Arrive(n), access: l.access(), timely: true, looks: ex.spec.Program.Observe != nil})
+			out = append(out, move{choice: interleave.Arrive(n), access: l.access(), timely: true, looks: ex.spec.Program.Observe != nil})
 		}
 	}
 	return out
@@ -134,7 +138,7 @@ func (ex *execution) arrivals(out []move) []move {
 // when they do.
 func (ex *execution) crashes(out []move) []move {
 	if ex.left.Crashes > 0 && ex.fresh && !ex.actors[ex.last].done {
-		out = append(out, move{choice: Crash(ex.last), cost: 1})
+		out = append(out, move{choice: interleave.Crash(ex.last), cost: 1})
 	}
 	return out
 }
@@ -147,13 +151,13 @@ func (ex *execution) interferences(out []move, scripts bool) ([]move, error) {
 	}
 	out = append(out, passing...)
 	if ex.left.Failovers > 0 && !ex.held {
-		out = append(out, move{choice: Hold, cost: 1, world: true})
+		out = append(out, move{choice: interleave.HoldReplication, cost: 1, world: true})
 	}
 	if ex.held && ex.used {
-		out = append(out, move{choice: Promote, world: true})
+		out = append(out, move{choice: interleave.Promote, world: true})
 	}
 	if len(ex.path) > 0 && ex.left.Flushes > 0 && scripts {
-		out = append(out, move{choice: Flush, cost: 1, world: true})
+		out = append(out, move{choice: interleave.FlushScripts, cost: 1, world: true})
 	}
 	return out, nil
 }
@@ -168,9 +172,9 @@ func independent(did, asleep move) bool {
 	switch {
 	case did.choice.IsCrash():
 		return true // nobody notices
-	case did.choice.kind() == delays:
+	case did.choice.Kind() == interleave.Delays:
 		return false // what is given up now cannot be executed at once, and can when others have done something since
-	case did.choice.Unanswered() && asleep.choice.kind() == did.choice.kind():
+	case did.choice.Unanswered() && asleep.choice.Kind() == did.choice.Kind():
 		return false // there may be no budget for both
 	case did.nears && !asleep.passes && !asleep.world:
 		// What only reads, and not the time, shows the same in the last millisecond of a lease as before. What writes may end

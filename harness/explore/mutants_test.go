@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // What the table of commands leaves open, by the words of a command: each line is one that a mutant changed unnoticed, see
@@ -74,10 +76,10 @@ func TestWhichClientCommandsOthersSee(t *testing.T) {
 // Each reason for which two moves depend on each other stands alone once, and is missing once.
 func TestWhichMovesAreIndependent(t *testing.T) {
 	reads, writes, elsewhere := access{reads: []string{"k"}}, access{writes: []string{"k"}}, access{writes: []string{"j"}}
-	a, b := move{choice: Run(0), access: reads}, move{choice: Run(1), access: reads}
+	a, b := move{choice: interleave.Run(0), access: reads}, move{choice: interleave.Run(1), access: reads}
 	with := func(m move, change func(*move)) move { change(&m); return m }
 	begins, ends := func(m *move) { m.begins = true }, func(m *move) { m.ends = true }
-	near := move{choice: Hold, nears: true, passes: true}
+	near := move{choice: interleave.HoldReplication, nears: true, passes: true}
 	for _, c := range []struct {
 		name        string
 		did, asleep move
@@ -89,19 +91,19 @@ func TestWhichMovesAreIndependent(t *testing.T) {
 		{"write and read", with(a, func(m *move) { m.access = writes }), b, false},
 		{"two writes", with(a, func(m *move) { m.access = writes }), with(b, func(m *move) { m.access = writes }), false},
 		{"writes of two keys", with(a, func(m *move) { m.access = writes }), with(b, func(m *move) { m.access = elsewhere }), true},
-		{"a crash", move{choice: Crash(0), access: writes}, with(b, func(m *move) { m.access = writes }), true},
-		{"a crash of that client", move{choice: Crash(1)}, b, false},
-		{"two lost answers", move{choice: LoseAnswer(0)}, move{choice: LoseAnswer(1)}, false},
-		{"a lost answer and a command", move{choice: LoseAnswer(0)}, b, true},
-		{"a lost answer and a lost command", move{choice: LoseAnswer(0)}, move{choice: LoseCommand(1)}, true},
+		{"a crash", move{choice: interleave.Crash(0), access: writes}, with(b, func(m *move) { m.access = writes }), true},
+		{"a crash of that client", move{choice: interleave.Crash(1)}, b, false},
+		{"two lost answers", move{choice: interleave.LoseAnswer(0)}, move{choice: interleave.LoseAnswer(1)}, false},
+		{"a lost answer and a command", move{choice: interleave.LoseAnswer(0)}, b, true},
+		{"a lost answer and a lost command", move{choice: interleave.LoseAnswer(0)}, move{choice: interleave.LoseCommand(1)}, true},
 		{"to the last millisecond", near, b, true},
 		{"to the last millisecond, then begun", near, with(b, begins), false},
 		{"to the last millisecond, then timely", near, with(b, func(m *move) { m.timely = true }), false},
 		{"to the last millisecond, then time", near, with(b, func(m *move) { m.passes = true }), false},
 		{"to the last millisecond, then the world", near, with(b, func(m *move) { m.world = true }), false},
-		{"time", move{choice: Hold, passes: true}, b, false},
+		{"time", move{choice: interleave.HoldReplication, passes: true}, b, false},
 		{"then time", a, with(b, func(m *move) { m.passes = true }), false},
-		{"the world", move{choice: Hold, world: true}, b, false},
+		{"the world", move{choice: interleave.HoldReplication, world: true}, b, false},
 		{"then the world", a, with(b, func(m *move) { m.world = true }), false},
 		{"both begin", with(a, begins), with(b, begins), true},
 		{"both end", with(a, ends), with(b, ends), true},

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file finds out whether a program's clients act by themselves: in goroutines that outlive the command at hand, by
@@ -23,7 +25,7 @@ var watchOne sync.Mutex
 
 // ownWork names what clients do by themselves, with its place in their source; empty: nothing was seen.
 func (s *search) ownWork(ctx context.Context, w *world) (found string, err error) {
-	if s.spec.Program.Known {
+	if s.spec.Program.NoBackgroundWork {
 		return "", nil
 	}
 	watchOne.Lock()
@@ -32,7 +34,7 @@ func (s *search) ownWork(ctx context.Context, w *world) (found string, err error
 	runtime.MemProfileRate = 1
 	before := timers()
 	spawned := map[string]bool{}
-	for _, next := range []func([]move) Choice{first, lastClient} {
+	for _, next := range []func([]move) interleave.Choice{first, lastClient} {
 		if err = s.watch(ctx, w, next, spawned); errors.Is(err, errStopped) {
 			err = nil // which the search has met as well
 		}
@@ -56,13 +58,13 @@ func (s *search) ownWork(ctx context.Context, w *world) (found string, err error
 }
 
 // first lets a client go on for as long as it can.
-func first(moves []move) Choice { return moves[0].choice }
+func first(moves []move) interleave.Choice { return moves[0].choice }
 
 // lastClient lets clients take turns.
-func lastClient(moves []move) (c Choice) {
+func lastClient(moves []move) (c interleave.Choice) {
 	c = first(moves)
 	for _, m := range moves {
-		if m.choice.kind() == runs {
+		if m.choice.Kind() == interleave.Runs {
 			c = m.choice
 		}
 	}
@@ -70,7 +72,7 @@ func lastClient(moves []move) (c Choice) {
 }
 
 // watch runs a schedule of the program step by step, and notes who starts goroutines.
-func (s *search) watch(ctx context.Context, w *world, next func([]move) Choice, spawned map[string]bool) error {
+func (s *search) watch(ctx context.Context, w *world, next func([]move) interleave.Choice, spawned map[string]bool) error {
 	look := func(a *actor) {
 		for _, place := range lingering(a.goroutine) {
 			spawned[place] = true

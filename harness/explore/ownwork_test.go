@@ -92,7 +92,7 @@ func TestACommandOutOfTurn(t *testing.T) {
 		})
 	}
 	spec := quiet(program(strays, idle))
-	spec.Program.Known = true
+	spec.Program.NoBackgroundWork = true
 	s := newScheduler(t, spec)
 	s.run()
 	s.w.turn.Unlock()

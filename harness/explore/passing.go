@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file says how time passes in a schedule: to just before and just after each instant that matters.
@@ -15,7 +16,7 @@ import (
 const retention = 24 * time.Hour
 
 // maxTargets bounds to how many instants time can pass from one place in a schedule.
-const maxTargets = group
+const maxTargets = interleave.MaxPerKind
 
 // target is an instant to which time can pass.
 type target struct {
@@ -106,7 +107,7 @@ func (ex *execution) passing() (out []move, err error) {
 	targets, err := ex.targets()
 	for i, t := range targets {
 		if t.over && ex.left.Expiries > 0 || !t.over && ex.left.Approaches > 0 {
-			out = append(out, move{choice: Pass(i), cost: 1, world: true})
+			out = append(out, move{choice: interleave.Pass(i), cost: 1, world: true})
 		}
 	}
 	return out, err

@@ -10,10 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // timed is quiet with a budget of expiries.
-func timed(p Program, expiries int) Spec {
+func timed(p interleave.Program, expiries int) Spec {
 	spec := quiet(p)
 	spec.Expiries, spec.LostCommands = expiries, -1 // a single part
 	return spec
@@ -38,8 +39,8 @@ func TestLeasesEndOneByOne(t *testing.T) {
 	s := newScheduler(t, timed(program(setKeys, readKeys), 1))
 	read := func(k int) []string {
 		ex := s.begin()
-		s.follow(ex, Run(0), Run(0), Run(0), Run(0), Pass(k))
-		require.NotContains(t, possible(ex), Pass(0), "time does not pass twice in a row")
+		s.follow(ex, interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Pass(k))
+		require.NotContains(t, possible(ex), interleave.Pass(0), "time does not pass twice in a row")
 		s.finish(ex)
 		return append(commands(ex)[4:5], results(ex.ops)[4:]...)
 	}
@@ -56,14 +57,14 @@ func TestLeasesOfEveryLength(t *testing.T) {
 	for _, ttl := range []string{"1", "2", "37", "999", "86400000", "604800000", "3155760000000"} {
 		s := newScheduler(t, timed(program(sends("SET k 1 PX "+ttl), sends("PTTL k")), 1))
 		ex := s.begin()
-		s.follow(ex, Run(0))
+		s.follow(ex, interleave.Run(0))
 		targets, err := ex.targets()
 		require.NoError(t, err)
-		over := Pass(len(targets) - 1)
-		s.follow(ex, over, Run(1))
+		over := interleave.Pass(len(targets) - 1)
+		s.follow(ex, over, interleave.Run(1))
 		require.Equal(t, "2: PTTL k = -2", results(ex.ops)[1], ttl)
 		ex = s.begin()
-		s.follow(ex, Run(0), Pass(0), Run(1))
+		s.follow(ex, interleave.Run(0), interleave.Pass(0), interleave.Run(1))
 		require.Equal(t, "2: PTTL k = 0", results(ex.ops)[1], ttl)
 	}
 }
@@ -72,13 +73,13 @@ func TestLeasesOfEveryLength(t *testing.T) {
 func TestWhatWasPromisedEnds(t *testing.T) {
 	s := newScheduler(t, timed(program(leased("SET k 1", lease), sends("GET k")), 1))
 	ex := s.begin()
-	require.NotContains(t, possible(ex), Pass(0), "before anything has happened nothing can expire")
-	s.follow(ex, Run(0))
+	require.NotContains(t, possible(ex), interleave.Pass(0), "before anything has happened nothing can expire")
+	s.follow(ex, interleave.Run(0))
 	before := ex.now
-	s.follow(ex, Pass(1))
+	s.follow(ex, interleave.Pass(1))
 	require.Greater(t, ex.now-before, lease)
 	require.Equal(t, "0: 10.001s pass =", commands(ex)[1])
-	s.follow(ex, Run(1))
+	s.follow(ex, interleave.Run(1))
 	require.Empty(t, possible(ex))
 	require.Equal(t, "2: GET k = 1", results(ex.ops)[1])
 }
@@ -87,19 +88,19 @@ func TestWhatWasPromisedEnds(t *testing.T) {
 func TestABudgetOfTime(t *testing.T) {
 	s := newScheduler(t, timed(program(sends("SET k 1 PX 1000", "PTTL k", "PTTL k", "SET k 1 PX 1000", "PTTL k")), 1))
 	ex := s.begin()
-	s.follow(ex, Run(0), Pass(0), Run(0))
-	require.Contains(t, possible(ex), Pass(0))
-	s.follow(ex, Pass(0), Run(0), Run(0))
-	require.NotContains(t, possible(ex), Pass(0), "the budget is used up")
+	s.follow(ex, interleave.Run(0), interleave.Pass(0), interleave.Run(0))
+	require.Contains(t, possible(ex), interleave.Pass(0))
+	s.follow(ex, interleave.Pass(0), interleave.Run(0), interleave.Run(0))
+	require.NotContains(t, possible(ex), interleave.Pass(0), "the budget is used up")
 	s.finish(ex)
 	require.Equal(t, []string{"1: SET k 1 PX 1000 = OK", "1: PTTL k = 0", "1: PTTL k = -2", "1: SET k 1 PX 1000 = OK", "1: PTTL k = 1000"}, results(ex.ops)[:5])
 
 	// The other way round as well: beyond the end of one lease, and to the last instant of the next.
 	ex = s.begin()
-	s.follow(ex, Run(0), Pass(1), Run(0), Run(0), Run(0))
-	require.Contains(t, possible(ex), Pass(0))
-	require.NotContains(t, possible(ex), Pass(1))
-	s.follow(ex, Pass(0))
+	s.follow(ex, interleave.Run(0), interleave.Pass(1), interleave.Run(0), interleave.Run(0), interleave.Run(0))
+	require.Contains(t, possible(ex), interleave.Pass(0))
+	require.NotContains(t, possible(ex), interleave.Pass(1))
+	s.follow(ex, interleave.Pass(0))
 	s.finish(ex)
 	require.Equal(t, "1: PTTL k = 0", results(ex.ops)[4])
 }
@@ -120,7 +121,7 @@ func TestServersAndClientsShowTheSameTime(t *testing.T) {
 	spec.Skew = time.Hour
 	s := newScheduler(t, spec)
 	for range 2 {
-		ex := s.run(Run(0), Run(0), Run(0), Pass(1), Run(0), Run(0), Run(0), Run(1), Run(1))
+		ex := s.run(interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Pass(1), interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
 		require.Equal(t, []string{
 			"1: own = 2029-12-31 23:59:59.997", "1: server = 2029-12-31 23:59:59.997", "1: SET k 1 PX 5000 = OK",
 			"1: own = 2030-01-01 00:00:04.998", "1: server = 2030-01-01 00:00:04.998", "1: SET k 1 PX 5000 = OK",
@@ -141,7 +142,7 @@ func TestMidnightMattersToThoseWhoLookAtAClock(t *testing.T) {
 	spec.Program.Timeless = true
 	s := newScheduler(t, spec)
 	ex := s.begin()
-	s.follow(ex, Run(0), Pass(0), Run(0))
+	s.follow(ex, interleave.Run(0), interleave.Pass(0), interleave.Run(0))
 	require.Equal(t, []string{"1: day = 21914", "1: day = 21915"}, results(ex.ops))
 	require.Equal(t, "0: 3ms pass =", commands(ex)[1])
 	s.finish(ex)
@@ -164,12 +165,12 @@ func TestNapsOutliveALease(t *testing.T) {
 	}
 	s := newScheduler(t, quiet(program(naps, sends("EXISTS k"))))
 	ex := s.begin()
-	s.follow(ex, Run(0), Run(0), Run(1), Run(0))
+	s.follow(ex, interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(0))
 	require.Empty(t, possible(ex))
 	require.Equal(t, []string{"1: SET k 1 EX 5 = OK", "1: waits 9s =", "2: EXISTS k = 0", "1: EXISTS k = 0"}, commands(ex))
 	require.GreaterOrEqual(t, ex.ops[2].Return, 9*time.Second)
 	require.Less(t, ex.ops[2].Call, time.Second, "it began with its sleep")
-	ex = s.run(Run(1), Run(0), Run(0), Run(0))
+	ex = s.run(interleave.Run(1), interleave.Run(0), interleave.Run(0), interleave.Run(0))
 	require.Equal(t, "2: EXISTS k = 0", results(ex.ops)[0])
 
 	// A nap in which nothing ends is no step.
@@ -197,7 +198,7 @@ func TestClocksThatCannotBeSet(t *testing.T) {
 	s := newScheduler(t, spec)
 	require.Contains(t, s.w.unset, "no-such-compiler")
 	ex := s.begin()
-	s.follow(ex, Run(0), Run(0), Pass(0))
+	s.follow(ex, interleave.Run(0), interleave.Run(0), interleave.Pass(0))
 	s.finish(ex)
 	require.Equal(t, []string{"2: EXISTS short = 0", "2: EXISTS long = 1"}, results(ex.ops)[2:])
 

@@ -39,7 +39,7 @@ func (ex *execution) finish(ctx context.Context) error {
 	ops := len(ex.ops)
 	var err error
 	ex.ask(ctx, func(ctx context.Context) {
-		err = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, &After{ex})
+		err = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
 	})
 	for _, op := range ex.ops[ops:] {
 		ex.times = append(ex.times, op.Return)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // What the program asks in the end, and meanwhile, is asked in the schedule's time.
@@ -18,7 +19,7 @@ func TestQuestionsAreAskedInTheSchedulesTime(t *testing.T) {
 	spec.Program.Observe = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient, _ harness.Op) {
 		seen = append(seen, harness.Now(ctx).Sub(epoch).Truncate(time.Millisecond))
 	}
-	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, r redis.UniversalClient, after *After) error {
+	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, r redis.UniversalClient, after interleave.After) error {
 		require.NoError(t, after.Pass(500*time.Millisecond))
 		require.NoError(t, harness.Sleep(ctx, 200*time.Millisecond))
 		at, err := r.Time(ctx).Result()
@@ -28,7 +29,7 @@ func TestQuestionsAreAskedInTheSchedulesTime(t *testing.T) {
 		return nil
 	}
 	s := newScheduler(t, spec)
-	s.run(Run(0))
+	s.run(interleave.Run(0))
 	require.Zero(t, seen[0])
 	require.Equal(t, 700*time.Millisecond, seen[len(seen)-1])
 }
@@ -46,12 +47,12 @@ func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	spec.Program.Observe = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient, _ harness.Op) {
 		meanwhile = append(meanwhile, clients[0].Get(ctx, "k").Err())
 	}
-	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient, _ *After) error {
+	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient, _ interleave.After) error {
 		require.Equal(t, "2", clients[0].Get(ctx, "k").Val())
 		return nil
 	}
 	s := newScheduler(t, spec)
-	s.run(Run(0), Run(0))
+	s.run(interleave.Run(0), interleave.Run(0))
 	require.ErrorIs(t, meanwhile[0], errBusy)
 	require.Zero(t, s.w.strays)
 }

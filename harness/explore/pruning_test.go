@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file holds pruning to its promise: whatever the clients of a program can see, what they can leave in the store, and
@@ -115,14 +116,14 @@ func dump(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 }
 
 // scripted makes a program of scripts that ends with a look at the store.
-func scripted(scripts []script) Program {
+func scripted(scripts []script) interleave.Program {
 	var clients []client
 	for _, s := range scripts {
 		clients = append(clients, s.does)
 	}
 	p := program(clients...)
 	p.Kinds = nil
-	p.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ *After) error {
+	p.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
 		dump(ctx, s, r)
 		return nil
 	}

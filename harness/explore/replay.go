@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // ErrDiverged says that a replay did not go as the counterexample says.
@@ -18,7 +19,7 @@ var ErrDiverged = errors.New("the replay went another way")
 
 // Replay runs the schedule of a counterexample again, times times, and compares: the same commands, the same replies,
 // the same anomaly. The error wraps ErrDiverged if something differs; any other says that the harness failed.
-func Replay(ctx context.Context, spec Spec, c Counterexample, times int) error {
+func Replay(ctx context.Context, spec Spec, c interleave.Counterexample, times int) error {
 	spec, err := spec.withDefaults()
 	if err != nil {
 		return err
@@ -29,8 +30,8 @@ func Replay(ctx context.Context, spec Spec, c Counterexample, times int) error {
 	}
 	r := replayer{spec: &spec, w: w, alarm: time.NewTimer(stall)}
 	for i := 0; i < times && err == nil && ctx.Err() == nil; i++ {
-		var again Counterexample
-		if again, err = r.run(ctx, c.budget(spec), c.Schedule, c.Anomaly.Class); err == nil {
+		var again interleave.Counterexample
+		if again, err = r.run(ctx, spec.replayed(c), c.Schedule, c.Anomaly.Class); err == nil {
 			err = differ(c, again)
 		}
 	}
@@ -39,7 +40,7 @@ func Replay(ctx context.Context, spec Spec, c Counterexample, times int) error {
 
 // tell runs the smallest counterexamples again and writes down what happens in them. One that cannot be run again shows
 // nothing but that a client does not do the same each time.
-func (s *search) tell(ctx context.Context, w *world, res *Result) error {
+func (s *search) tell(ctx context.Context, w *world, res *interleave.Result) error {
 	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(stall)}
 	for _, c := range s.found {
 		told, err := r.run(context.WithoutCancel(ctx), c.budget, c.schedule, c.class)
@@ -53,7 +54,7 @@ func (s *search) tell(ctx context.Context, w *world, res *Result) error {
 			res.Found = append(res.Found, told)
 		}
 	}
-	slices.SortFunc(res.Found, func(a, b Counterexample) int {
+	slices.SortFunc(res.Found, func(a, b interleave.Counterexample) int {
 		return cmp.Or(cmp.Compare(a.Length(), b.Length()), cmp.Compare(a.Anomaly.Class, b.Anomaly.Class))
 	})
 	return nil
@@ -67,23 +68,23 @@ type replayer struct {
 }
 
 // run runs one schedule and returns it as the counterexample of a class.
-func (r replayer) run(ctx context.Context, budget Budget, schedule []Choice, class harness.Class) (Counterexample, error) {
+func (r replayer) run(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice, class harness.Class) (interleave.Counterexample, error) {
 	for range attempts {
 		began := time.Now()
 		ex, err := r.once(ctx, budget, schedule)
 		switch {
 		case ex != nil && ex.disturbed && (err == nil || errors.Is(err, ErrDiverged)):
 		case err != nil:
-			return Counterexample{}, err
+			return interleave.Counterexample{}, err
 		case r.w.fixed != nil || time.Since(began) <= r.spec.Program.Lease/slowness:
 			return r.counterexample(ctx, ex, budget, class)
 		}
 	}
-	return Counterexample{}, fmt.Errorf("explore: a replay was disturbed or took more than a tenth of the lease, %d times in a row", attempts)
+	return interleave.Counterexample{}, fmt.Errorf("explore: a replay was disturbed or took more than a tenth of the lease, %d times in a row", attempts)
 }
 
 // once runs the schedule. One that cannot be followed is run to some end, so that clients load what scripts they miss.
-func (r replayer) once(ctx context.Context, budget Budget, schedule []Choice) (*execution, error) {
+func (r replayer) once(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*execution, error) {
 	ex, err := begin(ctx, r.spec, budget, r.w, r.alarm)
 	if err != nil {
 		return ex, err
@@ -113,15 +114,15 @@ func (r replayer) once(ctx context.Context, budget Budget, schedule []Choice) (*
 }
 
 // counterexample is what was written down, up to the anomaly.
-func (r replayer) counterexample(ctx context.Context, ex *execution, budget Budget, class harness.Class) (Counterexample, error) {
+func (r replayer) counterexample(ctx context.Context, ex *execution, budget interleave.Budget, class harness.Class) (interleave.Counterexample, error) {
 	found := slices.DeleteFunc(check(ctx, r.spec.Checkers, ex.history()).found, func(a harness.Anomaly) bool { return a.Class != class })
 	if len(found) > 0 {
 		a := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
 		a.Note = byClient(a.Note, budget.Clients+1)
-		steps := slices.DeleteFunc(ex.trace.steps, func(s Step) bool { return s.At > a.To })
-		return Counterexample{Budget: budget, Schedule: ex.path, Steps: steps, Anomaly: a, Ops: ex.ops}, nil
+		steps := slices.DeleteFunc(ex.trace.steps, func(s interleave.Step) bool { return s.At > a.To })
+		return interleave.Counterexample{Budget: budget, Schedule: ex.path, Steps: steps, Anomaly: a, Ops: ex.ops}, nil
 	}
-	return Counterexample{}, fmt.Errorf("%w: no %s at its end", ErrDiverged, class)
+	return interleave.Counterexample{}, fmt.Errorf("%w: no %s at its end", ErrDiverged, class)
 }
 
 // ids are the ids of clients in a checker's note.
@@ -144,7 +145,7 @@ func byClient(note string, workers int) string {
 var number = regexp.MustCompile(`\d+`)
 
 // differ says in what a replay differs from the counterexample.
-func differ(want, got Counterexample) error {
+func differ(want, got interleave.Counterexample) error {
 	for i := range max(len(want.Steps), len(got.Steps)) {
 		if i >= len(want.Steps) || i >= len(got.Steps) {
 			return fmt.Errorf("%w: %d steps, %d were recorded", ErrDiverged, len(got.Steps), len(want.Steps))
@@ -165,7 +166,7 @@ func differ(want, got Counterexample) error {
 
 // enoughAcks reports whether both steps are a WAIT that got what it waited for. It may have got more: the last replica
 // answers when it likes.
-func enoughAcks(a, b Step) bool {
+func enoughAcks(a, b interleave.Step) bool {
 	var n int
 	if _, err := fmt.Sscanf(a.Command, "WAIT %d", &n); err != nil || a.Command != b.Command {
 		return false

@@ -11,10 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // raced is the counterexample of the GET/SET race.
-func raced(t *testing.T) (Spec, Counterexample) {
+func raced(t *testing.T) (Spec, interleave.Counterexample) {
 	t.Helper()
 	s := quiet(program(marks), secondFirst{})
 	s.Expiries = 1
@@ -28,7 +29,7 @@ func TestACounterexampleIsTheSameEachTime(t *testing.T) {
 	require.NoError(t, Replay(t.Context(), s, c, 100))
 	text, err := json.Marshal(c)
 	require.NoError(t, err)
-	var again Counterexample
+	var again interleave.Counterexample
 	require.NoError(t, json.Unmarshal(text, &again))
 	require.Equal(t, c, again)
 	require.NoError(t, Replay(t.Context(), s, again, 2))
@@ -42,25 +43,27 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 	s := newScheduler(t, spec)
 	for _, change := range []struct {
 		what string
-		do   func(*Counterexample)
+		do   func(*interleave.Counterexample)
 		want string
 	}{
-		{"a command", func(c *Counterexample) { c.Steps[2].Command = "SET msg 2" }, `step 3 is "SET msg 1" (), recorded is "SET msg 2" ()`},
-		{"a reply", func(c *Counterexample) { c.Steps[1].Reply = "1" }, `step 2, GET msg, was answered "(nil)", recorded is "1"`},
-		{"a belief", func(c *Counterexample) { c.Steps[3].Belief = "" }, `step 4 is "EXPIRE msg 20"`},
-		{"a time", func(c *Counterexample) { c.Steps[3].At++ }, "step 4"},
-		{"a step less", func(c *Counterexample) { c.Steps = c.Steps[:5] }, "6 steps, 5 were recorded"},
-		{"a step more", func(c *Counterexample) { c.Steps = append(c.Steps, c.Steps[0]) }, "6 steps, 7 were recorded"},
-		{"the note", func(c *Counterexample) { c.Anomaly.Note = "all is well" }, `it ends in "clients 1 and 2 are both the first", recorded is "all is well"`},
-		{"the class", func(c *Counterexample) { c.Anomaly.Class = harness.StuckLock }, "no stuck-lock at its end"},
-		{"another order", func(c *Counterexample) { slices.Reverse(c.Schedule) }, "is not possible"},
-		{"no race", func(c *Counterexample) { c.Schedule = []Choice{Run(0), Run(0), Run(0), Run(1)} }, "no duplicate-delivery at its end"},
-		{"a choice", func(c *Counterexample) { c.Schedule[1] = Run(2) }, "step 2, client 3, is not possible"},
-		{"a crash", func(c *Counterexample) { c.Schedule[2] = Crash(1) }, "step 3, crash of client 2, is not possible"},
-		{"a choice beyond the budget", func(c *Counterexample) { c.Schedule[0] = Hold }, "step 1, hold replication, is not possible"},
-		{"no end", func(c *Counterexample) { c.Schedule = c.Schedule[:5] }, "after its last step clients are not done"},
-		{"a long end", func(c *Counterexample) { c.Schedule = append(c.Schedule, Run(0)) }, "step 7, client 1, is not possible"},
-		{"no schedule", func(c *Counterexample) { c.Schedule = nil }, "clients are not done"},
+		{"a command", func(c *interleave.Counterexample) { c.Steps[2].Command = "SET msg 2" }, `step 3 is "SET msg 1" (), recorded is "SET msg 2" ()`},
+		{"a reply", func(c *interleave.Counterexample) { c.Steps[1].Reply = "1" }, `step 2, GET msg, was answered "(nil)", recorded is "1"`},
+		{"a belief", func(c *interleave.Counterexample) { c.Steps[3].Belief = "" }, `step 4 is "EXPIRE msg 20"`},
+		{"a time", func(c *interleave.Counterexample) { c.Steps[3].At++ }, "step 4"},
+		{"a step less", func(c *interleave.Counterexample) { c.Steps = c.Steps[:5] }, "6 steps, 5 were recorded"},
+		{"a step more", func(c *interleave.Counterexample) { c.Steps = append(c.Steps, c.Steps[0]) }, "6 steps, 7 were recorded"},
+		{"the note", func(c *interleave.Counterexample) { c.Anomaly.Note = "all is well" }, `it ends in "clients 1 and 2 are both the first", recorded is "all is well"`},
+		{"the class", func(c *interleave.Counterexample) { c.Anomaly.Class = harness.StuckLock }, "no stuck-lock at its end"},
+		{"another order", func(c *interleave.Counterexample) { slices.Reverse(c.Schedule) }, "is not possible"},
+		{"no race", func(c *interleave.Counterexample) {
+			c.Schedule = []interleave.Choice{interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Run(1)}
+		}, "no duplicate-delivery at its end"},
+		{"a choice", func(c *interleave.Counterexample) { c.Schedule[1] = interleave.Run(2) }, "step 2, client 3, is not possible"},
+		{"a crash", func(c *interleave.Counterexample) { c.Schedule[2] = interleave.Crash(1) }, "step 3, crash of client 2, is not possible"},
+		{"a choice beyond the budget", func(c *interleave.Counterexample) { c.Schedule[0] = interleave.HoldReplication }, "step 1, hold replication, is not possible"},
+		{"no end", func(c *interleave.Counterexample) { c.Schedule = c.Schedule[:5] }, "after its last step clients are not done"},
+		{"a long end", func(c *interleave.Counterexample) { c.Schedule = append(c.Schedule, interleave.Run(0)) }, "step 7, client 1, is not possible"},
+		{"no schedule", func(c *interleave.Counterexample) { c.Schedule = nil }, "clients are not done"},
 	} {
 		bad := c
 		bad.Schedule, bad.Steps = slices.Clone(c.Schedule), slices.Clone(c.Steps)
@@ -75,8 +78,8 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 }
 
 // replay does as Replay, in the scheduler's world.
-func (s *scheduler) replay(c Counterexample) error {
-	again, err := replayer{&s.spec, s.w, time.NewTimer(stall)}.run(s.t.Context(), c.budget(s.spec), c.Schedule, c.Anomaly.Class)
+func (s *scheduler) replay(c interleave.Counterexample) error {
+	again, err := replayer{&s.spec, s.w, time.NewTimer(stall)}.run(s.t.Context(), s.spec.replayed(c), c.Schedule, c.Anomaly.Class)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 const (
@@ -25,14 +26,14 @@ const (
 // Search runs every schedule of spec's program within its budget, or one that shows the same, and has the checkers judge
 // each. The error says that the harness or its environment failed, or that spec is of no use (ErrSpec); it never says
 // that the program is wrong. A search that ends early says why in Result.Stopped.
-func Search(ctx context.Context, spec Spec) (Result, error) {
+func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {
-		return Result{}, err
+		return interleave.Result{}, err
 	}
 	worlds, err := startWorlds(ctx, &spec)
 	if err != nil {
-		return Result{}, err
+		return interleave.Result{}, err
 	}
 	s := &search{spec: &spec, found: map[harness.Class]*counter{}, seen: map[harness.Kind]bool{}, began: time.Now()}
 	s.wake = sync.NewCond(&s.mu)
@@ -76,7 +77,7 @@ func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
 
 // item is a part of the search: every schedule that begins with prefix, but for those that begin with a move asleep.
 type item struct {
-	prefix []Choice
+	prefix []interleave.Choice
 	print  uint64 // of what prefix did when it was planned
 	asleep []*move
 	cost   int
@@ -84,8 +85,8 @@ type item struct {
 
 // counter is the smallest counterexample of a class so far.
 type counter struct {
-	budget   Budget
-	schedule []Choice
+	budget   interleave.Budget
+	schedule []interleave.Choice
 	length   int
 	class    harness.Class
 }
@@ -102,7 +103,7 @@ func (c *counter) smaller(than *counter) bool {
 // search is the state that workers share.
 type search struct {
 	spec   *Spec
-	budget Budget // of the part that is under way
+	budget interleave.Budget // of the part that is under way
 	began  time.Time
 
 	mu      sync.Mutex
@@ -118,7 +119,7 @@ type search struct {
 	elapsed time.Duration
 
 	schedules, pruned, steps int
-	parts                    []Part
+	parts                    []interleave.Part
 	found                    map[harness.Class]*counter
 	seen                     map[harness.Kind]bool // kinds of which some operation was ok
 	met                      met
@@ -135,7 +136,7 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 	defer interrupt()
 	for i, b := range s.spec.parts() {
 		if i > 0 {
-			b = b.fitted(s.parts[0].Schedules)
+			b = fitted(b, s.parts[0].Schedules)
 		}
 		s.runPart(ctx, b, worlds)
 		if !s.parts[i].Exhausted {
@@ -147,7 +148,7 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 }
 
 // runPart lets every world's worker go through the queue until it is empty, or something ends the search.
-func (s *search) runPart(ctx context.Context, b Budget, worlds []*world) {
+func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*world) {
 	s.budget = b
 	ran, pruned := s.schedules, s.pruned
 	s.push([]item{{}})
@@ -158,7 +159,9 @@ func (s *search) runPart(ctx context.Context, b Budget, worlds []*world) {
 	working.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parts = append(s.parts, Part{b, s.schedules - ran, s.pruned - pruned, !s.over})
+	s.parts = append(s.parts, interleave.Part{
+		Budget: b, Schedules: s.schedules - ran, Pruned: s.pruned - pruned, Exhausted: !s.over,
+	})
 }
 
 // stop ends the search early.
@@ -371,10 +374,10 @@ func (ex *execution) until(t time.Duration) int {
 }
 
 // result sums up.
-func (s *search) result(worlds []*world, own string) Result {
+func (s *search) result(worlds []*world, own string) interleave.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := Result{
+	r := interleave.Result{
 		Schedules: s.schedules, Pruned: s.pruned, Steps: s.steps, Stopped: s.stopped,
 		First: s.first, Elapsed: s.elapsed, Budget: s.parts[0].Budget, Parts: s.parts,
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // writesTo makes a client of n writes to one key, each an operation of its own.
@@ -172,7 +173,7 @@ func TestATimelessProgramHasExpiriesOnlyWithATTL(t *testing.T) {
 }
 
 // crossing are two clients of 26 schedules and 14 that are pruned on the way.
-func crossing() Program {
+func crossing() interleave.Program {
 	both := func(key string) client {
 		return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 			together("INCR "+key, "INCR c")(ctx, s, r)
@@ -267,7 +268,7 @@ func (secondFirst) Check(_ context.Context, h harness.History, found func(harnes
 
 // The race of GET and SET takes six steps: the counterexample is that, however many workers search, and in one order.
 func TestTheSmallestCounterexampleIsFound(t *testing.T) {
-	var results []Result
+	var results []interleave.Result
 	for _, workers := range []int{1, 2, 2} {
 		s := quiet(program(marks), secondFirst{})
 		s.Clients, s.Crashes, s.Workers = 3, 1, workers
@@ -311,7 +312,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	s.Workers, s.Failovers, s.Crashes, s.MaxSchedules = 2, 1, 1, 100
 	var once sync.Once
 	var running []string
-	var found []Counterexample
+	var found []interleave.Counterexample
 	leavesNothing(t, func() {
 		s := s
 		s.Checkers = append(s.Checkers, finder(func(harness.Op) bool { once.Do(func() { running = children() }); return false }))

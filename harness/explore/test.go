@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // testFor is how long Test searches unless spec.For says otherwise. It is less than the time that go test gives a package.
@@ -13,7 +14,7 @@ const testFor = 5 * time.Minute
 // Test searches spec inside a test and fails it unless every schedule was run and none broke the program, within five
 // minutes unless spec says otherwise. It logs the
 // counterexamples and returns the result, so that a test may ask for more.
-func Test(t harness.TB, spec Spec) Result {
+func Test(t harness.TB, spec Spec) interleave.Result {
 	t.Helper()
 	spec.For = cmp.Or(spec.For, testFor)
 	res, err := Search(t.Context(), spec)

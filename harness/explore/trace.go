@@ -6,27 +6,28 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // trace writes down what happens in a schedule, for people. A nil trace writes nothing.
-type trace struct{ steps []Step }
+type trace struct{ steps []interleave.Step }
 
 // at is the step at hand.
-func (t *trace) at() *Step { return &t.steps[len(t.steps)-1] }
+func (t *trace) at() *interleave.Step { return &t.steps[len(t.steps)-1] }
 
 // start begins a step.
-func (t *trace) start(ex *execution, c Choice) {
+func (t *trace) start(ex *execution, c interleave.Choice) {
 	if t == nil {
 		return
 	}
-	s := Step{Number: len(t.steps) + 1, At: ex.now, Choice: c}
+	s := interleave.Step{Number: len(t.steps) + 1, At: ex.now, Choice: c}
 	i, isClient := c.Client()
 	switch {
 	case !isClient:
-		s.Command = map[Choice]string{
-			Hold:    "replication stops: the replica hears nothing from here on",
-			Promote: "the replica becomes the primary, without what it did not hear",
-			Flush:   "SCRIPT FLUSH",
+		s.Command = map[interleave.Choice]string{
+			interleave.HoldReplication: "replication stops: the replica hears nothing from here on",
+			interleave.Promote:         "the replica becomes the primary, without what it did not hear",
+			interleave.FlushScripts:    "SCRIPT FLUSH",
 		}[c]
 	case c.IsCrash():
 		s.Client, s.Command = i+1, "crashes"
@@ -154,8 +155,8 @@ func (t *trace) probed(op harness.Op) {
 	if t == nil {
 		return
 	}
-	t.steps = append(t.steps, Step{
-		Number: len(t.steps) + 1, At: op.Return, Choice: Probe, Command: strings.TrimSpace(string(op.Kind) + " " + op.Key),
+	t.steps = append(t.steps, interleave.Step{
+		Number: len(t.steps) + 1, At: op.Return, Choice: interleave.Probe, Command: strings.TrimSpace(string(op.Kind) + " " + op.Key),
 		Reply: answer(op), Belief: probeBelief(op),
 	})
 }

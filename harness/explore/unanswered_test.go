@@ -8,10 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // lossy is quiet with a budget of one lost answer, one lost command and one late one.
-func lossy(p Program) Spec {
+func lossy(p interleave.Program) Spec {
 	spec := quiet(p)
 	spec.LostAnswers, spec.LostCommands, spec.Late = 1, 1, 1
 	return spec
@@ -22,7 +23,7 @@ const waitedInVain = "info read unix: i/o timeout"
 func TestAnAnswerThatIsLost(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("INCR a", "GET a"), sends("GET a"))))
 	for range 2 {
-		ex := s.run(LoseAnswer(0), Run(1), Run(0))
+		ex := s.run(interleave.LoseAnswer(0), interleave.Run(1), interleave.Run(0))
 		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "2: GET a = 1", "1: GET a = 1"}, sameClient(ex.ops))
 		require.Equal(t, "1: INCR a = 1 (the answer is lost)", commands(ex)[0])
 	}
@@ -31,7 +32,7 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 func TestACommandThatIsLost(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("INCR a", "GET a"), sends("GET a"))))
 	for range 2 {
-		ex := s.run(LoseCommand(0), Run(1), Run(0))
+		ex := s.run(interleave.LoseCommand(0), interleave.Run(1), interleave.Run(0))
 		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "2: GET a = (nil)", "1: GET a = (nil)"}, sameClient(ex.ops))
 		require.Equal(t, "1: INCR a = (the command is lost)", commands(ex)[0])
 	}
@@ -42,15 +43,15 @@ func TestACommandThatIsLate(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("INCR a", "GET a"), sends("GET a", "GET a"))))
 	for range 2 {
 		ex := s.begin()
-		s.follow(ex, Delay(0))
-		require.NotContains(t, possible(ex), Arrive(0), "that would be a lost answer")
-		s.follow(ex, Run(0), Run(1), Arrive(0), Run(1))
+		s.follow(ex, interleave.Delay(0))
+		require.NotContains(t, possible(ex), interleave.Arrive(0), "that would be a lost answer")
+		s.follow(ex, interleave.Run(0), interleave.Run(1), interleave.Arrive(0), interleave.Run(1))
 		require.Empty(t, possible(ex))
 		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "1: GET a = (nil)", "2: GET a = (nil)", "2: GET a = 1"}, sameClient(ex.ops))
 		require.Equal(t, []string{"1: INCR a = (no answer: the command is late)", "0: client 1's INCR a arrives = 1"}, []string{commands(ex)[0], commands(ex)[3]})
 		ex = s.begin()
-		s.follow(ex, Delay(0), Run(0), Run(1), Run(1))
-		require.Equal(t, []Choice{Arrive(0)}, possible(ex))
+		s.follow(ex, interleave.Delay(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
+		require.Equal(t, []interleave.Choice{interleave.Arrive(0)}, possible(ex))
 		s.finish(ex)
 	}
 }
@@ -64,11 +65,11 @@ func TestALateTransaction(t *testing.T) {
 	}{{"SET a 7", "0: client 1's EXEC arrives = (nil)"}, {"SET c 7", "0: client 1's EXEC arrives = [OK]"}} {
 		s := newScheduler(t, lossy(program(tx, sends(c.meanwhile))))
 		ex := s.begin()
-		s.follow(ex, Run(0))
+		s.follow(ex, interleave.Run(0))
 		for len(s.moves(ex)) > 0 && s.moves(ex)[0].access.writes == nil {
-			s.follow(ex, Run(0))
+			s.follow(ex, interleave.Run(0))
 		}
-		s.follow(ex, Delay(0), Run(1), Arrive(0))
+		s.follow(ex, interleave.Delay(0), interleave.Run(1), interleave.Arrive(0))
 		last := commands(ex)[len(commands(ex))-1]
 		require.Contains(t, last, c.want[len("0: client 1's EXEC"):])
 		s.finish(ex)
@@ -79,10 +80,10 @@ func TestALateTransaction(t *testing.T) {
 func TestWhatNeedNotBeLost(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("GET a", "SET a 1"), idle)))
 	ex := s.begin()
-	require.Equal(t, []Choice{Run(0), LoseAnswer(0), LoseCommand(0)}, possible(ex))
-	s.follow(ex, Run(0))
-	require.Equal(t, []Choice{Run(0), LoseAnswer(0), LoseCommand(0), Delay(0)}, possible(ex))
-	s.follow(ex, LoseAnswer(0))
+	require.Equal(t, []interleave.Choice{interleave.Run(0), interleave.LoseAnswer(0), interleave.LoseCommand(0)}, possible(ex))
+	s.follow(ex, interleave.Run(0))
+	require.Equal(t, []interleave.Choice{interleave.Run(0), interleave.LoseAnswer(0), interleave.LoseCommand(0), interleave.Delay(0)}, possible(ex))
+	s.follow(ex, interleave.LoseAnswer(0))
 	require.Empty(t, possible(ex))
 }
 
@@ -101,7 +102,7 @@ func TestALibraryThatTriesAgain(t *testing.T) {
 		})
 	}
 	s := newScheduler(t, lossy(program(setNX, idle)))
-	ex := s.run(LoseAnswer(0), Run(0))
+	ex := s.run(interleave.LoseAnswer(0), interleave.Run(0))
 	require.Equal(t, []string{"1: lock = refused"}, results(ex.ops))
 	require.Equal(t, []string{"1: SET lock mine ex 10 nx = OK (the answer is lost)", "1: SET lock mine ex 10 nx = (nil)"}, commands(ex))
 }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // visit is the way down one schedule.
@@ -116,4 +119,13 @@ func stillAsleep(asleep []*move, did move) []*move {
 		}
 	}
 	return out
+}
+
+// inWords writes a schedule on one line.
+func inWords(schedule []interleave.Choice) string {
+	words := make([]string, len(schedule))
+	for i, c := range schedule {
+		words[i] = c.String()
+	}
+	return strings.Join(words, ", ")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Nodes of a replicated world by their place: the first primary, the replica that is promoted, and one that is never
@@ -133,7 +134,7 @@ func (w *world) start(ctx context.Context, s *Spec) error {
 
 // connect makes the Redis client of a seat. It waits for ever: the scheduler decides when a client waits in vain. Its
 // address is never dialled; go-redis would look a name up, for seconds where no resolver answers.
-func (w *world) connect(s *seat, p Program) redis.UniversalClient {
+func (w *world) connect(s *seat, p interleave.Program) redis.UniversalClient {
 	retries := p.Retries
 	if retries == 0 {
 		retries = -1

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 func TestACrashCutsOneOperationOff(t *testing.T) {
@@ -23,7 +24,7 @@ func TestACrashCutsOneOperationOff(t *testing.T) {
 	spec := quiet(program(both, sends("GET a")))
 	spec.Crashes = 1
 	s := newScheduler(t, spec)
-	ex := s.run(Run(0), Crash(0), Run(1))
+	ex := s.run(interleave.Run(0), interleave.Crash(0), interleave.Run(1))
 	require.Equal(t, []string{"1: INCR a = 1", "1: crashes =", "2: GET a = 1"}, commands(ex))
 	require.Equal(t, []string{"1: INCR a, INCR a = info crashed", "2: GET a = 1"}, results(ex.ops))
 	require.Equal(t, start+tick, ex.ops[0].Call, "it began with its first command")
@@ -31,7 +32,7 @@ func TestACrashCutsOneOperationOff(t *testing.T) {
 	require.Equal(t, "does not know whether its next happened", ex.trace.steps[1].Belief)
 
 	// Both are connected in the next schedule.
-	ex = s.run(Run(1), Run(0), Run(0))
+	ex = s.run(interleave.Run(1), interleave.Run(0), interleave.Run(0))
 	require.Equal(t, []string{"2: GET a = (nil)", "1: INCR a = 1", "1: INCR a = 2"}, commands(ex)[:3])
 	require.Equal(t, "1: INCR a, INCR a = 1 2", results(ex.ops)[1])
 }
@@ -46,9 +47,9 @@ func TestACrashBetweenOperations(t *testing.T) {
 	spec := quiet(program(worker))
 	spec.Crashes = 1
 	s := newScheduler(t, spec)
-	ex := s.run(Run(0), Crash(0))
+	ex := s.run(interleave.Run(0), interleave.Crash(0))
 	require.Equal(t, []string{"1: INCR a = 1", "2: INCR a = 2", "2: INCR b = 1"}, results(ex.ops))
-	ex = s.run(Run(0), Run(0), Crash(0))
+	ex = s.run(interleave.Run(0), interleave.Run(0), interleave.Crash(0))
 	require.Equal(t, []string{"1: INCR a = 1", "2: INCR a = 2", "2: INCR b = 1"}, results(ex.ops), "nothing was sent of INCR b")
 }
 
@@ -57,14 +58,14 @@ func TestWhoCanCrash(t *testing.T) {
 	spec := quiet(program(writesTo("a", 3)))
 	spec.Crashes = 2
 	ex := newScheduler(t, spec).begin()
-	require.NotContains(t, possible(ex), Crash(0), "nothing has happened")
+	require.NotContains(t, possible(ex), interleave.Crash(0), "nothing has happened")
 	s := &scheduler{t: t}
-	s.follow(ex, Run(0))
-	require.Contains(t, possible(ex), Crash(0))
-	require.NotContains(t, possible(ex), Crash(1))
-	s.follow(ex, Run(1))
-	require.NotContains(t, possible(ex), Crash(0), "that is the same as before client 2's step")
-	s.follow(ex, Crash(1), Run(0), Crash(0))
+	s.follow(ex, interleave.Run(0))
+	require.Contains(t, possible(ex), interleave.Crash(0))
+	require.NotContains(t, possible(ex), interleave.Crash(1))
+	s.follow(ex, interleave.Run(1))
+	require.NotContains(t, possible(ex), interleave.Crash(0), "that is the same as before client 2's step")
+	s.follow(ex, interleave.Crash(1), interleave.Run(0), interleave.Crash(0))
 	require.Empty(t, possible(ex))
 }
 
@@ -86,7 +87,7 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 	s.finish(first)
 	require.True(t, first.disturbed, "in the first schedule the cache is cold")
 	for range 2 { // after a flush the cache is as it was
-		ex := s.run(Run(0), Flush, Run(0), Run(0))
+		ex := s.run(interleave.Run(0), interleave.FlushScripts, interleave.Run(0), interleave.Run(0))
 		require.False(t, ex.disturbed)
 		require.Equal(t, []string{
 			"1: EVALSHA {return redis.call('incr', KEYS[1]) .. ''} k = 1", "0: SCRIPT FLUSH =",
@@ -94,7 +95,7 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 			"1: EVAL {return redis.call('incr', KEYS[1]) .. ''} k = 2",
 		}, commands(ex)[:4])
 		require.Equal(t, []string{"1: script = 1", "1: script = 2", "2: script = 3", "2: script = 4"}, results(ex.ops))
-		ex = s.run(Run(0), Run(0), Run(1), Run(1))
+		ex = s.run(interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
 		require.False(t, ex.disturbed)
 		require.NotContains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 	}
@@ -115,13 +116,13 @@ func TestAFlushIsUndone(t *testing.T) {
 	s := newScheduler(t, spec)
 	s.run()
 	for range 2 {
-		s.run(Run(0), Flush)
+		s.run(interleave.Run(0), interleave.FlushScripts)
 		require.False(t, s.run().disturbed)
 	}
 }
 
 // failover is a world with replicas and a budget of one failover.
-func failover(t *testing.T, p Program) *scheduler {
+func failover(t *testing.T, p interleave.Program) *scheduler {
 	t.Helper()
 	spec := quiet(p)
 	spec.Failovers = 1
@@ -153,17 +154,17 @@ func (s *scheduler) whole() {
 func TestAFailoverLosesWhatCameAfterTheHold(t *testing.T) {
 	s := failover(t, program(sends("SET before 1", "SET after 1"), sends("GET before", "GET after", "SET later 1", "GET later")))
 	for range 2 {
-		ex := s.run(Run(0), Hold, Run(0), Promote, Run(1), Run(1), Run(1), Run(1))
+		ex := s.run(interleave.Run(0), interleave.HoldReplication, interleave.Run(0), interleave.Promote, interleave.Run(1), interleave.Run(1), interleave.Run(1), interleave.Run(1))
 		require.Equal(t, []string{
 			"1: SET before 1 = OK", "1: SET after 1 = OK", "2: GET before = 1", "2: GET after = (nil)", "2: SET later 1 = OK", "2: GET later = 1",
 		}, results(ex.ops))
 		require.Equal(t, "0: the replica becomes the primary, without what it did not hear =", commands(ex)[3])
 		s.whole()
-		ex = s.run(Run(0), Run(0), Run(1), Run(1))
+		ex = s.run(interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
 		require.Equal(t, []string{"2: GET before = 1", "2: GET after = 1"}, results(ex.ops)[2:4], "no failover in this one")
 		s.whole()
 		ex = s.begin()
-		s.follow(ex, Run(0), Hold, Run(0)) // nobody is promoted
+		s.follow(ex, interleave.Run(0), interleave.HoldReplication, interleave.Run(0)) // nobody is promoted
 		s.finish(ex)
 		s.whole()
 	}
@@ -173,15 +174,15 @@ func TestAFailoverLosesWhatCameAfterTheHold(t *testing.T) {
 func TestNobodyIsPromotedForNothing(t *testing.T) {
 	s := failover(t, program(sends("GET a", "SET a 1")))
 	ex := s.begin()
-	s.follow(ex, Hold)
-	require.NotContains(t, possible(ex), Promote)
-	require.NotContains(t, possible(ex), Hold)
-	s.follow(ex, Run(0))
-	require.NotContains(t, possible(ex), Promote)
-	s.follow(ex, Run(0))
-	require.Contains(t, possible(ex), Promote)
-	s.follow(ex, Promote)
-	require.NotContains(t, possible(ex), Hold, "there is nobody left to promote")
+	s.follow(ex, interleave.HoldReplication)
+	require.NotContains(t, possible(ex), interleave.Promote)
+	require.NotContains(t, possible(ex), interleave.HoldReplication)
+	s.follow(ex, interleave.Run(0))
+	require.NotContains(t, possible(ex), interleave.Promote)
+	s.follow(ex, interleave.Run(0))
+	require.Contains(t, possible(ex), interleave.Promote)
+	s.follow(ex, interleave.Promote)
+	require.NotContains(t, possible(ex), interleave.HoldReplication, "there is nobody left to promote")
 	s.finish(ex)
 }
 
@@ -192,15 +193,15 @@ func TestTheStateOfAConnectionDiesWithItsPrimary(t *testing.T) {
 	}
 	s := failover(t, program(watch, sends("SET b 1")))
 	lost := errLost.Error()
-	for _, path := range [][]Choice{
-		{Run(0), Hold, Run(1), Promote},         // between WATCH and GET
-		{Run(0), Run(0), Hold, Run(1), Promote}, // between GET and EXEC
+	for _, path := range [][]interleave.Choice{
+		{interleave.Run(0), interleave.HoldReplication, interleave.Run(1), interleave.Promote},                    // between WATCH and GET
+		{interleave.Run(0), interleave.Run(0), interleave.HoldReplication, interleave.Run(1), interleave.Promote}, // between GET and EXEC
 	} {
 		ex := s.run(path...)
 		require.Equal(t, []string{"2: SET b 1 = OK", "1: watch = info " + lost, "1: GET a = (nil)"}, results(withoutIDs(ex.ops)))
 		require.Contains(t, strings.Join(commands(ex), "\n"), "= (lost) "+lost)
 	}
-	ex := s.run(Hold, Run(1), Promote) // before WATCH
+	ex := s.run(interleave.HoldReplication, interleave.Run(1), interleave.Promote) // before WATCH
 	require.Contains(t, results(ex.ops), "1: watch = written")
 	s.whole()
 }
@@ -227,11 +228,11 @@ func TestAPipelineThatSpansAFailover(t *testing.T) {
 		sends("MGET a b c")(ctx, s, r)
 	}
 	s := failover(t, program(pipeline, sends("SET c 1")))
-	ex := s.run(Hold, Run(0), Promote) // half of it was sent
+	ex := s.run(interleave.HoldReplication, interleave.Run(0), interleave.Promote) // half of it was sent
 	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [<nil> <nil> <nil>]"}, results(withoutIDs(ex.ops))[:2])
-	ex = s.run(Run(0), Hold, Run(1), Promote)
+	ex = s.run(interleave.Run(0), interleave.HoldReplication, interleave.Run(1), interleave.Promote)
 	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [1 <nil> <nil>]"}, results(withoutIDs(ex.ops))[1:])
-	ex = s.run(Hold, Run(1), Promote) // nothing was
+	ex = s.run(interleave.HoldReplication, interleave.Run(1), interleave.Promote) // nothing was
 	require.Equal(t, []string{"1: pipeline = incr a: 1; incr b: 1", "1: MGET a b c = [1 1 <nil>]"}, results(ex.ops)[1:])
 	s.whole()
 }
@@ -241,7 +242,7 @@ func TestScriptsAfterAFailover(t *testing.T) {
 	s := failover(t, program(byHash("return redis.call('incr', KEYS[1]) .. ''", 1), sends("SET c 1")))
 	s.run()
 	for range 2 {
-		ex := s.run(Hold, Run(1), Promote, Run(0), Run(0))
+		ex := s.run(interleave.HoldReplication, interleave.Run(1), interleave.Promote, interleave.Run(0), interleave.Run(0))
 		require.Contains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 		require.Equal(t, "1: script = 1", results(ex.ops)[1])
 		ex = s.run()

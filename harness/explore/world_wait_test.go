@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // incrThenWait is a client that adds one, and waits in the same pipeline for two replicas, for so many milliseconds.
@@ -30,10 +31,10 @@ func TestAcknowledgements(t *testing.T) {
 	p := program(incrThenWait("20"), sends("SET c 1"))
 	p.Replicas = true
 	s := failover(t, p)
-	require.Contains(t, results(s.run(Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 2")
-	require.Contains(t, results(s.run(Run(0), Hold, Run(0)).ops), "1: wait = WAIT 2 20: 2", "all have heard of it before the hold")
-	require.Contains(t, results(s.run(Hold, Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 1")
-	require.Contains(t, results(s.run(Hold, Run(1), Promote, Run(0), Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	require.Contains(t, results(s.run(interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 2")
+	require.Contains(t, results(s.run(interleave.Run(0), interleave.HoldReplication, interleave.Run(0)).ops), "1: wait = WAIT 2 20: 2", "all have heard of it before the hold")
+	require.Contains(t, results(s.run(interleave.HoldReplication, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	require.Contains(t, results(s.run(interleave.HoldReplication, interleave.Run(1), interleave.Promote, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
 	s.whole()
 }
 
@@ -46,7 +47,7 @@ func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	name := s.w.names[bystander]
 	require.NoError(t, s.w.cluster.Pause(t.Context(), name))
 	time.AfterFunc(100*time.Millisecond, func() { assert.NoError(t, s.w.cluster.Resume(name)) })
-	ex := s.run(Run(0), Run(0))
+	ex := s.run(interleave.Run(0), interleave.Run(0))
 	require.Contains(t, results(ex.ops), "1: wait = WAIT 2 1: 2")
 	require.False(t, ex.disturbed)
 	s.whole()

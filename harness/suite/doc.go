@@ -1,3 +1,3 @@
-// Package suite turns a [Plan], which is data, into a run: it names topologies, variants and nemeses, says what their
-// documentation promises of a run ([Expectation]), and keeps what a run leaves behind in a results folder ([Execute]).
+// Package suite runs lists of plans: it reads them from files, compares each run with what is expected of it, repeats them for
+// hours if asked to, and keeps a record of all that.
 package suite

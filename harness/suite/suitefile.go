@@ -6,7 +6,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"reflect"
@@ -18,6 +17,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 )
 
 // Suite is a list of runs, each with what is expected of it.
@@ -29,29 +31,34 @@ type Suite struct {
 
 // SuiteRun is one run of a suite: a plan, with the name under which it is reported.
 type SuiteRun struct {
-	Title string `yaml:"name,omitempty"`                 // default: the plan's Name
-	Times int    `yaml:"times,omitempty" zero:"default"` // how often it is run, each time with another seed; default 1
-	Plan  `yaml:",inline"`
+	Title     string `yaml:"name,omitempty"`                 // default: the plan's Name
+	Times     int    `yaml:"times,omitempty" zero:"default"` // how often it is run, each time with another seed; default 1
+	plan.Plan `yaml:",inline"`
+}
+
+// errorf is a usage error about a field of the run.
+func (r SuiteRun) errorf(field, format string, args ...any) error {
+	return plan.Usagef("%s%w", r.Place().At(field), fmt.Errorf(format, args...))
 }
 
 // suiteText is the file of a suite.
 type suiteText struct {
-	Name     string   `yaml:"name,omitempty"`     // default: the file's
-	About    string   `yaml:"about,omitempty"`    // what it is for
-	Defaults Plan     `yaml:"defaults,omitempty"` // of every run: fields that a run does not give itself
-	Runs     runNodes `yaml:"runs"`
+	Name     string    `yaml:"name,omitempty"`     // default: the file's
+	About    string    `yaml:"about,omitempty"`    // what it is for
+	Defaults plan.Plan `yaml:"defaults,omitempty"` // of every run: fields that a run does not give itself
+	Runs     runNodes  `yaml:"runs"`
 
-	place place
+	place fields.Place
 }
 
-func (t *suiteText) put(p place) { t.place = p }
+func (t *suiteText) Put(p fields.Place) { t.place = p }
 
 // runNodes are runs before they are read: the defaults may stand behind them.
 type runNodes struct{ list []*yaml.Node }
 
-func (r *runNodes) read(f fields, name string, n *yaml.Node) error {
+func (r *runNodes) ReadField(f fields.Reader, name string, n *yaml.Node) error {
 	if n.Kind != yaml.SequenceNode {
-		return f.errorf(n, "%s is a list: begin each with a dash", name)
+		return f.Errorf(n, "%s is a list: begin each with a dash", name)
 	}
 	r.list = n.Content
 	return nil
@@ -76,19 +83,19 @@ func BuiltInSuites() (all []Suite, err error) {
 	return all, nil
 }
 
-// SuiteText is the text of a suite: that of a built-in one by its name, or of a file. The error wraps ErrUsage.
+// SuiteText is the text of a suite: that of a built-in one by its name, or of a file. The error wraps plan.ErrUsage.
 func SuiteText(name string) ([]byte, error) {
 	if text, err := builtIn.ReadFile("suites/" + name + ".yaml"); err == nil {
 		return text, nil
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, usage("no suite: %w: name a file, or one of doublegrant suite --list", err)
+		return nil, plan.Usagef("no suite: %w: name a file, or one of doublegrant suite --list", err)
 	}
 	return text, nil
 }
 
-// ReadSuite reads a built-in suite by its name, or a file. The error wraps ErrUsage and says on which line of the file
+// ReadSuite reads a built-in suite by its name, or a file. The error wraps plan.ErrUsage and says on which line of the file
 // something is wrong. What the names in its plans mean is looked up by Check.
 func ReadSuite(name string) (s Suite, err error) {
 	text, err := SuiteText(name)
@@ -96,8 +103,8 @@ func ReadSuite(name string) (s Suite, err error) {
 		return s, err
 	}
 	var file suiteText
-	if err := readFields(name, bytes.NewReader(text), &file); err != nil {
-		return s, usage("%w", err)
+	if err := fields.Read(name, bytes.NewReader(text), &file); err != nil {
+		return s, plan.Usagef("%w", err)
 	}
 	s.Name, s.About = file.Name, file.About
 	if s.Name == "" {
@@ -105,27 +112,16 @@ func ReadSuite(name string) (s Suite, err error) {
 	}
 	for _, n := range file.Runs.list {
 		run := SuiteRun{Plan: file.Defaults}
-		if err := (fields{name}).fill(n, reflect.ValueOf(&run).Elem()); err != nil {
-			return s, usage("%w", err)
+		if err := (fields.Reader{File: name}).Fill(n, reflect.ValueOf(&run).Elem()); err != nil {
+			return s, plan.Usagef("%w", err)
 		}
-		run.place = run.place.beside(file.Defaults.place)
+		run.Put(run.Place().Beside(file.Defaults.Place()))
 		s.Runs = append(s.Runs, run)
 	}
 	if len(s.Runs) == 0 {
-		return s, usage("%sno runs: give a list of plans under runs", file.place.at("runs"))
+		return s, plan.Usagef("%sno runs: give a list of plans under runs", file.place.At("runs"))
 	}
 	return s, s.name()
-}
-
-// beside adds the lines of the fields that only the other place has.
-func (p place) beside(defaults place) place {
-	lines := maps.Clone(defaults.lines)
-	if lines == nil {
-		return p
-	}
-	maps.Copy(lines, p.lines)
-	p.lines = lines
-	return p
 }
 
 // name gives runs without a name that of their plan, and refuses two of one name.
@@ -137,7 +133,7 @@ func (s *Suite) name() error {
 			r.Title = r.Plan.Name()
 		}
 		if seen[r.Title] {
-			return r.errorf("name", "two runs have the name %q: give this one another", shortened(r.Title))
+			return r.errorf("name", "two runs have the name %q: give this one another", fields.Shortened(r.Title))
 		}
 		seen[r.Title] = true
 	}
@@ -162,16 +158,16 @@ func JoinSuites(suites ...Suite) Suite {
 	return all
 }
 
-// Only is the suite without the runs whose names the pattern does not match anywhere. The error wraps ErrUsage if it
+// Only is the suite without the runs whose names the pattern does not match anywhere. The error wraps plan.ErrUsage if it
 // matches none, or is no regular expression.
 func (s Suite) Only(pattern string) (Suite, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return s, usage("--only %q is no regular expression: %w", pattern, err)
+		return s, plan.Usagef("--only %q is no regular expression: %w", pattern, err)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(s.Runs), func(r SuiteRun) bool { return !re.MatchString(r.Title) })
 	if len(chosen) == 0 {
-		return s, usage("--only %q: no run of %s has such a name: choose of %s", pattern, s.Name, strings.Join(s.titles(), "; "))
+		return s, plan.Usagef("--only %q: no run of %s has such a name: choose of %s", pattern, s.Name, strings.Join(s.titles(), "; "))
 	}
 	s.Runs = chosen
 	return s, nil
@@ -185,28 +181,24 @@ func (s Suite) titles() (all []string) {
 	return all
 }
 
-// Check tells whether every plan of the suite could be run, without running any. The error wraps ErrUsage.
+// Check tells whether every plan of the suite could be run, without running any. The error wraps plan.ErrUsage.
 func (s Suite) Check() error {
 	for _, r := range s.Runs {
-		if r.Times < 0 || r.Times > maxTimes {
-			return r.errorf("times", "%d times: ask for 1 to %d", r.Times, maxTimes)
+		if r.Times < 0 || r.Times > plan.MostTimes {
+			return r.errorf("times", "%d times: ask for 1 to %d", r.Times, plan.MostTimes)
 		}
-		if err := r.Plan.Check(); err != nil {
-			return fmt.Errorf("%w (in the run %q)", err, shortened(r.Title))
+		if err := r.Check(); err != nil {
+			return fmt.Errorf("%w (in the run %q)", err, fields.Shortened(r.Title))
 		}
 	}
 	return nil
 }
 
 // preflight fails if this machine cannot carry one of the suite's runs.
-func (s Suite) preflight(o Options) error {
+func (s Suite) preflight(o results.Options) error {
 	for _, run := range s.Runs {
-		r, err := run.resolve()
-		if err == nil {
-			err = r.preflight(o)
-		}
-		if err != nil {
-			return fmt.Errorf("%w (in the run %q)", err, shortened(run.Title))
+		if err := results.Preflight(run.Plan, o); err != nil {
+			return fmt.Errorf("%w (in the run %q)", err, fields.Shortened(run.Title))
 		}
 	}
 	return nil
@@ -214,13 +206,13 @@ func (s Suite) preflight(o Options) error {
 
 // tryScripts tries the script of each run that has its own, so that what is wrong with one is said before the first run.
 // Of runs in containers it does not: there may be no Redis beside them.
-func (s Suite) tryScripts(ctx context.Context, o Options) error {
+func (s Suite) tryScripts(ctx context.Context, o results.Options) error {
 	for _, run := range s.Runs {
 		if run.Script == nil || run.On == string(cluster.OnDocker) {
 			continue
 		}
-		if _, err := TryScript(ctx, *run.Script, o); err != nil {
-			return fmt.Errorf("%s%w (in the run %q)", run.Plan.place.at("script"), err, shortened(run.Title))
+		if _, err := results.TryScript(ctx, *run.Script, o); err != nil {
+			return fmt.Errorf("%s%w (in the run %q)", run.Place().At("script"), err, fields.Shortened(run.Title))
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
 // suiteOf writes a suite's file, reads it and checks it.
@@ -53,7 +54,7 @@ func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 		{"defaults:\n  colour: red\n", ":2: unknown field"},
 	} {
 		_, err := suiteOf(t, c.text)
-		require.ErrorIs(t, err, ErrUsage, c.text)
+		require.ErrorIs(t, err, plan.ErrUsage, c.text)
 		require.ErrorContains(t, err, "suite.yaml"+c.want, c.text)
 		require.NotContains(t, err.Error(), "\n")
 	}
@@ -86,55 +87,11 @@ defaults: # they may come last
 	require.Equal(t, 2*time.Second, b.Duration)
 	require.Len(t, a.Faults, 1, "a list of the run stands in the place of the default")
 	require.Len(t, b.Faults, 2)
-	require.Equal(t, Expected{
+	require.Equal(t, plan.Expected{
 		Invalid: []harness.Class{harness.DoubleGrant, harness.LostWrite}, May: []harness.Class{harness.StolenRelease},
 	}, a.Expect)
 	require.True(t, b.Expect.IsZero())
-	require.Equal(t, Expected{Valid: true}, c.Expect)
-}
-
-func TestAnExpectationOfThePlanTakesThePlaceOfTheDocumentation(t *testing.T) {
-	found := func(classes ...harness.Class) harness.Judged {
-		j := harness.Judged{Verdict: harness.Valid, Totals: map[harness.Class]int{}}
-		for _, c := range classes {
-			j.Verdict, j.Totals[c] = harness.Invalid, 1
-		}
-		return j
-	}
-	for _, c := range []struct {
-		expect Expected
-		met    []harness.Judged
-		not    []harness.Judged
-	}{
-		{Expected{Valid: true}, []harness.Judged{found()}, []harness.Judged{found("double-grant"), {}}},
-		{
-			Expected{Invalid: []harness.Class{"double-grant"}}, []harness.Judged{found("double-grant")},
-			[]harness.Judged{found(), found("double-grant", "stolen-release"), found("stolen-release"), {}},
-		},
-		{
-			Expected{Invalid: []harness.Class{"double-grant"}, May: []harness.Class{"stolen-release"}},
-			[]harness.Judged{found("double-grant"), found("double-grant", "stolen-release")},
-			[]harness.Judged{found("stolen-release"), found("double-grant", "stuck-lock"), found()},
-		},
-		{
-			Expected{Valid: true, May: []harness.Class{"double-grant"}}, []harness.Judged{found(), found("double-grant")},
-			[]harness.Judged{found("stuck-lock"), {}},
-		},
-	} {
-		r, err := Plan{Variant: "lock/set-nx-px-blind-del", Expect: c.expect}.resolve()
-		require.NoError(t, err)
-		for _, j := range c.met {
-			require.True(t, r.expect().Met(j), "%v %v", c.expect, j)
-		}
-		for _, j := range c.not {
-			require.False(t, r.expect().Met(j), "%v %v", c.expect, j)
-		}
-		dir := t.TempDir()
-		require.NoError(t, r.Plan.write(dir))
-		back, err := ReadPlan(dir)
-		require.NoError(t, err)
-		require.Equal(t, c.expect, back.Expect, "a results folder says what was expected")
-	}
+	require.Equal(t, plan.Expected{Valid: true}, c.Expect)
 }
 
 func TestEveryBuiltInSuiteCanBeRun(t *testing.T) {
@@ -150,7 +107,7 @@ func TestEveryBuiltInSuiteCanBeRun(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, copied.Runs, len(s.Runs))
 		for _, r := range s.Runs {
-			require.Positive(t, r.place.lines["expect"], "%s: %s says nothing of what it expects", s.Name, r.Title)
+			require.True(t, r.Place().Has("expect"), "%s: %s says nothing of what it expects", s.Name, r.Title)
 		}
 	}
 }
@@ -164,34 +121,9 @@ func TestOnlyChoosesByName(t *testing.T) {
 	require.Greater(t, len(s.Runs), 2, "the suite itself is left as it is")
 	for _, pattern := range []string{"(", "no such run"} {
 		_, err := s.Only(pattern)
-		require.ErrorIs(t, err, ErrUsage)
+		require.ErrorIs(t, err, plan.ErrUsage)
 	}
 	joined := JoinSuites(s, some)
 	require.Len(t, joined.Runs, len(s.Runs)+2)
 	require.Equal(t, "ci: "+s.Runs[0].Title, joined.Runs[0].Title)
-}
-
-// TestEveryClassCanBeExpected: a class that a checker draws or reports and no expectation can name would be found for ever
-// without a word to say so.
-func TestEveryClassCanBeExpected(t *testing.T) {
-	for _, class := range []harness.Class{
-		harness.DoubleGrant, harness.StolenRelease, harness.StuckLock, harness.StaleHolder, harness.DuplicateDelivery,
-		harness.ImmortalMark, harness.LostMessage, harness.DuplicateNumber, harness.Regression, harness.FenceRegression,
-		harness.ReturnedNotStored, harness.SequenceRestart, harness.TTLLost, harness.LostWrite, harness.PhantomWrite,
-	} {
-		require.Contains(t, allClasses(), class)
-	}
-	for _, c := range []struct {
-		plan Plan
-		has  harness.Class
-	}{
-		{Plan{Variant: "lock/fenced"}, harness.FenceRegression},
-		{Plan{Variant: "lock/set-nx-px", Resource: true}, harness.StaleHolder},
-		{Plan{Variant: "lock/set-nx-px", With: []string{"writes/sadd"}}, harness.LostWrite},
-		{Plan{Variant: "sequence/incr"}, harness.TTLLost},
-	} {
-		r, err := c.plan.resolve()
-		require.NoError(t, err)
-		require.Contains(t, r.findable(), c.has)
-	}
 }

@@ -3,7 +3,6 @@ package suite
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -18,11 +18,11 @@ import (
 const cutShort = "it was cut short, or is still under way: suite.jsonl stops before the suite did, and the run of that moment is not counted"
 
 // ReportSuite writes the reports of a suite once more from the record in its results folder, as it was at its end or, if it
-// has none, as far as the record goes. The error wraps ErrUsage if dir holds no record.
+// has none, as far as the record goes. The error wraps plan.ErrUsage if dir holds no record.
 func ReportSuite(dir string) (reports.Suite, error) {
 	file, err := os.Open(filepath.Join(dir, recordFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return reports.Suite{}, usage("%s is no results folder of a suite: it has no %s", dir, recordFile)
+		return reports.Suite{}, plan.Usagef("%s is no results folder of a suite: it has no %s", dir, recordFile)
 	}
 	if err != nil {
 		return reports.Suite{}, fmt.Errorf("suite: %w", err)
@@ -39,16 +39,6 @@ func ReportSuite(dir string) (reports.Suite, error) {
 func IsSuite(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, recordFile))
 	return err == nil
-}
-
-// ReportRun judges the stored run in a results folder again and writes its reports, of one that was killed for the first
-// time.
-func ReportRun(ctx context.Context, dir string) (Outcome, error) {
-	out, err := Recheck(ctx, dir)
-	if err != nil {
-		return out, err
-	}
-	return out, out.write()
 }
 
 // readRecord reads a record up to its last whole line.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -57,5 +58,5 @@ func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err := ReportSuite(t.TempDir())
-	require.ErrorIs(t, err, ErrUsage)
+	require.ErrorIs(t, err, plan.ErrUsage)
 }

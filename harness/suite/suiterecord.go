@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -81,7 +82,7 @@ func (r *record) end(e recordEnd) error {
 }
 
 // remains are the files of a results folder that a soak keeps of a failed run when it has enough histories of its kind.
-var remains = []string{planFile, "verdict.json", "summary.md"}
+var remains = []string{plan.File, "verdict.json", "summary.md"}
 
 // tidy removes what a soak does not keep of a run: everything if it was as expected, all but the plan and the verdict if
 // there are enough of its kind. It reports whether the run's report is still there.

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
 // SuiteOptions are how a suite is run, beside what it is. Zero values mean the defaults named beside them.
 type SuiteOptions struct {
-	Options
+	results.Options
 	For      time.Duration // repeat all runs with new seeds until it is over, each once at least; 0: do not repeat
 	FailFast bool          // end after the first run that is not as expected
 	Begin    func(SuitePosition)
@@ -33,15 +35,15 @@ type SuitePosition struct {
 const memoryEvery = 10 * time.Second
 
 // RunSuite runs a suite, one run after the other, and leaves a results folder with one for each run in it. What is unusable
-// is refused before anything starts (ErrUsage), and so is what this machine cannot carry. A run whose environment fails is
+// is refused before anything starts (plan.ErrUsage), and so is what this machine cannot carry. A run whose environment fails is
 // reported as such, and the others follow. A soak (For) keeps the folders of runs that were not as expected, and of the
 // others a line in its record. The error says that nothing could be begun, or that results could not be written.
 func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (reports.Suite, string, error) {
 	if err := s.Check(); err != nil {
 		return reports.Suite{}, "", err
 	}
-	if how.For < 0 || how.For > longest {
-		return reports.Suite{}, "", usage("--for %v: ask for up to %v", how.For, longest)
+	if how.For < 0 || how.For > plan.Longest {
+		return reports.Suite{}, "", plan.Usagef("--for %v: ask for up to %v", how.For, plan.Longest)
 	}
 	if err := s.preflight(how.Options); err != nil {
 		return reports.Suite{}, "", err
@@ -49,7 +51,7 @@ func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (reports.Suite, st
 	if err := s.tryScripts(ctx, how.Options); err != nil {
 		return reports.Suite{}, "", err
 	}
-	dir, err := makeResultsDir(how.Results, "suite-"+fileName(strings.ReplaceAll(s.Name, " ", "-")))
+	dir, err := results.NewFolder(how.Results, "suite-"+plan.FileName(strings.ReplaceAll(s.Name, " ", "-")))
 	if err != nil {
 		return reports.Suite{}, "", err
 	}
@@ -60,7 +62,7 @@ func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (reports.Suite, st
 	err = r.all(ctx)
 	r.out.Elapsed = r.since()
 	err = errors.Join(err, r.record.end(recordEnd{r.out.Elapsed, r.out.Ending(), r.out.Ended}))
-	return r.out, dir, errors.Join(err, reports.WriteSuite(dir, r.out), relink(dir))
+	return r.out, dir, errors.Join(err, reports.WriteSuite(dir, r.out), results.Relink(dir))
 }
 
 // suiteRunner is a suite under way.
@@ -80,11 +82,11 @@ func newSuiteRunner(s Suite, how SuiteOptions, dir string) (*suiteRunner, error)
 	r.out = reports.Suite{Name: s.Name, Started: time.Now(), For: how.For}
 	head := recordHead{Name: s.Name, Started: r.out.Started, For: how.For}
 	for _, run := range s.Runs {
-		plan, err := run.resolve()
+		plan, err := run.Resolve()
 		if err != nil {
 			return nil, err
 		}
-		head.Cases = append(head.Cases, recordCase{run.Title, plan.Variant, plan.expect().String()})
+		head.Cases = append(head.Cases, recordCase{run.Title, plan.Variant, plan.Expectation().String()})
 	}
 	r.out.Cases = head.cases()
 	var err error
@@ -175,7 +177,7 @@ func (r *suiteRunner) execute(ctx context.Context, i int) (reports.SuiteRun, err
 	o := r.how.Options
 	o.Results, o.Progress = r.dir, r.progress
 	began := time.Now()
-	out, err := Execute(ctx, plan, o)
+	out, err := results.Execute(ctx, plan, o)
 	run := suiteRun(out, err)
 	run.Name, run.Pass, run.Started = r.Runs[i].Title, r.out.Passes, began
 	run.Expected, run.Elapsed = r.out.Cases[i].Expected, time.Since(began)
@@ -192,7 +194,7 @@ func (r *suiteRunner) execute(ctx context.Context, i int) (reports.SuiteRun, err
 }
 
 // link is the run's report as the suite's page leads to it.
-func (r *suiteRunner) link(out Outcome) string {
+func (r *suiteRunner) link(out results.Outcome) string {
 	path := out.ReportPath()
 	if path == "" {
 		return ""
@@ -206,7 +208,7 @@ func (r *suiteRunner) link(out Outcome) string {
 
 // tidy removes what a soak does not keep of the run.
 func (r *suiteRunner) tidy(dir string, run *reports.SuiteRun) error {
-	if err := os.Remove(filepath.Join(r.dir, latest)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(filepath.Join(r.dir, results.Latest)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("suite: %w", err) // which would lead to what is gone; results/latest leads to the suite
 	}
 	if r.how.For == 0 || run.Ending == reports.NotRun {
@@ -226,17 +228,17 @@ func (r *suiteRunner) tidy(dir string, run *reports.SuiteRun) error {
 }
 
 // suiteRun is what came of a plan.
-func suiteRun(out Outcome, err error) reports.SuiteRun {
+func suiteRun(out results.Outcome, err error) reports.SuiteRun {
 	run := reports.SuiteRun{Seed: out.Plan.Seed, Ending: reports.Failed}
 	if out.Dir != "" {
-		run.Command = out.command()
+		run.Command = out.Command()
 	}
 	j := out.Report.Judged
 	run.Verdict, run.Found, run.Ops = j.Verdict, out.Report.Found(), out.Report.Stats.Totals.All()
 	switch {
 	case err != nil:
 		run.Why = strings.ReplaceAll(err.Error(), "\n", "; ")
-		if unexpected := out.Expectation.unexpected(j); len(unexpected) > 0 { // a violation is one whatever went wrong beside it
+		if unexpected := out.Expectation.Unexpected(j); len(unexpected) > 0 { // a violation is one whatever went wrong beside it
 			run.Ending, run.Why = reports.NotMet, strings.Join(append(unexpected, run.Why), "; ")
 		}
 		return run
@@ -246,7 +248,7 @@ func suiteRun(out Outcome, err error) reports.SuiteRun {
 	case j.Verdict == harness.Unknown:
 		run.Ending, run.Why = reports.Unsaid, out.Report.Sentence()
 	default:
-		run.Ending, run.Why = reports.NotMet, out.Expectation.surprise(j)
+		run.Ending, run.Why = reports.NotMet, out.Expectation.Surprise(j)
 	}
 	return run
 }

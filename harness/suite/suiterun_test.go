@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/reports"
 )
@@ -181,10 +183,10 @@ func TestNothingStartsWhenASuiteOrTheMachineCannotDoIt(t *testing.T) {
 		how   suite.SuiteOptions
 		want  error
 	}{
-		{bad, suite.SuiteOptions{}, suite.ErrUsage},
-		{good, suite.SuiteOptions{For: -time.Second}, suite.ErrUsage},
+		{bad, suite.SuiteOptions{}, plan.ErrUsage},
+		{good, suite.SuiteOptions{For: -time.Second}, plan.ErrUsage},
 		{large, suite.SuiteOptions{}, cluster.ErrLimit},
-		{good, suite.SuiteOptions{Options: suite.Options{Redis: "/nowhere/redis-server"}}, cluster.ErrNoRedis},
+		{good, suite.SuiteOptions{Options: results.Options{Redis: "/nowhere/redis-server"}}, cluster.ErrNoRedis},
 	} {
 		c.how.Results = t.TempDir()
 		c.how.Begin = func(suite.SuitePosition) { t.Error("something was begun") }
@@ -217,12 +219,12 @@ func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
 func TestAScriptThatIsBrokenIsSaidBeforeTheFirstRun(t *testing.T) {
 	s := short(t, clean+"  - script: {as: sequence, name: broken, source: 'retur 1'}\n    expect: valid\n")
 	require.Equal(t, "script-broken", s.Runs[1].Title)
-	results := t.TempDir()
-	_, _, err := suite.RunSuite(t.Context(), s, suite.SuiteOptions{Options: suite.Options{Results: results}})
-	require.ErrorIs(t, err, suite.ErrUsage)
+	dir := t.TempDir()
+	_, _, err := suite.RunSuite(t.Context(), s, suite.SuiteOptions{Options: results.Options{Results: dir}})
+	require.ErrorIs(t, err, plan.ErrUsage)
 	require.ErrorContains(t, err, "short.yaml:4: ")
 	require.ErrorContains(t, err, `script broken does not compile: line 1: '=' expected near '1' (in the run "script-broken")`)
-	begun, err := os.ReadDir(results)
+	begun, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, begun)
 }

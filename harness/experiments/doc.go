@@ -1,0 +1,3 @@
+// Package experiments has published results, the plans that repeat them, and the comparison of what came of it with what was
+// published.
+package experiments

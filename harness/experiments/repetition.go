@@ -1,0 +1,23 @@
+package experiments
+
+import (
+	"fmt"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+)
+
+// Check tells whether an experiment could be repeated so, without repeating it. The error wraps plan.ErrUsage.
+func (e Experiment) Check(how Repetition) error {
+	switch {
+	case how.Trials < 0 || how.Trials > plan.MostTimes:
+		return plan.Usagef("--trials %d: ask for 1 to %d", how.Trials, plan.MostTimes)
+	case how.Parallel < 0 || how.Parallel > maxParallel:
+		return plan.Usagef("--parallel %d: ask for 1 to %d", how.Parallel, maxParallel)
+	}
+	for _, a := range e.arms {
+		if err := how.of(a.plan, 0).Check(); err != nil {
+			return fmt.Errorf("%s, %s: %w", e.Name, a.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package experiments
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// Experiment is a published result, and the plans that repeat it.
+type Experiment struct {
+	Name      string `json:"name"`
+	Title     string `json:"title"`     // what it is about, in one line
+	Source    string `json:"source"`    // who published it, where
+	Published string `json:"published"` // the figures, in words
+
+	setup    string // how it is run here
+	differs  string // why figures differ where they do
+	expected string // the shape that is looked for
+	trials   int    // of each arm, if nobody says otherwise
+	arms     []arm
+	measures []measure
+	// shape compares what was found, arm by arm, with what was published, and says what it rests on. It is asked only when
+	// every trial said something.
+	shape func(found found) (matches bool, finding string)
+}
+
+// arm is one condition of an experiment.
+type arm struct {
+	name      string
+	published []string // by measure, in words
+	plan      plan.Plan
+}
+
+// found is what the trials of each arm came to.
+type found struct {
+	Experiment
+	arms []reports.Arm
+}
+
+// of is a measure of an arm, over its trials.
+func (f found) of(arm, measure string) reports.Range {
+	for i, a := range f.arms {
+		for m := range f.measures {
+			if a.Name == arm && f.measures[m].Name == measure {
+				return f.arms[i].Ranges[m]
+			}
+		}
+	}
+	panic(fmt.Sprintf("experiments: the experiment %s has no arm %q with a measure %q", f.Name, arm, measure))
+}
+
+// Repetition says how an experiment is repeated. Zero values mean the defaults.
+type Repetition struct {
+	Trials   int    // of each arm; default: the experiment's
+	Parallel int    // trials that run at one time, each on a cluster of its own; default 1
+	Seed     uint64 // of the first trial; the others count on from it; default: chosen
+	On       string // "process" or "docker"; default process
+	Image    string // of Redis, on docker
+	// Done is called after each trial, never twice at a time.
+	Done func(arm string, trial, of int, t reports.Trial)
+}
+
+// FindExperiment returns the experiment of that name.
+func FindExperiment(name string) (Experiment, error) {
+	var known []string
+	for _, e := range Experiments() {
+		if e.Name == name {
+			return e, nil
+		}
+		known = append(known, e.Name)
+	}
+	return Experiment{}, plan.Usagef("unknown experiment %q: choose of %s", name, strings.Join(known, ", "))
+}
+
+// Reproduce repeats an experiment and leaves a results folder behind, with a folder for each trial in it. The error says
+// that the harness or its environment failed, or that ctx ended; what was found by then is returned beside it.
+func Reproduce(ctx context.Context, e Experiment, how Repetition, o results.Options) (r reports.Reproduction, dir string, err error) {
+	if err := e.Check(how); err != nil {
+		return r, "", err
+	}
+	how.Trials, how.Parallel = cmp.Or(how.Trials, e.trials), cmp.Or(how.Parallel, 1)
+	how.Seed = cmp.Or(how.Seed, rand.Uint64N(1<<53))
+	if dir, err = results.NewFolder(o.Results, "reproduce-"+e.Name); err != nil {
+		return r, "", err
+	}
+	o.Results, o.Progress = dir, nil
+	began := time.Now()
+	r = e.blank(began)
+	r.Redis = how.redis(o)
+	err = e.runTrials(ctx, &r, how, o)
+	r.Elapsed = time.Since(began)
+	r.Summarize()
+	r.Shape, r.Finding = e.compare(r, how.Trials)
+	return r, dir, errors.Join(err, reports.WriteReproduction(dir, r), results.Relink(dir))
+}
+
+// maxParallel keeps one machine from being asked for the impossible.
+const maxParallel = 16
+
+// of is a plan as one trial runs it.
+func (how Repetition) of(p plan.Plan, trial int) plan.Plan {
+	p.Seed, p.On, p.Image = how.Seed+uint64(trial), how.On, how.Image
+	return p
+}
+
+// redis says which Redis the trials run on.
+func (how Repetition) redis(o results.Options) string {
+	if cluster.Platform(how.On) == cluster.OnDocker {
+		return cmp.Or(how.Image, "the image that doctor --on docker names")
+	}
+	_, version, err := cluster.FindRedis(o.Redis)
+	if err != nil {
+		return ""
+	}
+	return version
+}
+
+// blank is the reproduction before any trial.
+func (e Experiment) blank(began time.Time) reports.Reproduction {
+	r := reports.Reproduction{
+		Name: e.Name, Title: e.Title, Source: e.Source, Published: e.Published, Setup: e.setup, Differs: e.differs,
+		Expected: e.expected, Started: began,
+	}
+	for _, m := range e.measures {
+		r.Measures = append(r.Measures, m.Measure)
+	}
+	for _, a := range e.arms {
+		r.Arms = append(r.Arms, reports.Arm{Name: a.name, Published: a.published})
+	}
+	return r
+}
+
+// runTrials runs every trial of every arm, the first of each arm before the second of any: whoever interrupts it has
+// something of everything. The first error ends those that have not begun.
+func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how Repetition, o results.Options) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	all := &trials{Experiment: e, how: how, options: o, of: make([]map[int]reports.Trial, len(e.arms)), report: r}
+	seats := make(chan struct{}, how.Parallel)
+	var running sync.WaitGroup
+	for n := range how.Trials {
+		for i := range e.arms {
+			seats <- struct{}{}
+			if ctx.Err() != nil {
+				<-seats
+				continue
+			}
+			running.Go(func() {
+				defer func() { <-seats }()
+				if err := all.run(ctx, i, n); err != nil {
+					stop(fmt.Errorf("%s, trial %d: %w", e.arms[i].name, n+1, err))
+				}
+			})
+		}
+	}
+	running.Wait()
+	all.file()
+	return context.Cause(ctx)
+}
+
+// trials are those of an experiment under way.
+type trials struct {
+	Experiment
+	how     Repetition
+	options results.Options
+
+	mu     sync.Mutex
+	of     []map[int]reports.Trial // by arm and number
+	report *reports.Reproduction
+}
+
+// run runs trial n of arm i.
+func (t *trials) run(ctx context.Context, i, n int) error {
+	a := t.arms[i]
+	trial, command, err := t.trial(ctx, t.how.of(a.plan, n*len(t.arms)+i), t.options)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of[i] == nil {
+		t.of[i] = map[int]reports.Trial{}
+	}
+	t.of[i][n] = trial
+	if n == 0 {
+		t.report.Arms[i].Command = command
+	}
+	if t.how.Done != nil {
+		t.how.Done(a.name, n+1, t.how.Trials, trial)
+	}
+	return nil
+}
+
+// file puts the trials that ran into the report, in order.
+func (t *trials) file() {
+	for i, of := range t.of {
+		for _, n := range slices.Sorted(maps.Keys(of)) {
+			t.report.Arms[i].Trials = append(t.report.Arms[i].Trials, of[n])
+		}
+	}
+}
+
+// trial runs one plan and measures it.
+func (e Experiment) trial(ctx context.Context, p plan.Plan, o results.Options) (t reports.Trial, command string, err error) {
+	out, err := results.Execute(ctx, p, o)
+	if err == nil {
+		err = context.Cause(ctx) // a run that was cut short measures nothing
+	}
+	if err != nil {
+		return t, "", err
+	}
+	j := out.Report.Judged
+	command = out.Command()
+	t = reports.Trial{
+		Seed: out.Plan.Seed, Verdict: j.Verdict,
+		Link: filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())),
+	}
+	if j.Verdict == harness.Unknown {
+		t.Reason, t.Values = j.Summary(), make([]float64, len(e.measures))
+		return t, command, nil
+	}
+	for _, m := range e.measures {
+		v, err := m.of(ctx, out.Report.History, j)
+		if err != nil {
+			return t, "", fmt.Errorf("%s: %w", m.Name, err)
+		}
+		t.Values = append(t.Values, v)
+	}
+	return t, command, nil
+}
+
+// compare holds what was found against what was published.
+func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, string) {
+	for i, a := range r.Arms {
+		if said := a.Told(); said < trials {
+			return reports.Untold, fmt.Sprintf("of %d trials of %q only %d said something", trials, e.arms[i].name, said)
+		}
+	}
+	matches, finding := e.shape(found{e, r.Arms})
+	if !matches {
+		return reports.Differs, finding
+	}
+	return reports.Matches, finding
+}

@@ -1,0 +1,76 @@
+package interleave
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Budget bounds what may happen in one schedule. Each count but Clients may be 0, for never, and none is negative. The zero
+// value is not a search's budget: it has no clients.
+type Budget struct {
+	Clients      int `json:"clients"`                // clients of a schedule, 2 to MaxClients
+	Crashes      int `json:"crashes"`                // clients that crash
+	Expiries     int `json:"expiries"`               // times that time passes beyond the end of a lease
+	Approaches   int `json:"approaches,omitempty"`   // times that time passes to the last millisecond of a lease
+	Failovers    int `json:"failovers"`              // promotions of a replica that has not heard everything, 0 or 1
+	Flushes      int `json:"flushes"`                // times that the script cache is flushed
+	LostAnswers  int `json:"lostAnswers,omitempty"`  // commands that are executed, whose client gets no answer
+	LostCommands int `json:"lostCommands,omitempty"` // commands that are not executed, whose client gets no answer
+	// Place shifts every client but the first by so many places: see Program.Open. Clients of other places have other names.
+	Place int `json:"place,omitempty"`
+	Late  int `json:"late,omitempty"` // commands that are executed when their client has gone on without an answer, at most MaxPerKind
+}
+
+// limits lists the counts beside the clients, with their names.
+func (b *Budget) limits() []limit {
+	return []limit{
+		{&b.Crashes, "crash", "crashes"},
+		{&b.Expiries, "expiry", "expiries"},
+		{&b.Approaches, "stop in a lease's last instant", "stops in leases' last instants"},
+		{&b.Failovers, "failover", "failovers"},
+		{&b.Flushes, "script flush", "script flushes"},
+		{&b.LostAnswers, "lost answer", "lost answers"},
+		{&b.LostCommands, "lost command", "lost commands"},
+		{&b.Late, "late command", "late commands"},
+	}
+}
+
+// limit names one count of a budget.
+type limit struct {
+	n         *int
+	one, many string
+}
+
+func (l limit) String() string {
+	if *l.n == 1 {
+		return "1 " + l.one
+	}
+	return fmt.Sprintf("%d %s", *l.n, l.many)
+}
+
+// String says in words what may happen: "3 clients, at most 1 crash and 1 expiry".
+func (b Budget) String() string {
+	s := fmt.Sprintf("%d clients", b.Clients)
+	if bounds := b.Bounds(); bounds != "" {
+		s += ", " + bounds
+	}
+	return s
+}
+
+// Bounds says in words how often the world may interfere: "at most 1 crash and 1 expiry". It is empty for never.
+func (b Budget) Bounds() string {
+	var limits []string
+	for _, l := range b.limits() {
+		if *l.n > 0 {
+			limits = append(limits, l.String())
+		}
+	}
+	switch n := len(limits); n {
+	case 0:
+		return ""
+	case 1:
+		return "at most " + limits[0]
+	default:
+		return "at most " + strings.Join(limits[:n-1], ", ") + " and " + limits[n-1]
+	}
+}

@@ -1,0 +1,147 @@
+package interleave
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// MaxClients bounds the clients of a search. A search needs two at least.
+const MaxClients = 4
+
+// MaxPerKind bounds the choices of one kind, and so the numbers that tell them apart: 0 to MaxPerKind-1.
+const MaxPerKind = 32
+
+// Choice says what happens next in a schedule: a client takes its next step, or something happens to the client, to its
+// command or to the world. The zero value is Run(0). Make others with the functions and constants of this file.
+//
+// In JSON a choice is its String.
+type Choice uint8
+
+// Kind groups choices by what happens. A choice is a kind and a number below MaxPerKind.
+type Kind uint8
+
+// Kinds, and what the number of a choice counts.
+const (
+	Runs          Kind = iota // a client takes its next step; the number is the client, from 0
+	Crashes                   // a client crashes before its next step; the number is the client
+	LosesAnswers              // a client's command is executed, and its answer is lost; the number is the client
+	LosesCommands             // a client's command is lost; the number is the client
+	Delays                    // a client gives its command up, which is executed later; the number is the client
+	Passes                    // time passes; the number is the instant, from the nearest on
+	Arrives                   // a command that its client has given up is executed; the number is the command
+	World                     // the world does something else; see HoldReplication and those after it
+)
+
+// What else the world can do. Each is bounded by the Budget, but for Probe.
+const (
+	HoldReplication Choice = Choice(World)*MaxPerKind + iota // the replica that will be promoted hears nothing any more
+	Promote                                                  // that replica becomes the primary; what it did not hear is lost
+	FlushScripts                                             // SCRIPT FLUSH
+	Probe                                                    // the harness asks, after the last step; no part of a schedule
+)
+
+// Run lets client i, counted from 0, take its next step.
+func Run(i int) Choice { return choice(Runs, i) }
+
+// Crash lets client i, counted from 0, crash before its next step. It is never heard of again.
+func Crash(i int) Choice { return choice(Crashes, i) }
+
+// LoseAnswer executes the next command of client i, counted from 0, and loses the answer. The client waits in vain and goes
+// on with an error.
+func LoseAnswer(i int) Choice { return choice(LosesAnswers, i) }
+
+// LoseCommand loses the next command of client i, counted from 0: it is never executed. The client sees the same as after
+// LoseAnswer.
+func LoseCommand(i int) Choice { return choice(LosesCommands, i) }
+
+// Delay makes the next command of client i, counted from 0, late. The client goes on with an error, and a later Arrive
+// executes the command.
+func Delay(i int) Choice { return choice(Delays, i) }
+
+// Arrive executes late command n of the schedule, counted from 0.
+func Arrive(n int) Choice { return choice(Arrives, n) }
+
+// Pass lets time pass to instant n, counted from 0, of the next instants that matter: the last millisecond of some lease,
+// or the first after it.
+func Pass(n int) Choice { return choice(Passes, n) }
+
+func choice(k Kind, number int) Choice { return Choice(k)*MaxPerKind + Choice(number) }
+
+// Kind returns what happens.
+func (c Choice) Kind() Kind { return Kind(c / MaxPerKind) }
+
+// Number tells the choice apart from others of its kind. It counts from 0.
+func (c Choice) Number() int { return int(c % MaxPerKind) }
+
+// Client returns the client to which the choice happens, counted from 0. It is false for what the world does.
+func (c Choice) Client() (i int, ok bool) {
+	if c.Kind() >= Passes {
+		return 0, false
+	}
+	return c.Number(), true
+}
+
+// IsCrash reports whether a client crashes.
+func (c Choice) IsCrash() bool { return c.Kind() == Crashes }
+
+// IsTime reports whether time passes.
+func (c Choice) IsTime() bool { return c.Kind() == Passes }
+
+// Unanswered reports whether a client waits for an answer in vain.
+func (c Choice) Unanswered() bool {
+	return c.Kind() == LosesAnswers || c.Kind() == LosesCommands || c.Kind() == Delays
+}
+
+// worldNames names the choices of kind World.
+var worldNames = map[Choice]string{
+	HoldReplication: "hold replication", Promote: "promote the replica", FlushScripts: "script flush", Probe: "probe",
+}
+
+// numbered names the kinds whose choices are told apart by a number. In words the number counts from 1.
+var numbered = []struct {
+	kind   Kind
+	prefix string
+	most   int // how many choices of the kind there are
+}{
+	{Runs, "client ", MaxClients},
+	{Crashes, "crash of client ", MaxClients},
+	{LosesAnswers, "lost answer to client ", MaxClients},
+	{LosesCommands, "lost command of client ", MaxClients},
+	{Delays, "late command of client ", MaxClients},
+	{Passes, "time ", MaxPerKind},
+	{Arrives, "arrival ", MaxPerKind},
+}
+
+// String says in words what happens: "client 1", "crash of client 1", "late command of client 2", "arrival 1", "time 2". It
+// is empty for a number that is not a choice.
+func (c Choice) String() string {
+	for _, k := range numbered {
+		if c.Kind() == k.kind {
+			return k.prefix + strconv.Itoa(c.Number()+1)
+		}
+	}
+	return worldNames[c]
+}
+
+// MarshalText writes the choice as String does.
+func (c Choice) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote. It refuses any other text, and leaves c as it is then.
+func (c *Choice) UnmarshalText(text []byte) error {
+	for world, name := range worldNames {
+		if name == string(text) {
+			*c = world
+			return nil
+		}
+	}
+	for _, k := range numbered {
+		digits, ok := strings.CutPrefix(string(text), k.prefix)
+		n, err := strconv.Atoi(digits)
+		if ok && err == nil && n >= 1 && n <= k.most && digits == strconv.Itoa(n) {
+			*c = choice(k.kind, n-1)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown choice %q: an older program wrote it, so explore again", text)
+}

@@ -1,0 +1,85 @@
+package interleave
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func everyChoice() []Choice {
+	all := worldsChoices()
+	for i := range MaxClients {
+		all = append(all, Run(i), Crash(i), LoseAnswer(i), LoseCommand(i), Delay(i))
+	}
+	return all
+}
+
+func worldsChoices() []Choice {
+	all := []Choice{HoldReplication, Promote, FlushScripts, Probe}
+	for i := range MaxPerKind {
+		all = append(all, Pass(i), Arrive(i))
+	}
+	return all
+}
+
+func TestEveryChoiceIsReadAsItWasWritten(t *testing.T) {
+	seen := map[string]Choice{}
+	for _, c := range everyChoice() {
+		text, err := c.MarshalText()
+		require.NoError(t, err)
+		require.NotEmpty(t, text)
+		require.NotContains(t, seen, string(text))
+		seen[string(text)] = c
+		var again Choice
+		require.NoError(t, again.UnmarshalText(text))
+		require.Equal(t, c, again, "%s", text)
+	}
+	b, err := json.Marshal([]Choice{Run(0), Crash(1), Pass(0), LoseAnswer(1), Delay(0), Arrive(31)})
+	require.NoError(t, err)
+	require.JSONEq(t, `["client 1", "crash of client 2", "time 1", "lost answer to client 2", "late command of client 1", "arrival 32"]`, string(b))
+}
+
+func TestWhatIsNoChoiceIsRefused(t *testing.T) {
+	for _, text := range []string{"", "client", "client 0", "client 5", "client 1 ", "crash of", "crash of expiry", "crash of client 9", "expiry", "time 0", "time 33", "time 01", "time", "arrival +1"} {
+		c := Run(3)
+		require.ErrorContains(t, c.UnmarshalText([]byte(text)), "unknown choice", "%q", text)
+		require.Equal(t, Run(3), c, "an error leaves it alone")
+	}
+}
+
+func TestWhomAChoiceIsAbout(t *testing.T) {
+	world := worldsChoices()
+	for _, c := range everyChoice() {
+		_, ok := c.Client()
+		require.Equal(t, !slices.Contains(world, c), ok, c)
+	}
+	for i := range MaxClients {
+		for _, c := range []Choice{Run(i), Crash(i)} {
+			who, ok := c.Client()
+			require.True(t, ok)
+			require.Equal(t, i, who)
+			require.Equal(t, c == Crash(i), c.IsCrash())
+		}
+	}
+	for i := range MaxPerKind {
+		require.Equal(t, Passes, Pass(i).Kind())
+		require.Equal(t, i, Pass(i).Number())
+		require.Equal(t, Arrives, Arrive(i).Kind())
+		require.Equal(t, i, Arrive(i).Number())
+	}
+	for kind, c := range map[Kind]Choice{
+		Runs: Run(3), Crashes: Crash(3), LosesAnswers: LoseAnswer(3), LosesCommands: LoseCommand(3), Delays: Delay(3),
+	} {
+		require.Equal(t, kind, c.Kind())
+		require.Equal(t, 3, c.Number())
+		require.Equal(t, kind >= LosesAnswers, c.Unanswered(), c)
+	}
+	for _, c := range []Choice{HoldReplication, Promote, FlushScripts, Probe} {
+		require.Equal(t, World, c.Kind())
+	}
+	require.False(t, Pass(0).IsCrash())
+	require.True(t, Pass(31).IsTime())
+	require.False(t, Arrive(0).IsTime())
+}

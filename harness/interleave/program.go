@@ -1,0 +1,66 @@
+package interleave
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Program says what the clients of every schedule do. Package workloads makes programs of locks, message filters and
+// sequence generators. Open and Lease are needed. Every other field may be left at its zero value.
+type Program struct {
+	// Name names the program in reports.
+	Name string
+	// Kinds lists the kinds of operation of which a search has to see at least one that is ok. A search that does not is
+	// unknown.
+	Kinds []harness.Kind
+	// Lease is the time that clients ask for, 1 ms or more. An expiry reaches so far where no key has a TTL.
+	Lease time.Duration
+	// Timeless promises that nothing which clients rely on ends with time. An expiry is then tried only when some command
+	// may have set a TTL.
+	Timeless bool
+	// Symmetric promises that clients may swap their names and nothing changes. Names and tokens are then compared only for
+	// being the same. The search uses this symmetry: it lets clients begin in their order only. A lock that compares tokens by their order or by
+	// their beginnings is not symmetric. If in doubt leave it false.
+	Symmetric bool
+	// NoBackgroundWork promises that clients start no goroutines and timers that outlive a command, and wait only by
+	// harness.Sleep. Without the promise the search looks for such work, and is unknown if it finds any.
+	NoBackgroundWork bool
+	// Replicas says that clients wait for the acknowledgement of replicas.
+	Replicas bool
+	// Retries is how often the clients' Redis client sends a command again that got no answer. It does so at once. 0: never.
+	Retries int
+	// Scripts names the Lua scripts that clients run, for counterexamples. The key is the script's text, the value its name.
+	// A script that is not here goes by its first line.
+	Scripts map[string]string
+	// Hooks are installed in the connection of every client.
+	Hooks []redis.Hook
+	// Open makes the client at place i for one schedule. Places count from 0 to MaxClients-1, and a schedule with fewer
+	// clients may leave some out: see Budget.Place. The search calls Step of the client once.
+	//
+	// What the client does has to follow from what it reads alone. It reads no clock but harness.Now, and waits only by
+	// harness.Sleep. It starts no goroutine that acts on its own, and sends no command that waits for other clients.
+	// Sleeping between two operations takes no time, but the client may crash there. An operation that sends nothing and
+	// looks at no clock counts as called when it ends.
+	Open func(i int, r redis.UniversalClient) harness.Client
+	// Observe looks at the store when an operation of a client has ended, before anybody takes another step. It has r alone:
+	// the clients' own connections refuse it. nil: nobody looks.
+	Observe func(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op)
+	// Finally asks what shows only when all clients are done or crashed. Its operations are the harness's own, one after the
+	// other. Before it asks what checkers.Stuck judges, two leases have to pass: a late command may have taken the lock at
+	// the very end. nil: nothing is asked.
+	Finally func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after After) error
+}
+
+// After is what Program.Finally may look at and do. The explorer implements it.
+type After interface {
+	// Ops returns the operations so far, in order of Return. The caller does not change them.
+	Ops() []harness.Op
+	// Pass lets d of virtual time pass. Keys whose TTL is d or less are gone then. An error says that the harness failed.
+	Pass(d time.Duration) error
+	// PassAll is Pass, and returns how many keys are left. With none left the store is as it was in the beginning.
+	PassAll(d time.Duration) (left int, err error)
+}

@@ -1,0 +1,82 @@
+package interleave
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Result says what a search found. Its counts add up all parts of the search. The zero value has run nothing, and its
+// verdict is unknown.
+type Result struct {
+	Schedules int           `json:"schedules"`         // schedules that were run to their end and judged
+	Pruned    int           `json:"pruned"`            // schedules that were given up, since another one shows the same
+	Steps     int           `json:"steps"`             // commands and actions of all schedules together
+	Exhausted bool          `json:"exhausted"`         // whether every schedule within the budgets was run, or one that shows the same
+	Stopped   string        `json:"stopped,omitempty"` // why the search is not exhausted, or why that shows nothing
+	First     time.Duration `json:"first"`             // real time from the start of the search to the first counterexample; 0: none
+	Elapsed   time.Duration `json:"elapsed"`           // real time that the search took
+	Budget    Budget        `json:"budget"`            // budget of the first part
+	Parts     []Part        `json:"parts,omitempty"`   // searches that make up this one, in their order
+	// Limits says in words what the search could not look at on this machine. It is empty if there is nothing.
+	Limits []string `json:"limits,omitempty"`
+	// Situations lists what schedules contained and, with a count of 0, what they could have contained and did not.
+	Situations []Situation `json:"situations,omitempty"`
+	// Found lists the smallest counterexample of each class, the shortest first.
+	Found []Counterexample `json:"found"`
+}
+
+// Situation is a situation that schedules met, with the shortest of these schedules. A count of 0 has no steps.
+type Situation struct {
+	harness.Situation
+	Steps []Step `json:"steps,omitempty"` // steps of that schedule
+}
+
+// Part sums up a search with one budget.
+type Part struct {
+	Budget    Budget `json:"budget"`
+	Schedules int    `json:"schedules"` // schedules that were run to their end and judged
+	Pruned    int    `json:"pruned"`    // schedules that were given up, since another one shows the same
+	Exhausted bool   `json:"exhausted"` // whether every schedule within the budget was run, or one that shows the same
+}
+
+// Verdict is Invalid if anything was found, Valid if the search ran every schedule and at least one, and Unknown otherwise.
+func (r Result) Verdict() harness.Verdict {
+	switch {
+	case len(r.Found) > 0:
+		return harness.Invalid
+	case r.Exhausted && r.Schedules > 0:
+		return harness.Valid
+	}
+	return harness.Unknown
+}
+
+// Rate returns schedules per second of real time, those that were given up included. It is 0 for a search that took no time.
+func (r Result) Rate() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Schedules+r.Pruned) / r.Elapsed.Seconds()
+}
+
+// Summary says in one sentence what the search came to.
+func (r Result) Summary() string {
+	switch {
+	case len(r.Found) > 0:
+		return fmt.Sprintf("a counterexample of %d steps: %s", r.Found[0].Length(), r.Found[0].Anomaly.Class)
+	case r.Exhausted:
+		return "no order of commands breaks it: " + r.contained()
+	}
+	return fmt.Sprintf("nothing can be said after %d schedules: %s", r.Schedules, r.Stopped)
+}
+
+// contained says what was run: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
+func (r Result) contained() string {
+	var parts []string
+	for _, p := range r.Parts {
+		parts = append(parts, fmt.Sprintf("all %d schedules of %s", p.Schedules, p.Budget))
+	}
+	return strings.Join(parts, "; and ")
+}

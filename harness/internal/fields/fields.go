@@ -1,0 +1,294 @@
+package fields
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/doublegrant/doublegrant/harness/suggest"
+)
+
+// Place is where something was read: a file, and the lines of its fields. The zero value is nowhere: what a program or a
+// command line made.
+type Place struct {
+	file  string
+	line  int
+	lines map[string]int
+}
+
+// At is the beginning of a message about a field: "plan.yaml:7: ", or nothing.
+func (p Place) At(field string) string {
+	if p.file == "" {
+		return ""
+	}
+	line := p.line
+	if of, ok := p.lines[field]; ok {
+		line = of
+	}
+	return fmt.Sprintf("%s:%d: ", p.file, line)
+}
+
+// Has reports whether the field was read there.
+func (p Place) Has(field string) bool {
+	_, ok := p.lines[field]
+	return ok
+}
+
+// Line is the line of one field.
+func (p Place) Line(field string) Place { return Place{file: p.file, line: p.lines[field]} }
+
+// Beside adds the lines of the fields that only the other place has.
+func (p Place) Beside(defaults Place) Place {
+	lines := maps.Clone(defaults.lines)
+	if lines == nil {
+		return p
+	}
+	maps.Copy(lines, p.lines)
+	p.lines = lines
+	return p
+}
+
+// Placed is a struct that remembers where its fields were read.
+type Placed interface{ Put(Place) }
+
+// yamlLine is how the parser begins its messages.
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// Read fills the struct that into points to from a file of one YAML mapping. Whatever is wrong is an error that
+// begins with the file and the line.
+func Read(file string, r io.Reader, into any) error {
+	dec := yaml.NewDecoder(r)
+	var doc, more yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%s:1: nothing is in it: name at least a variant", file)
+	case err != nil:
+		line := cmpOr(yamlLine.FindStringSubmatch(err.Error()), "1")
+		return fmt.Errorf("%s:%s: no YAML: %s%s", file, line, yamlLine.ReplaceAllString(err.Error(), ""), hint(err))
+	}
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s:%d: here a second YAML document begins, after a line of --- or a closing bracket: put one plan or suite into a file", file, max(more.Line, 1))
+	}
+	return Reader{file}.Fill(doc.Content[0], reflect.ValueOf(into).Elem())
+}
+
+// hint says what helps where a line has two colons, which is an expectation more often than not.
+func hint(err error) string {
+	if !strings.Contains(err.Error(), "mapping values are not allowed") {
+		return ""
+	}
+	return `: put what follows the first colon into braces, such as "expect: {invalid: [double-grant]}"`
+}
+
+// cmpOr is the first group of a match, or otherwise.
+func cmpOr(match []string, otherwise string) string {
+	if len(match) < 2 || match[1] == "" {
+		return otherwise
+	}
+	return match[1]
+}
+
+// Reader reads structs from a file's nodes. The parser's own strictness ends where a node has to be looked at, and its
+// messages name Go's types.
+type Reader struct{ File string }
+
+// Errorf is an error that begins with the file and the line of the node.
+func (r Reader) Errorf(n *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %w", r.File, n.Line, fmt.Errorf(format, args...))
+}
+
+// Fill sets the fields of s from a mapping, by their yaml names.
+func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
+	if n = Followed(n); n.Kind != yaml.MappingNode {
+		return r.Errorf(n, "want fields and their values here, such as %q", yamlNames(s.Type())[0]+": ...")
+	}
+	where := Place{file: r.File, line: n.Line, lines: map[string]int{}}
+	for i := 0; i < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		field := Named(s, key.Value)
+		if !field.IsValid() {
+			return r.Errorf(key, "unknown field %q: %s", Shortened(key.Value), meant(key.Value, yamlNames(s.Type())))
+		}
+		if _, twice := where.lines[key.Value]; twice {
+			return r.Errorf(key, "%s is given twice", Shortened(key.Value))
+		}
+		where.lines[key.Value] = key.Line
+		if err := r.set(key.Value, Followed(value), field); err != nil {
+			return err
+		}
+		if field.IsZero() && zeroIsDefault(s.Type(), key.Value) {
+			return r.Errorf(value, "%s is %s: ask for more than 0, or leave it out", key.Value, Shortened(Followed(value).Value))
+		}
+	}
+	if p, ok := s.Addr().Interface().(Placed); ok {
+		p.Put(where)
+	}
+	return nil
+}
+
+// meant says which of names an unknown one may have been meant for, or lists them all.
+func meant(unknown string, names []string) string {
+	return cmp.Or(suggest.Question("", unknown, names), "choose of "+strings.Join(names, ", "))
+}
+
+// Reading is a field that takes itself from a node, which is no alias.
+type Reading interface {
+	ReadField(r Reader, name string, n *yaml.Node) error
+}
+
+// set sets one field.
+func (r Reader) set(name string, n *yaml.Node, field reflect.Value) error {
+	if own, ok := field.Addr().Interface().(Reading); ok {
+		return own.ReadField(r, name, n)
+	}
+	kind := field.Type()
+	switch {
+	case kind == reflect.TypeFor[time.Duration]():
+		d, err := time.ParseDuration(n.Value)
+		if err != nil || n.Kind != yaml.ScalarNode {
+			return r.Errorf(n, "%s is %q: give a time with its unit, such as 2s or 300ms", name, Shortened(n.Value))
+		}
+		field.SetInt(int64(d))
+		return nil
+	case kind.Kind() == reflect.Pointer:
+		field.Set(reflect.New(kind.Elem()))
+		return r.Fill(n, field.Elem())
+	case kind.Kind() == reflect.Struct:
+		return r.Fill(n, field)
+	case kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct:
+		return r.list(name, n, field)
+	case kind.Kind() == reflect.Slice && n.Kind == yaml.ScalarNode: // one word is a list of one
+		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}}
+	}
+	if err := n.Decode(field.Addr().Interface()); err != nil || !whole(n, kind) {
+		return r.Errorf(n, "%s is %s: want %s", name, Written(n), wanted(kind))
+	}
+	return nil
+}
+
+// whole reports whether n is no fraction where a whole number is wanted: the parser would cut it.
+func whole(n *yaml.Node, t reflect.Type) bool {
+	return t.Kind() != reflect.Int && t.Kind() != reflect.Uint64 || n.Tag != "!!float"
+}
+
+// list sets a field that is a list of structs.
+func (r Reader) list(name string, n *yaml.Node, field reflect.Value) error {
+	if n.Kind != yaml.SequenceNode {
+		return r.Errorf(n, "%s is a list: begin each with a dash", name)
+	}
+	field.SetZero() // of what a default may have left
+	for _, item := range n.Content {
+		element := reflect.New(field.Type().Elem()).Elem()
+		if err := r.Fill(item, element); err != nil {
+			return err
+		}
+		field.Set(reflect.Append(field, element))
+	}
+	return nil
+}
+
+// Followed is the node that an alias stands for.
+func Followed(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// Written is what a message quotes of a node.
+func Written(n *yaml.Node) string {
+	if n.Kind == yaml.ScalarNode {
+		return strconv.Quote(Shortened(n.Value))
+	}
+	return map[yaml.Kind]string{yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}[n.Kind]
+}
+
+// Shortened is as much of a text as a message quotes: it may come from a file that is no plan, and has secrets.
+func Shortened(text string) string {
+	const most = 40
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-3]) + "..."
+	}
+	return text
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list of words"
+	default:
+		return "a word"
+	}
+}
+
+// yamlName is a field's name in files; empty: it is in none.
+func yamlName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return strings.TrimPrefix(name, "-")
+}
+
+// yamlNames lists the names of a struct's fields.
+func yamlNames(t reflect.Type) (names []string) {
+	for f := range Of(t) {
+		names = append(names, yamlName(f))
+	}
+	return names
+}
+
+// inFiles is the field that files name so.
+func inFiles(t reflect.Type, name string) (field reflect.StructField, ok bool) {
+	for f := range Of(t) {
+		if yamlName(f) == name {
+			return f, true
+		}
+	}
+	return field, false
+}
+
+// Named is the field of s that files name so; invalid if there is none.
+func Named(s reflect.Value, name string) reflect.Value {
+	f, ok := inFiles(s.Type(), name)
+	if !ok {
+		return reflect.Value{}
+	}
+	return s.FieldByIndex(f.Index)
+}
+
+// zeroIsDefault reports whether a field's zero value stands for a default that is not zero: its tag says zero:"default".
+func zeroIsDefault(t reflect.Type, name string) bool {
+	f, _ := inFiles(t, name)
+	return f.Tag.Get("zero") == "default"
+}
+
+// Given lists the names of the fields of s that have a value.
+func Given(s any) (names []string) {
+	v := reflect.ValueOf(s)
+	for f := range Of(v.Type()) {
+		if !v.FieldByIndex(f.Index).IsZero() {
+			names = append(names, yamlName(f))
+		}
+	}
+	return names
+}
+
+// Of goes through the fields of a struct that files can name.
+func Of(t reflect.Type) func(func(reflect.StructField) bool) {
+	all := slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return yamlName(f) == "" })
+	return slices.Values(all)
+}

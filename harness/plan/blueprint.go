@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+// blueprint is a topology before there is one, for faults to be tried on: a plan that names a host which will not be
+// there is refused before anything starts.
+type blueprint struct {
+	name                 string
+	redis, guards, group int
+	primaries            int
+	elected              int // number of the primary, from 0: who that is changes where there are Sentinels
+
+	downAfter time.Duration // of the Sentinels; 0: usualDownAfter
+	workers   int           // clients, those that ride along included; 0: as many as there are groups, at least
+}
+
+var _ nemesis.Topology = blueprint{}
+
+const (
+	Standalone = "standalone"
+	Sentinel   = "sentinel" // 3 Redis nodes, 3 Sentinels; with ":" and a number, as many of each
+	Masters    = "masters:" // and their number
+
+	clientGroups = 5
+)
+
+// parseTopology reads "standalone", "sentinel", "sentinel:N" or "masters:N".
+func parseTopology(name string) (blueprint, error) {
+	b := blueprint{name: name, redis: 1, primaries: 1, group: clientGroups}
+	kind, number, several := strings.Cut(name, ":")
+	n, err := strconv.Atoi(number)
+	switch {
+	case name == Standalone:
+		return b, nil
+	case name == Sentinel:
+		b.redis, b.guards = 3, 3
+		return b, nil
+	case several && kind == Sentinel && (err != nil || n < 3 || n > cluster.MostMasters):
+		return b, fmt.Errorf("%s: ask for %s:3 to %s:%d", name, Sentinel, Sentinel, cluster.MostMasters)
+	case several && kind == Sentinel:
+		b.redis, b.guards = n, n
+		return b, nil
+	case several && kind+":" == Masters && (err != nil || n < 2 || n > cluster.MostMasters):
+		return b, fmt.Errorf("%s: ask for %s2 to %s%d", name, Masters, Masters, cluster.MostMasters)
+	case several && kind+":" == Masters:
+		b.redis, b.primaries = n, n
+		return b, nil
+	}
+	return b, fmt.Errorf("unknown topology %q: choose standalone, sentinel, sentinel:5 or masters:5", name)
+}
+
+// usualDownAfter is the cluster's default.
+const usualDownAfter = time.Second
+
+// Failover is how long a primary has to be gone for its Sentinels to replace it, on a machine that is not too busy.
+func (b blueprint) Failover() time.Duration {
+	return cmp.Or(b.downAfter, usualDownAfter) + 2*time.Second
+}
+
+// replicas is how many each primary has.
+func (b blueprint) replicas() int { return b.redis/b.primaries - 1 }
+
+func (b blueprint) cluster(o cluster.Options) *cluster.Cluster {
+	o.ClientGroups = b.group
+	switch {
+	case b.guards > 0:
+		o.Replicas, o.Sentinels = b.replicas(), b.guards
+		return cluster.Sentinel(o)
+	case b.primaries > 1:
+		return cluster.Masters(b.primaries, o)
+	default:
+		return cluster.Standalone(o)
+	}
+}
+
+// Primary names the elected node, which is the first one at the start, where there is one primary.
+func (b blueprint) Primary(context.Context) (string, error) {
+	if b.primaries > 1 {
+		return "", fmt.Errorf("%s has no one primary", b.name)
+	}
+	return b.RedisNodes()[b.elected], nil
+}
+
+func (b blueprint) RedisNodes() []string   { return numbered("r", 1, b.redis) }
+func (b blueprint) Sentinels() []string    { return numbered("s", 1, b.guards) }
+func (b blueprint) ClientGroups() []string { return numbered("g", 0, b.group) }
+
+func numbered(letter string, from, n int) (names []string) {
+	for i := range n {
+		names = append(names, letter+strconv.Itoa(from+i))
+	}
+	return names
+}
+
+// pick tries a choice of hosts.
+func (b blueprint) pick(h nemesis.Hosts) ([]string, error) {
+	return h.Pick(context.Background(), b, rand.New(rand.NewPCG(1, 1)))
+}

@@ -1,0 +1,251 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// Expectation is what a run is expected to come to: what its plan says or else what the documentation of the plan's variants
+// promises.
+type Expectation struct {
+	Must [][]harness.Class `json:"must,omitempty"` // of each of these, which are a variant's, at least one is found
+	May  []harness.Class   `json:"may,omitempty"`  // these can be found as well
+
+	// Late are classes that can be found as well where an operation was not answered in time: to a variant, an answer that
+	// never comes is a crash, and on a busy machine that takes no fault. A run whose operations were all answered has none.
+	Late []harness.Class `json:"late,omitempty"`
+
+	// Updates says that lost writes are expected of what locks guard, and of nothing else.
+	Updates bool `json:"updates,omitempty"`
+}
+
+// expect is what the plan says, or else derives the expectation from the flaws that the plan's variants declare and the conditions that the plan brings
+// about: for certain (clients race, numbers of a regime are proposed, a split brain loses writes) or perhaps (a killed
+// primary may have acknowledged what no replica had).
+func (r Resolved) Expectation() (e Expectation) {
+	if !r.Expect.IsZero() {
+		return r.Expect.expectation()
+	}
+	for _, v := range r.variants() {
+		var must []harness.Class
+		for _, c := range conditions(v) {
+			certain, possible := r.meets(c)
+			for _, class := range v.Under(c) {
+				switch {
+				case certain && surely(v, c, class):
+					must = add(must, class)
+				case possible:
+					e.May = add(e.May, class)
+				case c == workloads.Crash, c == workloads.Unanswered:
+					e.Late = add(e.Late, class)
+				}
+			}
+		}
+		if len(must) > 0 {
+			e.Must = append(e.Must, must)
+		}
+	}
+	if r.Resource && !r.variant.Fenced() { // owners outlive their leases: now and then, and when they are frozen
+		e.Updates = !e.allows(harness.LostWrite)
+		e.May = add(add(e.May, harness.StaleHolder), harness.LostWrite)
+	}
+	return e
+}
+
+// allows reports whether the class is no surprise.
+func (e Expectation) allows(c harness.Class) bool {
+	return slices.Contains(slices.Concat(append(e.Must, e.May)...), c)
+}
+
+// allowsIn reports whether the class is no surprise in a judged run.
+func (e Expectation) allowsIn(j harness.Judged, c harness.Class) bool {
+	if e.allows(c) {
+		return true
+	}
+	unanswered, _ := j.Figure("gates", "info")
+	return unanswered > 0 && slices.Contains(e.Late, c)
+}
+
+// conditions are those of the variant's flaws, in their order, and what else makes a node forget.
+func conditions(v workloads.Variant) (all []workloads.Condition) {
+	for _, f := range v.Flaws {
+		all = append(all, f.When)
+	}
+	return append(all, workloads.NodeRestart, workloads.NodeClock, workloads.MemoryEvicts)
+}
+
+// surely reports whether a condition that is met for certain brings the class out for certain. Acknowledgements save most
+// of what a failover loses. A node that comes back empty has lost every number and every write; whether a lock was in use
+// just then, or a message comes again, is chance.
+func surely(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
+	switch c {
+	case workloads.Failover:
+		return v.Acks == 0
+	case workloads.NodeRestart:
+		return class == harness.LostWrite || v.Family == workloads.Sequence
+	}
+	return true
+}
+
+// meets reports whether the plan brings about the condition, for certain or possibly.
+func (r Resolved) meets(c workloads.Condition) (certain, possible bool) {
+	switch c {
+	case workloads.Race, workloads.LateRelease:
+		return true, true
+	case workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
+		return false, true
+	case workloads.FractionOfSecond:
+		return r.TTL < time.Second, r.TTL%time.Second != 0 || r.TTL == 0 // leases that nobody asked for have one
+	case workloads.Crash: // see Expectation.Late for runs without faults
+		return false, len(r.faults.steps()) > 0
+	case workloads.Failover:
+		return r.some(nemesis.Loses) && r.MinReplicas == 0, r.some(nemesis.MayLose | nemesis.Loses)
+	case workloads.NodeRestart:
+		return r.restartsEmpty()
+	case workloads.NodeClock:
+		return false, r.some(nemesis.Ages)
+	case workloads.MemoryEvicts:
+		return false, r.some(nemesis.Evicts)
+	case workloads.ClockSkew, workloads.FastLoser:
+		return false, r.some(nemesis.Skews)
+	case workloads.NamesBegin:
+		return false, true
+	case workloads.AnswerLost, workloads.Unanswered: // to a client, an answer that comes too late is lost
+		return false, len(r.faults.steps()) > 0
+	}
+	proposed := r.variant.Family == workloads.Sequence && slices.ContainsFunc(r.regimes(), func(of workloads.Regime) bool { return c == workloads.In(of) })
+	return proposed, proposed
+}
+
+// regimes are those that callers of a sequence propose numbers of.
+func (r Resolved) regimes() []workloads.Regime {
+	if r.regime != "" {
+		return []workloads.Regime{r.regime}
+	}
+	return workloads.Regimes()
+}
+
+// restartsEmpty reports whether a node comes back without its data inside a lease. It is so for certain of a primary that
+// is back before anybody takes its place. With appendfsync everysec commands can be acknowledged before they have left the
+// process.
+func (r Resolved) restartsEmpty() (certain, possible bool) {
+	if r.AOF != "" && cluster.AOF(r.AOF) != cluster.AOFEverySec {
+		return false, false
+	}
+	lease := cmp.Or(r.TTL, defaultLease)
+	for _, s := range r.faults.steps() {
+		f := s.fault
+		certain = certain || f.it.Can(nemesis.AtOnce) && f.Host == "primary" && r.AOF == ""
+		possible = possible || f.it.Can(nemesis.AtOnce) || f.it.Can(nemesis.Forgets) && f.For < lease
+	}
+	return certain, possible
+}
+
+// defaultLease is the longest that workloads ask for where a plan does not say.
+const defaultLease = 1337 * time.Millisecond
+
+func add(to []harness.Class, c harness.Class) []harness.Class {
+	if slices.Contains(to, c) {
+		return to
+	}
+	return append(to, c)
+}
+
+// Met reports whether the judged run is as expected. An Unknown verdict never is.
+func (e Expectation) Met(j harness.Judged) bool {
+	for class := range j.Totals {
+		if !e.allowsIn(j, class) {
+			return false
+		}
+	}
+	for _, must := range e.Must {
+		if !slices.ContainsFunc(must, func(c harness.Class) bool { return j.Totals[c] > 0 }) {
+			return false
+		}
+	}
+	return j.Verdict != harness.Unknown && !(e.Updates && lostBesideUpdates(j))
+}
+
+// surprise says what about a judged run is not as expected: the classes that were found and should not have been, with the
+// first violation of them, and those that were not found. Empty: nothing.
+func (e Expectation) Surprise(j harness.Judged) string {
+	words := e.Unexpected(j)
+	for _, must := range e.Must {
+		if !slices.ContainsFunc(must, func(c harness.Class) bool { return j.Totals[c] > 0 }) {
+			words = append(words, "found no "+list(must, " and no "))
+		}
+	}
+	if e.Updates && lostBesideUpdates(j) {
+		words = append(words, "lost writes that no lock guarded")
+	}
+	return strings.Join(words, "; ")
+}
+
+// unexpected says which classes were found and should not have been, each with its first violation.
+func (e Expectation) Unexpected(j harness.Judged) (words []string) {
+	for _, class := range slices.Sorted(maps.Keys(j.Totals)) {
+		if !e.allowsIn(j, class) {
+			words = append(words, fmt.Sprintf("found %d %s, which was not expected%s", j.Totals[class], class, firstNote(j, class)))
+		}
+	}
+	return words
+}
+
+// firstNote is ": " and the note of the first anomaly of a class.
+func firstNote(j harness.Judged, class harness.Class) string {
+	i := slices.IndexFunc(j.Anomalies, func(a harness.Anomaly) bool { return a.Class == class })
+	if i < 0 {
+		return ""
+	}
+	return ": " + j.Anomalies[i].Note
+}
+
+// lostBesideUpdates reports whether writes were lost that no lock guarded.
+func lostBesideUpdates(j harness.Judged) bool {
+	lost, _ := j.Figure("writes", "lost")
+	updates, _ := j.Figure("writes", "lost updates")
+	return lost > updates
+}
+
+// String says it in words: "valid", "invalid: double-grant", "valid, or invalid: lost-write", "invalid: stolen-release, and
+// perhaps double-grant".
+func (e Expectation) String() string {
+	switch {
+	case len(e.Must) > 0:
+		var each []string
+		for _, must := range e.Must {
+			each = append(each, list(must, " or "))
+		}
+		return "invalid: " + strings.Join(each, ", and ") + e.perhaps()
+	case len(e.May) > 0:
+		return "valid, or invalid: " + list(e.May, " or ")
+	default:
+		return "valid"
+	}
+}
+
+// perhaps is what may be found beside what must be.
+func (e Expectation) perhaps() string {
+	may := slices.DeleteFunc(slices.Clone(e.May), func(c harness.Class) bool { return slices.Contains(slices.Concat(e.Must...), c) })
+	if len(may) == 0 {
+		return ""
+	}
+	return ", and perhaps " + list(may, " or ")
+}
+
+func list(classes []harness.Class, between string) string {
+	var words []string
+	for _, c := range classes {
+		words = append(words, fmt.Sprint(c))
+	}
+	return strings.Join(words, between)
+}

@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// Expected is what a plan says its run comes to. The zero value says nothing: the documentation of the plan's variants
+// decides (see Expectation). In a file it is "valid", "documented", or a mapping such as {invalid: [double-grant]}.
+type Expected struct {
+	Valid   bool            // no violation of any class but those of May
+	Invalid []harness.Class // each of these is found
+	May     []harness.Class // these may be found as well
+}
+
+const (
+	expectValid      = "valid"
+	expectDocumented = "documented"
+)
+
+// classList is a list of classes in a file.
+type classList []harness.Class
+
+// expectedClasses is the form of an expectation that has classes.
+type expectedClasses struct {
+	Invalid classList `yaml:"invalid,omitempty,flow"`
+	May     classList `yaml:"may,omitempty,flow"`
+}
+
+// IsZero reports whether nothing is said.
+func (e Expected) IsZero() bool { return !e.Valid && len(e.Invalid) == 0 && len(e.May) == 0 }
+
+// MarshalYAML writes what a file has.
+func (e Expected) MarshalYAML() (any, error) {
+	switch {
+	case e.IsZero():
+		return expectDocumented, nil
+	case len(e.Invalid)+len(e.May) == 0:
+		return expectValid, nil
+	}
+	return expectedClasses{e.Invalid, e.May}, nil
+}
+
+// read takes the expectation from a file.
+func (e *Expected) ReadField(r fields.Reader, _ string, n *yaml.Node) error {
+	*e = Expected{}
+	if n.Kind == yaml.MappingNode {
+		var c expectedClasses
+		if err := r.Fill(n, reflect.ValueOf(&c).Elem()); err != nil {
+			return err
+		}
+		if len(c.Invalid)+len(c.May) == 0 {
+			return r.Errorf(n, "expect has no class: write %s, or {invalid: [double-grant]}", expectValid)
+		}
+		*e = Expected{Valid: len(c.Invalid) == 0, Invalid: c.Invalid, May: c.May}
+		return nil
+	}
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Value == expectValid:
+		e.Valid = true
+	case n.Kind != yaml.ScalarNode || n.Value != expectDocumented:
+		return r.Errorf(n, "expect is %s: write %s, %s or {invalid: [double-grant]}", fields.Written(n), expectValid, expectDocumented)
+	}
+	return nil
+}
+
+// read takes one class, or a list of them.
+func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error {
+	words := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		words = n.Content
+	}
+	*c = nil
+	for _, word := range words {
+		class := harness.Class(fields.Followed(word).Value)
+		if fields.Followed(word).Kind != yaml.ScalarNode || !slices.Contains(allClasses(), class) {
+			return r.Errorf(word, "unknown class %s in %s: choose of %s", fields.Written(fields.Followed(word)), name, list(allClasses(), ", "))
+		}
+		*c = append(*c, class)
+	}
+	return nil
+}
+
+// expectation is what a plan that says something expects.
+func (e Expected) expectation() (out Expectation) {
+	for _, class := range e.Invalid {
+		out.Must = append(out.Must, []harness.Class{class})
+	}
+	out.May = e.May
+	return out
+}
+
+// foundOf are the classes that the checkers of a family report.
+var foundOf = map[workloads.Family][]harness.Class{
+	workloads.Lock:     {harness.DoubleGrant, harness.StolenRelease, harness.StuckLock},
+	workloads.Dedup:    {harness.DuplicateDelivery, harness.ImmortalMark, harness.LostMessage},
+	workloads.Sequence: {harness.DuplicateNumber, harness.Regression, harness.ReturnedNotStored, harness.SequenceRestart, harness.TTLLost},
+	workloads.Writes:   {harness.LostWrite, harness.PhantomWrite},
+}
+
+// foundOfResource are the classes that only what a lock guards can show, beside those of writes; foundOfFence those of
+// locks with fencing tokens.
+var (
+	foundOfResource = []harness.Class{harness.StaleHolder}
+	foundOfFence    = []harness.Class{harness.FenceRegression}
+)
+
+func allClasses() (all []harness.Class) {
+	for _, f := range []workloads.Family{workloads.Lock, workloads.Dedup, workloads.Sequence, workloads.Writes} {
+		all = append(all, foundOf[f]...)
+	}
+	return slices.Concat(all, foundOfResource, foundOfFence)
+}
+
+// findable are the classes that the plan's checkers can report.
+func (r Resolved) findable() (all []harness.Class) {
+	for _, v := range r.variants() {
+		all = append(all, foundOf[v.Family]...)
+		if v.Fenced() {
+			all = append(all, foundOfFence...)
+		}
+	}
+	if r.Resource {
+		all = append(append(all, foundOfResource...), foundOf[workloads.Writes]...)
+	}
+	if r.Rounds != nil && r.Rounds.Locks {
+		all = append(all, harness.DoubleGrant, harness.StolenRelease)
+	}
+	return all
+}
+
+// possibleExpected refuses an expectation that can never come true.
+func (r *Resolved) possibleExpected() error {
+	for _, class := range slices.Concat(r.Expect.Invalid, r.Expect.May) {
+		if can := r.findable(); !slices.Contains(can, class) {
+			return r.errorf("expect", "%s is never found of %s: what is looked for is %s",
+				class, strings.Join(append([]string{r.Variant}, r.With...), " and "), list(can, ", "))
+		}
+	}
+	if r.Expect.Valid && r.Clients == 1 && r.variant.Family != workloads.Writes {
+		return r.errorf("expect", "one client alone is never valid, since nobody contends: ask for 2 clients or more")
+	}
+	return nil
+}

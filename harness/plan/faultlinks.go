@@ -1,0 +1,54 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+// possibleLinks refuses links and sides that the topology has not.
+func (f fault) possibleLinks(on blueprint) error {
+	if f.Sides != "" {
+		if err := f.it.CheckSides(on); err != nil {
+			return err
+		}
+		if _, err := on.Primary(context.Background()); err != nil && !slices.Contains(ofMasters, f.Sides) {
+			return err
+		}
+	}
+	if f.From == "" {
+		return nil
+	}
+	from, to := f.it.Ends()
+	for _, end := range []nemesis.Hosts{from, to} {
+		if _, err := on.pick(end); err != nil {
+			return err
+		}
+	}
+	return f.linked(on)
+}
+
+// linked refuses ends that no link can lie between, whoever is primary and however chance draws.
+func (f fault) linked(on blueprint) error {
+	toClients := false
+	for _, on := range on.elections(true) {
+		for seed := range uint64(draws) {
+			links, err := f.linksOn(on, seed)
+			if err != nil {
+				return err
+			}
+			for _, l := range links {
+				if !slices.Contains(on.ClientGroups(), l.To) {
+					return nil
+				}
+				toClients = true
+			}
+		}
+	}
+	if toClients {
+		return fmt.Errorf("clients accept no connections, so none leads from %s to %s: name nodes or Sentinels in to", f.From, f.To)
+	}
+	return fmt.Errorf("no link lies between %s and %s, which are one host: name two", f.From, f.To)
+}

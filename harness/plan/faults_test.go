@@ -1,0 +1,182 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+// topologyOf is where an entry's fault can be, with its defaults.
+func topologyOf(e nemesis.Entry) string {
+	if e.Needs == nemesis.NeedsMasters {
+		return ManyMasters
+	}
+	return Sentinel
+}
+
+func TestEveryFaultCanBeNamed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, e := range nemesis.Entries() {
+		require.False(t, seen[e.Base()], "two faults are called %s", e.Base())
+		seen[e.Base()] = true
+		require.NotEmpty(t, e.Doc)
+		on, err := parseTopology(topologyOf(e))
+		require.NoError(t, err)
+		f, err := FaultPlan{}.look("fault", e.Base(), on)
+		require.NoError(t, err, e.Name)
+		require.Equal(t, e.Name, f.it.Entry.Name)
+		require.Positive(t, f.For)
+		require.NotNil(t, f.it.Make(nemesis.Target{Cluster: on.cluster(cluster.Options{}), Fleet: &harness.Fleet{}}), e.Name)
+	}
+	for _, n := range Nemeses() {
+		require.False(t, strings.HasPrefix(n.Name, "-"), n.Name)
+	}
+}
+
+func TestNamesSayHostsAndSides(t *testing.T) {
+	on, err := parseTopology(Sentinel)
+	require.NoError(t, err)
+	for name, want := range map[string]string{
+		"kill":                        "kill-HOST primary ",
+		"kill-replica":                "kill-HOST replica ",
+		"kill-s2":                     "kill-HOST s2 ",
+		"restart-primary":             "restart-HOST primary ",
+		"restart-primary-at-once":     "restart-HOST-at-once primary ",
+		"restart-at-once":             "restart-HOST-at-once primary ",
+		"client-pause-writes":         "client-pause-writes-HOST primary ",
+		"client-pause-writes-nodes":   "client-pause-writes-HOST nodes ",
+		"client-pause-replicas":       "client-pause-HOST replicas ",
+		"clock-step-forward":          "clock-step-forward-HOST primary ",
+		"clock-step-backward-s1":      "clock-step-backward-HOST s1 ",
+		"clock-step-forward-majority": "clock-step-forward-HOST majority ",
+		"crash-clients":               "crash-clients-HOST group ",
+		"freeze-clients-g1":           "freeze-clients-HOST g1 ",
+		"skew-clients-clients":        "skew-clients-HOST clients ",
+		"partition-split-brain":       "partition-SIDES  split-brain",
+		"partition-primary":           "partition-primary  split-brain",
+		"partition-isolate-primary":   "partition-SIDES  isolate-primary",
+		"partition-primary-sentinels": "partition-SIDES  primary-sentinels",
+		"partition":                   "partition-SIDES  split-brain",
+	} {
+		f, err := FaultPlan{}.look("fault", name, on)
+		require.NoError(t, err, name)
+		require.Equal(t, want, fmt.Sprintf("%s %s %s", f.it.Entry.Name, f.Host, f.Sides), name)
+	}
+}
+
+func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
+	const head = "variant: lock/set-nx-px\n"
+	for _, c := range []struct{ text, want string }{
+		{"nemesis: kill-primry", `:2: unknown fault "kill-primry": unknown host "primry": choose primary, replicas`},
+		{"nemesis: restart-primry-at-once", `unknown fault "restart-primry-at-once": unknown host "primry"`},
+		{"nemesis: partition-everything", `unknown fault "partition-everything": unknown sides "everything": choose split-brain`},
+		{"nemesis: nope", `:2: unknown fault "nope": doublegrant list names them all`},
+		{"nemesis: kil-primary", `unknown fault "kil-primary": did you mean kill-HOST (such as kill-primary)`},
+		{"nemesis: clock-step", `did you mean clock-step-forward-HOST (such as clock-step-forward-primary), or clock-step-backward-HOST (such as`},
+		{"nemesis: flaky-netwrk", `unknown fault "flaky-netwrk": did you mean flaky-network? doublegrant list`},
+		{"faults:\n  - random: [flaky-netwrk]", `unknown fault "flaky-netwrk": doublegrant list`},
+		{"topology: standalone\nnemesis: kill-primary", ":3: kill-primary needs --topology sentinel: on standalone nobody takes over"},
+		{"nemesis: kill-g1", "kill-g1 cannot strike g1: it strikes Redis nodes and Sentinels"},
+		{"nemesis: sleep-sentinel", "sleep-sentinel cannot strike sentinel: it strikes Redis nodes"},
+		{"nemesis: pause-r7", `:2: pause-r7 cannot be on --topology sentinel: there is no host "r7": there are r1, r2, r3, s1`},
+		{"topology: standalone\nnemesis: pause-replica", ":3: pause-replica cannot be on --topology standalone"},
+		{"topology: standalone\nnemesis: sentinel-failover", "sentinel-failover needs --topology sentinel: standalone has no Sentinels"},
+		{"topology: standalone\nnemesis: restart-primary", "restart-primary needs --topology sentinel"},
+		{"topology: standalone\nnemesis: partition-split-brain", "needs 3 Redis nodes, 3 Sentinels and 2 client groups"},
+		{"topology: standalone\nnemesis: failover-storm", ":3: kill-primary needs --topology sentinel"},
+		{"faults:\n  - fault: kill\n    host: primry", `:4: unknown host "primry": choose`},
+		{"faults:\n  - fault: kill-primary\n    host: replica", ":4: kill-primary says already which host: leave host out"},
+		{"faults:\n  - fault: partition\n    sides: both", `:4: unknown sides "both": choose split-brain`},
+		{"faults:\n  - fault: partition\n    how: gently", `:4: unknown how "gently": choose hold, drop, drop-replies, refuse`},
+		{"faults:\n  - fault: partition\n    host: r1", ":4: host does not belong to partition, which takes sides, how"},
+		{"faults:\n  - fault: latency\n    from: client", `:4: unknown host "client": choose`},
+		{"faults:\n  - fault: latency\n    to: s9", `:3: latency cannot be on --topology sentinel: there is no host "s9"`},
+		{"faults:\n  - fault: latency\n    from: r1\n    to: r1", ":3: latency cannot be on --topology sentinel: no link lies between r1 and r1"},
+		{"topology: standalone\nfaults:\n  - fault: cut\n    from: primary\n    to: nodes", ":4: cut cannot be on --topology standalone: no link lies between"},
+		{"faults:\n  - fault: latency\n    to: g1", ":3: latency cannot be on --topology sentinel: clients accept no connections, so none leads from clients to g1"},
+		{"faults:\n  - fault: one-way\n    from: primary\n    to: clients", ":3: one-way cannot be on --topology sentinel: clients accept no connections"},
+		{"faults:\n  - fault: latency\n    jitter: 20ms", ":3: latency is 0s: ask for 1ms to 1m0s"},
+		{"faults:\n  - fault: latency\n    latency: 20ms\n    jitter: 30ms", ":5: jitter is 30ms: ask for 0s to 20ms"},
+		{"faults:\n  - fault: bandwidth\n    bandwidth: 10", ":4: bandwidth is 10: ask for 1000 to 50000000"},
+		{"faults:\n  - fault: slicer\n    size: 9000", ":4: size is 9000: ask for 1 to 8192"},
+		{"faults:\n  - fault: limit-data\n    bytes: -1", ":4: bytes is -1: ask for 1 to 16777216"},
+		{"faults:\n  - fault: slow-close\n    delay: 1ms", ":4: delay is 1ms: ask for 10ms to 1m0s"},
+		{"faults:\n  - fault: clock-step-backward\n    by: -1m", ":4: by is -1m0s: ask for 3s to 24h0m0s"},
+		{"nemesis: freeze-clients-r1", "freeze-clients-r1 cannot strike r1: it strikes client groups"},
+		{"faults:\n  - fault: skew-clients\n    by: -1001h", ":4: by is -1001h0m0s: ask for -1000h0m0s to 1000h0m0s"},
+		{"faults:\n  - fault: sleep-primary\n    for: 100ms", ":4: for is 100ms: ask for 500ms to 1h0m0s"},
+		{"faults:\n  - fault: split-brain\n    for: 3s", ":4: split-brain is a package of faults with times and parameters of their own: leave for out"},
+		{"faults:\n  - fault: split-brain\n    how: drop", ":4: split-brain is a package"},
+		{"faults:\n  - random: [split-brain]", `unknown fault "split-brain"`},
+		{"faults:\n  - fault: kill-primary\n  - fault: flaky-network", ":4: flaky-network has faults side by side: put it first, or into a track of its own"},
+	} {
+		_, err := planOf(t, head+c.text+"\n")
+		require.ErrorIs(t, err, ErrUsage, c.text)
+		require.ErrorContains(t, err, c.want, c.text)
+	}
+}
+
+// TestLinksThatMayComeAboutAreLeftAlone: who is primary changes, and chance may draw two hosts.
+func TestLinksThatMayComeAboutAreLeftAlone(t *testing.T) {
+	for _, ends := range []string{
+		"    from: primary\n    to: r1", "    from: node\n    to: node", "    from: primary\n    to: clients", "    from: nodes\n    to: nodes",
+	} {
+		_, err := planOf(t, "variant: lock/set-nx-px\nfaults:\n  - fault: cut\n"+ends+"\n")
+		require.NoError(t, err, ends)
+	}
+}
+
+// timesOf writes a track as "name after+for" for each of its steps.
+func timesOf(steps []step) (out []string) {
+	for _, s := range steps {
+		out = append(out, fmt.Sprintf("%s %v+%v", s.fault.it.Name, s.after, s.fault.For))
+	}
+	return out
+}
+
+func TestPackagesAreSchedulesOfTheirOwn(t *testing.T) {
+	r, err := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"split-brain"}, Repeat: 2}.Resolve()
+	require.NoError(t, err)
+	once := []string{"partition-split-brain 2s+5s", "partition-split-brain-replica 2s+5s", "partition-isolate-primary 2s+5s"}
+	require.Equal(t, append(once, once...), timesOf(r.faults.tracks[""]))
+
+	r, err = Plan{Variant: "lock/set-nx-px", Faults: []FaultPlan{
+		{Fault: "kill-primary"},
+		{Fault: "flaky-network", Track: "net", Start: 3 * time.Second, Times: 2, Every: time.Second},
+	}}.Resolve()
+	require.NoError(t, err)
+	require.Equal(t, []string{"", "net/clients", "net/nodes", "net/sentinels", "net"}, r.faults.names)
+	require.Equal(t, []string{"latency 3s+16s", "latency 1s+16s"}, timesOf(r.faults.tracks["net/nodes"]))
+	net := timesOf(r.faults.tracks["net"])
+	require.Equal(t, []string{"cut 4s+500ms", "cut 1s+500ms", "cut 1s+500ms", "slicer 1s+2s"}, net[:4])
+	require.Equal(t, "cut 2s+500ms", net[len(net)/2], "the second time it begins a second after the first")
+
+	_, err = Plan{Variant: "lock/set-nx-px", Nemesis: []string{"flaky-network", "kill-primary"}}.Resolve()
+	require.NoError(t, err)
+}
+
+// TestPackagesFitIntoTheirBackground: what goes on the whole time outlasts what is beside it.
+func TestPackagesFitIntoTheirBackground(t *testing.T) {
+	on, err := parseTopology(Sentinel)
+	require.NoError(t, err)
+	for _, p := range packages() {
+		tt, err := newTimetable([]FaultPlan{{Fault: p.name}}, on, defaultCalm, 1)
+		require.NoError(t, err, p.name)
+		for _, name := range tt.names[1:] {
+			require.Len(t, tt.tracks[name], 1)
+			var beside time.Duration
+			for _, s := range tt.tracks[""] {
+				beside += s.after + s.fault.For
+			}
+			background := tt.tracks[name][0]
+			require.Greater(t, background.after+background.fault.For, beside, "%s: %s", p.name, name)
+		}
+	}
+}

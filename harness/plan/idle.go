@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+// This file refuses faults that would touch nobody: it is known before the start who talks to whom. What is not known, a
+// fault counts while it is in force (see nemesis).
+
+// manned reports whether the host is no client group, or one that has clients.
+func (b blueprint) manned(host string) bool {
+	return b.workers == 0 || slices.Index(b.ClientGroups(), host) < b.workers
+}
+
+// carries reports whether the system under test itself opens connections over the link, for as long as the elected node is
+// the primary: clients to primaries and Sentinels, replicas to their primary, Sentinels to everybody. moved says that the
+// primary may be another for some of them.
+func (b blueprint) carries(l harness.Link, moved bool) bool {
+	toPrimary := b.primaries > 1 || moved || l.To == b.RedisNodes()[b.elected]
+	switch l.From[:1] + l.To[:1] {
+	case "gr":
+		return toPrimary && b.manned(l.From)
+	case "rr":
+		return toPrimary && b.primaries == 1
+	case "gs":
+		return b.manned(l.From)
+	case "ss", "sr":
+		return true
+	}
+	return false
+}
+
+// elections are the topology with each node elected that can be: the first, unless faults make others primary.
+func (b blueprint) elections(moves bool) (all []blueprint) {
+	for i := range b.redis {
+		if b.elected = i; i == 0 || moves && b.guards > 0 {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// draws is how often chance is tried.
+const draws = 64
+
+// always reports whether ok holds of whatever hosts chance may draw.
+func (b blueprint) always(h nemesis.Hosts, ok func(hosts []string) bool) bool {
+	for seed := range uint64(draws) {
+		hosts, err := h.Pick(context.Background(), b, rand.New(rand.NewPCG(seed, 0)))
+		if err != nil || !ok(hosts) {
+			return false
+		}
+	}
+	return true
+}
+
+// touches refuses steps that would touch nobody. Who is primary may be known before the start, or depend on the other faults.
+func (t *timetable) touches() error {
+	for _, name := range t.names {
+		for i, s := range t.tracks[name] {
+			before, beside := t.moves(name, i)
+			if err := s.fault.touchesSomebody(t.on.elections(before || beside), beside); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// moves reports whether faults before the i-th of a track, or in the tracks beside it, may make another node the primary.
+func (t *timetable) moves(track string, i int) (before, beside bool) {
+	moves := func(s step) bool { return s.fault.it.Can(nemesis.MayLose | nemesis.Loses) }
+	before = slices.ContainsFunc(t.tracks[track][:i], moves)
+	for _, other := range t.names {
+		beside = beside || other != track && slices.ContainsFunc(t.tracks[other], moves)
+	}
+	return before, beside
+}
+
+// ofMasters are sides that take nodes from clients, whichever chance draws.
+var ofMasters = []string{"minority", "clients-minority"}
+
+func (f fault) touchesSomebody(elections []blueprint, moved bool) error {
+	if f.From != "" {
+		return f.touchesTraffic(elections, moved)
+	}
+	if on := elections[0]; on.replicas() > 0 && slices.Contains(ofMasters, f.Sides) {
+		return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: use --topology %s, or partition-clients-primary",
+			f.it.Name, ManyMasters)
+	}
+	for _, on := range elections {
+		if on.replicas() == 0 || f.it.Entry.Acts == nemesis.OnAnyNode || f.primaries(on) >= f.it.Entry.Acts {
+			return nil
+		}
+	}
+	if f.it.Entry.Acts == nemesis.OnPrimariesOnly {
+		return f.errorf("fault", "%s may strike a replica, and replicas evict nothing by themselves: name primary as its host", f.it.Name)
+	}
+	return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host", f.it.Name)
+}
+
+// primaries is OnPrimariesOnly if whatever chance draws are primaries, nemesis.OnSomePrimary if one of them always is, else anywhere.
+func (f fault) primaries(on blueprint) nemesis.Acting {
+	isPrimary := func(h string) bool { return h == on.RedisNodes()[on.elected] }
+	switch {
+	case on.always(f.it.Hosts(), func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
+		return nemesis.OnPrimariesOnly
+	case on.always(f.it.Hosts(), func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
+		return nemesis.OnSomePrimary
+	}
+	return nemesis.OnAnyNode
+}
+
+// touchesTraffic refuses links on which the system never says anything.
+func (f fault) touchesTraffic(elections []blueprint, moved bool) error {
+	for _, on := range elections {
+		for seed := range uint64(draws) {
+			links, err := f.linksOn(on, seed)
+			if err != nil {
+				return f.errorf("fault", "%w", err)
+			}
+			if len(links) == 0 || slices.ContainsFunc(links, func(l harness.Link) bool { return on.carries(l, moved) }) {
+				return nil // without links they are one host, which only shows when it comes to it
+			}
+		}
+	}
+	return f.errorf("fault", "%s from %s to %s would touch nothing: %s", f.it.Name, f.From, f.To, whoTalks(elections[0], f.it.OneWay))
+}
+
+// whoTalks says which links have traffic.
+func whoTalks(on blueprint, oneWay bool) string {
+	switch {
+	case on.primaries > 1:
+		return "clients talk to every node, and nobody else to anybody"
+	case on.guards == 0:
+		return "clients talk to the primary, and nobody else to anybody"
+	case oneWay:
+		return "clients connect to the primary and to Sentinels, replicas to their primary, Sentinels to everybody but clients"
+	}
+	return "clients talk to the primary and to Sentinels, replicas to their primary, Sentinels to everybody"
+}
+
+// linksOn are the links that the fault strikes if chance draws so.
+func (f fault) linksOn(on blueprint, seed uint64) ([]harness.Link, error) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	ends, others := f.it.Ends()
+	from, err := ends.Pick(context.Background(), on, rng)
+	if err != nil {
+		return nil, err
+	}
+	to, err := others.Pick(context.Background(), on, rng)
+	if err != nil {
+		return nil, err
+	}
+	links := harness.Between(from, to)
+	if f.it.OneWay {
+		links = harness.Links(from, to)
+	}
+	return links, nil
+}

@@ -1,0 +1,174 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+func TestFaultsThatWouldTouchNobodyAreRefused(t *testing.T) {
+	link := func(fault, from, to string) string {
+		return fmt.Sprintf("faults:\n  - fault: %s\n    from: %s\n    to: %s\n", fault, from, to)
+	}
+	for _, c := range []struct{ text, want string }{
+		{link("cut", "clients", "replica"), ":3: cut from clients to replica would touch nothing: clients talk to the primary and to Sentinels"},
+		{link("latency", "clients", "replicas"), ":3: latency from clients to replicas would touch nothing"},
+		{link("cut", "g1", "r2"), ":3: cut from g1 to r2 would touch nothing"},
+		{link("one-way", "primary", "sentinels"), ":3: one-way from primary to sentinels would touch nothing: clients connect to the primary"},
+		{link("one-way", "nodes", "sentinels"), "would touch nothing"},
+		{link("one-way", "primary", "replicas"), "would touch nothing"},
+		{"topology: masters:5\nvariant: lock/redlock\n" + link("latency", "nodes", "nodes"), ":4: latency from nodes to nodes would touch nothing: clients talk to every node"},
+		{"clients: 2\n" + link("cut", "g4", "primary"), "would touch nothing"},
+		{"nemesis: memory-pressure-replica\n", ":2: memory-pressure-replica may strike a replica, and replicas evict nothing by themselves: name primary as its host"},
+		{"nemesis: memory-pressure-nodes\n", "memory-pressure-nodes may strike a replica"},
+		{"nemesis: memory-pressure-majority\n", "memory-pressure-majority may strike a replica"},
+		{"nemesis: memory-pressure-r2\n", "memory-pressure-r2 may strike a replica"},
+		{"nemesis: client-kill-replica\n", ":2: client-kill-replica may strike replicas only, and clients talk to the primary: name primary or nodes as its host"},
+		{"nemesis: client-kill-node\n", "client-kill-node may strike replicas only"},
+		{"nemesis: client-kill-r3\n", "client-kill-r3 may strike replicas only"},
+		{"nemesis: client-pause-writes-replicas\n", "client-pause-writes-replicas may strike replicas only"},
+		{"faults:\n  - random: [kill-primary, client-kill-replica]\n    times: 20\n", "client-kill-replica may strike replicas only"},
+		{"nemesis: partition-minority\n", ":2: partition-minority may strike replicas only, and clients talk to the primary: use --topology masters:5, or"},
+		{"nemesis: partition-clients-minority\n", "partition-clients-minority may strike replicas only"},
+		{"clients: 2\nnemesis: freeze-clients-g3\n", "freeze-clients-g3 would strike nobody: 2 clients are in the groups g0 to g1"},
+	} {
+		head := "variant: lock/set-nx-px\n"
+		if c.text[:4] == "topo" {
+			head = ""
+		}
+		_, err := planOf(t, head+c.text)
+		require.ErrorIs(t, err, ErrUsage, c.text)
+		require.ErrorContains(t, err, c.want, c.text)
+	}
+}
+
+// TestFaultsThatMayTouchSomebodyAreLeftAlone: another node may have become the primary, and chance may draw it.
+func TestFaultsThatMayTouchSomebodyAreLeftAlone(t *testing.T) {
+	for _, text := range []string{
+		"faults:\n  - fault: cut\n    to: nodes\n",
+		"faults:\n  - fault: cut\n    to: r1\n",
+		"faults:\n  - fault: latency\n    from: nodes\n    to: nodes\n",
+		"faults:\n  - fault: latency\n    from: primary\n    to: replica\n", // whoever opens the connections
+		"faults:\n  - fault: one-way\n    from: replicas\n    to: primary\n",
+		"faults:\n  - fault: one-way\n    from: r2\n    to: r1\n",
+		"faults:\n  - fault: cut\n    from: sentinels\n    to: sentinels\n",
+		"faults:\n  - fault: cut\n    from: clients\n    to: sentinel\n",
+		"faults:\n  - fault: cut\n    from: primary\n    to: sentinels\n",
+		"faults:\n  - fault: kill-primary\n  - fault: cut\n    to: r2\n",
+		"faults:\n  - fault: partition-split-brain\n    track: other\n  - fault: cut\n    to: replicas\n",
+		"nemesis: [kill-primary, client-kill-r2, memory-pressure-r3]\n",
+		"nemesis: [client-kill-nodes, client-kill-r1, memory-pressure-r1, client-pause-writes-nodes]\n",
+		"topology: standalone\nnemesis: [memory-pressure-nodes, client-kill-node]\n",
+		"clients: 2\nnemesis: [freeze-clients, freeze-clients-g1, freeze-clients-clients]\n",
+	} {
+		_, err := planOf(t, "variant: lock/set-nx-px\n"+text)
+		require.NoError(t, err, text)
+	}
+	_, err := planOf(t, "variant: lock/redlock\ntopology: masters:5\nnemesis: [memory-pressure-minority, client-kill-r5, client-kill]\n")
+	require.NoError(t, err)
+}
+
+func TestFaultsTooShortToBeSeenAreRefusedWithTheLeastTime(t *testing.T) {
+	for name, least := range map[string]time.Duration{
+		"partition-split-brain": 3 * time.Second, "partition-primary": 3 * time.Second, "partition-bridge": 3 * time.Second,
+		"partition-primary-sentinels": 3 * time.Second, "partition-primary-sentinel": 2 * time.Second,
+		"partition-primary-replicas": 4 * time.Second, "restart-primary-at-once": 2 * time.Second,
+		"sentinel-failover": 2 * time.Second, "kill-replica": 200 * time.Millisecond,
+	} {
+		p := Plan{Variant: "lock/set-nx-px", Nemesis: []string{name}, FaultFor: least}
+		require.NoError(t, p.Check(), name)
+		p.FaultFor = least - time.Millisecond
+		require.EqualError(t, p.Check(), fmt.Sprintf("usage: %s for %v is too short to be seen: ask for %v or more", name, p.FaultFor, least))
+	}
+	slow := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"partition-split-brain"}, DownAfter: 4 * time.Second}
+	require.ErrorContains(t, slow.Check(), "for 5s is too short to be seen: ask for 6s or more")
+	for _, name := range []string{"pause-primary", "kill-primary", "client-pause-primary", "partition-clients-primary", "cut", "latency"} {
+		require.NoError(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{name}, FaultFor: time.Second}.Check(), name)
+	}
+	alone := Plan{Variant: "lock/set-nx-px", Topology: Standalone, Nemesis: []string{"restart-primary-at-once"}, FaultFor: time.Second}
+	require.NoError(t, alone.Check(), "there are no Sentinels to watch")
+}
+
+// TestTheLastCalmOutlivesTheLease: locks of those who were cut off are free only then.
+func TestTheLastCalmOutlivesTheLease(t *testing.T) {
+	for _, c := range []struct {
+		plan Plan
+		want time.Duration
+	}{
+		{Plan{Variant: "lock/set-nx-px"}, 3 * time.Second},
+		{Plan{Variant: "lock/setnx-expire", TTL: 2100 * time.Millisecond}, 4 * time.Second},
+		{Plan{Variant: "lock/set-nx-px", TTL: 5 * time.Second}, 6 * time.Second},
+		{Plan{Variant: "lock/set-nx-px", TTL: 5 * time.Second, Calm: time.Second}, 6 * time.Second},
+		{Plan{Variant: "lock/set-nx-px", TTL: time.Second, Calm: 10 * time.Second}, 10 * time.Second},
+		{Plan{Variant: "dedup/get-set", TTL: 5 * time.Second}, 2 * time.Second},
+	} {
+		r, err := c.plan.Resolve()
+		require.NoError(t, err)
+		spec := r.Spec("", t.TempDir(), harness.NewMemory())
+		require.Equal(t, c.want, spec.Calm, "%+v", c.plan)
+	}
+}
+
+// TestTheRecordedNameOfAFaultIsOneOfTheList: whoever reads it in a report can ask for it again, whoever it struck and
+// however it cut.
+func TestTheRecordedNameOfAFaultIsOneOfTheList(t *testing.T) {
+	on, err := parseTopology(Sentinel)
+	require.NoError(t, err)
+	tried := 0
+	for _, e := range nemesis.Entries() {
+		for _, p := range everyForm(e) {
+			f, err := p.look("fault", e.Base(), on)
+			if err != nil {
+				continue // it does not take this host
+			}
+			tried++
+			recorded := f.it.Make(nemesis.Target{Cluster: on.cluster(cluster.Options{}), Fleet: &harness.Fleet{}}).Name()
+			require.Equal(t, f.it.Name, recorded, "%+v", p)
+			again, err := FaultPlan{}.look("fault", recorded, on)
+			require.NoError(t, err, recorded)
+			require.Equal(t, []string{e.Name, f.Host, f.Sides}, []string{again.it.Entry.Name, again.Host, again.Sides}, recorded)
+		}
+	}
+	require.Greater(t, tried, 150)
+}
+
+// everyForm is an entry with each host, sides and way that it may take.
+func everyForm(e nemesis.Entry) (all []FaultPlan) {
+	values := map[string][]string{
+		"host":  {"primary", "replica", "replicas", "sentinel", "sentinels", "node", "nodes", "minority", "majority", "group", "clients", "r1", "s2", "g0", "r1,r2"},
+		"how":   {"hold", "drop", "drop-replies", "refuse"},
+		"sides": {},
+	}
+	for _, s := range nemesis.AllSides() {
+		values["sides"] = append(values["sides"], s.String())
+	}
+	all = []FaultPlan{{}}
+	for field, of := range values {
+		if !slices.Contains(e.Takes, field) {
+			continue
+		}
+		var more []FaultPlan
+		for _, p := range all {
+			for _, v := range of {
+				switch field {
+				case "host":
+					p.Host = v
+				case "how":
+					p.How = v
+				case "sides":
+					p.Sides = v
+				}
+				more = append(more, p)
+			}
+		}
+		all = more
+	}
+	return all
+}

@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+// look looks the fault of that name up, with the step's parameters, and tries it on a topology. field is where the step
+// has the name.
+func (f FaultPlan) look(field, name string, on blueprint) (fault, error) {
+	var candidates []candidate
+	for _, e := range nemesis.Entries() {
+		if value, ok := e.Fits(name); ok {
+			candidates = append(candidates, candidate{e, value})
+		}
+	}
+	// The more of the name an entry spells out, the likelier it is meant.
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return len(a.value) - len(b.value) })
+	var wrong error
+	for _, c := range candidates {
+		found, err := f.as(c, field, name, on)
+		if err == nil {
+			return found, found.possible(field, on)
+		}
+		wrong = cmp.Or(wrong, err)
+	}
+	if wrong != nil {
+		return fault{}, wrong
+	}
+	return fault{}, f.errorf(field, "%w", unknownFault(name, field != "random"))
+}
+
+// candidate is an entry that a name can mean, and the value that the name then has for the entry's slot.
+type candidate struct {
+	entry nemesis.Entry
+	value string
+}
+
+// as makes the step's fault of a candidate.
+func (f FaultPlan) as(c candidate, field, name string, on blueprint) (fault, error) {
+	out := fault{FaultPlan: f}
+	for _, p := range f.parameters() {
+		if !slices.Contains(c.entry.Takes, p) {
+			return out, f.errorf(p, "%s does not belong to %s, which takes %s", p, name, orNothing(c.entry.Takes))
+		}
+	}
+	slot := c.entry.Slot()
+	if c.value != "" {
+		said := out.Word(slot)
+		if *said != "" {
+			return out, f.errorf(slot, "%s says already which %s: leave %[2]s out", name, slot)
+		}
+		*said = c.value
+	}
+	it, wrong, err := c.entry.With(out.Parameters, f.For, on.primaries > 1)
+	out.it, out.Parameters, out.For = it, it.Parameters, it.For
+	if err != nil && c.value != "" && wrong == slot {
+		return out, f.errorf(field, "unknown fault %q: %w", name, err)
+	}
+	if err != nil {
+		return out, f.errorf(wrong, "%w", err)
+	}
+	return out, nil
+}
+
+func orNothing(words []string) string {
+	if len(words) == 0 {
+		return "no parameters"
+	}
+	return strings.Join(words, ", ")
+}
+
+// possible refuses a fault that cannot apply to the topology.
+func (f fault) possible(field string, on blueprint) error {
+	missing := map[nemesis.Need]bool{
+		nemesis.NeedsSentinels:  on.guards == 0,
+		nemesis.NeedsSuccessors: on.guards == 0 && on.primaries == 1,
+		nemesis.NeedsMasters:    on.primaries == 1,
+	}
+	if missing[f.it.Entry.Needs] && f.it.Entry.Needs == nemesis.NeedsSuccessors {
+		return f.errorf(field, "%s needs --topology %s: on %s nobody takes over", f.it.Name, Sentinel, on.name)
+	}
+	if missing[f.it.Entry.Needs] {
+		remedy := map[nemesis.Need]string{nemesis.NeedsMasters: ManyMasters}[f.it.Entry.Needs]
+		return f.errorf(field, "%s needs --topology %s: %s has no %s", f.it.Name, cmp.Or(remedy, Sentinel), on.name, f.it.Entry.Needs)
+	}
+	if err := f.possibleLinks(on); err != nil {
+		return f.errorf(field, "%s cannot be on --topology %s: %w", f.it.Name, on.name, err)
+	}
+	if err := f.possibleHosts(field, on); err != nil {
+		return err
+	}
+	if least := f.it.Least(on); f.For < least {
+		return f.errorf("for", "%s for %v is too short to be seen: ask for %v or more", f.it.Name, f.For, least)
+	}
+	return nil
+}
+
+// possibleHosts refuses hosts that the topology has not, and those that the fault cannot strike.
+func (f fault) possibleHosts(field string, on blueprint) error {
+	if f.it.Entry.Strikes == "" {
+		return nil
+	}
+	hosts, err := on.pick(f.it.Hosts())
+	if err != nil {
+		return f.errorf(field, "%s cannot be on --topology %s: %w", f.it.Name, on.name, err)
+	}
+	for _, h := range hosts {
+		if !strings.Contains(f.it.Entry.Strikes, h[:1]) {
+			return f.errorf(field, "%s cannot strike %s: it strikes %s", f.it.Name, f.Host, kindsOfHosts(f.it.Entry.Strikes))
+		}
+	}
+	nobody := func(hosts []string) bool { return !slices.ContainsFunc(hosts, on.manned) }
+	if f.it.Entry.Strikes == "g" && on.always(f.it.Hosts(), nobody) {
+		return f.errorf(field, "%s would strike nobody: %d clients are in the groups g0 to g%d", f.it.Name, on.workers, on.workers-1)
+	}
+	return nil
+}
+
+func kindsOfHosts(letters string) string {
+	var kinds []string
+	for _, l := range letters {
+		kinds = append(kinds, map[rune]string{'r': "Redis nodes", 's': "Sentinels", 'g': "client groups"}[l])
+	}
+	return strings.Join(kinds, " and ")
+}

@@ -1,0 +1,255 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// Plan is everything needed to run a run again. Zero values mean the defaults named beside them; a file that gives one where
+// that would surprise is refused: the fields that say so in their tags.
+type Plan struct {
+	Variant  string            `yaml:"variant"`            // such as "lock/set-nx-px"
+	Script   *workloads.Script `yaml:"script,omitempty"`   // the variant's text, where it is not in the catalogue
+	With     []string          `yaml:"with,omitempty"`     // variants that ride along, such as "writes/sadd"
+	Resource bool              `yaml:"resource,omitempty"` // a lock guards a resource, which its owners write to
+
+	On       string `yaml:"on,omitempty"`    // "process" or "docker"; default process
+	Image    string `yaml:"image,omitempty"` // of Redis, on docker; default as in cluster.Options
+	Topology string `yaml:"topology"`        // "standalone", "sentinel", "sentinel:N" or "masters:N"; default by variant and faults
+
+	DownAfter     time.Duration `yaml:"downAfter,omitempty" zero:"default"` // of the Sentinels; default 1s
+	SlowSentinels bool          `yaml:"slowSentinels,omitempty"`            // Sentinels with Redis's own periods, of 2 to 10 s
+	OwnSentinel   bool          `yaml:"ownSentinel,omitempty"`              // each client group asks one Sentinel only
+
+	MinReplicas int           `yaml:"minReplicas,omitempty"`           // min-replicas-to-write; default 0
+	MaxLag      time.Duration `yaml:"maxLag,omitempty" zero:"default"` // min-replicas-max-lag, in whole seconds; default 10s
+	AOF         string        `yaml:"aof,omitempty"`                   // "always", "everysec" or "no": appendfsync; default: no append-only file
+	Acks        int           `yaml:"acks,omitempty" zero:"default"`   // replicas that a variant with a WAIT waits for; default: the variant's
+
+	Nemesis  []string      `yaml:"nemesis,omitempty"`                 // faults, one after the other: the short form of Faults
+	Repeat   int           `yaml:"repeat,omitempty" zero:"default"`   // how often to go through Nemesis; default 1
+	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"` // how long each of Nemesis stays in force; default: each its own, mostly 5s
+	Faults   []FaultPlan   `yaml:"faults,omitempty"`                  // the schedule, instead of Nemesis
+	Calm     time.Duration `yaml:"calm,omitempty" zero:"default"`     // load without faults before each fault, and after the last, where it is a lock's lease and 1s at least; default 2s
+
+	Clients     int           `yaml:"clients" zero:"default"`        // default 100
+	Duration    time.Duration `yaml:"duration" zero:"default"`       // least duration of the load; default 10s
+	Rate        float64       `yaml:"rate" zero:"default"`           // operations a second aimed at; default 20000, on several masters 500; negative: no limit
+	Pacing      string        `yaml:"pacing,omitempty"`              // "open": operations are due at times of their own, see harness.Spec.Open; default "closed": clients think between them
+	Keys        int           `yaml:"keys,omitempty" zero:"default"` // locks or sequences; default: one lock for every ten clients, one sequence of each regime
+	TTL         time.Duration `yaml:"ttl,omitempty" zero:"default"`  // lease or window; default: the family's
+	Regime      string        `yaml:"regime,omitempty"`              // proposals to sequences; default every regime, or "fixed" for variants that take no notice
+	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"` // mean time a client keeps a lock; default 5ms
+	Rounds      *Rounds       `yaml:"rounds,omitempty"`              // of writes/rounds
+	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"`         // the load ends when a violation is found
+	Seed        uint64        `yaml:"seed"`                          // default: chosen
+
+	Expect Expected `yaml:"expect,omitempty"` // what its run is expected to come to; default: what is documented
+
+	place fields.Place
+}
+
+// Put remembers where the plan was read.
+func (p *Plan) Put(where fields.Place) { p.place = where }
+
+// Place is where the plan was read.
+func (p Plan) Place() fields.Place { return p.place }
+
+// ErrUsage marks a plan that cannot be run as it stands: unknown names, impossible combinations.
+var ErrUsage = errors.New("usage")
+
+// Usagef is an error that wraps ErrUsage.
+func Usagef(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrUsage, fmt.Errorf(format, args...))
+}
+
+// errorf is a usage error about a field of the plan.
+func (p Plan) errorf(field, format string, args ...any) error {
+	return Usagef("%s%w", p.place.At(field), fmt.Errorf(format, args...))
+}
+
+const (
+	riderClients = 10
+	maxClients   = 1_000_000
+	MostTimes    = 10_000 // that a fault comes: more than a day of them
+
+	defaultCalm     = 2 * time.Second
+	defaultTopology = Sentinel // where there are faults
+	ManyMasters     = Masters + "5"
+)
+
+// Workload looks up the plan's variant. The error wraps ErrUsage.
+func (p Plan) Workload() (workloads.Variant, error) {
+	v, err := findVariant(p.Variant, p.Script)
+	if err != nil {
+		return v, p.errorf("variant", "%w", err)
+	}
+	return v, nil
+}
+
+// Resolved is a plan with its names looked up.
+type Resolved struct {
+	Plan
+	variant workloads.Variant
+	with    []workloads.Variant
+	on      blueprint
+	faults  *timetable
+	regime  workloads.Regime
+}
+
+// resolve looks every name up, fills in defaults and refuses what cannot be.
+func (p Plan) Resolve() (r Resolved, err error) {
+	r.Plan = p
+	if r.variant, err = findVariant(p.Variant, p.Script); err != nil {
+		return r, p.errorf("variant", "%w", err)
+	}
+	r.Variant = r.variant.ID
+	if err := r.ride(); err != nil {
+		return r, err
+	}
+	if err := r.wait(); err != nil {
+		return r, err
+	}
+	r.defaults()
+	if r.on, err = parseTopology(r.Topology); err != nil {
+		return r, p.errorf("topology", "%w", err)
+	}
+	if err := r.possible(); err != nil {
+		return r, err
+	}
+	r.on.downAfter, r.on.workers = r.DownAfter, r.Clients+len(r.with)*riderClients
+	steps, err := p.steps()
+	if err != nil {
+		return r, err
+	}
+	r.faults, err = newTimetable(steps, r.on, cmp.Or(p.Calm, defaultCalm), r.Seed)
+	return r, err
+}
+
+// Check tells whether a plan could be run, without running it. The error wraps ErrUsage.
+func (p Plan) Check() error {
+	_, err := p.Resolve()
+	return err
+}
+
+// ride looks up the variants that ride along.
+func (r *Resolved) ride() error {
+	for _, id := range r.With {
+		v, err := workloads.Find(id)
+		if err != nil {
+			return r.errorf("with", "%w", err)
+		}
+		if v.Family != workloads.Writes || v.ID == r.Variant || v.ID == RoundsVariant {
+			return r.errorf("with",
+				"%s cannot ride along with %s: only writes/sadd and writes/sadd-wait can, with another variant", id, r.Variant)
+		}
+		if slices.ContainsFunc(r.with, func(w workloads.Variant) bool { return w.ID == id }) {
+			return r.errorf("with", "%s rides along twice: once is enough", id)
+		}
+		r.with = append(r.with, v)
+	}
+	return nil
+}
+
+// wait gives the variants that wait for replicas the number that the plan asks for.
+func (r *Resolved) wait() error {
+	if r.Acks == 0 {
+		return nil
+	}
+	waits := false
+	for _, v := range append([]*workloads.Variant{&r.variant}, pointers(r.with)...) {
+		var ok bool
+		*v, ok = v.Waiting(r.Acks)
+		waits = waits || ok
+	}
+	if !waits {
+		return r.errorf("acks", "%d acknowledgements of a write, and %s waits for none: acks are for variants with a WAIT, such as %s",
+			r.Acks, r.Variant, waiting())
+	}
+	return nil
+}
+
+func pointers[T any](of []T) (all []*T) {
+	for i := range of {
+		all = append(all, &of[i])
+	}
+	return all
+}
+
+// variants are the plan's own and those that ride along.
+func (r Resolved) variants() []workloads.Variant {
+	return append([]workloads.Variant{r.variant}, r.with...)
+}
+
+// steps is the plan's schedule, whichever form it has.
+func (p Plan) steps() ([]FaultPlan, error) {
+	switch {
+	case len(p.Nemesis) == 0 && (p.Repeat != 0 || p.FaultFor != 0):
+		return nil, p.errorf("repeat",
+			"repeat and fault-for are about faults: name a --nemesis, or give each of faults its times and for")
+	case slices.ContainsFunc(p.Nemesis, func(name string) bool { return strings.TrimSpace(name) == "" }):
+		return nil, p.errorf("nemesis", "an empty name among the faults: leave it out")
+	case len(p.Nemesis) > 0 && p.FaultFor != 0 && !slices.ContainsFunc(p.Nemesis, isNoPackage):
+		return nil, p.errorf("faultFor", "fault-for is for faults, and packages have times of their own: leave it out")
+	case len(p.Nemesis) > 0 && len(p.Faults) > 0:
+		return nil, p.errorf("nemesis", "nemesis is the short form of faults: leave one of them out")
+	case len(p.Faults) > 0:
+		return p.Faults, nil
+	}
+	var steps []FaultPlan
+	for range max(1, p.Repeat) {
+		for _, name := range p.Nemesis {
+			where := p.place.Line("nemesis")
+			s := FaultPlan{Fault: name, For: p.FaultFor, place: where}
+			if !isNoPackage(name) {
+				s.For = 0 // it has times of its own
+			}
+			steps = append(steps, s)
+		}
+	}
+	return steps, nil
+}
+
+func isNoPackage(name string) bool {
+	_, ok := findPackage(name)
+	return !ok
+}
+
+func (r *Resolved) defaults() {
+	if r.variant.Masters > 0 {
+		r.Topology = cmp.Or(r.Topology, ManyMasters)
+		r.Rate = cmp.Or(r.Rate, 500) // an operation asks every master: 100 clients keep no more for long
+	}
+	waits := slices.ContainsFunc(r.variants(), func(v workloads.Variant) bool { return v.Acks > 0 })
+	if len(r.Nemesis)+len(r.Faults) > 0 || waits {
+		r.Topology = cmp.Or(r.Topology, defaultTopology)
+	}
+	if len(r.Nemesis) > 0 {
+		r.Repeat = cmp.Or(r.Repeat, 1)
+	}
+	r.Topology = cmp.Or(r.Topology, Standalone)
+	r.Clients = cmp.Or(r.Clients, 100)
+	r.Duration = cmp.Or(r.Duration, 10*time.Second)
+	r.Rate = cmp.Or(r.Rate, 20000)
+	r.Seed = cmp.Or(r.Seed, rand.Uint64N(1<<53)) // exact in any JSON reader
+	if r.variant.OneKey {
+		r.Keys = cmp.Or(r.Keys, 1)
+	}
+	switch r.variant.Family {
+	case workloads.Lock:
+		r.Keys = cmp.Or(r.Keys, max(1, r.Clients/10))
+	case workloads.Sequence:
+		r.Keys = cmp.Or(r.Keys, 1)
+		if r.variant.OwnNumbers || r.variant.OneKey && len(r.With) > 0 { // the store cannot be emptied under those who ride along
+			r.Plan.Regime = cmp.Or(r.Plan.Regime, string(workloads.Fixed))
+		}
+	}
+}

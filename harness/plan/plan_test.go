@@ -1,0 +1,175 @@
+package plan
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/internal/fields"
+)
+
+func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
+	for want, p := range map[string]Plan{
+		"unknown variant":           {Variant: "lock/none"},
+		"unknown fault \"flood\"":   {Variant: "lock/set-nx-px", Nemesis: []string{"flood"}},
+		"unknown topology":          {Variant: "lock/set-nx-px", Topology: "ring"},
+		"unknown regime":            {Variant: "sequence/incr", Regime: "random"},
+		"needs --topology sentinel": {Variant: "lock/set-nx-px", Topology: "standalone", Nemesis: []string{"kill-primary"}},
+		"cannot ride along":         {Variant: "lock/set-nx-px", With: []string{"sequence/incr"}},
+		"ask for 1 to":              {Variant: "lock/set-nx-px", Clients: -1},
+		"a regime is for sequences": {Variant: "lock/set-nx-px", Regime: "fixed"},
+		"a ttl is for locks":        {Variant: "sequence/incr", TTL: time.Second},
+		"keys are for locks":        {Variant: "dedup/get-set", Keys: 3},
+		"too short to race for":     {Variant: "lock/set-nx-px", TTL: time.Millisecond},
+		"cannot be negative":        {Variant: "lock/set-nx-px", Duration: -1},
+		"an empty name among":       {Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary", ""}},
+		"times of their own":        {Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "clock"}, FaultFor: time.Second},
+		"`doublegrant list`":        {Variant: ""},
+		"rides along twice":         {Variant: "sequence/incr", With: []string{"writes/sadd", "writes/sadd"}},
+		"name a --nemesis":          {Variant: "sequence/incr", Repeat: 3},
+		"cannot be kept":            {Variant: "sequence/incr", Rate: math.NaN()},
+		"only writes/sadd and":      {Variant: "writes/sadd", With: []string{"writes/sadd"}},
+	} {
+		err := p.Check()
+		require.ErrorIs(t, err, ErrUsage, want)
+		require.ErrorContains(t, err, want)
+	}
+	require.NoError(t, Plan{Variant: "lock/set-nx-px"}.Check())
+	require.NoError(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "kill-primary"}, FaultFor: time.Second}.Check())
+}
+
+func TestDefaultsFitTheVariant(t *testing.T) {
+	r, err := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, Clients: 1000}.Resolve()
+	require.NoError(t, err)
+	require.Equal(t, "sentinel", r.Topology)
+	require.Equal(t, 100, r.Keys)
+	require.NotZero(t, r.Seed)
+	r, err = Plan{Variant: "sequence/incr"}.Resolve()
+	require.NoError(t, err)
+	require.Equal(t, "standalone", r.Topology)
+	require.Equal(t, "fixed", r.Plan.Regime)
+	require.Equal(t, 20000.0, r.Rate)
+	r, err = Plan{Variant: "lock/redlock"}.Resolve()
+	require.NoError(t, err)
+	require.Equal(t, 500.0, r.Rate)
+}
+
+func TestAWrittenPlanIsReadBack(t *testing.T) {
+	r, err := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, TTL: 1500 * time.Millisecond, With: []string{"writes/sadd"}}.Resolve()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, r.Plan.Write(dir))
+	back, err := ReadFolder(dir)
+	require.NoError(t, err)
+	back.place = fields.Place{}
+	require.Equal(t, r.Plan, back)
+	require.Contains(t, back.Command(), "doublegrant run lock/set-nx-px --topology=sentinel --nemesis=kill-primary")
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, File), []byte("variant: x\nnemeses: y\n"), 0o644))
+	_, err = ReadFolder(dir)
+	require.ErrorIs(t, err, ErrUsage)
+	require.ErrorContains(t, err, `plan.yaml:2: unknown field "nemeses": did you mean nemesis?`)
+	_, err = ReadFolder(t.TempDir())
+	require.ErrorContains(t, err, "no results folder")
+}
+
+func TestExpectationsFollowTheDocumentedFlaws(t *testing.T) {
+	split, kill := []string{"partition-primary"}, []string{"kill-primary"}
+	for _, c := range []struct {
+		plan Plan
+		want string
+	}{
+		{Plan{Variant: "lock/set-nx-px"}, "valid"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: kill}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: split}, "invalid: double-grant"},
+		{Plan{Variant: "lock/set-nx-px-blind-del"}, "invalid: stolen-release or double-grant"},
+		{Plan{Variant: "lock/setnx-expire"}, "valid, or invalid: stolen-release or double-grant"},
+		{Plan{Variant: "lock/setnx-expire-truncated"}, "invalid: double-grant, and perhaps stolen-release"},
+		{Plan{Variant: "lock/setnx-expire-truncated", TTL: time.Second}, "valid, or invalid: stolen-release or double-grant"},
+		{Plan{Variant: "sequence/numeric-compare-hash"}, "invalid: duplicate-number or returned-not-stored"},
+		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "fixed"}, "valid"},
+		{Plan{Variant: "lock/setnx-expire-truncated", TTL: 500 * time.Millisecond}, "invalid: double-grant, and perhaps stolen-release"},
+		{Plan{Variant: "lock/set-nx-px-wait", Nemesis: split}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "dedup/get-set"}, "invalid: duplicate-delivery"},
+		{Plan{Variant: "dedup/get-set", Nemesis: []string{"crash-clients"}}, "invalid: duplicate-delivery, and perhaps immortal-mark or lost-message"},
+		{Plan{Variant: "dedup/get-set-lua"}, "valid"},
+		{Plan{Variant: "sequence/string-compare-hash", Regime: "timestamp17"}, "valid"},
+		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "fixed"}, "valid"},
+		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "timestamp17"}, "invalid: duplicate-number or returned-not-stored"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: split, MinReplicas: 1}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"freeze-clients"}, Resource: true}, "valid, or invalid: stale-holder or lost-write"},
+		{Plan{Variant: "lock/fenced", Nemesis: []string{"freeze-clients"}, Resource: true}, "valid"},
+		{Plan{Variant: "lock/setnx", Nemesis: []string{"crash-clients"}}, "valid, or invalid: stuck-lock or double-grant"},
+		{Plan{Variant: "lock/getset-deadline", Nemesis: []string{"skew-clients"}}, "invalid: stolen-release or double-grant, and perhaps stuck-lock"},
+		{Plan{Variant: "lock/getset-deadline", Nemesis: kill}, "invalid: stolen-release or double-grant"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-replica", "pause-sentinels", "script-flush"}}, "valid"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"memory-pressure"}}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"clock-step-forward"}}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "sequence/incr", Nemesis: []string{"clock-step-forward"}}, "valid"},
+		{Plan{Variant: "writes/sadd", Nemesis: []string{"restart-primary-at-once"}}, "invalid: lost-write"},
+		{Plan{Variant: "writes/sadd", Nemesis: []string{"restart-primary-at-once"}, AOF: "always"}, "valid"},
+		{Plan{Variant: "writes/sadd", Nemesis: []string{"restart-primary-at-once"}, AOF: "everysec"}, "valid, or invalid: lost-write"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"restart-primary-at-once"}}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/redlock", Nemesis: []string{"kill-minority", "partition-minority"}}, "valid"},
+		{Plan{Variant: "lock/redlock", Nemesis: []string{"kill-minority"}, TTL: 20 * time.Second}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/redlock", Nemesis: []string{"restart-majority-at-once"}}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/redlock", Nemesis: []string{"restart-majority-at-once"}, AOF: "always"}, "valid"},
+		{Plan{Variant: "sequence/incr", Nemesis: split, With: []string{"writes/sadd"}}, "invalid: duplicate-number or regression or sequence-restart, and lost-write"},
+	} {
+		r, err := c.plan.Resolve()
+		require.NoError(t, err)
+		require.Equal(t, c.want, r.Expectation().String(), "%+v", c.plan)
+	}
+}
+
+func TestMet(t *testing.T) {
+	judged := func(v harness.Verdict, found ...harness.Class) harness.Judged {
+		j := harness.Judged{Verdict: v, Totals: map[harness.Class]int{}}
+		for _, c := range found {
+			j.Totals[c] = 1
+		}
+		return j
+	}
+	const a, b, c = harness.DoubleGrant, harness.LostWrite, harness.Regression
+	lost := func(writes, updates float64) harness.Judged { // of the writes, so many were updates of what a lock guards
+		j := judged(harness.Invalid, b)
+		j.Judgements = []harness.Judgement{{Checker: "writes", Figures: []harness.Figure{{Name: "lost", Value: writes}, {Name: "lost updates", Value: updates}}}}
+		return j
+	}
+	unanswered := func(j harness.Judged, n float64) harness.Judged {
+		j.Judgements = append(j.Judgements, harness.Judgement{Checker: "gates", Figures: []harness.Figure{{Name: "info", Value: n}}})
+		return j
+	}
+	for _, x := range []struct {
+		e    Expectation
+		j    harness.Judged
+		want bool
+	}{
+		{Expectation{}, judged(harness.Valid), true},
+		{Expectation{}, judged(harness.Unknown), false},
+		{Expectation{}, judged(harness.Invalid, a), false},
+		{Expectation{Must: [][]harness.Class{{a, b}}}, judged(harness.Invalid, b), true},
+		{Expectation{Must: [][]harness.Class{{a}}}, judged(harness.Valid), false},
+		{Expectation{Must: [][]harness.Class{{a}}}, judged(harness.Invalid, a, c), false},
+		{Expectation{Must: [][]harness.Class{{a}}, May: []harness.Class{c}}, judged(harness.Invalid, a, c), true},
+		{Expectation{May: []harness.Class{c}}, judged(harness.Valid), true},
+		{Expectation{May: []harness.Class{c}}, judged(harness.Invalid, c), true},
+		{Expectation{May: []harness.Class{c}}, judged(harness.Unknown), false},
+		{Expectation{Must: [][]harness.Class{{a}, {b}}}, judged(harness.Invalid, b), false}, // each variant's own flaw
+		{Expectation{Must: [][]harness.Class{{a}, {b}}}, judged(harness.Invalid, a, b), true},
+		{Expectation{Late: []harness.Class{c}}, judged(harness.Invalid, c), false},
+		{Expectation{Late: []harness.Class{c}}, unanswered(judged(harness.Invalid, c), 0), false},
+		{Expectation{Late: []harness.Class{c}}, unanswered(judged(harness.Invalid, c), 1), true},
+		{Expectation{Late: []harness.Class{c}}, unanswered(judged(harness.Invalid, a, c), 1), false},
+		{Expectation{Late: []harness.Class{c}}, unanswered(judged(harness.Valid), 1), true},
+		{Expectation{May: []harness.Class{b}, Updates: true}, lost(3, 3), true},
+		{Expectation{May: []harness.Class{b}, Updates: true}, lost(4, 3), false},
+	} {
+		require.Equal(t, x.want, x.e.Met(x.j), "%v of %v", x.e, x.j.Totals)
+	}
+}

@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/internal/fields"
+)
+
+const File = "plan.yaml"
+
+// ReadPlan reads a plan from a file, or from a results folder. The error wraps ErrUsage and says on which line of the file
+// something is wrong. Names are looked up later, by Check or Execute, whose errors name the line as well.
+func ReadPlan(path string) (p Plan, err error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, File)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return p, Usagef("no plan: %w", err)
+	}
+	defer f.Close()
+	if err := fields.Read(path, f, &p); err != nil {
+		return p, Usagef("%w", err)
+	}
+	return p, nil
+}
+
+// ReadFolder reads the plan of a results folder.
+func ReadFolder(dir string) (Plan, error) {
+	if _, err := os.Stat(filepath.Join(dir, File)); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return Plan{}, Usagef("%s is no results folder: %s", dir, missing(dir))
+		}
+		return Plan{}, Usagef("%s is no results folder: %w", dir, err)
+	}
+	return ReadPlan(dir)
+}
+
+// missing says what is not there of a results folder, and which folders there are beside it.
+func missing(dir string) string {
+	if _, err := os.Stat(dir); err == nil {
+		return "there is no " + File + " in it"
+	}
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", File)) // the pattern is ours
+	if len(beside) == 0 {
+		return "there is no such folder"
+	}
+	newest := filepath.Dir(slices.Max(beside)) // their names begin with the time
+	return "there is no such folder; the newest beside it is " + newest
+}
+
+func (p Plan) Write(dir string) error {
+	b, err := yaml.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, File), b, 0o644)
+}
+
+// Name is a short name for the run, fit for a file name.
+func (p Plan) Name() string {
+	variant := p.Variant
+	if variant == "" && p.Script != nil {
+		variant = "script/" + p.Script.Name
+	}
+	parts := []string{FileName(variant)}
+	if p.Regime != "" {
+		parts = append(parts, p.Regime)
+	}
+	const most = 3
+	faults := p.faultNames()
+	if len(faults) > most {
+		faults = append(faults[:most:most], fmt.Sprintf("and-%d-more", len(faults)-most))
+	}
+	return strings.Join(slices.Concat(parts, faults), "-")
+}
+
+// faultNames lists the plan's faults, each once, in order of appearance.
+func (p Plan) faultNames() (names []string) {
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, n := range p.Nemesis {
+		add(n)
+	}
+	for _, f := range p.Faults {
+		if len(f.Random) > 0 {
+			add("random")
+			continue
+		}
+		add(strings.Join(slices.DeleteFunc([]string{f.Fault, f.Sides, f.Host}, func(s string) bool { return s == "" }), "-"))
+	}
+	return names
+}
+
+// Conditions says what the plan asks of the cluster beside its topology and faults, such as "min-replicas 1, max-lag 1s".
+// Empty: nothing.
+func (p Plan) Conditions() string {
+	var words []string
+	say := func(set bool, name string, value any) {
+		if set {
+			words = append(words, fmt.Sprintf("%s %v", name, value))
+		}
+	}
+	say(p.On != "" && p.On != string(cluster.OnProcess), "on", p.On)
+	say(p.MinReplicas > 0, "min-replicas", p.MinReplicas)
+	say(p.MaxLag > 0, "max-lag", p.MaxLag)
+	say(p.AOF != "", "aof", p.AOF)
+	say(p.Acks > 0, "acks", p.Acks)
+	say(p.Resource, "with a", "resource")
+	return strings.Join(words, ", ")
+}
+
+// Command is the command line that runs the plan again. A schedule that is more than faults in turn needs the plan's
+// file.
+func (p Plan) Command() string { return p.CommandWith(File, "") }
+
+// needsFile reports whether flags alone cannot say what the plan does.
+func (p Plan) needsFile() bool {
+	return len(p.Faults) > 0 || Inline(p.Script) || p.Rounds != nil || p.DownAfter != 0 || p.SlowSentinels || p.OwnSentinel
+}
+
+// CommandWith is the command line that runs the plan again, where file is the plan's file and redis the redis-server that
+// was named for it; empty: none was.
+func (p Plan) CommandWith(file, redis string) string {
+	w := commandLine("run")
+	if p.needsFile() {
+		w.flag("plan", file, true)
+		w.flag("redis-server", redis, redis != "")
+		return w.String()
+	}
+	w.variant(p.Variant, p.Script)
+	w.flag("on", p.On, p.On != "")
+	w.flag("redis-image", p.Image, p.Image != "")
+	w.flag("topology", p.Topology, p.Topology != "")
+	w.flag("min-replicas", p.MinReplicas, p.MinReplicas != 0)
+	w.flag("max-lag", p.MaxLag, p.MaxLag != 0)
+	w.flag("aof", p.AOF, p.AOF != "")
+	w.flag("acks", p.Acks, p.Acks != 0)
+	w.flag("nemesis", strings.Join(p.Nemesis, ","), len(p.Nemesis) > 0)
+	w.flag("repeat", p.Repeat, p.Repeat > 1)
+	w.flag("fault-for", p.FaultFor, p.FaultFor != 0)
+	w.flag("calm", p.Calm, p.Calm != 0)
+	w.flag("with", strings.Join(p.With, ","), len(p.With) > 0)
+	w.flag("resource", p.Resource, p.Resource)
+	w.flag("clients", p.Clients, p.Clients != 0)
+	w.flag("duration", p.Duration, p.Duration != 0)
+	w.flag("rate", p.Rate, p.Rate != 0)
+	w.flag("pacing", p.Pacing, p.Pacing != "")
+	w.flag("stop-on-first", p.StopOnFirst, p.StopOnFirst)
+	w.flag("key-count", p.Keys, p.Keys != 0)
+	w.flag("ttl", p.TTL, p.TTL != 0)
+	w.flag("hold", p.Hold, p.Hold != 0)
+	w.flag("regime", p.Regime, p.Regime != "")
+	w.flag("seed", p.Seed, p.Seed != 0)
+	w.flag("redis-server", redis, redis != "")
+	return w.String()
+}

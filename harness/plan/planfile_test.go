@@ -1,0 +1,195 @@
+package plan
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/nemesis"
+)
+
+// planOf writes a plan's file and reads it.
+func planOf(t *testing.T, text string) (Plan, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plan.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	p, err := ReadPlan(path)
+	if err == nil {
+		err = p.Check()
+	}
+	return p, err
+}
+
+func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
+	const head = "variant: lock/set-nx-px\n"
+	for _, c := range []struct{ text, want string }{
+		{"", ":1: nothing is in it"},
+		{"# only a comment\n", ":1: nothing is in it"},
+		{"- a\n", ":1: want fields and their values here"},
+		{head + "clients: [\n", ": no YAML: "},
+		{head + "a: b: c\n", ":2: no YAML: mapping values are not allowed"},
+		{head + "---\n" + head, "a second YAML document begins"},
+		{head + "colour: red\n", `:2: unknown field "colour": choose of variant, script, with`},
+		{head + "\n\nvariant: lock/setnx\n", ":4: "},
+		{head + "clients: many\n", `:2: clients is "many": want a whole number`},
+		{head + "clients: 1.5\n", `:2: clients is "1.5": want a whole number`},
+		{head + "rate: fast\n", `:2: rate is "fast": want a number`},
+		{head + "resource: perhaps\n", `:2: resource is "perhaps": want true or false`},
+		{head + "with: {a: b}\n", `:2: with is a mapping: want a list of words`},
+		{head + "duration: 10\n", `:2: duration is "10": give a time with its unit, such as 2s or 300ms`},
+		{head + "duration: [1s]\n", ":2: duration is "},
+		{head + "nemesis: kill-primary\nrepeat: 100000000\n", ":3: repeat 100000000: ask for at most 10000"},
+		{head + "faults:\n  - fault: kill-primary\n    times: 100000000\n", ":4: 100000000 times: ask for at most 10000"},
+		{head + "duration: 101h\n", ":2: duration is 101h0m0s: ask for at most 100h0m0s"},
+		{head + "ttl: 101h\n", ":2: ttl is 101h0m0s: ask for at most"},
+		{head + "calm: 101h\n", ":2: calm is 101h0m0s: ask for at most"},
+		{head + "nemesis: kill-primary\nfaultFor: 101h\n", ":3: faultFor is 101h0m0s: ask for at most"},
+		{head + "faults:\n  - fault: kill-primary\n    for: 101h\n", ":4: for is 101h0m0s: ask for at most 100h0m0s"},
+		{head + "faults:\n  - fault: kill-primary\n    start: 101h\n", ":4: start is 101h0m0s: ask for at most"},
+		{head + "faults:\n  - fault: kill-primary\n    times: 2\n    every: 101h\n", ":5: every is 101h0m0s: ask for at most"},
+		{"root:$6$0123456789012345678901234567890123456789: 1\n", `:1: unknown field "root:$6$01234567890123456789012345678..."`},
+		{head + "topology: ring\n", `:2: unknown topology "ring": choose standalone, sentinel, sentinel:5 or masters:5`},
+		{head + "topology: masters:40\n", ":2: masters:40: ask for masters:2 to masters:9"},
+		{"clients: 5\nvariant: lock/none\n", `:2: unknown variant "lock/none": choose one of lock/setnx`},
+		{head + "clients: 1\nnemesis: [kill-primry]\n", `:3: unknown fault "kill-primry"`},
+		{head + "clients: 0\n", ":2: clients is 0: ask for more than 0, or leave it out"},
+		{head + "duration: 0s\n", ":2: duration is 0s: ask for more than 0, or leave it out"},
+		{head + "faults:\n  - fault: kill-primary\n    times: 0\n", ":4: times is 0: ask for more than 0"},
+		{head + "script:\n  as: lock\n  lua: x\n", `:4: unknown field "lua": choose of as, name, source`},
+
+		{head + "faults: kill-primary\n", ":2: faults is a list: begin each with a dash"},
+		{head + "faults:\n  - kill-primary\n", ":3: want fields and their values here"},
+		{head + "faults:\n  - fault: kill-primary\n    befor: 2s\n", `:4: unknown field "befor": choose of fault, random, start`},
+		{head + "faults:\n  - start: 2s\n    fault: kill-primry\n", `:4: unknown fault "kill-primry"`},
+		{head + "faults:\n  - fault: kill-primary\n    for: soon\n", `:4: for is "soon": give a time`},
+		{head + "faults:\n  - fault: kill-primary\n    for: -4s\n", ":4: for is -4s: a time cannot be negative"},
+		{head + "faults:\n  - fault: kill-primary\n    times: -1\n", ":4: -1 times: ask for 1 or more"},
+		{head + "faults:\n  - fault: kill-primary\n    every: 2s\n", ":4: every is the time between two of them"},
+		{head + "faults:\n  - fault: kill-primary\n    random: [pause-primary]\n", ":4: a step is a fault or a random one"},
+		{head + "faults:\n  - fault: kill-primary\n    latency: 5ms\n", ":4: latency does not belong to kill-primary, which takes "},
+		{head + "faults:\n  - times: 3\n", ":3: a step without a fault"},
+		{head + "faults:\n  - random: [pause-primary, flood]\n", `:3: unknown fault "flood"`},
+		{head + "faults:\n  - random: [pause-primary]\n    host: r1\n", ":4: host belongs to one fault"},
+		{head + "topology: standalone\nfaults:\n  - fault: kill-primary\n", ":4: kill-primary needs --topology sentinel"},
+		{head + "nemesis: [kill-primary]\nfaults:\n  - fault: kill-primary\n", ":2: nemesis is the short form of faults"},
+		{head + "faults:\n  - fault: kill-primary\nrepeat: 3\n", ":4: repeat and fault-for are about faults"},
+	} {
+		_, err := planOf(t, c.text)
+		require.ErrorIs(t, err, ErrUsage, c.text)
+		require.ErrorContains(t, err, c.want, c.text)
+		require.ErrorContains(t, err, "plan.yaml:", c.text)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+func TestAPlanFileIsReadWhole(t *testing.T) {
+	p, err := planOf(t, `
+variant: lock/set-nx-px-wait
+on: process
+topology: sentinel
+minReplicas: 1
+maxLag: 1s
+aof: no
+acks: 2
+with: writes/sadd          # one word is a list of one
+calm: 500ms
+seed: 7
+faults:
+  - fault: kill-primary
+    start: 2s
+    for: 4s
+    times: 3
+    every: 5s
+  - random: [kill-primary, pause-primary]
+    times: 5
+    track: other
+`)
+	require.NoError(t, err)
+	require.Equal(t, "no", p.AOF)
+	require.Equal(t, "process", p.On)
+	require.Equal(t, []string{"writes/sadd"}, p.With)
+	require.Len(t, p.Faults, 2)
+	r, err := p.Resolve()
+	require.NoError(t, err)
+	require.Equal(t, []string{"", "other"}, r.faults.names)
+	var after []time.Duration
+	for _, s := range r.faults.tracks[""] {
+		require.Equal(t, 4*time.Second, s.fault.For)
+		after = append(after, s.after)
+	}
+	require.Equal(t, []time.Duration{2 * time.Second, 5 * time.Second, 5 * time.Second}, after)
+	require.Len(t, r.faults.tracks["other"], 5)
+	require.Equal(t, 500*time.Millisecond, r.faults.tracks["other"][0].after, "the plan's calm")
+}
+
+// TestAWrittenScheduleRunsAgainTheSame: what a run leaves behind is a plan with the same timetable.
+func TestAWrittenScheduleRunsAgainTheSame(t *testing.T) {
+	r, err := Plan{Variant: "lock/set-nx-px", AOF: "no", On: "process", Calm: time.Second, Faults: []FaultPlan{
+		{Fault: "partition-primary", Start: 3 * time.Second, For: 6 * time.Second},
+		{Random: []string{"kill-primary", "pause-primary"}, Times: 20, Track: "a"},
+		{Fault: "latency", Track: "net", Parameters: nemesis.Parameters{From: "clients", To: "primary", Latency: 80 * time.Millisecond}},
+	}}.Resolve()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, r.Plan.Write(dir))
+	text, err := os.ReadFile(filepath.Join(dir, File))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "\n    - fault: latency\n      track: net\n      from: clients\n      to: primary\n      latency: 80ms\n")
+	back, err := ReadPlan(dir)
+	require.NoError(t, err)
+	again, err := back.Resolve()
+	require.NoError(t, err)
+	require.Equal(t, "no", again.AOF)
+	names := func(r Resolved) (all []string) {
+		for _, s := range r.faults.steps() {
+			all = append(all, s.fault.it.Name+" "+s.after.String()+" "+s.fault.For.String())
+		}
+		return all
+	}
+	require.Equal(t, names(r), names(again))
+	drawn := strings.Join(names(r), ",")
+	require.Contains(t, drawn, "kill-primary")
+	require.Contains(t, drawn, "pause-primary")
+	require.Equal(t, "doublegrant run --plan=plan.yaml", back.Command())
+}
+
+// TestTheExampleOfTheReadme is a schedule with all there is: repeats, parameters, a track beside, a draw.
+func TestTheExampleOfTheReadme(t *testing.T) {
+	p, err := planOf(t, `
+variant: lock/set-nx-px
+with: writes/sadd
+faults:
+  - fault: kill-primary
+    start: 2s
+    for: 4s
+    times: 2
+    every: 3s
+  - fault: partition
+    sides: split-brain
+    how: drop
+  - fault: latency
+    track: net
+    start: 500ms
+    from: clients
+    to: primary
+    latency: 80ms
+    jitter: 20ms
+    for: 15s
+  - random: [kill-primary, pause-primary, partition-isolate-primary, clock-step-forward]
+    times: 2
+seed: 7
+`)
+	require.NoError(t, err)
+	r, err := p.Resolve()
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"kill-primary 2s+4s", "kill-primary 3s+4s", "partition-split-brain 2s+5s", "partition-isolate-primary 2s+5s", "kill-primary 2s+5s",
+	}, timesOf(r.faults.tracks[""]))
+	require.Equal(t, []string{"latency 500ms+15s"}, timesOf(r.faults.tracks["net"]))
+	require.Equal(t, "lock-set-nx-px-kill-primary-partition-split-brain-latency-and-1-more", r.Name())
+	require.Equal(t, "invalid: double-grant, and lost-write", r.Expectation().String())
+}

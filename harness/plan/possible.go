@@ -1,0 +1,143 @@
+package plan
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// possible refuses combinations that make no sense.
+func (r *Resolved) possible() error {
+	for _, refuse := range []func() error{r.possibleLoad, r.possibleFamily, r.possibleGuards, r.possiblePlace, r.possibleExpected} {
+		if err := refuse(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Longest is the Longest time that anything in a plan may take: four days.
+const Longest = 100 * time.Hour
+
+func (r *Resolved) possibleLoad() error {
+	for name, d := range map[string]time.Duration{"duration": r.Duration, "ttl": r.TTL, "faultFor": r.FaultFor, "calm": r.Calm} {
+		if d > Longest {
+			return r.errorf(name, "%s is %v: ask for at most %v", name, d, Longest)
+		}
+		if d < 0 {
+			return r.errorf(name, "%s is %v: a time cannot be negative: ask for more than 0, or leave it out", name, d)
+		}
+	}
+	switch {
+	case r.Clients < 1 || r.Clients > maxClients:
+		return r.errorf("clients", "%d clients: ask for 1 to %d", r.Clients, maxClients)
+	case r.Keys < 0:
+		return r.errorf("keys", "%d keys: the number cannot be negative: ask for 1 or more, or leave it out", r.Keys)
+	case r.Repeat < 0:
+		return r.errorf("repeat", "repeat %d: it cannot be negative: ask for 1 to %d", r.Repeat, MostTimes)
+	case r.Repeat > MostTimes:
+		return r.errorf("repeat", "repeat %d: ask for at most %d", r.Repeat, MostTimes)
+	case math.IsNaN(r.Rate) || math.IsInf(r.Rate, 0):
+		return r.errorf("rate", "a rate of %v cannot be kept: give operations a second", r.Rate)
+	case r.Pacing != "" && r.Pacing != OpenPacing && r.Pacing != ClosedPacing:
+		return r.errorf("pacing", "pacing %q: want open or closed", r.Pacing)
+	case r.Pacing == OpenPacing && r.Rate < 0:
+		return r.errorf("pacing", "pacing open needs a rate: how many operations a second are due")
+	case r.Pacing == OpenPacing && r.variant.ID == RoundsVariant:
+		return r.errorf("pacing", "%s has a pace of its own: leave rate and pacing out", RoundsVariant)
+	case r.StopOnFirst && len(r.watchers()) == 0:
+		return r.errorf("stopOnFirst", "stop-on-first: what %s can do wrong shows after the load only: leave it out", r.Variant)
+	}
+	return nil
+}
+
+func (r *Resolved) possibleFamily() (err error) {
+	family := r.variant.Family
+	switch {
+	case r.Keys > 0 && family != workloads.Lock && family != workloads.Sequence:
+		return r.errorf("keys", "keys are for locks and sequences: %s has none to choose", r.Variant)
+	case r.variant.OneKey && r.Keys > 1:
+		return r.errorf("keys", "%s is not told which of %d keys is meant: put {key} into its keys, or ask for one", r.Variant, r.Keys)
+	case r.TTL > 0 && family != workloads.Lock && family != workloads.Dedup:
+		return r.errorf("ttl", "a ttl is for locks and dedup: %s has none", r.Variant)
+	case r.TTL > 0 && r.TTL < 10*time.Millisecond:
+		return r.errorf("ttl", "a ttl of %v is too short to race for: use 10ms or more", r.TTL)
+	case r.Hold != 0 && family != workloads.Lock:
+		return r.errorf("hold", "a hold is for locks: %s has none to keep", r.Variant)
+	case r.Hold < 0:
+		return r.errorf("hold", "a hold of %v: ask for more than nothing", r.Hold)
+	case r.Rounds != nil && r.variant.ID != RoundsVariant:
+		return r.errorf("rounds", "rounds are those of %s: %s has none", RoundsVariant, r.Variant)
+	case r.Resource && family != workloads.Lock:
+		return r.errorf("resource", "a resource is for locks: %s guards none", r.Variant)
+	case r.Plan.Regime != "" && family != workloads.Sequence:
+		return r.errorf("regime", "a regime is for sequences: %s proposes nothing", r.Variant)
+	case r.Plan.Regime != "":
+		if r.regime, err = workloads.ParseRegime(r.Plan.Regime); err != nil {
+			return r.errorf("regime", "%w", err)
+		}
+	}
+	return nil
+}
+
+// aofPolicies are what appendfsync can be set to.
+var aofPolicies = []cluster.AOF{cluster.AOFAlways, cluster.AOFEverySec, cluster.AOFNoSync}
+
+func (r *Resolved) possibleGuards() error {
+	replicas := r.on.replicas()
+	for _, v := range r.variants() {
+		if v.Acks > replicas && replicas > 0 {
+			return r.errorf("acks", "%s waits for %d replicas, and %s has %d: ask for acks 1 to %[4]d", v.ID, v.Acks, r.Topology, replicas)
+		}
+		if v.Acks > replicas {
+			return r.errorf("topology", "%s waits for %d replicas, and %s has %d: use --topology sentinel, which has 2",
+				v.ID, v.Acks, r.Topology, replicas)
+		}
+	}
+	switch {
+	case r.Acks < 0:
+		return r.errorf("acks", "%d acknowledgements: ask for 1 or more", r.Acks)
+	case r.MinReplicas != 0 && replicas == 0:
+		return r.errorf("minReplicas", "min-replicas needs replicas, and %s has none: use --topology sentinel", r.Topology)
+	case r.MinReplicas < 0 || r.MinReplicas > replicas:
+		return r.errorf("minReplicas", "min-replicas %d, and there are %d replicas: ask for 1 to %[2]d", r.MinReplicas, replicas)
+	case r.MaxLag != 0 && r.MinReplicas == 0:
+		return r.errorf("maxLag", "max-lag says which replicas count for min-replicas: give both")
+	case r.MaxLag != 0 && (r.MaxLag < time.Second || r.MaxLag%time.Second != 0):
+		return r.errorf("maxLag", "a max-lag of %v: Redis takes whole seconds, 1s or more", r.MaxLag)
+	case r.AOF != "" && !slices.Contains(aofPolicies, cluster.AOF(r.AOF)):
+		return r.errorf("aof", "unknown aof %q: choose always, everysec or no", r.AOF)
+	}
+	return nil
+}
+
+// waiting names a variant with a WAIT.
+func waiting() string {
+	all := workloads.Catalogue()
+	return all[slices.IndexFunc(all, func(v workloads.Variant) bool { return v.Acks > 0 })].ID
+}
+
+func (r *Resolved) possiblePlace() error {
+	for _, v := range r.variants() {
+		switch {
+		case v.Masters > r.on.primaries:
+			return r.errorf("topology", "%s needs %d masters or more: use --topology %s", v.ID, v.Masters, ManyMasters)
+		case v.Masters == 0 && r.on.primaries > 1:
+			return r.errorf("topology", "%s works on one primary, and %s has several: lock/redlock works on all", v.ID, r.Topology)
+		}
+	}
+	switch {
+	case r.on.guards == 0 && (r.DownAfter != 0 || r.SlowSentinels || r.OwnSentinel):
+		return r.errorf("topology", "downAfter, slowSentinels and ownSentinel are about Sentinels, and %s has none: use topology %s", r.Topology, Sentinel)
+	case r.DownAfter != 0 && r.DownAfter < time.Second:
+		return r.errorf("downAfter", "a downAfter of %v is too near to the Sentinels' ping period: use 1s or more", r.DownAfter)
+	case r.On != "" && r.On != string(cluster.OnProcess) && r.On != string(cluster.OnDocker):
+		return r.errorf("on", "unknown place %q: choose process or docker", r.On)
+	case r.Image != "" && r.On != string(cluster.OnDocker):
+		return r.errorf("image", "an image is for containers: use --on docker")
+	}
+	return nil
+}

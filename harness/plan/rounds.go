@@ -1,0 +1,14 @@
+package plan
+
+import "time"
+
+// RoundsVariant is the id of the workload of published experiments.
+const RoundsVariant = "writes/rounds"
+
+// Rounds shape the load of writes/rounds, the workload of published experiments. Zero values mean its defaults.
+type Rounds struct {
+	Count  int           `yaml:"count,omitempty" zero:"default"`  // of each client; default 400
+	Every  time.Duration `yaml:"every,omitempty" zero:"default"`  // from one round of a client to its next; default 100ms
+	Locks  bool          `yaml:"locks,omitempty"`                 // in each round all clients try one lock
+	Within time.Duration `yaml:"within,omitempty" zero:"default"` // how long a WAIT may take; default 20ms
+}

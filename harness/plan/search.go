@@ -1,0 +1,295 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// Search is everything needed to go through a variant's interleavings again. Zero values mean the defaults of
+// explore.Spec.
+type Search struct {
+	Variant string            `json:"variant"`
+	Script  *workloads.Script `json:"script,omitempty"` // the variant's text, where it is not in the catalogue
+	Regime  string            `json:"regime,omitempty"` // of proposals to a sequence; default "fixed": see EveryRegime
+	TTL     time.Duration     `json:"ttl,omitempty"`    // lease or window; default: the variant's
+
+	Clients   int `json:"clients,omitempty"`
+	Crashes   int `json:"crashes,omitempty"`  // negative: none
+	Expiries  int `json:"expiries,omitempty"` // negative: none
+	Failovers int `json:"failovers,omitempty"`
+	Flushes   int `json:"flushes,omitempty"`
+
+	// Without any of these three, the search has a part of its own for them: see explore.Spec.
+	LostAnswers  int `json:"lostAnswers,omitempty"`  // negative: none
+	LostCommands int `json:"lostCommands,omitempty"` // negative: none
+	Late         int `json:"late,omitempty"`         // negative: none
+
+	Skew time.Duration `json:"skew,omitempty"`
+
+	MaxSchedules int           `json:"maxSchedules,omitempty"`
+	For          time.Duration `json:"for,omitempty"`
+	First        bool          `json:"first,omitempty"`
+	Unpruned     bool          `json:"unpruned,omitempty"`
+}
+
+// Resolve looks the variant up and makes the search that explore runs, on the redis-server binary redis. The error wraps ErrUsage.
+func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, err error) {
+	if v, err = findVariant(s.Variant, s.Script); err != nil {
+		return v, spec, Usagef("%w", err)
+	}
+	options := workloads.Options{TTL: s.TTL}
+	if s.Regime != "" {
+		if options.Regime, err = workloads.ParseRegime(s.Regime); err != nil {
+			return v, spec, Usagef("%w", err)
+		}
+	}
+	switch {
+	case s.Regime != "" && v.Family != workloads.Sequence:
+		return v, spec, Usagef("a regime is for sequences: %s proposes nothing", v.ID)
+	case s.TTL != 0 && v.Family == workloads.Sequence:
+		return v, spec, Usagef("a ttl is for locks and dedup: %s has none", v.ID)
+	case s.TTL != 0 && s.TTL < explore.ShortestLease:
+		return v, spec, Usagef("a ttl of %v: Redis counts in milliseconds, so ask for %v or more", s.TTL, explore.ShortestLease)
+	}
+	program, ok := v.Program(options)
+	switch {
+	case v.Masters > 0:
+		return v, spec, Usagef("%s cannot be explored: it needs %d masters, and the explorer has one", v.ID, v.Masters)
+	case !ok:
+		return v, spec, Usagef("%s cannot be explored: it measures what a fault loses, under load", v.ID)
+	}
+	return v, explore.Spec{
+		Program: program, Checkers: exploreCheckers(v), Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries,
+		Failovers: s.Failovers, Flushes: s.Flushes,
+		LostAnswers: s.LostAnswers, LostCommands: s.LostCommands, Late: s.Late, Skew: s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First,
+		Unpruned: s.Unpruned, Redis: redis,
+	}, nil
+}
+
+// Catalogue is the search for every variant that can be explored, and for sequences that heed proposals under every regime.
+func (s Search) Catalogue() (all []Search) {
+	for _, v := range workloads.Catalogue() {
+		s.Variant, s.Regime = v.ID, ""
+		if _, explorable := v.Program(workloads.Options{}); !explorable {
+			continue
+		}
+		of := s
+		of.Clients = cmp.Or(s.Clients, v.Explored)
+		all = append(all, of.EveryRegime()...)
+	}
+	return all
+}
+
+// EveryRegime is the search under each regime, where callers of a sequence propose numbers and no regime is named;
+// otherwise the search alone.
+func (s Search) EveryRegime() (all []Search) {
+	v, err := findVariant(s.Variant, s.Script)
+	if err != nil || s.Regime != "" || v.Family != workloads.Sequence || v.OwnNumbers {
+		return []Search{s}
+	}
+	for _, r := range workloads.Regimes() {
+		s.Regime = string(r)
+		all = append(all, s)
+	}
+	return all
+}
+
+// findVariant looks in the catalogue, or makes a variant of a script.
+func findVariant(id string, script *workloads.Script) (workloads.Variant, error) {
+	if script != nil {
+		return workloads.ScriptVariant(*script)
+	}
+	return workloads.Find(id)
+}
+
+// exploreCheckers are those of the variant's family. Gates has no place here: load is no matter of interleavings.
+func exploreCheckers(v workloads.Variant) []harness.Checker {
+	switch v.Family {
+	case workloads.Lock:
+		return []harness.Checker{checkers.Met(), checkers.Mutex(), checkers.Stuck(), checkers.Fence()}
+	case workloads.Dedup:
+		return []harness.Checker{checkers.Met(), checkers.Dedup(), checkers.Delivery()}
+	default:
+		return []harness.Checker{checkers.Met(), checkers.Sequence(), checkers.Stored()}
+	}
+}
+
+// Check tells whether a search could be made, without making it. The error wraps ErrUsage.
+func (s Search) Check() error {
+	_, _, err := s.Resolve("")
+	return err
+}
+
+// enough is the number of clients with which every known flaw shows.
+const enough = 3
+
+// SearchExpectation is what the documentation of a variant says that a search finds. The zero value is nothing.
+type SearchExpectation struct {
+	Must []harness.Class // found if all schedules are run
+	May  []harness.Class // may be found as well
+	part bool            // the search has too few clients for all of Must
+}
+
+// Expectation lists the classes whose conditions the search brings about, for certain or perhaps.
+func (s Search) Expectation(v workloads.Variant) SearchExpectation {
+	var must, may []harness.Class
+	for _, f := range v.Flaws {
+		switch {
+		case f.When == workloads.LargerProposal: // it depends on what the few callers propose
+			may = add(may, f.Class)
+		case f.When == workloads.LeaseEndsInRelease && s.lease(v) < time.Second && v.Lease > 0: // it ends in the acquire
+			may = add(may, f.Class)
+		case s.meets(f.When, v):
+			must = add(must, f.Class)
+			if f.When == workloads.Unanswered && f.Class == harness.DoubleGrant { // it goes by that name where a release opened it
+				may = add(may, harness.StolenRelease)
+			}
+		}
+	}
+	slices.Sort(must)
+	return SearchExpectation{must, may, cmp.Or(s.Clients, enough) < enough}
+}
+
+// lease is what clients ask for.
+func (s Search) lease(v workloads.Variant) time.Duration {
+	return cmp.Or(s.TTL, v.Lease, workloads.ExploredLease)
+}
+
+func (s Search) meets(c workloads.Condition, v workloads.Variant) bool {
+	expiries, crashes := cmp.Or(s.Expiries, 1) > 0, cmp.Or(s.Crashes, 1) > 0
+	switch c {
+	case workloads.Race:
+		return true
+	case workloads.LateRelease, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
+		return expiries
+	case workloads.FractionOfSecond:
+		ttl := s.lease(v)
+		return ttl < time.Second || expiries && ttl%time.Second != 0
+	case workloads.ClockSkew:
+		return s.Skew > s.lease(v)
+	case workloads.Crash:
+		return crashes
+	case workloads.NamesBegin:
+		return true
+	case workloads.FastLoser:
+		return s.Skew > s.lease(v)
+	case workloads.AnswerLost:
+		return s.LostAnswers > 0 || s.everyPart()
+	case workloads.Unanswered:
+		return s.LostAnswers > 0 || s.LostCommands > 0 || s.Late > 0 || s.everyPart()
+	case workloads.Failover:
+		return s.Failovers > 0
+	}
+	return c == workloads.In(workloads.Regime(cmp.Or(s.Regime, string(workloads.Fixed))))
+}
+
+// everyPart reports whether the search has parts of its own for lost answers and late commands.
+func (s Search) everyPart() bool { return s.LostAnswers == 0 && s.LostCommands == 0 && s.Late == 0 }
+
+// Met reports whether the search found what the documentation says, and nothing else. One that ended early may have found
+// only a part, and so may one with two clients.
+func (e SearchExpectation) Met(res interleave.Result) bool {
+	var found []harness.Class
+	for _, c := range res.Found {
+		found = add(found, c.Anomaly.Class)
+	}
+	for _, c := range found {
+		if !slices.Contains(e.Must, c) && !slices.Contains(e.May, c) {
+			return false
+		}
+	}
+	if !res.Exhausted || e.part {
+		return len(found) > 0 || res.Exhausted
+	}
+	return !slices.ContainsFunc(e.Must, func(c harness.Class) bool { return !shown(c, found) })
+}
+
+// shown reports whether a class was found. A double grant that a late release opened goes by the name of the release.
+func shown(c harness.Class, found []harness.Class) bool {
+	return slices.Contains(found, c) || c == harness.DoubleGrant && slices.Contains(found, harness.StolenRelease)
+}
+
+// String lists what must be found, in words.
+func (e SearchExpectation) String() string {
+	if len(e.Must) == 0 {
+		return "valid"
+	}
+	return "invalid: " + list(e.Must, " and ")
+}
+
+// Labels says under which conditions the variant is searched.
+func (s Search) Labels(v workloads.Variant, spec explore.Spec) map[string]string {
+	l := map[string]string{"claim": string(v.Claim)}
+	if v.Family == workloads.Sequence {
+		l["regime"] = cmp.Or(s.Regime, string(workloads.Fixed))
+	} else {
+		l["lease"] = spec.Program.Lease.String()
+	}
+	if s.Skew != 0 {
+		l["clock skew"] = s.Skew.String()
+	}
+	return l
+}
+
+// Under says what is special about the conditions: "growing", "1 failover"; empty: nothing.
+func (s Search) Under() string {
+	var parts []string
+	for _, p := range []struct {
+		text string
+		set  bool
+	}{
+		{s.Regime, s.Regime != ""},
+		{fmt.Sprintf("%d clients", s.Clients), s.Clients != 0 && s.Clients != enough},
+		{"1 failover", s.Failovers > 0},
+		{"script flushes", s.Flushes > 0},
+		{fmt.Sprintf("clock ahead %v", s.Skew), s.Skew != 0},
+	} {
+		if p.set {
+			parts = append(parts, p.text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Name is a short name for the search, fit for a file name.
+func (s Search) Name(v workloads.Variant) string {
+	return strings.TrimSuffix(FileName(v.ID)+"-"+s.Regime, "-")
+}
+
+// Command is the command line that searches again.
+func (s Search) Command() string { return s.CommandWith("") }
+
+// DefaultFor bounds a search that nobody bounded. It is what the command line means without --for.
+const DefaultFor = 2 * time.Minute
+
+// CommandWith is Command where redis is the redis-server that was named; empty: none was.
+func (s Search) CommandWith(redis string) string {
+	w := commandLine("explore")
+	w.variant(s.Variant, s.Script)
+	w.flag("regime", s.Regime, s.Regime != "")
+	w.flag("ttl", s.TTL, s.TTL != 0)
+	w.flag("clients", s.Clients, s.Clients != 0)
+	w.flag("crashes", max(0, s.Crashes), s.Crashes != 0)
+	w.flag("expiries", max(0, s.Expiries), s.Expiries != 0)
+	w.flag("failovers", s.Failovers, s.Failovers != 0)
+	w.flag("flushes", s.Flushes, s.Flushes != 0)
+	w.flag("lost-answers", max(0, s.LostAnswers), s.LostAnswers != 0)
+	w.flag("lost-commands", max(0, s.LostCommands), s.LostCommands != 0)
+	w.flag("late", max(0, s.Late), s.Late != 0)
+	w.flag("skew", s.Skew, s.Skew != 0)
+	w.flag("max-schedules", s.MaxSchedules, s.MaxSchedules != 0)
+	w.flag("for", s.For, s.For != DefaultFor)
+	w.flag("first", s.First, s.First)
+	w.flag("unpruned", s.Unpruned, s.Unpruned)
+	w.flag("redis-server", redis, redis != "")
+	return w.String()
+}

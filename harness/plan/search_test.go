@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+func TestExpectationsOfSearchesFollowTheDocumentedFlaws(t *testing.T) {
+	for _, c := range []struct {
+		search Search
+		want   string
+	}{
+		{Search{Variant: "lock/set-nx-px"}, "valid"},
+		{Search{Variant: "lock/set-nx-px", Failovers: 1}, "invalid: double-grant"},
+		{Search{Variant: "lock/set-nx-px-blind-del"}, "invalid: double-grant and stolen-release"},
+		{Search{Variant: "lock/set-nx-px-blind-del", Expiries: -1}, "valid"},
+		{Search{Variant: "lock/setnx"}, "invalid: double-grant and stuck-lock"},
+		{Search{Variant: "lock/setnx", Crashes: -1}, "invalid: double-grant and stuck-lock"},
+		{Search{Variant: "lock/setnx", Crashes: -1, LostAnswers: -1}, "valid"},
+		{Search{Variant: "lock/setnx-expire-truncated", Crashes: -1, Expiries: -1}, "invalid: double-grant"},
+		{Search{Variant: "lock/setnx-expire-truncated", Crashes: -1, Expiries: -1, TTL: 2 * time.Second}, "valid"},
+		{Search{Variant: "lock/getset-deadline", Expiries: -1, Skew: time.Minute}, "invalid: double-grant and stuck-lock"},
+		{Search{Variant: "dedup/set-nx-ex"}, "invalid: lost-message"},
+		{Search{Variant: "sequence/string-compare-hash"}, "invalid: duplicate-number and regression and sequence-restart"},
+		{Search{Variant: "sequence/string-compare-hash", Regime: "timestamp17"}, "valid"},
+	} {
+		v, _, err := c.search.Resolve("")
+		require.NoError(t, err)
+		require.Equal(t, c.want, c.search.Expectation(v).String(), "%+v", c.search)
+	}
+}
+
+func TestASearchIsMetOnlyByWhatIsDocumented(t *testing.T) {
+	const a, b, c = harness.StuckLock, harness.LostMessage, harness.Regression
+	result := func(exhausted bool, found ...harness.Class) interleave.Result {
+		r := interleave.Result{Exhausted: exhausted}
+		for _, class := range found {
+			r.Found = append(r.Found, interleave.Counterexample{Anomaly: harness.Anomaly{Class: class}})
+		}
+		return r
+	}
+	for _, x := range []struct {
+		clients int
+		result  interleave.Result
+		want    bool
+	}{
+		{3, result(true, a, b), true},
+		{3, result(true, a, b, c), false},
+		{3, result(true, a), false},
+		{2, result(true, a), true},
+		{2, result(true, c), false},
+		{3, result(false, a), true},
+		{3, result(false), false},
+		{3, result(false, c), false},
+	} {
+		e := Search{Clients: x.clients}.Expectation(workloads.Variant{})
+		e.Must = []harness.Class{a, b}
+		require.Equal(t, x.want, e.Met(x.result), "%+v", x)
+	}
+	e := SearchExpectation{Must: []harness.Class{harness.DoubleGrant}, May: []harness.Class{harness.StolenRelease}}
+	require.True(t, e.Met(result(true, harness.StolenRelease)), "a theft is a double grant")
+}

@@ -1,0 +1,218 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// link is one that the fault strikes: of its two choices of hosts, as they are now.
+func (s *scene) link() (harness.Link, error) {
+	on := blueprint{name: Sentinel, redis: 3, guards: 3, group: clientGroups, primaries: 1}
+	if n := s.count("s"); n == 0 {
+		on.redis, on.guards, on.primaries = s.count("r"), 0, s.count("r")
+	}
+	on.elected = max(0, slices.Index(on.RedisNodes(), s.first))
+	links, err := s.f.linksOn(on, rand.Uint64())
+	if err != nil {
+		return harness.Link{}, err
+	}
+	for _, l := range links { // chance has drawn among several: the injection's own draw is in its targets
+		if slices.Contains(s.targets, l.From) && slices.Contains(s.targets, l.To) && !strings.HasPrefix(l.To, "g") {
+			return l, nil
+		}
+	}
+	return harness.Link{}, errNotYet
+}
+
+func (s *scene) count(letter string) (n int) {
+	for node := range s.at {
+		if strings.HasPrefix(node, letter) {
+			n++
+		}
+	}
+	return n
+}
+
+// onLink looks at a link in a new connection of the observer's own.
+func onLink(look func(s *scene, l harness.Link) error) func(*scene) error {
+	return func(s *scene) error {
+		l, err := s.link()
+		if err != nil {
+			return err
+		}
+		return look(s, l)
+	}
+}
+
+var (
+	linkCut = onLink(func(s *scene, l harness.Link) error {
+		return errors.Join(want(s.crosses(l.From, l.To) != nil, "%v works", l), s.alive(l.To))
+	})
+	linkWorks = onLink(func(s *scene, l harness.Link) error { return s.crosses(l.From, l.To) })
+
+	slow = onLink(func(s *scene, l harness.Link) error {
+		return s.echoes(l, 1, 2*(s.f.Latency-s.f.Jitter), 20*time.Second)
+	})
+	narrow = onLink(func(s *scene, l harness.Link) error {
+		return s.echoes(l, s.f.Bandwidth/4, time.Second/4, 20*time.Second)
+	})
+)
+
+// alive sees that the node itself answers: the silence is the link's.
+func (s *scene) alive(node string) error {
+	_, err := s.ask(node, "PING")
+	return err
+}
+
+// echoes sees an echo of so many bytes take at least so long.
+func (s *scene) echoes(l harness.Link, size int, least, most time.Duration) error {
+	conn, err := s.over(l.From, l.To)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	began := time.Now()
+	if _, err := conn.ask(most, "PING", strings.Repeat("o", size)); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	return want(took >= least, "%d B on %v took %v", size, l, took)
+}
+
+// sliced sees an answer come in pieces.
+var sliced = onLink(func(s *scene, l harness.Link) error {
+	conn, err := s.over(l.From, l.To)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(lookBusy))
+	size := 20 * s.f.Size
+	if _, err := fmt.Fprintf(conn, "*2\r\n$4\r\nPING\r\n$%d\r\n%s\r\n", size, strings.Repeat("o", size)); err != nil {
+		return err
+	}
+	n, err := conn.Read(make([]byte, 10*size))
+	return errors.Join(err, want(n < size, "the first piece had %d B of %d", n, size))
+})
+
+// limited sees a connection end in the middle.
+var limited = onLink(func(s *scene, l harness.Link) error {
+	conn, err := s.over(l.From, l.To)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = conn.ask(lookBusy, "PING", strings.Repeat("o", 2*s.f.Bytes))
+	return want(closed(err), "a connection did not end: %v", err)
+})
+
+// closesLate hangs up and sees that the node hears of it only after the delay: then it hangs up as well.
+var closesLate = onLink(func(s *scene, l harness.Link) error {
+	conn, err := s.over(l.From, l.To)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	began := time.Now()
+	if err := conn.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		return err
+	}
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_, err = conn.in.ReadByte()
+	took := time.Since(began)
+	return want(closed(err) && took >= s.f.Delay, "it ended after %v: %v", took, err)
+})
+
+// apart sees, of a partition, whom it takes from whom, who still reaches whom, and what follows.
+func apart(s *scene) error {
+	cut, open := s.drawn()
+	for _, l := range cut {
+		if s.crosses(l.From, l.To) == nil {
+			return fmt.Errorf("%v works", l)
+		}
+	}
+	for _, l := range open {
+		if err := s.crosses(l.From, l.To); err != nil {
+			return fmt.Errorf("%v, beside the cut: %w", l, err)
+		}
+	}
+	if all := s.primaries(); twoAreWritable(s.f.Sides) && s.f.How != "drop-replies" {
+		return want(len(all) == 2, "the primaries are %v", all)
+	}
+	return nil
+}
+
+func twoAreWritable(sides string) bool {
+	return slices.Contains([]string{"split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary"}, sides)
+}
+
+// drawn are links that the sides cut, and links beside them, by what the list says of the sides.
+func (s *scene) drawn() (cut, open []harness.Link) {
+	var nodes, replicas, guards, struck []string
+	for node := range s.at {
+		switch {
+		case strings.HasPrefix(node, "s"):
+			guards = append(guards, node)
+		case node != s.first:
+			replicas = append(replicas, node)
+		}
+	}
+	for _, t := range s.targets {
+		if strings.HasPrefix(t, "r") {
+			nodes = append(nodes, t)
+		}
+	}
+	struck = s.targets[1:]
+	in := func(of []string, is bool) (some []string) {
+		for _, h := range of {
+			if slices.Contains(struck, h) == is {
+				some = append(some, h)
+			}
+		}
+		return some
+	}
+	p, few, many := []string{s.first}, []string{"g0", "g1"}, []string{"g2", "g4"}
+	switch s.f.Sides {
+	case "split-brain", "split-brain-replica":
+		own := in(guards, true)
+		cut = slices.Concat(harness.Links(few, in(replicas, false)), harness.Links(many, p), harness.Links(in(guards, false), p), harness.Links(own, in(replicas, false)))
+		open = slices.Concat(harness.Links(few, p), harness.Links(many, in(replicas, false)), harness.Links(own, p), harness.Links(in(replicas, true), p))
+	case "bridge":
+		bridge := []string{s.targets[len(s.targets)-1]}
+		cut, open = append(harness.Links(many, p), harness.Links(in(guards, false), p)...), harness.Links(append(few, many...), bridge)
+	case "clients-primary":
+		cut, open = harness.Links(few, p), append(harness.Links(many, p), harness.Links(guards, p)...)
+	case "primary-replica", "primary-replicas":
+		cut, open = harness.Between(in(replicas, true), p), append(harness.Links(append(few, many...), p), harness.Links(guards, p)...)
+	case "primary-sentinel", "primary-sentinels":
+		cut, open = harness.Between(in(guards, true), p), slices.Concat(harness.Links(in(guards, false), p), harness.Links(append(few, many...), p))
+	case "isolate-primary":
+		cut, open = append(harness.Between(replicas, p), harness.Between(guards, p)...), harness.Links(append(few, many...), p)
+	case "minority":
+		cut = harness.Links(append(few, many...), nodes)
+	case "clients-minority":
+		cut, open = harness.Links(few, nodes), harness.Links(many, nodes)
+	}
+	return cut, open
+}
+
+// together sees that nothing is cut any more.
+func together(s *scene) error {
+	cut, open := s.drawn()
+	for _, l := range append(cut, open...) {
+		if err := s.crosses(l.From, l.To); err != nil {
+			return fmt.Errorf("%v: %w", l, err)
+		}
+	}
+	if s.count("s") > 0 {
+		return agreed(s)
+	}
+	return nil
+}

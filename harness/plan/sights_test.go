@@ -1,0 +1,293 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// sight is how an observer sees one fault act, and heal. Each is asked again and again until it returns nil, or for 8 s.
+type sight struct {
+	before func(s *scene)       // looks at things as they are, and prepares what the fault is to change
+	acts   func(s *scene) error // while it is in force
+	heals  func(s *scene) error // after the system is whole
+}
+
+// scene is one fault under observation.
+type scene struct {
+	*observer
+	f       fault
+	beat    *beat
+	targets []string // of the injection
+
+	pids  map[string]int   // before
+	lines map[string]*line // opened before
+	steps map[int]int64    // of client groups, at the last look
+	opens map[int]int64    // of client groups, before
+	first string           // the primary, before
+}
+
+var errNotYet = errors.New("not yet")
+
+// sights has a row for every fault of the list, by its name there.
+func sights() map[string]sight {
+	return map[string]sight{
+		"kill-HOST":            {nil, ended, startedAnew},
+		"restart-HOST":         {nil, ended, startedAnew},
+		"restart-HOST-at-once": {nil, startedAnew, startedAnew},
+		"pause-HOST": {nil, onEach(func(s *scene, node string) error {
+			return want(s.stopped(node), "%s is not stopped", node)
+		}), answering},
+		"sleep-HOST":               {nil, silent, answering},
+		"clock-step-forward-HOST":  {nil, clockOff(1), clockRight},
+		"clock-step-backward-HOST": {nil, clockOff(-1), clockRight},
+
+		"sentinel-failover": {nil, func(s *scene) error {
+			now := s.named(s.targets[0])
+			return want(now != "" && now != s.first, "%s names %s", s.targets[0], now)
+		}, agreed},
+		"sentinel-crash-after-election":  {nil, ended, startedAnew},
+		"sentinel-crash-after-promotion": {nil, ended, startedAnew},
+
+		"script-flush-HOST":        {loadScript, scriptGone, answering},
+		"client-kill-HOST":         {openLines, commandLinesClosed, answering},
+		"client-pause-HOST":        {nil, silent, answering},
+		"client-pause-writes-HOST": {nil, readsOnly, writing},
+		"memory-pressure-HOST":     {nil, evicting, unlimited},
+
+		"partition-SIDES":   {nil, apart, together},
+		"partition-primary": {nil, apart, together},
+		"one-way":           {nil, linkCut, linkWorks},
+		"cut":               {nil, linkCut, linkWorks},
+
+		"latency":    {nil, slow, linkWorks},
+		"bandwidth":  {nil, narrow, linkWorks},
+		"slicer":     {nil, sliced, linkWorks},
+		"limit-data": {nil, limited, linkWorks},
+		"slow-close": {nil, closesLate, linkWorks},
+
+		"crash-clients-HOST":  {nil, replaced, allBeat},
+		"freeze-clients-HOST": {nil, still, allBeat},
+		"skew-clients-HOST":   {nil, skewed(true), skewed(false)},
+	}
+}
+
+func want(seen bool, format string, args ...any) error {
+	if !seen {
+		return fmt.Errorf(format, args...)
+	}
+	return nil
+}
+
+// onEach looks at every target, at the same time: what each does not say takes a while.
+func onEach(look func(s *scene, node string) error) func(*scene) error {
+	return func(s *scene) error {
+		seen := make(chan error, len(s.targets))
+		for _, node := range s.targets {
+			go func() { seen <- look(s, node) }()
+		}
+		var err error
+		for range s.targets {
+			err = errors.Join(err, <-seen)
+		}
+		return err
+	}
+}
+
+var (
+	ended = onEach(func(s *scene, node string) error {
+		return want(s.pid(node) == 0, "%s still runs", node)
+	})
+	startedAnew = onEach(func(s *scene, node string) error {
+		if now := s.pid(node); now == 0 || now == s.pids[node] {
+			return fmt.Errorf("the process of %s is %d, and was %d", node, now, s.pids[node])
+		}
+		_, err := s.ask(node, "PING")
+		return err
+	})
+	answering = onEach(func(s *scene, node string) error {
+		_, err := s.ask(node, "PING")
+		return errors.Join(err, want(!s.stopped(node), "%s is stopped", node))
+	})
+	silent = onEach(func(s *scene, node string) error {
+		reply, err := s.ask(node, "PING")
+		return errors.Join(want(err != nil, "%s answers %q", node, reply), want(!s.stopped(node), "%s is stopped by a signal", node))
+	})
+	clockRight = onEach(func(s *scene, node string) error {
+		ahead, err := s.ahead(node)
+		return errors.Join(err, want(ahead.Abs() < time.Second/2, "the clock of %s is off by %v", node, ahead))
+	})
+	scriptGone = onEach(func(s *scene, node string) error {
+		known, err := s.ask(node, "SCRIPT", "EXISTS", observersScript)
+		return errors.Join(err, want(known == "0", "%s still has the script", node))
+	})
+	unlimited = onEach(func(s *scene, node string) error {
+		limit, err := s.ask(node, "CONFIG", "GET", "maxmemory")
+		ballast, err2 := s.ask(node, "KEYS", "doublegrant:*")
+		return errors.Join(err, err2, want(limit == "maxmemory 0" && ballast == "", "%s has %s, and %q", node, limit, ballast))
+	})
+	evicting = onEach(func(s *scene, node string) error {
+		n, err := strconv.Atoi(s.field(node, "stats", "evicted_keys"))
+		return errors.Join(err, want(n > 0, "%s has evicted nothing", node))
+	})
+)
+
+func clockOff(sign time.Duration) func(*scene) error {
+	return onEach(func(s *scene, node string) error {
+		ahead, err := s.ahead(node)
+		return errors.Join(err, want((ahead-sign*s.f.By).Abs() < time.Second, "the clock of %s is off by %v", node, ahead))
+	})
+}
+
+// agreed sees one primary, whom every Sentinel names.
+func agreed(s *scene) error {
+	all := s.primaries()
+	if len(all) != 1 {
+		return fmt.Errorf("the primaries are %v", all)
+	}
+	for node := range s.at {
+		if strings.HasPrefix(node, "s") && s.named(node) != all[0] {
+			return fmt.Errorf("%s names %s, and %s is primary", node, s.named(node), all[0])
+		}
+	}
+	return nil
+}
+
+// observersScript is the SHA1 of "return 'observer'".
+const observersScript = "761ca876024f83815deee2fe66a3c9571ace8f20"
+
+func loadScript(s *scene) {
+	for node := range s.at {
+		if strings.HasPrefix(node, "r") {
+			_, _ = s.ask(node, "SCRIPT", "LOAD", "return 'observer'") // seen to be there, or not, by scriptGone
+		}
+	}
+}
+
+// openLines opens two connections to each Redis node: one for commands, and one that subscribes.
+func openLines(s *scene) {
+	for node := range s.at {
+		if !strings.HasPrefix(node, "r") {
+			continue
+		}
+		for _, kind := range []string{"PING", "SUBSCRIBE"} {
+			l, err := s.straight(node)
+			if err == nil {
+				_, err = l.ask(lookBusy, append([]string{kind}, "observer")...)
+			}
+			if err != nil {
+				s.Errorf("%s %s: %v", kind, node, err)
+				return
+			}
+			s.lines[node+kind] = l
+		}
+	}
+}
+
+var commandLinesClosed = onEach(func(s *scene, node string) error {
+	if _, err := s.lines[node+"PING"].ask(lookFor, "PING"); err == nil {
+		return fmt.Errorf("%s has left the connection for commands open", node)
+	}
+	_, err := s.lines[node+"SUBSCRIBE"].ask(lookBusy, "PING")
+	return err // a subscription survives
+})
+
+// readsOnly sees a read answered and a write kept waiting where writes are accepted at all.
+var readsOnly = onEach(func(s *scene, node string) error {
+	if _, err := s.ask(node, "GET", "observer"); err != nil {
+		return err
+	}
+	if s.field(node, "replication", "role") != "master" {
+		return nil
+	}
+	_, err := s.ask(node, "SET", "observer", "1")
+	return want(err != nil, "%s has executed a write", node)
+})
+
+var writing = onEach(func(s *scene, node string) error {
+	if s.field(node, "replication", "role") != "master" {
+		return nil
+	}
+	_, err := s.ask(node, "SET", "observer", "1")
+	return err
+})
+
+// struck are the client groups among the targets.
+func (s *scene) struck() (all []int) {
+	for _, t := range s.targets {
+		if group, ok := strings.CutPrefix(t, "g"); ok {
+			n, _ := strconv.Atoi(group)
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// replaced sees new clients in the place of those of the groups struck.
+func replaced(s *scene) error {
+	for _, g := range s.struck() {
+		if now := s.beat.groups[g].opened.Load(); now <= s.opens[g] {
+			return fmt.Errorf("no client of g%d was opened anew", g)
+		}
+	}
+	return nil
+}
+
+// moved are the client groups that have taken steps within the time.
+func (s *scene) moved(within time.Duration) (all []int) {
+	var before [clientGroups]int64
+	for g := range before {
+		before[g] = s.beat.groups[g].steps.Load()
+	}
+	time.Sleep(within)
+	for g := range before {
+		if s.beat.groups[g].steps.Load() > before[g] {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+func still(s *scene) error {
+	moved, struck := s.moved(lookFor), s.struck()
+	for g := range clientGroups {
+		if slices.Contains(moved, g) == slices.Contains(struck, g) {
+			return fmt.Errorf("g%d moves: %v; struck are %v", g, slices.Contains(moved, g), struck)
+		}
+	}
+	return nil
+}
+
+// allBeat needs the load, which has ended when the system is whole: what was seen of it last counts.
+func allBeat(s *scene) error {
+	for _, g := range s.struck() {
+		if now := s.beat.groups[g].steps.Load(); now <= s.steps[g] {
+			return fmt.Errorf("g%d took no step after the fault", g)
+		}
+	}
+	return nil
+}
+
+func skewed(wrong bool) func(*scene) error {
+	return func(s *scene) error {
+		for g := range clientGroups {
+			by := time.Duration(0)
+			if wrong && slices.Contains(s.struck(), g) {
+				by = s.f.By
+			}
+			if ahead := time.Duration(s.beat.groups[g].ahead.Load()); (ahead - by).Abs() > 5*time.Second {
+				return fmt.Errorf("the clock of g%d is off by %v, want %v", g, ahead, by)
+			}
+		}
+		return nil
+	}
+}
+
+// closed reports whether an error is the end of a connection, rather than silence.
+func closed(err error) bool {
+	return errors.Is(err, io.EOF) || strings.Contains(fmt.Sprint(err), "reset") || strings.Contains(fmt.Sprint(err), "broken pipe")
+}

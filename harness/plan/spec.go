@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// compiler looks for what makes clocks that can be set, where faults set clocks. Its want is the environment's failure.
+func (r Resolved) compiler() error {
+	words := append(strings.Fields(os.Getenv("CC")), "cc")
+	if _, err := exec.LookPath(words[0]); err != nil && r.some(nemesis.SetsClocks) {
+		return fmt.Errorf("%w: faults that step a node's clock need one, and %q cannot be run: "+
+			"install it (Debian: apt-get install gcc libc6-dev) or set CC", cluster.ErrNoCompiler, words[0])
+	}
+	return nil
+}
+
+// Spec is the plan as the harness takes it: on the redis-server binary redis (empty: as cluster.FindRedis), with nodes that log
+// to the folder logs, and a history that goes to store.
+func (r Resolved) Spec(redis, logs string, store harness.Store) harness.Spec {
+	machine := r.machine(redis)
+	machine.LogDir = logs
+	c := r.on.cluster(machine)
+	on := nemesis.Target{Cluster: c, Fleet: &harness.Fleet{}}
+	spec := harness.Spec{
+		Name: r.Name(), System: c, Store: store, Labels: r.labels(),
+		Workload: r.variant.Workload(c, r.options()),
+		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), Open: r.Pacing == OpenPacing, Seed: r.Seed, Calm: r.lastCalm(),
+		Final:    finalReads + r.TTL,
+		Checkers: r.Checkers(), Watchers: r.watchers(), StopOnFirst: r.StopOnFirst,
+	}
+	for _, v := range r.with {
+		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c, workloads.Options{Acks: r.Acks}), Clients: riderClients})
+	}
+	r.inject(&spec, on)
+	return spec
+}
+
+// lastCalm is the load after the last fault. A lock whose owner's release was lost, or who has crashed, is nobody's until its
+// lease is over: only then can it be seen that the system works again.
+func (r Resolved) lastCalm() time.Duration {
+	calm := cmp.Or(r.Calm, defaultCalm)
+	if r.variant.Family == workloads.Lock {
+		lease := cmp.Or(r.TTL, defaultLease)
+		calm = max(calm, (lease+time.Second-1).Truncate(time.Second)+leaseOver) // some know full seconds only
+	}
+	return calm
+}
+
+// leaseOver is the time to take locks again whose lease is over.
+const leaseOver = time.Second
+
+// finalReads bounds them beside the lease or window, if that is not the family's, which is over sooner.
+const finalReads = 30 * time.Second
+
+// options are what the plan asks of its variant.
+func (r Resolved) options() workloads.Options {
+	o := workloads.Options{Keys: r.Keys, TTL: r.TTL, Regime: r.regime, Acks: r.Acks, Hold: r.Hold, Resource: r.Resource}
+	if o.TTL == 0 && r.variant.Family == workloads.Dedup && r.some(nemesis.Crashes) {
+		o.TTL = r.Duration * 88 / 100 // what a crash leaves marked is looked for in the end, inside the window
+	}
+	o.Rounds.Clients = r.Clients
+	if p := r.Rounds; p != nil {
+		o.Rounds.Rounds, o.Rounds.Every, o.Rounds.Lock, o.Rounds.Within = p.Count, p.Every, p.Locks, p.Within
+	}
+	return o
+}
+
+// inject adds the plan's faults to spec.
+func (r Resolved) inject(spec *harness.Spec, on nemesis.Target) {
+	for _, name := range r.faults.names {
+		var steps []harness.Step
+		for _, s := range r.faults.tracks[name] {
+			steps = append(steps, harness.Step{Nemesis: s.fault.it.Make(on), After: s.after, For: s.fault.For})
+		}
+		if name == "" {
+			spec.Steps = steps
+		} else {
+			spec.Beside = append(spec.Beside, steps)
+		}
+	}
+	if r.some(nemesis.OfClients) {
+		spec.Fleet = on.Fleet
+	}
+}
+
+// some reports whether any of the plan's faults can do any of that.
+func (r Resolved) some(what nemesis.Consequences) bool {
+	return slices.ContainsFunc(r.faults.steps(), func(s step) bool { return s.fault.it.Can(what) })
+}
+
+// Preflight fails if this machine cannot carry the run, and warns where it may not.
+func (r Resolved) Preflight(redis string) ([]cluster.Check, error) {
+	if err := r.compiler(); err != nil {
+		return nil, err
+	}
+	return r.on.cluster(r.machine(redis)).Preflight()
+}
+
+// machine is what the plan needs of this machine.
+func (r Resolved) machine(redis string) cluster.Options {
+	return cluster.Options{
+		RedisServer: redis, On: cluster.Platform(r.On), Image: r.Image, Clients: r.Clients + len(r.with)*riderClients,
+		OpTimeout: r.patience(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels, OwnSentinel: r.OwnSentinel,
+		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
+		Clocks: r.some(nemesis.SetsClocks), Retries: r.variant.Retries,
+	}
+}
+
+// patience is how long clients wait for an answer: longer than a WAIT may take. 0: the cluster's default.
+func (r Resolved) patience() time.Duration {
+	if r.Rounds == nil || r.Rounds.Within < shortWait {
+		return 0
+	}
+	return r.Rounds.Within + shortWait
+}
+
+// shortWait is the longest WAIT for which clients need no more patience than usual.
+const shortWait = 300 * time.Millisecond
+
+func (r Resolved) labels() map[string]string {
+	l := map[string]string{"variant": r.Variant, "topology": r.Topology, "claim": string(r.variant.Claim)}
+	for name, value := range map[string]string{
+		"nemesis": strings.Join(r.faultNames(), ", "), "regime": r.regimeLabel(), "with": strings.Join(r.With, ", "),
+		"image": r.Image, "conditions": r.Conditions(),
+	} {
+		if value != "" {
+			l[name] = value
+		}
+	}
+	return l
+}
+
+// regimeLabel names what callers of a sequence propose.
+func (r Resolved) regimeLabel() string {
+	if r.variant.Family == workloads.Sequence {
+		return cmp.Or(r.Plan.Regime, everyRegime)
+	}
+	return ""
+}
+
+// everyRegime is the label of runs and searches that nobody named a regime for.
+const everyRegime = "every regime"
+
+// Values of Plan.Pacing.
+const (
+	OpenPacing   = "open"   // operations are due at times of their own
+	ClosedPacing = "closed" // clients think between operations
+)
+
+// watchers are the checkers that find violations while the load goes on.
+func (r Resolved) watchers() []harness.Checker {
+	return slices.DeleteFunc(r.Checkers(), func(c harness.Checker) bool { return !slices.Contains(watching, c.Name()) })
+}
+
+// watching names the checkers that need neither the end of a run nor its faults.
+var watching = []string{
+	checkers.Mutex().Name(), checkers.Fence().Name(), checkers.Holders().Name(), checkers.Dedup().Name(), checkers.Sequence().Name(),
+}
+
+// checkers are those of the families involved, and the gates.
+func (r Resolved) Checkers() []harness.Checker {
+	var out []harness.Checker
+	writes := r.Resource
+	for _, v := range r.variants() {
+		switch v.Family {
+		case workloads.Lock:
+			out = append(out, checkers.Mutex(), checkers.Stuck())
+			if v.Fenced() {
+				out = append(out, checkers.Fence())
+			}
+		case workloads.Dedup:
+			out = append(out, checkers.Dedup(), checkers.Delivery())
+		case workloads.Sequence:
+			out = append(out, checkers.Sequence())
+		case workloads.Writes:
+			writes = true
+			if r.Rounds != nil && r.Rounds.Locks {
+				out = append(out, checkers.Mutex())
+			}
+		}
+	}
+	if r.Resource {
+		out = append(out, checkers.Holders())
+	}
+	if writes {
+		out = append(out, checkers.Writes())
+	}
+	if r.asksTwice() {
+		out = append(out, checkers.SecondOpinion(checkers.Budget{}))
+	}
+	return append(out, checkers.Gates())
+}
+
+// asksTwice reports whether porcupine has a model of what any of the variants records.
+func (r Resolved) asksTwice() bool {
+	return r.Rounds != nil && r.Rounds.Locks ||
+		slices.ContainsFunc(r.variants(), func(v workloads.Variant) bool { return v.Family != workloads.Writes })
+}

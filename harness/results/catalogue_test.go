@@ -1,0 +1,135 @@
+//go:build !race
+
+// The race detector makes these several times slower and finds nothing here that the explorer's own tests do not run
+// into, so `make test` runs them without it.
+
+package results
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// boundedBy is how long one search of these tests may take; most take milliseconds.
+const boundedBy = 2 * time.Minute
+
+// large are the variants whose searches of three clients take most of the time: they have two here, and three with -deep.
+var large = []string{
+	"dedup/lock-get-set", "lib/redislock-retries", "lock/getset-deadline", "lock/redisson", "lock/set-nx-px-wait", "lock/watch-multi",
+}
+
+// TestEveryDeclaredFlawIsFoundAndEveryClaimHolds goes through every interleaving of three clients, one crash and one expiry.
+func TestEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
+	for _, s := range (plan.Search{For: boundedBy}).Catalogue() {
+		if slices.Contains(large, s.Variant) && !*deep {
+			s.Clients = 2
+		}
+		t.Run(strings.TrimSuffix(s.Variant+"/"+s.Regime, "/"), func(t *testing.T) {
+			out := explored(t, s)
+			require.True(t, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
+			require.True(t, out.Exploration.Met, "expected %s, found: %s", out.Exploration.Expected, out.Exploration.Sentence())
+		})
+	}
+}
+
+// TestNoVariantSurvivesTheLossOfWhatItWasToldWasWritten promotes a replica that has not heard everything, at every place.
+func TestNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
+	for _, s := range (plan.Search{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1, LostAnswers: -1, For: boundedBy}).Catalogue() {
+		if s.Regime != "" && s.Regime != string(workloads.Fixed) {
+			continue // proposals make no difference to a failover
+		}
+		t.Run(s.Variant, func(t *testing.T) {
+			out := explored(t, s)
+			require.True(t, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
+			require.True(t, out.Exploration.Met, "expected %s, found: %s", out.Exploration.Expected, out.Exploration.Sentence())
+			require.NotEmpty(t, out.Exploration.Result.Found)
+		})
+	}
+}
+
+// TestLeasesEndOnAHeldReplicaAsWell: a lock that ended before a promotion does not come back with it, to be released by
+// who held it once.
+func TestLeasesEndOnAHeldReplicaAsWell(t *testing.T) {
+	out := explored(t, plan.Search{Variant: "lock/set-nx-px", Crashes: -1, Failovers: 1, For: boundedBy})
+	require.True(t, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
+	require.True(t, out.Exploration.Met, out.Exploration.Sentence())
+}
+
+// TestAFastClockBreaksALockThatReadsClocks is about the one variant with deadlines of its own.
+func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
+	s := plan.Search{Variant: "lock/getset-deadline", Clients: 2, Crashes: -1, Expiries: -1, Skew: time.Minute, For: boundedBy}
+	out := explored(t, s)
+	require.Equal(t, []harness.Class{harness.DoubleGrant, harness.StuckLock}, out.Expectation.Must)
+	require.True(t, out.Exploration.Met, out.Exploration.Sentence())
+	s.Skew, s.LostAnswers = 0, -1
+	require.Empty(t, explored(t, s).Exploration.Result.Found)
+}
+
+// TestScriptFlushesBreakNothing: every script is sent again when Redis does not know it.
+func TestScriptFlushesBreakNothing(t *testing.T) {
+	for _, id := range []string{"lock/set-nx-px", "lock/lua-owner", "lock/fenced", "lib/redislock", "dedup/claim-confirm", "sequence/digits-compare"} {
+		t.Run(id, func(t *testing.T) {
+			out := explored(t, plan.Search{Variant: id, Clients: 2, Crashes: -1, Flushes: 2, For: boundedBy})
+			require.Equal(t, harness.Valid, out.Exploration.Verdict(), out.Exploration.Sentence())
+		})
+	}
+}
+
+// TestTheSmallestCounterexamples are those that people are told about. A search is exhaustive, so they do not change.
+func TestTheSmallestCounterexamples(t *testing.T) {
+	for variant, want := range map[string][]string{
+		"dedup/get-set": {"lost-message 6", "duplicate-delivery 7: client 1 GET msg, client 2 GET msg, client 1 SET msg 1, client 1 EXPIRE msg 20, " +
+			"client 1 deliver msg, client 2 SET msg 1, client 2 EXPIRE msg 20", "immortal-mark 7"},
+		"lock/setnx": {"stuck-lock 5: client 1 SET lock client-1 nx, client 1 crashes, client 2 SET lock client-12 nx, " +
+			"client 3 SET lock CLIENT-1 nx, acquire lock"},
+		"lock/setnx-expire":           {"stuck-lock 5", "double-grant 9", "stolen-release 9"},
+		"lock/setnx-expire-truncated": {"double-grant 4", "stuck-lock 5"},
+		"lock/lua-constant":           {"stolen-release 5"},
+		"lock/set-nx-px-get-del":      {"stolen-release 6"},
+		"lock/set-nx-px-blind-del": {"stolen-release 5: client 1 SET lock client-1 ex 10 NX, 10.001s pass: lock expires, " +
+			"client 2 SET lock client-12 ex 10 NX, client 1 DEL lock, client 3 SET lock CLIENT-1 ex 10 NX"},
+		"sequence/get-set": {"duplicate-number 4: client 1 GET seq, client 2 GET seq, client 1 SET seq 1, client 2 SET seq 1",
+			"sequence-restart 6", "regression 10"},
+	} {
+		t.Run(variant, func(t *testing.T) {
+			found := explored(t, plan.Search{Variant: variant, LostAnswers: -1, For: boundedBy}).Exploration.Result.Found
+			require.Len(t, found, len(want))
+			for i, c := range found {
+				got := fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length())
+				if strings.Contains(want[i], ": ") {
+					var steps []string
+					for _, s := range c.Steps {
+						who := ""
+						if s.Client > 0 {
+							who = fmt.Sprintf("client %d ", s.Client)
+						}
+						steps = append(steps, who+s.Command)
+					}
+					got += ": " + strings.Join(steps, ", ")
+				}
+				require.Equal(t, want[i], got)
+			}
+		})
+	}
+}
+
+// explored runs a search and keeps its results in a temporary folder.
+func explored(t *testing.T, s plan.Search) Searched {
+	t.Helper()
+	out, err := Explore(t.Context(), s, Options{Results: t.TempDir()})
+	require.NoError(t, err)
+	for _, f := range reports.ExplorationFormats() {
+		require.FileExists(t, out.Dir+"/"+f.File)
+	}
+	return out
+}

@@ -1,0 +1,89 @@
+package results
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// fileFormat and fileVersion are at the head of every file of a counterexample.
+const (
+	fileFormat  = "doublegrant schedule"
+	fileVersion = 1
+)
+
+// counterexampleFile is the file of a counterexample.
+type counterexampleFile struct {
+	Format         string                    `json:"format"`
+	Version        int                       `json:"version"`
+	Search         plan.Search               `json:"search"`
+	Counterexample interleave.Counterexample `json:"counterexample"`
+}
+
+func writeCounterexample(path string, s plan.Search, v workloads.Variant, c interleave.Counterexample) error {
+	s.Variant = v.ID
+	return reports.WriteFile(path, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(counterexampleFile{fileFormat, fileVersion, s, c})
+	})
+}
+
+// readCounterexample reads the file of a counterexample. variant, if it is not empty, has to be the file's.
+func readCounterexample(path, variant string) (f counterexampleFile, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return f, plan.Usagef("%w", err)
+	}
+	err = json.Unmarshal(b, &f)
+	switch {
+	case f.Format != fileFormat:
+		return f, plan.Usagef("%s is no schedule of doublegrant: explore leaves them in the folder %s of its results", path, anomaliesDir)
+	case f.Version != fileVersion:
+		return f, plan.Usagef("%s has version %d of the format, this program reads version %d: explore again", path, f.Version, fileVersion)
+	case err != nil:
+		return f, plan.Usagef("%s: %w", path, err)
+	case variant != "" && variant != f.Search.Variant:
+		return f, plan.Usagef("%s is a schedule of %s, not of %s", path, f.Search.Variant, variant)
+	}
+	return f, nil
+}
+
+// Replayed is what came of a replay.
+type Replayed struct {
+	Variant        string                    `json:"variant"`
+	Times          int                       `json:"times"` // as often as asked for, each time the same
+	Counterexample interleave.Counterexample `json:"counterexample"`
+}
+
+// Replay runs the counterexample in a file again, times times. The error wraps explore.ErrDiverged if it went another way
+// than the file says, and plan.ErrUsage if the file is of no use.
+func Replay(ctx context.Context, path, variant string, times int, o Options) (Replayed, error) {
+	if times < 1 {
+		return Replayed{}, plan.Usagef("%d replays: ask for 1 or more", times)
+	}
+	f, err := readCounterexample(path, variant)
+	if err != nil {
+		return Replayed{}, err
+	}
+	_, spec, err := f.Search.Resolve(o.Redis)
+	if err != nil {
+		return Replayed{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := explore.Replay(ctx, spec, f.Counterexample, times); err != nil {
+		if errors.Is(err, explore.ErrDiverged) {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return Replayed{}, asUsage(err)
+	}
+	return Replayed{f.Search.Variant, times, f.Counterexample}, nil
+}

@@ -1,0 +1,175 @@
+package results
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/history"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// Options are how plans are executed, beside what they are.
+type Options struct {
+	Results  string                 // folder for results folders; default "results"
+	Redis    string                 // redis-server binary; default as cluster.FindRedis
+	Log      *slog.Logger           // default: silent
+	Progress func(harness.Progress) // called about once a second while load runs
+
+	Warn func(string) // told, before a run, of each limit of this machine that may be short for it
+
+	Found func(harness.Anomaly, time.Duration) // told of each violation while the load runs, and when; what it is in the end the report says
+}
+
+// Outcome is what came of a plan.
+type Outcome struct {
+	Plan        plan.Plan // with its defaults filled in, seed included
+	Dir         string
+	Report      reports.Report
+	Expectation plan.Expectation
+	Met         bool
+
+	options Options // how it was executed
+}
+
+// ReportPath is where the run's report is; empty if it has none, as that of a run which was killed.
+func (out Outcome) ReportPath() string {
+	path := filepath.Join(out.Dir, reportFile)
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+// Layout of a results folder.
+const (
+	historyDir   = "history"
+	nodesDir     = "nodes"
+	anomaliesDir = "anomalies"
+	reportFile   = "report.html"
+	Latest       = "latest"
+
+	maxPages = 10 // anomalies that porcupine draws
+)
+
+// Execute runs a plan and leaves a results folder behind, whatever the verdict: plan, history, verdict, report and node
+// logs. The error says that the plan is unusable (plan.ErrUsage) or that the harness or its environment failed; an Outcome
+// beside it has a Dir if anything was recorded.
+func Execute(ctx context.Context, p plan.Plan, o Options) (Outcome, error) {
+	r, err := p.Resolve()
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{Plan: r.Plan, Expectation: r.Expectation(), options: o}
+	if err := preflight(r, o); err != nil {
+		return out, err // before anything is written
+	}
+	if out.Dir, err = resultsDir(o.Results, r.Plan); err != nil {
+		return out, err
+	}
+	spec, err := spec(r, out.Dir, o)
+	if err != nil {
+		return out, err
+	}
+	if err := Relink(out.Dir); err != nil { // now already: the harness may be killed
+		return out, err
+	}
+	res, runErr := harness.Run(ctx, spec)
+	if res.History.Ops == nil || res.History.Meta.Workers == 0 {
+		return out, runErr
+	}
+	err = out.report(res)
+	return out, errors.Join(runErr, err, Relink(out.Dir))
+}
+
+// spec is what runs the plan into the results folder dir.
+func spec(r plan.Resolved, dir string, o Options) (harness.Spec, error) {
+	store, err := history.Create(filepath.Join(dir, historyDir))
+	if err != nil {
+		return harness.Spec{}, err
+	}
+	s := r.Spec(o.Redis, filepath.Join(dir, nodesDir), store)
+	s.Log, s.Progress, s.Found = o.Log, o.Progress, o.Found
+	return s, nil
+}
+
+// Preflight fails if the plan cannot be run (plan.ErrUsage), or this machine cannot carry it, and warns where it may not.
+func Preflight(p plan.Plan, o Options) error {
+	r, err := p.Resolve()
+	if err != nil {
+		return err
+	}
+	return preflight(r, o)
+}
+
+func preflight(r plan.Resolved, o Options) error {
+	warnings, err := r.Preflight(o.Redis)
+	if err != nil || o.Warn == nil {
+		return err
+	}
+	for _, w := range warnings {
+		o.Warn(w.String())
+	}
+	return nil
+}
+
+// report writes everything that is derived from the history.
+func (out *Outcome) report(res harness.Result) (err error) {
+	if err := out.judge(res.History, res.Judged); err != nil {
+		return err
+	}
+	out.Report.Notes = res.Notes
+	return out.write()
+}
+
+// write writes the judged run's files.
+func (out *Outcome) write() (err error) {
+	if out.Report.Pages, err = drawAnomalies(out.Dir, out.Report.History, out.Report.Judged); err != nil {
+		return err
+	}
+	return reports.Write(out.Dir, out.Report)
+}
+
+// judge fills the outcome in from a judged history.
+func (out *Outcome) judge(h harness.History, j harness.Judged) (err error) {
+	out.Met = out.Expectation.Met(j)
+	if out.Report, err = reports.New(h, j); err != nil {
+		return fmt.Errorf("results: report: %w", err)
+	}
+	out.Report.Command = out.Command()
+	out.Report.Expected, out.Report.Met = out.Expectation.String(), out.Met
+	return nil
+}
+
+// Command is the command line that repeats the run from where it was begun.
+func (out Outcome) Command() string {
+	return out.Plan.CommandWith(filepath.Join(out.Dir, plan.File), out.options.Redis)
+}
+
+// drawAnomalies has porcupine draw the first anomalies that it certified, and returns their pages' paths inside dir.
+func drawAnomalies(dir string, h harness.History, j harness.Judged) (map[int]string, error) {
+	pages := map[int]string{}
+	for i, a := range j.Anomalies {
+		if len(pages) == maxPages {
+			break
+		}
+		if !a.Certified {
+			continue
+		}
+		rel := filepath.Join(anomaliesDir, fmt.Sprintf("%03d-%s.html", i+1, a.Class))
+		err := reports.WriteFile(filepath.Join(dir, rel), func(w io.Writer) error { return checkers.Draw(w, a, h.Meta, h.Faults) })
+		if err != nil {
+			return pages, fmt.Errorf("results: draw anomaly %d: %w", i+1, err)
+		}
+		pages[i] = rel
+	}
+	return pages, nil
+}

@@ -1,0 +1,183 @@
+package results_test
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
+)
+
+// execute runs a plan into a folder of the test's and returns what came of it.
+func execute(t *testing.T, p plan.Plan) results.Outcome {
+	t.Helper()
+	out, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir()})
+	require.NoError(t, err)
+	t.Logf("%s: %s", out.Plan.Command(), out.Report.Judged.Summary())
+	return out
+}
+
+// figure is a checker's figure of that name, -1 if there is none.
+func figure(out results.Outcome, checker, name string) float64 {
+	for _, g := range out.Report.Judged.Judgements {
+		for _, f := range g.Figures {
+			if g.Checker == checker && f.Name == name {
+				return f.Value
+			}
+		}
+	}
+	return -1
+}
+
+func TestAFailingRunLeavesEveryFileBehind(t *testing.T) {
+	out := execute(t, plan.Plan{Variant: "sequence/string-compare-hash", Clients: 20, Duration: time.Second})
+	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict)
+	require.True(t, out.Met)
+	for _, name := range []string{
+		"plan.yaml", "verdict.json", "report.html", "summary.md", "junit.xml", "history/ops-000001.seg", "history/run.seg", "nodes/r1.log",
+	} {
+		info, err := os.Stat(filepath.Join(out.Dir, name))
+		require.NoError(t, err)
+		require.NotZero(t, info.Size(), name)
+	}
+	pages, err := filepath.Glob(filepath.Join(out.Dir, "anomalies", "*.html"))
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	link, err := os.Readlink(filepath.Join(filepath.Dir(out.Dir), "latest"))
+	require.NoError(t, err)
+	require.Equal(t, filepath.Base(out.Dir), link)
+
+	again, err := results.Recheck(t.Context(), out.Dir)
+	require.NoError(t, err)
+	require.Equal(t, out.Report.Judged.Totals, again.Report.Judged.Totals)
+	require.Equal(t, out.Report.Judged.Judgements, again.Report.Judged.Judgements)
+}
+
+// One client makes the article's script repeat itself at its 79th call, whatever the machine.
+func TestTheFirstDuplicateIsFoundAtCall79(t *testing.T) {
+	out := execute(t, plan.Plan{Variant: "sequence/string-compare-hash", Regime: "fixed", Clients: 1, Duration: time.Second})
+	require.EqualValues(t, 79, figure(out, "sequence", "first duplicate at call"))
+	require.Equal(t, harness.Invalid, out.Report.Judged.Judgements[0].Verdict)
+	gates := out.Report.Judged.Judgements[len(out.Report.Judged.Judgements)-1]
+	require.Equal(t, harness.Unknown, gates.Verdict, "one client makes no contention")
+}
+
+func TestWhatIsDocumentedIsFound(t *testing.T) {
+	for _, p := range []plan.Plan{
+		{Variant: "lock/set-nx-px", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond},
+		{Variant: "lock/set-nx-px-blind-del", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond, Duration: time.Minute, StopOnFirst: true},
+		{Variant: "lock/setnx-expire", Clients: 50, Keys: 5},
+		{Variant: "dedup/get-set"},
+		{Variant: "dedup/get-set-lua", Duration: 3 * time.Second}, // windows have to end
+		{Variant: "dedup/set-nx-ex", Duration: 3 * time.Second},
+		{Variant: "sequence/string-compare-hash", Regime: "growing"},
+		{Variant: "sequence/string-compare-hash", Regime: "timestamp17"},
+		{Variant: "sequence/numeric-compare-hash", Regime: "fixed"},
+		{Variant: "sequence/numeric-compare-hash", Regime: "growing"},
+		{Variant: "sequence/numeric-compare-hash", Regime: "timestamp17"},
+		{Variant: "sequence/digits-compare", Regime: "fixed"},
+		{Variant: "sequence/digits-compare", Regime: "growing"},
+		{Variant: "sequence/digits-compare", Regime: "timestamp17"},
+		{Variant: "sequence/incr"},
+		{Variant: "writes/sadd"},
+	} {
+		p.Duration = cmp.Or(p.Duration, time.Second)
+		p.Rate = 2000 // the gates want a tenth of it, under the race detector and beside other loads too
+		t.Run(p.Name(), func(t *testing.T) {
+			out := execute(t, p)
+			require.True(t, out.Met, "expected %s", out.Expectation)
+		})
+	}
+}
+
+func TestASplitBrainGrantsTwiceAndLosesWritesOfTheCutSideOnly(t *testing.T) {
+	out := execute(t, plan.Plan{
+		Variant: "lock/set-nx-px", Nemesis: []string{"partition-primary"}, With: []string{"writes/sadd"},
+		Clients: 50, Rate: 2000, Duration: time.Second,
+	})
+	require.True(t, out.Met, "expected %s", out.Expectation)
+	j := out.Report.Judged
+	require.Positive(t, j.Totals[harness.DoubleGrant])
+	require.Positive(t, j.Totals[harness.LostWrite])
+	require.Positive(t, j.Certified)
+	require.Positive(t, figure(out, "writes", "lost from cut groups"))
+	require.Empty(t, lostBeside(out.Report.History, j.Anomalies))
+	require.Len(t, out.Report.Failovers, 1)
+}
+
+// lostBeside are the writes that client groups on the larger side of a history's one partition lost, of those that they
+// began when it was in force. Before that, an answer may outrun the write's way to the replicas.
+func lostBeside(h harness.History, found []harness.Anomaly) (lost []harness.Op) {
+	cut := h.Faults[0]
+	for _, a := range found {
+		last := a.Ops[len(a.Ops)-1] // of one client's
+		other := !slices.Contains(cut.Groups, h.Meta.Group(last.Client))
+		if a.Class == harness.LostWrite && other && cut.Bit < last.Call && last.Return <= cut.Heal {
+			lost = append(lost, last)
+		}
+	}
+	return lost
+}
+
+func TestAKillIsAFailoverWithItsStages(t *testing.T) {
+	out := execute(t, plan.Plan{
+		Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, FaultFor: 4 * time.Second,
+		Clients: 20, Rate: 2000, Duration: time.Second,
+	})
+	require.True(t, out.Met, "expected %s", out.Expectation)
+	require.True(t, out.Report.History.Faults[0].Proved)
+	require.Len(t, out.Report.Failovers, 1)
+}
+
+func TestAnInterruptKeepsWhatWasRecorded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, err := results.Execute(ctx, plan.Plan{Variant: "sequence/incr", Duration: time.Minute}, results.Options{
+		Results: t.TempDir(), Progress: func(p harness.Progress) {
+			if p.OK > 0 {
+				cancel()
+			}
+		},
+	})
+	require.NoError(t, err)
+	require.Equal(t, harness.Unknown, out.Report.Judged.Verdict)
+	require.Positive(t, figure(out, "gates", "ops"))
+	require.FileExists(t, filepath.Join(out.Dir, "report.html"))
+}
+
+func TestNothingIsWrittenWhenThePlanOrTheMachineCannotDoIt(t *testing.T) {
+	for want, c := range map[error]struct {
+		plan  plan.Plan
+		redis string
+	}{
+		plan.ErrUsage:      {plan: plan.Plan{Variant: "lock/none"}},
+		cluster.ErrNoRedis: {plan: plan.Plan{Variant: "lock/set-nx-px"}, redis: "/nowhere/redis-server"},
+		cluster.ErrLimit:   {plan: plan.Plan{Variant: "lock/set-nx-px", Clients: 900_000}},
+	} {
+		dir := t.TempDir()
+		_, err := results.Execute(t.Context(), c.plan, results.Options{Results: dir, Redis: c.redis})
+		require.ErrorIs(t, err, want)
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}
+
+// TestWantOfACompilerIsTheEnvironments: no other plan would do better.
+func TestWantOfACompilerIsTheEnvironments(t *testing.T) {
+	t.Setenv("CC", "/nowhere/cc")
+	o := results.Options{Results: t.TempDir()}
+	_, err := results.Execute(t.Context(), plan.Plan{Variant: "sequence/incr", Nemesis: []string{"clock-step-forward"}}, o)
+	require.ErrorIs(t, err, cluster.ErrNoCompiler)
+	require.NotErrorIs(t, err, plan.ErrUsage)
+	require.ErrorContains(t, err, `"/nowhere/cc" cannot be run: install it`)
+}

@@ -1,0 +1,112 @@
+package results
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+func TestImpossibleSearchesAreRefused(t *testing.T) {
+	for want, s := range map[string]plan.Search{
+		"unknown variant":              {Variant: "lock/none"},
+		"unknown regime":               {Variant: "sequence/incr", Regime: "odd"},
+		"a regime is for sequences":    {Variant: "lock/set-nx-px", Regime: "fixed"},
+		"a ttl is for locks":           {Variant: "sequence/incr", TTL: time.Second},
+		"a ttl of 100µs: Redis counts": {Variant: "lock/set-nx-px", TTL: 100 * time.Microsecond},
+		"a ttl of -1s: Redis counts":   {Variant: "lock/set-nx-px", TTL: -time.Second},
+		"cannot be explored":           {Variant: "writes/sadd"},
+		"it needs 3 masters":           {Variant: "lock/redlock"},
+		"ask for 2 to 4":               {Variant: "lock/set-nx-px", Clients: 9},
+		"ask for 0 or 1":               {Variant: "lock/set-nx-px", Failovers: 2},
+		"is no family of scripts":      {Script: &workloads.Script{Name: "x", Source: "return 1", As: "queue"}},
+	} {
+		_, err := Explore(t.Context(), s, Options{Results: filepath.Join(t.TempDir(), "results")})
+		require.ErrorIs(t, err, plan.ErrUsage, want)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// race is a search that finds something within milliseconds.
+var race = plan.Search{Variant: "dedup/get-set", Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}
+
+// scheduleFile searches and returns the path of its counterexample.
+func scheduleFile(t *testing.T) string {
+	t.Helper()
+	out, err := Explore(t.Context(), race, Options{Results: t.TempDir()})
+	require.NoError(t, err)
+	require.Len(t, out.Exploration.Files, 1)
+	return filepath.Join(out.Dir, out.Exploration.Files[0])
+}
+
+func TestACounterexampleReplaysAHundredTimesOfAHundred(t *testing.T) {
+	out, err := Replay(t.Context(), scheduleFile(t), "dedup/get-set", 100, Options{})
+	require.NoError(t, err)
+	require.Equal(t, 100, out.Times)
+	require.Equal(t, harness.DuplicateDelivery, out.Counterexample.Anomaly.Class)
+}
+
+func TestAReplayFileOfSomethingElseIsRefused(t *testing.T) {
+	path := scheduleFile(t)
+	original, err := os.ReadFile(path)
+	require.NoError(t, err)
+	changed := func(change func(*counterexampleFile)) string {
+		var f counterexampleFile
+		require.NoError(t, json.Unmarshal(original, &f))
+		change(&f)
+		b, err := json.Marshal(f)
+		require.NoError(t, err)
+		other := filepath.Join(t.TempDir(), "changed.json")
+		require.NoError(t, os.WriteFile(other, b, 0o644))
+		return other
+	}
+	text := filepath.Join(t.TempDir(), "text.json")
+	require.NoError(t, os.WriteFile(text, []byte("no schedule"), 0o644))
+	for want, path := range map[string]string{
+		"no such file":                text + "x",
+		"is no schedule":              text,
+		"has version 99":              changed(func(f *counterexampleFile) { f.Version = 99 }),
+		"unknown variant":             changed(func(f *counterexampleFile) { f.Search.Variant = "dedup/none" }),
+		"unknown choice":              changedText(t, original, `"client 2"`, `"client 9"`),
+		"ask for 2 to 4":              changed(func(f *counterexampleFile) { f.Search.Clients = 7 }),
+		"is a schedule of lock/setnx": changed(func(f *counterexampleFile) { f.Search.Variant = "lock/setnx" }),
+	} {
+		variant := ""
+		if want == "is a schedule of lock/setnx" {
+			variant = "dedup/get-set"
+		}
+		_, err := Replay(t.Context(), path, variant, 1, Options{})
+		require.ErrorIs(t, err, plan.ErrUsage, want)
+		require.ErrorContains(t, err, want)
+	}
+	for want, path := range map[string]string{
+		"another version of this variant": changed(func(f *counterexampleFile) { f.Search.Variant = "dedup/set-nx-ex" }),
+		`step 3 is "SET msg 1"`:           changed(func(f *counterexampleFile) { f.Counterexample.Steps[2].Command = "SET msg 2" }),
+		"recorded is":                     changed(func(f *counterexampleFile) { f.Counterexample.Anomaly.Note = "something else" }),
+		"no lost-message at its end":      changed(func(f *counterexampleFile) { f.Counterexample.Anomaly.Class = harness.LostMessage }),
+	} {
+		_, err := Replay(t.Context(), path, "", 3, Options{})
+		require.ErrorIs(t, err, explore.ErrDiverged, want)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = Replay(t.Context(), path, "", 0, Options{})
+	require.ErrorIs(t, err, plan.ErrUsage)
+}
+
+func changedText(t *testing.T, original []byte, from, to string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "changed.json")
+	b := []byte(string(original))
+	require.Contains(t, string(b), from)
+	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(b), from, to)), 0o644))
+	return path
+}

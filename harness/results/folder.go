@@ -1,0 +1,57 @@
+package results
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+)
+
+// resultsDir makes a fresh folder for a run, with its plan in it.
+func resultsDir(root string, p plan.Plan) (string, error) {
+	dir, err := NewFolder(root, p.Name())
+	if err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(filepath.Join(dir, nodesDir), 0o755); err != nil {
+		return "", err
+	}
+	return dir, p.Write(dir)
+}
+
+// NewFolder makes a fresh folder in root (default "results"), named after the time and name.
+func NewFolder(root, name string) (dir string, err error) {
+	root = cmp.Or(root, "results")
+	base := filepath.Join(root, time.Now().Format("20060102-150405-")+plan.FileName(name))
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", plan.Usagef("results cannot be kept in %s: %w", root, err)
+	}
+	dir = base
+	for n := 2; ; n++ {
+		err := os.Mkdir(dir, 0o755)
+		if err == nil {
+			return dir, nil
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return "", plan.Usagef("results cannot be kept in %s: %w", root, err)
+		}
+		dir = fmt.Sprintf("%s-%d", base, n)
+	}
+}
+
+// Relink makes results/latest lead to dir.
+func Relink(dir string) error {
+	link := filepath.Join(filepath.Dir(dir), Latest)
+	fresh := filepath.Join(filepath.Dir(dir), "."+Latest+"-"+filepath.Base(dir)) // runs may end side by side
+	if err := os.Symlink(filepath.Base(dir), fresh); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, link); err != nil {
+		return errors.Join(err, os.Remove(fresh))
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package results_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/history"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+const (
+	loadRounds = 5                      // of each way, at each number of clients
+	loadFor    = 3 * time.Second        // one measurement, at 1,000 clients or fewer
+	loadWarm   = 500 * time.Millisecond // of it, in which connections are opened
+)
+
+// loadClients are the numbers of clients that are compared. Rounds of 10,000 would run out of ports: redis-benchmark connects
+// from one address, whose ports are not free again for a minute.
+var loadClients = []int{50, 1000, 4000}
+
+// rate is what one way reaches at one number of clients, in commands a second.
+type rate func(b *testing.B, clients int) float64
+
+// BenchmarkLoad puts the load of the harness beside that of redis-benchmark and of a bare loop over the same client
+// library: one script, one Redis, as many connections, no proxy, each way in turn. It prints a table for the README.
+func BenchmarkLoad(b *testing.B) {
+	tool, err := exec.LookPath("redis-benchmark")
+	if err != nil {
+		b.Skip("no redis-benchmark in the PATH")
+	}
+	s := startDirect(b)
+	compareRates(b, []string{"redis-benchmark", "bare go-redis", "harness"},
+		func(b *testing.B, clients int) float64 { return s.redisBenchmark(b, tool, clients) },
+		s.bareLoop, s.harness)
+}
+
+// BenchmarkLinks puts the harness's load over the fabric, without a fault, beside that without a fabric and that over a
+// toxiproxy as it comes.
+func BenchmarkLinks(b *testing.B) {
+	s := startDirect(b)
+	compareRates(b, []string{"no fabric", "fabric", "stock toxiproxy"},
+		s.harness, s.overFabric(b).harness, s.overToxiproxy(b).harness)
+}
+
+// compareRates prints a row for each number of clients: the ways' medians, and each as a part of the first.
+func compareRates(b *testing.B, names []string, ways ...rate) {
+	for b.Loop() {
+		fmt.Printf("| clients | %s | of %s |\n|---:%s|---:|\n", strings.Join(names, " | "), names[0], strings.Repeat("|---:", len(names)))
+		for _, clients := range loadClients {
+			rates := make([][]float64, len(ways))
+			for range loadRounds {
+				for i, way := range ways {
+					rates[i] = append(rates[i], way(b, clients))
+				}
+			}
+			row, parts := fmt.Sprintf("| %d ", clients), []string{}
+			first := median(rates[0])
+			for i, r := range rates {
+				row += fmt.Sprintf("| %.0f (%.0f to %.0f) ", median(r), slices.Min(r), slices.Max(r))
+				if i > 0 {
+					part := median(r) / first
+					parts = append(parts, fmt.Sprintf("%.2f", part))
+					b.ReportMetric(part, fmt.Sprintf("%s-of-%s-at-%d", dashed(names[i]), dashed(names[0]), clients))
+				}
+			}
+			fmt.Printf("%s| %s |\n", row, strings.Join(parts, ", "))
+		}
+	}
+}
+
+func dashed(name string) string { return strings.ReplaceAll(name, " ", "-") }
+
+// median sorts.
+func median(of []float64) float64 {
+	slices.Sort(of)
+	return of[len(of)/2]
+}
+
+// warmFor and lastFor are longer where thousands of connections have to be opened first.
+func warmFor(clients int) time.Duration { return loadWarm * time.Duration(1+clients/1000) }
+func lastFor(clients int) time.Duration { return warmFor(clients) + loadFor - loadWarm }
+
+// redisBenchmark is the rate of EVALSHA that redis-benchmark reaches.
+func (s *direct) redisBenchmark(b *testing.B, tool string, clients int) float64 {
+	cmd := exec.Command(tool, "-p", strconv.Itoa(s.port), "-c", strconv.Itoa(clients), "-n", "200000", "--csv",
+		"evalsha", s.sha, "1", "sequences", "seq-0", "5")
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	require.NoError(b, err, "%s%s", out, complaint.String())
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	cells := strings.Split(lines[len(lines)-1], `","`)
+	require.Greater(b, len(cells), 1, "%s", out)
+	rate, err := strconv.ParseFloat(strings.Trim(cells[1], `"`), 64)
+	require.NoError(b, err)
+	return rate
+}
+
+// bareLoop is the rate of clients that do nothing but send the script and read its answer.
+func (s *direct) bareLoop(b *testing.B, clients int) float64 {
+	r := s.newClient(0, clients)
+	defer r.Close()
+	open(b.Context(), r, clients)
+	var done atomic.Int64
+	var ended atomic.Bool
+	var running sync.WaitGroup
+	for range clients {
+		running.Go(func() {
+			for !ended.Load() {
+				if r.EvalSha(b.Context(), s.sha, []string{"sequences"}, "seq-0", "5").Err() == nil {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	time.Sleep(warmFor(clients))
+	began, before := time.Now(), done.Load()
+	time.Sleep(loadFor - loadWarm)
+	rate := float64(done.Load()-before) / time.Since(began).Seconds()
+	ended.Store(true)
+	running.Wait()
+	return rate
+}
+
+// harness is the rate of operations that are recorded, stored and checked as they come.
+func (s *direct) harness(b *testing.B, clients int) float64 {
+	v, err := workloads.Find("sequence/numeric-compare-hash")
+	require.NoError(b, err)
+	dir := filepath.Join(b.TempDir(), "history")
+	store, err := history.Create(dir)
+	require.NoError(b, err)
+	s.clients, s.groups = clients, map[int]*redis.Client{}
+	w := &gauge{Checker: checkers.Sequence(), warm: warmFor(clients)}
+	res, err := harness.Run(b.Context(), harness.Spec{
+		System: s, Workload: v.Workload(s, workloads.Options{}), Watchers: []harness.Checker{w}, Checkers: []harness.Checker{nobody{}},
+		Store: unread{store}, Clients: clients, Duration: lastFor(clients), Seed: 1,
+	})
+	require.NoError(b, err)
+	require.Empty(b, res.Notes, "the checker did not keep up")
+	require.Equal(b, harness.Valid, w.judged.Verdict, "%s", w.judged.Reason)
+	require.NoError(b, os.RemoveAll(dir))
+	return w.rate(b)
+}
+
+// gauge is a checker that counts what it checks.
+type gauge struct {
+	harness.Checker
+	warm   time.Duration
+	judged harness.Judgement
+
+	first, last time.Duration // Return of the first operation, and of the last
+	counted     int           // that were ok after warm
+}
+
+func (g *gauge) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	ops := h.Ops
+	h.Ops = func(yield func(harness.Op, error) bool) {
+		for op, err := range ops {
+			if g.first == 0 {
+				g.first = op.Return
+			}
+			if g.last = op.Return; g.last > g.first+g.warm && op.Outcome == harness.OK {
+				g.counted++
+			}
+			if !yield(op, err) {
+				return
+			}
+		}
+	}
+	g.judged = g.Checker.Check(ctx, h, found)
+	return g.judged
+}
+
+func (g *gauge) rate(b *testing.B) float64 {
+	span := g.last - g.first - g.warm
+	require.Positive(b, span)
+	return float64(g.counted) / span.Seconds()
+}
+
+// unread is a store whose history is not read again: that is no part of the load.
+type unread struct{ harness.Store }
+
+func (unread) History() (harness.History, error) {
+	return harness.History{Ops: harness.OpsOf(nil)}, nil
+}
+
+// nobody judges nothing.
+type nobody struct{}
+
+func (nobody) Name() string { return "nobody" }
+func (nobody) Check(context.Context, harness.History, func(harness.Anomaly)) harness.Judgement {
+	return harness.Judgement{}
+}

@@ -1,0 +1,154 @@
+package results_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+	"github.com/doublegrant/doublegrant/lua"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// direct is one Redis that clients reach without anything between, or whatever dial puts there.
+type direct struct {
+	port int
+	sha  string // of the script
+	dial func(ctx context.Context, group int) (net.Conn, error)
+
+	clients int
+	mu      sync.Mutex
+	groups  map[int]*redis.Client
+}
+
+var (
+	_ harness.System      = (*direct)(nil)
+	_ workloads.Connector = (*direct)(nil)
+)
+
+// loadGroups is in how many groups clients come, each from an address of its own: there are not enough ports on one.
+const loadGroups = 5
+
+func groupIP(group int) string { return fmt.Sprintf("127.6.1.%d", 1+group) }
+
+// startDirect starts a Redis on a free port until the benchmark ends.
+func startDirect(b *testing.B) *direct {
+	path, _, err := cluster.FindRedis("")
+	require.NoError(b, err)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	port := free.Addr().(*net.TCPAddr).Port
+	require.NoError(b, free.Close())
+	server := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "no", "--save", "", "--appendonly", "no",
+		"--maxclients", "15000", "--tcp-backlog", "4096", "--dir", b.TempDir())
+	require.NoError(b, server.Start())
+	b.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	s := &direct{port: port}
+	s.dial = func(ctx context.Context, group int) (net.Conn, error) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(groupIP(group))}}
+		return d.DialContext(ctx, "tcp", s.addr())
+	}
+	r := s.newClient(0, 1)
+	defer r.Close()
+	require.Eventually(b, func() bool { return r.Ping(b.Context()).Err() == nil }, 10*time.Second, 10*time.Millisecond)
+	s.sha, err = r.ScriptLoad(b.Context(), lua.SequenceNumericCompare).Result()
+	require.NoError(b, err)
+	return s
+}
+
+func (s *direct) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// overFabric is the same Redis at the far end of links.
+func (s *direct) overFabric(b *testing.B) *direct {
+	const announced = "127.6.2.1:6379"
+	f := fabric.New()
+	b.Cleanup(func() { require.NoError(b, f.Close()) })
+	for g := range loadGroups {
+		f.Host(cluster.GroupName(g), groupIP(g))
+	}
+	require.NoError(b, f.Listen("r1", announced, s.addr()))
+	return &direct{port: s.port, sha: s.sha, dial: func(ctx context.Context, group int) (net.Conn, error) {
+		return f.Dial(ctx, groupIP(group), announced)
+	}}
+}
+
+// overToxiproxy is the same Redis behind a proxy of toxiproxy's own.
+func (s *direct) overToxiproxy(b *testing.B) *direct {
+	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	proxy := toxiproxy.NewProxy(server, "redis", "127.6.2.2:6379", s.addr())
+	require.NoError(b, proxy.Start())
+	b.Cleanup(proxy.Stop)
+	return &direct{port: s.port, sha: s.sha, dial: func(ctx context.Context, group int) (net.Conn, error) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(groupIP(group))}}
+		return d.DialContext(ctx, "tcp", proxy.Listen)
+	}}
+}
+
+// Start forgets the numbers drawn before.
+func (s *direct) Start(ctx context.Context, _ harness.Clock, _ func(harness.Event), _ *slog.Logger) error {
+	r := s.newClient(0, 1)
+	defer r.Close()
+	return cmp.Or(r.FlushDB(ctx).Err(), r.ScriptLoad(ctx, lua.SequenceNumericCompare).Err())
+}
+
+func (s *direct) AwaitWhole(context.Context) error { return nil }
+func (s *direct) Groups() int                      { return loadGroups }
+
+func (s *direct) Stop() error {
+	for _, r := range s.groups {
+		_ = r.Close()
+	}
+	return nil
+}
+
+// Connect is as a cluster's: one client of the library for all clients of a group.
+func (s *direct) Connect(group int) (redis.UniversalClient, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.groups[group] == nil {
+		s.groups[group] = s.newClient(group, s.clients)
+		open(context.Background(), s.groups[group], s.clients/loadGroups)
+	}
+	return s.groups[group], nil
+}
+
+// open opens so many connections, as a cluster does for thousands of clients: their dials are no load.
+func open(ctx context.Context, r *redis.Client, n int) {
+	conns := make([]*redis.Conn, n)
+	var opening sync.WaitGroup
+	for i := range conns {
+		conns[i] = r.Conn()
+		opening.Go(func() { _ = conns[i].Ping(ctx).Err() }) // what is wrong the load finds
+	}
+	opening.Wait()
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
+}
+
+func (s *direct) newClient(group, clients int) *redis.Client {
+	const patience = 10 * time.Second
+	return redis.NewClient(&redis.Options{
+		Addr: s.addr(), Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dial(ctx, group) },
+		Protocol: 2, DisableIdentity: true, MaxRetries: -1, ContextTimeoutEnabled: true, PoolSize: clients,
+		DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience,
+		PipelinePoolSize: -1, ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,
+	})
+}

@@ -1,0 +1,108 @@
+package results
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/history"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// Recheck judges the stored run in a results folder again, and writes nothing.
+func Recheck(ctx context.Context, dir string) (Outcome, error) {
+	p, err := plan.ReadFolder(dir)
+	if err != nil {
+		return Outcome{}, err
+	}
+	r, err := p.Resolve()
+	if err != nil {
+		return Outcome{}, fmt.Errorf("%s: %w", dir, err)
+	}
+	out := Outcome{Plan: p, Dir: dir, Expectation: r.Expectation()}
+	h, err := history.Open(filepath.Join(dir, historyDir))
+	if err != nil {
+		return out, err
+	}
+	return out, out.judge(h, harness.Judge(ctx, h, r.Checkers()))
+}
+
+// ReportRun judges the stored run in a results folder again and writes its reports, of one that was killed for the first
+// time.
+func ReportRun(ctx context.Context, dir string) (Outcome, error) {
+	out, err := Recheck(ctx, dir)
+	if err != nil {
+		return out, err
+	}
+	return out, out.write()
+}
+
+// Stored opens the history in a results folder. The error wraps plan.ErrUsage if dir is none.
+func Stored(dir string) (harness.History, error) {
+	if _, err := plan.ReadFolder(dir); err != nil {
+		return harness.History{}, err
+	}
+	return history.Open(filepath.Join(dir, historyDir))
+}
+
+// CheckText judges a history in the text form of package history, which r reads and errors call name. The error wraps
+// ErrUsage if there is no such model or a line cannot be. The report's history cannot be ranged over any more.
+func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep reports.Report, err error) {
+	if !slices.Contains(Models(), m) {
+		return rep, plan.Usagef("unknown model %q: choose one of %s", m, strings.Trim(fmt.Sprint(Models()), "[]"))
+	}
+	dir, remove, err := cluster.TempFolder()
+	if err != nil {
+		return rep, fmt.Errorf("results: %w", err)
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	text := until(ctx, r)
+	defer func() { err = errors.Join(err, text.Close()) }() // whoever still reads it ends
+	seen := newWitness(m)
+	h, err := history.ParseEach(text, name, filepath.Join(dir, historyDir), seen.op)
+	if errors.Is(err, history.ErrText) {
+		return rep, plan.Usagef("%w", err)
+	}
+	if err != nil {
+		return rep, err
+	}
+	h.Meta = seen.meta(h.Meta)
+	rep, err = reports.New(h, harness.Judge(ctx, h, seen.checkers()))
+	rep.Notes = append(doubtUnits(rep.Stats), seen.notes()...)
+	return rep, err
+}
+
+// fastest is how quickly operations can follow each other at most: no Redis does ten million a second.
+const fastest = 100 * time.Nanosecond
+
+// doubtUnits notes that times are hardly in nanoseconds, as by mistake they are not where clocks tell milliseconds: leases in
+// nanoseconds then outlast the whole history.
+func doubtUnits(s reports.Stats) []string {
+	n, span := s.Totals.All(), s.Last-s.First
+	if n < 100 || span > time.Duration(n)*fastest {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d operations within %v are more than any Redis does: are all times in nanoseconds?", n, span)}
+}
+
+// until is r up to the end of ctx, whose cause then is the error: a read from a terminal or a pipe may wait for ever.
+func until(ctx context.Context, r io.Reader) io.ReadCloser {
+	out, in := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		_, err := io.CopyBuffer(in, struct{ io.Reader }{r}, make([]byte, copied)) // by no shorter way, which copies less at once
+		_ = in.CloseWithError(err)
+	}()
+	return out
+}
+
+// copied is how many bytes of a history are read at once.
+const copied = 256 << 10

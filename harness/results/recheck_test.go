@@ -1,0 +1,200 @@
+package results_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/history"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
+)
+
+// shorten takes the last n bytes off a file of a results folder's history.
+func shorten(t *testing.T, dir, name string, n int64) {
+	t.Helper()
+	path := filepath.Join(dir, "history", name)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, info.Size()-n))
+}
+
+func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
+	for variant, want := range map[string][2]harness.Verdict{
+		"sequence/incr":                {harness.Valid, harness.Unknown},
+		"lock/set-nx-px":               {harness.Valid, harness.Unknown},
+		"sequence/string-compare-hash": {harness.Invalid, harness.Invalid},
+	} {
+		out := execute(t, plan.Plan{Variant: variant, Clients: 20, Rate: 2000, Duration: 3 * time.Second}) // a rate that a busy machine keeps up; leases have to end
+		require.Equal(t, want[0], out.Report.Judged.Verdict)
+		for _, name := range []string{"ops-000001.seg", "run.seg"} {
+			shorten(t, out.Dir, name, 1)
+			again, err := results.Recheck(t.Context(), out.Dir)
+			require.NoError(t, err)
+			require.Equal(t, want[1], again.Report.Judged.Verdict, "%s without the end of %s", variant, name)
+			require.Nil(t, again.Report.History.End)
+		}
+	}
+}
+
+func TestARunIsJudgedTheSameAsText(t *testing.T) {
+	for variant, m := range map[string]results.Model{
+		"lock/set-nx-px": results.LockModel, "dedup/get-set-lua": results.DedupModel, "dedup/get-set": results.DedupModel,
+		"sequence/string-compare-hash": results.SequenceModel, "writes/sadd": results.WritesModel,
+	} {
+		out := execute(t, plan.Plan{Variant: variant, Clients: 20, Duration: time.Second})
+		h, err := results.Stored(out.Dir)
+		require.NoError(t, err)
+		var text bytes.Buffer
+		require.NoError(t, history.Print(&text, h))
+		rep, err := results.CheckText(t.Context(), &text, "text", m)
+		require.NoError(t, err)
+		mine := rep.Judged.Judgements[0]
+		require.Equal(t, out.Report.Judged.Judgements[0], mine)
+		require.NotEqual(t, harness.Unknown, mine.Verdict)
+	}
+}
+
+// Times in milliseconds beside leases in nanoseconds make any lock look broken.
+func TestTimesThatAreHardlyNanosecondsAreDoubted(t *testing.T) {
+	for unit, doubted := range map[time.Duration]bool{time.Millisecond: false, 1: true} {
+		var text bytes.Buffer
+		for i := range 200 {
+			at := time.Duration(i) * unit
+			fmt.Fprintf(&text, `{"client":%d,"kind":"acquire","key":"k","arg":"t%d","ttl":2000000000,"call":%d,"return":%d,"outcome":"fail"}`+"\n", i%5, i%5, at, at)
+		}
+		rep, err := results.CheckText(t.Context(), &text, "text", results.LockModel)
+		require.NoError(t, err)
+		require.Equal(t, doubted, len(rep.Notes) == 1, rep.Notes)
+		if doubted {
+			require.Equal(t, "200 operations within 199ns are more than any Redis does: are all times in nanoseconds?", rep.Notes[0])
+		}
+	}
+}
+
+func TestAHistoryThatNeverEndsCanBeInterrupted(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	ended := make(chan error)
+	go func() {
+		_, err := results.CheckText(ctx, r, "text", results.LockModel)
+		ended <- err
+	}()
+	_, err := w.Write([]byte(`{"meta":{}}` + "\n")) // it reads
+	require.NoError(t, err)
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// A claim waits for a confirm that is under way wherever a history holds confirms, whatever its first line promises.
+func TestCheckTextWaitsForConfirms(t *testing.T) {
+	const (
+		firsts = `{"client":0,"kind":"claim","key":"m","result":"first","ttl":1000,"call":0,"return":10,"outcome":"ok"}` + "\n" +
+			`{"client":2,"kind":"claim","key":"m","result":"first","ttl":1000,"call":200,"return":210,"outcome":"ok"}` + "\n"
+		confirm = `{"client":3,"kind":"confirm","key":"m","ttl":100,"call":50,"return":400,"outcome":"ok"}` + "\n"
+		other   = `{"client":4,"kind":"confirm","key":"n","ttl":100,"call":50,"return":400,"outcome":"fail"}` + "\n"
+	)
+	for _, c := range []struct {
+		text    string
+		invalid bool
+	}{
+		{firsts + confirm, false},
+		{`{"meta":{"kinds":["claim"]}}` + "\n" + firsts + confirm, false},
+		{`{"meta":{"kinds":["claim","confirm"]}}` + "\n" + firsts + confirm, false},
+		{`{"cut":"killed"}` + "\n" + firsts + other, false},
+		{`{"cut":"killed"}` + "\n" + firsts, true},
+		{firsts + other, true},
+		{firsts, true},
+	} {
+		rep, err := results.CheckText(t.Context(), strings.NewReader(c.text), "text", results.DedupModel)
+		require.NoError(t, err)
+		require.Equal(t, c.invalid, rep.Judged.Verdict == harness.Invalid, "%s%s", c.text, rep.Judged.Summary())
+	}
+}
+
+// A confirm by client -1 that is under way longer than thousands of operations of the workers still explains.
+func TestCheckTextWaitsForConfirmsOfTheHarness(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"meta":{"workers":2}}` + "\n")
+	write := func(client int, kind, key, result string, ttl, call, ret int) {
+		fmt.Fprintf(&b, `{"client":%d,"kind":%q,"key":%q,"result":%q,"ttl":%d,"call":%d,"return":%d,"outcome":"ok"}`+"\n",
+			client, kind, key, result, ttl, call, ret)
+	}
+	write(0, "claim", "m", "first", 1_000_000, 0, 10)
+	write(1, "claim", "m", "first", 1_000_000, 200, 210)
+	for i := range 4096 {
+		write(i%2, "claim", "n", "seen", 1000, 1000+10*i, 1005+10*i)
+	}
+	write(-1, "confirm", "m", "", 100, 50, 50_000)
+	rep, err := results.CheckText(t.Context(), strings.NewReader(b.String()), "text", results.DedupModel)
+	require.NoError(t, err)
+	require.NotEqual(t, harness.Invalid, rep.Judged.Verdict, rep.Judged.Summary())
+}
+
+// A new client under the token of one that never heard of its release may be that one, whose release is executed late.
+func TestCheckTextAsksWhoANewClientIs(t *testing.T) {
+	const text = `{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":0,"return":10,"outcome":"ok"}` + "\n" +
+		`{"client":0,"kind":"release","key":"l","arg":"a","call":20,"return":30,"outcome":"info"}` + "\n" +
+		`{"client":5,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":40,"return":50,"outcome":"ok"}` + "\n" +
+		`{"client":1,"kind":"acquire","key":"l","arg":"b","ttl":1000,"call":60,"return":70,"outcome":"ok"}` + "\n"
+	_, err := results.CheckText(t.Context(), strings.NewReader(text), "text", results.LockModel)
+	require.ErrorIs(t, err, plan.ErrUsage)
+	require.ErrorContains(t, err, "line 3")
+	for workers, invalid := range map[int]bool{5: false, 6: true} {
+		rep, err := results.CheckText(t.Context(), strings.NewReader(fmt.Sprintf(`{"meta":{"workers":%d}}`+"\n"+text, workers)), "text", results.LockModel)
+		require.NoError(t, err)
+		require.Equal(t, invalid, rep.Judged.Verdict == harness.Invalid, "%d workers: %s", workers, rep.Judged.Summary())
+	}
+}
+
+func TestAnotherProgramsHistoryIsJudged(t *testing.T) {
+	op := func(client, kind, key, arg, result, times string) string {
+		return `{"client":` + client + `,"kind":"` + kind + `","key":"` + key + `","arg":"` + arg + `","result":"` + result + `",` + times + `}`
+	}
+	const first, meets, later = `"call":1,"return":5,"outcome":"ok"`, `"call":2,"return":6,"outcome":"ok"`, `"call":7,"return":9,"outcome":"ok"`
+	const refused = `"call":2,"return":6,"outcome":"fail","err":"held"`
+	for name, c := range map[string]struct {
+		model results.Model
+		lines []string
+		want  harness.Verdict
+	}{
+		"two owners":         {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", meets)}, harness.Invalid},
+		"one owner":          {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", refused)}, harness.Valid},
+		"a token that falls": {results.LockModel, []string{op("1", "acquire", "l", "a", "7", first), op("2", "acquire", "m", "b", "7", meets), op("1", "release", "l", "a", "", later), op("2", "acquire", "l", "b", "6", `"call":10,"return":11,"outcome":"ok"`)}, harness.Invalid},
+		"first twice":        {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "first", meets)}, harness.Invalid},
+		"once":               {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "seen", meets)}, harness.Valid},
+		"a number twice":     {results.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "4", meets)}, harness.Invalid},
+		"two numbers":        {results.SequenceModel, []string{op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Valid},
+		"a lost write":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
+		"a kept write":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "4", later)}, harness.Valid},
+		"no last read":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("2", "read", "w", "", "4", later)}, harness.Unknown},
+		"a phantom, cut":     {results.WritesModel, []string{`{"cut":"x"}`, op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Unknown},
+		"a phantom":          {results.WritesModel, []string{op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Invalid},
+		"a lost write, cut":  {results.WritesModel, []string{`{"cut":"x"}`, op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
+		"no contention":      {results.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "5", later)}, harness.Unknown},
+		"only a part":        {results.SequenceModel, []string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
+	} {
+		rep, err := results.CheckText(t.Context(), strings.NewReader(strings.Join(c.lines, "\n")), "text", c.model)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, rep.Judged.Verdict, "%s: %s", name, rep.Judged.Summary())
+	}
+	for want, c := range map[string][2]string{"unknown model": {"mutex", ""}, "line 1": {"lock", "{}"}} {
+		_, err := results.CheckText(t.Context(), strings.NewReader(c[1]), "text", results.Model(c[0]))
+		require.ErrorIs(t, err, plan.ErrUsage)
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,49 @@
+package results
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// TryScript loads a script into a Redis of its own and tries it once, so that what is wrong with it is said before a run
+// begins. It returns the id of the variant that the script makes. The error wraps plan.ErrUsage if the script is at fault.
+func TryScript(ctx context.Context, s workloads.Script, o Options) (id string, err error) {
+	v, err := workloads.ScriptVariant(s)
+	if err != nil {
+		return "", plan.Usagef("%w", err)
+	}
+	c := cluster.Standalone(cluster.Options{RedisServer: o.Redis})
+	if err := c.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); err != nil {
+		return "", err
+	}
+	r, err := c.Connect(0)
+	if err == nil {
+		err = asUsage(s.Load(ctx, r))
+	}
+	return v.ID, errors.Join(err, c.Stop())
+}
+
+// keepScript writes the texts of an inline script into dir, and returns the script with their files.
+func keepScript(s *workloads.Script, dir string) (*workloads.Script, error) {
+	if !plan.Inline(s) {
+		return s, nil
+	}
+	kept := *s
+	kept.File = filepath.Join(dir, plan.FileName(s.Name)+".lua")
+	if err := os.WriteFile(kept.File, []byte(s.Source), 0o644); err != nil {
+		return s, err
+	}
+	if s.Release == "" {
+		return &kept, nil
+	}
+	kept.ReleaseFile = filepath.Join(dir, plan.FileName(s.Name)+"-release.lua")
+	return &kept, os.WriteFile(kept.ReleaseFile, []byte(s.Release), 0o644)
+}

@@ -1,0 +1,78 @@
+package nemesis
+
+import (
+	"strings"
+)
+
+// slots are the words in an entry's name that stand for a parameter, and the parameter.
+var slots = map[string]string{"HOST": "host", "SIDES": "sides"}
+
+// slot is the word in the entry's name that stands for a parameter, and what is around it.
+func (e Entry) slot() (before, word, after string) {
+	for word := range slots {
+		if before, after, ok := strings.Cut(e.Name, word); ok {
+			return before, word, after
+		}
+	}
+	return e.Name, "", ""
+}
+
+// Slot is the parameter that a word in the entry's name stands for, "host" or "sides"; empty: none does.
+func (e Entry) Slot() string {
+	_, word, _ := e.slot()
+	return slots[word]
+}
+
+// Base is the name without the word that stands for a parameter.
+func (e Entry) Base() string {
+	before, word, after := e.slot()
+	if word == "" {
+		return e.Name
+	}
+	return strings.TrimSuffix(before, "-") + after
+}
+
+// Fits reports whether name can be the entry's, and the value that it has in the place of the slot: none in a base.
+func (e Entry) Fits(name string) (value string, ok bool) {
+	if name == e.Base() {
+		return "", true
+	}
+	before, word, after := e.slot()
+	value, ok = strings.CutPrefix(name, before)
+	if !ok || word == "" {
+		return "", false
+	}
+	value, ok = strings.CutSuffix(value, after)
+	return value, ok && value != ""
+}
+
+// Example is a name that the entry's fault can have, such as "kill-primary".
+func (e Entry) Example() string {
+	before, word, after := e.slot()
+	if word == "" {
+		return e.Name
+	}
+	return before + *e.Defaults.Word(slots[word]) + after
+}
+
+// Words are what stands for a parameter in a fault's name, and what can be in its place.
+type Words struct {
+	Name, Doc string
+	Values    [][2]string // a word, and what it means
+}
+
+// WordsInNames explains HOST and SIDES.
+func WordsInNames() []Words {
+	sides := Words{Name: "SIDES", Doc: "who loses whom"}
+	for _, s := range AllSides() {
+		sides.Values = append(sides.Values, [2]string{s.String(), s.Doc()})
+	}
+	return []Words{{Name: "HOST", Doc: hostWords}, {Name: "HOW", Doc: howWords}, sides}
+}
+
+const (
+	hostWords = "primary, replica, replicas, sentinel, sentinels, node, nodes, minority, majority, group, clients, " +
+		"or a name: r1, s2, g0"
+	howWords = "hold: bytes wait until the heal; drop: they are lost; drop-replies: only answers are; " +
+		"refuse: connections are reset"
+)

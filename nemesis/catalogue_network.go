@@ -1,0 +1,173 @@
+package nemesis
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// networkFaults act on the links between hosts.
+func networkFaults() []Entry {
+	split, cut := Parameters{Sides: "split-brain", How: "hold"}, Parameters{From: "clients", To: "primary", How: "hold"}
+	return []Entry{
+		{
+			Name: "partition-SIDES", Doc: "the network falls apart; see SIDES for who loses whom, HOW for what becomes of bytes",
+			Takes: []string{"sides", "how"}, Defaults: split, prepare: prepareSides, least: leastApart,
+			make: func(f Fault, on Target) harness.Nemesis { return Partition(on.Cluster, f.sides, f.way) },
+		},
+		{
+			Name: "partition-primary", Doc: "partition-split-brain, under its old name",
+			Defaults: split, prepare: prepareSides, least: leastApart,
+			make: func(_ Fault, on Target) harness.Nemesis { return PartitionPrimary(on.Cluster) },
+		},
+		{
+			Name: "one-way", Doc: "the connections that from opens to to are cut, those the other way are not",
+			Takes: []string{"from", "to", "how"}, Defaults: cut, prepare: prepareOneWay,
+			make: func(f Fault, on Target) harness.Nemesis {
+				return Partition(on.Cluster, OneWay(f.from, f.to), f.way)
+			},
+		},
+		{
+			Name: "cut", Doc: "all connections between from and to are cut, whoever opens them",
+			Takes: []string{"from", "to", "how"}, Defaults: cut, prepare: prepareCut, make: degraded,
+		},
+	}
+}
+
+// linkFaults make links bad without cutting them.
+func linkFaults() []Entry {
+	between := func(parameters ...string) []string { return append([]string{"from", "to"}, parameters...) }
+	link := func(f Parameters) Parameters {
+		f.From, f.To = "clients", "primary"
+		return f
+	}
+	return []Entry{
+		{
+			Name: "latency", Doc: "bytes are late, each way, by latency and up to jitter more or less",
+			Takes: between("latency", "jitter"), make: degraded, prepare: prepareLatency,
+			Defaults: link(Parameters{Latency: 100 * time.Millisecond, Jitter: 20 * time.Millisecond}),
+		},
+		{
+			Name: "bandwidth", Doc: "so many bytes a second pass in each connection, each way",
+			Takes: between("bandwidth"), Defaults: link(Parameters{Bandwidth: 20_000}), make: degraded, prepare: prepareBandwidth,
+		},
+		{
+			Name: "slicer", Doc: "bytes come in pieces of size with a pause of delay",
+			Takes: between("size", "delay"), make: degraded, prepare: prepareSlicer,
+			Defaults: link(Parameters{Size: 8, Delay: time.Millisecond}),
+		},
+		{
+			Name: "limit-data", Doc: "connections end after so many bytes, in the middle of a command or answer",
+			Takes: between("bytes"), Defaults: link(Parameters{Bytes: 5000}), make: degraded, prepare: prepareLimit,
+		},
+		{
+			Name: "slow-close", Doc: "who closes a connection is heard only after delay",
+			Takes: between("delay"), Defaults: link(Parameters{Delay: 500 * time.Millisecond}), make: degraded, prepare: prepareClose,
+		},
+	}
+}
+
+func degraded(f Fault, on Target) harness.Nemesis {
+	return Degrade(on.Cluster, f.from, f.to, f.way)
+}
+
+func (f *Fault) parseHow() (field string, err error) {
+	var known []string
+	for _, w := range Cuts() {
+		if w.Kind() == f.How {
+			f.way = w
+			return "", nil
+		}
+		known = append(known, w.Kind())
+	}
+	return "how", fmt.Errorf("unknown how %q: choose %s", f.How, strings.Join(known, ", "))
+}
+
+func prepareSides(f *Fault) (field string, err error) {
+	if f.sides, err = ParseSides(f.Sides); err != nil {
+		return "sides", err
+	}
+	switch f.Sides {
+	case "split-brain", "split-brain-replica":
+		f.Does |= MayLose | Loses
+	case "primary-sentinels", "isolate-primary", "bridge":
+		f.Does |= MayLose
+	}
+	return f.parseHow()
+}
+
+// leastApart is how long sides have to be apart for what they promise: somebody takes over, or somebody is missed.
+func leastApart(f Fault, on Outlook) time.Duration {
+	switch f.Sides {
+	case "split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary", "bridge":
+		return on.Failover()
+	case "primary-sentinel":
+		return on.Failover() - time.Second
+	case "primary-replica", "primary-replicas":
+		return 4 * time.Second // a primary says something each second, and is missed after two
+	}
+	return 0
+}
+
+func (f *Fault) parseLink() (field string, err error) {
+	if f.from, err = ParseHosts(f.From); err != nil {
+		return "from", err
+	}
+	if f.to, err = ParseHosts(f.To); err != nil {
+		return "to", err
+	}
+	if !ofClientsOnly(f.From) && !ofClientsOnly(f.To) {
+		f.Does |= MayLose // somebody may take over
+	}
+	return "", nil
+}
+
+func ofClientsOnly(hosts string) bool {
+	return hosts == "clients" || strings.HasPrefix(hosts, "g")
+}
+
+func prepareCut(f *Fault) (string, error) { return firstWrong(f.parseLink, f.parseHow) }
+
+func prepareOneWay(f *Fault) (string, error) {
+	f.OneWay = true
+	return prepareCut(f)
+}
+
+func prepareLatency(f *Fault) (string, error) {
+	f.way = Latency(f.Latency, f.Jitter)
+	return firstWrong(f.parseLink,
+		within("latency", f.Latency, time.Millisecond, time.Minute), within("jitter", f.Jitter, 0, f.Latency))
+}
+
+func prepareBandwidth(f *Fault) (string, error) {
+	f.way = Bandwidth(int64(f.Bandwidth))
+	return firstWrong(f.parseLink, within("bandwidth", f.Bandwidth, 1000, 50_000_000))
+}
+
+func prepareSlicer(f *Fault) (string, error) {
+	f.way = Slice(f.Size, f.Delay)
+	return firstWrong(f.parseLink,
+		within("size", f.Size, 1, 8192), within("delay", f.Delay, time.Microsecond, time.Second))
+}
+
+func prepareLimit(f *Fault) (string, error) {
+	f.way = LimitData(int64(f.Bytes))
+	return firstWrong(f.parseLink, within("bytes", f.Bytes, 1, 16<<20))
+}
+
+func prepareClose(f *Fault) (string, error) {
+	f.way = SlowClose(f.Delay)
+	return firstWrong(f.parseLink, within("delay", f.Delay, 10*time.Millisecond, time.Minute))
+}
+
+// firstWrong returns the first field that one of checks finds wrong.
+func firstWrong(checks ...func() (string, error)) (field string, err error) {
+	for _, check := range checks {
+		if field, err = check(); err != nil {
+			return field, err
+		}
+	}
+	return "", nil
+}
