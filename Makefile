@@ -6,15 +6,16 @@ MISSPELL    ?= github.com/golangci/misspell/cmd/misspell@v0.7.0
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore test test-long verify-checkers verify-planted mutate lint bench bench-load image redis cc clean help
+.PHONY: all build demo explore test test-raced test-plain test-long test-long-searches test-long-loads test-deep verify-checkers verify-planted mutate lint bench bench-load image redis cc clean help
 
 all: build
 
 help:
 	@echo "make demo    a tour on real Redis, about 90 s; exit code 0 if all came out as documented"
 	@echo "make explore every interleaving of the whole catalogue; exit code 0 if all came out as documented"
-	@echo "make test    every test, real Redis included, with the race detector"
-	@echo "make test-long  every fault on every target that it accepts and every kind of failover, beside an observer; every algorithm of the zoo under load; every variant in the explorer; about half an hour"
+	@echo "make test    every package's tests, real Redis included, the race detector where goroutines of ours meet; under 5 minutes on two cores"
+	@echo "make test-long  what make test leaves out: the race detector for all other packages, the whole catalogue in the explorer, every algorithm of the zoo under load, the figures of failovers beside an observer; about 10 minutes"
+	@echo "make test-deep  every fault on every target that it accepts and every kind of failover, beside an observer, and the largest searches; about half an hour"
 	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
 	@echo "make verify-checkers  a million small histories for each checker and every tiny one, against its rule, porcupine and brute force; and a million of correct simulated servers. HISTORIES=100000 for a tenth"
 	@echo "make verify-planted  explorer and load on algorithms with planted defects, and on right but odd ones, about 5 minutes"
@@ -34,18 +35,39 @@ demo: redis build
 explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
-# One package at a time: loads and searches would take the two cores from each other. The tests of the whole catalogue and
-# of the figures of failovers run without the race detector, which makes them several times slower, or wrong. Tests of containers take the image of `image`; without
-# Docker they are skipped, unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
+# The race detector where goroutines of ours meet; the other packages have it in test-long. Most of a test of a cluster is waiting, so packages
+# run side by side, and tests inside of them. Tests of containers take the image of `image`; without Docker they are skipped, unless CI or
+# DOUBLEGRANT_REQUIRE_DOCKER is set. What takes long is left to test-long: the flag -long.
+RACED   := ./harness ./harness/history ./harness/cluster/... ./harness/explore ./nemesis
+PLAIN    = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
+TESTING := -vet=off -timeout 20m -parallel 4
+
 test: redis cc
 	@$(MAKE) --no-print-directory image || echo "no image: tests of containers take redis:7, or are skipped"
-	$(GO) test -race -p 1 -timeout 30m ./...
-	$(GO) test -timeout 30m -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|FastClock|ScriptFlushes|SmallestCounterexamples|EveryFigureOfAFailover' ./harness/suite
+	@$(MAKE) --no-print-directory -j 2 test-raced test-plain
 
-# `test` has a part of these.
+test-raced:
+	$(GO) test -race -p 3 $(TESTING) $(RACED)
+
+test-plain:
+	$(GO) test -p 3 $(TESTING) $(PLAIN)
+
+# What `test` leaves out. Figures of failovers are compared with what an observer sees to the hundredth of a second: alone.
 test-long: redis cc
-	$(GO) test -count 1 -timeout 60m -v -run 'AnObserverSees|EveryFigureOfAFailover|EveryDeclaredFlaw' ./harness/suite -deep
-	$(GO) test -count 1 -timeout 30m -v -run 'Zoo' ./workloads -deep
+	@$(MAKE) --no-print-directory -j 2 test-long-searches test-long-loads
+	$(GO) test -race -p 4 $(TESTING) $(PLAIN)
+	$(GO) test $(TESTING) -run EveryFigureOfAFailover ./harness/results -long
+
+test-long-searches:
+	$(GO) test $(TESTING) -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|ScriptFlushes' ./harness/results -long
+	$(GO) test $(TESTING) -run PruningLosesNoVerdict ./harness/explore -long
+
+test-long-loads:
+	$(GO) test $(TESTING) -run 'Zoo|Planted|WhatTheExplorerSays' ./workloads -long
+
+# By hand: `test` and `test-long` have a part of these.
+test-deep: redis cc
+	$(GO) test -count 1 -timeout 60m -v -run 'AnObserverSees|EveryFigureOfAFailover|EveryDeclaredFlaw' ./harness/plan ./harness/results -deep
 
 # The tests of the checkers make new histories each time; a failure prints the seed that repeats it, smallest history first.
 # -deep enumerates the larger spaces of tiny histories as well, some millions. Histories of simulated servers are long: a million of them
@@ -84,7 +106,7 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./checkers ./harness/explore
 
 bench-load: redis
-	$(GO) test -run '^$$' -bench 'Benchmark(Load|Links)$$' -benchtime 1x ./harness/suite
+	$(GO) test -run '^$$' -bench 'Benchmark(Load|Links)$$' -benchtime 1x ./harness/results
 
 clean:
 	rm -rf bin $(RESULTS)

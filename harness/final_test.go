@@ -3,6 +3,7 @@ package harness_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,10 @@ func (f *patient) Finish(_ context.Context, s *harness.Session) error {
 
 // A run that is interrupted while its final reads wait does not wait to the end, and reads all the same.
 func TestAnInterruptEndsTheWaitOfTheFinalReads(t *testing.T) {
+	synctest.Test(t, anInterruptEndsTheWaitOfTheFinalReads)
+}
+
+func anInterruptEndsTheWaitOfTheFinalReads(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	f := &patient{&fake{}, interrupt}
 	began := time.Now()

@@ -13,7 +13,7 @@ import (
 // outages keeps account of the faults of a run, of all its sequences together: which are in force, and which have healed
 // while others kept the system from being whole.
 type outages struct {
-	mending sync.Mutex // held while the system is awaited whole: no fault begins then
+	mending chan struct{} // of one place, taken while the system is awaited whole: no fault begins then
 
 	mu      sync.Mutex
 	inForce []*Fault      // in the order in which they began; of those of others only the name may be read
@@ -22,12 +22,14 @@ type outages struct {
 	begun   int           // faults so far
 }
 
-func newOutages() *outages { return &outages{fewer: make(chan struct{})} }
+func newOutages() *outages {
+	return &outages{mending: make(chan struct{}, 1), fewer: make(chan struct{})}
+}
 
 // begin waits for a mending under way, and counts a fault as in force from now on. It numbers it.
 func (o *outages) begin(f *Fault, clock Clock) {
-	o.mending.Lock()
-	defer o.mending.Unlock()
+	o.mending <- struct{}{}
+	defer func() { <-o.mending }()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f.Start = clock.Now()
@@ -132,8 +134,8 @@ func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 // mend waits until the system is whole and records that the faults which had healed are over with that.
 func (r *run) mend(ctx context.Context) error {
 	o := r.outages
-	o.mending.Lock()
-	defer o.mending.Unlock()
+	o.mending <- struct{}{}
+	defer func() { <-o.mending }()
 	if !o.calm() {
 		return nil // another fault began before this could: its heal mends both
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -293,17 +294,22 @@ func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
 
 // A fault that waits for others to mend, in a run that ends meanwhile, never starts and leaves no record.
 func TestAFaultThatCameTooLateLeavesNoRecord(t *testing.T) {
+	synctest.Test(t, aFaultThatCameTooLateLeavesNoRecord)
+}
+
+func aFaultThatCameTooLateLeavesNoRecord(t *testing.T) {
 	d := newDiary()
 	ctx, cancel := context.WithCancel(t.Context())
 	mending := &slowToMend{diary: d, begun: make(chan struct{}), go_: make(chan struct{})}
 	s := d.spec(
 		[]harness.Step{{Nemesis: d.fault("first", nil), After: time.Millisecond}},
-		[]harness.Step{{Nemesis: d.fault("late", nil), After: 500 * time.Millisecond}}, // longer than a busy machine stands still
+		[]harness.Step{{Nemesis: d.fault("late", nil), After: 500 * time.Millisecond}},
 	)
 	s.System = mending
 	go func() {
 		<-mending.begun
-		time.Sleep(600 * time.Millisecond) // the late fault waits by now, as far as it can be told from here
+		time.Sleep(501 * time.Millisecond) // of virtual time
+		synctest.Wait()                    // the late fault waits by now
 		cancel()
 		close(mending.go_)
 	}()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -53,6 +54,10 @@ func (c *buggy) Check(_ context.Context, h harness.History, _ func(harness.Anoma
 }
 
 func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
+	synctest.Test(t, watchersFindWhileTheLoadGoesOn)
+}
+
+func watchersFindWhileTheLoadGoesOn(t *testing.T) {
 	f, w, p := &fake{}, &tenth{}, &buggy{}
 	var found []time.Duration
 	var progress atomic.Int64
@@ -130,7 +135,9 @@ func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
 	require.Equal(t, n, w.n)
 }
 
-func TestARunEndsThoughAWatcherDoesNot(t *testing.T) {
+func TestARunEndsThoughAWatcherDoesNot(t *testing.T) { synctest.Test(t, aRunEndsThoughAWatcherDoesNot) }
+
+func aRunEndsThoughAWatcherDoesNot(t *testing.T) {
 	until := make(chan struct{})
 	f := &fake{}
 	var found atomic.Int64
@@ -214,6 +221,10 @@ func (s *sluggish) Step(_ context.Context, session *harness.Session) {
 
 // What was meant for the time of a stall is late, and done: about 100 steps a second for half a second.
 func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
+	synctest.Test(t, anOpenLoopCountsFromWhenOperationsWereDue)
+}
+
+func anOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 	f := &sluggish{}
 	spec := harness.Spec{
 		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, Open: true, Seed: 1,

@@ -24,6 +24,7 @@ func (l late) Sentinels() []string {
 }
 
 func TestTwoFaultsDoNotShareADeath(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	for want, make := range map[string]func(c late) harness.Nemesis{
 		"r1 is down already":            func(c late) harness.Nemesis { return nemesis.KillPrimary(c) },

@@ -10,6 +10,7 @@ import (
 )
 
 func TestClientKillCutsEveryConnectionOnce(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	inj := b.inject(nemesis.ClientKill(b.Cluster, nemesis.Primary()))
 	_, err := inj.Touched()
@@ -31,6 +32,7 @@ func TestClientKillCutsEveryConnectionOnce(t *testing.T) {
 }
 
 func TestClientKillOnASentinelCluster(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	b.writes(0)
 	old := b.primary()

@@ -13,6 +13,7 @@ import (
 
 // What follows a pause of everything: the Sentinels take the primary for dead.
 func TestClientPause(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	inj := b.inject(nemesis.ClientPause(b.Cluster, nemesis.Primary()))
@@ -24,6 +25,7 @@ func TestClientPause(t *testing.T) {
 }
 
 func TestClientPauseLetsNothingThrough(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{OpTimeout: time.Second}))
 	b.writes(0)
 	inj := b.inject(nemesis.ClientPause(b.Cluster, nemesis.Primary()))
@@ -34,6 +36,7 @@ func TestClientPauseLetsNothingThrough(t *testing.T) {
 }
 
 func TestClientPauseWrites(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	b.writes(0)
 	old := b.primary()
@@ -47,6 +50,7 @@ func TestClientPauseWrites(t *testing.T) {
 }
 
 func TestClientsArePausedOnce(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	first := b.inject(nemesis.ClientPauseWrites(b.Cluster, nemesis.Primary()))
 	for _, n := range []harness.Nemesis{

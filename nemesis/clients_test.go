@@ -162,6 +162,7 @@ func TestFaultsOfClientsThatCannotBe(t *testing.T) {
 }
 
 func TestClientsThatComeToNoCheckpointAreNotStruck(t *testing.T) {
+	t.Parallel()
 	o := &office{}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

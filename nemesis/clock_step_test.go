@@ -12,6 +12,7 @@ import (
 )
 
 func TestClockStepForwardEndsALease(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{Clocks: true}))
 	old := b.primary()
 	r, err := b.Connect(0)
@@ -26,6 +27,7 @@ func TestClockStepForwardEndsALease(t *testing.T) {
 }
 
 func TestClockStepBackwardProlongsALease(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{Clocks: true}))
 	old := b.primary()
 	r, err := b.Connect(0)
@@ -42,6 +44,7 @@ func TestClockStepBackwardProlongsALease(t *testing.T) {
 }
 
 func TestClockStepOfOthers(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{Clocks: true}))
 	old := b.primary()
 	for _, by := range []time.Duration{45 * time.Second, -45 * time.Second} {
@@ -55,6 +58,7 @@ func TestClockStepOfOthers(t *testing.T) {
 }
 
 func TestClockStepThatCannotBe(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	_, err := nemesis.ClockStep(b.Cluster, nemesis.Primary(), time.Minute).Inject(b.ctx, rng())
 	require.ErrorContains(t, err, "Options.Clocks")
@@ -65,6 +69,7 @@ func TestClockStepThatCannotBe(t *testing.T) {
 }
 
 func TestAClockIsSteppedOnce(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{Clocks: true}))
 	for _, h := range []nemesis.Hosts{nemesis.Primary(), nemesis.Named("s1")} {
 		first := b.inject(nemesis.ClockStep(b.Cluster, h, 45*time.Second))

@@ -42,6 +42,7 @@ func (b bench) swift(size int, bound time.Duration, otherwise string) (took time
 
 // Every degradation acts on an old connection, as well as on the probe's new one, and heals.
 func TestEveryWayOfDegrading(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	run := func(way nemesis.Way, effect func(b bench, old string, inj harness.Injection)) {
 		t.Run(way.Kind(), func(t *testing.T) {
@@ -92,6 +93,7 @@ func TestEveryWayOfDegrading(t *testing.T) {
 
 // Slow replication makes WAIT wait.
 func TestDegradedReplication(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	b.inStep()
 	b.suffer(nemesis.Degrade(b.Cluster, nemesis.Nodes(), nemesis.Nodes(), nemesis.Latency(80*time.Millisecond, 0)),
@@ -110,6 +112,7 @@ func TestDegradedReplication(t *testing.T) {
 }
 
 func TestTwoDegradationsOfOneLink(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	slow := func(way nemesis.Way) harness.Injection {
 		return b.inject(nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), way))
@@ -140,6 +143,7 @@ func (undialled) Echo(context.Context, string, string, int) error {
 }
 
 func TestAConnectionThatNeverWasDoesNotEnd(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	n := nemesis.Degrade(undialled{b.Cluster}, nemesis.Clients(), nemesis.Nodes(), nemesis.LimitData(100))
 	inj, err := n.Inject(b.ctx, rng())
@@ -149,6 +153,7 @@ func TestAConnectionThatNeverWasDoesNotEnd(t *testing.T) {
 
 // A node that is paused reads nothing, and toxics wait for who does not read: only full buffers make that a problem.
 func TestAPauseAndToxicsOfOneLink(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	b.writes(0)
 	pause := b.inject(nemesis.PausePrimary(b.Cluster))
@@ -164,6 +169,7 @@ func TestAPauseAndToxicsOfOneLink(t *testing.T) {
 }
 
 func TestADegradationLooksPastANodeThatIsDown(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Masters(3, cluster.Options{}))
 	kill := b.inject(nemesis.Kill(b.Cluster, nemesis.Named("r1")))
 	for _, way := range append(nemesis.Cuts(), nemesis.Latency(50*time.Millisecond, 0), nemesis.LimitData(100)) {
@@ -196,6 +202,7 @@ func (s stalling) Echo(ctx context.Context, from, to string, size int) error {
 }
 
 func TestAStallIsNotALatency(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	slow := func(stalls int32) (harness.Injection, *atomic.Int32, error) {
 		s := stalling{b.Cluster, new(atomic.Int32), stalls}
@@ -215,6 +222,7 @@ func TestAStallIsNotALatency(t *testing.T) {
 }
 
 func TestDegradationsThatMakeNoSense(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	clients, primary := nemesis.Clients(), nemesis.Primary()
 	for want, n := range map[string]harness.Nemesis{

@@ -12,6 +12,7 @@ import (
 )
 
 func TestKillOfAReplicaAndOfSentinels(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	for _, h := range []nemesis.Hosts{nemesis.Replica(), nemesis.Replicas(), nemesis.Sentinel(), nemesis.Sentinels()} {
@@ -28,6 +29,7 @@ func TestKillOfAReplicaAndOfSentinels(t *testing.T) {
 }
 
 func TestKillOfAStandalone(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	b.writes(0)
 	inj := b.inject(nemesis.KillPrimary(b.Cluster))
@@ -36,6 +38,7 @@ func TestKillOfAStandalone(t *testing.T) {
 }
 
 func TestKillOfAMinorityOfMasters(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Masters(5, cluster.Options{}))
 	inj := b.inject(nemesis.Kill(b.Cluster, nemesis.Minority()))
 	require.Len(t, inj.Targets, 2)
@@ -43,6 +46,7 @@ func TestKillOfAMinorityOfMasters(t *testing.T) {
 }
 
 func TestFaultsOfNodesSayWhatATopologyLacks(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	inj, err := nemesis.Kill(b.Cluster, nemesis.Replica()).Inject(b.ctx, rng())
 	require.ErrorContains(t, err, "there is no replica in this topology")
@@ -54,6 +58,7 @@ func TestFaultsOfNodesSayWhatATopologyLacks(t *testing.T) {
 }
 
 func TestAFaultWaitsForAPrimary(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	first, err := nemesis.KillPrimary(b.Cluster).Inject(b.ctx, rng())
@@ -66,6 +71,7 @@ func TestAFaultWaitsForAPrimary(t *testing.T) {
 }
 
 func TestAFaultWaitsNoLongerThanItsContext(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	inj := b.inject(nemesis.KillPrimary(b.Cluster))
 	ctx, cancel := context.WithTimeout(b.ctx, 200*time.Millisecond)

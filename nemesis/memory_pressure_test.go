@@ -28,6 +28,7 @@ func (b bench) settings(node string) any {
 }
 
 func TestMemoryPressureEvictsALock(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	before := b.settings(old)
@@ -66,6 +67,7 @@ func (g growing) Do(ctx context.Context, node string, command ...any) (any, erro
 
 // Under load the memory in use grows by itself. The limit follows: locks go on being evicted, and nobody is refused.
 func TestMemoryPressureUnderLoad(t *testing.T) {
+	t.Parallel()
 	const changes, values, size = 5, 24, 512 << 10 // 12 MB each time, of the 16 MB that fit in
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	r, err := b.Connect(0)
@@ -91,6 +93,7 @@ func TestMemoryPressureUnderLoad(t *testing.T) {
 }
 
 func TestMemoryPressureIsRefusedUnderMemoryPressure(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	before := b.settings("r1")
 	var injections [2]harness.Injection
@@ -147,6 +150,7 @@ func (f fragile) Do(ctx context.Context, node string, command ...any) (any, erro
 }
 
 func TestTheHealOfMemoryPressureAwaitsANodeThatDiesMeanwhile(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	before := b.settings("r1")
 	node := fragile{b.Cluster, t, new(sync.Once), new(sync.WaitGroup)}
@@ -156,6 +160,7 @@ func TestTheHealOfMemoryPressureAwaitsANodeThatDiesMeanwhile(t *testing.T) {
 }
 
 func TestALateChangeDoesNotOutliveMemoryPressure(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	before := b.settings("r1")
 	late := belated{b.Cluster, new(atomic.Int32)}
@@ -179,6 +184,7 @@ func (r restarted) Do(ctx context.Context, node string, command ...any) (any, er
 }
 
 func TestARestartIsNoEviction(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	r := restarted{b.Cluster, new(atomic.Int32)}
 	inj := b.inject(nemesis.MemoryPressure(r, nemesis.Primary()))

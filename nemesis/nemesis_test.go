@@ -119,6 +119,7 @@ func (b bench) role(node string) string {
 }
 
 func TestKillPrimary(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	inj := b.inject(nemesis.KillPrimary(b.Cluster))
@@ -130,6 +131,7 @@ func TestKillPrimary(t *testing.T) {
 }
 
 func TestPausePrimary(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	inj := b.inject(nemesis.PausePrimary(b.Cluster))
@@ -140,6 +142,7 @@ func TestPausePrimary(t *testing.T) {
 }
 
 func TestPausePrimaryOfAStandalone(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	inj := b.inject(nemesis.PausePrimary(b.Cluster))
 	require.Error(t, b.write(0))

@@ -13,6 +13,7 @@ import (
 )
 
 func TestPartitionsOfSeveralMasters(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Masters(5, cluster.Options{}))
 	reaches := func(b bench, group, want int) {
 		all, err := b.ConnectAll(group)
@@ -53,6 +54,7 @@ func TestPartitionsOfSeveralMasters(t *testing.T) {
 
 // A partition that cannot be had says so in one line, and touches nothing.
 func TestPartitionsThatDoNotApply(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	for _, sides := range nemesis.AllSides() {
 		require.NotEmpty(t, sides.Doc())

@@ -19,6 +19,7 @@ import (
 )
 
 func TestPartitionPrimary(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	for g := range b.Groups() {
 		b.writes(g)
@@ -37,6 +38,7 @@ func TestPartitionPrimary(t *testing.T) {
 }
 
 func TestPartitionPrimaryNeedsTwoSides(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{ClientGroups: 1}))
 	inj, err := nemesis.PartitionPrimary(b.Cluster).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
 	require.ErrorContains(t, err, "2 client groups")
@@ -107,6 +109,7 @@ func nameOf(sides nemesis.Sides) string {
 
 // A partition without failover leaves the primary as it is.
 func TestPartitionsWithoutFailover(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	b.inStep()
 	first := b.primary()
@@ -164,6 +167,7 @@ func countHears(b bench) (n int) {
 }
 
 func TestPartitionsWithFailover(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	b.inStep()
 	run := func(sides nemesis.Sides, effect func(b bench, old string, inj harness.Injection)) {
@@ -213,6 +217,7 @@ func TestPartitionsWithFailover(t *testing.T) {
 
 // Every way cuts old connections and new ones, and heals.
 func TestEveryWayOfAPartition(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	for _, way := range nemesis.Cuts() {
 		t.Run(way.String(), func(t *testing.T) {
@@ -259,6 +264,7 @@ func (b bench) named(sentinel string) any {
 }
 
 func TestSplitBrainInEveryWay(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	for _, way := range nemesis.Cuts()[1:] {
 		t.Run(way.String(), func(t *testing.T) {
@@ -297,6 +303,7 @@ func (d drowsy) Probe(ctx context.Context, from, to string) error {
 }
 
 func TestALateAnswerBesideAFaultIsAnAnswer(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	beside := drowsy{b.Cluster, "g2", new(atomic.Int32)}
 	b.heal(b.inject(nemesis.Partition(beside, nemesis.ClientsFromPrimary(), nemesis.Hold())))

@@ -15,6 +15,7 @@ import (
 )
 
 func TestPauseOfAReplicaAndASentinel(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	for _, h := range []nemesis.Hosts{nemesis.Replica(), nemesis.Sentinel()} {
@@ -27,6 +28,7 @@ func TestPauseOfAReplicaAndASentinel(t *testing.T) {
 
 // Sentinels that were stopped for long distrust their clocks; a primary that dies meanwhile is replaced once they act again.
 func TestPauseOfAllSentinels(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	inj := b.inject(nemesis.Pause(b.Cluster, nemesis.Sentinels()))
@@ -63,6 +65,7 @@ func (s stubborn) Restart(ctx context.Context, node string) error {
 }
 
 func TestAHealVisitsEveryNode(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Masters(3, cluster.Options{}))
 	for _, make := range []func(stubborn) harness.Nemesis{
 		func(s stubborn) harness.Nemesis { return nemesis.Pause(s, nemesis.Nodes()) },
@@ -83,6 +86,7 @@ func TestAHealVisitsEveryNode(t *testing.T) {
 }
 
 func TestANodeThatDiedInItsPauseIsHealed(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	inj := b.inject(nemesis.PausePrimary(b.Cluster))
 	require.NoError(t, b.Kill("r1"))

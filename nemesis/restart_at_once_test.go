@@ -33,6 +33,7 @@ func (b bench) keys(node string) int64 {
 }
 
 func TestRestartAtOnceLosesEverythingWithoutAFailover(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	b.fill(100)
 	old := b.primary()
@@ -47,6 +48,7 @@ func TestRestartAtOnceLosesEverythingWithoutAFailover(t *testing.T) {
 }
 
 func TestRestartAtOnceWithAnAppendOnlyFileLosesNothing(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{AOF: cluster.AOFAlways, OpTimeout: 5 * time.Second})) // each write is an fsync
 	b.fill(100)
 	old := b.primary()
@@ -61,6 +63,7 @@ func TestRestartAtOnceWithAnAppendOnlyFileLosesNothing(t *testing.T) {
 }
 
 func TestRestartAtOnceOfOthers(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	for _, h := range []nemesis.Hosts{nemesis.Replica(), nemesis.Sentinel()} {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	for _, h := range []nemesis.Hosts{nemesis.Sentinel(), nemesis.Replica(), nemesis.Primary()} {
 		old := b.primary()

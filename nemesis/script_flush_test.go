@@ -10,6 +10,7 @@ import (
 )
 
 func TestScriptFlush(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	r, err := b.Connect(0)
 	require.NoError(t, err)

@@ -60,10 +60,12 @@ func (s sentinelCrash) Inject(ctx context.Context, rng *rand.Rand) (harness.Inje
 		return inj, err
 	}
 	return inj, until(ctx, func() error {
-		if s.c.Running(victim) {
-			return fmt.Errorf("%s has not crashed", victim)
+		if !s.c.Running(victim) {
+			return nil
 		}
-		return nil
+		// A Sentinel gives its failover up where no replica is good enough by then. Until it does, it refuses another.
+		_, err := s.c.Do(ctx, victim, "SENTINEL", "FAILOVER", s.c.MasterName())
+		return fmt.Errorf("%s has not crashed (asked again: %v)", victim, err)
 	})
 }
 

@@ -1,6 +1,8 @@
 package nemesis_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +12,7 @@ import (
 )
 
 func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	b.heal(b.inject(nemesis.SentinelFailover(b.Cluster)))
@@ -17,6 +20,7 @@ func TestSentinelFailover(t *testing.T) {
 }
 
 func TestSentinelCrashAfterElectionChangesNothing(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	inj := b.inject(nemesis.SimulateFailure(b.Cluster, nemesis.AfterElection()))
@@ -26,10 +30,32 @@ func TestSentinelCrashAfterElectionChangesNothing(t *testing.T) {
 }
 
 func TestSentinelCrashAfterPromotion(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	inj := b.inject(nemesis.SimulateFailure(b.Cluster, nemesis.AfterPromotion()))
 	require.False(t, b.Running(inj.Targets[0]))
 	b.heal(inj)
 	require.NotEqual(t, old, b.primary())
+}
+
+// reluctant is a cluster whose Sentinels agree to a failover once, and give it up.
+type reluctant struct {
+	*cluster.Cluster
+	gaveUp *atomic.Bool
+}
+
+func (r reluctant) Do(ctx context.Context, node string, args ...any) (any, error) {
+	if len(args) > 1 && args[1] == "FAILOVER" && r.gaveUp.CompareAndSwap(false, true) {
+		return "OK", nil
+	}
+	return r.Cluster.Do(ctx, node, args...)
+}
+
+func TestASentinelThatGivesItsFailoverUpIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	b := start(t, cluster.Sentinel(cluster.Options{}))
+	inj := b.inject(nemesis.SimulateFailure(reluctant{b.Cluster, new(atomic.Bool)}, nemesis.AfterPromotion()))
+	require.False(t, b.Running(inj.Targets[0]))
+	b.heal(inj)
 }

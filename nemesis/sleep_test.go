@@ -16,6 +16,7 @@ import (
 )
 
 func TestSleep(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
 	began := time.Now()
@@ -34,6 +35,7 @@ func TestSleep(t *testing.T) {
 }
 
 func TestSleepThatCannotBe(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	_, err := nemesis.Sleep(b.Cluster, nemesis.Primary(), time.Millisecond).Inject(b.ctx, rng())
 	require.ErrorContains(t, err, "ask for 500ms or more")
@@ -42,6 +44,7 @@ func TestSleepThatCannotBe(t *testing.T) {
 }
 
 func TestSleepOfANodeThatIsCutOff(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	cut := b.inject(nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), nemesis.Refuse()))
 	ctx, cancel := context.WithTimeout(b.ctx, 300*time.Millisecond)
@@ -64,6 +67,7 @@ func (s sleepless) Do(ctx context.Context, node string, command ...any) (any, er
 }
 
 func TestSleepThatIsRefused(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	_, err := nemesis.Sleep(sleepless{b.Cluster}, nemesis.Primary(), time.Second).Inject(b.ctx, rng())
 	require.ErrorContains(t, err, "DEBUG is not allowed")
@@ -91,6 +95,7 @@ func (l blinking) Probe(ctx context.Context, from, to string) error {
 }
 
 func TestASleepThatNobodySawIsRepeated(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	l := blinking{b.Cluster, new(atomic.Int32), new(sync.RWMutex)}
 	inj := b.inject(nemesis.Sleep(l, nemesis.Primary(), 500*time.Millisecond))

@@ -31,6 +31,7 @@ func (b bench) loaded() {
 
 // TestAFaultCountsWhatItTouchesOfTheSystem: who talks to whom is the system's doing, and each way counts what it does.
 func TestAFaultCountsWhatItTouchesOfTheSystem(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	b.loaded()
 	clients, primary := nemesis.Clients(), nemesis.Primary()
@@ -64,6 +65,7 @@ func TestAFaultCountsWhatItTouchesOfTheSystem(t *testing.T) {
 
 // TestAFaultWhereNobodyTalksIsIdle: what the harness itself sends there to see it act does not count.
 func TestAFaultWhereNobodyTalksIsIdle(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	b.loaded()
 	clients, replica := nemesis.Clients(), nemesis.Named("r2")
@@ -88,6 +90,7 @@ func TestAFaultWhereNobodyTalksIsIdle(t *testing.T) {
 
 // TestAShortPauseNeedsNoFailover: Sentinels that had no time to replace the primary are no sign that it was not paused.
 func TestAShortPauseNeedsNoFailover(t *testing.T) {
+	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	for name, n := range map[string]harness.Nemesis{
 		"kill":  nemesis.KillPrimary(b.Cluster),

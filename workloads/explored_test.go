@@ -86,6 +86,7 @@ func TestWhatTheExplorerSaysOfLocks(t *testing.T) {
 		want  harness.Verdict
 		why   string // in the reason of an unknown
 		steps int    // at most, of the smallest counterexample
+		long  bool   // its search takes many seconds: with -long only
 	}{
 		{name: "sends nothing", want: harness.Unknown, why: "without any command", lock: acquires(
 			func(redis.UniversalClient, context.Context, string, string, time.Duration) (bool, error) {
@@ -102,7 +103,7 @@ func TestWhatTheExplorerSaysOfLocks(t *testing.T) {
 		{name: "a watchdog", want: harness.Unknown, why: "explored_test.go", lock: watchdogLock},
 		{name: "a watchdog that sleeps in the schedule's time", want: harness.Unknown, lock: sleepingWatchdogLock},
 		{name: "a delete by anybody, days later", want: harness.Invalid, ttl: 24 * time.Hour, steps: 5, lock: deletesByAnybody},
-		{name: "GET, compare, PEXPIRE", want: harness.Invalid, steps: 6, lock: getCompareExtend},
+		{name: "GET, compare, PEXPIRE", long: true, want: harness.Invalid, steps: 6, lock: getCompareExtend},
 		{name: "takes over in the last second", want: harness.Invalid, steps: 5, lock: acquires(
 			func(r redis.UniversalClient, ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				ok, err := r.SetNX(ctx, key, owner, ttl).Result()
@@ -116,11 +117,11 @@ func TestWhatTheExplorerSaysOfLocks(t *testing.T) {
 				return true, r.Set(ctx, key, owner, ttl).Err()
 			})},
 		{name: "nine tenths of the lease", want: harness.Invalid, steps: 3, lock: nineTenths},
-		{name: "whole seconds", want: harness.Invalid, ttl: 9900 * time.Millisecond, steps: 3, lock: acquires(
+		{name: "whole seconds", long: true, want: harness.Invalid, ttl: 9900 * time.Millisecond, steps: 3, lock: acquires(
 			func(r redis.UniversalClient, ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				return r.SetNX(ctx, key, owner, ttl.Truncate(time.Second)).Result()
 			})},
-		{name: "three naps outlive a key", want: harness.Invalid, lock: acquires(
+		{name: "three naps outlive a key", long: true, want: harness.Invalid, lock: acquires(
 			func(r redis.UniversalClient, ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				ok, err := r.SetNX(ctx, key, owner, ttl/2).Result()
 				if owner != "client-1" {
@@ -133,8 +134,8 @@ func TestWhatTheExplorerSaysOfLocks(t *testing.T) {
 				}
 				return ok, err
 			})},
-		{name: "names of connections", want: harness.Invalid, steps: 4, lock: namedConnectionLock},
-		{name: "an end by the client's clock", want: harness.Valid, lock: acquires(
+		{name: "names of connections", long: true, want: harness.Invalid, steps: 4, lock: namedConnectionLock},
+		{name: "an end by the client's clock", long: true, want: harness.Valid, lock: acquires(
 			func(r redis.UniversalClient, ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				err := r.Do(ctx, "SET", key, owner, "NX", "PXAT", harness.Now(ctx).Add(ttl).UnixMilli()+1).Err()
 				return err == nil, ignoreNil(err)
@@ -144,6 +145,9 @@ func TestWhatTheExplorerSaysOfLocks(t *testing.T) {
 		{name: "the reference, a year long", want: harness.Valid, ttl: 365 * 24 * time.Hour, lock: func(r redis.UniversalClient) workloads.Locker { return reference(r) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.long && !*long {
+				t.Skip("its search takes long: make test-long")
+			}
 			clients := 2
 			if strings.Contains(c.name, "by anybody") {
 				clients = 3
@@ -231,6 +235,7 @@ func namedConnectionLock(r redis.UniversalClient) workloads.Locker {
 }
 
 func TestWhatTheExplorerSaysOfScripts(t *testing.T) {
+	t.Parallel()
 	const week = 7 * 24 * time.Hour
 	for _, c := range []struct {
 		name   string
@@ -284,6 +289,7 @@ func TestWhatTheExplorerSaysOfScripts(t *testing.T) {
 
 // A sorted set by TIME keeps each mark for the window and forgets it then.
 func TestAFilterByTIMEIsRight(t *testing.T) {
+	t.Parallel()
 	v, err := workloads.ScriptVariant(workloads.Script{As: workloads.Dedup, Name: "sorted", Keys: []string{"marks"}, Args: []string{"{key}", "{window_ms}"}, Source: `
 		local t = redis.call('time')
 		local now = t[1] * 1000 + math.floor(t[2] / 1000)

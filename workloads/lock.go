@@ -53,7 +53,8 @@ type LockOptions struct {
 }
 
 // Locks races clients for locks that newLocker makes. Every client tries a random lock, once; when it is granted, it
-// holds and releases. Most holds are as short as Hold says. In between each lock is held to the end of its lease and
+// holds and releases. Most holds are as short as Hold says; where the lock is an [Extender], one in eight of them renews its
+// lease half way. In between each lock is held to the end of its lease and
 // beyond, by turns: what an owner does then is listed in lock_late.go. Holding longer than the lease is not counted against
 // the lock. Other clients try it in the instant in which that lease ends, some under names that begin the owner's name
 // or begin with it.
@@ -199,12 +200,26 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 	if late {
 		c.holdLate(ctx, s, k, got)
 	} else {
-		s.Sleep(until - s.Now())
+		c.hold(ctx, s, got, until)
 	}
 	c.release(ctx, s, key, got.Arg)
 	if late {
 		k.over(s.Now(), c.holdMean())
 	}
+}
+
+// renewsOneIn is of how many usual holds one renews its lease: in a load shorter than a lease nothing else asks for that.
+const renewsOneIn = 8
+
+// hold keeps the lock that was granted by got until then. Some owners renew their lease half way; who is told that the lock
+// is another's gives up at once.
+func (c *lockClient) hold(ctx context.Context, s *harness.Session, got harness.Op, until time.Duration) {
+	if _, extender := c.lock.(Extender); extender && s.Rand.IntN(renewsOneIn) == 0 {
+		if s.Sleep((until-s.Now())/2) && c.extend(ctx, s, got.Key, got.Arg).Outcome == harness.Fail {
+			return
+		}
+	}
+	s.Sleep(until - s.Now())
 }
 
 // probe tries the lock until it is granted, a few times: a connection may not yet know that the system is whole, and a

@@ -99,6 +99,28 @@ func TestLeasesAreExtendedInTimeAtTheEndAndLate(t *testing.T) {
 	}
 }
 
+// TestUsualHoldsAreRenewedHalfWay: in a load that is over before any lease is, nothing else asks for an extend.
+func TestUsualHoldsAreRenewedHalfWay(t *testing.T) {
+	timeline := &lockTime{}
+	s := timeline.session(0)
+	c := &lockClient{lock: obliging{}, opts: LockOptions{TTL: time.Hour, Keys: 1}, keys: theLock(time.Hour)}
+	c.keys[lockKey(0)].due = time.Hour / 4
+	for range 800 {
+		c.Step(t.Context(), s)
+	}
+	require.Less(t, timeline.now, time.Hour/4, "no lease was near its end")
+	renewed := 0
+	for i, op := range timeline.ops {
+		if op.Kind == harness.Extend {
+			renewed++
+			granted, released := timeline.ops[i-1], timeline.ops[i+1]
+			require.Equal(t, harness.OK, op.Outcome)
+			require.InDelta(t, float64(granted.Return+released.Call)/2, float64(op.Call), 2, "half way")
+		}
+	}
+	require.InDelta(t, 800/renewsOneIn, renewed, 40)
+}
+
 // TestALockIsHeldLateForMuchOfTheTime: but not most of the times.
 func TestALockIsHeldLateForMuchOfTheTime(t *testing.T) {
 	var late, all time.Duration

@@ -23,7 +23,8 @@ import (
 // each with a defect that was planted, and right but odd ones. PLANTED.md lists them.
 
 var (
-	// deep takes every planted algorithm, some minutes: see verify-planted in the Makefile.
+	// long and deep are for test-long and verify-planted in the Makefile. Without them these tests take a minute.
+	long = flag.Bool("long", false, "run what takes long too: the whole zoo, more of the planted algorithms, the largest searches")
 	deep = flag.Bool("deep", false, "explore every planted algorithm and put it under load, not only some")
 
 	writePlanted = flag.Bool("write-planted", false, "write PLANTED.md anew")
@@ -178,18 +179,26 @@ func (p planted) explore(t *testing.T) {
 // The explorer says of every planted algorithm what it has to.
 func TestExplorerOfPlanted(t *testing.T) {
 	for i, p := range everyPlanted() {
-		if i%4 != 0 && !*deep {
+		if !sampled(i, 12, 4) {
 			continue
 		}
 		t.Run(string(p.as)+"/"+p.name, p.explore)
 	}
 }
 
+// sampled reports whether the algorithm i is for this run: with -long one of so many, with -deep each.
+func sampled(i, of, ofLong int) bool {
+	if *long {
+		of = ofLong
+	}
+	return i%of == 0 || *deep
+}
+
 // A load says of planted algorithms what it has to: of some of them, or of all with -deep.
 func TestLoadOfPlanted(t *testing.T) {
 	cage := make(chan struct{}, 4) // that run at one time
 	for i, p := range everyPlanted() {
-		if i%12 != 0 && !*deep {
+		if !sampled(i, 36, 12) {
 			continue
 		}
 		t.Run(string(p.as)+"/"+p.name, func(t *testing.T) {
@@ -271,7 +280,8 @@ What the explorer and a load have to say of algorithms whose defects are known. 
 written from them, and a test compares the two:
 
     make verify-planted                                          # explorer and load, of all
-    go test ./workloads -run Planted                             # the explorer of every fourth, the load of some
+    go test ./workloads -run Planted -long                       # the explorer of every fourth, the load of every twelfth
+    go test ./workloads -run Planted                             # of a third of those
     go test ./workloads -run PlantedTable -write-planted         # writes this file anew
 
 The explorer searches with its defaults: 3 clients (of some, 2), 1 crash and 1 expiry, then 2 clients with a lost answer and with a late command; a

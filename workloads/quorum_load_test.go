@@ -56,6 +56,7 @@ func quorumRun(t *testing.T, v Variant, o cluster.Options, steps func(*cluster.C
 func TestAQuorumLockUnderLoad(t *testing.T) {
 	for _, v := range quorumVariants() {
 		t.Run(v.ID, func(t *testing.T) {
+			t.Parallel() // most of the time is waiting
 			require.Equal(t, harness.Valid, quorumRun(t, v, cluster.Options{}, nil).Verdict)
 		})
 	}
@@ -66,6 +67,7 @@ func TestAQuorumLockUnderLoad(t *testing.T) {
 func TestAQuorumLockSurvivesTheDeathOfAMinority(t *testing.T) {
 	for _, v := range quorumVariants() {
 		t.Run(v.ID, func(t *testing.T) {
+			t.Parallel() // most of the time is waiting
 			res := quorumRun(t, v, cluster.Options{AOF: cluster.AOFNoSync}, func(c *cluster.Cluster) []harness.Step {
 				return []harness.Step{{Nemesis: killTwo{c}, For: 2 * time.Second}}
 			})

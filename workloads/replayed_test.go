@@ -16,6 +16,7 @@ import (
 
 // The smallest counterexample of each kind that the explorer finds is the same in 100 of 100 replays.
 func TestCounterexamplesReplay(t *testing.T) {
+	t.Parallel()
 	const none = -1
 	for _, c := range []struct {
 		name   string

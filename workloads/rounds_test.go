@@ -63,6 +63,7 @@ func counted(t *testing.T, res harness.Result, kind harness.Kind) (outcomes map[
 }
 
 func TestRoundsOfASplitBrain(t *testing.T) {
+	t.Parallel()
 	res := splitBrain(t, 0)
 	adds, tries := counted(t, res, harness.Add)
 	locks, owners := counted(t, res, harness.Acquire)
@@ -100,6 +101,7 @@ func lostWrites(res harness.Result) int {
 
 // The primary that is cut off alone has no replica to answer for it.
 func TestRoundsWithAcknowledgementsOfASplitBrain(t *testing.T) {
+	t.Parallel()
 	res := splitBrain(t, 1)
 	adds, _ := counted(t, res, harness.Add)
 	locks, _ := counted(t, res, harness.Acquire)
@@ -109,6 +111,7 @@ func TestRoundsWithAcknowledgementsOfASplitBrain(t *testing.T) {
 }
 
 func TestRoundsKeepTheirPace(t *testing.T) {
+	t.Parallel()
 	c := cluster.Standalone(cluster.Options{})
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System:   c,
@@ -135,6 +138,7 @@ func TestRoundsKeepTheirPace(t *testing.T) {
 }
 
 func TestRoundsOfTooManyClientsAreRefused(t *testing.T) {
+	t.Parallel()
 	c := cluster.Standalone(cluster.Options{})
 	_, err := harness.Run(t.Context(), harness.Spec{
 		System: c, Workload: workloads.Rounds(c, workloads.RoundsOptions{Clients: 2, Rounds: 1}),

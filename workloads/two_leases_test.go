@@ -59,6 +59,7 @@ func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
 // Of two locks in one program the one with the shorter lease ends first, and the other lives.
 func TestTheShorterOfTwoLeasesEndsFirst(t *testing.T) {
+	t.Parallel()
 	explored := func(acquireLong func(context.Context, redis.UniversalClient, string) (bool, error)) interleave.Result {
 		res, err := explore.Search(t.Context(), explore.Spec{
 			Program: twoLeases(acquireLong), Checkers: []harness.Checker{checkers.Met(), checkers.Mutex()}, Clients: 2, For: time.Minute,

@@ -78,6 +78,7 @@ func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {
 	p := start(t, "run", "sequence/incr", "--topology", "standalone", "--duration", "1m")
 	p.awaitServers(1)
 	t.Setenv("TMPDIR", p.dir)
+	withoutDocker(t)
 	orphan := filepath.Join(p.dir, "doublegrant-1")
 	require.NoError(t, os.MkdirAll(filepath.Join(orphan, "r1"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(orphan, ".doublegrant"), nil, 0o600))
@@ -99,8 +100,12 @@ func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {
 	require.NotContains(t, out, "removed")
 }
 
+// withoutDocker keeps a test that cleans up from the containers that tests of other packages have left just then.
+func withoutDocker(t *testing.T) { t.Setenv("DOCKER_HOST", "unix:///nowhere/docker.sock") }
+
 func TestDoctorSparesFoldersThatOnlyLookLikeOurs(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
+	withoutDocker(t)
 	clone, old := filepath.Join(os.TempDir(), "doublegrant-checkout"), filepath.Join(os.TempDir(), "doublegrant-7")
 	for _, dir := range []string{clone, old} {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "r1"), 0o700))

@@ -1,4 +1,4 @@
-// Package cli is the doublegrant command line: flags and words around harness/plan. It alone prints.
+// Package cli is the doublegrant command line: flags and words around harness/plan, results, suite and experiments. It alone prints.
 package cli
 
 import (

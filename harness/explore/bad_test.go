@@ -102,11 +102,13 @@ func TestAClientThatBlocks(t *testing.T) {
 }
 
 func TestAClientThatTriesForEver(t *testing.T) {
-	var patience atomic.Int64
+	var over atomic.Bool
 	stubborn := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
-		for patience.Load() > 0 && r.Get(ctx, "lock").Err() != nil {
-			patience.Add(-1)
-			time.Sleep(time.Millisecond)
+		for range 2000 { // more than a schedule has steps
+			if over.Load() || r.Get(ctx, "lock").Err() == nil {
+				return
+			}
+			time.Sleep(time.Millisecond) // what the explorer notices of it is in the reason below
 		}
 	}
 	polite := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
@@ -119,12 +121,12 @@ func TestAClientThatTriesForEver(t *testing.T) {
 	for _, c := range []client{polite, stubborn} {
 		leavesNothing(t, func() {
 			s := quiet(program(c, writesTo("k", 1)))
-			patience.Store(2000)
+			over.Store(false)
 			res, err := searchSoon(t, s)
-			patience.Store(0)
+			over.Store(true)
 			require.NoError(t, err)
 			require.False(t, res.Exhausted)
-			stopped, _, _ := strings.Cut(res.Stopped, " (it does something by itself: time.Sleep at bad_test.go:") // if it had patience left then
+			stopped, _, _ := strings.Cut(res.Stopped, " (it does something by itself: time.Sleep at bad_test.go:") // if it slept just then
 			require.Equal(t, "a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?", stopped)
 		})
 	}

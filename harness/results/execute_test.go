@@ -102,7 +102,8 @@ func TestWhatIsDocumentedIsFound(t *testing.T) {
 func TestASplitBrainGrantsTwiceAndLosesWritesOfTheCutSideOnly(t *testing.T) {
 	out := execute(t, plan.Plan{
 		Variant: "lock/set-nx-px", Nemesis: []string{"partition-primary"}, With: []string{"writes/sadd"},
-		Clients: 50, Rate: 2000, Duration: time.Second,
+		FaultFor: 10 * time.Second, // Sentinels may need a second election
+		Clients:  50, Rate: 2000, Duration: time.Second,
 	})
 	require.True(t, out.Met, "expected %s", out.Expectation)
 	j := out.Report.Judged
@@ -130,7 +131,7 @@ func lostBeside(h harness.History, found []harness.Anomaly) (lost []harness.Op) 
 
 func TestAKillIsAFailoverWithItsStages(t *testing.T) {
 	out := execute(t, plan.Plan{
-		Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, FaultFor: 4 * time.Second,
+		Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, FaultFor: 10 * time.Second, // Sentinels may need a second election
 		Clients: 20, Rate: 2000, Duration: time.Second,
 	})
 	require.True(t, out.Met, "expected %s", out.Expectation)

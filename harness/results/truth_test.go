@@ -6,6 +6,7 @@ package results_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,8 +50,12 @@ type faulty struct {
 }
 
 // TestEveryFigureOfAFailoverIsTrue holds the report of one long run against what the observer saw: who followed whom, every
-// stage, the downtime of the servers and the outage of the clients. Without -deep it does so for kills and a pause.
+// stage, the downtime of the servers and the outage of the clients. It needs a quiet machine, so it takes -long; without -deep
+// it does so for kills and a pause.
 func TestEveryFigureOfAFailoverIsTrue(t *testing.T) {
+	if flag.Lookup("long").Value.String() != "true" && !*results.Deep {
+		t.Skip("make test-long")
+	}
 	for name, faults := range map[string][]faulty{
 		"kills": {
 			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.KillPrimary(c) }, last: 5 * time.Second},

@@ -1,0 +1,290 @@
+package harness_test
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/doublegrant/doublegrant/"
+
+// allowed lists which packages of this module each package imports, lowest first: none imports one that stands below it.
+// Tests may import what they like.
+var allowed = []room{
+	{"harness", nil},
+	{"lua", nil},
+	{"harness/internal/fields", nil},
+	{"harness/cmd/mutate", nil},
+
+	{"harness/history", []string{"harness"}},
+	{"harness/cluster/fabric", []string{"harness"}},
+	{"harness/cluster", []string{"harness", "harness/cluster/fabric"}},
+	{"harness/interleave", []string{"harness"}},
+	{"harness/explore", []string{"harness", "harness/cluster", "harness/interleave"}},
+
+	{"checkers", []string{"harness"}},
+	{"nemesis", []string{"harness"}},
+	{"workloads", []string{"harness", "harness/interleave", "lua"}},
+	{"reports", []string{"harness", "harness/interleave"}},
+
+	{"harness/plan", []string{
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "checkers", "nemesis", "workloads",
+	}},
+	{"harness/results", []string{
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/history", "harness/plan", "checkers", "reports", "workloads",
+	}},
+	{"harness/suite", []string{
+		"harness", "harness/cluster", "harness/internal/fields", "harness/plan", "harness/results", "reports",
+	}},
+	{"harness/experiments", []string{
+		"harness", "harness/cluster", "harness/plan", "harness/results", "checkers", "nemesis", "reports",
+	}},
+	{"harness/cli", []string{
+		"harness", "harness/cluster", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
+		"harness/results", "harness/suite", "nemesis", "reports", "workloads",
+	}},
+	{"harness/cmd/doublegrant", []string{"harness/cli"}},
+}
+
+// others lists the libraries of others, and the packages that may import each. What a library does for us is known to
+// these packages alone.
+var others = []library{
+	{"github.com/Shopify/toxiproxy", []string{"harness/cluster/fabric"}},
+	{"github.com/rs/zerolog", []string{"harness/cluster/fabric"}}, // toxiproxy's logger
+	{"golang.org/x/sys", []string{"harness/cluster/fabric"}},
+	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster"}},
+	{"github.com/moby/moby", []string{"harness/cluster"}},
+	{"github.com/containerd/errdefs", []string{"harness/cluster"}},
+	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "harness/interleave", "workloads"}},
+	{"github.com/klauspost/compress", []string{"harness/history"}},
+	{"github.com/anishathalye/porcupine", []string{"checkers"}},
+	{"github.com/RoaringBitmap/roaring", []string{"checkers"}},
+	{"github.com/bsm/redislock", []string{"workloads"}},
+	{"github.com/go-redsync/redsync", []string{"workloads"}},
+	{"go.yaml.in/yaml", []string{"harness/internal/fields", "harness/plan", "harness/suite"}},
+	{"github.com/spf13/cobra", []string{"harness/cli"}},
+}
+
+// room is a package and the packages of this module that it imports.
+type room struct {
+	name    string
+	imports []string
+}
+
+// library is a library of others, by the beginning of its import paths, and the packages that import it.
+type library struct {
+	name string
+	in   []string
+}
+
+// TestImportsPointDownwards holds the imports of the whole module to the tables above.
+func TestImportsPointDownwards(t *testing.T) {
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	require.FileExists(t, filepath.Join(root, "go.mod"))
+	graph, err := importsOf(root)
+	require.NoError(t, err)
+	require.Empty(t, wrongImports(graph, allowed, others))
+}
+
+// TestWrongImportsAreSeen shows on a made-up module what the test above is for.
+func TestWrongImportsAreSeen(t *testing.T) {
+	rooms := []room{{"low", nil}, {"high", []string{"low"}}}
+	libraries := []library{{"example.org/pump", []string{"low"}}}
+	graph := func(change func(g map[string][]string)) map[string][]string {
+		g := map[string][]string{"low": {"fmt", "example.org/pump/v2/valve"}, "high": {module + "low", "net/http"}}
+		change(g)
+		return g
+	}
+	for name, c := range map[string]struct {
+		graph     map[string][]string
+		rooms     []room
+		libraries []library
+		want      string
+	}{
+		"as it should be": {graph(func(map[string][]string) {}), rooms, libraries, ""},
+		"an edge upwards": {
+			graph(func(g map[string][]string) { g["low"] = append(g["low"], module+"high") }), rooms, libraries,
+			"low imports high: ",
+		},
+		"an edge that is no longer there": {
+			graph(func(g map[string][]string) { g["high"] = nil }), rooms, libraries,
+			"high does not import low any more: ",
+		},
+		"a new package": {
+			graph(func(g map[string][]string) { g["third"] = nil }), rooms, libraries,
+			"third is not in the table: ",
+		},
+		"a package that is gone": {
+			graph(func(map[string][]string) {}), append(slices.Clone(rooms), room{"gone", nil}), libraries,
+			"gone is not there any more: ",
+		},
+		"a row that allows an edge upwards": {
+			graph(func(g map[string][]string) { g["low"] = append(g["low"], module+"high") }),
+			[]room{{"low", []string{"high"}}, {"high", []string{"low"}}}, libraries,
+			"the row of low allows high, which stands below it: ",
+		},
+		"a library in another package": {
+			graph(func(g map[string][]string) { g["high"] = append(g["high"], "example.org/pump/v2") }), rooms, libraries,
+			"high imports example.org/pump/v2: ",
+		},
+		"a library whose name only begins alike": {
+			graph(func(g map[string][]string) { g["low"] = append(g["low"], "example.org/pumpkin") }), rooms, libraries,
+			"low imports example.org/pumpkin: ",
+		},
+		"a library that is no longer imported": {
+			graph(func(g map[string][]string) { g["low"] = nil }), rooms, libraries,
+			"low does not import example.org/pump any more: ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wrong := wrongImports(c.graph, c.rooms, c.libraries)
+			if c.want == "" {
+				require.Empty(t, wrong)
+				return
+			}
+			require.Len(t, wrong, 1)
+			require.True(t, strings.HasPrefix(wrong[0], c.want), wrong[0])
+		})
+	}
+}
+
+// TestImportsAreReadFromSource: of every system, without tests, and not of a module inside this one.
+func TestImportsAreReadFromSource(t *testing.T) {
+	root := t.TempDir()
+	for file, text := range map[string]string{
+		"go.mod":               "module x",
+		"a/a.go":               "package a\nimport \"fmt\"\n",
+		"a/a_windows.go":       "package a\nimport (\"os\"; _ \"fmt\")\n",
+		"a/a_test.go":          "package a\nimport \"testing\"\n",
+		"a/testdata/x/x.go":    "package x\nimport \"io\"\n",
+		"inside/go.mod":        "module y",
+		"inside/b.go":          "package b\nimport \"io\"\n",
+		"only/tests/b_test.go": "package tests\nimport \"testing\"\n",
+	} {
+		path := filepath.Join(root, file)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	graph, err := importsOf(root)
+	require.NoError(t, err)
+	require.Equal(t, map[string][]string{"a": {"fmt", "os"}}, graph)
+}
+
+// importsOf lists what each package below root imports, on any system, tests left out. Packages are named by their folders.
+func importsOf(root string) (map[string][]string, error) {
+	seen := map[string]map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && notOurs(path):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(folder)
+		if seen[name] == nil {
+			seen[name] = map[string]bool{}
+		}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			seen[name][imported] = true
+		}
+		return nil
+	})
+	graph := map[string][]string{}
+	for name, imports := range seen {
+		graph[name] = slices.Sorted(maps.Keys(imports))
+	}
+	return graph, err
+}
+
+// notOurs reports whether the go command passes a folder over, or takes it for another module.
+func notOurs(folder string) bool {
+	base := filepath.Base(folder)
+	_, err := os.Stat(filepath.Join(folder, "go.mod"))
+	return err == nil || base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
+}
+
+// wrongImports says where a graph of imports and the tables differ, each with what to do.
+func wrongImports(graph map[string][]string, rooms []room, libraries []library) (wrong []string) {
+	wrong = append(wrong, wrongRows(graph, rooms)...)
+	for _, name := range slices.Sorted(maps.Keys(graph)) {
+		i := slices.IndexFunc(rooms, func(r room) bool { return r.name == name })
+		if i < 0 {
+			wrong = append(wrong, name+" is not in the table: give it a row, below what it imports")
+			continue
+		}
+		for _, path := range graph[name] {
+			own, ours := strings.CutPrefix(path, module)
+			switch {
+			case ours && !slices.Contains(rooms[i].imports, own):
+				wrong = append(wrong, fmt.Sprintf("%s imports %s: the table does not allow it; see \"Imports point downwards\" in harness/README.md", name, own))
+			case !ours && !standard(path) && !slices.ContainsFunc(libraries, func(l library) bool { return l.has(path) && slices.Contains(l.in, name) }):
+				wrong = append(wrong, fmt.Sprintf("%s imports %s: the table keeps each library to few packages; go through one of them, or add this one", name, path))
+			}
+		}
+	}
+	for _, l := range libraries {
+		for _, name := range l.in {
+			if !slices.ContainsFunc(graph[name], l.has) {
+				wrong = append(wrong, fmt.Sprintf("%s does not import %s any more: take it out of the table", name, l.name))
+			}
+		}
+	}
+	return wrong
+}
+
+// wrongRows lists rows that point upwards, and those of what is not there any more.
+func wrongRows(graph map[string][]string, rooms []room) (wrong []string) {
+	above := map[string]bool{}
+	for _, r := range rooms {
+		imports, there := graph[r.name]
+		if !there {
+			wrong = append(wrong, r.name+" is not there any more: take its row out of the table")
+			continue
+		}
+		for _, i := range r.imports {
+			if !above[i] {
+				wrong = append(wrong, fmt.Sprintf("the row of %s allows %s, which stands below it: imports point one way, so move what both need further down",
+					r.name, i))
+			}
+			if !slices.Contains(imports, module+i) {
+				wrong = append(wrong, fmt.Sprintf("%s does not import %s any more: take it out of the table", r.name, i))
+			}
+		}
+		above[r.name] = true
+	}
+	return wrong
+}
+
+// standard reports whether an import is of Go's own library, whose paths have no dot in their first element.
+func standard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}
+
+// has reports whether an import is of the library.
+func (l library) has(path string) bool { return path == l.name || strings.HasPrefix(path, l.name+"/") }
