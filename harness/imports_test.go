@@ -23,7 +23,9 @@ const module = "github.com/doublegrant/doublegrant/"
 var allowed = []room{
 	{"harness", nil},
 	{"lua", nil},
-	{"harness/internal/fields", nil},
+	{"harness/suggest", nil},
+	{"harness/texttable", nil},
+	{"harness/internal/fields", []string{"harness/suggest"}},
 	{"harness/cmd/mutate", nil},
 
 	{"harness/history", []string{"harness"}},
@@ -34,11 +36,11 @@ var allowed = []room{
 
 	{"checkers", []string{"harness"}},
 	{"nemesis", []string{"harness"}},
-	{"workloads", []string{"harness", "harness/interleave", "lua"}},
-	{"reports", []string{"harness", "harness/interleave"}},
+	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
+	{"reports", []string{"harness", "harness/interleave", "harness/texttable"}},
 
 	{"harness/plan", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "checkers", "nemesis", "workloads",
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/suggest", "checkers", "nemesis", "workloads",
 	}},
 	{"harness/results", []string{
 		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/history", "harness/plan", "checkers", "reports", "workloads",
@@ -51,7 +53,7 @@ var allowed = []room{
 	}},
 	{"harness/cli", []string{
 		"harness", "harness/cluster", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
-		"harness/results", "harness/suite", "nemesis", "reports", "workloads",
+		"harness/results", "harness/suggest", "harness/suite", "harness/texttable", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
@@ -73,6 +75,9 @@ var others = []library{
 	{"github.com/go-redsync/redsync", []string{"workloads"}},
 	{"go.yaml.in/yaml", []string{"harness/internal/fields", "harness/plan", "harness/suite"}},
 	{"github.com/spf13/cobra", []string{"harness/cli"}},
+	{"github.com/spf13/pflag", []string{"harness/cli"}},
+	{"golang.org/x/term", []string{"harness/texttable"}},
+	{"al.essio.dev/pkg/shellescape", []string{"harness/plan", "reports"}},
 }
 
 // room is a package and the packages of this module that it imports.

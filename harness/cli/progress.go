@@ -3,13 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
 // plainEvery is how often progress is printed where there is no terminal.
@@ -28,13 +26,7 @@ type progress struct {
 }
 
 func (a *app) newProgress() *progress {
-	return &progress{w: a.err, terminal: onTerminal(a.err)}
-}
-
-// onTerminal reports whether what is written to w is seen on a terminal.
-func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return &progress{w: a.err, terminal: texttable.Terminal(a.err)}
 }
 
 func (p *progress) show(at harness.Progress) {

@@ -22,6 +22,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/suggest"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
 // Exit codes.
@@ -148,7 +149,7 @@ func commandNames(cmd *cobra.Command) (all []string) {
 // interrupted says what the first Ctrl-C does: until faults are healed and Redis has stopped nothing else is to be seen.
 func (a *app) interrupted() {
 	begin := ""
-	if onTerminal(a.err) {
+	if texttable.Terminal(a.err) {
 		begin = "\r\x1b[K" // what progress has left there
 	}
 	fmt.Fprintln(a.err, begin+"doublegrant: interrupted: ending in good order; a second Ctrl-C ends it at once, without a verdict")

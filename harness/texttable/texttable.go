@@ -18,7 +18,7 @@ const (
 // Width is the width of the terminal that w is, in columns; 0: it is none, and lines may be of any length.
 func Width(w io.Writer) int {
 	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !ok || !Terminal(w) {
 		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
@@ -26,6 +26,12 @@ func Width(w io.Writer) int {
 		return 0
 	}
 	return width
+}
+
+// Terminal reports whether what is written to w is seen on a terminal.
+func Terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // Table is rows of cells, the heads first. A row may have fewer cells than others.
