@@ -118,7 +118,14 @@ func (g *gantt) scale() {
 			span = max(span, min(o.To-g.zero, 3*span))
 		}
 	}
-	g.axis.cuts = quiet(g.moments(span))
+	var both []cut
+	for _, o := range g.both {
+		both = append(both, cut{o.From - g.zero, o.To - g.zero})
+		if o.To == 0 {
+			both[len(both)-1].to = span
+		}
+	}
+	g.axis.cuts = quiet(g.moments(span), both)
 	shown := span - total(g.axis.cuts)
 	g.from, g.to = -shown/40, span+shown/12
 	g.axis.from, g.axis.to = g.from, g.to

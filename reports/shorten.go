@@ -15,24 +15,35 @@ type cut struct{ from, to time.Duration }
 
 // quiet finds the stretches between moments that would leave a picture little room for all the others: each at least a tenth
 // of the whole, together three fifths, and each three times as long as the longest one that stays. A margin stays at both
-// ends of each.
-func quiet(moments []time.Duration) []cut {
-	moments = slices.Compact(slices.Sorted(slices.Values(moments)))
-	var gaps []cut
-	for i := 1; i < len(moments); i++ {
-		gaps = append(gaps, cut{moments[i-1], moments[i]})
-	}
-	if len(gaps) < 2 {
-		return nil
-	}
-	slices.SortStableFunc(gaps, func(a, b cut) int { return int(b.length() - a.length()) })
-	whole := moments[len(moments)-1] - moments[0]
-	for n := min(maxCuts, len(gaps)-1); n > 0; n-- {
-		if left := whole - total(gaps[:n]); 10*gaps[n-1].length() >= whole && 5*left <= 2*whole && gaps[n-1].length() >= 3*gaps[n].length() {
-			return trimmed(gaps[:n], left/20)
+// ends of each. What has to be seen is never left out, and if it can get an eighth of the picture it does.
+func quiet(moments []time.Duration, seen []cut) []cut {
+	gaps := gapsOf(moments, seen)
+	var best []cut
+	for n := 1; n <= maxCuts && n < len(gaps); n++ {
+		whole := slices.Max(moments) - slices.Min(moments)
+		left, last := whole-total(gaps[:n]), gaps[n-1].length()
+		if 10*last < whole || 5*left > 2*whole || last < 3*gaps[n].length() {
+			continue
+		}
+		best = trimmed(slices.Clone(gaps[:n]), left/20)
+		if 8*total(seen) >= left {
+			break
 		}
 	}
-	return nil
+	return best
+}
+
+// gapsOf lists the stretches between moments outside those that have to be seen, the longest first.
+func gapsOf(moments []time.Duration, seen []cut) (gaps []cut) {
+	moments = slices.Compact(slices.Sorted(slices.Values(moments)))
+	for i := 1; i < len(moments); i++ {
+		gap := cut{moments[i-1], moments[i]}
+		if !slices.ContainsFunc(seen, func(s cut) bool { return s.from < gap.to && gap.from < s.to }) {
+			gaps = append(gaps, gap)
+		}
+	}
+	slices.SortStableFunc(gaps, func(a, b cut) int { return int(b.length() - a.length()) })
+	return gaps
 }
 
 func (c cut) length() time.Duration { return c.to - c.from }
