@@ -34,8 +34,8 @@ type Script struct {
 
 	// File and ReleaseFile are where Source and Release were read, as whoever repeats a run would name them. Empty: they stood
 	// in the plan itself. They are not stored: files change, and what was run does not.
-	File        string `json:"-" yaml:"-"`
-	ReleaseFile string `json:"-" yaml:"-"`
+	File        string `json:"-" yaml:"file,omitempty"`
+	ReleaseFile string `json:"-" yaml:"releaseFile,omitempty"`
 
 	Keys []string `json:"keys,omitempty" yaml:"keys,omitempty"` // default {key}
 	Args []string `json:"args,omitempty" yaml:"args,omitempty"` // default, by family: {owner} {ttl_ms}; {window_s}; {proposed}
