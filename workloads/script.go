@@ -44,6 +44,10 @@ type Script struct {
 	// Default: 1, OK or true. Lua's true and false count as what Redis makes of them, 1 and nil.
 	Yes string `json:"yes,omitempty" yaml:"yes,omitempty"`
 
+	// NoErrors are the beginnings of error replies of Source by which it says no, having changed nothing, such as
+	// "RATELIMITED". Any other error leaves open what was done.
+	NoErrors []string `json:"noErrors,omitempty" yaml:"noErrors,omitempty"`
+
 	// Release is the Lua text that gives a lock up; default: lua.CompareDelete. It has the same KEYS, and its yes is 1,
 	// OK or true, whatever Yes is.
 	Release     string   `json:"release,omitempty" yaml:"release,omitempty"`
@@ -107,6 +111,9 @@ func (s Script) validate() error {
 		return fmt.Errorf("script %s: only a lock has a release, and this is a %s: leave the release out", s.Name, s.As)
 	case s.Yes != "" && s.As == Sequence:
 		return fmt.Errorf("script %s: a sequence answers with a number, not with yes or no: leave %q out", s.Name, s.Yes)
+	}
+	if slices.ContainsFunc(s.NoErrors, func(e string) bool { return strings.TrimSpace(e) == "" }) {
+		return fmt.Errorf("script %s: an empty noErrors would make every error a no: give the beginning of the error reply, such as RATELIMITED", s.Name)
 	}
 	return s.validateTemplates()
 }
