@@ -20,6 +20,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/harness/texttable"
@@ -43,6 +44,9 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 			code = ExitFailed
 		}
 	}()
+	if docker.Watchdog() { // this process was started to remove another's containers
+		return ExitMet
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	a := &app{out: stdout, err: stderr}
