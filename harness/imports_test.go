@@ -28,7 +28,10 @@ var allowed = []room{
 
 	{"harness/history", []string{"harness"}},
 	{"harness/cluster/fabric", []string{"harness"}},
-	{"harness/cluster", []string{"harness", "harness/cluster/fabric"}},
+	{"harness/cluster/internal/await", nil},
+	{"harness/cluster", []string{"harness", "harness/cluster/fabric", "harness/cluster/internal/await"}},
+	{"harness/cluster/docker", []string{"harness/cluster", "harness/cluster/internal/await"}},
+	{"harness/cluster/clustertest", []string{"harness", "harness/cluster"}},
 	{"harness/interleave", []string{"harness"}},
 	{"harness/explore", []string{"harness", "harness/cluster", "harness/interleave"}},
 
@@ -36,6 +39,10 @@ var allowed = []room{
 	{"nemesis", []string{"harness"}},
 	{"workloads", []string{"harness", "harness/interleave", "lua"}},
 	{"reports", []string{"harness", "harness/interleave"}},
+
+	{"harness/granttest", []string{
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "checkers", "nemesis", "reports", "workloads",
+	}},
 
 	{"harness/plan", []string{
 		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "checkers", "nemesis", "workloads",
@@ -50,7 +57,7 @@ var allowed = []room{
 		"harness", "harness/cluster", "harness/plan", "harness/results", "checkers", "nemesis", "reports",
 	}},
 	{"harness/cli", []string{
-		"harness", "harness/cluster", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
+		"harness", "harness/cluster", "harness/cluster/docker", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
 		"harness/results", "harness/suite", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
@@ -65,7 +72,7 @@ var others = []library{
 	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster"}},
 	{"github.com/moby/moby", []string{"harness/cluster"}},
 	{"github.com/containerd/errdefs", []string{"harness/cluster"}},
-	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "harness/interleave", "workloads"}},
+	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "harness/granttest", "harness/interleave", "workloads"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},
 	{"github.com/RoaringBitmap/roaring", []string{"checkers"}},

@@ -1,0 +1,106 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// Followed is what came of a schedule that another version of a program was led along.
+type Followed struct {
+	Found *interleave.Counterexample // the first violation, as it is now; nil: none
+	Unfit string                     // the first place where the program could not follow; empty: it did as then
+	// Stopped says why the program did not come to an end; empty: it did.
+	Stopped string
+}
+
+// Follow leads spec's program along the schedule of a counterexample that a search found earlier, perhaps of an older
+// version of the program, and judges what comes of it. Unlike [Replay] it asks for no command to be the same: choices that
+// are not possible any more are left out, and clients that are not done when the schedule ends go on, one after the other.
+// The error says that the harness or its environment failed, or that spec is of no use (ErrSpec).
+func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (out Followed, err error) {
+	if spec, err = spec.withDefaults(); err != nil {
+		return out, err
+	}
+	w, err := newWorld(ctx, &spec)
+	if err != nil {
+		return out, err
+	}
+	out, err = replayer{spec: &spec, w: w, alarm: time.NewTimer(stall)}.guarded(ctx, c)
+	if errors.Is(err, errStopped) {
+		out.Stopped, err = err.Error()[len(errStopped.Error())+2:], nil
+	}
+	return out, errors.Join(err, w.stop())
+}
+
+// guarded is follow, with a panic of the program's or a checker's code as an error.
+func (r replayer) guarded(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("explore: the program or a checker panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return r.follow(ctx, c)
+}
+
+// follow is one try after the other, until the schedule was not disturbed by something that is no part of it.
+func (r replayer) follow(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
+	for range attempts {
+		began := time.Now()
+		ex, unfit, err := r.along(ctx, r.spec.replayed(c), c.Schedule)
+		if err != nil {
+			return Followed{Unfit: unfit}, err
+		}
+		if ex.disturbed || r.w.fixed == nil && time.Since(began) > r.spec.Program.Lease/slowness {
+			continue
+		}
+		out.Unfit = unfit
+		found := check(ctx, r.spec.Checkers, ex.history()).found
+		if len(found) == 0 {
+			return out, nil
+		}
+		first := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
+		now, err := r.counterexample(ctx, ex, r.spec.replayed(c), first.Class)
+		out.Found = &now
+		return out, err
+	}
+	return out, fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", attempts)
+}
+
+// along runs a schedule as far as it fits, and then to an end. unfit is the first choice that does not.
+func (r replayer) along(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (ex *execution, unfit string, err error) {
+	if ex, err = begin(ctx, r.spec, budget, r.w, r.alarm); err != nil {
+		return ex, "", err
+	}
+	ex.trace = &trace{}
+	for i, c := range schedule {
+		moves, err := ex.moves()
+		if err != nil {
+			return ex, unfit, err
+		}
+		if !slices.ContainsFunc(moves, func(m move) bool { return m.choice == c }) {
+			unfit = cmp.Or(unfit, fmt.Sprintf("step %d, %v, is not possible any more", i+1, c))
+			continue
+		}
+		if _, err := ex.step(ctx, c); err != nil {
+			ex.abandon()
+			return ex, unfit, err
+		}
+	}
+	if moves, err := ex.moves(); err != nil {
+		return ex, unfit, err
+	} else if len(moves) > 0 {
+		unfit = cmp.Or(unfit, "after its last step clients are not done")
+	}
+	if err := ex.drain(ctx); err != nil {
+		return ex, unfit, err
+	}
+	return ex, unfit, ex.finish(ctx)
+}

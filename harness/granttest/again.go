@@ -1,0 +1,32 @@
+package granttest
+
+import (
+	"fmt"
+	"regexp"
+	"runtime/debug"
+	"strings"
+)
+
+// again is the command that repeats a test, from anywhere in its module.
+func again(test string, flags ...string) string {
+	parts := strings.Split(test, "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	return strings.Join(append([]string{"go test -run", quoted(strings.Join(parts, "/")), packagePath()}, flags...), " ")
+}
+
+// packagePath is the import path of the package under test, or "." where it has none.
+func packagePath() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if path, ok := strings.CutSuffix(info.Path, ".test"); ok && path != "command-line-arguments" {
+			return path
+		}
+	}
+	return "."
+}
+
+// quoted is s as a shell takes it for one word.
+func quoted(s string) string {
+	return fmt.Sprintf("'%s'", strings.ReplaceAll(s, "'", `'\''`))
+}

@@ -1,0 +1,229 @@
+package granttest_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness/granttest"
+)
+
+// This file is algorithms as their users write them, right and wrong ones.
+
+// goodLock is SET NX PX, and a script that compares before it deletes.
+type goodLock struct{ redis redis.UniversalClient }
+
+func newGoodLock(r redis.UniversalClient) *goodLock { return &goodLock{r} }
+
+func (l *goodLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return l.redis.SetNX(ctx, key, owner, ttl).Result()
+}
+
+var release = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
+
+func (l *goodLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	n, err := release.Run(ctx, l.redis, []string{key}, owner).Int()
+	return n == 1, err
+}
+
+// plainLock is goodLock for those who take a *redis.Client.
+type plainLock struct{ goodLock }
+
+func newPlainLock(r *redis.Client) *plainLock { return &plainLock{goodLock{r}} }
+
+// hashLock is an odd but right one: the owner and the lease of every lock are fields of one hash, by the server's clock.
+type hashLock struct{ redis redis.Scripter }
+
+func newHashLock(r redis.Scripter) hashLock { return hashLock{r} }
+
+var (
+	hashTake = redis.NewScript(`local t = redis.call('time') local now = t[1]*1000 + math.floor(t[2]/1000)
+local ends = redis.call('hget', 'locks', KEYS[1]..':until')
+if ends and tonumber(ends) > now then return 0 end
+redis.call('hset', 'locks', KEYS[1], ARGV[1], KEYS[1]..':until', now + ARGV[2] + 1) return 1`)  // now is rounded down
+	hashGive = redis.NewScript(`if redis.call('hget', 'locks', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('hdel', 'locks', KEYS[1], KEYS[1]..':until') > 0 and 1 or 0`)
+)
+
+func (l hashLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	n, err := hashTake.Run(ctx, l.redis, []string{key}, owner, ttl.Milliseconds()).Int()
+	return n == 1, err
+}
+
+func (l hashLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	n, err := hashGive.Run(ctx, l.redis, []string{key}, owner).Int()
+	return n == 1, err
+}
+
+// redsyncLock is a library's.
+type redsyncLock struct {
+	sync *redsync.Redsync
+	held map[string]*redsync.Mutex
+}
+
+func newRedsyncLock(r redis.UniversalClient) *redsyncLock {
+	return &redsyncLock{redsync.New(goredis.NewPool(r)), map[string]*redsync.Mutex{}}
+}
+
+func (l *redsyncLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	m := l.sync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(1),
+		redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
+	l.held[owner] = m
+	err := m.LockContext(ctx)
+	var taken *redsync.ErrTaken
+	if errors.As(err, &taken) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (l *redsyncLock) Release(ctx context.Context, _, owner string) (bool, error) {
+	ok, err := l.held[owner].UnlockContext(ctx)
+	var taken *redsync.ErrTaken
+	if errors.Is(err, redsync.ErrLockAlreadyExpired) || errors.As(err, &taken) {
+		return false, nil
+	}
+	return ok, err
+}
+
+// blindDel deletes whatever is there.
+type blindDel struct{ goodLock }
+
+func newBlindDel(r redis.UniversalClient) *blindDel { return &blindDel{goodLock{r}} }
+
+func (l *blindDel) Release(ctx context.Context, key, _ string) (bool, error) {
+	n, err := l.redis.Del(ctx, key).Result()
+	return n == 1, err
+}
+
+// twoSteps is SETNX and then EXPIRE: a crash in between leaves a lock for ever.
+type twoSteps struct{ goodLock }
+
+func newTwoSteps(r redis.UniversalClient) *twoSteps { return &twoSteps{goodLock{r}} }
+
+func (l *twoSteps) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	ok, err := l.redis.SetNX(ctx, key, owner, 0).Result()
+	if !ok || err != nil {
+		return false, err
+	}
+	return true, l.redis.PExpire(ctx, key, ttl).Err()
+}
+
+// getSet looks before it sets.
+type getSet struct{ goodLock }
+
+func newGetSet(r redis.UniversalClient) *getSet { return &getSet{goodLock{r}} }
+
+func (l *getSet) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	if err := l.redis.Get(ctx, key).Err(); err != redis.Nil {
+		return false, err
+	}
+	return true, l.redis.Set(ctx, key, owner, ttl).Err()
+}
+
+// hostnameLock takes the machine's name for a token.
+type hostnameLock struct{ goodLock }
+
+func newHostnameLock(r redis.UniversalClient) *hostnameLock { return &hostnameLock{goodLock{r}} }
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		panic(err)
+	}
+	return name
+}
+
+func (l *hostnameLock) Acquire(ctx context.Context, key, _ string, ttl time.Duration) (bool, error) {
+	return l.goodLock.Acquire(ctx, key, hostname(), ttl)
+}
+
+func (l *hostnameLock) Release(ctx context.Context, key, _ string) (bool, error) {
+	return l.goodLock.Release(ctx, key, hostname())
+}
+
+// blindExtend renews whosoever's lease.
+type blindExtend struct{ goodLock }
+
+func newBlindExtend(r redis.UniversalClient) *blindExtend { return &blindExtend{goodLock{r}} }
+
+func (l *blindExtend) Extend(ctx context.Context, key, _ string, ttl time.Duration) (bool, error) {
+	return l.redis.PExpire(ctx, key, ttl).Result()
+}
+
+// goodFilter is SET NX.
+type goodFilter struct{ redis redis.UniversalClient }
+
+func newGoodFilter(r redis.UniversalClient) *goodFilter { return &goodFilter{r} }
+
+func (f *goodFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	return f.redis.SetNX(ctx, id, "1", window).Result()
+}
+
+// getSetFilter looks before it marks.
+type getSetFilter struct{ goodFilter }
+
+func newGetSetFilter(r redis.UniversalClient) *getSetFilter { return &getSetFilter{goodFilter{r}} }
+
+func (f *getSetFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	if err := f.redis.Get(ctx, id).Err(); err != redis.Nil {
+		return false, err
+	}
+	return true, f.redis.Set(ctx, id, "1", window).Err()
+}
+
+// goodSequence is INCR.
+type goodSequence struct{ redis redis.UniversalClient }
+
+func newGoodSequence(r redis.UniversalClient) *goodSequence { return &goodSequence{r} }
+
+func (q *goodSequence) Next(ctx context.Context, key, _ string) (string, error) {
+	n, err := q.redis.Incr(ctx, key).Result()
+	return strconv.FormatInt(n, 10), err
+}
+
+// getSetSequence adds one to what it has read.
+type getSetSequence struct{ goodSequence }
+
+func newGetSetSequence(r redis.UniversalClient) *getSetSequence {
+	return &getSetSequence{goodSequence{r}}
+}
+
+func (q *getSetSequence) Next(ctx context.Context, key, _ string) (string, error) {
+	n, err := q.redis.Get(ctx, key).Int64()
+	if err != nil && err != redis.Nil {
+		return "", err
+	}
+	return strconv.FormatInt(n+1, 10), q.redis.Set(ctx, key, n+1, 0).Err()
+}
+
+// stringSequence takes a larger proposal, and compares numbers as strings: "9" is more than "10".
+type stringSequence struct{ redis redis.Scripter }
+
+func newStringSequence(r redis.Scripter) *stringSequence { return &stringSequence{r} }
+
+var stringNext = redis.NewScript(`local cur = redis.call('get', KEYS[1])
+if cur and cur >= ARGV[1] then return tostring(redis.call('incr', KEYS[1])) end
+redis.call('set', KEYS[1], ARGV[1]) return ARGV[1]`)
+
+func (q *stringSequence) Next(ctx context.Context, key, proposed string) (string, error) {
+	return stringNext.Run(ctx, q.redis, []string{key}, proposed).Text()
+}
+
+func lock[C any, L granttest.Locker](newLock func(C) L, o ...granttest.LockOptions) func(granttest.TB) {
+	return func(t granttest.TB) { granttest.Lock(t, newLock, o...) }
+}
+
+func dedup[C any, D granttest.Deduper](newFilter func(C) D, o ...granttest.DedupOptions) func(granttest.TB) {
+	return func(t granttest.TB) { granttest.Dedup(t, newFilter, o...) }
+}
+
+func sequence[C any, S granttest.Sequencer](newGenerator func(C) S, o ...granttest.SequenceOptions) func(granttest.TB) {
+	return func(t granttest.TB) { granttest.Sequence(t, newGenerator, o...) }
+}

@@ -1,0 +1,62 @@
+package granttest
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// keepSearch writes the report of a search where a flag asks for it.
+func (s subject) keepSearch(t TB, p parameters, res interleave.Result, began time.Time) {
+	t.Helper()
+	if *artifactsDir == "" {
+		return
+	}
+	name := "search"
+	if len(s.regimes) > 1 {
+		name += "-" + string(p.Regime)
+	}
+	dir := filepath.Join(testDir(*artifactsDir, t.Name()), name)
+	said(t, dir, reports.WriteExploration(dir, reports.Exploration{
+		Name: s.name, Variant: s.name, Command: again(t.Name()), Labels: p.labels(), Result: res, Started: began,
+	}))
+}
+
+// keepLoad writes the report of a load where a flag asks for it.
+func (s subject) keepLoad(t TB, res harness.Result) {
+	t.Helper()
+	if *artifactsDir == "" {
+		return
+	}
+	dir := filepath.Join(testDir(*artifactsDir, t.Name()), "load")
+	r, err := reports.New(res.History, res.Judged)
+	if err == nil {
+		r.Command, r.Notes = again(t.Name()), res.Notes
+		err = reports.Write(dir, r)
+	}
+	said(t, dir, err)
+}
+
+// said tells where the report is.
+func said(t TB, dir string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("granttest: the report could not be kept: %v", err)
+		return
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	t.Logf("report: %s", filepath.Join(dir, "report.html"))
+}
+
+func (p parameters) labels() map[string]string {
+	l := map[string]string{}
+	if p.Regime != "" {
+		l["regime"] = string(p.Regime)
+	}
+	return l
+}

@@ -1,0 +1,155 @@
+package granttest_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/granttest"
+)
+
+// This file is what people get wrong: one clear failure each, and nothing left running.
+
+// funcLock is a goodLock with another Acquire.
+type funcLock struct {
+	goodLock
+	acquire func(context.Context, string, string, time.Duration) (bool, error)
+}
+
+func (l *funcLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return l.acquire(ctx, key, owner, ttl)
+}
+
+// acquiring is a goodLock with another Acquire.
+func acquiring(f func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error)) func(redis.UniversalClient) *funcLock {
+	return func(r redis.UniversalClient) *funcLock {
+		good := goodLock{r}
+		return &funcLock{good, func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+			return f(ctx, good, key, owner, ttl)
+		}}
+	}
+}
+
+var (
+	onlySearch = granttest.LockOptions{Load: granttest.Load{Skip: true}}
+	onlyLoad   = granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{CallTime: time.Second}}
+)
+
+// loaded are options for a load of that shape.
+func loaded(l granttest.Load) granttest.LockOptions { return granttest.LockOptions{Load: l} }
+
+func TestBadInput(t *testing.T) {
+	t.Cleanup(granttest.ShortenCalls(3 * time.Second)) // more than a search waits for a client
+	nothing := func(redis.UniversalClient) *goodLock { return nil }
+	noInterface := func(redis.UniversalClient) granttest.Locker { return nil }
+	panics := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) {
+		var owners map[string]string
+		owners["me"] = "nobody" // here
+		return false, nil
+	})
+	hangs := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) {
+		<-make(chan bool) // for ever
+		return false, nil
+	})
+	forever := acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (ok bool, _ error) {
+		for !ok {
+			ok, _ = l.Acquire(context.WithoutCancel(ctx), key, owner, time.Hour)
+		}
+		return true, nil
+	})
+	never := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) { return false, nil })
+	timer := acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error) {
+		time.AfterFunc(ttl/3, func() { _ = l.redis.Get(ctx, key) })
+		return l.Acquire(ctx, key, owner, ttl)
+	})
+	watchdog := acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error) {
+		ok, err := l.Acquire(ctx, key, owner, ttl)
+		if ok {
+			go func() { <-ctx.Done() }()
+		}
+		return ok, err
+	})
+	for name, c := range map[string]struct {
+		test func(granttest.TB)
+		want []string
+	}{
+		"constructor: nil pointer":    {lock(nothing), []string{"the constructor returned nil"}},
+		"constructor: nil interface":  {lock(noInterface), []string{"the constructor returned nil"}},
+		"constructor: nil, in a load": {lock(nothing, onlyLoad), []string{"the constructor returned nil"}},
+		"constructor: panics": {
+			lock(func(redis.UniversalClient) *goodLock { panic("no configuration") }),
+			[]string{"the constructor panicked: no configuration (at bad_test.go:"},
+		},
+		"constructor: of a filter": {dedup(func(redis.UniversalClient) *goodFilter { return nil }), []string{"the constructor returned nil"}},
+		"constructor: of numbers":  {sequence(func(redis.UniversalClient) *goodSequence { return nil }), []string{"the constructor returned nil"}},
+		"constructor: takes what there is not": {
+			lock(func(*redis.ClusterClient) *goodLock { return nil }),
+			[]string{"takes a *redis.ClusterClient, which a *redis.Client is not"},
+		},
+		"two options values": {lock(newGoodLock, onlyLoad, onlySearch), []string{"give one at most"}},
+		"options: clients":   {lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Clients: 9}}), []string{"the options: ", "9 clients: ask for 2 to 4"}},
+		"options: topology":  {lock(newGoodLock, loaded(granttest.Load{Topology: "ring"})), []string{`the options: unknown topology "ring"`}},
+		"options: no fault":  {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{{}}})), []string{"the options: a Fault without anything to do"}},
+		"options: sentinels": {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{granttest.SplitBrain(time.Second)}})), []string{"the options: SplitBrain needs Topology: granttest.Sentinel"}},
+		"options: duration": {
+			lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{Duration: -1}}),
+			[]string{"the options: ", "Duration"},
+		},
+		"panic in a search":       {lock(panics, onlySearch), []string{`Acquire("lock") panicked: assignment to entry in nil map (at bad_test.go:`}},
+		"panic under load":        {lock(panics, onlyLoad), []string{`Acquire("lock-`, `panicked: assignment to entry in nil map (at bad_test.go:`}},
+		"hangs in a search":       {lock(hangs, onlySearch), []string{`Acquire("lock") has not returned within 3s (it stands at bad_test.go:`}},
+		"hangs under load":        {lock(hangs, onlyLoad), []string{`Acquire("lock-`, "has not returned within 1s (it stands at bad_test.go:"}},
+		"tries for ever":          {lock(forever, onlySearch), []string{`Acquire("lock")`, "has not returned within 3s"}},
+		"tries for ever, in load": {lock(forever, onlyLoad), []string{`Acquire("lock-`, "has not returned within 1s"}},
+		"no success in a search":  {lock(never, onlySearch), []string{"unknown: ", "no acquire ever succeeded"}},
+		"no success under load":   {lock(never, onlyLoad), []string{"unknown: ", "no acquire was ok"}},
+		"a timer":                 {lock(timer, onlySearch), []string{"unknown: ", "time.AfterFunc at bad_test.go:"}},
+		"a goroutine":             {lock(watchdog, onlySearch), []string{"unknown: ", "a goroutine started at bad_test.go:"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			failure := record(t, "TestIt", c.test).failure(t)
+			for _, want := range c.want {
+				require.Contains(t, failure, want)
+			}
+			require.NotContains(t, failure, "is not a lock")
+			require.NotContains(t, children(), "redis-server")
+		})
+	}
+}
+
+// children are the processes that this one has started and that still run, by name.
+func children() (out []string) {
+	lists, _ := filepath.Glob("/proc/self/task/*/children") // of a good pattern
+	for _, l := range lists {
+		b, _ := os.ReadFile(l) // the thread may have ended
+		for _, pid := range strings.Fields(string(b)) {
+			name, _ := os.ReadFile("/proc/" + pid + "/comm")
+			out = append(out, strings.TrimSpace(string(name)))
+		}
+	}
+	return out
+}
+
+// Without a redis-server the failure says what to do: install it, or mend the variable.
+func TestNoRedis(t *testing.T) {
+	t.Run("not installed", func(t *testing.T) {
+		t.Setenv("DOUBLEGRANT_REDIS_SERVER", "")
+		t.Setenv("PATH", t.TempDir())
+		failure := record(t, "TestIt", lock(newGoodLock)).failure(t)
+		require.Contains(t, failure, "install it")
+		require.Contains(t, failure, "or set DOUBLEGRANT_REDIS_SERVER")
+	})
+	t.Run("a variable that is wrong", func(t *testing.T) {
+		t.Setenv("DOUBLEGRANT_REDIS_SERVER", "/nope")
+		failure := record(t, "TestIt", lock(newGoodLock)).failure(t)
+		require.Contains(t, failure, `DOUBLEGRANT_REDIS_SERVER is set to "/nope", which cannot be run`)
+		require.NotContains(t, failure, "install")
+	})
+}

@@ -1,0 +1,186 @@
+package granttest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// This file is the corpus: counterexamples that searches have found, beside the test that they failed. Later runs lead the
+// algorithm along them before anything else.
+
+// corpusDir is the folder of all tests of a package.
+const corpusDir = "testdata/granttest"
+
+// saved is a file of the corpus.
+type saved struct {
+	Format         int                       `json:"format"` // savedFormat
+	Kind           kind                      `json:"kind"`
+	Again          string                    `json:"again"` // the command that repeats it
+	Parameters     parameters                `json:"parameters"`
+	Skew           time.Duration             `json:"skew,omitempty"`
+	Counterexample interleave.Counterexample `json:"counterexample"`
+}
+
+// savedFormat is what this version writes and reads.
+const savedFormat = 1
+
+// testDir is the folder of a test inside another one. Subtests have folders inside their tests'.
+func testDir(in, test string) string {
+	return filepath.Join(append([]string{in}, cleaned(strings.Split(test, "/"))...)...)
+}
+
+// cleaned keeps what is harmless in the name of a folder.
+func cleaned(parts []string) []string {
+	out := slices.Clone(parts)
+	for i, p := range parts {
+		out[i] = strings.Map(func(r rune) rune {
+			switch {
+			case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', r == '#':
+				return r
+			}
+			return '_'
+		}, p)
+	}
+	return out
+}
+
+// save writes a counterexample to the corpus of the test. The same one has the same name.
+func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time.Duration) (path string, err error) {
+	p.TTL = s.program(newGuard(callTime), p).Lease
+	c.Ops = nil // the steps say it all
+	hash := fnv.New32a()
+	_, _ = fmt.Fprintln(hash, s.kind, p, skew, c.Budget, c.Schedule) // to memory
+	path = filepath.Join(testDir(corpusDir, t.Name()), fmt.Sprintf("%s-%08x.json", c.Anomaly.Class, hash.Sum32()))
+	err = reports.WriteFile(path, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(saved{savedFormat, s.kind, again(t.Name()), p, skew, c})
+	})
+	return path, err
+}
+
+// read reads a file of the corpus. The error says why it cannot be used.
+func (s subject) read(path string) (f saved, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return f, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return f, err
+	}
+	switch c := f.Counterexample; {
+	case f.Format != savedFormat:
+		return f, fmt.Errorf("its format is %d, and this version knows %d", f.Format, savedFormat)
+	case f.Kind != s.kind:
+		return f, fmt.Errorf("it is of a %s, and this is the test of a %s", f.Kind, s.kind)
+	case len(c.Schedule) == 0:
+		return f, errors.New("it has no schedule")
+	case c.Budget.Clients < 2 || c.Budget.Clients > interleave.MaxClients:
+		return f, fmt.Errorf("it is of %d clients, and a search has 2 to %d", c.Budget.Clients, interleave.MaxClients)
+	case f.Parameters.Regime != "":
+		_, err = workloads.ParseRegime(string(f.Parameters.Regime))
+	}
+	return f, err
+}
+
+// replaySaved leads the algorithm along each counterexample of the test's corpus. It reports whether the test may go on:
+// whether none is a violation again. A file that cannot be used fails the test, but does not keep it from going on.
+func (s subject) replaySaved(t TB) (goOn bool) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(testDir(corpusDir, t.Name()), "*.json"))
+	if err != nil {
+		t.Fatalf("granttest: %v", err)
+	}
+	goOn = true
+	for _, path := range files {
+		f, err := s.read(path)
+		if err != nil {
+			t.Errorf("%s cannot be replayed: %v. Delete it: if the race is still there, the search finds and saves it again", path, err)
+			continue
+		}
+		goOn = s.replay(t, path, f) && goOn
+	}
+	return goOn
+}
+
+// replayOne leads the algorithm along one file, as a flag asks.
+func (s subject) replayOne(t TB, path string) {
+	t.Helper()
+	path, err := located(path)
+	if err != nil {
+		t.Fatalf("granttest: -granttest.replay: %v", err)
+	}
+	f, err := s.read(path)
+	if err != nil {
+		t.Fatalf("granttest: -granttest.replay: %s cannot be replayed: %v", path, err)
+	}
+	s.replay(t, path, f)
+}
+
+// located finds a file that is named from the package's folder, in which tests run, or from a folder above it, in which
+// their user may stand.
+func located(path string) (string, error) {
+	first := path
+	for range strings.Count(cmp.Or(workingDir(), "/"), "/") + 1 {
+		if _, err := os.Stat(path); err == nil || filepath.IsAbs(path) || !errors.Is(err, fs.ErrNotExist) {
+			return path, err
+		}
+		path = filepath.Join("..", path)
+	}
+	return first, fmt.Errorf("there is no %s in the package's folder %s, or named from a folder above it", first, workingDir())
+}
+
+func workingDir() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(dir)
+}
+
+// replay leads the algorithm along a saved counterexample, and reports whether all is well.
+func (s subject) replay(t TB, path string, f saved) (well bool) {
+	t.Helper()
+	g := newGuard(callTime)
+	spec := s.spec(g, f.Parameters)
+	spec.Skew = f.Skew
+	var got explore.Followed
+	err := g.during(searchGrace, func() (err error) {
+		got, err = explore.Follow(t.Context(), spec, f.Counterexample)
+		return err
+	})
+	if !s.cameToAnEnd(t, g, err) {
+		return false
+	}
+	switch {
+	case got.Found != nil:
+		t.Errorf("%s is not %s%s: %s, which is saved in %s, happens again\n\n%s\nrepeat it: %s",
+			s.name, promise[s.kind], f.Parameters.in(), f.Counterexample.Anomaly.Class, path, told(*got.Found), again(t.Name()))
+		return false
+	case got.Stopped != "":
+		t.Logf("%s: no end was reached, which the search will say as well: %s%s", path, got.Stopped, g.underWay())
+	case got.Unfit != "":
+		t.Logf("%s: passes, led as near to the saved schedule as it goes: it sends other commands than then (%s)", path, got.Unfit)
+	default:
+		t.Logf("%s: passes", path)
+	}
+	return true
+}

@@ -1,0 +1,187 @@
+package granttest_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/granttest"
+)
+
+// quick is a search for what two clients do to each other by themselves.
+var quick = granttest.LockOptions{
+	Search: granttest.Search{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}, Load: granttest.Load{Skip: true},
+}
+
+// corpus are the files of a test's corpus.
+func corpus(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata/granttest", dir, "*.json"))
+	require.NoError(t, err)
+	return files
+}
+
+// set gives a flag a value for the length of the test.
+func set(t *testing.T, name, value string) {
+	t.Helper()
+	old := flag.Lookup(name).Value.String()
+	require.NoError(t, flag.Set(name, value))
+	t.Cleanup(func() { require.NoError(t, flag.Set(name, old)) })
+}
+
+// A race that was found once is what later runs begin with, and it is all that they need to fail. When it is mended they
+// pass, without a word.
+func TestAFoundRaceStaysARegressionTest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const name = "TestIt/with a/slash"
+	first := record(t, name, lock(newBlindDel, onlySearch)).failure(t)
+	files := corpus(t, "TestIt/with_a/slash")
+	require.Len(t, files, 2)
+	for _, f := range files {
+		require.Contains(t, first, "saved in "+f)
+	}
+	require.Contains(t, first, `go test -run '^TestIt$/^with a$/^slash$'`)
+
+	again := record(t, name, lock(newBlindDel))
+	require.Len(t, again.failures, 2)
+	for i, f := range files {
+		require.Contains(t, again.failures[i], "saved in "+f+", happens again")
+		require.Contains(t, again.failures[i], "DEL lock")
+	}
+	require.Empty(t, again.logs, "neither search nor load was needed")
+
+	mended := record(t, name, lock(newGoodLock, onlySearch))
+	mended.passes(t)
+	require.Contains(t, mended.logs[0], "passes")
+	require.Equal(t, files, corpus(t, "TestIt/with_a/slash"))
+}
+
+// A mended algorithm may send other commands. It is led as near to the schedule as it goes.
+func TestASavedScheduleOfOtherCommands(t *testing.T) {
+	t.Chdir(t.TempDir())
+	record(t, "TestIt", lock(newGetSet, quick)).failure(t)
+	mended := record(t, "TestIt", lock(newGoodLock, quick))
+	mended.passes(t)
+	require.Contains(t, mended.logs[0], "it sends other commands than then")
+	worse := record(t, "TestIt", lock(newTwiceGetSet))
+	require.Contains(t, worse.failure(t), "happens again")
+}
+
+// twiceGetSet is getSet with one more command on the way, so that no saved schedule of getSet fits.
+type twiceGetSet struct{ *getSet }
+
+func newTwiceGetSet(r redis.UniversalClient) twiceGetSet { return twiceGetSet{newGetSet(r)} }
+
+func (l twiceGetSet) Release(ctx context.Context, key, owner string) (bool, error) {
+	if err := l.redis.Exists(ctx, key).Err(); err != nil {
+		return false, err
+	}
+	return l.getSet.Release(ctx, key, owner)
+}
+
+// A file that cannot be used fails the test once, with what to do about it, and the search goes on.
+func TestASavedScheduleOfAnotherVersion(t *testing.T) {
+	t.Chdir(t.TempDir())
+	record(t, "TestIt", lock(newGetSet, quick)).failure(t)
+	file := corpus(t, "TestIt")[0]
+	good, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		text string
+		test func(granttest.TB)
+		want string
+	}{
+		"a choice that is not known": {strings.Replace(string(good), `"client 1"`, `"client one"`, 1), lock(newGoodLock, quick), `unknown choice "client one"`},
+		"a format of tomorrow":       {strings.Replace(string(good), `"format": 1`, `"format": 2`, 1), lock(newGoodLock, quick), "its format is 2"},
+		"a field of tomorrow":        {strings.Replace(string(good), `"format"`, `"more": 1, "format"`, 1), lock(newGoodLock, quick), `unknown field "more"`},
+		"too many clients":           {strings.Replace(string(good), `"clients": 2`, `"clients": 300`, 1), lock(newGoodLock, quick), "it is of 300 clients"},
+		"cut short":                  {string(good[:len(good)/2]), lock(newGoodLock, quick), "unexpected EOF"},
+		"empty":                      {"", lock(newGoodLock, quick), "EOF"},
+		"of another kind":            {string(good), dedup(newGoodFilter, granttest.DedupOptions{Load: granttest.Load{Skip: true}}), "it is of a lock"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NotEqual(t, name != "of another kind", c.text == string(good), "the text is changed")
+			require.NoError(t, os.WriteFile(file, []byte(c.text), 0o644))
+			got := record(t, "TestIt", c.test)
+			failure := got.failure(t)
+			require.Contains(t, failure, file+" cannot be replayed: ")
+			require.Contains(t, failure, c.want)
+			require.Contains(t, failure, "Delete it")
+			require.Contains(t, got.logs[len(got.logs)-1], "no order of commands breaks it", "the search went on")
+		})
+	}
+}
+
+// One file is run alone, named from the package's folder or from one above it.
+func TestReplayOfOneFile(t *testing.T) {
+	top := t.TempDir()
+	pkg := filepath.Join(top, "a", "b")
+	require.NoError(t, os.MkdirAll(pkg, 0o755))
+	t.Chdir(pkg)
+	record(t, "TestIt", lock(newGetSet, quick)).failure(t)
+	file := corpus(t, "TestIt")[0]
+	for _, path := range []string{file, filepath.Join("a/b", file), filepath.Join(pkg, file)} {
+		set(t, "granttest.replay", path)
+		require.Contains(t, record(t, "TestIt", lock(newGetSet)).failure(t), "double-grant in 4 steps")
+		mended := record(t, "TestIt", lock(newGoodLock))
+		mended.passes(t)
+		require.Len(t, mended.logs, 1)
+	}
+	set(t, "granttest.replay", "nowhere.json")
+	require.Contains(t, record(t, "TestIt", lock(newGoodLock)).failure(t), "there is no nowhere.json in the package's folder")
+}
+
+// A folder that takes no files is no reason to say less.
+func TestACorpusThatCannotBeWritten(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("testdata", nil, 0o644))
+	failure := record(t, "TestIt", lock(newGetSet, quick)).failure(t)
+	require.Contains(t, failure, "double-grant in 4 steps")
+	require.Contains(t, failure, "it could not be saved: ")
+}
+
+// Reports of search and load are kept where a flag asks for them, of a test that fails as well.
+func TestArtifacts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	set(t, "granttest.artifacts", "kept")
+	set(t, "granttest.seed", "42")
+	passed := record(t, "TestIt", lock(newGoodLock))
+	passed.passes(t)
+	require.Contains(t, strings.Join(passed.logs, "\n"), "(seed 42)")
+	for _, part := range []string{"search", "load"} {
+		for _, file := range []string{"report.html", "verdict.json", "junit.xml", "summary.md"} {
+			require.FileExists(t, filepath.Join("kept/TestIt", part, file))
+		}
+		var document struct{ Verdict, Command string }
+		text, err := os.ReadFile(filepath.Join("kept/TestIt", part, "verdict.json"))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &document))
+		require.Equal(t, "valid", document.Verdict)
+		require.Contains(t, document.Command, "go test -run '^TestIt$' ")
+	}
+	record(t, "TestBad", lock(newBlindDel)).failure(t)
+	require.FileExists(t, "kept/TestBad/search/report.html")
+	require.NoDirExists(t, "kept/TestBad/load", "there was none")
+
+	record(t, "TestLoad", lock(newBlindDel, onlyLoad)).failure(t)
+	require.FileExists(t, "kept/TestLoad/load/report.html")
+}
+
+// With -short there is no load. A test that then has nothing to do is skipped.
+func TestShort(t *testing.T) {
+	t.Chdir(t.TempDir())
+	set(t, "test.short", "true")
+	short := record(t, "TestIt", lock(newGoodLock))
+	short.passes(t)
+	require.Len(t, short.logs, 1)
+	nothing := record(t, "TestIt", lock(newGoodLock, onlyLoad))
+	nothing.passes(t)
+	require.True(t, nothing.skipped)
+}

@@ -1,0 +1,33 @@
+// Package granttest tests an algorithm of your own: a Redis lock, a message filter or a number generator. It is the one
+// import of this project that such a test needs:
+//
+//	func TestMyLock(t *testing.T) { granttest.Lock(t, newMyLock) }
+//
+// The test first runs every interleaving of three clients, with one crash and one lease that ends, on a real Redis, one
+// command at a time (package explore). Then it puts the algorithm under load for about two seconds on a real Redis
+// (package harness), unless the test runs with -short. It passes if nothing went wrong and both could have shown it.
+//
+// # When it fails
+//
+// The failure shows each step of the shortest schedule that breaks the algorithm, and the command that repeats it. The
+// schedule is saved in testdata/granttest/<name of the test>, beside the test, as Go's fuzzing keeps its corpus. Commit it:
+// later runs of the test run it first, so a race that was found once stays a regression test.
+//
+// A failure that begins "unknown" says that the test has shown nothing, and what to change. It does not say that the
+// algorithm is wrong.
+//
+// # What the algorithm has to keep to
+//
+// One value serves one client, from one goroutine. It sends its commands through the client that its constructor was given.
+// In the search time is virtual: it reads no clock but harness.Now(ctx), waits by nothing but harness.Sleep(ctx, d),
+// and starts no goroutine or timer that outlives a call. The search recognises one that does and says where; such an
+// algorithm can be tested with Search{Skip: true} and a longer load.
+//
+// # Flags
+//
+//	-granttest.artifacts DIR  keep the reports of search and load in DIR/<name of the test>
+//	-granttest.seed N         repeat the random choices of a load; its interleaving cannot be repeated
+//	-granttest.replay FILE    run the saved schedule FILE, and nothing else
+//
+// Both need a redis-server of version 7.0 or newer, in the PATH or named by $DOUBLEGRANT_REDIS_SERVER, and Linux.
+package granttest

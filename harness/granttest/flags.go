@@ -1,0 +1,16 @@
+package granttest
+
+import "flag"
+
+// These are flags of every test binary that imports this package, as those of package testing are.
+var (
+	artifactsDir = flag.String("granttest.artifacts", "", "keep the reports of search and load in `DIR`/<name of the test>")
+	loadSeed     = flag.Uint64("granttest.seed", 0, "repeat the random choices of the load that printed this seed")
+	replayFile   = flag.String("granttest.replay", "", "run the saved schedule `FILE` and nothing else")
+)
+
+// short reports whether the tests run with -short.
+func short() bool {
+	f := flag.Lookup("test.short")
+	return f != nil && f.Value.String() == "true"
+}

@@ -1,0 +1,163 @@
+package granttest
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// TB is the part of testing.TB that a test needs.
+type TB interface {
+	Helper()
+	Name() string
+	Context() context.Context
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Lock fails t unless the lock that newLock makes keeps its promise: no two owners at one time, no release of somebody
+// else's lock, and no lock that stays taken when every lease has ended.
+//
+// newLock is called once for each client. C is what it takes: redis.UniversalClient, *redis.Client, redis.Cmdable or
+// any other interface that *redis.Client implements. At most one options value may follow.
+func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
+	t.Helper()
+	opts := one(t, o)
+	s := subject{kind: lockKind, name: nameOf[L](lockKind), search: opts.Search, load: opts.Load}
+	newLocker := maker(t, newLock, func(s *seat, l L) Locker { return guardLock(s, l) })
+	s.program = func(g *guard, p parameters) interleave.Program {
+		return workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease)}, newLocker(g))
+	}
+	s.workload = func(g *guard, c workloads.Connector) harness.Workload {
+		return workloads.Locks(c, workloads.LockOptions{
+			Name: s.name, Keys: opts.Keys, TTL: opts.TTL, Hold: opts.Hold, Resource: opts.Resource,
+		}, newLocker(g))
+	}
+	s.lease = cmp.Or(opts.TTL, lockLease)
+	s.run(t)
+}
+
+// Dedup fails t unless the filter that newFilter makes keeps its promise: each message is delivered by one worker, and can
+// be delivered again when its window is over.
+//
+// A filter of one step loses a message whose worker crashes before it delivers it, so the search leaves crashes and lost
+// answers out. Ask for them with Search{Crashes: 1}. They are there for a [Confirmer], which has to lose no message.
+//
+// C and the options are as for [Lock].
+func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
+	t.Helper()
+	opts := one(t, o)
+	s := subject{kind: dedupKind, name: nameOf[D](dedupKind), search: opts.Search, load: opts.Load}
+	newDeduper := maker(t, newFilter, func(s *seat, d D) Deduper { return guardFilter(s, d) })
+	if _, confirms := newDeduper(newGuard(callTime))(nil).(Confirmer); !confirms && opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0 {
+		s.search.Crashes, s.search.LostAnswers = -1, -1
+	}
+	s.program = func(g *guard, p parameters) interleave.Program {
+		return workloads.DedupProgram(workloads.DedupOptions{Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow)}, newDeduper(g))
+	}
+	window := cmp.Or(opts.Window, dedupWindow)
+	s.workload = func(g *guard, c workloads.Connector) harness.Workload {
+		return workloads.Dedups(c, workloads.DedupOptions{Name: s.name, Window: window, FanOut: opts.FanOut}, newDeduper(g))
+	}
+	s.lease = window
+	s.run(t)
+}
+
+// Sequence fails t unless the generator that newGenerator makes keeps its promise: each number is drawn once, and is
+// larger than every number that was drawn before it was asked for.
+//
+// C and the options are as for [Lock].
+func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOptions) {
+	t.Helper()
+	opts := one(t, o)
+	s := subject{kind: sequenceKind, name: nameOf[S](sequenceKind), search: opts.Search, load: opts.Load}
+	newSequencer := maker(t, newGenerator, func(s *seat, q S) Sequencer { return guardSequence(s, q) })
+	if s.regimes = []Regime{opts.Regime}; opts.Regime == "" {
+		s.regimes = workloads.Regimes()
+	}
+	s.program = func(g *guard, p parameters) interleave.Program {
+		return workloads.SequenceProgram(workloads.SequenceOptions{Name: s.name, Regime: p.Regime}, newSequencer(g))
+	}
+	s.workload = func(g *guard, c workloads.Connector) harness.Workload {
+		return workloads.Sequences(c, workloads.SequenceOptions{
+			Name: s.name, Keys: opts.Keys, Regime: opts.Regime, OneKey: opts.OneKey,
+		}, newSequencer(g))
+	}
+	s.run(t)
+}
+
+// one is the options value, if there is one.
+func one[O any](t TB, o []O) (opts O) {
+	t.Helper()
+	switch len(o) {
+	case 0:
+	case 1:
+		opts = o[0]
+	default:
+		t.Fatalf("granttest: %d options values: give one at most", len(o))
+	}
+	return opts
+}
+
+// maker turns a constructor into one of guarded values. Without a client it makes a value that is asked for nothing but its
+// type, since what an algorithm can do beside the least decides what is asked of it.
+func maker[C, T, G any](t TB, newT func(C) T, guarded func(*seat, T) G) func(*guard) func(redis.UniversalClient) G {
+	t.Helper()
+	if _, ok := any((*redis.Client)(nil)).(C); !ok {
+		t.Fatalf("granttest: the constructor takes a %v, which a *redis.Client is not: let it take redis.UniversalClient, redis.Cmdable or *redis.Client",
+			reflect.TypeFor[C]())
+	}
+	if newT == nil {
+		t.Fatalf("granttest: the constructor is nil")
+	}
+	shape := shapeOf(newT)
+	return func(g *guard) func(redis.UniversalClient) G {
+		return func(r redis.UniversalClient) G {
+			if r == nil {
+				return guarded(nil, shape)
+			}
+			g.wire(r)
+			return guarded(&seat{guard: g}, construct(g, "the constructor", func() T { return newT(any(r).(C)) }))
+		}
+	}
+}
+
+// shapeOf is a value of the type that newT makes. Where that is an interface, a client without a server has to do.
+func shapeOf[C, T any](newT func(C) T) (shape T) {
+	if reflect.TypeFor[T]().Kind() != reflect.Interface {
+		return shape
+	}
+	made := make(chan T, 1)
+	_ = run(callTime, func() { // the first real value will say why it does not return
+		made <- offlineShape(newT)
+	})
+	select {
+	case shape = <-made:
+	default:
+	}
+	return shape
+}
+
+// offlineShape is what a constructor makes of a client without a server.
+func offlineShape[C, T any](newT func(C) T) (shape T) {
+	offline := redis.NewClient(&redis.Options{Dialer: noServer, MaxRetries: -1})
+	defer func() { _ = offline.Close() }() // nothing was opened
+	defer func() { _ = recover() }()       // of a constructor that cannot do without a server: the first real value will tell
+	return newT(any(offline).(C))
+}
+
+// nameOf is the name of an algorithm in messages and reports: that of its type.
+func nameOf[T any](k kind) string {
+	if typ := reflect.TypeFor[T](); typ.Kind() != reflect.Interface {
+		return strings.TrimLeft(typ.String(), "*")
+	}
+	return string(k)
+}

@@ -1,0 +1,72 @@
+package granttest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/granttest"
+)
+
+// Algorithms that keep their promise pass, search and load.
+func TestRightOnesPass(t *testing.T) {
+	for name, test := range map[string]func(granttest.TB){
+		"SET NX PX":          lock(newGoodLock),
+		"of a *redis.Client": lock(newPlainLock),
+		"in a hash":          lock(newHashLock),
+		"redsync":            lock(newRedsyncLock),
+		"SET NX":             dedup(newGoodFilter),
+		"INCR":               sequence(newGoodSequence),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			record(t, "TestIt", test).passes(t)
+			require.NoDirExists(t, "testdata")
+		})
+	}
+}
+
+// Algorithms that do not fail, with the class that says why.
+func TestWrongOnesFail(t *testing.T) {
+	for name, c := range map[string]struct {
+		test  func(granttest.TB)
+		class string
+	}{
+		"blind DEL":             {lock(newBlindDel), "stolen-release"},
+		"SETNX, then EXPIRE":    {lock(newTwoSteps), "stuck-lock"},
+		"GET, then SET":         {lock(newGetSet), "double-grant"},
+		"a hostname for token":  {lock(newHostnameLock), "stolen-release"},
+		"PEXPIRE in an Extend":  {lock(newBlindExtend), "double-grant"},
+		"filter: GET, then SET": {dedup(newGetSetFilter), "duplicate-delivery"},
+		"numbers: GET, SET":     {sequence(newGetSetSequence), "duplicate-number"},
+		"numbers as strings":    {sequence(newStringSequence), "duplicate-number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			failure := record(t, "TestIt", c.test).failure(t)
+			require.Contains(t, failure, c.class+" in ")
+			require.Contains(t, failure, "go test -run '^TestIt$' github.com/doublegrant/doublegrant/harness/granttest")
+		})
+	}
+}
+
+// A load has the topology and the faults of its options. What is acknowledged and not yet replicated is lost in a failover, so
+// no lock of one primary survives a split brain.
+func TestLoadsWithFaults(t *testing.T) {
+	options := func(l granttest.Load) granttest.LockOptions {
+		return granttest.LockOptions{TTL: 300 * time.Millisecond, Search: granttest.Search{Skip: true}, Load: l}
+	}
+	t.Run("one that does no harm", func(t *testing.T) {
+		record(t, "TestIt", lock(newGoodLock, options(granttest.Load{
+			Faults: []granttest.Fault{granttest.FlushScripts(), granttest.CrashClients()},
+		}))).passes(t)
+	})
+	t.Run("split brain", func(t *testing.T) {
+		failure := record(t, "TestIt", lock(newGoodLock, options(granttest.Load{
+			Topology: granttest.Sentinel, Faults: []granttest.Fault{granttest.SplitBrain(5 * time.Second)},
+		}))).failure(t)
+		require.Contains(t, failure, "is not a lock under load: invalid")
+		require.Contains(t, failure, "-granttest.seed=")
+	})
+}

@@ -1,0 +1,319 @@
+package granttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// guard watches the code under test. A panic, a call that does not return and a constructor that makes nothing are not
+// the algorithm's answers: each of them ends the test with one sentence that says where.
+type guard struct {
+	limit time.Duration // of one call
+
+	mu      sync.Mutex
+	said    string        // the first thing that went wrong; empty: nothing
+	trouble chan struct{} // closed when it did
+	calls   map[*call]bool
+
+	wired sync.Map // clients with a tripwire
+}
+
+func newGuard(limit time.Duration) *guard {
+	return &guard{limit: limit, trouble: make(chan struct{}), calls: map[*call]bool{}}
+}
+
+// errGuard is the panic that ends a search or a load when something has gone wrong.
+var errGuard = errors.New("granttest: the code under test has failed")
+
+// say keeps what went wrong, if nothing did before.
+func (g *guard) say(format string, args ...any) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.said == "" {
+		g.said = fmt.Sprintf(format, args...)
+		close(g.trouble)
+	}
+}
+
+// failure is what went wrong; empty: nothing.
+func (g *guard) failure() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.said
+}
+
+// seat is one value of the algorithm under test, which one client uses.
+type seat struct {
+	guard     *guard
+	goroutine int // of the client, since its first call
+}
+
+// call is one call of a method.
+type call struct {
+	method, key string
+	since       time.Time
+	goroutine   int
+}
+
+func (c *call) String() string { return fmt.Sprintf("%s(%q)", c.method, c.key) }
+
+// enter notes that a call begins, whose context ends when the call has taken too long. The function that it returns has to
+// be deferred.
+func (s *seat) enter(ctx context.Context, method, key string) (context.Context, func()) {
+	if s.goroutine == 0 {
+		s.goroutine = goroutine()
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.guard.limit)
+	c := &call{method, key, time.Now(), s.goroutine}
+	s.guard.begin(c)
+	return ctx, func() {
+		cancel()
+		s.guard.end(c)
+		if p := recover(); p != nil {
+			s.guard.panicked(c, p)
+			panic(p)
+		}
+	}
+}
+
+func (g *guard) begin(c *call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls[c] = true
+}
+
+func (g *guard) end(c *call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.calls, c)
+}
+
+// panicked keeps a panic, unless a fault crashed the client or the guard has spoken before.
+func (g *guard) panicked(c *call, p any) {
+	if err, ok := p.(error); ok && (errors.Is(err, harness.ErrCrashed) || errors.Is(err, errGuard)) {
+		return
+	}
+	g.say("%v panicked: %v%s", c, p, panicPlace())
+}
+
+// watch looks at calls until stop is closed, and says which has not returned in time.
+func (g *guard) watch(stop <-chan struct{}) {
+	tick := time.NewTicker(min(g.limit/10, 100*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			if c := g.oldest(); c != nil && time.Since(c.since) > g.limit {
+				g.say("%v has not returned within %v%s: it has to return when its context ends", c, g.limit, waitPlace(c.goroutine))
+			}
+		}
+	}
+}
+
+// oldest is the call that has lasted longest; nil: none is under way.
+func (g *guard) oldest() (oldest *call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c := range g.calls {
+		if oldest == nil || c.since.Before(oldest.since) {
+			oldest = c
+		}
+	}
+	return oldest
+}
+
+// underWay describes the call that has lasted longest, for a search that waits for it in vain; empty: there is none.
+func (g *guard) underWay() string {
+	c := g.oldest()
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf("; the call is %v%s", c, waitPlace(c.goroutine))
+}
+
+// construct calls a constructor, which may panic, hang or make nothing.
+func construct[T any](g *guard, name string, make func() T) (made T) {
+	done := new(T)
+	ended := new(string)
+	returned := run(g.limit, func() {
+		defer func() {
+			if p := recover(); p != nil {
+				*ended = fmt.Sprintf("%s panicked: %v%s", name, p, panicPlace())
+			}
+		}()
+		*done = make()
+	})
+	switch {
+	case !returned:
+		g.say("%s has not returned after %v", name, g.limit)
+		panic(errGuard)
+	case *ended != "":
+		g.say("%s", *ended)
+		panic(errGuard)
+	case isNil(*done):
+		g.say("%s returned nil: it has to make a value for each client", name)
+		panic(errGuard)
+	}
+	return *done
+}
+
+// run reports whether f returns within d.
+func run(d time.Duration, f func()) bool {
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		f()
+	}()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-returned:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// frame is one of a call's frames.
+type frame struct{ function, place string }
+
+// theirs is the line of the code under test among frames, from the innermost on, up to our own: the innermost one in the
+// package that we called. Empty: there is none.
+func theirs(frames []frame) string {
+	ours := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == ourPackage })
+	if ours < 1 {
+		return ""
+	}
+	home := packageOf(frames[ours-1].function)
+	i := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == home })
+	return frames[i].place
+}
+
+var ourPackage = reflect.TypeFor[guard]().PkgPath()
+
+// packageOf is the import path in a function's name.
+func packageOf(function string) string {
+	dir, name := path.Split(function)
+	name, _, _ = strings.Cut(name, ".")
+	return dir + name
+}
+
+// panicPlace says where the panic began that is under way; empty: nobody knows.
+func panicPlace() string {
+	pcs := make([]uintptr, 64)
+	all := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	var frames []frame
+	for raised, more := false, true; more; {
+		var f runtime.Frame
+		f, more = all.Next()
+		switch {
+		case f.Function == "runtime.gopanic":
+			raised = true
+		case raised && !strings.HasPrefix(f.Function, "runtime."):
+			frames = append(frames, frame{f.Function, fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)})
+		}
+	}
+	return at("at", frames)
+}
+
+// at says where the code under test is, or was.
+func at(words string, frames []frame) string {
+	place := theirs(frames)
+	if place == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s %s)", words, place)
+}
+
+// waitPlace says where a goroutine stands; empty: nobody knows.
+func waitPlace(id int) string {
+	b := make([]byte, 1<<20)
+	b = b[:runtime.Stack(b, true)]
+	for text := range strings.SplitSeq(string(b), "\n\n") {
+		if strings.HasPrefix(text, fmt.Sprintf("goroutine %d [", id)) {
+			return at("it stands at", framesOf(text))
+		}
+	}
+	return ""
+}
+
+// framesOf reads the frames of a goroutine as the runtime prints it: a function and its arguments on one line, and its place
+// on the next.
+func framesOf(text string) (frames []frame) {
+	lines := strings.Split(text, "\n")
+	for i := 1; i+1 < len(lines); i += 2 {
+		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+		function := lines[i]
+		if end := strings.LastIndex(function, "("); end > 0 {
+			function = function[:end]
+		}
+		frames = append(frames, frame{function, filepath.Base(place)})
+	}
+	return frames
+}
+
+// goroutine is the number of the calling goroutine.
+func goroutine() (id int) {
+	b := make([]byte, 64)
+	_, _ = fmt.Sscanf(string(b[:runtime.Stack(b, false)]), "goroutine %d ", &id)
+	return id
+}
+
+// tripwire is a go-redis hook that ends calls which go on although the guard has spoken: a lock that tries for ever, say.
+type tripwire struct{ guard *guard }
+
+func (w tripwire) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (w tripwire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		w.guard.stop()
+		return next(ctx, cmd)
+	}
+}
+
+func (w tripwire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		w.guard.stop()
+		return next(ctx, cmds)
+	}
+}
+
+// stop ends the caller's call by a panic if the guard has spoken. In a goroutine of the algorithm's own nobody would catch
+// that, so it goes on.
+func (g *guard) stop() {
+	select {
+	case <-g.trouble:
+	default:
+		return
+	}
+	me := goroutine()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c := range g.calls {
+		if c.goroutine == me {
+			panic(errGuard)
+		}
+	}
+}
+
+// wire puts a tripwire on a client, once.
+func (g *guard) wire(r redis.UniversalClient) {
+	if _, wired := g.wired.LoadOrStore(r, true); !wired {
+		r.AddHook(tripwire{g})
+	}
+}

@@ -1,0 +1,178 @@
+package granttest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+const (
+	lockLease   = 1337 * time.Millisecond // the longest that the load asks for by itself
+	dedupWindow = 400 * time.Millisecond
+
+	loadClients  = 50
+	loadDuration = 2 * time.Second
+	loadGrace    = 2 * time.Second // to end when a call does not return; then the cluster is stopped under it
+	leaseOver    = time.Second     // to take locks again whose lease is over
+)
+
+// underLoad lets clients race on a real Redis.
+func (s subject) underLoad(t TB) {
+	t.Helper()
+	g := newGuard(cmp.Or(s.load.CallTime, callTime+s.lease))
+	c := s.cluster()
+	spec := s.loadSpec(g, c)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var res harness.Result
+	err := g.during(loadGrace, func() (err error) {
+		go func() {
+			select {
+			case <-g.trouble:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		res, err = harness.Run(ctx, spec)
+		return err
+	})
+	if g.failure() != "" && err == context.DeadlineExceeded {
+		_ = c.Stop() // of a run that waits for a call that never returns
+	}
+	if !s.cameToAnEnd(t, g, err) {
+		return
+	}
+	s.keepLoad(t, res)
+	s.sayLoad(t, res)
+}
+
+// check refuses what can never be.
+func (l Load) check() error {
+	if l.Topology != "" && l.Topology != Standalone && l.Topology != Sentinel {
+		return fmt.Errorf("unknown topology %q: choose one of %s, %s", l.Topology, Standalone, Sentinel)
+	}
+	for _, f := range l.Faults {
+		switch {
+		case f.make == nil:
+			return errors.New("a Fault without anything to do: one of the functions that return a Fault makes it")
+		case f.lasts < 0:
+			return fmt.Errorf("a Fault cannot last for %v", f.lasts)
+		case f.sentinel != "" && l.Topology != Sentinel:
+			return fmt.Errorf("%s needs Topology: granttest.Sentinel", f.sentinel)
+		}
+	}
+	return nil
+}
+
+// cluster is the system under load.
+func (s subject) cluster() *cluster.Cluster {
+	o := s.load.Servers
+	o.Clients = cmp.Or(o.Clients, max(100, s.clients()))
+	if s.load.Topology == Sentinel {
+		return cluster.Sentinel(o)
+	}
+	return cluster.Standalone(o)
+}
+
+func (s subject) clients() int { return cmp.Or(s.load.Clients, loadClients) }
+
+// loadSpec is the load as the harness takes it.
+func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
+	spec := harness.Spec{
+		Name: s.name, System: c, Workload: guardedWorkload{s.workload(g, c), g}, Clients: s.clients(), Seed: *loadSeed,
+		Duration: s.duration(), Final: 30*time.Second + s.lease,
+		Calm:        s.lease.Truncate(time.Second) + time.Second + leaseOver,
+		StopOnFirst: true,
+	}
+	spec.Checkers, spec.Watchers = s.loadJudges()
+	if len(s.load.Faults) > 0 {
+		spec.Fleet = &harness.Fleet{}
+	}
+	for _, f := range s.load.Faults {
+		spec.Steps = append(spec.Steps, harness.Step{Nemesis: f.make(c, spec.Fleet), For: f.lasts})
+	}
+	return spec
+}
+
+// duration is that of the load: leases that were asked for have to end in it.
+func (s subject) duration() time.Duration {
+	if s.load.Duration != 0 || s.lease <= lockLease {
+		return cmp.Or(s.load.Duration, loadDuration)
+	}
+	return 2 * s.lease
+}
+
+// loadJudges are the checkers of a load, and those that watch it.
+func (s subject) loadJudges() (all, watching []harness.Checker) {
+	switch s.kind {
+	case lockKind:
+		all, watching = []harness.Checker{checkers.Mutex(), checkers.Stuck(), checkers.Gates()}, []harness.Checker{checkers.Mutex()}
+	case dedupKind:
+		all, watching = []harness.Checker{checkers.Dedup(), checkers.Delivery(), checkers.Gates()}, []harness.Checker{checkers.Dedup()}
+	default:
+		all, watching = []harness.Checker{checkers.Sequence(), checkers.Gates()}, []harness.Checker{checkers.Sequence()}
+	}
+	return all, watching
+}
+
+// sayLoad fails the test unless the load is valid.
+func (s subject) sayLoad(t TB, res harness.Result) {
+	t.Helper()
+	seed := fmt.Sprintf("-granttest.seed=%d", res.Meta.Seed)
+	for _, note := range res.Notes {
+		t.Logf("load: note: %s", note)
+	}
+	switch res.Verdict {
+	case harness.Valid:
+		t.Logf("load: valid, %d operations (seed %d)", operations(res.Judged), res.Meta.Seed)
+	case harness.Unknown:
+		t.Errorf("unknown: the load has shown nothing of %s: %s", s.name, strings.Join(doubts(res.Judged), "; "))
+	default:
+		t.Errorf("%s is not %s under load: %s\n%srepeat the load's choices, not its interleaving: %s",
+			s.name, promise[s.kind], res.Summary(), anomalies(res.Judged), again(t.Name(), seed))
+	}
+}
+
+// doubts are the reasons for which nothing can be said.
+func doubts(j harness.Judged) (out []string) {
+	for _, g := range j.Judgements {
+		if g.Doubt() {
+			out = append(out, g.Reason)
+		}
+	}
+	return out
+}
+
+// shown is how many anomalies a failure has.
+const shown = 3
+
+func anomalies(j harness.Judged) string {
+	var b strings.Builder
+	for i, a := range j.Anomalies {
+		if i == shown {
+			b.WriteString("  ... and more\n")
+			break
+		}
+		fmt.Fprintf(&b, "  %s: %s\n", a.Class, a.Note)
+	}
+	return b.String()
+}
+
+// operations counts those of a run.
+func operations(j harness.Judged) (n int) {
+	for _, g := range j.Judgements {
+		for _, f := range g.Figures {
+			if g.Checker == checkers.Gates().Name() && f.Name == "ops" {
+				n = int(f.Value)
+			}
+		}
+	}
+	return n
+}

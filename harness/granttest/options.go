@@ -1,0 +1,107 @@
+package granttest
+
+import (
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// What an algorithm has to be. See package workloads for what each method promises.
+type (
+	// Locker is a lock: Acquire(ctx, key, owner, ttl) (bool, error) and Release(ctx, key, owner) (bool, error).
+	Locker = workloads.Locker
+	// Extender is a Locker with Extend(ctx, key, owner, ttl) (bool, error). Clients then renew their leases.
+	Extender = workloads.Extender
+	// Fencer is a Locker with Fence() string, the fencing token of the last grant. Tokens have to grow.
+	Fencer = workloads.Fencer
+	// Deduper is a message filter: First(ctx, id, window) (bool, error).
+	Deduper = workloads.Deduper
+	// Confirmer is a Deduper with Lease and Confirm: it claims a message first and marks it when it was delivered.
+	Confirmer = workloads.Confirmer
+	// Sequencer is a number generator: Next(ctx, key, proposed) (string, error).
+	Sequencer = workloads.Sequencer
+)
+
+// LockOptions shape the test of a lock. The zero value is right for most.
+type LockOptions struct {
+	TTL      time.Duration // lease that clients ask for; default 10.5s in the search, leases up to 1.337s in the load
+	Hold     time.Duration // mean time for which an owner needs the lock in the load; default 5ms
+	Keys     int           // locks that clients race for in the load; default 5
+	Resource bool          // owners update something that the lock guards, with their fencing tokens if there are any
+
+	Search Search
+	Load   Load
+}
+
+// DedupOptions shape the test of a message filter. The zero value is right for most.
+type DedupOptions struct {
+	Window time.Duration // for how long a message stays marked; default 20.5s in the search, 400ms in the load
+	FanOut int           // how many workers receive each message at about the same time in the load; default 8
+
+	Search Search
+	Load   Load
+}
+
+// SequenceOptions shape the test of a number generator. The zero value is right for most.
+type SequenceOptions struct {
+	Regime Regime // what callers propose; default: every regime, one after the other
+	Keys   int    // sequences in the load, of each regime; default 1
+	OneKey bool   // the generator takes no notice of the key, so that there is one sequence only
+
+	Search Search
+	Load   Load
+}
+
+// Regime is how callers of a sequence choose the number that they propose.
+type Regime = workloads.Regime
+
+// The regimes. See package workloads for examples of each.
+const (
+	Fixed        = workloads.Fixed
+	Timestamp17  = workloads.Timestamp17
+	Growing      = workloads.Growing
+	ClockBack    = workloads.ClockBack
+	Beyond53     = workloads.Beyond53
+	LeadingZeros = workloads.LeadingZeros
+)
+
+// Search shapes the search through every interleaving. A zero value means the default beside it; a negative one means none.
+type Search struct {
+	Skip bool // no search: for an algorithm that works in goroutines or timers of its own
+
+	Clients   int // 2 to 4; default 3
+	Crashes   int // clients that crash in one schedule; default 1
+	Expiries  int // times that a lease ends in one schedule; default 1
+	Failovers int // promotions of a replica that has not heard everything, 0 or 1; default none
+	Flushes   int // times that the script cache is lost; default none
+
+	// Commands and answers that get lost in one schedule. Without any of these the search has a part of its own for one
+	// lost answer and one for one late command, with two clients.
+	LostAnswers, LostCommands, Late int
+
+	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0
+	For  time.Duration // the longest that the search may take; default 5 minutes
+}
+
+// Load shapes the load. A zero value means the default beside it.
+type Load struct {
+	Skip bool // no load, as with -short
+
+	Topology Topology      // default Standalone
+	Faults   []Fault       // one after the other; default none
+	Clients  int           // default 50
+	Duration time.Duration // the shortest that the load may be; default: as long as leases need, about 2s
+	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s and its lease
+
+	Servers cluster.Options // versions, guards against the loss of writes, ...; the zero value is right for most
+}
+
+// Topology is a set of Redis servers.
+type Topology string
+
+// The topologies.
+const (
+	Standalone Topology = "standalone" // one Redis
+	Sentinel   Topology = "sentinel"   // a primary with two replicas and three Sentinels
+)

@@ -1,0 +1,118 @@
+package granttest_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// outside is a module of its own, as a user of this package has one. It is built from the module cache alone.
+type outside struct{ dir string }
+
+const project = "github.com/doublegrant/doublegrant"
+
+// newOutside copies testdata/outside into a new module, which takes this project from its folder.
+func newOutside(t *testing.T) outside {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	m := outside{t.TempDir()}
+	require.NoError(t, os.CopyFS(m.dir, os.DirFS("testdata/outside")))
+	m.write(t, "go.mod", fmt.Sprintf("module example.com/mylock\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", project, root))
+	sums, err := os.ReadFile("../../go.sum")
+	require.NoError(t, err)
+	m.write(t, "go.sum", string(sums))
+	return m
+}
+
+func (m outside) write(t *testing.T, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o644))
+}
+
+// run runs the go command in the module.
+func (m outside) run(args ...string) (string, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = m.dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (m outside) must(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := m.run(args...)
+	require.NoError(t, err, "%s", out)
+	return out
+}
+
+// A lock is tested in at most twelve lines with one import of ours.
+func TestAModuleOfItsOwnNeedsOneImport(t *testing.T) {
+	text, err := os.ReadFile("testdata/outside/mylock_test.go")
+	require.NoError(t, err)
+	require.LessOrEqual(t, bytes.Count(text, []byte("\n")), 12)
+	require.Equal(t, 1, bytes.Count(text, []byte(project)))
+
+	m := newOutside(t)
+	out := m.must(t, "test", "-short", "-v", ".")
+	require.Contains(t, out, "--- PASS: TestMyLock")
+	require.Contains(t, out, "no order of commands breaks it")
+}
+
+// What is linked into such a test has no containers in it.
+func TestAModuleOfItsOwnLinksNoContainers(t *testing.T) {
+	m := newOutside(t)
+	linked := strings.Fields(m.must(t, "list", "-deps", "-test", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "."))
+	m.must(t, "test", "-c", "-o", "mylock.test", ".")
+	binary, err := os.Stat(filepath.Join(m.dir, "mylock.test"))
+	require.NoError(t, err)
+	t.Logf("%d packages beside the standard library, %.1f MB", len(linked), float64(binary.Size())/1e6)
+	for _, heavy := range []string{"testcontainers", "moby", "docker", "opentelemetry"} {
+		require.NotContains(t, strings.Join(linked, "\n"), heavy)
+	}
+}
+
+// A race found in that module is saved beside its test, and the command that is printed fails again: with the search left out,
+// by the saved schedule alone.
+func TestAModuleOfItsOwnKeepsItsRaces(t *testing.T) {
+	m := newOutside(t)
+	good, err := os.ReadFile(filepath.Join(m.dir, "mylock.go"))
+	require.NoError(t, err)
+	blind := strings.Replace(string(good), `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`,
+		`return redis.call("del", KEYS[1])`, 1)
+	m.write(t, "mylock.go", blind)
+	out, err := m.run("test", "-short", ".")
+	require.Error(t, err)
+	require.Contains(t, out, "mylock.MyLock is not a lock")
+	require.Contains(t, out, "mylock_test.go:10: ", "the failure is said to be in the user's file")
+	files, err := filepath.Glob(filepath.Join(m.dir, "testdata/granttest/TestMyLock/*.json"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+
+	command := lineWith(out, "repeat it: ")
+	require.Equal(t, "go test -run '^TestMyLock$' example.com/mylock", command)
+	out, err = m.run("test", "-run", "^TestMyLock$", "example.com/mylock")
+	require.Error(t, err)
+	require.Contains(t, out, "happens again")
+
+	m.write(t, "mylock.go", string(good))
+	m.must(t, "test", "-short", "-run", "^TestMyLock$", "example.com/mylock")
+}
+
+// lineWith is what follows words in the line of text that has them.
+func lineWith(text, words string) string {
+	lines := strings.Split(text, "\n")
+	i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, words) })
+	if i < 0 {
+		return ""
+	}
+	_, rest, _ := strings.Cut(lines[i], words)
+	return rest
+}

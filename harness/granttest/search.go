@@ -1,0 +1,182 @@
+package granttest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// Leases and windows of a search are no whole number of seconds, so that one which is cut down to seconds is found.
+const (
+	searchLease  = 10500 * time.Millisecond
+	searchWindow = 20500 * time.Millisecond
+)
+
+// searchFor is the longest that a search may take: less than go test gives a package.
+const searchFor = 5 * time.Minute
+
+// callTime is the longest that one call may take, beside the lease of a load. Tests shorten it.
+var callTime = 10 * time.Second
+
+// spec is the search of one program, without its bounds in time.
+func (s subject) spec(g *guard, p parameters) explore.Spec {
+	o := s.search
+	return explore.Spec{
+		Program: s.program(g, p), Checkers: s.judges(),
+		Clients: o.Clients, Crashes: o.Crashes, Expiries: o.Expiries, Failovers: o.Failovers, Flushes: o.Flushes,
+		LostAnswers: o.LostAnswers, LostCommands: o.LostCommands, Late: o.Late, Skew: o.Skew,
+	}
+}
+
+// judges are the checkers of a search.
+func (s subject) judges() []harness.Checker {
+	switch s.kind {
+	case lockKind:
+		return []harness.Checker{checkers.Met(), checkers.Mutex(), checkers.Stuck(), checkers.Fence()}
+	case dedupKind:
+		return []harness.Checker{checkers.Met(), checkers.Dedup(), checkers.Delivery()}
+	}
+	return []harness.Checker{checkers.Met(), checkers.Sequence()}
+}
+
+// searchAll goes through every interleaving of each program, and reports whether the load has something to add: whether
+// nothing was found.
+func (s subject) searchAll(t TB) (goOn bool) {
+	t.Helper()
+	until := time.Now().Add(cmp.Or(s.search.For, searchFor))
+	if by, ok := deadline(t); ok && by.Before(until) {
+		until = by
+	}
+	for _, p := range s.variations() {
+		if !s.searchOne(t, p, until) {
+			return false
+		}
+	}
+	return true
+}
+
+// searchOne searches one program. What it cannot tell fails the test, but the load may tell more.
+func (s subject) searchOne(t TB, p parameters, until time.Time) (goOn bool) {
+	t.Helper()
+	g := newGuard(callTime)
+	spec := s.spec(g, p)
+	spec.For = max(time.Second, time.Until(until))
+	began := time.Now()
+	var res interleave.Result
+	err := g.during(searchGrace, func() (err error) {
+		res, err = explore.Search(t.Context(), spec)
+		return err
+	})
+	if !s.cameToAnEnd(t, g, err) {
+		return false
+	}
+	s.keepSearch(t, p, res, began)
+	switch res.Verdict() {
+	case harness.Invalid:
+		s.found(t, p, res.Found, spec.Skew)
+		return false
+	case harness.Unknown:
+		t.Errorf("unknown: the search%s has shown nothing of %s: %s%s", p.in(), s.name, res.Stopped, g.underWay())
+	default:
+		t.Logf("search%s: %s (%.1fs)", p.in(), res.Summary(), res.Elapsed.Seconds())
+	}
+	return true
+}
+
+// cameToAnEnd fails the test if the code under test broke down, or the harness did.
+func (s subject) cameToAnEnd(t TB, g *guard, err error) bool {
+	t.Helper()
+	switch said := g.failure(); {
+	case said != "":
+		t.Fatalf("%s: %s", s.name, said)
+	case errors.Is(err, explore.ErrSpec), errors.Is(err, harness.ErrSpec):
+		t.Fatalf("granttest: the options: %v", err)
+	case err != nil:
+		t.Fatalf("granttest: the harness failed: %v", err)
+	default:
+		return true
+	}
+	return false
+}
+
+// found fails the test with counterexamples, and saves them.
+func (s subject) found(t TB, p parameters, all []interleave.Counterexample, skew time.Duration) {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is not %s%s:\n", s.name, promise[s.kind], p.in())
+	for _, c := range all {
+		fmt.Fprintf(&b, "\n%s\n", told(c))
+		file, err := s.save(t, p, c, skew)
+		if err != nil {
+			fmt.Fprintf(&b, "it could not be saved: %v\n", err)
+			continue
+		}
+		fmt.Fprintf(&b, "saved in %s: later runs begin with it\n", file)
+	}
+	fmt.Fprintf(&b, "\nrepeat it: %s", again(t.Name()))
+	t.Errorf("%s", b.String())
+}
+
+// told is a counterexample as on a whiteboard, below what is wrong with it.
+func told(c interleave.Counterexample) string {
+	return fmt.Sprintf("%s in %d steps: %s\n%s", c.Anomaly.Class, c.Length(), c.Anomaly.Note, strings.TrimRight(c.Text(), "\n"))
+}
+
+// in names the regime, after what happened in it; empty: there is none.
+func (p parameters) in() string {
+	if p.Regime == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (proposals: %s)", p.Regime)
+}
+
+// deadline is when the test has to be over, with some time left to say so. It is false where nobody knows.
+func deadline(t TB) (by time.Time, ok bool) {
+	d, ok := t.(interface{ Deadline() (time.Time, bool) })
+	if !ok {
+		return by, false
+	}
+	if by, ok = d.Deadline(); ok {
+		by = by.Add(-time.Until(by) / 5)
+	}
+	return by, ok
+}
+
+// during runs f, which runs the code under test, and watches that code meanwhile. If a call of it never returns, f may take
+// that long to come to its end all the same.
+func (g *guard) during(grace time.Duration, f func() error) (err error) {
+	stop := make(chan struct{})
+	defer close(stop)
+	go g.watch(stop)
+	ended := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				ended <- fmt.Errorf("panicked: %v", p)
+			}
+		}()
+		ended <- f()
+	}()
+	select {
+	case err = <-ended:
+		return err
+	case <-g.trouble:
+	}
+	select {
+	case err = <-ended:
+		return err
+	case <-time.After(grace):
+		return context.DeadlineExceeded
+	}
+}
+
+// A search comes to its end by itself, some time after it has given a client up.
+const searchGrace = 20 * time.Second

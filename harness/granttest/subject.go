@@ -1,0 +1,90 @@
+package granttest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// kind is what an algorithm is.
+type kind string
+
+const (
+	lockKind     kind = "lock"
+	dedupKind    kind = "dedup"
+	sequenceKind kind = "sequence"
+)
+
+// promise is what an algorithm of the kind promises, for messages.
+var promise = map[kind]string{lockKind: "a lock", dedupKind: "a filter", sequenceKind: "a sequence"}
+
+// subject is the algorithm under test, and what is done to it.
+type subject struct {
+	kind     kind
+	name     string
+	regimes  []Regime // of a sequence; otherwise nil
+	program  func(*guard, parameters) interleave.Program
+	workload func(*guard, workloads.Connector) harness.Workload
+	lease    time.Duration // of the load: the longest lease, or the window; 0: there is none
+	search   Search
+	load     Load
+}
+
+// parameters are what a program depends on beside the algorithm.
+type parameters struct {
+	TTL    time.Duration `json:"ttl,omitempty"` // lease or window; 0: the test's
+	Regime Regime        `json:"regime,omitempty"`
+}
+
+// variations are the programs that are searched: one, or one for each regime of a sequence.
+func (s subject) variations() (all []parameters) {
+	for _, r := range s.regimes {
+		all = append(all, parameters{Regime: r})
+	}
+	if all == nil {
+		all = []parameters{{}}
+	}
+	return all
+}
+
+// run tests the algorithm: first what is saved, then every interleaving, then under load.
+func (s subject) run(t TB) {
+	t.Helper()
+	if _, _, err := cluster.FindRedis(""); err != nil {
+		t.Fatalf("granttest: %v", err)
+	}
+	if err := s.load.check(); err != nil {
+		t.Fatalf("granttest: the options: %v", err)
+	}
+	if *replayFile != "" {
+		s.replayOne(t, *replayFile)
+		return
+	}
+	searching, loading := !s.search.Skip, !s.load.Skip && !short()
+	if !searching && !loading {
+		skip(t, "granttest: nothing to do: the search is left out by its options, and so is the load, or by -short")
+		return
+	}
+	if s.replaySaved(t) && (!searching || s.searchAll(t)) && loading {
+		s.underLoad(t)
+	}
+}
+
+// skip marks the test as skipped, where t can do that.
+func skip(t TB, why string) {
+	t.Helper()
+	if s, ok := t.(interface{ Skipf(string, ...any) }); ok {
+		s.Skipf("%s", why)
+	}
+	t.Fatalf("%s", why)
+}
+
+var errNoServer = errors.New("granttest: this client has no server: it is only asked what it can do")
+
+func noServer(context.Context, string, string) (net.Conn, error) { return nil, errNoServer }
