@@ -113,7 +113,7 @@ func await(ctx context.Context, seen func() bool) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // between two looks at the condition
 	}
 	return nil
 }

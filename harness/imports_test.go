@@ -28,7 +28,10 @@ var allowed = []room{
 
 	{"harness/history", []string{"harness"}},
 	{"harness/cluster/fabric", []string{"harness"}},
-	{"harness/cluster", []string{"harness", "harness/cluster/fabric"}},
+	{"harness/cluster/internal/await", nil},
+	{"harness/cluster", []string{"harness", "harness/cluster/fabric", "harness/cluster/internal/await"}},
+	{"harness/cluster/docker", []string{"harness/cluster", "harness/cluster/internal/await"}},
+	{"harness/cluster/clustertest", []string{"harness", "harness/cluster"}},
 	{"harness/interleave", []string{"harness"}},
 	{"harness/explore", []string{"harness", "harness/cluster", "harness/interleave"}},
 
@@ -54,7 +57,7 @@ var allowed = []room{
 		"harness", "harness/cluster", "harness/plan", "harness/results", "checkers", "nemesis", "reports",
 	}},
 	{"harness/cli", []string{
-		"harness", "harness/cluster", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
+		"harness", "harness/cluster", "harness/cluster/docker", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
 		"harness/results", "harness/suite", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
@@ -66,9 +69,9 @@ var others = []library{
 	{"github.com/Shopify/toxiproxy", []string{"harness/cluster/fabric"}},
 	{"github.com/rs/zerolog", []string{"harness/cluster/fabric"}}, // toxiproxy's logger
 	{"golang.org/x/sys", []string{"harness/cluster/fabric"}},
-	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster"}},
-	{"github.com/moby/moby", []string{"harness/cluster"}},
-	{"github.com/containerd/errdefs", []string{"harness/cluster"}},
+	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster/docker"}},
+	{"github.com/moby/moby", []string{"harness/cluster/docker"}},
+	{"github.com/containerd/errdefs", []string{"harness/cluster/docker"}},
 	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "harness/granttest", "harness/interleave", "workloads"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},

@@ -27,7 +27,7 @@ func (s *orderedStore) WriteOps(ops []Op) error {
 		s.last = op.Return
 		s.n++
 	}
-	time.Sleep(s.slow)
+	time.Sleep(s.slow) // a slow disk
 	return nil
 }
 

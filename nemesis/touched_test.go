@@ -2,6 +2,7 @@ package nemesis_test
 
 import (
 	"context"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -20,8 +21,8 @@ func (b bench) loaded() {
 	for _, group := range []int{0, 4} {
 		writing.Go(func() {
 			for ctx.Err() == nil {
-				_ = b.write(group) // faults make some fail
-				time.Sleep(time.Millisecond)
+				_ = b.write(group)           // faults make some fail
+				time.Sleep(time.Millisecond) // the pace of a load
 			}
 		})
 	}
@@ -54,11 +55,14 @@ func TestAFaultCountsWhatItTouchesOfTheSystem(t *testing.T) {
 			`^touched: r\d>r1 delayed \d+ B, r\d>r1 delayed \d+ B, nothing on r1 -> r2, r1 -> r3$`},
 	} {
 		inj := b.inject(c.n)
-		require.Eventually(t, func() bool { _, err := inj.Touched(); return err == nil }, wait, tick, "%s touches nothing", c.n.Name())
-		time.Sleep(300 * time.Millisecond) // for both groups
-		seen, err := inj.Touched()
-		require.NoError(t, err)
-		require.Regexp(t, c.want, seen)
+		var seen string
+		want := regexp.MustCompile(c.want)
+		require.Eventually(t, func() bool { // until both groups have written
+			var err error
+			seen, err = inj.Touched()
+			return err == nil && want.MatchString(seen)
+		}, wait, tick, "%s touches something else", c.n.Name())
+		t.Log(seen)
 		b.heal(inj)
 	}
 }

@@ -21,6 +21,7 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 		// Nothing but a fence ends a code block, so without back quotes nothing in it is markup.
 		board := strings.ReplaceAll(e.whiteboard(e.Result.Found[0]), "`", "'")
 		fmt.Fprintf(&b, "```text\n%s```\n\n", board)
+		aboutClass(&b, e.Result.Found[0].Anomaly.Class)
 	}
 	var rows [][]string
 	for _, f := range append(e.setup(), e.numbers()...) {

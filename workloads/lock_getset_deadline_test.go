@@ -39,7 +39,7 @@ func TestAFastClockThatLosesTheRaceLeavesTheLockStuck(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, granted, "it has lost the race")
 
-		time.Sleep(4 * lease) // every lease is over
+		time.Sleep(4 * lease) // a deadline in the client's clock: Redis shows nothing that could be awaited
 		granted, err = owner.Acquire(ctx, "lock", "third", lease)
 		require.NoError(t, err)
 		require.Equal(t, stuck, !granted, "a clock that is ahead by %v", ahead)

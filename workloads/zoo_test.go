@@ -354,7 +354,7 @@ if cur and string.sub(cur, 1, #ARGV[1]) == ARGV[1] then return redis.call('pexpi
 redis.call('pexpire', KEYS[1], math.floor(ARGV[2]/2)) return 1`), want: broken},
 		{name: "that takes it from whoever has it", locker: extendBy(`redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`), want: broken},
 		{name: "GET, compare, a pause, PEXPIRE", locker: separately(func(ctx context.Context, r redis.UniversalClient, key string) (string, error) {
-			defer time.Sleep(time.Millisecond)
+			defer time.Sleep(time.Millisecond) // the pause is the defect
 			return r.Get(ctx, key).Result()
 		}), want: broken},
 	})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
@@ -39,6 +40,9 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 			code = ExitFailed
 		}
 	}()
+	if docker.Watchdog() { // this process was started to remove another's containers
+		return ExitMet
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop)

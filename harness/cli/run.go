@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
@@ -60,7 +62,8 @@ func (a *app) placeFlags(cmd *cobra.Command) {
 }
 
 func (a *app) options() results.Options {
-	return results.Options{Results: a.flags.results, Redis: a.flags.redis, Warn: a.warn}
+	return results.Options{Results: a.flags.results, Redis: a.flags.redis, Warn: a.warn,
+		Docker: func(image string) cluster.Platform { return docker.Platform{Image: image} }}
 }
 
 // warn prints a warning, once: the runs of a suite are warned of the same.

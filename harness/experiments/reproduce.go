@@ -119,7 +119,7 @@ func (how Repetition) of(p plan.Plan, trial int) plan.Plan {
 
 // redis says which Redis the trials run on.
 func (how Repetition) redis(o results.Options) string {
-	if cluster.Platform(how.On) == cluster.OnDocker {
+	if how.On == cluster.OnDocker {
 		return cmp.Or(how.Image, "the image that doctor --on docker names")
 	}
 	_, version, err := cluster.FindRedis(o.Redis)

@@ -87,7 +87,7 @@ func TestACommandOutOfTurn(t *testing.T) {
 	strays := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		sends("SET k 1")(ctx, s, r)
 		late.Go(func() {
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(2 * time.Millisecond) // the stray command comes late: that is what is tested
 			_ = r.Del(context.Background(), "k").Err()
 		})
 	}

@@ -85,13 +85,14 @@ func (s subject) clients() int { return cmp.Or(s.load.Clients, loadClients) }
 
 // loadSpec is the load as the harness takes it.
 func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
+	work := s.workload(g, c)
+	judges := checkers.For(work)
 	spec := harness.Spec{
-		Name: s.name, System: c, Workload: guardedWorkload{s.workload(g, c), g}, Clients: s.clients(), Seed: *loadSeed,
+		Name: s.name, System: c, Workload: guardedWorkload{work, g}, Checkers: judges, Watchers: checkers.Watchers(judges), Clients: s.clients(), Seed: *loadSeed,
 		Duration: s.duration(), Final: 30*time.Second + s.lease,
 		Calm:        s.lease.Truncate(time.Second) + time.Second + leaseOver,
 		StopOnFirst: true,
 	}
-	spec.Checkers, spec.Watchers = s.loadJudges()
 	if len(s.load.Faults) > 0 {
 		spec.Fleet = &harness.Fleet{}
 	}
@@ -107,19 +108,6 @@ func (s subject) duration() time.Duration {
 		return cmp.Or(s.load.Duration, loadDuration)
 	}
 	return 2 * s.lease
-}
-
-// loadJudges are the checkers of a load, and those that watch it.
-func (s subject) loadJudges() (all, watching []harness.Checker) {
-	switch s.kind {
-	case lockKind:
-		all, watching = []harness.Checker{checkers.Mutex(), checkers.Stuck(), checkers.Gates()}, []harness.Checker{checkers.Mutex()}
-	case dedupKind:
-		all, watching = []harness.Checker{checkers.Dedup(), checkers.Delivery(), checkers.Gates()}, []harness.Checker{checkers.Dedup()}
-	default:
-		all, watching = []harness.Checker{checkers.Sequence(), checkers.Gates()}, []harness.Checker{checkers.Sequence()}
-	}
-	return all, watching
 }
 
 // sayLoad fails the test unless the load is valid.

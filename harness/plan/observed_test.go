@@ -17,10 +17,11 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// deep asks for the long form of tests, such as every target of every fault: see test-long in the Makefile.
+// deep asks for the long form of tests, such as every target of every fault: see test-deep in the Makefile.
 var deep = flag.Bool("deep", false, "observe every fault on every target that it accepts, on every topology")
 
 // TestEveryFaultHasAnObserver: a new fault of the list needs a row.
@@ -135,8 +136,7 @@ type stage struct {
 func openStage(t *testing.T, on blueprint) *stage {
 	t.Helper()
 	c := on.cluster(cluster.Options{Clocks: true})
-	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
-	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	clustertest.Start(t, c)
 	return &stage{c, observe(t, c), on}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -43,7 +44,7 @@ func (r *Resolved) possibleLoad() error {
 		return r.errorf("pacing", "pacing open needs a rate: how many operations a second are due")
 	case r.Pacing == OpenPacing && r.variant.ID == RoundsVariant:
 		return r.errorf("pacing", "%s has a pace of its own: leave rate and pacing out", RoundsVariant)
-	case r.StopOnFirst && len(r.watchers()) == 0:
+	case r.StopOnFirst && len(checkers.Watchers(r.Checkers())) == 0:
 		return r.errorf("stopOnFirst", "stop-on-first: what %s can do wrong shows after the load only: leave it out", r.Variant)
 	}
 	return nil

@@ -68,7 +68,7 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 		return v, spec, Usagef("%s cannot be explored: it measures what a fault loses, under load", v.ID)
 	}
 	return v, explore.Spec{
-		Program: program, Checkers: exploreCheckers(v), Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries,
+		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries,
 		Failovers: s.Failovers, Flushes: s.Flushes,
 		LostAnswers: s.LostAnswers, LostCommands: s.LostCommands, Late: s.Late, Skew: s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First,
 		Unpruned: s.Unpruned, Redis: redis,
@@ -109,18 +109,6 @@ func findVariant(id string, script *workloads.Script) (workloads.Variant, error)
 		return workloads.ScriptVariant(*script)
 	}
 	return workloads.Find(id)
-}
-
-// exploreCheckers are those of the variant's family. Gates has no place here: load is no matter of interleavings.
-func exploreCheckers(v workloads.Variant) []harness.Checker {
-	switch v.Family {
-	case workloads.Lock:
-		return []harness.Checker{checkers.Met(), checkers.Mutex(), checkers.Stuck(), checkers.Fence()}
-	case workloads.Dedup:
-		return []harness.Checker{checkers.Met(), checkers.Dedup(), checkers.Delivery()}
-	default:
-		return []harness.Checker{checkers.Met(), checkers.Sequence(), checkers.Stored()}
-	}
 }
 
 // Check tells whether a search could be made, without making it. The error wraps ErrUsage.

@@ -243,7 +243,7 @@ func (s *scene) moved(within time.Duration) (all []int) {
 	for g := range before {
 		before[g] = s.beat.groups[g].steps.Load()
 	}
-	time.Sleep(within)
+	time.Sleep(within) // who stands still shows nothing that could be awaited
 	for g := range before {
 		if s.beat.groups[g].steps.Load() > before[g] {
 			all = append(all, g)

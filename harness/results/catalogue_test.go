@@ -1,7 +1,7 @@
 //go:build !race
 
 // The race detector makes these several times slower and finds nothing here that the explorer's own tests do not run
-// into, so `make test` runs them without it.
+// into.
 
 package results
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
@@ -24,10 +25,16 @@ type Options struct {
 	Log      *slog.Logger           // default: silent
 	Progress func(harness.Progress) // called about once a second while load runs
 
+	// Docker makes the platform of plans that ask for it, of an image or, where that is empty, the usual one. nil: such plans
+	// are an error. harness/cluster/docker has one.
+	Docker func(image string) cluster.Platform
+
 	Warn func(string) // told, before a run, of each limit of this machine that may be short for it
 
 	Found func(harness.Anomaly, time.Duration) // told of each violation while the load runs, and when; what it is in the end the report says
 }
+
+func (o Options) machine() plan.Machine { return plan.Machine{Redis: o.Redis, Docker: o.Docker} }
 
 // Outcome is what came of a plan.
 type Outcome struct {
@@ -94,7 +101,7 @@ func spec(r plan.Resolved, dir string, o Options) (harness.Spec, error) {
 	if err != nil {
 		return harness.Spec{}, err
 	}
-	s := r.Spec(o.Redis, filepath.Join(dir, nodesDir), store)
+	s := r.Spec(o.machine(), filepath.Join(dir, nodesDir), store)
 	s.Log, s.Progress, s.Found = o.Log, o.Progress, o.Found
 	return s, nil
 }
@@ -109,7 +116,7 @@ func Preflight(p plan.Plan, o Options) error {
 }
 
 func preflight(r plan.Resolved, o Options) error {
-	warnings, err := r.Preflight(o.Redis)
+	warnings, err := r.Preflight(o.machine())
 	if err != nil || o.Warn == nil {
 		return err
 	}

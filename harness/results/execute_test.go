@@ -72,6 +72,7 @@ func TestTheFirstDuplicateIsFoundAtCall79(t *testing.T) {
 }
 
 func TestWhatIsDocumentedIsFound(t *testing.T) {
+	t.Parallel()
 	for _, p := range []plan.Plan{
 		{Variant: "lock/set-nx-px", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond},
 		{Variant: "lock/set-nx-px-blind-del", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond, Duration: time.Minute, StopOnFirst: true},
@@ -100,6 +101,7 @@ func TestWhatIsDocumentedIsFound(t *testing.T) {
 }
 
 func TestASplitBrainGrantsTwiceAndLosesWritesOfTheCutSideOnly(t *testing.T) {
+	t.Parallel()
 	out := execute(t, plan.Plan{
 		Variant: "lock/set-nx-px", Nemesis: []string{"partition-primary"}, With: []string{"writes/sadd"},
 		FaultFor: 10 * time.Second, // Sentinels may need a second election
@@ -130,6 +132,7 @@ func lostBeside(h harness.History, found []harness.Anomaly) (lost []harness.Op) 
 }
 
 func TestAKillIsAFailoverWithItsStages(t *testing.T) {
+	t.Parallel()
 	out := execute(t, plan.Plan{
 		Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, FaultFor: 10 * time.Second, // Sentinels may need a second election
 		Clients: 20, Rate: 2000, Duration: time.Second,

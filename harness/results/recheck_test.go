@@ -29,6 +29,7 @@ func shorten(t *testing.T, dir, name string, n int64) {
 }
 
 func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
+	t.Parallel()
 	for variant, want := range map[string][2]harness.Verdict{
 		"sequence/incr":                {harness.Valid, harness.Unknown},
 		"lock/set-nx-px":               {harness.Valid, harness.Unknown},
@@ -47,6 +48,7 @@ func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
 }
 
 func TestARunIsJudgedTheSameAsText(t *testing.T) {
+	t.Parallel()
 	for variant, m := range map[string]results.Model{
 		"lock/set-nx-px": results.LockModel, "dedup/get-set-lua": results.DedupModel, "dedup/get-set": results.DedupModel,
 		"sequence/string-compare-hash": results.SequenceModel, "writes/sadd": results.WritesModel,

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector would stall the observer, whose times these tests go by, so `make test` runs them without it.
+// The race detector would stall the observer, whose times these tests go by.
 
 package results_test
 

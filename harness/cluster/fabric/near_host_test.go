@@ -47,7 +47,7 @@ func TestAHoldKeepsWhatArrivesAtABlockedReader(t *testing.T) {
 		n, err := near.Read(b)
 		read <- got{string(b[:n]), err}
 	}()
-	time.Sleep(10 * time.Millisecond) // most likely it reads by then
+	awaitBlocked(t, "fabric.(*near).Read(")
 	heal := l.Hold()
 	_, err := host.Write([]byte("late"))
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestNothingIsLostOfABlockedWriteWhenAToxicComes(t *testing.T) {
 			} else {
 				go func() { flooding <- flood(150_000, time.Minute) }()
 			}
-			time.Sleep(20 * time.Millisecond) // most likely it blocks by then
+			awaitBlocked(t, "net.(*conn).Write(", "fabric.(*near).")
 			heal, err := l.Add(fabric.Latency(time.Millisecond, 0))
 			require.NoError(t, err)
 
@@ -148,7 +148,7 @@ func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
 	require.NoError(t, err)
 	_, err = host.Write(all)
 	require.NoError(t, err)
-	time.Sleep(100 * time.Millisecond) // most likely it is cut by then, and waits for its reader
+	time.Sleep(100 * time.Millisecond) // a cut that waits for its reader shows nowhere: most likely it has come by then
 	require.NoError(t, heal())
 	go func() {
 		_, _ = host.Write([]byte("beyond the gap"))

@@ -113,7 +113,7 @@ func countUp(c net.Conn, words uint32) {
 			return // the reader says what is missing
 		}
 		if n%8 == 0 {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // the pace of a load
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
 		}
 		if rng.IntN(2) == 0 {
 			heal := l.Hold()
-			time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
+			time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond) // the moment is random, not awaited
 			heal()
 			continue
 		}
@@ -140,7 +140,7 @@ func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
 		if err != nil {
 			w.Errorf("add: %v", err)
 		}
-		time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond) // the moment is random, not awaited
 		if err := heal(); err != nil {
 			w.Errorf("heal: %v", err)
 		}
@@ -207,7 +207,9 @@ func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
 				}
 				read := make(chan error, 1)
 				go func() { _, err := a.Read(make([]byte, 1)); read <- err }()
-				time.Sleep(10 * time.Millisecond) // most likely it reads by then
+				if name != "a hold and then no toxic" { // where the read has ended already
+					awaitBlocked(t, "fabric.(*near).Read(")
+				}
 				if heal == nil {
 					heal = fault(w)
 				}

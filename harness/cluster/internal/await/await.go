@@ -1,0 +1,31 @@
+// Package await waits for conditions.
+package await
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrGaveUp in a condition's error ends the waiting at once.
+var ErrGaveUp = errors.New("gave up")
+
+// Until polls cond until it returns nil. When ctx ends first, the error is cond's last one: it says what was missing.
+func Until(ctx context.Context, every time.Duration, cond func() error) error {
+	var missing error
+	for {
+		err := cond()
+		if err == nil || errors.Is(err, ErrGaveUp) {
+			return err
+		}
+		if ctx.Err() == nil || missing == nil {
+			missing = err // an error that the end of ctx caused explains nothing
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), missing)
+		case <-time.After(every):
+		}
+	}
+}
