@@ -23,7 +23,9 @@ const module = "github.com/doublegrant/doublegrant/"
 var allowed = []room{
 	{"harness", nil},
 	{"lua", nil},
-	{"harness/internal/fields", nil},
+	{"harness/suggest", nil},
+	{"harness/texttable", nil},
+	{"harness/internal/fields", []string{"harness/suggest"}},
 	{"harness/cmd/mutate", nil},
 
 	{"harness/history", []string{"harness"}},
@@ -37,15 +39,15 @@ var allowed = []room{
 
 	{"checkers", []string{"harness"}},
 	{"nemesis", []string{"harness"}},
-	{"workloads", []string{"harness", "harness/interleave", "lua"}},
-	{"reports", []string{"harness", "harness/interleave"}},
+	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
+	{"reports", []string{"harness", "harness/interleave", "harness/texttable"}},
 
 	{"harness/granttest", []string{
 		"harness", "harness/cluster", "harness/explore", "harness/interleave", "checkers", "nemesis", "reports", "workloads",
 	}},
 
 	{"harness/plan", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "checkers", "nemesis", "workloads",
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/suggest", "checkers", "nemesis", "workloads",
 	}},
 	{"harness/results", []string{
 		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/history", "harness/plan", "checkers", "reports", "workloads",
@@ -58,7 +60,7 @@ var allowed = []room{
 	}},
 	{"harness/cli", []string{
 		"harness", "harness/cluster", "harness/cluster/docker", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
-		"harness/results", "harness/suite", "nemesis", "reports", "workloads",
+		"harness/results", "harness/suggest", "harness/suite", "harness/texttable", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
@@ -80,6 +82,9 @@ var others = []library{
 	{"github.com/go-redsync/redsync", []string{"workloads"}},
 	{"go.yaml.in/yaml", []string{"harness/internal/fields", "harness/plan", "harness/suite"}},
 	{"github.com/spf13/cobra", []string{"harness/cli"}},
+	{"github.com/spf13/pflag", []string{"harness/cli"}},
+	{"golang.org/x/term", []string{"harness/texttable"}},
+	{"al.essio.dev/pkg/shellescape", []string{"harness/plan", "reports"}},
 }
 
 // room is a package and the packages of this module that it imports.

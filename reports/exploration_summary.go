@@ -35,7 +35,7 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 	}
 	for _, again := range []fact{{"Replay it", e.replay(0)}, {"Search again", e.Command}} {
 		if again.Value != "" {
-			fmt.Fprintf(&b, "\n%s: %s\n", again.Name, code(again.Value))
+			fmt.Fprintf(&b, "\n%s: %s\n", again.Name, command(again.Value))
 		}
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {

@@ -131,7 +131,7 @@ func summaryCommand(w io.Writer, r Report) error {
 	if r.Command == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "\nRun it again: %s\n", code(r.Command))
+	_, err := fmt.Fprintf(w, "\nRun it again: %s\n", command(r.Command))
 	return err
 }
 

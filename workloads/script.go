@@ -32,6 +32,11 @@ type Script struct {
 	Name   string `json:"name" yaml:"name"`     // such as the file's base name; the variant is "script/" and it
 	Source string `json:"source" yaml:"source"` // Lua text of acquire, first or next
 
+	// File and ReleaseFile are where Source and Release were read, as whoever repeats a run would name them. Empty: they stood
+	// in the plan itself. They are not stored: files change, and what was run does not.
+	File        string `json:"-" yaml:"-"`
+	ReleaseFile string `json:"-" yaml:"-"`
+
 	Keys []string `json:"keys,omitempty" yaml:"keys,omitempty"` // default {key}
 	Args []string `json:"args,omitempty" yaml:"args,omitempty"` // default, by family: {owner} {ttl_ms}; {window_s}; {proposed}
 
@@ -42,6 +47,7 @@ type Script struct {
 	// Release is the Lua text that gives a lock up; default: lua.CompareDelete. It has the same KEYS, and its yes is 1,
 	// OK or true, whatever Yes is.
 	Release     string   `json:"release,omitempty" yaml:"release,omitempty"`
+	ReleaseName string   `json:"releaseName,omitempty" yaml:"releaseName,omitempty"` // of it in counterexamples; default "release.lua"
 	ReleaseArgs []string `json:"releaseArgs,omitempty" yaml:"releaseArgs,omitempty"` // default {owner}
 }
 
@@ -68,7 +74,7 @@ func ScriptVariant(s Script) (Variant, error) {
 	}
 	v := Variant{Doc: "your script " + s.Name, Source: "your file", Claim: OneNode, OneKey: !s.withDefaults().named(), texts: map[string]string{s.Name + ".lua": s.Source}}
 	if s.Release != "" {
-		v.texts["release.lua"] = s.Release
+		v.texts[s.releaseName()] = s.Release
 	}
 	id := "script/" + s.Name
 	switch s.As {
@@ -103,6 +109,14 @@ func (s Script) validate() error {
 		return fmt.Errorf("script %s: a sequence answers with a number, not with yes or no: leave %q out", s.Name, s.Yes)
 	}
 	return s.validateTemplates()
+}
+
+// releaseName is what counterexamples call the release: no name of another text.
+func (s Script) releaseName() string {
+	if s.ReleaseName == "" || s.ReleaseName == s.Name+".lua" {
+		return "release.lua"
+	}
+	return s.ReleaseName
 }
 
 // placeholder is what looks like one.

@@ -44,9 +44,13 @@ func (a *app) demo(ctx context.Context) error {
 		return a.printJSON(all)
 	}
 	a.println("Every interleaving of three clients, with a crash and an expiry, or a failover:\n")
-	a.searchTable(searches)
+	if err := a.searchTable(searches); err != nil {
+		return err
+	}
 	a.println("\nThousands of operations on a real cluster:\n")
-	a.table(rows)
+	if err := a.table(rows); err != nil {
+		return err
+	}
 	a.println("")
 	a.println("What was proved, in %v:", time.Since(began).Round(time.Second))
 	cases := plan.Demo()

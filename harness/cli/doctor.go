@@ -94,8 +94,13 @@ func (a *app) printFindings(findings []finding) error {
 	if a.json {
 		return a.printJSON(findings)
 	}
+	const column = 14
 	for _, f := range findings {
-		a.println("%-4s %-14s %s", f.word(), f.What, f.Is)
+		if len(f.What) > column { // a line of its own leaves the column of the others as it is
+			a.println("%-4s %s\n%-4s %-*s %s", f.word(), f.What, "", column, "", f.Is)
+		} else {
+			a.println("%-4s %-*s %s", f.word(), column, f.What, f.Is)
+		}
 		if f.Do != "" {
 			a.println("%-4s %-14s %s", "", "", f.Do)
 		}

@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
 // plainEvery is how often progress is printed where there is no terminal.
@@ -26,12 +26,7 @@ type progress struct {
 }
 
 func (a *app) newProgress() *progress {
-	f, ok := a.err.(*os.File)
-	if !ok {
-		return &progress{w: a.err}
-	}
-	info, err := f.Stat()
-	return &progress{w: a.err, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
+	return &progress{w: a.err, terminal: texttable.Terminal(a.err)}
 }
 
 func (p *progress) show(at harness.Progress) {

@@ -68,14 +68,14 @@ func (f scriptFlags) script() (*workloads.Script, error) {
 	}
 	s := &workloads.Script{
 		As: workloads.Family(f.as), Name: strings.TrimSuffix(filepath.Base(f.file), ".lua"), Source: string(text),
-		Keys: f.keys, Args: f.args, Yes: f.yes, ReleaseArgs: f.releaseArgs,
+		Keys: f.keys, Args: f.args, Yes: f.yes, ReleaseArgs: f.releaseArgs, File: f.file,
 	}
 	if f.release != "" {
 		text, err := os.ReadFile(f.release)
 		if err != nil {
 			return nil, usage("--release: %w", err)
 		}
-		s.Release = string(text)
+		s.Release, s.ReleaseFile, s.ReleaseName = string(text), f.release, filepath.Base(f.release)
 	}
 	return s, nil
 }

@@ -5,14 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -110,12 +111,12 @@ func (a *app) listSuites(args []string) error {
 	if a.json {
 		return a.printJSON(lines)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SUITE\tRUNS\tWHAT IT IS FOR")
+	var t texttable.Table
+	t.Add("SUITE", "RUNS", "WHAT IT IS FOR")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%d\t%s\n", l.Name, len(l.Runs), l.About)
+		t.Add(l.Name, strconv.Itoa(len(l.Runs)), l.About)
 	}
-	return w.Flush()
+	return a.write(&t)
 }
 
 func (a *app) printSuites(names []string) error {

@@ -125,7 +125,7 @@ func versionOf(path string) ([]byte, error) {
 // empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. Anything but a Redis of version 7.0 or newer is
 // ErrNoRedis.
 func FindRedis(named string) (path, version string, err error) {
-	from := "the options"
+	from := "--redis-server or Options.RedisServer"
 	if named == "" {
 		named, from = os.Getenv(redisEnv), "$"+redisEnv
 	}

@@ -224,7 +224,7 @@ func (e Experiment) trial(ctx context.Context, p plan.Plan, o results.Options) (
 		return t, "", err
 	}
 	j := out.Report.Judged
-	command = out.Plan.CommandWith(filepath.Join(out.Dir, plan.File))
+	command = out.Command()
 	t = reports.Trial{
 		Seed: out.Plan.Seed, Verdict: j.Verdict,
 		Link: filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())),

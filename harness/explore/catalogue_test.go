@@ -177,7 +177,7 @@ func TestATestThatShowsNothingFails(t *testing.T) {
 	w = &witness{ctx: t.Context()}
 	spec.Checkers = nil
 	require.PanicsWithValue(t, fatal{}, func() { explore.Test(w, spec) })
-	require.Equal(t, []string{"the explorer failed: bad exploration: no checkers, so nothing would be judged"}, w.failures)
+	require.Equal(t, []string{"the explorer failed: this cannot be explored: no checkers, so nothing would be judged"}, w.failures)
 }
 
 // BenchmarkSchedules measures whole schedules of the prototype's program: three clients, GET, SET and EXPIRE.

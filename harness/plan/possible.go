@@ -28,12 +28,17 @@ func (r *Resolved) possibleLoad() error {
 		if d > Longest {
 			return r.errorf(name, "%s is %v: ask for at most %v", name, d, Longest)
 		}
+		if d < 0 {
+			return r.errorf(name, "%s is %v: a time cannot be negative: ask for more than 0, or leave it out", name, d)
+		}
 	}
 	switch {
 	case r.Clients < 1 || r.Clients > maxClients:
 		return r.errorf("clients", "%d clients: ask for 1 to %d", r.Clients, maxClients)
-	case r.Duration < 0 || r.FaultFor < 0 || r.TTL < 0 || r.Keys < 0 || r.Repeat < 0 || r.Calm < 0:
-		return Usagef("durations, ttl, calm, keys and repeat cannot be negative")
+	case r.Keys < 0:
+		return r.errorf("keys", "%d keys: the number cannot be negative: ask for 1 or more, or leave it out", r.Keys)
+	case r.Repeat < 0:
+		return r.errorf("repeat", "repeat %d: it cannot be negative: ask for 1 to %d", r.Repeat, MostTimes)
 	case r.Repeat > MostTimes:
 		return r.errorf("repeat", "repeat %d: ask for at most %d", r.Repeat, MostTimes)
 	case math.IsNaN(r.Rate) || math.IsInf(r.Rate, 0):

@@ -254,7 +254,13 @@ func (s Search) Name(v workloads.Variant) string {
 }
 
 // Command is the command line that searches again.
-func (s Search) Command() string {
+func (s Search) Command() string { return s.CommandWith("") }
+
+// DefaultFor bounds a search that nobody bounded. It is what the command line means without --for.
+const DefaultFor = 2 * time.Minute
+
+// CommandWith is Command where redis is the redis-server that was named; empty: none was.
+func (s Search) CommandWith(redis string) string {
 	w := commandLine("explore")
 	w.variant(s.Variant, s.Script)
 	w.flag("regime", s.Regime, s.Regime != "")
@@ -268,5 +274,10 @@ func (s Search) Command() string {
 	w.flag("lost-commands", max(0, s.LostCommands), s.LostCommands != 0)
 	w.flag("late", max(0, s.Late), s.Late != 0)
 	w.flag("skew", s.Skew, s.Skew != 0)
+	w.flag("max-schedules", s.MaxSchedules, s.MaxSchedules != 0)
+	w.flag("for", s.For, s.For != DefaultFor)
+	w.flag("first", s.First, s.First)
+	w.flag("unpruned", s.Unpruned, s.Unpruned)
+	w.flag("redis-server", redis, redis != "")
 	return w.String()
 }

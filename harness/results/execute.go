@@ -43,6 +43,8 @@ type Outcome struct {
 	Report      reports.Report
 	Expectation plan.Expectation
 	Met         bool
+
+	options Options // how it was executed
 }
 
 // ReportPath is where the run's report is; empty if it has none, as that of a run which was killed.
@@ -73,7 +75,7 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{Plan: r.Plan, Expectation: r.Expectation()}
+	out := Outcome{Plan: r.Plan, Expectation: r.Expectation(), options: o}
 	if err := preflight(r, o); err != nil {
 		return out, err // before anything is written
 	}
@@ -149,9 +151,14 @@ func (out *Outcome) judge(h harness.History, j harness.Judged) (err error) {
 	if out.Report, err = reports.New(h, j); err != nil {
 		return fmt.Errorf("results: report: %w", err)
 	}
-	out.Report.Command = out.Plan.CommandWith(filepath.Join(out.Dir, plan.File))
+	out.Report.Command = out.Command()
 	out.Report.Expected, out.Report.Met = out.Expectation.String(), out.Met
 	return nil
+}
+
+// Command is the command line that repeats the run from where it was begun.
+func (out Outcome) Command() string {
+	return out.Plan.CommandWith(filepath.Join(out.Dir, plan.File), out.options.Redis)
 }
 
 // drawAnomalies has porcupine draw the first anomalies that it certified, and returns their pages' paths inside dir.

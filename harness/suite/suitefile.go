@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -166,10 +167,18 @@ func (s Suite) Only(pattern string) (Suite, error) {
 	}
 	chosen := slices.DeleteFunc(slices.Clone(s.Runs), func(r SuiteRun) bool { return !re.MatchString(r.Title) })
 	if len(chosen) == 0 {
-		return s, plan.Usagef("--only %q: no run of %s has such a name", pattern, s.Name)
+		return s, plan.Usagef("--only %q: no run of %s has such a name: choose of %s", pattern, s.Name, strings.Join(s.titles(), "; "))
 	}
 	s.Runs = chosen
 	return s, nil
+}
+
+// titles are the names of the suite's runs.
+func (s Suite) titles() (all []string) {
+	for _, r := range s.Runs {
+		all = append(all, strconv.Quote(r.Title))
+	}
+	return all
 }
 
 // Check tells whether every plan of the suite could be run, without running any. The error wraps plan.ErrUsage.

@@ -231,7 +231,7 @@ func (r *suiteRunner) tidy(dir string, run *reports.SuiteRun) error {
 func suiteRun(out results.Outcome, err error) reports.SuiteRun {
 	run := reports.SuiteRun{Seed: out.Plan.Seed, Ending: reports.Failed}
 	if out.Dir != "" {
-		run.Command = out.Plan.CommandWith(filepath.Join(out.Dir, plan.File))
+		run.Command = out.Command()
 	}
 	j := out.Report.Judged
 	run.Verdict, run.Found, run.Ops = j.Verdict, out.Report.Found(), out.Report.Stats.Totals.All()
