@@ -54,6 +54,28 @@ func TestWrongOnesFail(t *testing.T) {
 	}
 }
 
+// A load by itself finds what its defaults are for.
+func TestLoadsFindWhatIsWrong(t *testing.T) {
+	t.Chdir(t.TempDir())
+	alone := granttest.Search{Skip: true}
+	for name, c := range map[string]struct {
+		test  func(granttest.TB)
+		class string
+	}{
+		"blind DEL":                {lock(newBlindDel, granttest.LockOptions{Search: alone}), "stolen-release"},
+		"marks that do not end":    {dedup(newEternalFilter, granttest.DedupOptions{Search: alone}), "immortal-mark"},
+		"filter: GET, then SET":    {dedup(newGetSetFilter, granttest.DedupOptions{Search: alone}), "duplicate-delivery"},
+		"numbers as strings":       {sequence(newStringSequence, granttest.SequenceOptions{Search: alone}), "duplicate-number"},
+		"numbers: GET, then a SET": {sequence(newGetSetSequence, granttest.SequenceOptions{Search: alone}), "duplicate-number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failure := record(t, t.Name(), c.test).failure(t)
+			require.Contains(t, failure, "under load: invalid")
+			require.Contains(t, failure, c.class)
+		})
+	}
+}
+
 // A load has the topology and the faults of its options. What is acknowledged and not yet replicated is lost in a failover, so
 // no lock of one primary survives a split brain.
 func TestLoadsWithFaults(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 
 const (
 	lockLease   = 1337 * time.Millisecond // the longest that the load asks for by itself
-	dedupWindow = 400 * time.Millisecond
+	dedupWindow = 250 * time.Millisecond
 
 	loadClients  = 50
-	loadDuration = 2 * time.Second
+	loadDuration = 1500 * time.Millisecond
 	loadGrace    = 2 * time.Second // to end when a call does not return; then the cluster is stopped under it
 	leaseOver    = time.Second     // to take locks again whose lease is over
 )
@@ -104,10 +104,15 @@ func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
 
 // duration is that of the load: leases that were asked for have to end in it.
 func (s subject) duration() time.Duration {
-	if s.load.Duration != 0 || s.lease <= lockLease {
-		return cmp.Or(s.load.Duration, loadDuration)
+	switch {
+	case s.load.Duration != 0:
+		return s.load.Duration
+	case s.kind == dedupKind: // the oldest marks have to be over for certain, those in whole seconds included
+		return 4*s.lease + loadDuration
+	case s.lease > lockLease:
+		return 2 * s.lease
 	}
-	return 2 * s.lease
+	return loadDuration
 }
 
 // sayLoad fails the test unless the load is valid.
