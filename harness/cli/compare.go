@@ -175,6 +175,7 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 		}
 		fmt.Fprintf(a.err, "      %s, %s\n", result(out), metWord(out))
 		row := reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())))
+		row.Name = row.Variant
 		row.Regime = strings.Trim(row.Regime+", "+out.Plan.Conditions(), ", ")
 		rows = append(rows, row)
 		outs = append(outs, out)

@@ -161,7 +161,11 @@ func suiteLine(r reports.SuiteRun) string {
 	if r.Ending != reports.Met && r.Found == "" {
 		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
 	}
-	return fmt.Sprintf("%s, expected %s, %v, seed %d", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond), r.Seed)
+	line := fmt.Sprintf("%s, expected %s, %v", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond))
+	if r.Seed == 0 { // a search leaves nothing to chance
+		return line
+	}
+	return fmt.Sprintf("%s, seed %d", line, r.Seed)
 }
 
 // endingCode is the exit code of a suite.
