@@ -163,6 +163,7 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
 		progress := a.newProgress()
+		progress.total, _ = c.Plan.Takes()
 		o := a.options()
 		o.Progress, o.Found = progress.show, progress.found
 		out, err := results.Execute(ctx, c.Plan, o)

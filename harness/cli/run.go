@@ -75,6 +75,7 @@ func (a *app) warn(of string) {
 
 func (a *app) run(ctx context.Context, p plan.Plan) error {
 	progress := a.newProgress()
+	progress.total, _ = p.Takes() // Execute says what is wrong with the plan
 	o := a.options()
 	o.Progress, o.Found = progress.show, progress.found
 	out, err := results.Execute(ctx, p, o)

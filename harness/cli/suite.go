@@ -134,12 +134,13 @@ func (a *app) printSuites(names []string) error {
 // suite runs a suite. Its exit code is that of the worst run.
 func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) error {
 	how.Options = a.options()
+	began := time.Now()
 	progress := a.newProgress()
 	how.Progress = func(p harness.Progress) { progress.show(p) }
 	how.Begin = func(at suite.SuitePosition) {
 		pass := ""
 		if how.For > 0 {
-			pass = fmt.Sprintf("pass %d, ", at.Pass)
+			pass = fmt.Sprintf("pass %d, %v of %v, ", at.Pass, time.Since(began).Round(time.Second), how.For)
 		}
 		fmt.Fprintf(a.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
 		progress = a.newProgress()
