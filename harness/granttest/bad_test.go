@@ -49,9 +49,8 @@ func TestBadInput(t *testing.T) {
 	nothing := func(redis.UniversalClient) *goodLock { return nil }
 	noInterface := func(redis.UniversalClient) granttest.Locker { return nil }
 	panics := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) {
-		var owners map[string]string
-		owners["me"] = "nobody" // here
-		return false, nil
+		var owner *string
+		return *owner == "me", nil // here
 	})
 	hangs := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) {
 		<-make(chan bool) // for ever
