@@ -79,7 +79,7 @@ func SuiteText(w io.Writer, s Suite) error {
 	if err := t.Write(&b, texttable.Width(w)); err != nil {
 		return err
 	}
-	b.WriteString("\n" + s.Sentence() + "\n")
+	b.WriteString("\n" + strings.ToUpper(s.word()) + "  " + s.Sentence() + "\n")
 	if s.Ended != "" {
 		b.WriteString("It ended early: " + oneLine(s.Ended) + ".\n")
 	}
