@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 const (
@@ -50,9 +51,9 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 	rank := []string{"", "band after", "band", "band cut"}
 	for i, f := range faults {
 		class, say := "", ""
-		heal, span := healsFrom(f, end), fmt.Sprintf("%d %s, %s to %s", i+1, f.Name, at(f.Start), at(f.Heal))
+		heal, span := healsFrom(f, end), fmt.Sprintf("%d %s, %s to %s", i+1, f.Name, units.At(f.Start), units.At(f.Heal))
 		if f.Heal == 0 {
-			span = fmt.Sprintf("%d %s, from %s on: the record stops before its heal", i+1, f.Name, at(f.Start))
+			span = fmt.Sprintf("%d %s, from %s on: the record stops before its heal", i+1, f.Name, units.At(f.Start))
 		}
 		switch force := f.Start <= from && to <= heal; {
 		case force && slices.Contains(f.Groups, group):
@@ -60,7 +61,7 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 		case force:
 			class, say = "band", span
 		case max(f.Start, heal) <= from && to <= healsUntil(f, end):
-			class, say = "band after", fmt.Sprintf("%d %s heals, %s to %s", i+1, f.Name, at(heal), at(healsUntil(f, end)))
+			class, say = "band after", fmt.Sprintf("%d %s heals, %s to %s", i+1, f.Name, units.At(heal), units.At(healsUntil(f, end)))
 		default:
 			continue
 		}
@@ -122,7 +123,7 @@ func faultKey(faults []harness.Fault) string {
 		if i > first+1 {
 			number += fmt.Sprintf("–%d", i)
 		}
-		parts = append(parts, number+" "+clip(faults[first].Name, 32))
+		parts = append(parts, number+" "+units.Clip(faults[first].Name, 32))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,6 +1,10 @@
 package reports
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/doublegrant/doublegrant/harness/units"
+)
 
 // bar is a grip in pixels: it begins at from, its lease ends at lease, and the client lets go at to.
 type bar struct {
@@ -72,11 +76,11 @@ func (l *lifelines) drawBars() {
 func (b bar) over() bool { return b.to > b.lease }
 
 func (l *lifelines) drawBar(class string, client int, from, to float64, title string) {
-	path := fmt.Sprintf("M%[1]s,0 H%[2]s V%[3]s H%[1]s Z", number(-halfBar), number(halfBar), number(to-from))
+	path := fmt.Sprintf("M%[1]s,0 H%[2]s V%[3]s H%[1]s Z", units.Number(-halfBar), units.Number(halfBar), units.Number(to-from))
 	l.mark(class, l.lane(client), from, path, title)
 }
 
-func keyName(key string) string { return clip(visible(key), 60) }
+func keyName(key string) string { return units.Clip(visible(key), 60) }
 
 // legend says what the bars mean that there are.
 func (l *lifelines) legend() []legendKey {

@@ -1,6 +1,8 @@
 package reports
 
-import "strconv"
+import (
+	"github.com/doublegrant/doublegrant/harness/units"
+)
 
 // drawing is one SVG picture: a plot that takes all the width there is, with x in percent and y in pixels, so that text
 // keeps its size on every screen; and left of it a column of fixed width for labels.
@@ -31,20 +33,9 @@ const narrow = 560
 // letter is a generous width in pixels of a letter of a label.
 const letter = 6.6
 
-func percent(v float64) string { return number(v) + "%" }
+func percent(v float64) string { return units.Number(v) + "%" }
 
-func pixels(v float64) string { return number(v) }
-
-func number(v float64) string {
-	s := strconv.FormatFloat(v, 'f', 2, 64)
-	for s[len(s)-1] == '0' {
-		s = s[:len(s)-1]
-	}
-	if s[len(s)-1] == '.' {
-		s = s[:len(s)-1]
-	}
-	return s
-}
+func pixels(v float64) string { return units.Number(v) }
 
 // rect draws from x1 to x2 percent and y1 to y2 pixels.
 func (d *drawing) rect(class string, x1, x2, y1, y2 float64, title string) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 const (
@@ -39,7 +40,7 @@ func (f *frame) x(t time.Duration) float64 {
 func (f *frame) name(faults []harness.Fault) {
 	var rows lanes
 	for i, fault := range faults {
-		label := fmt.Sprintf("%d %s", i+1, clip(fault.Name, 32))
+		label := fmt.Sprintf("%d %s", i+1, units.Clip(fault.Name, 32))
 		if len(faults) > maxNamed {
 			label = fmt.Sprint(i + 1)
 		}
@@ -105,13 +106,13 @@ func timeStep(span time.Duration, n int) time.Duration {
 func timeTick(t, end, step time.Duration) string {
 	switch {
 	case end >= 2*time.Minute && step >= time.Second:
-		return clock(t)
+		return units.Clock(t)
 	case end >= time.Second:
-		return number(t.Seconds()) + " s"
+		return units.Number(t.Seconds()) + " s"
 	case end >= time.Millisecond:
-		return number(float64(t)/1e6) + " ms"
+		return units.Number(float64(t)/1e6) + " ms"
 	default:
-		return number(float64(t)/1e3) + " µs"
+		return units.Number(float64(t)/1e3) + " µs"
 	}
 }
 
@@ -124,7 +125,7 @@ func (f *frame) linear(top, bottom, peak float64, lines int) func(float64) float
 		if v > 0 {
 			f.line("grid", 0, y(v), 100, y(v))
 		}
-		f.side("tick-label", y(v)+4, short(v))
+		f.side("tick-label", y(v)+4, units.Short(v))
 	}
 	return y
 }
@@ -165,12 +166,12 @@ func (f *frame) logarithmic(low, high time.Duration) func(time.Duration) float64
 func decade(d time.Duration) string {
 	switch {
 	case d >= time.Second:
-		return count(int64(d/time.Second)) + " s"
+		return units.Count(int64(d/time.Second)) + " s"
 	case d >= time.Millisecond:
-		return count(int64(d/time.Millisecond)) + " ms"
+		return units.Count(int64(d/time.Millisecond)) + " ms"
 	case d >= time.Microsecond:
-		return count(int64(d/time.Microsecond)) + " µs"
+		return units.Count(int64(d/time.Microsecond)) + " µs"
 	default:
-		return count(int64(d)) + " ns"
+		return units.Count(int64(d)) + " ns"
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 const (
@@ -105,7 +107,7 @@ func (g *gantt) row(client int) {
 		g.text("op-name", l.x, bar-5-float64(l.lane*laneHeight), "start", l.text)
 	}
 	g.bars(client, bar)
-	g.side("row-name", bar+11, clip(g.name(client), 19))
+	g.side("row-name", bar+11, units.Clip(g.name(client), 19))
 	g.bottom = bar + barHigh + 6
 }
 
@@ -122,13 +124,13 @@ func (g *gantt) name(client int) string {
 func (g *gantt) bars(client int, y float64) {
 	for _, s := range g.spans {
 		if s.Client == client {
-			g.rect("hold", g.at(s.From), g.end(s), y+3, y+barHigh-3, fmt.Sprintf("holds %s from %s%s", clip(g.key, 60), at(s.From), until(s)))
+			g.rect("hold", g.at(s.From), g.end(s), y+3, y+barHigh-3, fmt.Sprintf("holds %s from %s%s", units.Clip(g.key, 60), units.At(s.From), until(s)))
 		}
 	}
 	for _, op := range g.ops {
 		if op.Client == client {
 			g.rect("op "+outcomeClass(op), g.at(op.Call), g.at(op.Return), y, y+barHigh,
-				fmt.Sprintf("%s, %s to %s (%s)", brief(op), at(op.Call), at(op.Return), dur(op.Return-op.Call)))
+				fmt.Sprintf("%s, %s to %s (%s)", brief(op), units.At(op.Call), units.At(op.Return), units.Duration(op.Return-op.Call)))
 		}
 	}
 }
@@ -136,7 +138,7 @@ func (g *gantt) bars(client int, y float64) {
 // highlight marks the time in which two owners hold the same key.
 func (g *gantt) highlight() {
 	for _, o := range g.both {
-		g.rect("overlap", g.at(o.From), g.end(o), g.top, g.bottom, fmt.Sprintf("two owners from %s%s", at(o.From), until(o)))
+		g.rect("overlap", g.at(o.From), g.end(o), g.top, g.bottom, fmt.Sprintf("two owners from %s%s", units.At(o.From), until(o)))
 	}
 }
 
@@ -152,9 +154,9 @@ func (g *gantt) end(s harness.Span) float64 {
 func until(s harness.Span) string {
 	switch s.Until {
 	case harness.LeaseEnds:
-		return fmt.Sprintf(" to %s (%s): its lease ends", at(s.To), dur(s.To-s.From))
+		return fmt.Sprintf(" to %s (%s): its lease ends", units.At(s.To), units.Duration(s.To-s.From))
 	case harness.OwnRelease:
-		return fmt.Sprintf(" to %s (%s): its owner releases it", at(s.To), dur(s.To-s.From))
+		return fmt.Sprintf(" to %s (%s): its owner releases it", units.At(s.To), units.Duration(s.To-s.From))
 	}
 	return " on: its lease has no end"
 }
@@ -163,12 +165,12 @@ func until(s harness.Span) string {
 func brief(op harness.Op) string {
 	parts := []string{string(op.Kind)}
 	if op.Result != "" {
-		parts = append(parts, "→ "+clip(op.Result, 24))
+		parts = append(parts, "→ "+units.Clip(op.Result, 24))
 	} else if op.Kind == harness.Add {
-		parts = append(parts, clip(op.Arg, 24))
+		parts = append(parts, units.Clip(op.Arg, 24))
 	}
 	if op.Outcome != harness.OK {
-		parts = append(parts, "("+clip(outcomeText(op), 24)+")")
+		parts = append(parts, "("+units.Clip(outcomeText(op), 24)+")")
 	}
 	return strings.Join(parts, " ")
 }
@@ -178,7 +180,7 @@ func outcomeClass(op harness.Op) string {
 	switch {
 	case op.Outcome == harness.OK:
 		return "ok"
-	case refused(op):
+	case analysis.Refused(op):
 		return "refused"
 	case op.Outcome == harness.Fail:
 		return "failed"
@@ -189,7 +191,7 @@ func outcomeClass(op harness.Op) string {
 
 func outcomeText(op harness.Op) string {
 	word := outcomeClass(op)
-	if op.Err != "" && !refused(op) {
+	if op.Err != "" && !analysis.Refused(op) {
 		return word + ": " + op.Err
 	}
 	return word

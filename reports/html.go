@@ -12,6 +12,8 @@ import (
 	"unicode"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 //go:embed report.html.tmpl exploration.html.tmpl reproduction.html.tmpl index.html.tmpl suite.html.tmpl drawing.html.tmpl class.html.tmpl report.css
@@ -56,9 +58,9 @@ func printable(r rune) rune {
 
 func helpers() template.FuncMap {
 	return template.FuncMap{
-		"dur": dur, "took": took, "at": at, "after": after, "count": count, "times": times, "clip": clip, "rate": rate, "figure": figure,
-		"inc": func(i int) int { return i + 1 }, "css": style, "class": outcomeClass,
-		"outcome": outcomeText, "whole": whole,
+		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count, "times": times,
+		"clip": units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
+		"inc": func(i int) int { return i + 1 }, "css": style, "class": outcomeClass, "outcome": outcomeText,
 	}
 }
 
@@ -115,7 +117,7 @@ type charts struct {
 
 // fall is one failover with its picture.
 type fall struct {
-	Failover
+	analysis.Failover
 	Number  int
 	Picture drawing
 }
@@ -143,7 +145,7 @@ func setup(r Report) []fact {
 			all = append(all, fact{name, r.label(name)})
 		}
 	}
-	all = append(all, fact{"seed", fmt.Sprint(m.Seed)}, fact{"clients", clients(m)}, fact{"duration", dur(r.Elapsed)})
+	all = append(all, fact{"seed", fmt.Sprint(m.Seed)}, fact{"clients", clients(m)}, fact{"duration", units.Duration(r.Elapsed)})
 	if m.Open {
 		all = append(all, fact{"pacing", "open: latency counts from when an operation was meant to begin"})
 	}
@@ -154,20 +156,20 @@ func setup(r Report) []fact {
 }
 
 // totals are the operations in numbers.
-func totals(s Stats) []fact {
+func totals(s analysis.Stats) []fact {
 	t := s.Totals
 	return []fact{
-		{"operations", count(t.All())}, {"ok", count(t.OK)}, {"refused (held)", count(t.Refused)},
-		{"failed", count(t.Failed)}, {"unknown", count(t.Unknown)}, {"throughput, ok", rate(s.Rate)},
-		{"latency p50", took(s.Latency.P50)}, {"latency p99", took(s.Latency.P99)},
+		{"operations", units.Count(t.All())}, {"ok", units.Count(t.OK)}, {"refused (held)", units.Count(t.Refused)},
+		{"failed", units.Count(t.Failed)}, {"unknown", units.Count(t.Unknown)}, {"throughput, ok", units.Rate(s.Rate)},
+		{"latency p50", units.Took(s.Latency.P50)}, {"latency p99", units.Took(s.Latency.P99)},
 	}
 }
 
 // clients says how many there were, with riders and groups when there were any.
 func clients(m harness.Meta) string {
-	s := count(int64(m.Workers))
+	s := units.Count(int64(m.Workers))
 	if riders := m.Workers - m.Clients; m.Clients > 0 && riders > 0 {
-		s += fmt.Sprintf(" (%s of them riders)", count(int64(riders)))
+		s += fmt.Sprintf(" (%s of them riders)", units.Count(int64(riders)))
 	}
 	if m.Groups > 1 {
 		s += fmt.Sprintf(" in %d groups", m.Groups)
@@ -232,7 +234,7 @@ func lasting(s harness.Span) string {
 	if s.To == 0 {
 		return "without end"
 	}
-	return "for " + dur(s.To-s.From)
+	return "for " + units.Duration(s.To-s.From)
 }
 
 func opViews(a harness.Anomaly, meta harness.Meta) []opView {
@@ -277,7 +279,7 @@ func drawCharts(r Report) charts {
 func drawn(d drawing) *drawing { return &d }
 
 // falls are the failovers that are drawn: each of a few, the slowest of many.
-func falls(all []Failover) []fall {
+func falls(all []analysis.Failover) []fall {
 	var some []fall
 	for i, f := range all {
 		if len(all) <= maxFalls || i == slowest(all) {
@@ -287,7 +289,7 @@ func falls(all []Failover) []fall {
 	return some
 }
 
-func severalFailovers(all []Failover) *failoverTable {
+func severalFailovers(all []analysis.Failover) *failoverTable {
 	if len(all) < 2 {
 		return nil
 	}

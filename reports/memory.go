@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Sample is what the harness's process held at one time. Zero values were not measured.
@@ -102,17 +104,17 @@ func (m Memory) facts() []fact {
 		return nil
 	}
 	left := func(s Sample) string {
-		return fmt.Sprintf("%s, %s and %s", size(s.RSS), plural(int64(s.Goroutines), "goroutine", "goroutines"),
-			plural(int64(s.Files), "open file", "open files"))
+		return fmt.Sprintf("%s, %s and %s", size(s.RSS), units.Plural(int64(s.Goroutines), "goroutine", "goroutines"),
+			units.Plural(int64(s.Files), "open file", "open files"))
 	}
 	first, last := m.Runs.All[0], m.Runs.All[len(m.Runs.All)-1]
 	all := []fact{
-		{"left by a run", left(first) + " after " + dur(first.At.Round(time.Second)) + "; " + left(last) + " after " + dur(last.At.Round(time.Second))},
+		{"left by a run", left(first) + " after " + units.Duration(first.At.Round(time.Second)) + "; " + left(last) + " after " + units.Duration(last.At.Round(time.Second))},
 		{"memory at most", size(m.Max)},
 	}
 	if m.soaked() {
 		all = append(all, fact{"memory under load", m.Load.grown(m.WarmUp)}, fact{"memory between runs", m.Runs.grown(m.WarmUp)},
-			fact{"warm-up", dur(m.WarmUp.Round(time.Second)) + "; medians of the first and last quarter of the time after it"})
+			fact{"warm-up", units.Duration(m.WarmUp.Round(time.Second)) + "; medians of the first and last quarter of the time after it"})
 	}
 	return all
 }
@@ -139,7 +141,7 @@ func (m Memory) drawing(elapsed time.Duration) *drawing {
 	}
 	f.path("curve p50", path)
 	for _, s := range m.Runs.All {
-		f.dot("between", f.x(s.At), y(mib(s.RSS)), dur(s.At)+": "+size(s.RSS))
+		f.dot("between", f.x(s.At), y(mib(s.RSS)), units.Duration(s.At)+": "+size(s.RSS))
 	}
 	return &f.drawing
 }
@@ -149,7 +151,7 @@ func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 // size writes bytes in the unit that suits them.
 func size(bytes int64) string {
 	if bytes >= 10<<30 {
-		return digits(float64(bytes)/(1<<30)) + " GiB"
+		return units.Digits(float64(bytes)/(1<<30)) + " GiB"
 	}
-	return whole(mib(bytes)) + " MiB"
+	return units.Whole(mib(bytes)) + " MiB"
 }

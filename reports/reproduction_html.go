@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // ReproductionHTML writes a reproduction as one page that needs nothing else: no network, no script, no other file.
@@ -47,7 +48,7 @@ func newReproductionPage(r Reproduction) reproductionPage {
 		p.Heads = append(p.Heads, m.head())
 	}
 	for _, a := range r.Arms {
-		row := armCells{Arm: a, Told: count(int64(a.Told()))}
+		row := armCells{Arm: a, Told: units.Count(int64(a.Told()))}
 		for m := range r.Measures {
 			cell := rangeCell{Ours: noMedian, Published: a.published(m)}
 			if m < len(a.Ranges) {
@@ -94,12 +95,12 @@ func (r Reproduction) drawRanges(m int) drawing {
 	for i := range 5 {
 		v := top * float64(i) / 4
 		d.line("grid", x(v), 0, x(v), bottom)
-		d.text("tick-label", x(v), bottom+17, edge(x(v)), figure(v))
+		d.text("tick-label", x(v), bottom+17, edge(x(v)), units.Figure(v))
 	}
 	d.line("axis", 0, bottom, 100, bottom)
 	for i, a := range r.Arms {
 		y := float64(i*rangeRow) + rangeRow/2
-		d.side("row-name", y+4, clip(a.Name, 40))
+		d.side("row-name", y+4, units.Clip(a.Name, 40))
 		if m >= len(a.Ranges) || a.Ranges[m].N == 0 {
 			d.text("missing", 1, y+4, "start", "nothing can be said")
 			continue
@@ -108,7 +109,7 @@ func (r Reproduction) drawRanges(m int) drawing {
 		d.rect("span", x(span.Min), max(x(span.Max), x(span.Min)+0.2), y-4, y+4, a.Name+": "+span.String())
 		for k, t := range a.Trials {
 			if t.Verdict != harness.Unknown {
-				d.dot("trial", x(t.Values[m]), y, fmt.Sprintf("trial %d: %s", k+1, figure(t.Values[m])))
+				d.dot("trial", x(t.Values[m]), y, fmt.Sprintf("trial %d: %s", k+1, units.Figure(t.Values[m])))
 			}
 		}
 		d.line("median", x(span.Median), y-9, x(span.Median), y+9)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Ending is what came of a run of a suite. The zero value is none: it did not run.
@@ -185,20 +186,20 @@ func (s Suite) total() (t SuiteCase) {
 // Sentence says what came of the suite.
 func (s Suite) Sentence() string {
 	t := s.total()
-	words := count(int64(t.Met)) + " of " + plural(int64(t.Runs), "run", "runs") + " ended as expected"
+	words := units.Count(int64(t.Met)) + " of " + units.Plural(int64(t.Runs), "run", "runs") + " ended as expected"
 	var others []string
 	for _, other := range []struct {
 		n    int
 		what string
 	}{{t.NotMet, "not"}, {t.Unknown, "unknown"}, {t.Failed, "failed for want of something"}, {s.missing(), "not run"}} {
 		if other.n > 0 {
-			others = append(others, count(int64(other.n))+" "+other.what)
+			others = append(others, units.Count(int64(other.n))+" "+other.what)
 		}
 	}
 	if len(others) > 0 {
-		words += ", " + and(others)
+		words += ", " + units.And(others)
 	}
-	return words + ", in " + dur(s.Elapsed.Round(time.Second)) + "."
+	return words + ", in " + units.Duration(s.Elapsed.Round(time.Second)) + "."
 }
 
 // missing counts the cases that did not run.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // SuiteJUnit writes a suite for CI, each case a test case: a failure if a run was not as expected, an error if nothing can
@@ -47,11 +49,11 @@ func (s Suite) junitCase(c SuiteCase) junitCase {
 
 // sums are the numbers of a case in one line.
 func (c SuiteCase) sums() string {
-	sums := fmt.Sprintf("%s as expected", count(int64(c.Met)))
+	sums := fmt.Sprintf("%s as expected", units.Count(int64(c.Met)))
 	if c.Runs != c.Met {
-		sums += fmt.Sprintf(", %s not, %s unknown, %s failed", count(int64(c.NotMet)), count(int64(c.Unknown)), count(int64(c.Failed)))
+		sums += fmt.Sprintf(", %s not, %s unknown, %s failed", units.Count(int64(c.NotMet)), units.Count(int64(c.Unknown)), units.Count(int64(c.Failed)))
 	}
-	return fmt.Sprintf("%s: %s; last %s %s; expected %s", plural(int64(c.Runs), "run", "runs"), sums, c.Last.Verdict, c.Last.Found, c.Expected)
+	return fmt.Sprintf("%s: %s; last %s %s; expected %s", units.Plural(int64(c.Runs), "run", "runs"), sums, c.Last.Verdict, c.Last.Found, c.Expected)
 }
 
 // story lists a case's failures with the commands that repeat them.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // SuiteSummary writes the summary.md of a suite: what one would paste into a pull request.
@@ -27,13 +29,13 @@ func SuiteSummary(w io.Writer, s Suite) error {
 	const most = 10
 	failures, others := s.failures(most)
 	for _, r := range failures {
-		fmt.Fprintf(&b, "\n- **%s** %s", r.Ending, plain(clip(r.headline(), 400)))
+		fmt.Fprintf(&b, "\n- **%s** %s", r.Ending, plain(units.Clip(r.headline(), 400)))
 		if r.Command != "" {
 			fmt.Fprintf(&b, "\n  %s", command(r.Command))
 		}
 	}
 	if others > 0 {
-		fmt.Fprintf(&b, "\n- and %s more, in suite.jsonl", count(int64(others)))
+		fmt.Fprintf(&b, "\n- and %s more, in suite.jsonl", units.Count(int64(others)))
 	}
 	fmt.Fprintln(&b)
 	for _, f := range s.Memory.facts() {

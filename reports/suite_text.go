@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // suiteRow is a line of a suite's table.
@@ -30,20 +31,20 @@ func (s Suite) heads() []string {
 func (s Suite) rows() (all []suiteRow) {
 	for _, c := range s.Cases {
 		row := suiteRow{SuiteCase: c, Ends: c.Ending().String(), Tone: c.Ending().tone(), Results: c.first().Link}
-		took := dur(c.Elapsed.Round(100 * time.Millisecond))
+		took := units.Duration(c.Elapsed.Round(100 * time.Millisecond))
 		found := cmp.Or(c.Last.Found, noMedian)
 		switch {
 		case s.repeated():
 			row.Cells = []string{c.expected(), found}
 			for _, n := range []int{c.Runs, c.Met, c.NotMet, c.Unknown, c.Failed} {
-				row.Cells = append(row.Cells, count(int64(n)))
+				row.Cells = append(row.Cells, units.Count(int64(n)))
 			}
 		case c.Runs == 0 || c.Last.Ending == Failed:
 			row.Cells = []string{noMedian, noMedian, c.expected()}
 		default:
 			row.Cells = []string{c.Last.Verdict.String(), found, c.expected()}
 		}
-		row.Cells = append(row.Cells, count(c.Ops), took)
+		row.Cells = append(row.Cells, units.Count(c.Ops), took)
 		all = append(all, row)
 	}
 	return all
@@ -92,7 +93,7 @@ func SuiteText(w io.Writer, s Suite) error {
 		}
 	}
 	if others > 0 {
-		fmt.Fprintf(&b, "\n  and %s more, in index.html and suite.jsonl\n", count(int64(others)))
+		fmt.Fprintf(&b, "\n  and %s more, in index.html and suite.jsonl\n", units.Count(int64(others)))
 	}
 	if facts := s.Memory.facts(); len(facts) > 0 {
 		b.WriteString("\n")

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 const maxGroupRows = 12 // client groups that are drawn
@@ -13,15 +16,15 @@ const maxGroupRows = 12 // client groups that are drawn
 type layer struct {
 	class string
 	name  string
-	of    func(Counts) int64
+	of    func(analysis.Counts) int64
 }
 
 func layers() []layer {
 	return []layer{
-		{"ok", "ok", func(c Counts) int64 { return c.OK }},
-		{"refused", "refused (held)", func(c Counts) int64 { return c.Refused }},
-		{"failed", "failed", func(c Counts) int64 { return c.Failed }},
-		{"unknown", "unknown", func(c Counts) int64 { return c.Unknown }},
+		{"ok", "ok", func(c analysis.Counts) int64 { return c.OK }},
+		{"refused", "refused (held)", func(c analysis.Counts) int64 { return c.Refused }},
+		{"failed", "failed", func(c analysis.Counts) int64 { return c.Failed }},
+		{"unknown", "unknown", func(c analysis.Counts) int64 { return c.Unknown }},
 	}
 }
 
@@ -45,7 +48,7 @@ func stacked(r Report, label string, height, lines int, of []layer) drawing {
 	for i, l := range of {
 		sums[i+1] = make([]float64, len(r.Stats.Buckets))
 		for b, bucket := range r.Stats.Buckets {
-			sums[i+1][b] = sums[i][b] + r.Stats.perSecond(b, l.of(bucket.Counts))
+			sums[i+1][b] = sums[i][b] + r.Stats.PerSecond(b, l.of(bucket.Counts))
 		}
 	}
 	y := f.linear(f.top, f.bottom, peak(sums[len(of)]), lines)
@@ -65,7 +68,7 @@ func peak(values []float64) float64 {
 }
 
 // area is the outline of a step curve between low and high.
-func (f *frame) area(s Stats, low, high []float64, y func(float64) float64) string {
+func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) float64) string {
 	if len(high) == 0 || slices.Equal(low, high) {
 		return ""
 	}
@@ -84,10 +87,10 @@ func (f *frame) area(s Stats, low, high []float64, y func(float64) float64) stri
 	return "M" + strings.Join(up, "L") + "Z"
 }
 
-func corner(x, y float64) string { return number(x) + " " + number(y) }
+func corner(x, y float64) string { return units.Number(x) + " " + units.Number(y) }
 
 // hover lays an invisible column over each bucket that tells what is in it.
-func (f *frame) hover(s Stats, top, bottom float64, tell func(Stats, int) string) {
+func (f *frame) hover(s analysis.Stats, top, bottom float64, tell func(analysis.Stats, int) string) {
 	for b, bucket := range s.Buckets {
 		if bucket.All() > 0 {
 			x1, x2 := f.x(bucket.Start), f.x(bucket.Start+s.Width)
@@ -96,16 +99,16 @@ func (f *frame) hover(s Stats, top, bottom float64, tell func(Stats, int) string
 	}
 }
 
-func between(s Stats, b int) string {
+func between(s analysis.Stats, b int) string {
 	start := s.Buckets[b].Start
-	return fmt.Sprintf("%s s to %s s", number(start.Seconds()), number((start + s.Width).Seconds()))
+	return fmt.Sprintf("%s s to %s s", units.Number(start.Seconds()), units.Number((start + s.Width).Seconds()))
 }
 
-func outcomes(s Stats, b int) string {
+func outcomes(s analysis.Stats, b int) string {
 	var parts []string
 	for _, l := range layers() {
 		if n := l.of(s.Buckets[b].Counts); n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", count(n), l.name))
+			parts = append(parts, fmt.Sprintf("%s %s", units.Count(n), l.name))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -126,11 +129,11 @@ func perGroup(r Report) drawing {
 }
 
 // groupPeak is the highest rate of any client group, which fills the height of its row.
-func groupPeak(s Stats) float64 {
+func groupPeak(s analysis.Stats) float64 {
 	high := 0.0
 	for b, bucket := range s.Buckets {
 		for _, n := range bucket.Groups {
-			high = max(high, s.perSecond(b, n))
+			high = max(high, s.PerSecond(b, n))
 		}
 	}
 	return high
@@ -141,18 +144,18 @@ func (f *frame) group(r Report, g int, top, bottom, high float64) {
 	rates, zero, sum := make([]float64, len(r.Stats.Buckets)), make([]float64, len(r.Stats.Buckets)), int64(0)
 	for b, bucket := range r.Stats.Buckets {
 		if g < len(bucket.Groups) {
-			rates[b], sum = r.Stats.perSecond(b, bucket.Groups[g]), sum+bucket.Groups[g]
+			rates[b], sum = r.Stats.PerSecond(b, bucket.Groups[g]), sum+bucket.Groups[g]
 		}
 	}
 	y := func(v float64) float64 { return bottom - (bottom-top)*v/high }
 	f.line("grid", 0, bottom, 100, bottom)
 	f.path("area ok", f.area(r.Stats, zero, rates, y))
 	f.edges(r.History.Faults, top, bottom)
-	f.hover(r.Stats, top, bottom, func(s Stats, b int) string {
-		return fmt.Sprintf("group %d: %s", g, rate(rates[b]))
+	f.hover(r.Stats, top, bottom, func(s analysis.Stats, b int) string {
+		return fmt.Sprintf("group %d: %s", g, units.Rate(rates[b]))
 	})
 	f.side("row-name", top+18, fmt.Sprintf("group %d", g))
-	f.side("tick-label", top+34, count(sum)+" ok")
+	f.side("tick-label", top+34, units.Count(sum)+" ok")
 }
 
 // latencies draws the quantiles of the latency of ok operations on a logarithmic axis.
@@ -168,18 +171,18 @@ func latencies(r Report) drawing {
 		high = max(high, b.Max)
 	}
 	y := f.logarithmic(low*9/10, high*11/10)
-	f.path("curve max", f.curve(r.Stats, y, func(b Bucket) time.Duration { return b.Max }))
-	f.path("curve p99", f.curve(r.Stats, y, func(b Bucket) time.Duration { return b.P99 }))
-	f.path("curve p50", f.curve(r.Stats, y, func(b Bucket) time.Duration { return b.P50 }))
-	f.hover(r.Stats, f.top, f.bottom, func(s Stats, b int) string {
+	f.path("curve max", f.curve(r.Stats, y, func(b analysis.Bucket) time.Duration { return b.Max }))
+	f.path("curve p99", f.curve(r.Stats, y, func(b analysis.Bucket) time.Duration { return b.P99 }))
+	f.path("curve p50", f.curve(r.Stats, y, func(b analysis.Bucket) time.Duration { return b.P50 }))
+	f.hover(r.Stats, f.top, f.bottom, func(s analysis.Stats, b int) string {
 		l := s.Buckets[b].Latency
-		return fmt.Sprintf("p50 %s, p99 %s, max %s", dur(l.P50), dur(l.P99), dur(l.Max))
+		return fmt.Sprintf("p50 %s, p99 %s, max %s", units.Duration(l.P50), units.Duration(l.P99), units.Duration(l.Max))
 	})
 	return f.drawing
 }
 
 // curve is a step curve with gaps where nothing was ok.
-func (f *frame) curve(s Stats, y func(time.Duration) float64, of func(Bucket) time.Duration) string {
+func (f *frame) curve(s analysis.Stats, y func(time.Duration) float64, of func(analysis.Bucket) time.Duration) string {
 	var path strings.Builder
 	pen := "M"
 	for _, b := range s.Buckets {

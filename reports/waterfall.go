@@ -4,23 +4,26 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 const stageHeight = 24
 
 // waterfall draws the stages of one failover, each in a row of its own, with its time since the fault.
-func waterfall(f Failover) drawing {
+func waterfall(f analysis.Failover) drawing {
 	from, to, end := reach(f)
 	c := newFrame("the stages of the failover", from, to, 0, nil)
 	c.Margin = 148
 	previous := time.Duration(0)
 	for _, s := range f.Stages {
 		c.stage(s, previous, end)
-		if s.Seen && s.Name != Writable {
+		if s.Seen && s.Name != analysis.Writable {
 			previous = s.After
 		}
 	}
-	for _, cost := range f.costs() {
+	for _, cost := range f.Costs() {
 		c.cost(cost, f.Start)
 	}
 	c.timeAxis("")
@@ -31,16 +34,16 @@ func waterfall(f Failover) drawing {
 }
 
 // reach is the span of the axis, and the time at which bars are cut off so that one late stage does not dwarf the rest.
-func reach(f Failover) (from, to, end time.Duration) {
+func reach(f analysis.Failover) (from, to, end time.Duration) {
 	late := time.Duration(0)
 	for _, s := range f.Stages {
-		if s.Seen && s.Name == Rejoined {
+		if s.Seen && s.Name == analysis.Rejoined {
 			late = s.After
 		} else if s.Seen {
 			end = max(end, s.After)
 		}
 	}
-	for _, c := range f.costs() {
+	for _, c := range f.Costs() {
 		from, end = min(from, c.From-f.Start), max(end, c.To-f.Start)
 	}
 	end = max(end, 10*time.Millisecond)
@@ -53,41 +56,41 @@ func reach(f Failover) (from, to, end time.Duration) {
 	return from - end/50, end + end*2/5, end
 }
 
-func (c *frame) stage(s Stage, previous, end time.Duration) {
+func (c *frame) stage(s analysis.Stage, previous, end time.Duration) {
 	y := c.bottom
 	c.bottom += stageHeight
 	c.side("row-name", y+16, string(s.Name))
 	if !s.Seen {
-		c.text("missing", c.x(0)+1, y+16, "start", "not seen: "+clip(s.Note, 60))
+		c.text("missing", c.x(0)+1, y+16, "start", "not seen: "+units.Clip(s.Note, 60))
 		return
 	}
 	until := min(s.After, end)
 	if until > previous {
 		c.rect("stage", c.x(previous), c.x(until), y+5, y+stageHeight-5, "")
 	}
-	text := dur(s.After)
+	text := units.Duration(s.After)
 	if s.After > end {
 		text = "→ " + text
 	} else {
-		c.dot("stage-dot", c.x(until), y+stageHeight/2, string(s.Name)+" at "+at(s.At))
+		c.dot("stage-dot", c.x(until), y+stageHeight/2, string(s.Name)+" at "+units.At(s.At))
 	}
 	if s.By != "" {
-		text += " · " + clip(s.By, 16)
+		text += " · " + units.Clip(s.By, 16)
 	}
 	c.text("stage-name", c.x(until)+1.2, y+16, "start", text)
 }
 
-func (c *frame) cost(of cost, start time.Duration) {
+func (c *frame) cost(of analysis.Cost, start time.Duration) {
 	y := c.bottom
 	c.bottom += stageHeight
 	from, to := of.From-start, of.To-start
 	c.side("row-name", y+16, of.Name)
-	c.rect("outage", c.x(from), c.x(to), y+5, y+stageHeight-5, fmt.Sprintf("from %s to %s", at(of.From), at(of.To)))
-	c.text("stage-name strong", c.x(to)+1.2, y+16, "start", dur(of.Length()))
+	c.rect("outage", c.x(from), c.x(to), y+5, y+stageHeight-5, fmt.Sprintf("from %s to %s", units.At(of.From), units.At(of.To)))
+	c.text("stage-name strong", c.x(to)+1.2, y+16, "start", units.Duration(of.Length()))
 }
 
 // slowest is the index of the failover with the longest outage.
-func slowest(all []Failover) int {
+func slowest(all []analysis.Failover) int {
 	worst := 0
 	for i, f := range all {
 		if f.Outage.Seen && f.Outage.Length() > all[worst].Outage.Length() {
@@ -109,16 +112,16 @@ type failoverRow struct {
 	Cells []string
 }
 
-func tabulate(all []Failover) failoverTable {
-	names := milestones()[1:]
+func tabulate(all []analysis.Failover) failoverTable {
+	names := analysis.Milestones()[1:]
 	t := failoverTable{}
 	columns := make([][]time.Duration, len(names)+2)
 	for _, n := range names {
 		t.Heads = append(t.Heads, string(n))
 	}
-	t.Heads = append(t.Heads, downName, outageName)
+	t.Heads = append(t.Heads, analysis.NoWrites, analysis.NoAnswers)
 	for _, f := range all {
-		row := failoverRow{Name: fmt.Sprintf("%d %s", f.Fault+1, clip(f.Name, 40)) + f.moved()}
+		row := failoverRow{Name: fmt.Sprintf("%d %s", f.Fault+1, units.Clip(f.Name, 40)) + f.Moved()}
 		for i, n := range names {
 			s := f.Stage(n)
 			row.Cells = append(row.Cells, cellOf(s.Seen, s.After, &columns[i]))
@@ -138,21 +141,13 @@ func tabulate(all []Failover) failoverTable {
 	return t
 }
 
-// moved says from which node to which the primary moved, such as ", r1 to r2"; empty if that is not known.
-func (f Failover) moved() string {
-	if f.Old == "" || f.New == "" {
-		return ""
-	}
-	return ", " + f.Old + " to " + f.New
-}
-
 // cellOf writes a time and keeps it for the column's median.
 func cellOf(seen bool, d time.Duration, column *[]time.Duration) string {
 	if !seen {
 		return "–"
 	}
 	*column = append(*column, d)
-	return dur(d)
+	return units.Duration(d)
 }
 
 // spread returns the least, the median and the most of values, as text.
@@ -163,5 +158,5 @@ func spread(values []time.Duration) (low, mid, high string) {
 	slices.Sort(values)
 	n := len(values)
 	median := (values[(n-1)/2] + values[n/2]) / 2
-	return dur(values[0]), dur(median), dur(values[n-1])
+	return units.Duration(values[0]), units.Duration(median), units.Duration(values[n-1])
 }

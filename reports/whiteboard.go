@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 const (
@@ -50,9 +51,9 @@ func ExplorationText(w io.Writer, e Exploration) error {
 func (e Exploration) pace() string {
 	r := e.Result
 	s := fmt.Sprintf("%s: %s schedules and %s pruned, %s steps, in %s (%s schedules a second)", e.title(),
-		count(int64(r.Schedules)), count(int64(r.Pruned)), count(int64(r.Steps)), dur(r.Elapsed), whole(r.Rate()))
+		units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), units.Count(int64(r.Steps)), units.Duration(r.Elapsed), units.Whole(r.Rate()))
 	if len(r.Found) > 0 {
-		s += ", first counterexample after " + took(r.First)
+		s += ", first counterexample after " + units.Took(r.First)
 	}
 	return s
 }

@@ -1,4 +1,4 @@
-package reports
+package analysis
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -64,7 +65,7 @@ func TestAFaultBesideAnotherTakesNothingFromItsFailover(t *testing.T) {
 
 func TestOverlappingFaultsEachWithAFailover(t *testing.T) {
 	h := oneKill()
-	h.Events = append(h.Events, failoverEvents(12*sec, "r2", "r3", 2, 3)...)
+	h.Events = append(h.Events, analysistest.FailoverEvents(12*sec, "r2", "r3", 2, 3)...)
 	h.Faults = []harness.Fault{faultOf("kill-primary", 12*sec, 15*sec, "r2"), h.Faults[0]}
 	h.Faults[1].Name = "pause-primary"
 	all := Failovers(h)

@@ -1,4 +1,4 @@
-package reports
+package analysis
 
 import (
 	"errors"
@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 	"github.com/stretchr/testify/require"
 )
 
 func TestCollectCountsEveryOperationOnce(t *testing.T) {
-	h := synthetic()
+	h := analysistest.Synthetic()
 	s, err := Collect(h)
 	require.NoError(t, err)
 	var want, kinds Counts
@@ -53,7 +54,7 @@ func plus(a, b Counts) Counts {
 }
 
 func TestBothSidesOfAPartitionKeepAcknowledging(t *testing.T) {
-	s, err := Collect(synthetic())
+	s, err := Collect(analysistest.Synthetic())
 	require.NoError(t, err)
 	b := s.Buckets[(7*sec)/s.Width]
 	require.Len(t, b.Groups, 3)

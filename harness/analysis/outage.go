@@ -1,4 +1,4 @@
-package reports
+package analysis
 
 import (
 	"fmt"
@@ -132,7 +132,7 @@ func (w *watcher) failover() Failover {
 		Again: w.again(), Minority: w.minority, Servers: w.downtime(w.events), Outage: w.gap.longest,
 	}
 	if w.written {
-		i := slices.Index(milestones(), Writable)
+		i := slices.Index(Milestones(), Writable)
 		f.Stages[i] = w.seen(Writable, w.first.Return, fmt.Sprintf("client %d", w.first.Client))
 	}
 	return f

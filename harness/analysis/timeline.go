@@ -1,12 +1,12 @@
-package reports
+package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 const (
@@ -82,22 +82,6 @@ func Collect(h harness.History) (Stats, error) {
 	return c.stats(), err
 }
 
-// eachOp passes every operation to each of the functions, in one reading.
-func eachOp(h harness.History, to ...func(harness.Op)) error {
-	if h.Ops == nil {
-		return nil
-	}
-	for op, err := range h.Ops {
-		if err != nil {
-			return fmt.Errorf("reports: read the history: %w", err)
-		}
-		for _, f := range to {
-			f(op)
-		}
-	}
-	return nil
-}
-
 type collector struct {
 	meta    harness.Meta
 	width   time.Duration
@@ -162,7 +146,7 @@ func (c *cell) count(op harness.Op) {
 	case op.Outcome == harness.OK:
 		c.OK++
 		c.ok.add(waited(op))
-	case refused(op):
+	case Refused(op):
 		c.Refused++
 	case op.Outcome == harness.Fail:
 		c.Failed++
@@ -171,7 +155,8 @@ func (c *cell) count(op harness.Op) {
 	}
 }
 
-func refused(op harness.Op) bool {
+// Refused reports whether op is an acquire that failed because somebody else had the lock.
+func Refused(op harness.Op) bool {
 	return op.Outcome == harness.Fail && op.Kind == harness.Acquire && op.Err == harness.Held
 }
 
@@ -220,10 +205,10 @@ func (c *collector) kind(k harness.Kind) *cell {
 }
 
 func (c *collector) reason(op harness.Op) {
-	if op.Outcome == harness.OK || refused(op) {
+	if op.Outcome == harness.OK || Refused(op) {
 		return
 	}
-	key := reasonKey{clip(op.Err, longReason), op.Outcome}
+	key := reasonKey{units.Clip(op.Err, longReason), op.Outcome}
 	if c.reasons[key] == nil && len(c.reasons) >= maxReasons {
 		key.err = other
 	}
@@ -276,8 +261,8 @@ func (s Stats) span(i int) time.Duration {
 	return max(to-from, s.Width/4)
 }
 
-// perSecond is the rate of n operations in bucket i.
-func (s Stats) perSecond(i int, n int64) float64 { return float64(n) / s.span(i).Seconds() }
+// PerSecond is the rate of n operations in bucket i.
+func (s Stats) PerSecond(i int, n int64) float64 { return float64(n) / s.span(i).Seconds() }
 
 // waited is how long an operation made its caller wait: from when it was meant to begin, where the load is open.
 func waited(op harness.Op) time.Duration {

@@ -1,4 +1,4 @@
-package reports
+package analysis
 
 import (
 	"testing"
@@ -7,17 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
 // threeKills are the events of kills of r1, r2 and r3 in turn. Each that comes back is primary for a second, as nodes are that
 // are started with the configuration of one.
 func threeKills() harness.History {
-	h := harness.History{Events: append(addressed(), role(0, "r1", "master"), role(0, "r2", "slave"), role(0, "r3", "slave"))}
+	h := harness.History{Events: append(analysistest.Addressed(), analysistest.Role(0, "r1", "master"), analysistest.Role(0, "r2", "slave"), analysistest.Role(0, "r3", "slave"))}
 	for i, move := range [][2]int{{1, 2}, {2, 3}, {3, 2}} {
 		start := time.Duration(i+1) * 10 * sec
 		old, now := []string{"", "r1", "r2", "r3"}[move[0]], []string{"", "r1", "r2", "r3"}[move[1]]
-		h.Events = append(h.Events, failoverEvents(start, old, now, move[0], move[1])...)
-		h.Events = append(h.Events, role(start+4*sec, old, "master"), role(start+5*sec, old, "slave"))
+		h.Events = append(h.Events, analysistest.FailoverEvents(start, old, now, move[0], move[1])...)
+		h.Events = append(h.Events, analysistest.Role(start+4*sec, old, "master"), analysistest.Role(start+5*sec, old, "slave"))
 		h.Faults = append(h.Faults, harness.Fault{
 			Number: i + 1, Name: "kill-primary", Effects: harness.EndsProcess, Targets: []string{old}, Start: start, Bit: start + 5*ms,
 			Heal: start + 3*sec, End: start + 6*sec, Proved: true,

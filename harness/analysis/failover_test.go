@@ -1,4 +1,4 @@
-package reports
+package analysis
 
 import (
 	"slices"
@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 	"github.com/stretchr/testify/require"
 )
 
 // oneKill is a history with one killed primary; tests take something away from it.
 func oneKill() harness.History {
-	events := append(append(addressed(), role(0, "r1", "master"), role(0, "r2", "slave")), failoverEvents(10*sec, "r1", "r2", 1, 2)...)
+	events := append(append(analysistest.Addressed(), analysistest.Role(0, "r1", "master"), analysistest.Role(0, "r2", "slave")), analysistest.FailoverEvents(10*sec, "r1", "r2", 1, 2)...)
 	return harness.History{
 		Meta:   harness.Meta{Workers: 4, Groups: 2},
 		Faults: []harness.Fault{{Name: "kill-primary", Targets: []string{"r1"}, Start: 10 * sec, Bit: 10*sec + 5*ms, Heal: 13 * sec, End: 14 * sec}},
-		Events: append(events, role(13500*ms, "r1", "slave")),
+		Events: append(events, analysistest.Role(13500*ms, "r1", "slave")),
 		Ops: harness.OpsOf([]harness.Op{
 			add(0, 9*sec, harness.OK), add(1, 9990*ms, harness.OK),
 			refusal(0, 9995*ms), add(0, 10100*ms, harness.Fail), add(1, 10200*ms, harness.Info), add(5, 11*sec, harness.Fail),
@@ -145,7 +146,7 @@ func TestOperationsUnderWayAtTheEndOfTheOutageCount(t *testing.T) {
 }
 
 func TestTenFailovers(t *testing.T) {
-	all := Failovers(failovers(10))
+	all := Failovers(analysistest.Kills(10))
 	require.Len(t, all, 10)
 	for i, f := range all {
 		require.Equal(t, i, f.Fault)

@@ -1,4 +1,4 @@
-package reports
+package analysis
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Milestone names a stage of a failover.
@@ -25,7 +26,8 @@ const (
 	Rejoined Milestone = "old primary joins" // the old primary follows the new one
 )
 
-func milestones() []Milestone {
+// Milestones lists the stages of a failover, in the order in which they are shown.
+func Milestones() []Milestone {
 	return []Milestone{Injected, Suspect, Agreed, Elected, Accepted, Promoted, Switched, Writable, Rejoined}
 }
 
@@ -91,16 +93,24 @@ func (f Failover) Stage(name Milestone) Stage {
 
 // String is the failover on one line: who took over, the stages with their distances from the fault, and what it cost.
 func (f Failover) String() string {
-	words := []string{f.Name + f.moved()}
+	words := []string{f.Name + f.Moved()}
 	for _, s := range f.Stages {
 		if s.Seen && s.Name != Injected {
-			words = append(words, string(s.Name)+" "+after(s.After))
+			words = append(words, string(s.Name)+" "+units.After(s.After))
 		}
 	}
-	for _, cost := range f.costs() {
+	for _, cost := range f.Costs() {
 		words = append(words, cost.String())
 	}
 	return strings.Join(words, "; ")
+}
+
+// Moved says from which node to which the primary Moved, such as ", r1 to r2"; empty if that is not known.
+func (f Failover) Moved() string {
+	if f.Old == "" || f.New == "" {
+		return ""
+	}
+	return ", " + f.Old + " to " + f.New
 }
 
 // Failovers finds the faults after which the primary was switched, and times the stages. Where faults overlap, a switch
@@ -224,7 +234,7 @@ func (a *aftermath) again() int {
 // stages lists every milestone; Writable is left to the watcher of the operations.
 func (a *aftermath) stages() []Stage {
 	var all []Stage
-	for _, name := range milestones() {
+	for _, name := range Milestones() {
 		all = append(all, a.stage(name))
 	}
 	return all
