@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 	"github.com/stretchr/testify/require"
 )
 
 func TestOverlappingFaultsFillThePlaneOnce(t *testing.T) {
-	cut := faultOf("cut", 3*sec, 4*sec, "r1")
+	cut := analysistest.FaultOf("cut", 3*sec, 4*sec, "r1")
 	cut.Groups = []int{1}
-	never := faultOf("never", 8*sec, 9*sec, "r1")
+	never := analysistest.FaultOf("never", 8*sec, 9*sec, "r1")
 	never.End = 0
-	faults := []harness.Fault{faultOf("a", sec, 5*sec, "r1"), faultOf("b", 2*sec, 6*sec, "r2"), cut, never}
+	faults := []harness.Fault{analysistest.FaultOf("a", sec, 5*sec, "r1"), analysistest.FaultOf("b", 2*sec, 6*sec, "r2"), cut, never}
 	type piece struct {
 		class    string
 		from, to time.Duration
@@ -42,10 +43,10 @@ func TestAFaultWithoutAHealShadesNothingBeforeIt(t *testing.T) {
 func TestNumbersInChartsHaveAKey(t *testing.T) {
 	faults := make([]harness.Fault, 0, 90)
 	for _, name := range []string{"refuse", "slicer", "kill", "kill", "kill", "refuse"} {
-		faults = append(faults, faultOf(name, sec, 2*sec))
+		faults = append(faults, analysistest.FaultOf(name, sec, 2*sec))
 	}
 	require.Empty(t, faultKey(faults), "the charts have the names")
-	faults = append(faults, faultOf("skew", sec, 2*sec))
+	faults = append(faults, analysistest.FaultOf("skew", sec, 2*sec))
 	require.Equal(t, "1 refuse, 2 slicer, 3–5 kill, 6 refuse, 7 skew", faultKey(faults))
 	for len(faults) < 90 {
 		faults = append(faults, faults[len(faults)-6])

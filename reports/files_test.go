@@ -227,7 +227,7 @@ func TestSummary(t *testing.T) {
 	for _, want := range []string{"## invalid: lock/set-nx-px", "194 double-grant", "First anomaly", "`lock:4`", "2 failovers", "median", "Run it again", "> mutex was 262,144 operations behind"} {
 		require.Contains(t, b.String(), want)
 	}
-	h := oneKill()
+	h := analysistest.OneKill()
 	b.Reset()
 	require.NoError(t, Summary(&b, report(t, h, valid())))
 	require.Contains(t, b.String(), "Failover after kill-primary")

@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/doublegrant/doublegrant/harness"
 )
 
 // suiteWith has a case for each of the endings, all of its runs ended so.
@@ -168,27 +165,4 @@ func TestACurveOfMemoryStaysSmallAndCoversAll(t *testing.T) {
 	for i := 1; i < len(c.All); i++ {
 		require.Less(t, c.All[i-1].At, c.All[i].At)
 	}
-}
-
-// TestAReportOfALongRunTakesNoMoreRoom: the collector has the same number of buckets, kinds and reasons after an hour of
-// varied operations as after a minute.
-func TestAReportOfALongRunTakesNoMoreRoom(t *testing.T) {
-	c := newCollector(harness.History{Meta: harness.Meta{Groups: 5, Workers: 100}})
-	room := func() int {
-		n := len(c.kinds) + len(c.reasons) + cap(c.cells)
-		for i := range c.cells {
-			n += len(c.cells[i].groups)
-		}
-		return n
-	}
-	most := maxKinds + 1 + maxReasons + 2 + 2*maxBuckets + 2*maxBuckets*5
-	for i := range 400_000 {
-		at := time.Duration(i) * 10 * time.Millisecond // more than an hour
-		c.add(harness.Op{
-			Client: i % 100, Kind: harness.Kind(fmt.Sprint("kind", i%1000)), Call: at, Return: at + time.Millisecond,
-			Outcome: harness.Fail, Err: strings.Repeat("x", i%3000),
-		})
-	}
-	require.LessOrEqual(t, room(), most)
-	require.LessOrEqual(t, len(c.stats().Buckets), maxBuckets)
 }

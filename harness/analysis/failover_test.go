@@ -3,37 +3,11 @@ package analysis
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 	"github.com/stretchr/testify/require"
 )
-
-// oneKill is a history with one killed primary; tests take something away from it.
-func oneKill() harness.History {
-	events := append(append(analysistest.Addressed(), analysistest.Role(0, "r1", "master"), analysistest.Role(0, "r2", "slave")), analysistest.FailoverEvents(10*sec, "r1", "r2", 1, 2)...)
-	return harness.History{
-		Meta:   harness.Meta{Workers: 4, Groups: 2},
-		Faults: []harness.Fault{{Name: "kill-primary", Targets: []string{"r1"}, Start: 10 * sec, Bit: 10*sec + 5*ms, Heal: 13 * sec, End: 14 * sec}},
-		Events: append(events, analysistest.Role(13500*ms, "r1", "slave")),
-		Ops: harness.OpsOf([]harness.Op{
-			add(0, 9*sec, harness.OK), add(1, 9990*ms, harness.OK),
-			refusal(0, 9995*ms), add(0, 10100*ms, harness.Fail), add(1, 10200*ms, harness.Info), add(5, 11*sec, harness.Fail),
-			add(0, 11700*ms, harness.OK), add(0, 12*sec, harness.Fail),
-		}),
-	}
-}
-
-func add(client int, call time.Duration, outcome harness.Outcome) harness.Op {
-	return harness.Op{Client: client, Kind: harness.Add, Call: call, Return: call + ms, Outcome: outcome}
-}
-
-func refusal(client int, call time.Duration) harness.Op {
-	op := add(client, call, harness.Fail)
-	op.Kind, op.Err = harness.Acquire, harness.Held
-	return op
-}
 
 func without(h harness.History, gone func(harness.Event) bool) harness.History {
 	h.Events = slices.DeleteFunc(slices.Clone(h.Events), gone)
@@ -41,7 +15,7 @@ func without(h harness.History, gone func(harness.Event) bool) harness.History {
 }
 
 func TestStagesOfAKill(t *testing.T) {
-	all := Failovers(oneKill())
+	all := Failovers(analysistest.OneKill())
 	require.Len(t, all, 1)
 	f := all[0]
 	require.Equal(t, "r1", f.Old)
@@ -73,14 +47,14 @@ func TestMissingStagesSaySo(t *testing.T) {
 		h       harness.History
 		note    string
 	}{
-		{"no sdown", Suspect, without(oneKill(), kind(Suspect)), "no Sentinel said +sdown"},
-		{"no odown", Agreed, without(oneKill(), kind(Agreed)), "no Sentinel said +odown"},
-		{"no election", Elected, without(oneKill(), kind(Elected)), "no Sentinel said +elected-leader"},
-		{"no promotion", Promoted, without(oneKill(), kind(Promoted)), "no Sentinel said +promoted-slave"},
-		{"not back", Rejoined, without(oneKill(), func(e harness.Event) bool { return e.Node == "r1" && e.Detail == "slave" }), "r1 was not seen as a replica"},
-		{"no roles", Rejoined, without(oneKill(), kind("role")), "r1 was not seen as a replica"},
-		{"no operations", Writable, noOps(oneKill()), "r2 acknowledged no write of a client"},
-		{"no write", Accepted, without(oneKill(), kind(harness.EventWritable)), "r2 was not seen to take a write"},
+		{"no sdown", Suspect, without(analysistest.OneKill(), kind(Suspect)), "no Sentinel said +sdown"},
+		{"no odown", Agreed, without(analysistest.OneKill(), kind(Agreed)), "no Sentinel said +odown"},
+		{"no election", Elected, without(analysistest.OneKill(), kind(Elected)), "no Sentinel said +elected-leader"},
+		{"no promotion", Promoted, without(analysistest.OneKill(), kind(Promoted)), "no Sentinel said +promoted-slave"},
+		{"not back", Rejoined, without(analysistest.OneKill(), func(e harness.Event) bool { return e.Node == "r1" && e.Detail == "slave" }), "r1 was not seen as a replica"},
+		{"no roles", Rejoined, without(analysistest.OneKill(), kind("role")), "r1 was not seen as a replica"},
+		{"no operations", Writable, noOps(analysistest.OneKill()), "r2 acknowledged no write of a client"},
+		{"no write", Accepted, without(analysistest.OneKill(), kind(harness.EventWritable)), "r2 was not seen to take a write"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -100,19 +74,19 @@ func noOps(h harness.History) harness.History {
 }
 
 func TestNoSwitchNoFailover(t *testing.T) {
-	h := without(oneKill(), func(e harness.Event) bool { return e.Kind == string(Switched) })
+	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == string(Switched) })
 	require.Empty(t, Failovers(h))
 	require.Empty(t, Failovers(harness.History{}))
 }
 
 func TestASuspectedReplicaIsNotTheStart(t *testing.T) {
-	h := oneKill()
+	h := analysistest.OneKill()
 	h.Events = append(h.Events, harness.Event{At: 10100 * ms, Node: "s1", Kind: "+sdown", Detail: "slave 127.7.2.3:6379"})
 	require.Equal(t, 1012*ms, Failovers(h)[0].Stage(Suspect).After)
 }
 
 func TestOldPrimaryByRoleWhenTheTargetIsALink(t *testing.T) {
-	h := oneKill()
+	h := analysistest.OneKill()
 	h.Faults[0].Targets = []string{"r1|s1"}
 	f := Failovers(h)[0]
 	require.Equal(t, "r1", f.Old)
@@ -120,16 +94,16 @@ func TestOldPrimaryByRoleWhenTheTargetIsALink(t *testing.T) {
 }
 
 func TestPartitionIgnoresTheMinorityAndTheOldPrimary(t *testing.T) {
-	h := oneKill()
+	h := analysistest.OneKill()
 	h.Faults[0].Name, h.Faults[0].Groups = "partition-primary", []int{1}
 	h.Ops = harness.OpsOf([]harness.Op{
-		add(0, 9*sec, harness.OK),
-		add(0, 10500*ms, harness.OK), // still acknowledged by the old primary, before the promotion
-		add(1, 11600*ms, harness.OK), // minority
-		add(0, 11650*ms, harness.Info),
-		add(0, 11700*ms, harness.OK),
-		add(1, 12*sec, harness.OK), // minority
-		add(1, 14*sec, harness.OK), // after the heal
+		analysistest.Add(0, 9*sec, harness.OK),
+		analysistest.Add(0, 10500*ms, harness.OK), // still acknowledged by the old primary, before the promotion
+		analysistest.Add(1, 11600*ms, harness.OK), // minority
+		analysistest.Add(0, 11650*ms, harness.Info),
+		analysistest.Add(0, 11700*ms, harness.OK),
+		analysistest.Add(1, 12*sec, harness.OK), // minority
+		analysistest.Add(1, 14*sec, harness.OK), // after the heal
 	})
 	f := Failovers(h)[0]
 	require.Equal(t, 11701*ms, f.Stage(Writable).At)
@@ -138,10 +112,10 @@ func TestPartitionIgnoresTheMinorityAndTheOldPrimary(t *testing.T) {
 }
 
 func TestOperationsUnderWayAtTheEndOfTheOutageCount(t *testing.T) {
-	h := oneKill()
-	hanging := add(3, 11*sec, harness.Info)
+	h := analysistest.OneKill()
+	hanging := analysistest.Add(3, 11*sec, harness.Info)
 	hanging.Return = 15 * sec
-	h.Ops = harness.OpsOf([]harness.Op{add(0, 9*sec, harness.OK), add(0, 11700*ms, harness.OK), hanging})
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK), analysistest.Add(0, 11700*ms, harness.OK), hanging})
 	require.EqualValues(t, 1, Failovers(h)[0].Outage.Unknown)
 }
 
@@ -155,14 +129,10 @@ func TestTenFailovers(t *testing.T) {
 			require.Less(t, s.After, 10*sec)
 		}
 	}
-	table := tabulate(all)
-	require.Len(t, table.Rows, 10)
-	require.Equal(t, "1.01 s", table.Foot[0].Cells[0])
-	require.Equal(t, 9, slowest(all))
 }
 
 func TestFailoversAfterTheFirstAreCounted(t *testing.T) {
-	h := oneKill()
+	h := analysistest.OneKill()
 	h.Events = append(h.Events, harness.Event{At: 20 * sec, Node: "s2", Kind: string(Switched), Detail: "mymaster 127.7.2.2 6379 127.7.2.1 6379"})
 	require.Equal(t, 1, Failovers(h)[0].Again)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,7 +135,30 @@ func TestAnErrorEndsTheReading(t *testing.T) {
 	s, err := Collect(h)
 	require.ErrorIs(t, err, broken)
 	require.EqualValues(t, 1, s.Totals.OK)
-	r, err := New(h, harness.Judged{})
+	s, _, err = Of(h)
 	require.ErrorIs(t, err, broken)
-	require.EqualValues(t, 1, r.Stats.Totals.OK)
+	require.EqualValues(t, 1, s.Totals.OK)
+}
+
+// TestAReportOfALongRunTakesNoMoreRoom: the collector has the same number of buckets, kinds and reasons after an hour of
+// varied operations as after a minute.
+func TestAReportOfALongRunTakesNoMoreRoom(t *testing.T) {
+	c := newCollector(harness.History{Meta: harness.Meta{Groups: 5, Workers: 100}})
+	room := func() int {
+		n := len(c.kinds) + len(c.reasons) + cap(c.cells)
+		for i := range c.cells {
+			n += len(c.cells[i].groups)
+		}
+		return n
+	}
+	most := maxKinds + 1 + maxReasons + 2 + 2*maxBuckets + 2*maxBuckets*5
+	for i := range 400_000 {
+		at := time.Duration(i) * 10 * time.Millisecond // more than an hour
+		c.add(harness.Op{
+			Client: i % 100, Kind: harness.Kind(fmt.Sprint("kind", i%1000)), Call: at, Return: at + time.Millisecond,
+			Outcome: harness.Fail, Err: strings.Repeat("x", i%3000),
+		})
+	}
+	require.LessOrEqual(t, room(), most)
+	require.LessOrEqual(t, len(c.stats().Buckets), maxBuckets)
 }

@@ -45,18 +45,18 @@ func TestWhoFollowedWhomIsWhoWasPromoted(t *testing.T) {
 
 // TestTheFirstWriteIsTheNewPrimarys: clients reach the old primary all along, and it goes on acknowledging writes.
 func TestTheFirstWriteIsTheNewPrimarys(t *testing.T) {
-	h := oneKill()
+	h := analysistest.OneKill()
 	h.Faults[0].Name, h.Faults[0].Effects = "sentinel-failover", harness.MovesPrimary
 	h = without(h, func(e harness.Event) bool { return e.Kind == harness.EventServes })
 	h.Events = append(h.Events, harness.Event{At: sec, Node: "r1", Kind: harness.EventServes, Detail: "g0"},
 		harness.Event{At: sec, Node: "r1", Kind: harness.EventServes, Detail: "g1"},
 		harness.Event{At: 11902 * ms, Node: "r2", Kind: harness.EventServes, Detail: "g1"})
 	h.Ops = harness.OpsOf([]harness.Op{
-		add(0, 11700*ms, harness.OK), // after the promotion, by the old primary
-		add(1, 11800*ms, harness.OK), // as well
-		refusal(1, 11902*ms),         // by the new one, and no write
-		add(0, 11903*ms, harness.OK), // by the old one: this group has not moved yet
-		add(1, 11904*ms, harness.OK),
+		analysistest.Add(0, 11700*ms, harness.OK), // after the promotion, by the old primary
+		analysistest.Add(1, 11800*ms, harness.OK), // as well
+		analysistest.Refusal(1, 11902*ms),         // by the new one, and no write
+		analysistest.Add(0, 11903*ms, harness.OK), // by the old one: this group has not moved yet
+		analysistest.Add(1, 11904*ms, harness.OK),
 	})
 	f := Failovers(h)[0]
 	require.Equal(t, 11905*ms, f.Stage(Writable).At)
@@ -68,17 +68,17 @@ func TestTheFirstWriteIsTheNewPrimarys(t *testing.T) {
 
 // TestWhatALockGuardsIsNoWriteOfThePrimary: it is the harness's own.
 func TestWhatALockGuardsIsNoWriteOfThePrimary(t *testing.T) {
-	h := oneKill()
-	guarded := add(0, 11650*ms, harness.OK)
+	h := analysistest.OneKill()
+	guarded := analysistest.Add(0, 11650*ms, harness.OK)
 	guarded.Key = harness.Guarded("lock")
-	h.Ops = harness.OpsOf([]harness.Op{add(0, 9*sec, harness.OK), guarded, add(0, 11700*ms, harness.OK)})
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK), guarded, analysistest.Add(0, 11700*ms, harness.OK)})
 	require.Equal(t, 11701*ms, Failovers(h)[0].Stage(Writable).At)
 }
 
 // TestEffectsNotNamesSayWhatEndedThePrimary is about records that do not say which node answered.
 func TestEffectsNotNamesSayWhatEndedThePrimary(t *testing.T) {
-	h := without(oneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServes })
-	h.Ops = harness.OpsOf([]harness.Op{add(0, 9*sec, harness.OK), add(0, 10100*ms, harness.OK), add(0, 11700*ms, harness.OK)})
+	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServes })
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK), analysistest.Add(0, 10100*ms, harness.OK), analysistest.Add(0, 11700*ms, harness.OK)})
 	for _, c := range []struct {
 		name    string
 		effects harness.Effects
@@ -99,23 +99,23 @@ func TestEffectsNotNamesSayWhatEndedThePrimary(t *testing.T) {
 
 // TestWhoIsToldHeldIsServed: somebody has the lock for a while, and the primary says so all the time.
 func TestWhoIsToldHeldIsServed(t *testing.T) {
-	h := oneKill()
-	ops := []harness.Op{add(0, 9*sec, harness.OK)}
+	h := analysistest.OneKill()
+	ops := []harness.Op{analysistest.Add(0, 9*sec, harness.OK)}
 	for at := 9 * sec; at < 11*sec; at += 10 * ms {
-		ops = append(ops, refusal(1, at))
+		ops = append(ops, analysistest.Refusal(1, at))
 	}
-	extend := add(0, 11200*ms, harness.Fail)
+	extend := analysistest.Add(0, 11200*ms, harness.Fail)
 	extend.Kind, extend.Err = harness.Extend, harness.NotMine
-	ops = append(ops, add(0, 11100*ms, harness.Info), extend, add(0, 11300*ms, harness.Fail), add(0, 11700*ms, harness.OK))
+	ops = append(ops, analysistest.Add(0, 11100*ms, harness.Info), extend, analysistest.Add(0, 11300*ms, harness.Fail), analysistest.Add(0, 11700*ms, harness.OK))
 	h.Ops = harness.OpsOf(ops)
 	require.Equal(t, Outage{Seen: true, From: 11201 * ms, To: 11701 * ms, Failed: 1}, Failovers(h)[0].Outage)
 }
 
 // TestNobodyWaitsWhereNobodyAsks: a load of an operation a second has pauses that are no outage.
 func TestNobodyWaitsWhereNobodyAsks(t *testing.T) {
-	h := oneKill()
+	h := analysistest.OneKill()
 	h.Ops = harness.OpsOf([]harness.Op{
-		add(0, 8*sec, harness.OK), add(0, 10500*ms, harness.OK), add(0, 11*sec, harness.Info), add(0, 11700*ms, harness.OK),
+		analysistest.Add(0, 8*sec, harness.OK), analysistest.Add(0, 10500*ms, harness.OK), analysistest.Add(0, 11*sec, harness.Info), analysistest.Add(0, 11700*ms, harness.OK),
 	})
 	require.Equal(t, Outage{Seen: true, From: 10501 * ms, To: 11701 * ms, Unknown: 1}, Failovers(h)[0].Outage)
 }
@@ -143,7 +143,7 @@ func TestDowntimeOfServers(t *testing.T) {
 			Downtime{Seen: true, From: 10 * sec, To: 11100 * ms, Beside: 530 * ms}},
 		{"the new one took none", []harness.Event{ceased(10*sec, "r1")}, Downtime{}},
 	} {
-		h := without(oneKill(), func(e harness.Event) bool {
+		h := without(analysistest.OneKill(), func(e harness.Event) bool {
 			return (e.Kind == harness.EventWritable || e.Kind == harness.EventUnwritable) && e.At > sec
 		})
 		h.Events = append(h.Events, c.more...)

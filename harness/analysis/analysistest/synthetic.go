@@ -145,3 +145,35 @@ func Kills(n int) harness.History {
 	h.Ops, h.End = harness.OpsOf(ops), &harness.End{At: at}
 	return h
 }
+
+// FaultOf is a fault that struck 5 ms after its start, and whose heal took half a second.
+func FaultOf(name string, start, heal time.Duration, targets ...string) harness.Fault {
+	return harness.Fault{Name: name, Targets: targets, Start: start, Bit: start + 5*ms, Heal: heal, End: heal + 500*ms, Proved: true}
+}
+
+// OneKill is a history with one killed primary; tests take something away from it.
+func OneKill() harness.History {
+	events := append(append(Addressed(), Role(0, "r1", "master"), Role(0, "r2", "slave")), FailoverEvents(10*sec, "r1", "r2", 1, 2)...)
+	return harness.History{
+		Meta:   harness.Meta{Workers: 4, Groups: 2},
+		Faults: []harness.Fault{{Name: "kill-primary", Targets: []string{"r1"}, Start: 10 * sec, Bit: 10*sec + 5*ms, Heal: 13 * sec, End: 14 * sec}},
+		Events: append(events, Role(13500*ms, "r1", "slave")),
+		Ops: harness.OpsOf([]harness.Op{
+			Add(0, 9*sec, harness.OK), Add(1, 9990*ms, harness.OK),
+			Refusal(0, 9995*ms), Add(0, 10100*ms, harness.Fail), Add(1, 10200*ms, harness.Info), Add(5, 11*sec, harness.Fail),
+			Add(0, 11700*ms, harness.OK), Add(0, 12*sec, harness.Fail),
+		}),
+	}
+}
+
+// Add is an operation of a millisecond that adds to a set.
+func Add(client int, call time.Duration, outcome harness.Outcome) harness.Op {
+	return harness.Op{Client: client, Kind: harness.Add, Call: call, Return: call + ms, Outcome: outcome}
+}
+
+// Refusal is an acquire that was told that somebody else has the lock.
+func Refusal(client int, call time.Duration) harness.Op {
+	op := Add(client, call, harness.Fail)
+	op.Kind, op.Err = harness.Acquire, harness.Held
+	return op
+}
