@@ -2,7 +2,7 @@
 
 // The race detector would stall the observer, whose times these tests go by.
 
-package results_test
+package analysis_test
 
 import (
 	"context"
@@ -17,14 +17,19 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/nemesis"
-	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// near is how far a figure of a report may be from what the observer saw. Where the observer itself was stalled, by that more.
+// The flags of test-long and test-deep in the Makefile.
+var (
+	long = flag.Bool("long", false, "compare the figures of failovers with what an observer saw, for kills and a pause")
+	deep = flag.Bool("deep", false, "compare them for every kind of failover")
+)
+
+// near is how far a figure may be from what the observer saw. Where the observer itself was stalled, by that more.
 const nearTruth = 50 * time.Millisecond
 
 // observedSystem is a cluster that the observer watches from when it is up.
@@ -49,11 +54,11 @@ type faulty struct {
 	may  bool // it leads to a failover or does not
 }
 
-// TestEveryFigureOfAFailoverIsTrue holds the report of one long run against what the observer saw: who followed whom, every
+// TestEveryFigureOfAFailoverIsTrue holds the figures of one long run against what the observer saw: who followed whom, every
 // stage, the downtime of the servers and the outage of the clients. It needs a quiet machine, so it takes -long; without -deep
 // it does so for kills and a pause.
 func TestEveryFigureOfAFailoverIsTrue(t *testing.T) {
-	if flag.Lookup("long").Value.String() != "true" && !*results.Deep {
+	if !*long && !*deep {
 		t.Skip("make test-long")
 	}
 	for name, faults := range map[string][]faulty{
@@ -93,7 +98,7 @@ func TestEveryFigureOfAFailoverIsTrue(t *testing.T) {
 			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.Kill(c, nemesis.Replica()) }, last: 2 * time.Second, side: true, may: true},
 		},
 	} {
-		if *results.Deep || name == "kills" || name == "connections end beside a pause" {
+		if *deep || name == "kills" || name == "connections end beside a pause" {
 			t.Run(name, func(t *testing.T) { compareFailovers(t, faults) })
 		}
 	}
@@ -106,7 +111,7 @@ func sides(s nemesis.Sides) func(c *cluster.Cluster) harness.Nemesis {
 // compareFailovers runs the faults in turn and compares each failover.
 func compareFailovers(t *testing.T, faults []faulty) {
 	h, o, log := failedOver(t, faults)
-	found := reports.Failovers(h)
+	found := analysis.Failovers(h)
 	certain := slices.DeleteFunc(slices.Clone(faults), func(f faulty) bool { return f.side || f.may })
 	require.GreaterOrEqual(t, len(found), len(certain), "faults that led to a failover")
 	for i, f := range found {
@@ -165,7 +170,7 @@ type comparison struct {
 	*testing.T
 	h     harness.History
 	o     *truth
-	f     reports.Failover
+	f     analysis.Failover
 	began time.Time
 	next  time.Duration // the start of the next fault
 	log   []said        // from the fault until then
@@ -177,13 +182,13 @@ func (c *comparison) on(at time.Time) time.Duration { return at.Sub(c.began) }
 
 func (c *comparison) all() {
 	c.moved()
-	for _, m := range []reports.Milestone{reports.Suspect, reports.Agreed, reports.Elected, reports.Promoted, reports.Switched} {
+	for _, m := range []analysis.Milestone{analysis.Suspect, analysis.Agreed, analysis.Elected, analysis.Promoted, analysis.Switched} {
 		c.stage(m, c.logged(m))
 	}
 	took := c.tookWrites()
-	c.stage(reports.Accepted, took)
-	c.stage(reports.Writable, c.firstWrite())
-	c.stage(reports.Rejoined, c.rejoined())
+	c.stage(analysis.Accepted, took)
+	c.stage(analysis.Writable, c.firstWrite())
+	c.stage(analysis.Rejoined, c.rejoined())
 	c.downtime(took)
 	c.outage()
 }
@@ -202,10 +207,10 @@ func (c *comparison) same(what string, seen bool, got time.Duration, at time.Tim
 	c.rows = append(c.rows, fmt.Sprintf("| %s %s to %s | %s | %s | %s |", c.f.Name, c.f.Old, c.f.New, what, have, want))
 	switch {
 	case seen != !at.IsZero():
-		c.Errorf("%s, %s: the report says %s, the observer %s", c.f, what, have, want)
+		c.Errorf("%s, %s: we say %s, the observer %s", c.f, what, have, want)
 	case seen:
 		if stalled := c.o.stalled(at, c.began.Add(got)); (got - c.on(at)).Abs() > nearTruth+stalled {
-			c.Errorf("%s, %s: the report says %s, the observer %s (stalled for %v)", c.f, what, have, want, stalled)
+			c.Errorf("%s, %s: we say %s, the observer %s (stalled for %v)", c.f, what, have, want, stalled)
 		}
 	}
 }
@@ -225,11 +230,11 @@ func (c *comparison) moved() {
 	require.Len(c, f, 5)
 	node := func(ip string) string { return "r" + ip[strings.LastIndex(ip, ".")+1:] }
 	if c.f.Old != node(f[1]) || c.f.New != node(f[3]) {
-		c.Errorf("%s: the report says %s to %s, the log %s to %s", c.f.Name, c.f.Old, c.f.New, node(f[1]), node(f[3]))
+		c.Errorf("%s: we say %s to %s, the log %s to %s", c.f.Name, c.f.Old, c.f.New, node(f[1]), node(f[3]))
 	}
 }
 
-func (c *comparison) stage(m reports.Milestone, at time.Time) {
+func (c *comparison) stage(m analysis.Milestone, at time.Time) {
 	c.Helper()
 	s, before := c.f.Stage(m), c.Failed()
 	if c.same(string(m), s.Seen, s.At, at); c.Failed() && !before {
@@ -252,9 +257,9 @@ func (c *comparison) witnesses(kind string) {
 }
 
 // logged is when a Sentinel first wrote that into its log, up to the switch.
-func (c *comparison) logged(m reports.Milestone) time.Time {
+func (c *comparison) logged(m analysis.Milestone) time.Time {
 	for _, s := range c.log {
-		if s.what == string(m) && !s.at.After(c.switched().at) && (m != reports.Suspect || strings.HasPrefix(s.detail, "master")) {
+		if s.what == string(m) && !s.at.After(c.switched().at) && (m != analysis.Suspect || strings.HasPrefix(s.detail, "master")) {
 			return s.at
 		}
 	}
@@ -349,6 +354,6 @@ func (c *comparison) length(what string, got time.Duration, from, to time.Time) 
 	want := to.Sub(from)
 	c.rows = append(c.rows, fmt.Sprintf("| %s %s to %s | %s for | %.3f s | %.3f s |", c.f.Name, c.f.Old, c.f.New, what, got.Seconds(), want.Seconds()))
 	if near := nearTruth + c.o.stalled(from, from) + c.o.stalled(to, to); (got - want).Abs() > near {
-		c.Errorf("%s, %s: the report says %v, the observer %v", c.f, what, got, want)
+		c.Errorf("%s, %s: we say %v, the observer %v", c.f, what, got, want)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !race
 
-package results_test
+package analysis_test
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// truth is what an observer of its own saw of a cluster, by means that the harness's record and the reports do not use: it
+// truth is what an observer of its own saw of a cluster, by means that the harness's record and this package do not use: it
 // writes a key to each node every 10 ms over the node's Unix socket and asks for its role, it reads with MONITOR what each node
 // executed, and it reads the Sentinels' log files. Times are of the wall clock.
 type truth struct {
