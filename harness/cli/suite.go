@@ -13,8 +13,8 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/harness/texttable"
-	"github.com/doublegrant/doublegrant/reports"
 )
 
 // suiteFlags are those of suite alone.
@@ -144,7 +144,7 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) 
 		fmt.Fprintf(a.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
 		progress = a.newProgress()
 	}
-	how.End = func(_ suite.SuitePosition, r reports.SuiteRun) {
+	how.End = func(_ suite.SuitePosition, r tally.Run) {
 		progress.clear()
 		fmt.Fprintf(a.err, "      %s\n", suiteLine(r))
 	}
@@ -156,22 +156,22 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) 
 }
 
 // suiteLine is what came of a run, in a few words.
-func suiteLine(r reports.SuiteRun) string {
+func suiteLine(r tally.Run) string {
 	what := fmt.Sprintf("%s: %s %s", r.Ending, r.Verdict, r.Found)
-	if r.Ending != reports.Met && r.Found == "" {
+	if r.Ending != tally.Met && r.Found == "" {
 		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
 	}
 	return fmt.Sprintf("%s, expected %s, %v, seed %d", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond), r.Seed)
 }
 
 // endingCode is the exit code of a suite.
-func endingCode(e reports.Ending) int {
+func endingCode(e tally.Ending) int {
 	switch e {
-	case reports.Met:
+	case tally.Met:
 		return ExitMet
-	case reports.NotMet:
+	case tally.NotMet:
 		return ExitInvalid
-	case reports.Failed:
+	case tally.Failed:
 		return ExitFailed
 	default:
 		return ExitUnknown

@@ -12,6 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -21,7 +22,7 @@ type SuiteOptions struct {
 	For      time.Duration // repeat all runs with new seeds until it is over, each once at least; 0: do not repeat
 	FailFast bool          // end after the first run that is not as expected
 	Begin    func(SuitePosition)
-	End      func(SuitePosition, reports.SuiteRun)
+	End      func(SuitePosition, tally.Run)
 }
 
 // SuitePosition is where a suite has come to.
@@ -38,26 +39,26 @@ const memoryEvery = 10 * time.Second
 // is refused before anything starts (plan.ErrUsage), and so is what this machine cannot carry. A run whose environment fails is
 // reported as such, and the others follow. A soak (For) keeps the folders of runs that were not as expected, and of the
 // others a line in its record. The error says that nothing could be begun, or that results could not be written.
-func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (reports.Suite, string, error) {
+func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (tally.Suite, string, error) {
 	if err := s.Check(); err != nil {
-		return reports.Suite{}, "", err
+		return tally.Suite{}, "", err
 	}
 	if how.For < 0 || how.For > plan.Longest {
-		return reports.Suite{}, "", plan.Usagef("--for %v: ask for up to %v", how.For, plan.Longest)
+		return tally.Suite{}, "", plan.Usagef("--for %v: ask for up to %v", how.For, plan.Longest)
 	}
 	if err := s.preflight(how.Options); err != nil {
-		return reports.Suite{}, "", err
+		return tally.Suite{}, "", err
 	}
 	if err := s.tryScripts(ctx, how.Options); err != nil {
-		return reports.Suite{}, "", err
+		return tally.Suite{}, "", err
 	}
 	dir, err := results.NewFolder(how.Results, "suite-"+plan.FileName(strings.ReplaceAll(s.Name, " ", "-")))
 	if err != nil {
-		return reports.Suite{}, "", err
+		return tally.Suite{}, "", err
 	}
 	r, err := newSuiteRunner(s, how, dir)
 	if err != nil {
-		return reports.Suite{}, dir, err
+		return tally.Suite{}, dir, err
 	}
 	err = r.all(ctx)
 	r.out.Elapsed = r.since()
@@ -70,7 +71,7 @@ type suiteRunner struct {
 	Suite
 	how     SuiteOptions
 	dir     string
-	out     reports.Suite
+	out     tally.Suite
 	record  *record
 	kept    keeper
 	ran     []uint64      // how often each run of the suite has been run
@@ -79,7 +80,7 @@ type suiteRunner struct {
 
 func newSuiteRunner(s Suite, how SuiteOptions, dir string) (*suiteRunner, error) {
 	r := &suiteRunner{Suite: s, how: how, dir: dir, kept: keeper{}, ran: make([]uint64, len(s.Runs))}
-	r.out = reports.Suite{Name: s.Name, Started: time.Now(), For: how.For}
+	r.out = tally.Suite{Name: s.Name, Started: time.Now(), For: how.For}
 	head := recordHead{Name: s.Name, Started: r.out.Started, For: how.For}
 	for _, run := range s.Runs {
 		plan, err := run.Resolve()
@@ -159,16 +160,16 @@ func (r *suiteRunner) once(ctx context.Context, i int) error {
 		r.how.End(where, run)
 	}
 	switch {
-	case run.Ending == reports.NotRun:
+	case run.Ending == tally.NotRun:
 		r.out.Ended = "interrupted"
-	case r.how.FailFast && run.Ending != reports.Met:
+	case r.how.FailFast && run.Ending != tally.Met:
 		r.out.Ended = "after the first run that was not as expected"
 	}
 	return nil
 }
 
 // execute runs run i with its next seed, and files what came of it.
-func (r *suiteRunner) execute(ctx context.Context, i int) (reports.SuiteRun, error) {
+func (r *suiteRunner) execute(ctx context.Context, i int) (tally.Run, error) {
 	plan := r.Runs[i].Plan
 	if plan.Seed != 0 {
 		plan.Seed += r.ran[i]
@@ -182,7 +183,7 @@ func (r *suiteRunner) execute(ctx context.Context, i int) (reports.SuiteRun, err
 	run.Name, run.Pass, run.Started = r.Runs[i].Title, r.out.Passes, began
 	run.Expected, run.Elapsed = r.out.Cases[i].Expected, time.Since(began)
 	if ctx.Err() != nil {
-		run.Ending = reports.NotRun // what ended early says nothing about the case
+		run.Ending = tally.NotRun // what ended early says nothing about the case
 	}
 	run.Link = r.link(out)
 	if err := r.tidy(out.Dir, &run); err != nil {
@@ -207,11 +208,11 @@ func (r *suiteRunner) link(out results.Outcome) string {
 }
 
 // tidy removes what a soak does not keep of the run.
-func (r *suiteRunner) tidy(dir string, run *reports.SuiteRun) error {
+func (r *suiteRunner) tidy(dir string, run *tally.Run) error {
 	if err := os.Remove(filepath.Join(r.dir, results.Latest)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("suite: %w", err) // which would lead to what is gone; results/latest leads to the suite
 	}
-	if r.how.For == 0 || run.Ending == reports.NotRun {
+	if r.how.For == 0 || run.Ending == tally.NotRun {
 		return nil
 	}
 	kept, err := r.kept.tidy(dir, *run)
@@ -221,15 +222,15 @@ func (r *suiteRunner) tidy(dir string, run *reports.SuiteRun) error {
 	if !kept {
 		run.Link = ""
 	}
-	if run.Ending == reports.Met {
+	if run.Ending == tally.Met {
 		run.Command = ""
 	}
 	return nil
 }
 
 // suiteRun is what came of a plan.
-func suiteRun(out results.Outcome, err error) reports.SuiteRun {
-	run := reports.SuiteRun{Seed: out.Plan.Seed, Ending: reports.Failed}
+func suiteRun(out results.Outcome, err error) tally.Run {
+	run := tally.Run{Seed: out.Plan.Seed, Ending: tally.Failed}
 	if out.Dir != "" {
 		run.Command = out.Command()
 	}
@@ -239,16 +240,16 @@ func suiteRun(out results.Outcome, err error) reports.SuiteRun {
 	case err != nil:
 		run.Why = strings.ReplaceAll(err.Error(), "\n", "; ")
 		if unexpected := out.Expectation.Unexpected(j); len(unexpected) > 0 { // a violation is one whatever went wrong beside it
-			run.Ending, run.Why = reports.NotMet, strings.Join(append(unexpected, run.Why), "; ")
+			run.Ending, run.Why = tally.NotMet, strings.Join(append(unexpected, run.Why), "; ")
 		}
 		return run
 	case out.Met:
-		run.Ending = reports.Met
+		run.Ending = tally.Met
 		return run
 	case j.Verdict == harness.Unknown:
-		run.Ending, run.Why = reports.Unsaid, out.Report.Sentence()
+		run.Ending, run.Why = tally.Unsaid, out.Report.Sentence()
 	default:
-		run.Ending, run.Why = reports.NotMet, out.Expectation.Surprise(j)
+		run.Ending, run.Why = tally.NotMet, out.Expectation.Surprise(j)
 	}
 	return run
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite"
-	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
 // short is a suite of runs of a second, as a file has them. Those that are to find something go on until they do.
@@ -38,7 +38,7 @@ const (
 )
 
 // endings are those of the suite's cases.
-func endings(s reports.Suite) (all []string) {
+func endings(s tally.Suite) (all []string) {
 	for _, c := range s.Cases {
 		all = append(all, c.Ending().String())
 	}
@@ -62,7 +62,7 @@ func recordOf(t *testing.T, dir string) map[string][]map[string]any {
 	return lines
 }
 
-func runSuite(t *testing.T, s suite.Suite, how suite.SuiteOptions) (reports.Suite, string) {
+func runSuite(t *testing.T, s suite.Suite, how suite.SuiteOptions) (tally.Suite, string) {
 	t.Helper()
 	how.Results = t.TempDir()
 	out, dir, err := suite.RunSuite(t.Context(), s, how)
@@ -73,7 +73,7 @@ func runSuite(t *testing.T, s suite.Suite, how suite.SuiteOptions) (reports.Suit
 func TestASuiteComparesEachRunWithWhatIsExpected(t *testing.T) {
 	out, dir := runSuite(t, short(t, clean+caught+wrong+silent), suite.SuiteOptions{})
 	require.Equal(t, []string{"met", "met", "not met", "unknown"}, endings(out))
-	require.Equal(t, reports.NotMet, out.Ending(), "the worst counts")
+	require.Equal(t, tally.NotMet, out.Ending(), "the worst counts")
 	for _, name := range []string{"index.html", "suite.json", "junit.xml", "summary.md"} {
 		require.FileExists(t, filepath.Join(dir, name))
 	}
@@ -129,7 +129,7 @@ func TestASuiteThatIsInterruptedSumsUpWhatItHas(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"met", "not run", "not run"}, endings(out), "a run that was cut short says nothing")
 	require.Equal(t, "interrupted", out.Ended)
-	require.Equal(t, reports.NotRun, out.Ending(), "what did not run was not as expected")
+	require.Equal(t, tally.NotRun, out.Ending(), "what did not run was not as expected")
 	require.FileExists(t, filepath.Join(dir, "junit.xml"))
 	require.Equal(t, "interrupted", recordOf(t, dir)["end"][0]["reason"])
 }
@@ -157,7 +157,7 @@ func TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning(t *testing.T) {
 	how.Redis = link
 	out, dir := runSuite(t, short(t, wrong+clean), how)
 	require.Equal(t, []string{"failed", "met"}, endings(out))
-	require.Equal(t, reports.Failed, out.Ending())
+	require.Equal(t, tally.Failed, out.Ending())
 	require.Contains(t, out.Cases[0].Last.Why, "redis-server")
 	junit, err := os.ReadFile(filepath.Join(dir, "junit.xml"))
 	require.NoError(t, err)
@@ -201,8 +201,8 @@ func TestNothingStartsWhenASuiteOrTheMachineCannotDoIt(t *testing.T) {
 // TestRunsLeaveNothingBehindInTheProcess: goroutines and open files after five runs in one process are those after the
 // first.
 func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
-	var after []reports.Sample
-	how := suite.SuiteOptions{End: func(_ suite.SuitePosition, r reports.SuiteRun) {
+	var after []tally.Sample
+	how := suite.SuiteOptions{End: func(_ suite.SuitePosition, r tally.Run) {
 		require.Positive(t, r.Ops, r.Why)
 		after = append(after, r.Process)
 	}}
