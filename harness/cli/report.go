@@ -22,8 +22,8 @@ func (a *app) reportCommand() *cobra.Command {
 			"  doublegrant report results/20260102-030405-suite-mine",
 		Args: exactly(1, "one results folder, such as results/latest"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if suite.IsSuite(args[0]) {
-				s, err := suite.ReportSuite(args[0])
+			if suite.IsFolder(args[0]) {
+				s, err := suite.Report(args[0])
 				if err != nil {
 					return err
 				}

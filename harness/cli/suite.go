@@ -21,7 +21,7 @@ import (
 type suiteFlags struct {
 	list, print bool
 	only        string
-	how         suite.SuiteOptions
+	how         suite.Options
 }
 
 func (a *app) suiteCommand() *cobra.Command {
@@ -71,13 +71,13 @@ func readSuites(names []string, only string) (s suite.Suite, err error) {
 	}
 	var all []suite.Suite
 	for _, name := range names {
-		one, err := suite.ReadSuite(name)
+		one, err := suite.Read(name)
 		if err != nil {
 			return s, err
 		}
 		all = append(all, one)
 	}
-	s = suite.JoinSuites(all...)
+	s = suite.Join(all...)
 	if err := s.Check(); err != nil { // those that --only leaves out, too: a typing error is one today
 		return s, err
 	}
@@ -91,7 +91,7 @@ func (a *app) listSuites(args []string) error {
 	if len(args) > 0 {
 		return usage("--list names all suites: leave %s out", strings.Join(args, " "))
 	}
-	all, err := suite.BuiltInSuites()
+	all, err := suite.BuiltIn()
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (a *app) printSuites(names []string) error {
 	if len(names) != 1 {
 		return usage("%d suites given: --print takes one, such as ci", len(names))
 	}
-	text, err := suite.SuiteText(names[0])
+	text, err := suite.Text(names[0])
 	if err != nil {
 		return err
 	}
@@ -132,11 +132,11 @@ func (a *app) printSuites(names []string) error {
 }
 
 // suite runs a suite. Its exit code is that of the worst run.
-func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) error {
+func (a *app) suite(ctx context.Context, s suite.Suite, how suite.Options) error {
 	how.Options = a.options()
 	progress := a.newProgress()
 	how.Progress = func(p harness.Progress) { progress.show(p) }
-	how.Begin = func(at suite.SuitePosition) {
+	how.Begin = func(at suite.Position) {
 		pass := ""
 		if how.For > 0 {
 			pass = fmt.Sprintf("pass %d, ", at.Pass)
@@ -144,11 +144,11 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) 
 		fmt.Fprintf(a.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
 		progress = a.newProgress()
 	}
-	how.End = func(_ suite.SuitePosition, r tally.Run) {
+	how.End = func(_ suite.Position, r tally.Run) {
 		progress.clear()
 		fmt.Fprintf(a.err, "      %s\n", suiteLine(r))
 	}
-	out, dir, err := suite.RunSuite(ctx, s, how)
+	out, dir, err := suite.Run(ctx, s, how)
 	if dir == "" {
 		return err
 	}

@@ -18,9 +18,9 @@ import (
 // cutShort is why a suite ended whose record has no end.
 const cutShort = "it was cut short, or is still under way: suite.jsonl stops before the suite did, and the run of that moment is not counted"
 
-// ReportSuite writes the reports of a suite once more from the record in its results folder, as it was at its end or, if it
+// Report writes the reports of a suite once more from the record in its results folder, as it was at its end or, if it
 // has none, as far as the record goes. The error wraps plan.ErrUsage if dir holds no record.
-func ReportSuite(dir string) (tally.Suite, error) {
+func Report(dir string) (tally.Suite, error) {
 	file, err := os.Open(filepath.Join(dir, recordFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return tally.Suite{}, plan.Usagef("%s is no results folder of a suite: it has no %s", dir, recordFile)
@@ -36,8 +36,8 @@ func ReportSuite(dir string) (tally.Suite, error) {
 	return s, reports.WriteSuite(dir, s)
 }
 
-// IsSuite reports whether dir is the results folder of a suite.
-func IsSuite(dir string) bool {
+// IsFolder reports whether dir is the results folder of a suite.
+func IsFolder(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, recordFile))
 	return err == nil
 }

@@ -75,6 +75,6 @@ func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
 		_, err := readRecord(strings.NewReader(text))
 		require.ErrorContains(t, err, want)
 	}
-	_, err := ReportSuite(t.TempDir())
+	_, err := Report(t.TempDir())
 	require.ErrorIs(t, err, plan.ErrUsage)
 }

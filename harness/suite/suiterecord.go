@@ -51,7 +51,7 @@ type recordCase struct {
 }
 
 // recordEnd is the last line. A record without one is that of a suite which was killed, or is under way: see
-// ReportSuite.
+// Report.
 type recordEnd struct {
 	At     time.Duration `json:"at"`
 	Ending tally.Ending  `json:"ending"`

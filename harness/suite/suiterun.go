@@ -16,17 +16,17 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// SuiteOptions are how a suite is run, beside what it is. Zero values mean the defaults named beside them.
-type SuiteOptions struct {
+// Options are how a suite is run, beside what it is. Zero values mean the defaults named beside them.
+type Options struct {
 	results.Options
 	For      time.Duration // repeat all runs with new seeds until it is over, each once at least; 0: do not repeat
 	FailFast bool          // end after the first run that is not as expected
-	Begin    func(SuitePosition)
-	End      func(SuitePosition, tally.Run)
+	Begin    func(Position)
+	End      func(Position, tally.Run)
 }
 
-// SuitePosition is where a suite has come to.
-type SuitePosition struct {
+// Position is where a suite has come to.
+type Position struct {
 	Pass    int // from 1
 	Run, Of int // of the pass, from 1
 	Name    string
@@ -35,11 +35,11 @@ type SuitePosition struct {
 // memoryEvery is the time between two samples of the harness's memory in the record while load runs.
 const memoryEvery = 10 * time.Second
 
-// RunSuite runs a suite, one run after the other, and leaves a results folder with one for each run in it. What is unusable
+// Run runs a suite, one run after the other, and leaves a results folder with one for each run in it. What is unusable
 // is refused before anything starts (plan.ErrUsage), and so is what this machine cannot carry. A run whose environment fails is
 // reported as such, and the others follow. A soak (For) keeps the folders of runs that were not as expected, and of the
 // others a line in its record. The error says that nothing could be begun, or that results could not be written.
-func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (tally.Suite, string, error) {
+func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error) {
 	if err := s.Check(); err != nil {
 		return tally.Suite{}, "", err
 	}
@@ -69,7 +69,7 @@ func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (tally.Suite, stri
 // suiteRunner is a suite under way.
 type suiteRunner struct {
 	Suite
-	how     SuiteOptions
+	how     Options
 	dir     string
 	out     tally.Suite
 	record  *record
@@ -78,7 +78,7 @@ type suiteRunner struct {
 	sampled time.Duration // when memory was measured last
 }
 
-func newSuiteRunner(s Suite, how SuiteOptions, dir string) (*suiteRunner, error) {
+func newSuiteRunner(s Suite, how Options, dir string) (*suiteRunner, error) {
 	r := &suiteRunner{Suite: s, how: how, dir: dir, kept: keeper{}, ran: make([]uint64, len(s.Runs))}
 	r.out = tally.Suite{Name: s.Name, Started: time.Now(), For: how.For}
 	head := recordHead{Name: s.Name, Started: r.out.Started, For: how.For}
@@ -147,7 +147,7 @@ func (r *suiteRunner) once(ctx context.Context, i int) error {
 		r.out.Ended = "interrupted"
 		return nil
 	}
-	where := SuitePosition{Pass: r.out.Passes, Run: i + 1, Of: len(r.Runs), Name: r.Runs[i].Title}
+	where := Position{Pass: r.out.Passes, Run: i + 1, Of: len(r.Runs), Name: r.Runs[i].Title}
 	if r.how.Begin != nil {
 		r.how.Begin(where)
 	}
