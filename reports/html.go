@@ -14,6 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis"
 	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
 //go:embed report.html.tmpl exploration.html.tmpl reproduction.html.tmpl index.html.tmpl suite.html.tmpl drawing.html.tmpl class.html.tmpl report.css
@@ -60,7 +61,7 @@ func helpers() template.FuncMap {
 	return template.FuncMap{
 		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count, "times": times,
 		"clip": units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
-		"inc": func(i int) int { return i + 1 }, "css": style, "class": outcomeClass, "outcome": outcomeText,
+		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass, "outcome": drawing.OutcomeText,
 	}
 }
 
@@ -109,7 +110,7 @@ type classCount struct {
 
 // charts are the pictures over time; nil when there is nothing to draw.
 type charts struct {
-	Throughput, Trouble, Groups, Latency *drawing
+	Throughput, Trouble, Groups, Latency *drawing.Drawing
 	Hidden                               int     // client groups that are not drawn
 	Peak                                 float64 // what fills the height of a group's row
 	Width                                time.Duration
@@ -119,14 +120,14 @@ type charts struct {
 type fall struct {
 	analysis.Failover
 	Number  int
-	Picture drawing
+	Picture drawing.Drawing
 }
 
 func newPage(r Report) page {
 	return page{
 		Report: r, Verdict: r.Judged.Verdict.String(), Sentence: r.Sentence(), Warnings: r.warnings(),
 		Setup: setup(r), Totals: totals(r.Stats), Classes: classCounts(r.Judged), Anomalies: anomalyViews(r), Charts: drawCharts(r),
-		FaultKey: faultKey(r.History.Faults),
+		FaultKey: drawing.FaultKey(r.History.Faults),
 		Falls:    falls(r.Failovers), Table: severalFailovers(r.Failovers),
 		Events: r.History.Events[:min(len(r.History.Events), maxEvents)],
 	}
@@ -197,7 +198,7 @@ type anomalyView struct {
 	Number  int
 	Open    bool
 	Page    string
-	Picture drawing
+	Picture drawing.Drawing
 	Listed  []opView
 	Hidden  int      // operations that are not listed
 	Held    bool     // the picture shows who held it
@@ -217,7 +218,7 @@ func anomalyViews(r Report) []anomalyView {
 	for i, a := range r.Judged.Anomalies[:min(len(r.Judged.Anomalies), maxAnomalies)] {
 		v := anomalyView{
 			Anomaly: a, Number: i + 1, Open: i < openAnomaly, Page: r.Pages[i],
-			Picture: drawAnomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),
+			Picture: drawing.Anomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),
 		}
 		v.Hidden = len(a.Ops) - len(v.Listed)
 		v.Held = len(a.Spans) > 0
@@ -239,7 +240,7 @@ func lasting(s harness.Span) string {
 
 func opViews(a harness.Anomaly, meta harness.Meta) []opView {
 	var all []opView
-	ops := shown(a.Ops)
+	ops := drawing.Shown(a.Ops)
 	for _, op := range ops {
 		all = append(all, opView{Op: op, Who: who(op.Client, meta), Since: op.Call - ops[0].Call, Took: op.Return - op.Call})
 	}
@@ -259,31 +260,32 @@ func who(client int, meta harness.Meta) string {
 }
 
 func drawCharts(r Report) charts {
-	c := charts{Width: r.Stats.Width, Peak: groupPeak(r.Stats), Hidden: max(0, r.History.Meta.Groups-maxGroupRows)}
+	c := charts{Width: r.Stats.Width, Peak: drawing.GroupPeak(r.Stats), Hidden: max(0, r.History.Meta.Groups-drawing.MaxGroupRows)}
 	if r.Stats.Totals.All() == 0 {
 		return c
 	}
-	c.Throughput = drawn(throughput(r))
+	run := drawing.Run{Stats: r.Stats, Faults: r.History.Faults, Groups: r.History.Meta.Groups}
+	c.Throughput = drawn(run.Throughput())
 	if r.Stats.Totals.Failed+r.Stats.Totals.Unknown > 0 {
-		c.Trouble = drawn(trouble(r))
+		c.Trouble = drawn(run.Trouble())
 	}
 	if r.Stats.Totals.OK > 0 {
-		c.Latency = drawn(latencies(r))
+		c.Latency = drawn(run.Latencies())
 		if r.History.Meta.Groups > 1 {
-			c.Groups = drawn(perGroup(r))
+			c.Groups = drawn(run.PerGroup())
 		}
 	}
 	return c
 }
 
-func drawn(d drawing) *drawing { return &d }
+func drawn(d drawing.Drawing) *drawing.Drawing { return &d }
 
 // falls are the failovers that are drawn: each of a few, the slowest of many.
 func falls(all []analysis.Failover) []fall {
 	var some []fall
 	for i, f := range all {
 		if len(all) <= maxFalls || i == slowest(all) {
-			some = append(some, fall{Failover: f, Number: i + 1, Picture: waterfall(f)})
+			some = append(some, fall{Failover: f, Number: i + 1, Picture: drawing.Waterfall(f)})
 		}
 	}
 	return some

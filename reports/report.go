@@ -139,27 +139,6 @@ func (r Report) warnings() []string {
 	return append(all, r.Notes...)
 }
 
-// horizon is the end of the time axis.
-func (r Report) horizon() time.Duration {
-	end := r.Stats.Last
-	if n := len(r.Stats.Buckets); n > 0 {
-		end = r.Stats.Buckets[n-1].Start + r.Stats.Width
-	}
-	for _, f := range r.History.Faults {
-		end = max(end, f.Start, f.Heal, f.End)
-	}
-	return max(end, time.Second)
-}
-
-// origin is the start of the time axis: the full second before the first operation.
-func (r Report) origin() time.Duration {
-	start := r.Stats.First
-	for _, f := range r.History.Faults {
-		start = min(start, f.Start)
-	}
-	return max(0, start.Truncate(time.Second))
-}
-
 // label returns a label for people, or a dash.
 func (r Report) label(name string) string {
 	if v := r.Labels[name]; v != "" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
 // SuiteHTML writes a suite as one page that leads to the report of each run and needs nothing else.
@@ -23,7 +24,7 @@ type suitePage struct {
 	Failures []suiteFailure
 	Unlisted int
 	Facts    []fact
-	Curve    *drawing // of resident memory; nil: there are too few points
+	Curve    *drawing.Drawing // of resident memory; nil: there are too few points
 }
 
 // suiteHead is the head of a column, and the class of its cells.
@@ -37,7 +38,7 @@ type suiteFailure struct {
 func newSuitePage(s tally.Suite) suitePage {
 	p := suitePage{
 		Suite: s, Tone: tone(s.Ending()), Word: suiteWord(s), Sentence: SuiteSentence(s), Rows: suiteRows(s),
-		Facts: memoryFacts(s.Memory), Curve: drawMemory(s.Memory, s.Elapsed),
+		Facts: memoryFacts(s.Memory), Curve: drawing.Memory(s.Memory, s.Elapsed),
 	}
 	for _, h := range suiteHeads(s) {
 		class := map[string]string{"verdict": "nowrap"}[h]

@@ -9,6 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis"
 	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
 // Summary writes summary.md: what one would paste into a pull request.
@@ -88,7 +89,7 @@ func aboutClass(w io.Writer, c harness.Class) {
 func opCells(op opView) []string {
 	return []string{
 		op.Who, plain(string(op.Kind)), code(units.Clip(op.Arg, 60)), code(units.Clip(op.Result, 60)), units.At(op.Call), units.Duration(op.Took),
-		plain(units.Clip(outcomeText(op.Op), 80)),
+		plain(units.Clip(drawing.OutcomeText(op.Op), 80)),
 	}
 }
 

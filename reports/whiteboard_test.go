@@ -8,6 +8,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/stretchr/testify/require"
 )
 
@@ -35,7 +36,7 @@ func TestWhiteboard(t *testing.T) {
 func TestWhiteboardKeepsToTheWidthOfATerminal(t *testing.T) {
 	board := Exploration{Clients: 4}.whiteboard(lostGrant())
 	for _, row := range strings.Split(board, "\n") {
-		require.LessOrEqual(t, letters(row), lineWidth, row)
+		require.LessOrEqual(t, units.Letters(row), lineWidth, row)
 	}
 	require.Contains(t, board, "EVALSHA {take the lock for ARGV")
 	require.Contains(t, board, "0017 10000 ", "the end of a long command")
@@ -72,9 +73,9 @@ func TestNotesAreHarmless(t *testing.T) {
 }
 
 func TestSqueezeKeepsBothEnds(t *testing.T) {
-	require.Equal(t, "abc", squeeze("abc", 3))
-	require.Equal(t, "abcde…ij", squeeze("abcdefghij", 8))
+	require.Equal(t, "abc", units.Squeeze("abc", 3))
+	require.Equal(t, "abcde…ij", units.Squeeze("abcdefghij", 8))
 	for n := range 12 {
-		require.LessOrEqual(t, letters(squeeze("äöüßäöüßäöüß", n)), max(n, 3))
+		require.LessOrEqual(t, units.Letters(units.Squeeze("äöüßäöüßäöüß", n)), max(n, 3))
 	}
 }

@@ -1,8 +1,7 @@
-package reports
+package drawing
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/analysis"
@@ -11,8 +10,8 @@ import (
 
 const stageHeight = 24
 
-// waterfall draws the stages of one failover, each in a row of its own, with its time since the fault.
-func waterfall(f analysis.Failover) drawing {
+// Waterfall draws the stages of one failover, each in a row of its own, with its time since the fault.
+func Waterfall(f analysis.Failover) Drawing {
 	from, to, end := reach(f)
 	c := newFrame("the stages of the failover", from, to, 0, nil)
 	c.Margin = 148
@@ -30,7 +29,7 @@ func waterfall(f analysis.Failover) drawing {
 	zero := c.x(0)
 	c.line("zero", zero, c.top, zero, c.bottom)
 	c.Height = int(c.bottom) + axisHeight
-	return c.drawing
+	return c.Drawing
 }
 
 // reach is the span of the axis, and the time at which bars are cut off so that one late stage does not dwarf the rest.
@@ -87,76 +86,4 @@ func (c *frame) cost(of analysis.Cost, start time.Duration) {
 	c.side("row-name", y+16, of.Name)
 	c.rect("outage", c.x(from), c.x(to), y+5, y+stageHeight-5, fmt.Sprintf("from %s to %s", units.At(of.From), units.At(of.To)))
 	c.text("stage-name strong", c.x(to)+1.2, y+16, "start", units.Duration(of.Length()))
-}
-
-// slowest is the index of the failover with the longest outage.
-func slowest(all []analysis.Failover) int {
-	worst := 0
-	for i, f := range all {
-		if f.Outage.Seen && f.Outage.Length() > all[worst].Outage.Length() {
-			worst = i
-		}
-	}
-	return worst
-}
-
-// failoverTable is the table of several failovers, with the median and the range of each column below.
-type failoverTable struct {
-	Heads []string
-	Rows  []failoverRow
-	Foot  []failoverRow
-}
-
-type failoverRow struct {
-	Name  string
-	Cells []string
-}
-
-func tabulate(all []analysis.Failover) failoverTable {
-	names := analysis.Milestones()[1:]
-	t := failoverTable{}
-	columns := make([][]time.Duration, len(names)+2)
-	for _, n := range names {
-		t.Heads = append(t.Heads, string(n))
-	}
-	t.Heads = append(t.Heads, analysis.NoWrites, analysis.NoAnswers)
-	for _, f := range all {
-		row := failoverRow{Name: fmt.Sprintf("%d %s", f.Fault+1, units.Clip(f.Name, 40)) + f.Moved()}
-		for i, n := range names {
-			s := f.Stage(n)
-			row.Cells = append(row.Cells, cellOf(s.Seen, s.After, &columns[i]))
-		}
-		row.Cells = append(row.Cells,
-			cellOf(f.Servers.Seen, f.Servers.Length(), &columns[len(names)]),
-			cellOf(f.Outage.Seen, f.Outage.Length(), &columns[len(names)+1]))
-		t.Rows = append(t.Rows, row)
-	}
-	t.Foot = []failoverRow{{Name: "median"}, {Name: "least"}, {Name: "most"}}
-	for _, c := range columns {
-		low, mid, high := spread(c)
-		for i, cell := range []string{mid, low, high} {
-			t.Foot[i].Cells = append(t.Foot[i].Cells, cell)
-		}
-	}
-	return t
-}
-
-// cellOf writes a time and keeps it for the column's median.
-func cellOf(seen bool, d time.Duration, column *[]time.Duration) string {
-	if !seen {
-		return "–"
-	}
-	*column = append(*column, d)
-	return units.Duration(d)
-}
-
-// spread returns the least, the median and the most of values, as text.
-func spread(values []time.Duration) (low, mid, high string) {
-	if len(values) == 0 {
-		return "–", "–", "–"
-	}
-	slices.Sort(values)
-	n := len(values)
-	median := (values[(n-1)/2] + values[n/2]) / 2
-	return units.Duration(values[0]), units.Duration(median), units.Duration(values[n-1])
 }

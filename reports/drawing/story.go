@@ -1,21 +1,23 @@
-package reports
+package drawing
 
 import (
-	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
+
+// Story is a counterexample, to be told.
+type Story struct {
+	interleave.Counterexample
+	Clients int // that it has: parts of a search have fewer than others
+}
 
 // lineKind is what a line of a counterexample tells.
 type lineKind int
@@ -28,9 +30,9 @@ const (
 	probe                 // the harness looks at what is left
 )
 
-// line is one line of a counterexample, as the page, the terminal and the picture show it. Its texts are harmless on a
+// Line is one line of a counterexample, as the page, the terminal and the picture show it. Its texts are harmless on a
 // terminal.
-type line struct {
+type Line struct {
 	kind    lineKind
 	Number  string
 	At      time.Duration
@@ -42,13 +44,13 @@ type line struct {
 	Guilty  bool // it ends one of the operations that make the violation
 }
 
-// lines are the steps of a counterexample.
-func (e Exploration) lines(c interleave.Counterexample) []line {
-	var all []line
+// Lines are the steps of a counterexample.
+func (c Story) Lines() []Line {
+	var all []Line
 	for _, s := range c.Steps {
-		all = append(all, lineOf(s))
+		all = append(all, LineOf(s))
 	}
-	for i, row := range e.answers(c) {
+	for i, row := range c.answers() {
 		if row >= 0 && slices.Contains(c.Anomaly.Ops, c.Ops[i]) {
 			all[row].Guilty = true
 		}
@@ -56,11 +58,12 @@ func (e Exploration) lines(c interleave.Counterexample) []line {
 	return all
 }
 
-func lineOf(s interleave.Step) line {
-	l := line{
+// LineOf is a step as a line.
+func LineOf(s interleave.Step) Line {
+	l := Line{
 		kind: kindOf(s), Number: strconv.Itoa(s.Number), At: s.At, Client: max(0, s.Client) - 1,
 		Who:     fmt.Sprintf("client %d", s.Client),
-		Command: visible(s.Command), Reply: visible(s.Reply), Belief: visible(s.Belief),
+		Command: units.Visible(s.Command), Reply: units.Visible(s.Reply), Belief: units.Visible(s.Belief),
 	}
 	switch {
 	case l.kind == probe:
@@ -98,46 +101,6 @@ func lower(s string) bool {
 
 // client is the client, from 0, behind the id of an operation of c; -1 for the harness. The explorer's ids count from 1, as
 // its steps do, and worker 0 is nobody's.
-func (e Exploration) client(c interleave.Counterexample, id int) int {
-	return max(-1, harness.Meta{Workers: e.clientsOf(c) + 1}.Worker(id)-1)
-}
-
-// clientsOf is how many clients the counterexample has: parts of a search have fewer than others.
-func (e Exploration) clientsOf(c interleave.Counterexample) int {
-	return cmp.Or(c.Budget.Clients, e.clients())
-}
-
-// note is the violation in one sentence.
-func (e Exploration) note(c interleave.Counterexample) string { return visible(c.Anomaly.Note) }
-
-// visible makes what could steer a terminal, or turn the direction of a text, visible and harmless.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\u2028' || r == '\u2029':
-			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
-
-// squeeze shortens s to n runes and leaves out its middle: commands differ at the beginning and at the end.
-func squeeze(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	n = max(n, 3)
-	tail := (n - 1) / 3
-	return string(r[:n-1-tail]) + "…" + string(r[len(r)-tail:])
-}
-
-// replay is the command that runs the counterexample of that index again; empty without a file.
-func (e Exploration) replay(i int) string {
-	if e.Files[i] == "" {
-		return ""
-	}
-	return "doublegrant explore --replay " + visible(shellescape.Quote(filepath.Join(e.Dir, e.Files[i])))
+func (c Story) client(id int) int {
+	return max(-1, harness.Meta{Workers: c.Clients + 1}.Worker(id)-1)
 }

@@ -1,9 +1,10 @@
-package reports
+package drawing
 
 import (
 	"fmt"
 
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Of a sequence diagram: x in percent, everything else in pixels.
@@ -28,11 +29,11 @@ const (
 	cross     = "M-6,-6 L6,6 M-6,6 L6,-6"
 )
 
-// lifelines draws a counterexample: a vertical line for each client and one for Redis, time running downwards. All
+// Sequence draws a counterexample: a vertical line for each client and one for Redis, time running downwards. All
 // texts stand in one column between the clients and Redis, where they cross no lane.
-type lifelines struct {
-	drawing
-	lines   []line
+type Sequence struct {
+	Drawing
+	lines   []Line
 	places  []place
 	bars    []bar
 	clients int
@@ -43,13 +44,14 @@ type lifelines struct {
 // both at its middle.
 type place struct{ top, call, reply, bottom float64 }
 
-func (e Exploration) drawLifelines(c interleave.Counterexample) *lifelines {
-	lines := e.lines(c)
-	l := &lifelines{lines: lines[:min(len(lines), maxDrawn)], clients: min(maxLanes, max(1, e.clientsOf(c)))}
-	l.Label = "sequence diagram of the " + steps(c)
+// Draw draws the first lines of a counterexample.
+func (c Story) Draw() *Sequence {
+	lines := c.Lines()
+	l := &Sequence{lines: lines[:min(len(lines), maxDrawn)], clients: min(maxLanes, max(1, c.Clients))}
+	l.Label = "sequence diagram of the " + units.Plural(int64(c.Length()), "step", "steps")
 	l.Margin = 34
 	l.arrange()
-	l.measure(e.grips(c))
+	l.measure(c.grips())
 	l.overlaps()
 	l.lanes()
 	l.drawBars()
@@ -59,8 +61,11 @@ func (e Exploration) drawLifelines(c interleave.Counterexample) *lifelines {
 	return l
 }
 
+// Lines is how many lines are drawn.
+func (l *Sequence) Lines() int { return len(l.lines) }
+
 // arrange finds the place of every line.
-func (l *lifelines) arrange() {
+func (l *Sequence) arrange() {
 	y := headHigh
 	for _, one := range l.lines {
 		p := l.flat(y, one)
@@ -75,16 +80,16 @@ func (l *lifelines) arrange() {
 }
 
 // flat is the place of a line without arrows. Its text may take a second row.
-func (l *lifelines) flat(y float64, one line) place {
+func (l *Sequence) flat(y float64, one Line) place {
 	high := lineHigh
-	if letters(one.deed())+letters(one.Belief)+1 > l.room() {
+	if units.Letters(one.deed())+units.Letters(one.Belief)+1 > l.room() {
 		high += textHigh
 	}
 	return place{top: y, call: y + high/2, reply: y + high/2, bottom: y + high}
 }
 
 // arrowed is the place of a command and its reply.
-func (l *lifelines) arrowed(y float64, one line) place {
+func (l *Sequence) arrowed(y float64, one Line) place {
 	p := place{top: y, call: y + callAt, reply: y + replyAt}
 	if one.Reply == "" {
 		p.reply = p.call
@@ -97,17 +102,17 @@ func (l *lifelines) arrowed(y float64, one line) place {
 }
 
 // speaks reports whether a line is drawn as arrows between a client and Redis.
-func (l *lifelines) speaks(one line) bool { return one.kind == asks && l.has(one.Client) }
+func (l *Sequence) speaks(one Line) bool { return one.kind == asks && l.has(one.Client) }
 
-func (l *lifelines) has(client int) bool { return client >= 0 && client < l.clients }
+func (l *Sequence) has(client int) bool { return client >= 0 && client < l.clients }
 
 // fits reports whether reply and belief fit beside each other.
-func (l *lifelines) fits(one line) bool {
-	return one.Reply != "" && letters(one.Reply)+letters(one.Belief)+2 <= l.room()
+func (l *Sequence) fits(one Line) bool {
+	return one.Reply != "" && units.Letters(one.Reply)+units.Letters(one.Belief)+2 <= l.room()
 }
 
 // lane is the x of a client's lane.
-func (l *lifelines) lane(client int) float64 {
+func (l *Sequence) lane(client int) float64 {
 	gap := laneGap
 	if l.clients > interleave.MaxClients {
 		gap = laneGap * (interleave.MaxClients - 1) / float64(l.clients-1)
@@ -116,13 +121,13 @@ func (l *lifelines) lane(client int) float64 {
 }
 
 // column is the x of the texts.
-func (l *lifelines) column() float64 { return l.lane(l.clients-1) + 2.8 }
+func (l *Sequence) column() float64 { return l.lane(l.clients-1) + 2.8 }
 
-// room is how many letters fit into a row of the column, at least.
-func (l *lifelines) room() int { return int((textEnd - l.column()) / 100 * slim / letter) }
+// room is how many units.Letters fit into a row of the column, at least.
+func (l *Sequence) room() int { return int((textEnd - l.column()) / 100 * slim / letter) }
 
 // y is where a step begins; the end of the lanes for never.
-func (l *lifelines) y(step int) float64 {
+func (l *Sequence) y(step int) float64 {
 	if step == never || step >= len(l.places) {
 		return l.end
 	}
@@ -130,7 +135,7 @@ func (l *lifelines) y(step int) float64 {
 }
 
 // lanes draws the lifelines, each with its name, to where its client crashes.
-func (l *lifelines) lanes() {
+func (l *Sequence) lanes() {
 	for c := range l.clients {
 		end := l.end
 		for i, one := range l.lines {
@@ -150,7 +155,7 @@ func (l *lifelines) lanes() {
 }
 
 // draw draws one line of the counterexample.
-func (l *lifelines) draw(one line, p place) {
+func (l *Sequence) draw(one Line, p place) {
 	switch {
 	case l.speaks(one):
 		l.exchange(one, p)
@@ -168,7 +173,7 @@ func (l *lifelines) draw(one line, p place) {
 }
 
 // exchange draws a command and its reply.
-func (l *lifelines) exchange(one line, p place) {
+func (l *Sequence) exchange(one Line, p place) {
 	x := l.lane(one.Client)
 	l.row("command-name", p.call, one.Command, "", "")
 	l.line("ask", x, p.call, redisLane, p.call)
@@ -191,17 +196,17 @@ func (l *lifelines) exchange(one line, p place) {
 }
 
 // row writes into the column, above y.
-func (l *lifelines) row(class string, y float64, text, tailClass, tail string) {
+func (l *Sequence) row(class string, y float64, text, tailClass, tail string) {
 	l.words(class, l.column(), textEnd, y-textHigh-1, textHigh, text, tailClass, tail)
 }
 
 // flow writes what happened in a line without arrows, in up to two rows.
-func (l *lifelines) flow(class string, p place, one line) {
+func (l *Sequence) flow(class string, p place, one Line) {
 	l.words("wrap "+class, l.column(), textEnd, p.top, p.bottom-p.top, one.deed(), one.tailClass(), one.Belief)
 }
 
 // alone draws what a client does without Redis, and its crash, joined to its lane.
-func (l *lifelines) alone(one line, p place) {
+func (l *Sequence) alone(one Line, p place) {
 	l.line("lead", l.lane(one.Client), p.call, l.column()-0.8, p.call)
 	class := "step-name"
 	if one.kind == dies {
@@ -214,7 +219,7 @@ func (l *lifelines) alone(one line, p place) {
 }
 
 // tailClass is the class of what the client believes.
-func (l line) tailClass() string {
+func (l Line) tailClass() string {
 	if l.Guilty {
 		return "belief guilty"
 	}
@@ -222,7 +227,7 @@ func (l line) tailClass() string {
 }
 
 // deed is what happened in a line without arrows.
-func (l line) deed() string {
+func (l Line) deed() string {
 	s := l.Command
 	if l.kind == probe {
 		s = l.Who + ": " + s

@@ -1,4 +1,4 @@
-package reports
+package drawing
 
 import (
 	"fmt"
@@ -105,8 +105,8 @@ func (f *frame) bands(faults []harness.Fault, group int, top, bottom float64) {
 	}
 }
 
-// faultKey says which fault a number in a chart is, in one line; empty where the chart has the names.
-func faultKey(faults []harness.Fault) string {
+// FaultKey says which fault a number in a chart is, in one line; empty where the chart has the names.
+func FaultKey(faults []harness.Fault) string {
 	if len(faults) <= maxNamed {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package reports
+package drawing
 
 import (
 	"bytes"
@@ -45,13 +45,13 @@ func TestNumbersInChartsHaveAKey(t *testing.T) {
 	for _, name := range []string{"refuse", "slicer", "kill", "kill", "kill", "refuse"} {
 		faults = append(faults, analysistest.FaultOf(name, sec, 2*sec))
 	}
-	require.Empty(t, faultKey(faults), "the charts have the names")
+	require.Empty(t, FaultKey(faults), "the charts have the names")
 	faults = append(faults, analysistest.FaultOf("skew", sec, 2*sec))
-	require.Equal(t, "1 refuse, 2 slicer, 3–5 kill, 6 refuse, 7 skew", faultKey(faults))
+	require.Equal(t, "1 refuse, 2 slicer, 3–5 kill, 6 refuse, 7 skew", FaultKey(faults))
 	for len(faults) < 90 {
 		faults = append(faults, faults[len(faults)-6])
 	}
-	require.Regexp(t, `, and \d+ more, listed under Faults$`, faultKey(faults))
+	require.Regexp(t, `, and \d+ more, listed under Faults$`, FaultKey(faults))
 	var page bytes.Buffer
 	require.NoError(t, HTML(&page, report(t, overlapping(), valid())))
 	require.Contains(t, page.String(), "Faults: 1 refuse, 2 partition-primary, 3 slicer, ")

@@ -1,4 +1,4 @@
-package reports
+package drawing
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ type shared struct {
 }
 
 // measure turns grips into bars.
-func (l *lifelines) measure(all []grip) {
+func (l *Sequence) measure(all []grip) {
 	for _, g := range all {
 		if g.from >= len(l.places) || !l.has(g.client) {
 			continue
@@ -34,7 +34,7 @@ func (l *lifelines) measure(all []grip) {
 }
 
 // shared are the times in which two clients rely on one lock: what makes the picture worth drawing.
-func (l *lifelines) shared() []shared {
+func (l *Sequence) shared() []shared {
 	var all []shared
 	for i, a := range l.bars {
 		for _, b := range l.bars[i+1:] {
@@ -48,7 +48,7 @@ func (l *lifelines) shared() []shared {
 }
 
 // overlaps marks the field between two clients while both rely on one lock.
-func (l *lifelines) overlaps() {
+func (l *Sequence) overlaps() {
 	for _, s := range l.shared() {
 		left, right := min(s.a.client, s.b.client), max(s.a.client, s.b.client)
 		l.rect("overlap", l.lane(left), l.lane(right), s.from, s.to,
@@ -58,7 +58,7 @@ func (l *lifelines) overlaps() {
 
 // drawBars draws on the lanes what their clients have: full while the lease lasts, hollow after it, in the colour of
 // alarm while somebody else has it, too.
-func (l *lifelines) drawBars() {
+func (l *Sequence) drawBars() {
 	for _, b := range l.bars {
 		l.drawBar("grip", b.client, b.from, b.lease, fmt.Sprintf("client %d holds %s", b.client+1, keyName(b.key)))
 		if b.over() {
@@ -75,29 +75,30 @@ func (l *lifelines) drawBars() {
 // over reports whether the client kept what it held beyond the lease.
 func (b bar) over() bool { return b.to > b.lease }
 
-func (l *lifelines) drawBar(class string, client int, from, to float64, title string) {
+func (l *Sequence) drawBar(class string, client int, from, to float64, title string) {
 	path := fmt.Sprintf("M%[1]s,0 H%[2]s V%[3]s H%[1]s Z", units.Number(-halfBar), units.Number(halfBar), units.Number(to-from))
 	l.mark(class, l.lane(client), from, path, title)
 }
 
-func keyName(key string) string { return units.Clip(visible(key), 60) }
+func keyName(key string) string { return units.Clip(units.Visible(key), 60) }
 
-// legend says what the bars mean that there are.
-func (l *lifelines) legend() []legendKey {
+// Legend says what the bars mean that there are.
+func (l *Sequence) Legend() []LegendKey {
 	if len(l.bars) == 0 {
 		return nil
 	}
-	all := []legendKey{{"grip", "the client holds the lock"}}
+	all := []LegendKey{{"grip", "the client holds the lock"}}
 	for _, b := range l.bars {
 		if b.over() {
-			all = append(all, legendKey{"grip-over", "its lease is over, and it has not let go"})
+			all = append(all, LegendKey{"grip-over", "its lease is over, and it has not let go"})
 			break
 		}
 	}
 	if len(l.shared()) > 0 {
-		all = append(all, legendKey{"two", "two clients hold it at once"})
+		all = append(all, LegendKey{"two", "two clients hold it at once"})
 	}
 	return all
 }
 
-type legendKey struct{ Class, Text string }
+// LegendKey is one entry of a legend.
+type LegendKey struct{ Class, Text string }

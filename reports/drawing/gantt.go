@@ -1,4 +1,4 @@
-package reports
+package drawing
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ type gantt struct {
 
 // newGantt prepares the picture of an anomaly with at least one operation.
 func newGantt(a harness.Anomaly, meta harness.Meta) *gantt {
-	ops := shown(a.Ops)
+	ops := Shown(a.Ops)
 	g := &gantt{meta: meta, ops: ops, zero: ops[0].Call, key: a.Key, spans: a.Spans, both: a.Overlaps()}
 	g.frame = newFrame("the operations over time", 0, 0, 0, nil)
 	g.Margin = 128
@@ -44,9 +44,10 @@ func newGantt(a harness.Anomaly, meta harness.Meta) *gantt {
 	return g
 }
 
-func drawAnomaly(a harness.Anomaly, meta harness.Meta) drawing {
+// Anomaly draws the operations of an anomaly, and who held its key meanwhile.
+func Anomaly(a harness.Anomaly, meta harness.Meta) Drawing {
 	if len(a.Ops) == 0 {
-		return drawing{}
+		return Drawing{}
 	}
 	g := newGantt(a, meta)
 	for _, c := range g.clients {
@@ -58,11 +59,11 @@ func drawAnomaly(a harness.Anomaly, meta harness.Meta) drawing {
 	g.Plot = append(g.Plot, front...)
 	g.timeAxis("+")
 	g.Height = int(g.bottom) + axisHeight
-	return g.drawing
+	return g.Drawing
 }
 
-// shown are the operations of an anomaly that fit a page, in order of Call.
-func shown(ops []harness.Op) []harness.Op {
+// Shown are the operations of an anomaly that fit a page, in order of Call.
+func Shown(ops []harness.Op) []harness.Op {
 	ops = slices.Clone(ops[:min(len(ops), maxOps)])
 	slices.SortStableFunc(ops, func(a, b harness.Op) int { return int(a.Call - b.Call) })
 	return ops
@@ -129,7 +130,7 @@ func (g *gantt) bars(client int, y float64) {
 	}
 	for _, op := range g.ops {
 		if op.Client == client {
-			g.rect("op "+outcomeClass(op), g.at(op.Call), g.at(op.Return), y, y+barHigh,
+			g.rect("op "+OutcomeClass(op), g.at(op.Call), g.at(op.Return), y, y+barHigh,
 				fmt.Sprintf("%s, %s to %s (%s)", brief(op), units.At(op.Call), units.At(op.Return), units.Duration(op.Return-op.Call)))
 		}
 	}
@@ -170,13 +171,13 @@ func brief(op harness.Op) string {
 		parts = append(parts, units.Clip(op.Arg, 24))
 	}
 	if op.Outcome != harness.OK {
-		parts = append(parts, "("+units.Clip(outcomeText(op), 24)+")")
+		parts = append(parts, "("+units.Clip(OutcomeText(op), 24)+")")
 	}
 	return strings.Join(parts, " ")
 }
 
-// outcomeClass is the CSS class of an operation's colour.
-func outcomeClass(op harness.Op) string {
+// OutcomeClass is the CSS class of an operation's colour.
+func OutcomeClass(op harness.Op) string {
 	switch {
 	case op.Outcome == harness.OK:
 		return "ok"
@@ -189,8 +190,9 @@ func outcomeClass(op harness.Op) string {
 	}
 }
 
-func outcomeText(op harness.Op) string {
-	word := outcomeClass(op)
+// OutcomeText says what came of an operation.
+func OutcomeText(op harness.Op) string {
+	word := OutcomeClass(op)
 	if op.Err != "" && !analysis.Refused(op) {
 		return word + ": " + op.Err
 	}

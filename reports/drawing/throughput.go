@@ -1,4 +1,4 @@
-package reports
+package drawing
 
 import (
 	"fmt"
@@ -10,7 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-const maxGroupRows = 12 // client groups that are drawn
+// MaxGroupRows is how many client groups are drawn.
+const MaxGroupRows = 12
 
 // layer is one part of the stack of outcomes.
 type layer struct {
@@ -28,18 +29,18 @@ func layers() []layer {
 	}
 }
 
-// throughput draws the operations a second, stacked by outcome.
-func throughput(r Report) drawing {
+// Throughput draws the operations a second, stacked by outcome.
+func (r Run) Throughput() Drawing {
 	return stacked(r, "operations a second by outcome", 190, 4, layers())
 }
 
-// trouble draws what failed or is unknown on a scale of its own, since a few of them drown in thousands of others.
-func trouble(r Report) drawing {
+// Trouble draws what failed or is unknown on a scale of its own, since a few of them drown in thousands of others.
+func (r Run) Trouble() Drawing {
 	return stacked(r, "failed and unknown operations a second", 70, 2, layers()[2:])
 }
 
-func stacked(r Report, label string, height, lines int, of []layer) drawing {
-	faults := r.History.Faults
+func stacked(r Run, label string, height, lines int, of []layer) Drawing {
+	faults := r.Faults
 	f := newFrame(label, r.origin(), r.horizon(), height, faults)
 	f.bands(faults, -1, f.top, f.bottom)
 	f.timeAxis("")
@@ -57,7 +58,7 @@ func stacked(r Report, label string, height, lines int, of []layer) drawing {
 	}
 	f.edges(faults, f.top, f.bottom)
 	f.hover(r.Stats, f.top, f.bottom, outcomes)
-	return f.drawing
+	return f.Drawing
 }
 
 func peak(values []float64) float64 {
@@ -114,22 +115,22 @@ func outcomes(s analysis.Stats, b int) string {
 	return strings.Join(parts, ", ")
 }
 
-// perGroup draws the ok operations a second of each client group in a row of its own, all on one scale.
-func perGroup(r Report) drawing {
+// PerGroup draws the ok operations a second of each client group in a row of its own, all on one scale.
+func (r Run) PerGroup() Drawing {
 	const row, gap = 44, 10
-	groups := min(max(1, r.History.Meta.Groups), maxGroupRows)
-	f := newFrame("ok operations a second by client group", r.origin(), r.horizon(), groups*(row+gap), r.History.Faults)
+	groups := min(max(1, r.Groups), MaxGroupRows)
+	f := newFrame("ok operations a second by client group", r.origin(), r.horizon(), groups*(row+gap), r.Faults)
 	f.timeAxis("")
-	high := groupPeak(r.Stats)
+	high := GroupPeak(r.Stats)
 	for g := range groups {
 		top := f.top + float64(g*(row+gap)) + gap
 		f.group(r, g, top, top+row, max(high, 1))
 	}
-	return f.drawing
+	return f.Drawing
 }
 
-// groupPeak is the highest rate of any client group, which fills the height of its row.
-func groupPeak(s analysis.Stats) float64 {
+// GroupPeak is the highest rate of any client group, which fills the height of its row.
+func GroupPeak(s analysis.Stats) float64 {
 	high := 0.0
 	for b, bucket := range s.Buckets {
 		for _, n := range bucket.Groups {
@@ -139,8 +140,8 @@ func groupPeak(s analysis.Stats) float64 {
 	return high
 }
 
-func (f *frame) group(r Report, g int, top, bottom, high float64) {
-	f.bands(r.History.Faults, g, top, bottom)
+func (f *frame) group(r Run, g int, top, bottom, high float64) {
+	f.bands(r.Faults, g, top, bottom)
 	rates, zero, sum := make([]float64, len(r.Stats.Buckets)), make([]float64, len(r.Stats.Buckets)), int64(0)
 	for b, bucket := range r.Stats.Buckets {
 		if g < len(bucket.Groups) {
@@ -150,7 +151,7 @@ func (f *frame) group(r Report, g int, top, bottom, high float64) {
 	y := func(v float64) float64 { return bottom - (bottom-top)*v/high }
 	f.line("grid", 0, bottom, 100, bottom)
 	f.path("area ok", f.area(r.Stats, zero, rates, y))
-	f.edges(r.History.Faults, top, bottom)
+	f.edges(r.Faults, top, bottom)
 	f.hover(r.Stats, top, bottom, func(s analysis.Stats, b int) string {
 		return fmt.Sprintf("group %d: %s", g, units.Rate(rates[b]))
 	})
@@ -158,10 +159,10 @@ func (f *frame) group(r Report, g int, top, bottom, high float64) {
 	f.side("tick-label", top+34, units.Count(sum)+" ok")
 }
 
-// latencies draws the quantiles of the latency of ok operations on a logarithmic axis.
-func latencies(r Report) drawing {
-	f := newFrame("latency of ok operations", r.origin(), r.horizon(), 190, r.History.Faults)
-	f.bands(r.History.Faults, -1, f.top, f.bottom)
+// Latencies draws the quantiles of the latency of ok operations on a logarithmic axis.
+func (r Run) Latencies() Drawing {
+	f := newFrame("latency of ok operations", r.origin(), r.horizon(), 190, r.Faults)
+	f.bands(r.Faults, -1, f.top, f.bottom)
 	f.timeAxis("")
 	low, high := time.Duration(0), time.Duration(0)
 	for _, b := range r.Stats.Buckets {
@@ -178,7 +179,7 @@ func latencies(r Report) drawing {
 		l := s.Buckets[b].Latency
 		return fmt.Sprintf("p50 %s, p99 %s, max %s", units.Duration(l.P50), units.Duration(l.P99), units.Duration(l.Max))
 	})
-	return f.drawing
+	return f.Drawing
 }
 
 // curve is a step curve with gaps where nothing was ok.

@@ -1,4 +1,4 @@
-package reports
+package drawing
 
 import (
 	"fmt"
@@ -16,14 +16,14 @@ const (
 
 // frame is a drawing with a time axis and the plane above it on which values are drawn.
 type frame struct {
-	drawing
+	Drawing
 	from, to    time.Duration
 	top, bottom float64 // of the plane
 }
 
 // newFrame makes a frame with a plane of the given height, below what room the names of the faults need.
 func newFrame(label string, from, to time.Duration, height int, faults []harness.Fault) *frame {
-	f := &frame{drawing: drawing{Label: label, Margin: 84}, from: from, to: max(to, from+time.Millisecond)}
+	f := &frame{Drawing: Drawing{Label: label, Margin: 84}, from: from, to: max(to, from+time.Millisecond)}
 	f.top = 6
 	f.name(faults)
 	f.bottom = f.top + float64(height)

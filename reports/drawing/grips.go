@@ -1,4 +1,4 @@
-package reports
+package drawing
 
 import (
 	"time"
@@ -22,11 +22,11 @@ type grip struct {
 
 // answers finds the step that completed each operation of a counterexample, or never. Operations have times and steps
 // have times, but an operation that sends nothing has no step; so every client's steps are gone through in order.
-func (e Exploration) answers(c interleave.Counterexample) []int {
+func (c Story) answers() []int {
 	rows := make([]int, len(c.Ops))
 	next := map[int]int{} // by client: the first step that no earlier operation has taken
 	for i, op := range c.Ops {
-		client := e.client(c, op.Client)
+		client := c.client(op.Client)
 		rows[i] = answer(c.Steps, next[client], client, op)
 		if rows[i] != never {
 			next[client] = rows[i] + 1
@@ -54,15 +54,15 @@ func answer(steps []interleave.Step, next, client int, op harness.Op) int {
 }
 
 // grips derives from the operations of a counterexample which client had which lock in its hands, and when.
-func (e Exploration) grips(c interleave.Counterexample) []grip {
+func (c Story) grips() []grip {
 	var all []grip
-	rows := e.answers(c)
+	rows := c.answers()
 	for i, op := range c.Ops {
 		if !takes(op) || rows[i] == never || op.Client < 0 {
 			continue
 		}
-		g := grip{client: e.client(c, op.Client), key: op.Key, from: rows[i], lease: leaseEnd(c.Steps, rows[i], op)}
-		g.to, g.renewed = e.end(c, rows, i)
+		g := grip{client: c.client(op.Client), key: op.Key, from: rows[i], lease: leaseEnd(c.Steps, rows[i], op)}
+		g.to, g.renewed = c.end(rows, i)
 		all = append(all, g)
 	}
 	return all
@@ -95,9 +95,9 @@ func leaseEnd(steps []interleave.Step, from int, op harness.Op) int {
 }
 
 // end is the step with which the client lets go of what operation i granted it, and whether it gets it anew there.
-func (e Exploration) end(c interleave.Counterexample, rows []int, i int) (step int, renewed bool) {
-	client := e.client(c, c.Ops[i].Client)
-	gives, again := e.later(c, rows, i)
+func (c Story) end(rows []int, i int) (step int, renewed bool) {
+	client := c.client(c.Ops[i].Client)
+	gives, again := c.later(rows, i)
 	for k := rows[i] + 1; k < len(c.Steps); k++ {
 		s := c.Steps[k]
 		own := s.Client == client+1
@@ -113,11 +113,11 @@ func (e Exploration) end(c interleave.Counterexample, rows []int, i int) (step i
 
 // later is what the client of operation i does next with its lock: when it begins to give it up, or -1; or the step
 // that grants it anew, or never.
-func (e Exploration) later(c interleave.Counterexample, rows []int, i int) (gives time.Duration, again int) {
+func (c Story) later(rows []int, i int) (gives time.Duration, again int) {
 	ops := c.Ops
 	for j := i + 1; j < len(ops); j++ {
 		switch x := ops[j]; {
-		case e.client(c, x.Client) != e.client(c, ops[i].Client) || x.Key != ops[i].Key:
+		case c.client(x.Client) != c.client(ops[i].Client) || x.Key != ops[i].Key:
 		case x.Kind == harness.Release:
 			return x.Call, never
 		case takes(x):
