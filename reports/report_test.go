@@ -49,3 +49,10 @@ func TestSeveralFailoversAreATable(t *testing.T) {
 	require.Equal(t, "1.01 s", table.Foot[0].Cells[0])
 	require.Equal(t, 9, slowest(all))
 }
+
+func TestManyFaultsAreNumbersWithAKey(t *testing.T) {
+	var page bytes.Buffer
+	require.NoError(t, HTML(&page, report(t, overlapping(), valid())))
+	require.Contains(t, page.String(), "Faults: 1 refuse, 2 partition-primary, 3 slicer, ")
+	require.Contains(t, page.String(), "after fault 2, partition-primary")
+}

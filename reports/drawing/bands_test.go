@@ -1,7 +1,6 @@
 package drawing
 
 import (
-	"bytes"
 	"testing"
 	"time"
 
@@ -52,8 +51,4 @@ func TestNumbersInChartsHaveAKey(t *testing.T) {
 		faults = append(faults, faults[len(faults)-6])
 	}
 	require.Regexp(t, `, and \d+ more, listed under Faults$`, FaultKey(faults))
-	var page bytes.Buffer
-	require.NoError(t, HTML(&page, report(t, overlapping(), valid())))
-	require.Contains(t, page.String(), "Faults: 1 refuse, 2 partition-primary, 3 slicer, ")
-	require.Contains(t, page.String(), "after fault 2, partition-primary")
 }
