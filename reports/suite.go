@@ -65,7 +65,9 @@ func suiteWord(s tally.Suite) string {
 	if s.Ended != "" && s.Ending() == tally.NotRun {
 		return "ended early"
 	}
-	return s.Ending().String()
+	return map[tally.Ending]string{
+		tally.NotRun: "not run", tally.Met: "passed", tally.Unsaid: "unknown", tally.Failed: "not carried out", tally.NotMet: "failed",
+	}[s.Ending()]
 }
 
 // caseExpected is the expectation without what only matters where it is broken.

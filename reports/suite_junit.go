@@ -54,7 +54,8 @@ func sums(c tally.Case) string {
 	if c.Runs != c.Met {
 		sums += fmt.Sprintf(", %s not, %s unknown, %s failed", units.Count(int64(c.NotMet)), units.Count(int64(c.Unknown)), units.Count(int64(c.Failed)))
 	}
-	return fmt.Sprintf("%s: %s; last %s %s; expected %s", units.Plural(int64(c.Runs), "run", "runs"), sums, c.Last.Verdict, c.Last.Found, c.Expected)
+	last := strings.TrimSuffix(fmt.Sprintf("%s, %s", c.Last.Verdict, c.Last.Found), ", ")
+	return fmt.Sprintf("%s: %s; last %s; expected %s", units.Plural(int64(c.Runs), "run", "runs"), sums, last, c.Expected)
 }
 
 // story lists a case's failures with the commands that repeat them.
@@ -64,6 +65,9 @@ func story(c tally.Case) string {
 		fmt.Fprintf(&b, "%s: %s\n", r.Ending, headline(r))
 		if r.Command != "" {
 			fmt.Fprintf(&b, "run it again: %s\n", r.Command)
+		}
+		if r.Link != "" {
+			fmt.Fprintf(&b, "report: %s\n", r.Link)
 		}
 	}
 	return b.String()

@@ -81,7 +81,7 @@ func SuiteText(w io.Writer, s tally.Suite) error {
 	if err := t.Write(&b, texttable.Width(w)); err != nil {
 		return err
 	}
-	b.WriteString("\n" + SuiteSentence(s) + "\n")
+	b.WriteString("\n" + strings.ToUpper(suiteWord(s)) + "  " + SuiteSentence(s) + "\n")
 	if s.Ended != "" {
 		b.WriteString("It ended early: " + oneLine(s.Ended) + ".\n")
 	}

@@ -34,8 +34,8 @@ type Script struct {
 
 	// File and ReleaseFile are where Source and Release were read, as whoever repeats a run would name them. Empty: they stood
 	// in the plan itself. They are not stored: files change, and what was run does not.
-	File        string `json:"-" yaml:"-"`
-	ReleaseFile string `json:"-" yaml:"-"`
+	File        string `json:"-" yaml:"file,omitempty"`
+	ReleaseFile string `json:"-" yaml:"releaseFile,omitempty"`
 
 	Keys []string `json:"keys,omitempty" yaml:"keys,omitempty"` // default {key}
 	Args []string `json:"args,omitempty" yaml:"args,omitempty"` // default, by family: {owner} {ttl_ms}; {window_s}; {proposed}
@@ -43,6 +43,10 @@ type Script struct {
 	// Yes is the reply of Source that means granted, or first: an integer, a string, the text of a status, or nil.
 	// Default: 1, OK or true. Lua's true and false count as what Redis makes of them, 1 and nil.
 	Yes string `json:"yes,omitempty" yaml:"yes,omitempty"`
+
+	// NoErrors are the beginnings of error replies of Source by which it says no, having changed nothing, such as
+	// "RATELIMITED". Any other error leaves open what was done.
+	NoErrors []string `json:"noErrors,omitempty" yaml:"noErrors,omitempty"`
 
 	// Release is the Lua text that gives a lock up; default: lua.CompareDelete. It has the same KEYS, and its yes is 1,
 	// OK or true, whatever Yes is.
@@ -107,6 +111,9 @@ func (s Script) validate() error {
 		return fmt.Errorf("script %s: only a lock has a release, and this is a %s: leave the release out", s.Name, s.As)
 	case s.Yes != "" && s.As == Sequence:
 		return fmt.Errorf("script %s: a sequence answers with a number, not with yes or no: leave %q out", s.Name, s.Yes)
+	}
+	if slices.ContainsFunc(s.NoErrors, func(e string) bool { return strings.TrimSpace(e) == "" }) {
+		return fmt.Errorf("script %s: an empty noErrors would make every error a no: give the beginning of the error reply, such as RATELIMITED", s.Name)
 	}
 	return s.validateTemplates()
 }

@@ -163,6 +163,7 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
 		progress := a.newProgress()
+		progress.total, _ = c.Plan.Takes()
 		o := a.options()
 		o.Progress, o.Found = progress.show, progress.found
 		out, err := results.Execute(ctx, c.Plan, o)
@@ -175,6 +176,7 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 		}
 		fmt.Fprintf(a.err, "      %s, %s\n", result(out), metWord(out))
 		row := reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())))
+		row.Name = row.Variant
 		row.Regime = strings.Trim(row.Regime+", "+out.Plan.Conditions(), ", ")
 		rows = append(rows, row)
 		outs = append(outs, out)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
@@ -73,7 +75,7 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 	f.IntVar(&s.Late, "late", 1, "how many commands may be executed when their client has gone on (default: 1 in a part of its own)")
 	f.DurationVar(&s.Skew, "skew", 0, "how far the last client's clock is ahead of the others'")
 	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's)")
-	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default: each regime, one after the other)")
+	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default, and all: each regime, one after the other)")
 	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after so many schedules (default: no limit)")
 	f.DurationVar(&s.For, "for", plan.DefaultFor, "end after so long; 0: no limit")
 	f.BoolVar(&s.First, "first", false, "end at the first counterexample, which need not be the smallest")
@@ -84,6 +86,9 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string) error {
 	if err := noZeros(cmd, "clients", "ttl"); err != nil {
 		return err
+	}
+	if s.Regime == everyRegimeFlag {
+		s.Regime = ""
 	}
 	s.Crashes, s.Expiries = noneIfZero(s.Crashes), noneIfZero(s.Expiries)
 	lost(cmd, &s)
@@ -122,11 +127,22 @@ func (a *app) printExploration(out results.Searched) error {
 	if err := reports.ExplorationText(a.out, out.Exploration); err != nil {
 		return err
 	}
+	a.explainLost(out.Exploration.Result)
 	if err := a.showSituation(out.Exploration.Result); err != nil {
 		return err
 	}
 	a.println("report: %s", filepath.Join(out.Dir, "report.html"))
 	return nil
+}
+
+// everyRegimeFlag is what --regime may say for each regime in turn, which is so without it, too.
+const everyRegimeFlag = "all"
+
+// explainLost tells a message that a crash lost from one that was delivered twice.
+func (a *app) explainLost(r interleave.Result) {
+	if slices.ContainsFunc(r.Found, func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }) {
+		a.println("lost-message: nobody delivers a message twice here; one is never delivered, since its worker crashed between claim and delivery: --crashes 0 leaves crashes out")
+	}
 }
 
 // showSituation prints the shortest schedule that met the situation that was asked for.

@@ -18,6 +18,7 @@ const plainEvery = 5 * time.Second
 type progress struct {
 	w        io.Writer
 	terminal bool
+	total    time.Duration // about how long the run takes; 0: not known
 
 	mu    sync.Mutex // found is called by others than show
 	last  time.Duration
@@ -38,6 +39,9 @@ func (p *progress) show(at harness.Progress) {
 		line = fmt.Sprintf("%s  %d violations", line, at.Found)
 	}
 	if p.terminal {
+		if left := p.total - at.Elapsed; left > 0 {
+			line = fmt.Sprintf("%s  about %.0fs left", line, left.Seconds())
+		}
 		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
 		return
 	}

@@ -134,12 +134,13 @@ func (a *app) printSuites(names []string) error {
 // suite runs a suite. Its exit code is that of the worst run.
 func (a *app) suite(ctx context.Context, s suite.Suite, how suite.Options) error {
 	how.Options = a.options()
+	began := time.Now()
 	progress := a.newProgress()
 	how.Progress = func(p harness.Progress) { progress.show(p) }
 	how.Begin = func(at suite.Position) {
 		pass := ""
 		if how.For > 0 {
-			pass = fmt.Sprintf("pass %d, ", at.Pass)
+			pass = fmt.Sprintf("pass %d, %v of %v, ", at.Pass, time.Since(began).Round(time.Second), how.For)
 		}
 		fmt.Fprintf(a.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
 		progress = a.newProgress()
@@ -161,7 +162,11 @@ func suiteLine(r tally.Run) string {
 	if r.Ending != tally.Met && r.Found == "" {
 		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
 	}
-	return fmt.Sprintf("%s, expected %s, %v, seed %d", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond), r.Seed)
+	line := fmt.Sprintf("%s, expected %s, %v", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond))
+	if r.Seed == 0 { // a search leaves nothing to chance
+		return line
+	}
+	return fmt.Sprintf("%s, seed %d", line, r.Seed)
 }
 
 // endingCode is the exit code of a suite.

@@ -39,6 +39,9 @@ func (w *words) variant(id string, s *workloads.Script) {
 		w.flag("args", a, true)
 	}
 	w.flag("yes", s.Yes, s.Yes != "")
+	for _, e := range s.NoErrors {
+		w.flag("no-error", e, true)
+	}
 	w.flag("release", s.ReleaseFile, s.Release != "")
 	for _, a := range s.ReleaseArgs {
 		w.flag("release-args", a, true)

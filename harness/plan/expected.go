@@ -89,8 +89,8 @@ func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error 
 	return nil
 }
 
-// expectation is what a plan that says something expects.
-func (e Expected) expectation() (out Expectation) {
+// Expectation is what a plan that says something expects.
+func (e Expected) Expectation() (out Expectation) {
 	for _, class := range e.Invalid {
 		out.Must = append(out.Must, []harness.Class{class})
 	}

@@ -30,7 +30,7 @@ func ReadPlan(path string) (p Plan, err error) {
 	if err := fields.Read(path, f, &p); err != nil {
 		return p, Usagef("%w", err)
 	}
-	return p, nil
+	return p, p.ReadScript(path)
 }
 
 // ReadFolder reads the plan of a results folder.
@@ -58,7 +58,7 @@ func missing(dir string) string {
 }
 
 func (p Plan) Write(dir string) error {
-	b, err := yaml.Marshal(p)
+	b, err := yaml.Marshal(p.stored())
 	if err != nil {
 		return err
 	}

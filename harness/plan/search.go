@@ -62,6 +62,10 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	}
 	program, ok := v.Program(options)
 	switch {
+	case s.Clients != 0 && (s.Clients < 2 || s.Clients > interleave.MaxClients):
+		return v, spec, Usagef("this cannot be explored: %d clients: ask for 2 to %d", s.Clients, interleave.MaxClients)
+	case s.Failovers < 0 || s.Failovers > 1:
+		return v, spec, Usagef("this cannot be explored: %d failovers: there is one replica to promote, so ask for 0 or 1", s.Failovers)
 	case v.Masters > 0:
 		return v, spec, Usagef("%s cannot be explored: it needs %d masters, and the explorer has one", v.ID, v.Masters)
 	case !ok:

@@ -153,8 +153,14 @@ func (out *Outcome) judge(h harness.History, j harness.Judged) (err error) {
 	}
 	out.Report.Command = out.Command()
 	out.Report.Expected, out.Report.Met = out.Expectation.String(), out.Met
+	if out.Undocumented() {
+		out.Report.Expected = ""
+	}
 	return nil
 }
+
+// Undocumented reports whether nobody has said what to expect: the algorithm is the user's own, and the plan says nothing.
+func (out Outcome) Undocumented() bool { return out.Plan.Script != nil && out.Plan.Expect.IsZero() }
 
 // Command is the command line that repeats the run from where it was begun.
 func (out Outcome) Command() string {
