@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Visible makes what could steer a terminal, or turn the direction of a text, Visible and harmless.
+// Visible makes what could steer a terminal, or turn the direction of a text, visible and harmless.
 func Visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
