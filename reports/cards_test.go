@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
 // pages is every sort of page, by name.
@@ -27,7 +30,7 @@ func pages(t *testing.T) map[string]string {
 		rows = append(rows, e.Row(name+"/report.html"))
 	}
 	all["index"] = written(t, func(b *bytes.Buffer) error { return Index(b, rows) })
-	once, soak := suiteWith(Met, NotMet, Failed), suiteWith(Met, Unsaid)
+	once, soak := suiteWith(tally.Met, tally.NotMet, tally.Failed), suiteWith(tally.Met, tally.Unsaid)
 	soak.For = time.Hour
 	all["suite"] = written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, once) })
 	all["soak"] = written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, soak) })
@@ -102,11 +105,11 @@ func attr(e xml.StartElement, name string) string {
 
 // What nobody looks for first is folded.
 func TestTheMemoryOfTheHarnessIsFoldedUnlessItWasASoak(t *testing.T) {
-	s := suiteWith(Met)
+	s := suiteWith(tally.Met)
 	for i := range 40 {
-		s.Memory.UnderLoad(Sample{At: time.Duration(i) * time.Second, RSS: 50 << 20})
+		s.Memory.UnderLoad(tally.Sample{At: time.Duration(i) * time.Second, RSS: 50 << 20})
 	}
-	s.Memory.AfterRun(1, Sample{At: 40 * time.Second, RSS: 50 << 20})
+	s.Memory.AfterRun(1, tally.Sample{At: 40 * time.Second, RSS: 50 << 20})
 	require.Contains(t, written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, s) }), "<details>\n<summary><h2>The harness itself</h2>")
 	s.Memory.WarmUp = time.Second
 	require.Contains(t, written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, s) }), `<details open="open">`)
@@ -123,4 +126,13 @@ func TestAnIndexTellsRunsOfOneVariantApart(t *testing.T) {
 		page := written(t, func(b *bytes.Buffer) error { return Index(b, []Row{r}) })
 		require.Contains(t, page, r.title()+`<span class="sub">`+r.about()+"</span>")
 	}
+}
+
+func TestAPictureThatIsNotToScaleSaysSo(t *testing.T) {
+	const said = "is not to scale"
+	late := harness.Anomaly{Class: harness.DoubleGrant, Key: "k", Ops: []harness.Op{
+		acquire(1, "k", 0, time.Millisecond), acquire(2, "k", 294*time.Millisecond, time.Millisecond), acquire(3, "k", 296*time.Millisecond, time.Millisecond),
+	}}
+	require.Contains(t, anomalyPage(t, late), said)
+	require.NotContains(t, anomalyPage(t, doubleGrant("k", 0)), said)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/stretchr/testify/require"
 )
@@ -174,4 +175,10 @@ func TestExplorerIsAColumnWhereItWasAsked(t *testing.T) {
 	require.NotContains(t, md, "explorer")
 	html := written(t, func(b *bytes.Buffer) error { return Index(b, []Row{run}) })
 	require.NotContains(t, html, "explorer")
+}
+
+func TestAnyNumberOfClientsHasAPage(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 4, 5, 8, 1000} {
+		searchPage(t, Exploration{Clients: n, Result: interleave.Result{Found: []interleave.Counterexample{analysistest.BlindDel()}}})
+	}
 }

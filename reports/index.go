@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Index writes one page, as self-contained as a report, that lists many runs and links to the report of each.
@@ -39,7 +40,7 @@ func newIndex(rows []Row) index {
 	passed := 0
 	for _, r := range rows {
 		one := indexRow{
-			Row: r, Title: r.title(), About: r.about(), Passed: r.passed(), Result: r.Verdict.String(), Count: r.ran(count(r.Ops)), Pace: r.ran(whole(r.Rate)),
+			Row: r, Title: r.title(), About: r.about(), Passed: r.passed(), Result: r.Verdict.String(), Count: r.ran(units.Count(r.Ops)), Pace: r.ran(units.Whole(r.Rate)),
 		}
 		if one.Passed {
 			passed++
@@ -54,7 +55,7 @@ func newIndex(rows []Row) index {
 	case passed < len(rows):
 		x.Tone, x.Word = harness.Invalid.String(), "failed"
 	}
-	x.Sentence = count(int64(passed)) + " of " + plural(int64(len(rows)), "run", "runs") + " ended as they should."
+	x.Sentence = units.Count(int64(passed)) + " of " + units.Plural(int64(len(rows)), "run", "runs") + " ended as they should."
 	return x
 }
 

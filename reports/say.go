@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // saying is a figure of a judgement as a sentence has it: words, the number with its unit, words.
@@ -16,19 +17,19 @@ type saying struct{ Lead, Number, Rest string }
 func say(f harness.Figure) saying {
 	switch {
 	case f.Unit == "%":
-		return saying{Number: digits(f.Value) + " %", Rest: strings.TrimSuffix(f.Name, " percent")}
+		return saying{Number: units.Digits(f.Value) + " %", Rest: strings.TrimSuffix(f.Name, " percent")}
 	case f.Unit == "1/s":
-		return saying{Number: digits(f.Value), Rest: f.Name}
+		return saying{Number: units.Digits(f.Value), Rest: f.Name}
 	case f.Unit == "s":
 		return sayTime(f)
 	case strings.HasSuffix(f.Name, " at call"): // an ordinal, not a count
-		return saying{Lead: f.Name, Number: figure(f.Value)}
+		return saying{Lead: f.Name, Number: units.Figure(f.Value)}
 	case f.Unit != "":
-		return saying{Number: figure(f.Value) + " " + f.Unit, Rest: f.Name}
+		return saying{Number: units.Figure(f.Value) + " " + f.Unit, Rest: f.Name}
 	case f.Value == 1:
 		return saying{Number: "1", Rest: singular(f.Name)}
 	}
-	return saying{Number: figure(f.Value), Rest: f.Name}
+	return saying{Number: units.Figure(f.Value), Rest: f.Name}
 }
 
 // sayTime puts a time where its name has the moment that it counts from: "first lost write 2.50 s after fault start".
@@ -37,11 +38,11 @@ func sayTime(f harness.Figure) saying {
 	lead, moment, ok := strings.Cut(f.Name, " after ")
 	switch {
 	case !ok:
-		return saying{Lead: f.Name, Number: dur(d)}
+		return saying{Lead: f.Name, Number: units.Duration(d)}
 	case d < 0:
-		return saying{Lead: lead, Number: dur(-d), Rest: "before " + moment}
+		return saying{Lead: lead, Number: units.Duration(-d), Rest: "before " + moment}
 	}
-	return saying{Lead: lead, Number: dur(d), Rest: "after " + moment}
+	return saying{Lead: lead, Number: units.Duration(d), Rest: "after " + moment}
 }
 
 // singular makes the first plural of a name one of its kind, unless a preposition comes before it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -47,7 +48,7 @@ func doubleGrants() measure { return violations("double grants", harness.DoubleG
 func failovers() measure {
 	return measure{reports.Measure{Name: "failovers"}, func(_ context.Context, h harness.History, _ harness.Judged) (float64, error) {
 		n := 0
-		for _, f := range reports.Failovers(h) {
+		for _, f := range analysis.Failovers(h) {
 			n += 1 + f.Again
 		}
 		return float64(n), nil
@@ -176,8 +177,8 @@ func phasesOf(h harness.History) (phases, error) {
 		return phases{}, err
 	}
 	p := phases{healed: f.Until()}
-	for _, o := range reports.Failovers(h) {
-		if s := o.Stage(reports.Promoted); o.Fault == 0 && s.Seen {
+	for _, o := range analysis.Failovers(h) {
+		if s := o.Stage(analysis.Promoted); o.Fault == 0 && s.Seen {
 			p.promoted = s.At
 			return p, nil
 		}
