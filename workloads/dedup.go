@@ -124,7 +124,7 @@ func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 			c.load.marks.add(number, op.Call)
 		}
 	}
-	if op.Err != "" && op.Err != notMine {
+	if op.Err != "" && op.Err != harness.NotMine {
 		s.Backoff()
 	}
 }
@@ -175,7 +175,7 @@ func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string
 	return s.Invoke(harness.Op{Kind: harness.Confirm, Key: id, TTL: c.window}, func(op *harness.Op) {
 		ctx, call := track(ctx)
 		mine, err := f.Confirm(ctx, id, c.window)
-		answered(op, call, mine, err, notMine)
+		answered(op, call, mine, err, harness.NotMine)
 	})
 }
 
