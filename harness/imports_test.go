@@ -23,17 +23,18 @@ const module = "github.com/doublegrant/doublegrant/"
 var allowed = []room{
 	{"harness", nil},
 	{"lua", nil},
+	{"harness/await", nil},
 	{"harness/internal/fields", nil},
 	{"harness/cmd/mutate", nil},
 
 	{"harness/history", []string{"harness"}},
-	{"harness/cluster/fabric", []string{"harness"}},
+	{"harness/cluster/fabric", []string{"harness", "harness/await"}},
 	{"harness/cluster", []string{"harness", "harness/cluster/fabric"}},
 	{"harness/interleave", []string{"harness"}},
-	{"harness/explore", []string{"harness", "harness/cluster", "harness/interleave"}},
+	{"harness/explore", []string{"harness", "harness/await", "harness/cluster", "harness/interleave"}},
 
 	{"checkers", []string{"harness"}},
-	{"nemesis", []string{"harness"}},
+	{"nemesis", []string{"harness", "harness/await"}},
 	{"workloads", []string{"harness", "harness/interleave", "lua"}},
 	{"reports", []string{"harness", "harness/interleave"}},
 

@@ -1,0 +1,41 @@
+// Package await waits: for several calls that run at the same time, and for a condition to come true.
+package await
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// All calls do(0) to do(n-1) at the same time, each in a goroutine of its own, and returns when all have returned: their
+// errors in that order, nil for a call that succeeded. errors.Join makes one error of them, cmp.Or takes the first.
+func All(n int, do func(i int) error) []error {
+	errs := make([]error, n)
+	var doing sync.WaitGroup
+	for i := range n {
+		doing.Go(func() { errs[i] = do(i) })
+	}
+	doing.Wait()
+	return errs
+}
+
+// Until calls look, at once and then after every pause, until it says that it need not look again; Until then returns
+// look's error. When ctx ends first, the error is ctx's cause together with look's last error: that says what was missing.
+func Until(ctx context.Context, pause time.Duration, look func() (again bool, err error)) error {
+	var missing error
+	for {
+		again, err := look()
+		if !again {
+			return err
+		}
+		if ctx.Err() == nil || missing == nil {
+			missing = err // an error that the end of ctx caused explains nothing
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), missing)
+		case <-time.After(pause):
+		}
+	}
+}
