@@ -55,7 +55,7 @@ test-plain:
 # What `test` leaves out. The figures of failovers are compared to within 50 ms of what an observer sees, so they come last, alone.
 test-long: redis cc
 	@$(MAKE) --no-print-directory -j 2 test-long-searches test-long-loads
-	$(GO) test -race -p 4 $(TESTING) $(PLAIN)
+	$(GO) test -race -p 2 $(TESTING) $(PLAIN)
 	$(GO) test -count 1 -v $(TESTING) -run EveryFigureOfAFailover ./harness/results -long
 
 test-long-searches:

@@ -171,7 +171,9 @@ func (p *dedupPass) decide(s *suspected) {
 	for i := range s.against {
 		if m := &s.against[i]; m.rulesOut(&s.claim) {
 			p.duplicates++
-			p.add(duplicate(*m, s.claim.Op))
+			a := duplicate(*m, s.claim.Op)
+			a.Spans = append(m.span(0), s.claim.span(1)...)
+			p.add(a)
 			return
 		}
 	}

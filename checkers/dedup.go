@@ -265,6 +265,11 @@ func duplicate(first mark, second harness.Op) harness.Anomaly {
 	return a
 }
 
+// span is the time in which the message is certainly marked by m.
+func (m *mark) span(owner int) []harness.Span {
+	return certainSpan(harness.Span{Client: m.Client, Owner: owner, From: m.Return, To: m.ends, Until: harness.LeaseEnds})
+}
+
 func windowName(op harness.Op) string {
 	if op.TTL == 0 {
 		return "all time"

@@ -25,6 +25,7 @@ type hold struct {
 	until    time.Duration // when it can be over, if nobody releases it; not before op.Call
 	least    time.Duration // what until was when op returned
 	known    time.Duration // it is known to have lasted until then: what it overlaps before is decided
+	given    time.Duration // the Call of the release that ended it; -1: none was seen
 	latest   time.Duration // the Return of the latest hold that it may overlap as the first of the two; -1: none
 	overlap  *overlap      // with an earlier one; nil: there is none to overlap
 	thefts   []*theft      // releases by other owners that may have removed the lock, in the order of the history

@@ -220,7 +220,7 @@ func (p *mutexPass) settle(h *hold, x harness.Op, about bool) (done bool) {
 func (p *mutexPass) grant(worker int, x harness.Op, before *hold) {
 	h := &hold{
 		sight: sight{x, p.seq}, owner: owner{worker, x.Arg},
-		until: p.leastEnd(x), known: x.Return, latest: -1, since: x.Return,
+		until: p.leastEnd(x), known: x.Return, given: -1, latest: -1, since: x.Return,
 	}
 	h.least, h.own.seq, h.tenure = h.until, p.seq, &h.own
 	if before != nil {
@@ -298,6 +298,7 @@ func (p *mutexPass) meet(l *lock, h *hold) {
 
 // release ends h at the Call of r and decides every overlap that waited for it.
 func (p *mutexPass) release(h *hold, r harness.Op) {
+	h.given = r.Call
 	if h.waits() {
 		ended := &sight{r, p.seq}
 		if r.Call <= h.op.Return {

@@ -97,7 +97,7 @@ func (o *overlap) follows(first *hold, ended *sight) {
 func (o *overlap) anomaly() harness.Anomaly {
 	a, b := o.first.op, o.second.op
 	return harness.Anomaly{
-		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: inOrder(o.sights()),
+		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: inOrder(o.sights()), Spans: o.spans(),
 		Note: fmt.Sprintf("%s %s %s by %s, while %s certainly held it from %s until %s",
 			who(b.Client), got(b), b.Key, moment(b.Return), who(a.Client), moment(a.Return), moment(o.heldUntil)),
 	}
@@ -116,6 +116,7 @@ func (o *overlap) blame(a *harness.Anomaly) {
 	t := o.thief
 	a.Class = harness.StolenRelease
 	a.Ops = inOrder(append(o.sights(), t.hold.sight, t.release))
+	a.Spans = append(a.Spans, t.hold.span(t.hold.op, 2)...)
 	a.Note += fmt.Sprintf("; %s, which %s it at %s, had it removed by a release from %s to %s",
 		who(t.release.op.Client), got(t.hold.op), moment(t.hold.op.Return), moment(t.release.op.Call), moment(t.release.op.Return))
 }
@@ -129,6 +130,31 @@ func (o *overlap) sights() []sight {
 		}
 	}
 	return out
+}
+
+// spans are the certain holds of the two owners. The first one's may begin with an earlier grant, which it renewed.
+func (o *overlap) spans() []harness.Span {
+	return append(o.first.span(o.first.against(o.second)[0].op, 0), o.second.span(o.second.op, 1)...)
+}
+
+// span is the time from that grant of h's owner until h ended, as far as was seen; none if the lease could be over at once.
+func (h *hold) span(began harness.Op, owner int) []harness.Span {
+	until, why := h.until, harness.LeaseEnds
+	if h.given >= 0 && h.given < until {
+		until, why = h.given, harness.OwnRelease
+	}
+	return certainSpan(harness.Span{Client: began.Client, Owner: owner, From: began.Return, To: until, Until: why})
+}
+
+// certainSpan is s with its end as reports have it; none if it could be over at once.
+func certainSpan(s harness.Span) []harness.Span {
+	switch {
+	case s.To == forever:
+		s.To, s.Until = 0, harness.NothingEnds
+	case s.To <= s.From:
+		return nil
+	}
+	return []harness.Span{s}
 }
 
 // inOrder lists operations in the order of the history.

@@ -24,22 +24,30 @@ var allowed = []room{
 	{"harness", nil},
 	{"lua", nil},
 	{"harness/await", nil},
-	{"harness/internal/fields", nil},
+	{"harness/suggest", nil},
+	{"harness/texttable", nil},
+	{"harness/internal/fields", []string{"harness/suggest"}},
 	{"harness/cmd/mutate", nil},
 
 	{"harness/history", []string{"harness"}},
 	{"harness/cluster/fabric", []string{"harness", "harness/await"}},
-	{"harness/cluster", []string{"harness", "harness/cluster/fabric"}},
+	{"harness/cluster", []string{"harness", "harness/await", "harness/cluster/fabric"}},
+	{"harness/cluster/docker", []string{"harness/await", "harness/cluster"}},
+	{"harness/cluster/clustertest", []string{"harness", "harness/cluster"}},
 	{"harness/interleave", []string{"harness"}},
 	{"harness/explore", []string{"harness", "harness/await", "harness/cluster", "harness/interleave"}},
 
 	{"checkers", []string{"harness"}},
 	{"nemesis", []string{"harness", "harness/await"}},
-	{"workloads", []string{"harness", "harness/interleave", "lua"}},
-	{"reports", []string{"harness", "harness/interleave"}},
+	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
+	{"reports", []string{"harness", "harness/interleave", "harness/texttable"}},
+
+	{"harness/granttest", []string{
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "checkers", "nemesis", "reports", "workloads",
+	}},
 
 	{"harness/plan", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "checkers", "nemesis", "workloads",
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/suggest", "checkers", "nemesis", "workloads",
 	}},
 	{"harness/results", []string{
 		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/history", "harness/plan", "checkers", "reports", "workloads",
@@ -51,8 +59,8 @@ var allowed = []room{
 		"harness", "harness/cluster", "harness/plan", "harness/results", "checkers", "nemesis", "reports",
 	}},
 	{"harness/cli", []string{
-		"harness", "harness/cluster", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
-		"harness/results", "harness/suite", "nemesis", "reports", "workloads",
+		"harness", "harness/cluster", "harness/cluster/docker", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
+		"harness/results", "harness/suggest", "harness/suite", "harness/texttable", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
@@ -63,10 +71,10 @@ var others = []library{
 	{"github.com/Shopify/toxiproxy", []string{"harness/cluster/fabric"}},
 	{"github.com/rs/zerolog", []string{"harness/cluster/fabric"}}, // toxiproxy's logger
 	{"golang.org/x/sys", []string{"harness/cluster/fabric"}},
-	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster"}},
-	{"github.com/moby/moby", []string{"harness/cluster"}},
-	{"github.com/containerd/errdefs", []string{"harness/cluster"}},
-	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "harness/interleave", "workloads"}},
+	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster/docker"}},
+	{"github.com/moby/moby", []string{"harness/cluster/docker"}},
+	{"github.com/containerd/errdefs", []string{"harness/cluster/docker"}},
+	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/explore", "harness/granttest", "harness/interleave", "workloads"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},
 	{"github.com/RoaringBitmap/roaring", []string{"checkers"}},
@@ -74,6 +82,9 @@ var others = []library{
 	{"github.com/go-redsync/redsync", []string{"workloads"}},
 	{"go.yaml.in/yaml", []string{"harness/internal/fields", "harness/plan", "harness/suite"}},
 	{"github.com/spf13/cobra", []string{"harness/cli"}},
+	{"github.com/spf13/pflag", []string{"harness/cli"}},
+	{"golang.org/x/term", []string{"harness/texttable"}},
+	{"al.essio.dev/pkg/shellescape", []string{"harness/plan", "reports"}},
 }
 
 // room is a package and the packages of this module that it imports.

@@ -51,28 +51,6 @@ func Worst(verdicts ...Verdict) Verdict {
 	return worst
 }
 
-// Class names a way to fail.
-type Class string
-
-// The failure classes that checkers report and variants declare as known flaws.
-const (
-	DoubleGrant       Class = "double-grant"        // two owners inside their leases
-	StolenRelease     Class = "stolen-release"      // a double grant opened by somebody else's late release
-	StuckLock         Class = "stuck-lock"          // a lock that nobody can ever acquire again
-	StaleHolder       Class = "stale-holder"        // what a lock guards took a write of an owner whose lease was over, after the next one's
-	DuplicateDelivery Class = "duplicate-delivery"  // two workers told that they are the first
-	ImmortalMark      Class = "immortal-mark"       // a mark without TTL
-	LostMessage       Class = "lost-message"        // marked, never delivered, all others told that it was
-	DuplicateNumber   Class = "duplicate-number"    // one number returned twice
-	Regression        Class = "regression"          // a later call got a smaller number
-	FenceRegression   Class = "fence-regression"    // a later grant got a fencing token that is not larger
-	ReturnedNotStored Class = "returned-not-stored" // a number was issued that the store does not know of
-	SequenceRestart   Class = "sequence-restart"    // the stored number went back
-	TTLLost           Class = "ttl-lost"            // what had an end has none any more
-	LostWrite         Class = "lost-write"          // acknowledged and gone
-	PhantomWrite      Class = "phantom-write"       // refused for certain, yet there
-)
-
 // Anomaly is the evidence for one violation.
 type Anomaly struct {
 	Class     Class         `json:"class"`
@@ -84,6 +62,43 @@ type Anomaly struct {
 	From      time.Duration `json:"from"`             // the time it spans on the run's clock
 	To        time.Duration `json:"to"`               //
 	Faults    []string      `json:"faults,omitempty"` // faults whose Influence meets that span; filled in by Judge
+	Spans     []Span        `json:"spans,omitempty"`  // who certainly held what, as the checker judged it; none where it judges no holds
+}
+
+// Span is a time in which an owner certainly held what an anomaly is about, as far as was known when the violation was.
+type Span struct {
+	Client int           `json:"client"`       // whom the grant that began it was given to
+	Owner  int           `json:"owner"`        // spans of one owner have the same number, from 0
+	From   time.Duration `json:"from"`         //
+	To     time.Duration `json:"to,omitempty"` // 0: nothing that was seen ends it
+	Until  SpanEnd       `json:"until"`        // what ends it
+}
+
+// SpanEnd is what ends a span.
+type SpanEnd string
+
+// What ends a span.
+const (
+	LeaseEnds   SpanEnd = "lease"   // the lease or window can be over, or the end that the grant promised has come
+	OwnRelease  SpanEnd = "release" // its owner began to give it up
+	NothingEnds SpanEnd = "nothing" // a lease without an end, not given up
+)
+
+// Overlaps are the times in which two of the anomaly's owners certainly held it, in the order of Spans. Spans that only
+// touch do not overlap. Of an overlap that nothing ends To is 0.
+func (a Anomaly) Overlaps() (both []Span) {
+	for i, x := range a.Spans {
+		for _, y := range a.Spans[i+1:] {
+			o := Span{Client: y.Client, Owner: y.Owner, From: max(x.From, y.From), To: x.To, Until: x.Until}
+			if x.To == 0 || y.To != 0 && y.To < x.To {
+				o.To, o.Until = y.To, y.Until
+			}
+			if x.Owner != y.Owner && (o.To == 0 || o.From < o.To) {
+				both = append(both, o)
+			}
+		}
+	}
+	return both
 }
 
 // Violations is how many violations the anomaly stands for, at least one.

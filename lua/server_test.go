@@ -2,7 +2,6 @@ package lua_test
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
 // This file starts the servers of the tests and makes clients of them.
@@ -26,8 +25,7 @@ const patience = 5 * time.Second
 
 func start(t *testing.T, c *cluster.Cluster) *cluster.Cluster {
 	t.Helper()
-	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
-	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	clustertest.Start(t, c)
 	return c
 }
 

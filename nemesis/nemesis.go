@@ -166,7 +166,7 @@ const pollEvery = 20 * time.Millisecond
 
 // poll looks until it need not look again, or ctx ends; then the error is the last look's.
 func poll(ctx context.Context, look func() (again bool, err error)) error {
-	return await.Until(ctx, pollEvery, look)
+	return await.Poll(ctx, pollEvery, look)
 }
 
 // reached waits until the node answers the clients that a fault's bite is to be seen from: without that, an answer that

@@ -2,7 +2,6 @@ package nemesis_test
 
 import (
 	"context"
-	"log/slog"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
@@ -29,8 +29,7 @@ func rng() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
 func start(t *testing.T, c *cluster.Cluster) bench {
 	t.Helper()
-	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
-	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	clustertest.Start(t, c)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return bench{t, c, ctx}

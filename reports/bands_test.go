@@ -56,9 +56,3 @@ func TestNumbersInChartsHaveAKey(t *testing.T) {
 	require.Contains(t, page.String(), "Faults: 1 refuse, 2 partition-primary, 3 slicer, ")
 	require.Contains(t, page.String(), "after fault 2, partition-primary")
 }
-
-func TestEveryClassOfALockHasAMeaning(t *testing.T) {
-	for _, c := range []harness.Class{harness.StaleHolder, harness.LostWrite, harness.DoubleGrant} {
-		require.NotEmpty(t, meaning(c), c)
-	}
-}

@@ -3,12 +3,15 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"al.essio.dev/pkg/shellescape"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -136,5 +139,5 @@ func (e Exploration) replay(i int) string {
 	if e.Files[i] == "" {
 		return ""
 	}
-	return "doublegrant explore --replay " + visible(e.Files[i])
+	return "doublegrant explore --replay " + visible(shellescape.Quote(filepath.Join(e.Dir, e.Files[i])))
 }

@@ -14,6 +14,7 @@ import (
 
 // Exploration is everything that the files of one search through interleavings say.
 type Exploration struct {
+	Dir      string // the folder of Files, as commands name it from where the search was begun; empty: where they are run
 	Name     string
 	Variant  string
 	Command  string            // repeats the search; may be empty

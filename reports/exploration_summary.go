@@ -21,6 +21,7 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 		// Nothing but a fence ends a code block, so without back quotes nothing in it is markup.
 		board := strings.ReplaceAll(e.whiteboard(e.Result.Found[0]), "`", "'")
 		fmt.Fprintf(&b, "```text\n%s```\n\n", board)
+		aboutClass(&b, e.Result.Found[0].Anomaly.Class)
 	}
 	var rows [][]string
 	for _, f := range append(e.setup(), e.numbers()...) {
@@ -34,7 +35,7 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 	}
 	for _, again := range []fact{{"Replay it", e.replay(0)}, {"Search again", e.Command}} {
 		if again.Value != "" {
-			fmt.Fprintf(&b, "\n%s: %s\n", again.Name, code(again.Value))
+			fmt.Fprintf(&b, "\n%s: %s\n", again.Name, command(again.Value))
 		}
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {

@@ -81,16 +81,6 @@ func TestPageTellsTheFacts(t *testing.T) {
 	require.Contains(t, searchPage(t, some), "Not every schedule was run: it was to stop at the first counterexample.")
 }
 
-func TestEveryClassHasAMeaning(t *testing.T) {
-	for _, c := range []harness.Class{
-		harness.DoubleGrant, harness.StolenRelease, harness.StuckLock, harness.DuplicateDelivery, harness.ImmortalMark,
-		harness.LostMessage, harness.DuplicateNumber, harness.Regression, harness.FenceRegression, harness.ReturnedNotStored,
-		harness.SequenceRestart, harness.TTLLost, harness.LostWrite, harness.PhantomWrite,
-	} {
-		require.NotEmpty(t, meaning(c), c)
-	}
-}
-
 func TestLongCounterexamplesAreDrawnInPart(t *testing.T) {
 	html := searchPage(t, searches()["evil"])
 	require.Contains(t, html, "47 more lines are in the table only")

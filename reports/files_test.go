@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -118,18 +119,57 @@ func TestAnomaliesBeyondTheLimitAreCounted(t *testing.T) {
 	require.Contains(t, html, "verdict.json has 50")
 }
 
-func TestHoldsEndByReleaseLeaseOrPromise(t *testing.T) {
+// anomalyPage is the page of one anomaly.
+func anomalyPage(t *testing.T, a harness.Anomaly) string {
+	t.Helper()
+	j := invalid()
+	j.Anomalies = []harness.Anomaly{a}
+	return rendered(t, report(t, synthetic(), j))
+}
+
+func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {
+	page := anomalyPage(t, doubleGrant("k", 0))
+	require.Equal(t, 2, strings.Count(page, `class="hold"`))
+	require.Equal(t, 1, strings.Count(page, `class="overlap"`))
+	require.Contains(t, page, "holds k from 0.001 s to 1.480 s (1.48 s): its owner releases it")
+	require.Contains(t, page, "two owners from 1.211 s to 1.480 s (269 ms): its owner releases it")
+	require.Contains(t, page, "two owners for 269 ms")
+}
+
+func TestSpansThatTouchAreNoOverlap(t *testing.T) {
 	a := doubleGrant("k", 0)
-	two := overlaps(holds(a.Ops, 0.01))
-	require.Len(t, two, 1)
-	require.Equal(t, 1210*ms+800*ms/1000, two[0][0])
-	require.Equal(t, 1480*ms, two[0][1], "the first owner's release")
-	a.Ops = a.Ops[:4]
-	require.Equal(t, 1980*ms, overlaps(holds(a.Ops, 0.01))[0][1], "the lease, less the drift")
-	a.Ops[0].Until = 1500 * ms
-	require.Equal(t, 1500*ms, overlaps(holds(a.Ops, 0.01))[0][1], "the promised end")
-	a.Ops[0].Until = 1000 * ms
-	require.Empty(t, overlaps(holds(a.Ops, 0.01)))
+	a.Spans[0].To = a.Spans[1].From
+	page := anomalyPage(t, a)
+	require.Equal(t, 2, strings.Count(page, `class="hold"`))
+	require.NotContains(t, page, `class="overlap"`)
+	require.NotContains(t, page, "two owners for")
+	a.Spans[1].From--
+	require.Contains(t, anomalyPage(t, a), "two owners for 1 ns", "a nanosecond is one")
+}
+
+func TestAHoldWithoutAnEndIsDrawnToTheEdge(t *testing.T) {
+	a := doubleGrant("k", 0)
+	for i := range a.Spans {
+		a.Spans[i].To, a.Spans[i].Until = 0, harness.NothingEnds
+	}
+	page := anomalyPage(t, a)
+	require.Equal(t, 2, strings.Count(page, `class="hold"`))
+	require.Contains(t, page, "on: its lease has no end")
+	require.Contains(t, page, "two owners without end")
+}
+
+// A verdict of an older program has no spans.
+func TestAnAnomalyWithoutSpansIsDrawnByItsOperations(t *testing.T) {
+	a := doubleGrant("k", 0)
+	a.Spans = nil
+	page := anomalyPage(t, a)
+	require.NotContains(t, page, `class="hold"`)
+	require.NotContains(t, page, `class="overlap"`)
+	require.Contains(t, page, `class="op ok"`)
+	require.Contains(t, page, "Bars are operations: the checker names no times in which somebody held it.")
+	text, err := json.Marshal(a)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "spans", "verdict.json only grows")
 }
 
 func TestJSONRoundTrip(t *testing.T) {

@@ -15,81 +15,22 @@ const (
 	barHigh = 14
 )
 
-// hold is the time in which an owner may rely on what it was granted.
-type hold struct {
-	op       harness.Op
-	from, to time.Duration
-	why      string // what ends it
-}
-
-// holds derives from the operations of an anomaly who held what, by the rule of the checkers: from the return of the
-// grant to the release, the end of the lease or the promised end, whichever is first.
-func holds(ops []harness.Op, drift float64) []hold {
-	var all []hold
-	for _, op := range ops {
-		if !grants(op) {
-			continue
-		}
-		lease := time.Duration(float64(op.TTL) * (1 - drift))
-		h := hold{op: op, from: op.Return, to: op.Call + lease, why: "the lease ends"}
-		if op.Until > 0 && op.Until < h.to {
-			h.to, h.why = op.Until, "the promised end"
-		}
-		if end, ok := released(op, ops); ok && end < h.to {
-			h.to, h.why = end, "its release"
-		}
-		if h.to > h.from {
-			all = append(all, h)
-		}
-	}
-	return all
-}
-
-func grants(op harness.Op) bool {
-	return op.Outcome == harness.OK && op.TTL > 0 &&
-		(op.Kind == harness.Acquire || (op.Kind == harness.Claim && op.Result == harness.ResultFirst))
-}
-
-// released is the Call of the first release by the client that was granted op.
-func released(op harness.Op, ops []harness.Op) (time.Duration, bool) {
-	end, found := time.Duration(0), false
-	for _, r := range ops {
-		mine := r.Kind == harness.Release && r.Client == op.Client && r.Key == op.Key && r.Call >= op.Return
-		if mine && (!found || r.Call < end) {
-			end, found = r.Call, true
-		}
-	}
-	return end, found
-}
-
-// overlaps are the times in which two owners hold the same key.
-func overlaps(all []hold) [][2]time.Duration {
-	var both [][2]time.Duration
-	for i, a := range all {
-		for _, b := range all[i+1:] {
-			from, to := max(a.from, b.from), min(a.to, b.to)
-			same := a.op.Client == b.op.Client && a.op.Arg == b.op.Arg
-			if !same && a.op.Key == b.op.Key && from <= to {
-				both = append(both, [2]time.Duration{from, to})
-			}
-		}
-	}
-	return both
-}
-
 // gantt draws the operations of an anomaly, a row for each client, on a clock that starts at the first Call.
 type gantt struct {
 	*frame
 	zero    time.Duration
 	meta    harness.Meta
+	key     string
 	clients []int
 	ops     []harness.Op
-	holds   []hold
+	spans   []harness.Span // who held it, as the checker judged
+	both    []harness.Span // when two did
 }
 
-// newGantt prepares the picture of operations, of which there is at least one, in order of Call.
-func newGantt(ops []harness.Op, meta harness.Meta) *gantt {
-	g := &gantt{meta: meta, ops: ops, zero: ops[0].Call, holds: holds(ops, meta.Drift)}
+// newGantt prepares the picture of an anomaly with at least one operation.
+func newGantt(a harness.Anomaly, meta harness.Meta) *gantt {
+	ops := shown(a.Ops)
+	g := &gantt{meta: meta, ops: ops, zero: ops[0].Call, key: a.Key, spans: a.Spans, both: a.Overlaps()}
 	g.frame = newFrame("the operations over time", 0, 0, 0, nil)
 	g.Margin = 128
 	g.scale()
@@ -105,7 +46,7 @@ func drawAnomaly(a harness.Anomaly, meta harness.Meta) drawing {
 	if len(a.Ops) == 0 {
 		return drawing{}
 	}
-	g := newGantt(shown(a.Ops), meta)
+	g := newGantt(a, meta)
 	for _, c := range g.clients {
 		g.row(c)
 	}
@@ -132,8 +73,10 @@ func (g *gantt) scale() {
 		end = max(end, op.Return)
 	}
 	span := max(end-g.zero, 10*time.Microsecond)
-	for _, o := range overlaps(g.holds) {
-		span = max(span, min(o[1]-g.zero, 3*span))
+	for _, o := range g.both {
+		if o.To > 0 {
+			span = max(span, min(o.To-g.zero, 3*span))
+		}
 	}
 	g.from, g.to = -span/40, span+span/12
 }
@@ -177,10 +120,9 @@ func (g *gantt) name(client int) string {
 }
 
 func (g *gantt) bars(client int, y float64) {
-	for _, h := range g.holds {
-		if h.op.Client == client {
-			g.rect("hold", g.at(h.from), g.at(h.to), y+3, y+barHigh-3,
-				fmt.Sprintf("holds %s from %s to %s: %s", clip(h.op.Key, 60), at(h.from), at(h.to), h.why))
+	for _, s := range g.spans {
+		if s.Client == client {
+			g.rect("hold", g.at(s.From), g.end(s), y+3, y+barHigh-3, fmt.Sprintf("holds %s from %s%s", clip(g.key, 60), at(s.From), until(s)))
 		}
 	}
 	for _, op := range g.ops {
@@ -193,10 +135,28 @@ func (g *gantt) bars(client int, y float64) {
 
 // highlight marks the time in which two owners hold the same key.
 func (g *gantt) highlight() {
-	for _, o := range overlaps(g.holds) {
-		g.rect("overlap", g.at(o[0]), g.at(o[1]), g.top, g.bottom,
-			fmt.Sprintf("two owners from %s to %s (%s)", at(o[0]), at(o[1]), dur(o[1]-o[0])))
+	for _, o := range g.both {
+		g.rect("overlap", g.at(o.From), g.end(o), g.top, g.bottom, fmt.Sprintf("two owners from %s%s", at(o.From), until(o)))
 	}
+}
+
+// end is where a span ends, at the right edge if nothing ends it.
+func (g *gantt) end(s harness.Span) float64 {
+	if s.To == 0 {
+		return 100
+	}
+	return g.at(s.To)
+}
+
+// until says how long a span lasts and what ends it.
+func until(s harness.Span) string {
+	switch s.Until {
+	case harness.LeaseEnds:
+		return fmt.Sprintf(" to %s (%s): its lease ends", at(s.To), dur(s.To-s.From))
+	case harness.OwnRelease:
+		return fmt.Sprintf(" to %s (%s): its owner releases it", at(s.To), dur(s.To-s.From))
+	}
+	return " on: its lease has no end"
 }
 
 // brief says in a few words what an operation was and what came of it.

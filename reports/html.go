@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-//go:embed report.html.tmpl exploration.html.tmpl reproduction.html.tmpl index.html.tmpl suite.html.tmpl drawing.html.tmpl report.css
+//go:embed report.html.tmpl exploration.html.tmpl reproduction.html.tmpl index.html.tmpl suite.html.tmpl drawing.html.tmpl class.html.tmpl report.css
 var files embed.FS
 
 const (
@@ -31,7 +31,7 @@ func HTML(w io.Writer, r Report) error {
 
 // render fills in one of the embedded templates.
 func render(w io.Writer, name string, data any) error {
-	t, err := template.New(name).Funcs(helpers()).ParseFS(files, name, "drawing.html.tmpl")
+	t, err := template.New(name).Funcs(helpers()).ParseFS(files, name, "drawing.html.tmpl", "class.html.tmpl")
 	if err != nil {
 		return fmt.Errorf("reports: parse %s: %w", name, err)
 	}
@@ -58,7 +58,7 @@ func helpers() template.FuncMap {
 	return template.FuncMap{
 		"dur": dur, "took": took, "at": at, "after": after, "count": count, "times": times, "clip": clip, "rate": rate, "figure": figure,
 		"inc": func(i int) int { return i + 1 }, "css": style, "class": outcomeClass,
-		"outcome": outcomeText, "meaning": meaning, "whole": whole,
+		"outcome": outcomeText, "whole": whole,
 	}
 }
 
@@ -197,12 +197,10 @@ type anomalyView struct {
 	Page    string
 	Picture drawing
 	Listed  []opView
-	Hidden  int    // operations that are not listed
-	Held    bool   // the picture shows what owners may rely on
-	Two     []span // times in which two owners held the key
+	Hidden  int      // operations that are not listed
+	Held    bool     // the picture shows who held it
+	Two     []string // for how long two owners held the key
 }
-
-type span struct{ From, Length time.Duration }
 
 // opView is one row of the table of operations.
 type opView struct {
@@ -220,14 +218,21 @@ func anomalyViews(r Report) []anomalyView {
 			Picture: drawAnomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),
 		}
 		v.Hidden = len(a.Ops) - len(v.Listed)
-		held := holds(shown(a.Ops), r.History.Meta.Drift)
-		v.Held = len(held) > 0
-		for _, o := range overlaps(held) {
-			v.Two = append(v.Two, span{o[0], o[1] - o[0]})
+		v.Held = len(a.Spans) > 0
+		for _, o := range a.Overlaps() {
+			v.Two = append(v.Two, lasting(o))
 		}
 		all = append(all, v)
 	}
 	return all
+}
+
+// lasting says how long a span lasts.
+func lasting(s harness.Span) string {
+	if s.To == 0 {
+		return "without end"
+	}
+	return "for " + dur(s.To-s.From)
 }
 
 func opViews(a harness.Anomaly, meta harness.Meta) []opView {
@@ -288,41 +293,4 @@ func severalFailovers(all []Failover) *failoverTable {
 	}
 	t := tabulate(all)
 	return &t
-}
-
-// meaning explains a class to a reader who meets it for the first time.
-func meaning(c harness.Class) string {
-	switch c {
-	case harness.DoubleGrant:
-		return "two owners inside their leases"
-	case harness.StolenRelease:
-		return "two owners, because a client released a lock that was not its own any more"
-	case harness.StuckLock:
-		return "a lock that nobody can acquire any more"
-	case harness.DuplicateDelivery:
-		return "two workers were told that they are the first"
-	case harness.ImmortalMark:
-		return "a mark that never expires"
-	case harness.LostMessage:
-		return "marked as seen, never delivered"
-	case harness.DuplicateNumber:
-		return "one number issued twice"
-	case harness.Regression:
-		return "a later call got a smaller number"
-	case harness.FenceRegression:
-		return "a later grant got a fencing token that is not larger"
-	case harness.ReturnedNotStored:
-		return "a number was issued that the store does not know of"
-	case harness.SequenceRestart:
-		return "the stored number went back"
-	case harness.TTLLost:
-		return "what had an end has none any more"
-	case harness.LostWrite:
-		return "acknowledged, and gone"
-	case harness.PhantomWrite:
-		return "refused for certain, yet there"
-	case harness.StaleHolder:
-		return "wrote after its lease, when another owner had written"
-	}
-	return ""
 }

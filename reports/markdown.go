@@ -39,6 +39,15 @@ func code(s string) string {
 	return "`" + strings.ReplaceAll(s, "|", "\\|") + "`"
 }
 
+// command writes a command line as code outside tables, so that it can be copied as it is; one with back quotes as text,
+// since these would end the code.
+func command(s string) string {
+	if strings.Contains(s, "`") {
+		return plain(s)
+	}
+	return "`" + oneLine(s) + "`"
+}
+
 // oneLine replaces line breaks, control characters and what turns the direction of text by spaces.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {

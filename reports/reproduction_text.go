@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
 // textWidth is how long a line of running text becomes on a terminal.
@@ -18,19 +19,19 @@ func ReproductionText(w io.Writer, r Reproduction) error {
 		b.WriteString(wrapped(fmt.Sprintf("  %-18s  ", f.Name), oneLine(f.Value)))
 	}
 	b.WriteString("\n")
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	var t texttable.Table
 	heads := r.heads()
 	for i := range heads {
 		heads[i] = strings.ToUpper(strings.TrimPrefix(heads[i], ":"))
 	}
-	fmt.Fprintln(t, strings.Join(heads, "\t"))
+	t.Add(heads...)
 	for _, row := range r.rows() {
 		for i := range row {
 			row[i] = oneLine(row[i])
 		}
-		fmt.Fprintln(t, strings.Join(row, "\t"))
+		t.Add(row...)
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.Write(&b, texttable.Width(w)); err != nil {
 		return err
 	}
 	b.WriteString("\n  median (least to largest) of the trials; in brackets what was published\n")

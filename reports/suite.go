@@ -165,7 +165,9 @@ func (s Suite) word() string {
 	if s.Ended != "" && s.Ending() == NotRun {
 		return "ended early"
 	}
-	return s.Ending().String()
+	return map[Ending]string{
+		NotRun: "not run", Met: "passed", Unsaid: "unknown", Failed: "not carried out", NotMet: "failed",
+	}[s.Ending()]
 }
 
 // repeated reports whether some case ran more than once.

@@ -51,7 +51,8 @@ func (c SuiteCase) sums() string {
 	if c.Runs != c.Met {
 		sums += fmt.Sprintf(", %s not, %s unknown, %s failed", count(int64(c.NotMet)), count(int64(c.Unknown)), count(int64(c.Failed)))
 	}
-	return fmt.Sprintf("%s: %s; last %s %s; expected %s", plural(int64(c.Runs), "run", "runs"), sums, c.Last.Verdict, c.Last.Found, c.Expected)
+	last := strings.TrimSuffix(fmt.Sprintf("%s, %s", c.Last.Verdict, c.Last.Found), ", ")
+	return fmt.Sprintf("%s: %s; last %s; expected %s", plural(int64(c.Runs), "run", "runs"), sums, last, c.Expected)
 }
 
 // story lists a case's failures with the commands that repeat them.
@@ -61,6 +62,9 @@ func (c SuiteCase) story() string {
 		fmt.Fprintf(&b, "%s: %s\n", r.Ending, r.headline())
 		if r.Command != "" {
 			fmt.Fprintf(&b, "run it again: %s\n", r.Command)
+		}
+		if r.Link != "" {
+			fmt.Fprintf(&b, "report: %s\n", r.Link)
 		}
 	}
 	return b.String()

@@ -29,7 +29,7 @@ func SuiteSummary(w io.Writer, s Suite) error {
 	for _, r := range failures {
 		fmt.Fprintf(&b, "\n- **%s** %s", r.Ending, plain(clip(r.headline(), 400)))
 		if r.Command != "" {
-			fmt.Fprintf(&b, "\n  %s", code(r.Command))
+			fmt.Fprintf(&b, "\n  %s", command(r.Command))
 		}
 	}
 	if others > 0 {

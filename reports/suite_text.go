@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
 // suiteRow is a line of a suite's table.
@@ -62,23 +63,23 @@ func (e Ending) tone() string {
 // SuiteText writes a suite for a terminal: a table, why runs were not as expected, and how to repeat them.
 func SuiteText(w io.Writer, s Suite) error {
 	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	var t texttable.Table
 	heads := append([]string{"run", "ended"}, s.heads()...)
 	for i := range heads {
 		heads[i] = strings.ToUpper(strings.TrimPrefix(heads[i], ":"))
 	}
-	fmt.Fprintln(t, strings.Join(append(heads, "RESULTS"), "\t"))
+	t.Add(append(heads, "RESULTS")...)
 	for _, row := range s.rows() {
 		cells := append([]string{row.Name, row.Ends}, row.Cells...)
 		for i := range cells {
 			cells[i] = oneLine(cells[i])
 		}
-		fmt.Fprintln(t, strings.Join(append(cells, cmp.Or(folder(row.Results), noMedian)), "\t"))
+		t.Add(append(cells, cmp.Or(folder(row.Results), noMedian))...)
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.Write(&b, texttable.Width(w)); err != nil {
 		return err
 	}
-	b.WriteString("\n" + s.Sentence() + "\n")
+	b.WriteString("\n" + strings.ToUpper(s.word()) + "  " + s.Sentence() + "\n")
 	if s.Ended != "" {
 		b.WriteString("It ended early: " + oneLine(s.Ended) + ".\n")
 	}

@@ -65,6 +65,7 @@ func summaryAnomaly(w io.Writer, r Report) error {
 	}
 	a := r.Judged.Anomalies[0]
 	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", plain(string(a.Class)), code(clip(a.Key, 80)), plain(a.Note))
+	aboutClass(w, a.Class)
 	if len(a.Ops) == 0 {
 		return nil
 	}
@@ -73,6 +74,13 @@ func summaryAnomaly(w io.Writer, r Report) error {
 		rows = append(rows, opCells(op))
 	}
 	return table(w, []string{":client", "kind", "argument", "result", ":call", ":took", "outcome"}, rows)
+}
+
+// aboutClass says what a class means in production and what mends it.
+func aboutClass(w io.Writer, c harness.Class) {
+	if d := c.Doc(); d.Harm != "" {
+		fmt.Fprintf(w, "%s in production: %s\n\nWhat to do: %s\n\n", plain(string(c)), plain(d.Harm), plain(d.Remedy))
+	}
 }
 
 func opCells(op opView) []string {
@@ -123,7 +131,7 @@ func summaryCommand(w io.Writer, r Report) error {
 	if r.Command == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "\nRun it again: %s\n", code(r.Command))
+	_, err := fmt.Fprintf(w, "\nRun it again: %s\n", command(r.Command))
 	return err
 }
 

@@ -133,6 +133,10 @@ func doubleGrant(key string, start time.Duration) harness.Anomaly {
 			acquire(12, key, start+1210*ms, 800*time.Microsecond),
 			{Client: 7, Kind: harness.Release, Key: key, Arg: "c7-1", Call: start + 1480*ms, Return: start + 1481*ms, Outcome: harness.OK},
 		},
+		Spans: []harness.Span{
+			{Client: 7, Owner: 0, From: start + 600*time.Microsecond, To: start + 1480*ms, Until: harness.OwnRelease},
+			{Client: 12, Owner: 1, From: start + 1210*ms + 800*time.Microsecond, To: start + 3190*ms, Until: harness.LeaseEnds},
+		},
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
 // Catalogue lists every variant that comes with the project, in the order of its documentation.
@@ -74,14 +76,18 @@ func Find(id string) (Variant, error) {
 	if id == "" {
 		return Variant{}, errors.New("no variant is named: `doublegrant list` names them all")
 	}
-	var near []string
+	var near, all []string
 	for _, v := range Catalogue() {
 		if v.ID == id {
 			return v, nil
 		}
+		all = append(all, v.ID)
 		if strings.HasPrefix(v.ID, strings.SplitN(id, "/", 2)[0]+"/") {
 			near = append(near, v.ID)
 		}
+	}
+	if meant := suggest.Question("", id, all); meant != "" {
+		return Variant{}, fmt.Errorf("unknown variant %q: %s `doublegrant list` names them all", id, meant)
 	}
 	if len(near) > 0 {
 		return Variant{}, fmt.Errorf("unknown variant %q: choose one of %s", id, strings.Join(near, ", "))

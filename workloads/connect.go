@@ -52,7 +52,7 @@ func (c *call) settle(op *harness.Op, err error) bool {
 	}
 	op.Outcome, op.Err = harness.Info, reason(err)
 	// An operation without a command in sight has sent them in a context of its own: nothing is known about them.
-	if c.seen.Load() && !c.executed.Load() {
+	if c.seen.Load() && !c.executed.Load() || errors.Is(err, errSaidNo) {
 		op.Outcome = harness.Fail
 	}
 	return false

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
 // muchPatience is for a WAIT that says too little only if there are too few replicas: on a busy machine one may take a
@@ -40,8 +40,7 @@ func patientWait(v Variant) Variant {
 func realSentinel(t *testing.T) redis.UniversalClient {
 	t.Helper()
 	c := cluster.Sentinel(cluster.Options{OpTimeout: 2 * muchPatience})
-	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
-	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	clustertest.Start(t, c)
 	r, err := c.Connect(0)
 	require.NoError(t, err)
 	heard := func() bool {

@@ -105,15 +105,24 @@ func (l *locks) Situations() []harness.SituationName {
 	return []harness.SituationName{harness.LeaseEndedInside}
 }
 
-// extends reports whether the locks are Extenders. A constructor that cannot do without a connection says nothing.
 func (l *locks) extends() (yes bool) {
+	_, yes = l.sample().(Extender)
+	return yes
+}
+
+// Fenced reports whether grants carry fencing tokens.
+func (l *locks) Fenced() (yes bool) {
+	_, yes = l.sample().(Fencer)
+	return yes
+}
+
+// sample is one of the locks, without a connection, or nil: a constructor that cannot do without one says nothing.
+func (l *locks) sample() (one Locker) {
 	defer func() { _ = recover() }()
 	if l.newQuorum != nil {
-		_, yes = l.newQuorum(nil).(Extender)
-	} else {
-		_, yes = l.newLocker(nil).(Extender)
+		return l.newQuorum(nil)
 	}
-	return yes
+	return l.newLocker(nil)
 }
 
 func (l *locks) Open(_ context.Context, group int) (harness.Client, error) { return l.open(group) }

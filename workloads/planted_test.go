@@ -126,21 +126,11 @@ func (p planted) programs(t *testing.T) (all []interleave.Program) {
 	return all
 }
 
-func (p planted) checkers() []harness.Checker {
-	switch p.as {
-	case workloads.Lock:
-		return []harness.Checker{checkers.Mutex(), checkers.Stuck(), checkers.Fence()}
-	case workloads.Dedup:
-		return []harness.Checker{checkers.Dedup(), checkers.Delivery()}
-	}
-	return []harness.Checker{checkers.Sequence()}
-}
-
 // explored is what the explorer says of a program: its verdict, and the classes or the reason. What a filter of one step
 // loses with its worker is no defect of it: see Variant.Flaws of scripts.
 func (p planted) explored(t *testing.T, program interleave.Program) (harness.Verdict, []harness.Class, string) {
 	t.Helper()
-	spec := explore.Spec{Program: program, Checkers: p.checkers(), Clients: p.clients, For: time.Minute, First: !p.sound}
+	spec := explore.Spec{Program: program, Checkers: checkers.ForSearch(program.Kinds...), Clients: p.clients, For: time.Minute, First: !p.sound}
 	if p.as == workloads.Dedup && !slices.Contains(program.Kinds, harness.Confirm) {
 		spec.Crashes, spec.LostAnswers = -1, -1
 	}

@@ -3,7 +3,6 @@ package workloads
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -12,14 +11,14 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
 // realMasters starts five masters for the test.
 func realMasters(t *testing.T, o cluster.Options) *cluster.Cluster {
 	t.Helper()
 	c := cluster.Masters(5, o)
-	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
-	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	clustertest.Start(t, c)
 	return c
 }
 

@@ -2,22 +2,20 @@ package workloads
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
 // realRedis starts a Redis for the test and returns a client of it.
 func realRedis(t *testing.T) (*cluster.Cluster, redis.UniversalClient) {
 	t.Helper()
 	c := cluster.Standalone(cluster.Options{})
-	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
-	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	clustertest.Start(t, c)
 	r, err := c.Connect(0)
 	require.NoError(t, err)
 	return c, r

@@ -22,6 +22,18 @@ const (
 	LeadingZeros Regime = "leading-zeros" // as growing, and half of the numbers are padded with zeros to a fixed width
 )
 
+// Doc says in one line what the regime's callers propose, and what it is for.
+func (r Regime) Doc() string {
+	return map[Regime]string{
+		Fixed:        "everybody proposes " + fixedProposal + ": does the script count on from what is stored?",
+		Timestamp17:  "yyMMddHHmmssSSS and two random digits: 17 digits, which no Lua number holds exactly",
+		Growing:      "1, 2, 3 and so on, each caller a little behind: from 9 to 10 and from 99 to 100, where text compares wrongly",
+		ClockBack:    "timestamp17, but now and then a caller's clock has stepped back by up to 10 seconds",
+		Beyond53:     "as growing, from just below 2^53: soon no Lua number holds them exactly",
+		LeadingZeros: "as growing, and half of the numbers are padded with zeros to a fixed width",
+	}[r]
+}
+
 // Regimes lists them all.
 func Regimes() []Regime {
 	return []Regime{Fixed, Timestamp17, Growing, ClockBack, Beyond53, LeadingZeros}

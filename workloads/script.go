@@ -32,6 +32,11 @@ type Script struct {
 	Name   string `json:"name" yaml:"name"`     // such as the file's base name; the variant is "script/" and it
 	Source string `json:"source" yaml:"source"` // Lua text of acquire, first or next
 
+	// File and ReleaseFile are where Source and Release were read, as whoever repeats a run would name them. Empty: they stood
+	// in the plan itself. They are not stored: files change, and what was run does not.
+	File        string `json:"-" yaml:"file,omitempty"`
+	ReleaseFile string `json:"-" yaml:"releaseFile,omitempty"`
+
 	Keys []string `json:"keys,omitempty" yaml:"keys,omitempty"` // default {key}
 	Args []string `json:"args,omitempty" yaml:"args,omitempty"` // default, by family: {owner} {ttl_ms}; {window_s}; {proposed}
 
@@ -39,9 +44,14 @@ type Script struct {
 	// Default: 1, OK or true. Lua's true and false count as what Redis makes of them, 1 and nil.
 	Yes string `json:"yes,omitempty" yaml:"yes,omitempty"`
 
+	// NoErrors are the beginnings of error replies of Source by which it says no, having changed nothing, such as
+	// "RATELIMITED". Any other error leaves open what was done.
+	NoErrors []string `json:"noErrors,omitempty" yaml:"noErrors,omitempty"`
+
 	// Release is the Lua text that gives a lock up; default: lua.CompareDelete. It has the same KEYS, and its yes is 1,
 	// OK or true, whatever Yes is.
 	Release     string   `json:"release,omitempty" yaml:"release,omitempty"`
+	ReleaseName string   `json:"releaseName,omitempty" yaml:"releaseName,omitempty"` // of it in counterexamples; default "release.lua"
 	ReleaseArgs []string `json:"releaseArgs,omitempty" yaml:"releaseArgs,omitempty"` // default {owner}
 }
 
@@ -68,7 +78,7 @@ func ScriptVariant(s Script) (Variant, error) {
 	}
 	v := Variant{Doc: "your script " + s.Name, Source: "your file", Claim: OneNode, OneKey: !s.withDefaults().named(), texts: map[string]string{s.Name + ".lua": s.Source}}
 	if s.Release != "" {
-		v.texts["release.lua"] = s.Release
+		v.texts[s.releaseName()] = s.Release
 	}
 	id := "script/" + s.Name
 	switch s.As {
@@ -102,7 +112,18 @@ func (s Script) validate() error {
 	case s.Yes != "" && s.As == Sequence:
 		return fmt.Errorf("script %s: a sequence answers with a number, not with yes or no: leave %q out", s.Name, s.Yes)
 	}
+	if slices.ContainsFunc(s.NoErrors, func(e string) bool { return strings.TrimSpace(e) == "" }) {
+		return fmt.Errorf("script %s: an empty noErrors would make every error a no: give the beginning of the error reply, such as RATELIMITED", s.Name)
+	}
 	return s.validateTemplates()
+}
+
+// releaseName is what counterexamples call the release: no name of another text.
+func (s Script) releaseName() string {
+	if s.ReleaseName == "" || s.ReleaseName == s.Name+".lua" {
+		return "release.lua"
+	}
+	return s.ReleaseName
 }
 
 // placeholder is what looks like one.

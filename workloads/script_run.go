@@ -20,14 +20,14 @@ func (s Script) main(r redis.UniversalClient) luaText {
 	if s.Yes != "" {
 		yes = []string{asReply(s.Yes)}
 	}
-	return luaText{"script " + s.Name, s.As, r, redis.NewScript(s.Source), s.Keys, s.Args, yes}
+	return luaText{"script " + s.Name, s.As, r, redis.NewScript(s.Source), s.Keys, s.Args, yes, s.NoErrors}
 }
 
 // release is the Lua text that gives a lock up.
 func (s Script) release(r redis.UniversalClient) luaText {
 	s = s.withDefaults()
 	name := "the release of script " + s.Name
-	return luaText{name, s.As, r, redis.NewScript(s.Release), s.Keys, s.ReleaseArgs, defaultYes}
+	return luaText{name, s.As, r, redis.NewScript(s.Release), s.Keys, s.ReleaseArgs, defaultYes, nil}
 }
 
 // asReply is the reply that Redis makes of what a script returns by that name.
@@ -49,12 +49,29 @@ type luaText struct {
 	script     *redis.Script
 	keys, args []string // templates
 	yes        []string // replies that mean it
+	noErrors   []string // beginnings of error replies that mean no
+}
+
+// errSaidNo wraps an error reply by which a script says no: it has changed nothing.
+var errSaidNo = errors.New("the script says no")
+
+// saidNo reports whether err is an error reply by which the text says no.
+func (t *luaText) saidNo(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && slices.ContainsFunc(t.noErrors, func(begin string) bool {
+		return strings.HasPrefix(strings.TrimPrefix(reply.Error(), "ERR "), strings.TrimPrefix(begin, "ERR "))
+	})
 }
 
 // answer runs the text and returns the reply as words.
 func (t *luaText) answer(ctx context.Context, v values) (string, error) {
 	reply, err := t.script.Run(ctx, t.redis, v.keys(t.keys), v.args(t.args)...).Result()
-	if err != nil && err != redis.Nil {
+	switch {
+	case t.saidNo(err) && t.family == Sequence:
+		return "", fmt.Errorf("%w: %w", errSaidNo, err)
+	case t.saidNo(err):
+		return err.Error(), nil // as any other reply that is no yes
+	case err != nil && err != redis.Nil:
 		return "", t.failed(err)
 	}
 	return t.words(reply)

@@ -3,6 +3,7 @@ package await
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -20,9 +21,21 @@ func All(n int, do func(i int) error) []error {
 	return errs
 }
 
-// Until calls look, at once and then after every pause, until it says that it need not look again; Until then returns
-// look's error. When ctx ends first, the error is ctx's cause together with look's last error: that says what was missing.
-func Until(ctx context.Context, pause time.Duration, look func() (again bool, err error)) error {
+// ErrGaveUp in a condition's error makes Until return that error at once.
+var ErrGaveUp = errors.New("gave up")
+
+// Until calls cond, at once and then after every pause, until it returns nil or ErrGaveUp. When ctx ends first, the error is
+// ctx's cause together with cond's last error, which says what was missing.
+func Until(ctx context.Context, pause time.Duration, cond func() error) error {
+	return Poll(ctx, pause, func() (again bool, err error) {
+		err = cond()
+		return err != nil && !errors.Is(err, ErrGaveUp), err
+	})
+}
+
+// Poll calls look, at once and then after every pause, until it says that it need not look again; Poll then returns look's
+// error. When ctx ends first, the error is ctx's cause together with look's last error.
+func Poll(ctx context.Context, pause time.Duration, look func() (again bool, err error)) error {
 	var missing error
 	for {
 		again, err := look()

@@ -3,6 +3,7 @@ package await_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -33,9 +34,13 @@ func TestAllRunsAtTheSameTimeAndKeepsTheOrder(t *testing.T) {
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, looks := time.Now(), 0
-		require.NoError(t, await.Until(t.Context(), time.Second, func() (bool, error) { looks++; return looks < 4, oddIf(looks < 4) }))
+		require.NoError(t, await.Until(t.Context(), time.Second, func() error { looks++; return oddIf(looks < 4) }))
 		require.Equal(t, 3*time.Second, time.Since(began))
-		require.ErrorIs(t, await.Until(t.Context(), time.Second, func() (bool, error) { return false, errOdd }), errOdd, "it gave up")
+		looks = 0
+		err := await.Until(t.Context(), time.Second, func() error { looks++; return fmt.Errorf("%w: %w", await.ErrGaveUp, errOdd) })
+		require.ErrorIs(t, err, errOdd)
+		require.Equal(t, 1, looks)
+		require.Equal(t, errOdd, await.Poll(t.Context(), time.Second, func() (bool, error) { return false, errOdd }))
 	})
 }
 
@@ -51,11 +56,11 @@ func TestUntilTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Millisecond)
 		defer cancel()
-		err := await.Until(ctx, 20*time.Millisecond, func() (bool, error) {
+		err := await.Until(ctx, 20*time.Millisecond, func() error {
 			if ctx.Err() != nil {
-				return true, ctx.Err()
+				return ctx.Err()
 			}
-			return true, errOdd
+			return errOdd
 		})
 		require.ErrorIs(t, err, errOdd)
 		require.EqualError(t, err, "context deadline exceeded: odd")

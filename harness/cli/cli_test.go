@@ -24,41 +24,53 @@ func run(t *testing.T, args ...string) (out, errs string, code int) {
 func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for want, args := range map[string][]string{
-		"choose one of lock/setnx,":                        {"run", "lock/none"},
-		"one variant, such as":                             {"run"},
-		"needs --topology sentinel":                        {"run", "lock/set-nx-px", "--nemesis", "kill-primary", "--topology", "standalone"},
-		`unknown fault "flood"`:                            {"run", "lock/set-nx-px", "--nemesis", "flood"},
-		"invalid argument":                                 {"run", "lock/set-nx-px", "--clients", "many"},
-		"--seed\" flag: want a whole number, 0 or more":    {"run", "lock/set-nx-px", "--seed", "-1"},
-		"want a time with its unit":                        {"run", "lock/set-nx-px", "--duration", "10"},
-		"--clients 0: ask for more than 0":                 {"run", "lock/set-nx-px", "--clients", "0"},
-		"--repeat 0: ask for more than 0":                  {"run", "lock/set-nx-px", "--nemesis", "pause-primary", "--repeat", "0"},
-		"--duration 0s: ask for more than 0":               {"compare", "lock/set-nx-px", "--duration", "0"},
-		"--rate 0: ask for more than 0":                    {"run", "lock/set-nx-px", "--rate", "0"},
-		"--ttl 0s: ask for more than 0":                    {"explore", "lock/set-nx-px", "--ttl", "0"},
-		"--trials 0: ask for more than 0":                  {"reproduce", "jepsen-redis-2013", "--trials", "0"},
-		"--parallel 0: ask for more than 0":                {"reproduce", "jepsen-redis-2013", "--parallel", "0"},
-		"--parallel 100000: ask for 1 to 16":               {"reproduce", "jepsen-redis-2013", "--parallel", "100000"},
-		"--trials -1: ask for 1 to":                        {"reproduce", "jepsen-redis-2013", "--trials", "-1"},
-		`pacing "sideways": want open or closed`:           {"run", "lock/set-nx-px", "--pacing", "sideways"},
-		"pacing open needs a rate":                         {"run", "lock/set-nx-px", "--pacing", "open", "--rate", "-1"},
-		"shows after the load only":                        {"run", "writes/sadd", "--stop-on-first"},
-		"unknown place \"podman\": choose":                 {"reproduce", "--all", "--on", "podman"},
-		"unknown flag":                                     {"run", "lock/set-nx-px", "--colour"},
-		"unknown command":                                  {"explode"},
-		"choose text or json":                              {"list", "-o", "xml"},
-		"a regime is for sequences":                        {"compare", "lock/set-nx-px", "--regime", "fixed"},
-		"no variant given":                                 {"compare"},
-		"is no results folder":                             {"check", "nowhere"},
-		"nowhere is no results folder":                     {"history", "nowhere"},
-		"needs --model: choose one of [lock dedup":         {"check", "--history", "x.jsonl"},
-		"--model needs --history FILE":                     {"check", "--model", "lock"},
-		"give one of them":                                 {"check", "nowhere", "--history", "x.jsonl", "--model", "lock"},
-		"no history: open x.jsonl":                         {"check", "--history", "x.jsonl", "--model", "lock"},
-		`unknown model "mutex"`:                            {"check", "--history", os.DevNull, "--model", "mutex"},
-		"for the results of a run it is doublegrant check": {"check", "--history", os.TempDir(), "--model", "lock"},
-		"holds no operation":                               {"check", "--history", os.DevNull, "--model", "lock"},
-		"results cannot be kept in":                        {"run", "sequence/incr", "--results", "/dev/null/x"},
+		"choose one of lock/setnx,":                                  {"run", "lock/none"},
+		"one variant, such as":                                       {"run"},
+		"needs --topology sentinel":                                  {"run", "lock/set-nx-px", "--nemesis", "kill-primary", "--topology", "standalone"},
+		`unknown fault "flood"`:                                      {"run", "lock/set-nx-px", "--nemesis", "flood"},
+		"invalid argument":                                           {"run", "lock/set-nx-px", "--clients", "many"},
+		"--seed\" flag: want a whole number, 0 or more":              {"run", "lock/set-nx-px", "--seed", "-1"},
+		"want a time with its unit":                                  {"run", "lock/set-nx-px", "--duration", "10"},
+		"--clients 0: ask for more than 0":                           {"run", "lock/set-nx-px", "--clients", "0"},
+		"--repeat 0: ask for more than 0":                            {"run", "lock/set-nx-px", "--nemesis", "pause-primary", "--repeat", "0"},
+		"--duration 0s: ask for more than 0":                         {"compare", "lock/set-nx-px", "--duration", "0"},
+		"--rate 0: ask for more than 0":                              {"run", "lock/set-nx-px", "--rate", "0"},
+		"--ttl 0s: ask for more than 0":                              {"explore", "lock/set-nx-px", "--ttl", "0"},
+		"--trials 0: ask for more than 0":                            {"reproduce", "jepsen-redis-2013", "--trials", "0"},
+		"--parallel 0: ask for more than 0":                          {"reproduce", "jepsen-redis-2013", "--parallel", "0"},
+		"--parallel 100000: ask for 1 to 16":                         {"reproduce", "jepsen-redis-2013", "--parallel", "100000"},
+		"--trials -1: ask for 1 to":                                  {"reproduce", "jepsen-redis-2013", "--trials", "-1"},
+		`pacing "sideways": want open or closed`:                     {"run", "lock/set-nx-px", "--pacing", "sideways"},
+		"pacing open needs a rate":                                   {"run", "lock/set-nx-px", "--pacing", "open", "--rate", "-1"},
+		"shows after the load only":                                  {"run", "writes/sadd", "--stop-on-first"},
+		"unknown place \"podman\": choose":                           {"reproduce", "--all", "--on", "podman"},
+		"unknown flag":                                               {"run", "lock/set-nx-px", "--colour"},
+		"unknown command":                                            {"explode"},
+		"choose text or json":                                        {"list", "-o", "xml"},
+		"a regime is for sequences":                                  {"compare", "lock/set-nx-px", "lock/setnx", "--regime", "fixed"},
+		"a comparison wants two variants or more":                    {"compare", "lock/set-nx-px"},
+		"compare those of one family":                                {"compare", "lock/set-nx-px", "sequence/incr"},
+		"did you mean --clients?":                                    {"run", "lock/set-nx-px", "--client", "10"},
+		"doublegrant run --help lists them all":                      {"run", "lock/set-nx-px", "--colour", "red"},
+		`unknown command "lst": did you mean list?`:                  {"lst"},
+		"did you mean lock/set-nx-px?":                               {"run", "lock/set-nx-pxx"},
+		`begins with "dedpu": doublegrant list names them`:           {"list", "dedpu"},
+		`begins with "fixd": did you mean fixed?`:                    {"list", "fixd"},
+		"duration is -1s: a time cannot be negative":                 {"run", "lock/set-nx-px", "--duration", "-1s"},
+		"this cannot be explored: 5 clients: ask for 2 to 4":         {"explore", "lock/set-nx-px", "--clients", "5"},
+		"--list names every experiment: leave --all out":             {"reproduce", "--list", "--all"},
+		"nope is no results folder: there is no such folder":         {"check", "nope"},
+		"no variant given":                                           {"compare"},
+		"is no results folder":                                       {"check", "nowhere"},
+		"nowhere is no results folder":                               {"history", "nowhere"},
+		"needs --model: choose one of lock, dedup, sequence, writes": {"check", "--history", "x.jsonl"},
+		"--model needs --history FILE":                               {"check", "--model", "lock"},
+		"give one of them":                                           {"check", "nowhere", "--history", "x.jsonl", "--model", "lock"},
+		"no history: open x.jsonl":                                   {"check", "--history", "x.jsonl", "--model", "lock"},
+		`unknown model "mutex"`:                                      {"check", "--history", os.DevNull, "--model", "mutex"},
+		"for the results of a run it is doublegrant check":           {"check", "--history", os.TempDir(), "--model", "lock"},
+		"holds no operation":                                         {"check", "--history", os.DevNull, "--model", "lock"},
+		"results cannot be kept in":                                  {"run", "sequence/incr", "--results", "/dev/null/x"},
 	} {
 		out, errs, code := run(t, args...)
 		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
@@ -157,6 +169,45 @@ func TestListNamesEverything(t *testing.T) {
 	out, _, code = run(t)
 	require.Zero(t, code)
 	require.Contains(t, out, "Is my Redis lock safe?")
+}
+
+func TestListChoosesByName(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		has    []string
+		hasNot []string
+	}{
+		{[]string{"lock/set-nx-px"}, []string{"lock/set-nx-px ", "double-grant"}, []string{"lock/set-nx-px-blind-del", "FAULTS", "REGIME"}},
+		{[]string{"dedup"}, []string{"dedup/get-set", "dedup/set-nx-ex"}, []string{"lock/", "FAULTS"}},
+		{[]string{"faults"}, []string{"FAULTS: nodes", "kill-HOST", "SIDES: "}, []string{"VARIANT", "REGIME"}},
+		{[]string{"kill-primary", "regimes"}, []string{"kill-HOST", "HOST: primary", "growing", "each caller a little behind"}, []string{"pause-HOST", "SIDES: "}},
+	} {
+		out, errs, code := run(t, append([]string{"list"}, c.args...)...)
+		require.Zero(t, code, errs)
+		for _, want := range c.has {
+			require.Contains(t, out, want, "%v", c.args)
+		}
+		for _, not := range c.hasNot {
+			require.NotContains(t, out, not, "%v", c.args)
+		}
+	}
+}
+
+func TestReproduceListsHowLongItTakes(t *testing.T) {
+	out, errs, code := run(t, "reproduce", "--list")
+	require.Zero(t, code, errs)
+	require.Regexp(t, `(?m)^EXPERIMENT +TRIALS +ABOUT +WHAT`, out)
+	require.Regexp(t, `(?m)^split-brain-guards +35 +\d+ min `, out)
+	plain, _, _ := run(t, "reproduce")
+	require.Equal(t, plain, out)
+}
+
+func TestTheVersionIsOneLine(t *testing.T) {
+	for _, args := range [][]string{{"--version"}, {"version"}} {
+		out, errs, code := run(t, args...)
+		require.Zero(t, code, errs)
+		require.Regexp(t, `^doublegrant [^\n]+, go1\.[^\n]+\n$`, out)
+	}
 }
 
 func TestDoctorFindsWhatIsMissing(t *testing.T) {

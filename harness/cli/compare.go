@@ -8,14 +8,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/workloads"
 )
 
 func (a *app) compareCommand() *cobra.Command {
@@ -35,7 +36,7 @@ func (a *app) compareCommand() *cobra.Command {
 		},
 	}
 	a.planFlags(cmd)
-	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", exploreFor, "how long the explorer may take for a row; 0: do not ask it")
+	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", plan.DefaultFor, "how long the explorer may take for a row; 0: do not ask it")
 	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil, "what callers of sequences propose; several give a row each (default: every regime, in one row)")
 	return cmd
 }
@@ -63,7 +64,28 @@ func (a *app) cases(cmd *cobra.Command, args []string) ([]plan.Case, error) {
 			out = append(out, plan.Case{Title: v.id, Plan: p})
 		}
 	}
-	return out, nil
+	if len(out) == 1 {
+		return nil, usage("only %s under one condition: a comparison wants two variants or more, or several plans or regimes; doublegrant run runs one", out[0].Title)
+	}
+	return out, oneFamily(out)
+}
+
+// oneFamily refuses to compare a lock with a sequence: no figure of the one means anything beside that of the other.
+func oneFamily(cases []plan.Case) error {
+	var first workloads.Variant
+	for i, c := range cases {
+		v, err := c.Plan.Workload()
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			first = v
+		}
+		if v.Family != first.Family {
+			return usage("%s is of the family %s, and %s of the family %s: compare those of one family", first.ID, first.Family, v.ID, v.Family)
+		}
+	}
+	return nil
 }
 
 // compare runs cases and prints a table of them. It exits with 0 if each did what its documentation says.
@@ -81,7 +103,7 @@ func (a *app) compare(ctx context.Context, cases []plan.Case) error {
 		return errors.Join(err, a.printJSON(rows))
 	}
 	if len(rows) > 0 {
-		a.table(rows)
+		err = errors.Join(err, a.table(rows))
 	}
 	return err
 }
@@ -141,6 +163,7 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
 		progress := a.newProgress()
+		progress.total, _ = c.Plan.Takes()
 		o := a.options()
 		o.Progress, o.Found = progress.show, progress.found
 		out, err := results.Execute(ctx, c.Plan, o)
@@ -153,6 +176,7 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 		}
 		fmt.Fprintf(a.err, "      %s, %s\n", result(out), metWord(out))
 		row := reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())))
+		row.Name = row.Variant
 		row.Regime = strings.Trim(row.Regime+", "+out.Plan.Conditions(), ", ")
 		rows = append(rows, row)
 		outs = append(outs, out)
@@ -160,36 +184,43 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 	return rows, outs, nil
 }
 
+var errInterrupted = errors.New("interrupted")
+
 // uninterrupted is err, or that ctx has ended: what ended early is no row of a table.
 func uninterrupted(ctx context.Context, err error) error {
 	if err == nil && ctx.Err() != nil {
-		return fmt.Errorf("interrupted: %w", ctx.Err())
+		return errInterrupted
 	}
 	return err
 }
 
-func (a *app) table(rows []reports.Row) {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+func (a *app) table(rows []reports.Row) error {
+	var t texttable.Table
 	explored := slices.ContainsFunc(rows, func(r reports.Row) bool { return r.Explorer != "" })
-	head, tail := "VARIANT\tUNDER\tVERDICT\tFOUND\t", "AS DOCUMENTED\tOPS/S\tP50\tP99"
-	if explored {
-		head += "EXPLORER\t"
-	}
-	fmt.Fprintln(w, head+tail)
-	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", r.Variant, dash(r.Regime), r.Verdict, dash(r.Found))
+	add := func(explorer string, cells ...string) { // the explorer's column stands before the last four, if it was asked
 		if explored {
-			fmt.Fprintf(w, "%s\t", dash(r.Explorer))
+			cells = slices.Insert(cells, len(cells)-4, explorer)
 		}
-		fmt.Fprintf(w, "%s\t%.0f\t%v\t%v\n", yes(r.Met), r.Rate, rounded(r.P50), rounded(r.P99))
+		t.Add(cells...)
 	}
-	_ = w.Flush() // to standard output
+	add("EXPLORER", "VARIANT", "UNDER", "VERDICT", "FOUND", "AS DOCUMENTED", "OPS/S", "P50", "P99")
+	for _, r := range rows {
+		add(dash(r.Explorer), r.Variant, dash(r.Regime), r.Verdict.String(), dash(r.Found), yes(r.Met),
+			fmt.Sprintf("%.0f", r.Rate), rounded(r.P50).String(), rounded(r.P99).String())
+	}
+	if err := a.write(&t); err != nil {
+		return err
+	}
 	a.println("")
 	for _, r := range rows {
 		if r.First != "" {
 			a.println("%s: %s", strings.TrimSuffix(r.Variant+", "+r.Regime, ", "), r.First)
 		}
+		if r.Link != "" {
+			a.println("%s: report %s", strings.TrimSuffix(r.Variant+", "+r.Regime, ", "), filepath.Join(a.flags.results, r.Link))
+		}
 	}
+	return nil
 }
 
 // result says what came of a run, in a few words.

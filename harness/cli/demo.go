@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -44,14 +46,18 @@ func (a *app) demo(ctx context.Context) error {
 		return a.printJSON(all)
 	}
 	a.println("Every interleaving of three clients, with a crash and an expiry, or a failover:\n")
-	a.searchTable(searches)
+	if err := a.searchTable(searches); err != nil {
+		return err
+	}
 	a.println("\nThousands of operations on a real cluster:\n")
-	a.table(rows)
+	if err := a.table(rows); err != nil {
+		return err
+	}
 	a.println("")
-	a.println("What was proved, in %v:", time.Since(began).Round(time.Second))
+	a.println("What was found, in %v:", time.Since(began).Round(time.Second))
 	cases := plan.Demo()
 	for i, out := range outs {
-		a.println("  %s: %s", cases[i].Title, result(out))
+		a.println("  %s: %s%s", cases[i].Title, result(out), onlyExplored(out, searches))
 	}
 	for _, out := range outs {
 		for _, f := range out.Report.Failovers {
@@ -66,4 +72,18 @@ func (a *app) demo(ctx context.Context) error {
 	}
 	a.println("All reports: %s", index)
 	return nil
+}
+
+// onlyExplored says of a variant in which a load found nothing what the explorer found in it.
+func onlyExplored(out results.Outcome, searches []results.Searched) string {
+	if out.Report.Judged.Verdict != harness.Valid || len(out.Plan.Nemesis) > 0 {
+		return ""
+	}
+	for _, s := range searches {
+		e := s.Exploration
+		if e.Variant == out.Plan.Variant && s.Search.Regime == out.Plan.Regime && e.Verdict() == harness.Invalid && s.Search.Failovers == 0 {
+			return "; this load did not meet what breaks it: the explorer did, in " + e.Brief()
+		}
+	}
+	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
 // finding is one thing that doctor looked at.
@@ -52,10 +53,10 @@ func (a *app) doctorCommand() *cobra.Command {
 		Example: "  doublegrant doctor --clients 4000 # for runs of that size: which limit is short, and how to raise it\n" +
 			"  doublegrant doctor --on docker    # Docker has to be there, too\n" +
 			"  doublegrant doctor --clean        # remove orphaned folders and containers; runs under way are spared\n" +
-			"  doublegrant doctor --build-image  # make " + cluster.LocalImage + " of this machine's redis-server",
+			"  doublegrant doctor --build-image  # make " + docker.LocalImage + " of this machine's redis-server",
 		Args: exactly(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if on := cluster.Platform(f.on); on != cluster.OnProcess && on != cluster.OnDocker {
+			if f.on != cluster.OnProcess && f.on != cluster.OnDocker {
 				return usage("unknown platform %q: choose %s or %s", f.on, cluster.OnProcess, cluster.OnDocker)
 			}
 			if f.clients < 1 {
@@ -65,10 +66,10 @@ func (a *app) doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&a.flags.redis, "redis-server", "", "redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
-	cmd.Flags().StringVar(&f.on, "on", string(cluster.OnProcess), "platform that has to work: process or docker")
-	cmd.Flags().StringVar(&f.image, "redis-image", "", "image of --on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or "+cluster.LocalImage+")")
+	cmd.Flags().StringVar(&f.on, "on", cluster.OnProcess, "platform that has to work: process or docker")
+	cmd.Flags().StringVar(&f.image, "redis-image", "", "image of --on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or "+docker.LocalImage+")")
 	cmd.Flags().IntVar(&f.clients, "clients", 100, "clients that this machine has to carry")
-	cmd.Flags().BoolVar(&f.buildImage, "build-image", false, "make "+cluster.LocalImage+" of this machine's redis-server and its libraries")
+	cmd.Flags().BoolVar(&f.buildImage, "build-image", false, "make "+docker.LocalImage+" of this machine's redis-server and its libraries")
 	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove orphaned folders and containers")
 	return cmd
 }
@@ -93,8 +94,13 @@ func (a *app) printFindings(findings []finding) error {
 	if a.json {
 		return a.printJSON(findings)
 	}
+	const column = 14
 	for _, f := range findings {
-		a.println("%-4s %-14s %s", f.word(), f.What, f.Is)
+		if len(f.What) > column { // a line of its own leaves the column of the others as it is
+			a.println("%-4s %s\n%-4s %-*s %s", f.word(), f.What, "", column, "", f.Is)
+		} else {
+			a.println("%-4s %-*s %s", f.word(), column, f.What, f.Is)
+		}
 		if f.Do != "" {
 			a.println("%-4s %-14s %s", "", "", f.Do)
 		}
@@ -105,18 +111,18 @@ func (a *app) printFindings(findings []finding) error {
 func (a *app) redisFinding(f doctorFlags) finding {
 	path, version, err := cluster.FindRedis(a.flags.redis)
 	if err != nil {
-		return finding{What: "redis-server", OK: f.on == string(cluster.OnDocker), Is: message(err)} // containers bring their own
+		return finding{What: "redis-server", OK: f.on == cluster.OnDocker, Is: message(err)} // containers bring their own
 	}
 	return finding{What: "redis-server", OK: true, Is: path + ": " + version}
 }
 
 // dockerFinding is bad news only to who wants containers.
 func (a *app) dockerFinding(ctx context.Context, f doctorFlags) finding {
-	said, err := cluster.Options{Image: f.image}.Docker(ctx)
+	said, err := docker.Platform{Image: f.image}.Describe(ctx)
 	switch {
 	case err == nil:
 		return finding{What: "docker", OK: true, Is: said}
-	case f.on == string(cluster.OnDocker):
+	case f.on == cluster.OnDocker:
 		return finding{What: "docker", Is: message(err)}
 	default:
 		return finding{What: "docker", OK: true, Is: "only --on docker needs it: " + message(err)}
@@ -124,17 +130,17 @@ func (a *app) dockerFinding(ctx context.Context, f doctorFlags) finding {
 }
 
 func (a *app) buildFinding(ctx context.Context) finding {
-	version, err := cluster.BuildImage(ctx, a.flags.redis)
+	version, err := docker.BuildImage(ctx, a.flags.redis)
 	if err != nil {
 		return finding{What: "image", Is: message(err)}
 	}
-	return finding{What: "image", OK: true, Is: cluster.LocalImage + " has Redis " + version}
+	return finding{What: "image", OK: true, Is: docker.LocalImage + " has Redis " + version}
 }
 
 // limitFindings are the limits of this machine beside what a run with that many clients needs. One that may be short is no
 // bad news yet.
 func limitFindings(f doctorFlags) (all []finding) {
-	for _, c := range (cluster.Options{On: cluster.Platform(f.on), Clients: f.clients}).Checks() {
+	for _, c := range (cluster.Options{Clients: f.clients}).Checks() {
 		one := finding{What: c.Name, OK: !c.Short() || !c.Stops, Warn: c.Short() && !c.Stops, Is: c.Finding(), Limit: &c}
 		if c.Short() {
 			one.Do = c.Remedy()
@@ -166,12 +172,13 @@ func roomFinding() finding {
 
 // leftoversFinding lists what runs that were killed could not remove, or removes it.
 func leftoversFinding(ctx context.Context, clean bool) finding {
+	sites := docker.Here(ctx)
 	var removed []cluster.Leftover
 	var err error
 	if clean {
-		removed, err = cluster.RemoveOrphans(ctx)
+		removed, err = cluster.RemoveOrphans(ctx, sites...)
 	}
-	all, err2 := cluster.Leftovers(ctx)
+	all, err2 := cluster.Leftovers(ctx, sites...)
 	if err := errors.Join(err, err2); err != nil {
 		return finding{What: "leftovers", Is: message(err)}
 	}

@@ -5,22 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/reports"
 )
-
-// exploreFor bounds a search that nobody bounded.
-const exploreFor = 2 * time.Minute
 
 // replayFlags are those of a replay.
 type replayFlags struct {
@@ -33,7 +32,7 @@ func (a *app) exploreCommand() *cobra.Command {
 	var replay replayFlags
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "explore VARIANT",
+		Use:   "explore [VARIANT]",
 		Short: "go through every interleaving of a few clients, and print the smallest that breaks the variant",
 		Long: "Runs a few clients against a real Redis, one command at a time, through every order of their commands, and\n" +
 			"through every place where one of them can crash, the leases can end, or a replica that has not heard everything\n" +
@@ -76,9 +75,9 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 	f.IntVar(&s.Late, "late", 1, "how many commands may be executed when their client has gone on (default: 1 in a part of its own)")
 	f.DurationVar(&s.Skew, "skew", 0, "how far the last client's clock is ahead of the others'")
 	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's)")
-	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default: each regime, one after the other)")
+	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default, and all: each regime, one after the other)")
 	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after so many schedules (default: no limit)")
-	f.DurationVar(&s.For, "for", exploreFor, "end after so long; 0: no limit")
+	f.DurationVar(&s.For, "for", plan.DefaultFor, "end after so long; 0: no limit")
 	f.BoolVar(&s.First, "first", false, "end at the first counterexample, which need not be the smallest")
 	f.BoolVar(&s.Unpruned, "unpruned", false, "run schedules that differ only in the order of independent commands, too")
 }
@@ -87,6 +86,9 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string) error {
 	if err := noZeros(cmd, "clients", "ttl"); err != nil {
 		return err
+	}
+	if s.Regime == everyRegimeFlag {
+		s.Regime = ""
 	}
 	s.Crashes, s.Expiries = noneIfZero(s.Crashes), noneIfZero(s.Expiries)
 	lost(cmd, &s)
@@ -122,17 +124,25 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string
 
 // printExploration is what a person sees of one search.
 func (a *app) printExploration(out results.Searched) error {
-	for i, rel := range out.Exploration.Files {
-		out.Exploration.Files[i] = filepath.Join(out.Dir, rel) // the files' own paths are relative to the report
-	}
 	if err := reports.ExplorationText(a.out, out.Exploration); err != nil {
 		return err
 	}
+	a.explainLost(out.Exploration.Result)
 	if err := a.showSituation(out.Exploration.Result); err != nil {
 		return err
 	}
 	a.println("report: %s", filepath.Join(out.Dir, "report.html"))
 	return nil
+}
+
+// everyRegimeFlag is what --regime may say for each regime in turn, which is so without it, too.
+const everyRegimeFlag = "all"
+
+// explainLost tells a message that a crash lost from one that was delivered twice.
+func (a *app) explainLost(r interleave.Result) {
+	if slices.ContainsFunc(r.Found, func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }) {
+		a.println("lost-message: nobody delivers a message twice here; one is never delivered, since its worker crashed between claim and delivery: --crashes 0 leaves crashes out")
+	}
 }
 
 // showSituation prints the shortest schedule that met the situation that was asked for.
@@ -160,17 +170,22 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 		}
 	}
 	outs, rows, err := a.searchAll(ctx, searches)
-	if err != nil {
+	if len(outs) == 0 {
 		return err
 	}
-	if _, err := a.writeIndex(rows); err != nil {
-		return err
+	if _, indexErr := a.writeIndex(rows); indexErr != nil {
+		return errors.Join(err, indexErr)
 	}
 	if a.json {
-		return a.printJSON(rows)
+		return errors.Join(err, a.printJSON(rows))
 	}
-	a.searchTable(outs)
-	return nil
+	if err := a.searchTable(outs); err != nil {
+		return err
+	}
+	if len(outs) < len(searches) {
+		a.println("%d of %d searches were not made, or not to their end", len(searches)-len(outs), len(searches))
+	}
+	return err
 }
 
 // searchAll goes through several searches, one after the other.
@@ -182,7 +197,9 @@ func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []res
 			return outs, rows, err
 		}
 		outs = append(outs, out)
-		rows = append(rows, out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), "report.html")))
+		row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), "report.html"))
+		row.Regime = strings.TrimSuffix("every interleaving, "+s.Under(), ", ") // one variant may be searched under several conditions
+		rows = append(rows, row)
 	}
 	return outs, rows, nil
 }
@@ -199,9 +216,9 @@ func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, erro
 	return out, nil
 }
 
-func (a *app) searchTable(outs []results.Searched) {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "VARIANT\tUNDER\tVERDICT\tSTEPS TO EACH\tAS DOCUMENTED\tSCHEDULES\tPRUNED\tFIRST\tTIME")
+func (a *app) searchTable(outs []results.Searched) error {
+	var t texttable.Table
+	t.Add("VARIANT", "UNDER", "VERDICT", "STEPS TO EACH", "AS DOCUMENTED", "SCHEDULES", "PRUNED", "FIRST", "TIME")
 	var total time.Duration
 	schedules := 0
 	for _, out := range outs {
@@ -210,12 +227,15 @@ func (a *app) searchTable(outs []results.Searched) {
 		for _, c := range r.Found {
 			found = append(found, fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length()))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%v\t%v\n", e.Variant, dash(out.Search.Under()), e.Verdict(),
-			dash(strings.Join(found, ", ")), yes(e.Met), r.Schedules, r.Pruned, rounded(r.First), rounded(r.Elapsed))
+		t.Add(e.Variant, dash(out.Search.Under()), e.Verdict().String(), dash(strings.Join(found, ", ")), yes(e.Met),
+			strconv.Itoa(r.Schedules), strconv.Itoa(r.Pruned), rounded(r.First).String(), rounded(r.Elapsed).String())
 		total, schedules = total+r.Elapsed, schedules+r.Schedules+r.Pruned
 	}
-	_ = w.Flush() // to standard output
+	if err := a.write(&t); err != nil {
+		return err
+	}
 	a.println("\n%d searches, %d schedules in %v", len(outs), schedules, rounded(total))
+	return nil
 }
 
 // lost leaves the fields of what gets lost at their defaults unless one of the flags was given.

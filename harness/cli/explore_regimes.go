@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -51,11 +51,13 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search) error 
 // printRegimes prints a line for each regime, and what breaks the variant under those that do.
 func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict) error {
 	a.println("%s  %s", strings.ToUpper(worst.String()), regimesSentence(outs, worst))
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	var t texttable.Table
 	for _, out := range outs {
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", out.Search.Regime, out.Exploration.Verdict(), out.Exploration.Sentence())
+		t.Add("  "+out.Search.Regime, out.Exploration.Verdict().String(), out.Exploration.Sentence())
 	}
-	_ = w.Flush() // to standard output
+	if err := a.write(&t); err != nil {
+		return err
+	}
 	for _, out := range outs {
 		if out.Exploration.Verdict() == harness.Valid {
 			continue

@@ -122,9 +122,9 @@ func TestWhatNobodyCanJudgeIsNoProof(t *testing.T) {
 
 func TestCompareAsksTheExplorerAboutWhatItCanSearch(t *testing.T) {
 	t.Chdir(t.TempDir())
-	out, errs, _ := run(t, "compare", "lock/set-nx-px", "--ttl", "50ms", "--duration", "1s", "--clients", "20")
+	out, errs, _ := run(t, "compare", "lock/set-nx-px", "lock/set-nx-px-get-del", "--ttl", "50ms", "--duration", "1s", "--clients", "20")
 	require.Regexp(t, `all \d+ hold`, out, errs)
-	out, errs, _ = run(t, "compare", "writes/sadd", "--duration", "1s", "--clients", "20")
+	out, errs, _ = run(t, "compare", "writes/sadd", "writes/sadd-wait", "--duration", "1s", "--clients", "20")
 	require.Contains(t, out, "not asked", errs)
 }
 

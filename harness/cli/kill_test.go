@@ -118,7 +118,7 @@ func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
 // Whatever there is so early, nobody takes it for a run that was well.
 func TestARunThatIsKilledWhileItStartsIsNeverValid(t *testing.T) {
 	for range 10 {
-		early := func(process) { time.Sleep(rand.N(400 * time.Millisecond)) }
+		early := func(process) { time.Sleep(rand.N(400 * time.Millisecond)) } // the moment is random, not awaited
 		_, dir := killed(t, early, "run", "sequence/incr", "--topology", "standalone", "--duration", "1m")
 		if dir == "" {
 			continue

@@ -1,13 +1,16 @@
 package cli
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 	"strings"
-	"text/tabwriter"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/suggest"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -29,56 +32,184 @@ type variantInfo struct {
 
 func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "list variants with their known flaws, nemeses and regimes",
-		Args:  exactly(0, "none"),
-		RunE: func(*cobra.Command, []string) error {
-			l := listing{Nemeses: plan.Nemeses(), Regimes: workloads.Regimes()}
-			for _, v := range workloads.Catalogue() {
-				l.Variants = append(l.Variants, variantInfo{v.ID, v.Doc, v.Source, v.Claim, v.Flaws})
+		Use:   "list [NAME...]",
+		Short: "list variants with their known flaws, faults and regimes; names and beginnings of names choose some",
+		Example: "  doublegrant list\n" +
+			"  doublegrant list variants\n" +
+			"  doublegrant list lock/set-nx-px   # those whose names begin so, with their flaws\n" +
+			"  doublegrant list faults\n" +
+			"  doublegrant list kill regimes",
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := everything().chosen(args)
+			if err != nil {
+				return err
 			}
 			if a.json {
 				return a.printJSON(l)
 			}
-			a.printListing(l)
-			return nil
+			return a.printListing(l)
 		},
 	}
 }
 
-func (a *app) printListing(l listing) {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "VARIANT\tCLAIM\tSOURCE\tHOW")
-	for _, v := range l.Variants {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", v.ID, v.Claim, v.Source, v.Doc)
+// everything is all that there is to list.
+func everything() listing {
+	l := listing{Nemeses: plan.Nemeses(), Regimes: workloads.Regimes()}
+	for _, v := range workloads.Catalogue() {
+		l.Variants = append(l.Variants, variantInfo{v.ID, v.Doc, v.Source, v.Claim, v.Flaws})
 	}
-	fmt.Fprintln(w, "\nVARIANT\tKNOWN FLAW\tWHEN\t")
-	for _, v := range l.Variants {
-		for _, f := range v.Flaws {
-			fmt.Fprintf(w, "%s\t%s\t%s\t\n", v.ID, f.Class, f.When)
-		}
-	}
-	_ = w.Flush() // to standard output
-	a.printFaults(l.Nemeses)
-	a.println("\nREGIMES\n%v", l.Regimes)
+	return l
 }
 
-// printFaults lists faults under the headings of their groups.
-func (a *app) printFaults(all []plan.Nemesis) {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+// The names of whole parts of the listing.
+const (
+	allVariants = "variants"
+	allFaults   = "faults"
+	allRegimes  = "regimes"
+)
+
+// chosen is what the words name: a part of the listing, or all whose names begin with a word. Without words it is everything.
+func (l listing) chosen(words []string) (out listing, err error) {
+	if len(words) == 0 {
+		return l, nil
+	}
+	for _, word := range words {
+		if !slices.ContainsFunc(l.names(), func(name string) bool { return l.means(word, name) }) && !slices.Contains([]string{allVariants, allFaults, allRegimes}, word) {
+			meant := suggest.Question("", word, append(l.names(), allVariants, allFaults, allRegimes))
+			return out, usage("no variant, fault or regime begins with %q: %s", word,
+				cmp.Or(meant, "doublegrant list names them all"))
+		}
+	}
+	for _, v := range l.Variants {
+		if l.chooses(words, v.ID, allVariants) {
+			out.Variants = append(out.Variants, v)
+		}
+	}
+	for _, n := range l.Nemeses {
+		if l.chooses(words, n.Name, allFaults) {
+			out.Nemeses = append(out.Nemeses, n)
+		}
+	}
+	for _, r := range l.Regimes {
+		if l.chooses(words, string(r), allRegimes) {
+			out.Regimes = append(out.Regimes, r)
+		}
+	}
+	return out, nil
+}
+
+// chooses reports whether one of the words means name, or names its whole part of the listing.
+func (l listing) chooses(words []string, name, part string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return w == part || l.means(w, name) })
+}
+
+// means reports whether word is name or, if nothing has that name, its beginning. A fault such as kill-HOST is meant by
+// kill-primary, too.
+func (l listing) means(word, name string) bool {
+	if slices.Contains(l.names(), word) {
+		return word == name
+	}
+	if i := strings.IndexFunc(name, unicode.IsUpper); i > 0 && strings.HasPrefix(word, name[:i]) {
+		return true
+	}
+	return strings.HasPrefix(name, word)
+}
+
+// names are those of everything in the listing.
+func (l listing) names() (all []string) {
+	for _, v := range l.Variants {
+		all = append(all, v.ID)
+	}
+	for _, n := range l.Nemeses {
+		all = append(all, n.Name)
+	}
+	for _, r := range l.Regimes {
+		all = append(all, string(r))
+	}
+	return all
+}
+
+func (a *app) printListing(l listing) error {
+	if len(l.Variants) > 0 {
+		if err := a.printVariants(l.Variants); err != nil {
+			return err
+		}
+	}
+	if len(l.Nemeses) > 0 {
+		if err := a.printFaults(l.Nemeses); err != nil {
+			return err
+		}
+	}
+	if len(l.Regimes) == 0 {
+		return nil
+	}
+	var t texttable.Table
+	t.Add("REGIME", "WHAT CALLERS OF A SEQUENCE PROPOSE")
+	for _, r := range l.Regimes {
+		t.Add(string(r), r.Doc())
+	}
+	a.println("")
+	return a.write(&t)
+}
+
+func (a *app) printVariants(all []variantInfo) error {
+	var variants, flaws texttable.Table
+	variants.Add("VARIANT", "CLAIM", "SOURCE", "HOW")
+	flaws.Add("VARIANT", "KNOWN FLAW", "WHEN")
+	for _, v := range all {
+		variants.Add(v.ID, string(v.Claim), v.Source, v.Doc)
+		for _, f := range v.Flaws {
+			flaws.Add(v.ID, string(f.Class), string(f.When))
+		}
+	}
+	if err := a.write(&variants); err != nil {
+		return err
+	}
+	a.println("")
+	return a.write(&flaws)
+}
+
+// printFaults lists faults under the headings of their groups, and what the words in their names stand for.
+func (a *app) printFaults(all []plan.Nemesis) error {
+	var t texttable.Table
 	group := ""
 	for _, n := range all {
 		if n.Group != group {
 			group = n.Group
-			fmt.Fprintf(w, "\nFAULTS: %s\tPARAMETERS\tWHAT IT DOES\n", group)
+			t.Add("")
+			t.Add("FAULTS: "+group, "PARAMETERS", "WHAT IT DOES")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", n.Name, dash(strings.Join(n.Parameters, " ")), n.Doc)
+		t.Add(n.Name, dash(strings.Join(n.Parameters, " ")), n.Doc)
 	}
-	_ = w.Flush() // to standard output
+	if err := a.write(&t); err != nil {
+		return err
+	}
 	for _, word := range nemesis.WordsInNames() {
-		a.println("\n%s: %s", word.Name, word.Doc)
+		if !slices.ContainsFunc(all, func(n plan.Nemesis) bool { return has(n, word.Name) }) {
+			continue
+		}
+		var values texttable.Table
 		for _, v := range word.Values {
-			a.println("  %-20s %s", v[0], v[1])
+			values.Add("  "+v[0], v[1])
+		}
+		a.println("")
+		for _, line := range texttable.Wrap(word.Name+": "+word.Doc, texttable.Width(a.out)) {
+			a.println("%s", line)
+		}
+		if err := a.write(&values); err != nil {
+			return err
 		}
 	}
+	return nil
 }
+
+// has reports whether a word in capitals stands in the fault's name, or for one of its parameters.
+func has(n plan.Nemesis, word string) bool {
+	return strings.Contains(n.Name, word) || slices.ContainsFunc(n.Parameters, func(p string) bool {
+		name, _, _ := strings.Cut(p, "=")
+		return strings.EqualFold(name, word)
+	})
+}
+
+// write prints a table as wide as the terminal is.
+func (a *app) write(t *texttable.Table) error { return t.Write(a.out, texttable.Width(a.out)) }

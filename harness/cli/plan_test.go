@@ -35,7 +35,7 @@ func TestAPlanFileThatCannotBeIsOneLineWithItsPlace(t *testing.T) {
 		"ask for 1 to 2":                                                {"run", "lock/set-nx-px", "--topology", "sentinel", "--min-replicas", "3"},
 		"max-lag says which replicas count":                             {"run", "lock/set-nx-px", "--topology", "sentinel", "--max-lag", "1s"},
 		"Redis takes whole seconds":                                     {"run", "lock/set-nx-px", "--topology", "sentinel", "--min-replicas", "1", "--max-lag", "1500ms"},
-		"choose always, everysec or no":                                 {"compare", "lock/set-nx-px", "--aof", "often"},
+		"choose always, everysec or no":                                 {"compare", "lock/set-nx-px", "lock/setnx", "--aof", "often"},
 		"waits for none: acks are for variants with a WAIT":             {"run", "lock/set-nx-px", "--topology", "sentinel", "--acks", "1"},
 		"waits for 3 replicas, and sentinel has 2: ask for acks 1 to 2": {"run", "lock/set-nx-px-wait", "--acks", "3"},
 		"--nemesis: an empty name among the faults: leave it out":       {"run", "lock/set-nx-px", "--nemesis", ""},
@@ -120,7 +120,7 @@ func TestNoFlagIsSilentlyOverruledByAPlan(t *testing.T) {
 	require.NoError(t, os.WriteFile("good.yaml", []byte("variant: lock/set-nx-px\n"), 0o644))
 	help, _, _ := run(t, "run", "--help")
 	values := map[string]string{"int": "=1", "uint": "=1", "float": "=1", "duration": "=1s", "string": "=x", "strings": "=x"}
-	beside := []string{"plan", "seed", "results", "redis-server", "output", "help", "as", "args", "keys", "yes", "release", "release-args", "script"}
+	beside := []string{"plan", "seed", "results", "redis-server", "output", "help", "as", "args", "keys", "yes", "no-error", "release", "release-args", "script"}
 	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+) (int|uint|float|duration|strings?)?`).FindAllStringSubmatch(help, -1)
 	require.Greater(t, len(flags), 25)
 	for _, f := range flags {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cli"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
 // asCommand, in the environment, makes the test binary the doublegrant command: what happens to a process can only be
@@ -21,6 +22,9 @@ const asCommand = "DOUBLEGRANT_TEST_AS_COMMAND"
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	if docker.Watchdog() {
+		return
 	}
 	os.Exit(m.Run())
 }

@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
 // plainEvery is how often progress is printed where there is no terminal.
@@ -18,6 +18,7 @@ const plainEvery = 5 * time.Second
 type progress struct {
 	w        io.Writer
 	terminal bool
+	total    time.Duration // about how long the run takes; 0: not known
 
 	mu    sync.Mutex // found is called by others than show
 	last  time.Duration
@@ -26,12 +27,7 @@ type progress struct {
 }
 
 func (a *app) newProgress() *progress {
-	f, ok := a.err.(*os.File)
-	if !ok {
-		return &progress{w: a.err}
-	}
-	info, err := f.Stat()
-	return &progress{w: a.err, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
+	return &progress{w: a.err, terminal: texttable.Terminal(a.err)}
 }
 
 func (p *progress) show(at harness.Progress) {
@@ -43,6 +39,9 @@ func (p *progress) show(at harness.Progress) {
 		line = fmt.Sprintf("%s  %d violations", line, at.Found)
 	}
 	if p.terminal {
+		if left := p.total - at.Elapsed; left > 0 {
+			line = fmt.Sprintf("%s  about %.0fs left", line, left.Seconds())
+		}
 		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
 		return
 	}

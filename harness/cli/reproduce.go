@@ -4,18 +4,20 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/experiments"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
 func (a *app) reproduceCommand() *cobra.Command {
 	how := experiments.Repetition{}
-	all := false
+	all, list := false, false
 	cmd := &cobra.Command{
 		Use:   "reproduce [EXPERIMENT...]",
 		Short: "repeat a published experiment and put its figures beside ours; without one, list them",
@@ -24,6 +26,9 @@ func (a *app) reproduceCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := noZeros(cmd, "trials", "parallel"); err != nil {
 				return err
+			}
+			if list && (all || len(args) > 0) {
+				return usage("--list names every experiment: leave %s out", strings.TrimSpace(strings.Join(args, " ")+allFlag(all)))
 			}
 			chosen, err := chosenExperiments(args, all)
 			if err != nil {
@@ -36,6 +41,7 @@ func (a *app) reproduceCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&list, "list", false, "list the experiments, each with how long it takes; so it is without a name")
 	f.BoolVar(&all, "all", false, "every experiment, one after the other")
 	f.IntVar(&how.Trials, "trials", 0, "runs of each condition (default: the experiment's, 3 to 5)")
 	f.IntVar(&how.Parallel, "parallel", 1, "runs at one time, each on a cluster of its own")
@@ -44,6 +50,14 @@ func (a *app) reproduceCommand() *cobra.Command {
 	f.StringVar(&how.Image, "redis-image", "", "Redis image, on docker")
 	a.placeFlags(cmd)
 	return cmd
+}
+
+// allFlag is --all, if it was given.
+func allFlag(all bool) string {
+	if all {
+		return " --all"
+	}
+	return ""
 }
 
 func chosenExperiments(names []string, all bool) (chosen []experiments.Experiment, err error) {
@@ -67,12 +81,21 @@ func (a *app) listExperiments() error {
 	if a.json {
 		return a.printJSON(experiments.Experiments())
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "EXPERIMENT\tWHAT IT SHOWS\tSOURCE")
+	var t texttable.Table
+	t.Add("EXPERIMENT", "TRIALS", "ABOUT", "WHAT IT SHOWS", "SOURCE")
 	for _, e := range experiments.Experiments() {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, e.Title, e.Source)
+		trials, length := e.Takes(experiments.Repetition{})
+		t.Add(e.Name, strconv.Itoa(trials), about(length), e.Title, e.Source)
 	}
-	return w.Flush()
+	return a.write(&t)
+}
+
+// about is a length of time as an estimate: seconds, or whole minutes.
+func about(d time.Duration) string {
+	if d < 2*time.Minute {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f min", d.Minutes())
 }
 
 // reproduce repeats experiments. It exits with 0 if each has the published shape, with 1 if one has not, and with 2 if

@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +16,14 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/suggest"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
 // Exit codes.
@@ -39,11 +44,17 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 			code = ExitFailed
 		}
 	}()
+	if docker.Watchdog() { // this process was started to remove another's containers
+		return ExitMet
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	context.AfterFunc(ctx, stop)
-	_ = cluster.RaiseFileLimit() // where it cannot be raised, a run that needs more says so
 	a := &app{out: stdout, err: stderr}
+	defer context.AfterFunc(ctx, func() { // unless the command is over
+		stop()
+		a.interrupted()
+	})()
+	_ = cluster.RaiseFileLimit() // where it cannot be raised, a run that needs more says so
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -73,11 +84,21 @@ func (a *app) root() *cobra.Command {
 		Use:   "doublegrant",
 		Short: "Is my Redis lock safe?",
 		Long: "Is my Redis lock safe? doublegrant races clients for a Redis lock, message filter or number generator,\n" +
-			"breaks the cluster under them, records every operation and finds what was granted twice.",
+			"breaks the cluster under them, records every operation and finds what was granted twice.\n\n" +
+			"Ctrl-C ends what is under way in good order: faults heal, Redis stops, and what was recorded is judged. A second one\n" +
+			"ends the process at once, with exit code 130 and without a verdict.",
 		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usage("unknown command %q: %s", args[0],
+				strings.TrimPrefix(suggest.Question("", args[0], commandNames(cmd))+" doublegrant --help names them all", " "))
+		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version: version(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	var format string
 	root.PersistentFlags().StringVarP(&format, "output", "o", "text", "text or json")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
@@ -87,10 +108,10 @@ func (a *app) root() *cobra.Command {
 		a.json = format == "json"
 		return nil
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", readable(err)) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage("%s", readable(cmd, err)) })
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.historyCommand(), a.reportCommand(), a.compareCommand(), a.suiteCommand(), a.demoCommand(),
-		a.reproduceCommand(), a.listCommand(), a.doctorCommand())
+		a.reproduceCommand(), a.listCommand(), a.doctorCommand(), a.versionCommand())
 	return root
 }
 
@@ -106,13 +127,36 @@ var fromParsers = []struct {
 	{regexp.MustCompile(`time: .*`), "want a time with its unit, such as 2s or 300ms"},
 }
 
-// readable is an error about a flag in words of its user.
-func readable(err error) string {
+// readable is an error about a flag of cmd in words of its user.
+func readable(cmd *cobra.Command, err error) string {
 	s := err.Error()
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		return s + ": " + cmp.Or(suggest.Question("--", unknown.GetSpecifiedName(), names), cmd.CommandPath()+" --help lists them all")
+	}
 	for _, p := range fromParsers {
 		s = p.end.ReplaceAllLiteralString(s, p.remedy)
 	}
 	return s
+}
+
+// commandNames are those of the commands of cmd.
+func commandNames(cmd *cobra.Command) (all []string) {
+	for _, c := range cmd.Commands() {
+		all = append(all, c.Name())
+	}
+	return all
+}
+
+// interrupted says what the first Ctrl-C does: until faults are healed and Redis has stopped nothing else is to be seen.
+func (a *app) interrupted() {
+	begin := ""
+	if texttable.Terminal(a.err) {
+		begin = "\r\x1b[K" // what progress has left there
+	}
+	fmt.Fprintln(a.err, begin+"doublegrant: interrupted: ending in good order; a second Ctrl-C ends it at once, without a verdict")
 }
 
 func usage(format string, args ...any) error {
@@ -121,8 +165,7 @@ func usage(format string, args ...any) error {
 
 // exitCode is that of an error: ours to avoid (usage) or of the environment.
 func exitCode(err error) int {
-	// cobra has no type for an unknown command.
-	if errors.Is(err, plan.ErrUsage) || errors.Is(err, harness.ErrSpec) || strings.HasPrefix(err.Error(), "unknown command") {
+	if errors.Is(err, plan.ErrUsage) || errors.Is(err, harness.ErrSpec) {
 		return ExitUsage
 	}
 	return ExitFailed

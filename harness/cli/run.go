@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
@@ -60,7 +62,8 @@ func (a *app) placeFlags(cmd *cobra.Command) {
 }
 
 func (a *app) options() results.Options {
-	return results.Options{Results: a.flags.results, Redis: a.flags.redis, Warn: a.warn}
+	return results.Options{Results: a.flags.results, Redis: a.flags.redis, Warn: a.warn,
+		Docker: func(image string) cluster.Platform { return docker.Platform{Image: image} }}
 }
 
 // warn prints a warning, once: the runs of a suite are warned of the same.
@@ -72,6 +75,7 @@ func (a *app) warn(of string) {
 
 func (a *app) run(ctx context.Context, p plan.Plan) error {
 	progress := a.newProgress()
+	progress.total, _ = p.Takes() // Execute says what is wrong with the plan
 	o := a.options()
 	o.Progress, o.Found = progress.show, progress.found
 	out, err := results.Execute(ctx, p, o)
@@ -109,7 +113,11 @@ func (a *app) show(out results.Outcome) error {
 // printOutcome is what a person sees of one run.
 func (a *app) printOutcome(out results.Outcome) {
 	a.printReport(out.Report)
-	a.println("expected  %s: %s", out.Expectation, metWord(out))
+	if out.Undocumented() {
+		a.println("expected  nothing: no documentation says what %s does; a suite can say what you expect of it", out.Plan.Variant)
+	} else {
+		a.println("expected  %s: %s", out.Expectation, metWord(out))
+	}
 	a.println("seed      %d", out.Plan.Seed)
 	if path := out.ReportPath(); path != "" {
 		a.println("report    %s", path)
@@ -179,6 +187,8 @@ func metWord(out results.Outcome) string {
 		whose = "its plan"
 	}
 	switch {
+	case out.Undocumented():
+		return "of which nothing is documented"
 	case out.Met:
 		return "as " + whose + " says"
 	case out.Report.Judged.Verdict == harness.Unknown:

@@ -16,6 +16,7 @@ import (
 type scriptFlags struct {
 	file, as, yes string
 	keys, args    []string
+	noErrors      []string
 	release       string
 	releaseArgs   []string
 }
@@ -25,8 +26,9 @@ func (a *app) scriptFlags(cmd *cobra.Command) {
 	f.StringVar(&s.file, "script", "", "a Lua file of your own, instead of a variant")
 	f.StringVar(&s.as, "as", "", "what the script is: lock, dedup or sequence")
 	f.StringArrayVar(&s.keys, "keys", nil, "KEYS, one flag each: text with {key} (default {key})")
-	f.StringArrayVar(&s.args, "args", nil, "ARGV, one flag each: text with {owner} {ttl_ms} {ttl_s}, {window_ms} {window_s} or {proposed}")
+	f.StringArrayVar(&s.args, "args", nil, "ARGV, one flag each: text with {owner} {ttl_ms} {ttl_s}, {window_ms} {window_s} or {proposed}\n(default: lock {owner} {ttl_ms}; dedup {window_s}; sequence {proposed})")
 	f.StringVar(&s.yes, "yes", "", "the reply that means granted, or first (default: 1, OK or true)")
+	f.StringArrayVar(&s.noErrors, "no-error", nil, "the beginning of an error reply that is a definite no, such as RATELIMITED, one flag each (default: an error leaves open what was done)")
 	f.StringVar(&s.release, "release", "", "a Lua file that releases a lock (default: compare and delete)")
 	f.StringArrayVar(&s.releaseArgs, "release-args", nil, "its ARGV (default {owner})")
 }
@@ -54,8 +56,8 @@ func (a *app) variants(ctx context.Context, args []string) ([]chosen, error) {
 // script reads the files that the flags name; nil: they name none.
 func (f scriptFlags) script() (*workloads.Script, error) {
 	if f.file == "" {
-		if f.as != "" || f.yes != "" || f.release != "" || f.keys != nil || f.args != nil || f.releaseArgs != nil {
-			return nil, usage("--as, --keys, --args, --yes, --release and --release-args are about a --script: name its file (how many locks or sequences there are, --key-count says)")
+		if f.as != "" || f.yes != "" || f.release != "" || f.keys != nil || f.args != nil || f.releaseArgs != nil || f.noErrors != nil {
+			return nil, usage("--as, --keys, --args, --yes, --no-error, --release and --release-args are about a --script: name its file (how many locks or sequences there are, --key-count says)")
 		}
 		return nil, nil
 	}
@@ -68,14 +70,14 @@ func (f scriptFlags) script() (*workloads.Script, error) {
 	}
 	s := &workloads.Script{
 		As: workloads.Family(f.as), Name: strings.TrimSuffix(filepath.Base(f.file), ".lua"), Source: string(text),
-		Keys: f.keys, Args: f.args, Yes: f.yes, ReleaseArgs: f.releaseArgs,
+		Keys: f.keys, Args: f.args, Yes: f.yes, ReleaseArgs: f.releaseArgs, NoErrors: f.noErrors, File: f.file,
 	}
 	if f.release != "" {
 		text, err := os.ReadFile(f.release)
 		if err != nil {
 			return nil, usage("--release: %w", err)
 		}
-		s.Release = string(text)
+		s.Release, s.ReleaseFile, s.ReleaseName = string(text), f.release, filepath.Base(f.release)
 	}
 	return s, nil
 }

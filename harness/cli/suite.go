@@ -5,14 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -110,12 +111,12 @@ func (a *app) listSuites(args []string) error {
 	if a.json {
 		return a.printJSON(lines)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SUITE\tRUNS\tWHAT IT IS FOR")
+	var t texttable.Table
+	t.Add("SUITE", "RUNS", "WHAT IT IS FOR")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%d\t%s\n", l.Name, len(l.Runs), l.About)
+		t.Add(l.Name, strconv.Itoa(len(l.Runs)), l.About)
 	}
-	return w.Flush()
+	return a.write(&t)
 }
 
 func (a *app) printSuites(names []string) error {
@@ -133,12 +134,13 @@ func (a *app) printSuites(names []string) error {
 // suite runs a suite. Its exit code is that of the worst run.
 func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) error {
 	how.Options = a.options()
+	began := time.Now()
 	progress := a.newProgress()
 	how.Progress = func(p harness.Progress) { progress.show(p) }
 	how.Begin = func(at suite.SuitePosition) {
 		pass := ""
 		if how.For > 0 {
-			pass = fmt.Sprintf("pass %d, ", at.Pass)
+			pass = fmt.Sprintf("pass %d, %v of %v, ", at.Pass, time.Since(began).Round(time.Second), how.For)
 		}
 		fmt.Fprintf(a.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
 		progress = a.newProgress()
@@ -160,7 +162,11 @@ func suiteLine(r reports.SuiteRun) string {
 	if r.Ending != reports.Met && r.Found == "" {
 		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
 	}
-	return fmt.Sprintf("%s, expected %s, %v, seed %d", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond), r.Seed)
+	line := fmt.Sprintf("%s, expected %s, %v", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond))
+	if r.Seed == 0 { // a search leaves nothing to chance
+		return line
+	}
+	return fmt.Sprintf("%s, seed %d", line, r.Seed)
 }
 
 // endingCode is the exit code of a suite.

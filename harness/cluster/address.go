@@ -42,12 +42,14 @@ type subnet struct {
 // network is the part of net that a claim needs, so that a machine whose addresses are taken can be thought of.
 type network struct {
 	listen func(addr string) (net.Listener, error)
+	free   func(addr string) error // nil if addr can be listened on
 	dial   func(addr string) error
 }
 
 // thisNetwork is that of this machine.
 var thisNetwork = network{
 	listen: func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) },
+	free:   addressFree,
 	dial: func(addr string) error {
 		conn, err := net.DialTimeout("tcp", addr, time.Second)
 		if err != nil {
@@ -100,7 +102,7 @@ func noSubnet(unlocked, taken error) error {
 func (n network) freePorts(s subnet) (ports, error) {
 	var taken error
 	for _, p := range portChoices {
-		if taken = n.free(s, p); taken == nil {
+		if taken = n.allFree(s, p); taken == nil {
 			return p, nil
 		}
 	}
@@ -109,19 +111,17 @@ func (n network) freePorts(s subnet) (ports, error) {
 		first.redis, len(portChoices)-1, whoListens(first.redis), taken)
 }
 
-// free tries every address of the subnet.
-func (n network) free(s subnet, p ports) error {
+// allFree tries every address of the subnet.
+func (n network) allFree(s subnet, p ports) error {
 	for _, plane := range []int{realPlane, announcedPlane} {
 		for host := 1; host <= lastHost; host++ {
 			port := p.redis
 			if host >= firstGuard {
 				port = p.sentinel
 			}
-			ln, err := n.listen(hostPort(s.ip(plane, host), port))
-			if err != nil {
+			if err := n.free(hostPort(s.ip(plane, host), port)); err != nil {
 				return err
 			}
-			_ = ln.Close()
 		}
 	}
 	return nil

@@ -35,6 +35,14 @@ func (n *taken) listen(addr string) (net.Listener, error) {
 	return listening{n, addr}, nil
 }
 
+func (n *taken) free(addr string) error {
+	ln, err := n.listen(addr)
+	if err != nil {
+		return err
+	}
+	return ln.Close()
+}
+
 type listening struct {
 	n    *taken
 	addr string
@@ -80,7 +88,7 @@ func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 		"the interface (down)": {none, nil, func(string) error { return syscall.ENETUNREACH }, 0, "the loopback interface seems to be down: as root: ip link set lo up: network is unreachable"},
 	} {
 		n := &taken{by: c.by, why: c.why, held: map[string]bool{}}
-		port, err := cluster.NetworkOf(n.listen, c.dial).Claim()
+		port, err := cluster.NetworkOf(n.listen, n.free, c.dial).Claim()
 		if c.says == "" {
 			require.NoError(t, err, name)
 			require.Equal(t, c.port, port, name)

@@ -7,6 +7,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 const (
@@ -44,7 +46,7 @@ func (n *node) pauseAll(ctx context.Context) (resume func(context.Context) error
 		if err := conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		return await(ctx, 10*time.Millisecond, func() error { return n.unlessGone(n.admin.Ping(ctx).Err()) })
+		return await.Until(ctx, 10*time.Millisecond, func() error { return n.unlessGone(n.admin.Ping(ctx).Err()) })
 	}
 	pauses := strings.Repeat(fmt.Sprintf("CLIENT PAUSE %d ALL\r\n", pauseSlice.Milliseconds()), int(longestPause/pauseSlice))
 	_ = conn.SetDeadline(time.Now().Add(time.Second)) // fails on a closed connection only
@@ -60,7 +62,7 @@ func (n *node) pauseAll(ctx context.Context) (resume func(context.Context) error
 
 // unlessGone forgives an error of a node that has ended: a pause ends with its process.
 func (n *node) unlessGone(err error) error {
-	if !n.host.running() {
+	if !n.host.Running() {
 		return nil
 	}
 	return err

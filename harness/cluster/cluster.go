@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
@@ -29,6 +30,7 @@ type Cluster struct {
 	subnet  subnet
 	dir     string
 	folder  *folder // dir, and its lock
+	forget  func()  // what the platform watches; nil on processes
 	spawner *spawner
 	fabric  *fabric.Fabric
 	redis   []*node
@@ -88,7 +90,7 @@ func (c *Cluster) Topology() string { return c.topology.name }
 func (c *Cluster) Groups() int { return c.opts.ClientGroups }
 
 // Start brings every node up and returns when the cluster is whole. It fails before starting anything when the machine
-// has no redis-server, no Docker, or limits that are too low; see ErrNoRedis, ErrNoDocker and ErrLimit.
+// has no redis-server or limits that are too low, see ErrNoRedis and ErrLimit, or not the platform of Options.On.
 func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
 	if n := c.topology.primaries; n < 1 || n > MostMasters {
 		return fmt.Errorf("cluster: %d masters: ask for 1 to %d", n, MostMasters)
@@ -97,11 +99,10 @@ func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(ha
 		return err
 	}
 	var err error
-	if c.ground, err = c.opts.preflight(ctx, c.topology.primaries); err != nil {
+	if c.ground, err = c.opts.preflight(ctx, c.topology.primaries, log); err != nil {
 		return err
 	}
 	c.log = log
-	c.sayImage(log, c.opts)
 	for _, w := range c.warnings {
 		log.Warn("a limit may be short", "limit", w.String())
 	}
@@ -132,10 +133,15 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 		return err
 	}
 	c.removeOrphans(ctx)
-	if c.folder, err = newFolder(c.watched()); err != nil {
+	if c.folder, err = newFolder(); err != nil {
 		return err
 	}
 	c.dir = c.folder.path
+	if c.site != nil {
+		if c.forget, err = c.site.Watch(c.dir); err != nil {
+			return err
+		}
+	}
 	if err := c.makeClocks(ctx); err != nil {
 		return err
 	}
@@ -143,7 +149,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 	if err := c.layout(); err != nil {
 		return err
 	}
-	if err := c.makeContainers(ctx); err != nil {
+	if err := c.makeHosts(ctx); err != nil {
 		return err
 	}
 	for _, n := range c.redis {
@@ -152,7 +158,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 		}
 	}
 	// Sentinels that start earlier may know too few replicas when they are first needed.
-	if err := await(ctx, 10*time.Millisecond, func() error { return c.replicating(ctx, c.redis[0]) }); err != nil {
+	if err := await.Until(ctx, 10*time.Millisecond, func() error { return c.replicating(ctx, c.redis[0]) }); err != nil {
 		return err
 	}
 	c.observe(clock, events)
@@ -217,14 +223,6 @@ func (c *Cluster) newNode(name string, host, port int) *node {
 	return n
 }
 
-// newHost makes what the node runs on.
-func (c *Cluster) newHost(n *node) host {
-	if c.opts.On == OnDocker {
-		return c.newContained(n, n.env)
-	}
-	return c.newProcess(n, n.env)
-}
-
 func (c *Cluster) nodes() []*node { return append(append([]*node{}, c.redis...), c.guards...) }
 
 func (c *Cluster) startGuard(ctx context.Context, n *node) error {
@@ -234,10 +232,10 @@ func (c *Cluster) startGuard(ctx context.Context, n *node) error {
 	if c.opts.SlowSentinels {
 		return nil
 	}
-	err := await(ctx, 20*time.Millisecond, func() error {
+	err := await.Until(ctx, 20*time.Millisecond, func() error {
 		err := n.admin.Do(ctx, sentinelTuning...).Err()
 		if refusal := redis.Error(nil); errors.As(err, &refusal) {
-			return fmt.Errorf("%w: it needs Redis 7.0 or newer: %w", errGaveUp, err)
+			return fmt.Errorf("%w: it needs Redis 7.0 or newer: %w", await.ErrGaveUp, err)
 		}
 		return err // of a machine too busy to answer in time
 	})
@@ -263,8 +261,7 @@ func (c *Cluster) Stop() error {
 	if c.unobserve != nil {
 		c.unobserve()
 	}
-	unremoved := c.removeHosts()
-	errs = append(errs, unremoved)
+	errs = append(errs, c.removeHosts())
 	c.observing.Wait()
 	for _, n := range c.nodes() {
 		errs = append(errs, n.closeAdmin())
@@ -275,6 +272,8 @@ func (c *Cluster) Stop() error {
 	if c.spawner != nil {
 		c.spawner.close()
 	}
-	errs = append(errs, c.removeFolder(unremoved == nil))
+	if c.folder != nil {
+		errs = append(errs, c.folder.remove(context.Background()))
+	}
 	return errors.Join(append(errs, c.subnet.release())...)
 }

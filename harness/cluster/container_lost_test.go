@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
 // proxy stands before the Docker daemon, and can die or fall silent in its stead.
@@ -110,7 +110,7 @@ func (p *proxy) hush(silent bool) {
 }
 
 func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
-	cluster.NeedDocker(t)
+	docker.Need(t)
 	for name, way := range map[string]struct{ lose, regain func(*testing.T, *proxy) }{
 		"dies": {
 			func(_ *testing.T, p *proxy) { p.die() },
@@ -149,7 +149,7 @@ func actWithout(t *testing.T, dockerHost string, lose func()) map[string][2]stri
 	t.Helper()
 	t.Setenv("DOCKER_HOST", dockerHost)
 	t.Setenv(asStepwise, "1")
-	v := prepareVictim(t, cluster.OnDocker)
+	v := prepareVictim(t, docker.Platform{})
 	in, err := v.StdinPipe()
 	require.NoError(t, err)
 	out, err := v.StdoutPipe()

@@ -17,19 +17,20 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
 // onDocker are options of containers, where there is Docker.
 func onDocker(t *testing.T) cluster.Options {
 	t.Helper()
-	cluster.NeedDocker(t)
-	return cluster.Options{On: cluster.OnDocker}
+	docker.Need(t)
+	return cluster.Options{On: docker.Platform{}}
 }
 
 // noContainers checks that no container of ours is left that no run under way owns, and none of this test's.
 func noContainers(t *testing.T, tmp string) {
 	t.Helper()
-	all, err := cluster.Leftovers(context.Background())
+	all, err := cluster.Leftovers(context.Background(), docker.Here(context.Background())...)
 	require.NoError(t, err)
 	for _, l := range all {
 		require.False(t, filepath.Dir(l.Run) == tmp, "left behind: %+v", l)
@@ -194,9 +195,9 @@ func startQuietly(t *testing.T, c *cluster.Cluster) error {
 
 func TestAnImageThatIsNotThereNamesTheRemedy(t *testing.T) {
 	o := onDocker(t)
-	o.Image = "127.0.0.1:1/doublegrant/none:0"
+	o.On = docker.Platform{Image: "127.0.0.1:1/doublegrant/none:0"}
 	err := startQuietly(t, cluster.Standalone(o))
-	require.ErrorIs(t, err, cluster.ErrNoDocker)
+	require.ErrorIs(t, err, docker.ErrNoDocker)
 	require.ErrorContains(t, err, "make image")
 	require.NotContains(t, err.Error(), "\n")
 }
@@ -223,7 +224,7 @@ func TestWithoutDockerATestIsSkippedAndInCIItFails(t *testing.T) {
 		t.Setenv("CI", env)
 		t.Setenv("DOUBLEGRANT_REQUIRE_DOCKER", env)
 		r := &recorder{T: t}
-		cluster.NeedDocker(r)
+		docker.Need(r)
 		require.Equal(t, []string{map[bool]string{true: "failed", false: "skipped"}[env == "1"]}, r.said, env)
 	}
 }
@@ -231,17 +232,18 @@ func TestWithoutDockerATestIsSkippedAndInCIItFails(t *testing.T) {
 func TestBuildImageAgainKeepsTheImage(t *testing.T) {
 	o := onDocker(t)
 	began := time.Now()
-	version, err := cluster.BuildImage(t.Context(), "")
+	version, err := docker.BuildImage(t.Context(), "")
 	require.NoError(t, err)
 	t.Logf("Redis %s in %v", version, time.Since(began))
-	o.Image = cluster.LocalImage
+	p := docker.Platform{Image: docker.LocalImage}
+	o.On = p
 	found, err := o.Preflight()
 	require.NoError(t, err)
-	require.Equal(t, cluster.LocalImage, found)
-	said, err := o.Docker(t.Context())
+	require.Equal(t, docker.LocalImage, found)
+	said, err := p.Describe(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, said, cluster.LocalImage)
-	_, err = cluster.BuildImage(t.Context(), "/nowhere/redis-server")
+	require.Contains(t, said, docker.LocalImage)
+	_, err = docker.BuildImage(t.Context(), "/nowhere/redis-server")
 	require.ErrorIs(t, err, cluster.ErrNoRedis)
 	require.True(t, slices.Contains([]string{"7", "8", "9"}, version[:1]), version)
 }

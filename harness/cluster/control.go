@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // This file is what nemeses act on: nodes by name ("r1", "s2"), client groups by GroupName.
@@ -52,7 +54,7 @@ func (c *Cluster) Primary(ctx context.Context) (string, error) {
 
 // AwaitPromotion returns the name of a Redis node other than old once one says that it is primary.
 func (c *Cluster) AwaitPromotion(ctx context.Context, old string) (promoted string, err error) {
-	err = await(ctx, 20*time.Millisecond, func() error {
+	err = await.Until(ctx, 20*time.Millisecond, func() error {
 		for _, n := range c.redis {
 			if role, err := n.role(ctx); n.name != old && err == nil && role == rolePrimary {
 				promoted = n.name
@@ -86,7 +88,7 @@ func (c *Cluster) Kill(name string) error {
 	if err != nil {
 		return err
 	}
-	return n.host.kill()
+	return n.host.Kill()
 }
 
 // Terminate asks the node with SIGTERM to end in good order, and returns when it is gone.
@@ -95,20 +97,20 @@ func (c *Cluster) Terminate(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return n.host.terminate(ctx)
+	return n.host.Terminate(ctx)
 }
 
 // Running reports whether the node lives.
 func (c *Cluster) Running(name string) bool {
 	n, err := c.node(name)
-	return err == nil && n.host.running()
+	return err == nil && n.host.Running()
 }
 
 // Restart starts a node that has ended, with its configuration as Redis or Sentinel last rewrote it, and returns when
 // it answers. On one that runs it does nothing.
 func (c *Cluster) Restart(ctx context.Context, name string) error {
 	n, err := c.node(name)
-	if err != nil || n.host.running() {
+	if err != nil || n.host.Running() {
 		return err
 	}
 	if n.sentinel {
@@ -123,7 +125,7 @@ func (c *Cluster) Pause(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return n.host.pause(ctx)
+	return n.host.Pause(ctx)
 }
 
 // Resume ends a Pause. On a node that runs it does nothing.
@@ -132,7 +134,7 @@ func (c *Cluster) Resume(name string) error {
 	if err != nil {
 		return err
 	}
-	return n.host.resume()
+	return n.host.Resume()
 }
 
 // Do sends a command to the node, past the fabric, and returns the reply.

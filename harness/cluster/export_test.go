@@ -5,12 +5,6 @@ import (
 	"time"
 )
 
-// BoundDocker sets how long calls to the Docker daemon may take.
-func BoundDocker(d time.Duration) { dockerWithin, findWithin = d, d }
-
-// WatchdogEnv names the environment variable that a watchdog is known by: its value is the pid of whom it watches.
-const WatchdogEnv = watchdogEnv
-
 // ProcessMark and ProcessLives are how a container's owner is known when its folder is gone.
 var (
 	ProcessMark  = processMark
@@ -30,10 +24,14 @@ var (
 // Network is where addresses are claimed.
 type Network = network
 
-// NetworkOf is a network with these ways to listen and dial; Claim takes a subnet of it, and returns the port of its Redis nodes.
-func NetworkOf(listen func(addr string) (net.Listener, error), dial func(addr string) error) Network {
-	return network{listen, dial}
+// NetworkOf is a network with these ways to listen, look and dial; Claim takes a subnet of it, and returns the port of its Redis
+// nodes.
+func NetworkOf(listen func(addr string) (net.Listener, error), free, dial func(addr string) error) Network {
+	return network{listen, free, dial}
 }
+
+// AddressFree is how a claim looks whether an address can be listened on.
+var AddressFree = addressFree
 
 func (n network) Claim() (port int, err error) {
 	s, err := n.claim()

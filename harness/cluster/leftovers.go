@@ -8,9 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"time"
-
-	"github.com/moby/moby/client"
 )
 
 // Everything of a cluster is found again by its folder: doublegrant-N in the folder for temporary files. Who made it
@@ -34,38 +31,34 @@ type Leftover struct {
 	// version. It is never removed.
 	Unmarked bool
 
-	id, owner, subnet string // of a container: its id, and its labels
+	ID, Process, Subnet string // of a container: the platform's name for it, and what its Owner says
 }
 
-// Leftovers lists the folders and containers of all clusters on this machine, those of runs under way among them. The
-// error says what could not be looked at; without Docker there are no containers, and no error.
-func Leftovers(ctx context.Context) ([]Leftover, error) {
-	folders, err := folderLeftovers()
-	d, noDocker := findDaemon(ctx)
-	if noDocker != nil {
-		return folders, err
-	}
-	containers, err2 := d.leftovers(ctx, subnet{})
-	return append(containers, folders...), errors.Join(err, err2)
-}
-
-// RemoveOrphans removes the containers and folders of clusters whose process is gone, and nothing of one under way. It
-// returns what it removed; the error says what it could not.
-func RemoveOrphans(ctx context.Context) ([]Leftover, error) {
-	d, noDocker := findDaemon(ctx)
-	if noDocker != nil {
-		d = nil
-	}
-	return removeOrphans(ctx, d, subnet{})
-}
-
-// removeOrphans removes containers first: they write into the folders. d is nil where there is no Docker. own is the
-// subnet that the caller holds itself, if any: containers of a dead owner may have been given the same.
-func removeOrphans(ctx context.Context, d *daemon, own subnet) (removed []Leftover, err error) {
+// Leftovers lists the folders of all clusters on this machine, and what they have on the sites, those of runs under way among
+// them. The error says what could not be looked at.
+func Leftovers(ctx context.Context, sites ...Site) (all []Leftover, err error) {
 	var errs []error
-	if d != nil {
-		removed, err = d.removeOrphans(ctx, own)
-		errs = append(errs, err)
+	for _, s := range sites {
+		found, err := hostLeftovers(ctx, s, subnet{})
+		all, errs = append(all, found...), append(errs, err)
+	}
+	folders, err := folderLeftovers()
+	return append(all, folders...), errors.Join(append(errs, err)...)
+}
+
+// RemoveOrphans removes the folders of clusters whose process is gone, and what they have on the sites, and nothing of one under
+// way. It returns what it removed; the error says what it could not.
+func RemoveOrphans(ctx context.Context, sites ...Site) ([]Leftover, error) {
+	return removeOrphans(ctx, sites, subnet{})
+}
+
+// removeOrphans removes hosts first: they write into the folders. own is the subnet that the caller holds itself, if any: hosts
+// of a dead owner may have been given the same.
+func removeOrphans(ctx context.Context, sites []Site, own subnet) (removed []Leftover, err error) {
+	var errs []error
+	for _, s := range sites {
+		gone, err := removeOrphanHosts(ctx, s, own)
+		removed, errs = append(removed, gone...), append(errs, err)
 	}
 	folders, err := folderLeftovers()
 	errs = append(errs, err)
@@ -82,14 +75,14 @@ func removeOrphans(ctx context.Context, d *daemon, own subnet) (removed []Leftov
 	return removed, errors.Join(errs...)
 }
 
-func (d *daemon) removeOrphans(ctx context.Context, own subnet) (removed []Leftover, err error) {
-	containers, err := d.leftovers(ctx, own)
+func removeOrphanHosts(ctx context.Context, s Site, own subnet) (removed []Leftover, err error) {
+	hosts, err := hostLeftovers(ctx, s, own)
 	errs := []error{err}
-	for _, c := range containers {
+	for _, c := range hosts {
 		if c.Owned {
 			continue
 		}
-		if err := d.remove(ctx, c.Name, c.id); err != nil {
+		if err := s.Remove(ctx, c); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -138,57 +131,15 @@ func removeOrphanFolder(ctx context.Context, path string) (gone bool, err error)
 	return f.removeOurs(ctx)
 }
 
-// leftovers lists the containers that carry our label, and says which are owned. own is as in removeOrphans.
-func (d *daemon) leftovers(ctx context.Context, own subnet) ([]Leftover, error) {
-	all, err := d.labelled(ctx)
-	for i := range all {
-		all[i].Owned = containerOwned(all[i], own)
+// hostLeftovers lists what clusters have on the site, and says which of it is owned. own is as in removeOrphans.
+func hostLeftovers(ctx context.Context, s Site, own subnet) (all []Leftover, err error) {
+	found, err := s.Leftovers(ctx)
+	for _, l := range found {
+		if !filepath.IsAbs(l.Run) || !folderName.MatchString(filepath.Base(l.Run)) {
+			continue // somebody else's use of our mark
+		}
+		l.Owned = hostOwned(l, own)
+		all = append(all, l)
 	}
 	return all, err
-}
-
-// labelled lists the containers that carry our label, whoever owns them.
-func (d *daemon) labelled(ctx context.Context) ([]Leftover, error) {
-	found, err := ask(ctx, findWithin, func(ctx context.Context) (client.ContainerListResult, error) {
-		return d.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", label)})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cluster: docker: list containers: %w", err)
-	}
-	var all []Leftover
-	for _, c := range found.Items {
-		run := c.Labels[label]
-		if !filepath.IsAbs(run) || !folderName.MatchString(filepath.Base(run)) {
-			continue // somebody else's use of the label
-		}
-		all = append(all, Leftover{
-			Kind: "container", Name: fmt.Sprintf("%s (%.12s)", c.Labels[nodeLabel], c.ID), Run: run,
-			id: c.ID, owner: c.Labels[ownerLabel], subnet: c.Labels[subnetLabel],
-		})
-	}
-	return all, nil
-}
-
-// removeContainers removes what is left of a cluster's containers, those that were still being made when their maker
-// gave up or died included: it looks until there are none for as long as quiet.
-func (d *daemon) removeContainers(ctx context.Context, folder string, quiet time.Duration) error {
-	const every = 100 * time.Millisecond
-	clear := time.Now()
-	return await(ctx, every, func() error {
-		found, err := d.labelled(ctx)
-		left := err != nil
-		for _, c := range found {
-			if c.Run == folder {
-				left = true
-				err = errors.Join(err, d.remove(ctx, c.Name, c.id))
-			}
-		}
-		if left {
-			clear = time.Now()
-		}
-		if err == nil && time.Since(clear) < quiet {
-			err = errors.New("cluster: docker: containers may still appear")
-		}
-		return err
-	})
 }

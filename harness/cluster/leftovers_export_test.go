@@ -1,27 +1,26 @@
 package cluster
 
-import (
-	"context"
+import "context"
 
-	"github.com/moby/moby/client"
-)
+// WatchFolder has the watchdog remove a folder when this process ends; UnwatchFolder is what the watchdog sees of that end.
+var WatchFolder = watchFolder
 
-// RemoveDeadFolder is what the watchdog does to a folder.
-var RemoveDeadFolder = removeDeadFolder
+// UnwatchFolder ends the pipe of a folder's watchdog, as the end of this process does.
+func UnwatchFolder(path string) error {
+	watchdogs.Lock()
+	defer watchdogs.Unlock()
+	pipe := watchdogs.of[path]
+	delete(watchdogs.of, path)
+	return pipe.Close()
+}
 
-// SweepHolding removes the orphans among the containers of the daemon at dockerHost, as a start does that has claimed the
-// subnet that subnetLabel says, from before the call.
-func SweepHolding(ctx context.Context, dockerHost string, makeLabels func(subnetLabel string)) ([]Leftover, error) {
+// SweepHolding removes the orphans of a site, as a start does that has claimed the subnet that it calls claimed with.
+func SweepHolding(ctx context.Context, s Site, claimed func(subnet string)) ([]Leftover, error) {
 	own, err := claimSubnet()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = own.release() }()
-	makeLabels(own.label())
-	api, err := client.New(client.WithHost(dockerHost))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = api.Close() }()
-	return (&daemon{api: api}).removeOrphans(ctx, own)
+	claimed(own.label())
+	return removeOrphanHosts(ctx, s, own)
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // errOwned says that somebody else holds a folder's lock.
@@ -28,22 +30,25 @@ type folder struct {
 	lock *os.File
 }
 
-// newFolder makes a folder, owns it and has it watched, as what says, from before it exists.
-func newFolder(what string) (*folder, error) {
+// removeWithin bounds the removal of what is left of a cluster; tenths of a second are usual.
+const removeWithin = 5 * time.Second
+
+// newFolder makes a folder, owns it and has it watched from before it exists.
+func newFolder() (*folder, error) {
 	tmp, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return nil, err
 	}
 	for {
 		path := filepath.Join(tmp, folderPrefix+strconv.FormatUint(uint64(rand.Uint32()), 10))
-		if err := theWatchdog.watch(path, what); err != nil {
+		if err := watchFolder(path); err != nil {
 			return nil, err
 		}
 		f, err := makeFolder(path)
 		if err == nil {
 			return f, nil
 		}
-		theWatchdog.forget(path)
+		forgetFolder(path)
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
@@ -53,17 +58,11 @@ func newFolder(what string) (*folder, error) {
 // TempFolder makes a temporary folder for something else than a cluster. Like that of a cluster it does not outlive this
 // process, whatever ends it. remove removes it with all that is in it.
 func TempFolder() (path string, remove func() error, err error) {
-	f, err := newFolder(watchProcesses)
+	f, err := newFolder()
 	if err != nil {
 		return "", nil, err
 	}
-	return f.path, func() error {
-		err := f.remove(context.Background())
-		if err == nil {
-			theWatchdog.forget(f.path)
-		}
-		return err
-	}, nil
+	return f.path, func() error { return f.remove(context.Background()) }, nil
 }
 
 // makeFolder makes the folder, owns it and marks it. One that exists is fs.ErrExist, and so is one that was taken for an orphan's
@@ -75,9 +74,9 @@ func makeFolder(path string) (*folder, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	var f *folder
-	err := await(ctx, time.Millisecond, func() (err error) { // whoever looks for orphans holds the lock for a moment
+	err := await.Until(ctx, time.Millisecond, func() (err error) { // whoever looks for orphans holds the lock for a moment
 		if f, err = lockFolder(path); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %w", errGaveUp, fs.ErrExist)
+			return fmt.Errorf("%w: %w", await.ErrGaveUp, fs.ErrExist)
 		}
 		return err
 	})
@@ -154,9 +153,12 @@ func (f *folder) removeOurs(ctx context.Context) (gone bool, err error) {
 
 // remove removes the folder with what is in it, and gives its lock back. Nodes that are dying may still write to it.
 func (f *folder) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, findWithin)
+	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
-	err := await(ctx, 20*time.Millisecond, f.removeMarkLast)
+	err := await.Until(ctx, 20*time.Millisecond, f.removeMarkLast)
+	if err == nil {
+		forgetFolder(f.path)
+	}
 	return errors.Join(err, f.lock.Close())
 }
 

@@ -4,31 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"strings"
 )
 
-// Labels of a container.
-const (
-	label       = "doublegrant" // the folder of its cluster
-	nodeLabel   = label + ".node"
-	subnetLabel = label + ".subnet" // of its cluster, as subnet.label says
-	ownerLabel  = label + ".owner"  // the process that made it, as processMark says
-)
-
-// containerOwned reports whether any sign of an owner is left: the lock of the folder, the process, or the lock of the
+// hostOwned reports whether any sign of an owner is left: the lock of the folder, the process, or the lock of the
 // subnet. An owner in another container shares this machine's network with its nodes, but perhaps neither files nor
-// process ids with us. The subnet is asked last: asking takes it for a moment. What own holds, no other owner does.
-func containerOwned(c Leftover, own subnet) bool {
+// process ids with us. What own holds, no other owner does.
+func hostOwned(c Leftover, own subnet) bool {
 	owned, err := folderOwned(c.Run)
-	if owned && !errors.Is(err, fs.ErrNotExist) || processLives(c.owner) {
+	if owned && !errors.Is(err, fs.ErrNotExist) || processLives(c.Process) {
 		return true
 	}
-	if own.lock != nil && c.subnet == own.label() {
+	if own.lock != nil && c.Subnet == own.label() {
 		return false
 	}
-	return subnetOwned(c.subnet)
+	return subnetOwned(c.Subnet)
 }
 
 // subnetOwned reports whether the subnet's lock is held; it does as well if the label does not say which subnet.
@@ -39,22 +30,10 @@ func subnetOwned(label string) bool {
 	if x < firstSubnet || x > lastSubnet || label != s.label() {
 		return true
 	}
-	ln, err := net.Listen("tcp", hostPort(s.ip(0, 1), lockPort))
-	if err != nil {
-		return true
-	}
-	_ = ln.Close()
-	return false
+	return addressFree(hostPort(s.ip(0, 1), lockPort)) != nil
 }
 
 func (s subnet) label() string { return s.ip(0, 0) + "/16" }
-
-// labels are those of a node's container.
-func (c *Cluster) labels(node string) map[string]string {
-	return map[string]string{
-		label: c.dir, nodeLabel: node, subnetLabel: c.subnet.label(), ownerLabel: processMark(os.Getpid()),
-	}
-}
 
 // processMark is a process's id and the time of its start in the kernel's ticks, by which the next one of the same id
 // differs; empty if there is none.

@@ -1,13 +1,11 @@
 package cluster_test
 
 import (
+	"context"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,52 +52,77 @@ func TestOnlyLeftoversWithOurNameAndMarkAreRemoved(t *testing.T) {
 	_, err = cluster.RemoveOrphans(t.Context())
 	require.NoError(t, err)
 	spared()
-	require.NoError(t, cluster.RemoveDeadFolder(t.Context(), unmarked), "the watchdog of one that found the name taken")
 	spared()
 }
 
-// oneContainer is a Docker daemon with one container, of a cluster whose folder and process are not to be found.
-type oneContainer struct {
-	mu      sync.Mutex
+// oneHost is a site with one host, of a cluster whose folder and process are not to be found.
+type oneHost struct {
+	cluster.Site
 	subnet  string
 	removed bool
 }
 
-func (d *oneContainer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	w.Header().Set("Api-Version", "1.44")
-	w.Header().Set("Content-Type", "application/json")
-	switch {
-	case r.Method == http.MethodDelete:
-		d.removed = true
-		w.WriteHeader(http.StatusNoContent)
-	case strings.HasSuffix(r.URL.Path, "/containers/json"):
-		_, _ = fmt.Fprintf(w, `[{"Id":"0123456789abcdef","Labels":{"doublegrant":"/nowhere/doublegrant-1","doublegrant.node":"r1",`+
-			`"doublegrant.owner":"1@1","doublegrant.subnet":%q}}]`, d.subnet)
-	}
+func (s *oneHost) Leftovers(context.Context) ([]cluster.Leftover, error) {
+	return []cluster.Leftover{{Kind: "container", Name: "r1", Run: "/nowhere/doublegrant-1", ID: "1", Process: "1@1", Subnet: s.subnet}}, nil
 }
 
-func (d *oneContainer) serve(t *testing.T) (host string) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "d.sock")
-	ln, err := net.Listen("unix", path)
-	require.NoError(t, err)
-	s := &http.Server{Handler: d}
-	t.Cleanup(func() { _ = s.Close() })
-	go func() { _ = s.Serve(ln) }()
-	return "unix://" + path
+func (s *oneHost) Remove(_ context.Context, l cluster.Leftover) error {
+	s.removed = l.ID == "1"
+	return nil
 }
 
 // A start holds its subnet while it looks for orphans: one of the same subnet, in its way, must not pass for owned.
 func TestOrphansOfTheSubnetThatAStartClaimedAreRemoved(t *testing.T) {
 	for says, want := range map[string]bool{"own": true, "127.9.0.0/16": false, "": false, "127.0.0.0/16": false} {
-		d := &oneContainer{}
-		removed, err := cluster.SweepHolding(t.Context(), d.serve(t), func(own string) {
+		d := &oneHost{}
+		removed, err := cluster.SweepHolding(t.Context(), d, func(own string) {
 			d.subnet = strings.Replace(says, "own", own, 1)
 		})
 		require.NoError(t, err)
 		require.Equal(t, want, d.removed, "subnet %q", says)
 		require.Equal(t, want, len(removed) == 1)
 	}
+}
+
+func TestTheWatchdogOfAFolderRemovesWhatIsOursAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		files []string
+		gone  bool
+	}{
+		"ours":           {[]string{".doublegrant", "r1/redis.conf", "two words.log"}, true},
+		"not yet marked": {nil, true},
+		"of that name":   {[]string{"r1/notes"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "doublegrant-1")
+			require.NoError(t, cluster.WatchFolder(dir))
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			for _, file := range c.files {
+				path := filepath.Join(dir, file)
+				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+				require.NoError(t, os.WriteFile(path, nil, 0o600))
+			}
+			ended := watchdogOf(t, dir)
+			require.NoError(t, cluster.UnwatchFolder(dir))
+			eventually(t, ended, "the watchdog does not end")
+			if c.gone {
+				require.NoDirExists(t, dir)
+			} else {
+				require.FileExists(t, filepath.Join(dir, c.files[0]))
+			}
+		})
+	}
+}
+
+// watchdogOf finds the watchdog of a folder; ended reports whether it has ended.
+func watchdogOf(t *testing.T, dir string) (ended func() bool) {
+	t.Helper()
+	for _, pid := range pids() {
+		words := fmt.Sprintf("/proc/%d/cmdline", pid)
+		if b, err := os.ReadFile(words); err == nil && strings.Contains(string(b), "\x00doublegrant-watchdog\x00"+dir+"\x00") {
+			return func() bool { b, err := os.ReadFile(words); return err != nil || len(b) == 0 }
+		}
+	}
+	require.Fail(t, "there is no watchdog")
+	return nil
 }

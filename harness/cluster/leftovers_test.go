@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
 // victim is a harness in a process of its own, to be killed.
@@ -38,7 +39,7 @@ func newVictim(t *testing.T, on cluster.Platform) victim {
 func prepareVictim(t *testing.T, on cluster.Platform) victim {
 	v := victim{t, exec.Command(os.Args[0]), os.TempDir()}
 	v.Cmd.Dir = v.tmp // by which its children are known, too
-	v.Cmd.Env = append(os.Environ(), asHarness+"="+string(on))
+	v.Cmd.Env = append(os.Environ(), asHarness+"="+nameOf(on))
 	return v
 }
 
@@ -47,15 +48,23 @@ func (v victim) kill() {
 	_ = v.Wait()
 }
 
-// watchdog is the pid of its watchdog; 0 while there is none.
-func (v victim) watchdog() int {
+// watchdogs are the pids of its watchdogs: the variable that each has names whom it watches.
+func (v victim) watchdogs() (all []int) {
 	for _, pid := range pids() {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err == nil && strings.Contains(string(env), fmt.Sprintf("%s=%d\x00", cluster.WatchdogEnv, v.Process.Pid)) {
-			return pid
+		if err == nil && strings.Contains(string(env), fmt.Sprintf("_WATCHDOG_OF=%d\x00", v.Process.Pid)) {
+			all = append(all, pid)
 		}
 	}
-	return 0
+	return all
+}
+
+// nameOf is the name of a platform, nil included.
+func nameOf(on cluster.Platform) string {
+	if on == nil {
+		return cluster.OnProcess
+	}
+	return on.String()
 }
 
 func pids() (all []int) {
@@ -70,7 +79,7 @@ func pids() (all []int) {
 // remains are the folders, containers and processes in tmp, those of the cluster in the folder of the bystander aside.
 func remains(t *testing.T, tmp, bystander string) (left []string) {
 	t.Helper()
-	all, err := cluster.Leftovers(context.Background())
+	all, err := cluster.Leftovers(context.Background(), docker.Here(context.Background())...)
 	require.NoError(t, err)
 	for _, l := range all {
 		if filepath.Dir(l.Run) == tmp && l.Run != bystander {
@@ -98,11 +107,11 @@ func bystander(t *testing.T, o cluster.Options) (*cluster.Cluster, string) {
 }
 
 func TestNothingIsLeftOfAHarnessKilledAtARandomMoment(t *testing.T) {
-	for _, o := range []cluster.Options{{On: cluster.OnProcess}, {On: cluster.OnDocker}} {
-		t.Run(string(o.On), func(t *testing.T) {
+	for _, o := range []cluster.Options{{}, {On: docker.Platform{}}} {
+		t.Run(nameOf(o.On), func(t *testing.T) {
 			longest := 2 * time.Second
-			if o.On == cluster.OnDocker {
-				cluster.NeedDocker(t)
+			if o.On != nil {
+				docker.Need(t)
 				longest = 4 * time.Second
 			}
 			c, own := bystander(t, o)
@@ -113,7 +122,7 @@ func TestNothingIsLeftOfAHarnessKilledAtARandomMoment(t *testing.T) {
 				before := len(remains(t, v.tmp, own))
 				v.kill()
 				died := time.Now()
-				gone := func() bool { return len(remains(t, v.tmp, own)) == 0 && v.watchdog() == 0 }
+				gone := func() bool { return len(remains(t, v.tmp, own)) == 0 && len(v.watchdogs()) == 0 }
 				require.Eventually(t, gone, 20*time.Second, 20*time.Millisecond, "something was left behind")
 				t.Logf("killed after %v with %d things; all gone after %v", lived, before, time.Since(died))
 			}
@@ -124,16 +133,16 @@ func TestNothingIsLeftOfAHarnessKilledAtARandomMoment(t *testing.T) {
 }
 
 func TestOrphansOfAHarnessKilledTogetherWithItsWatchdogAreRemovedAndNothingElse(t *testing.T) {
-	for _, o := range []cluster.Options{{On: cluster.OnProcess}, {On: cluster.OnDocker}} {
-		t.Run(string(o.On), func(t *testing.T) {
+	for _, o := range []cluster.Options{{}, {On: docker.Platform{}}} {
+		t.Run(nameOf(o.On), func(t *testing.T) {
 			kinds := map[string]bool{"folder": true}
-			if o.On == cluster.OnDocker {
-				cluster.NeedDocker(t)
+			if o.On != nil {
+				docker.Need(t)
 				kinds["container"] = true
 			}
 			c, own := bystander(t, o)
 			killBoth(t, o.On, own)
-			removed, err := cluster.RemoveOrphans(t.Context())
+			removed, err := cluster.RemoveOrphans(t.Context(), docker.Here(t.Context())...)
 			require.NoError(t, err)
 			for _, l := range removed {
 				require.False(t, l.Owned)
@@ -145,7 +154,7 @@ func TestOrphansOfAHarnessKilledTogetherWithItsWatchdogAreRemovedAndNothingElse(
 			whole(t, c)
 
 			killBoth(t, o.On, own)
-			if o.On == cluster.OnDocker { // somebody cleaned the temporary files
+			if o.On != nil { // somebody cleaned the temporary files
 				for _, l := range orphans(t) {
 					require.NoError(t, os.RemoveAll(l.Run))
 				}
@@ -172,7 +181,7 @@ func awaitNothing(t *testing.T, own string) {
 
 func orphans(t *testing.T) []cluster.Leftover {
 	t.Helper()
-	all, err := cluster.Leftovers(t.Context())
+	all, err := cluster.Leftovers(t.Context(), docker.Here(t.Context())...)
 	require.NoError(t, err)
 	return slices.DeleteFunc(all, func(l cluster.Leftover) bool { return l.Owned || filepath.Dir(l.Run) != os.TempDir() })
 }
@@ -191,7 +200,11 @@ func killBoth(t *testing.T, on cluster.Platform, own string) {
 	said, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "start <nil>\n", said)
-	require.NoError(t, syscall.Kill(v.watchdog(), syscall.SIGKILL))
+	dogs := v.watchdogs()
+	require.Len(t, dogs, map[bool]int{true: 2, false: 1}[on != nil], "one of the folder, and one of containers")
+	for _, dog := range dogs {
+		require.NoError(t, syscall.Kill(dog, syscall.SIGKILL))
+	}
 	v.kill()
 	require.NotEmpty(t, remains(t, v.tmp, own), "nothing was left to remove")
 }
@@ -200,10 +213,10 @@ func TestAFolderOfTheMomentBetweenItsMakingAndItsLockIsAnOrphan(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := filepath.Join(os.TempDir(), "doublegrant-1")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	all, err := cluster.Leftovers(t.Context())
+	all, err := cluster.Leftovers(t.Context(), docker.Here(t.Context())...)
 	require.NoError(t, err)
 	require.Contains(t, all, cluster.Leftover{Kind: "folder", Name: dir, Run: dir})
-	_, err = cluster.RemoveOrphans(t.Context())
+	_, err = cluster.RemoveOrphans(t.Context(), docker.Here(t.Context())...)
 	require.NoError(t, err)
 	require.NoDirExists(t, dir)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
 // ample is a machine without a limit that is short for 10,000 clients.
@@ -170,10 +171,10 @@ func TestANodeInAContainerIsGivenTheFilesThatItAsksFor(t *testing.T) {
 
 // TestANodeTakesTheClientsThatItIsToTake: a redis-server that may open fewer files lowers its maxclients, and only logs it.
 func TestANodeTakesTheClientsThatItIsToTake(t *testing.T) {
-	for _, on := range []cluster.Platform{cluster.OnProcess, cluster.OnDocker} {
-		t.Run(string(on), func(t *testing.T) {
-			if on == cluster.OnDocker {
-				cluster.NeedDocker(t)
+	for _, on := range []cluster.Platform{nil, docker.Platform{}} {
+		t.Run(nameOf(on), func(t *testing.T) {
+			if on != nil {
+				docker.Need(t)
 			}
 			c := cluster.Standalone(cluster.Options{On: on, Clients: 50})
 			up(t, c)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
 // asHarness, in the environment, makes the test binary a harness that can be killed, of clusters on the platform that it
@@ -20,9 +21,15 @@ import (
 const asHarness = "DOUBLEGRANT_TEST_AS_HARNESS"
 
 func TestMain(m *testing.M) {
-	on := cluster.Options{On: cluster.Platform(os.Getenv(asHarness))}
+	if docker.Watchdog() {
+		return
+	}
+	var on cluster.Options
+	if os.Getenv(asHarness) == cluster.OnDocker {
+		on.On = docker.Platform{}
+	}
 	switch {
-	case on.On == "":
+	case os.Getenv(asHarness) == "":
 		os.Exit(m.Run())
 	case os.Getenv(asStepwise) != "":
 		os.Exit(stepwise(on))
@@ -67,7 +74,7 @@ func begin(c *cluster.Cluster) error {
 const asStepwise = "DOUBLEGRANT_TEST_STEPWISE"
 
 func stepwise(o cluster.Options) int {
-	cluster.BoundDocker(2 * time.Second) // before anybody calls
+	o.On = docker.Platform{Patience: 2 * time.Second}
 	c := cluster.Standalone(o)
 	fmt.Println("start", begin(c))
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {

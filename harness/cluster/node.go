@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // node is one Redis or Sentinel.
@@ -28,29 +30,7 @@ type node struct {
 	admin *redis.Client
 	guard *redis.SentinelClient // nil unless the node is a Sentinel
 
-	host host // what it runs on
-}
-
-// host runs one node, as a process or in a container. Its methods are safe for concurrent use; acting on a node that was
-// never started is an error, save for kill and running.
-type host interface {
-	// start starts the node with its configuration as it last rewrote it, and returns once it runs, which is before it
-	// answers. ended is closed when it has ended, whatever ended it.
-	start(ctx context.Context) (ended <-chan struct{}, err error)
-	// kill ends it with SIGKILL, paused or not, and returns when it is gone. Killing what is gone is no error.
-	kill() error
-	// terminate asks it with SIGTERM to end in good order, and returns when it is gone.
-	terminate(ctx context.Context) error
-	// pause stops it with SIGSTOP or as that does, and returns when it is stopped.
-	pause(ctx context.Context) error
-	// resume ends a pause. On one that runs it does nothing.
-	resume() error
-	// running reports whether it was started and has not ended.
-	running() bool
-	// lastWords is the end of its log, on one line.
-	lastWords() string
-	// remove kills it and removes what the host keeps of it, log and working folder aside.
-	remove() error
+	host Host // what it runs on
 }
 
 func (n *node) real() string      { return hostPort(n.realIP, n.port) }
@@ -102,14 +82,14 @@ func (n *node) closeAdmin() error {
 
 // start starts the node and returns when it answers.
 func (n *node) start(ctx context.Context) error {
-	ended, err := n.host.start(ctx)
+	ended, err := n.host.Start(ctx)
 	if err != nil {
 		return fmt.Errorf("cluster: start %s: %w", n.name, err)
 	}
-	err = await(ctx, 10*time.Millisecond, func() error {
+	err = await.Until(ctx, 10*time.Millisecond, func() error {
 		select {
 		case <-ended:
-			return fmt.Errorf("%w: its last words: %s", errGaveUp, n.host.lastWords())
+			return fmt.Errorf("%w: its last words: %s", await.ErrGaveUp, lastWordsIn(n.logPath))
 		default:
 			if err := n.listens(ctx); err != nil {
 				return err

@@ -17,9 +17,8 @@ type Options struct {
 	Clients      int           // connections to prepare for, of all groups together; default 100
 	ClientGroups int           // groups of clients with an address, hence links, of their own; default 5
 	OpTimeout    time.Duration // read and write timeout of clients; default 500ms
-	On           Platform      // what nodes run on; default OnProcess
-	RedisServer  string        // redis-server binary of OnProcess; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
-	Image        string        // Redis image of OnDocker; default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7; see LocalImage
+	On           Platform      // what nodes run on, such as docker.Platform{}; default: processes of this machine
+	RedisServer  string        // redis-server binary of processes; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
 	Retries      int           // how often clients send a command again that got no answer; default none; 3 is go-redis's own
 	LogDir       string        // where nodes' logs stay; default: they go with the cluster
 
@@ -37,15 +36,6 @@ type Options struct {
 
 	Clocks bool // nodes' clocks can be set with SetClock; needs a C compiler, see ErrNoCompiler
 }
-
-// Platform is what a cluster's nodes run on.
-type Platform string
-
-// The platforms.
-const (
-	OnProcess Platform = "process" // child processes
-	OnDocker  Platform = "docker"  // containers on the host's network, on Linux
-)
 
 // AOF is what the append-only file's appendfsync is set to.
 type AOF string
@@ -65,9 +55,7 @@ const redisEnv = "DOUBLEGRANT_REDIS_SERVER"
 // Errors of the environment, for errors.Is. Their messages say what to do.
 var (
 	ErrNoRedis = errors.New("no redis-server")
-	// ErrNoDocker says that there is no Docker daemon, or no image, to run containers.
-	ErrNoDocker = errors.New("no Docker")
-	ErrLimit    = errors.New("a limit of this machine is too low")
+	ErrLimit   = errors.New("a limit of this machine is too low")
 	// ErrNoCompiler says that there is no C compiler to make clocks that can be set.
 	ErrNoCompiler = errors.New("no C compiler")
 )
@@ -85,7 +73,6 @@ func (o Options) withDefaults() Options {
 	o.Clients = cmp.Or(o.Clients, 100)
 	o.ClientGroups = cmp.Or(o.ClientGroups, 5)
 	o.OpTimeout = cmp.Or(o.OpTimeout, 500*time.Millisecond)
-	o.On = cmp.Or(o.On, OnProcess)
 	o.DownAfter = cmp.Or(o.DownAfter, defaultDownAfter)
 	o.MaxLag = cmp.Or(o.MaxLag, 10*time.Second)
 	return o
@@ -97,8 +84,6 @@ func (o Options) validate() error {
 		return errors.New("cluster: Retries cannot be negative")
 	case o.Clients < 0 || o.OpTimeout < 0 || o.ClientGroups < 0 || o.ClientGroups > maxGroups:
 		return fmt.Errorf("cluster: Clients and OpTimeout cannot be negative, and ClientGroups is at most %d", maxGroups)
-	case o.On != OnProcess && o.On != OnDocker:
-		return fmt.Errorf("cluster: unknown platform %q: choose %s or %s", o.On, OnProcess, OnDocker)
 	case o.Replicas < 0 || o.Replicas > mostReplicas || o.Sentinels < 0 || o.Sentinels > mostSentinels:
 		return fmt.Errorf("cluster: %d replicas and %d Sentinels: ask for at most %d and %d", o.Replicas, o.Sentinels, mostReplicas, mostSentinels)
 	case o.DownAfter < defaultDownAfter:
@@ -111,8 +96,14 @@ func (o Options) validate() error {
 	return nil
 }
 
-// oldestRedis is the first major version with all that is used here, such as SENTINEL DEBUG.
-const oldestRedis = 7
+// OldestRedis is the first major version with all that is used here, such as SENTINEL DEBUG.
+const OldestRedis = 7
+
+// major is the first number of a version; 0, which is too old, if there is none.
+func major(version string) (n int) {
+	_, _ = fmt.Sscanf(version, "%d.", &n)
+	return n
+}
 
 // versionWithin is how long redis-server may take to tell its version; milliseconds are usual.
 var versionWithin = 5 * time.Second
@@ -134,7 +125,7 @@ func versionOf(path string) ([]byte, error) {
 // empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. Anything but a Redis of version 7.0 or newer is
 // ErrNoRedis.
 func FindRedis(named string) (path, version string, err error) {
-	from := "the options"
+	from := "--redis-server or Options.RedisServer"
 	if named == "" {
 		named, from = os.Getenv(redisEnv), "$"+redisEnv
 	}
@@ -143,7 +134,7 @@ func FindRedis(named string) (path, version string, err error) {
 	}
 	if path, err = exec.LookPath(named); err != nil && from == "$"+redisEnv {
 		return "", "", fmt.Errorf("%w: %s is set to %q, which cannot be run: let it name a redis-server of version %d.0 or newer, or unset it",
-			ErrNoRedis, redisEnv, named, oldestRedis)
+			ErrNoRedis, redisEnv, named, OldestRedis)
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("%w: %q from %s cannot be run: install it (Debian: apt-get install redis-server) or set %s",
@@ -156,9 +147,9 @@ func FindRedis(named string) (path, version string, err error) {
 	}
 	version, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
 	_, number, _ := strings.Cut(version, " v=")
-	if err != nil || major(number) < oldestRedis {
+	if err != nil || major(number) < OldestRedis {
 		return "", "", fmt.Errorf("%w: %q from %s is none of version %d.0 or newer (--version says %q): install one, or set %s",
-			ErrNoRedis, path, from, oldestRedis, version, redisEnv)
+			ErrNoRedis, path, from, OldestRedis, version, redisEnv)
 	}
 	return path, version, nil
 }

@@ -4,40 +4,41 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 )
 
 // Preflight starts nothing; it fails when this machine cannot carry what a cluster of one master with these options needs:
-// ErrNoRedis, ErrNoDocker or ErrLimit, which names every limit that is short. It returns the redis-server binary that would be
-// used or, OnDocker, the image, which it fetches if it is not here.
+// ErrNoRedis, ErrLimit, which names every limit that is short, or an error of the platform. It returns the redis-server binary
+// that would be used or, on a platform, what nodes would run from, which it fetches if it is not here.
 func (o Options) Preflight() (found string, err error) {
-	g, err := o.preflight(context.Background(), 1)
-	return cmp.Or(g.binary, g.image), err
+	g, err := o.preflight(context.Background(), 1, slog.New(slog.DiscardHandler))
+	if g.site != nil {
+		return g.site.String(), err
+	}
+	return g.binary, err
 }
 
 // Preflight is that of the cluster's options and topology. It returns the limits that are short and stop nothing.
 func (c *Cluster) Preflight() (warnings []Check, err error) {
-	g, err := c.opts.preflight(context.Background(), c.topology.primaries)
+	g, err := c.opts.preflight(context.Background(), c.topology.primaries, slog.New(slog.DiscardHandler))
 	return g.warnings, err
 }
 
 // ground is what nodes stand on.
 type ground struct {
-	binary string  // OnProcess
-	daemon *daemon // OnDocker
-	image  string  // OnDocker
+	binary string // of processes
+	site   Site   // nil: processes
 
 	warnings []Check // limits that are short
 }
 
-func (o Options) preflight(ctx context.Context, masters int) (g ground, err error) {
+func (o Options) preflight(ctx context.Context, masters int, log *slog.Logger) (g ground, err error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return g, err
 	}
-	if o.On == OnDocker {
-		if g.daemon, err = findDaemon(ctx); err == nil {
-			g.image, err = g.daemon.findImage(ctx, o.Image)
-		}
+	if o.On != nil {
+		g.site, err = o.On.Find(ctx, log)
 	} else {
 		g.binary, _, err = FindRedis(o.RedisServer)
 	}

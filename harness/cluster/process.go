@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // process is a node's host on this machine: a child process that dies with us.
@@ -26,14 +28,14 @@ type process struct {
 	done chan struct{} // closed when the process has ended
 }
 
-var _ host = (*process)(nil)
+var _ Host = (*process)(nil)
 
 // newProcess makes the host of a node that runs as a process. env is added to our own environment.
 func (c *Cluster) newProcess(n *node, env []string) *process {
 	return &process{name: n.name, binary: c.binary, args: n.arguments(), env: env, logPath: n.logPath, spawner: c.spawner}
 }
 
-func (p *process) start(context.Context) (<-chan struct{}, error) {
+func (p *process) Start(context.Context) (<-chan struct{}, error) {
 	log, err := os.OpenFile(p.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
@@ -52,8 +54,6 @@ func (p *process) start(context.Context) (<-chan struct{}, error) {
 	p.mu.Unlock()
 	return done, nil
 }
-
-func (p *process) lastWords() string { return lastWordsIn(p.logPath) }
 
 // lastWordsIn is the end of a log file, on one line.
 func lastWordsIn(path string) string {
@@ -83,7 +83,7 @@ func (p *process) signal(sig syscall.Signal) error {
 	return nil
 }
 
-func (p *process) kill() error {
+func (p *process) Kill() error {
 	p.mu.Lock()
 	cmd, done := p.cmd, p.done
 	p.mu.Unlock()
@@ -98,9 +98,11 @@ func (p *process) kill() error {
 	return nil
 }
 
-func (p *process) remove() error { return p.kill() }
+func (p *process) Remove() error { return p.Kill() }
 
-func (p *process) terminate(ctx context.Context) error {
+func (p *process) Make(context.Context) error { return nil }
+
+func (p *process) Terminate(ctx context.Context) error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -115,23 +117,23 @@ func (p *process) terminate(ctx context.Context) error {
 	}
 }
 
-func (p *process) pause(ctx context.Context) error {
+func (p *process) Pause(ctx context.Context) error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	return await(ctx, time.Millisecond, func() error {
+	return await.Until(ctx, time.Millisecond, func() error {
 		switch s := p.state(); s {
 		case 'T':
 			return nil
 		case 0, 'Z':
-			return fmt.Errorf("%w: %s has ended", errGaveUp, p.name)
+			return fmt.Errorf("%w: %s has ended", await.ErrGaveUp, p.name)
 		default:
 			return fmt.Errorf("cluster: %s is in state %q, not stopped", p.name, s)
 		}
 	})
 }
 
-func (p *process) resume() error {
+func (p *process) Resume() error {
 	if err := p.signal(syscall.SIGCONT); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
@@ -157,7 +159,7 @@ func (p *process) state() byte {
 	return rest[0]
 }
 
-func (p *process) running() bool {
+func (p *process) Running() bool {
 	p.mu.Lock()
 	done := p.done
 	p.mu.Unlock()

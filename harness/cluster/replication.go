@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // This file is for failovers by hand, on a Replicated cluster. Redis's own names are SLAVE and MASTER in places.
@@ -54,7 +56,7 @@ func (c *Cluster) AwaitReplicas(ctx context.Context, primary string, replicas ..
 	if err != nil {
 		return err
 	}
-	return await(ctx, time.Millisecond, func() error {
+	return await.Until(ctx, time.Millisecond, func() error {
 		for _, name := range replicas {
 			if err := c.follows(ctx, name, p); err != nil {
 				return err
@@ -73,7 +75,7 @@ func (c *Cluster) AwaitReplicas(ctx context.Context, primary string, replicas ..
 func (c *Cluster) follows(ctx context.Context, name string, primary *node) error {
 	n, err := c.node(name)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errGaveUp, err)
+		return fmt.Errorf("%w: %w", await.ErrGaveUp, err)
 	}
 	info, err := n.admin.Info(ctx, "replication").Result()
 	if err != nil {

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // AwaitWhole returns when every node answers, one is primary and accepts writes, every replica is online with it, and all
 // Sentinels agree on it and see nobody down. Several masters are each their own primary.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
-	return await(ctx, 20*time.Millisecond, func() error { return c.whole(ctx) })
+	return await.Until(ctx, 20*time.Millisecond, func() error { return c.whole(ctx) })
 }
 
 func (c *Cluster) whole(ctx context.Context) error {

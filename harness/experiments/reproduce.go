@@ -119,7 +119,7 @@ func (how Repetition) of(p plan.Plan, trial int) plan.Plan {
 
 // redis says which Redis the trials run on.
 func (how Repetition) redis(o results.Options) string {
-	if cluster.Platform(how.On) == cluster.OnDocker {
+	if how.On == cluster.OnDocker {
 		return cmp.Or(how.Image, "the image that doctor --on docker names")
 	}
 	_, version, err := cluster.FindRedis(o.Redis)
@@ -224,7 +224,7 @@ func (e Experiment) trial(ctx context.Context, p plan.Plan, o results.Options) (
 		return t, "", err
 	}
 	j := out.Report.Judged
-	command = out.Plan.CommandWith(filepath.Join(out.Dir, plan.File))
+	command = out.Command()
 	t = reports.Trial{
 		Seed: out.Plan.Seed, Verdict: j.Verdict,
 		Link: filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())),

@@ -23,18 +23,7 @@ import (
 func catalogued(t testing.TB, v workloads.Variant) (spec explore.Spec, ok bool) {
 	t.Helper()
 	p, ok := v.Program(workloads.Options{Regime: workloads.Growing})
-	return explore.Spec{Program: p, Checkers: judges(v), Clients: 2, For: time.Minute, Workers: 1, LostAnswers: -1}, ok
-}
-
-func judges(v workloads.Variant) []harness.Checker {
-	switch v.Family {
-	case workloads.Lock:
-		return []harness.Checker{checkers.Mutex(), checkers.Stuck(), checkers.Fence()}
-	case workloads.Dedup:
-		return []harness.Checker{checkers.Dedup(), checkers.Delivery()}
-	default:
-		return []harness.Checker{checkers.Sequence(), checkers.Stored()}
-	}
+	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, For: time.Minute, Workers: 1, LostAnswers: -1}, ok
 }
 
 func find(t testing.TB, id string) explore.Spec {
@@ -137,11 +126,8 @@ func (l naiveLock) Acquire(ctx context.Context, key, owner string, ttl time.Dura
 
 // lockSpec is what a user writes in a test.
 func lockSpec(newLocker func(redis.UniversalClient) workloads.Locker) explore.Spec {
-	return explore.Spec{
-		Program:  workloads.LockProgram(workloads.LockOptions{Name: "my lock"}, newLocker),
-		Checkers: []harness.Checker{checkers.Mutex(), checkers.Stuck()},
-		Clients:  2,
-	}
+	p := workloads.LockProgram(workloads.LockOptions{Name: "my lock"}, newLocker)
+	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2}
 }
 
 func TestMyLock(t *testing.T) {
@@ -191,7 +177,7 @@ func TestATestThatShowsNothingFails(t *testing.T) {
 	w = &witness{ctx: t.Context()}
 	spec.Checkers = nil
 	require.PanicsWithValue(t, fatal{}, func() { explore.Test(w, spec) })
-	require.Equal(t, []string{"the explorer failed: bad exploration: no checkers, so nothing would be judged"}, w.failures)
+	require.Equal(t, []string{"the explorer failed: this cannot be explored: no checkers, so nothing would be judged"}, w.failures)
 }
 
 // BenchmarkSchedules measures whole schedules of the prototype's program: three clients, GET, SET and EXPIRE.

@@ -48,7 +48,7 @@ func (s Spec) longestLease() time.Duration {
 }
 
 // ErrSpec marks a Spec that cannot be searched as it stands.
-var ErrSpec = errors.New("bad exploration")
+var ErrSpec = errors.New("this cannot be explored")
 
 func (s Spec) withDefaults() (Spec, error) {
 	s.Clients = cmp.Or(s.Clients, 3)

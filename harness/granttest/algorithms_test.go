@@ -178,6 +178,15 @@ func (f *getSetFilter) First(ctx context.Context, id string, window time.Duratio
 	return true, f.redis.Set(ctx, id, "1", window).Err()
 }
 
+// eternalFilter forgets to end its marks.
+type eternalFilter struct{ goodFilter }
+
+func newEternalFilter(r redis.UniversalClient) *eternalFilter { return &eternalFilter{goodFilter{r}} }
+
+func (f *eternalFilter) First(ctx context.Context, id string, _ time.Duration) (bool, error) {
+	return f.redis.SetNX(ctx, id, "1", 0).Result()
+}
+
 // goodSequence is INCR.
 type goodSequence struct{ redis redis.UniversalClient }
 

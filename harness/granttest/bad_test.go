@@ -41,6 +41,9 @@ var (
 	onlyLoad   = granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{CallTime: time.Second}}
 )
 
+// loaded are options for a load of that shape.
+func loaded(l granttest.Load) granttest.LockOptions { return granttest.LockOptions{Load: l} }
+
 func TestBadInput(t *testing.T) {
 	t.Cleanup(granttest.ShortenCalls(3 * time.Second)) // more than a search waits for a client
 	nothing := func(redis.UniversalClient) *goodLock { return nil }
@@ -91,6 +94,9 @@ func TestBadInput(t *testing.T) {
 		},
 		"two options values": {lock(newGoodLock, onlyLoad, onlySearch), []string{"give one at most"}},
 		"options: clients":   {lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Clients: 9}}), []string{"the options: ", "9 clients: ask for 2 to 4"}},
+		"options: topology":  {lock(newGoodLock, loaded(granttest.Load{Topology: "ring"})), []string{`the options: unknown topology "ring"`}},
+		"options: no fault":  {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{{}}})), []string{"the options: a Fault without anything to do"}},
+		"options: sentinels": {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{granttest.SplitBrain(time.Second)}})), []string{"the options: SplitBrain needs Topology: granttest.Sentinel"}},
 		"options: duration": {
 			lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{Duration: -1}}),
 			[]string{"the options: ", "Duration"},

@@ -4,7 +4,7 @@
 //	func TestMyLock(t *testing.T) { granttest.Lock(t, newMyLock) }
 //
 // The test first runs every interleaving of three clients, with one crash and one lease that ends, on a real Redis, one
-// command at a time (package explore). Then it puts the algorithm under load for about two seconds on a real Redis
+// command at a time (package explore). Then it puts the algorithm under load for some seconds on a real Redis
 // (package harness), unless the test runs with -short. It passes if nothing went wrong and both could have shown it.
 //
 // # When it fails

@@ -8,49 +8,51 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// Fault is something that goes wrong during a load, and heals.
+// Fault is something that goes wrong during a load, and heals. The functions below make them.
 type Fault struct {
-	lasts time.Duration
-	make  func(*cluster.Cluster, *harness.Fleet) harness.Nemesis
+	lasts    time.Duration
+	make     func(*cluster.Cluster, *harness.Fleet) harness.Nemesis
+	sentinel string // its name, of one that needs Sentinels; otherwise empty
 }
 
 // KillPrimary ends the primary, which comes back after d with what its disk has: with Sentinels another one is promoted.
 func KillPrimary(d time.Duration) Fault {
-	return Fault{d, func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis { return nemesis.KillPrimary(c) }}
+	return Fault{lasts: d, make: func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis { return nemesis.KillPrimary(c) }}
 }
 
 // PausePrimary stops the primary's process for d. Commands that wait are executed then.
 func PausePrimary(d time.Duration) Fault {
-	return Fault{d, func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis { return nemesis.PausePrimary(c) }}
+	return Fault{lasts: d, make: func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis { return nemesis.PausePrimary(c) }}
 }
 
-// SplitBrain cuts the primary, one Sentinel and two fifths of the clients off from the rest for d.
+// SplitBrain cuts the primary, one Sentinel and two fifths of the clients off from the rest for d. It needs the topology
+// [Sentinel], and d to be 5s or more: the others have to notice.
 func SplitBrain(d time.Duration) Fault {
-	return Fault{d, func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis { return nemesis.PartitionPrimary(c) }}
+	return Fault{lasts: d, make: func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis { return nemesis.PartitionPrimary(c) }, sentinel: "SplitBrain"}
 }
 
 // FlushScripts empties the script cache of every node.
 func FlushScripts() Fault {
-	return Fault{0, func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis {
+	return Fault{lasts: time.Second, make: func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis {
 		return nemesis.ScriptFlush(c, nemesis.Nodes())
 	}}
 }
 
-// CrashClients ends a fifth of the clients, each in the middle of something. Others take their places.
+// CrashClients ends a fifth of the clients within two seconds, each in the middle of something. Others take their places.
 func CrashClients() Fault {
-	return Fault{0, func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
+	return Fault{lasts: 2 * time.Second, make: func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
 		return nemesis.CrashClients(f, c, nemesis.Group())
 	}}
 }
 
 // FreezeClients lets a fifth of the clients stand still for d, as in a long pause of a garbage collection.
 func FreezeClients(d time.Duration) Fault {
-	return Fault{d, func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
+	return Fault{lasts: d, make: func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
 		return nemesis.FreezeClients(f, c, nemesis.Group())
 	}}
 }
 
 // Nemesis is any other fault of package nemesis, or one of your own, for d.
 func Nemesis(d time.Duration, inject func(*cluster.Cluster, *harness.Fleet) harness.Nemesis) Fault {
-	return Fault{d, inject}
+	return Fault{lasts: d, make: inject}
 }

@@ -2,6 +2,7 @@ package granttest_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -10,6 +11,7 @@ import (
 
 // Algorithms that keep their promise pass, search and load.
 func TestRightOnesPass(t *testing.T) {
+	t.Chdir(t.TempDir())
 	for name, test := range map[string]func(granttest.TB){
 		"SET NX PX":          lock(newGoodLock),
 		"of a *redis.Client": lock(newPlainLock),
@@ -19,8 +21,8 @@ func TestRightOnesPass(t *testing.T) {
 		"INCR":               sequence(newGoodSequence),
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			record(t, "TestIt", test).passes(t)
+			t.Parallel()
+			record(t, t.Name(), test).passes(t)
 			require.NoDirExists(t, "testdata")
 		})
 	}
@@ -28,6 +30,7 @@ func TestRightOnesPass(t *testing.T) {
 
 // Algorithms that do not fail, with the class that says why.
 func TestWrongOnesFail(t *testing.T) {
+	t.Chdir(t.TempDir())
 	for name, c := range map[string]struct {
 		test  func(granttest.TB)
 		class string
@@ -42,10 +45,53 @@ func TestWrongOnesFail(t *testing.T) {
 		"numbers as strings":    {sequence(newStringSequence), "duplicate-number"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			failure := record(t, "TestIt", c.test).failure(t)
+			t.Parallel()
+			failure := record(t, t.Name(), c.test).failure(t)
 			require.Contains(t, failure, c.class+" in ")
-			require.Contains(t, failure, "go test -run '^TestIt$' github.com/doublegrant/doublegrant/harness/granttest")
+			require.Contains(t, failure, "go test -run '^TestWrongOnesFail$/^")
+			require.Contains(t, failure, "' github.com/doublegrant/doublegrant/harness/granttest")
 		})
 	}
+}
+
+// A load by itself finds what its defaults are for.
+func TestLoadsFindWhatIsWrong(t *testing.T) {
+	t.Chdir(t.TempDir())
+	alone := granttest.Search{Skip: true}
+	for name, c := range map[string]struct {
+		test  func(granttest.TB)
+		class string
+	}{
+		"blind DEL":                {lock(newBlindDel, granttest.LockOptions{Search: alone}), "stolen-release"},
+		"marks that do not end":    {dedup(newEternalFilter, granttest.DedupOptions{Search: alone}), "immortal-mark"},
+		"filter: GET, then SET":    {dedup(newGetSetFilter, granttest.DedupOptions{Search: alone}), "duplicate-delivery"},
+		"numbers as strings":       {sequence(newStringSequence, granttest.SequenceOptions{Search: alone}), "duplicate-number"},
+		"numbers: GET, then a SET": {sequence(newGetSetSequence, granttest.SequenceOptions{Search: alone}), "duplicate-number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failure := record(t, t.Name(), c.test).failure(t)
+			require.Contains(t, failure, "under load: invalid")
+			require.Contains(t, failure, c.class)
+		})
+	}
+}
+
+// A load has the topology and the faults of its options. What is acknowledged and not yet replicated is lost in a failover, so
+// no lock of one primary survives a split brain.
+func TestLoadsWithFaults(t *testing.T) {
+	options := func(l granttest.Load) granttest.LockOptions {
+		return granttest.LockOptions{TTL: 300 * time.Millisecond, Search: granttest.Search{Skip: true}, Load: l}
+	}
+	t.Run("one that does no harm", func(t *testing.T) {
+		record(t, "TestIt", lock(newGoodLock, options(granttest.Load{
+			Faults: []granttest.Fault{granttest.FlushScripts(), granttest.CrashClients()},
+		}))).passes(t)
+	})
+	t.Run("split brain", func(t *testing.T) {
+		failure := record(t, "TestIt", lock(newGoodLock, options(granttest.Load{
+			Topology: granttest.Sentinel, Faults: []granttest.Fault{granttest.SplitBrain(5 * time.Second)},
+		}))).failure(t)
+		require.Contains(t, failure, "is not a lock under load: invalid")
+		require.Contains(t, failure, "-granttest.seed=")
+	})
 }

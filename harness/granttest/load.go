@@ -3,6 +3,7 @@ package granttest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,10 +15,10 @@ import (
 
 const (
 	lockLease   = 1337 * time.Millisecond // the longest that the load asks for by itself
-	dedupWindow = 400 * time.Millisecond
+	dedupWindow = 250 * time.Millisecond
 
 	loadClients  = 50
-	loadDuration = 2 * time.Second
+	loadDuration = 1500 * time.Millisecond
 	loadGrace    = 2 * time.Second // to end when a call does not return; then the cluster is stopped under it
 	leaseOver    = time.Second     // to take locks again whose lease is over
 )
@@ -52,6 +53,24 @@ func (s subject) underLoad(t TB) {
 	s.sayLoad(t, res)
 }
 
+// check refuses what can never be.
+func (l Load) check() error {
+	if l.Topology != "" && l.Topology != Standalone && l.Topology != Sentinel {
+		return fmt.Errorf("unknown topology %q: choose one of %s, %s", l.Topology, Standalone, Sentinel)
+	}
+	for _, f := range l.Faults {
+		switch {
+		case f.make == nil:
+			return errors.New("a Fault without anything to do: one of the functions that return a Fault makes it")
+		case f.lasts < 0:
+			return fmt.Errorf("a Fault cannot last for %v", f.lasts)
+		case f.sentinel != "" && l.Topology != Sentinel:
+			return fmt.Errorf("%s needs Topology: granttest.Sentinel", f.sentinel)
+		}
+	}
+	return nil
+}
+
 // cluster is the system under load.
 func (s subject) cluster() *cluster.Cluster {
 	o := s.load.Servers
@@ -66,13 +85,14 @@ func (s subject) clients() int { return cmp.Or(s.load.Clients, loadClients) }
 
 // loadSpec is the load as the harness takes it.
 func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
+	work := s.workload(g, c)
+	judges := checkers.For(work)
 	spec := harness.Spec{
-		Name: s.name, System: c, Workload: guardedWorkload{s.workload(g, c), g}, Clients: s.clients(), Seed: *loadSeed,
+		Name: s.name, System: c, Workload: guardedWorkload{work, g}, Checkers: judges, Watchers: checkers.Watchers(judges), Clients: s.clients(), Seed: *loadSeed,
 		Duration: s.duration(), Final: 30*time.Second + s.lease,
 		Calm:        s.lease.Truncate(time.Second) + time.Second + leaseOver,
 		StopOnFirst: true,
 	}
-	spec.Checkers, spec.Watchers = s.loadJudges()
 	if len(s.load.Faults) > 0 {
 		spec.Fleet = &harness.Fleet{}
 	}
@@ -84,23 +104,15 @@ func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
 
 // duration is that of the load: leases that were asked for have to end in it.
 func (s subject) duration() time.Duration {
-	if s.load.Duration != 0 || s.lease <= lockLease {
-		return cmp.Or(s.load.Duration, loadDuration)
+	switch {
+	case s.load.Duration != 0:
+		return s.load.Duration
+	case s.kind == dedupKind: // the oldest marks have to be over for certain, those in whole seconds included
+		return 4*s.lease + loadDuration
+	case s.lease > lockLease:
+		return 2 * s.lease
 	}
-	return 2 * s.lease
-}
-
-// loadJudges are the checkers of a load, and those that watch it.
-func (s subject) loadJudges() (all, watching []harness.Checker) {
-	switch s.kind {
-	case lockKind:
-		all, watching = []harness.Checker{checkers.Mutex(), checkers.Stuck(), checkers.Gates()}, []harness.Checker{checkers.Mutex()}
-	case dedupKind:
-		all, watching = []harness.Checker{checkers.Dedup(), checkers.Delivery(), checkers.Gates()}, []harness.Checker{checkers.Dedup()}
-	default:
-		all, watching = []harness.Checker{checkers.Sequence(), checkers.Gates()}, []harness.Checker{checkers.Sequence()}
-	}
-	return all, watching
+	return loadDuration
 }
 
 // sayLoad fails the test unless the load is valid.

@@ -36,7 +36,7 @@ type LockOptions struct {
 
 // DedupOptions shape the test of a message filter. The zero value is right for most.
 type DedupOptions struct {
-	Window time.Duration // for how long a message stays marked; default 20.5s in the search, 400ms in the load
+	Window time.Duration // for how long a message stays marked; default 20.5s in the search, 250ms in the load
 	FanOut int           // how many workers receive each message at about the same time in the load; default 8
 
 	Search Search
@@ -91,7 +91,7 @@ type Load struct {
 	Topology Topology      // default Standalone
 	Faults   []Fault       // one after the other; default none
 	Clients  int           // default 50
-	Duration time.Duration // the shortest that the load may be; default: as long as leases need, about 2s
+	Duration time.Duration // the shortest that the load may be; default 1.5s, or longer where leases or windows ask for it
 	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s and its lease
 
 	Servers cluster.Options // versions, guards against the loss of writes, ...; the zero value is right for most

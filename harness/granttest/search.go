@@ -29,22 +29,12 @@ var callTime = 10 * time.Second
 // spec is the search of one program, without its bounds in time.
 func (s subject) spec(g *guard, p parameters) explore.Spec {
 	o := s.search
+	program := s.program(g, p)
 	return explore.Spec{
-		Program: s.program(g, p), Checkers: s.judges(),
+		Program: program, Checkers: checkers.ForSearch(program.Kinds...),
 		Clients: o.Clients, Crashes: o.Crashes, Expiries: o.Expiries, Failovers: o.Failovers, Flushes: o.Flushes,
 		LostAnswers: o.LostAnswers, LostCommands: o.LostCommands, Late: o.Late, Skew: o.Skew,
 	}
-}
-
-// judges are the checkers of a search.
-func (s subject) judges() []harness.Checker {
-	switch s.kind {
-	case lockKind:
-		return []harness.Checker{checkers.Met(), checkers.Mutex(), checkers.Stuck(), checkers.Fence()}
-	case dedupKind:
-		return []harness.Checker{checkers.Met(), checkers.Dedup(), checkers.Delivery()}
-	}
-	return []harness.Checker{checkers.Met(), checkers.Sequence()}
 }
 
 // searchAll goes through every interleaving of each program, and reports whether the load has something to add: whether

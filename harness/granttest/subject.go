@@ -59,6 +59,9 @@ func (s subject) run(t TB) {
 	if _, _, err := cluster.FindRedis(""); err != nil {
 		t.Fatalf("granttest: %v", err)
 	}
+	if err := s.load.check(); err != nil {
+		t.Fatalf("granttest: the options: %v", err)
+	}
 	if *replayFile != "" {
 		s.replayOne(t, *replayFile)
 		return

@@ -3,31 +3,34 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"unicode"
+
+	"al.essio.dev/pkg/shellescape"
 
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// words builds a command line.
+// words builds a command line, each word quoted for a shell.
 type words []string
 
 func commandLine(command string) *words { return &words{"doublegrant", command} }
 
-func (w *words) add(word string) { *w = append(*w, word) }
+func (w *words) add(word string) { *w = append(*w, shellescape.Quote(word)) }
 
 // flag adds --name=value if it is set.
 func (w *words) flag(name string, value any, set bool) {
 	if set {
-		w.add(quoted(fmt.Sprintf("--%s=%v", name, value)))
+		w.add(fmt.Sprintf("--%s=%v", name, value))
 	}
 }
 
-// variant adds the variant, or the flags that make it of a script.
+// variant adds the variant, or the flags that make it of a script's files.
 func (w *words) variant(id string, s *workloads.Script) {
 	if s == nil {
 		w.add(id)
 		return
 	}
-	w.flag("script", s.Name+".lua", true)
+	w.flag("script", s.File, true)
 	w.flag("as", s.As, true)
 	for _, k := range s.Keys {
 		w.flag("keys", k, true)
@@ -36,21 +39,32 @@ func (w *words) variant(id string, s *workloads.Script) {
 		w.flag("args", a, true)
 	}
 	w.flag("yes", s.Yes, s.Yes != "")
-	w.flag("release", "release.lua", s.Release != "")
+	for _, e := range s.NoErrors {
+		w.flag("no-error", e, true)
+	}
+	w.flag("release", s.ReleaseFile, s.Release != "")
 	for _, a := range s.ReleaseArgs {
 		w.flag("release-args", a, true)
 	}
 }
 
-func (w *words) String() string { return strings.Join(*w, " ") }
-
-// quoted is a word as a shell takes it.
-func quoted(word string) string {
-	if strings.ContainsAny(word, " {}$*?'\"\\;&|<>()`") {
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	return word
+// Inline reports whether a part of the script is in no file that a command line could name.
+func Inline(s *workloads.Script) bool {
+	return s != nil && (s.File == "" || s.Release != "" && s.ReleaseFile == "")
 }
 
-// FileName makes a variant's id fit for a file name.
-func FileName(id string) string { return strings.ReplaceAll(id, "/", "-") }
+func (w *words) String() string { return strings.Join(*w, " ") }
+
+// FileName makes a name fit for a file: letters, digits, dots, dashes and underscores, the first of them no dot.
+func FileName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(".-_", r) {
+			return r
+		}
+		return '-'
+	}, name)
+	if strings.HasPrefix(name, ".") {
+		name = "-" + name
+	}
+	return name
+}

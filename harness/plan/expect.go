@@ -33,7 +33,7 @@ type Expectation struct {
 // primary may have acknowledged what no replica had).
 func (r Resolved) Expectation() (e Expectation) {
 	if !r.Expect.IsZero() {
-		return r.Expect.expectation()
+		return r.Expect.Expectation()
 	}
 	for _, v := range r.variants() {
 		var must []harness.Class

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -88,8 +89,8 @@ func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error 
 	return nil
 }
 
-// expectation is what a plan that says something expects.
-func (e Expected) expectation() (out Expectation) {
+// Expectation is what a plan that says something expects.
+func (e Expected) Expectation() (out Expectation) {
 	for _, class := range e.Invalid {
 		out.Must = append(out.Must, []harness.Class{class})
 	}
@@ -97,44 +98,16 @@ func (e Expected) expectation() (out Expectation) {
 	return out
 }
 
-// foundOf are the classes that the checkers of a family report.
-var foundOf = map[workloads.Family][]harness.Class{
-	workloads.Lock:     {harness.DoubleGrant, harness.StolenRelease, harness.StuckLock},
-	workloads.Dedup:    {harness.DuplicateDelivery, harness.ImmortalMark, harness.LostMessage},
-	workloads.Sequence: {harness.DuplicateNumber, harness.Regression, harness.ReturnedNotStored, harness.SequenceRestart, harness.TTLLost},
-	workloads.Writes:   {harness.LostWrite, harness.PhantomWrite},
-}
-
-// foundOfResource are the classes that only what a lock guards can show, beside those of writes; foundOfFence those of
-// locks with fencing tokens.
-var (
-	foundOfResource = []harness.Class{harness.StaleHolder}
-	foundOfFence    = []harness.Class{harness.FenceRegression}
-)
-
+// allClasses lists every class there is.
 func allClasses() (all []harness.Class) {
-	for _, f := range []workloads.Family{workloads.Lock, workloads.Dedup, workloads.Sequence, workloads.Writes} {
-		all = append(all, foundOf[f]...)
-	}
-	return slices.Concat(all, foundOfResource, foundOfFence)
-}
-
-// findable are the classes that the plan's checkers can report.
-func (r Resolved) findable() (all []harness.Class) {
-	for _, v := range r.variants() {
-		all = append(all, foundOf[v.Family]...)
-		if v.Fenced() {
-			all = append(all, foundOfFence...)
-		}
-	}
-	if r.Resource {
-		all = append(append(all, foundOfResource...), foundOf[workloads.Writes]...)
-	}
-	if r.Rounds != nil && r.Rounds.Locks {
-		all = append(all, harness.DoubleGrant, harness.StolenRelease)
+	for _, d := range harness.Classes() {
+		all = append(all, d.Class)
 	}
 	return all
 }
+
+// findable are the classes that a run of the plan, or a search of its variants, can show.
+func (r Resolved) findable() []harness.Class { return checkers.Finds(r.loads()...) }
 
 // possibleExpected refuses an expectation that can never come true.
 func (r *Resolved) possibleExpected() error {

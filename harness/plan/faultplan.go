@@ -185,6 +185,9 @@ func (t *timetable) append(track string, s step) {
 
 // steps lists every step, track by track.
 func (t *timetable) steps() (all []step) {
+	if t == nil { // not planned yet
+		return nil
+	}
 	for _, name := range t.names {
 		all = append(all, t.tracks[name]...)
 	}

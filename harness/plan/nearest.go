@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
@@ -32,7 +33,7 @@ func nearest(name string, packagesToo bool) (names []string) {
 	var all []near
 	add := func(shown string, spelled ...string) {
 		for _, s := range spelled {
-			far := distance(name, s)
+			far := suggest.Distance(name, s)
 			if len(name) > 2 && strings.HasPrefix(s, name) {
 				far = 0
 			}
@@ -66,25 +67,4 @@ func withExample(e nemesis.Entry) string {
 		return fmt.Sprintf("%s (such as %s)", e.Name, example)
 	}
 	return e.Name
-}
-
-// distance is how many letters have to be put in, taken out or changed to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
-				change++
-			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, corner+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
@@ -135,8 +136,7 @@ type stage struct {
 func openStage(t *testing.T, on blueprint) *stage {
 	t.Helper()
 	c := on.cluster(cluster.Options{Clocks: true})
-	require.NoError(t, c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
-	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	clustertest.Start(t, c)
 	return &stage{c, observe(t, c), on}
 }
 

@@ -86,6 +86,15 @@ const (
 	ManyMasters     = Masters + "5"
 )
 
+// Workload looks up the plan's variant. The error wraps ErrUsage.
+func (p Plan) Workload() (workloads.Variant, error) {
+	v, err := findVariant(p.Variant, p.Script)
+	if err != nil {
+		return v, p.errorf("variant", "%w", err)
+	}
+	return v, nil
+}
+
 // Resolved is a plan with its names looked up.
 type Resolved struct {
 	Plan

@@ -73,7 +73,7 @@ func TestAWrittenPlanIsReadBack(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, File), []byte("variant: x\nnemeses: y\n"), 0o644))
 	_, err = ReadFolder(dir)
 	require.ErrorIs(t, err, ErrUsage)
-	require.ErrorContains(t, err, `plan.yaml:2: unknown field "nemeses": choose of variant, script`)
+	require.ErrorContains(t, err, `plan.yaml:2: unknown field "nemeses": did you mean nemesis?`)
 	_, err = ReadFolder(t.TempDir())
 	require.ErrorContains(t, err, "no results folder")
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,19 +30,35 @@ func ReadPlan(path string) (p Plan, err error) {
 	if err := fields.Read(path, f, &p); err != nil {
 		return p, Usagef("%w", err)
 	}
-	return p, nil
+	return p, p.ReadScript(path)
 }
 
 // ReadFolder reads the plan of a results folder.
 func ReadFolder(dir string) (Plan, error) {
 	if _, err := os.Stat(filepath.Join(dir, File)); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return Plan{}, Usagef("%s is no results folder: %s", dir, missing(dir))
+		}
 		return Plan{}, Usagef("%s is no results folder: %w", dir, err)
 	}
 	return ReadPlan(dir)
 }
 
+// missing says what is not there of a results folder, and which folders there are beside it.
+func missing(dir string) string {
+	if _, err := os.Stat(dir); err == nil {
+		return "there is no " + File + " in it"
+	}
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", File)) // the pattern is ours
+	if len(beside) == 0 {
+		return "there is no such folder"
+	}
+	newest := filepath.Dir(slices.Max(beside)) // their names begin with the time
+	return "there is no such folder; the newest beside it is " + newest
+}
+
 func (p Plan) Write(dir string) error {
-	b, err := yaml.Marshal(p)
+	b, err := yaml.Marshal(p.stored())
 	if err != nil {
 		return err
 	}
@@ -106,12 +123,20 @@ func (p Plan) Conditions() string {
 
 // Command is the command line that runs the plan again. A schedule that is more than faults in turn needs the plan's
 // file.
-func (p Plan) Command() string { return p.CommandWith(File) }
+func (p Plan) Command() string { return p.CommandWith(File, "") }
 
-func (p Plan) CommandWith(file string) string {
+// needsFile reports whether flags alone cannot say what the plan does.
+func (p Plan) needsFile() bool {
+	return len(p.Faults) > 0 || Inline(p.Script) || p.Rounds != nil || p.DownAfter != 0 || p.SlowSentinels || p.OwnSentinel
+}
+
+// CommandWith is the command line that runs the plan again, where file is the plan's file and redis the redis-server that
+// was named for it; empty: none was.
+func (p Plan) CommandWith(file, redis string) string {
 	w := commandLine("run")
-	if len(p.Faults) > 0 {
+	if p.needsFile() {
 		w.flag("plan", file, true)
+		w.flag("redis-server", redis, redis != "")
 		return w.String()
 	}
 	w.variant(p.Variant, p.Script)
@@ -138,5 +163,6 @@ func (p Plan) CommandWith(file string) string {
 	w.flag("hold", p.Hold, p.Hold != 0)
 	w.flag("regime", p.Regime, p.Regime != "")
 	w.flag("seed", p.Seed, p.Seed != 0)
+	w.flag("redis-server", redis, redis != "")
 	return w.String()
 }

@@ -32,7 +32,7 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 		{"- a\n", ":1: want fields and their values here"},
 		{head + "clients: [\n", ": no YAML: "},
 		{head + "a: b: c\n", ":2: no YAML: mapping values are not allowed"},
-		{head + "---\n" + head, "a second document begins"},
+		{head + "---\n" + head, "a second YAML document begins"},
 		{head + "colour: red\n", `:2: unknown field "colour": choose of variant, script, with`},
 		{head + "\n\nvariant: lock/setnx\n", ":4: "},
 		{head + "clients: many\n", `:2: clients is "many": want a whole number`},

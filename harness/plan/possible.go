@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -27,12 +28,17 @@ func (r *Resolved) possibleLoad() error {
 		if d > Longest {
 			return r.errorf(name, "%s is %v: ask for at most %v", name, d, Longest)
 		}
+		if d < 0 {
+			return r.errorf(name, "%s is %v: a time cannot be negative: ask for more than 0, or leave it out", name, d)
+		}
 	}
 	switch {
 	case r.Clients < 1 || r.Clients > maxClients:
 		return r.errorf("clients", "%d clients: ask for 1 to %d", r.Clients, maxClients)
-	case r.Duration < 0 || r.FaultFor < 0 || r.TTL < 0 || r.Keys < 0 || r.Repeat < 0 || r.Calm < 0:
-		return Usagef("durations, ttl, calm, keys and repeat cannot be negative")
+	case r.Keys < 0:
+		return r.errorf("keys", "%d keys: the number cannot be negative: ask for 1 or more, or leave it out", r.Keys)
+	case r.Repeat < 0:
+		return r.errorf("repeat", "repeat %d: it cannot be negative: ask for 1 to %d", r.Repeat, MostTimes)
 	case r.Repeat > MostTimes:
 		return r.errorf("repeat", "repeat %d: ask for at most %d", r.Repeat, MostTimes)
 	case math.IsNaN(r.Rate) || math.IsInf(r.Rate, 0):
@@ -43,7 +49,7 @@ func (r *Resolved) possibleLoad() error {
 		return r.errorf("pacing", "pacing open needs a rate: how many operations a second are due")
 	case r.Pacing == OpenPacing && r.variant.ID == RoundsVariant:
 		return r.errorf("pacing", "%s has a pace of its own: leave rate and pacing out", RoundsVariant)
-	case r.StopOnFirst && len(r.watchers()) == 0:
+	case r.StopOnFirst && len(checkers.Watchers(r.Checkers())) == 0:
 		return r.errorf("stopOnFirst", "stop-on-first: what %s can do wrong shows after the load only: leave it out", r.Variant)
 	}
 	return nil

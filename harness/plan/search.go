@@ -62,13 +62,17 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	}
 	program, ok := v.Program(options)
 	switch {
+	case s.Clients != 0 && (s.Clients < 2 || s.Clients > interleave.MaxClients):
+		return v, spec, Usagef("this cannot be explored: %d clients: ask for 2 to %d", s.Clients, interleave.MaxClients)
+	case s.Failovers < 0 || s.Failovers > 1:
+		return v, spec, Usagef("this cannot be explored: %d failovers: there is one replica to promote, so ask for 0 or 1", s.Failovers)
 	case v.Masters > 0:
 		return v, spec, Usagef("%s cannot be explored: it needs %d masters, and the explorer has one", v.ID, v.Masters)
 	case !ok:
 		return v, spec, Usagef("%s cannot be explored: it measures what a fault loses, under load", v.ID)
 	}
 	return v, explore.Spec{
-		Program: program, Checkers: exploreCheckers(v), Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries,
+		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries,
 		Failovers: s.Failovers, Flushes: s.Flushes,
 		LostAnswers: s.LostAnswers, LostCommands: s.LostCommands, Late: s.Late, Skew: s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First,
 		Unpruned: s.Unpruned, Redis: redis,
@@ -109,18 +113,6 @@ func findVariant(id string, script *workloads.Script) (workloads.Variant, error)
 		return workloads.ScriptVariant(*script)
 	}
 	return workloads.Find(id)
-}
-
-// exploreCheckers are those of the variant's family. Gates has no place here: load is no matter of interleavings.
-func exploreCheckers(v workloads.Variant) []harness.Checker {
-	switch v.Family {
-	case workloads.Lock:
-		return []harness.Checker{checkers.Met(), checkers.Mutex(), checkers.Stuck(), checkers.Fence()}
-	case workloads.Dedup:
-		return []harness.Checker{checkers.Met(), checkers.Dedup(), checkers.Delivery()}
-	default:
-		return []harness.Checker{checkers.Met(), checkers.Sequence(), checkers.Stored()}
-	}
 }
 
 // Check tells whether a search could be made, without making it. The error wraps ErrUsage.
@@ -266,7 +258,13 @@ func (s Search) Name(v workloads.Variant) string {
 }
 
 // Command is the command line that searches again.
-func (s Search) Command() string {
+func (s Search) Command() string { return s.CommandWith("") }
+
+// DefaultFor bounds a search that nobody bounded. It is what the command line means without --for.
+const DefaultFor = 2 * time.Minute
+
+// CommandWith is Command where redis is the redis-server that was named; empty: none was.
+func (s Search) CommandWith(redis string) string {
 	w := commandLine("explore")
 	w.variant(s.Variant, s.Script)
 	w.flag("regime", s.Regime, s.Regime != "")
@@ -280,5 +278,10 @@ func (s Search) Command() string {
 	w.flag("lost-commands", max(0, s.LostCommands), s.LostCommands != 0)
 	w.flag("late", max(0, s.Late), s.Late != 0)
 	w.flag("skew", s.Skew, s.Skew != 0)
+	w.flag("max-schedules", s.MaxSchedules, s.MaxSchedules != 0)
+	w.flag("for", s.For, s.For != DefaultFor)
+	w.flag("first", s.First, s.First)
+	w.flag("unpruned", s.Unpruned, s.Unpruned)
+	w.flag("redis-server", redis, redis != "")
 	return w.String()
 }

@@ -28,8 +28,8 @@ func (r Resolved) compiler() error {
 
 // Spec is the plan as the harness takes it: on the redis-server binary redis (empty: as cluster.FindRedis), with nodes that log
 // to the folder logs, and a history that goes to store.
-func (r Resolved) Spec(redis, logs string, store harness.Store) harness.Spec {
-	machine := r.machine(redis)
+func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec {
+	machine := r.machine(m)
 	machine.LogDir = logs
 	c := r.on.cluster(machine)
 	on := nemesis.Target{Cluster: c, Fleet: &harness.Fleet{}}
@@ -38,7 +38,7 @@ func (r Resolved) Spec(redis, logs string, store harness.Store) harness.Spec {
 		Workload: r.variant.Workload(c, r.options()),
 		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), Open: r.Pacing == OpenPacing, Seed: r.Seed, Calm: r.lastCalm(),
 		Final:    finalReads + r.TTL,
-		Checkers: r.Checkers(), Watchers: r.watchers(), StopOnFirst: r.StopOnFirst,
+		Checkers: r.Checkers(), Watchers: checkers.Watchers(r.Checkers()), StopOnFirst: r.StopOnFirst,
 	}
 	for _, v := range r.with {
 		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c, workloads.Options{Acks: r.Acks}), Clients: riderClients})
@@ -101,21 +101,41 @@ func (r Resolved) some(what nemesis.Consequences) bool {
 }
 
 // Preflight fails if this machine cannot carry the run, and warns where it may not.
-func (r Resolved) Preflight(redis string) ([]cluster.Check, error) {
+func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
 	if err := r.compiler(); err != nil {
 		return nil, err
 	}
-	return r.on.cluster(r.machine(redis)).Preflight()
+	return r.on.cluster(r.machine(m)).Preflight()
 }
 
 // machine is what the plan needs of this machine.
-func (r Resolved) machine(redis string) cluster.Options {
+func (r Resolved) machine(m Machine) cluster.Options {
 	return cluster.Options{
-		RedisServer: redis, On: cluster.Platform(r.On), Image: r.Image, Clients: r.Clients + len(r.with)*riderClients,
+		RedisServer: m.Redis, On: m.platform(r.On, r.Image), Clients: r.Clients + len(r.with)*riderClients,
 		OpTimeout: r.patience(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels, OwnSentinel: r.OwnSentinel,
 		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
 		Clocks: r.some(nemesis.SetsClocks), Retries: r.variant.Retries,
 	}
+}
+
+// Machine is what plans run on here. The zero value is a usable default.
+type Machine struct {
+	Redis string // redis-server binary; default as cluster.FindRedis
+
+	// Docker makes the platform of plans that ask for it, of an image or, where that is empty, the usual one; see
+	// harness/cluster/docker. nil: such plans are an error.
+	Docker func(image string) cluster.Platform
+}
+
+// platform is what nodes run on; nil: processes.
+func (m Machine) platform(name, image string) cluster.Platform {
+	switch {
+	case name != cluster.OnDocker:
+		return nil
+	case m.Docker == nil:
+		return cluster.NotLinked(name)
+	}
+	return m.Docker(image)
 }
 
 // patience is how long clients wait for an answer: longer than a WAIT may take. 0: the cluster's default.
@@ -159,52 +179,14 @@ const (
 	ClosedPacing = "closed" // clients think between operations
 )
 
-// watchers are the checkers that find violations while the load goes on.
-func (r Resolved) watchers() []harness.Checker {
-	return slices.DeleteFunc(r.Checkers(), func(c harness.Checker) bool { return !slices.Contains(watching, c.Name()) })
-}
+// Checkers are those of the plan's workloads.
+func (r Resolved) Checkers() []harness.Checker { return checkers.For(r.loads()...) }
 
-// watching names the checkers that need neither the end of a run nor its faults.
-var watching = []string{
-	checkers.Mutex().Name(), checkers.Fence().Name(), checkers.Holders().Name(), checkers.Dedup().Name(), checkers.Sequence().Name(),
-}
-
-// checkers are those of the families involved, and the gates.
-func (r Resolved) Checkers() []harness.Checker {
-	var out []harness.Checker
-	writes := r.Resource
-	for _, v := range r.variants() {
-		switch v.Family {
-		case workloads.Lock:
-			out = append(out, checkers.Mutex(), checkers.Stuck())
-			if v.Fenced() {
-				out = append(out, checkers.Fence())
-			}
-		case workloads.Dedup:
-			out = append(out, checkers.Dedup(), checkers.Delivery())
-		case workloads.Sequence:
-			out = append(out, checkers.Sequence())
-		case workloads.Writes:
-			writes = true
-			if r.Rounds != nil && r.Rounds.Locks {
-				out = append(out, checkers.Mutex())
-			}
-		}
+// loads are the plan's workloads, for what they say of themselves: nobody can open a client of them.
+func (r Resolved) loads() []harness.Workload {
+	all := []harness.Workload{r.variant.Workload(nil, r.options())}
+	for _, v := range r.with {
+		all = append(all, v.Workload(nil, workloads.Options{Acks: r.Acks}))
 	}
-	if r.Resource {
-		out = append(out, checkers.Holders())
-	}
-	if writes {
-		out = append(out, checkers.Writes())
-	}
-	if r.asksTwice() {
-		out = append(out, checkers.SecondOpinion(checkers.Budget{}))
-	}
-	return append(out, checkers.Gates())
-}
-
-// asksTwice reports whether porcupine has a model of what any of the variants records.
-func (r Resolved) asksTwice() bool {
-	return r.Rounds != nil && r.Rounds.Locks ||
-		slices.ContainsFunc(r.variants(), func(v workloads.Variant) bool { return v.Family != workloads.Writes })
+	return all
 }

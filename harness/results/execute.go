@@ -12,6 +12,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
@@ -24,10 +25,16 @@ type Options struct {
 	Log      *slog.Logger           // default: silent
 	Progress func(harness.Progress) // called about once a second while load runs
 
+	// Docker makes the platform of plans that ask for it, of an image or, where that is empty, the usual one. nil: such plans
+	// are an error. harness/cluster/docker has one.
+	Docker func(image string) cluster.Platform
+
 	Warn func(string) // told, before a run, of each limit of this machine that may be short for it
 
 	Found func(harness.Anomaly, time.Duration) // told of each violation while the load runs, and when; what it is in the end the report says
 }
+
+func (o Options) machine() plan.Machine { return plan.Machine{Redis: o.Redis, Docker: o.Docker} }
 
 // Outcome is what came of a plan.
 type Outcome struct {
@@ -36,6 +43,8 @@ type Outcome struct {
 	Report      reports.Report
 	Expectation plan.Expectation
 	Met         bool
+
+	options Options // how it was executed
 }
 
 // ReportPath is where the run's report is; empty if it has none, as that of a run which was killed.
@@ -66,7 +75,7 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{Plan: r.Plan, Expectation: r.Expectation()}
+	out := Outcome{Plan: r.Plan, Expectation: r.Expectation(), options: o}
 	if err := preflight(r, o); err != nil {
 		return out, err // before anything is written
 	}
@@ -94,7 +103,7 @@ func spec(r plan.Resolved, dir string, o Options) (harness.Spec, error) {
 	if err != nil {
 		return harness.Spec{}, err
 	}
-	s := r.Spec(o.Redis, filepath.Join(dir, nodesDir), store)
+	s := r.Spec(o.machine(), filepath.Join(dir, nodesDir), store)
 	s.Log, s.Progress, s.Found = o.Log, o.Progress, o.Found
 	return s, nil
 }
@@ -109,7 +118,7 @@ func Preflight(p plan.Plan, o Options) error {
 }
 
 func preflight(r plan.Resolved, o Options) error {
-	warnings, err := r.Preflight(o.Redis)
+	warnings, err := r.Preflight(o.machine())
 	if err != nil || o.Warn == nil {
 		return err
 	}
@@ -142,9 +151,20 @@ func (out *Outcome) judge(h harness.History, j harness.Judged) (err error) {
 	if out.Report, err = reports.New(h, j); err != nil {
 		return fmt.Errorf("results: report: %w", err)
 	}
-	out.Report.Command = out.Plan.CommandWith(filepath.Join(out.Dir, plan.File))
+	out.Report.Command = out.Command()
 	out.Report.Expected, out.Report.Met = out.Expectation.String(), out.Met
+	if out.Undocumented() {
+		out.Report.Expected = ""
+	}
 	return nil
+}
+
+// Undocumented reports whether nobody has said what to expect: the algorithm is the user's own, and the plan says nothing.
+func (out Outcome) Undocumented() bool { return out.Plan.Script != nil && out.Plan.Expect.IsZero() }
+
+// Command is the command line that repeats the run from where it was begun.
+func (out Outcome) Command() string {
+	return out.Plan.CommandWith(filepath.Join(out.Dir, plan.File), out.options.Redis)
 }
 
 // drawAnomalies has porcupine draw the first anomalies that it certified, and returns their pages' paths inside dir.

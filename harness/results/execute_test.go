@@ -71,8 +71,7 @@ func TestTheFirstDuplicateIsFoundAtCall79(t *testing.T) {
 	require.Equal(t, harness.Unknown, gates.Verdict, "one client makes no contention")
 }
 
-func TestWhatIsDocumentedIsFound(t *testing.T) {
-	t.Parallel()
+func TestWhatIsDocumentedIsFound(t *testing.T) { // not beside others: its loads have to keep their rate
 	for _, p := range []plan.Plan{
 		{Variant: "lock/set-nx-px", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond},
 		{Variant: "lock/set-nx-px-blind-del", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond, Duration: time.Minute, StopOnFirst: true},

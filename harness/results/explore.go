@@ -38,9 +38,16 @@ func Explore(ctx context.Context, s plan.Search, o Options) (Searched, error) {
 	if out.Dir, err = NewFolder(o.Results, "explore-"+s.Name(v)); err != nil {
 		return out, err
 	}
+	again := s
+	if again.Script, err = keepScript(s.Script, out.Dir); err != nil {
+		return out, err
+	}
 	out.Exploration = reports.Exploration{
-		Name: v.ID, Variant: v.ID, Command: s.Command(), Labels: s.Labels(v, spec), Doc: v.Doc, Source: v.Source,
+		Dir: out.Dir, Name: v.ID, Variant: v.ID, Command: again.CommandWith(o.Redis), Labels: s.Labels(v, spec), Doc: v.Doc, Source: v.Source,
 		Result: res, Files: map[int]string{}, Started: began, Expected: out.Expectation.String(), Met: out.Expectation.Met(res),
+	}
+	if s.Script != nil { // which no documentation describes
+		out.Exploration.Expected = ""
 	}
 	for i, c := range res.Found {
 		rel := filepath.Join(anomaliesDir, fmt.Sprintf("%03d-%s.json", i+1, c.Anomaly.Class))

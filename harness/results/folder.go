@@ -26,7 +26,7 @@ func resultsDir(root string, p plan.Plan) (string, error) {
 // NewFolder makes a fresh folder in root (default "results"), named after the time and name.
 func NewFolder(root, name string) (dir string, err error) {
 	root = cmp.Or(root, "results")
-	base := filepath.Join(root, time.Now().Format("20060102-150405-")+name)
+	base := filepath.Join(root, time.Now().Format("20060102-150405-")+plan.FileName(name))
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", plan.Usagef("results cannot be kept in %s: %w", root, err)
 	}

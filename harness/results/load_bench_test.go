@@ -130,7 +130,7 @@ func (s *direct) bareLoop(b *testing.B, clients int) float64 {
 	}
 	time.Sleep(warmFor(clients)) // a benchmark lasts as long as it is told
 	began, before := time.Now(), done.Load()
-	time.Sleep(loadFor - loadWarm)
+	time.Sleep(loadFor - loadWarm) // as above
 	rate := float64(done.Load()-before) / time.Since(began).Seconds()
 	ended.Store(true)
 	running.Wait()

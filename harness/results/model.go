@@ -42,22 +42,10 @@ func (m Model) kinds() (needed, judged, beside []harness.Kind) {
 
 // checkers are those of the model, for what was seen.
 func (w *witness) checkers() []harness.Checker {
-	switch w.model {
-	case LockModel:
-		if w.fenced {
-			return []harness.Checker{checkers.Mutex(), checkers.Fence(), checkers.Gates()}
-		}
-		return []harness.Checker{checkers.Mutex(), checkers.Gates()}
-	case DedupModel:
-		if w.confirmed {
-			return []harness.Checker{checkers.DedupConfirmed(w.confirmedByHarness), checkers.Gates()}
-		}
-		return []harness.Checker{checkers.Dedup(), checkers.Gates()}
-	case SequenceModel:
-		return []harness.Checker{checkers.Sequence(), checkers.Gates()}
-	default:
-		return []harness.Checker{checkers.Writes(), checkers.Gates()}
-	}
+	needed, judged, _ := w.model.kinds()
+	return checkers.ForHistory(checkers.Seen{
+		Kinds: slices.Concat(needed, judged), Tokens: w.fenced, Confirms: w.confirmed, HarnessConfirms: w.confirmedByHarness,
+	})
 }
 
 // witness is what is seen of a history while it is read.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
@@ -27,4 +29,21 @@ func TryScript(ctx context.Context, s workloads.Script, o Options) (id string, e
 		err = asUsage(s.Load(ctx, r))
 	}
 	return v.ID, errors.Join(err, c.Stop())
+}
+
+// keepScript writes the texts of an inline script into dir, and returns the script with their files.
+func keepScript(s *workloads.Script, dir string) (*workloads.Script, error) {
+	if !plan.Inline(s) {
+		return s, nil
+	}
+	kept := *s
+	kept.File = filepath.Join(dir, plan.FileName(s.Name)+".lua")
+	if err := os.WriteFile(kept.File, []byte(s.Source), 0o644); err != nil {
+		return s, err
+	}
+	if s.Release == "" {
+		return &kept, nil
+	}
+	kept.ReleaseFile = filepath.Join(dir, plan.FileName(s.Name)+"-release.lua")
+	return &kept, os.WriteFile(kept.ReleaseFile, []byte(s.Release), 0o644)
 }

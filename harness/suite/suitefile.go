@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -33,6 +34,8 @@ type SuiteRun struct {
 	Title     string `yaml:"name,omitempty"`                 // default: the plan's Name
 	Times     int    `yaml:"times,omitempty" zero:"default"` // how often it is run, each time with another seed; default 1
 	plan.Plan `yaml:",inline"`
+
+	Explore *Exploring `yaml:"explore,omitempty"` // the run is a search through every interleaving, not a load
 }
 
 // errorf is a usage error about a field of the run.
@@ -114,6 +117,14 @@ func ReadSuite(name string) (s Suite, err error) {
 		if err := (fields.Reader{File: name}).Fill(n, reflect.ValueOf(&run).Elem()); err != nil {
 			return s, plan.Usagef("%w", err)
 		}
+		if run.Explore != nil {
+			if err := run.loadless(keys(n)); err != nil {
+				return s, err
+			}
+		}
+		if err := run.ReadScript(name); err != nil {
+			return s, err
+		}
 		run.Put(run.Place().Beside(file.Defaults.Place()))
 		s.Runs = append(s.Runs, run)
 	}
@@ -123,6 +134,15 @@ func ReadSuite(name string) (s Suite, err error) {
 	return s, s.name()
 }
 
+// keys are the names of the fields that a run gives itself.
+func keys(n *yaml.Node) (all []string) {
+	n = fields.Followed(n)
+	for i := 0; i < len(n.Content); i += 2 {
+		all = append(all, n.Content[i].Value)
+	}
+	return all
+}
+
 // name gives runs without a name that of their plan, and refuses two of one name.
 func (s *Suite) name() error {
 	seen := map[string]bool{}
@@ -130,6 +150,9 @@ func (s *Suite) name() error {
 		r := &s.Runs[i]
 		if r.Title == "" {
 			r.Title = r.Plan.Name()
+			if r.Explore != nil {
+				r.Title = "explore " + r.Title
+			}
 		}
 		if seen[r.Title] {
 			return r.errorf("name", "two runs have the name %q: give this one another", fields.Shortened(r.Title))
@@ -166,10 +189,18 @@ func (s Suite) Only(pattern string) (Suite, error) {
 	}
 	chosen := slices.DeleteFunc(slices.Clone(s.Runs), func(r SuiteRun) bool { return !re.MatchString(r.Title) })
 	if len(chosen) == 0 {
-		return s, plan.Usagef("--only %q: no run of %s has such a name", pattern, s.Name)
+		return s, plan.Usagef("--only %q: no run of %s has such a name: choose of %s", pattern, s.Name, strings.Join(s.titles(), "; "))
 	}
 	s.Runs = chosen
 	return s, nil
+}
+
+// titles are the names of the suite's runs.
+func (s Suite) titles() (all []string) {
+	for _, r := range s.Runs {
+		all = append(all, strconv.Quote(r.Title))
+	}
+	return all
 }
 
 // Check tells whether every plan of the suite could be run, without running any. The error wraps plan.ErrUsage.
@@ -178,7 +209,11 @@ func (s Suite) Check() error {
 		if r.Times < 0 || r.Times > plan.MostTimes {
 			return r.errorf("times", "%d times: ask for 1 to %d", r.Times, plan.MostTimes)
 		}
-		if err := r.Check(); err != nil {
+		check := r.Plan.Check
+		if r.Explore != nil {
+			check = r.checkSearch
+		}
+		if err := check(); err != nil {
 			return fmt.Errorf("%w (in the run %q)", err, fields.Shortened(r.Title))
 		}
 	}

@@ -82,6 +82,14 @@ func newSuiteRunner(s Suite, how SuiteOptions, dir string) (*suiteRunner, error)
 	r.out = reports.Suite{Name: s.Name, Started: time.Now(), For: how.For}
 	head := recordHead{Name: s.Name, Started: r.out.Started, For: how.For}
 	for _, run := range s.Runs {
+		if run.Explore != nil {
+			v, err := run.Workload()
+			if err != nil {
+				return nil, err
+			}
+			head.Cases = append(head.Cases, recordCase{run.Title, v.ID, run.expectedOfSearch()})
+			continue
+		}
 		plan, err := run.Resolve()
 		if err != nil {
 			return nil, err
@@ -177,6 +185,9 @@ func (r *suiteRunner) execute(ctx context.Context, i int) (reports.SuiteRun, err
 	o := r.how.Options
 	o.Results, o.Progress = r.dir, r.progress
 	began := time.Now()
+	if r.Runs[i].Explore != nil {
+		return r.explore(ctx, i, o, began)
+	}
 	out, err := results.Execute(ctx, plan, o)
 	run := suiteRun(out, err)
 	run.Name, run.Pass, run.Started = r.Runs[i].Title, r.out.Passes, began
@@ -187,6 +198,34 @@ func (r *suiteRunner) execute(ctx context.Context, i int) (reports.SuiteRun, err
 	run.Link = r.link(out)
 	if err := r.tidy(out.Dir, &run); err != nil {
 		return run, err
+	}
+	run.Process = measured(r.since())
+	r.out.Memory.AfterRun(run.Pass, run.Process)
+	return run, r.record.write(recordLine{Run: &run})
+}
+
+// explore makes the searches of run i, and files what came of them.
+func (r *suiteRunner) explore(ctx context.Context, i int, o results.Options, began time.Time) (reports.SuiteRun, error) {
+	run, dirs, err := r.Runs[i].search(ctx, o)
+	if err != nil {
+		return run, err
+	}
+	run.Name, run.Pass, run.Started = r.Runs[i].Title, r.out.Passes, began
+	run.Expected, run.Elapsed = r.out.Cases[i].Expected, time.Since(began)
+	if ctx.Err() != nil {
+		run.Ending = reports.NotRun
+	}
+	if rel, err := filepath.Rel(r.dir, run.Link); err == nil && run.Link != "" {
+		run.Link = filepath.ToSlash(rel)
+	}
+	for _, dir := range dirs {
+		link := run.Link
+		if err := r.tidy(dir, &run); err != nil {
+			return run, err
+		}
+		if run.Ending != reports.Met { // the folder that it leads to may be another
+			run.Link = link
+		}
 	}
 	run.Process = measured(r.since())
 	r.out.Memory.AfterRun(run.Pass, run.Process)
@@ -231,7 +270,7 @@ func (r *suiteRunner) tidy(dir string, run *reports.SuiteRun) error {
 func suiteRun(out results.Outcome, err error) reports.SuiteRun {
 	run := reports.SuiteRun{Seed: out.Plan.Seed, Ending: reports.Failed}
 	if out.Dir != "" {
-		run.Command = out.Plan.CommandWith(filepath.Join(out.Dir, plan.File))
+		run.Command = out.Command()
 	}
 	j := out.Report.Judged
 	run.Verdict, run.Found, run.Ops = j.Verdict, out.Report.Found(), out.Report.Stats.Totals.All()

@@ -1,6 +1,7 @@
 package fields
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
 // Place is where something was read: a file, and the lines of its fields. The zero value is nowhere: what a program or a
@@ -74,7 +77,7 @@ func Read(file string, r io.Reader, into any) error {
 		return fmt.Errorf("%s:%s: no YAML: %s%s", file, line, yamlLine.ReplaceAllString(err.Error(), ""), hint(err))
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s:%d: a second document begins: put one plan into a file", file, max(more.Line, 1))
+		return fmt.Errorf("%s:%d: here a second YAML document begins, after a line of --- or a closing bracket: put one plan or suite into a file", file, max(more.Line, 1))
 	}
 	return Reader{file}.Fill(doc.Content[0], reflect.ValueOf(into).Elem())
 }
@@ -114,7 +117,7 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 		key, value := n.Content[i], n.Content[i+1]
 		field := Named(s, key.Value)
 		if !field.IsValid() {
-			return r.Errorf(key, "unknown field %q: choose of %s", Shortened(key.Value), strings.Join(yamlNames(s.Type()), ", "))
+			return r.Errorf(key, "unknown field %q: %s", Shortened(key.Value), meant(key.Value, yamlNames(s.Type())))
 		}
 		if _, twice := where.lines[key.Value]; twice {
 			return r.Errorf(key, "%s is given twice", Shortened(key.Value))
@@ -131,6 +134,11 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 		p.Put(where)
 	}
 	return nil
+}
+
+// meant says which of names an unknown one may have been meant for, or lists them all.
+func meant(unknown string, names []string) string {
+	return cmp.Or(suggest.Question("", unknown, names), "choose of "+strings.Join(names, ", "))
 }
 
 // Reading is a field that takes itself from a node, which is no alias.

@@ -1,4 +1,4 @@
-package cluster
+package docker
 
 import (
 	"context"
@@ -11,21 +11,17 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
+
+	"github.com/doublegrant/doublegrant/harness/await"
+	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
 // contained is a node's host in a container on this machine's network. The cluster's folder is mounted in it under its own
 // path, so that configuration, append-only file and Unix socket are where they are for a process: the node keeps what
 // it has rewritten, and its container can be made anew without loss.
 type contained struct {
-	name   string // of the node
+	cluster.HostOptions
 	daemon *daemon
-	image  string
-	args   []string
-	env    []string
-	folder string // of the cluster
-	log    string // path
-	labels map[string]string
-	files  int64 // that it may open; 0: as many as Docker says
 
 	starting sync.Mutex // held while it is made or started
 
@@ -35,23 +31,13 @@ type contained struct {
 	quit  context.CancelFunc
 }
 
-var _ host = (*contained)(nil)
-
-// newContained makes the host of a node that runs in a container. env is all of its environment beside the image's.
-func (c *Cluster) newContained(n *node, env []string) *contained {
-	return &contained{
-		name: n.name, daemon: c.daemon, image: c.image, args: n.arguments(), env: env,
-		folder: c.dir, log: n.logPath, files: c.opts.redisFiles(thisMachine()), labels: c.labels(n.name),
-	}
-}
-
-func (c *contained) start(ctx context.Context) (<-chan struct{}, error) {
-	if err := c.create(ctx); err != nil {
+func (c *contained) Start(ctx context.Context) (<-chan struct{}, error) {
+	if err := c.Make(ctx); err != nil {
 		return nil, err
 	}
 	c.starting.Lock()
 	defer c.starting.Unlock()
-	file, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -80,26 +66,26 @@ func (c *contained) start(ctx context.Context) (<-chan struct{}, error) {
 	return ended, nil
 }
 
-func (c *contained) kill() error {
-	if !c.running() {
+func (c *contained) Kill() error {
+	if !c.Running() {
 		return nil
 	}
 	ctx := context.Background()
 	err := c.signal(ctx, "SIGKILL")
 	if errdefs.IsConflict(err) && c.state(ctx).Paused { // some versions of Docker kill no paused container
-		if err = c.resume(); err == nil {
+		if err = c.Resume(); err == nil {
 			err = c.signal(ctx, "SIGKILL")
 		}
 	}
 	if err != nil && !errdefs.IsConflict(err) { // a conflict: it has just ended
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, dockerWithin, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.daemon.change, errNoAnswer)
 	defer cancel()
 	return c.awaitEnd(ctx)
 }
 
-func (c *contained) terminate(ctx context.Context) error {
+func (c *contained) Terminate(ctx context.Context) error {
 	if err := c.signal(ctx, "SIGTERM"); err != nil {
 		return err
 	}
@@ -113,7 +99,7 @@ func (c *contained) signal(ctx context.Context, name string) error {
 	})
 }
 
-func (c *contained) pause(ctx context.Context) error {
+func (c *contained) Pause(ctx context.Context) error {
 	err := c.tell(ctx, "pause", func(ctx context.Context, id string) error {
 		_, err := c.daemon.api.ContainerPause(ctx, id, client.ContainerPauseOptions{})
 		return err
@@ -124,7 +110,7 @@ func (c *contained) pause(ctx context.Context) error {
 	return err
 }
 
-func (c *contained) resume() error {
+func (c *contained) Resume() error {
 	ctx := context.Background()
 	err := c.tell(ctx, "resume", func(ctx context.Context, id string) error {
 		_, err := c.daemon.api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
@@ -139,8 +125,8 @@ func (c *contained) resume() error {
 	return err
 }
 
-// running goes by the last news: a container of a daemon that is gone counts as running.
-func (c *contained) running() bool {
+// Running goes by the last news: a container of a daemon that is gone counts as running.
+func (c *contained) Running() bool {
 	ended := c.end()
 	if ended == nil {
 		return false
@@ -153,16 +139,14 @@ func (c *contained) running() bool {
 	}
 }
 
-func (c *contained) lastWords() string { return lastWordsIn(c.log) }
-
-func (c *contained) remove() error {
+func (c *contained) Remove() error {
 	c.mu.Lock()
 	id, quit := c.id, c.quit
 	c.mu.Unlock()
 	if id == "" {
 		return nil
 	}
-	err := c.daemon.remove(context.Background(), c.name, id)
+	err := c.daemon.remove(context.Background(), c.Name, id)
 	if quit == nil {
 		return err
 	}
@@ -188,7 +172,7 @@ func (c *contained) awaitEnd(ctx context.Context) error {
 	case <-c.end():
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("cluster: %s does not end: %w", c.name, context.Cause(ctx))
+		return fmt.Errorf("cluster: %s does not end: %w", c.Name, context.Cause(ctx))
 	}
 }
 
@@ -202,7 +186,7 @@ func (c *contained) inspect(ctx context.Context) (s container.State, err error) 
 	c.mu.Lock()
 	id := c.id
 	c.mu.Unlock()
-	res, err := ask(ctx, findWithin, func(ctx context.Context) (client.ContainerInspectResult, error) {
+	res, err := ask(ctx, c.daemon.look, func(ctx context.Context) (client.ContainerInspectResult, error) {
 		return c.daemon.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	})
 	if err == nil && res.Container.State != nil {
@@ -218,7 +202,7 @@ func (c *contained) tell(ctx context.Context, what string, call func(ctx context
 	c.mu.Lock()
 	id := c.id
 	c.mu.Unlock()
-	return tell(ctx, what+" "+c.name, func(ctx context.Context) error {
+	return c.daemon.tell(ctx, what+" "+c.Name, func(ctx context.Context) error {
 		if id == "" {
 			return errNeverStarted
 		}
@@ -228,7 +212,7 @@ func (c *contained) tell(ctx context.Context, what string, call func(ctx context
 
 // remove kills a container and removes it with its volumes. What is gone, or going, is no error.
 func (d *daemon) remove(ctx context.Context, name, id string) error {
-	return tell(ctx, "remove "+name, func(ctx context.Context) error {
+	return d.tell(ctx, "remove "+name, func(ctx context.Context) error {
 		_, err := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		if errdefs.IsNotFound(err) {
 			return nil
@@ -242,7 +226,7 @@ func (d *daemon) remove(ctx context.Context, name, id string) error {
 
 // removeHard removes a container that the daemon did not remove at once, because of err.
 func (d *daemon) removeHard(ctx context.Context, id string, err error) error {
-	return await(ctx, 50*time.Millisecond, func() error {
+	return await.Until(ctx, 50*time.Millisecond, func() error {
 		_, _ = d.api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
 		_, again := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		if errdefs.IsNotFound(again) || again == nil {

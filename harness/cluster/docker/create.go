@@ -1,4 +1,4 @@
-package cluster
+package docker
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// create makes the container, once, and does not start it.
-func (c *contained) create(ctx context.Context) error {
+// Make makes the container, once, and does not start it.
+func (c *contained) Make(ctx context.Context) error {
 	c.starting.Lock()
 	defer c.starting.Unlock()
 	c.mu.Lock()
@@ -27,9 +27,9 @@ func (c *contained) create(ctx context.Context) error {
 	if made {
 		return nil
 	}
-	id, err := ask(ctx, dockerWithin, func(ctx context.Context) (string, error) {
-		it, err := testcontainers.Run(ctx, c.image, testcontainers.WithNoStart(),
-			testcontainers.WithLogger(log.NewNoopLogger()), testcontainers.WithLabels(c.labels),
+	id, err := ask(ctx, c.daemon.change, func(ctx context.Context) (string, error) {
+		it, err := testcontainers.Run(ctx, c.daemon.image, testcontainers.WithNoStart(),
+			testcontainers.WithLogger(log.NewNoopLogger()), testcontainers.WithLabels(c.labels()),
 			testcontainers.WithConfigModifier(c.configure), testcontainers.WithHostConfigModifier(c.place))
 		if err != nil {
 			return "", err
@@ -37,7 +37,7 @@ func (c *contained) create(ctx context.Context) error {
 		return it.GetContainerID(), nil
 	})
 	if err != nil {
-		return fmt.Errorf("cluster: docker: make a container of %s for %s: %w%s", c.image, c.name, err, hint(err))
+		return fmt.Errorf("cluster: docker: make a container of %s for %s: %w%s", c.daemon.image, c.Name, err, hint(err))
 	}
 	c.mu.Lock()
 	c.id = id
@@ -48,21 +48,26 @@ func (c *contained) create(ctx context.Context) error {
 // configure makes the container run redis-server as us, past the entry point of the official image: that would change to
 // a user who cannot write the configuration.
 func (c *contained) configure(config *container.Config) {
-	config.Entrypoint, config.Cmd = []string{"redis-server"}, c.args
+	config.Entrypoint, config.Cmd = []string{"redis-server"}, c.Args
 	config.User = fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
-	config.Env = append(config.Env, c.env...)
+	config.Env = append(config.Env, c.Env...)
 	config.AttachStdout, config.AttachStderr = true, true
 }
 
 // place gives the container this machine's network, the cluster's folder, a limit of open files, and no log but ours.
 func (c *contained) place(h *container.HostConfig) {
 	h.NetworkMode = "host"
-	h.Mounts = []mount.Mount{{Type: mount.TypeBind, Source: c.folder, Target: c.folder}}
+	h.Mounts = []mount.Mount{{Type: mount.TypeBind, Source: c.Owner.Folder, Target: c.Owner.Folder}}
 	h.LogConfig = container.LogConfig{Type: "none"}
 	h.SecurityOpt = []string{"label=disable"} // SELinux would keep the folder from it
-	if c.files > 0 {
-		h.Ulimits = []*container.Ulimit{{Name: "nofile", Soft: c.files, Hard: c.files}}
+	if c.Files > 0 {
+		h.Ulimits = []*container.Ulimit{{Name: "nofile", Soft: c.Files, Hard: c.Files}}
 	}
+}
+
+// labels are those by which the container and its owner are found again.
+func (c *contained) labels() map[string]string {
+	return map[string]string{label: c.Owner.Folder, nodeLabel: c.Name, subnetLabel: c.Owner.Subnet, ownerLabel: c.Owner.Process}
 }
 
 // hint is what to do about an error that does not say it.
@@ -75,11 +80,11 @@ func hint(err error) string {
 
 // attach opens the stream of what the container will print.
 func (c *contained) attach(ctx context.Context) (client.HijackedResponse, error) {
-	res, err := ask(ctx, dockerWithin, func(ctx context.Context) (client.ContainerAttachResult, error) {
+	res, err := ask(ctx, c.daemon.change, func(ctx context.Context) (client.ContainerAttachResult, error) {
 		return c.daemon.api.ContainerAttach(ctx, c.id, client.ContainerAttachOptions{Stream: true, Stdout: true, Stderr: true})
 	})
 	if err != nil {
-		err = fmt.Errorf("cluster: docker: attach to %s: %w", c.name, err)
+		err = fmt.Errorf("cluster: docker: attach to %s: %w", c.Name, err)
 	}
 	return res.HijackedResponse, err
 }

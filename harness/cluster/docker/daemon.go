@@ -1,6 +1,7 @@
-package cluster
+package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,30 +15,36 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// Bounds of calls to the Docker daemon; tenths of a second are usual. They are variables for the sake of a test.
-var (
-	dockerWithin = 10 * time.Second // of one that makes or changes something
-	findWithin   = 5 * time.Second  // of one that looks
-)
+// bounds of calls to the Docker daemon; tenths of a second are usual.
+type bounds struct {
+	change time.Duration // of one that makes or changes something
+	look   time.Duration // of one that looks
+}
+
+func (p Platform) bounds() bounds {
+	return bounds{change: cmp.Or(p.Patience, 10*time.Second), look: cmp.Or(p.Patience, 5*time.Second)}
+}
 
 // errNoAnswer is the cause of the end of a call to a daemon that keeps its caller waiting.
 var errNoAnswer = errors.New("the Docker daemon does not answer")
 
 // daemon is the Docker daemon.
 type daemon struct {
+	bounds
 	api     *client.Client
 	version string
+	image   string // that nodes run
 }
 
 // findDaemon returns the daemon at $DOCKER_HOST, and no other, or where that is not set the one that testcontainers finds
 // (the Docker context, the usual sockets), if containers of it can be reached: on Linux, with this machine's network.
 // Anything else is ErrNoDocker.
-func findDaemon(ctx context.Context) (*daemon, error) {
-	api, err := ask(ctx, findWithin, openClient)
+func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
+	api, err := ask(ctx, b.look, openClient)
 	if err != nil {
 		return nil, noDaemon(err)
 	}
-	res, err := ask(ctx, findWithin, func(ctx context.Context) (client.SystemInfoResult, error) {
+	res, err := ask(ctx, b.look, func(ctx context.Context) (client.SystemInfoResult, error) {
 		return api.Info(ctx, client.InfoOptions{})
 	})
 	if err != nil {
@@ -50,7 +57,7 @@ func findDaemon(ctx context.Context) (*daemon, error) {
 		return nil, fmt.Errorf("%w: %s (%s) gives containers no part in this machine's network: "+
 			"use a Docker Engine that runs as root on Linux, or processes", ErrNoDocker, info.OperatingSystem, info.ServerVersion)
 	}
-	return &daemon{api: api, version: info.ServerVersion}, nil
+	return &daemon{bounds: b, api: api, version: info.ServerVersion}, nil
 }
 
 // openClient makes testcontainers' client, or a plain one where testcontainers has found no daemon: it looks once in a
@@ -142,8 +149,8 @@ func ask[T any](ctx context.Context, within time.Duration, call func(context.Con
 }
 
 // tell makes one call, bounded in time, that has no answer. Its error says what it was for.
-func tell(ctx context.Context, what string, call func(context.Context) error) error {
-	_, err := ask(ctx, dockerWithin, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
+func (d *daemon) tell(ctx context.Context, what string, call func(context.Context) error) error {
+	_, err := ask(ctx, d.change, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	if err != nil {
 		return fmt.Errorf("cluster: docker: %s: %w", what, err)
 	}

@@ -1,4 +1,4 @@
-package cluster
+package docker
 
 import (
 	"archive/tar"
@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/moby/moby/client"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
 const (
@@ -23,17 +25,17 @@ const (
 	digestLabel = "doublegrant.image"           // of the files in it; a container inherits it, so that it cannot be label
 )
 
-// BuildImage makes LocalImage out of a redis-server binary of this machine (chosen as by FindRedis) and the shared
+// BuildImage makes LocalImage out of a redis-server binary of this machine (chosen as by cluster.FindRedis) and the shared
 // libraries that it names, and nothing else: no registry is asked. One that is the same already stays. It returns the
 // version of Redis in it.
 func BuildImage(ctx context.Context, binary string) (version string, err error) {
-	binary, line, err := FindRedis(binary)
+	binary, line, err := cluster.FindRedis(binary)
 	if err != nil {
 		return "", fmt.Errorf("cluster: %w", err)
 	}
 	_, number, _ := strings.Cut(line, " v=")
 	version, _, _ = strings.Cut(number, " ")
-	d, err := findDaemon(ctx)
+	d, err := findDaemon(ctx, Platform{}.bounds())
 	if err != nil {
 		return "", fmt.Errorf("cluster: %w", err)
 	}
@@ -47,7 +49,7 @@ func BuildImage(ctx context.Context, binary string) (version string, err error) 
 // importImage makes LocalImage from a tar of its files, and removes the one it had that name, if that is not in use.
 func (d *daemon) importImage(ctx context.Context, root []byte, version string) error {
 	digest := fmt.Sprintf("%x", sha256.Sum256(root))
-	old, err := ask(ctx, findWithin, func(ctx context.Context) (client.ImageInspectResult, error) {
+	old, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
 		return d.api.ImageInspect(ctx, LocalImage)
 	})
 	if err == nil && old.Config != nil && old.Config.Labels[digestLabel] == digest {
@@ -58,7 +60,7 @@ func (d *daemon) importImage(ctx context.Context, root []byte, version string) e
 		"LABEL " + digestLabel + "=" + digest,
 		`ENTRYPOINT ["redis-server"]`,
 	}
-	err = tell(ctx, "import "+LocalImage, func(ctx context.Context) error {
+	err = d.tell(ctx, "import "+LocalImage, func(ctx context.Context) error {
 		source := client.ImageImportSource{Source: bytes.NewReader(root), SourceName: "-"}
 		answer, err := d.api.ImageImport(ctx, source, LocalImage, client.ImageImportOptions{Changes: changes})
 		if err != nil {
@@ -72,7 +74,7 @@ func (d *daemon) importImage(ctx context.Context, root []byte, version string) e
 		return err
 	})
 	if err == nil && old.ID != "" {
-		_, _ = ask(ctx, findWithin, func(ctx context.Context) (client.ImageRemoveResult, error) {
+		_, _ = ask(ctx, d.look, func(ctx context.Context) (client.ImageRemoveResult, error) {
 			return d.api.ImageRemove(ctx, old.ID, client.ImageRemoveOptions{PruneChildren: true})
 		})
 	}

@@ -1,4 +1,4 @@
-package cluster_test
+package docker_test
 
 import (
 	"testing"
@@ -6,14 +6,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
 // The usual daemon, if there is one, is none of those that DOCKER_HOST names.
 func TestADaemonThatIsNamedIsNotReplaced(t *testing.T) {
 	for _, host := range []string{"tcp://127.0.0.1:1", "unix:///nowhere/docker.sock", "nonsense"} {
 		t.Setenv("DOCKER_HOST", host)
-		_, err := cluster.Options{On: cluster.OnDocker}.Preflight()
-		require.ErrorIs(t, err, cluster.ErrNoDocker, host)
+		_, err := cluster.Options{On: docker.Platform{}}.Preflight()
+		require.ErrorIs(t, err, docker.ErrNoDocker, host)
 		require.ErrorContains(t, err, "DOCKER_HOST="+host+": ")
 		require.NotContains(t, err.Error(), "\n")
 	}

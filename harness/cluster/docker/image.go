@@ -1,16 +1,17 @@
-package cluster
+package docker
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
 const (
@@ -40,7 +41,7 @@ func (d *daemon) chooseImage(ctx context.Context, named string) (image string, h
 
 // has reports whether an image is on this machine. One of too old a Redis is ErrNoDocker.
 func (d *daemon) has(ctx context.Context, image string) (bool, error) {
-	res, err := ask(ctx, findWithin, func(ctx context.Context) (client.ImageInspectResult, error) {
+	res, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
 		return d.api.ImageInspect(ctx, image)
 	})
 	if errdefs.IsNotFound(err) {
@@ -54,9 +55,9 @@ func (d *daemon) has(ctx context.Context, image string) (bool, error) {
 	}
 	for _, e := range res.Config.Env {
 		version, ok := strings.CutPrefix(e, versionEnv+"=")
-		if ok && major(version) < oldestRedis {
+		if ok && major(version) < cluster.OldestRedis {
 			return false, fmt.Errorf("%w: the image %s has Redis %s, older than %d.0: name another (%s), or: make image",
-				ErrNoDocker, image, version, oldestRedis, imageEnv)
+				ErrNoDocker, image, version, cluster.OldestRedis, imageEnv)
 		}
 	}
 	return true, nil
@@ -85,32 +86,8 @@ func (d *daemon) findImage(ctx context.Context, named string) (string, error) {
 	return image, nil
 }
 
-// sayImage logs a choice that may surprise.
-func (g ground) sayImage(log *slog.Logger, o Options) {
-	if g.image == LocalImage && cmp.Or(o.Image, os.Getenv(imageEnv)) == "" {
-		log.Info("the official image is not on this machine: nodes run the local one", "official", officialImage, "image", g.image)
-	}
-}
-
 // major is the first number of a version; 0, which is too old, if there is none.
 func major(version string) (n int) {
 	_, _ = fmt.Sscanf(version, "%d.", &n)
 	return n
-}
-
-// Docker says which Docker daemon and which image a cluster of containers would use with these options: "Engine 28.1,
-// image redis:7". Without a daemon it is ErrNoDocker. It fetches nothing, and says what would be fetched.
-func (o Options) Docker(ctx context.Context) (string, error) {
-	d, err := findDaemon(ctx)
-	if err != nil {
-		return "", fmt.Errorf("cluster: %w", err)
-	}
-	image, here, err := d.chooseImage(ctx, o.Image)
-	if err != nil {
-		return "", fmt.Errorf("cluster: %w", err)
-	}
-	if !here {
-		image += ", which is not here and would be fetched; without a registry: make image"
-	}
-	return fmt.Sprintf("Engine %s, image %s", d.version, image), nil
 }

@@ -1,0 +1,162 @@
+package checkers
+
+import (
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// For returns the checkers of a load by these workloads, riders included: those that judge what their Kinds promise, one
+// that asks porcupine for a second opinion, and last [Gates], which says whether the run could have shown anything. Of a
+// workload that is [Fenced] the tokens are judged, too. If no checker knows any of the kinds there are none, and a run
+// without checkers is refused.
+func For(loads ...harness.Workload) []harness.Checker {
+	return belonging(inLoads, func(r role) bool { return r.judgesAny(loads) })
+}
+
+// ForSearch returns the checkers of the explorer's schedules, in which operations of these kinds occur, such as the Kinds
+// of a program. [Gates] is not among them: load is no matter of interleavings. A lock whose grants carry no tokens leaves
+// [Fence] without anything to judge, which does no harm in a search.
+func ForSearch(kinds ...harness.Kind) []harness.Checker {
+	return belonging(inSearches, func(r role) bool { return r.judges(kinds, true) })
+}
+
+// Seen is what a history of somebody else's holds.
+type Seen struct {
+	Kinds  []harness.Kind // of its operations
+	Tokens bool           // some grant of a lock came with a fencing token
+
+	Confirms        bool // some message was confirmed, whatever came of it
+	HarnessConfirms bool // [harness.HarnessClient] confirmed some
+}
+
+// ForHistory returns the checkers of a history that another program recorded. It has none of what the harness does at the
+// end of its own runs, when nobody is left who could act: so neither [Stuck] nor [Delivery] nor [Stored] is among them.
+// [Gates] is the last.
+func ForHistory(seen Seen) []harness.Checker {
+	out := belonging(inHistories, func(r role) bool { return r.judges(seen.Kinds, seen.Tokens) })
+	for i, c := range out {
+		if seen.Confirms && c == Dedup() {
+			out[i] = DedupConfirmed(seen.HarnessConfirms)
+		}
+	}
+	return out
+}
+
+// Watchers returns those of cs that find violations while a load goes on: they need neither the end of a run nor its faults.
+func Watchers(cs []harness.Checker) []harness.Checker {
+	return slices.DeleteFunc(slices.Clone(cs), func(c harness.Checker) bool { return !roleOf(c).watches })
+}
+
+// Finds returns the classes that the checkers of these workloads may report, of a load or of a search, in the order of
+// [harness.Classes].
+func Finds(loads ...harness.Workload) []harness.Class {
+	var found []harness.Class
+	for _, d := range harness.Classes() {
+		finds := func(r role) bool { return slices.Contains(r.finds, d.Class) && r.judgesAny(loads) }
+		if slices.ContainsFunc(roles, finds) {
+			found = append(found, d.Class)
+		}
+	}
+	return found
+}
+
+// Fenced is a [harness.Workload] that knows whether the grants of its locks carry fencing tokens.
+type Fenced interface {
+	Fenced() bool
+}
+
+func hasTokens(w harness.Workload) bool {
+	f, ok := w.(Fenced)
+	return ok && f.Fenced()
+}
+
+// place is where a checker has something to say.
+type place uint8
+
+const (
+	inLoads     place = 1 << iota // runs of the harness
+	inSearches                    // schedules of the explorer
+	inHistories                   // histories of others
+
+	everywhere = inLoads | inSearches | inHistories
+)
+
+// role says which operations a checker belongs to.
+type role struct {
+	checker harness.Checker
+	places  place
+	needs   []harness.Kind // all of them occur
+	tokens  bool           // and grants carry fencing tokens
+	watches bool           // finds violations while a load goes on
+	finds   []harness.Class
+}
+
+// roles lists the checkers that judge operations, in the order in which reports name them. A change here is a change of
+// checkers/README.md.
+var roles = []role{
+	{checker: Mutex(), places: everywhere, needs: kinds(harness.Acquire), watches: true,
+		finds: finding(harness.DoubleGrant, harness.StolenRelease)},
+	{checker: Stuck(), places: inLoads | inSearches, needs: kinds(harness.Acquire, harness.Release), // probes come with releases
+		finds: finding(harness.StuckLock)},
+	{checker: Fence(), places: everywhere, needs: kinds(harness.Acquire), tokens: true, watches: true,
+		finds: finding(harness.FenceRegression)},
+	{checker: Dedup(), places: everywhere, needs: kinds(harness.Claim), watches: true,
+		finds: finding(harness.DuplicateDelivery)},
+	{checker: Delivery(), places: inLoads | inSearches, needs: kinds(harness.Claim, harness.Deliver),
+		finds: finding(harness.LostMessage, harness.ImmortalMark)},
+	{checker: Sequence(), places: everywhere, needs: kinds(harness.Next), watches: true,
+		finds: finding(harness.DuplicateNumber, harness.Regression)},
+	{checker: Stored(), places: inSearches, needs: kinds(harness.Next), // a load inspects nothing
+		finds: finding(harness.SequenceRestart, harness.ReturnedNotStored, harness.TTLLost)},
+	{checker: Holders(), places: inLoads, needs: kinds(harness.Acquire, harness.Release, harness.Add), watches: true,
+		finds: finding(harness.StaleHolder)},
+	{checker: Writes(), places: inLoads | inHistories, needs: kinds(harness.Add, harness.Read),
+		finds: finding(harness.LostWrite, harness.PhantomWrite)},
+}
+
+func kinds(all ...harness.Kind) []harness.Kind     { return all }
+func finding(all ...harness.Class) []harness.Class { return all }
+
+// judges reports whether a load, search or history with operations of those kinds has something for the checker to judge.
+func (r role) judges(kinds []harness.Kind, tokens bool) bool {
+	missing := func(k harness.Kind) bool { return !slices.Contains(kinds, k) }
+	return (tokens || !r.tokens) && !slices.ContainsFunc(r.needs, missing)
+}
+
+// judgesAny reports whether one of the workloads has something for the checker. Kinds of several are not put together:
+// what a rider adds is guarded by nobody's lock.
+func (r role) judgesAny(loads []harness.Workload) bool {
+	return slices.ContainsFunc(loads, func(w harness.Workload) bool { return r.judges(w.Kinds(), hasTokens(w)) })
+}
+
+// roleOf is the role of the checker with that name; the zero value if it judges no operations.
+func roleOf(c harness.Checker) role {
+	for _, r := range roles {
+		if r.checker.Name() == c.Name() {
+			return r
+		}
+	}
+	return role{}
+}
+
+// belonging lists the checkers that have something to judge in that place, with those that belong to the place itself.
+func belonging(in place, judges func(role) bool) []harness.Checker {
+	var out []harness.Checker
+	seconded := false // porcupine has a model of what is judged
+	for _, r := range roles {
+		if r.places&in != 0 && judges(r) {
+			out = append(out, r.checker)
+			seconded = seconded || slices.ContainsFunc(r.needs, func(k harness.Kind) bool { return familyOf(k) != 0 })
+		}
+	}
+	switch {
+	case len(out) == 0:
+		return nil
+	case in == inSearches:
+		return append([]harness.Checker{Met()}, out...)
+	case in == inLoads && seconded:
+		out = append(out, SecondOpinion(Budget{}))
+	}
+	return append(out, Gates())
+}

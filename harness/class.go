@@ -1,0 +1,159 @@
+package harness
+
+import "slices"
+
+// Class names a way to fail.
+type Class string
+
+// The failure classes that checkers report and variants declare as known flaws. [Classes] says what each one means.
+const (
+	DoubleGrant       Class = "double-grant"
+	StolenRelease     Class = "stolen-release"
+	StuckLock         Class = "stuck-lock"
+	StaleHolder       Class = "stale-holder"
+	DuplicateDelivery Class = "duplicate-delivery"
+	ImmortalMark      Class = "immortal-mark"
+	LostMessage       Class = "lost-message"
+	DuplicateNumber   Class = "duplicate-number"
+	Regression        Class = "regression"
+	FenceRegression   Class = "fence-regression"
+	ReturnedNotStored Class = "returned-not-stored"
+	SequenceRestart   Class = "sequence-restart"
+	TTLLost           Class = "ttl-lost"
+	LostWrite         Class = "lost-write"
+	PhantomWrite      Class = "phantom-write"
+)
+
+// ClassDoc explains a class to a reader who meets it for the first time. All texts are plain sentences without markup.
+type ClassDoc struct {
+	Class    Class
+	Meaning  string   // in one line, without a full stop
+	Harm     string   // what it means in production
+	Remedy   string   // what to do about it
+	MendedBy []string // variants of package workloads that do so, each named in Remedy
+}
+
+// Classes documents every class: first those of locks, then of message filters, sequences and writes.
+func Classes() []ClassDoc { return slices.Clone(classDocs) }
+
+// Doc is the documentation of the class. One that this version does not know has the zero value beside its name.
+func (c Class) Doc() ClassDoc {
+	for _, d := range classDocs {
+		if d.Class == c {
+			return d
+		}
+	}
+	return ClassDoc{Class: c}
+}
+
+var classDocs = []ClassDoc{
+	{
+		DoubleGrant, "two owners inside their leases",
+		"Two clients are in the critical section at one time, and both were told that they are alone. What the lock guards is " +
+			"done twice, or each overwrites what the other did.",
+		"If the algorithm raced, grant and lease have to be one command and the release has to compare the owner, as in " +
+			"lock/set-nx-px. If Redis forgot an acknowledged write, as in a failover, no lock on one primary helps: " +
+			"lock/redlock needs a majority of independent masters, and lock/fenced lets what the lock guards refuse the older owner.",
+		[]string{"lock/set-nx-px", "lock/redlock", "lock/fenced"},
+	},
+	{
+		StolenRelease, "two owners, because a client released a lock that was not its own any more",
+		"A client whose lease is over gives up the lock of the next owner, and a third client gets it. One slow client is enough, " +
+			"and the damage goes on: the second owner then releases the lock of the third.",
+		"The release has to compare the owner and delete the key in one step: a script, as in lock/set-nx-px. GET and DEL as two " +
+			"commands leave room for the lease to end between them.",
+		[]string{"lock/set-nx-px"},
+	},
+	{
+		StuckLock, "a lock that nobody can acquire any more",
+		"Every client waits for ever, until somebody deletes the key by hand. It takes one crash between two commands, or one " +
+			"lost answer.",
+		"The key and its TTL have to be set by one command, SET NX PX, as in lock/set-nx-px, or in one script, as in lock/lua-owner.",
+		[]string{"lock/set-nx-px", "lock/lua-owner"},
+	},
+	{
+		StaleHolder, "wrote after its lease, when another owner had written",
+		"A client paused inside the critical section, woke when its lease was over and wrote all the same. What the next owner " +
+			"had written is lost. A garbage collection, a suspended machine or a slow disk is pause enough, and no lock can prevent it.",
+		"What the lock guards has to refuse the older owner: lock/fenced gives each grant a larger number, and the resource keeps " +
+			"the largest that it has seen of readers and writers.",
+		[]string{"lock/fenced"},
+	},
+	{
+		FenceRegression, "a later grant got a fencing token that is not larger",
+		"A resource that refuses older tokens now refuses the rightful owner, or takes a write of an owner whose lease is over.",
+		"Draw the token with INCR in the script that takes the lock, and let it never expire, as in lock/fenced. A failover can " +
+			"lose increments as well: keep the counter where acknowledged writes survive one, or wait for replicas, as in sequence/incr-wait.",
+		[]string{"lock/fenced", "sequence/incr-wait"},
+	},
+	{
+		DuplicateDelivery, "two workers were told that they are the first",
+		"One message is handled twice: a customer is charged twice, or a mail is sent twice.",
+		"To look and to mark have to be one command: SET NX EX, as in dedup/set-nx-ex, or one script, as in dedup/get-set-lua. " +
+			"Where a failover lost the mark, dedup/set-nx-ex-wait makes that rare. Whoever handles messages should stand a second one.",
+		[]string{"dedup/set-nx-ex", "dedup/get-set-lua", "dedup/set-nx-ex-wait"},
+	},
+	{
+		ImmortalMark, "a mark that never expires",
+		"Marks pile up until Redis is out of memory, and a message that comes again after its window is dropped, for ever.",
+		"Set the mark and its TTL by one command, as in dedup/set-nx-ex, or in one script, as in dedup/get-set-lua.",
+		[]string{"dedup/set-nx-ex", "dedup/get-set-lua"},
+	},
+	{
+		LostMessage, "marked as seen, never delivered",
+		"A worker marked the message and crashed before it delivered it. Whoever gets it again is told that it was handled, so " +
+			"nobody does, until the mark expires.",
+		"Mark for a short lease first, and for the whole window when the message was delivered, as in dedup/claim-confirm. Then a " +
+			"crash costs a delay, or a second delivery.",
+		[]string{"dedup/claim-confirm"},
+	},
+	{
+		DuplicateNumber, "one number issued twice",
+		"Two orders have one number, or a row overwrites another.",
+		"Let Redis count in one command: sequence/incr. Where the number has to follow what callers propose, compare in a script " +
+			"and compare digits, as in sequence/digits-compare: strings order 9 after 10, and Lua's numbers are exact to 2^53 only.",
+		[]string{"sequence/incr", "sequence/digits-compare"},
+	},
+	{
+		Regression, "a later call got a smaller number",
+		"What is sorted by the number is in the wrong order, and a consumer that remembers the last number passes over new entries.",
+		"Never let a smaller number replace a larger one: sequence/incr, or sequence/digits-compare where callers propose " +
+			"numbers. If a failover did it, sequence/incr-wait makes that rare.",
+		[]string{"sequence/incr", "sequence/digits-compare", "sequence/incr-wait"},
+	},
+	{
+		ReturnedNotStored, "a number was issued that the store does not know of",
+		"The sequence will issue that number, or a smaller one, again: the next caller may get a duplicate.",
+		"Return what was stored, from the script that stored it: sequence/digits-compare. sequence/incr does so by itself.",
+		[]string{"sequence/digits-compare", "sequence/incr"},
+	},
+	{
+		SequenceRestart, "the stored number went back",
+		"The sequence begins again below numbers that are in use: duplicates follow.",
+		"Replace the stored number only by a larger one, compared by its digits, as in sequence/digits-compare, or only " +
+			"increment it, as in sequence/incr.",
+		[]string{"sequence/digits-compare", "sequence/incr"},
+	},
+	{
+		TTLLost, "what had an end has none any more",
+		"A key that was to go away stays: keys of finished days or tenants pile up until Redis is out of memory.",
+		"A plain SET drops the TTL. Set it again in the script that stores the number, as in sequence/digits-compare, or change the " +
+			"number with INCR, which keeps it.",
+		[]string{"sequence/digits-compare"},
+	},
+	{
+		LostWrite, "acknowledged, and gone",
+		"Redis said OK, and the data is not there. It is the price of asynchronous replication: a new primary knows only of what " +
+			"had reached it, and a node without persistence forgets all when it restarts.",
+		"Wait for replicas, as in writes/sadd-wait, set min-replicas-to-write, or keep what must not be lost elsewhere. Where a lock " +
+			"guards the data, and its owners paused, refuse older owners, as in lock/fenced.",
+		[]string{"writes/sadd-wait", "lock/fenced"},
+	},
+	{
+		PhantomWrite, "refused for certain, yet there",
+		"A caller that was told no does it again, or tells its user that nothing was done: then it is there twice, or unasked.",
+		"Call a write refused only if its command cannot have been executed. After a timeout or a lost connection it may have " +
+			"been: look, or make it harmless to do twice, as writes/sadd does with unique elements.",
+		[]string{"writes/sadd"},
+	},
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// built is what is known of how this program was built.
+type built struct {
+	Version  string `json:"version"` // of the module; "(devel)" or a pseudo-version outside a release
+	Revision string `json:"revision,omitempty"`
+	Time     string `json:"time,omitempty"`     // of the revision
+	Modified bool   `json:"modified,omitempty"` // the sources were not those of the revision
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "print which version this is, of which commit, made by which Go",
+		Args:  exactly(0, "none"),
+		RunE: func(*cobra.Command, []string) error {
+			if a.json {
+				return a.printJSON(buildOf(debug.ReadBuildInfo()))
+			}
+			a.println("%s", version())
+			return nil
+		},
+	}
+}
+
+// version is the program's version in one line.
+func version() string { return buildOf(debug.ReadBuildInfo()).String() }
+
+// buildOf reads what the Go command left in the program; ok is false where it left nothing.
+func buildOf(info *debug.BuildInfo, ok bool) built {
+	b := built{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if !ok {
+		return b
+	}
+	b.Version, b.Go = info.Main.Version, info.GoVersion
+	if b.Version == "" {
+		b.Version = "(devel)"
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+// String is such as "doublegrant v1.2.0, commit 0123456789ab of 2026-01-02T15:04:05Z, go1.26.0, linux/amd64".
+func (b built) String() string {
+	s := "doublegrant " + b.Version
+	if b.Revision != "" {
+		s += fmt.Sprintf(", commit %.12s", b.Revision)
+		if b.Time != "" {
+			s += " of " + b.Time
+		}
+		if b.Modified {
+			s += ", with changes"
+		}
+	}
+	return s + ", " + b.Go + ", " + b.Platform
+}

@@ -1,0 +1,32 @@
+package cluster
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"syscall"
+)
+
+// addressFree returns nil if addr, an IPv4 address with a port, can be listened on. It binds and does not listen: a child process
+// that is just being started has copies of all our sockets until its exec, so that a listener goes on for some milliseconds
+// after its Close and the next one finds the address in use. With SO_REUSEADDR, which Go and Redis set on what they listen
+// with, sockets that are bound and do not listen are in nobody's way, copies included, and a bind fails where somebody
+// listens. Connections that have just ended (TIME_WAIT) do not count.
+func addressFree(addr string) error {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil || !at.Addr().Is4() {
+		return fmt.Errorf("cluster: %q is not an IPv4 address with a port", addr)
+	}
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	defer func() { _ = syscall.Close(fd) }() // nothing was written
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}); err != nil {
+		return fmt.Errorf("bind %s: %w", addr, err)
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+// Package clustertest starts clusters for tests.
+package clustertest
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// TB is the part of testing.TB that Start needs.
+type TB interface {
+	Helper()
+	Context() context.Context
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Start starts the cluster, fails the test where that cannot be, and stops it when the test is over. The cluster's events and
+// log go nowhere. It returns the cluster.
+func Start(t TB, c *cluster.Cluster) *cluster.Cluster {
+	t.Helper()
+	t.Cleanup(func() {
+		t.Helper()
+		if err := c.Stop(); err != nil {
+			t.Errorf("%v", err)
+		}
+	})
+	if err := c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return c
+}

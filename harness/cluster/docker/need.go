@@ -1,0 +1,36 @@
+package docker
+
+import (
+	"errors"
+	"os"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// TB is the part of testing.TB that Need needs.
+type TB interface {
+	Helper()
+	Skipf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Need skips a test of clusters in containers where they cannot run, and says why. It fails the test instead where $CI or
+// $DOUBLEGRANT_REQUIRE_DOCKER is set: there a test that is always skipped would pass for one that holds. It fails it as
+// well where TestMain does not call Watchdog.
+func Need(t TB) {
+	t.Helper()
+	_, err := cluster.Options{On: Platform{}}.Preflight()
+	switch {
+	case err == nil:
+	case isSet("CI") || isSet("DOUBLEGRANT_REQUIRE_DOCKER") || errors.Is(err, errNoWatchdog):
+		t.Fatalf("this test has to run here: %v", err)
+	default:
+		t.Skipf("not run: %v", err)
+	}
+}
+
+// isSet reports whether an environment variable says yes.
+func isSet(name string) bool {
+	v := os.Getenv(name)
+	return v != "" && v != "0" && v != "false"
+}

@@ -1,0 +1,159 @@
+// Package docker runs the nodes of clusters in containers: cluster.Options{On: docker.Platform{}}.
+//
+// The containers are on this machine's network, so that addresses and faults are those of nodes that run as processes. It needs
+// a Docker Engine that runs as root on Linux.
+//
+// Importing the package changes nothing. A program that uses it calls [Watchdog] first thing in main, or in TestMain: the kernel
+// ends a process's children with it but no containers, testcontainers' reaper needs an image of its own, and a shell cannot
+// talk to Docker. So the program itself, started once more, removes what it could not.
+package docker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"github.com/doublegrant/doublegrant/harness/await"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// ErrNoDocker says that there is no Docker daemon, or no image, to run containers. Its message says what to do.
+var ErrNoDocker = errors.New("no Docker")
+
+// errNoWatchdog is that of a program which would leave its containers behind if it were killed.
+var errNoWatchdog = errors.New("docker: nobody would remove the containers of this program if it were killed: call docker.Watchdog first thing in " +
+	"main, or in TestMain")
+
+// Platform runs nodes in containers. The zero value is a usable default.
+type Platform struct {
+	Image    string        // of Redis; default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or LocalImage where that is here and redis:7 is not
+	Patience time.Duration // longest wait for an answer of the daemon; default 5s, and 10s where it makes or changes something
+}
+
+var _ cluster.Platform = Platform{}
+
+// String is cluster.OnDocker.
+func (Platform) String() string { return cluster.OnDocker }
+
+// Find finds the daemon and the image, which it fetches if it is not here: else it is ErrNoDocker.
+func (p Platform) Find(ctx context.Context, log *slog.Logger) (cluster.Site, error) {
+	if !watched.Load() {
+		return nil, errNoWatchdog
+	}
+	d, err := findDaemon(ctx, p.bounds())
+	if err != nil {
+		return nil, err
+	}
+	d.image, err = d.findImage(ctx, p.Image)
+	if err != nil {
+		return nil, err
+	}
+	if d.image == LocalImage && cmp.Or(p.Image, os.Getenv(imageEnv)) == "" {
+		log.Info("the official image is not on this machine: nodes run the local one", "official", officialImage, "image", d.image)
+	}
+	return d, nil
+}
+
+// Describe says which daemon and which image would be used: "Engine 28.1, image redis:7". Without a daemon it is ErrNoDocker. It
+// fetches nothing, and says what would be fetched.
+func (p Platform) Describe(ctx context.Context) (string, error) {
+	d, err := findDaemon(ctx, p.bounds())
+	if err != nil {
+		return "", fmt.Errorf("cluster: %w", err)
+	}
+	image, here, err := d.chooseImage(ctx, p.Image)
+	if err != nil {
+		return "", fmt.Errorf("cluster: %w", err)
+	}
+	if !here {
+		image += ", which is not here and would be fetched; without a registry: make image"
+	}
+	return fmt.Sprintf("Engine %s, image %s", d.version, image), nil
+}
+
+// Here is the Docker of this machine, for cluster.Leftovers and cluster.RemoveOrphans: nothing where there is none.
+func Here(ctx context.Context) []cluster.Site {
+	d, err := findDaemon(ctx, Platform{}.bounds())
+	if err != nil {
+		return nil
+	}
+	return []cluster.Site{d}
+}
+
+// Labels of a container.
+const (
+	label       = "doublegrant" // the folder of its cluster
+	nodeLabel   = label + ".node"
+	subnetLabel = label + ".subnet" // of its cluster
+	ownerLabel  = label + ".owner"  // the process that made it
+)
+
+var _ cluster.Site = (*daemon)(nil)
+
+// String is the image.
+func (d *daemon) String() string { return d.image }
+
+// NewHost makes the host of a node that runs in a container.
+func (d *daemon) NewHost(o cluster.HostOptions) cluster.Host {
+	return &contained{HostOptions: o, daemon: d}
+}
+
+// Leftovers lists the containers that carry our label, whoever owns them.
+func (d *daemon) Leftovers(ctx context.Context) ([]cluster.Leftover, error) {
+	found, err := ask(ctx, d.look, func(ctx context.Context) (client.ContainerListResult, error) {
+		return d.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", label)})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cluster: docker: list containers: %w", err)
+	}
+	var all []cluster.Leftover
+	for _, c := range found.Items {
+		all = append(all, cluster.Leftover{
+			Kind: "container", Name: fmt.Sprintf("%s (%.12s)", c.Labels[nodeLabel], c.ID), Run: c.Labels[label],
+			ID: c.ID, Process: c.Labels[ownerLabel], Subnet: c.Labels[subnetLabel],
+		})
+	}
+	return all, nil
+}
+
+// Remove kills and removes a container with its volumes.
+func (d *daemon) Remove(ctx context.Context, l cluster.Leftover) error {
+	return d.remove(ctx, l.Name, l.ID)
+}
+
+// RemoveAll removes what is left of a cluster's containers.
+func (d *daemon) RemoveAll(ctx context.Context, folder string) error {
+	ctx, cancel := context.WithTimeout(ctx, d.look)
+	defer cancel()
+	return d.removeContainers(ctx, folder, 0)
+}
+
+// removeContainers removes a cluster's containers, those that were still being made when their maker gave up or died
+// included: it looks until there are none for as long as quiet.
+func (d *daemon) removeContainers(ctx context.Context, folder string, quiet time.Duration) error {
+	const every = 100 * time.Millisecond
+	clear := time.Now()
+	return await.Until(ctx, every, func() error {
+		found, err := d.Leftovers(ctx)
+		left := err != nil
+		for _, c := range found {
+			if c.Run == folder {
+				left = true
+				err = errors.Join(err, d.Remove(ctx, c))
+			}
+		}
+		if left {
+			clear = time.Now()
+		}
+		if err == nil && time.Since(clear) < quiet {
+			err = errors.New("cluster: docker: containers may still appear")
+		}
+		return err
+	})
+}

@@ -1,0 +1,44 @@
+package cluster_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
+)
+
+// A real Sentinel cluster in a go test of one's own, with a kill and a partition. Nothing is checked but what the test checks.
+func TestASentinelClusterOfOnesOwn(t *testing.T) {
+	c := clustertest.Start(t, cluster.Sentinel(cluster.Options{ClientGroups: 2})) // a primary r1, two replicas, three Sentinels
+	ctx := t.Context()
+	near, err := c.Connect(0) // go-redis clients that ask the Sentinels for the primary; each group has links of its own
+	require.NoError(t, err)
+	far, err := c.Connect(1)
+	require.NoError(t, err)
+	require.NoError(t, near.Set(ctx, "k", "before", 0).Err())
+
+	// Kill the primary: the Sentinels promote a replica, and clients find it.
+	old, err := c.Primary(ctx)
+	require.NoError(t, err)
+	require.NoError(t, c.Kill(old))
+	primary, err := c.AwaitPromotion(ctx, old)
+	require.NoError(t, err)
+	writes := func() bool {
+		return near.Set(ctx, "k", "after", 0).Err() == nil && far.Set(ctx, "k", "after", 0).Err() == nil
+	}
+	require.Eventually(t, writes, 20*time.Second, 20*time.Millisecond)
+	require.NoError(t, c.Restart(ctx, old)) // it comes back as a replica
+	require.NoError(t, c.AwaitWhole(ctx))
+
+	// Cut the first group of clients off from the primary; the second one goes on.
+	heal, err := c.Impair([]harness.Link{{From: cluster.GroupName(0), To: primary}}, harness.Hold())
+	require.NoError(t, err)
+	require.Error(t, near.Set(ctx, "k", "cut off", 0).Err())
+	require.NoError(t, far.Set(ctx, "k", "goes on", 0).Err())
+	require.NoError(t, heal())
+	require.Eventually(t, func() bool { return near.Get(ctx, "k").Err() == nil }, 10*time.Second, 20*time.Millisecond)
+}

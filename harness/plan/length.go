@@ -1,0 +1,45 @@
+package plan
+
+import (
+	"time"
+)
+
+// What a run takes beside its load and its faults, as seen on two cores. They are for estimates only.
+const (
+	startAlone   = 500 * time.Millisecond // of one node
+	startCluster = 3 * time.Second        // until every Sentinel knows of every other
+	recovery     = 2 * time.Second        // from the heal of a fault until the system is whole
+	lastWords    = time.Second            // final reads and the verdict
+)
+
+// Takes is about how long a run of the plan takes. The error says that it cannot be run.
+func (p Plan) Takes() (time.Duration, error) {
+	r, err := p.Resolve()
+	if err != nil {
+		return 0, err
+	}
+	return r.takes(), nil
+}
+
+func (r Resolved) takes() time.Duration {
+	start := startAlone
+	if r.on.guards > 0 {
+		start = startCluster
+	}
+	return start + max(r.Duration, r.underFaults()) + lastWords
+}
+
+// underFaults is about how long the load goes on if its faults decide: that of the longest track, with the calm after it.
+func (r Resolved) underFaults() (longest time.Duration) {
+	for _, name := range r.faults.names {
+		track := time.Duration(0)
+		for _, s := range r.faults.tracks[name] {
+			track += s.after + s.fault.For + recovery
+		}
+		longest = max(longest, track)
+	}
+	if longest == 0 {
+		return 0
+	}
+	return longest + r.lastCalm()
+}

@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ReadScript reads the files that the plan's script names, from the folder of the plan's own file: the texts then stand in
+// the plan, as those of a script that was written there. The error wraps ErrUsage.
+func (p *Plan) ReadScript(planFile string) error {
+	if p.Script == nil || p.Script.File == "" && p.Script.ReleaseFile == "" {
+		return nil
+	}
+	s := *p.Script // another run may have the same by its defaults
+	switch {
+	case s.File != "" && s.Source != "":
+		return p.errorf("script", "the script has a file and a source: leave one of them out")
+	case s.ReleaseFile != "" && s.Release != "":
+		return p.errorf("script", "the script has a releaseFile and a release: leave one of them out")
+	}
+	var err error
+	if s.File != "" {
+		if s.File, s.Source, err = textBeside(planFile, s.File); err != nil {
+			return p.errorf("script", "file: %w", err)
+		}
+		if s.Name == "" {
+			s.Name = strings.TrimSuffix(filepath.Base(s.File), ".lua")
+		}
+	}
+	if s.ReleaseFile != "" {
+		if s.ReleaseFile, s.Release, err = textBeside(planFile, s.ReleaseFile); err != nil {
+			return p.errorf("script", "releaseFile: %w", err)
+		}
+		if s.ReleaseName == "" {
+			s.ReleaseName = filepath.Base(s.ReleaseFile)
+		}
+	}
+	p.Script = &s
+	return nil
+}
+
+// textBeside reads a file that is named from the folder of another. It returns its path from here, too.
+func textBeside(other, file string) (path, text string, err error) {
+	path = file
+	if !filepath.IsAbs(file) {
+		path = filepath.Join(filepath.Dir(other), file)
+	}
+	b, err := os.ReadFile(path)
+	return path, string(b), err
+}
+
+// stored is the plan as its results keep it: with the texts of its script, and without the files that may change.
+func (p Plan) stored() Plan {
+	if p.Script != nil {
+		s := *p.Script
+		s.File, s.ReleaseFile = "", ""
+		p.Script = &s
+	}
+	return p
+}

@@ -1,0 +1,70 @@
+// Package suggest finds the names that a misspelled one may have been meant for.
+package suggest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+const (
+	most    = 3  // names that are worth suggesting
+	longest = 60 // what is longer than this is no misspelled name
+)
+
+// Nearest lists up to three of names, the nearest first: those that begin with word, and those that differ in a letter of
+// three, and in three at most. Nothing is near an empty word, or one of more than 60 bytes.
+func Nearest(word string, names []string) (near []string) {
+	if word == "" || len(word) > longest {
+		return nil
+	}
+	type candidate struct {
+		name string
+		far  int
+	}
+	var all []candidate
+	for _, name := range names {
+		far := Distance(word, name)
+		if len(word) > 2 && strings.HasPrefix(name, word) {
+			far = 0
+		}
+		if far <= min(3, max(1, len(word)/3)) && far < len(word) {
+			all = append(all, candidate{name, far})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.far, b.far) })
+	for _, c := range all[:min(most, len(all))] {
+		near = append(near, c.name)
+	}
+	return near
+}
+
+// Question is "did you mean a, or b?" of the names nearest to word, each with before in front of it; empty: none is near.
+func Question(before, word string, names []string) string {
+	near := Nearest(word, names)
+	if len(near) == 0 {
+		return ""
+	}
+	return "did you mean " + before + strings.Join(near, ", or "+before) + "?"
+}
+
+// Distance is the edit distance of Levenshtein: how many bytes have to be put in, taken out or changed to make b of a.
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := corner
+			if a[i] != b[j] {
+				change++
+			}
+			corner = row[j+1]
+			row[j+1] = min(change, row[j]+1, corner+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,168 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// Exploring says that a run is a search through every interleaving, and how large. What is left out is as on the command
+// line.
+type Exploring struct {
+	Clients      int           `yaml:"clients,omitempty" zero:"default"`
+	Crashes      atMost        `yaml:"crashes,omitempty"`
+	Expiries     atMost        `yaml:"expiries,omitempty"`
+	Failovers    int           `yaml:"failovers,omitempty"`
+	Flushes      int           `yaml:"flushes,omitempty"`
+	LostAnswers  atMost        `yaml:"lostAnswers,omitempty"`
+	LostCommands atMost        `yaml:"lostCommands,omitempty"`
+	Late         atMost        `yaml:"late,omitempty"`
+	Skew         time.Duration `yaml:"skew,omitempty"`
+	MaxSchedules int           `yaml:"maxSchedules,omitempty" zero:"default"`
+	For          time.Duration `yaml:"for,omitempty" zero:"default"` // default 2m
+}
+
+// atMost is how often something may happen in a schedule, as plan.Search has it: 0 for the default, negative for never.
+type atMost int
+
+// ReadField takes the number from a file, where 0 means never.
+func (a *atMost) ReadField(f fields.Reader, name string, n *yaml.Node) error {
+	v, err := strconv.Atoi(n.Value)
+	if err != nil || v < 0 {
+		return f.Errorf(n, "%s is %s: want a whole number, 0 or more", name, strconv.Quote(fields.Shortened(n.Value)))
+	}
+	if *a = atMost(v); v == 0 {
+		*a = -1
+	}
+	return nil
+}
+
+// ofSearches are the fields of a run that is a search.
+var ofSearches = []string{"name", "times", "variant", "script", "regime", "ttl", "expect", "explore"}
+
+// loadless takes what belongs to loads from a run that is a search: refuses what the run says itself, and drops defaults.
+func (r *SuiteRun) loadless(own []string) error {
+	for _, name := range own {
+		if !slices.Contains(ofSearches, name) {
+			return r.errorf(name, "%s is about load, and this run is a search: leave it out, or put it under explore if it belongs there", name)
+		}
+	}
+	bare := plan.Plan{Variant: r.Variant, Script: r.Script, Expect: r.Expect}
+	if slices.Contains(own, "ttl") {
+		bare.TTL = r.TTL
+	}
+	if slices.Contains(own, "regime") {
+		bare.Regime = r.Regime
+	}
+	bare.Put(r.Place())
+	r.Plan = bare
+	return nil
+}
+
+// searches are what the run goes through: one search, or one for each regime of a sequence.
+func (r SuiteRun) searches() []plan.Search {
+	e := r.Explore
+	s := plan.Search{
+		Variant: r.Variant, Script: r.Script, Regime: r.Regime, TTL: r.TTL, Clients: e.Clients, Crashes: int(e.Crashes), Expiries: int(e.Expiries),
+		Failovers: e.Failovers, Flushes: e.Flushes, LostAnswers: int(e.LostAnswers), LostCommands: int(e.LostCommands), Late: int(e.Late),
+		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For,
+	}
+	if s.For == 0 {
+		s.For = plan.DefaultFor
+	}
+	return s.EveryRegime()
+}
+
+// checkSearch tells whether the run's searches could be made.
+func (r SuiteRun) checkSearch() error {
+	bare := r.Plan
+	bare.TTL = 0 // a lease that only the explorer can wait for
+	if err := bare.Check(); err != nil {
+		return err
+	}
+	for _, s := range r.searches() {
+		if err := s.Check(); err != nil {
+			return r.errorf("explore", "%w", err)
+		}
+	}
+	return nil
+}
+
+// expectedOfSearch says what the searches are expected to come to.
+func (r SuiteRun) expectedOfSearch() string {
+	if !r.Expect.IsZero() {
+		return r.Expect.Expectation().String()
+	}
+	var all []string
+	for _, s := range r.searches() {
+		v, _, err := s.Resolve("")
+		if err != nil { // Check has said so
+			continue
+		}
+		if e := s.Expectation(v).String(); !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+	}
+	return strings.Join(all, "; or, by regime, ")
+}
+
+// search makes the run's searches and sums them up. It returns their results folders.
+func (r SuiteRun) search(ctx context.Context, o results.Options) (run reports.SuiteRun, dirs []string, err error) {
+	var j harness.Judged
+	j.Totals = map[harness.Class]int{}
+	var worst results.Searched
+	var verdicts []harness.Verdict
+	var found []string
+	documented := true
+	for i, s := range r.searches() {
+		out, err := results.Explore(ctx, s, o)
+		if out.Dir != "" {
+			dirs = append(dirs, out.Dir)
+		}
+		if err != nil {
+			return reports.SuiteRun{Ending: reports.Failed, Why: strings.ReplaceAll(err.Error(), "\n", "; ")}, dirs, nil
+		}
+		v := out.Exploration.Verdict()
+		if verdicts = append(verdicts, v); i == 0 || harness.Worst(v, worst.Exploration.Verdict()) != worst.Exploration.Verdict() {
+			worst = out
+		}
+		documented = documented && out.Exploration.Met
+		for _, c := range out.Exploration.Result.Found {
+			j.Totals[c.Anomaly.Class]++
+			j.Anomalies = append(j.Anomalies, c.Anomaly)
+			found = append(found, strings.TrimSuffix(fmt.Sprintf("%s in %d steps, %s", c.Anomaly.Class, c.Length(), s.Regime), ", "))
+		}
+	}
+	j.Verdict = harness.Worst(verdicts...)
+	run = reports.SuiteRun{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command, Link: filepath.Join(worst.Dir, "report.html")}
+	run.Ending, run.Why = r.endingOfSearch(j, documented, worst.Exploration.Sentence())
+	return run, dirs, nil
+}
+
+// endingOfSearch compares what was found with what was expected.
+func (r SuiteRun) endingOfSearch(j harness.Judged, documented bool, sentence string) (reports.Ending, string) {
+	expected := r.Expect.Expectation()
+	switch {
+	case r.Expect.IsZero() && documented:
+		return reports.Met, ""
+	case r.Expect.IsZero() && j.Verdict != harness.Unknown:
+		return reports.NotMet, sentence
+	case !r.Expect.IsZero() && expected.Met(j):
+		return reports.Met, ""
+	case j.Verdict == harness.Unknown:
+		return reports.Unsaid, sentence
+	}
+	return reports.NotMet, expected.Surprise(j)
+}

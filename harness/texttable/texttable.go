@@ -1,0 +1,141 @@
+// Package texttable prints tables for people: cells below each other, wrapped where a terminal is too narrow for them.
+package texttable
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+const (
+	gap       = 2  // spaces between two columns
+	narrowest = 10 // that a column is made, unless its cells are narrower
+)
+
+// Width is the width of the terminal that w is, in columns; 0: it is none, and lines may be of any length.
+func Width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !Terminal(w) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// Terminal reports whether what is written to w is seen on a terminal.
+func Terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Table is rows of cells, the heads first. A row may have fewer cells than others.
+type Table struct{ rows [][]string }
+
+// Add adds a row.
+func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// Write writes the table in lines of at most width columns, or of any length if width is 0. Where that is too narrow the
+// widest columns get narrower, and their cells go on below; on a terminal too narrow for even that, lines are longer.
+func (t *Table) Write(w io.Writer, width int) error {
+	widths := t.widths()
+	shrink(widths, width)
+	var b strings.Builder
+	for _, row := range t.rows {
+		writeRow(&b, row, widths)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// widths are those of the widest cell of each column.
+func (t *Table) widths() (all []int) {
+	for _, row := range t.rows {
+		for i, cell := range row {
+			if i == len(all) {
+				all = append(all, 0)
+			}
+			all[i] = max(all[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return all
+}
+
+// shrink takes columns from the widest until all fit into width, or none can be narrower.
+func shrink(widths []int, width int) {
+	if width <= 0 {
+		return
+	}
+	total := gap * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	for ; total > width; total-- {
+		widest := 0
+		for i, w := range widths {
+			if w > widths[widest] {
+				widest = i
+			}
+		}
+		if widths[widest] <= narrowest {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// writeRow writes one row in as many lines as its longest cell needs.
+func writeRow(b *strings.Builder, row []string, widths []int) {
+	cells := make([][]string, len(row))
+	lines := 1
+	for i, cell := range row {
+		cells[i] = Wrap(cell, widths[i])
+		lines = max(lines, len(cells[i]))
+	}
+	for n := range lines {
+		line := ""
+		for i := range cells {
+			text := ""
+			if n < len(cells[i]) {
+				text = cells[i][n]
+			}
+			line += text + strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text))+gap)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
+
+// Wrap breaks text into lines of at most width runes: between words, or after a dash or slash, or else in a word. Text that
+// fits is left as it is, and so is all text if width is 0.
+func Wrap(text string, width int) (lines []string) {
+	if width <= 0 {
+		return []string{text}
+	}
+	for utf8.RuneCountInString(text) > width {
+		runes := []rune(text)
+		cut := lastBreak(runes[:width+1])
+		lines = append(lines, strings.TrimRight(string(runes[:cut]), " "))
+		text = strings.TrimLeft(string(runes[cut:]), " ")
+	}
+	return append(lines, text)
+}
+
+// lastBreak is where a line ends of which one rune more is given than fits.
+func lastBreak(runes []rune) int {
+	for i := len(runes) - 1; i > 0; i-- {
+		if runes[i] == ' ' {
+			return i
+		}
+	}
+	for i := len(runes) - 1; i > len(runes)/2; i-- {
+		if strings.ContainsRune("-/,", runes[i-1]) {
+			return i
+		}
+	}
+	return len(runes) - 1
+}

@@ -1,0 +1,44 @@
+package workloads_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// What mends a class is in the catalogue, is named in the remedy, and does not have the class itself while Redis forgets
+// nothing.
+func TestWhatMendsAClassIsInTheCatalogue(t *testing.T) {
+	for _, d := range harness.Classes() {
+		require.NotEmpty(t, d.MendedBy, d.Class)
+		for _, id := range d.MendedBy {
+			v, err := workloads.Find(id)
+			require.NoError(t, err, d.Class)
+			require.Contains(t, d.Remedy, id, d.Class)
+			for _, f := range v.Flaws {
+				if f.Class == d.Class {
+					require.Contains(t, forgetful, f.When, "%s mends %s, which is a flaw of its own", id, d.Class)
+				}
+			}
+		}
+	}
+}
+
+// forgetful are the conditions that make Redis forget what it acknowledged.
+var forgetful = []workloads.Condition{
+	workloads.Failover, workloads.NodeRestart, workloads.MemoryEvicts, workloads.NodeClock,
+}
+
+// Every flaw that a variant declares is one that the checkers of its loads or searches may find.
+func TestCheckersFindEveryDeclaredFlaw(t *testing.T) {
+	for _, v := range workloads.Catalogue() {
+		found := checkers.Finds(v.Workload(nil, workloads.Options{Rounds: workloads.RoundsOptions{Lock: true}}))
+		for _, f := range v.Flaws {
+			require.Contains(t, found, f.Class, v.ID)
+		}
+	}
+}
