@@ -64,9 +64,9 @@ func (c delivery) Check(ctx context.Context, h harness.History, found func(harne
 			"none of %d marks looked at is without an end", p.asked, p.outlived, p.looked),
 		absent: []string{p.none()}, doubts: []string{undecided},
 		figures: []harness.Figure{
-			figure("messages asked for", p.asked), figure("asked for after their window", p.outlived),
-			figure("marks looked at", p.looked), figure("not delivered, claims not answered", p.excused),
-			figure("lost messages", p.counts[harness.LostMessage]), figure("immortal marks", p.counts[harness.ImmortalMark]),
+			figureAsked.Count(p.asked), figureOutlived.Count(p.outlived),
+			figureLooked.Count(p.looked), figureExcused.Count(p.excused),
+			figureLostMessages.Count(p.counts[harness.LostMessage]), figureImmortal.Count(p.counts[harness.ImmortalMark]),
 		},
 	})
 }

@@ -44,8 +44,8 @@ func (c stuck) Check(ctx context.Context, h harness.History, found func(harness.
 		valid:  fmt.Sprintf("all of %d locks tried after the load could be acquired", len(p.tried)),
 		absent: []string{p.none()}, doubts: []string{undecided},
 		figures: []harness.Figure{
-			figure("locks tried", len(p.tried)), figure("locks stuck", p.counts[harness.StuckLock]), figure("probes", p.probes),
-			figure("probes not conclusive", p.inconclusive),
+			figureTried.Count(len(p.tried)), figureStuck.Count(p.counts[harness.StuckLock]), figureProbes.Count(p.probes),
+			figureInconclusive.Count(p.inconclusive),
 		},
 	})
 }
