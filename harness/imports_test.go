@@ -23,6 +23,7 @@ const module = "github.com/doublegrant/doublegrant/"
 var allowed = []room{
 	{"harness", nil},
 	{"lua", nil},
+	{"harness/await", nil},
 	{"harness/suggest", nil},
 	{"harness/texttable", nil},
 	{"harness/units", nil},
@@ -30,20 +31,19 @@ var allowed = []room{
 	{"harness/cmd/mutate", nil},
 
 	{"harness/history", []string{"harness"}},
-	{"harness/cluster/fabric", []string{"harness"}},
-	{"harness/cluster/internal/await", nil},
-	{"harness/cluster", []string{"harness", "harness/cluster/fabric", "harness/cluster/internal/await"}},
-	{"harness/cluster/docker", []string{"harness/cluster", "harness/cluster/internal/await"}},
+	{"harness/cluster/fabric", []string{"harness", "harness/await"}},
+	{"harness/cluster", []string{"harness", "harness/await", "harness/cluster/fabric"}},
+	{"harness/cluster/docker", []string{"harness/await", "harness/cluster"}},
 	{"harness/cluster/clustertest", []string{"harness", "harness/cluster"}},
 	{"harness/interleave", []string{"harness"}},
-	{"harness/explore", []string{"harness", "harness/cluster", "harness/interleave"}},
+	{"harness/explore", []string{"harness", "harness/await", "harness/cluster", "harness/interleave"}},
 
 	{"harness/analysis", []string{"harness", "harness/units"}},
 	{"harness/analysis/analysistest", []string{"harness", "harness/interleave"}},
 	{"harness/suite/tally", []string{"harness"}},
 
 	{"checkers", []string{"harness"}},
-	{"nemesis", []string{"harness"}},
+	{"nemesis", []string{"harness", "harness/await"}},
 	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
 	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/units"}},
 	{"reports", []string{

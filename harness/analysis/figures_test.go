@@ -105,7 +105,7 @@ func TestEveryFigureOfAFailoverIsTrue(t *testing.T) {
 }
 
 func sides(s nemesis.Sides) func(c *cluster.Cluster) harness.Nemesis {
-	return func(c *cluster.Cluster) harness.Nemesis { return nemesis.Partition(c, s, nemesis.Hold()) }
+	return func(c *cluster.Cluster) harness.Nemesis { return nemesis.Partition(c, s, harness.Hold()) }
 }
 
 // compareFailovers runs the faults in turn and compares each failover.

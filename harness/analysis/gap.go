@@ -32,12 +32,7 @@ func (g *gap) add(op harness.Op, start time.Duration, over bool) {
 }
 
 // answered reports whether the system answered op: it did what was asked, or said that the lock is somebody else's.
-func answered(op harness.Op) bool { return op.Outcome == harness.OK || denied(op) }
-
-// denied reports whether op is a lock's "no", which is an answer.
-func denied(op harness.Op) bool {
-	return op.Outcome == harness.Fail && (op.Err == harness.Held || op.Err == harness.NotMine)
-}
+func answered(op harness.Op) bool { return op.Outcome == harness.OK || op.Denied() }
 
 // miss counts an operation without an answer: for the gap that is open, and for the longest one, if it was under way then.
 func (g *gap) miss(op harness.Op) {

@@ -26,21 +26,18 @@ func violations(name string, class harness.Class) measure {
 	}}
 }
 
-// reported is a figure of a checker.
-func reported(name, unit, checker, figure string) measure {
-	return measure{reports.Measure{Name: name, Unit: unit}, func(_ context.Context, _ harness.History, j harness.Judged) (float64, error) {
-		if v, ok := j.Figure(checker, figure); ok {
-			return v, nil
-		}
-		return 0, fmt.Errorf("the checker %s reports no %q", checker, figure)
+// reported is a figure of a checker, under the experiment's name for it.
+func reported(name string, m harness.Metric) measure {
+	return measure{reports.Measure{Name: name, Unit: m.Unit}, func(_ context.Context, _ harness.History, j harness.Judged) (float64, error) {
+		return j.Figure(m)
 	}}
 }
 
-func acknowledged() measure { return reported("acknowledged", "", "writes", "added") }
+func acknowledged() measure { return reported("acknowledged", checkers.FigureAdded) }
 
-func lost() measure { return reported("lost", "", "writes", "lost") }
+func lost() measure { return reported("lost", checkers.FigureLost) }
 
-func lostPercent() measure { return reported("lost share", "%", "writes", "lost percent") }
+func lostPercent() measure { return reported("lost share", checkers.FigureLostPercent) }
 
 func doubleGrants() measure { return violations("double grants", harness.DoubleGrant) }
 
