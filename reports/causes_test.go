@@ -90,7 +90,7 @@ func TestFaultsAreNumberedByTheirStart(t *testing.T) {
 	for _, want := range []string{"after fault 2, kill-primary", ">1 skew</text>", ">2 kill-primary</text>", ">3 latency</text>"} {
 		require.Contains(t, page.String(), want)
 	}
-	rows := regexp.MustCompile(`<tr><td class="n">(\d)</td><td class="mono">([a-z-]+)</td>`).FindAllStringSubmatch(page.String(), -1)
+	rows := regexp.MustCompile(`<tr><td class="n" data-label="no.">(\d)</td><td class="mono title" data-label="fault">([a-z-]+)</td>`).FindAllStringSubmatch(page.String(), -1)
 	require.Len(t, rows, 3)
 	for i, name := range []string{"skew", "kill-primary", "latency"} {
 		require.Equal(t, name, rows[i][2])

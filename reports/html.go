@@ -58,7 +58,7 @@ func helpers() template.FuncMap {
 	return template.FuncMap{
 		"dur": dur, "took": took, "at": at, "after": after, "count": count, "times": times, "clip": clip, "rate": rate, "figure": figure,
 		"inc": func(i int) int { return i + 1 }, "css": style, "class": outcomeClass,
-		"outcome": outcomeText, "whole": whole,
+		"outcome": outcomeText, "whole": whole, "say": say, "memory": size,
 	}
 }
 
@@ -199,6 +199,7 @@ type anomalyView struct {
 	Listed  []opView
 	Hidden  int      // operations that are not listed
 	Held    bool     // the picture shows who held it
+	Cut     bool     // the picture leaves times out
 	Two     []string // for how long two owners held the key
 }
 
@@ -216,6 +217,7 @@ func anomalyViews(r Report) []anomalyView {
 		v := anomalyView{
 			Anomaly: a, Number: i + 1, Open: i < openAnomaly, Page: r.Pages[i],
 			Picture: drawAnomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),
+			Cut: len(a.Ops) > 0 && len(newGantt(a, r.History.Meta).axis.cuts) > 0,
 		}
 		v.Hidden = len(a.Ops) - len(v.Listed)
 		v.Held = len(a.Spans) > 0

@@ -75,13 +75,13 @@ func (r Reproduction) tone() harness.Verdict {
 }
 
 const (
-	rangeRow    = 26 // pixels of an arm
-	rangeMargin = 250
+	rangeRow  = 42 // pixels of an arm: its name, and below it the trials
+	rangeName = 15 // of these the name's
 )
 
 // drawRanges draws every trial of every arm as a dot, the span from least to largest as a bar and the median as a stroke.
 func (r Reproduction) drawRanges(m int) drawing {
-	d := drawing{Label: r.Measures[m].head(), Margin: rangeMargin, Height: len(r.Arms)*rangeRow + axisHeight}
+	d := drawing{Label: r.Measures[m].head(), Margin: 12, Height: len(r.Arms)*rangeRow + axisHeight}
 	top := 0.0
 	for _, a := range r.Arms {
 		if m < len(a.Ranges) {
@@ -98,8 +98,8 @@ func (r Reproduction) drawRanges(m int) drawing {
 	}
 	d.line("axis", 0, bottom, 100, bottom)
 	for i, a := range r.Arms {
-		y := float64(i*rangeRow) + rangeRow/2
-		d.side("row-name", y+4, clip(a.Name, 40))
+		y := float64(i*rangeRow) + rangeName + (rangeRow-rangeName)/2
+		d.text("row-name", 0.5, y-rangeName, "start", clip(a.Name, 80))
 		if m >= len(a.Ranges) || a.Ranges[m].N == 0 {
 			d.text("missing", 1, y+4, "start", "nothing can be said")
 			continue

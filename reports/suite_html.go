@@ -53,5 +53,11 @@ func newSuitePage(s Suite) suitePage {
 	return p
 }
 
+// Grew reports whether the suite ran long enough to say how the memory of the harness grew.
+func (p suitePage) Grew() bool { return p.Memory.soaked() }
+
+// Head is the name of a column, for its cells where there is no room for columns.
+func (p suitePage) Head(i int) string { return p.Heads[i].Name }
+
 // Class is that of the cells of a column.
 func (p suitePage) Class(i int) string { return p.Heads[i].Class }
