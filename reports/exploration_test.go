@@ -169,7 +169,7 @@ func TestExplorerIsAColumnWhereItWasAsked(t *testing.T) {
 		require.Contains(t, html, "<th>explorer</th>")
 		require.Contains(t, md, rows[0].Explorer+rows[1].Explorer)
 		require.Contains(t, html, rows[0].Explorer+rows[1].Explorer)
-		require.Contains(t, html, `<td class="n">7</td>`)
+		require.Contains(t, html, `<td class="n" data-label="operations">7</td>`)
 	}
 	md := written(t, func(b *bytes.Buffer) error { return CompareMarkdown(b, []Row{run}) })
 	require.NotContains(t, md, "explorer")

@@ -62,6 +62,7 @@ func helpers() template.FuncMap {
 		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count, "times": times,
 		"clip": units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
 		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass, "outcome": drawing.OutcomeText,
+		"say": say, "memory": units.Size,
 	}
 }
 
@@ -202,6 +203,7 @@ type anomalyView struct {
 	Listed  []opView
 	Hidden  int      // operations that are not listed
 	Held    bool     // the picture shows who held it
+	Cut     bool     // the picture leaves times out
 	Two     []string // for how long two owners held the key
 }
 
@@ -219,6 +221,7 @@ func anomalyViews(r Report) []anomalyView {
 		v := anomalyView{
 			Anomaly: a, Number: i + 1, Open: i < openAnomaly, Page: r.Pages[i],
 			Picture: drawing.Anomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),
+			Cut: drawing.LeavesOut(a, r.History.Meta),
 		}
 		v.Hidden = len(a.Ops) - len(v.Listed)
 		v.Held = len(a.Spans) > 0

@@ -26,7 +26,7 @@ func TestFaultsAreNumberedByTheirStart(t *testing.T) {
 	for _, want := range []string{"after fault 2, kill-primary", ">1 skew</text>", ">2 kill-primary</text>", ">3 latency</text>"} {
 		require.Contains(t, page.String(), want)
 	}
-	rows := regexp.MustCompile(`<tr><td class="n">(\d)</td><td class="mono">([a-z-]+)</td>`).FindAllStringSubmatch(page.String(), -1)
+	rows := regexp.MustCompile(`<tr><td class="n" data-label="no.">(\d)</td><td class="mono title" data-label="fault">([a-z-]+)</td>`).FindAllStringSubmatch(page.String(), -1)
 	require.Len(t, rows, 3)
 	for i, name := range []string{"skew", "kill-primary", "latency"} {
 		require.Equal(t, name, rows[i][2])
@@ -55,4 +55,9 @@ func TestManyFaultsAreNumbersWithAKey(t *testing.T) {
 	require.NoError(t, HTML(&page, report(t, overlapping(), valid())))
 	require.Contains(t, page.String(), "Faults: 1 refuse, 2 partition-primary, 3 slicer, ")
 	require.Contains(t, page.String(), "after fault 2, partition-primary")
+}
+
+func TestAPageSaysThatAPictureIsNotToScale(t *testing.T) {
+	require.Contains(t, anomalyPage(t, analysistest.LateTheft()), "is not to scale")
+	require.NotContains(t, anomalyPage(t, analysistest.DoubleGrant("k", 0)), "is not to scale")
 }

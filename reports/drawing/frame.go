@@ -78,7 +78,7 @@ func (f *frame) timeAxis(sign string) {
 // edge keeps labels at the ends of an axis inside the picture.
 func edge(x float64) string {
 	switch {
-	case x < 1:
+	case x < 3:
 		return "start"
 	case x > 98:
 		return "end"

@@ -20,6 +20,7 @@ const (
 // gantt draws the operations of an anomaly, a row for each client, on a clock that starts at the first Call.
 type gantt struct {
 	*frame
+	axis    shortened
 	zero    time.Duration
 	meta    harness.Meta
 	key     string
@@ -55,11 +56,55 @@ func Anomaly(a harness.Anomaly, meta harness.Meta) Drawing {
 	}
 	front := g.Plot
 	g.Plot = nil // what comes first lies behind, but its height is known only now
+	g.strips()
 	g.highlight()
 	g.Plot = append(g.Plot, front...)
-	g.timeAxis("+")
+	g.ticks()
 	g.Height = int(g.bottom) + axisHeight
 	return g.Drawing
+}
+
+// LeavesOut reports whether the picture of an anomaly leaves times out.
+func LeavesOut(a harness.Anomaly, meta harness.Meta) bool {
+	return len(a.Ops) > 0 && len(newGantt(a, meta).axis.cuts) > 0
+}
+
+// strips marks the times that are left out.
+func (g *gantt) strips() {
+	for _, c := range g.axis.cuts {
+		from, to := g.axis.x(c.from), g.axis.x(c.to)
+		g.rect("left-out", from, to, g.top, g.bottom, units.Duration(c.length())+" are left out")
+		g.line("left-out-edge", from, g.top, from, g.bottom+4)
+		g.line("left-out-edge", to, g.top, to, g.bottom+4)
+	}
+}
+
+// ticks draws the time axis, interrupted where time is left out. A label that would touch another one is not written.
+func (g *gantt) ticks() {
+	if len(g.axis.cuts) == 0 {
+		g.timeAxis("+")
+		return
+	}
+	var taken [][2]float64
+	write := func(class string, x float64, s string) {
+		from := x - width(s)*map[string]float64{"middle": 0.5, "end": 1}[edge(x)]
+		to := from + width(s)
+		if !slices.ContainsFunc(taken, func(o [2]float64) bool { return from < o[1] && o[0] < to }) {
+			taken = append(taken, [2]float64{from, to})
+			g.text(class, x, g.bottom+17, edge(x), s)
+		}
+	}
+	for _, c := range g.axis.cuts {
+		write("missing", (g.axis.x(c.from)+g.axis.x(c.to))/2, units.Duration(c.length()))
+	}
+	step := timeStep(g.axis.shown(), 6)
+	for _, p := range g.axis.parts() {
+		g.line("axis", g.axis.x(p.from), g.bottom, g.axis.x(p.to), g.bottom)
+		for t := (p.from + step - 1) / step * step; t <= p.to; t += step {
+			g.line("tick", g.axis.x(t), g.bottom, g.axis.x(t), g.bottom+4)
+			write("tick-label", g.axis.x(t), "+"+timeTick(t, g.to, step))
+		}
+	}
 }
 
 // Shown are the operations of an anomaly that fit a page, in order of Call.
@@ -81,11 +126,33 @@ func (g *gantt) scale() {
 			span = max(span, min(o.To-g.zero, 3*span))
 		}
 	}
-	g.from, g.to = -span/40, span+span/12
+	var both []cut
+	for _, o := range g.both {
+		both = append(both, cut{o.From - g.zero, o.To - g.zero})
+		if o.To == 0 {
+			both[len(both)-1].to = span
+		}
+	}
+	g.axis.cuts = quiet(g.moments(span), both)
+	shown := span - total(g.axis.cuts)
+	g.from, g.to = -shown/40, span+shown/12
+	g.axis.from, g.axis.to = g.from, g.to
+}
+
+// moments are the times up to span at which something begins or ends.
+func (g *gantt) moments(span time.Duration) []time.Duration {
+	all := []time.Duration{0, span}
+	for _, op := range g.ops {
+		all = append(all, op.Call-g.zero, op.Return-g.zero)
+	}
+	for _, s := range slices.Concat(g.spans, g.both) {
+		all = append(all, s.From-g.zero, s.To-g.zero)
+	}
+	return slices.DeleteFunc(all, func(t time.Duration) bool { return t < 0 || t > span })
 }
 
 // at is where a time on the run's clock lies.
-func (g *gantt) at(t time.Duration) float64 { return g.x(t - g.zero) }
+func (g *gantt) at(t time.Duration) float64 { return g.axis.x(t - g.zero) }
 
 // row draws one client: what it held as a light bar, its operations as dark bars with their names above.
 func (g *gantt) row(client int) {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	rangeRow    = 26 // pixels of a row
-	rangeMargin = 250
+	rangeRow  = 42 // pixels of a row: its name, and below it the trials
+	rangeName = 15 // of these the name's
 )
 
 // Range is the values of one condition of an experiment.
@@ -28,7 +28,7 @@ type Trial struct {
 
 // Ranges draws every trial of every row as a dot, the span from least to largest as a bar and the median as a stroke.
 func Ranges(label string, rows []Range) Drawing {
-	d := Drawing{Label: label, Margin: rangeMargin, Height: len(rows)*rangeRow + axisHeight}
+	d := Drawing{Label: label, Margin: 12, Height: len(rows)*rangeRow + axisHeight}
 	top := 0.0
 	for _, r := range rows {
 		top = max(top, r.Max)
@@ -43,8 +43,8 @@ func Ranges(label string, rows []Range) Drawing {
 	}
 	d.line("axis", 0, bottom, 100, bottom)
 	for i, r := range rows {
-		y := float64(i*rangeRow) + rangeRow/2
-		d.side("row-name", y+4, units.Clip(r.Name, 40))
+		y := float64(i*rangeRow) + rangeName + (rangeRow-rangeName)/2
+		d.text("row-name", 0.5, y-rangeName, "start", units.Clip(r.Name, 80))
 		if r.Says == "" {
 			d.text("missing", 1, y+4, "start", "nothing can be said")
 			continue
