@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
@@ -125,4 +126,13 @@ func TestAnIndexTellsRunsOfOneVariantApart(t *testing.T) {
 		page := written(t, func(b *bytes.Buffer) error { return Index(b, []Row{r}) })
 		require.Contains(t, page, r.title()+`<span class="sub">`+r.about()+"</span>")
 	}
+}
+
+func TestAPictureThatIsNotToScaleSaysSo(t *testing.T) {
+	const said = "is not to scale"
+	late := harness.Anomaly{Class: harness.DoubleGrant, Key: "k", Ops: []harness.Op{
+		acquire(1, "k", 0, time.Millisecond), acquire(2, "k", 294*time.Millisecond, time.Millisecond), acquire(3, "k", 296*time.Millisecond, time.Millisecond),
+	}}
+	require.Contains(t, anomalyPage(t, late), said)
+	require.NotContains(t, anomalyPage(t, doubleGrant("k", 0)), said)
 }

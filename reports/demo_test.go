@@ -84,7 +84,7 @@ func hostile(t *testing.T) Report {
 		Events: []harness.Event{{At: 1500 * ms, Node: evil, Kind: string(analysis.Switched), Detail: evil}, {At: sec, Node: evil, Kind: evil, Detail: evil}},
 		End:    &harness.End{At: 3 * sec, Reason: evil},
 	}
-	a := analysistest.DoubleGrant(evil, sec)
+	a := doubleGrant(evil, sec)
 	a.Class, a.Note, a.Faults, a.Ops[0].Arg, a.Ops[1].Err = harness.Class(evil), evil, []string{evil}, evil, evil
 	r := report(t, h, harness.Judged{
 		Verdict: harness.Invalid, Totals: map[harness.Class]int{harness.Class(evil): 1}, Anomalies: []harness.Anomaly{a},

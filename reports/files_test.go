@@ -113,7 +113,7 @@ func withoutCode(s string) string {
 func TestAnomaliesBeyondTheLimitAreCounted(t *testing.T) {
 	j := invalid()
 	for len(j.Anomalies) < 50 {
-		j.Anomalies = append(j.Anomalies, analysistest.DuplicateNumber())
+		j.Anomalies = append(j.Anomalies, duplicateNumber())
 	}
 	html := rendered(t, report(t, analysistest.Synthetic(), j))
 	require.Equal(t, maxAnomalies, strings.Count(html, `<details class="anomaly"`))
@@ -129,7 +129,7 @@ func anomalyPage(t *testing.T, a harness.Anomaly) string {
 }
 
 func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {
-	page := anomalyPage(t, analysistest.DoubleGrant("k", 0))
+	page := anomalyPage(t, doubleGrant("k", 0))
 	require.Equal(t, 2, strings.Count(page, `class="hold"`))
 	require.Equal(t, 1, strings.Count(page, `class="overlap"`))
 	require.Contains(t, page, "holds k from 0.001 s to 1.480 s (1.48 s): its owner releases it")
@@ -138,7 +138,7 @@ func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {
 }
 
 func TestSpansThatTouchAreNoOverlap(t *testing.T) {
-	a := analysistest.DoubleGrant("k", 0)
+	a := doubleGrant("k", 0)
 	a.Spans[0].To = a.Spans[1].From
 	page := anomalyPage(t, a)
 	require.Equal(t, 2, strings.Count(page, `class="hold"`))
@@ -149,7 +149,7 @@ func TestSpansThatTouchAreNoOverlap(t *testing.T) {
 }
 
 func TestAHoldWithoutAnEndIsDrawnToTheEdge(t *testing.T) {
-	a := analysistest.DoubleGrant("k", 0)
+	a := doubleGrant("k", 0)
 	for i := range a.Spans {
 		a.Spans[i].To, a.Spans[i].Until = 0, harness.NothingEnds
 	}
@@ -161,7 +161,7 @@ func TestAHoldWithoutAnEndIsDrawnToTheEdge(t *testing.T) {
 
 // A verdict of an older program has no spans.
 func TestAnAnomalyWithoutSpansIsDrawnByItsOperations(t *testing.T) {
-	a := analysistest.DoubleGrant("k", 0)
+	a := doubleGrant("k", 0)
 	a.Spans = nil
 	page := anomalyPage(t, a)
 	require.NotContains(t, page, `class="hold"`)

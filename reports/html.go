@@ -61,8 +61,7 @@ func helpers() template.FuncMap {
 	return template.FuncMap{
 		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count, "times": times,
 		"clip": units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
-		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass, "outcome": drawing.OutcomeText,
-		"say": say, "memory": units.Size,
+		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass, "outcome": drawing.OutcomeText, "say": say, "memory": units.Size,
 	}
 }
 
@@ -221,7 +220,7 @@ func anomalyViews(r Report) []anomalyView {
 		v := anomalyView{
 			Anomaly: a, Number: i + 1, Open: i < openAnomaly, Page: r.Pages[i],
 			Picture: drawing.Anomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),
-			Cut: drawing.LeavesOut(a, r.History.Meta),
+			Cut: drawing.Shortened(a, r.History.Meta),
 		}
 		v.Hidden = len(a.Ops) - len(v.Listed)
 		v.Held = len(a.Spans) > 0

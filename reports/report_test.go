@@ -56,8 +56,3 @@ func TestManyFaultsAreNumbersWithAKey(t *testing.T) {
 	require.Contains(t, page.String(), "Faults: 1 refuse, 2 partition-primary, 3 slicer, ")
 	require.Contains(t, page.String(), "after fault 2, partition-primary")
 }
-
-func TestAPageSaysThatAPictureIsNotToScale(t *testing.T) {
-	require.Contains(t, anomalyPage(t, analysistest.LateTheft()), "is not to scale")
-	require.NotContains(t, anomalyPage(t, analysistest.DoubleGrant("k", 0)), "is not to scale")
-}

@@ -64,11 +64,6 @@ func Anomaly(a harness.Anomaly, meta harness.Meta) Drawing {
 	return g.Drawing
 }
 
-// LeavesOut reports whether the picture of an anomaly leaves times out.
-func LeavesOut(a harness.Anomaly, meta harness.Meta) bool {
-	return len(a.Ops) > 0 && len(newGantt(a, meta).axis.cuts) > 0
-}
-
 // strips marks the times that are left out.
 func (g *gantt) strips() {
 	for _, c := range g.axis.cuts {

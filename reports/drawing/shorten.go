@@ -3,6 +3,8 @@ package drawing
 import (
 	"slices"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
 )
 
 const (
@@ -98,4 +100,9 @@ func (s shortened) parts() (all []cut) {
 		all, from = append(all, cut{from, c.from}), c.to
 	}
 	return append(all, cut{from, s.to})
+}
+
+// Shortened reports whether the picture of an anomaly leaves times out.
+func Shortened(a harness.Anomaly, meta harness.Meta) bool {
+	return len(a.Ops) > 0 && len(newGantt(a, meta).axis.cuts) > 0
 }
