@@ -25,6 +25,7 @@ var allowed = []room{
 	{"lua", nil},
 	{"harness/suggest", nil},
 	{"harness/texttable", nil},
+	{"harness/units", nil},
 	{"harness/internal/fields", []string{"harness/suggest"}},
 	{"harness/cmd/mutate", nil},
 
@@ -60,7 +61,7 @@ var allowed = []room{
 	}},
 	{"harness/cli", []string{
 		"harness", "harness/cluster", "harness/cluster/docker", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
-		"harness/results", "harness/suggest", "harness/suite", "harness/texttable", "nemesis", "reports", "workloads",
+		"harness/results", "harness/suggest", "harness/suite", "harness/texttable", "harness/units", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
@@ -82,6 +83,7 @@ var others = []library{
 	{"github.com/go-redsync/redsync", []string{"workloads"}},
 	{"go.yaml.in/yaml", []string{"harness/internal/fields", "harness/plan", "harness/suite"}},
 	{"github.com/spf13/cobra", []string{"harness/cli"}},
+	{"github.com/schollz/progressbar", []string{"harness/cli"}},
 	{"github.com/spf13/pflag", []string{"harness/cli"}},
 	{"golang.org/x/term", []string{"harness/texttable"}},
 	{"al.essio.dev/pkg/shellescape", []string{"harness/plan", "reports"}},

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -95,10 +96,16 @@ func (a *app) compare(ctx context.Context, cases []plan.Case) error {
 			return err
 		}
 	}
+	length := lengthOf(cases)
+	if a.flags.explore > 0 {
+		length += time.Duration(len(cases)) * perSearch
+	}
+	stop := a.startBar(length, "about")
 	rows, _, err := a.runAll(ctx, cases)
 	if err == nil && a.flags.explore > 0 {
 		err = a.askExplorer(ctx, cases, rows)
 	}
+	stop()
 	if a.json {
 		return errors.Join(err, a.printJSON(rows))
 	}
@@ -118,6 +125,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 			continue
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
+		a.err.beginStage(perSearch)
 		s := plan.Search{Variant: p.Variant, Script: p.Script, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore}
 		if s.Check() != nil { // of no use without load, or on one master
 			rows[i].Explorer = "not asked"
@@ -158,16 +166,25 @@ func (a *app) brief(ctx context.Context, s plan.Search) (brief string, met bool,
 	return brief, met, nil
 }
 
+// lengthOf is about how long cases take, one after the other.
+func lengthOf(cases []plan.Case) (total time.Duration) {
+	for _, c := range cases {
+		one, _ := c.Plan.Takes() // runAll says what is wrong with it
+		total += one
+	}
+	return total
+}
+
 // runAll runs cases one after the other. It stops at the first error; the rows of what ran before are returned with it.
 func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row, outs []results.Outcome, err error) {
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
+		length, _ := c.Plan.Takes()
+		a.err.beginStage(length)
 		progress := a.newProgress()
-		progress.total, _ = c.Plan.Takes()
 		o := a.options()
 		o.Progress, o.Found = progress.show, progress.found
 		out, err := results.Execute(ctx, c.Plan, o)
-		progress.clear()
 		if err = uninterrupted(ctx, err); err != nil {
 			return rows, outs, fmt.Errorf("%s: %w", c.Title, err)
 		}

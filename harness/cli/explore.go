@@ -111,7 +111,10 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string
 	if all := s.EveryRegime(); len(all) > 1 {
 		return a.exploreRegimes(cmd.Context(), all)
 	}
+	stop := a.startBar(s.For, "at most")
+	a.err.beginStage(s.For)
 	out, err := results.Explore(cmd.Context(), s, a.options())
+	stop()
 	if err != nil {
 		return err
 	}
@@ -169,7 +172,9 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 			return err
 		}
 	}
+	stop := a.startBar(time.Duration(len(searches))*perSearch, "about")
 	outs, rows, err := a.searchAll(ctx, searches)
+	stop()
 	if len(outs) == 0 {
 		return err
 	}
@@ -192,6 +197,7 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.Searched, rows []reports.Row, err error) {
 	for i, s := range searches {
 		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Under())
+		a.err.beginStage(perSearch)
 		out, err := a.search(ctx, s)
 		if err != nil {
 			return outs, rows, err

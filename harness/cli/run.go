@@ -74,12 +74,14 @@ func (a *app) warn(of string) {
 }
 
 func (a *app) run(ctx context.Context, p plan.Plan) error {
+	length, _ := p.Takes() // Execute says what is wrong with the plan
+	stop := a.startBar(length, "about")
+	a.err.beginStage(length)
 	progress := a.newProgress()
-	progress.total, _ = p.Takes() // Execute says what is wrong with the plan
 	o := a.options()
 	o.Progress, o.Found = progress.show, progress.found
 	out, err := results.Execute(ctx, p, o)
-	progress.clear()
+	stop()
 	if err == nil {
 		return a.show(out)
 	}

@@ -135,6 +135,12 @@ func (a *app) printSuites(names []string) error {
 func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) error {
 	how.Options = a.options()
 	began := time.Now()
+	each, length := s.Takes()
+	stop := a.startBar(max(length, how.For), "about")
+	defer stop()
+	if how.For > 0 {
+		a.err.beginStage(max(length, how.For))
+	}
 	progress := a.newProgress()
 	how.Progress = func(p harness.Progress) { progress.show(p) }
 	how.Begin = func(at suite.SuitePosition) {
@@ -144,12 +150,15 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) 
 		}
 		fmt.Fprintf(a.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
 		progress = a.newProgress()
+		if how.For == 0 {
+			a.err.beginStage(each[at.Run-1])
+		}
 	}
 	how.End = func(_ suite.SuitePosition, r reports.SuiteRun) {
-		progress.clear()
 		fmt.Fprintf(a.err, "      %s\n", suiteLine(r))
 	}
 	out, dir, err := suite.RunSuite(ctx, s, how)
+	stop()
 	if dir == "" {
 		return err
 	}
