@@ -39,7 +39,7 @@ func (a *app) compareCommand() *cobra.Command {
 	a.planFlags(cmd)
 	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", plan.DefaultFor, "how long the explorer may take for a row; 0: do not ask it")
 	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil, "what callers of sequences propose; several give a row each (default: every regime, in one row)")
-	return cmd
+	return a.grouped(cmd, ofPlans)
 }
 
 // cases is every variant under every plan or regime. A plan runs its own variant if none is named.

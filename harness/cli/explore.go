@@ -60,7 +60,7 @@ func (a *app) exploreCommand() *cobra.Command {
 	f.BoolVar(&all, "all", false, "the whole catalogue, sequences under every regime; exit code 0 if all is as documented")
 	f.StringVar(&replay.file, "replay", "", "run the counterexample in this file again; exit code 1 if it is the same each time")
 	f.IntVar(&replay.times, "times", 1, "how often to replay")
-	return cmd
+	return a.grouped(cmd, ofSearches)
 }
 
 func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {

@@ -38,6 +38,8 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run VARIANT",
 		Short: "race clients on one variant, with or without faults, and judge what happened",
+		Long: "Races clients on one variant, with or without faults, records every operation, and judges the record. Exit code 0:\n" +
+			"valid; 1: invalid; 2: nothing can be said; 3: the harness or its environment failed.",
 		Example: "  doublegrant run lock/set-nx-px --clients 1000 --duration 30s\n" +
 			"  doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary --with writes/sadd\n" +
 			"  doublegrant run sequence/incr --nemesis kill-primary --repeat 10\n" +
@@ -52,7 +54,7 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	a.planFlags(cmd)
 	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default: every regime, each to a sequence of its own)")
-	return cmd
+	return a.grouped(cmd, ofPlans)
 }
 
 func (a *app) placeFlags(cmd *cobra.Command) {

@@ -168,7 +168,12 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) 
 // suiteLine is what came of a run, in a few words.
 func suiteLine(r reports.SuiteRun) string {
 	what := fmt.Sprintf("%s: %s %s", r.Ending, r.Verdict, r.Found)
-	if r.Ending != reports.Met && r.Found == "" {
+	switch {
+	case r.Ending == reports.NotRun && r.Found != "":
+		what = fmt.Sprintf("interrupted: found %s by then", r.Found)
+	case r.Ending == reports.NotRun:
+		what = "interrupted"
+	case r.Ending != reports.Met && r.Found == "":
 		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
 	}
 	line := fmt.Sprintf("%s, expected %s, %v", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond))
