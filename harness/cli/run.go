@@ -38,8 +38,8 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run VARIANT",
 		Short: "race clients on one variant, with or without faults, and judge what happened",
-		Long: "Races clients on one variant, with or without faults, records every operation, and judges the record. Exit code 0:\n" +
-			"valid; 1: invalid; 2: nothing can be said; 3: the harness or its environment failed.",
+		Long: "Races clients on one variant, with or without faults, records every operation, and judges the record.\n" +
+			"Exit code 0: valid; 1: invalid; 2: nothing can be said; 3: the harness or its environment failed.",
 		Example: "  doublegrant run lock/set-nx-px --clients 1000 --duration 30s\n" +
 			"  doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary --with writes/sadd\n" +
 			"  doublegrant run sequence/incr --nemesis kill-primary --repeat 10\n" +
@@ -75,8 +75,14 @@ func (a *app) warn(of string) {
 	}
 }
 
+// longRun is how long a run takes that says so before it begins.
+const longRun = 2 * time.Minute
+
 func (a *app) run(ctx context.Context, p plan.Plan) error {
 	length, _ := p.Takes() // Execute says what is wrong with the plan
+	if length >= longRun {
+		fmt.Fprintf(a.err, "about %v\n", length.Round(time.Second))
+	}
 	stop := a.startBar(length, "about")
 	a.err.beginStage(length)
 	progress := a.newProgress()

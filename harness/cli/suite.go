@@ -14,6 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -141,6 +142,7 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) 
 	if how.For > 0 {
 		a.err.beginStage(max(length, how.For))
 	}
+	fmt.Fprintln(a.err, lengthOfSuite(s, length, how.For))
 	progress := a.newProgress()
 	how.Progress = func(p harness.Progress) { progress.show(p) }
 	how.Begin = func(at suite.SuitePosition) {
@@ -163,6 +165,15 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) 
 		return err
 	}
 	return errors.Join(err, a.showSuite(out, dir))
+}
+
+// lengthOfSuite says about how long a suite takes.
+func lengthOfSuite(s suite.Suite, pass, soak time.Duration) string {
+	words := units.Plural(int64(len(s.Runs)), "run", "runs") + ", about " + pass.Round(time.Second).String()
+	if soak > 0 {
+		return fmt.Sprintf("%s each pass, for %v", words, soak)
+	}
+	return words
 }
 
 // suiteLine is what came of a run, in a few words.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -58,6 +59,9 @@ func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (reports.Suite, st
 	r, err := newSuiteRunner(s, how, dir)
 	if err != nil {
 		return reports.Suite{}, dir, err
+	}
+	if err := results.Relink(dir); err != nil { // now, since a suite can be killed
+		return r.out, dir, errors.Join(err, r.record.end(recordEnd{Reason: err.Error()}))
 	}
 	err = r.all(ctx)
 	r.out.Elapsed = r.since()
@@ -168,11 +172,19 @@ func (r *suiteRunner) once(ctx context.Context, i int) error {
 	}
 	switch {
 	case run.Ending == reports.NotRun:
-		r.out.Ended = "interrupted"
+		r.out.Ended = interruptedIn(run)
 	case r.how.FailFast && run.Ending != reports.Met:
 		r.out.Ended = "after the first run that was not as expected"
 	}
 	return nil
+}
+
+// interruptedIn says in which run a suite was interrupted, and where that is kept.
+func interruptedIn(run reports.SuiteRun) string {
+	if run.Link == "" { // it had not begun
+		return "interrupted"
+	}
+	return fmt.Sprintf("interrupted in the run %q, which is in %s", run.Name, path.Dir(run.Link))
 }
 
 // execute runs run i with its next seed, and files what came of it.
