@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -158,7 +158,7 @@ func (a *app) printFigures(figures []harness.Figure) {
 	const indent, width = "                      ", 118
 	line := indent
 	for i, f := range figures {
-		word := strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Name, strconv.FormatFloat(f.Value, 'f', -1, 64), f.Unit))
+		word := strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Name, units.Figure(f.Value), f.Unit))
 		if f.Value != math.Trunc(f.Value) {
 			word = strings.TrimSpace(fmt.Sprintf("%s %.2f %s", f.Name, f.Value, f.Unit))
 		}
