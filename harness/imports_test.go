@@ -38,7 +38,7 @@ var allowed = []room{
 	{"harness/interleave", []string{"harness"}},
 	{"harness/explore", []string{"harness", "harness/cluster", "harness/interleave"}},
 
-	{"checkers", []string{"harness"}},
+	{"checkers", []string{"harness", "harness/units"}},
 	{"nemesis", []string{"harness"}},
 	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
 	{"reports", []string{"harness", "harness/interleave", "harness/texttable"}},
@@ -48,7 +48,7 @@ var allowed = []room{
 	}},
 
 	{"harness/plan", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/suggest", "checkers", "nemesis", "workloads",
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/suggest", "harness/units", "checkers", "nemesis", "workloads",
 	}},
 	{"harness/results", []string{
 		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/history", "harness/plan", "checkers", "reports", "workloads",
