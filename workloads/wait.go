@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
 )
 
 // waiting is what a write asks of replicas with WAIT.
@@ -24,7 +26,7 @@ const (
 func waitFor(acks int) waiting { return waiting{acks, waitTimeout} }
 
 // errFewAcks says that a write was made, and that too few replicas said in time that they have it.
-var errFewAcks = errors.New("too few acknowledgements")
+var errFewAcks = errors.New(harness.FewAcks)
 
 // write sends one write, and WAIT for replicas to have it. Both are in one pipeline, since WAIT speaks of the writes of
 // its own connection. It returns the error of the WAIT, or errFewAcks; the write has its own.

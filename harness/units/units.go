@@ -148,3 +148,14 @@ func And(words []string) string {
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
+
+// MiB is a number of bytes in MiB.
+func MiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// Size writes bytes in the unit that suits them.
+func Size(bytes int64) string {
+	if bytes >= 10<<30 {
+		return Digits(float64(bytes)/(1<<30)) + " GiB"
+	}
+	return Whole(MiB(bytes)) + " MiB"
+}
