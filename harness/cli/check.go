@@ -44,7 +44,6 @@ func (a *app) checkCommand() *cobra.Command {
 	return cmd
 }
 
-// modelNames lists the models in words.
 // opened opens a file to read. A named pipe that nobody writes to is waited for until ctx ends.
 func opened(ctx context.Context, file string) (*os.File, error) {
 	files, errs := make(chan *os.File, 1), make(chan error, 1)

@@ -38,7 +38,7 @@ func (c *Cluster) Primary(ctx context.Context) (string, error) {
 	}
 	votes := map[string]int{}
 	for _, s := range c.guards {
-		addr, err := s.guard.GetMasterAddrByName(ctx, masterName).Result()
+		addr, err := s.sentinelClient.GetMasterAddrByName(ctx, masterName).Result()
 		if err != nil || len(addr) == 0 {
 			continue
 		}

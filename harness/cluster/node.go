@@ -28,7 +28,7 @@ type node struct {
 
 	// Straight to the node, past the fabric: for looking, and for the harness's own commands.
 	admin *redis.Client
-	guard *redis.SentinelClient // nil unless the node is a Sentinel
+	sentinelClient *redis.SentinelClient // nil unless the node is a Sentinel
 
 	host Host // what it runs on
 }
@@ -50,7 +50,7 @@ func (n *node) prepare(config string) error {
 	}
 	n.admin = redis.NewClient(n.adminOptions())
 	if n.sentinel {
-		n.guard = redis.NewSentinelClient(n.adminOptions())
+		n.sentinelClient = redis.NewSentinelClient(n.adminOptions())
 	}
 	return os.WriteFile(n.config(), []byte(config), 0o644)
 }
@@ -74,8 +74,8 @@ func (n *node) closeAdmin() error {
 	if n.admin != nil {
 		errs = append(errs, n.admin.Close())
 	}
-	if n.guard != nil {
-		errs = append(errs, n.guard.Close())
+	if n.sentinelClient != nil {
+		errs = append(errs, n.sentinelClient.Close())
 	}
 	return errors.Join(errs...)
 }

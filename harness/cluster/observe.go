@@ -65,7 +65,7 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 
 // watchMessages reports what the Sentinel publishes.
 func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
-	sub := n.guard.PSubscribe(ctx, "*")
+	sub := n.sentinelClient.PSubscribe(ctx, "*")
 	defer sub.Close()
 	messages := sub.Channel()
 	for {

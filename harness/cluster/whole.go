@@ -66,7 +66,7 @@ func (c *Cluster) replicating(ctx context.Context, primary *node) error {
 
 // content checks that the Sentinel s takes primary for the primary and sees everybody up.
 func (c *Cluster) content(ctx context.Context, s, primary *node) error {
-	m, err := s.guard.Master(ctx, masterName).Result()
+	m, err := s.sentinelClient.Master(ctx, masterName).Result()
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *Cluster) content(ctx context.Context, s, primary *node) error {
 	if !strings.Contains(info, "sentinel_tilt:0") {
 		return errors.New("it is in TILT mode")
 	}
-	sentinels, err := s.guard.Sentinels(ctx, masterName).Result()
+	sentinels, err := s.sentinelClient.Sentinels(ctx, masterName).Result()
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (c *Cluster) content(ctx context.Context, s, primary *node) error {
 			return fmt.Errorf("it sees the Sentinel at %s as %q", other["ip"], other["flags"])
 		}
 	}
-	replicas, err := s.guard.Replicas(ctx, masterName).Result()
+	replicas, err := s.sentinelClient.Replicas(ctx, masterName).Result()
 	if err != nil {
 		return err
 	}

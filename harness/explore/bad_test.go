@@ -149,7 +149,7 @@ func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 			return steady(i, r)
 		}
 		s := quiet(p)
-		s.Unpruned = true
+		s.Unreduced = true
 		res, err := searchSoon(t, s)
 		require.NoError(t, err)
 		require.Equal(t, "a client does not do the same each time: client 2 is done where it had a step to take before"+remedy, res.Stopped)

@@ -69,7 +69,7 @@ func TestPruningLosesNoVerdict(t *testing.T) {
 				spec.Crashes, spec.For = -1, 3*time.Minute // its unpruned search is too large with one
 			}
 			pruned := search(t, spec)
-			spec.Unpruned = true
+			spec.Unreduced = true
 			all := search(t, spec)
 			require.Equal(t, classes(all), classes(pruned))
 			require.LessOrEqual(t, pruned.Schedules, all.Schedules)
@@ -183,7 +183,7 @@ func TestATestThatShowsNothingFails(t *testing.T) {
 // BenchmarkSchedules measures whole schedules of the prototype's program: three clients, GET, SET and EXPIRE.
 func BenchmarkSchedules(b *testing.B) {
 	spec := find(b, "dedup/get-set")
-	spec.Clients, spec.Crashes, spec.Expiries, spec.Unpruned, spec.Workers = 3, -1, -1, true, 0
+	spec.Clients, spec.Crashes, spec.Expiries, spec.Unreduced, spec.Workers = 3, -1, -1, true, 0
 	var schedules int
 	var elapsed time.Duration
 	for b.Loop() {

@@ -205,7 +205,7 @@ func (s shown) in(t *testing.T, other shown, more bool, message string) {
 func (s *scheduler) losesNothing(spec Spec, more bool, what string) (pruned, all int) {
 	s.t.Helper()
 	some, pruned := s.shows(spec)
-	spec.Unpruned = true
+	spec.Unreduced = true
 	every, all := s.shows(spec)
 	every.in(s.t, some, more, what+"\npruning loses:")
 	some.in(s.t, every, false, what+"\nonly with pruning:")

@@ -42,7 +42,7 @@ func together(commands ...string) client {
 func TestEveryOrderIsRun(t *testing.T) {
 	for k := 1; k <= 4; k++ {
 		s := quiet(program(writesTo("k", k)))
-		s.Unpruned = true
+		s.Unreduced = true
 		all := histories(t, s)
 		require.EqualValues(t, new(big.Int).Binomial(int64(2*k), int64(k)).Int64(), len(all), "%d commands each", k)
 		seen := map[string]bool{}
@@ -64,7 +64,7 @@ func TestNothingIsPrunedWhereEveryOrderIsAnother(t *testing.T) {
 func TestOrdersOfIndependentCommandsArePruned(t *testing.T) {
 	s := quiet(program(together("INCR a", "INCR a", "INCR a"), together("INCR b", "INCR b", "INCR b")))
 	pruned := searched(t, s)
-	s.Unpruned = true
+	s.Unreduced = true
 	all := searched(t, s)
 	require.Equal(t, 20, all.Schedules)
 	require.Zero(t, all.Pruned)
@@ -99,7 +99,7 @@ func marks(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 // The prototype found 702 schedules of three clients.
 func TestThreeClients(t *testing.T) {
 	s := quiet(program(marks))
-	s.Clients, s.Unpruned, s.Workers = 3, true, 2
+	s.Clients, s.Unreduced, s.Workers = 3, true, 2
 	all := histories(t, s)
 	require.Len(t, all, 702)
 	twice := 0
@@ -109,7 +109,7 @@ func TestThreeClients(t *testing.T) {
 		}
 	}
 	require.NotZero(t, twice)
-	s.Unpruned = false
+	s.Unreduced = false
 	pruned := searched(t, s)
 	require.Less(t, pruned.Schedules, 702)
 	require.Greater(t, pruned.Schedules, 1)
@@ -121,17 +121,17 @@ func TestThreeClients(t *testing.T) {
 //	an expiry after the first command: time passes to its last millisecond, or beyond it
 func TestInterferencesAddSchedules(t *testing.T) {
 	s := quiet(program(writesTo("k", 1)))
-	s.Unpruned = true
+	s.Unreduced = true
 	s.Crashes = 1
 	res, err := Search(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, 2, res.Schedules)
 	require.Equal(t, "no client could crash: each is done with its first command", res.Stopped)
 	s = quiet(program(sends("SET k 1 EX 10")))
-	s.Unpruned, s.Expiries = true, 1
+	s.Unreduced, s.Expiries = true, 1
 	require.Equal(t, 6, searched(t, s).Schedules)
 	s = quiet(program(writesTo("k", 2)))
-	s.Unpruned, s.Crashes = true, 1
+	s.Unreduced, s.Crashes = true, 1
 	require.Equal(t, 6+2*3, searched(t, s).Schedules, "either may crash after its first command, among two of the other")
 }
 
@@ -139,7 +139,7 @@ func TestInterferencesAddSchedules(t *testing.T) {
 // are judged: A B and H A P B. H A B and A H B are given up.
 func TestHoldsWithoutAPromotionAreNotJudged(t *testing.T) {
 	s := quiet(program(writesTo("k", 1)))
-	s.Unpruned, s.Failovers = true, 1
+	s.Unreduced, s.Failovers = true, 1
 	res := searched(t, s)
 	require.Equal(t, 2*2, res.Schedules)
 	require.Equal(t, 2*2, res.Pruned)
@@ -204,7 +204,7 @@ func TestMaxSchedulesIsExact(t *testing.T) {
 
 func TestASearchThatRunsOutOfTime(t *testing.T) {
 	s := quiet(program(writesTo("k", 10)))
-	s.Unpruned, s.For = true, 50*time.Millisecond
+	s.Unreduced, s.For = true, 50*time.Millisecond
 	res, err := Search(t.Context(), s)
 	require.NoError(t, err)
 	require.False(t, res.Exhausted)
@@ -222,7 +222,7 @@ func TestASearchThatIsInterrupted(t *testing.T) {
 		cancel()
 	}
 	s := quiet(program(interrupting))
-	s.Unpruned, s.Workers = true, 2
+	s.Unreduced, s.Workers = true, 2
 	res, err := Search(ctx, s)
 	require.NoError(t, err)
 	require.Equal(t, "interrupted", res.Stopped)
@@ -232,7 +232,7 @@ func TestASearchThatIsInterrupted(t *testing.T) {
 
 func TestTheFirstCounterexampleMayEndASearch(t *testing.T) {
 	s := quiet(program(marks), finder(func(op harness.Op) bool { return op.Result == "first" })) // every schedule
-	s.First, s.Unpruned = true, true
+	s.First, s.Unreduced = true, true
 	res, err := Search(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, "a counterexample was found", res.Stopped)
