@@ -235,13 +235,13 @@ func (p *dedupPass) sweep(now time.Duration) {
 
 // figures counts; a message that comes again after its window counts as another one.
 func (p *dedupPass) figures() []harness.Figure {
-	out := []harness.Figure{figure("messages", p.messages), figure("duplicates", p.duplicates)}
+	out := []harness.Figure{figureMessages.Count(p.messages), figureDuplicates.Count(p.duplicates)}
 	if p.messages > 0 {
 		per := 1000 * float64(p.duplicates) / float64(p.messages)
-		out = append(out, harness.Figure{Name: "duplicates per 1000 messages", Value: per})
+		out = append(out, figureDuplicateRate.Of(per))
 	}
 	if p.confirms > 0 {
-		out = append(out, figure("confirms", p.confirms))
+		out = append(out, figureConfirms.Count(p.confirms))
 	}
 	return out
 }

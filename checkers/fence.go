@@ -38,7 +38,7 @@ func (c fence) Check(ctx context.Context, h harness.History, found func(harness.
 		valid:  fmt.Sprintf("%d fencing tokens, each larger than those granted before its call", p.tokens),
 		absent: []string{p.none()}, doubts: []string{p.oddities.doubt(), overtaken(p.late.unsure, harness.Acquire)},
 		figures: []harness.Figure{
-			figure("fencing tokens", p.tokens), figure("fence regressions", p.counts[harness.FenceRegression]),
+			figureTokens.Count(p.tokens), figureFenceRegressions.Count(p.counts[harness.FenceRegression]),
 		},
 	})
 }

@@ -254,8 +254,8 @@ func (p *gatesPass) rivalry() (n int) {
 func (p *gatesPass) figures() []harness.Figure {
 	ok, fail, info := p.outcomes[harness.OK], p.outcomes[harness.Fail], p.outcomes[harness.Info]
 	return []harness.Figure{
-		figure("ops", ok+fail+info), figure("ok", ok), figure("fail", fail), figure("info", info),
-		figure("contended ops", p.rivalry()),
+		FigureOps.Count(ok + fail + info), figureOK.Count(ok), figureFailed.Count(fail), FigureUnanswered.Count(info),
+		figureContended.Count(p.rivalry()),
 	}
 }
 

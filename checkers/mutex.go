@@ -64,8 +64,8 @@ func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.
 
 func (p *mutexPass) figures() []harness.Figure {
 	out := [...]harness.Figure{
-		figure("grants", p.grants), figure("certain holds", p.certain), figure("releases", p.releases),
-		figure("keys", len(p.locks)), figure("extends", p.extends),
+		figureGrants.Count(p.grants), figureCertain.Count(p.certain), figureReleases.Count(p.releases),
+		figureKeys.Count(len(p.locks)), figureExtends.Count(p.extends),
 	}
 	if p.extends == 0 {
 		return out[:4]

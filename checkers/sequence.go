@@ -130,12 +130,12 @@ func (p *sequencePass) twice(this draw) {
 
 func (p *sequencePass) figures() []harness.Figure {
 	out := []harness.Figure{
-		figure("calls", p.calls),
-		figure("duplicates", p.counts[harness.DuplicateNumber]),
-		figure("regressions", p.counts[harness.Regression]),
+		figureCalls.Count(p.calls),
+		figureDuplicateNumbers.Count(p.counts[harness.DuplicateNumber]),
+		figureRegressions.Count(p.counts[harness.Regression]),
 	}
 	if p.firstDuplicate > 0 {
-		out = append(out, figure("first duplicate at call", p.firstDuplicate))
+		out = append(out, figureFirstDuplicate.Count(p.firstDuplicate))
 	}
 	return out
 }

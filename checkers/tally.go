@@ -119,7 +119,7 @@ func (t *tally) certificates() []harness.Figure {
 	if t.asked == 0 {
 		return nil
 	}
-	return []harness.Figure{figure("certified", t.certified), figure("asked to certify", t.asked)}
+	return []harness.Figure{figureCertified.Count(t.certified), figureCertifyAsked.Count(t.asked)}
 }
 
 // summary names the classes found with their counts, in order of name.
@@ -132,11 +132,6 @@ func (t *tally) summary() string {
 		return strings.Compare(a[strings.Index(a, " "):], b[strings.Index(b, " "):])
 	})
 	return strings.Join(parts, ", ")
-}
-
-// figure is a count.
-func figure(name string, n int) harness.Figure {
-	return harness.Figure{Name: name, Value: float64(n)}
 }
 
 // none is the doubt of a checker that has seen n operations of its kind.

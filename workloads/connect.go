@@ -195,7 +195,7 @@ func reason(err error) string {
 	case errors.Is(err, redis.ErrPoolTimeout):
 		return "no connection"
 	case errors.Is(err, harness.ErrCrashed):
-		return "crashed"
+		return harness.Crashed
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "timeout"
 	case errors.Is(err, context.Canceled):

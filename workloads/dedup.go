@@ -31,6 +31,15 @@ type Confirmer interface {
 	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
 }
 
+// Inspector is a Deduper that can show its marks. When the load is over the harness looks at some of them: one that lasts for
+// ever is an [harness.ImmortalMark]. Marks of a filter without Inspect are judged by claims alone.
+type Inspector interface {
+	Deduper
+	// Inspect looks at the mark of the message id and changes nothing: is there one, and how long does it last; 0 for ever.
+	// What is left of a mark that ends is never 0. An error leaves both open.
+	Inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error)
+}
+
 // DedupOptions shape the load on a filter. Zero values mean the defaults.
 type DedupOptions struct {
 	Name   string        // name of the workload in reports; default "dedup"
@@ -125,7 +134,7 @@ func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 			c.load.marks.add(number, op.Call)
 		}
 	}
-	if op.Err != "" && op.Err != notMine {
+	if op.Err != "" && op.Err != harness.NotMine {
 		s.Backoff()
 	}
 }
@@ -176,7 +185,7 @@ func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string
 	return s.Invoke(harness.Op{Kind: harness.Confirm, Key: id, TTL: c.window}, func(op *harness.Op) {
 		ctx, call := track(ctx)
 		mine, err := f.Confirm(ctx, id, c.window)
-		answered(op, call, mine, err, notMine)
+		answered(op, call, mine, err, harness.NotMine)
 	})
 }
 

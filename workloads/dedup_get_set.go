@@ -46,3 +46,8 @@ func (f *dedupGetSetFilter) First(ctx context.Context, id string, window time.Du
 	}
 	return true, f.redis.Expire(ctx, id, fullSeconds(window)).Err()
 }
+
+// Inspect looks at the message's key.
+func (f *dedupGetSetFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
+	return inspectKey(ctx, f.redis, id)
+}

@@ -66,6 +66,11 @@ func (f *dedupLockGetSetFilter) First(ctx context.Context, id string, window tim
 	return false, nil
 }
 
+// Inspect looks at the message's key.
+func (f *dedupLockGetSetFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
+	return inspectKey(ctx, f.redis, id)
+}
+
 // underLock does what the lock is for and releases it. After an error the lock ends by itself.
 func (f *dedupLockGetSetFilter) underLock(ctx context.Context, id, token string, window time.Duration) (bool, error) {
 	err := f.redis.Get(ctx, id).Err()

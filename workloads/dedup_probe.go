@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/doublegrant/doublegrant/harness"
 )
 
@@ -95,13 +97,12 @@ func (d *dedups) tells(number int64, now time.Duration) bool {
 	return age < d.opts.Window*97/100 || age > d.longGone()
 }
 
-// probe looks at the message's mark, where it is known how the filter stores marks, and claims the message once. It claims
-// again, three times in all at most, only if there was no answer: a connection may not have noticed yet that the system is
-// whole.
+// probe looks at the message's mark, if the filter can tell, and claims the message once. It claims again, three times in
+// all at most, only if there was no answer: a connection may not have noticed yet that the system is whole.
 func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int64) {
 	id := message(number)
-	if keeps(c.filter) {
-		c.look(ctx, s, id)
+	if f, ok := c.filter.(Inspector); ok {
+		c.look(ctx, s, f, id)
 	}
 	for range 3 {
 		if !c.load.tells(number, s.Now()) {
@@ -115,20 +116,30 @@ func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int6
 }
 
 // look looks at the message's mark and records it.
-func (c *dedupClient) look(ctx context.Context, s *harness.Session, id string) {
+func (c *dedupClient) look(ctx context.Context, s *harness.Session, f Inspector, id string) {
 	s.Invoke(harness.Op{Kind: harness.Inspect, Key: id}, func(op *harness.Op) {
-		left, err := c.redis.PTTL(ctx, id).Result()
+		marked, left, err := f.Inspect(ctx, id)
 		switch {
 		case err != nil:
 			op.Outcome, op.Err = harness.Fail, reason(err)
-		case left == noKey:
-			op.Outcome = harness.OK
-		case left == noEnd:
-			op.Outcome, op.Result = harness.OK, "marked"
+		case marked:
+			op.Outcome, op.Result, op.TTL = harness.OK, "marked", left
 		default:
-			op.Outcome, op.Result, op.TTL = harness.OK, "marked", max(time.Millisecond, left)
+			op.Outcome = harness.OK
 		}
 	})
+}
+
+// inspectKey is Inspect for a filter whose mark is a Redis key named like the message, which ends by nothing but its TTL.
+func inspectKey(ctx context.Context, r redis.Cmdable, key string) (marked bool, left time.Duration, err error) {
+	left, err = r.PTTL(ctx, key).Result()
+	switch {
+	case err != nil || left == noKey:
+		return false, 0, err
+	case left == noEnd:
+		return true, 0, nil
+	}
+	return true, max(time.Millisecond, left), nil
 }
 
 // The values by which go-redis returns the replies of PTTL that are not times.
@@ -136,14 +147,3 @@ const (
 	noEnd = time.Duration(-1)
 	noKey = time.Duration(-2)
 )
-
-// keeps reports whether the filter is known to keep its marks as Redis keys of their own, under the messages' ids, which
-// end by nothing but their TTL.
-func keeps(f Deduper) bool {
-	switch f.(type) {
-	case *dedupGetSetFilter, *dedupGetSetLuaFilter, *dedupSetnxExpireFilter, *dedupSetNXEXFilter, *dedupWatchMultiFilter,
-		*dedupLockGetSetFilter, *dedupSetNXEXWaitFilter, *dedupClaimConfirmFilter:
-		return true
-	}
-	return false
-}

@@ -65,9 +65,9 @@ func TestTheHarnessLooksAtMarksAndClaims(t *testing.T) {
 	}
 }
 
-func TestTheHarnessLooksOnlyAtMarksThatItKnows(t *testing.T) {
+func TestTheHarnessLooksOnlyAtMarksThatFiltersShow(t *testing.T) {
 	for _, v := range dedupVariants() {
-		require.True(t, keeps(v.newDeduper(nil)), v.ID)
+		require.Implements(t, (*Inspector)(nil), v.newDeduper(nil), v.ID)
 	}
 	c, _ := realRedis(t)
 	d := Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper { return yours{newDedupSetNXEX(r)} }).(*dedups)
@@ -77,6 +77,33 @@ func TestTheHarnessLooksOnlyAtMarksThatItKnows(t *testing.T) {
 
 // yours is a filter of which nobody knows how it stores its marks.
 type yours struct{ Deduper }
+
+// shown is a filter of somebody else, which shows its marks.
+type shown struct {
+	yours
+	left time.Duration
+	err  error
+}
+
+func (f shown) Inspect(context.Context, string) (bool, time.Duration, error) {
+	return f.err == nil, f.left, f.err
+}
+
+func TestTheHarnessLooksAtMarksOfAnOutsidersFilter(t *testing.T) {
+	for _, f := range []shown{{left: time.Second}, {err: context.Canceled}} {
+		c, _ := realRedis(t)
+		d := Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper {
+			f.Deduper = newDedupSetNXEX(r)
+			return f
+		}).(*dedups)
+		d.delivered.Store(1)
+		ops := finished(t, d)
+		require.Equal(t, []string{"claim msg-0  first ok "}, lines(ops[1:]))
+		require.Equal(t, harness.Inspect, ops[0].Kind)
+		require.Equal(t, f.left, ops[0].TTL)
+		require.Equal(t, f.err == nil, ops[0].Outcome == harness.OK)
+	}
+}
 
 func TestTheHarnessAsksWhenTheLeasesAreOver(t *testing.T) {
 	c, _ := realRedis(t)

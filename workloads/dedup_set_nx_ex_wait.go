@@ -49,3 +49,8 @@ func (f *dedupSetNXEXWaitFilter) First(ctx context.Context, id string, window ti
 	}
 	return true, enough
 }
+
+// Inspect looks at the message's key.
+func (f *dedupSetNXEXWaitFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
+	return inspectKey(ctx, f.redis, id)
+}

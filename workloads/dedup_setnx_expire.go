@@ -40,3 +40,8 @@ func (f *dedupSetnxExpireFilter) First(ctx context.Context, id string, window ti
 	}
 	return true, f.redis.Expire(ctx, id, fullSeconds(window)).Err()
 }
+
+// Inspect looks at the message's key.
+func (f *dedupSetnxExpireFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
+	return inspectKey(ctx, f.redis, id)
+}

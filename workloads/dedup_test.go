@@ -296,7 +296,7 @@ func TestAWorkerDeliversWhatItIsTheFirstToClaim(t *testing.T) {
 	confirm := harness.Op{Kind: harness.Confirm, Key: "m", TTL: window, Outcome: harness.OK}
 	require.Equal(t, []harness.Op{claim, deliver, confirm}, step(newDedupClaimConfirm(r), "m"))
 	claim.Result = harness.ResultSeen
-	confirm.Outcome, confirm.Err = harness.Fail, notMine
+	confirm.Outcome, confirm.Err = harness.Fail, harness.NotMine
 	require.Equal(t, []harness.Op{claim, deliver, confirm}, step(newDedupClaimConfirm(r), "m"))
 }
 

@@ -191,11 +191,11 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 	key := lockKey(s.Rand.IntN(c.opts.Keys))
 	k := c.keys[key]
 	got := c.acquire(ctx, s, key, c.nameFor(s, k))
-	if got.Err == refused && got.Due == 0 { // in an open loop nobody waits for anybody
+	if got.Err == harness.Held && got.Due == 0 { // in an open loop nobody waits for anybody
 		got = c.ambush(ctx, s, key, got)
 	}
 	if got.Outcome != harness.OK {
-		if got.Err != refused {
+		if got.Err != harness.Held {
 			s.Backoff()
 		}
 		return
@@ -252,7 +252,7 @@ func (c *lockClient) acquire(ctx context.Context, s *harness.Session, key, owner
 	return s.Invoke(op, func(op *harness.Op) {
 		ctx, call := track(ctx)
 		granted, err := c.lock.Acquire(ctx, key, owner, op.TTL)
-		answered(op, call, granted, err, refused)
+		answered(op, call, granted, err, harness.Held)
 		if f, ok := c.lock.(Fencer); ok && op.Outcome == harness.OK {
 			op.Result = f.Fence()
 		}
@@ -265,7 +265,7 @@ func (c *lockClient) extend(ctx context.Context, s *harness.Session, key, owner 
 	return s.Invoke(op, func(op *harness.Op) {
 		ctx, call := track(ctx)
 		mine, err := c.lock.(Extender).Extend(ctx, key, owner, op.TTL)
-		answered(op, call, mine, err, notMine)
+		answered(op, call, mine, err, harness.NotMine)
 	})
 }
 
@@ -274,7 +274,7 @@ func (c *lockClient) release(ctx context.Context, s *harness.Session, key, owner
 	return s.Invoke(harness.Op{Kind: harness.Release, Key: key, Arg: owner}, func(op *harness.Op) {
 		ctx, call := track(ctx)
 		mine, err := c.lock.Release(ctx, key, owner)
-		answered(op, call, mine, err, notMine)
+		answered(op, call, mine, err, harness.NotMine)
 	})
 }
 
@@ -288,12 +288,6 @@ func answered(op *harness.Op, c *call, yes bool, err error, no string) {
 		op.Outcome, op.Err = harness.Fail, no
 	}
 }
-
-// Reasons for a definite no.
-const (
-	refused = harness.Held
-	notMine = harness.NotMine
-)
 
 // errGivenBack is the error of an Acquire that took the lock on too few servers, or too late, and has certainly given it
 // back. It is not a refusal: perhaps nobody has the lock.

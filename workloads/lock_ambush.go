@@ -53,7 +53,7 @@ func (c *lockClient) ambush(ctx context.Context, s *harness.Session, key string,
 		return got
 	}
 	for range ambushTries {
-		if got = c.acquire(ctx, s, key, c.nameFor(s, k)); got.Err != refused || s.Now() > end+2*lastInstant {
+		if got = c.acquire(ctx, s, key, c.nameFor(s, k)); got.Err != harness.Held || s.Now() > end+2*lastInstant {
 			return got
 		}
 	}

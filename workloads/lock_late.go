@@ -45,7 +45,7 @@ type lockKeyState struct {
 	mu      sync.Mutex
 	turn    int           // index of the next way to hold late
 	due     time.Duration // when the next late hold may begin, or when the present one has to be over
-	late    bool          // there is one
+	late    bool          // a late hold is under way
 	watched watchedLease
 	names   int // how many were made from watched's owner
 	waiting int // clients that wait for the end of watched
@@ -100,7 +100,7 @@ func newLateHolds(locks int) *lateHolds {
 	return l
 }
 
-// begin takes a place, if a late hold is under way.
+// begin takes a place and reports true, if one is left.
 func (l *lateHolds) begin() bool {
 	if l == nil || l.left.Add(-1) >= 0 {
 		return true

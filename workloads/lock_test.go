@@ -138,6 +138,6 @@ func TestTheErrorsOfFinalTriesAreRecorded(t *testing.T) {
 	require.Len(t, timeline.ops, 3, "tries, as long as there is no answer")
 	for _, op := range timeline.ops {
 		require.Equal(t, harness.Fail, op.Outcome)
-		require.NotEqual(t, refused, op.Err)
+		require.NotEqual(t, harness.Held, op.Err)
 	}
 }

@@ -99,7 +99,7 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 			}
 			c := &lockClient{lock: newLocker(r), opts: o}
 			for range probes { // a refusal may be what repairs the lock
-				if c.acquire(ctx, s, key, "harness").Err != refused {
+				if c.acquire(ctx, s, key, "harness").Err != harness.Held {
 					break
 				}
 			}

@@ -36,7 +36,7 @@ func TestAQuorumLockTakesAllMastersAndGivesThemBack(t *testing.T) {
 		require.Equal(t, []string{"a", "a", "a", "a", "a"}, m.holders())
 		op := m.acquire(b, "b")
 		require.Equal(t, harness.Fail, op.Outcome)
-		require.Equal(t, refused, op.Err)
+		require.Equal(t, harness.Held, op.Err)
 		for _, n := range m.RedisNodes() {
 			ms, err := m.Do(t.Context(), n, "PTTL", "k")
 			require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestAnExtensionInPartIsUncertain(t *testing.T) {
 		require.Equal(t, harness.Info, a.extend(t.Context(), s, "k", "a").Outcome, "two masters renewed it")
 		op := a.release(t.Context(), s, "k", "a")
 		require.Equal(t, harness.Fail, op.Outcome)
-		require.Equal(t, notMine, op.Err)
+		require.Equal(t, harness.NotMine, op.Err)
 		require.Equal(t, []string{"-", "-", "-", "-", "-"}, m.holders())
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
 )
 
 // waiting holds the arguments of the WAIT after a write.
@@ -24,7 +26,7 @@ const (
 func waitFor(acks int) waiting { return waiting{acks, waitTimeout} }
 
 // errFewAcks says that a write was made, and that too few replicas acknowledged it in time.
-var errFewAcks = errors.New("too few acknowledgements")
+var errFewAcks = errors.New(harness.FewAcks)
 
 // write sends one write and a WAIT for replicas. Both are in one pipeline, since WAIT concerns the writes of its own
 // connection. It returns the error of the WAIT, or errFewAcks; the write's command has its own error.

@@ -65,10 +65,10 @@ func chosenExperiments(names []string, all bool) (chosen []experiments.Experimen
 		if len(names) > 0 {
 			return nil, usage("--all leaves nothing to name: leave %s out", strings.Join(names, " "))
 		}
-		return experiments.Experiments(), nil
+		return experiments.All(), nil
 	}
 	for _, name := range names {
-		e, err := experiments.FindExperiment(name)
+		e, err := experiments.Find(name)
 		if err != nil {
 			return nil, err
 		}
@@ -79,11 +79,11 @@ func chosenExperiments(names []string, all bool) (chosen []experiments.Experimen
 
 func (a *app) listExperiments() error {
 	if a.json {
-		return a.printJSON(experiments.Experiments())
+		return a.printJSON(experiments.All())
 	}
 	var t texttable.Table
 	t.Add("EXPERIMENT", "TRIALS", "ABOUT", "WHAT IT SHOWS", "SOURCE")
-	for _, e := range experiments.Experiments() {
+	for _, e := range experiments.All() {
 		trials, length := e.Takes(experiments.Repetition{})
 		t.Add(e.Name, strconv.Itoa(trials), about(length), e.Title, e.Source)
 	}

@@ -13,15 +13,15 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/harness/texttable"
-	"github.com/doublegrant/doublegrant/reports"
 )
 
 // suiteFlags are those of suite alone.
 type suiteFlags struct {
 	list, print bool
 	only        string
-	how         suite.SuiteOptions
+	how         suite.Options
 }
 
 func (a *app) suiteCommand() *cobra.Command {
@@ -71,13 +71,13 @@ func readSuites(names []string, only string) (s suite.Suite, err error) {
 	}
 	var all []suite.Suite
 	for _, name := range names {
-		one, err := suite.ReadSuite(name)
+		one, err := suite.Read(name)
 		if err != nil {
 			return s, err
 		}
 		all = append(all, one)
 	}
-	s = suite.JoinSuites(all...)
+	s = suite.Join(all...)
 	if err := s.Check(); err != nil { // those that --only leaves out, too: a typing error is one today
 		return s, err
 	}
@@ -91,7 +91,7 @@ func (a *app) listSuites(args []string) error {
 	if len(args) > 0 {
 		return usage("--list names all suites: leave %s out", strings.Join(args, " "))
 	}
-	all, err := suite.BuiltInSuites()
+	all, err := suite.BuiltIn()
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (a *app) printSuites(names []string) error {
 	if len(names) != 1 {
 		return usage("%d suites given: --print takes one, such as ci", len(names))
 	}
-	text, err := suite.SuiteText(names[0])
+	text, err := suite.Text(names[0])
 	if err != nil {
 		return err
 	}
@@ -132,12 +132,12 @@ func (a *app) printSuites(names []string) error {
 }
 
 // suite runs a suite. Its exit code is that of the worst run.
-func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) error {
+func (a *app) suite(ctx context.Context, s suite.Suite, how suite.Options) error {
 	how.Options = a.options()
 	began := time.Now()
 	progress := a.newProgress()
 	how.Progress = func(p harness.Progress) { progress.show(p) }
-	how.Begin = func(at suite.SuitePosition) {
+	how.Begin = func(at suite.Position) {
 		pass := ""
 		if how.For > 0 {
 			pass = fmt.Sprintf("pass %d, %v of %v, ", at.Pass, time.Since(began).Round(time.Second), how.For)
@@ -145,11 +145,11 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) 
 		fmt.Fprintf(a.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
 		progress = a.newProgress()
 	}
-	how.End = func(_ suite.SuitePosition, r reports.SuiteRun) {
+	how.End = func(_ suite.Position, r tally.Run) {
 		progress.clear()
 		fmt.Fprintf(a.err, "      %s\n", suiteLine(r))
 	}
-	out, dir, err := suite.RunSuite(ctx, s, how)
+	out, dir, err := suite.Run(ctx, s, how)
 	if dir == "" {
 		return err
 	}
@@ -157,9 +157,9 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) 
 }
 
 // suiteLine is what came of a run, in a few words.
-func suiteLine(r reports.SuiteRun) string {
+func suiteLine(r tally.Run) string {
 	what := fmt.Sprintf("%s: %s %s", r.Ending, r.Verdict, r.Found)
-	if r.Ending != reports.Met && r.Found == "" {
+	if r.Ending != tally.Met && r.Found == "" {
 		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
 	}
 	line := fmt.Sprintf("%s, expected %s, %v", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond))
@@ -170,13 +170,13 @@ func suiteLine(r reports.SuiteRun) string {
 }
 
 // endingCode is the exit code of a suite.
-func endingCode(e reports.Ending) int {
+func endingCode(e tally.Ending) int {
 	switch e {
-	case reports.Met:
+	case tally.Met:
 		return ExitMet
-	case reports.NotMet:
+	case tally.NotMet:
 		return ExitInvalid
-	case reports.Failed:
+	case tally.Failed:
 		return ExitFailed
 	default:
 		return ExitUnknown

@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
 )
 
 // startWithin bounds the start of a cluster; half a second is usual, one in containers. A busy Docker daemon takes ten times

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // This file is what nemeses act on: nodes by name ("r1", "s2"), client groups by GroupName.

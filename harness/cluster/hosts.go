@@ -1,12 +1,14 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // This file is what a cluster does with all of its hosts at once, and with what other clusters left.
@@ -24,30 +26,19 @@ func (c *Cluster) newHost(n *node) Host {
 
 // makeHosts makes the hosts of all nodes at once, which saves some time.
 func (c *Cluster) makeHosts(ctx context.Context) error {
-	errs := make([]error, len(c.nodes()))
-	var making sync.WaitGroup
-	for i, n := range c.nodes() {
-		making.Go(func() { errs[i] = n.host.Make(ctx) })
-	}
-	making.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err // one says it: the others are of the same kind
-		}
-	}
-	return nil
+	nodes := c.nodes()
+	return cmp.Or(await.All(len(nodes), func(i int) error { return nodes[i].host.Make(ctx) })...) // one says it: the others are of the same kind
 }
 
 // removeHosts removes all that nodes run on. A platform that is gone takes no more time for many hosts than for one.
 func (c *Cluster) removeHosts() error {
-	errs := make([]error, len(c.nodes()))
-	var removing sync.WaitGroup
-	for i, n := range c.nodes() {
-		if n.host != nil {
-			removing.Go(func() { errs[i] = n.host.Remove() })
+	nodes := c.nodes()
+	errs := await.All(len(nodes), func(i int) error {
+		if nodes[i].host == nil {
+			return nil
 		}
-	}
-	removing.Wait()
+		return nodes[i].host.Remove()
+	})
 	if c.site == nil || c.folder == nil {
 		return errors.Join(errs...)
 	}

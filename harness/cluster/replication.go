@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // This file is for failovers by hand, on a Replicated cluster. Redis's own names are SLAVE and MASTER in places.

@@ -36,16 +36,16 @@ type world struct {
 	cluster  *cluster.Cluster
 	names    []string
 	sockets  []string
-	admin    []*wire // to each node
-	primary  int     // which node clients talk to
-	hold     func()  // ends a hold; nil: nothing is held
-	moved    bool    // a failover is to be undone
-	waits    bool    // clients wait for acknowledgements: replicas follow a new primary
-	clean    bool    // the first database is empty
-	strays   int64   // commands that a client sent outside of its turn
-	stateful []*conn // connections of which others can see what they are: they are restored with the next schedule
-	asking   bool    // the program asks something of its own
-	late     []*wire // to what clients have left behind: closed with the schedule
+	admin    []*wire      // to each node
+	primary  int          // which node clients talk to
+	hold     func() error // ends a hold; nil: nothing is held
+	moved    bool         // a failover is to be undone
+	waits    bool         // clients wait for acknowledgements: replicas follow a new primary
+	clean    bool         // the first database is empty
+	strays   int64        // commands that a client sent outside of its turn
+	stateful []*conn      // connections of which others can see what they are: they are restored with the next schedule
+	asking   bool         // the program asks something of its own
+	late     []*wire      // to what clients have left behind: closed with the schedule
 
 	fixed   *cluster.FixedClock // the servers' time of day; nil: it cannot be set
 	unset   string              // why it cannot be set
@@ -166,7 +166,7 @@ func (w *world) stop() error {
 		w.fixed.Close()
 	}
 	if w.hold != nil {
-		w.hold()
+		errs = append(errs, w.hold())
 	}
 	return errors.Join(append(errs, w.cluster.Stop())...)
 }
@@ -185,9 +185,8 @@ var flushDB = request("FLUSHDB")
 
 // reset makes the world as it was: no keys, the first primary, the scripts that clients have loaded so far.
 func (w *world) reset(ctx context.Context) error {
-	if w.hold != nil {
-		w.hold()
-		w.hold = nil
+	if err := w.release(); err != nil {
+		return err
 	}
 	w.unheard = 0
 	for _, left := range w.late {
@@ -271,8 +270,18 @@ func (w *world) holdReplication() error {
 	if n, err := integer(reply); err != nil || n < 2 {
 		return errors.Join(err, fmt.Errorf("explore: only %d of 2 replicas are in step", n))
 	}
-	w.hold = w.cluster.Hold(harness.Between([]string{w.names[successor]}, []string{w.names[firstPrimary]}))
-	return nil
+	w.hold, err = w.cluster.Impair(harness.Between([]string{w.names[successor]}, []string{w.names[firstPrimary]}), harness.Hold())
+	return err
+}
+
+// release lets the replica that was held, if one was, hear its primary again.
+func (w *world) release() error {
+	if w.hold == nil {
+		return nil
+	}
+	err := w.hold()
+	w.hold = nil
+	return err
 }
 
 // promote makes the replica that was held the primary. Its script cache is empty, as that of every new primary.
@@ -290,8 +299,9 @@ func (w *world) promote(ctx context.Context) error {
 			return err
 		}
 	}
-	w.hold()
-	w.hold = nil
+	if err := w.release(); err != nil {
+		return err
+	}
 	if !w.waits {
 		return nil
 	}

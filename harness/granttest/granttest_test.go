@@ -56,6 +56,9 @@ func TestWrongOnesFail(t *testing.T) {
 
 // A load without a search finds what its defaults are meant to find.
 func TestLoadsFindWhatIsWrong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short leaves loads out")
+	}
 	t.Chdir(t.TempDir())
 	alone := granttest.Search{Skip: true}
 	for name, c := range map[string]struct {

@@ -124,7 +124,11 @@ func (s subject) sayLoad(t TB, res harness.Result) {
 	}
 	switch res.Verdict {
 	case harness.Valid:
-		t.Logf("load: valid, %d operations (seed %d)", operations(res.Judged), res.Meta.Seed)
+		ops, err := res.Figure(checkers.FigureOps)
+		if err != nil {
+			t.Errorf("load: %v", err)
+		}
+		t.Logf("load: valid, %.0f operations (seed %d)", ops, res.Meta.Seed)
 	case harness.Unknown:
 		t.Errorf("unknown: the load has shown nothing of %s: %s", s.name, strings.Join(doubts(res.Judged), "; "))
 	default:
@@ -156,16 +160,4 @@ func anomalies(j harness.Judged) string {
 		fmt.Fprintf(&b, "  %s: %s\n", a.Class, a.Note)
 	}
 	return b.String()
-}
-
-// operations returns the number of operations of a run.
-func operations(j harness.Judged) (n int) {
-	for _, g := range j.Judgements {
-		for _, f := range g.Figures {
-			if g.Checker == checkers.Gates().Name() && f.Name == "ops" {
-				n = int(f.Value)
-			}
-		}
-	}
-	return n
 }

@@ -19,6 +19,8 @@ type (
 	Deduper = workloads.Deduper
 	// Confirmer is a Deduper with Lease and Confirm: it claims a message first and marks it after it was delivered.
 	Confirmer = workloads.Confirmer
+	// Inspector is a Deduper with Inspect, which shows a mark. The load then finds marks that never end.
+	Inspector = workloads.Inspector
 	// Sequencer is a number generator: Next(ctx, key, proposed) (string, error).
 	Sequencer = workloads.Sequencer
 )

@@ -19,8 +19,8 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
 )
 
 // ErrNoDocker says that there is no Docker daemon, or no image, to run containers. Its message says what to do.

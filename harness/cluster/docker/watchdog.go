@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // The watchdog is a second process of our own binary that outlives us by as long as it takes to remove the containers that we
