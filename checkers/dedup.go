@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Dedup returns the checker of message deduplication: inside the window of a message one worker is told that it is new.
@@ -55,7 +56,7 @@ func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.
 	undecided := p.undecided(err == nil && complete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(),
-		valid:  fmt.Sprintf("none of %d messages was new twice", p.messages),
+		valid:  fmt.Sprintf("none of %s messages was new twice", units.Count(int64(p.messages))),
 		absent: []string{none(p.claims, harness.Claim), p.uncertain()}, doubts: []string{undecided, p.inexact()},
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Delivery returns the checker of what a dedup filter leaves behind: no message is marked without having been handed on,
@@ -60,8 +61,8 @@ func (c delivery) Check(ctx context.Context, h harness.History, found func(harne
 	}
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid: fmt.Sprintf("none of %d messages asked for is lost, none of the %d asked for after their window is still marked, "+
-			"none of %d marks looked at is without an end", p.asked, p.outlived, p.looked),
+		valid: fmt.Sprintf("none of %s messages asked for is lost, none of the %s asked for after their window is still marked, "+
+			"none of %s marks looked at is without an end", units.Count(int64(p.asked)), units.Count(int64(p.outlived)), units.Count(int64(p.looked))),
 		absent: []string{p.none()}, doubts: []string{undecided},
 		figures: []harness.Figure{
 			figureAsked.Count(p.asked), figureOutlived.Count(p.outlived),

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // certifyAtMost bounds how many anomalies of each class one Check shows to porcupine, the first ones: about 20
@@ -126,7 +127,7 @@ func (t *tally) certificates() []harness.Figure {
 func (t *tally) summary() string {
 	var parts []string
 	for class, n := range t.counts {
-		parts = append(parts, fmt.Sprintf("%d %s", n, class))
+		parts = append(parts, units.Count(int64(n))+" "+string(class))
 	}
 	slices.SortFunc(parts, func(a, b string) int {
 		return strings.Compare(a[strings.Index(a, " "):], b[strings.Index(b, " "):])

@@ -42,7 +42,7 @@ var allowed = []room{
 	{"harness/analysis/analysistest", []string{"harness", "harness/interleave"}},
 	{"harness/suite/tally", []string{"harness"}},
 
-	{"checkers", []string{"harness"}},
+	{"checkers", []string{"harness", "harness/units"}},
 	{"nemesis", []string{"harness", "harness/await"}},
 	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
 	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/units"}},
@@ -55,7 +55,7 @@ var allowed = []room{
 	}},
 
 	{"harness/plan", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/suggest", "checkers", "nemesis", "workloads",
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/suggest", "harness/units", "checkers", "nemesis", "workloads",
 	}},
 	{"harness/results", []string{
 		"harness", "harness/analysis", "harness/cluster", "harness/explore", "harness/interleave", "harness/history", "harness/plan", "checkers",
@@ -69,7 +69,7 @@ var allowed = []room{
 	}},
 	{"harness/cli", []string{
 		"harness", "harness/cluster", "harness/cluster/docker", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
-		"harness/results", "harness/suggest", "harness/suite", "harness/suite/tally", "harness/texttable", "nemesis", "reports", "workloads",
+		"harness/results", "harness/suggest", "harness/suite", "harness/suite/tally", "harness/texttable", "harness/units", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
@@ -91,6 +91,7 @@ var others = []library{
 	{"github.com/go-redsync/redsync", []string{"workloads"}},
 	{"go.yaml.in/yaml", []string{"harness/internal/fields", "harness/plan", "harness/suite"}},
 	{"github.com/spf13/cobra", []string{"harness/cli"}},
+	{"github.com/schollz/progressbar", []string{"harness/cli"}},
 	{"github.com/spf13/pflag", []string{"harness/cli"}},
 	{"golang.org/x/term", []string{"harness/texttable"}},
 	{"al.essio.dev/pkg/shellescape", []string{"harness/plan", "reports"}},

@@ -101,18 +101,26 @@ func about(d time.Duration) string {
 // reproduce repeats experiments. It exits with 0 if each has the published shape, with 1 if one has not, and with 2 if
 // that cannot be told.
 func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, how experiments.Repetition) error {
-	how.Done = func(arm string, trial, of int, t reports.Trial) {
-		fmt.Fprintf(a.err, "  %s, trial %d of %d: %s\n", arm, trial, of, t.Verdict)
-	}
 	for _, e := range chosen { // refuse all before repeating one
 		if err := e.Check(how); err != nil {
 			return err
 		}
 	}
+	stop := func() {}
+	defer func() { stop() }()
 	var all []reports.Reproduction
 	for i, e := range chosen {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(chosen), e.Name)
+		trials, length := e.Takes(how)
+		each := length / time.Duration(trials)
+		stop = a.startBar(length, "about")
+		a.err.beginStage(each)
+		how.Done = func(arm string, trial, of int, t reports.Trial) {
+			fmt.Fprintf(a.err, "  %s, trial %d of %d: %s\n", arm, trial, of, t.Verdict)
+			a.err.beginStage(each)
+		}
 		r, dir, err := experiments.Reproduce(ctx, e, how, a.options())
+		stop()
 		if err != nil {
 			if dir != "" {
 				err = fmt.Errorf("%w (what was found by then is in %s)", err, dir)

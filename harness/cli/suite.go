@@ -15,6 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // suiteFlags are those of suite alone.
@@ -135,6 +136,13 @@ func (a *app) printSuites(names []string) error {
 func (a *app) suite(ctx context.Context, s suite.Suite, how suite.Options) error {
 	how.Options = a.options()
 	began := time.Now()
+	each, length := s.Takes()
+	stop := a.startBar(max(length, how.For), "about")
+	defer stop()
+	if how.For > 0 {
+		a.err.beginStage(max(length, how.For))
+	}
+	fmt.Fprintln(a.err, lengthOfSuite(s, length, how.For))
 	progress := a.newProgress()
 	how.Progress = func(p harness.Progress) { progress.show(p) }
 	how.Begin = func(at suite.Position) {
@@ -144,22 +152,39 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.Options) error
 		}
 		fmt.Fprintf(a.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
 		progress = a.newProgress()
+		if how.For == 0 {
+			a.err.beginStage(each[at.Run-1])
+		}
 	}
 	how.End = func(_ suite.Position, r tally.Run) {
-		progress.clear()
 		fmt.Fprintf(a.err, "      %s\n", suiteLine(r))
 	}
 	out, dir, err := suite.Run(ctx, s, how)
+	stop()
 	if dir == "" {
 		return err
 	}
 	return errors.Join(err, a.showSuite(out, dir))
 }
 
+// lengthOfSuite says about how long a suite takes.
+func lengthOfSuite(s suite.Suite, pass, soak time.Duration) string {
+	words := units.Plural(int64(len(s.Runs)), "run", "runs") + ", about " + pass.Round(time.Second).String()
+	if soak > 0 {
+		return fmt.Sprintf("%s each pass, for %v", words, soak)
+	}
+	return words
+}
+
 // suiteLine is what came of a run, in a few words.
 func suiteLine(r tally.Run) string {
 	what := fmt.Sprintf("%s: %s %s", r.Ending, r.Verdict, r.Found)
-	if r.Ending != tally.Met && r.Found == "" {
+	switch {
+	case r.Ending == tally.NotRun && r.Found != "":
+		what = fmt.Sprintf("interrupted: found %s by then", r.Found)
+	case r.Ending == tally.NotRun:
+		what = "interrupted"
+	case r.Ending != tally.Met && r.Found == "":
 		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
 	}
 	line := fmt.Sprintf("%s, expected %s, %v", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond))

@@ -11,6 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -198,7 +199,7 @@ func (e Expectation) Surprise(j harness.Judged) string {
 func (e Expectation) Unexpected(j harness.Judged) (words []string) {
 	for _, class := range slices.Sorted(maps.Keys(j.Totals)) {
 		if !e.allowsIn(j, class) {
-			words = append(words, fmt.Sprintf("found %d %s, which was not expected%s", j.Totals[class], class, firstNote(j, class)))
+			words = append(words, fmt.Sprintf("found %s %s, which was not expected%s", units.Count(int64(j.Totals[class])), class, firstNote(j, class)))
 		}
 	}
 	return words

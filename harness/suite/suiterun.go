@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -59,6 +60,9 @@ func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error)
 	r, err := newSuiteRunner(s, how, dir)
 	if err != nil {
 		return tally.Suite{}, dir, err
+	}
+	if err := results.Relink(dir); err != nil { // now, since a suite can be killed
+		return r.out, dir, errors.Join(err, r.record.end(recordEnd{Reason: err.Error()}))
 	}
 	err = r.all(ctx)
 	r.out.Elapsed = r.since()
@@ -169,11 +173,19 @@ func (r *suiteRunner) once(ctx context.Context, i int) error {
 	}
 	switch {
 	case run.Ending == tally.NotRun:
-		r.out.Ended = "interrupted"
+		r.out.Ended = interruptedIn(run)
 	case r.how.FailFast && run.Ending != tally.Met:
 		r.out.Ended = "after the first run that was not as expected"
 	}
 	return nil
+}
+
+// interruptedIn says in which run a suite was interrupted, and where that is kept.
+func interruptedIn(run tally.Run) string {
+	if run.Link == "" { // it had not begun
+		return "interrupted"
+	}
+	return fmt.Sprintf("interrupted in the run %q, which is in %s", run.Name, path.Dir(run.Link))
 }
 
 // execute runs run i with its next seed, and files what came of it.
