@@ -11,7 +11,8 @@ import (
 // ErrGaveUp in a condition's error ends the waiting at once.
 var ErrGaveUp = errors.New("gave up")
 
-// Until polls cond until it returns nil. When ctx ends first, the error is cond's last one: it says what was missing.
+// Until calls cond every so often until it returns nil or an error that wraps ErrGaveUp. If ctx ends first, the error wraps its
+// cause and cond's last error, which says what was missing.
 func Until(ctx context.Context, every time.Duration, cond func() error) error {
 	var missing error
 	for {
