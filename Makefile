@@ -56,7 +56,7 @@ test-plain:
 test-long: redis cc
 	@$(MAKE) --no-print-directory -j 2 test-long-searches test-long-loads
 	$(GO) test -race -p 2 $(TESTING) $(PLAIN)
-	$(GO) test -count 1 -v $(TESTING) -run EveryFigureOfAFailover ./harness/results -long
+	$(GO) test -count 1 -v $(TESTING) -run EveryFigureOfAFailover ./harness/analysis -long
 
 test-long-searches:
 	$(GO) test -count 1 $(TESTING) -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|ScriptFlushes' ./harness/results -long
@@ -67,7 +67,7 @@ test-long-loads:
 
 # `test` and `test-long` have a part of these.
 test-deep: redis cc
-	$(GO) test -p 1 -count 1 -timeout 60m -v -run 'AnObserverSees|EveryFigureOfAFailover|EveryDeclaredFlaw' ./harness/plan ./harness/results -deep
+	$(GO) test -p 1 -count 1 -timeout 60m -v -run 'AnObserverSees|EveryFigureOfAFailover|EveryDeclaredFlaw' ./harness/plan ./harness/results ./harness/analysis -deep
 
 # The tests of the checkers make new histories each time; a failure prints the seed that repeats it, smallest history first.
 # -deep enumerates the larger spaces of tiny histories as well, some millions. Histories of simulated servers are long: a million of them

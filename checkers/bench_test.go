@@ -149,8 +149,8 @@ func BenchmarkStored(b *testing.B) {
 
 // What the explorer asks for ten thousand times a second: the verdict on one schedule.
 func BenchmarkTiny(b *testing.B) {
-	lock := of(acquire(0, "a", 1, 2, 100), withErr(held, fail(acquire(1, "b", 2, 3, 100))), extend(0, "a", 4, 5, 100), release(0, "a", 6, 7),
-		acquire(1, "b", 8, 9, 100), withErr(held, fail(acquire(2, "c", 9, 10, 100))), release(1, "b", 11, 12), granted(probe(400, 401)))
+	lock := of(acquire(0, "a", 1, 2, 100), withErr(harness.Held, fail(acquire(1, "b", 2, 3, 100))), extend(0, "a", 4, 5, 100), release(0, "a", 6, 7),
+		acquire(1, "b", 8, 9, 100), withErr(harness.Held, fail(acquire(2, "c", 9, 10, 100))), release(1, "b", 11, 12), granted(probe(400, 401)))
 	dedup := of(claim(0, 1, 2, 10), seen(claim(1, 2, 3, 10)), deliver(0, 3, 3), confirm(0, 4, 5, 100), seen(claim(2, 5, 6, 10)),
 		seen(claim(1, 7, 8, 10)), asked(50, 51, 10), told(asked(302, 303, 10)))
 	for _, v := range []struct {

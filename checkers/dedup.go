@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Dedup returns the checker of message deduplication: inside the window of a message one worker is told that it is new.
@@ -55,7 +56,7 @@ func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.
 	undecided := p.undecided(err == nil && complete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(),
-		valid:  fmt.Sprintf("none of %d messages was new twice", p.messages),
+		valid:  fmt.Sprintf("none of %s messages was new twice", units.Count(int64(p.messages))),
 		absent: []string{none(p.claims, harness.Claim), p.uncertain()}, doubts: []string{undecided, p.inexact()},
 	})
 }
@@ -235,13 +236,13 @@ func (p *dedupPass) sweep(now time.Duration) {
 
 // figures counts; a message that comes again after its window counts as another one.
 func (p *dedupPass) figures() []harness.Figure {
-	out := []harness.Figure{figure("messages", p.messages), figure("duplicates", p.duplicates)}
+	out := []harness.Figure{figureMessages.Count(p.messages), figureDuplicates.Count(p.duplicates)}
 	if p.messages > 0 {
 		per := 1000 * float64(p.duplicates) / float64(p.messages)
-		out = append(out, harness.Figure{Name: "duplicates per 1000 messages", Value: per})
+		out = append(out, figureDuplicateRate.Of(per))
 	}
 	if p.confirms > 0 {
-		out = append(out, figure("confirms", p.confirms))
+		out = append(out, figureConfirms.Count(p.confirms))
 	}
 	return out
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Delivery returns the checker of what a dedup filter leaves behind: no message is marked without having been handed on,
@@ -16,8 +16,8 @@ import (
 // A probe is a claim by [harness.HarnessClient] after the load. A probe P that was answered ok with [harness.ResultSeen] is
 //
 //   - a [harness.LostMessage] if no Deliver of its Key that did not fail is in the history, and a client's claim before it
-//     was told [harness.ResultFirst], or may have marked it and ended in info with its client: because that crashed (Err
-//     "crashed"), or was told to go no further (Err is an error reply of Redis, or "too few acknowledgements"). Any other
+//     was told [harness.ResultFirst], or may have marked it and ended in info with its client: because that crashed (Err is
+//     [harness.Crashed]), or was told to go no further (Err is an error reply of Redis, or [harness.FewAcks]). Any other
 //     claim that ended in info may have marked it too, and its answer may only have got lost: where there is one, the
 //     message is not judged. No earlier probe may have marked it, and no later claim is told "first". Where
 //     [harness.Meta].Kinds promises confirms, a claim is a lease, and P has to come after every end as below;
@@ -61,13 +61,13 @@ func (c delivery) Check(ctx context.Context, h harness.History, found func(harne
 	}
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid: fmt.Sprintf("none of %d messages asked for is lost, none of the %d asked for after their window is still marked, "+
-			"none of %d marks looked at is without an end", p.asked, p.outlived, p.looked),
+		valid: fmt.Sprintf("none of %s messages asked for is lost, none of the %s asked for after their window is still marked, "+
+			"none of %s marks looked at is without an end", units.Count(int64(p.asked)), units.Count(int64(p.outlived)), units.Count(int64(p.looked))),
 		absent: []string{p.none()}, doubts: []string{undecided},
 		figures: []harness.Figure{
-			figure("messages asked for", p.asked), figure("asked for after their window", p.outlived),
-			figure("marks looked at", p.looked), figure("not delivered, claims not answered", p.excused),
-			figure("lost messages", p.counts[harness.LostMessage]), figure("immortal marks", p.counts[harness.ImmortalMark]),
+			figureAsked.Count(p.asked), figureOutlived.Count(p.outlived),
+			figureLooked.Count(p.looked), figureExcused.Count(p.excused),
+			figureLostMessages.Count(p.counts[harness.LostMessage]), figureImmortal.Count(p.counts[harness.ImmortalMark]),
 		},
 	})
 }
@@ -226,21 +226,10 @@ func (m *message) window(x harness.Op, over time.Duration) {
 	}
 }
 
-// Errs of a claim in info that say that nobody will act on it, beside error replies.
-const (
-	crashed = "crashed"
-	fewAcks = "too few acknowledgements"
-)
-
 // obliges reports whether a message that the claim x has marked is lost if it is not delivered: x was told "first", or its
 // client, and not the network, is why it ended in info.
 func obliges(x harness.Op) bool {
-	return x.Outcome == harness.OK || x.Err == crashed || x.Err == fewAcks || errorReply(x.Err)
-}
-
-// errorReply reports whether err is the first word of an error reply of Redis, such as "READONLY".
-func errorReply(err string) bool {
-	return err != "" && strings.Trim(err, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	return x.Outcome == harness.OK || x.Err == harness.Crashed || x.Err == harness.FewAcks || harness.IsErrorReply(x.Err)
 }
 
 // first reports whether x is a claim that was told that its message is new.

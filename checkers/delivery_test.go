@@ -31,7 +31,7 @@ func TestDelivery(t *testing.T) {
 		{name: "delivered", h: of(claim(0, 1, 2, 100), deliver(0, 3, 4), asked(5, 6, 100))},
 		{name: "never delivered", want: lost, h: of(claim(0, 1, 2, 100), asked(5, 6, 100))},
 		{name: "claimed by who crashed", want: lost, h: of(dead(claim(0, 1, 2, 100)), asked(5, 6, 100))},
-		{name: "claimed by who was told that too few have it", want: lost, h: of(withErr(fewAcks, info(claim(0, 1, 2, 100))), asked(5, 6, 100))},
+		{name: "claimed by who was told that too few have it", want: lost, h: of(withErr(harness.FewAcks, info(claim(0, 1, 2, 100))), asked(5, 6, 100))},
 		{name: "claimed by who was told an error", want: lost, h: of(withErr("ERR", info(claim(0, 1, 2, 100))), asked(5, 6, 100))},
 		{name: "claimed by who was never told", h: of(withErr("timeout", info(claim(0, 1, 2, 100))), asked(5, 6, 100))},
 		{name: "claimed by who does not say why it does not know", h: of(info(claim(0, 1, 2, 100)), asked(5, 6, 100))},
@@ -103,7 +103,7 @@ func TestDelivery(t *testing.T) {
 }
 
 // dead is a claim that its client did not survive.
-func dead(op harness.Op) harness.Op { return withErr(crashed, info(op)) }
+func dead(op harness.Op) harness.Op { return withErr(harness.Crashed, info(op)) }
 
 // look is a look of the harness at the mark of m, which is there and has that long to go.
 func look(call, ret, left time.Duration) harness.Op { return on("m", inspect(call, ret, "1", left)) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Fence returns the checker of fencing tokens: a later grant has a larger one.
@@ -35,10 +36,10 @@ func (c fence) Check(ctx context.Context, h harness.History, found func(harness.
 	p.late.retry(ctx, h, harness.Acquire, p.rejudge)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid:  fmt.Sprintf("%d fencing tokens, each larger than those granted before its call", p.tokens),
+		valid:  fmt.Sprintf("%s fencing tokens, each larger than those granted before its call", units.Count(int64(p.tokens))),
 		absent: []string{p.none()}, doubts: []string{p.oddities.doubt(), overtaken(p.late.unsure, harness.Acquire)},
 		figures: []harness.Figure{
-			figure("fencing tokens", p.tokens), figure("fence regressions", p.counts[harness.FenceRegression]),
+			figureTokens.Count(p.tokens), figureFenceRegressions.Count(p.counts[harness.FenceRegression]),
 		},
 	})
 }

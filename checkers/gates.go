@@ -2,14 +2,14 @@ package checkers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Gates returns the checker of the run itself: could it have shown a violation at all? It never says Invalid. It says Unknown,
@@ -223,6 +223,7 @@ func tilted(f harness.Fault, e harness.Event) bool {
 func (p *gatesPass) load() (missing []string) {
 	h := p.h
 	h.Faults = h.FaultsByStart()
+	slow := false
 	for _, ph := range p.phases {
 		from, to, rate := max(ph.from, p.first), min(ph.to, p.last), p.meta.Rate/10
 		if ph.fault { // it lasts as long as it lasts, whether or not clients speak
@@ -236,9 +237,12 @@ func (p *gatesPass) load() (missing []string) {
 			}
 			from, to, rate = ph.from, end, awake*min(rate, float64(p.meta.Workers)/2)
 		}
-		if err := ph.reached(rate, to-from); err != nil {
-			missing = append(missing, err.Error())
-		}
+		lacks, short := ph.reached(rate, to-from)
+		missing, slow = append(missing, lacks...), slow || short
+	}
+	if slow {
+		missing = append(missing, fmt.Sprintf("a tenth of the %s operations a second that were aimed at is enough: aim at a lower rate (--rate), or let the load take longer (--duration)",
+			units.Whole(p.meta.Rate)))
 	}
 	return missing
 }
@@ -254,8 +258,8 @@ func (p *gatesPass) rivalry() (n int) {
 func (p *gatesPass) figures() []harness.Figure {
 	ok, fail, info := p.outcomes[harness.OK], p.outcomes[harness.Fail], p.outcomes[harness.Info]
 	return []harness.Figure{
-		figure("ops", ok+fail+info), figure("ok", ok), figure("fail", fail), figure("info", info),
-		figure("contended ops", p.rivalry()),
+		FigureOps.Count(ok + fail + info), figureOK.Count(ok), figureFailed.Count(fail), FigureUnanswered.Count(info),
+		figureContended.Count(p.rivalry()),
 	}
 }
 
@@ -293,17 +297,14 @@ func phasesOf(h harness.History) []*phase {
 	return phases
 }
 
-// reached asks whether the phase, of the given length, had its load: rate operations a second.
-func (ph *phase) reached(rate float64, length time.Duration) error {
-	var lacks []string
+// reached says what the phase, of the given length, lacks of its load: rate operations a second.
+func (ph *phase) reached(rate float64, length time.Duration) (lacks []string, slow bool) {
 	if need := max(1, rate*length.Seconds()); float64(ph.ops) < need {
-		lacks = append(lacks, fmt.Sprintf("%d operations %s, where at least %.0f were wanted", ph.ops, ph.name, need))
+		slow = true
+		lacks = append(lacks, fmt.Sprintf("%s operations %s, where at least %s were wanted", units.Count(int64(ph.ops)), ph.name, units.Whole(math.Ceil(need))))
 	}
 	if !ph.fault && ph.ops > 0 && ph.ok == 0 {
 		lacks = append(lacks, "no operation of the main workload was ok "+ph.name)
 	}
-	if lacks == nil {
-		return nil
-	}
-	return errors.New(strings.Join(lacks, "; "))
+	return lacks, slow
 }

@@ -169,6 +169,8 @@ func TestGates(t *testing.T) {
 			h: soakBut(func(h *harness.History) { frozenAt(h, 1e9, 0) })}, // one of three for 4 s
 		{name: "load is not asked of those who cannot", h: soakBut(func(h *harness.History) { frozenAt(h, 5e8, 0) })},
 		{name: "too little load", unknown: "operations before the first fault, where at least", h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e9 })},
+		{name: "too little load, and what to do", unknown: "1,000,000,000 operations a second that were aimed at is enough: aim at a lower rate (--rate), or",
+			h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e9 })},
 		{name: "too little load during a fault", unknown: "operations during kill, where at least", h: soakBut(func(h *harness.History) {
 			h.Meta.Rate, h.Meta.Workers = 1e9, 1e9
 		})},

@@ -217,7 +217,7 @@ func (w *worker) sequence() harness.Op {
 
 // probe is the harness's acquire.
 func (w *worker) probe() harness.Op {
-	return harness.Op{Kind: harness.Acquire, Arg: "probe", TTL: time.Duration(1 + w.IntN(4)), Err: []string{held, held, "", "READONLY"}[w.IntN(4)]}
+	return harness.Op{Kind: harness.Acquire, Arg: "probe", TTL: time.Duration(1 + w.IntN(4)), Err: []string{harness.Held, harness.Held, "", "READONLY"}[w.IntN(4)]}
 }
 
 // brief acquires and extends with leases that are soon over.
@@ -236,7 +236,7 @@ func (w *worker) deliverer() harness.Op {
 	case 0:
 		op = harness.Op{Kind: harness.Deliver, Key: "k"}
 	case 1:
-		op.Err = []string{crashed, fewAcks, "ERR", "timeout"}[w.IntN(4)] // it counts where the operation ends in info
+		op.Err = []string{harness.Crashed, harness.FewAcks, "ERR", "timeout"}[w.IntN(4)] // it counts where the operation ends in info
 	}
 	op.TTL = op.TTL / 2
 	return op

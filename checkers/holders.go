@@ -52,8 +52,8 @@ func (c holders) Check(ctx context.Context, h harness.History, found func(harnes
 			p.accepted, p.refused),
 		absent: []string{p.none()}, doubts: []string{p.unowned(), overtaken(p.unsure, harness.Add)},
 		figures: []harness.Figure{
-			figure("guarded writes", p.accepted), figure("refused guarded writes", p.refused),
-			figure("writes after the lease", p.late), figure("stale writes", p.counts[harness.StaleHolder]),
+			figureGuarded.Count(p.accepted), figureGuardedRefused.Count(p.refused),
+			figureLate.Count(p.late), figureStale.Count(p.counts[harness.StaleHolder]),
 		},
 	})
 }

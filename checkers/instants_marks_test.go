@@ -116,7 +116,7 @@ func TestHoldersExtendsOfNothing(t *testing.T) {
 
 func TestStuckCountsWhatItCannotDecide(t *testing.T) {
 	probe := byHarness(fail(acquire(0, "p", 50, 51, 5)))
-	probe.Err = held
+	probe.Err = harness.Held
 	g, found := judge(t, Stuck(), of(acquire(0, "a", 1, 2, 100), probe))
 	require.Empty(t, found)
 	require.Contains(t, g.Reason, "1 of 1 locks tried were not granted")

@@ -1,7 +1,6 @@
 package checkers
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -35,11 +34,11 @@ func (c *count) add(lost bool) {
 }
 
 // percent is how many of the acknowledged writes were lost; of none there is no such figure.
-func (c count) percent(name string) []harness.Figure {
+func (c count) percent(m harness.Metric) []harness.Figure {
 	if c.acknowledged == 0 {
 		return nil
 	}
-	return []harness.Figure{{Name: name, Value: 100 * float64(c.lost) / float64(c.acknowledged), Unit: "%"}}
+	return []harness.Figure{m.Of(100 * float64(c.lost) / float64(c.acknowledged))}
 }
 
 // faultLedger is the part of the ledger during one fault.
@@ -146,24 +145,24 @@ func (l *ledger) reach(from, to time.Duration) time.Duration {
 
 // figures lists everything in a fixed order. Groups without an acknowledged write are left out.
 func (l *ledger) figures() []harness.Figure {
-	out := []harness.Figure{figure("added", l.total.acknowledged), figure("lost", l.total.lost)}
-	out = append(out, l.total.percent("lost percent")...)
+	out := []harness.Figure{FigureAdded.Count(l.total.acknowledged), FigureLost.Count(l.total.lost)}
+	out = append(out, l.total.percent(FigureLostPercent)...)
 	if l.guarded.acknowledged > 0 {
-		out = append(out, figure("guarded updates", l.guarded.acknowledged), figure("lost updates", l.guarded.lost))
-		out = append(out, l.guarded.percent("lost updates percent")...)
+		out = append(out, figureUpdates.Count(l.guarded.acknowledged), FigureLostUpdates.Count(l.guarded.lost))
+		out = append(out, l.guarded.percent(figureLostUpdatesPercent)...)
 	}
-	out = append(out, figure("refused", l.refused), figure("unknown", l.unknown), figure("survived unknown", l.survivedUnknown))
+	out = append(out, FigureRefused.Count(l.refused), FigureUnknown.Count(l.unknown), FigureSurvivedUnknown.Count(l.survivedUnknown))
 	for _, g := range slices.Sorted(maps.Keys(l.groups)) {
 		out = append(out,
-			figure(fmt.Sprintf("acknowledged by group %d", g), l.groups[g].acknowledged),
-			figure(fmt.Sprintf("lost from group %d", g), l.groups[g].lost))
+			figureGroupAdded.In(g).Count(l.groups[g].acknowledged),
+			figureGroupLost.In(g).Count(l.groups[g].lost))
 	}
 	if l.partitions > 0 {
 		out = append(out,
-			figure("acknowledged by cut groups during partition", l.cut.acknowledged),
-			figure("acknowledged by other groups during partition", l.others.acknowledged),
-			figure("lost from cut groups", l.cut.lost),
-			figure("lost from other groups", l.others.lost))
+			figureCutAdded.Count(l.cut.acknowledged),
+			figureOthersAdded.Count(l.others.acknowledged),
+			figureCutLost.Count(l.cut.lost),
+			figureOthersLost.Count(l.others.lost))
 	}
 	return append(out, l.times()...)
 }
@@ -179,8 +178,8 @@ func (l *ledger) times() []harness.Figure {
 	for _, f := range l.faults {
 		if f.Overlaps(first.Call, reach) {
 			return append(l.rate(),
-				seconds("first lost write after fault start", first.Return-f.Start),
-				seconds("last lost write after fault start", last.Return-f.Start))
+				figureFirstLost.Of((first.Return - f.Start).Seconds()),
+				figureLastLost.Of((last.Return - f.Start).Seconds()))
 		}
 	}
 	return nil
@@ -197,11 +196,5 @@ func (l *ledger) rate() []harness.Figure {
 	if length <= 0 {
 		return nil
 	}
-	return []harness.Figure{{
-		Name: "lost per second of fault", Value: float64(l.lostInFaults) / length.Seconds(), Unit: "1/s",
-	}}
-}
-
-func seconds(name string, d time.Duration) harness.Figure {
-	return harness.Figure{Name: name, Value: d.Seconds(), Unit: "s"}
+	return []harness.Figure{figureLostRate.Of(float64(l.lostInFaults) / length.Seconds())}
 }

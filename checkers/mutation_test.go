@@ -59,7 +59,7 @@ func (s *server) lock(w int) harness.Op {
 			return harness.Op{Kind: harness.Release, Key: k, Arg: me, Outcome: harness.OK}
 		}
 	}
-	op := harness.Op{Kind: harness.Acquire, Key: key, Arg: me, TTL: time.Duration(20 + s.IntN(30)), Outcome: harness.Fail, Err: held}
+	op := harness.Op{Kind: harness.Acquire, Key: key, Arg: me, TTL: time.Duration(20 + s.IntN(30)), Outcome: harness.Fail, Err: harness.Held}
 	if !s.busy(key) || s.owners[key] == me {
 		s.owners[key], s.ends[key] = me, s.now+op.TTL
 		op.Outcome, op.Err = harness.OK, ""

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Mutex returns the checker of mutual exclusion: no two owners certainly hold one lock at one time.
@@ -56,7 +57,7 @@ func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.
 	undecided := p.end(err == nil && complete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid:  fmt.Sprintf("no two certain holds overlap in %d grants", p.grants),
+		valid:  fmt.Sprintf("no two certain holds overlap in %s grants", units.Count(int64(p.grants))),
 		absent: []string{none(p.acquires, harness.Acquire), p.uncertain()}, doubts: []string{undecided, p.beyond(), p.forgot(), overtaken(p.overtaken, harness.Acquire)},
 		figures: p.figures(),
 	})
@@ -64,8 +65,8 @@ func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.
 
 func (p *mutexPass) figures() []harness.Figure {
 	out := [...]harness.Figure{
-		figure("grants", p.grants), figure("certain holds", p.certain), figure("releases", p.releases),
-		figure("keys", len(p.locks)), figure("extends", p.extends),
+		figureGrants.Count(p.grants), figureCertain.Count(p.certain), figureReleases.Count(p.releases),
+		figureKeys.Count(len(p.locks)), figureExtends.Count(p.extends),
 	}
 	if p.extends == 0 {
 		return out[:4]

@@ -275,7 +275,7 @@ func (p *opinionPass) defect() string {
 
 func (p *opinionPass) figures() []harness.Figure {
 	return []harness.Figure{
-		figure("keys asked", p.asked), figure("keys agreed", p.agreed), figure("keys illegal", p.illegal),
-		figure("keys too large", p.large), figure("keys too slow", p.slow),
+		figureKeysAsked.Count(p.asked), figureKeysAgreed.Count(p.agreed), figureKeysIllegal.Count(p.illegal),
+		figureKeysLarge.Count(p.large), figureKeysSlow.Count(p.slow),
 	}
 }

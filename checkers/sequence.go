@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Sequence returns the checker of sequence numbers: unique, and never smaller than one that was returned before.
@@ -40,7 +41,7 @@ func (c sequence) Check(ctx context.Context, h harness.History, found func(harne
 	p.late.retry(ctx, h, harness.Next, p.rejudge)
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(), byKey: true,
-		valid:  fmt.Sprintf("%d numbers, none twice and none smaller than one returned before its call", p.drawn),
+		valid:  fmt.Sprintf("%s numbers, none twice and none smaller than one returned before its call", units.Count(int64(p.drawn))),
 		absent: []string{none(p.calls, harness.Next)}, doubts: []string{p.oddities.doubt(), overtaken(p.late.unsure, harness.Next)},
 	})
 }
@@ -130,12 +131,12 @@ func (p *sequencePass) twice(this draw) {
 
 func (p *sequencePass) figures() []harness.Figure {
 	out := []harness.Figure{
-		figure("calls", p.calls),
-		figure("duplicates", p.counts[harness.DuplicateNumber]),
-		figure("regressions", p.counts[harness.Regression]),
+		figureCalls.Count(p.calls),
+		figureDuplicateNumbers.Count(p.counts[harness.DuplicateNumber]),
+		figureRegressions.Count(p.counts[harness.Regression]),
 	}
 	if p.firstDuplicate > 0 {
-		out = append(out, figure("first duplicate at call", p.firstDuplicate))
+		out = append(out, figureFirstDuplicate.Count(p.firstDuplicate))
 	}
 	return out
 }

@@ -173,7 +173,7 @@ func (s *simLocks) acquire(l *simLock, op harness.Op) harness.Op {
 	again := l.owner == op.Arg && s.reenter
 	steals := s.flaw == "acquire that takes the last two milliseconds of a lease" && l.end > 0 && s.clock() > l.end-2
 	if l.owner != "" && !again && !steals {
-		op.Err = held
+		op.Err = harness.Held
 		return op
 	}
 	if !again {

@@ -48,9 +48,9 @@ func (c stored) Check(ctx context.Context, h harness.History, found func(harness
 			p.inspections),
 		absent: []string{none(p.inspections, harness.Inspect), none(p.numbers, harness.Next), p.tooLate()}, doubts: []string{p.oddities.doubt(), overtaken(p.unsure, harness.Inspect)},
 		figures: []harness.Figure{
-			figure("inspections", p.inspections), figure("numbers", p.numbers),
-			figure("restarts", p.counts[harness.SequenceRestart]), figure("returned, not stored", p.counts[harness.ReturnedNotStored]),
-			figure("TTLs lost", p.counts[harness.TTLLost]),
+			figureInspections.Count(p.inspections), figureNumbers.Count(p.numbers),
+			figureRestarts.Count(p.counts[harness.SequenceRestart]), figureNotStored.Count(p.counts[harness.ReturnedNotStored]),
+			figureTTLsLost.Count(p.counts[harness.TTLLost]),
 		},
 	})
 }

@@ -11,7 +11,7 @@ import (
 // Stuck returns the checker of deadlock freedom: a lock whose owner crashed can be acquired again when the lease is over.
 //
 // A probe is an acquire by [harness.HarnessClient] after the load. A probe P that the lock refused (Outcome fail, and Err
-// empty or "held") is a [harness.StuckLock] if
+// empty or [harness.Held]) is a [harness.StuckLock] if
 //
 //   - P.Call > Return + TTL*(1+Meta.Drift) of every acquire and extend of its Key before it that did not fail, those of
 //     the harness among them. There is at least one, and none has TTL 0, which is never over. A TTL of a millisecond or
@@ -31,9 +31,6 @@ import (
 // Time is O(1) an operation. Memory is bounded by the keys, about 500 bytes each, 900 where stuck.
 func Stuck() harness.Checker { return stuck{} }
 
-// held is the Err of an acquire that the lock refused because somebody has it.
-const held = "held"
-
 type stuck struct{}
 
 func (stuck) Name() string { return "stuck" }
@@ -47,8 +44,8 @@ func (c stuck) Check(ctx context.Context, h harness.History, found func(harness.
 		valid:  fmt.Sprintf("all of %d locks tried after the load could be acquired", len(p.tried)),
 		absent: []string{p.none()}, doubts: []string{undecided},
 		figures: []harness.Figure{
-			figure("locks tried", len(p.tried)), figure("locks stuck", p.counts[harness.StuckLock]), figure("probes", p.probes),
-			figure("probes not conclusive", p.inconclusive),
+			figureTried.Count(len(p.tried)), figureStuck.Count(p.counts[harness.StuckLock]), figureProbes.Count(p.probes),
+			figureInconclusive.Count(p.inconclusive),
 		},
 	})
 }
@@ -104,7 +101,7 @@ func (p *stuckPass) probe(l *leased, x harness.Op) {
 	switch {
 	case x.Outcome == harness.OK:
 		l.free = true
-	case x.Outcome != harness.Fail || x.Err != "" && x.Err != held || !l.known() || x.Call <= l.over:
+	case x.Outcome != harness.Fail || x.Err != "" && x.Err != harness.Held || !l.known() || x.Call <= l.over:
 		p.inconclusive++
 	case l.stuck == nil:
 		l.stuck = l.anomaly(x)

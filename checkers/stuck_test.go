@@ -10,7 +10,7 @@ import (
 
 // probe is an acquire by the harness that the lock refused.
 func probe(call, ret time.Duration) harness.Op {
-	return withErr(held, fail(byHarness(acquire(0, "p", call, ret, 10))))
+	return withErr(harness.Held, fail(byHarness(acquire(0, "p", call, ret, 10))))
 }
 
 func granted(op harness.Op) harness.Op { op.Outcome, op.Err = harness.OK, ""; return op }
@@ -21,7 +21,7 @@ func TestStuck(t *testing.T) {
 	const none, may = "no lock was tried after the load", "1 of 1 locks tried were not granted, though nothing shows that every lease was over"
 	runCases(t, Stuck(), []verdictCase{
 		{name: "empty", h: of(), unknown: none},
-		{name: "no probe", h: of(acquire(0, "a", 1, 2, 10), withErr(held, fail(acquire(1, "b", 20, 21, 10)))), unknown: none},
+		{name: "no probe", h: of(acquire(0, "a", 1, 2, 10), withErr(harness.Held, fail(acquire(1, "b", 20, 21, 10)))), unknown: none},
 		{name: "a release by the harness is no probe", h: of(acquire(0, "a", 1, 2, 10), byHarness(fail(release(0, "a", 20, 21)))), unknown: none},
 		{name: "granted", h: of(acquire(0, "a", 1, 2, 10), granted(probe(20, 21)))},
 		{name: "refused after the lease", want: stuck, h: of(acquire(0, "a", 1, 2, 10), probe(13, 14))},

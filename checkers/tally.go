@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // certifyAtMost bounds how many anomalies of each class one Check shows to porcupine, the first ones: about 20
@@ -119,24 +120,19 @@ func (t *tally) certificates() []harness.Figure {
 	if t.asked == 0 {
 		return nil
 	}
-	return []harness.Figure{figure("certified", t.certified), figure("asked to certify", t.asked)}
+	return []harness.Figure{figureCertified.Count(t.certified), figureCertifyAsked.Count(t.asked)}
 }
 
 // summary names the classes found with their counts, in order of name.
 func (t *tally) summary() string {
 	var parts []string
 	for class, n := range t.counts {
-		parts = append(parts, fmt.Sprintf("%d %s", n, class))
+		parts = append(parts, units.Count(int64(n))+" "+string(class))
 	}
 	slices.SortFunc(parts, func(a, b string) int {
 		return strings.Compare(a[strings.Index(a, " "):], b[strings.Index(b, " "):])
 	})
 	return strings.Join(parts, ", ")
-}
-
-// figure is a count.
-func figure(name string, n int) harness.Figure {
-	return harness.Figure{Name: name, Value: float64(n)}
 }
 
 // none is the doubt of a checker that has seen n operations of its kind.

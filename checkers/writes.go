@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Writes returns the checker of acknowledged writes: what was acknowledged is there in the end, what was refused is not.
@@ -48,7 +49,7 @@ func (c writes) Check(ctx context.Context, h harness.History, found func(harness
 	p.doubts = append(p.doubts, none(p.adds, harness.Add))
 	return p.judge(judgement{
 		name: c.Name(), err: err, doubts: p.doubts, figures: p.ledger.figures(),
-		valid: fmt.Sprintf("all of %d acknowledged writes are there", p.ledger.total.acknowledged),
+		valid: fmt.Sprintf("all of %s acknowledged writes are there", units.Count(int64(p.ledger.total.acknowledged))),
 	})
 }
 

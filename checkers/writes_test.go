@@ -98,7 +98,7 @@ func TestUpdatesOfWhatLocksGuardAreCountedApart(t *testing.T) {
 		require.InDelta(t, want, figureOf(t, g, name), 1e-9, name)
 	}
 	g, _ = judge(t, Writes(), of(add(0, 1, 1, 2), read(9, 9, "1")))
-	require.NotContains(t, g.Figures, figure("guarded updates", 0))
+	require.NotContains(t, g.Figures, figureUpdates.Count(0))
 }
 
 func TestWritesRunNote(t *testing.T) {

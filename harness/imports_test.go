@@ -23,44 +23,53 @@ const module = "github.com/doublegrant/doublegrant/"
 var allowed = []room{
 	{"harness", nil},
 	{"lua", nil},
+	{"harness/await", nil},
 	{"harness/suggest", nil},
 	{"harness/texttable", nil},
+	{"harness/units", nil},
 	{"harness/internal/fields", []string{"harness/suggest"}},
 	{"harness/cmd/mutate", nil},
 
 	{"harness/history", []string{"harness"}},
-	{"harness/cluster/fabric", []string{"harness"}},
-	{"harness/cluster/internal/await", nil},
-	{"harness/cluster", []string{"harness", "harness/cluster/fabric", "harness/cluster/internal/await"}},
-	{"harness/cluster/docker", []string{"harness/cluster", "harness/cluster/internal/await"}},
+	{"harness/cluster/fabric", []string{"harness", "harness/await"}},
+	{"harness/cluster", []string{"harness", "harness/await", "harness/cluster/fabric"}},
+	{"harness/cluster/docker", []string{"harness/await", "harness/cluster"}},
 	{"harness/cluster/clustertest", []string{"harness", "harness/cluster"}},
 	{"harness/interleave", []string{"harness"}},
-	{"harness/explore", []string{"harness", "harness/cluster", "harness/interleave"}},
+	{"harness/explore", []string{"harness", "harness/await", "harness/cluster", "harness/interleave"}},
 
-	{"checkers", []string{"harness"}},
-	{"nemesis", []string{"harness"}},
+	{"harness/analysis", []string{"harness", "harness/units"}},
+	{"harness/analysis/analysistest", []string{"harness", "harness/interleave"}},
+	{"harness/suite/tally", []string{"harness"}},
+
+	{"checkers", []string{"harness", "harness/units"}},
+	{"nemesis", []string{"harness", "harness/await"}},
 	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
-	{"reports", []string{"harness", "harness/interleave", "harness/texttable"}},
+	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/units"}},
+	{"reports", []string{
+		"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/texttable", "harness/units", "reports/drawing",
+	}},
 
 	{"harness/granttest", []string{
 		"harness", "harness/cluster", "harness/explore", "harness/interleave", "checkers", "nemesis", "reports", "workloads",
 	}},
 
 	{"harness/plan", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/suggest", "checkers", "nemesis", "workloads",
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/suggest", "harness/units", "checkers", "nemesis", "workloads",
 	}},
 	{"harness/results", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/history", "harness/plan", "checkers", "reports", "workloads",
+		"harness", "harness/analysis", "harness/cluster", "harness/explore", "harness/interleave", "harness/history", "harness/plan", "checkers",
+		"reports", "workloads",
 	}},
 	{"harness/suite", []string{
-		"harness", "harness/cluster", "harness/internal/fields", "harness/plan", "harness/results", "reports",
+		"harness", "harness/cluster", "harness/internal/fields", "harness/plan", "harness/results", "harness/suite/tally", "reports",
 	}},
 	{"harness/experiments", []string{
-		"harness", "harness/cluster", "harness/plan", "harness/results", "checkers", "nemesis", "reports",
+		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "checkers", "nemesis", "reports",
 	}},
 	{"harness/cli", []string{
 		"harness", "harness/cluster", "harness/cluster/docker", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
-		"harness/results", "harness/suggest", "harness/suite", "harness/texttable", "nemesis", "reports", "workloads",
+		"harness/results", "harness/suggest", "harness/suite", "harness/suite/tally", "harness/texttable", "harness/units", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
@@ -82,6 +91,7 @@ var others = []library{
 	{"github.com/go-redsync/redsync", []string{"workloads"}},
 	{"go.yaml.in/yaml", []string{"harness/internal/fields", "harness/plan", "harness/suite"}},
 	{"github.com/spf13/cobra", []string{"harness/cli"}},
+	{"github.com/schollz/progressbar", []string{"harness/cli"}},
 	{"github.com/spf13/pflag", []string{"harness/cli"}},
 	{"golang.org/x/term", []string{"harness/texttable"}},
 	{"al.essio.dev/pkg/shellescape", []string{"harness/plan", "reports"}},

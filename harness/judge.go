@@ -24,18 +24,6 @@ type Judged struct {
 	Situations []Situation `json:"situations,omitempty"` // that were met, and those that could have been and were not
 }
 
-// Figure is a figure of a checker, by both names; false: there is none.
-func (j Judged) Figure(checker, name string) (float64, bool) {
-	for _, g := range j.Judgements {
-		for _, f := range g.Figures {
-			if g.Checker == checker && f.Name == name {
-				return f.Value, true
-			}
-		}
-	}
-	return 0, false
-}
-
 // Judge runs checkers over h, all in one pass. The verdict is the worst of theirs, but for those that were asked nothing. A
 // checker that panics is Unknown.
 func Judge(ctx context.Context, h History, checkers []Checker) Judged {

@@ -38,12 +38,6 @@ const (
 	ResultSeen  = "seen"  // somebody else has the message
 )
 
-// Reasons of a Fail that are answers of a lock, and no errors.
-const (
-	Held    = "held"     // an acquire: somebody else has it
-	NotMine = "not mine" // an extend or release: it was no longer the caller's
-)
-
 // Outcome says what is known about an operation's effect.
 type Outcome uint8
 
@@ -94,5 +88,5 @@ type Op struct {
 	Call    time.Duration `json:"call"`
 	Return  time.Duration `json:"return"`
 	Outcome Outcome       `json:"outcome"`
-	Err     string        `json:"err,omitempty"` // short reason when not ok: "held", "timeout", "READONLY", ...
+	Err     string        `json:"err,omitempty"` // short reason when not ok, such as Held, "timeout" or "READONLY"; see reason.go
 }

@@ -50,7 +50,7 @@ func (s *Session) Invoke(op Op, do func(*Op)) Op {
 	answered := false
 	defer func() {
 		if !answered {
-			op.Outcome, op.Result, op.Err = Info, "", "crashed"
+			op.Outcome, op.Result, op.Err = Info, "", Crashed
 			s.time.Record(&op)
 		}
 	}()

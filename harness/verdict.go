@@ -104,13 +104,6 @@ func (a Anomaly) Overlaps() (both []Span) {
 // Violations is how many violations the anomaly stands for, at least one.
 func (a Anomaly) Violations() int { return max(1, a.Count) }
 
-// Figure is a number worth reporting.
-type Figure struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-	Unit  string  `json:"unit,omitempty"`
-}
-
 // Judgement is what one checker says about one history.
 type Judgement struct {
 	Checker string   `json:"checker"`

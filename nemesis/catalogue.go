@@ -23,6 +23,7 @@ type Entry struct {
 	Does     Consequences // more may follow from parameters: see Fault.Does
 
 	least   func(Fault, Outlook) time.Duration         // shorter it cannot be proved; nil: any time will do
+	link    func(Parameters) harness.LinkFault         // of a fault that prepareLink prepares
 	prepare func(*Fault) (parameter string, err error) // looks parameters up and refuses what makes no sense; nil: nothing to do
 	make    func(Fault, Target) harness.Nemesis
 }

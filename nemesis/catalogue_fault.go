@@ -22,7 +22,7 @@ type Fault struct {
 
 	hosts, from, to Hosts
 	sides           Sides
-	way             Way
+	link            harness.LinkFault
 }
 
 // defaultFor is how long most faults stay in force: a failover takes two seconds.

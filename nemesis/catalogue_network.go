@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ func networkFaults() []Entry {
 		{
 			Name: "partition-SIDES", Doc: "the network falls apart; see SIDES for who loses whom, HOW for what becomes of bytes",
 			Takes: []string{"sides", "how"}, Defaults: split, prepare: prepareSides, least: leastApart,
-			make: func(f Fault, on Target) harness.Nemesis { return Partition(on.Cluster, f.sides, f.way) },
+			make: func(f Fault, on Target) harness.Nemesis { return Partition(on.Cluster, f.sides, f.link) },
 		},
 		{
 			Name: "partition-primary", Doc: "partition-split-brain, under its old name",
@@ -26,7 +27,7 @@ func networkFaults() []Entry {
 			Name: "one-way", Doc: "the connections that from opens to to are cut, those the other way are not",
 			Takes: []string{"from", "to", "how"}, Defaults: cut, prepare: prepareOneWay,
 			make: func(f Fault, on Target) harness.Nemesis {
-				return Partition(on.Cluster, OneWay(f.from, f.to), f.way)
+				return Partition(on.Cluster, OneWay(f.from, f.to), f.link)
 			},
 		},
 		{
@@ -39,48 +40,53 @@ func networkFaults() []Entry {
 // linkFaults make links bad without cutting them.
 func linkFaults() []Entry {
 	between := func(parameters ...string) []string { return append([]string{"from", "to"}, parameters...) }
-	link := func(f Parameters) Parameters {
-		f.From, f.To = "clients", "primary"
-		return f
+	defaults := func(p Parameters) Parameters {
+		p.From, p.To = "clients", "primary"
+		return p
 	}
 	return []Entry{
 		{
 			Name: "latency", Doc: "bytes are late, each way, by latency and up to jitter more or less",
-			Takes: between("latency", "jitter"), make: degraded, prepare: prepareLatency,
-			Defaults: link(Parameters{Latency: 100 * time.Millisecond, Jitter: 20 * time.Millisecond}),
+			Takes: between("latency", "jitter"), make: degraded, prepare: prepareLink,
+			Defaults: defaults(Parameters{Latency: 100 * time.Millisecond, Jitter: 20 * time.Millisecond}),
+			link:     func(p Parameters) harness.LinkFault { return harness.Latency(p.Latency, p.Jitter) },
 		},
 		{
 			Name: "bandwidth", Doc: "so many bytes a second pass in each connection, each way",
-			Takes: between("bandwidth"), Defaults: link(Parameters{Bandwidth: 20_000}), make: degraded, prepare: prepareBandwidth,
+			Takes: between("bandwidth"), Defaults: defaults(Parameters{Bandwidth: 20_000}), make: degraded, prepare: prepareLink,
+			link: func(p Parameters) harness.LinkFault { return harness.Bandwidth(int64(p.Bandwidth)) },
 		},
 		{
 			Name: "slicer", Doc: "bytes come in pieces of size with a pause of delay",
-			Takes: between("size", "delay"), make: degraded, prepare: prepareSlicer,
-			Defaults: link(Parameters{Size: 8, Delay: time.Millisecond}),
+			Takes: between("size", "delay"), make: degraded, prepare: prepareLink,
+			Defaults: defaults(Parameters{Size: 8, Delay: time.Millisecond}),
+			link:     func(p Parameters) harness.LinkFault { return harness.Slice(p.Size, p.Delay) },
 		},
 		{
 			Name: "limit-data", Doc: "connections end after so many bytes, in the middle of a command or answer",
-			Takes: between("bytes"), Defaults: link(Parameters{Bytes: 5000}), make: degraded, prepare: prepareLimit,
+			Takes: between("bytes"), Defaults: defaults(Parameters{Bytes: 5000}), make: degraded, prepare: prepareLink,
+			link: func(p Parameters) harness.LinkFault { return harness.LimitData(int64(p.Bytes)) },
 		},
 		{
 			Name: "slow-close", Doc: "who closes a connection is heard only after delay",
-			Takes: between("delay"), Defaults: link(Parameters{Delay: 500 * time.Millisecond}), make: degraded, prepare: prepareClose,
+			Takes: between("delay"), Defaults: defaults(Parameters{Delay: 500 * time.Millisecond}), make: degraded, prepare: prepareLink,
+			link: func(p Parameters) harness.LinkFault { return harness.SlowClose(p.Delay) },
 		},
 	}
 }
 
 func degraded(f Fault, on Target) harness.Nemesis {
-	return Degrade(on.Cluster, f.from, f.to, f.way)
+	return Degrade(on.Cluster, f.from, f.to, f.link)
 }
 
 func (f *Fault) parseHow() (field string, err error) {
 	var known []string
-	for _, w := range Cuts() {
-		if w.Kind() == f.How {
-			f.way = w
+	for _, cut := range Cuts() {
+		if string(cut.Kind) == f.How {
+			f.link = cut
 			return "", nil
 		}
-		known = append(known, w.Kind())
+		known = append(known, string(cut.Kind))
 	}
 	return "how", fmt.Errorf("unknown how %q: choose %s", f.How, strings.Join(known, ", "))
 }
@@ -111,7 +117,7 @@ func leastApart(f Fault, on Outlook) time.Duration {
 	return 0
 }
 
-func (f *Fault) parseLink() (field string, err error) {
+func (f *Fault) parseEnds() (field string, err error) {
 	if f.from, err = ParseHosts(f.From); err != nil {
 		return "from", err
 	}
@@ -128,38 +134,24 @@ func ofClientsOnly(hosts string) bool {
 	return hosts == "clients" || strings.HasPrefix(hosts, "g")
 }
 
-func prepareCut(f *Fault) (string, error) { return firstWrong(f.parseLink, f.parseHow) }
+func prepareCut(f *Fault) (string, error) { return firstWrong(f.parseEnds, f.parseHow) }
 
 func prepareOneWay(f *Fault) (string, error) {
 	f.OneWay = true
 	return prepareCut(f)
 }
 
-func prepareLatency(f *Fault) (string, error) {
-	f.way = Latency(f.Latency, f.Jitter)
-	return firstWrong(f.parseLink,
-		within("latency", f.Latency, time.Millisecond, time.Minute), within("jitter", f.Jitter, 0, f.Latency))
-}
-
-func prepareBandwidth(f *Fault) (string, error) {
-	f.way = Bandwidth(int64(f.Bandwidth))
-	return firstWrong(f.parseLink, within("bandwidth", f.Bandwidth, 1000, 50_000_000))
-}
-
-func prepareSlicer(f *Fault) (string, error) {
-	f.way = Slice(f.Size, f.Delay)
-	return firstWrong(f.parseLink,
-		within("size", f.Size, 1, 8192), within("delay", f.Delay, time.Microsecond, time.Second))
-}
-
-func prepareLimit(f *Fault) (string, error) {
-	f.way = LimitData(int64(f.Bytes))
-	return firstWrong(f.parseLink, within("bytes", f.Bytes, 1, 16<<20))
-}
-
-func prepareClose(f *Fault) (string, error) {
-	f.way = SlowClose(f.Delay)
-	return firstWrong(f.parseLink, within("delay", f.Delay, 10*time.Millisecond, time.Minute))
+// prepareLink makes the entry's link fault of the parameters.
+func prepareLink(f *Fault) (parameter string, err error) {
+	if parameter, err = f.parseEnds(); err != nil {
+		return parameter, err
+	}
+	f.link = f.Entry.link(f.Parameters)
+	err = f.link.Validate()
+	if bounds, ok := errors.AsType[*harness.BoundsError](err); ok {
+		parameter = bounds.Parameter
+	}
+	return parameter, err
 }
 
 // firstWrong returns the first field that one of checks finds wrong.

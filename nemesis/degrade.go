@@ -7,21 +7,21 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // Degradable is what Degrade needs.
 type Degradable interface {
 	Topology
-	Links
+	Impairable
 	Prober
 	Metered
 }
 
-// Degrade does the way to every link between a host of from and a host of to, whichever of them opens the connections:
-// Degrade(c, Clients(), Primary(), Latency(80*time.Millisecond, 0)). Its name is the way's kind, or
+// Degrade does the link fault to every link between a host of from and a host of to, whichever of them opens the connections:
+// Degrade(c, Clients(), Primary(), harness.Latency(80*time.Millisecond, 0)). Its name is the fault's kind, or
 // "cut" where nothing is answered any more.
 //
 // The bite is measured in a new connection to each node that such links lead to: an echo that takes as long as it should,
@@ -30,23 +30,25 @@ type Degradable interface {
 // because of another fault, is degraded like the others and not looked at, unless that is true of all of them: then the
 // fault waits, and is an error in the end. Where no link lies between the two now, nothing is done, and nothing proved; nor
 // is it where the system itself sends nothing while the fault is in force.
-func Degrade(c Degradable, from, to Hosts, way Way) harness.Nemesis { return degrade{c, from, to, way} }
+func Degrade(c Degradable, from, to Hosts, f harness.LinkFault) harness.Nemesis {
+	return degrade{c, from, to, f}
+}
 
 type degrade struct {
 	c        Degradable
 	from, to Hosts
-	way      Way
+	fault    harness.LinkFault
 }
 
 func (d degrade) Name() string {
-	if d.way.cuts {
+	if cuts(d.fault) {
 		return "cut"
 	}
-	return d.way.kind
+	return string(d.fault.Kind)
 }
 
 func (d degrade) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	if err := d.way.check(); err != nil {
+	if err := d.fault.Validate(); err != nil {
 		return harness.Injection{}, err
 	}
 	between, err := d.sound(ctx, rng)
@@ -56,8 +58,8 @@ func (d degrade) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection,
 	if err != nil {
 		return harness.Injection{}, err
 	}
-	counting := newMeter(d.c, d.way, between.links)
-	heal, err := d.way.act(d.c, between.links)
+	counting := newMeter(d.c, d.fault, between.links)
+	heal, err := d.c.Impair(between.links, d.fault)
 	inj := harness.Injection{
 		Targets: between.hosts, Touched: counting.touched, Heal: func(context.Context) error { return heal() },
 	}
@@ -91,12 +93,7 @@ func (d degrade) sound(ctx context.Context, rng *rand.Rand) (s stretch, err erro
 
 // working returns those of the links that answer. None is an error, the first one's.
 func (d degrade) working(ctx context.Context, links []harness.Link) (answering []harness.Link, err error) {
-	errs := make([]error, len(links))
-	var asking sync.WaitGroup
-	for i, l := range links {
-		asking.Go(func() { errs[i] = d.answers(ctx, l) })
-	}
-	asking.Wait()
+	errs := await.All(len(links), func(i int) error { return d.answers(ctx, links[i]) })
 	for i, l := range links {
 		if errs[i] == nil {
 			answering = append(answering, l)
@@ -105,12 +102,12 @@ func (d degrade) working(ctx context.Context, links []harness.Link) (answering [
 	if len(answering) > 0 {
 		return answering, nil
 	}
-	return nil, fmt.Errorf("%s does not reach %s before %v: another fault is in force there: %w", links[0].From, links[0].To, d.way, errs[0])
+	return nil, fmt.Errorf("%s does not reach %s before %v: another fault is in force there: %w", links[0].From, links[0].To, d.fault, errs[0])
 }
 
 // answers asks with a probe where the bite is that probes fail. What makes a link slower may act on one that is slow already.
 func (d degrade) answers(ctx context.Context, l harness.Link) error {
-	if d.way.cuts || d.way.ends {
+	if d.fault.Effects().Any(harness.CutsLinks | harness.EndsConnections) {
 		return d.c.Probe(ctx, l.From, l.To)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
@@ -140,19 +137,18 @@ func (d degrade) choose(ctx context.Context, rng *rand.Rand) (stretch, error) {
 
 // bite looks at the links, all at the same time.
 func (d degrade) bite(ctx context.Context, look []harness.Link) (string, error) {
-	seen, errs := make([]string, len(look)), make([]error, len(look))
-	var looking sync.WaitGroup
-	for i, l := range look {
-		looking.Go(func() { seen[i], errs[i] = d.way.bites(ctx, d.c, l) })
-	}
-	looking.Wait()
+	seen := make([]string, len(look))
+	errs := await.All(len(look), func(i int) (err error) {
+		seen[i], err = proofOf(d.fault).bites(ctx, d.c, look[i])
+		return err
+	})
 	if err := cmp.Or(errs...); err != nil {
-		return "", fmt.Errorf("%v does not bite: %w", d.way, err)
+		return "", fmt.Errorf("%v does not bite: %w", d.fault, err)
 	}
 	if len(seen) > 1 {
-		return fmt.Sprintf("%v: %s, and likewise %d more", d.way, seen[0], len(seen)-1), nil
+		return fmt.Sprintf("%v: %s, and likewise %d more", d.fault, seen[0], len(seen)-1), nil
 	}
-	return fmt.Sprintf("%v: %s", d.way, seen[0]), nil
+	return fmt.Sprintf("%v: %s", d.fault, seen[0]), nil
 }
 
 func byName(a, b harness.Link) int { return cmp.Compare(a.String(), b.String()) }

@@ -44,14 +44,14 @@ func (b bench) swift(size int, bound time.Duration, otherwise string) (took time
 func TestEveryWayOfDegrading(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
-	run := func(way nemesis.Way, effect func(b bench, old string, inj harness.Injection)) {
-		t.Run(way.Kind(), func(t *testing.T) {
+	run := func(fault harness.LinkFault, effect func(b bench, old string, inj harness.Injection)) {
+		t.Run(string(fault.Kind), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			t.Cleanup(cancel) // after the heal, which is a clean-up too
 			b := bench{t, b.Cluster, ctx}
-			n := nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Primary(), way)
-			name := way.Kind()
-			if slices.ContainsFunc(nemesis.Cuts(), func(cut nemesis.Way) bool { return cut.Kind() == name }) {
+			n := nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Primary(), fault)
+			name := string(fault.Kind)
+			if slices.ContainsFunc(nemesis.Cuts(), func(cut harness.LinkFault) bool { return string(cut.Kind) == name }) {
 				name = "cut"
 			}
 			require.Equal(t, name, n.Name())
@@ -66,24 +66,24 @@ func TestEveryWayOfDegrading(t *testing.T) {
 			b.sees("s1", old) // the Sentinels' links are not hit
 		}
 	}
-	run(nemesis.Latency(80*time.Millisecond, 20*time.Millisecond), slow(1, 120*time.Millisecond))
-	run(nemesis.Bandwidth(50_000), slow(10_000, 180*time.Millisecond))
-	run(nemesis.Slice(500, 10*time.Millisecond), slow(5000, 90*time.Millisecond))
-	run(nemesis.LimitData(200), func(b bench, _ string, _ harness.Injection) {
+	run(harness.Latency(80*time.Millisecond, 20*time.Millisecond), slow(1, 120*time.Millisecond))
+	run(harness.Bandwidth(50_000), slow(10_000, 180*time.Millisecond))
+	run(harness.Slice(500, 10*time.Millisecond), slow(5000, 90*time.Millisecond))
+	run(harness.LimitData(200), func(b bench, _ string, _ harness.Injection) {
 		r, err := b.Connect(0)
 		require.NoError(b, err)
 		require.NoError(b, r.Set(b.ctx, "small", "v", 0).Err(), "within the limit")
 		require.Error(b, r.Set(b.ctx, "big", make([]byte, 500), 0).Err())
 		require.NoError(b, r.Set(b.ctx, "small", "v", 0).Err(), "each connection has a limit of its own")
 	})
-	run(nemesis.SlowClose(200*time.Millisecond), func(b bench, old string, _ harness.Injection) {
+	run(harness.SlowClose(200*time.Millisecond), func(b bench, old string, _ harness.Injection) {
 		b.swift(1, 100*time.Millisecond, "bytes are delayed as well")
 		began := time.Now()
 		require.NoError(b, b.Hangup(b.ctx, "g1", old))
 		require.GreaterOrEqual(b, time.Since(began), 200*time.Millisecond)
 	})
-	for _, way := range nemesis.Cuts() {
-		run(way, func(b bench, old string, _ harness.Injection) {
+	for _, fault := range nemesis.Cuts() {
+		run(fault, func(b bench, old string, _ harness.Injection) {
 			b.reach(0, false)
 			require.Error(b, b.Probe(b.ctx, "g4", old))
 			b.sees("g4", "s1")
@@ -96,7 +96,7 @@ func TestDegradedReplication(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	b.inStep()
-	b.suffer(nemesis.Degrade(b.Cluster, nemesis.Nodes(), nemesis.Nodes(), nemesis.Latency(80*time.Millisecond, 0)),
+	b.suffer(nemesis.Degrade(b.Cluster, nemesis.Nodes(), nemesis.Nodes(), harness.Latency(80*time.Millisecond, 0)),
 		func(b bench, _ string, inj harness.Injection) {
 			require.Equal(b, b.RedisNodes(), inj.Targets)
 			quickest, tries := time.Hour, 0
@@ -114,22 +114,22 @@ func TestDegradedReplication(t *testing.T) {
 func TestTwoDegradationsOfOneLink(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
-	slow := func(way nemesis.Way) harness.Injection {
-		return b.inject(nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), way))
+	slow := func(fault harness.LinkFault) harness.Injection {
+		return b.inject(nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), fault))
 	}
-	first, second := slow(nemesis.Latency(40*time.Millisecond, 0)), slow(nemesis.Latency(60*time.Millisecond, 0))
+	first, second := slow(harness.Latency(40*time.Millisecond, 0)), slow(harness.Latency(60*time.Millisecond, 0))
 	require.GreaterOrEqual(t, b.set(1), 200*time.Millisecond)
 	require.NoError(t, first.Heal(b.ctx))
 	require.GreaterOrEqual(t, b.set(1), 120*time.Millisecond)
 	b.heal(second)
 	b.swift(1, 80*time.Millisecond, "it is still slow after the heal")
 
-	first = slow(nemesis.Hold())
-	for _, way := range append(nemesis.Cuts(), nemesis.LimitData(100)) {
+	first = slow(harness.Hold())
+	for _, fault := range append(nemesis.Cuts(), harness.LimitData(100)) {
 		ctx, cancel := context.WithTimeout(b.ctx, 400*time.Millisecond)
-		inj, err := nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), way).Inject(ctx, rng())
+		inj, err := nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), fault).Inject(ctx, rng())
 		cancel()
-		require.ErrorContains(t, err, "g0 does not reach r1 before "+way.String())
+		require.ErrorContains(t, err, "g0 does not reach r1 before "+fault.String())
 		require.Nil(t, inj.Heal)
 	}
 	b.heal(first)
@@ -145,7 +145,7 @@ func (undialled) Echo(context.Context, string, string, int) error {
 func TestAConnectionThatNeverWasDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
-	n := nemesis.Degrade(undialled{b.Cluster}, nemesis.Clients(), nemesis.Nodes(), nemesis.LimitData(100))
+	n := nemesis.Degrade(undialled{b.Cluster}, nemesis.Clients(), nemesis.Nodes(), harness.LimitData(100))
 	inj, err := n.Inject(b.ctx, rng())
 	require.ErrorContains(t, err, "no connection on g0>r1")
 	b.heal(inj)
@@ -158,7 +158,7 @@ func TestAPauseAndToxicsOfOneLink(t *testing.T) {
 	b.writes(0)
 	pause := b.inject(nemesis.PausePrimary(b.Cluster))
 	require.Error(t, b.write(0))
-	undrop, err := b.Drop(harness.Between(b.ClientGroups(), b.RedisNodes())) // Degrade would wait for an answer first
+	undrop, err := b.Impair(harness.Between(b.ClientGroups(), b.RedisNodes()), harness.Drop()) // Degrade would wait for an answer first
 	require.NoError(t, err)
 	require.NoError(t, pause.Heal(b.ctx))
 	require.Error(t, b.write(0), "the drop is still in force")
@@ -172,16 +172,16 @@ func TestADegradationLooksPastANodeThatIsDown(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Masters(3, cluster.Options{}))
 	kill := b.inject(nemesis.Kill(b.Cluster, nemesis.Named("r1")))
-	for _, way := range append(nemesis.Cuts(), nemesis.Latency(50*time.Millisecond, 0), nemesis.LimitData(100)) {
-		inj := b.inject(nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), way))
+	for _, fault := range append(nemesis.Cuts(), harness.Latency(50*time.Millisecond, 0), harness.LimitData(100)) {
+		inj := b.inject(nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), fault))
 		require.Contains(t, inj.Targets, "r1", "it is not degraded")
 		require.NotContains(t, inj.Bite, ">r1 ")
 		require.Contains(t, inj.Bite, "likewise 1 more")
 		require.NoError(t, inj.Heal(b.ctx))
 		ctx, cancel := context.WithTimeout(b.ctx, 300*time.Millisecond)
-		_, err := nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Named("r1"), way).Inject(ctx, rng())
+		_, err := nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Named("r1"), fault).Inject(ctx, rng())
 		cancel()
-		require.ErrorContains(t, err, "g0 does not reach r1 before "+way.String())
+		require.ErrorContains(t, err, "g0 does not reach r1 before "+fault.String())
 	}
 	b.heal(kill)
 }
@@ -208,7 +208,7 @@ func TestAStallIsNotALatency(t *testing.T) {
 		s := stalling{b.Cluster, new(atomic.Int32), stalls}
 		ctx, cancel := context.WithTimeout(b.ctx, 3*time.Second)
 		defer cancel()
-		n := nemesis.Degrade(s, nemesis.Clients(), nemesis.Nodes(), nemesis.Latency(50*time.Millisecond, 0))
+		n := nemesis.Degrade(s, nemesis.Clients(), nemesis.Nodes(), harness.Latency(50*time.Millisecond, 0))
 		inj, err := n.Inject(ctx, rng())
 		return inj, s.echoes, err
 	}
@@ -226,20 +226,20 @@ func TestDegradationsThatMakeNoSense(t *testing.T) {
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	clients, primary := nemesis.Clients(), nemesis.Primary()
 	for want, n := range map[string]harness.Nemesis{
-		"no way given":           nemesis.Degrade(b.Cluster, clients, primary, nemesis.Way{}),
-		"a latency of -1s":       nemesis.Degrade(b.Cluster, clients, primary, nemesis.Latency(-time.Second, 0)),
-		"a latency of 0s":        nemesis.Degrade(b.Cluster, clients, primary, nemesis.Latency(0, 0)),
-		"a jitter of 2s":         nemesis.Degrade(b.Cluster, clients, primary, nemesis.Latency(time.Second, 2*time.Second)),
-		"a bandwidth of 0 bytes": nemesis.Degrade(b.Cluster, clients, primary, nemesis.Bandwidth(0)),
-		"is like no limit":       nemesis.Degrade(b.Cluster, clients, primary, nemesis.Bandwidth(math.MaxInt64)),
-		"slices of 0 bytes":      nemesis.Degrade(b.Cluster, clients, primary, nemesis.Slice(0, time.Second)),
-		"with a delay of 0s":     nemesis.Degrade(b.Cluster, clients, primary, nemesis.Slice(10, 0)),
-		"a limit of 0 bytes":     nemesis.Degrade(b.Cluster, clients, primary, nemesis.LimitData(0)),
-		"give 16777216 or less":  nemesis.Degrade(b.Cluster, clients, primary, nemesis.LimitData(math.MaxInt64)),
-		"a slow close of -1ns":   nemesis.Degrade(b.Cluster, clients, primary, nemesis.SlowClose(-1)),
-		"no links of":            nemesis.Degrade(b.Cluster, clients, clients, nemesis.Hold()),
-		"the same host":          nemesis.Degrade(b.Cluster, primary, primary, nemesis.Hold()),
-		"no replicas":            nemesis.Degrade(b.Cluster, clients, nemesis.Replicas(), nemesis.Hold()),
+		"no link fault given":            nemesis.Degrade(b.Cluster, clients, primary, harness.LinkFault{}),
+		"latency is -1s: ask for 1ms":    nemesis.Degrade(b.Cluster, clients, primary, harness.Latency(-time.Second, 0)),
+		"latency is 0s: ask for 1ms":     nemesis.Degrade(b.Cluster, clients, primary, harness.Latency(0, 0)),
+		"jitter is 2s: ask for 0s to 1s": nemesis.Degrade(b.Cluster, clients, primary, harness.Latency(time.Second, 2*time.Second)),
+		"bandwidth is 0: ask for 1000":   nemesis.Degrade(b.Cluster, clients, primary, harness.Bandwidth(0)),
+		"ask for 1000 to 50000000":       nemesis.Degrade(b.Cluster, clients, primary, harness.Bandwidth(math.MaxInt64)),
+		"size is 0: ask for 1":           nemesis.Degrade(b.Cluster, clients, primary, harness.Slice(0, time.Second)),
+		"delay is 0s: ask for 1µs":       nemesis.Degrade(b.Cluster, clients, primary, harness.Slice(10, 0)),
+		"bytes is 0: ask for 1":          nemesis.Degrade(b.Cluster, clients, primary, harness.LimitData(0)),
+		"ask for 1 to 16777216":          nemesis.Degrade(b.Cluster, clients, primary, harness.LimitData(math.MaxInt64)),
+		"delay is -1ns: ask for 10ms":    nemesis.Degrade(b.Cluster, clients, primary, harness.SlowClose(-1)),
+		"no links of":                    nemesis.Degrade(b.Cluster, clients, clients, harness.Hold()),
+		"the same host":                  nemesis.Degrade(b.Cluster, primary, primary, harness.Hold()),
+		"no replicas":                    nemesis.Degrade(b.Cluster, clients, nemesis.Replicas(), harness.Hold()),
 	} {
 		inj, err := n.Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
 		require.ErrorContains(t, err, want)
@@ -249,15 +249,4 @@ func TestDegradationsThatMakeNoSense(t *testing.T) {
 		}
 	}
 	b.writes(0) // something was touched
-}
-
-func TestWaysSayWhatTheyAre(t *testing.T) {
-	for want, way := range map[string]nemesis.Way{
-		"hold": nemesis.Hold(), "drop": nemesis.Drop(), "drop-replies": nemesis.DropReplies(), "refuse": nemesis.Refuse(),
-		"latency 80ms±20ms": nemesis.Latency(80*time.Millisecond, 20*time.Millisecond), "latency 1s": nemesis.Latency(time.Second, 0),
-		"bandwidth 5000B/s": nemesis.Bandwidth(5000), "slicer 64B/10µs": nemesis.Slice(64, 10*time.Microsecond),
-		"limit-data 100B": nemesis.LimitData(100), "slow-close 1.5s": nemesis.SlowClose(1500 * time.Millisecond),
-	} {
-		require.Equal(t, want, way.String())
-	}
 }

@@ -18,19 +18,5 @@ func (clockStep) Effects() harness.Effects        { return harness.ShiftsClock }
 func (skewClients) Effects() harness.Effects      { return harness.ShiftsClock }
 func (crashClients) Effects() harness.Effects     { return harness.EndsClients }
 func (freezeClients) Effects() harness.Effects    { return harness.StopsClients }
-func (p partition) Effects() harness.Effects      { return p.way.effects() }
-func (d degrade) Effects() harness.Effects        { return d.way.effects() }
-
-// effects says what the way does to links.
-func (w Way) effects() (e harness.Effects) {
-	if w.cuts {
-		e |= harness.CutsLinks
-	}
-	if w.ends {
-		e |= harness.EndsConnections
-	}
-	if e == 0 {
-		e = harness.SlowsLinks
-	}
-	return e
-}
+func (p partition) Effects() harness.Effects      { return p.fault.Effects() }
+func (d degrade) Effects() harness.Effects        { return d.fault.Effects() }

@@ -10,21 +10,11 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-func TestWaysDeclareWhatTheyDoToLinks(t *testing.T) {
-	for _, c := range []struct {
-		way  nemesis.Way
-		want harness.Effects
-	}{
-		{nemesis.Hold(), harness.CutsLinks},
-		{nemesis.Drop(), harness.CutsLinks},
-		{nemesis.DropReplies(), harness.CutsLinks},
-		{nemesis.Refuse(), harness.CutsLinks | harness.EndsConnections},
-		{nemesis.LimitData(1000), harness.EndsConnections},
-		{nemesis.Latency(time.Second, 0), harness.SlowsLinks},
-		{nemesis.Bandwidth(1000), harness.SlowsLinks},
-		{nemesis.SlowClose(time.Second), harness.SlowsLinks},
-	} {
-		n := nemesis.Degrade(nil, nemesis.Clients(), nemesis.Primary(), c.way)
-		require.Equal(t, c.want, n.(harness.Effective).Effects(), c.way.String())
+func TestFaultsOfLinksDoWhatTheirLinkFaultDoes(t *testing.T) {
+	for _, fault := range append(nemesis.Cuts(), harness.LimitData(1000), harness.Latency(time.Second, 0)) {
+		degrade := nemesis.Degrade(nil, nemesis.Clients(), nemesis.Primary(), fault)
+		require.Equal(t, fault.Effects(), degrade.(harness.Effective).Effects(), fault.String())
+		partition := nemesis.Partition(nil, nemesis.SplitBrain(), fault)
+		require.Equal(t, fault.Effects(), partition.(harness.Effective).Effects(), fault.String())
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // A primary knows who is primary.
@@ -154,13 +155,7 @@ func (a aimed) each(f func(host string) error) error {
 // all does f to every host, whatever becomes of the others, and all at once: one that takes all the time there is takes none
 // from them. It is for heals, and for faults of a length of their own.
 func (a aimed) all(f func(host string) error) error {
-	errs := make([]error, len(a.hosts))
-	var doing sync.WaitGroup
-	for i, host := range a.hosts {
-		doing.Go(func() { errs[i] = f(host) })
-	}
-	doing.Wait()
-	return errors.Join(errs...)
+	return errors.Join(await.All(len(a.hosts), func(i int) error { return f(a.hosts[i]) })...)
 }
 
 // nothingToHeal is the heal of a fault that is over in a moment.
@@ -171,21 +166,7 @@ const pollEvery = 20 * time.Millisecond
 
 // poll looks until it need not look again, or ctx ends; then the error is the last look's.
 func poll(ctx context.Context, look func() (again bool, err error)) error {
-	var missing error
-	for {
-		again, err := look()
-		if !again {
-			return err
-		}
-		if ctx.Err() == nil || missing == nil {
-			missing = err // an error that the end of ctx caused explains nothing
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), missing)
-		case <-time.After(pollEvery):
-		}
-	}
+	return await.Poll(ctx, pollEvery, look)
 }
 
 // reached waits until the node answers the clients that a fault's bite is to be seen from: without that, an answer that

@@ -38,7 +38,7 @@ func TestPartitionsOfSeveralMasters(t *testing.T) {
 		t.Run(want.sides.String(), func(t *testing.T) {
 			b := bench{t, b.Cluster, b.ctx}
 			reaches(b, 0, 5)
-			inj := b.inject(nemesis.Partition(b.Cluster, want.sides, nemesis.Hold()))
+			inj := b.inject(nemesis.Partition(b.Cluster, want.sides, harness.Hold()))
 			b.Logf("%s: %s", want.sides, inj.Bite)
 			require.Len(t, inj.Groups, want.groups)
 			require.Len(t, inj.Targets, want.hosts)
@@ -48,7 +48,7 @@ func TestPartitionsOfSeveralMasters(t *testing.T) {
 			reaches(b, 0, 5)
 		})
 	}
-	_, err := nemesis.Partition(b.Cluster, nemesis.PrimaryFromReplicas(), nemesis.Hold()).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
+	_, err := nemesis.Partition(b.Cluster, nemesis.PrimaryFromReplicas(), harness.Hold()).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
 	require.ErrorContains(t, err, "no one primary")
 }
 
@@ -61,7 +61,7 @@ func TestPartitionsThatDoNotApply(t *testing.T) {
 		known, err := nemesis.ParseSides(sides.String())
 		require.NoError(t, err)
 		require.Equal(t, sides.String(), known.String())
-		inj, err := nemesis.Partition(b.Cluster, sides, nemesis.Hold()).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
+		inj, err := nemesis.Partition(b.Cluster, sides, harness.Hold()).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
 		if sides.String() == "clients-primary" {
 			require.NoError(t, err)
 			require.NoError(t, inj.Heal(b.ctx))
@@ -75,11 +75,11 @@ func TestPartitionsThatDoNotApply(t *testing.T) {
 	_, err := nemesis.ParseSides("left-right")
 	require.ErrorContains(t, err, "split-brain, ")
 	for want, n := range map[string]harness.Nemesis{
-		"no way given":    nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), nemesis.Way{}),
-		"no sides given":  nemesis.Partition(b.Cluster, nemesis.Sides{}, nemesis.Hold()),
-		"is no partition": nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), nemesis.Latency(time.Second, 0)),
-		"over this cut":   nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Primary(), nemesis.Clients()), nemesis.Hold()),
-		"no host \"r9\"":  nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Named("r9"), nemesis.Primary()), nemesis.Hold()),
+		"no link fault given": nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), harness.LinkFault{}),
+		"no sides given":      nemesis.Partition(b.Cluster, nemesis.Sides{}, harness.Hold()),
+		"is no partition":     nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), harness.Latency(time.Second, 0)),
+		"over this cut":       nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Primary(), nemesis.Clients()), harness.Hold()),
+		"no host \"r9\"":      nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Named("r9"), nemesis.Primary()), harness.Hold()),
 	} {
 		_, err := n.Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
 		require.ErrorContains(t, err, want)

@@ -8,16 +8,16 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // Partitionable is what Partition needs.
 type Partitionable interface {
 	primary
 	Topology
-	Links
+	Impairable
 	Metered
 	Probe(ctx context.Context, from, to string) error
 	Role(ctx context.Context, node string) (string, error)
@@ -27,8 +27,8 @@ type Partitionable interface {
 	Hears(ctx context.Context, replica string) (bool, error)
 }
 
-// Partition cuts the network in two, or in whatever parts sides says. The way is one that lets nothing be answered: Hold,
-// Drop, DropReplies or Refuse.
+// Partition cuts the network in two, or in whatever parts sides says. f is one of the link faults that let nothing be
+// answered, see Cuts.
 //
 // Hold is the hardest on the system, since neither side learns of it but by waiting. A reset, as of Refuse, tells at
 // once: it makes min-replicas-to-write look perfect, for the primary drops its replicas, and with them its right to
@@ -38,31 +38,31 @@ type Partitionable interface {
 // proof is in the description of each Sides, and that the system itself sent something over the cut. A partition that cannot be had on this topology is an error of Inject.
 //
 // After the heal a cluster was whole within half a second where nobody had failed over, and within 5 s where somebody
-// had (20 trials of each of the Sides under Hold, and of SplitBrain in every way, on two busy cores).
-func Partition(c Partitionable, sides Sides, way Way) harness.Nemesis {
-	return partition{c, sides, way, sides.faultName()}
+// had (20 trials of each of the Sides under Hold, and of SplitBrain under each of the Cuts, on two busy cores).
+func Partition(c Partitionable, sides Sides, f harness.LinkFault) harness.Nemesis {
+	return partition{c, sides, f, sides.faultName()}
 }
 
-// PartitionPrimary is Partition(c, SplitBrain(), Hold()) under its old name.
+// PartitionPrimary is Partition(c, SplitBrain(), harness.Hold()) under its old name.
 func PartitionPrimary(c Partitionable) harness.Nemesis {
-	return partition{c, SplitBrain(), Hold(), "partition-primary"}
+	return partition{c, SplitBrain(), harness.Hold(), "partition-primary"}
 }
 
 type partition struct {
 	c     Partitionable
 	sides Sides
-	way   Way
+	fault harness.LinkFault
 	name  string
 }
 
 func (p partition) Name() string { return p.name }
 
 func (p partition) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	if err := cmp.Or(p.way.check(), p.sides.Check(p.c)); err != nil {
+	if err := cmp.Or(p.fault.Validate(), p.sides.Check(p.c)); err != nil {
 		return harness.Injection{}, err
 	}
-	if !p.way.cuts {
-		return harness.Injection{}, fmt.Errorf("%v is no partition: choose hold, drop, drop-replies or refuse", p.way)
+	if !cuts(p.fault) {
+		return harness.Injection{}, fmt.Errorf("%v is no partition: choose hold, drop, drop-replies or refuse", p.fault)
 	}
 	cut, err := p.sides.make(ctx, p.c, rng)
 	if err != nil {
@@ -71,8 +71,8 @@ func (p partition) Inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 	if len(cut.links) == 0 { // who is primary changes
 		return idle(cut.targets, fmt.Errorf("no links to cut: %w", errNoLink)), nil
 	}
-	counting := newMeter(p.c, p.way, cut.links)
-	heal, err := p.way.act(p.c, cut.links)
+	counting := newMeter(p.c, p.fault, cut.links)
+	heal, err := p.c.Impair(cut.links, p.fault)
 	inj := harness.Injection{
 		Targets: cut.targets, Groups: cut.groups, Prove: cut.prove, Touched: counting.touched,
 		Heal: func(context.Context) error { return heal() },
@@ -81,7 +81,7 @@ func (p partition) Inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 		return inj, err
 	}
 	inj.Bite, err = cut.bite(ctx, p.c)
-	inj.Bite = p.way.kind + ": " + inj.Bite
+	inj.Bite = string(p.fault.Kind) + ": " + inj.Bite
 	return inj, err
 }
 
@@ -100,19 +100,18 @@ func (c cut) bite(ctx context.Context, p Partitionable) (string, error) {
 	if len(shut) == 0 {
 		return "", errors.New("nobody connects to anybody over this cut")
 	}
-	through, errs := make([]error, len(shut)), make([]error, len(c.open))
-	var probing sync.WaitGroup
-	for i, l := range shut {
-		probing.Go(func() { through[i] = p.Probe(ctx, l.From, l.To) })
-	}
-	for i, l := range c.open {
-		probing.Go(func() { errs[i] = answers(ctx, p, l.From, l.To) })
-	}
-	probing.Wait()
+	errs := await.All(len(shut)+len(c.open), func(i int) error {
+		if i < len(shut) {
+			return p.Probe(ctx, shut[i].From, shut[i].To)
+		}
+		open := c.open[i-len(shut)]
+		return answers(ctx, p, open.From, open.To)
+	})
+	through, beside := errs[:len(shut)], errs[len(shut):]
 	if i := slices.Index(through, nil); i >= 0 {
 		return "", fmt.Errorf("%s reaches %s through the partition", shut[i].From, shut[i].To)
 	}
-	for i, err := range errs {
+	for i, err := range beside {
 		if err != nil {
 			return "", fmt.Errorf("%s, beside the partition, does not reach %s: %w", c.open[i].From, c.open[i].To, err)
 		}

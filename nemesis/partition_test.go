@@ -116,7 +116,7 @@ func TestPartitionsWithoutFailover(t *testing.T) {
 	run := func(sides nemesis.Sides, effect func(b bench, old string, inj harness.Injection)) {
 		t.Run(sides.String(), func(t *testing.T) {
 			b := bench{t, b.Cluster, b.ctx}
-			n := nemesis.Partition(b.Cluster, sides, nemesis.Hold())
+			n := nemesis.Partition(b.Cluster, sides, harness.Hold())
 			require.Equal(t, nameOf(sides), n.Name())
 			b.suffer(n, effect)
 			require.Equal(t, first, b.primary(), "a failover")
@@ -176,7 +176,7 @@ func TestPartitionsWithFailover(t *testing.T) {
 			t.Cleanup(cancel) // after the heal, which is a clean-up too
 			b := bench{t, b.Cluster, ctx}
 			was := b.primary()
-			b.suffer(nemesis.Partition(b.Cluster, sides, nemesis.Hold()), effect)
+			b.suffer(nemesis.Partition(b.Cluster, sides, harness.Hold()), effect)
 			require.NotEqual(t, was, b.primary(), "no failover")
 			require.Equal(t, "slave", b.role(was))
 		})
@@ -215,17 +215,17 @@ func TestPartitionsWithFailover(t *testing.T) {
 	})
 }
 
-// Every way cuts old connections and new ones, and heals.
+// Every fault cuts old connections and new ones, and heals.
 func TestEveryWayOfAPartition(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
-	for _, way := range nemesis.Cuts() {
-		t.Run(way.String(), func(t *testing.T) {
+	for _, fault := range nemesis.Cuts() {
+		t.Run(fault.String(), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			t.Cleanup(cancel) // after the heal, which is a clean-up too
 			b := bench{t, b.Cluster, ctx}
-			key := "counter-" + way.String() // what a hold kept waiting is counted when it is over
-			n := nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), way)
+			key := "counter-" + fault.String() // what a hold kept waiting is counted when it is over
+			n := nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), fault)
 			b.suffer(n, func(b bench, _ string, _ harness.Injection) {
 				b.writes(4)
 				for range 3 { // over the old connection, then over new ones
@@ -233,9 +233,9 @@ func TestEveryWayOfAPartition(t *testing.T) {
 					require.Error(b, err)
 					var late net.Error
 					silent := errors.As(err, &late) && late.Timeout()
-					require.Equal(b, way.Kind() != "refuse", silent, "a refusal is heard of, the others are not: %v", err)
+					require.Equal(b, fault.Kind != harness.LinkRefuse, silent, "a refusal is heard of, the others are not: %v", err)
 				}
-				require.Equal(b, way.Kind() == "drop-replies", b.counted(key) > 0, "commands without replies alone are carried out")
+				require.Equal(b, fault.Kind == harness.LinkDropReplies, b.counted(key) > 0, "commands without replies alone are carried out")
 			})
 		})
 	}
@@ -266,16 +266,16 @@ func (b bench) named(sentinel string) any {
 func TestSplitBrainInEveryWay(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
-	for _, way := range nemesis.Cuts()[1:] {
-		t.Run(way.String(), func(t *testing.T) {
+	for _, fault := range nemesis.Cuts()[1:] {
+		t.Run(fault.String(), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			t.Cleanup(cancel) // after the heal, which is a clean-up too
 			b := bench{t, b.Cluster, ctx}
-			n := nemesis.Partition(b.Cluster, nemesis.SplitBrain(), way)
+			n := nemesis.Partition(b.Cluster, nemesis.SplitBrain(), fault)
 			require.Equal(t, "partition-split-brain", n.Name())
 			before := b.named(b.Sentinels()[0])
 			b.suffer(n, func(b bench, old string, inj harness.Injection) {
-				if way.Kind() == "drop-replies" { // the Sentinel beside old hears the commands of the others
+				if fault.Kind == harness.LinkDropReplies { // the Sentinel beside old hears the commands of the others
 					i := slices.IndexFunc(inj.Targets, func(host string) bool { return slices.Contains(b.Sentinels(), host) })
 					require.Eventually(b, func() bool { return b.named(inj.Targets[i]) != before }, wait, tick, "nobody told it")
 				} else {
@@ -306,7 +306,7 @@ func TestALateAnswerBesideAFaultIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	beside := drowsy{b.Cluster, "g2", new(atomic.Int32)}
-	b.heal(b.inject(nemesis.Partition(beside, nemesis.ClientsFromPrimary(), nemesis.Hold())))
+	b.heal(b.inject(nemesis.Partition(beside, nemesis.ClientsFromPrimary(), harness.Hold())))
 	require.GreaterOrEqual(t, beside.probes.Load(), int32(4), "of the bite, and of the proof")
 	reading := drowsy{b.Cluster, "g0", new(atomic.Int32)}
 	b.heal(b.inject(nemesis.ClientPauseWrites(reading, nemesis.Primary())))

@@ -46,7 +46,7 @@ func TestSleepThatCannotBe(t *testing.T) {
 func TestSleepOfANodeThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
-	cut := b.inject(nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), nemesis.Refuse()))
+	cut := b.inject(nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), harness.Refuse()))
 	ctx, cancel := context.WithTimeout(b.ctx, 300*time.Millisecond)
 	defer cancel()
 	inj, err := nemesis.Sleep(b.Cluster, nemesis.Primary(), time.Second).Inject(ctx, rng())
@@ -60,8 +60,8 @@ type sleepless struct{ *cluster.Cluster }
 
 func (s sleepless) Do(ctx context.Context, node string, command ...any) (any, error) {
 	if command[0] == "DEBUG" {
-		s.Hold(harness.Links(s.ClientGroups(), s.RedisNodes())) // to the cluster's end
-		return nil, errors.New("DEBUG is not allowed")
+		_, err := s.Impair(harness.Links(s.ClientGroups(), s.RedisNodes()), harness.Hold()) // to the cluster's end
+		return nil, errors.Join(errors.New("DEBUG is not allowed"), err)
 	}
 	return s.Cluster.Do(ctx, node, command...)
 }

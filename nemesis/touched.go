@@ -28,16 +28,16 @@ func idle(targets []string, why error) harness.Injection {
 // errNoLink says that no link lies where a fault was to act.
 var errNoLink = errors.New("they are one host now")
 
-// meter counts what a way touches on links from now on.
+// meter counts what a link fault touches on links from now on.
 type meter struct {
 	c      Metered
-	way    Way
+	proof  proof
 	links  []harness.Link // to nodes: nobody connects to clients
 	before []harness.Touched
 }
 
-func newMeter(c Metered, way Way, links []harness.Link) meter {
-	m := meter{c: c, way: way}
+func newMeter(c Metered, f harness.LinkFault, links []harness.Link) meter {
+	m := meter{c: c, proof: proofOf(f)}
 	for _, l := range links {
 		if !slices.Contains(c.ClientGroups(), l.To) {
 			m.links, m.before = append(m.links, l), append(m.before, c.Touched(l))
@@ -60,7 +60,7 @@ func (m meter) touched() (string, error) {
 	var idle []harness.Link
 	for i, l := range m.links {
 		t := m.c.Touched(l).Minus(m.before[i])
-		if m.way.count(t) > 0 {
+		if m.proof.count(t) > 0 {
 			busy = append(busy, share{l, t})
 		} else {
 			idle = append(idle, l)
@@ -69,10 +69,10 @@ func (m meter) touched() (string, error) {
 	if len(busy) == 0 {
 		return "", errors.New(m.idle())
 	}
-	slices.SortStableFunc(busy, func(a, b share) int { return cmp.Compare(m.way.count(b.of), m.way.count(a.of)) })
+	slices.SortStableFunc(busy, func(a, b share) int { return cmp.Compare(m.proof.count(b.of), m.proof.count(a.of)) })
 	var told []string
 	for _, s := range busy[:min(len(busy), mostLinks)] {
-		told = append(told, fmt.Sprintf("%s %s", s.link, m.way.tell(s.of)))
+		told = append(told, fmt.Sprintf("%s %s", s.link, m.proof.tell(s.of)))
 	}
 	if more := len(busy) - mostLinks; more > 0 {
 		told = append(told, fmt.Sprintf("and %d more links", more))
@@ -85,8 +85,8 @@ func (m meter) touched() (string, error) {
 
 // idle says whose traffic was missed, and where.
 func (m meter) idle() string {
-	if m.way.lacks != "" {
-		return fmt.Sprintf("idle: %s on %s", m.way.lacks, someOf(m.links))
+	if m.proof.lacks != "" {
+		return fmt.Sprintf("idle: %s on %s", m.proof.lacks, someOf(m.links))
 	}
 	groups, sentinels := 0, 0
 	for _, l := range m.links {
@@ -121,10 +121,4 @@ func someOf(links []harness.Link) string {
 		list += fmt.Sprintf(" and %d more links", more)
 	}
 	return list
-}
-
-// passed tells what a way did to bytes.
-func passed(verb string) (func(harness.Touched) int64, func(harness.Touched) string) {
-	return func(t harness.Touched) int64 { return t.Passed },
-		func(t harness.Touched) string { return fmt.Sprintf("%s %d B", verb, t.Passed) }
 }

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -34,15 +35,15 @@ func TestDemo(t *testing.T) {
 }
 
 func demos(t *testing.T) map[string]Report {
-	rich := report(t, synthetic(), invalid())
+	rich := report(t, analysistest.Synthetic(), invalid())
 	rich.Command = "doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary,kill-primary --clients 24 --seed 1234567890123"
 	rich.Expected, rich.Met = "double-grant", true
 	rich.Notes = []string{"mutex was 262,144 operations behind the record"}
 	rich.Pages = map[int]string{0: "anomalies/0.html"}
 	empty := report(t, harness.History{Meta: harness.Meta{Name: "empty"}}, harness.Judged{})
-	calm := synthetic()
+	calm := analysistest.Synthetic()
 	calm.Faults, calm.Events = nil, nil
-	ten := report(t, failovers(10), valid())
+	ten := report(t, analysistest.Kills(10), valid())
 	ten.Expected, ten.Met = "lost-write", false
 	return map[string]Report{
 		"rich": rich, "empty": empty, "calm": report(t, calm, valid()), "ten": ten, "hostile": hostile(t),
@@ -58,7 +59,7 @@ func report(t *testing.T, h harness.History, j harness.Judged) Report {
 
 // overlapping is the synthetic run with many more faults beside its own, each recorded when it is over.
 func overlapping() harness.History {
-	h := synthetic()
+	h := analysistest.Synthetic()
 	for i, name := range []string{"refuse", "slicer", "latency", "bandwidth", "skew-clients", "clock-step", "drop", "drop"} {
 		start := time.Duration(i)*1300*ms + 3*sec
 		h.Faults = append(h.Faults, harness.Fault{
@@ -67,30 +68,6 @@ func overlapping() harness.History {
 		})
 	}
 	slices.SortStableFunc(h.Faults, func(a, b harness.Fault) int { return cmp.Compare(a.End, b.End) })
-	return h
-}
-
-// failovers is a history with n kills, 10 s apart, each followed by a failover, and a write every 10 ms otherwise.
-func failovers(n int) harness.History {
-	h := harness.History{Meta: harness.Meta{Name: fmt.Sprint(n, " kills"), Workers: 4, Clients: 4, Groups: 1, Labels: map[string]string{"variant": "sequence/incr-wait", "nemesis": "kill-primary"}}}
-	var ops []harness.Op
-	at := time.Duration(0)
-	write := func(until time.Duration, outcome harness.Outcome, err string) {
-		for ; at < until; at += 10 * ms {
-			ops = append(ops, harness.Op{Client: len(ops) % 4, Kind: harness.Add, Key: "set", Arg: fmt.Sprint(len(ops)), Call: at, Return: at + ms, Outcome: outcome, Err: err})
-		}
-	}
-	for i := range n {
-		start := time.Duration(i)*10*sec + 3*sec
-		old, now := 1+i%2, 2-i%2
-		write(start, harness.OK, "")
-		write(start+1700*ms+time.Duration(i)*37*ms, harness.Fail, "dial tcp 127.7.2.1:6379: connect: connection refused")
-		h.Faults = append(h.Faults, harness.Fault{Name: "kill-primary", Targets: []string{fmt.Sprint("r", old)}, Start: start, Bit: start + 5*ms, Heal: start + 3*sec, End: start + 4*sec, Proved: true, Proof: "gone"})
-		h.Events = append(h.Events, failoverEvents(start, fmt.Sprint("r", old), fmt.Sprint("r", now), old, now)...)
-		h.Events = append(h.Events, role(start+3500*ms, fmt.Sprint("r", old), "slave"))
-		write(start+7*sec, harness.OK, "")
-	}
-	h.Ops, h.End = harness.OpsOf(ops), &harness.End{At: at}
 	return h
 }
 
@@ -104,7 +81,7 @@ func hostile(t *testing.T) Report {
 			{Client: 1, Kind: harness.Add, Key: evil, Call: 3 * sec, Return: 3*sec + ms, Outcome: harness.OK},
 		}),
 		Faults: []harness.Fault{{Name: evil, Targets: []string{evil}, Start: sec, Bit: sec, Heal: 2 * sec, End: 2 * sec, Proof: evil, Groups: []int{0}}},
-		Events: []harness.Event{{At: 1500 * ms, Node: evil, Kind: string(Switched), Detail: evil}, {At: sec, Node: evil, Kind: evil, Detail: evil}},
+		Events: []harness.Event{{At: 1500 * ms, Node: evil, Kind: string(analysis.Switched), Detail: evil}, {At: sec, Node: evil, Kind: evil, Detail: evil}},
 		End:    &harness.End{At: 3 * sec, Reason: evil},
 	}
 	a := doubleGrant(evil, sec)

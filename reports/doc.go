@@ -1,7 +1,8 @@
 // Package reports turns a finished run into files that people and CI read.
 //
 // Data flows one way: a history and its judgement become a [Report], and a Report becomes report.html, verdict.json,
-// junit.xml and summary.md. Nothing here judges or measures: what the files say is in the history or in the judgement.
+// junit.xml and summary.md. Nothing here judges or measures: what the files say is in
+// the history, in the judgement, or computed by package analysis; package drawing makes the pictures.
 // Many runs become one [Row] each, for an index page, a comparison table or one junit.xml. A search through
 // interleavings is an [Exploration] and becomes files of the same names.
 //

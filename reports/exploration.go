@@ -10,6 +10,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Exploration is everything that the files of one search through interleavings say.
@@ -39,14 +40,14 @@ func (e Exploration) Sentence() string {
 	case len(found) == 1:
 		return fmt.Sprintf("A counterexample of %s: %s.%s", steps(found[0]), found[0].Anomaly.Class, e.searched())
 	case len(found) > 1:
-		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.%s", len(found), steps(found[0]), and(e.classes()), e.searched())
+		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.%s", len(found), steps(found[0]), units.And(e.classes()), e.searched())
 	case e.Verdict() == harness.Valid && len(e.Result.Parts) > 1:
 		return fmt.Sprintf("No interleaving breaks it: %s.", e.parts())
 	case e.Verdict() == harness.Valid:
 		return fmt.Sprintf("No interleaving of %s breaks it: all %s, %s.",
 			e.people(), e.everything(), bounds(e.Result.Budget))
 	default:
-		return fmt.Sprintf("Nothing can be said: %s after %s in %s.", e.stopped(), e.schedules(), dur(e.Result.Elapsed))
+		return fmt.Sprintf("Nothing can be said: %s after %s in %s.", e.stopped(), e.schedules(), units.Duration(e.Result.Elapsed))
 	}
 }
 
@@ -66,8 +67,8 @@ func (e Exploration) parts() string {
 		if !p.Exhausted {
 			extent = ""
 		}
-		all = append(all, fmt.Sprintf("%s%s of %s, %s", extent, plural(int64(p.Schedules), "schedule", "schedules"),
-			plural(int64(p.Budget.Clients), "client", "clients"), bounds(p.Budget)))
+		all = append(all, fmt.Sprintf("%s%s of %s, %s", extent, units.Plural(int64(p.Schedules), "schedule", "schedules"),
+			units.Plural(int64(p.Budget.Clients), "client", "clients"), bounds(p.Budget)))
 	}
 	return strings.Join(all, "; ")
 }
@@ -78,9 +79,9 @@ func (e Exploration) Brief() string {
 	case harness.Invalid:
 		return steps(e.Result.Found[0])
 	case harness.Valid:
-		return "all " + count(int64(e.Result.Schedules)) + " hold"
+		return "all " + units.Count(int64(e.Result.Schedules)) + " hold"
 	default:
-		return "undecided after " + count(int64(e.Result.Schedules))
+		return "undecided after " + units.Count(int64(e.Result.Schedules))
 	}
 }
 
@@ -101,10 +102,10 @@ func (e Exploration) title() string { return cmp.Or(e.Name, e.Variant, "explorat
 
 func (e Exploration) clients() int { return cmp.Or(e.Clients, e.Result.Budget.Clients) }
 
-func (e Exploration) people() string { return plural(int64(e.clients()), "client", "clients") }
+func (e Exploration) people() string { return units.Plural(int64(e.clients()), "client", "clients") }
 
 func (e Exploration) schedules() string {
-	return plural(int64(e.Result.Schedules), "schedule", "schedules")
+	return units.Plural(int64(e.Result.Schedules), "schedule", "schedules")
 }
 
 // everything is the schedules of an exhausted search. What was pruned would have shown nothing else.
@@ -128,7 +129,7 @@ func (e Exploration) found() string {
 	for _, c := range e.Result.Found {
 		parts = append(parts, fmt.Sprintf("%s in %s", c.Anomaly.Class, steps(c)))
 	}
-	return and(parts)
+	return units.And(parts)
 }
 
 func (e Exploration) classes() []string {
@@ -139,7 +140,9 @@ func (e Exploration) classes() []string {
 	return all
 }
 
-func steps(c interleave.Counterexample) string { return plural(int64(c.Length()), "step", "steps") }
+func steps(c interleave.Counterexample) string {
+	return units.Plural(int64(c.Length()), "step", "steps")
+}
 
 // bounds says what the world was allowed to do in one schedule.
 func bounds(b interleave.Budget) string {
@@ -149,7 +152,7 @@ func bounds(b interleave.Budget) string {
 // setup is what was searched, for below the headline.
 func (e Exploration) setup() []fact {
 	all := []fact{
-		{"variant", dash(e.Variant)}, {"clients", count(int64(e.clients()))},
+		{"variant", dash(e.Variant)}, {"clients", units.Count(int64(e.clients()))},
 	}
 	if len(e.Result.Parts) < 2 { // else a table has them
 		all = append(all, fact{"in each schedule", bounds(e.Result.Budget)})
@@ -199,11 +202,11 @@ func (e Exploration) numbers() []fact {
 	}
 	first := "–"
 	if len(r.Found) > 0 {
-		first = took(r.First)
+		first = units.Took(r.First)
 	}
 	return []fact{
-		{"schedules", count(int64(r.Schedules))}, {"pruned", count(int64(r.Pruned))}, {"steps", count(int64(r.Steps))},
-		{"schedules a second", whole(r.Rate())}, {"search took", dur(r.Elapsed)},
+		{"schedules", units.Count(int64(r.Schedules))}, {"pruned", units.Count(int64(r.Pruned))}, {"steps", units.Count(int64(r.Steps))},
+		{"schedules a second", units.Whole(r.Rate())}, {"search took", units.Duration(r.Elapsed)},
 		{"first found after", first}, {"covered", covered},
 	}
 }

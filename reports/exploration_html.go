@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
 // ExplorationHTML writes a search as one page that needs nothing else: no network, no script, no other file.
@@ -38,7 +39,7 @@ type partView struct {
 type situationView struct {
 	Name  harness.SituationName
 	Count int
-	Lines []line
+	Lines []drawing.Line
 }
 
 // counterexampleView is one counterexample on the page.
@@ -48,10 +49,10 @@ type counterexampleView struct {
 	Note      string
 	Certified bool
 	Steps     string
-	Lines     []line
+	Lines     []drawing.Line
 	Hidden    int // lines that are not drawn
-	Picture   drawing
-	Legend    []legendKey
+	Picture   drawing.Drawing
+	Legend    []drawing.LegendKey
 	Replay    string // the command that runs it again
 	File      string
 }
@@ -62,12 +63,13 @@ func newExplorationPage(e Exploration) explorationPage {
 		Warnings: e.warnings(), Setup: e.setup(), Numbers: e.numbers(),
 	}
 	for i, c := range e.Result.Found {
-		picture := e.drawLifelines(c)
+		story := e.story(c)
+		picture := story.Draw()
 		v := counterexampleView{
 			Class: c.Anomaly.Class, Key: c.Anomaly.Key, Note: e.note(c), Certified: c.Anomaly.Certified, Steps: steps(c),
-			Lines: e.lines(c), Picture: picture.drawing, Legend: picture.legend(), Replay: e.replay(i), File: e.Files[i],
+			Lines: story.Lines(), Picture: picture.Drawing, Legend: picture.Legend(), Replay: e.replay(i), File: e.Files[i],
 		}
-		v.Hidden = len(v.Lines) - len(picture.lines)
+		v.Hidden = len(v.Lines) - picture.Lines()
 		p.Counterexamples = append(p.Counterexamples, v)
 	}
 	for _, part := range e.Result.Parts {
@@ -76,7 +78,7 @@ func newExplorationPage(e Exploration) explorationPage {
 	for _, s := range e.Result.Situations {
 		v := situationView{Name: s.Name, Count: s.Count}
 		for _, step := range s.Steps {
-			v.Lines = append(v.Lines, lineOf(step))
+			v.Lines = append(v.Lines, drawing.LineOf(step))
 		}
 		p.Situations = append(p.Situations, v)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/stretchr/testify/require"
 )
@@ -168,10 +169,16 @@ func TestExplorerIsAColumnWhereItWasAsked(t *testing.T) {
 		require.Contains(t, html, "<th>explorer</th>")
 		require.Contains(t, md, rows[0].Explorer+rows[1].Explorer)
 		require.Contains(t, html, rows[0].Explorer+rows[1].Explorer)
-		require.Contains(t, html, `<td class="n">7</td>`)
+		require.Contains(t, html, `<td class="n" data-label="operations">7</td>`)
 	}
 	md := written(t, func(b *bytes.Buffer) error { return CompareMarkdown(b, []Row{run}) })
 	require.NotContains(t, md, "explorer")
 	html := written(t, func(b *bytes.Buffer) error { return Index(b, []Row{run}) })
 	require.NotContains(t, html, "explorer")
+}
+
+func TestAnyNumberOfClientsHasAPage(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 4, 5, 8, 1000} {
+		searchPage(t, Exploration{Clients: n, Result: interleave.Result{Found: []interleave.Counterexample{analysistest.BlindDel()}}})
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -114,7 +115,7 @@ func TestAnomaliesBeyondTheLimitAreCounted(t *testing.T) {
 	for len(j.Anomalies) < 50 {
 		j.Anomalies = append(j.Anomalies, duplicateNumber())
 	}
-	html := rendered(t, report(t, synthetic(), j))
+	html := rendered(t, report(t, analysistest.Synthetic(), j))
 	require.Equal(t, maxAnomalies, strings.Count(html, `<details class="anomaly"`))
 	require.Contains(t, html, "verdict.json has 50")
 }
@@ -124,7 +125,7 @@ func anomalyPage(t *testing.T, a harness.Anomaly) string {
 	t.Helper()
 	j := invalid()
 	j.Anomalies = []harness.Anomaly{a}
-	return rendered(t, report(t, synthetic(), j))
+	return rendered(t, report(t, analysistest.Synthetic(), j))
 }
 
 func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {
@@ -226,7 +227,7 @@ func TestSummary(t *testing.T) {
 	for _, want := range []string{"## invalid: lock/set-nx-px", "194 double-grant", "First anomaly", "`lock:4`", "2 failovers", "median", "Run it again", "> mutex was 262,144 operations behind"} {
 		require.Contains(t, b.String(), want)
 	}
-	h := oneKill()
+	h := analysistest.OneKill()
 	b.Reset()
 	require.NoError(t, Summary(&b, report(t, h, valid())))
 	require.Contains(t, b.String(), "Failover after kill-primary")
@@ -270,7 +271,7 @@ func TestWriteReplacesWholeFiles(t *testing.T) {
 
 func TestSentences(t *testing.T) {
 	require.Equal(t, "Nothing can be said: nothing was judged.", Report{}.Sentence())
-	r := report(t, synthetic(), valid())
+	r := report(t, analysistest.Synthetic(), valid())
 	require.Regexp(t, `^No violation in [\d,]+ operations of 24 clients through 2 faults\.$`, r.Sentence())
 	r.Judged = harness.Judged{Judgements: []harness.Judgement{{Checker: "lock", Reason: "no contention."}}}
 	require.Equal(t, "Nothing can be said: lock: no contention.", r.Sentence())

@@ -12,6 +12,9 @@ import (
 	"unicode"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
 //go:embed report.html.tmpl exploration.html.tmpl reproduction.html.tmpl index.html.tmpl suite.html.tmpl drawing.html.tmpl class.html.tmpl report.css
@@ -56,9 +59,9 @@ func printable(r rune) rune {
 
 func helpers() template.FuncMap {
 	return template.FuncMap{
-		"dur": dur, "took": took, "at": at, "after": after, "count": count, "times": times, "clip": clip, "rate": rate, "figure": figure,
-		"inc": func(i int) int { return i + 1 }, "css": style, "class": outcomeClass,
-		"outcome": outcomeText, "whole": whole,
+		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count, "times": times,
+		"clip": units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
+		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass, "outcome": drawing.OutcomeText, "say": say, "memory": units.Size,
 	}
 }
 
@@ -107,7 +110,7 @@ type classCount struct {
 
 // charts are the pictures over time; nil when there is nothing to draw.
 type charts struct {
-	Throughput, Trouble, Groups, Latency *drawing
+	Throughput, Trouble, Groups, Latency *drawing.Drawing
 	Hidden                               int     // client groups that are not drawn
 	Peak                                 float64 // what fills the height of a group's row
 	Width                                time.Duration
@@ -115,16 +118,16 @@ type charts struct {
 
 // fall is one failover with its picture.
 type fall struct {
-	Failover
+	analysis.Failover
 	Number  int
-	Picture drawing
+	Picture drawing.Drawing
 }
 
 func newPage(r Report) page {
 	return page{
 		Report: r, Verdict: r.Judged.Verdict.String(), Sentence: r.Sentence(), Warnings: r.warnings(),
 		Setup: setup(r), Totals: totals(r.Stats), Classes: classCounts(r.Judged), Anomalies: anomalyViews(r), Charts: drawCharts(r),
-		FaultKey: faultKey(r.History.Faults),
+		FaultKey: drawing.FaultKey(r.History.Faults),
 		Falls:    falls(r.Failovers), Table: severalFailovers(r.Failovers),
 		Events: r.History.Events[:min(len(r.History.Events), maxEvents)],
 	}
@@ -143,7 +146,7 @@ func setup(r Report) []fact {
 			all = append(all, fact{name, r.label(name)})
 		}
 	}
-	all = append(all, fact{"seed", fmt.Sprint(m.Seed)}, fact{"clients", clients(m)}, fact{"duration", dur(r.Elapsed)})
+	all = append(all, fact{"seed", fmt.Sprint(m.Seed)}, fact{"clients", clients(m)}, fact{"duration", units.Duration(r.Elapsed)})
 	if m.Open {
 		all = append(all, fact{"pacing", "open: latency counts from when an operation was meant to begin"})
 	}
@@ -154,20 +157,20 @@ func setup(r Report) []fact {
 }
 
 // totals are the operations in numbers.
-func totals(s Stats) []fact {
+func totals(s analysis.Stats) []fact {
 	t := s.Totals
 	return []fact{
-		{"operations", count(t.All())}, {"ok", count(t.OK)}, {"refused (held)", count(t.Refused)},
-		{"failed", count(t.Failed)}, {"unknown", count(t.Unknown)}, {"throughput, ok", rate(s.Rate)},
-		{"latency p50", took(s.Latency.P50)}, {"latency p99", took(s.Latency.P99)},
+		{"operations", units.Count(t.All())}, {"ok", units.Count(t.OK)}, {"refused (held)", units.Count(t.Refused)},
+		{"failed", units.Count(t.Failed)}, {"unknown", units.Count(t.Unknown)}, {"throughput, ok", units.Rate(s.Rate)},
+		{"latency p50", units.Took(s.Latency.P50)}, {"latency p99", units.Took(s.Latency.P99)},
 	}
 }
 
 // clients says how many there were, with riders and groups when there were any.
 func clients(m harness.Meta) string {
-	s := count(int64(m.Workers))
+	s := units.Count(int64(m.Workers))
 	if riders := m.Workers - m.Clients; m.Clients > 0 && riders > 0 {
-		s += fmt.Sprintf(" (%s of them riders)", count(int64(riders)))
+		s += fmt.Sprintf(" (%s of them riders)", units.Count(int64(riders)))
 	}
 	if m.Groups > 1 {
 		s += fmt.Sprintf(" in %d groups", m.Groups)
@@ -195,10 +198,11 @@ type anomalyView struct {
 	Number  int
 	Open    bool
 	Page    string
-	Picture drawing
+	Picture drawing.Drawing
 	Listed  []opView
 	Hidden  int      // operations that are not listed
 	Held    bool     // the picture shows who held it
+	Cut     bool     // the picture leaves times out
 	Two     []string // for how long two owners held the key
 }
 
@@ -215,7 +219,8 @@ func anomalyViews(r Report) []anomalyView {
 	for i, a := range r.Judged.Anomalies[:min(len(r.Judged.Anomalies), maxAnomalies)] {
 		v := anomalyView{
 			Anomaly: a, Number: i + 1, Open: i < openAnomaly, Page: r.Pages[i],
-			Picture: drawAnomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),
+			Picture: drawing.Anomaly(a, r.History.Meta), Listed: opViews(a, r.History.Meta),
+			Cut: drawing.Shortened(a, r.History.Meta),
 		}
 		v.Hidden = len(a.Ops) - len(v.Listed)
 		v.Held = len(a.Spans) > 0
@@ -232,12 +237,12 @@ func lasting(s harness.Span) string {
 	if s.To == 0 {
 		return "without end"
 	}
-	return "for " + dur(s.To-s.From)
+	return "for " + units.Duration(s.To-s.From)
 }
 
 func opViews(a harness.Anomaly, meta harness.Meta) []opView {
 	var all []opView
-	ops := shown(a.Ops)
+	ops := drawing.Shown(a.Ops)
 	for _, op := range ops {
 		all = append(all, opView{Op: op, Who: who(op.Client, meta), Since: op.Call - ops[0].Call, Took: op.Return - op.Call})
 	}
@@ -257,37 +262,38 @@ func who(client int, meta harness.Meta) string {
 }
 
 func drawCharts(r Report) charts {
-	c := charts{Width: r.Stats.Width, Peak: groupPeak(r.Stats), Hidden: max(0, r.History.Meta.Groups-maxGroupRows)}
+	c := charts{Width: r.Stats.Width, Peak: drawing.GroupPeak(r.Stats), Hidden: max(0, r.History.Meta.Groups-drawing.MaxGroupRows)}
 	if r.Stats.Totals.All() == 0 {
 		return c
 	}
-	c.Throughput = drawn(throughput(r))
+	run := drawing.Run{Stats: r.Stats, Faults: r.History.Faults, Groups: r.History.Meta.Groups}
+	c.Throughput = drawn(run.Throughput())
 	if r.Stats.Totals.Failed+r.Stats.Totals.Unknown > 0 {
-		c.Trouble = drawn(trouble(r))
+		c.Trouble = drawn(run.Trouble())
 	}
 	if r.Stats.Totals.OK > 0 {
-		c.Latency = drawn(latencies(r))
+		c.Latency = drawn(run.Latencies())
 		if r.History.Meta.Groups > 1 {
-			c.Groups = drawn(perGroup(r))
+			c.Groups = drawn(run.PerGroup())
 		}
 	}
 	return c
 }
 
-func drawn(d drawing) *drawing { return &d }
+func drawn(d drawing.Drawing) *drawing.Drawing { return &d }
 
 // falls are the failovers that are drawn: each of a few, the slowest of many.
-func falls(all []Failover) []fall {
+func falls(all []analysis.Failover) []fall {
 	var some []fall
 	for i, f := range all {
 		if len(all) <= maxFalls || i == slowest(all) {
-			some = append(some, fall{Failover: f, Number: i + 1, Picture: waterfall(f)})
+			some = append(some, fall{Failover: f, Number: i + 1, Picture: drawing.Waterfall(f)})
 		}
 	}
 	return some
 }
 
-func severalFailovers(all []Failover) *failoverTable {
+func severalFailovers(all []analysis.Failover) *failoverTable {
 	if len(all) < 2 {
 		return nil
 	}

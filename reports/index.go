@@ -2,9 +2,11 @@ package reports
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Index writes one page, as self-contained as a report, that lists many runs and links to the report of each.
@@ -25,6 +27,8 @@ type index struct {
 
 type indexRow struct {
 	Row
+	Title  string // the variant, if the name says no more than Variant and About
+	About  string // "load, partition-primary", "every interleaving, 1 failover"
 	Passed bool
 	Result string // "valid", "invalid", "unknown"
 	Count  string // of operations
@@ -36,7 +40,7 @@ func newIndex(rows []Row) index {
 	passed := 0
 	for _, r := range rows {
 		one := indexRow{
-			Row: r, Passed: r.passed(), Result: r.Verdict.String(), Count: r.ran(count(r.Ops)), Pace: r.ran(whole(r.Rate)),
+			Row: r, Title: r.title(), About: r.about(), Passed: r.passed(), Result: r.Verdict.String(), Count: r.ran(units.Count(r.Ops)), Pace: r.ran(units.Whole(r.Rate)),
 		}
 		if one.Passed {
 			passed++
@@ -51,6 +55,26 @@ func newIndex(rows []Row) index {
 	case passed < len(rows):
 		x.Tone, x.Word = harness.Invalid.String(), "failed"
 	}
-	x.Sentence = count(int64(passed)) + " of " + plural(int64(len(rows)), "run", "runs") + " ended as they should."
+	x.Sentence = units.Count(int64(passed)) + " of " + units.Plural(int64(len(rows)), "run", "runs") + " ended as they should."
 	return x
+}
+
+// title is what a run is called on a page. A name made of the variant and the regime, as folders have it, is no title.
+func (r Row) title() string {
+	parts := []string{r.Variant}
+	if r.Regime != "" {
+		parts = append(parts, strings.Split(r.Regime, ", ")...)
+	}
+	if r.Variant != "" && r.Name == strings.ReplaceAll(strings.Join(parts, "-"), "/", "-") {
+		return r.Variant
+	}
+	return r.Name
+}
+
+// about tells runs of one variant apart: what was done to it. A search has its bounds there.
+func (r Row) about() string {
+	if r.Ops == 0 {
+		return r.Regime
+	}
+	return strings.TrimSuffix("load, "+r.Regime, ", ")
 }

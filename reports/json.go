@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
 )
 
 // Schema is the version of verdict.json. It changes when a field changes its meaning or goes away.
@@ -35,8 +36,8 @@ type Document struct {
 	Anomalies  []harness.Anomaly     `json:"anomalies"`            // the first of each class, in order of time
 	Notes      []string              `json:"notes,omitempty"`      // what the history does not hold, such as who watched no longer
 	Pages      map[int]string        `json:"pages,omitempty"`      // index in anomalies: page that draws it
-	Stats      Stats                 `json:"stats"`                // totals; without the timeline
-	Failovers  []Failover            `json:"failovers"`
+	Stats      analysis.Stats        `json:"stats"`                // totals; without the timeline
+	Failovers  []analysis.Failover   `json:"failovers"`
 	Faults     []harness.Fault       `json:"faults"`
 	Meta       harness.Meta          `json:"meta"`
 	End        *harness.End          `json:"end"` // null: the record stops before the run did

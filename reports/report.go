@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Report is everything that the files of one run say.
@@ -18,8 +20,8 @@ type Report struct {
 	Labels    map[string]string // variant, topology, nemesis, regime, ...
 	History   harness.History   // its Ops are not read again
 	Judged    harness.Judged
-	Stats     Stats
-	Failovers []Failover
+	Stats     analysis.Stats
+	Failovers []analysis.Failover
 	Pages     map[int]string // index in Judged.Anomalies: relative path of a page that draws it
 	Expected  string         // what was expected, such as "double-grant"; empty: nothing
 	Met       bool           // whether Expected came true
@@ -32,11 +34,10 @@ type Report struct {
 // the report describes what could be read.
 func New(h harness.History, j harness.Judged) (Report, error) {
 	h.Faults = h.FaultsByStart()
-	c, w := newCollector(h), newWatchers(h)
-	err := eachOp(h, c.add, w.add)
+	stats, failovers, err := analysis.Of(h)
 	r := Report{
 		Name: h.Meta.Name, Labels: maps.Clone(h.Meta.Labels), History: h, Judged: j,
-		Stats: c.stats(), Failovers: w.failovers(),
+		Stats: stats, Failovers: failovers,
 	}
 	r.Elapsed = r.Stats.Last
 	if h.End != nil {
@@ -53,7 +54,7 @@ func (r Report) Sentence() string {
 	case len(r.Judged.Totals) > 0:
 		s := "Found " + r.Found() + " in " + r.scope()
 		if len(r.Judged.Anomalies) > 0 {
-			s += ", the first at " + at(earliest(r.Judged.Anomalies))
+			s += ", the first at " + units.At(earliest(r.Judged.Anomalies))
 		}
 		return s + "."
 	default:
@@ -70,9 +71,9 @@ func earliest(anomalies []harness.Anomaly) time.Duration {
 func (r Report) Found() string {
 	var parts []string
 	for _, c := range classes(r.Judged.Totals) {
-		parts = append(parts, fmt.Sprintf("%s %s", count(int64(r.Judged.Totals[c])), c))
+		parts = append(parts, fmt.Sprintf("%s %s", units.Count(int64(r.Judged.Totals[c])), c))
 	}
-	return and(parts)
+	return units.And(parts)
 }
 
 // classes returns the classes in totals, the most frequent first.
@@ -83,12 +84,12 @@ func classes(totals map[harness.Class]int) []harness.Class {
 }
 
 func (r Report) scope() string {
-	s := plural(r.Stats.Totals.All(), "operation", "operations")
+	s := units.Plural(r.Stats.Totals.All(), "operation", "operations")
 	if n := r.History.Meta.Workers; n > 0 {
-		s += " of " + plural(int64(n), "client", "clients")
+		s += " of " + units.Plural(int64(n), "client", "clients")
 	}
 	if n := len(r.History.Faults); n > 0 {
-		s += " through " + plural(int64(n), "fault", "faults")
+		s += " through " + units.Plural(int64(n), "fault", "faults")
 	}
 	return s
 }
@@ -136,27 +137,6 @@ func (r Report) warnings() []string {
 		}
 	}
 	return append(all, r.Notes...)
-}
-
-// horizon is the end of the time axis.
-func (r Report) horizon() time.Duration {
-	end := r.Stats.Last
-	if n := len(r.Stats.Buckets); n > 0 {
-		end = r.Stats.Buckets[n-1].Start + r.Stats.Width
-	}
-	for _, f := range r.History.Faults {
-		end = max(end, f.Start, f.Heal, f.End)
-	}
-	return max(end, time.Second)
-}
-
-// origin is the start of the time axis: the full second before the first operation.
-func (r Report) origin() time.Duration {
-	start := r.Stats.First
-	for _, f := range r.History.Faults {
-		start = min(start, f.Start)
-	}
-	return max(0, start.Truncate(time.Second))
 }
 
 // label returns a label for people, or a dash.

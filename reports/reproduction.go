@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Reproduction is a published experiment, repeated: what was published, what was found here, and whether the two have
@@ -110,9 +111,9 @@ func (r Range) String() string {
 	case r.N == 0:
 		return noMedian
 	case r.Min == r.Max:
-		return figure(r.Median)
+		return units.Figure(r.Median)
 	}
-	return figure(r.Median) + " (" + figure(r.Min) + " to " + figure(r.Max) + ")"
+	return units.Figure(r.Median) + " (" + units.Figure(r.Min) + " to " + units.Figure(r.Max) + ")"
 }
 
 // published is what the literature says of measure m, if it does.
@@ -146,7 +147,7 @@ func (m Measure) head() string {
 func (r Reproduction) rows() [][]string {
 	var all [][]string
 	for _, a := range r.Arms {
-		row := []string{a.Name, count(int64(a.Told()))}
+		row := []string{a.Name, units.Count(int64(a.Told()))}
 		for m := range r.Measures {
 			cell := noMedian
 			if m < len(a.Ranges) {
@@ -176,7 +177,7 @@ func (r Reproduction) doubts() []string {
 	for _, a := range r.Arms {
 		for i, t := range a.Trials {
 			if t.Verdict == harness.Unknown {
-				all = append(all, a.Name+", trial "+count(int64(i+1))+": "+cmp.Or(t.Reason, "nothing can be said"))
+				all = append(all, a.Name+", trial "+units.Count(int64(i+1))+": "+cmp.Or(t.Reason, "nothing can be said"))
 			}
 		}
 	}

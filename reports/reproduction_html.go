@@ -1,12 +1,12 @@
 package reports
 
 import (
-	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
 // ReproductionHTML writes a reproduction as one page that needs nothing else: no network, no script, no other file.
@@ -37,7 +37,7 @@ type rangeCell struct{ Ours, Published string }
 // rangePlot is one measure over all arms.
 type rangePlot struct {
 	Head    string
-	Picture drawing
+	Picture drawing.Drawing
 }
 
 func newReproductionPage(r Reproduction) reproductionPage {
@@ -47,7 +47,7 @@ func newReproductionPage(r Reproduction) reproductionPage {
 		p.Heads = append(p.Heads, m.head())
 	}
 	for _, a := range r.Arms {
-		row := armCells{Arm: a, Told: count(int64(a.Told()))}
+		row := armCells{Arm: a, Told: units.Count(int64(a.Told()))}
 		for m := range r.Measures {
 			cell := rangeCell{Ours: noMedian, Published: a.published(m)}
 			if m < len(a.Ranges) {
@@ -74,53 +74,21 @@ func (r Reproduction) tone() harness.Verdict {
 	return harness.Unknown
 }
 
-const (
-	rangeRow    = 26 // pixels of an arm
-	rangeMargin = 250
-)
-
-// drawRanges draws every trial of every arm as a dot, the span from least to largest as a bar and the median as a stroke.
-func (r Reproduction) drawRanges(m int) drawing {
-	d := drawing{Label: r.Measures[m].head(), Margin: rangeMargin, Height: len(r.Arms)*rangeRow + axisHeight}
-	top := 0.0
+// drawRanges draws measure m of all arms.
+func (r Reproduction) drawRanges(m int) drawing.Drawing {
+	var rows []drawing.Range
 	for _, a := range r.Arms {
-		if m < len(a.Ranges) {
-			top = max(top, a.Ranges[m].Max)
-		}
-	}
-	top = roundUp(top)
-	x := func(v float64) float64 { return 98 * max(0, v) / top }
-	bottom := float64(len(r.Arms) * rangeRow)
-	for i := range 5 {
-		v := top * float64(i) / 4
-		d.line("grid", x(v), 0, x(v), bottom)
-		d.text("tick-label", x(v), bottom+17, edge(x(v)), figure(v))
-	}
-	d.line("axis", 0, bottom, 100, bottom)
-	for i, a := range r.Arms {
-		y := float64(i*rangeRow) + rangeRow/2
-		d.side("row-name", y+4, clip(a.Name, 40))
-		if m >= len(a.Ranges) || a.Ranges[m].N == 0 {
-			d.text("missing", 1, y+4, "start", "nothing can be said")
-			continue
-		}
-		span := a.Ranges[m]
-		d.rect("span", x(span.Min), max(x(span.Max), x(span.Min)+0.2), y-4, y+4, a.Name+": "+span.String())
-		for k, t := range a.Trials {
-			if t.Verdict != harness.Unknown {
-				d.dot("trial", x(t.Values[m]), y, fmt.Sprintf("trial %d: %s", k+1, figure(t.Values[m])))
+		row := drawing.Range{Name: a.Name}
+		if m < len(a.Ranges) && a.Ranges[m].N > 0 {
+			span := a.Ranges[m]
+			row.Says, row.Min, row.Median, row.Max = span.String(), span.Min, span.Median, span.Max
+			for k, t := range a.Trials {
+				if t.Verdict != harness.Unknown {
+					row.Trials = append(row.Trials, drawing.Trial{Number: k + 1, Value: t.Values[m]})
+				}
 			}
 		}
-		d.line("median", x(span.Median), y-9, x(span.Median), y+9)
+		rows = append(rows, row)
 	}
-	return d
-}
-
-// roundUp is the next number of one digit and zeros, at least v, and 1 for nothing.
-func roundUp(v float64) float64 {
-	if v <= 0 {
-		return 1
-	}
-	unit := math.Pow(10, math.Floor(math.Log10(v)))
-	return math.Ceil(v/unit) * unit
+	return drawing.Ranges(r.Measures[m].head(), rows)
 }

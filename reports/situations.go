@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // This file is how reports list the situations that a run met, and those that it never met.
@@ -36,7 +37,7 @@ func neverMet(all []harness.Situation) string {
 func SituationsText(all []harness.Situation) (lines []string) {
 	var met []string
 	for _, s := range metSituations(all) {
-		met = append(met, fmt.Sprintf("%s %s", s.Name, count(int64(s.Count))))
+		met = append(met, fmt.Sprintf("%s %s", s.Name, units.Count(int64(s.Count))))
 	}
 	if len(met) > 0 {
 		lines = append(lines, "met: "+strings.Join(met, "; "))
@@ -52,7 +53,7 @@ func times(n int) string {
 	if n == 0 {
 		return "never"
 	}
-	return count(int64(n))
+	return units.Count(int64(n))
 }
 
 // summarySituations is the situations in summary.md.

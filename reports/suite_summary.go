@@ -4,39 +4,42 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // SuiteSummary writes the summary.md of a suite: what one would paste into a pull request.
-func SuiteSummary(w io.Writer, s Suite) error {
+func SuiteSummary(w io.Writer, s tally.Suite) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", s.word(), plain(s.Name), plain(s.Sentence()))
+	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", suiteWord(s), plain(s.Name), plain(SuiteSentence(s)))
 	if s.Ended != "" {
 		fmt.Fprintf(&b, "> It ended early: %s.\n\n", plain(s.Ended))
 	}
 	var rows [][]string
-	for _, row := range s.rows() {
+	for _, row := range suiteRows(s) {
 		cells := []string{plain(row.Name), "**" + row.Ends + "**"}
 		for _, c := range row.Cells {
 			cells = append(cells, plain(c))
 		}
 		rows = append(rows, cells)
 	}
-	if err := table(&b, append([]string{"run", "ended"}, s.heads()...), rows); err != nil {
+	if err := table(&b, append([]string{"run", "ended"}, suiteHeads(s)...), rows); err != nil {
 		return fmt.Errorf("reports: write summary: %w", err)
 	}
 	const most = 10
-	failures, others := s.failures(most)
+	failures, others := s.Failures(most)
 	for _, r := range failures {
-		fmt.Fprintf(&b, "\n- **%s** %s", r.Ending, plain(clip(r.headline(), 400)))
+		fmt.Fprintf(&b, "\n- **%s** %s", r.Ending, plain(units.Clip(headline(r), 400)))
 		if r.Command != "" {
 			fmt.Fprintf(&b, "\n  %s", command(r.Command))
 		}
 	}
 	if others > 0 {
-		fmt.Fprintf(&b, "\n- and %s more, in suite.jsonl", count(int64(others)))
+		fmt.Fprintf(&b, "\n- and %s more, in suite.jsonl", units.Count(int64(others)))
 	}
 	fmt.Fprintln(&b)
-	for _, f := range s.Memory.facts() {
+	for _, f := range memoryFacts(s.Memory) {
 		fmt.Fprintf(&b, "\n- %s: %s", f.Name, plain(f.Value))
 	}
 	if _, err := fmt.Fprintln(w, b.String()); err != nil {

@@ -7,69 +7,71 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // suiteRow is a line of a suite's table.
 type suiteRow struct {
-	SuiteCase
+	tally.Case
 	Ends    string // "met"
 	Tone    string // of that: valid, invalid or unknown
 	Cells   []string
 	Results string // relative path of the report of the run that the case ended with, or of its first failure
 }
 
-// heads are the columns between what a case is called and where its results are. A colon aligns to the right.
-func (s Suite) heads() []string {
-	if s.repeated() {
+// suiteHeads are the columns between what a case is called and where its results are. A colon aligns to the right.
+func suiteHeads(s tally.Suite) []string {
+	if s.Repeated() {
 		return []string{"expected", "found last", ":runs", ":met", ":not met", ":unknown", ":failed", ":operations", ":time"}
 	}
 	return []string{"verdict", "found", "expected", ":operations", ":time"}
 }
 
-func (s Suite) rows() (all []suiteRow) {
+func suiteRows(s tally.Suite) (all []suiteRow) {
 	for _, c := range s.Cases {
-		row := suiteRow{SuiteCase: c, Ends: c.Ending().String(), Tone: c.Ending().tone(), Results: c.first().Link}
-		took := dur(c.Elapsed.Round(100 * time.Millisecond))
+		row := suiteRow{Case: c, Ends: c.Ending().String(), Tone: tone(c.Ending()), Results: c.First().Link}
+		took := units.Duration(c.Elapsed.Round(100 * time.Millisecond))
 		found := cmp.Or(c.Last.Found, noMedian)
 		switch {
-		case s.repeated():
-			row.Cells = []string{c.expected(), found}
+		case s.Repeated():
+			row.Cells = []string{caseExpected(c), found}
 			for _, n := range []int{c.Runs, c.Met, c.NotMet, c.Unknown, c.Failed} {
-				row.Cells = append(row.Cells, count(int64(n)))
+				row.Cells = append(row.Cells, units.Count(int64(n)))
 			}
-		case c.Runs == 0 || c.Last.Ending == Failed:
-			row.Cells = []string{noMedian, noMedian, c.expected()}
+		case c.Runs == 0 || c.Last.Ending == tally.Failed:
+			row.Cells = []string{noMedian, noMedian, caseExpected(c)}
 		default:
-			row.Cells = []string{c.Last.Verdict.String(), found, c.expected()}
+			row.Cells = []string{c.Last.Verdict.String(), found, caseExpected(c)}
 		}
-		row.Cells = append(row.Cells, count(c.Ops), took)
+		row.Cells = append(row.Cells, units.Count(c.Ops), took)
 		all = append(all, row)
 	}
 	return all
 }
 
 // tone is the verdict whose colour suits an ending.
-func (e Ending) tone() string {
+func tone(e tally.Ending) string {
 	switch e {
-	case Met:
+	case tally.Met:
 		return "valid"
-	case NotMet:
+	case tally.NotMet:
 		return "invalid"
 	}
 	return "unknown"
 }
 
 // SuiteText writes a suite for a terminal: a table, why runs were not as expected, and how to repeat them.
-func SuiteText(w io.Writer, s Suite) error {
+func SuiteText(w io.Writer, s tally.Suite) error {
 	var b strings.Builder
 	var t texttable.Table
-	heads := append([]string{"run", "ended"}, s.heads()...)
+	heads := append([]string{"run", "ended"}, suiteHeads(s)...)
 	for i := range heads {
 		heads[i] = strings.ToUpper(strings.TrimPrefix(heads[i], ":"))
 	}
 	t.Add(append(heads, "RESULTS")...)
-	for _, row := range s.rows() {
+	for _, row := range suiteRows(s) {
 		cells := append([]string{row.Name, row.Ends}, row.Cells...)
 		for i := range cells {
 			cells[i] = oneLine(cells[i])
@@ -79,22 +81,22 @@ func SuiteText(w io.Writer, s Suite) error {
 	if err := t.Write(&b, texttable.Width(w)); err != nil {
 		return err
 	}
-	b.WriteString("\n" + strings.ToUpper(s.word()) + "  " + s.Sentence() + "\n")
+	b.WriteString("\n" + strings.ToUpper(suiteWord(s)) + "  " + SuiteSentence(s) + "\n")
 	if s.Ended != "" {
 		b.WriteString("It ended early: " + oneLine(s.Ended) + ".\n")
 	}
 	const most = 3
-	failures, others := s.failures(most)
+	failures, others := s.Failures(most)
 	for _, r := range failures {
-		b.WriteString("\n" + wrapped(fmt.Sprintf("  %-8s", r.Ending), oneLine(r.headline())))
+		b.WriteString("\n" + wrapped(fmt.Sprintf("  %-8s", r.Ending), oneLine(headline(r))))
 		if r.Command != "" {
 			b.WriteString("  again   " + r.Command + "\n") // in one piece, to be copied
 		}
 	}
 	if others > 0 {
-		fmt.Fprintf(&b, "\n  and %s more, in index.html and suite.jsonl\n", count(int64(others)))
+		fmt.Fprintf(&b, "\n  and %s more, in index.html and suite.jsonl\n", units.Count(int64(others)))
 	}
-	if facts := s.Memory.facts(); len(facts) > 0 {
+	if facts := memoryFacts(s.Memory); len(facts) > 0 {
 		b.WriteString("\n")
 		for _, f := range facts {
 			b.WriteString(wrapped(fmt.Sprintf("  %-20s", f.Name), f.Value))
@@ -105,7 +107,7 @@ func SuiteText(w io.Writer, s Suite) error {
 }
 
 // headline says which run it was, and what came of it.
-func (r SuiteRun) headline() string {
+func headline(r tally.Run) string {
 	which := r.Name
 	if r.Seed != 0 {
 		which += fmt.Sprintf(", seed %d", r.Seed)

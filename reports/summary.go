@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
 // Summary writes summary.md: what one would paste into a pull request.
@@ -64,7 +67,7 @@ func summaryAnomaly(w io.Writer, r Report) error {
 		return nil
 	}
 	a := r.Judged.Anomalies[0]
-	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", plain(string(a.Class)), code(clip(a.Key, 80)), plain(a.Note))
+	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", plain(string(a.Class)), code(units.Clip(a.Key, 80)), plain(a.Note))
 	aboutClass(w, a.Class)
 	if len(a.Ops) == 0 {
 		return nil
@@ -85,8 +88,8 @@ func aboutClass(w io.Writer, c harness.Class) {
 
 func opCells(op opView) []string {
 	return []string{
-		op.Who, plain(string(op.Kind)), code(clip(op.Arg, 60)), code(clip(op.Result, 60)), at(op.Call), dur(op.Took),
-		plain(clip(outcomeText(op.Op), 80)),
+		op.Who, plain(string(op.Kind)), code(units.Clip(op.Arg, 60)), code(units.Clip(op.Result, 60)), units.At(op.Call), units.Duration(op.Took),
+		plain(units.Clip(drawing.OutcomeText(op.Op), 80)),
 	}
 }
 
@@ -111,18 +114,18 @@ func summaryFailovers(w io.Writer, r Report) error {
 	return table(w, heads, rows)
 }
 
-func oneFailover(w io.Writer, f Failover) error {
-	fmt.Fprintf(w, "\n### Failover after %s\n\n", plain(f.Name+f.moved()))
+func oneFailover(w io.Writer, f analysis.Failover) error {
+	fmt.Fprintf(w, "\n### Failover after %s\n\n", plain(f.Name+f.Moved()))
 	var rows [][]string
 	for _, s := range f.Stages {
 		if s.Seen {
-			rows = append(rows, []string{string(s.Name), dur(s.After), code(s.By)})
+			rows = append(rows, []string{string(s.Name), units.Duration(s.After), code(s.By)})
 		} else {
 			rows = append(rows, []string{string(s.Name), "not seen", plain(s.Note)})
 		}
 	}
-	for _, c := range f.costs() {
-		rows = append(rows, []string{c.Name + " for", dur(c.Length()), plain(c.Note)})
+	for _, c := range f.Costs() {
+		rows = append(rows, []string{c.Name + " for", units.Duration(c.Length()), plain(c.Note)})
 	}
 	return table(w, []string{"stage", ":since the fault", "by"}, rows)
 }
@@ -146,8 +149,8 @@ func CompareMarkdown(w io.Writer, rows []Row) error {
 	var cells [][]string
 	for _, r := range rows {
 		row := []string{
-			code(r.Variant), plain(r.Regime), mark(r.Verdict), plain(dash(r.Found)), plain(clip(dash(r.First), 160)),
-			r.ran(whole(r.Rate)), took(r.P50), took(r.P99),
+			code(r.Variant), plain(r.Regime), mark(r.Verdict), plain(dash(r.Found)), plain(units.Clip(dash(r.First), 160)),
+			r.ran(units.Whole(r.Rate)), units.Took(r.P50), units.Took(r.P99),
 		}
 		if asked {
 			row = slices.Insert(row, explorerColumn, plain(dash(r.Explorer)))

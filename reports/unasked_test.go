@@ -16,7 +16,7 @@ func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 	r.Judged = harness.Judged{Verdict: harness.Valid, Judgements: []harness.Judgement{
 		{Checker: "mutex", Verdict: harness.Valid, Reason: "none overlap"}, {Checker: "porcupine", Unasked: true, Reason: why},
 	}}
-	require.Contains(t, rendered(t, r), `<td class="mono nowrap">porcupine</td><td><span class="pill unknown">not asked</span></td><td>`+why)
+	require.Contains(t, rendered(t, r), `data-label="checker">porcupine</td><td data-label="verdict"><span class="pill unasked">not asked</span></td><td data-label="reason">`+why)
 
 	summary := written(t, func(b *bytes.Buffer) error { return Summary(b, r) })
 	require.Contains(t, summary, "| `porcupine` | not asked | "+why)

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
 const (
@@ -20,16 +21,16 @@ const (
 // ExplorationText writes a search for a terminal, its counterexamples as a person would put them on a whiteboard.
 func ExplorationText(w io.Writer, e Exploration) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n", strings.ToUpper(e.Verdict().String()), visible(e.Sentence()))
-	fmt.Fprintf(&b, "  %s\n", visible(e.pace()))
+	fmt.Fprintf(&b, "%s  %s\n", strings.ToUpper(e.Verdict().String()), units.Visible(e.Sentence()))
+	fmt.Fprintf(&b, "  %s\n", units.Visible(e.pace()))
 	for _, warning := range e.warnings() {
-		fmt.Fprintf(&b, "  %s\n", visible(warning))
+		fmt.Fprintf(&b, "  %s\n", units.Visible(warning))
 	}
 	for _, line := range SituationsText(e.situations()) {
-		fmt.Fprintf(&b, "  %s\n", visible(line))
+		fmt.Fprintf(&b, "  %s\n", units.Visible(line))
 	}
 	if e.Expected != "" {
-		fmt.Fprintf(&b, "  expected %s: %s\n", visible(e.Expected), met(e.Met))
+		fmt.Fprintf(&b, "  expected %s: %s\n", units.Visible(e.Expected), met(e.Met))
 	}
 	for i, c := range e.Result.Found {
 		fmt.Fprintf(&b, "\n%s", e.whiteboard(c))
@@ -38,7 +39,7 @@ func ExplorationText(w io.Writer, e Exploration) error {
 		}
 	}
 	if e.Command != "" {
-		fmt.Fprintf(&b, "\nsearch again: %s\n", visible(e.Command))
+		fmt.Fprintf(&b, "\nsearch again: %s\n", units.Visible(e.Command))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("reports: write text: %w", err)
@@ -50,18 +51,18 @@ func ExplorationText(w io.Writer, e Exploration) error {
 func (e Exploration) pace() string {
 	r := e.Result
 	s := fmt.Sprintf("%s: %s schedules and %s pruned, %s steps, in %s (%s schedules a second)", e.title(),
-		count(int64(r.Schedules)), count(int64(r.Pruned)), count(int64(r.Steps)), dur(r.Elapsed), whole(r.Rate()))
+		units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), units.Count(int64(r.Steps)), units.Duration(r.Elapsed), units.Whole(r.Rate()))
 	if len(r.Found) > 0 {
-		s += ", first counterexample after " + took(r.First)
+		s += ", first counterexample after " + units.Took(r.First)
 	}
 	return s
 }
 
 // whiteboard is one counterexample: a numbered list in columns, and the violation in one sentence below.
 func (e Exploration) whiteboard(c interleave.Counterexample) string {
-	lines := e.lines(c)
+	lines := e.story(c).Lines()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s:\n", visible(string(c.Anomaly.Class)), steps(c))
+	fmt.Fprintf(&b, "%s in %s:\n", units.Visible(string(c.Anomaly.Class)), steps(c))
 	w := columnsOf(lines)
 	for _, l := range lines {
 		b.WriteString("  " + w.write(l) + "\n")
@@ -74,13 +75,13 @@ func (e Exploration) whiteboard(c interleave.Counterexample) string {
 type columns struct{ number, who, command, reply int }
 
 // columnsOf makes every column as wide as its longest text. Commands are what gives way when that is too wide.
-func columnsOf(lines []line) columns {
+func columnsOf(lines []drawing.Line) columns {
 	var w columns
 	belief := 0
 	for _, l := range lines {
-		w.number, w.who = max(w.number, letters(l.Number)), max(w.who, letters(l.Who))
-		w.command, w.reply = max(w.command, letters(l.Command)), max(w.reply, min(longReply, letters(l.Reply)))
-		belief = max(belief, min(longBelief, letters(l.Belief)))
+		w.number, w.who = max(w.number, units.Letters(l.Number)), max(w.who, units.Letters(l.Who))
+		w.command, w.reply = max(w.command, units.Letters(l.Command)), max(w.reply, min(longReply, units.Letters(l.Reply)))
+		belief = max(belief, min(longBelief, units.Letters(l.Belief)))
 	}
 	rest := w.number + w.who + w.reply + belief + len("  ")*4 + len(" -> ")
 	w.command = min(w.command, longCommand, max(shortCommand, lineWidth-rest))
@@ -88,13 +89,11 @@ func columnsOf(lines []line) columns {
 }
 
 // write writes one line.
-func (w columns) write(l line) string {
-	s := fmt.Sprintf("%*s  %-*s  %-*s  %-*s", w.number, l.Number, w.who, l.Who, w.command, squeeze(l.Command, w.command),
-		w.reply, squeeze(l.Reply, w.reply))
+func (w columns) write(l drawing.Line) string {
+	s := fmt.Sprintf("%*s  %-*s  %-*s  %-*s", w.number, l.Number, w.who, l.Who, w.command, units.Squeeze(l.Command, w.command),
+		w.reply, units.Squeeze(l.Reply, w.reply))
 	if l.Belief != "" {
-		return s + " -> " + squeeze(l.Belief, longBelief)
+		return s + " -> " + units.Squeeze(l.Belief, longBelief)
 	}
 	return strings.TrimRight(s, " ")
 }
-
-func letters(s string) int { return utf8.RuneCountInString(s) }

@@ -7,7 +7,9 @@ import (
 	"unicode"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,7 +23,7 @@ func TestWhiteboard(t *testing.T) {
   6  client 2  EXPIRE msg 20  1     -> is the first: has to deliver msg
   7  client 3  GET msg        1     -> somebody else has msg
   clients 1 and 2 were both told that msg is new, at 0.0045 s and at 0.0065 s, inside its window of 20 s
-`, Exploration{Clients: 3}.whiteboard(dedupRace()))
+`, Exploration{Clients: 3}.whiteboard(analysistest.DedupRace()))
 	require.Equal(t, `stuck-lock in 5 steps:
   1  client 1  SETNX lock 0-1  1
   2  client 1  crashes
@@ -29,13 +31,13 @@ func TestWhiteboard(t *testing.T) {
   4  time      10s pass
   5  harness   acquire lock    fail held -> nobody holds it, and nobody can have it
   nobody holds lock, and after every lease is over it is still refused
-`, Exploration{Clients: 2}.whiteboard(stuck()))
+`, Exploration{Clients: 2}.whiteboard(analysistest.Stuck()))
 }
 
 func TestWhiteboardKeepsToTheWidthOfATerminal(t *testing.T) {
-	board := Exploration{Clients: 4}.whiteboard(lostGrant())
+	board := Exploration{Clients: 4}.whiteboard(analysistest.LostGrant())
 	for _, row := range strings.Split(board, "\n") {
-		require.LessOrEqual(t, letters(row), lineWidth, row)
+		require.LessOrEqual(t, units.Letters(row), lineWidth, row)
 	}
 	require.Contains(t, board, "EVALSHA {take the lock for ARGV")
 	require.Contains(t, board, "0017 10000 ", "the end of a long command")
@@ -72,9 +74,9 @@ func TestNotesAreHarmless(t *testing.T) {
 }
 
 func TestSqueezeKeepsBothEnds(t *testing.T) {
-	require.Equal(t, "abc", squeeze("abc", 3))
-	require.Equal(t, "abcde…ij", squeeze("abcdefghij", 8))
+	require.Equal(t, "abc", units.Squeeze("abc", 3))
+	require.Equal(t, "abcde…ij", units.Squeeze("abcdefghij", 8))
 	for n := range 12 {
-		require.LessOrEqual(t, letters(squeeze("äöüßäöüßäöüß", n)), max(n, 3))
+		require.LessOrEqual(t, units.Letters(units.Squeeze("äöüßäöüßäöüß", n)), max(n, 3))
 	}
 }

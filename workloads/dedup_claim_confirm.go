@@ -51,6 +51,11 @@ func (f *dedupClaimConfirmFilter) First(ctx context.Context, id string, window t
 	return first, err
 }
 
+// Inspect looks at the message's key.
+func (f *dedupClaimConfirmFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
+	return inspectKey(ctx, f.redis, id)
+}
+
 func (f *dedupClaimConfirmFilter) Confirm(ctx context.Context, id string, window time.Duration) (bool, error) {
 	token, claimed := f.tokens[id]
 	if !claimed {

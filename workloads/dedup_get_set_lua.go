@@ -37,3 +37,8 @@ func (f *dedupGetSetLuaFilter) First(ctx context.Context, id string, window time
 	seen, err := f.script.Run(ctx, f.redis, []string{id}, "1", int(fullSeconds(window).Seconds())).Int()
 	return err == nil && seen == 0, err
 }
+
+// Inspect looks at the message's key.
+func (f *dedupGetSetLuaFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
+	return inspectKey(ctx, f.redis, id)
+}

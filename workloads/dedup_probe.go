@@ -7,17 +7,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file is what the harness asks of a filter when the load is over.
+// This file asks a filter for messages when the load is over.
 
 const (
-	probedAtMost = 1000             // messages of each kind
-	leaseAtMost  = 15 * time.Second // that the harness waits for; a run has not much more to end
+	probedAtMost = 1000             // of the claimed messages, and of the latest
+	leaseAtMost  = 15 * time.Second // the longest lease that the harness waits for: a run has not much more time to end
 )
 
-// claimed are the messages that some client may have marked and nobody has delivered yet.
+// claimed holds the messages that some client may have marked and nobody has delivered yet.
 type claimed struct {
 	mu      sync.Mutex
 	numbers map[int64]struct{}
@@ -46,7 +48,7 @@ func (c *claimed) latest(n int) []int64 {
 	return all[max(0, len(all)-n):]
 }
 
-// Finish asks for messages. What comes of it is recorded, and is no error of Finish.
+// Finish asks for messages and records the answers. A wrong answer is not an error of Finish.
 func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	c, err := d.open(0)
 	if err != nil {
@@ -69,8 +71,8 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// questions are the messages to ask for at about now: those that were claimed and not delivered, the latest, and some of
-// those that came so long ago that their marks have to be gone.
+// questions lists the messages to ask for at about now: those that were claimed and not delivered, the latest, and some
+// that came so long ago that their marks have to be gone.
 func (d *dedups) questions(now time.Duration) []int64 {
 	all := d.claimed.latest(probedAtMost)
 	end := (d.delivered.Load() + int64(d.opts.FanOut) - 1) / int64(d.opts.FanOut)
@@ -84,8 +86,9 @@ func (d *dedups) questions(now time.Duration) []int64 {
 
 const outlivedAtMost = 100 // messages that the harness asks for long after their window
 
-// longGone is the age from which on a message has to be new again. It may have been marked again when its window was over;
-// a filter may round windows up to seconds, and keep its marks in buckets for two of them.
+// longGone returns the age from which a message has to be new again: three windows and a quarter, and a second. It may have
+// been marked again after its window, and a filter may round windows up to seconds and keep its marks in buckets for two of
+// them.
 func (d *dedups) longGone() time.Duration { return d.opts.Window*13/4 + time.Second }
 
 // tells reports whether a claim now would tell anything about a message: inside its window, or long after it.
@@ -94,12 +97,12 @@ func (d *dedups) tells(number int64, now time.Duration) bool {
 	return age < d.opts.Window*97/100 || age > d.longGone()
 }
 
-// probe looks at the message's mark, where it is known how the filter marks, and claims it: once, and again only if
-// there was no answer, since a connection may not yet know that the system is whole.
+// probe looks at the message's mark, where the filter can tell, and claims the message once. It claims again, three times in
+// all at most, only if there was no answer: a connection may not have noticed yet that the system is whole.
 func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int64) {
 	id := message(number)
-	if keeps(c.filter) {
-		c.look(ctx, s, id)
+	if f, ok := c.filter.(Inspector); ok {
+		c.look(ctx, s, f, id)
 	}
 	for range 3 {
 		if !c.load.tells(number, s.Now()) {
@@ -113,35 +116,34 @@ func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int6
 }
 
 // look looks at the message's mark and records it.
-func (c *dedupClient) look(ctx context.Context, s *harness.Session, id string) {
+func (c *dedupClient) look(ctx context.Context, s *harness.Session, f Inspector, id string) {
 	s.Invoke(harness.Op{Kind: harness.Inspect, Key: id}, func(op *harness.Op) {
-		left, err := c.redis.PTTL(ctx, id).Result()
+		marked, left, err := f.Inspect(ctx, id)
 		switch {
 		case err != nil:
 			op.Outcome, op.Err = harness.Fail, reason(err)
-		case left == noKey:
-			op.Outcome = harness.OK
-		case left == noEnd:
-			op.Outcome, op.Result = harness.OK, "marked"
+		case marked:
+			op.Outcome, op.Result, op.TTL = harness.OK, "marked", left
 		default:
-			op.Outcome, op.Result, op.TTL = harness.OK, "marked", max(time.Millisecond, left)
+			op.Outcome = harness.OK
 		}
 	})
 }
 
-// What go-redis makes of the replies of PTTL that are no times.
+// inspectKey is Inspect for a filter whose mark is a Redis key named like the message, which ends by nothing but its TTL.
+func inspectKey(ctx context.Context, r redis.Cmdable, key string) (marked bool, left time.Duration, err error) {
+	left, err = r.PTTL(ctx, key).Result()
+	switch {
+	case err != nil || left == noKey:
+		return false, 0, err
+	case left == noEnd:
+		return true, 0, nil
+	}
+	return true, max(time.Millisecond, left), nil
+}
+
+// The values by which go-redis returns the replies of PTTL that are not times.
 const (
 	noEnd = time.Duration(-1)
 	noKey = time.Duration(-2)
 )
-
-// keeps reports whether the filter is known to keep its marks as Redis keys of their own, under the messages' ids, which
-// end by nothing but their TTL.
-func keeps(f Deduper) bool {
-	switch f.(type) {
-	case *dedupGetSetFilter, *dedupGetSetLuaFilter, *dedupSetnxExpireFilter, *dedupSetNXEXFilter, *dedupWatchMultiFilter,
-		*dedupLockGetSetFilter, *dedupSetNXEXWaitFilter, *dedupClaimConfirmFilter:
-		return true
-	}
-	return false
-}

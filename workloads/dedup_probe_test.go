@@ -65,9 +65,9 @@ func TestTheHarnessLooksAtMarksAndClaims(t *testing.T) {
 	}
 }
 
-func TestTheHarnessLooksOnlyAtMarksThatItKnows(t *testing.T) {
+func TestTheHarnessLooksOnlyAtMarksThatFiltersShow(t *testing.T) {
 	for _, v := range dedupVariants() {
-		require.True(t, keeps(v.newDeduper(nil)), v.ID)
+		require.Implements(t, (*Inspector)(nil), v.newDeduper(nil), v.ID)
 	}
 	c, _ := realRedis(t)
 	d := Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper { return yours{newDedupSetNXEX(r)} }).(*dedups)
@@ -75,8 +75,35 @@ func TestTheHarnessLooksOnlyAtMarksThatItKnows(t *testing.T) {
 	require.Equal(t, []string{"claim msg-0  first ok "}, lines(finished(t, d)))
 }
 
-// yours is a filter of which nothing is known.
+// yours is a filter of which nobody knows how it stores its marks.
 type yours struct{ Deduper }
+
+// shown is a filter of somebody else, which shows its marks.
+type shown struct {
+	yours
+	left time.Duration
+	err  error
+}
+
+func (f shown) Inspect(context.Context, string) (bool, time.Duration, error) {
+	return f.err == nil, f.left, f.err
+}
+
+func TestTheHarnessLooksAtMarksOfAnOutsidersFilter(t *testing.T) {
+	for _, f := range []shown{{left: time.Second}, {err: context.Canceled}} {
+		c, _ := realRedis(t)
+		d := Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper {
+			f.Deduper = newDedupSetNXEX(r)
+			return f
+		}).(*dedups)
+		d.delivered.Store(1)
+		ops := finished(t, d)
+		require.Equal(t, []string{"claim msg-0  first ok "}, lines(ops[1:]))
+		require.Equal(t, harness.Inspect, ops[0].Kind)
+		require.Equal(t, f.left, ops[0].TTL)
+		require.Equal(t, f.err == nil, ops[0].Outcome == harness.OK)
+	}
+}
 
 func TestTheHarnessAsksWhenTheLeasesAreOver(t *testing.T) {
 	c, _ := realRedis(t)
@@ -130,7 +157,7 @@ func TestAMessageIsRememberedUntilItIsDelivered(t *testing.T) {
 	require.Len(t, d.claimed.latest(10), 1, "claimed by a client that crashed before it delivered")
 }
 
-// mortal is the time of a worker whose client receives a message, claims it, and crashes before it delivers.
+// mortal is the Timeline of a worker whose client receives a message, claims it, and crashes before it delivers.
 type mortal struct {
 	pen
 	looks int

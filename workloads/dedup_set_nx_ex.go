@@ -30,3 +30,8 @@ func newDedupSetNXEX(r redis.UniversalClient) Deduper { return &dedupSetNXEXFilt
 func (f *dedupSetNXEXFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
 	return granted(f.redis.SetArgs(ctx, id, "1", redis.SetArgs{Mode: "NX", TTL: fullSeconds(window)}))
 }
+
+// Inspect looks at the message's key.
+func (f *dedupSetNXEXFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
+	return inspectKey(ctx, f.redis, id)
+}

@@ -46,3 +46,8 @@ func (f *dedupWatchMultiFilter) First(ctx context.Context, id string, window tim
 	}
 	return first, err
 }
+
+// Inspect looks at the message's key.
+func (f *dedupWatchMultiFilter) Inspect(ctx context.Context, id string) (bool, time.Duration, error) {
+	return inspectKey(ctx, f.redis, id)
+}

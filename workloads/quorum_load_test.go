@@ -1,9 +1,6 @@
 package workloads
 
 import (
-	"context"
-	"errors"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -12,24 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
 )
-
-// killTwo ends two of five masters, which come back at the heal.
-type killTwo struct{ c *cluster.Cluster }
-
-func (killTwo) Name() string { return "kill-minority" }
-
-func (k killTwo) Inject(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
-	nodes := k.c.RedisNodes()
-	rng.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-	down := nodes[:2]
-	return harness.Injection{
-		Targets: down, Bite: "two masters were killed",
-		Heal: func(ctx context.Context) error {
-			return errors.Join(k.c.Restart(ctx, down[0]), k.c.Restart(ctx, down[1]))
-		},
-	}, errors.Join(k.c.Kill(down[0]), k.c.Kill(down[1]))
-}
 
 // quorumRun races 50 clients for 5 locks on 5 masters. They think between two tries: clients that try again at once share
 // the masters out among them, and nobody gets a majority for seconds, all the more so where the machine is slow.
@@ -69,7 +50,7 @@ func TestAQuorumLockSurvivesTheDeathOfAMinority(t *testing.T) {
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel() // most of the time is waiting
 			res := quorumRun(t, v, cluster.Options{AOF: cluster.AOFNoSync}, func(c *cluster.Cluster) []harness.Step {
-				return []harness.Step{{Nemesis: killTwo{c}, For: 2 * time.Second}}
+				return []harness.Step{{Nemesis: nemesis.Kill(c, nemesis.Minority()), For: 2 * time.Second}}
 			})
 			require.Equal(t, harness.Valid, res.Verdict)
 			during := map[harness.Outcome]int{}

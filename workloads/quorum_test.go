@@ -36,7 +36,7 @@ func TestAQuorumLockTakesAllMastersAndGivesThemBack(t *testing.T) {
 		require.Equal(t, []string{"a", "a", "a", "a", "a"}, m.holders())
 		op := m.acquire(b, "b")
 		require.Equal(t, harness.Fail, op.Outcome)
-		require.Equal(t, refused, op.Err)
+		require.Equal(t, harness.Held, op.Err)
 		for _, n := range m.RedisNodes() {
 			ms, err := m.Do(t.Context(), n, "PTTL", "k")
 			require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestAMasterThatDoesNotAnswerMakesARefusalUncertain(t *testing.T) {
 	})
 }
 
-// forget is what makes one master of a granting majority forget.
+// forget makes one master of a granting majority forget.
 type forget struct {
 	name string
 	on   func(m *masters, node string)
@@ -118,7 +118,8 @@ func forgetful() []forget {
 	}
 }
 
-// The owner has a bare majority, since two masters were down. One of the three forgets, the two come back.
+// The owner has a bare majority, since two masters were down. One of its three masters forgets the lock, and the two come
+// back.
 func TestAMasterThatForgetsMakesTwoOwners(t *testing.T) {
 	for _, f := range forgetful() {
 		t.Run(f.name, func(t *testing.T) {
@@ -197,7 +198,7 @@ func TestAnExtensionInPartIsUncertain(t *testing.T) {
 		require.Equal(t, harness.Info, a.extend(t.Context(), s, "k", "a").Outcome, "two masters renewed it")
 		op := a.release(t.Context(), s, "k", "a")
 		require.Equal(t, harness.Fail, op.Outcome)
-		require.Equal(t, notMine, op.Err)
+		require.Equal(t, harness.NotMine, op.Err)
 		require.Equal(t, []string{"-", "-", "-", "-", "-"}, m.holders())
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -155,9 +156,20 @@ func TestCompareSaysWhetherEachDidAsDocumented(t *testing.T) {
 	require.Contains(t, out, "duplicate-number")
 	dirs, err := filepath.Glob("results/2*")
 	require.NoError(t, err)
-	require.Len(t, dirs, 8, "a run and a search for each")
+	require.Len(t, dirs, 9, "a run and a search for each, and the comparison")
 	require.Contains(t, out, "EXPLORER")
 	require.Contains(t, out, " 2 steps ")
+	replay := regexp.MustCompile(`(?m)^sequence/numeric-compare-hash, timestamp17: the explorer broke it by .*duplicate-number in 2 steps.*: doublegrant explore --replay (\S+)$`).FindStringSubmatch(out)
+	require.Len(t, replay, 2, out)
+	_, errs, code = run(t, "explore", "--replay", replay[1])
+	require.Equal(t, cli.ExitInvalid, code, errs)
+	page := regexp.MustCompile(`(?m)^comparison: (\S+)$`).FindStringSubmatch(out)
+	require.Len(t, page, 2, out)
+	links := regexp.MustCompile(`href="(\.\./[^"]+)"`).FindAllStringSubmatch(file(t, page[1]), -1)
+	require.Len(t, links, 4)
+	for _, l := range links {
+		require.FileExists(t, filepath.Join(filepath.Dir(page[1]), l[1]))
+	}
 }
 
 func TestListNamesEverything(t *testing.T) {

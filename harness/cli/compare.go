@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -38,7 +40,7 @@ func (a *app) compareCommand() *cobra.Command {
 	a.planFlags(cmd)
 	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", plan.DefaultFor, "how long the explorer may take for a row; 0: do not ask it")
 	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil, "what callers of sequences propose; several give a row each (default: every regime, in one row)")
-	return cmd
+	return a.grouped(cmd, ofPlans)
 }
 
 // cases is every variant under every plan or regime. A plan runs its own variant if none is named.
@@ -95,21 +97,50 @@ func (a *app) compare(ctx context.Context, cases []plan.Case) error {
 			return err
 		}
 	}
-	rows, _, err := a.runAll(ctx, cases)
-	if err == nil && a.flags.explore > 0 {
-		err = a.askExplorer(ctx, cases, rows)
+	length := lengthOf(cases)
+	if a.flags.explore > 0 {
+		length += time.Duration(len(cases)) * perSearch
 	}
+	stop := a.startBar(length, "about")
+	rows, _, err := a.runAll(ctx, cases)
+	var broken []string
+	if err == nil && a.flags.explore > 0 {
+		broken, err = a.askExplorer(ctx, cases, rows)
+	}
+	stop()
+	if len(rows) == 0 {
+		return err
+	}
+	page, pageErr := a.writeComparison(rows)
+	err = errors.Join(err, pageErr)
 	if a.json {
 		return errors.Join(err, a.printJSON(rows))
 	}
-	if len(rows) > 0 {
-		err = errors.Join(err, a.table(rows))
+	err = errors.Join(err, a.table(rows))
+	for _, line := range broken {
+		a.println("%s", line)
 	}
+	a.println("\ncomparison: %s", page)
 	return err
 }
 
-// askExplorer adds to every row what the explorer says of its variant.
-func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row) error {
+// writeComparison writes a page that leads to the reports of rows, in a folder beside theirs.
+func (a *app) writeComparison(rows []reports.Row) (path string, err error) {
+	dir, err := results.NewFolder(a.flags.results, "compare")
+	if err != nil {
+		return "", err
+	}
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Link = "../" + rows[i].Link
+	}
+	path = filepath.Join(dir, "index.html")
+	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })
+}
+
+// askExplorer adds to every row what the explorer says of its variant. It returns a line for each that it broke, with
+// where the smallest counterexample is.
+func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row) (broken []string, err error) {
 	said := map[string]reports.Row{}
 	for i, c := range cases {
 		p := c.Plan
@@ -118,60 +149,92 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 			continue
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
+		a.err.beginStage(perSearch)
 		s := plan.Search{Variant: p.Variant, Script: p.Script, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore}
 		if s.Check() != nil { // of no use without load, or on one master
 			rows[i].Explorer = "not asked"
 			continue
 		}
-		brief, met, err := a.brief(ctx, s)
+		brief, met, worst, err := a.brief(ctx, s)
 		if err != nil {
-			return err
+			return broken, err
+		}
+		if line := brokenLine(worst); line != "" {
+			broken = append(broken, line)
 		}
 		rows[i].Explorer = brief
 		rows[i].Met = rows[i].Met && met
 		said[p.Variant+" "+p.Regime] = reports.Row{Explorer: brief, Met: met}
 	}
-	return nil
+	return broken, nil
+}
+
+// brokenLine names the classes of a search's counterexamples with their steps, and the file of the smallest; empty: it
+// found none.
+func brokenLine(out results.Searched) string {
+	e := out.Exploration
+	if len(e.Result.Found) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: the explorer broke it by %s: doublegrant explore --replay %s", strings.TrimSuffix(e.Variant+", "+out.Search.Regime, ", "), classesInSteps(e),
+		filepath.Join(out.Dir, e.Files[0]))
+}
+
+// classesInSteps is what broke a variant, for a sentence.
+func classesInSteps(e reports.Exploration) string {
+	var all []string
+	for _, c := range e.Result.Found {
+		all = append(all, fmt.Sprintf("%s in %s", c.Anomaly.Class, units.Plural(int64(c.Length()), "step", "steps")))
+	}
+	return units.And(all)
 }
 
 // brief says in a few words what the explorer finds: of a sequence for which no regime is named, under the first regime
-// that comes to the worst.
-func (a *app) brief(ctx context.Context, s plan.Search) (brief string, met bool, err error) {
-	var worst harness.Verdict
+// that comes to the worst, which it returns too.
+func (a *app) brief(ctx context.Context, s plan.Search) (brief string, met bool, worst results.Searched, err error) {
 	met = true
 	all := s.EveryRegime()
 	for i, s := range all {
 		out, err := a.search(ctx, s)
 		if err != nil {
-			return "", false, err
+			return "", false, worst, err
 		}
 		met = met && out.Exploration.Met
 		v := out.Exploration.Verdict()
-		if i > 0 && harness.Worst(worst, v) == worst {
+		if i > 0 && harness.Worst(worst.Exploration.Verdict(), v) == worst.Exploration.Verdict() {
 			continue
 		}
-		worst, brief = v, out.Exploration.Brief()
+		worst, brief = out, out.Exploration.Brief()
 		if len(all) > 1 && v != harness.Valid {
 			brief += ", " + s.Regime
 		}
 	}
-	return brief, met, nil
+	return brief, met, worst, nil
+}
+
+// lengthOf is about how long cases take, one after the other.
+func lengthOf(cases []plan.Case) (total time.Duration) {
+	for _, c := range cases {
+		one, _ := c.Plan.Takes() // runAll says what is wrong with it
+		total += one
+	}
+	return total
 }
 
 // runAll runs cases one after the other. It stops at the first error; the rows of what ran before are returned with it.
 func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row, outs []results.Outcome, err error) {
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
+		length, _ := c.Plan.Takes()
+		a.err.beginStage(length)
 		progress := a.newProgress()
-		progress.total, _ = c.Plan.Takes()
 		o := a.options()
 		o.Progress, o.Found = progress.show, progress.found
 		out, err := results.Execute(ctx, c.Plan, o)
-		progress.clear()
 		if err = uninterrupted(ctx, err); err != nil {
 			return rows, outs, fmt.Errorf("%s: %w", c.Title, err)
 		}
-		if !out.Met {
+		if !out.Met && !out.Undocumented() {
 			a.code = ExitInvalid
 		}
 		fmt.Fprintf(a.err, "      %s, %s\n", result(out), metWord(out))
@@ -205,8 +268,8 @@ func (a *app) table(rows []reports.Row) error {
 	}
 	add("EXPLORER", "VARIANT", "UNDER", "VERDICT", "FOUND", "AS DOCUMENTED", "OPS/S", "P50", "P99")
 	for _, r := range rows {
-		add(dash(r.Explorer), r.Variant, dash(r.Regime), r.Verdict.String(), dash(r.Found), yes(r.Met),
-			fmt.Sprintf("%.0f", r.Rate), rounded(r.P50).String(), rounded(r.P99).String())
+		add(dash(r.Explorer), r.Variant, dash(r.Regime), r.Verdict.String(), dash(r.Found), asDocumented(r),
+			units.Whole(r.Rate), rounded(r.P50).String(), rounded(r.P99).String())
 	}
 	if err := a.write(&t); err != nil {
 		return err
@@ -236,6 +299,14 @@ func dash(s string) string {
 		return "-"
 	}
 	return s
+}
+
+// asDocumented is a row's cell: of an algorithm of the user's own nothing is documented.
+func asDocumented(r reports.Row) string {
+	if r.Expected == "" {
+		return "-"
+	}
+	return yes(r.Met)
 }
 
 func yes(b bool) string {

@@ -26,11 +26,14 @@ func (a *app) demoCommand() *cobra.Command {
 
 func (a *app) demo(ctx context.Context) error {
 	began := time.Now()
+	stop := a.startBar(time.Duration(len(plan.DemoSearches()))*perSearch+lengthOf(plan.Demo()), "about")
+	defer stop()
 	searches, searched, err := a.searchAll(ctx, plan.DemoSearches())
 	if err != nil {
 		return err
 	}
 	rows, outs, err := a.runAll(ctx, plan.Demo())
+	stop()
 	if err != nil {
 		if a.json && len(rows) > 0 {
 			return errors.Join(err, a.printJSON(rows))

@@ -18,6 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -60,7 +61,7 @@ func (a *app) exploreCommand() *cobra.Command {
 	f.BoolVar(&all, "all", false, "the whole catalogue, sequences under every regime; exit code 0 if all is as documented")
 	f.StringVar(&replay.file, "replay", "", "run the counterexample in this file again; exit code 1 if it is the same each time")
 	f.IntVar(&replay.times, "times", 1, "how often to replay")
-	return cmd
+	return a.grouped(cmd, ofSearches)
 }
 
 func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
@@ -111,7 +112,10 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string
 	if all := s.EveryRegime(); len(all) > 1 {
 		return a.exploreRegimes(cmd.Context(), all)
 	}
+	stop := a.startBar(s.For, "at most")
+	a.err.beginStage(s.For)
 	out, err := results.Explore(cmd.Context(), s, a.options())
+	stop()
 	if err != nil {
 		return err
 	}
@@ -169,7 +173,9 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 			return err
 		}
 	}
+	stop := a.startBar(time.Duration(len(searches))*perSearch, "about")
 	outs, rows, err := a.searchAll(ctx, searches)
+	stop()
 	if len(outs) == 0 {
 		return err
 	}
@@ -192,6 +198,7 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.Searched, rows []reports.Row, err error) {
 	for i, s := range searches {
 		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Under())
+		a.err.beginStage(perSearch)
 		out, err := a.search(ctx, s)
 		if err != nil {
 			return outs, rows, err
@@ -210,7 +217,7 @@ func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, erro
 	if err = uninterrupted(ctx, err); err != nil {
 		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
 	}
-	if !out.Exploration.Met {
+	if !out.Exploration.Met && s.Script == nil { // of which nothing is documented
 		a.code = ExitInvalid
 	}
 	return out, nil
@@ -223,19 +230,24 @@ func (a *app) searchTable(outs []results.Searched) error {
 	schedules := 0
 	for _, out := range outs {
 		e, r := out.Exploration, out.Exploration.Result
-		var found []string
-		for _, c := range r.Found {
-			found = append(found, fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length()))
-		}
-		t.Add(e.Variant, dash(out.Search.Under()), e.Verdict().String(), dash(strings.Join(found, ", ")), yes(e.Met),
-			strconv.Itoa(r.Schedules), strconv.Itoa(r.Pruned), rounded(r.First).String(), rounded(r.Elapsed).String())
+		t.Add(e.Variant, dash(out.Search.Under()), e.Verdict().String(), dash(classSteps(e)), yes(e.Met),
+			units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), rounded(r.First).String(), rounded(r.Elapsed).String())
 		total, schedules = total+r.Elapsed, schedules+r.Schedules+r.Pruned
 	}
 	if err := a.write(&t); err != nil {
 		return err
 	}
-	a.println("\n%d searches, %d schedules in %v", len(outs), schedules, rounded(total))
+	a.println("\n%d searches, %s schedules in %v", len(outs), units.Count(int64(schedules)), rounded(total))
 	return nil
+}
+
+// classSteps names the classes of a search's counterexamples, each with its steps.
+func classSteps(e reports.Exploration) string {
+	var all []string
+	for _, c := range e.Result.Found {
+		all = append(all, fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length()))
+	}
+	return strings.Join(all, ", ")
 }
 
 // lost leaves the fields of what gets lost at their defaults unless one of the flags was given.

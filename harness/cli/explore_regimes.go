@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
@@ -28,14 +29,18 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search) error 
 	}
 	var outs []results.Searched
 	var verdicts []harness.Verdict
+	stop := a.startBar(time.Duration(len(searches))*perSearch, "about")
+	defer stop()
 	for i, s := range searches {
 		fmt.Fprintf(a.err, "[%d/%d] %s, callers propose %s\n", i+1, len(searches), s.Variant, s.Regime)
+		a.err.beginStage(perSearch)
 		out, err := results.Explore(ctx, s, a.options())
 		if err = uninterrupted(ctx, err); err != nil {
 			return err
 		}
 		outs, verdicts = append(outs, out), append(verdicts, out.Exploration.Verdict())
 	}
+	stop()
 	worst := harness.Worst(verdicts...)
 	a.code = verdictCode(worst)
 	if a.json {

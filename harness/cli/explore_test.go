@@ -104,6 +104,13 @@ func TestALuaFileIsExploredRunAndCompared(t *testing.T) {
 	require.Zero(t, code, errs+out)
 	require.Contains(t, out, "script/counter")
 	require.Contains(t, out, " hold")
+
+	// Nothing is documented of a script, so that what breaks it is no surprise.
+	out, errs, code = run(t, "compare", "lock/set-nx-px", "--script", "naive.lua", "--as", "lock", "--args", "{owner}",
+		"--duration", "3s", "--ttl", "200ms", "--clients", "20")
+	require.Zero(t, code, errs+out)
+	require.Regexp(t, `(?m)^lock/set-nx-px .* yes `, out)
+	require.Regexp(t, `(?m)^script/naive .* \d steps +- +`, out)
 }
 
 func TestWhatNobodyCanJudgeIsNoProof(t *testing.T) {

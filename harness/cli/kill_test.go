@@ -111,7 +111,7 @@ func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
 	_, errs, _ = run(t, "report", dir)
 	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
 	require.NoError(t, err, errs)
-	require.Contains(t, string(page), `<td class="mono">partition-primary</td>`)
+	require.Contains(t, string(page), `data-label="fault">partition-primary</td>`)
 	require.Contains(t, string(page), "not on record")
 }
 

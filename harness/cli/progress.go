@@ -2,23 +2,21 @@ package cli
 
 import (
 	"fmt"
-	"io"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // plainEvery is how often progress is printed where there is no terminal.
 const plainEvery = 5 * time.Second
 
-// progress shows a run under way: one line that changes on a terminal, a line now and then elsewhere. It goes to
-// standard error, so that standard output holds results only.
+// progress shows a run under way: beside the bar on a terminal, in a line now and then elsewhere. It goes to standard
+// error, so that standard output holds results only.
 type progress struct {
-	w        io.Writer
-	terminal bool
-	total    time.Duration // about how long the run takes; 0: not known
+	w *screen
 
 	mu    sync.Mutex // found is called by others than show
 	last  time.Duration
@@ -26,30 +24,24 @@ type progress struct {
 	seen  map[harness.Class]bool
 }
 
-func (a *app) newProgress() *progress {
-	return &progress{w: a.err, terminal: texttable.Terminal(a.err)}
-}
+func (a *app) newProgress() *progress { return &progress{w: a.err} }
 
 func (p *progress) show(at harness.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	line := fmt.Sprintf("  %4.0fs  %9d ok  %9d refused or failed  %7d unknown  %s",
-		at.Elapsed.Seconds(), at.OK, at.Fail, at.Info, at.Fault)
+	violations := ""
 	if at.Found > 0 {
-		line = fmt.Sprintf("%s  %d violations", line, at.Found)
+		violations = fmt.Sprintf("  %s violations", units.Count(at.Found))
 	}
-	if p.terminal {
-		if left := p.total - at.Elapsed; left > 0 {
-			line = fmt.Sprintf("%s  about %.0fs left", line, left.Seconds())
-		}
-		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+	if p.w.say(strings.TrimSpace(fmt.Sprintf("%s ok%s  %s", units.Count(at.OK), violations, at.Fault))) {
 		return
 	}
 	if at.Elapsed-p.last < plainEvery && at.Fault == p.fault {
 		return
 	}
 	p.last, p.fault = at.Elapsed, at.Fault
-	fmt.Fprintln(p.w, line)
+	fmt.Fprintf(p.w, "  %4.0fs  %9d ok  %9d refused or failed  %7d unknown  %s%s\n",
+		at.Elapsed.Seconds(), at.OK, at.Fail, at.Info, at.Fault, violations)
 }
 
 // found prints the first violation of each class as soon as it is found. What is printed here may have another class in
@@ -64,15 +56,5 @@ func (p *progress) found(a harness.Anomaly, at time.Duration) {
 		p.seen = map[harness.Class]bool{}
 	}
 	p.seen[a.Class] = true
-	if p.terminal {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
 	fmt.Fprintf(p.w, "  %4.0fs  the first %s: %s\n", at.Seconds(), a.Class, a.Note)
-}
-
-// clear removes the line from a terminal.
-func (p *progress) clear() {
-	if p.terminal {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -21,8 +22,8 @@ func (a *app) reportCommand() *cobra.Command {
 			"  doublegrant report results/20260102-030405-suite-mine",
 		Args: exactly(1, "one results folder, such as results/latest"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if suite.IsSuite(args[0]) {
-				s, err := suite.ReportSuite(args[0])
+			if suite.IsFolder(args[0]) {
+				s, err := suite.Report(args[0])
 				if err != nil {
 					return err
 				}
@@ -38,7 +39,7 @@ func (a *app) reportCommand() *cobra.Command {
 }
 
 // showSuite prints what came of a suite, for people or programs, and takes its ending as the exit code.
-func (a *app) showSuite(s reports.Suite, dir string) error {
+func (a *app) showSuite(s tally.Suite, dir string) error {
 	a.code = endingCode(s.Ending())
 	if a.json {
 		return a.printJSON(s)

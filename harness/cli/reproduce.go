@@ -65,10 +65,10 @@ func chosenExperiments(names []string, all bool) (chosen []experiments.Experimen
 		if len(names) > 0 {
 			return nil, usage("--all leaves nothing to name: leave %s out", strings.Join(names, " "))
 		}
-		return experiments.Experiments(), nil
+		return experiments.All(), nil
 	}
 	for _, name := range names {
-		e, err := experiments.FindExperiment(name)
+		e, err := experiments.Find(name)
 		if err != nil {
 			return nil, err
 		}
@@ -79,11 +79,11 @@ func chosenExperiments(names []string, all bool) (chosen []experiments.Experimen
 
 func (a *app) listExperiments() error {
 	if a.json {
-		return a.printJSON(experiments.Experiments())
+		return a.printJSON(experiments.All())
 	}
 	var t texttable.Table
 	t.Add("EXPERIMENT", "TRIALS", "ABOUT", "WHAT IT SHOWS", "SOURCE")
-	for _, e := range experiments.Experiments() {
+	for _, e := range experiments.All() {
 		trials, length := e.Takes(experiments.Repetition{})
 		t.Add(e.Name, strconv.Itoa(trials), about(length), e.Title, e.Source)
 	}
@@ -101,18 +101,26 @@ func about(d time.Duration) string {
 // reproduce repeats experiments. It exits with 0 if each has the published shape, with 1 if one has not, and with 2 if
 // that cannot be told.
 func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, how experiments.Repetition) error {
-	how.Done = func(arm string, trial, of int, t reports.Trial) {
-		fmt.Fprintf(a.err, "  %s, trial %d of %d: %s\n", arm, trial, of, t.Verdict)
-	}
 	for _, e := range chosen { // refuse all before repeating one
 		if err := e.Check(how); err != nil {
 			return err
 		}
 	}
+	stop := func() {}
+	defer func() { stop() }()
 	var all []reports.Reproduction
 	for i, e := range chosen {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(chosen), e.Name)
+		trials, length := e.Takes(how)
+		each := length / time.Duration(trials)
+		stop = a.startBar(length, "about")
+		a.err.beginStage(each)
+		how.Done = func(arm string, trial, of int, t reports.Trial) {
+			fmt.Fprintf(a.err, "  %s, trial %d of %d: %s\n", arm, trial, of, t.Verdict)
+			a.err.beginStage(each)
+		}
 		r, dir, err := experiments.Reproduce(ctx, e, how, a.options())
+		stop()
 		if err != nil {
 			if dir != "" {
 				err = fmt.Errorf("%w (what was found by then is in %s)", err, dir)

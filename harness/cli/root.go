@@ -23,7 +23,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/suggest"
-	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
 // Exit codes.
@@ -49,7 +48,7 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	a := &app{out: stdout, err: stderr}
+	a := &app{out: stdout, err: newScreen(stderr)}
 	defer context.AfterFunc(ctx, func() { // unless the command is over
 		stop()
 		a.interrupted()
@@ -72,11 +71,12 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 
 // app is one invocation.
 type app struct {
-	out, err io.Writer
-	code     int  // of a command that ran
-	json     bool // -o json
-	flags    flags
-	warned   sync.Map // warnings that were printed
+	out    io.Writer
+	err    *screen
+	code   int  // of a command that ran
+	json   bool // -o json
+	flags  flags
+	warned sync.Map // warnings that were printed
 }
 
 func (a *app) root() *cobra.Command {
@@ -152,11 +152,7 @@ func commandNames(cmd *cobra.Command) (all []string) {
 
 // interrupted says what the first Ctrl-C does: until faults are healed and Redis has stopped nothing else is to be seen.
 func (a *app) interrupted() {
-	begin := ""
-	if texttable.Terminal(a.err) {
-		begin = "\r\x1b[K" // what progress has left there
-	}
-	fmt.Fprintln(a.err, begin+"doublegrant: interrupted: ending in good order; a second Ctrl-C ends it at once, without a verdict")
+	fmt.Fprintln(a.err, "doublegrant: interrupted: ending in good order; a second Ctrl-C ends it at once, without a verdict")
 }
 
 func usage(format string, args ...any) error {

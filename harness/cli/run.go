@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -38,6 +38,8 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run VARIANT",
 		Short: "race clients on one variant, with or without faults, and judge what happened",
+		Long: "Races clients on one variant, with or without faults, records every operation, and judges the record.\n" +
+			"Exit code 0: valid; 1: invalid; 2: nothing can be said; 3: the harness or its environment failed.",
 		Example: "  doublegrant run lock/set-nx-px --clients 1000 --duration 30s\n" +
 			"  doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary --with writes/sadd\n" +
 			"  doublegrant run sequence/incr --nemesis kill-primary --repeat 10\n" +
@@ -52,7 +54,7 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	a.planFlags(cmd)
 	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default: every regime, each to a sequence of its own)")
-	return cmd
+	return a.grouped(cmd, ofPlans)
 }
 
 func (a *app) placeFlags(cmd *cobra.Command) {
@@ -73,13 +75,21 @@ func (a *app) warn(of string) {
 	}
 }
 
+// longRun is how long a run takes that says so before it begins.
+const longRun = 2 * time.Minute
+
 func (a *app) run(ctx context.Context, p plan.Plan) error {
+	length, _ := p.Takes() // Execute says what is wrong with the plan
+	if length >= longRun {
+		fmt.Fprintf(a.err, "about %v\n", length.Round(time.Second))
+	}
+	stop := a.startBar(length, "about")
+	a.err.beginStage(length)
 	progress := a.newProgress()
-	progress.total, _ = p.Takes() // Execute says what is wrong with the plan
 	o := a.options()
 	o.Progress, o.Found = progress.show, progress.found
 	out, err := results.Execute(ctx, p, o)
-	progress.clear()
+	stop()
 	if err == nil {
 		return a.show(out)
 	}
@@ -148,7 +158,7 @@ func (a *app) printFigures(figures []harness.Figure) {
 	const indent, width = "                      ", 118
 	line := indent
 	for i, f := range figures {
-		word := strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Name, strconv.FormatFloat(f.Value, 'f', -1, 64), f.Unit))
+		word := strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Name, units.Figure(f.Value), f.Unit))
 		if f.Value != math.Trunc(f.Value) {
 			word = strings.TrimSpace(fmt.Sprintf("%s %.2f %s", f.Name, f.Value, f.Unit))
 		}

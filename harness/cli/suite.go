@@ -13,15 +13,16 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/harness/texttable"
-	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // suiteFlags are those of suite alone.
 type suiteFlags struct {
 	list, print bool
 	only        string
-	how         suite.SuiteOptions
+	how         suite.Options
 }
 
 func (a *app) suiteCommand() *cobra.Command {
@@ -71,13 +72,13 @@ func readSuites(names []string, only string) (s suite.Suite, err error) {
 	}
 	var all []suite.Suite
 	for _, name := range names {
-		one, err := suite.ReadSuite(name)
+		one, err := suite.Read(name)
 		if err != nil {
 			return s, err
 		}
 		all = append(all, one)
 	}
-	s = suite.JoinSuites(all...)
+	s = suite.Join(all...)
 	if err := s.Check(); err != nil { // those that --only leaves out, too: a typing error is one today
 		return s, err
 	}
@@ -91,7 +92,7 @@ func (a *app) listSuites(args []string) error {
 	if len(args) > 0 {
 		return usage("--list names all suites: leave %s out", strings.Join(args, " "))
 	}
-	all, err := suite.BuiltInSuites()
+	all, err := suite.BuiltIn()
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (a *app) printSuites(names []string) error {
 	if len(names) != 1 {
 		return usage("%d suites given: --print takes one, such as ci", len(names))
 	}
-	text, err := suite.SuiteText(names[0])
+	text, err := suite.Text(names[0])
 	if err != nil {
 		return err
 	}
@@ -132,34 +133,58 @@ func (a *app) printSuites(names []string) error {
 }
 
 // suite runs a suite. Its exit code is that of the worst run.
-func (a *app) suite(ctx context.Context, s suite.Suite, how suite.SuiteOptions) error {
+func (a *app) suite(ctx context.Context, s suite.Suite, how suite.Options) error {
 	how.Options = a.options()
 	began := time.Now()
+	each, length := s.Takes()
+	stop := a.startBar(max(length, how.For), "about")
+	defer stop()
+	if how.For > 0 {
+		a.err.beginStage(max(length, how.For))
+	}
+	fmt.Fprintln(a.err, lengthOfSuite(s, length, how.For))
 	progress := a.newProgress()
 	how.Progress = func(p harness.Progress) { progress.show(p) }
-	how.Begin = func(at suite.SuitePosition) {
+	how.Begin = func(at suite.Position) {
 		pass := ""
 		if how.For > 0 {
 			pass = fmt.Sprintf("pass %d, %v of %v, ", at.Pass, time.Since(began).Round(time.Second), how.For)
 		}
 		fmt.Fprintf(a.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
 		progress = a.newProgress()
+		if how.For == 0 {
+			a.err.beginStage(each[at.Run-1])
+		}
 	}
-	how.End = func(_ suite.SuitePosition, r reports.SuiteRun) {
-		progress.clear()
+	how.End = func(_ suite.Position, r tally.Run) {
 		fmt.Fprintf(a.err, "      %s\n", suiteLine(r))
 	}
-	out, dir, err := suite.RunSuite(ctx, s, how)
+	out, dir, err := suite.Run(ctx, s, how)
+	stop()
 	if dir == "" {
 		return err
 	}
 	return errors.Join(err, a.showSuite(out, dir))
 }
 
+// lengthOfSuite says about how long a suite takes.
+func lengthOfSuite(s suite.Suite, pass, soak time.Duration) string {
+	words := units.Plural(int64(len(s.Runs)), "run", "runs") + ", about " + pass.Round(time.Second).String()
+	if soak > 0 {
+		return fmt.Sprintf("%s each pass, for %v", words, soak)
+	}
+	return words
+}
+
 // suiteLine is what came of a run, in a few words.
-func suiteLine(r reports.SuiteRun) string {
+func suiteLine(r tally.Run) string {
 	what := fmt.Sprintf("%s: %s %s", r.Ending, r.Verdict, r.Found)
-	if r.Ending != reports.Met && r.Found == "" {
+	switch {
+	case r.Ending == tally.NotRun && r.Found != "":
+		what = fmt.Sprintf("interrupted: found %s by then", r.Found)
+	case r.Ending == tally.NotRun:
+		what = "interrupted"
+	case r.Ending != tally.Met && r.Found == "":
 		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
 	}
 	line := fmt.Sprintf("%s, expected %s, %v", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond))
@@ -170,13 +195,13 @@ func suiteLine(r reports.SuiteRun) string {
 }
 
 // endingCode is the exit code of a suite.
-func endingCode(e reports.Ending) int {
+func endingCode(e tally.Ending) int {
 	switch e {
-	case reports.Met:
+	case tally.Met:
 		return ExitMet
-	case reports.NotMet:
+	case tally.NotMet:
 		return ExitInvalid
-	case reports.Failed:
+	case tally.Failed:
 		return ExitFailed
 	default:
 		return ExitUnknown

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -106,6 +107,35 @@ func TestABuiltInSuiteCanBeCopied(t *testing.T) {
 	require.Contains(t, errs, "no run of ci has such a name", "it was read and checked")
 }
 
+// TestAnInterruptedSuiteNamesTheRunItWasIn, and the folder of what that had recorded.
+func TestAnInterruptedSuiteNamesTheRunItWasIn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`
+defaults: {clients: 20, rate: 2000, duration: 1m}
+runs:
+  - {name: endless, variant: sequence/string-compare-hash, expect: {invalid: [duplicate-number], may: [regression]}}
+`), 0o644))
+	p := start(t, "suite", file, "--for", "1h")
+	require.Eventually(t, func() bool {
+		segments, _ := filepath.Glob(filepath.Join(p.dir, "results/*-suite-mine/2*/history/ops-000001.seg"))
+		if len(segments) == 0 {
+			return false
+		}
+		info, err := os.Stat(segments[0])
+		return err == nil && info.Size() > 10_000
+	}, 30*time.Second, 10*time.Millisecond)
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
+	out := p.output.String()
+	require.Contains(t, out, "1 run, about 1m")
+	require.Contains(t, out, "each pass, for 1h")
+	require.Regexp(t, `(?m)^      interrupted: found .*duplicate-number.* by then, expected invalid: `, out)
+	require.NotContains(t, out, "not run: invalid")
+	named := regexp.MustCompile(`It ended early: interrupted in the run "endless", which is in (\S+)\.\n`).FindStringSubmatch(out)
+	require.Len(t, named, 2, out)
+	require.FileExists(t, filepath.Join(p.dir, "results/latest", named[1], "report.html"))
+}
+
 // TestAKilledSoakHasItsRecordOnDisk, with the runs that had ended, and nothing of those that were as expected.
 func TestAKilledSoakHasItsRecordOnDisk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.yaml")
@@ -131,6 +161,8 @@ func TestAKilledSoakHasItsRecordOnDisk(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(left), 1, "the run that was under way")
 	p.awaitServers(0)
+	_, errs, code := run(t, "report", filepath.Join(p.dir, "results/latest"))
+	require.Equal(t, cli.ExitUnknown, code, errs)
 
 	dirs, err := filepath.Glob(filepath.Join(p.dir, "results/*-suite-mine"))
 	require.NoError(t, err)

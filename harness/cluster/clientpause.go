@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
 )
 
 // startWithin bounds the start of a cluster. Half a second is usual, one second in containers, and ten times as long with a

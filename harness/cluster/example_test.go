@@ -35,9 +35,10 @@ func TestASentinelClusterOfOnesOwn(t *testing.T) {
 	require.NoError(t, c.AwaitWhole(ctx))
 
 	// Cut the first group of clients off from the primary; the second one goes on.
-	heal := c.Hold([]harness.Link{{From: cluster.GroupName(0), To: primary}})
+	heal, err := c.Impair([]harness.Link{{From: cluster.GroupName(0), To: primary}}, harness.Hold())
+	require.NoError(t, err)
 	require.Error(t, near.Set(ctx, "k", "cut off", 0).Err())
 	require.NoError(t, far.Set(ctx, "k", "goes on", 0).Err())
-	heal()
+	require.NoError(t, heal())
 	require.Eventually(t, func() bool { return near.Get(ctx, "k").Err() == nil }, 10*time.Second, 20*time.Millisecond)
 }

@@ -1,12 +1,14 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // This file makes and removes all hosts of a cluster at once, and removes what other clusters left.
@@ -24,31 +26,20 @@ func (c *Cluster) newHost(n *node) Host {
 
 // makeHosts makes the hosts of all nodes at once, which saves some time.
 func (c *Cluster) makeHosts(ctx context.Context) error {
-	errs := make([]error, len(c.nodes()))
-	var making sync.WaitGroup
-	for i, n := range c.nodes() {
-		making.Go(func() { errs[i] = n.host.Make(ctx) })
-	}
-	making.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err // one is enough: the others are of the same kind
-		}
-	}
-	return nil
+	nodes := c.nodes()
+	return cmp.Or(await.All(len(nodes), func(i int) error { return nodes[i].host.Make(ctx) })...) // one is enough: the others are of the same kind
 }
 
 // removeHosts removes the hosts of all nodes, side by side: a platform that does not answer costs no more time for many hosts
 // than for one.
 func (c *Cluster) removeHosts() error {
-	errs := make([]error, len(c.nodes()))
-	var removing sync.WaitGroup
-	for i, n := range c.nodes() {
-		if n.host != nil {
-			removing.Go(func() { errs[i] = n.host.Remove() })
+	nodes := c.nodes()
+	errs := await.All(len(nodes), func(i int) error {
+		if nodes[i].host == nil {
+			return nil
 		}
-	}
-	removing.Wait()
+		return nodes[i].host.Remove()
+	})
 	if c.site == nil || c.folder == nil {
 		return errors.Join(errs...)
 	}

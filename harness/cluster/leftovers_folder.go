@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // errOwned says that somebody else holds a folder's lock.

@@ -30,34 +30,33 @@ func TestEveryFaultOfALinkActsAndIsUndone(t *testing.T) {
 	slow := func(size int, least time.Duration) func() {
 		return func() { t.Helper(); require.GreaterOrEqual(t, took(t, c, "g0", "r1", size), least) }
 	}
-	cannotFail := func(heal func()) (func() error, error) { return func() error { heal(); return nil }, nil }
-	for name, fault := range map[string]struct {
-		do   func() (func() error, error)
-		acts func()
+	for name, of := range map[string]struct {
+		fault harness.LinkFault
+		acts  func()
 	}{
-		"hold":         {func() (func() error, error) { return cannotFail(c.Hold(links)) }, cut},
-		"refuse":       {func() (func() error, error) { return cannotFail(c.Refuse(links)) }, cut},
-		"drop":         {func() (func() error, error) { return c.Drop(links) }, cut},
-		"drop replies": {func() (func() error, error) { return c.DropReplies(links) }, cut},
-		"latency": {func() (func() error, error) { return c.Latency(links, 50*time.Millisecond, 0) },
+		"hold":         {harness.Hold(), cut},
+		"refuse":       {harness.Refuse(), cut},
+		"drop":         {harness.Drop(), cut},
+		"drop replies": {harness.DropReplies(), cut},
+		"latency": {harness.Latency(50*time.Millisecond, 0),
 			slow(1, 100*time.Millisecond)},
-		"bandwidth": {func() (func() error, error) { return c.Bandwidth(links, 10_000) }, slow(1000, 180*time.Millisecond)},
-		"slice": {func() (func() error, error) { return c.Slice(links, 100, 10*time.Millisecond) },
+		"bandwidth": {harness.Bandwidth(10_000), slow(1000, 180*time.Millisecond)},
+		"slice": {harness.Slice(100, 10*time.Millisecond),
 			slow(1000, 180*time.Millisecond)},
-		"limit data": {func() (func() error, error) { return c.LimitData(links, 100) }, func() {
+		"limit data": {harness.LimitData(100), func() {
 			require.NoError(t, c.Echo(ctx, "g0", "r1", 50))
 			require.ErrorIs(t, c.Echo(ctx, "g0", "r1", 100), io.EOF)
 		}},
-		"slow close": {func() (func() error, error) { return c.SlowClose(links, 60*time.Millisecond) }, func() {
+		"slow close": {harness.SlowClose(60 * time.Millisecond), func() {
 			began := time.Now()
 			require.NoError(t, c.Hangup(ctx, "g0", "r1"))
 			require.GreaterOrEqual(t, time.Since(began), 60*time.Millisecond)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			heal, err := fault.do()
+			heal, err := c.Impair(links, of.fault)
 			require.NoError(t, err)
-			fault.acts()
+			of.acts()
 			eventually(t, func() bool { return took(t, c, "g1", "r1", 1000) < 50*time.Millisecond }, "another link is not hit")
 			require.NoError(t, heal())
 			require.NoError(t, heal(), "a second time")
@@ -65,14 +64,16 @@ func TestEveryFaultOfALinkActsAndIsUndone(t *testing.T) {
 			require.NoError(t, c.Hangup(ctx, "g0", "r1"))
 		})
 	}
-	_, err := c.Latency(links, -1, 0)
-	require.ErrorContains(t, err, "cluster: a latency of -1ns")
+	_, err := c.Impair(links, harness.Latency(-1, 0))
+	require.ErrorContains(t, err, "cluster: latency is -1ns: ask for")
 }
 
 func TestAProbeOfALinkEndsWithItsContext(t *testing.T) {
 	c := cluster.Standalone(cluster.Options{})
 	up(t, c)
-	defer c.Hold(harness.Links(c.ClientGroups(), c.RedisNodes()))()
+	heal, err := c.Impair(harness.Links(c.ClientGroups(), c.RedisNodes()), harness.Hold())
+	require.NoError(t, err)
+	defer heal()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.Error(t, c.Echo(ctx, "g0", "r1", 1))
@@ -101,12 +102,13 @@ func TestWhoHearsAndWhoSuspectsWhom(t *testing.T) {
 	require.False(t, hears("r1"), "a primary hears nobody")
 	require.True(t, hears("r2") && hears("r3"))
 	require.False(t, suspects("s1"))
-	heal := c.Hold(harness.Between([]string{"r1"}, []string{"r2", "s1"}))
+	heal, err := c.Impair(harness.Between([]string{"r1"}, []string{"r2", "s1"}), harness.Hold())
+	require.NoError(t, err)
 	eventually(t, func() bool { return suspects("s1") }, "s1 suspects r1")
 	eventually(t, func() bool { return !hears("r2") }, "r2 is deaf")
 	require.False(t, suspects("s2"))
 	require.True(t, hears("r3"))
-	heal()
+	require.NoError(t, heal())
 	eventually(t, func() bool { return !suspects("s1") && hears("r2") }, "all is well again")
 	_, err = c.Suspects(ctx, "r1")
 	require.ErrorContains(t, err, "no Sentinel")

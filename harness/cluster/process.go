@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // process is a node's host on this machine: a child process that dies with us.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // This file has the methods for failovers by hand, on a Replicated cluster. Redis calls a replica slave, and a primary master,

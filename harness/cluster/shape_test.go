@@ -19,7 +19,8 @@ func TestALargerCluster(t *testing.T) {
 	require.Len(t, c.Sentinels(), 5)
 	old := "r1"
 	minority := []string{"r1", "r2", "s1", "s2"}
-	heal := c.Hold(harness.Between(minority, []string{"r3", "r4", "r5", "s3", "s4", "s5"}))
+	heal, err := c.Impair(harness.Between(minority, []string{"r3", "r4", "r5", "s3", "s4", "s5"}), harness.Hold())
+	require.NoError(t, err)
 	defer heal()
 	promoted, err := c.AwaitPromotion(t.Context(), old)
 	require.NoError(t, err)
@@ -34,7 +35,7 @@ func TestALargerCluster(t *testing.T) {
 			return err == nil && askErr == nil && on == strconv.Itoa(group)
 		}, 10*time.Second, 20*time.Millisecond, "group %d does not write to %s", group, want)
 	}
-	heal()
+	require.NoError(t, heal())
 	require.NoError(t, c.AwaitWhole(t.Context()))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -25,21 +26,18 @@ func violations(name string, class harness.Class) measure {
 	}}
 }
 
-// reported is a figure of a checker.
-func reported(name, unit, checker, figure string) measure {
-	return measure{reports.Measure{Name: name, Unit: unit}, func(_ context.Context, _ harness.History, j harness.Judged) (float64, error) {
-		if v, ok := j.Figure(checker, figure); ok {
-			return v, nil
-		}
-		return 0, fmt.Errorf("the checker %s reports no %q", checker, figure)
+// reported is a figure of a checker, under the experiment's name for it.
+func reported(name string, m harness.Metric) measure {
+	return measure{reports.Measure{Name: name, Unit: m.Unit}, func(_ context.Context, _ harness.History, j harness.Judged) (float64, error) {
+		return j.Figure(m)
 	}}
 }
 
-func acknowledged() measure { return reported("acknowledged", "", "writes", "added") }
+func acknowledged() measure { return reported("acknowledged", checkers.FigureAdded) }
 
-func lost() measure { return reported("lost", "", "writes", "lost") }
+func lost() measure { return reported("lost", checkers.FigureLost) }
 
-func lostPercent() measure { return reported("lost share", "%", "writes", "lost percent") }
+func lostPercent() measure { return reported("lost share", checkers.FigureLostPercent) }
 
 func doubleGrants() measure { return violations("double grants", harness.DoubleGrant) }
 
@@ -47,7 +45,7 @@ func doubleGrants() measure { return violations("double grants", harness.DoubleG
 func failovers() measure {
 	return measure{reports.Measure{Name: "failovers"}, func(_ context.Context, h harness.History, _ harness.Judged) (float64, error) {
 		n := 0
-		for _, f := range reports.Failovers(h) {
+		for _, f := range analysis.Failovers(h) {
 			n += 1 + f.Again
 		}
 		return float64(n), nil
@@ -176,8 +174,8 @@ func phasesOf(h harness.History) (phases, error) {
 		return phases{}, err
 	}
 	p := phases{healed: f.Until()}
-	for _, o := range reports.Failovers(h) {
-		if s := o.Stage(reports.Promoted); o.Fault == 0 && s.Seen {
+	for _, o := range analysis.Failovers(h) {
+		if s := o.Stage(analysis.Promoted); o.Fault == 0 && s.Seen {
 			p.promoted = s.At
 			return p, nil
 		}

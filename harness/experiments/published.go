@@ -9,9 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// Experiments lists the published results that can be repeated, in the order of the catalogue, and the measurement that
+// All lists the published results that can be repeated, in the order of the catalogue, and the measurement that
 // the project's guards rest on.
-func Experiments() []Experiment {
+func All() []Experiment {
 	return []Experiment{
 		jepsenRedis(), jepsenRedux(), jepsenEtcd(), redis6062(), sentinelMaxLag(), failoverLocks(), clockJump(), clientPause(),
 		redlockNodes(), splitBrainGuards(),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/nemesis"
@@ -74,7 +75,7 @@ func jepsenRedux() Experiment {
 		trials:   3,
 		arms:     []arm{{arm1, nil, jepsenPlan(2)}},
 		measures: []measure{
-			acknowledged(), lost(), reported("unknown", "", "writes", "unknown"), reported("unknown, there in the end", "", "writes", "survived unknown"),
+			acknowledged(), lost(), reported("unknown", checkers.FigureUnknown), reported("unknown, there in the end", checkers.FigureSurvivedUnknown),
 		},
 		shape: func(f found) (bool, string) {
 			lost, acked := f.of(arm1, "lost"), f.of(arm1, "acknowledged")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/nemesis"
@@ -76,7 +77,7 @@ func clientPause() Experiment {
 			{fenced, []string{"0"}, of(fenced)},
 		},
 		measures: []measure{
-			violations("stale owners' writes", harness.StaleHolder), lost(), reported("refused", "", "writes", "refused"),
+			violations("stale owners' writes", harness.StaleHolder), lost(), reported("refused", checkers.FigureRefused),
 		},
 		shape: func(f found) (bool, string) {
 			stale := "stale owners' writes"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/reports"
@@ -33,7 +34,7 @@ func redis6062() Experiment {
 			{fast, nil, of(5*time.Millisecond, true)},
 			{tuned, nil, of(5*time.Millisecond, false)},
 		},
-		measures: []measure{acknowledged(), lost(), rolledBack(), reported("refused or unknown", "", "writes", "unknown")},
+		measures: []measure{acknowledged(), lost(), rolledBack(), reported("refused or unknown", checkers.FigureUnknown)},
 		shape: func(f found) (bool, string) {
 			all := f.of(fast, "lost")
 			return some(all) && some(f.of(tuned, "lost")), fmt.Sprintf(

@@ -74,10 +74,10 @@ type Repetition struct {
 	Done func(arm string, trial, of int, t reports.Trial)
 }
 
-// FindExperiment returns the experiment of that name.
-func FindExperiment(name string) (Experiment, error) {
+// Find returns the experiment of that name.
+func Find(name string) (Experiment, error) {
 	var known []string
-	for _, e := range Experiments() {
+	for _, e := range All() {
 		if e.Name == name {
 			return e, nil
 		}

@@ -113,7 +113,7 @@ func (t timeline) Record(op *harness.Op) {
 			return
 		}
 		a.lastWord = false
-		op.Outcome, op.Result, op.Err = harness.Info, "", "crashed"
+		op.Outcome, op.Result, op.Err = harness.Info, "", harness.Crashed
 	}
 	op.Call = a.ex.now
 	if a.inOp {

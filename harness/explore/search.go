@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -58,13 +59,10 @@ func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 
 func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
 	worlds := make([]*world, spec.Workers)
-	errs := make([]error, spec.Workers)
-	var starting sync.WaitGroup
-	for i := range worlds {
-		starting.Go(func() { worlds[i], errs[i] = newWorld(ctx, spec) })
-	}
-	starting.Wait()
-	err := errors.Join(errs...)
+	err := errors.Join(await.All(len(worlds), func(i int) (err error) {
+		worlds[i], err = newWorld(ctx, spec)
+		return err
+	})...)
 	if err == nil {
 		return worlds, nil
 	}

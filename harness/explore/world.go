@@ -35,16 +35,16 @@ type world struct {
 	cluster  *cluster.Cluster
 	names    []string
 	sockets  []string
-	admin    []*wire // the explorer's own connections, one to each node
-	primary  int     // index in names of the node that clients talk to
-	hold     func()  // ends the hold of replication; nil: nothing is held
-	moved    bool    // a failover is to be undone
-	waits    bool    // clients wait for acknowledgements: replicas follow a new primary
-	clean    bool    // database 0 is empty
-	strays   int64   // commands that clients sent when none of their operations was under way
-	stateful []*conn // connections whose state others can see: reset before the next schedule
-	asking   bool    // the program looks at the store, in Observe or Finally
-	late     []*wire // connections that clients have left behind: closed before the next schedule
+	admin    []*wire      // the explorer's own connections, one to each node
+	primary  int          // index in names of the node that clients talk to
+	hold     func() error // ends the hold of replication; nil: nothing is held
+	moved    bool         // a failover is to be undone
+	waits    bool         // clients wait for acknowledgements: replicas follow a new primary
+	clean    bool         // database 0 is empty
+	strays   int64        // commands that clients sent when none of their operations was under way
+	stateful []*conn      // connections whose state others can see: reset before the next schedule
+	asking   bool         // the program looks at the store, in Observe or Finally
+	late     []*wire      // connections that clients have left behind: closed before the next schedule
 
 	fixed   *cluster.FixedClock // the servers' time of day; nil: it cannot be set
 	unset   string              // why it cannot be set; empty: it can
@@ -165,7 +165,7 @@ func (w *world) stop() error {
 		w.fixed.Close()
 	}
 	if w.hold != nil {
-		w.hold()
+		errs = append(errs, w.hold())
 	}
 	return errors.Join(append(errs, w.cluster.Stop())...)
 }
@@ -184,9 +184,8 @@ var flushDB = request("FLUSHDB")
 
 // reset prepares the world for a schedule: no keys, the first primary, and in its cache the scripts that were seen so far.
 func (w *world) reset(ctx context.Context) error {
-	if w.hold != nil {
-		w.hold()
-		w.hold = nil
+	if err := w.release(); err != nil {
+		return err
 	}
 	w.unheard = 0
 	for _, left := range w.late {
@@ -271,8 +270,18 @@ func (w *world) holdReplication() error {
 	if n, err := integer(reply); err != nil || n < 2 {
 		return errors.Join(err, fmt.Errorf("explore: only %d of 2 replicas are in step", n))
 	}
-	w.hold = w.cluster.Hold(harness.Between([]string{w.names[successor]}, []string{w.names[firstPrimary]}))
-	return nil
+	w.hold, err = w.cluster.Impair(harness.Between([]string{w.names[successor]}, []string{w.names[firstPrimary]}), harness.Hold())
+	return err
+}
+
+// release lets the replica that was held, if one was, hear its primary again.
+func (w *world) release() error {
+	if w.hold == nil {
+		return nil
+	}
+	err := w.hold()
+	w.hold = nil
+	return err
 }
 
 // promote makes the replica that was held the primary. Its script cache is empty, as that of every new primary.
@@ -290,8 +299,9 @@ func (w *world) promote(ctx context.Context) error {
 			return err
 		}
 	}
-	w.hold()
-	w.hold = nil
+	if err := w.release(); err != nil {
+		return err
+	}
 	if !w.waits {
 		return nil
 	}

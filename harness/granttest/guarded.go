@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file puts a guard between clients and the algorithm under test. What an algorithm can do beside the least shows in
-// its type, so each of these has a type of its own.
+// This file puts a guard between clients and the algorithm under test. Optional methods of an algorithm show in its type,
+// so each combination of them has a type of its own.
 
 // guardedLock is a Locker under guard.
 type guardedLock struct {
@@ -87,7 +87,25 @@ func (f *guardedFilter) First(ctx context.Context, id string, window time.Durati
 	return f.filter.First(ctx, id, window)
 }
 
-type guardedConfirmer struct{ *guardedFilter }
+func (f *guardedFilter) inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error) {
+	ctx, leave := f.enter(ctx, "Inspect", id)
+	defer leave()
+	return f.filter.(Inspector).Inspect(ctx, id)
+}
+
+type (
+	guardedConfirmer        struct{ *guardedFilter }
+	guardedInspector        struct{ *guardedFilter }
+	guardedConfirmInspector struct{ guardedConfirmer }
+)
+
+func (f guardedInspector) Inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error) {
+	return f.inspect(ctx, id)
+}
+
+func (f guardedConfirmInspector) Inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error) {
+	return f.inspect(ctx, id)
+}
 
 func (f guardedConfirmer) Lease(window time.Duration) time.Duration {
 	_, leave := f.enter(context.Background(), "Lease", "")
@@ -104,8 +122,15 @@ func (f guardedConfirmer) Confirm(ctx context.Context, id string, window time.Du
 // guardFilter puts a filter under guard.
 func guardFilter(s *seat, filter Deduper) Deduper {
 	f := &guardedFilter{s, filter}
-	if _, ok := filter.(Confirmer); ok {
+	_, confirms := filter.(Confirmer)
+	_, inspects := filter.(Inspector)
+	switch {
+	case confirms && inspects:
+		return guardedConfirmInspector{guardedConfirmer{f}}
+	case confirms:
 		return guardedConfirmer{f}
+	case inspects:
+		return guardedInspector{f}
 	}
 	return f
 }

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -71,8 +73,11 @@ func (e Expectation) allowsIn(j harness.Judged, c harness.Class) bool {
 	if e.allows(c) {
 		return true
 	}
-	unanswered, _ := j.Figure("gates", "info")
-	return unanswered > 0 && slices.Contains(e.Late, c)
+	if !slices.Contains(e.Late, c) {
+		return false
+	}
+	unanswered, err := j.Figure(checkers.FigureUnanswered)
+	return err == nil && unanswered > 0 // where nobody counted them, the class is a surprise
 }
 
 // conditions are those of the variant's flaws, in their order, and what else makes a node forget.
@@ -172,7 +177,7 @@ func (e Expectation) Met(j harness.Judged) bool {
 			return false
 		}
 	}
-	return j.Verdict != harness.Unknown && !(e.Updates && lostBesideUpdates(j))
+	return j.Verdict != harness.Unknown && (!e.Updates || lostBesideUpdates(j) == "")
 }
 
 // surprise says what about a judged run is not as expected: the classes that were found and should not have been, with the
@@ -184,8 +189,8 @@ func (e Expectation) Surprise(j harness.Judged) string {
 			words = append(words, "found no "+list(must, " and no "))
 		}
 	}
-	if e.Updates && lostBesideUpdates(j) {
-		words = append(words, "lost writes that no lock guarded")
+	if word := lostBesideUpdates(j); e.Updates && word != "" {
+		words = append(words, word)
 	}
 	return strings.Join(words, "; ")
 }
@@ -194,7 +199,7 @@ func (e Expectation) Surprise(j harness.Judged) string {
 func (e Expectation) Unexpected(j harness.Judged) (words []string) {
 	for _, class := range slices.Sorted(maps.Keys(j.Totals)) {
 		if !e.allowsIn(j, class) {
-			words = append(words, fmt.Sprintf("found %d %s, which was not expected%s", j.Totals[class], class, firstNote(j, class)))
+			words = append(words, fmt.Sprintf("found %s %s, which was not expected%s", units.Count(int64(j.Totals[class])), class, firstNote(j, class)))
 		}
 	}
 	return words
@@ -209,11 +214,17 @@ func firstNote(j harness.Judged, class harness.Class) string {
 	return ": " + j.Anomalies[i].Note
 }
 
-// lostBesideUpdates reports whether writes were lost that no lock guarded.
-func lostBesideUpdates(j harness.Judged) bool {
-	lost, _ := j.Figure("writes", "lost")
-	updates, _ := j.Figure("writes", "lost updates")
-	return lost > updates
+// lostBesideUpdates says that writes were lost that no lock guarded, or why that is not known; empty: none were.
+func lostBesideUpdates(j harness.Judged) string {
+	lost, err := j.Figure(checkers.FigureLost)
+	updates, err2 := j.Figure(checkers.FigureLostUpdates)
+	switch err := cmp.Or(err, err2); {
+	case err != nil:
+		return fmt.Sprintf("nobody knows whether writes were lost that no lock guarded: %v", err)
+	case lost > updates:
+		return "lost writes that no lock guarded"
+	}
+	return ""
 }
 
 // String says it in words: "valid", "invalid: double-grant", "valid, or invalid: lost-write", "invalid: stolen-release, and

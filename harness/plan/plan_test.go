@@ -127,6 +127,14 @@ func TestExpectationsFollowTheDocumentedFlaws(t *testing.T) {
 	}
 }
 
+// TestLossesThatNobodyCountedAreASurprise: a figure that is missing is not a figure of 0.
+func TestLossesThatNobodyCountedAreASurprise(t *testing.T) {
+	e := Expectation{May: []harness.Class{harness.LostWrite}, Updates: true}
+	j := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{harness.LostWrite: 1}}
+	require.False(t, e.Met(j))
+	require.Equal(t, `nobody knows whether writes were lost that no lock guarded: the checker writes, which reports "lost", did not run`, e.Surprise(j))
+}
+
 func TestMet(t *testing.T) {
 	judged := func(v harness.Verdict, found ...harness.Class) harness.Judged {
 		j := harness.Judged{Verdict: v, Totals: map[harness.Class]int{}}

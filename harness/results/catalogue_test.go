@@ -22,7 +22,10 @@ import (
 )
 
 // long is for test-long in the Makefile.
-var long = flag.Bool("long", false, "search every variant, not one in eight, and compare the figures of failovers")
+var long = flag.Bool("long", false, "search every variant, not one in eight")
+
+// deep asks for the longest form: see test-deep in the Makefile.
+var deep = flag.Bool("deep", false, "search every variant with three clients")
 
 // sampled picks from a list the searches for this run: with -long and -deep all, or else one in eight.
 func sampled(all []plan.Search) (picked []plan.Search) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
@@ -85,7 +86,7 @@ const fastest = 100 * time.Nanosecond
 
 // doubtUnits notes that times are hardly in nanoseconds, as by mistake they are not where clocks tell milliseconds: leases in
 // nanoseconds then outlast the whole history.
-func doubtUnits(s reports.Stats) []string {
+func doubtUnits(s analysis.Stats) []string {
 	n, span := s.Totals.All(), s.Last-s.First
 	if n < 100 || span > time.Duration(n)*fastest {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
-	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
 // Exploring says that a run is a search through every interleaving, and how large. What is left out is as on the command
@@ -53,7 +53,7 @@ func (a *atMost) ReadField(f fields.Reader, name string, n *yaml.Node) error {
 var ofSearches = []string{"name", "times", "variant", "script", "regime", "ttl", "expect", "explore"}
 
 // loadless takes what belongs to loads from a run that is a search: refuses what the run says itself, and drops defaults.
-func (r *SuiteRun) loadless(own []string) error {
+func (r *Entry) loadless(own []string) error {
 	for _, name := range own {
 		if !slices.Contains(ofSearches, name) {
 			return r.errorf(name, "%s is about load, and this run is a search: leave it out, or put it under explore if it belongs there", name)
@@ -72,7 +72,7 @@ func (r *SuiteRun) loadless(own []string) error {
 }
 
 // searches are what the run goes through: one search, or one for each regime of a sequence.
-func (r SuiteRun) searches() []plan.Search {
+func (r Entry) searches() []plan.Search {
 	e := r.Explore
 	s := plan.Search{
 		Variant: r.Variant, Script: r.Script, Regime: r.Regime, TTL: r.TTL, Clients: e.Clients, Crashes: int(e.Crashes), Expiries: int(e.Expiries),
@@ -86,7 +86,7 @@ func (r SuiteRun) searches() []plan.Search {
 }
 
 // checkSearch tells whether the run's searches could be made.
-func (r SuiteRun) checkSearch() error {
+func (r Entry) checkSearch() error {
 	bare := r.Plan
 	bare.TTL = 0 // a lease that only the explorer can wait for
 	if err := bare.Check(); err != nil {
@@ -101,7 +101,7 @@ func (r SuiteRun) checkSearch() error {
 }
 
 // expectedOfSearch says what the searches are expected to come to.
-func (r SuiteRun) expectedOfSearch() string {
+func (r Entry) expectedOfSearch() string {
 	if !r.Expect.IsZero() {
 		return r.Expect.Expectation().String()
 	}
@@ -119,7 +119,7 @@ func (r SuiteRun) expectedOfSearch() string {
 }
 
 // search makes the run's searches and sums them up. It returns their results folders.
-func (r SuiteRun) search(ctx context.Context, o results.Options) (run reports.SuiteRun, dirs []string, err error) {
+func (r Entry) search(ctx context.Context, o results.Options) (run tally.Run, dirs []string, err error) {
 	var j harness.Judged
 	j.Totals = map[harness.Class]int{}
 	var worst results.Searched
@@ -132,7 +132,7 @@ func (r SuiteRun) search(ctx context.Context, o results.Options) (run reports.Su
 			dirs = append(dirs, out.Dir)
 		}
 		if err != nil {
-			return reports.SuiteRun{Ending: reports.Failed, Why: strings.ReplaceAll(err.Error(), "\n", "; ")}, dirs, nil
+			return tally.Run{Ending: tally.Failed, Why: strings.ReplaceAll(err.Error(), "\n", "; ")}, dirs, nil
 		}
 		v := out.Exploration.Verdict()
 		if verdicts = append(verdicts, v); i == 0 || harness.Worst(v, worst.Exploration.Verdict()) != worst.Exploration.Verdict() {
@@ -146,23 +146,23 @@ func (r SuiteRun) search(ctx context.Context, o results.Options) (run reports.Su
 		}
 	}
 	j.Verdict = harness.Worst(verdicts...)
-	run = reports.SuiteRun{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command, Link: filepath.Join(worst.Dir, "report.html")}
+	run = tally.Run{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command, Link: filepath.Join(worst.Dir, "report.html")}
 	run.Ending, run.Why = r.endingOfSearch(j, documented, worst.Exploration.Sentence())
 	return run, dirs, nil
 }
 
 // endingOfSearch compares what was found with what was expected.
-func (r SuiteRun) endingOfSearch(j harness.Judged, documented bool, sentence string) (reports.Ending, string) {
+func (r Entry) endingOfSearch(j harness.Judged, documented bool, sentence string) (tally.Ending, string) {
 	expected := r.Expect.Expectation()
 	switch {
 	case r.Expect.IsZero() && documented:
-		return reports.Met, ""
+		return tally.Met, ""
 	case r.Expect.IsZero() && j.Verdict != harness.Unknown:
-		return reports.NotMet, sentence
+		return tally.NotMet, sentence
 	case !r.Expect.IsZero() && expected.Met(j):
-		return reports.Met, ""
+		return tally.Met, ""
 	case j.Verdict == harness.Unknown:
-		return reports.Unsaid, sentence
+		return tally.Unsaid, sentence
 	}
-	return reports.NotMet, expected.Surprise(j)
+	return tally.NotMet, expected.Surprise(j)
 }

@@ -26,11 +26,11 @@ import (
 type Suite struct {
 	Name  string
 	About string // in one line; may be empty
-	Runs  []SuiteRun
+	Runs  []Entry
 }
 
-// SuiteRun is one run of a suite: a plan, with the name under which it is reported.
-type SuiteRun struct {
+// Entry is one run of a suite: a plan, with the name under which it is reported.
+type Entry struct {
 	Title     string `yaml:"name,omitempty"`                 // default: the plan's Name
 	Times     int    `yaml:"times,omitempty" zero:"default"` // how often it is run, each time with another seed; default 1
 	plan.Plan `yaml:",inline"`
@@ -39,7 +39,7 @@ type SuiteRun struct {
 }
 
 // errorf is a usage error about a field of the run.
-func (r SuiteRun) errorf(field, format string, args ...any) error {
+func (r Entry) errorf(field, format string, args ...any) error {
 	return plan.Usagef("%s%w", r.Place().At(field), fmt.Errorf(format, args...))
 }
 
@@ -69,14 +69,14 @@ func (r *runNodes) ReadField(f fields.Reader, name string, n *yaml.Node) error {
 //go:embed suites/*.yaml
 var builtIn embed.FS
 
-// BuiltInSuites lists the suites that come with the program, in order of name.
-func BuiltInSuites() (all []Suite, err error) {
+// BuiltIn lists the suites that come with the program, in order of name.
+func BuiltIn() (all []Suite, err error) {
 	files, err := fs.Glob(builtIn, "suites/*.yaml")
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range files {
-		s, err := ReadSuite(strings.TrimSuffix(path.Base(file), ".yaml"))
+		s, err := Read(strings.TrimSuffix(path.Base(file), ".yaml"))
 		if err != nil {
 			return nil, err
 		}
@@ -85,8 +85,8 @@ func BuiltInSuites() (all []Suite, err error) {
 	return all, nil
 }
 
-// SuiteText is the text of a suite: that of a built-in one by its name, or of a file. The error wraps plan.ErrUsage.
-func SuiteText(name string) ([]byte, error) {
+// Text is the text of a suite: that of a built-in one by its name, or of a file. The error wraps plan.ErrUsage.
+func Text(name string) ([]byte, error) {
 	if text, err := builtIn.ReadFile("suites/" + name + ".yaml"); err == nil {
 		return text, nil
 	}
@@ -97,10 +97,10 @@ func SuiteText(name string) ([]byte, error) {
 	return text, nil
 }
 
-// ReadSuite reads a built-in suite by its name, or a file. The error wraps plan.ErrUsage and says on which line of the file
+// Read reads a built-in suite by its name, or a file. The error wraps plan.ErrUsage and says on which line of the file
 // something is wrong. What the names in its plans mean is looked up by Check.
-func ReadSuite(name string) (s Suite, err error) {
-	text, err := SuiteText(name)
+func Read(name string) (s Suite, err error) {
+	text, err := Text(name)
 	if err != nil {
 		return s, err
 	}
@@ -113,7 +113,7 @@ func ReadSuite(name string) (s Suite, err error) {
 		s.Name = strings.TrimSuffix(path.Base(name), path.Ext(name))
 	}
 	for _, n := range file.Runs.list {
-		run := SuiteRun{Plan: file.Defaults}
+		run := Entry{Plan: file.Defaults}
 		if err := (fields.Reader{File: name}).Fill(n, reflect.ValueOf(&run).Elem()); err != nil {
 			return s, plan.Usagef("%w", err)
 		}
@@ -162,8 +162,8 @@ func (s *Suite) name() error {
 	return nil
 }
 
-// JoinSuites makes one suite of several, whose names then stand before those of their runs. One suite is left as it is.
-func JoinSuites(suites ...Suite) Suite {
+// Join makes one suite of several, whose names then stand before those of their runs. One suite is left as it is.
+func Join(suites ...Suite) Suite {
 	if len(suites) == 1 {
 		return suites[0]
 	}
@@ -187,7 +187,7 @@ func (s Suite) Only(pattern string) (Suite, error) {
 	if err != nil {
 		return s, plan.Usagef("--only %q is no regular expression: %w", pattern, err)
 	}
-	chosen := slices.DeleteFunc(slices.Clone(s.Runs), func(r SuiteRun) bool { return !re.MatchString(r.Title) })
+	chosen := slices.DeleteFunc(slices.Clone(s.Runs), func(r Entry) bool { return !re.MatchString(r.Title) })
 	if len(chosen) == 0 {
 		return s, plan.Usagef("--only %q: no run of %s has such a name: choose of %s", pattern, s.Name, strings.Join(s.titles(), "; "))
 	}

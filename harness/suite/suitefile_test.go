@@ -17,7 +17,7 @@ func suiteOf(t *testing.T, text string) (Suite, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "suite.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	s, err := ReadSuite(path)
+	s, err := Read(path)
 	if err == nil {
 		err = s.Check()
 	}
@@ -95,13 +95,13 @@ defaults: # they may come last
 }
 
 func TestEveryBuiltInSuiteCanBeRun(t *testing.T) {
-	all, err := BuiltInSuites()
+	all, err := BuiltIn()
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
 	for _, s := range all {
 		require.NoError(t, s.Check(), s.Name)
 		require.NotEmpty(t, s.About)
-		text, err := SuiteText(s.Name)
+		text, err := Text(s.Name)
 		require.NoError(t, err)
 		copied, err := suiteOf(t, string(text))
 		require.NoError(t, err)
@@ -113,7 +113,7 @@ func TestEveryBuiltInSuiteCanBeRun(t *testing.T) {
 }
 
 func TestOnlyChoosesByName(t *testing.T) {
-	s, err := ReadSuite("ci")
+	s, err := Read("ci")
 	require.NoError(t, err)
 	some, err := s.Only("INCR|split brain")
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestOnlyChoosesByName(t *testing.T) {
 		_, err := s.Only(pattern)
 		require.ErrorIs(t, err, plan.ErrUsage)
 	}
-	joined := JoinSuites(s, some)
+	joined := Join(s, some)
 	require.Len(t, joined.Runs, len(s.Runs)+2)
 	require.Equal(t, "ci: "+s.Runs[0].Title, joined.Runs[0].Title)
 }

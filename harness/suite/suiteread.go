@@ -11,21 +11,22 @@ import (
 	"path/filepath"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
 // cutShort is why a suite ended whose record has no end.
 const cutShort = "it was cut short, or is still under way: suite.jsonl stops before the suite did, and the run of that moment is not counted"
 
-// ReportSuite writes the reports of a suite once more from the record in its results folder, as it was at its end or, if it
+// Report writes the reports of a suite once more from the record in its results folder, as it was at its end or, if it
 // has none, as far as the record goes. The error wraps plan.ErrUsage if dir holds no record.
-func ReportSuite(dir string) (reports.Suite, error) {
+func Report(dir string) (tally.Suite, error) {
 	file, err := os.Open(filepath.Join(dir, recordFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return reports.Suite{}, plan.Usagef("%s is no results folder of a suite: it has no %s", dir, recordFile)
+		return tally.Suite{}, plan.Usagef("%s is no results folder of a suite: it has no %s", dir, recordFile)
 	}
 	if err != nil {
-		return reports.Suite{}, fmt.Errorf("suite: %w", err)
+		return tally.Suite{}, fmt.Errorf("suite: %w", err)
 	}
 	defer file.Close()
 	s, err := readRecord(file)
@@ -35,14 +36,14 @@ func ReportSuite(dir string) (reports.Suite, error) {
 	return s, reports.WriteSuite(dir, s)
 }
 
-// IsSuite reports whether dir is the results folder of a suite.
-func IsSuite(dir string) bool {
+// IsFolder reports whether dir is the results folder of a suite.
+func IsFolder(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, recordFile))
 	return err == nil
 }
 
 // readRecord reads a record up to its last whole line.
-func readRecord(r io.Reader) (s reports.Suite, err error) {
+func readRecord(r io.Reader) (s tally.Suite, err error) {
 	s.Ended = cutShort
 	lines := bufio.NewReader(r)
 	for n := 1; ; n++ {
@@ -70,7 +71,7 @@ func readRecord(r io.Reader) (s reports.Suite, err error) {
 }
 
 // addTo does to s what the suite did when it wrote the line.
-func (l recordLine) addTo(s *reports.Suite) error {
+func (l recordLine) addTo(s *tally.Suite) error {
 	switch {
 	case l.Suite != nil:
 		s.Name, s.Started, s.For, s.Cases = l.Suite.Name, l.Suite.Started, l.Suite.For, l.Suite.cases()
@@ -94,9 +95,9 @@ func (l recordLine) addTo(s *reports.Suite) error {
 }
 
 // cases are those of a suite that has run none of them yet.
-func (h recordHead) cases() (all []reports.SuiteCase) {
+func (h recordHead) cases() (all []tally.Case) {
 	for _, c := range h.Cases {
-		all = append(all, reports.SuiteCase{Name: c.Name, Variant: c.Variant, Expected: c.Expected})
+		all = append(all, tally.Case{Name: c.Name, Variant: c.Variant, Expected: c.Expected})
 	}
 	return all
 }

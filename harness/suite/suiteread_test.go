@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
-	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
 const (
@@ -26,7 +27,7 @@ func TestARecordIsReadAsFarAsItGoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, s.Ended)
 	require.Equal(t, 10*time.Second, s.Elapsed)
-	require.Equal(t, reports.NotMet, s.Ending())
+	require.Equal(t, tally.NotMet, s.Ending())
 	require.Equal(t, 2, s.Passes)
 	require.Equal(t, [2]int{2, 1}, [2]int{s.Cases[0].Runs, s.Cases[1].Runs})
 	require.Equal(t, "lock/setnx", s.Cases[1].Variant)
@@ -38,11 +39,28 @@ func TestARecordIsReadAsFarAsItGoes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, cutShort, s.Ended)
 		require.Equal(t, 9*time.Second, s.Elapsed, "as far as is known")
-		require.Equal(t, reports.NotMet, s.Ending())
+		require.Equal(t, tally.NotMet, s.Ending())
 	}
 	s, err = readRecord(strings.NewReader(recordedHead))
 	require.NoError(t, err)
-	require.Equal(t, reports.NotRun, s.Ending(), "a suite that was killed in its first run")
+	require.Equal(t, tally.NotRun, s.Ending(), "a suite that was killed in its first run")
+}
+
+// TestLinesOfARecordKeepTheirForm: what an earlier version wrote is read, and written again as it was.
+func TestLinesOfARecordKeepTheirForm(t *testing.T) {
+	for _, line := range []string{
+		`{"run":{"name":"one","pass":3,"seed":18,"ending":"not met","why":"found 2 double-grant","verdict":"invalid","found":"2 double-grant",` +
+			`"expected":"valid","ops":7,"started":"2026-11-21T04:00:00Z","elapsed":20000000000,"command":"doublegrant run lock/setnx",` +
+			`"link":"one/report.html","process":{"at":4000000000,"rss":9,"goroutines":3,"files":11}}}`,
+		`{"sample":{"at":9000000000,"rss":12,"goroutines":40,"files":30}}`,
+		`{"end":{"at":10000000000,"ending":"unknown","reason":"interrupted"}}`,
+	} {
+		var l recordLine
+		require.NoError(t, json.Unmarshal([]byte(line), &l))
+		again, err := json.Marshal(l)
+		require.NoError(t, err)
+		require.Equal(t, line, string(again))
+	}
 }
 
 func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
@@ -57,6 +75,6 @@ func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
 		_, err := readRecord(strings.NewReader(text))
 		require.ErrorContains(t, err, want)
 	}
-	_, err := ReportSuite(t.TempDir())
+	_, err := Report(t.TempDir())
 	require.ErrorIs(t, err, plan.ErrUsage)
 }

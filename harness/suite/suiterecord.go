@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
-	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
 const (
@@ -29,10 +29,10 @@ type record struct {
 
 // recordLine is a line of suite.jsonl: exactly one field is set.
 type recordLine struct {
-	Suite  *recordHead       `json:"suite,omitempty"`
-	Run    *reports.SuiteRun `json:"run,omitempty"`
-	Sample *reports.Sample   `json:"sample,omitempty"`
-	End    *recordEnd        `json:"end,omitempty"`
+	Suite  *recordHead   `json:"suite,omitempty"`
+	Run    *tally.Run    `json:"run,omitempty"`
+	Sample *tally.Sample `json:"sample,omitempty"`
+	End    *recordEnd    `json:"end,omitempty"`
 }
 
 // recordHead is the first line: what was begun.
@@ -51,11 +51,11 @@ type recordCase struct {
 }
 
 // recordEnd is the last line. A record without one is that of a suite which was killed, or is under way: see
-// ReportSuite.
+// Report.
 type recordEnd struct {
-	At     time.Duration  `json:"at"`
-	Ending reports.Ending `json:"ending"`
-	Reason string         `json:"reason,omitempty"`
+	At     time.Duration `json:"at"`
+	Ending tally.Ending  `json:"ending"`
+	Reason string        `json:"reason,omitempty"`
 }
 
 func newRecord(dir string, head recordHead) (*record, error) {
@@ -86,11 +86,11 @@ var remains = []string{plan.File, "verdict.json", "summary.md"}
 
 // tidy removes what a soak does not keep of a run: everything if it was as expected, all but the plan and the verdict if
 // there are enough of its kind. It reports whether the run's report is still there.
-func (k keeper) tidy(dir string, r reports.SuiteRun) (kept bool, err error) {
+func (k keeper) tidy(dir string, r tally.Run) (kept bool, err error) {
 	if dir == "" {
 		return false, nil
 	}
-	if r.Ending == reports.Met {
+	if r.Ending == tally.Met {
 		return false, os.RemoveAll(dir)
 	}
 	kind := r.Name + "/" + r.Ending.String()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,20 +13,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// SuiteOptions are how a suite is run, beside what it is. Zero values mean the defaults named beside them.
-type SuiteOptions struct {
+// Options are how a suite is run, beside what it is. Zero values mean the defaults named beside them.
+type Options struct {
 	results.Options
 	For      time.Duration // repeat all runs with new seeds until it is over, each once at least; 0: do not repeat
 	FailFast bool          // end after the first run that is not as expected
-	Begin    func(SuitePosition)
-	End      func(SuitePosition, reports.SuiteRun)
+	Begin    func(Position)
+	End      func(Position, tally.Run)
 }
 
-// SuitePosition is where a suite has come to.
-type SuitePosition struct {
+// Position is where a suite has come to.
+type Position struct {
 	Pass    int // from 1
 	Run, Of int // of the pass, from 1
 	Name    string
@@ -34,30 +36,33 @@ type SuitePosition struct {
 // memoryEvery is the time between two samples of the harness's memory in the record while load runs.
 const memoryEvery = 10 * time.Second
 
-// RunSuite runs a suite, one run after the other, and leaves a results folder with one for each run in it. What is unusable
+// Run runs a suite, one run after the other, and leaves a results folder with one for each run in it. What is unusable
 // is refused before anything starts (plan.ErrUsage), and so is what this machine cannot carry. A run whose environment fails is
 // reported as such, and the others follow. A soak (For) keeps the folders of runs that were not as expected, and of the
 // others a line in its record. The error says that nothing could be begun, or that results could not be written.
-func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (reports.Suite, string, error) {
+func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error) {
 	if err := s.Check(); err != nil {
-		return reports.Suite{}, "", err
+		return tally.Suite{}, "", err
 	}
 	if how.For < 0 || how.For > plan.Longest {
-		return reports.Suite{}, "", plan.Usagef("--for %v: ask for up to %v", how.For, plan.Longest)
+		return tally.Suite{}, "", plan.Usagef("--for %v: ask for up to %v", how.For, plan.Longest)
 	}
 	if err := s.preflight(how.Options); err != nil {
-		return reports.Suite{}, "", err
+		return tally.Suite{}, "", err
 	}
 	if err := s.tryScripts(ctx, how.Options); err != nil {
-		return reports.Suite{}, "", err
+		return tally.Suite{}, "", err
 	}
 	dir, err := results.NewFolder(how.Results, "suite-"+plan.FileName(strings.ReplaceAll(s.Name, " ", "-")))
 	if err != nil {
-		return reports.Suite{}, "", err
+		return tally.Suite{}, "", err
 	}
 	r, err := newSuiteRunner(s, how, dir)
 	if err != nil {
-		return reports.Suite{}, dir, err
+		return tally.Suite{}, dir, err
+	}
+	if err := results.Relink(dir); err != nil { // now, since a suite can be killed
+		return r.out, dir, errors.Join(err, r.record.end(recordEnd{Reason: err.Error()}))
 	}
 	err = r.all(ctx)
 	r.out.Elapsed = r.since()
@@ -68,18 +73,18 @@ func RunSuite(ctx context.Context, s Suite, how SuiteOptions) (reports.Suite, st
 // suiteRunner is a suite under way.
 type suiteRunner struct {
 	Suite
-	how     SuiteOptions
+	how     Options
 	dir     string
-	out     reports.Suite
+	out     tally.Suite
 	record  *record
 	kept    keeper
 	ran     []uint64      // how often each run of the suite has been run
 	sampled time.Duration // when memory was measured last
 }
 
-func newSuiteRunner(s Suite, how SuiteOptions, dir string) (*suiteRunner, error) {
+func newSuiteRunner(s Suite, how Options, dir string) (*suiteRunner, error) {
 	r := &suiteRunner{Suite: s, how: how, dir: dir, kept: keeper{}, ran: make([]uint64, len(s.Runs))}
-	r.out = reports.Suite{Name: s.Name, Started: time.Now(), For: how.For}
+	r.out = tally.Suite{Name: s.Name, Started: time.Now(), For: how.For}
 	head := recordHead{Name: s.Name, Started: r.out.Started, For: how.For}
 	for _, run := range s.Runs {
 		if run.Explore != nil {
@@ -154,7 +159,7 @@ func (r *suiteRunner) once(ctx context.Context, i int) error {
 		r.out.Ended = "interrupted"
 		return nil
 	}
-	where := SuitePosition{Pass: r.out.Passes, Run: i + 1, Of: len(r.Runs), Name: r.Runs[i].Title}
+	where := Position{Pass: r.out.Passes, Run: i + 1, Of: len(r.Runs), Name: r.Runs[i].Title}
 	if r.how.Begin != nil {
 		r.how.Begin(where)
 	}
@@ -167,16 +172,24 @@ func (r *suiteRunner) once(ctx context.Context, i int) error {
 		r.how.End(where, run)
 	}
 	switch {
-	case run.Ending == reports.NotRun:
-		r.out.Ended = "interrupted"
-	case r.how.FailFast && run.Ending != reports.Met:
+	case run.Ending == tally.NotRun:
+		r.out.Ended = interruptedIn(run)
+	case r.how.FailFast && run.Ending != tally.Met:
 		r.out.Ended = "after the first run that was not as expected"
 	}
 	return nil
 }
 
+// interruptedIn says in which run a suite was interrupted, and where that is kept.
+func interruptedIn(run tally.Run) string {
+	if run.Link == "" { // it had not begun
+		return "interrupted"
+	}
+	return fmt.Sprintf("interrupted in the run %q, which is in %s", run.Name, path.Dir(run.Link))
+}
+
 // execute runs run i with its next seed, and files what came of it.
-func (r *suiteRunner) execute(ctx context.Context, i int) (reports.SuiteRun, error) {
+func (r *suiteRunner) execute(ctx context.Context, i int) (tally.Run, error) {
 	plan := r.Runs[i].Plan
 	if plan.Seed != 0 {
 		plan.Seed += r.ran[i]
@@ -193,7 +206,7 @@ func (r *suiteRunner) execute(ctx context.Context, i int) (reports.SuiteRun, err
 	run.Name, run.Pass, run.Started = r.Runs[i].Title, r.out.Passes, began
 	run.Expected, run.Elapsed = r.out.Cases[i].Expected, time.Since(began)
 	if ctx.Err() != nil {
-		run.Ending = reports.NotRun // what ended early says nothing about the case
+		run.Ending = tally.NotRun // what ended early says nothing about the case
 	}
 	run.Link = r.link(out)
 	if err := r.tidy(out.Dir, &run); err != nil {
@@ -205,7 +218,7 @@ func (r *suiteRunner) execute(ctx context.Context, i int) (reports.SuiteRun, err
 }
 
 // explore makes the searches of run i, and files what came of them.
-func (r *suiteRunner) explore(ctx context.Context, i int, o results.Options, began time.Time) (reports.SuiteRun, error) {
+func (r *suiteRunner) explore(ctx context.Context, i int, o results.Options, began time.Time) (tally.Run, error) {
 	run, dirs, err := r.Runs[i].search(ctx, o)
 	if err != nil {
 		return run, err
@@ -213,7 +226,7 @@ func (r *suiteRunner) explore(ctx context.Context, i int, o results.Options, beg
 	run.Name, run.Pass, run.Started = r.Runs[i].Title, r.out.Passes, began
 	run.Expected, run.Elapsed = r.out.Cases[i].Expected, time.Since(began)
 	if ctx.Err() != nil {
-		run.Ending = reports.NotRun
+		run.Ending = tally.NotRun
 	}
 	if rel, err := filepath.Rel(r.dir, run.Link); err == nil && run.Link != "" {
 		run.Link = filepath.ToSlash(rel)
@@ -223,7 +236,7 @@ func (r *suiteRunner) explore(ctx context.Context, i int, o results.Options, beg
 		if err := r.tidy(dir, &run); err != nil {
 			return run, err
 		}
-		if run.Ending != reports.Met { // the folder that it leads to may be another
+		if run.Ending != tally.Met { // the folder that it leads to may be another
 			run.Link = link
 		}
 	}
@@ -246,11 +259,11 @@ func (r *suiteRunner) link(out results.Outcome) string {
 }
 
 // tidy removes what a soak does not keep of the run.
-func (r *suiteRunner) tidy(dir string, run *reports.SuiteRun) error {
+func (r *suiteRunner) tidy(dir string, run *tally.Run) error {
 	if err := os.Remove(filepath.Join(r.dir, results.Latest)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("suite: %w", err) // which would lead to what is gone; results/latest leads to the suite
 	}
-	if r.how.For == 0 || run.Ending == reports.NotRun {
+	if r.how.For == 0 || run.Ending == tally.NotRun {
 		return nil
 	}
 	kept, err := r.kept.tidy(dir, *run)
@@ -260,15 +273,15 @@ func (r *suiteRunner) tidy(dir string, run *reports.SuiteRun) error {
 	if !kept {
 		run.Link = ""
 	}
-	if run.Ending == reports.Met {
+	if run.Ending == tally.Met {
 		run.Command = ""
 	}
 	return nil
 }
 
 // suiteRun is what came of a plan.
-func suiteRun(out results.Outcome, err error) reports.SuiteRun {
-	run := reports.SuiteRun{Seed: out.Plan.Seed, Ending: reports.Failed}
+func suiteRun(out results.Outcome, err error) tally.Run {
+	run := tally.Run{Seed: out.Plan.Seed, Ending: tally.Failed}
 	if out.Dir != "" {
 		run.Command = out.Command()
 	}
@@ -278,16 +291,16 @@ func suiteRun(out results.Outcome, err error) reports.SuiteRun {
 	case err != nil:
 		run.Why = strings.ReplaceAll(err.Error(), "\n", "; ")
 		if unexpected := out.Expectation.Unexpected(j); len(unexpected) > 0 { // a violation is one whatever went wrong beside it
-			run.Ending, run.Why = reports.NotMet, strings.Join(append(unexpected, run.Why), "; ")
+			run.Ending, run.Why = tally.NotMet, strings.Join(append(unexpected, run.Why), "; ")
 		}
 		return run
 	case out.Met:
-		run.Ending = reports.Met
+		run.Ending = tally.Met
 		return run
 	case j.Verdict == harness.Unknown:
-		run.Ending, run.Why = reports.Unsaid, out.Report.Sentence()
+		run.Ending, run.Why = tally.Unsaid, out.Report.Sentence()
 	default:
-		run.Ending, run.Why = reports.NotMet, out.Expectation.Surprise(j)
+		run.Ending, run.Why = tally.NotMet, out.Expectation.Surprise(j)
 	}
 	return run
 }

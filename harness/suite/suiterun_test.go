@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite"
-	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
 // short is a suite of runs of a second, as a file has them. Those that are to find something go on until they do.
@@ -25,7 +25,7 @@ func short(t *testing.T, runs string) suite.Suite {
 	path := filepath.Join(t.TempDir(), "short.yaml")
 	text := "defaults: {clients: 20, duration: 500ms, rate: 1000}\nruns:\n" + runs
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	s, err := suite.ReadSuite(path)
+	s, err := suite.Read(path)
 	require.NoError(t, err)
 	return s
 }
@@ -38,7 +38,7 @@ const (
 )
 
 // endings are those of the suite's cases.
-func endings(s reports.Suite) (all []string) {
+func endings(s tally.Suite) (all []string) {
 	for _, c := range s.Cases {
 		all = append(all, c.Ending().String())
 	}
@@ -62,18 +62,18 @@ func recordOf(t *testing.T, dir string) map[string][]map[string]any {
 	return lines
 }
 
-func runSuite(t *testing.T, s suite.Suite, how suite.SuiteOptions) (reports.Suite, string) {
+func runSuite(t *testing.T, s suite.Suite, how suite.Options) (tally.Suite, string) {
 	t.Helper()
 	how.Results = t.TempDir()
-	out, dir, err := suite.RunSuite(t.Context(), s, how)
+	out, dir, err := suite.Run(t.Context(), s, how)
 	require.NoError(t, err)
 	return out, dir
 }
 
 func TestASuiteComparesEachRunWithWhatIsExpected(t *testing.T) {
-	out, dir := runSuite(t, short(t, clean+caught+wrong+silent), suite.SuiteOptions{})
+	out, dir := runSuite(t, short(t, clean+caught+wrong+silent), suite.Options{})
 	require.Equal(t, []string{"met", "met", "not met", "unknown"}, endings(out))
-	require.Equal(t, reports.NotMet, out.Ending(), "the worst counts")
+	require.Equal(t, tally.NotMet, out.Ending(), "the worst counts")
 	for _, name := range []string{"index.html", "suite.json", "junit.xml", "summary.md"} {
 		require.FileExists(t, filepath.Join(dir, name))
 	}
@@ -97,7 +97,7 @@ func TestASoakKeepsTheHistoriesOfFailuresOnly(t *testing.T) {
 		s.Runs[i].Times = 2
 		s.Runs[i].Seed = 7
 	}
-	out, dir := runSuite(t, s, suite.SuiteOptions{For: time.Millisecond, Begin: func(at suite.SuitePosition) { passes = at.Pass }})
+	out, dir := runSuite(t, s, suite.Options{For: time.Millisecond, Begin: func(at suite.Position) { passes = at.Pass }})
 	require.Equal(t, 1, passes)
 	require.Equal(t, 2, out.Cases[0].Met)
 	require.Equal(t, 2, out.Cases[1].NotMet)
@@ -119,23 +119,23 @@ func TestASuiteThatIsInterruptedSumsUpWhatItHas(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s := short(t, clean+wrong+caught)
-	how := suite.SuiteOptions{Begin: func(at suite.SuitePosition) {
+	how := suite.Options{Begin: func(at suite.Position) {
 		if at.Run == 2 {
 			cancel()
 		}
 	}}
 	how.Results = t.TempDir()
-	out, dir, err := suite.RunSuite(ctx, s, how)
+	out, dir, err := suite.Run(ctx, s, how)
 	require.NoError(t, err)
 	require.Equal(t, []string{"met", "not run", "not run"}, endings(out), "a run that was cut short says nothing")
-	require.Equal(t, "interrupted", out.Ended)
-	require.Equal(t, reports.NotRun, out.Ending(), "what did not run was not as expected")
+	require.Regexp(t, `^interrupted in the run "wrong", which is in \S+$`, out.Ended)
+	require.Equal(t, tally.NotRun, out.Ending(), "what did not run was not as expected")
 	require.FileExists(t, filepath.Join(dir, "junit.xml"))
-	require.Equal(t, "interrupted", recordOf(t, dir)["end"][0]["reason"])
+	require.Equal(t, out.Ended, recordOf(t, dir)["end"][0]["reason"])
 }
 
 func TestFailFastEndsAfterTheFirstFailure(t *testing.T) {
-	out, _ := runSuite(t, short(t, wrong+clean), suite.SuiteOptions{FailFast: true})
+	out, _ := runSuite(t, short(t, wrong+clean), suite.Options{FailFast: true})
 	require.Equal(t, []string{"not met", "not run"}, endings(out))
 	require.NotEmpty(t, out.Ended)
 }
@@ -146,7 +146,7 @@ func TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning(t *testing.T) {
 	require.NoError(t, err)
 	link := filepath.Join(t.TempDir(), "redis-server")
 	require.NoError(t, os.Symlink(server, link))
-	how := suite.SuiteOptions{Begin: func(at suite.SuitePosition) {
+	how := suite.Options{Begin: func(at suite.Position) {
 		require.NoError(t, os.Remove(link))
 		if at.Run == 2 {
 			require.NoError(t, os.Symlink(server, link))
@@ -157,13 +157,13 @@ func TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning(t *testing.T) {
 	how.Redis = link
 	out, dir := runSuite(t, short(t, wrong+clean), how)
 	require.Equal(t, []string{"failed", "met"}, endings(out))
-	require.Equal(t, reports.Failed, out.Ending())
+	require.Equal(t, tally.Failed, out.Ending())
 	require.Contains(t, out.Cases[0].Last.Why, "redis-server")
 	junit, err := os.ReadFile(filepath.Join(dir, "junit.xml"))
 	require.NoError(t, err)
 	require.Contains(t, string(junit), `failures="0" errors="1"`)
 
-	how.Begin = func(suite.SuitePosition) {
+	how.Begin = func(suite.Position) {
 		_ = os.Remove(link) // it may be gone already
 	}
 	require.NoError(t, os.Remove(link))
@@ -180,17 +180,17 @@ func TestNothingStartsWhenASuiteOrTheMachineCannotDoIt(t *testing.T) {
 	large := short(t, clean+"  - {name: large, variant: sequence/incr, clients: 900000}\n")
 	for _, c := range []struct {
 		suite suite.Suite
-		how   suite.SuiteOptions
+		how   suite.Options
 		want  error
 	}{
-		{bad, suite.SuiteOptions{}, plan.ErrUsage},
-		{good, suite.SuiteOptions{For: -time.Second}, plan.ErrUsage},
-		{large, suite.SuiteOptions{}, cluster.ErrLimit},
-		{good, suite.SuiteOptions{Options: results.Options{Redis: "/nowhere/redis-server"}}, cluster.ErrNoRedis},
+		{bad, suite.Options{}, plan.ErrUsage},
+		{good, suite.Options{For: -time.Second}, plan.ErrUsage},
+		{large, suite.Options{}, cluster.ErrLimit},
+		{good, suite.Options{Options: results.Options{Redis: "/nowhere/redis-server"}}, cluster.ErrNoRedis},
 	} {
 		c.how.Results = t.TempDir()
-		c.how.Begin = func(suite.SuitePosition) { t.Error("something was begun") }
-		_, _, err := suite.RunSuite(t.Context(), c.suite, c.how)
+		c.how.Begin = func(suite.Position) { t.Error("something was begun") }
+		_, _, err := suite.Run(t.Context(), c.suite, c.how)
 		require.ErrorIs(t, err, c.want)
 		left, err := os.ReadDir(c.how.Results)
 		require.NoError(t, err)
@@ -201,8 +201,8 @@ func TestNothingStartsWhenASuiteOrTheMachineCannotDoIt(t *testing.T) {
 // TestRunsLeaveNothingBehindInTheProcess: goroutines and open files after five runs in one process are those after the
 // first.
 func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
-	var after []reports.Sample
-	how := suite.SuiteOptions{End: func(_ suite.SuitePosition, r reports.SuiteRun) {
+	var after []tally.Sample
+	how := suite.Options{End: func(_ suite.Position, r tally.Run) {
 		require.Positive(t, r.Ops, r.Why)
 		after = append(after, r.Process)
 	}}
@@ -220,7 +220,7 @@ func TestAScriptThatIsBrokenIsSaidBeforeTheFirstRun(t *testing.T) {
 	s := short(t, clean+"  - script: {as: sequence, name: broken, source: 'retur 1'}\n    expect: valid\n")
 	require.Equal(t, "script-broken", s.Runs[1].Title)
 	dir := t.TempDir()
-	_, _, err := suite.RunSuite(t.Context(), s, suite.SuiteOptions{Options: results.Options{Results: dir}})
+	_, _, err := suite.Run(t.Context(), s, suite.Options{Options: results.Options{Results: dir}})
 	require.ErrorIs(t, err, plan.ErrUsage)
 	require.ErrorContains(t, err, "short.yaml:4: ")
 	require.ErrorContains(t, err, `script broken does not compile: line 1: '=' expected near '1' (in the run "script-broken")`)

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
 // measured is what this process holds now, at a time since the start of a suite. Where there is no /proc memory and files
 // are 0: not measured.
-func measured(at time.Duration) reports.Sample {
-	s := reports.Sample{At: at, RSS: residentMemory(), Goroutines: runtime.NumGoroutine()}
+func measured(at time.Duration) tally.Sample {
+	s := tally.Sample{At: at, RSS: residentMemory(), Goroutines: runtime.NumGoroutine()}
 	if d, err := os.Open("/proc/self/fd"); err == nil {
 		names, _ := d.Readdirnames(-1) // as many as can be read
 		s.Files = max(0, len(names)-1) // the folder itself is open, too

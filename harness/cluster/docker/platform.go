@@ -19,8 +19,8 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
 )
 
 // ErrNoDocker marks a machine without a Docker daemon, or without an image, that can run containers. Errors that wrap it say

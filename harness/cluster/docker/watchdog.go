@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/await"
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // The watchdog is a second process of our own binary. It outlives us to remove the containers that we could not, after a SIGKILL,

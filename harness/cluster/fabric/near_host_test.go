@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
@@ -68,7 +69,7 @@ func TestAHoldKeepsWhatArrivesAtABlockedReader(t *testing.T) {
 
 func TestTheHostsEndComesThroughAToxic(t *testing.T) {
 	l, near, host := newPair(t)
-	heal, err := l.Add(fabric.Latency(time.Millisecond, 0))
+	heal, err := fabric.Impair([]*fabric.Link{l}, harness.Latency(time.Millisecond, 0))
 	require.NoError(t, err)
 	_, err = host.Write([]byte("last words"))
 	require.NoError(t, err)
@@ -115,7 +116,7 @@ func TestNothingIsLostOfABlockedWriteWhenAToxicComes(t *testing.T) {
 				go func() { flooding <- flood(150_000, time.Minute) }()
 			}
 			awaitBlocked(t, "net.(*conn).Write(", "fabric.(*near).")
-			heal, err := l.Add(fabric.Latency(time.Millisecond, 0))
+			heal, err := fabric.Impair([]*fabric.Link{l}, harness.Latency(time.Millisecond, 0))
 			require.NoError(t, err)
 
 			read := make(chan []byte, 1)
@@ -144,7 +145,7 @@ func pattern(from, n int) []byte {
 func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
 	l, near, host := newPair(t)
 	all := bytes.Repeat([]byte("0123456789abcdef"), 33*512) // more than the queue to the opener holds
-	heal, err := l.Add(fabric.LimitData(int64(len(all)) - 100))
+	heal, err := fabric.Impair([]*fabric.Link{l}, harness.LimitData(int64(len(all))-100))
 	require.NoError(t, err)
 	_, err = host.Write(all)
 	require.NoError(t, err)

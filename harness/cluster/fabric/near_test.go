@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
@@ -56,7 +57,7 @@ func TestConnectionsGoDirectAgainAfterAToxic(t *testing.T) {
 	}
 	running := runtime.NumGoroutine()
 	for range 3 {
-		first, second := w.add(fabric.Latency(time.Millisecond, 0)), w.add(fabric.Latency(time.Millisecond, 0))
+		first, second := w.add(harness.Latency(time.Millisecond, 0)), w.add(harness.Latency(time.Millisecond, 0))
 		require.Greater(t, runtime.NumGoroutine(), running+many, "toxiproxy has several for each")
 		for _, c := range all {
 			_, err := c.Write([]byte("under way"))
@@ -121,9 +122,9 @@ func countUp(c net.Conn, words uint32) {
 
 func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
 	l := w.Link("alice", "server")
-	toxics := []fabric.Toxic{ // a pipeline that cuts thousands of bytes into pieces of a few is busy for seconds, and cannot be changed
-		fabric.Latency(time.Millisecond, time.Millisecond), fabric.Slice(100, time.Microsecond), fabric.Bandwidth(1_000_000),
-		fabric.SlowClose(time.Millisecond),
+	toxics := []harness.LinkFault{ // a pipeline that cuts thousands of bytes into pieces of a few is busy for seconds, and cannot be changed
+		harness.Latency(time.Millisecond, time.Millisecond), harness.Slice(100, time.Microsecond), harness.Bandwidth(1_000_000),
+		harness.SlowClose(10 * time.Millisecond),
 	}
 	for {
 		select {
@@ -137,7 +138,7 @@ func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
 			heal()
 			continue
 		}
-		heal, err := l.Add(toxics[rng.IntN(len(toxics))])
+		heal, err := fabric.Impair([]*fabric.Link{l}, toxics[rng.IntN(len(toxics))])
 		if err != nil {
 			w.Errorf("add: %v", err)
 		}
@@ -193,8 +194,8 @@ func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
 	for name, fault := range map[string]func(w world) (heal func()){
 		"nothing":                  func(world) func() { return func() {} },
 		"a hold, before":           func(w world) func() { return w.Link("alice", "server").Hold() },
-		"a toxic":                  func(w world) func() { return w.add(fabric.Latency(time.Millisecond, 0)) },
-		"a hold and then no toxic": func(w world) func() { h := w.Link("alice", "server").Hold(); w.add(fabric.Drop())(); return h },
+		"a toxic":                  func(w world) func() { return w.add(harness.Latency(time.Millisecond, 0)) },
+		"a hold and then no toxic": func(w world) func() { h := w.Link("alice", "server").Hold(); w.add(harness.Drop())(); return h },
 	} {
 		for _, when := range []string{"before the read", "during the read"} {
 			t.Run(name+" "+when, func(t *testing.T) {
@@ -243,7 +244,7 @@ func TestAnIdleConnectionShowsOnlyWhatHasArrived(t *testing.T) {
 	require.NoError(t, w.idle(a))
 	require.NoError(t, w.receives(a, "x"))
 
-	heal = w.add(fabric.Latency(time.Millisecond, 0))
+	heal = w.add(harness.Latency(time.Millisecond, 0))
 	require.ErrorIs(t, w.idle(a), errNotShown)
 	heal()
 	require.Eventually(t, func() bool { return w.idle(a) == syscall.EAGAIN }, 2*time.Second, time.Millisecond, "it is direct again")

@@ -7,17 +7,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+	"github.com/doublegrant/doublegrant/harness"
 )
 
 // Whatever ends a connection in the middle, no goroutine that carried its bytes stays behind, even if more bytes were to come.
 func TestNothingStaysOfConnectionsThatEndInTheMiddle(t *testing.T) {
-	for name, toxic := range map[string]fabric.Toxic{"drop": fabric.Drop(), "limit": fabric.LimitData(100)} {
+	for name, toxic := range map[string]harness.LinkFault{"drop": harness.Drop(), "limit": harness.LimitData(100)} {
 		t.Run(name, func(t *testing.T) {
 			fromBoth(t, func(t *testing.T, w world) {
 				require.NoError(t, w.echoes(w.dial(alice), "one"))
 				running := runtime.NumGoroutine()
-				slow, end := w.add(fabric.Latency(50*time.Millisecond, 0)), w.add(toxic)
+				slow, end := w.add(harness.Latency(50*time.Millisecond, 0)), w.add(toxic)
 				for range 20 {
 					c := w.dial(alice)
 					for range 10 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
@@ -22,7 +23,7 @@ func TestAToxicOnAConnectionThatNobodyReadsIsAnErrorInTime(t *testing.T) {
 	l := w.Link("alice", "server")
 	w.awaitJam()
 	began := time.Now()
-	heal, err := l.Add(fabric.Latency(time.Millisecond, 0))
+	heal, err := fabric.Impair([]*fabric.Link{l}, harness.Latency(time.Millisecond, 0))
 	require.ErrorIs(t, err, fabric.ErrStuck)
 	require.ErrorContains(t, err, "alice>server")
 	require.Less(t, time.Since(began), 4*time.Second)
@@ -38,7 +39,7 @@ func TestAToxicTakesAConnectionFromWithinThatNobodyReads(t *testing.T) {
 	a := w.dial(alice)
 	go func() { _, _ = io.Copy(a, endless{}) }()
 	w.awaitJam()
-	heal := w.add(fabric.Latency(80*time.Millisecond, 0))
+	heal := w.add(harness.Latency(80*time.Millisecond, 0))
 	require.GreaterOrEqual(t, w.took(w.dial(alice), []byte("one")), 160*time.Millisecond)
 	heal()
 	require.NoError(t, w.echoes(w.dial(alice), "two"))
@@ -47,7 +48,7 @@ func TestAToxicTakesAConnectionFromWithinThatNobodyReads(t *testing.T) {
 func TestAHealFreesAConnectionThatNobodyReads(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a := w.dial(alice)
-		heal := w.add(fabric.Latency(time.Millisecond, 0))
+		heal := w.add(harness.Latency(time.Millisecond, 0))
 		go func() { _, _ = io.Copy(a, endless{}) }()
 		w.awaitJam()
 		heal()

@@ -6,24 +6,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+	"github.com/doublegrant/doublegrant/harness"
 )
 
 // When connections end under two toxics and one of these goes, the bytes under way are still delivered, and the next toxic does
 // not make toxiproxy panic.
 func TestAToxicComesWhileConnectionsEndThatTwoOthersHaveLeft(t *testing.T) {
 	for name, tc := range map[string]struct {
-		first fabric.Toxic
+		first harness.LinkFault
 		cuts  bool
 	}{
-		"latency":         {first: fabric.Latency(time.Second, 0)},
-		"limit":           {first: fabric.LimitData(2), cuts: true},
-		"drop of replies": {first: fabric.DropReplies()},
+		"latency":         {first: harness.Latency(time.Second, 0)},
+		"limit":           {first: harness.LimitData(2), cuts: true},
+		"drop of replies": {first: harness.DropReplies()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fromBoth(t, func(t *testing.T, w world) {
 				older := w.add(tc.first)
-				younger := w.add(fabric.Latency(300*time.Millisecond, 0))
+				younger := w.add(harness.Latency(300*time.Millisecond, 0))
 				for range 20 {
 					c := w.dial(alice)
 					_, err := c.Write([]byte("one"))
@@ -34,7 +34,7 @@ func TestAToxicComesWhileConnectionsEndThatTwoOthersHaveLeft(t *testing.T) {
 				}
 				older()
 				younger()
-				third := w.add(fabric.Latency(time.Millisecond, 0))
+				third := w.add(harness.Latency(time.Millisecond, 0))
 				require.NoError(t, w.echoes(w.dial(alice), "two"))
 				third()
 				require.NoError(t, w.echoes(w.dial(alice), "three"))

@@ -25,8 +25,8 @@ func (l *Link) Touched() harness.Touched {
 }
 
 // act counts a toxic that comes (by 1) or goes (by -1).
-func (t *traffic) act(toxic Toxic, by int32) {
-	for _, d := range toxic.dirs {
+func (t *traffic) act(of toxic, by int32) {
+	for _, d := range of.dirs {
 		t.acting[direction(d)].Add(by)
 	}
 }

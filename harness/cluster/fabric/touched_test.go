@@ -21,10 +21,10 @@ func TestFaultsCountWhatTheyTouch(t *testing.T) {
 	}{
 		"hold":    {func(_ world, l *fabric.Link) func() { return l.Hold() }, func(n harness.Touched) bool { return n.Held >= 4 && n.Waited == 1 }},
 		"refuse":  {func(_ world, l *fabric.Link) func() { return l.Refuse() }, func(n harness.Touched) bool { return n.Reset == 2 }},
-		"drop":    {func(w world, _ *fabric.Link) func() { return w.add(fabric.Drop()) }, func(n harness.Touched) bool { return n.Passed == 8 }},
-		"replies": {func(w world, _ *fabric.Link) func() { return w.add(fabric.DropReplies()) }, func(n harness.Touched) bool { return n.Passed == 8 }},
-		"latency": {func(w world, _ *fabric.Link) func() { return w.add(fabric.Latency(time.Millisecond, 0)) }, func(n harness.Touched) bool { return n.Passed == 16 }},
-		"limit":   {func(w world, _ *fabric.Link) func() { return w.add(fabric.LimitData(2)) }, func(n harness.Touched) bool { return n.Ended == 2 }},
+		"drop":    {func(w world, _ *fabric.Link) func() { return w.add(harness.Drop()) }, func(n harness.Touched) bool { return n.Passed == 8 }},
+		"replies": {func(w world, _ *fabric.Link) func() { return w.add(harness.DropReplies()) }, func(n harness.Touched) bool { return n.Passed == 8 }},
+		"latency": {func(w world, _ *fabric.Link) func() { return w.add(harness.Latency(time.Millisecond, 0)) }, func(n harness.Touched) bool { return n.Passed == 16 }},
+		"limit":   {func(w world, _ *fabric.Link) func() { return w.add(harness.LimitData(2)) }, func(n harness.Touched) bool { return n.Ended == 2 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fromBoth(t, func(t *testing.T, w world) {
@@ -57,7 +57,7 @@ func TestFaultsCountWhatTheyTouch(t *testing.T) {
 func TestWhatIsTouchedStopsWithTheFault(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		l, c := w.Link("alice", "server"), w.dial(alice)
-		heal := w.add(fabric.Latency(time.Millisecond, 0))
+		heal := w.add(harness.Latency(time.Millisecond, 0))
 		require.NoError(t, w.echoes(c, "one"))
 		heal()
 		before := l.Touched()
@@ -70,7 +70,7 @@ func TestWhatIsTouchedStopsWithTheFault(t *testing.T) {
 func TestNobodyTouchesAnIdleLink(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		w.Prober("alice", alicesProber)
-		heal := w.add(fabric.Latency(time.Millisecond, 0))
+		heal := w.add(harness.Latency(time.Millisecond, 0))
 		defer heal()
 		require.NoError(t, w.echoes(w.dial(alicesProber), "probe"))
 		require.Zero(t, w.Link("alice", "server").Touched())

@@ -12,90 +12,43 @@ import (
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
+
+	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Toxic is something that toxiproxy does to the bytes of a link's connections. Made by the constructors below; the zero
-// value is not usable. Unless said otherwise it acts on each connection and on each direction by itself, and old
-// connections live on when it heals.
-type Toxic struct {
+// toxic is something that toxiproxy does to the bytes of a link's connections.
+type toxic struct {
 	kind  string // toxiproxy's name
 	toxic toxics.Toxic
 	dirs  []stream.Direction
 	ends  bool // connections that had it end with it
 	cuts  bool // it ends connections itself
-	err   error
 }
 
-// Check returns what is wrong with the values that the toxic was made with.
-func (t Toxic) Check() error { return t.err }
+// bothWays are the directions of a connection.
+func bothWays() []stream.Direction { return []stream.Direction{stream.Upstream, stream.Downstream} }
 
-var bothWays = []stream.Direction{stream.Upstream, stream.Downstream}
-
-// Drop loses every byte, in both directions. Ends of connections still pass. Connections cannot go on after a gap, so
-// the heal resets them.
-func Drop() Toxic {
-	return Toxic{kind: "drop", toxic: &drop{}, dirs: bothWays, ends: true}
-}
-
-// DropReplies loses the bytes that come back to who opened the connection: commands are carried out and their answers
-// lost. The heal resets the connections.
-func DropReplies() Toxic {
-	return Toxic{kind: "drop", toxic: &drop{}, dirs: []stream.Direction{stream.Downstream}, ends: true}
-}
-
-// Latency delays bytes by latency, give or take up to jitter, on their way there and again on their way back: a round
-// trip takes twice as long. In whole milliseconds, at least one; jitter is at most latency. The jitter is toxiproxy's
-// own chance and not repeated by a seed. The heal lets what waits pass at once.
-func Latency(latency, jitter time.Duration) Toxic {
-	t := Toxic{kind: "latency", dirs: bothWays, toxic: &toxics.LatencyToxic{
-		Latency: latency.Milliseconds(), Jitter: jitter.Milliseconds(),
-	}}
-	if latency < time.Millisecond || jitter < 0 || jitter > latency {
-		t.err = fmt.Errorf("a latency of %v with a jitter of %v: give 1ms or more, and a jitter of at most that", latency, jitter)
+// toxicOf is the toxic that does a valid link fault. Holds and refusals are no toxics: the link does them itself.
+func toxicOf(f harness.LinkFault) toxic {
+	switch f.Kind {
+	case harness.LinkDrop:
+		return toxic{kind: "drop", toxic: &drop{}, dirs: bothWays(), ends: true}
+	case harness.LinkDropReplies:
+		return toxic{kind: "drop", toxic: &drop{}, dirs: []stream.Direction{stream.Downstream}, ends: true}
+	case harness.LinkLatency:
+		return toxic{kind: "latency", dirs: bothWays(), toxic: &toxics.LatencyToxic{
+			Latency: f.Latency.Milliseconds(), Jitter: f.Jitter.Milliseconds(),
+		}}
+	case harness.LinkBandwidth:
+		return toxic{kind: "bandwidth", dirs: bothWays(), toxic: &toxics.BandwidthToxic{Rate: f.Bandwidth / 1000}}
+	case harness.LinkSlicer:
+		return toxic{kind: "slicer", dirs: bothWays(), toxic: &toxics.SlicerToxic{AverageSize: f.Size, Delay: int(f.Delay.Microseconds())}}
+	case harness.LinkLimitData: // an old connection's count begins with the fault
+		return toxic{kind: "limit-data", dirs: bothWays(), cuts: true, toxic: &limitData{int(f.Bytes)}}
+	case harness.LinkSlowClose:
+		return toxic{kind: "slow_close", dirs: bothWays(), toxic: &toxics.SlowCloseToxic{Delay: f.Delay.Milliseconds()}}
 	}
-	return t
-}
-
-// Bandwidth lets so many bytes a second pass, at least 1000 and counted in whole thousands.
-func Bandwidth(bytesPerSecond int64) Toxic {
-	t := Toxic{kind: "bandwidth", dirs: bothWays, toxic: &toxics.BandwidthToxic{Rate: bytesPerSecond / 1000}}
-	if bytesPerSecond < 1000 {
-		t.err = fmt.Errorf("a bandwidth of %d bytes a second: give 1000 or more", bytesPerSecond)
-	}
-	return t
-}
-
-// Slice cuts what passes into pieces of at most size bytes, and about half of that at least, with a pause of delay after
-// each, in whole microseconds. Size is at most 8192, what a link reads at once. Without a delay the kernel would put the
-// pieces together again, so it has to be positive.
-func Slice(size int, delay time.Duration) Toxic {
-	t := Toxic{kind: "slicer", dirs: bothWays, toxic: &toxics.SlicerToxic{AverageSize: size, Delay: int(delay.Microseconds())}}
-	if size < 1 || size > copyBuffer || delay < time.Microsecond {
-		t.err = fmt.Errorf("slices of %d bytes with a delay of %v: give 1 to %d bytes, and 1µs or more", size, delay, copyBuffer)
-	}
-	return t
-}
-
-// LimitData ends a connection when so many bytes, at least one, have passed in one of its directions, in the middle of a
-// command or an answer if that is where they end; what is under way in the other direction is lost. An old connection's
-// count begins with the fault. If other toxics are in force, the heal resets the link's connections: toxiproxy
-// does not tell which of them it is ending.
-func LimitData(limit int64) Toxic {
-	t := Toxic{kind: "limit-data", dirs: bothWays, cuts: true, toxic: &limitData{int(limit)}}
-	if limit < 1 {
-		t.err = fmt.Errorf("a limit of %d bytes: give 1 or more", limit)
-	}
-	return t
-}
-
-// SlowClose passes the end of a connection on after delay, in whole milliseconds, at least one. Bytes are not delayed.
-// The heal ends what waits to be closed.
-func SlowClose(delay time.Duration) Toxic {
-	t := Toxic{kind: "slow_close", dirs: bothWays, toxic: &toxics.SlowCloseToxic{Delay: delay.Milliseconds()}}
-	if delay < time.Millisecond {
-		t.err = fmt.Errorf("a slow close of %v: give 1ms or more", delay)
-	}
-	return t
+	panic("fabric: no toxic does " + f.String())
 }
 
 // ErrStuck says that a toxic could not come or go in time on a link's connections.
@@ -105,16 +58,13 @@ var ErrStuck = errors.New("its far side does not read (is it paused?), and toxip
 // millisecond is usual.
 const toxicWithin = 2 * time.Second
 
-// Add puts the toxic into old connections and new ones until heal, which may be called more than once and is never nil.
-// Several toxics, and several of one kind, may be in force on one link.
+// put puts the toxic into old connections and new ones until heal. Several toxics, and several of one kind, may be in force on
+// one link.
 //
 // toxiproxy waits, and with it every new connection, for as long as the far side of one connection does not read, as a
-// paused process with full buffers. Add then resets the link's connections and returns ErrStuck; heal still takes
+// paused process with full buffers. put then resets the link's connections and returns ErrStuck; heal still takes
 // the toxic away. A heal that is stuck resets the connections and goes on.
-func (l *Link) Add(t Toxic) (heal func() error, err error) {
-	if t.err != nil {
-		return func() error { return nil }, fmt.Errorf("fabric: %w", t.err)
-	}
+func (l *Link) put(t toxic) (heal func() error, err error) {
 	number := l.made.Add(1)
 	l.mu.Lock()
 	l.toxics++
@@ -139,7 +89,7 @@ func (l *Link) Add(t Toxic) (heal func() error, err error) {
 	}), err
 }
 
-func (l *Link) add(t Toxic, number int64) error {
+func (l *Link) add(t toxic, number int64) error {
 	for _, d := range t.dirs {
 		// Its own type, as JSON: toxiproxy adds toxics in no other way.
 		w, err := json.Marshal(toxics.ToxicWrapper{
@@ -155,7 +105,7 @@ func (l *Link) add(t Toxic, number int64) error {
 	return nil
 }
 
-func (l *Link) remove(t Toxic, number int64) error {
+func (l *Link) remove(t toxic, number int64) error {
 	_, err := l.operate(func() error {
 		others := l.otherToxics()
 		ends := t.ends || t.cuts && others

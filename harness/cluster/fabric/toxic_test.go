@@ -11,13 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// add puts a toxic on alice's link.
-func (w world) add(toxic fabric.Toxic) (heal func()) {
+// add does a link fault to alice's link.
+func (w world) add(fault harness.LinkFault) (heal func()) {
 	w.Helper()
-	remove, err := w.Link("alice", "server").Add(toxic)
+	remove, err := fabric.Impair([]*fabric.Link{w.Link("alice", "server")}, fault)
 	require.NoError(w, err)
 	return func() { w.Helper(); require.NoError(w, remove()); require.NoError(w, remove(), "a second time") }
 }
@@ -68,7 +69,7 @@ func (w world) ends(c net.Conn) time.Duration {
 }
 
 func TestDropLosesBytesAndEndsConnectionsOnHeal(t *testing.T) {
-	for name, toxic := range map[string]fabric.Toxic{"both ways": fabric.Drop(), "replies": fabric.DropReplies()} {
+	for name, toxic := range map[string]harness.LinkFault{"both ways": harness.Drop(), "replies": harness.DropReplies()} {
 		t.Run(name, func(t *testing.T) {
 			fromBoth(t, func(t *testing.T, w world) {
 				a, b := w.dial(alice), w.dial(bob)
@@ -92,7 +93,7 @@ func TestDropRepliesLetsCommandsThrough(t *testing.T) {
 		a := w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
 		before := w.received()
-		defer w.add(fabric.DropReplies())()
+		defer w.add(harness.DropReplies())()
 		w.keepsSilent(a, "two")
 		require.Eventually(t, func() bool { return w.received() == before+3 }, 5*time.Second, time.Millisecond, "the command did not arrive")
 	})
@@ -103,7 +104,7 @@ func TestDropLosesCommands(t *testing.T) {
 		a := w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
 		before := w.received()
-		defer w.add(fabric.Drop())()
+		defer w.add(harness.Drop())()
 		w.keepsSilent(a, "two")
 		require.Equal(t, before, w.received(), "the command arrived")
 	})
@@ -141,7 +142,7 @@ func TestNoConnectionEscapesANewToxic(t *testing.T) {
 				})
 			}
 			require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(all) > 40 }, 5*time.Second, time.Millisecond)
-			heal := w.add(fabric.Drop())
+			heal := w.add(harness.Drop())
 			close(stop)
 			dialing.Wait()
 			for _, c := range all {
@@ -165,7 +166,7 @@ func TestLatencyDelaysEachWay(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a, b := w.dial(alice), w.dial(bob)
 		w.took(a, []byte("one"))
-		heal := w.add(fabric.Latency(80*time.Millisecond, 20*time.Millisecond))
+		heal := w.add(harness.Latency(80*time.Millisecond, 20*time.Millisecond))
 		for _, c := range []net.Conn{a, w.dial(alice)} {
 			require.GreaterOrEqual(t, w.took(c, []byte("two")), 120*time.Millisecond)
 			w.quick(c, []byte("two"), 300*time.Millisecond, "it delays far too long")
@@ -181,7 +182,7 @@ func TestBandwidth(t *testing.T) {
 		a := w.dial(alice)
 		word := bytes.Repeat([]byte("0123456789"), 2000)
 		w.took(a, word)
-		heal := w.add(fabric.Bandwidth(100_000))
+		heal := w.add(harness.Bandwidth(100_000))
 		for _, c := range []net.Conn{a, w.dial(alice)} {
 			require.GreaterOrEqual(t, w.took(c, word), 180*time.Millisecond, "20 kB at 100 kB/s")
 			w.quick(c, word, time.Second, "it delays far too long")
@@ -196,7 +197,7 @@ func TestSlice(t *testing.T) {
 		a := w.dial(alice)
 		word := bytes.Repeat([]byte("0123456789"), 10)
 		w.took(a, word)
-		heal := w.add(fabric.Slice(10, 5*time.Millisecond))
+		heal := w.add(harness.Slice(10, 5*time.Millisecond))
 		for _, c := range []net.Conn{a, w.dial(alice)} {
 			require.GreaterOrEqual(t, w.took(c, word), 50*time.Millisecond, "ten pieces with a pause after each")
 		}
@@ -210,7 +211,7 @@ func TestLimitDataEndsConnections(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a := w.dial(alice)
 		require.NoError(t, w.echoes(a, "before the fault nothing counts"))
-		heal := w.add(fabric.LimitData(10))
+		heal := w.add(harness.LimitData(10))
 		for _, c := range []net.Conn{a, w.dial(alice)} {
 			before := w.received()
 			require.NoError(t, w.echoes(c, "12345"))
@@ -230,7 +231,7 @@ func TestSlowClose(t *testing.T) {
 		a, b := w.dial(alice), w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
 		require.NoError(t, w.echoes(b, "one"))
-		heal := w.add(fabric.SlowClose(100 * time.Millisecond))
+		heal := w.add(harness.SlowClose(100 * time.Millisecond))
 		w.quick(a, []byte("two"), 100*time.Millisecond, "bytes are delayed as well")
 		for _, c := range []net.Conn{a, w.dial(alice)} {
 			require.GreaterOrEqual(t, w.ends(c), 100*time.Millisecond)
@@ -245,7 +246,7 @@ func TestASlowCloseThatHealsLeavesNothingWaiting(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a := w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
-		heal := w.add(fabric.SlowClose(time.Hour))
+		heal := w.add(harness.SlowClose(time.Minute))
 		require.NoError(t, a.Close())
 		heal()
 		require.Eventually(t, func() bool { return w.Link("alice", "server").Connections() == 0 }, 2*time.Second, time.Millisecond)
@@ -255,14 +256,14 @@ func TestASlowCloseThatHealsLeavesNothingWaiting(t *testing.T) {
 func TestToxicsOfOneKindAddUp(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a := w.dial(alice)
-		first, second := w.add(fabric.Latency(30*time.Millisecond, 0)), w.add(fabric.Latency(40*time.Millisecond, 0))
+		first, second := w.add(harness.Latency(30*time.Millisecond, 0)), w.add(harness.Latency(40*time.Millisecond, 0))
 		require.GreaterOrEqual(t, w.took(a, []byte("one")), 140*time.Millisecond)
 		first()
 		require.GreaterOrEqual(t, w.took(a, []byte("two")), 80*time.Millisecond)
 		second()
 		w.quick(a, []byte("three"), 60*time.Millisecond, "it is still slow")
 
-		first, second = w.add(fabric.Drop()), w.add(fabric.Drop())
+		first, second = w.add(harness.Drop()), w.add(harness.Drop())
 		first()
 		w.keepsSilent(w.dial(alice), "four")
 		second()
@@ -275,7 +276,7 @@ func TestAHoldOfALinkWithAToxic(t *testing.T) {
 		a := w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
 		before := w.received()
-		slow := w.add(fabric.Latency(time.Millisecond, 0))
+		slow := w.add(harness.Latency(time.Millisecond, 0))
 		flow := w.Link("alice", "server").Hold()
 		w.keepsSilent(a, "two")
 		require.Equal(t, before, w.received(), "the command arrived")
@@ -292,8 +293,8 @@ func TestAToxicRightAfterAnother(t *testing.T) {
 		a := w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
 		for range 30 {
-			w.add(fabric.Latency(time.Millisecond, 0))()
-			heal := w.add(fabric.Latency(10*time.Millisecond, 0))
+			w.add(harness.Latency(time.Millisecond, 0))()
+			heal := w.add(harness.Latency(10*time.Millisecond, 0))
 			require.GreaterOrEqual(t, w.took(a, []byte("two")), 20*time.Millisecond)
 			heal()
 		}
@@ -306,7 +307,7 @@ func TestAHoldAndADropOfOneLink(t *testing.T) {
 		a := w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
 		flow := w.Link("alice", "server").Hold()
-		undrop := w.add(fabric.Drop())
+		undrop := w.add(harness.Drop())
 		flow()
 		w.keepsSilent(a, "two")
 		flow = w.Link("alice", "server").Hold()
@@ -318,18 +319,13 @@ func TestAHoldAndADropOfOneLink(t *testing.T) {
 	})
 }
 
-func TestSenselessToxicsAreErrors(t *testing.T) {
+// TestSenselessFaultsAreErrors and do nothing. harness has the bounds.
+func TestSenselessFaultsAreErrors(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
-		for _, toxic := range []fabric.Toxic{
-			fabric.Latency(0, 0), fabric.Latency(-time.Second, 0),
-			fabric.Latency(time.Second, -1), fabric.Latency(time.Second, 2*time.Second),
-			fabric.Bandwidth(0), fabric.Bandwidth(-1), fabric.Bandwidth(999),
-			fabric.Slice(0, time.Second), fabric.Slice(10, 0), fabric.Slice(-1, time.Second), fabric.Slice(10_000, time.Second),
-			fabric.LimitData(0), fabric.LimitData(-1), fabric.SlowClose(0), fabric.SlowClose(-1),
-		} {
-			heal, err := w.Link("alice", "server").Add(toxic)
-			require.ErrorContains(t, err, "give ")
-			require.ErrorIs(t, err, toxic.Check())
+		for _, fault := range []harness.LinkFault{{}, {Kind: "gust"}, harness.Latency(0, 0), harness.Bandwidth(999)} {
+			heal, err := fabric.Impair([]*fabric.Link{w.Link("alice", "server")}, fault)
+			require.Equal(t, fault.Validate(), err)
+			require.Error(t, err)
 			require.NoError(t, heal())
 		}
 		require.NoError(t, w.echoes(w.dial(alice), "one"))

@@ -1,0 +1,135 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// change is one switch of the primary, as one or more Sentinels announced it.
+type change struct {
+	said        []harness.Event // the announcements, in order of time
+	first, last time.Duration
+	old, new    string        // nodes that were primary before and after; empty: not known
+	after       time.Duration // the last announcement of the change before; negative: there is none
+	until       time.Duration // the first announcement of the next change; harness.Forever: there is none
+}
+
+// changesOf lists the switches in events, which are in order of time. A Sentinel that announces the switch that another
+// one has just announced speaks of the same.
+func changesOf(events []harness.Event) []change {
+	var all []change
+	for _, e := range events {
+		if e.Kind != string(Switched) {
+			continue
+		}
+		n := len(all)
+		if n > 0 && all[n-1].is(e) {
+			all[n-1].said, all[n-1].last = append(all[n-1].said, e), e.At
+			continue
+		}
+		c := change{said: []harness.Event{e}, first: e.At, last: e.At, after: -1, until: harness.Forever}
+		if n > 0 {
+			c.after, all[n-1].until = all[n-1].last, e.At
+		}
+		all = append(all, c)
+	}
+	name(all, events)
+	return all
+}
+
+// is reports whether e announces the same change.
+func (c change) is(e harness.Event) bool {
+	again := func(said harness.Event) bool { return said.Node == e.Node }
+	return e.Detail == c.said[0].Detail && !slices.ContainsFunc(c.said, again)
+}
+
+// name finds the nodes of every change by the addresses in its announcement: what Sentinels switched from and to. Which node
+// an address is of, the record says; one of an older program does not, and it is found out by the roles that nodes had.
+func name(all []change, events []harness.Event) {
+	at := map[string]string{} // node, by address
+	for _, e := range events {
+		if e.Kind == harness.EventAddress {
+			at[e.Detail] = e.Node
+		}
+	}
+	known := len(at) > 0
+	previous := "" // the new primary of the change before
+	for i := range all {
+		c := &all[i]
+		from, to := addresses(c.said[0].Detail)
+		c.old, c.new = at[from], at[to]
+		if !known {
+			c.guess(events, previous)
+			learn(at, from, c.old)
+			learn(at, to, c.new)
+		}
+		previous = c.new
+	}
+}
+
+func learn(at map[string]string, address, node string) {
+	if address != "" && node != "" {
+		at[address] = node
+	}
+}
+
+// addresses returns the old and the new address in a "+switch-master": name, old host and port, new host and port. They are
+// empty if it is not of that form.
+func addresses(detail string) (from, to string) {
+	f := strings.Fields(detail)
+	if len(f) != 5 {
+		return "", ""
+	}
+	return f[1] + " " + f[2], f[3] + " " + f[4]
+}
+
+// guess names the nodes that no address is known of. The old one was promoted by the change before, or was the first primary.
+func (c *change) guess(events []harness.Event, previous string) {
+	if c.old == "" {
+		c.old = previous
+	}
+	if c.old == "" {
+		c.old = c.primary(events)
+	}
+	if c.new == "" {
+		c.new = c.promoted(events)
+	}
+}
+
+// primary is the node whose role was that of a primary when Sentinels began to change that: its successor may have been seen
+// before they announce it.
+func (c *change) primary(events []harness.Event) string {
+	began := []string{string(Agreed), "+try-failover", string(Elected), string(Promoted), string(Switched)}
+	node := ""
+	for _, e := range events {
+		switch {
+		case e.At > c.first || e.At > c.after && slices.Contains(began, e.Kind):
+			return node
+		case isRole(e, "master"):
+			node = e.Node
+		}
+	}
+	return node
+}
+
+// rolesWithin is how long after the last announcement a node may be seen in its new role: they are looked at now and then.
+const rolesWithin = time.Second
+
+// promoted is the node that was seen to turn from a replica into a primary. One that comes back as the primary that it was
+// is down before that.
+func (c *change) promoted(events []harness.Event) string {
+	role := map[string]string{}
+	for _, e := range events {
+		if e.Kind != harness.EventRole {
+			continue
+		}
+		if e.At > c.after && e.At <= c.last+rolesWithin && e.Detail == "master" && e.Node != c.old && role[e.Node] != "down" {
+			return e.Node
+		}
+		role[e.Node] = e.Detail
+	}
+	return ""
+}

@@ -1,0 +1,53 @@
+package analysis
+
+import (
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// gap finds the longest time in which clients waited for an answer. That nobody is answered while nobody asks is no outage.
+type gap struct {
+	longest Outage
+	waited  time.Duration // for how much of the longest somebody waited
+	last    time.Duration // Return of the latest answer
+	began   bool          // there was one
+	asked   time.Duration // the earliest Call of what has ended without an answer since then
+	failed  int64         // operations without effect since then
+	unknown int64
+}
+
+// add takes the next operation, in order of Return. A gap counts if it ended after start; over: no further one does.
+func (g *gap) add(op harness.Op, start time.Duration, over bool) {
+	if !answered(op) {
+		g.miss(op)
+		return
+	}
+	waited := op.Return - max(g.last, min(g.asked, op.Call))
+	if g.began && !over && op.Return > start && waited > g.waited {
+		g.longest = Outage{Seen: true, From: g.last, To: op.Return, Failed: g.failed, Unknown: g.unknown}
+		g.waited = waited
+	}
+	g.last, g.began, g.asked, g.failed, g.unknown = op.Return, true, harness.Forever, 0, 0
+}
+
+// answered reports whether the system answered op: it did what was asked, or said that the lock is somebody else's.
+func answered(op harness.Op) bool { return op.Outcome == harness.OK || op.Denied() }
+
+// miss counts an operation without an answer: for the gap that is open, and for the longest one, if it was under way then.
+func (g *gap) miss(op harness.Op) {
+	g.asked = min(g.asked, op.Call)
+	late := g.longest.Seen && op.Call < g.longest.To
+	switch op.Outcome {
+	case harness.Fail:
+		g.failed++
+		if late {
+			g.longest.Failed++
+		}
+	default:
+		g.unknown++
+		if late {
+			g.longest.Unknown++
+		}
+	}
+}

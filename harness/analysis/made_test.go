@@ -1,0 +1,8 @@
+package analysis
+
+import "time"
+
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+)

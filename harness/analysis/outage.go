@@ -1,0 +1,139 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// watchers follow the operations around every failover of a history.
+type watchers struct {
+	meta harness.Meta
+	all  []*watcher
+}
+
+// watcher finds the first write that the new primary acknowledged, and the longest wait for an answer until then.
+type watcher struct {
+	aftermath
+	events   []harness.Event // of the run, in order of time
+	served   served
+	promoted time.Duration
+	first    harness.Op // the first write of the new primary
+	written  bool       // there was one
+	gap      gap
+	minority int64
+}
+
+func newWatchers(h harness.History) *watchers {
+	w := &watchers{meta: h.Meta}
+	events := inOrder(h.Events)
+	for _, a := range aftermaths(h) {
+		one := &watcher{aftermath: a, events: events, promoted: a.promotion()}
+		one.served = one.serves(events)
+		w.all = append(w.all, one)
+	}
+	return w
+}
+
+// add takes the next operation, in order of Return.
+func (w *watchers) add(op harness.Op) {
+	if op.Client < 0 || !reaches(op) {
+		return
+	}
+	group := w.meta.Group(op.Client)
+	for _, one := range w.all {
+		switch minority := slices.Contains(one.Groups, group); {
+		case !one.last && op.Call >= one.until:
+		case minority && write(op) && op.Call > one.promoted && op.Return <= one.Until():
+			one.minority++
+		case minority:
+		default:
+			one.hear(op, group)
+		}
+	}
+}
+
+// reaches reports whether op asks something of the system: what a lock guards is the harness's own, and so is a delivery.
+func reaches(op harness.Op) bool {
+	_, guarded := harness.GuardedBy(op.Key)
+	return op.Kind != harness.Deliver && !(guarded && op.Kind == harness.Add)
+}
+
+// write reports whether op is an acknowledged change.
+func write(op harness.Op) bool {
+	switch op.Kind {
+	case harness.Acquire, harness.Claim, harness.Next, harness.Add:
+		return op.Outcome == harness.OK
+	}
+	return false
+}
+
+// hear takes an operation of a client that was not cut off.
+func (w *watcher) hear(op harness.Op, group int) {
+	over := w.written && len(w.changes) == 1 // the failover is, for clients
+	w.gap.add(op, w.Start, over)
+	if !w.written && write(op) && w.served.by(op, group) {
+		w.first, w.written = op, true
+	}
+}
+
+// served says which acknowledged writes were the new primary's.
+type served struct {
+	known  bool                  // the record says which node served whom
+	groups map[int]time.Duration // from when on the new primary served a client group
+	cut    time.Duration         // if it is not known: whatever was called after it was done by the new primary
+}
+
+// serves finds out what can be known of whose the acknowledged writes were. Where the record does not say which node answered,
+// it is the new primary for whatever was called after the promotion, or after the old primary's end.
+func (a *aftermath) serves(events []harness.Event) served {
+	s := served{groups: map[int]time.Duration{}, cut: a.promotion()}
+	if a.Down(a.old) {
+		s.cut = max(a.Bit, a.Start)
+	}
+	for _, e := range events {
+		if e.Kind != harness.EventServes {
+			continue
+		}
+		s.known = true
+		var group int
+		if _, err := fmt.Sscanf(e.Detail, "g%d", &group); err != nil {
+			continue
+		}
+		if _, again := s.groups[group]; !again && e.Node == a.new && e.At >= a.from && e.At < a.changes[0].until {
+			s.groups[group] = e.At
+		}
+	}
+	return s
+}
+
+// by reports whether the new primary did op, which is acknowledged.
+func (s served) by(op harness.Op, group int) bool {
+	if !s.known {
+		return op.Call > s.cut
+	}
+	from, ok := s.groups[group]
+	return ok && op.Return >= from
+}
+
+func (w *watchers) failovers() []Failover {
+	var all []Failover
+	for _, one := range w.all {
+		all = append(all, one.failover())
+	}
+	return all
+}
+
+func (w *watcher) failover() Failover {
+	f := Failover{
+		Fault: w.index, Name: w.Name, Old: w.old, New: w.new, Start: w.Start, Stages: w.stages(),
+		Again: w.again(), Minority: w.minority, Servers: w.downtime(w.events), Outage: w.gap.longest,
+	}
+	if w.written {
+		i := slices.Index(Milestones(), Writable)
+		f.Stages[i] = w.seen(Writable, w.first.Return, fmt.Sprintf("client %d", w.first.Client))
+	}
+	return f
+}

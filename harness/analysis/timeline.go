@@ -1,0 +1,273 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+const (
+	maxBuckets = 240 // of a timeline
+	maxReasons = 256 // distinct errors that are told apart; the rest is counted as one
+	maxKinds   = 32  // distinct kinds, likewise
+	topReasons = 20  // errors that are reported
+	longReason = 200 // runes of an error that are kept
+
+	other = "(other)"
+)
+
+// Counts are operations by what became of them. A refused acquire is no error: somebody else had the lock.
+type Counts struct {
+	OK      int64 `json:"ok"`
+	Refused int64 `json:"refused"` // acquires that failed because the lock was held
+	Failed  int64 `json:"failed"`  // other failures: certainly no effect
+	Unknown int64 `json:"unknown"` // may or may not have taken effect
+}
+
+// All is the number of operations.
+func (c Counts) All() int64 { return c.OK + c.Refused + c.Failed + c.Unknown }
+
+// Latency sums up how long operations took that were ok.
+type Latency struct {
+	P50 time.Duration `json:"p50"`
+	P99 time.Duration `json:"p99"`
+	Max time.Duration `json:"max"`
+}
+
+// Bucket is one step of a timeline. An operation belongs to the bucket of its Return.
+type Bucket struct {
+	Start time.Duration
+	Counts
+	Latency         // of ok operations; zero when there are none
+	Groups  []int64 // ok operations by client group
+}
+
+// KindStats are the totals of one kind of operation.
+type KindStats struct {
+	Kind harness.Kind `json:"kind"`
+	Counts
+	Latency Latency `json:"latency"`
+}
+
+// Reason counts the operations that ended with one error.
+type Reason struct {
+	Err     string          `json:"err"`
+	Outcome harness.Outcome `json:"outcome"`
+	Count   int64           `json:"count"`
+	First   time.Duration   `json:"first"` // Return of the first of them
+	Last    time.Duration   `json:"last"`
+}
+
+// Stats describe a history over time and in total.
+type Stats struct {
+	Totals  Counts        `json:"totals"`
+	Rate    float64       `json:"rate"`    // ok operations a second, from First to Last
+	Latency Latency       `json:"latency"` // of ok operations
+	Kinds   []KindStats   `json:"kinds"`   // in order of name
+	Reasons []Reason      `json:"reasons"` // errors, the most frequent first; without the refused
+	First   time.Duration `json:"first"`   // Call of the earliest operation
+	Last    time.Duration `json:"last"`    // Return of the last
+	Width   time.Duration `json:"-"`       // of a bucket
+	Buckets []Bucket      `json:"-"`       // from the start of the run, without holes, at most 240
+}
+
+// Collect reads h.Ops once, in memory that does not grow with their number. Beside an error it returns what it had
+// read.
+func Collect(h harness.History) (Stats, error) {
+	c := newCollector(h)
+	err := eachOp(h, c.add)
+	return c.stats(), err
+}
+
+type collector struct {
+	meta    harness.Meta
+	width   time.Duration
+	cells   []cell
+	total   cell
+	kinds   map[harness.Kind]*cell
+	reasons map[reasonKey]*Reason
+	first   time.Duration
+	last    time.Duration
+}
+
+// cell is what is counted of a bucket, of a kind, or of all.
+type cell struct {
+	Counts
+	ok     histogram
+	groups []int64
+}
+
+type reasonKey struct {
+	err     string
+	outcome harness.Outcome
+}
+
+func newCollector(h harness.History) *collector {
+	c := &collector{
+		meta: h.Meta, width: bucketWidth(0), kinds: map[harness.Kind]*cell{}, reasons: map[reasonKey]*Reason{},
+	}
+	if h.End != nil {
+		c.width = bucketWidth(h.End.At)
+	}
+	return c
+}
+
+// bucketWidth is the least of 100 ms, 200 ms, 500 ms, 1 s, ... that a run of length d fits in.
+func bucketWidth(d time.Duration) time.Duration {
+	for unit := 100 * time.Millisecond; ; unit *= 10 {
+		for _, n := range []time.Duration{1, 2, 5} {
+			if d < maxBuckets*n*unit || unit > time.Hour {
+				return n * unit
+			}
+		}
+	}
+}
+
+func (c *collector) add(op harness.Op) {
+	if c.total.All() == 0 || op.Call < c.first {
+		c.first = op.Call
+	}
+	c.last = max(c.last, op.Return)
+	c.total.count(op)
+	c.kind(op.Kind).count(op)
+	cell := c.at(op.Return)
+	cell.count(op)
+	if op.Outcome == harness.OK && op.Client >= 0 {
+		cell.groups[c.meta.Group(op.Client)]++
+	}
+	c.reason(op)
+}
+
+func (c *cell) count(op harness.Op) {
+	switch {
+	case op.Outcome == harness.OK:
+		c.OK++
+		c.ok.add(waited(op))
+	case Refused(op):
+		c.Refused++
+	case op.Outcome == harness.Fail:
+		c.Failed++
+	default:
+		c.Unknown++
+	}
+}
+
+// Refused reports whether op is an acquire that failed because somebody else had the lock.
+func Refused(op harness.Op) bool {
+	return op.Outcome == harness.Fail && op.Kind == harness.Acquire && op.Err == harness.Held
+}
+
+// at returns the cell of time t. When the run turns out to be longer than expected, buckets become twice as wide.
+func (c *collector) at(t time.Duration) *cell {
+	t = max(0, t)
+	for t/c.width >= maxBuckets {
+		c.halve()
+	}
+	i := int(t / c.width)
+	for len(c.cells) <= i {
+		c.cells = append(c.cells, cell{groups: make([]int64, max(1, c.meta.Groups))})
+	}
+	return &c.cells[i]
+}
+
+// halve merges each two buckets into one.
+func (c *collector) halve() {
+	c.width *= 2
+	for i := range c.cells {
+		if i%2 == 1 {
+			c.cells[i/2].merge(&c.cells[i])
+		} else if i > 0 {
+			c.cells[i/2] = c.cells[i]
+		}
+	}
+	c.cells = c.cells[:(len(c.cells)+1)/2]
+}
+
+func (c *cell) merge(o *cell) {
+	c.OK, c.Refused, c.Failed, c.Unknown = c.OK+o.OK, c.Refused+o.Refused, c.Failed+o.Failed, c.Unknown+o.Unknown
+	c.ok.merge(&o.ok)
+	for g, n := range o.groups {
+		c.groups[g] += n
+	}
+}
+
+func (c *collector) kind(k harness.Kind) *cell {
+	if c.kinds[k] == nil && len(c.kinds) >= maxKinds {
+		k = other
+	}
+	if c.kinds[k] == nil {
+		c.kinds[k] = &cell{}
+	}
+	return c.kinds[k]
+}
+
+func (c *collector) reason(op harness.Op) {
+	if op.Outcome == harness.OK || Refused(op) {
+		return
+	}
+	key := reasonKey{units.Clip(op.Err, longReason), op.Outcome}
+	if c.reasons[key] == nil && len(c.reasons) >= maxReasons {
+		key.err = other
+	}
+	r := c.reasons[key]
+	if r == nil {
+		r = &Reason{Err: key.err, Outcome: key.outcome, First: op.Return}
+		c.reasons[key] = r
+	}
+	r.Count++
+	r.Last = op.Return
+}
+
+func (c *collector) stats() Stats {
+	s := Stats{
+		Totals: c.total.Counts, Latency: c.total.ok.latency(), First: c.first, Last: c.last, Width: c.width,
+		Reasons: c.top(),
+	}
+	if span := s.Last - s.First; span > 0 {
+		s.Rate = float64(s.Totals.OK) / span.Seconds()
+	}
+	for k, cell := range c.kinds {
+		s.Kinds = append(s.Kinds, KindStats{Kind: k, Counts: cell.Counts, Latency: cell.ok.latency()})
+	}
+	slices.SortFunc(s.Kinds, func(a, b KindStats) int { return cmp.Compare(a.Kind, b.Kind) })
+	for i := range c.cells {
+		cell := &c.cells[i]
+		s.Buckets = append(s.Buckets, Bucket{
+			Start: time.Duration(i) * c.width, Counts: cell.Counts, Latency: cell.ok.latency(), Groups: cell.groups,
+		})
+	}
+	return s
+}
+
+// top returns the most frequent errors.
+func (c *collector) top() []Reason {
+	var all []Reason
+	for _, r := range c.reasons {
+		all = append(all, *r)
+	}
+	slices.SortFunc(all, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Err, b.Err), cmp.Compare(a.Outcome, b.Outcome))
+	})
+	return all[:min(len(all), topReasons)]
+}
+
+// span is the part of bucket i in which operations could end, for rates.
+func (s Stats) span(i int) time.Duration {
+	from := max(s.Buckets[i].Start, s.First)
+	to := min(s.Buckets[i].Start+s.Width, s.Last)
+	return max(to-from, s.Width/4)
+}
+
+// PerSecond is the rate of n operations in bucket i.
+func (s Stats) PerSecond(i int, n int64) float64 { return float64(n) / s.span(i).Seconds() }
+
+// waited is how long an operation made its caller wait: from when it was meant to begin, where the load is open.
+func waited(op harness.Op) time.Duration {
+	if op.Due > 0 {
+		return op.Return - op.Due
+	}
+	return op.Return - op.Call
+}

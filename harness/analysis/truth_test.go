@@ -1,0 +1,152 @@
+package analysis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
+)
+
+// threeKills are the events of kills of r1, r2 and r3 in turn. Each that comes back is primary for a second, as nodes are that
+// are started with the configuration of one.
+func threeKills() harness.History {
+	h := harness.History{Events: append(analysistest.Addressed(), analysistest.Role(0, "r1", "master"), analysistest.Role(0, "r2", "slave"), analysistest.Role(0, "r3", "slave"))}
+	for i, move := range [][2]int{{1, 2}, {2, 3}, {3, 2}} {
+		start := time.Duration(i+1) * 10 * sec
+		old, now := []string{"", "r1", "r2", "r3"}[move[0]], []string{"", "r1", "r2", "r3"}[move[1]]
+		h.Events = append(h.Events, analysistest.FailoverEvents(start, old, now, move[0], move[1])...)
+		h.Events = append(h.Events, analysistest.Role(start+4*sec, old, "master"), analysistest.Role(start+5*sec, old, "slave"))
+		h.Faults = append(h.Faults, harness.Fault{
+			Number: i + 1, Name: "kill-primary", Effects: harness.EndsProcess, Targets: []string{old}, Start: start, Bit: start + 5*ms,
+			Heal: start + 3*sec, End: start + 6*sec, Proved: true,
+		})
+	}
+	return h
+}
+
+func TestWhoFollowedWhomIsWhoWasPromoted(t *testing.T) {
+	older := without(threeKills(), func(e harness.Event) bool {
+		return e.Kind == harness.EventAddress || e.Kind == harness.EventWritable || e.Kind == harness.EventServes
+	})
+	for name, h := range map[string]harness.History{"as recorded now": threeKills(), "of an older program": older} {
+		t.Run(name, func(t *testing.T) {
+			all := Failovers(h)
+			require.Len(t, all, 3)
+			for i, want := range [][2]string{{"r1", "r2"}, {"r2", "r3"}, {"r3", "r2"}} {
+				require.Equal(t, want, [2]string{all[i].Old, all[i].New})
+				require.Equal(t, 5*sec, all[i].Stage(Rejoined).After, "%d: the old primary joins as a replica", i)
+			}
+		})
+	}
+}
+
+// TestTheFirstWriteIsTheNewPrimarys: clients reach the old primary all along, and it goes on acknowledging writes.
+func TestTheFirstWriteIsTheNewPrimarys(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Faults[0].Name, h.Faults[0].Effects = "sentinel-failover", harness.MovesPrimary
+	h = without(h, func(e harness.Event) bool { return e.Kind == harness.EventServes })
+	h.Events = append(h.Events, harness.Event{At: sec, Node: "r1", Kind: harness.EventServes, Detail: "g0"},
+		harness.Event{At: sec, Node: "r1", Kind: harness.EventServes, Detail: "g1"},
+		harness.Event{At: 11902 * ms, Node: "r2", Kind: harness.EventServes, Detail: "g1"})
+	h.Ops = harness.OpsOf([]harness.Op{
+		analysistest.Add(0, 11700*ms, harness.OK), // after the promotion, by the old primary
+		analysistest.Add(1, 11800*ms, harness.OK), // as well
+		analysistest.Refusal(1, 11902*ms),         // by the new one, and no write
+		analysistest.Add(0, 11903*ms, harness.OK), // by the old one: this group has not moved yet
+		analysistest.Add(1, 11904*ms, harness.OK),
+	})
+	f := Failovers(h)[0]
+	require.Equal(t, 11905*ms, f.Stage(Writable).At)
+	require.Equal(t, "client 1", f.Stage(Writable).By)
+
+	h = without(h, func(e harness.Event) bool { return e.Kind == harness.EventServes && e.Node == "r2" })
+	require.Equal(t, Stage{Name: Writable, Note: "r2 acknowledged no write of a client"}, Failovers(h)[0].Stage(Writable))
+}
+
+// TestWhatALockGuardsIsNoWriteOfThePrimary: it is the harness's own.
+func TestWhatALockGuardsIsNoWriteOfThePrimary(t *testing.T) {
+	h := analysistest.OneKill()
+	guarded := analysistest.Add(0, 11650*ms, harness.OK)
+	guarded.Key = harness.Guarded("lock")
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK), guarded, analysistest.Add(0, 11700*ms, harness.OK)})
+	require.Equal(t, 11701*ms, Failovers(h)[0].Stage(Writable).At)
+}
+
+// TestEffectsNotNamesSayWhatEndedThePrimary is about records that do not say which node answered.
+func TestEffectsNotNamesSayWhatEndedThePrimary(t *testing.T) {
+	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServes })
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK), analysistest.Add(0, 10100*ms, harness.OK), analysistest.Add(0, 11700*ms, harness.OK)})
+	for _, c := range []struct {
+		name    string
+		effects harness.Effects
+		target  string
+		want    time.Duration
+	}{
+		{"kill-primary", harness.EndsProcess, "r1", 10101 * ms}, // it cannot have been the old one
+		{"restart-primary", harness.EndsProcess, "r1", 10101 * ms},
+		{"kill-primary", 0, "r1", 11701 * ms}, // of an older program: nobody knows
+		{"restart-primary-at-once", harness.EndsProcess | harness.StartsProcess, "r1", 11701 * ms},
+		{"client-kill", harness.EndsConnections, "r1", 11701 * ms},
+		{"kill-replica", harness.EndsProcess, "r3", 11701 * ms},
+	} {
+		h.Faults[0].Name, h.Faults[0].Effects, h.Faults[0].Targets = c.name, c.effects, []string{c.target}
+		require.Equal(t, c.want, Failovers(h)[0].Stage(Writable).At, "%s %v", c.name, c.effects)
+	}
+}
+
+// TestWhoIsToldHeldIsServed: somebody has the lock for a while, and the primary says so all the time.
+func TestWhoIsToldHeldIsServed(t *testing.T) {
+	h := analysistest.OneKill()
+	ops := []harness.Op{analysistest.Add(0, 9*sec, harness.OK)}
+	for at := 9 * sec; at < 11*sec; at += 10 * ms {
+		ops = append(ops, analysistest.Refusal(1, at))
+	}
+	extend := analysistest.Add(0, 11200*ms, harness.Fail)
+	extend.Kind, extend.Err = harness.Extend, harness.NotMine
+	ops = append(ops, analysistest.Add(0, 11100*ms, harness.Info), extend, analysistest.Add(0, 11300*ms, harness.Fail), analysistest.Add(0, 11700*ms, harness.OK))
+	h.Ops = harness.OpsOf(ops)
+	require.Equal(t, Outage{Seen: true, From: 11201 * ms, To: 11701 * ms, Failed: 1}, Failovers(h)[0].Outage)
+}
+
+// TestNobodyWaitsWhereNobodyAsks: a load of an operation a second has pauses that are no outage.
+func TestNobodyWaitsWhereNobodyAsks(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Ops = harness.OpsOf([]harness.Op{
+		analysistest.Add(0, 8*sec, harness.OK), analysistest.Add(0, 10500*ms, harness.OK), analysistest.Add(0, 11*sec, harness.Info), analysistest.Add(0, 11700*ms, harness.OK),
+	})
+	require.Equal(t, Outage{Seen: true, From: 10501 * ms, To: 11701 * ms, Unknown: 1}, Failovers(h)[0].Outage)
+}
+
+func TestDowntimeOfServers(t *testing.T) {
+	writable := func(t time.Duration, node string) harness.Event {
+		return harness.Event{At: t, Node: node, Kind: harness.EventWritable}
+	}
+	ceased := func(t time.Duration, node string) harness.Event {
+		return harness.Event{At: t, Node: node, Kind: harness.EventUnwritable}
+	}
+	for _, c := range []struct {
+		name string
+		more []harness.Event
+		want Downtime
+	}{
+		{"the old one ended", []harness.Event{ceased(10*sec, "r1"), writable(11470*ms, "r2")}, Downtime{Seen: true, From: 10 * sec, To: 11470 * ms}},
+		{"the old one goes on for a while", []harness.Event{writable(11470*ms, "r2"), ceased(12*sec, "r1")},
+			Downtime{Seen: true, From: 11470 * ms, To: 11470 * ms, Beside: 530 * ms}},
+		{"the old one comes back as a primary", []harness.Event{ceased(10*sec, "r1"), writable(11470*ms, "r2"), writable(13*sec, "r1"), ceased(13400*ms, "r1")},
+			Downtime{Seen: true, From: 10 * sec, To: 11470 * ms, Beside: 400 * ms}},
+		{"an earlier end is another matter", []harness.Event{ceased(2*sec, "r1"), writable(3*sec, "r1"), ceased(10*sec, "r1"), writable(11470*ms, "r2")},
+			Downtime{Seen: true, From: 10 * sec, To: 11470 * ms}},
+		{"the old one is back before", []harness.Event{ceased(10*sec, "r1"), writable(11100*ms, "r1"), writable(11470*ms, "r2"), ceased(12*sec, "r1")},
+			Downtime{Seen: true, From: 10 * sec, To: 11100 * ms, Beside: 530 * ms}},
+		{"the new one took none", []harness.Event{ceased(10*sec, "r1")}, Downtime{}},
+	} {
+		h := without(analysistest.OneKill(), func(e harness.Event) bool {
+			return (e.Kind == harness.EventWritable || e.Kind == harness.EventUnwritable) && e.At > sec
+		})
+		h.Events = append(h.Events, c.more...)
+		require.Equal(t, c.want, Failovers(h)[0].Servers, c.name)
+	}
+}

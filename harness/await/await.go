@@ -1,0 +1,54 @@
+// Package await waits: for several calls that run at the same time, and for a condition to come true.
+package await
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// All calls do(0) to do(n-1) at the same time, each in a goroutine of its own, and returns when all have returned: their
+// errors in that order, nil for a call that succeeded. errors.Join makes one error of them, cmp.Or takes the first.
+func All(n int, do func(i int) error) []error {
+	errs := make([]error, n)
+	var doing sync.WaitGroup
+	for i := range n {
+		doing.Go(func() { errs[i] = do(i) })
+	}
+	doing.Wait()
+	return errs
+}
+
+// ErrGaveUp in a condition's error makes Until return that error at once.
+var ErrGaveUp = errors.New("gave up")
+
+// Until calls cond, at once and then after every pause, until it returns nil or ErrGaveUp. When ctx ends first, the error is
+// ctx's cause together with cond's last error, which says what was missing.
+func Until(ctx context.Context, pause time.Duration, cond func() error) error {
+	return Poll(ctx, pause, func() (again bool, err error) {
+		err = cond()
+		return err != nil && !errors.Is(err, ErrGaveUp), err
+	})
+}
+
+// Poll calls look, at once and then after every pause, until it says that it need not look again; Poll then returns look's
+// error. When ctx ends first, the error is ctx's cause together with look's last error.
+func Poll(ctx context.Context, pause time.Duration, look func() (again bool, err error)) error {
+	var missing error
+	for {
+		again, err := look()
+		if !again {
+			return err
+		}
+		if ctx.Err() == nil || missing == nil {
+			missing = err // an error that the end of ctx caused explains nothing
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), missing)
+		case <-time.After(pause):
+		}
+	}
+}

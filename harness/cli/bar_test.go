@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// command runs a command whose standard error is a terminal, or none, and returns what was written there.
+func command(t *testing.T, terminal bool, args ...string) (errs string, code int) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	var text bytes.Buffer
+	a := &app{out: io.Discard, err: &screen{out: &text, terminal: terminal}}
+	root := a.root()
+	root.SetArgs(args)
+	require.NoError(t, root.ExecuteContext(t.Context()))
+	require.Nil(t, a.err.bar, "it was taken away")
+	return text.String(), a.code
+}
+
+// seen is what stands on a terminal in the end, line by line.
+func seen(written string) (lines []string) {
+	for line := range strings.SplitSeq(written, "\n") {
+		for part := range strings.SplitSeq(line, "\r") {
+			_, after, erased := cutLast(part, "\x1b[2K")
+			if erased {
+				part = after
+			}
+			line = strings.TrimSuffix(part, "\x1b[0K")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+var barDrawn = regexp.MustCompile(`\d+% \|█* *\|  about \d+s left`)
+
+func TestATerminalSeesHowFarACommandIs(t *testing.T) {
+	errs, code := command(t, true, "run", "sequence/incr", "--duration", "2s", "--clients", "10", "--rate", "500")
+	require.Equal(t, ExitMet, code)
+	require.Regexp(t, barDrawn, errs)
+	require.Regexp(t, `left  [\d,]+ ok`, errs)
+	for _, line := range seen(errs) {
+		require.NotContains(t, line, "left", "nothing of it stays: %q", errs)
+	}
+}
+
+func TestNoBarBesidePipesAndJSON(t *testing.T) {
+	load := []string{"run", "sequence/incr", "--duration", "1s", "--clients", "10", "--rate", "500"}
+	for _, c := range []struct {
+		terminal bool
+		args     []string
+	}{{false, load}, {true, append(load, "-o", "json")}} {
+		errs, _ := command(t, c.terminal, c.args...)
+		require.NotContains(t, errs, "█")
+		require.NotContains(t, errs, "\x1b")
+		require.NotContains(t, errs, "\r")
+	}
+}
+
+func TestABarMakesWayForOutput(t *testing.T) {
+	var text bytes.Buffer
+	a := &app{err: &screen{out: &text, terminal: true}}
+	stop := a.startBar(time.Hour, "about")
+	a.err.beginStage(time.Hour)
+	require.True(t, a.err.say("12 ok"))
+	drawn := func() bool {
+		a.err.mu.Lock()
+		defer a.err.mu.Unlock()
+		return a.err.bar.drawn
+	}
+	require.Eventually(t, drawn, 5*time.Second, time.Millisecond)
+	a.interrupted()
+	require.Eventually(t, drawn, 5*time.Second, time.Millisecond, "it comes back below")
+	stop()
+	stop()
+	lines := seen(text.String())
+	require.Len(t, lines, 2)
+	require.True(t, strings.HasPrefix(lines[0], "doublegrant: interrupted"), "%q", lines[0])
+	require.Empty(t, lines[1])
+	require.False(t, a.err.say("more"))
+}
+
+func TestTheTimeLeftFollowsThePaceSoFar(t *testing.T) {
+	now := time.Now()
+	b := &bar{screen: &screen{}, most: "about", began: now, stageBegan: now, total: 100 * time.Second, stage: 50 * time.Second}
+	at := func(d time.Duration) string { return b.text(b.position(now.Add(d)), now.Add(d)) }
+	require.Empty(t, at(0))
+	require.Equal(t, "about 1m30s left", at(10*time.Second))
+	require.Equal(t, "about 1m40s left", at(100*time.Second), "a stage that takes longer than it should waits at its end")
+	a := &app{err: &screen{bar: b}}
+	a.err.beginStage(50 * time.Second)
+	require.Equal(t, 50*time.Second, b.position(b.stageBegan))
+	require.Less(t, b.position(b.stageBegan.Add(time.Hour)), b.total, "it is not over before it is")
+	b.detail = strings.Repeat("x", 200)
+	require.LessOrEqual(t, len(at(110*time.Second)), barDefault-barMargin)
+}
+
+// TestSeveralSearchesHaveABar, whose time left comes from how many of them are made.
+func TestSeveralSearchesHaveABar(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var text bytes.Buffer
+	a := &app{out: io.Discard, err: &screen{out: &text, terminal: true}}
+	root := a.root()
+	root.SetArgs([]string{"explore", "--all", "--max-schedules", "20"})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_ = root.ExecuteContext(ctx) // what was found is not the matter
+	require.Regexp(t, barDrawn, text.String())
+	require.NotContains(t, strings.Join(seen(text.String()), "\n"), " left")
+	require.Regexp(t, `(?m)^\[2/\d+\] `, strings.Join(seen(text.String()), "\n"))
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/doublegrant/doublegrant/harness/texttable"
+)
+
+// flagGroup is a heading in the help of a command, and the flags below it, in this order.
+type flagGroup struct {
+	title string
+	flags []string
+}
+
+// ofScripts and ofPlans are the groups of flags that several commands have. A command leaves out what it does not have.
+var (
+	ofScripts = flagGroup{"Your own script", []string{"script", "as", "keys", "args", "yes", "no-error", "release", "release-args"}}
+
+	ofPlans = []flagGroup{
+		{"Variant and load", []string{
+			"plan", "clients", "duration", "rate", "pacing", "key-count", "ttl", "hold", "regime", "with", "resource", "stop-on-first", "seed", "explore-for",
+		}},
+		{"Topology", []string{"topology", "on", "min-replicas", "max-lag", "aof", "acks", "redis-server", "redis-image"}},
+		{"Faults", []string{"nemesis", "repeat", "fault-for", "calm"}},
+		ofScripts,
+		{"Results", []string{"results", "output", "help"}},
+	}
+
+	ofSearches = []flagGroup{
+		{"Variant and search", []string{"clients", "ttl", "regime", "all", "for", "max-schedules", "first", "unpruned"}},
+		{"Faults, each tried wherever it makes a difference", []string{
+			"crashes", "expiries", "failovers", "flushes", "lost-answers", "lost-commands", "late", "skew",
+		}},
+		ofScripts,
+		{"Replay", []string{"replay", "times"}},
+		{"Results", []string{"situation", "results", "redis-server", "output", "help"}},
+	}
+)
+
+// grouped puts the flags in the help of cmd into groups. Flags that stand in none come last.
+func (a *app) grouped(cmd *cobra.Command, groups []flagGroup) *cobra.Command {
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		_, err := fmt.Fprint(cmd.OutOrStdout(), usageText(cmd, groups, texttable.Width(a.out)))
+		return err
+	})
+	return cmd
+}
+
+// usageText is how cmd is used, in lines of at most width columns, or of any length if width is 0.
+func usageText(cmd *cobra.Command, groups []flagGroup, width int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
+	other := flagGroup{title: "Other flags"}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !slices.ContainsFunc(groups, func(g flagGroup) bool { return slices.Contains(g.flags, f.Name) }) {
+			other.flags = append(other.flags, f.Name)
+		}
+	})
+	for _, g := range append(slices.Clone(groups), other) {
+		set := pflag.NewFlagSet(g.title, pflag.ContinueOnError)
+		set.SortFlags = false
+		for _, name := range g.flags {
+			if f := cmd.Flags().Lookup(name); f != nil {
+				set.AddFlag(f)
+			}
+		}
+		if set.HasFlags() {
+			fmt.Fprintf(&b, "\n%s:\n%s", g.title, set.FlagUsagesWrapped(width))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,58 @@
+package fabric
+
+import (
+	"fmt"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
+)
+
+// Impair does a link fault to every link, to all at once: one that is stuck does not delay the others. heal undoes it, may be
+// called more than once, and is never nil. Of several faults on one link each acts until it is undone.
+//
+// A fault that is not valid is an error, and nothing is done. Hold and Refuse do not fail otherwise. The others are toxics
+// of toxiproxy, and can: of several links' errors the first is returned. A link whose connections cannot take the toxic
+// because the far side does not read is ErrStuck; its connections were reset.
+func Impair(links []*Link, f harness.LinkFault) (heal func() error, err error) {
+	if err := f.Validate(); err != nil {
+		return func() error { return nil }, err
+	}
+	heals := make([]func() error, len(links))
+	err = first(await.All(len(links), func(i int) (err error) {
+		heals[i], err = links[i].impair(f)
+		return err
+	}))
+	return func() error { return first(await.All(len(heals), func(i int) error { return heals[i]() })) }, err
+}
+
+// impair does a valid link fault to one link.
+func (l *Link) impair(f harness.LinkFault) (heal func() error, err error) {
+	switch f.Kind {
+	case harness.LinkHold:
+		return cannotFail(l.Hold()), nil
+	case harness.LinkRefuse:
+		return cannotFail(l.Refuse()), nil
+	}
+	return l.put(toxicOf(f))
+}
+
+func cannotFail(heal func()) func() error {
+	return func() error { heal(); return nil }
+}
+
+// first returns the first of the links' errors, and how many more there are.
+func first(errs []error) (err error) {
+	more := -1
+	for _, e := range errs {
+		if e == nil {
+			continue
+		}
+		if more++; more == 0 {
+			err = e
+		}
+	}
+	if more > 0 {
+		return fmt.Errorf("%w; and %d more links", err, more)
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package harness
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// LinkFault is what happens to the bytes of a link while a fault is in force. Made by the constructors below; comparable.
+// The zero value is not a fault, and Validate says so. Unless a constructor says otherwise, a link fault acts on each
+// connection and on each direction by itself, and connections live on when it heals.
+type LinkFault struct {
+	Kind LinkFaultKind
+
+	// What it is made with, by Kind. The others are zero.
+	Latency   time.Duration
+	Jitter    time.Duration
+	Bandwidth int64 // bytes a second
+	Size      int   // bytes
+	Delay     time.Duration
+	Bytes     int64
+}
+
+// LinkFaultKind names a link fault without its values.
+type LinkFaultKind string
+
+// The kinds of link faults. See the constructors.
+const (
+	LinkHold        LinkFaultKind = "hold"
+	LinkDrop        LinkFaultKind = "drop"
+	LinkDropReplies LinkFaultKind = "drop-replies"
+	LinkRefuse      LinkFaultKind = "refuse"
+	LinkLatency     LinkFaultKind = "latency"
+	LinkBandwidth   LinkFaultKind = "bandwidth"
+	LinkSlicer      LinkFaultKind = "slicer"
+	LinkLimitData   LinkFaultKind = "limit-data"
+	LinkSlowClose   LinkFaultKind = "slow-close"
+)
+
+// Bounds of link faults. Beyond most of them the effect cannot be told from none.
+const (
+	leastLatency, mostLatency     = time.Millisecond, time.Minute
+	leastBandwidth, mostBandwidth = 1000, 50_000_000
+	mostSize                      = 8192 // what a link reads at once
+	leastPause, mostPause         = time.Microsecond, time.Second
+	mostBytes                     = 16 << 20
+	leastClose, mostClose         = 10 * time.Millisecond, time.Minute
+)
+
+// Hold stops bytes and ends of connections where they are; after the heal all of it flows on. A network that loses
+// packets looks like this to a patient client: what waited is carried out late.
+func Hold() LinkFault { return LinkFault{Kind: LinkHold} }
+
+// Drop loses bytes in both directions. Ends of connections still pass. A connection cannot go on after a gap, so the heal
+// resets it.
+func Drop() LinkFault { return LinkFault{Kind: LinkDrop} }
+
+// DropReplies loses the bytes that come back to whoever opened the connection: commands are executed, and nobody hears of
+// it. The heal resets the connections.
+func DropReplies() LinkFault { return LinkFault{Kind: LinkDropReplies} }
+
+// Refuse resets connections, old and new, so that both ends know at once.
+func Refuse() LinkFault { return LinkFault{Kind: LinkRefuse} }
+
+// Latency delays bytes by latency, plus or minus up to jitter, in each direction: a round trip takes twice as long. Both
+// count in whole milliseconds. latency is 1 ms to 1 minute, jitter 0 to latency; no seed repeats the jitter. The heal lets
+// what waits pass at once.
+func Latency(latency, jitter time.Duration) LinkFault {
+	return LinkFault{Kind: LinkLatency, Latency: latency, Jitter: jitter}
+}
+
+// Bandwidth lets that many bytes a second pass in each connection and each direction: 1000 to 50,000,000, counted in whole
+// thousands.
+func Bandwidth(bytesPerSecond int64) LinkFault {
+	return LinkFault{Kind: LinkBandwidth, Bandwidth: bytesPerSecond}
+}
+
+// Slice cuts what passes into pieces of at most size bytes, and about half of that at least, with a pause of delay after
+// each. size is 1 to 8192. delay is 1 µs to 1 s, in whole microseconds: without one the kernel would put the pieces
+// together again.
+func Slice(size int, delay time.Duration) LinkFault {
+	return LinkFault{Kind: LinkSlicer, Size: size, Delay: delay}
+}
+
+// LimitData ends a connection when that many bytes, 1 to 16 MiB, have passed in one of its directions since the fault
+// began, in the middle of a command or a reply if that is where they end. What is under way in the other direction is
+// lost. If other faults act on the link by toxics, the heal resets its connections.
+func LimitData(bytes int64) LinkFault { return LinkFault{Kind: LinkLimitData, Bytes: bytes} }
+
+// SlowClose passes the end of a connection on after delay, 10 ms to 1 minute, in whole milliseconds: whoever is gone still
+// seems to be there. Bytes are not delayed. The heal ends what waits to be closed.
+func SlowClose(delay time.Duration) LinkFault { return LinkFault{Kind: LinkSlowClose, Delay: delay} }
+
+// ErrNoLinkFault is the error of Validate for the zero value.
+var ErrNoLinkFault = errors.New("no link fault given: choose one, such as harness.Hold()")
+
+// BoundsError says that a value is outside its bounds.
+type BoundsError struct {
+	Parameter       string // such as "latency"
+	Is, Least, Most any
+}
+
+// Error names the value and its bounds, such as "latency is 0s: ask for 1ms to 1m0s".
+func (e *BoundsError) Error() string {
+	return fmt.Sprintf("%s is %v: ask for %v to %v", e.Parameter, e.Is, e.Least, e.Most)
+}
+
+// Validate returns an error if the fault cannot be injected: ErrNoLinkFault, or a *BoundsError for a value outside the
+// bounds that its constructor names.
+func (f LinkFault) Validate() error {
+	switch f.Kind {
+	case LinkHold, LinkDrop, LinkDropReplies, LinkRefuse:
+		return nil
+	case LinkLatency:
+		return cmp.Or(inBounds("latency", f.Latency, leastLatency, mostLatency), inBounds("jitter", f.Jitter, 0, f.Latency))
+	case LinkBandwidth:
+		return inBounds("bandwidth", f.Bandwidth, leastBandwidth, mostBandwidth)
+	case LinkSlicer:
+		return cmp.Or(inBounds("size", f.Size, 1, mostSize), inBounds("delay", f.Delay, leastPause, mostPause))
+	case LinkLimitData:
+		return inBounds("bytes", f.Bytes, 1, mostBytes)
+	case LinkSlowClose:
+		return inBounds("delay", f.Delay, leastClose, mostClose)
+	case "":
+		return ErrNoLinkFault
+	}
+	return fmt.Errorf("unknown link fault %q", string(f.Kind))
+}
+
+func inBounds[T int | int64 | time.Duration](parameter string, is, least, most T) error {
+	if is < least || is > most {
+		return &BoundsError{parameter, is, least, most}
+	}
+	return nil
+}
+
+// Effects says what the fault does to links.
+func (f LinkFault) Effects() Effects {
+	switch f.Kind {
+	case LinkHold, LinkDrop, LinkDropReplies:
+		return CutsLinks
+	case LinkRefuse:
+		return CutsLinks | EndsConnections
+	case LinkLimitData:
+		return EndsConnections
+	}
+	return SlowsLinks
+}
+
+// String is the fault's kind with its values, such as "hold" or "latency 80ms±20ms".
+func (f LinkFault) String() string {
+	kind := string(f.Kind)
+	switch f.Kind {
+	case LinkLatency:
+		if f.Jitter != 0 {
+			return fmt.Sprintf("%s %v±%v", kind, f.Latency, f.Jitter)
+		}
+		return fmt.Sprintf("%s %v", kind, f.Latency)
+	case LinkBandwidth:
+		return fmt.Sprintf("%s %dB/s", kind, f.Bandwidth)
+	case LinkSlicer:
+		return fmt.Sprintf("%s %dB/%v", kind, f.Size, f.Delay)
+	case LinkLimitData:
+		return fmt.Sprintf("%s %dB", kind, f.Bytes)
+	case LinkSlowClose:
+		return fmt.Sprintf("%s %v", kind, f.Delay)
+	}
+	return kind
+}

@@ -1,0 +1,29 @@
+package harness
+
+import "strings"
+
+// Reasons in Op.Err by which checkers and reports decide. Any other text is a reason too: it is counted and shown, and nothing
+// depends on it.
+const (
+	// Held is the reason of an acquire that failed because somebody else has the lock. It is an answer, not an error.
+	Held = "held"
+
+	// NotMine is the reason of an extend, a release or a confirm that failed because what it named was no longer the
+	// caller's. It is an answer, not an error.
+	NotMine = "not mine"
+
+	// Crashed is the reason of an operation in Info whose client crashed before it knew the result. Nobody acts on it.
+	Crashed = "crashed"
+
+	// FewAcks is the reason of a write in Info that was made, while fewer replicas than asked for confirmed it in time.
+	// Its client goes no further.
+	FewAcks = "too few acknowledgements"
+)
+
+// Denied reports whether a lock or a filter answered the operation with "no": somebody else has what it asked for.
+func (o Op) Denied() bool { return o.Outcome == Fail && (o.Err == Held || o.Err == NotMine) }
+
+// IsErrorReply reports whether reason is the first word of an error reply of Redis, such as "READONLY".
+func IsErrorReply(reason string) bool {
+	return reason != "" && strings.Trim(reason, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}

@@ -1,0 +1,98 @@
+package harness_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// reasons are the texts that stand in histories: another text would make old histories mean something else.
+var reasons = map[string]string{
+	"held":                     harness.Held,
+	"not mine":                 harness.NotMine,
+	"crashed":                  harness.Crashed,
+	"too few acknowledgements": harness.FewAcks,
+}
+
+func TestReasonsInHistoriesStay(t *testing.T) {
+	for text, reason := range reasons {
+		require.Equal(t, text, reason)
+	}
+}
+
+// TestReasonsStandInOnePlace looks for their texts in all packages: who spells one out would not follow a change.
+func TestReasonsStandInOnePlace(t *testing.T) {
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	found, err := literals(root, func(text string) bool { return reasons[text] != "" })
+	require.NoError(t, err)
+	here := filepath.Join("harness", "reason.go")
+	require.Len(t, found[here], len(reasons), "the search does not see the constants themselves")
+	delete(found, here)
+	require.Empty(t, found, "say harness.Held and the like")
+}
+
+func TestLiteralsAreFound(t *testing.T) {
+	root := t.TempDir()
+	source := "package a\n\nconst a = \"held\" // \"held\"\n\nvar b = `not mine` + \"unheld\"\n"
+	require.NoError(t, os.WriteFile(filepath.Join(root, "a.go"), []byte(source), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "a_test.go"), []byte(source), 0o644))
+	found, err := literals(root, func(text string) bool { return reasons[text] != "" })
+	require.NoError(t, err)
+	require.Equal(t, map[string][]string{"a.go": {"held", "not mine"}}, found)
+}
+
+// literals lists the string literals below root that are wanted, by file. Tests are left out.
+func literals(root string, wanted func(text string) bool) (map[string][]string, error) {
+	found := map[string][]string{}
+	return found, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && notOurs(path):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				if text, err := strconv.Unquote(l.Value); err == nil && wanted(text) {
+					found[name] = append(found[name], text)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+}
+
+func TestDenied(t *testing.T) {
+	require.True(t, harness.Op{Outcome: harness.Fail, Err: harness.Held}.Denied())
+	require.True(t, harness.Op{Outcome: harness.Fail, Err: harness.NotMine}.Denied())
+	require.False(t, harness.Op{Outcome: harness.Info, Err: harness.Held}.Denied())
+	require.False(t, harness.Op{Outcome: harness.Fail, Err: "READONLY"}.Denied())
+}
+
+func TestErrorRepliesAreTheirFirstWord(t *testing.T) {
+	for reason, want := range map[string]bool{"READONLY": true, "ERR": true, "": false, "held": false, "READ ONLY": false, "timeout": false} {
+		require.Equal(t, want, harness.IsErrorReply(reason), reason)
+	}
+}

@@ -1,0 +1,190 @@
+package tally
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Ending is what came of a run of a suite. The zero value is none: it did not run.
+type Ending uint8
+
+// The endings, from the best to the worst but for NotRun, which is as bad as Unsaid: nothing is known.
+const (
+	NotRun Ending = iota // not, or not to its end
+	Met                  // as expected
+	Unsaid               // nothing can be said, with a reason
+	Failed               // the harness or its environment failed
+	NotMet               // not as expected
+)
+
+var endingNames = [...]string{NotRun: "not run", Met: "met", Unsaid: "unknown", Failed: "failed", NotMet: "not met"}
+
+// String returns "met", "not met", "unknown", "failed" or "not run".
+func (e Ending) String() string { return endingNames[min(int(e), len(endingNames)-1)] }
+
+// MarshalText writes the ending's name.
+func (e Ending) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText reads an ending's name.
+func (e *Ending) UnmarshalText(text []byte) error {
+	i := slices.Index(endingNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("tally: unknown ending %q", text)
+	}
+	*e = Ending(i)
+	return nil
+}
+
+// rank orders endings from the best to the worst.
+func (e Ending) rank() int {
+	return map[Ending]int{Met: 0, NotRun: 1, Unsaid: 1, Failed: 2, NotMet: 3}[e]
+}
+
+// Run is one run of a suite: a line of suite.jsonl.
+type Run struct {
+	Name     string          `json:"name"` // of the case
+	Pass     int             `json:"pass"` // from 1
+	Seed     uint64          `json:"seed"`
+	Ending   Ending          `json:"ending"`
+	Why      string          `json:"why,omitempty"` // where it did not end as expected: what was found, missing or wrong
+	Verdict  harness.Verdict `json:"verdict"`
+	Found    string          `json:"found,omitempty"`
+	Expected string          `json:"expected"`
+	Ops      int64           `json:"ops"`
+	Started  time.Time       `json:"started"`
+	Elapsed  time.Duration   `json:"elapsed"`
+	Command  string          `json:"command,omitempty"` // repeats it
+	Link     string          `json:"link,omitempty"`    // relative path of its report, if that was kept
+	Process  Sample          `json:"process"`           // the harness after it
+}
+
+// Case is what came of one case of a suite, over all its runs.
+type Case struct {
+	Name     string        `json:"name"`
+	Variant  string        `json:"variant,omitempty"`
+	Expected string        `json:"expected"`
+	Runs     int           `json:"runs"` // that ended; the sum of the next four
+	Met      int           `json:"met"`
+	NotMet   int           `json:"notMet"`
+	Unknown  int           `json:"unknown"`
+	Failed   int           `json:"failed"`
+	Ops      int64         `json:"ops"`
+	Elapsed  time.Duration `json:"elapsed"`
+	Last     Run           `json:"last"`
+	Failures []Run         `json:"failures"` // runs that were not as expected: the first MaxFailures
+}
+
+// MaxFailures is how many runs of a case are listed with their seeds. All are counted, and in the record.
+const MaxFailures = 50
+
+// Add counts a run. One that did not end is none.
+func (c *Case) Add(r Run) {
+	switch r.Ending {
+	case NotRun:
+		return
+	case Met:
+		c.Met++
+	case NotMet:
+		c.NotMet++
+	case Unsaid:
+		c.Unknown++
+	case Failed:
+		c.Failed++
+	}
+	c.Runs++
+	c.Ops += r.Ops
+	c.Elapsed += r.Elapsed
+	c.Last = r
+	if r.Ending != Met && len(c.Failures) < MaxFailures {
+		c.Failures = append(c.Failures, r)
+	}
+}
+
+// Ending is the worst of the case's runs.
+func (c Case) Ending() Ending {
+	switch {
+	case c.NotMet > 0:
+		return NotMet
+	case c.Failed > 0:
+		return Failed
+	case c.Unknown > 0:
+		return Unsaid
+	case c.Met > 0:
+		return Met
+	}
+	return NotRun
+}
+
+// First is the first run that ended as badly as the case did.
+func (c Case) First() Run {
+	for _, r := range c.Failures {
+		if r.Ending == c.Ending() {
+			return r
+		}
+	}
+	return c.Last
+}
+
+// Suite is what came of a suite.
+type Suite struct {
+	Name    string        `json:"name"`
+	Started time.Time     `json:"started"`
+	Elapsed time.Duration `json:"elapsed"`
+	For     time.Duration `json:"for,omitempty"`   // how long it was to be repeated; 0: each case once
+	Passes  int           `json:"passes"`          // begun
+	Ended   string        `json:"ended,omitempty"` // why it ended early; empty: it ran to its end
+	Cases   []Case        `json:"cases"`
+	Memory  Memory        `json:"memory"` // of the harness
+}
+
+// Ending is the worst of the suite's cases. Not met comes before failed, failed before unknown: a violation that nobody
+// expected matters most.
+func (s Suite) Ending() Ending {
+	worst := NotRun
+	for i, c := range s.Cases {
+		if i == 0 || c.Ending().rank() > worst.rank() {
+			worst = c.Ending()
+		}
+	}
+	if s.Ended != "" && worst == Met {
+		return NotRun // what it was asked to do it did not do
+	}
+	return worst
+}
+
+// Repeated reports whether some case ran more than once.
+func (s Suite) Repeated() bool {
+	return s.For > 0 || slices.ContainsFunc(s.Cases, func(c Case) bool { return c.Runs > 1 })
+}
+
+// Total adds all cases up.
+func (s Suite) Total() (t Case) {
+	for _, c := range s.Cases {
+		t.Runs, t.Met, t.NotMet = t.Runs+c.Runs, t.Met+c.Met, t.NotMet+c.NotMet
+		t.Unknown, t.Failed, t.Ops, t.Elapsed = t.Unknown+c.Unknown, t.Failed+c.Failed, t.Ops+c.Ops, t.Elapsed+c.Elapsed
+	}
+	return t
+}
+
+// Missing counts the cases that did not run.
+func (s Suite) Missing() (n int) {
+	for _, c := range s.Cases {
+		if c.Runs == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Failures lists the first runs of each case that were not as expected, up to most of them, and counts the others.
+func (s Suite) Failures(most int) (all []Run, others int) {
+	for _, c := range s.Cases {
+		shown := c.Failures[:min(most, len(c.Failures))]
+		all = append(all, shown...)
+		others += c.NotMet + c.Unknown + c.Failed - len(shown)
+	}
+	return all, others
+}

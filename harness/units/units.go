@@ -1,0 +1,161 @@
+package units
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Duration writes a length of time with three digits and the unit that suits it.
+func Duration(d time.Duration) string {
+	switch a := d.Abs(); {
+	case a == 0:
+		return "0 s"
+	case a < time.Microsecond:
+		return fmt.Sprintf("%d ns", d.Nanoseconds())
+	case a < time.Millisecond:
+		return Digits(float64(d)/1e3) + " µs"
+	case a < time.Second:
+		return Digits(float64(d)/1e6) + " ms"
+	case a < 2*time.Minute:
+		return Digits(d.Seconds()) + " s"
+	default:
+		return Clock(d.Round(time.Second))
+	}
+}
+
+// Took writes a latency; none was measured when it is zero.
+func Took(d time.Duration) string {
+	if d == 0 {
+		return "–"
+	}
+	return Duration(d)
+}
+
+// Digits writes v with three digits, thousands apart.
+func Digits(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 99.95:
+		return Count(int64(math.Round(v)))
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	default:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+}
+
+// Clock writes a length of time as 2:05 or 1:02:05.
+func Clock(d time.Duration) string {
+	s := int64(d / time.Second)
+	if s < 3600 {
+		return fmt.Sprintf("%d:%02d", s/60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+// At writes a time on the run's clock.
+func At(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + " s" }
+
+// After writes a distance from something earlier.
+func After(d time.Duration) string {
+	if d < 0 {
+		return "−" + Duration(-d)
+	}
+	return "+" + Duration(d)
+}
+
+// Count writes n with its thousands apart.
+func Count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, s = "−", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// Rate writes operations a second.
+func Rate(v float64) string {
+	if v != 0 && v < 10 {
+		return strconv.FormatFloat(v, 'f', 1, 64) + " ops/s"
+	}
+	return Whole(v) + " ops/s"
+}
+
+// Number writes v with two decimals at most.
+func Number(v float64) string {
+	s := strconv.FormatFloat(v, 'f', 2, 64)
+	for s[len(s)-1] == '0' {
+		s = s[:len(s)-1]
+	}
+	if s[len(s)-1] == '.' {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// Whole writes v without a fraction.
+func Whole(v float64) string { return Count(int64(math.Round(v))) }
+
+// Short writes v for an axis: 1.5k, 2M.
+func Short(v float64) string {
+	switch {
+	case v >= 1e6:
+		return strconv.FormatFloat(v/1e6, 'g', 3, 64) + "M"
+	case v >= 1e4:
+		return strconv.FormatFloat(v/1e3, 'g', 3, 64) + "k"
+	case v == math.Trunc(v):
+		return Count(int64(v))
+	default:
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+}
+
+// Figure writes a number of a judgement.
+func Figure(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+		return Count(int64(v))
+	}
+	return Digits(v)
+}
+
+// Plural writes n things.
+func Plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + many
+}
+
+// Clip shortens s to n runes.
+func Clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// And joins words as a sentence does.
+func And(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// MiB is a number of bytes in MiB.
+func MiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// Size writes bytes in the unit that suits them.
+func Size(bytes int64) string {
+	if bytes >= 10<<30 {
+		return Digits(float64(bytes)/(1<<30)) + " GiB"
+	}
+	return Whole(MiB(bytes)) + " MiB"
+}

@@ -1,0 +1,177 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Impairable is a system whose links can suffer faults.
+type Impairable interface {
+	// Impair does the fault to the links. heal undoes it, may be called more than once, and is never nil: it has to be called
+	// beside an error as well.
+	Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error)
+}
+
+// Prober looks at a link in a new connection of its own.
+type Prober interface {
+	// Probe asks to for an answer over the network, from the host from, and waits a fraction of a second for it.
+	Probe(ctx context.Context, from, to string) error
+	// Echo has to send so many bytes back, and waits for as long as ctx does.
+	Echo(ctx context.Context, from, to string, size int) error
+	// Hangup closes a connection at its near end and returns when the far end has closed it, too.
+	Hangup(ctx context.Context, from, to string) error
+}
+
+// Cuts lists the link faults that let nothing be answered: those that Partition takes.
+func Cuts() []harness.LinkFault {
+	return []harness.LinkFault{harness.Hold(), harness.Drop(), harness.DropReplies(), harness.Refuse()}
+}
+
+// cuts reports whether nothing is answered while the fault is in force.
+func cuts(f harness.LinkFault) bool { return f.Effects().Has(harness.CutsLinks) }
+
+// proof says how a link fault is seen to act, and what of the system it has touched.
+type proof struct {
+	bites func(ctx context.Context, c Prober, l harness.Link) (string, error) // looks at a link, and says what it saw
+	count func(harness.Touched) int64                                         // by how much it has touched the system; 0: not at all
+	tell  func(harness.Touched) string                                        // what it has done
+	lacks string                                                              // what there was none of, where it is not traffic
+}
+
+// proofOf is the proof of a valid link fault.
+func proofOf(f harness.LinkFault) proof {
+	switch f.Kind {
+	case harness.LinkHold:
+		return proof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Held + t.Waited }, tell: heldUp}
+	case harness.LinkRefuse:
+		return proof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Reset }, tell: resets}
+	case harness.LinkLatency:
+		return passed("delayed", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
+			return delayed(ctx, c, l, f.Latency, 4*(f.Latency+f.Jitter)+slack)
+		})
+	case harness.LinkBandwidth:
+		return passed("let through", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
+			size := min(max(f.Bandwidth/4, 1000), 1<<20)
+			return echoes(ctx, c, l, int(size), time.Duration(size)*time.Second/time.Duration(f.Bandwidth))
+		})
+	case harness.LinkSlicer:
+		const pieces = 4 // or more: they may be smaller than the size
+		return passed("sliced", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
+			return echoes(ctx, c, l, pieces*f.Size, pieces*f.Delay)
+		})
+	case harness.LinkLimitData:
+		return limited(f.Bytes)
+	case harness.LinkSlowClose:
+		return passed("lay under", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
+			return closedLate(ctx, c, l, f.Delay)
+		})
+	}
+	return passed("lost", unanswered) // drop, drop-replies
+}
+
+// passed is the proof of a fault that acts on all bytes; verb says what it does to them.
+func passed(verb string, bites func(context.Context, Prober, harness.Link) (string, error)) proof {
+	return proof{
+		bites: bites,
+		count: func(t harness.Touched) int64 { return t.Passed },
+		tell:  func(t harness.Touched) string { return fmt.Sprintf("%s %d B", verb, t.Passed) },
+	}
+}
+
+// limited is the proof of a limit of so many bytes.
+func limited(bytes int64) proof {
+	return proof{
+		bites: func(ctx context.Context, c Prober, l harness.Link) (string, error) { return ended(ctx, c, l, bytes) },
+		count: func(t harness.Touched) int64 { return t.Ended },
+		tell:  func(t harness.Touched) string { return fmt.Sprintf("ended %d connections", t.Ended) },
+		lacks: fmt.Sprintf("no connection came to %d B", bytes),
+	}
+}
+
+func heldUp(t harness.Touched) string {
+	return fmt.Sprintf("held %d B and %d new connections", t.Held, t.Waited)
+}
+
+func resets(t harness.Touched) string { return fmt.Sprintf("reset or refused %d connections", t.Reset) }
+
+// closedLate sees the end of a connection take at least delay.
+func closedLate(ctx context.Context, c Prober, l harness.Link, delay time.Duration) (string, error) {
+	took, err := timed(func() error { return c.Hangup(ctx, l.From, l.To) })
+	if err != nil {
+		return "", fmt.Errorf("a connection on %v was not closed: %w", l, err)
+	}
+	if took < delay {
+		return "", fmt.Errorf("a connection on %v was closed after %v already, want %v or more", l, took, delay)
+	}
+	return fmt.Sprintf("a connection on %v was closed after %v", l, took.Round(time.Millisecond)), nil
+}
+
+// unanswered sees that a probe gets no answer.
+func unanswered(ctx context.Context, c Prober, l harness.Link) (string, error) {
+	if c.Probe(ctx, l.From, l.To) == nil {
+		return "", fmt.Errorf("%s reaches %s all the same", l.From, l.To)
+	}
+	return fmt.Sprintf("%s does not reach %s", l.From, l.To), nil
+}
+
+// slack is what a busy machine may add to an echo.
+const slack = 500 * time.Millisecond
+
+// delayed sees an answer take at least latency, and at most so long: a longer wait is another fault's stall, or the
+// machine's, and it looks again, until ctx ends. A round trip takes twice the latency on average; with much jitter a single
+// one may be quick, but not five.
+func delayed(ctx context.Context, c Prober, l harness.Link, latency, most time.Duration) (seen string, err error) {
+	quick := 0
+	err = poll(ctx, func() (again bool, err error) {
+		within, cancel := context.WithTimeoutCause(ctx, most, errStalled)
+		defer cancel()
+		if seen, err = echoes(within, c, l, 1, latency); err == nil {
+			return false, nil
+		}
+		if context.Cause(within) == errStalled {
+			return true, fmt.Errorf("%w, %v: %w", errStalled, most, err)
+		}
+		quick++
+		return quick < 5, err
+	})
+	return seen, err
+}
+
+var errStalled = errors.New("another fault or a busy machine delays it for longer than this one can")
+
+// echoes sees an echo of so many bytes take at least so long.
+func echoes(ctx context.Context, c Prober, l harness.Link, size int, least time.Duration) (string, error) {
+	took, err := timed(func() error { return c.Echo(ctx, l.From, l.To, size) })
+	if err != nil {
+		return "", fmt.Errorf("no echo of %d B on %v after %v: %w", size, l, took, err)
+	}
+	if took < least {
+		return "", fmt.Errorf("an echo of %d B on %v took %v only, want %v or more", size, l, took, least)
+	}
+	return fmt.Sprintf("an echo of %d B on %v took %v", size, l, took.Round(time.Millisecond)), nil
+}
+
+// ended sees a connection, once it was there, end before more than limit bytes have passed.
+func ended(ctx context.Context, c Prober, l harness.Link, limit int64) (string, error) {
+	err := c.Echo(ctx, l.From, l.To, int(limit)+1)
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return "", fmt.Errorf("no connection on %v: %w", l, err)
+	}
+	var timeout net.Error
+	if err == nil || errors.As(err, &timeout) && timeout.Timeout() || ctx.Err() != nil {
+		return "", fmt.Errorf("a connection on %v did not end after %d B: %v", l, limit, err)
+	}
+	return fmt.Sprintf("a connection on %v ended within %d B", l, limit), nil
+}
+
+func timed(do func() error) (time.Duration, error) {
+	began := time.Now()
+	err := do()
+	return time.Since(began), err
+}

@@ -1,0 +1,129 @@
+package drawing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+const (
+	maxNamed = 6  // faults whose names are written into a chart; more are numbers there
+	maxKeyed = 40 // entries of the key to the numbers
+)
+
+// band is a time in which faults act on a plane. However many they are, it is filled once.
+type band struct {
+	class    string
+	from, to time.Duration
+	faults   []string // what is said of each, once
+}
+
+// bandsOf divides the time of the faults: where a fault cuts the client group off, where else one is in force, and where
+// else one is healing. Group -1 is none; a fault that was never seen whole heals until end.
+func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
+	var times []time.Duration
+	for _, f := range faults {
+		times = append(times, f.Start, healsFrom(f, end), healsUntil(f, end))
+	}
+	slices.Sort(times)
+	times = slices.Compact(times)
+	var all []band
+	for i := range max(0, len(times)-1) {
+		next := bandIn(faults, group, times[i], times[i+1], end)
+		switch n := len(all); {
+		case next.class == "":
+		case n > 0 && all[n-1].class == next.class && all[n-1].to == next.from:
+			all[n-1].to, all[n-1].faults = next.to, union(all[n-1].faults, next.faults)
+		default:
+			all = append(all, next)
+		}
+	}
+	return all
+}
+
+// bandIn is the band of a time in which no fault begins or ends.
+func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band {
+	b := band{from: from, to: to}
+	rank := []string{"", "band after", "band", "band cut"}
+	for i, f := range faults {
+		class, say := "", ""
+		heal, span := healsFrom(f, end), fmt.Sprintf("%d %s, %s to %s", i+1, f.Name, units.At(f.Start), units.At(f.Heal))
+		if f.Heal == 0 {
+			span = fmt.Sprintf("%d %s, from %s on: the record stops before its heal", i+1, f.Name, units.At(f.Start))
+		}
+		switch force := f.Start <= from && to <= heal; {
+		case force && slices.Contains(f.Groups, group):
+			class, say = "band cut", span+": this group is cut off"
+		case force:
+			class, say = "band", span
+		case max(f.Start, heal) <= from && to <= healsUntil(f, end):
+			class, say = "band after", fmt.Sprintf("%d %s heals, %s to %s", i+1, f.Name, units.At(heal), units.At(healsUntil(f, end)))
+		default:
+			continue
+		}
+		b.faults = append(b.faults, say)
+		if slices.Index(rank, class) > slices.Index(rank, b.class) {
+			b.class = class
+		}
+	}
+	return b
+}
+
+// healsFrom is when the heal of f began; end, where the record stops before.
+func healsFrom(f harness.Fault, end time.Duration) time.Duration {
+	if f.Heal == 0 {
+		return max(end, f.Start)
+	}
+	return f.Heal
+}
+
+func healsUntil(f harness.Fault, end time.Duration) time.Duration {
+	if f.End == 0 {
+		return max(end, f.Heal)
+	}
+	return max(f.End, f.Heal)
+}
+
+func union(a, b []string) []string {
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			a = append(a, s)
+		}
+	}
+	return a
+}
+
+// bands shade the time of the faults, and more lightly the time until the system was whole again. The bands of faults
+// that cut the client group off are marked; group -1 is none.
+func (f *frame) bands(faults []harness.Fault, group int, top, bottom float64) {
+	for _, b := range bandsOf(faults, group, f.to) {
+		f.rect(b.class, f.x(b.from), f.x(b.to), top, bottom, strings.Join(b.faults, "; "))
+	}
+}
+
+// FaultKey says which fault a number in a chart is, in one line; empty where the chart has the names.
+func FaultKey(faults []harness.Fault) string {
+	if len(faults) <= maxNamed {
+		return ""
+	}
+	var parts []string
+	for i := 0; i < len(faults); {
+		first := i
+		for i < len(faults) && faults[i].Name == faults[first].Name {
+			i++
+		}
+		if len(parts) == maxKeyed {
+			return strings.Join(parts, ", ") + fmt.Sprintf(", and %d more, listed under Faults", len(faults)-first)
+		}
+		number := fmt.Sprint(first + 1)
+		if i > first+1 {
+			number += fmt.Sprintf("–%d", i)
+		}
+		parts = append(parts, number+" "+units.Clip(faults[first].Name, 32))
+	}
+	return strings.Join(parts, ", ")
+}

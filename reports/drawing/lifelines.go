@@ -1,0 +1,239 @@
+package drawing
+
+import (
+	"fmt"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// Of a sequence diagram: x in percent, everything else in pixels.
+const (
+	maxLanes  = 8  // clients that are drawn
+	maxDrawn  = 60 // lines that are drawn
+	firstLane = 7.0
+	laneGap   = 13.0
+	redisLane = 94.0
+	textEnd   = redisLane - 1.5
+	slim      = 480  // the narrowest plot that texts are laid out for
+	headHigh  = 28.0 // of the names of the lanes
+	lineHigh  = 30.0 // of a line without arrows
+	textHigh  = 16.0 // of a row of text
+	callAt    = 20   // the arrow to Redis, below the command
+	replyAt   = 41   // the arrow back, below the reply
+	beliefRow = 16
+	tailHigh  = 24 // below the last line
+	halfBar   = 5.0
+	callHead  = "M-7,-3.5 L0,0 L-7,3.5"
+	replyHead = "M14,-3.5 L7,0 L14,3.5"
+	cross     = "M-6,-6 L6,6 M-6,6 L6,-6"
+)
+
+// Sequence draws a counterexample: a vertical line for each client and one for Redis, time running downwards. All
+// texts stand in one column between the clients and Redis, where they cross no lane.
+type Sequence struct {
+	Drawing
+	lines   []Line
+	places  []place
+	bars    []bar
+	clients int
+	end     float64 // y at which the lanes end
+}
+
+// place is where a line lies: the y of the arrow to Redis, of the one back, and of its borders. What has no arrows has
+// both at its middle.
+type place struct{ top, call, reply, bottom float64 }
+
+// Draw draws the first lines of a counterexample.
+func (c Story) Draw() *Sequence {
+	lines := c.Lines()
+	l := &Sequence{lines: lines[:min(len(lines), maxDrawn)], clients: min(maxLanes, max(1, c.Clients))}
+	l.Label = "sequence diagram of the " + units.Plural(int64(c.Length()), "step", "steps")
+	l.Margin = 34
+	l.arrange()
+	l.measure(c.grips())
+	l.overlaps()
+	l.lanes()
+	l.drawBars()
+	for i, one := range l.lines {
+		l.draw(one, l.places[i])
+	}
+	return l
+}
+
+// Lines is how many lines are drawn.
+func (l *Sequence) Lines() int { return len(l.lines) }
+
+// arrange finds the place of every line.
+func (l *Sequence) arrange() {
+	y := headHigh
+	for _, one := range l.lines {
+		p := l.flat(y, one)
+		if l.speaks(one) {
+			p = l.arrowed(y, one)
+		}
+		l.places = append(l.places, p)
+		y = p.bottom
+	}
+	l.end = y + tailHigh
+	l.Height = int(l.end) + 4
+}
+
+// flat is the place of a line without arrows. Its text may take a second row.
+func (l *Sequence) flat(y float64, one Line) place {
+	high := lineHigh
+	if units.Letters(one.deed())+units.Letters(one.Belief)+1 > l.room() {
+		high += textHigh
+	}
+	return place{top: y, call: y + high/2, reply: y + high/2, bottom: y + high}
+}
+
+// arrowed is the place of a command and its reply.
+func (l *Sequence) arrowed(y float64, one Line) place {
+	p := place{top: y, call: y + callAt, reply: y + replyAt}
+	if one.Reply == "" {
+		p.reply = p.call
+	}
+	p.bottom = p.reply + 7
+	if one.Belief != "" && !l.fits(one) {
+		p.bottom += beliefRow
+	}
+	return p
+}
+
+// speaks reports whether a line is drawn as arrows between a client and Redis.
+func (l *Sequence) speaks(one Line) bool { return one.kind == asks && l.has(one.Client) }
+
+func (l *Sequence) has(client int) bool { return client >= 0 && client < l.clients }
+
+// fits reports whether reply and belief fit beside each other.
+func (l *Sequence) fits(one Line) bool {
+	return one.Reply != "" && units.Letters(one.Reply)+units.Letters(one.Belief)+2 <= l.room()
+}
+
+// lane is the x of a client's lane.
+func (l *Sequence) lane(client int) float64 {
+	gap := laneGap
+	if l.clients > interleave.MaxClients {
+		gap = laneGap * (interleave.MaxClients - 1) / float64(l.clients-1)
+	}
+	return firstLane + gap*float64(client)
+}
+
+// column is the x of the texts.
+func (l *Sequence) column() float64 { return l.lane(l.clients-1) + 2.8 }
+
+// room is how many units.Letters fit into a row of the column, at least.
+func (l *Sequence) room() int { return int((textEnd - l.column()) / 100 * slim / letter) }
+
+// y is where a step begins; the end of the lanes for never.
+func (l *Sequence) y(step int) float64 {
+	if step == never || step >= len(l.places) {
+		return l.end
+	}
+	return l.places[step].call
+}
+
+// lanes draws the lifelines, each with its name, to where its client crashes.
+func (l *Sequence) lanes() {
+	for c := range l.clients {
+		end := l.end
+		for i, one := range l.lines {
+			if one.kind == dies && one.Client == c {
+				end = l.places[i].call
+			}
+		}
+		name := fmt.Sprint(c + 1)
+		if l.clients <= interleave.MaxClients {
+			name = "client " + name
+		}
+		l.text("lane-name", l.lane(c), 15, "middle", name)
+		l.line("lane", l.lane(c), headHigh-6, l.lane(c), end)
+	}
+	l.text("lane-name", redisLane, 15, "middle", "Redis")
+	l.line("lane", redisLane, headHigh-6, redisLane, l.end)
+}
+
+// draw draws one line of the counterexample.
+func (l *Sequence) draw(one Line, p place) {
+	switch {
+	case l.speaks(one):
+		l.exchange(one, p)
+	case l.has(one.Client):
+		l.alone(one, p)
+	default:
+		class := "moves"
+		if one.kind != world {
+			class = "asked"
+		}
+		l.rect("world "+class, 0, 100, p.top+3, p.bottom-3, "")
+		l.flow("world-name "+class, p, one)
+	}
+	l.side("row-name", p.call+4, one.Number)
+}
+
+// exchange draws a command and its reply.
+func (l *Sequence) exchange(one Line, p place) {
+	x := l.lane(one.Client)
+	l.row("command-name", p.call, one.Command, "", "")
+	l.line("ask", x, p.call, redisLane, p.call)
+	l.mark("head", redisLane, p.call, callHead, "")
+	beside, below := "", one.Belief
+	if l.fits(one) {
+		beside, below = one.Belief, ""
+	}
+	if one.Reply != "" {
+		l.row("reply-name", p.reply, one.Reply, one.tailClass(), beside)
+		l.line("answer", x, p.reply, redisLane, p.reply)
+		l.mark("head", x, p.reply, replyHead, "")
+	}
+	if below != "" {
+		l.row("", p.reply+beliefRow+2, "", one.tailClass(), below)
+	}
+	if one.Guilty {
+		l.dot("guilty", x, p.reply, "one of the operations that make the violation")
+	}
+}
+
+// row writes into the column, above y.
+func (l *Sequence) row(class string, y float64, text, tailClass, tail string) {
+	l.words(class, l.column(), textEnd, y-textHigh-1, textHigh, text, tailClass, tail)
+}
+
+// flow writes what happened in a line without arrows, in up to two rows.
+func (l *Sequence) flow(class string, p place, one Line) {
+	l.words("wrap "+class, l.column(), textEnd, p.top, p.bottom-p.top, one.deed(), one.tailClass(), one.Belief)
+}
+
+// alone draws what a client does without Redis, and its crash, joined to its lane.
+func (l *Sequence) alone(one Line, p place) {
+	l.line("lead", l.lane(one.Client), p.call, l.column()-0.8, p.call)
+	class := "step-name"
+	if one.kind == dies {
+		class = "crash-name"
+		l.mark("cross", l.lane(one.Client), p.call, cross, one.Who+" crashes")
+	} else {
+		l.dot("moment", l.lane(one.Client), p.call, "")
+	}
+	l.flow(class, p, one)
+}
+
+// tailClass is the class of what the client believes.
+func (l Line) tailClass() string {
+	if l.Guilty {
+		return "belief guilty"
+	}
+	return "belief"
+}
+
+// deed is what happened in a line without arrows.
+func (l Line) deed() string {
+	s := l.Command
+	if l.kind == probe {
+		s = l.Who + ": " + s
+	}
+	if l.Reply != "" {
+		s += " → " + l.Reply
+	}
+	return s
+}

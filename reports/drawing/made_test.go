@@ -1,0 +1,8 @@
+package drawing
+
+import "time"
+
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+)

@@ -1,0 +1,108 @@
+package drawing
+
+import (
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+const (
+	maxCuts  = 3   // places where a time axis leaves something out
+	cutWidth = 9.0 // percent of the plot, room for a label such as "293 ms"
+)
+
+// cut is a stretch of time of which nothing is drawn.
+type cut struct{ from, to time.Duration }
+
+// quiet finds the stretches between moments that would leave a picture little room for all the others: each at least a tenth
+// of the whole, together three fifths, and each three times as long as the longest one that stays. A margin stays at both
+// ends of each. What has to be seen is never left out, and if it can get an eighth of the picture it does.
+func quiet(moments []time.Duration, seen []cut) []cut {
+	gaps := gapsOf(moments, seen)
+	var best []cut
+	for n := 1; n <= maxCuts && n < len(gaps); n++ {
+		whole := slices.Max(moments) - slices.Min(moments)
+		left, last := whole-total(gaps[:n]), gaps[n-1].length()
+		if 10*last < whole || 5*left > 2*whole || last < 3*gaps[n].length() {
+			continue
+		}
+		best = trimmed(slices.Clone(gaps[:n]), left/20)
+		if 8*total(seen) >= left {
+			break
+		}
+	}
+	return best
+}
+
+// gapsOf lists the stretches between moments outside those that have to be seen, the longest first.
+func gapsOf(moments []time.Duration, seen []cut) (gaps []cut) {
+	moments = slices.Compact(slices.Sorted(slices.Values(moments)))
+	for i := 1; i < len(moments); i++ {
+		gap := cut{moments[i-1], moments[i]}
+		if !slices.ContainsFunc(seen, func(s cut) bool { return s.from < gap.to && gap.from < s.to }) {
+			gaps = append(gaps, gap)
+		}
+	}
+	slices.SortStableFunc(gaps, func(a, b cut) int { return int(b.length() - a.length()) })
+	return gaps
+}
+
+func (c cut) length() time.Duration { return c.to - c.from }
+
+func total(cuts []cut) (d time.Duration) {
+	for _, c := range cuts {
+		d += c.length()
+	}
+	return d
+}
+
+// trimmed lets a margin of each cut be drawn, and orders them by time.
+func trimmed(cuts []cut, margin time.Duration) []cut {
+	for i := range cuts {
+		cuts[i].from, cuts[i].to = cuts[i].from+margin, cuts[i].to-margin
+	}
+	slices.SortFunc(cuts, func(a, b cut) int { return int(a.from - b.from) })
+	return cuts
+}
+
+// shortened is a time axis with cuts, each as wide as any other.
+type shortened struct {
+	from, to time.Duration
+	cuts     []cut
+}
+
+// shown is how much time is drawn.
+func (s shortened) shown() time.Duration { return s.to - s.from - total(s.cuts) }
+
+// x is where time t lies, in percent; a time inside a cut lies in proportion inside its strip.
+func (s shortened) x(t time.Duration) float64 {
+	t = min(s.to, max(s.from, t))
+	scale := (100 - cutWidth*float64(len(s.cuts))) / float64(s.shown())
+	at, done := 0.0, s.from
+	for _, c := range s.cuts {
+		if t <= c.from {
+			break
+		}
+		at, done = at+scale*float64(c.from-done), c.to
+		if t < c.to {
+			return at + cutWidth*float64(t-c.from)/float64(c.length())
+		}
+		at += cutWidth
+	}
+	return at + scale*float64(t-done)
+}
+
+// parts are the stretches that are drawn.
+func (s shortened) parts() (all []cut) {
+	from := s.from
+	for _, c := range s.cuts {
+		all, from = append(all, cut{from, c.from}), c.to
+	}
+	return append(all, cut{from, s.to})
+}
+
+// Shortened reports whether the picture of an anomaly leaves times out.
+func Shortened(a harness.Anomaly, meta harness.Meta) bool {
+	return len(a.Ops) > 0 && len(newGantt(a, meta).axis.cuts) > 0
+}

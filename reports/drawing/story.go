@@ -1,0 +1,106 @@
+package drawing
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// Story is a counterexample, to be told.
+type Story struct {
+	interleave.Counterexample
+	Clients int // that it has: parts of a search have fewer than others
+}
+
+// lineKind is what a line of a counterexample tells.
+type lineKind int
+
+const (
+	asks  lineKind = iota // a client sends a command
+	works                 // a client does something that Redis does not hear of
+	dies                  // a client crashes
+	world                 // time passes, a replica is promoted, ...
+	probe                 // the harness looks at what is left
+)
+
+// Line is one line of a counterexample, as the page, the terminal and the picture show it. Its texts are harmless on a
+// terminal.
+type Line struct {
+	kind    lineKind
+	Number  string
+	At      time.Duration
+	Client  int    // from 0; -1: none
+	Who     string // "client 1", "time", "redis", "harness"
+	Command string
+	Reply   string
+	Belief  string
+	Guilty  bool // it ends one of the operations that make the violation
+}
+
+// Lines are the steps of a counterexample.
+func (c Story) Lines() []Line {
+	var all []Line
+	for _, s := range c.Steps {
+		all = append(all, LineOf(s))
+	}
+	for i, row := range c.answers() {
+		if row >= 0 && slices.Contains(c.Anomaly.Ops, c.Ops[i]) {
+			all[row].Guilty = true
+		}
+	}
+	return all
+}
+
+// LineOf is a step as a line.
+func LineOf(s interleave.Step) Line {
+	l := Line{
+		kind: kindOf(s), Number: strconv.Itoa(s.Number), At: s.At, Client: max(0, s.Client) - 1,
+		Who:     fmt.Sprintf("client %d", s.Client),
+		Command: units.Visible(s.Command), Reply: units.Visible(s.Reply), Belief: units.Visible(s.Belief),
+	}
+	switch {
+	case l.kind == probe:
+		l.Who = "harness"
+	case l.kind == world && s.Choice.IsTime():
+		l.Who = "time"
+	case l.kind == world:
+		l.Who = "redis"
+	case l.kind == works && l.Command == "":
+		l.Command = "goes on"
+	}
+	return l
+}
+
+func kindOf(s interleave.Step) lineKind {
+	switch {
+	case s.Client <= 0 && s.Choice == interleave.Probe:
+		return probe
+	case s.Client <= 0:
+		return world
+	case s.Choice.IsCrash():
+		return dies
+	case s.Reply == "" && (s.Command == "" || lower(s.Command)):
+		return works
+	default:
+		return asks
+	}
+}
+
+// lower reports whether s begins as a sentence about a client does, and not as a command: those are in capitals.
+func lower(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLower(r)
+}
+
+// client is the client, from 0, behind the id of an operation of c; -1 for the harness. The explorer's ids count from 1, as
+// its steps do, and worker 0 is nobody's.
+func (c Story) client(id int) int {
+	return max(-1, harness.Meta{Workers: c.Clients + 1}.Worker(id)-1)
+}

@@ -1,0 +1,58 @@
+package reports
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFaultsAreNumberedByTheirStart(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Faults = []harness.Fault{analysistest.FaultOf("latency", 12*sec, 15*sec, "r3"), analysistest.FaultOf("skew", 2*sec, 3*sec, "g0"), h.Faults[0]}
+	recorded := slices.Clone(h.Faults)
+	r := report(t, h, valid())
+	require.Equal(t, recorded, h.Faults, "the caller's history stays as it is")
+	require.Equal(t, 1, r.Failovers[0].Fault)
+	var page bytes.Buffer
+	require.NoError(t, HTML(&page, r))
+	for _, want := range []string{"after fault 2, kill-primary", ">1 skew</text>", ">2 kill-primary</text>", ">3 latency</text>"} {
+		require.Contains(t, page.String(), want)
+	}
+	rows := regexp.MustCompile(`<tr><td class="n" data-label="no.">(\d)</td><td class="mono title" data-label="fault">([a-z-]+)</td>`).FindAllStringSubmatch(page.String(), -1)
+	require.Len(t, rows, 3)
+	for i, name := range []string{"skew", "kill-primary", "latency"} {
+		require.Equal(t, name, rows[i][2])
+	}
+}
+
+func TestAReportOfWhatCouldNotBeReadToItsEnd(t *testing.T) {
+	broken := errors.New("checksum")
+	r, err := New(harness.History{Ops: func(yield func(harness.Op, error) bool) {
+		_ = yield(harness.Op{Outcome: harness.OK, Return: ms}, nil) && yield(harness.Op{}, broken)
+	}}, harness.Judged{})
+	require.ErrorIs(t, err, broken)
+	require.EqualValues(t, 1, r.Stats.Totals.OK)
+}
+
+func TestSeveralFailoversAreATable(t *testing.T) {
+	all := analysis.Failovers(analysistest.Kills(10))
+	table := tabulate(all)
+	require.Len(t, table.Rows, 10)
+	require.Equal(t, "1.01 s", table.Foot[0].Cells[0])
+	require.Equal(t, 9, slowest(all))
+}
+
+func TestManyFaultsAreNumbersWithAKey(t *testing.T) {
+	var page bytes.Buffer
+	require.NoError(t, HTML(&page, report(t, overlapping(), valid())))
+	require.Contains(t, page.String(), "Faults: 1 refuse, 2 partition-primary, 3 slicer, ")
+	require.Contains(t, page.String(), "after fault 2, partition-primary")
+}

@@ -1,0 +1,61 @@
+package reports
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// saying is a figure of a judgement as a sentence has it: words, the number with its unit, words.
+type saying struct{ Lead, Number, Rest string }
+
+// say puts a figure into words. The name says what is counted, so of a name such as "lost per second of fault" the unit 1/s
+// is left out, and of "lost percent" the word that repeats the unit.
+func say(f harness.Figure) saying {
+	switch {
+	case f.Unit == "%":
+		return saying{Number: units.Digits(f.Value) + " %", Rest: strings.TrimSuffix(f.Name, " percent")}
+	case f.Unit == "1/s":
+		return saying{Number: units.Digits(f.Value), Rest: f.Name}
+	case f.Unit == "s":
+		return sayTime(f)
+	case strings.HasSuffix(f.Name, " at call"): // an ordinal, not a count
+		return saying{Lead: f.Name, Number: units.Figure(f.Value)}
+	case f.Unit != "":
+		return saying{Number: units.Figure(f.Value) + " " + f.Unit, Rest: f.Name}
+	case f.Value == 1:
+		return saying{Number: "1", Rest: singular(f.Name)}
+	}
+	return saying{Number: units.Figure(f.Value), Rest: f.Name}
+}
+
+// sayTime puts a time where its name has the moment that it counts from: "first lost write 2.50 s after fault start".
+func sayTime(f harness.Figure) saying {
+	d := time.Duration(f.Value * float64(time.Second)).Round(time.Microsecond)
+	lead, moment, ok := strings.Cut(f.Name, " after ")
+	switch {
+	case !ok:
+		return saying{Lead: f.Name, Number: units.Duration(d)}
+	case d < 0:
+		return saying{Lead: lead, Number: units.Duration(-d), Rest: "before " + moment}
+	}
+	return saying{Lead: lead, Number: units.Duration(d), Rest: "after " + moment}
+}
+
+// singular makes the first plural of a name one of its kind, unless a preposition comes before it.
+func singular(name string) string {
+	words := strings.Split(name, " ")
+	for i, w := range words {
+		if slices.Contains([]string{"by", "from", "per", "of", "at", "after", "for"}, w) {
+			break
+		}
+		if one, ok := strings.CutSuffix(w, "s"); ok && len(one) > 1 {
+			words[i] = one
+			break
+		}
+	}
+	return strings.Join(words, " ")
+}

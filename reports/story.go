@@ -1,0 +1,33 @@
+package reports
+
+import (
+	"cmp"
+	"path/filepath"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports/drawing"
+)
+
+// story is a counterexample with the clients that it has.
+func (e Exploration) story(c interleave.Counterexample) drawing.Story {
+	return drawing.Story{Counterexample: c, Clients: e.clientsOf(c)}
+}
+
+// clientsOf is how many clients the counterexample has: parts of a search have fewer than others.
+func (e Exploration) clientsOf(c interleave.Counterexample) int {
+	return cmp.Or(c.Budget.Clients, e.clients())
+}
+
+// note is the violation in one sentence.
+func (e Exploration) note(c interleave.Counterexample) string { return units.Visible(c.Anomaly.Note) }
+
+// replay is the command that runs the counterexample of that index again; empty without a file.
+func (e Exploration) replay(i int) string {
+	if e.Files[i] == "" {
+		return ""
+	}
+	return "doublegrant explore --replay " + units.Visible(shellescape.Quote(filepath.Join(e.Dir, e.Files[i])))
+}
