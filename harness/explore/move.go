@@ -31,7 +31,7 @@ func (ex *execution) next(c interleave.Choice, a *actor) move {
 			m.passes = m.passes || first.waits() > 0 && first.acks() > ex.w.hearing()
 		}
 	case inClock:
-		m.access.writes, m.timely = []string{clockKey}, true // whose look came later saw a later time
+		m.access.writes, m.timely = []string{clockKey}, true // a later look sees a later time, so the order of looks matters
 	}
 	return m
 }
@@ -190,7 +190,7 @@ func independent(did, asleep move) bool {
 	if did.begins && asleep.ends || did.ends && asleep.begins {
 		return false
 	}
-	// So is what the program saw in the store after an operation.
+	// What the program saw in the store after an operation is for checkers to see as well.
 	if did.looks && (did.ends && asleep.access.changes() || asleep.ends && did.access.changes()) {
 		return false
 	}
