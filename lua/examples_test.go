@@ -11,7 +11,7 @@ import (
 // This file has an example for every script of the folder. scripts_test.go runs them all, in every way that a script is
 // run: under both protocols, after a flush and a failover, on a Cluster, and with nothing but its own keys.
 
-// example is what a script answers to several calls in a row, on an empty server.
+// example lists calls of a script in a row, on an empty server, with its answers.
 type example struct {
 	given   []any // a command and its key, run before the calls; if any
 	calls   []call
@@ -141,7 +141,7 @@ var examples = map[string]example{
 	}},
 }
 
-// declared are all the keys of the example.
+// declared lists all the keys of the example.
 func (x example) declared() []string {
 	var all []string
 	for _, c := range x.calls {

@@ -28,7 +28,8 @@ var (
 	ScanOnPrimary             = source("scan_on_primary.lua")
 )
 
-// source returns the text of an embedded script. A missing one is a mistake in the list above, seen by any test.
+// source returns the text of an embedded script. It panics if the file is missing, which is a mistake in the list above
+// that any test shows.
 func source(name string) string {
 	b, err := files.ReadFile(name)
 	if err != nil {

@@ -33,7 +33,7 @@ func TestEveryScriptHasAnExample(t *testing.T) {
 	}
 }
 
-// header are the words that begin the lines of a script's header, in order.
+// header lists the words that begin the lines of a script's header, in order.
 var header = []string{"-- KEYS[1]", "-- returns", "-- source"}
 
 func TestEveryScriptHasAHeader(t *testing.T) {
@@ -58,7 +58,7 @@ func TestEveryScriptAnswersTheSameUnderBothProtocols(t *testing.T) {
 	}
 }
 
-// confined is a user of the server of r who may touch nothing but keys.
+// confined returns a client whose user, on the server of r, may touch nothing but keys.
 func confined(t *testing.T, r *redis.Client, keys ...string) *redis.Client {
 	t.Helper()
 	rules := []string{"reset", "on", "nopass", "+@all"}
@@ -101,7 +101,7 @@ func TestEveryScriptRunsOnAClusterIfItsKeysShareASlot(t *testing.T) {
 	})
 }
 
-// unknown holds if the server of r does not know a script by its digest.
+// unknown requires that the server of r does not know a script by its digest.
 func unknown(t *testing.T, r *redis.Client, source string, x example) {
 	t.Helper()
 	c := x.calls[0]

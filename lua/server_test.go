@@ -17,10 +17,10 @@ import (
 
 // This file starts the servers of the tests and makes clients of them.
 
-// protocols are the versions of RESP that a client can speak.
+// protocols lists the versions of RESP that a client can speak.
 var protocols = []int{2, 3}
 
-// patience is how long clients wait for an answer: these tests are of what scripts answer, not of how soon.
+// patience is how long clients wait for an answer: these tests are about what scripts answer, not about how soon.
 const patience = 5 * time.Second
 
 func start(t *testing.T, c *cluster.Cluster) *cluster.Cluster {
@@ -42,8 +42,8 @@ func connect(t *testing.T, c *cluster.Cluster) *redis.Client {
 	return r.(*redis.Client)
 }
 
-// options of another client of the server that r is a client of. Those of r itself may not be used twice: go-redis
-// changes what it is given.
+// options returns those for another client of r's server. The options of r itself may not be used twice: go-redis changes
+// them.
 func options(r *redis.Client) *redis.Options {
 	o := r.Options()
 	return &redis.Options{

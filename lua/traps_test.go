@@ -9,7 +9,7 @@ import (
 
 // This file shows what surprises authors of scripts, on a real server, under RESP2 and RESP3. README.md is its summary.
 
-// trap is a script and what a client is told. Where it is not told the same under both protocols, resp3 says so.
+// trap is a script and its reply. Where the reply differs under RESP3, resp3 has that one.
 type trap struct {
 	name   string
 	script string

@@ -71,7 +71,7 @@ func sequenceVariants() []Variant {
 	return all
 }
 
-// Find returns the variant of that id.
+// Find returns the variant called id. The error for an unknown id names similar ones.
 func Find(id string) (Variant, error) {
 	if id == "" {
 		return Variant{}, errors.New("no variant is named: `doublegrant list` names them all")

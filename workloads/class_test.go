@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// What mends a class is in the catalogue, is named in the remedy, and does not have the class itself while Redis forgets
-// nothing.
+// Each variant that mends a class is in the catalogue, is named in the remedy, and does not have the class itself while
+// Redis forgets nothing.
 func TestWhatMendsAClassIsInTheCatalogue(t *testing.T) {
 	for _, d := range harness.Classes() {
 		require.NotEmpty(t, d.MendedBy, d.Class)
@@ -28,7 +28,7 @@ func TestWhatMendsAClassIsInTheCatalogue(t *testing.T) {
 	}
 }
 
-// forgetful are the conditions that make Redis forget what it acknowledged.
+// forgetful lists the conditions that make Redis forget what it acknowledged.
 var forgetful = []workloads.Condition{
 	workloads.Failover, workloads.NodeRestart, workloads.MemoryEvicts, workloads.NodeClock,
 }

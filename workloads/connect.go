@@ -28,7 +28,7 @@ type Connector interface {
 type call struct {
 	seen     atomic.Bool // some command was sent, or tried to be
 	executed atomic.Bool // some command may have been executed
-	masters  ledger      // where there are several
+	masters  ledger      // for a system of several masters
 }
 
 // An attempt is the trace of one command of a call. Commands of one call may run side by side.
@@ -44,24 +44,25 @@ func track(ctx context.Context) (context.Context, *call) {
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
-// settle turns the error of an operation into its outcome, and reports whether there was none.
+// settle turns the error of an operation into its outcome, and reports whether there was no error.
 func (c *call) settle(op *harness.Op, err error) bool {
 	if err == nil {
 		op.Outcome = harness.OK
 		return true
 	}
 	op.Outcome, op.Err = harness.Info, reason(err)
-	// An operation without a command in sight has sent them in a context of its own: nothing is known about them.
+	// An operation of which no command was seen has sent them in another context: nothing is known about them.
 	if c.seen.Load() && !c.executed.Load() || errors.Is(err, errSaidNo) {
 		op.Outcome = harness.Fail
 	}
 	return false
 }
 
-// tracer is a go-redis hook that keeps calls. Workloads that share a client may each install it: the outermost counts.
+// tracer is a go-redis hook that notes the commands of each call. Workloads that share a client may each install one: the
+// outermost counts.
 type tracer struct {
 	master  int  // which of several masters the client leads to, from 1; 0: there is one
-	retries bool // the client sends a command again that got no answer, so that no error says that nothing was executed
+	retries bool // the client sends a command again that got no answer, so that no error proves that nothing was executed
 }
 
 // retries reports whether a client sends commands again by itself.
@@ -76,7 +77,7 @@ func (t tracer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if cmd.Name() == "hello" { // go-redis greets in the context of the command that needs the connection
 			err := next(ctx, cmd)
-			var refused redis.Error // with which go-redis goes on
+			var refused redis.Error // go-redis goes on after an error reply
 			if a, ok := ctx.Value(attemptKey{}).(*attempt); ok && err != nil && !errors.As(err, &refused) {
 				a.unsent.Store(true)
 			}
@@ -133,7 +134,7 @@ func tidies(cmds []redis.Cmder) bool {
 	return len(cmds) == 1 && (cmds[0].Name() == "unwatch" || cmds[0].Name() == "discard")
 }
 
-// unheard is err, as the answer to every one of the commands.
+// unheard sets err as the answer to every one of the commands, and returns it.
 func unheard(cmds []redis.Cmder, err error) error {
 	for _, cmd := range cmds {
 		cmd.SetErr(err)
@@ -141,16 +142,17 @@ func unheard(cmds []redis.Cmder, err error) error {
 	return err
 }
 
-// noneExecuted looks at the commands of a pipeline one by one, since the error of the whole is only that of the first that
-// failed. Where no command has an error of its own, the whole was never sent. A WAIT has no effect.
+// noneExecuted reports whether no command of a failed pipeline can have been executed. It looks at each command, since the
+// pipeline's error is only that of the first that failed. If no command has an error of its own, the pipeline was never
+// sent. A WAIT does not count: it has no effect.
 func noneExecuted(pipeline []redis.Cmder) bool {
 	failed := func(cmd redis.Cmder) bool { return cmd.Err() != nil }
 	mayHaveRun := func(cmd redis.Cmder) bool { return cmd.Name() != "wait" && !notExecuted(cmd.Err()) }
 	return !slices.ContainsFunc(pipeline, failed) || !slices.ContainsFunc(pipeline, mayHaveRun)
 }
 
-// refusals are error replies that say that the command was not executed, even inside a script: the first write of a
-// script meets them.
+// refusals lists beginnings of error replies which say that the command was not executed, even if it is a script: that
+// meets them at its first write.
 var refusals = []string{"READONLY", "NOREPLICAS", "LOADING", "MASTERDOWN", "NOSCRIPT", "MISCONF", "OOM", "NOAUTH", "CLUSTERDOWN", "CROSSSLOT"}
 
 // notExecuted reports whether err proves that its command had no effect.
@@ -174,7 +176,7 @@ func notExecuted(err error) bool {
 	return false
 }
 
-// reason is a short name for err, the same for all errors of one cause, so that reports can count them.
+// reason returns a short name for err, the same for all errors of one cause, so that reports can count them.
 func reason(err error) string {
 	var reply redis.Error
 	var network net.Error
@@ -229,7 +231,7 @@ func (p *pool) client(group int) (redis.UniversalClient, error) {
 	return r, nil
 }
 
-// masters are the clients of a group for each of several masters.
+// masters returns the clients of a group, one for each of several masters.
 func (p *pool) masters(group int) ([]redis.UniversalClient, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

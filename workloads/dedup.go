@@ -24,7 +24,7 @@ type Deduper interface {
 // when its worker crashes.
 type Confirmer interface {
 	Deduper
-	// Lease is how long a claim lasts without a confirmation, for messages that stay marked for window.
+	// Lease returns how long a claim lasts without a confirmation, for messages that stay marked for window.
 	Lease(window time.Duration) time.Duration
 	// Confirm marks the message that the caller has claimed as delivered, for window. It returns false without an error
 	// when the claim was no longer the caller's. Any error leaves open whether the message was marked.
@@ -42,20 +42,20 @@ type Inspector interface {
 
 // DedupOptions shape the load on a filter. Zero values mean the defaults.
 type DedupOptions struct {
-	Name   string        // of the workload in reports; default "dedup"
+	Name   string        // name of the workload in reports; default "dedup"
 	Window time.Duration // for how long a message stays marked; default 1.3s, so that a run of seconds outlives several
 	FanOut int           // how many workers receive each message at about the same time; default 8
 }
 
-// Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about
-// the same time, as a queue leader would push it. One delivery in twenty repeats a message, at any age in its window and
-// beyond, most often just before the window's end: see dedup_again.go. The worker that is told that a message is new
-// hands it on at once. Of a [Confirmer], one worker in some hundred is slow to confirm, up to longer than its lease.
+// Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about the
+// same time, as a queue leader would push it. One delivery in twenty repeats a message, at any age in its window and
+// beyond, most often just before the window's end: see dedup_again.go. The worker that is told that a message is new hands
+// it on at once. With a [Confirmer], one claim in some hundreds is slow to be confirmed, by up to 1.6 times its lease.
 //
 // When the load is over the harness itself asks for some messages: the latest ones, some of the oldest, and those that were
-// claimed and not handed on. One that is not new to it is lost if nobody has delivered it. It asks a [Confirmer] when the
-// claims' leases have ended, and not at all if that takes longer than 15 seconds. Of a message whose window has been over
-// for a short time it does not ask: a filter may keep its marks somewhat longer.
+// claimed and not handed on. A message that is not new to the filter is lost if nobody has delivered it. A [Confirmer] is
+// asked after the claims' leases have ended, and not at all if a lease is longer than 15 seconds. The harness does not ask
+// for a message whose window has been over for a short time only: a filter may keep its marks somewhat longer.
 func Dedups(c Connector, o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) harness.Workload {
 	o.Name = cmp.Or(o.Name, "dedup")
 	o.Window = cmp.Or(o.Window, defaultWindow)
@@ -72,7 +72,7 @@ type dedups struct {
 	pool       *pool
 	opts       DedupOptions
 	newDeduper func(redis.UniversalClient) Deduper
-	delivered  atomic.Int64 // by all workers: the leader's position
+	delivered  atomic.Int64 // to all workers so far
 	claimed    claimed
 	marks      diary // messages by the time at which they were marked for the window
 	received   diary // messages by the time at which they first came
@@ -83,12 +83,12 @@ func (d *dedups) Name() string { return d.opts.Name }
 
 func (d *dedups) Kinds() []harness.Kind { return dedupKinds(d.newDeduper) }
 
-// Situations are what the load of a filter brings about, if it lasts for some windows.
+// Situations lists what the load brings about if it lasts for some windows.
 func (d *dedups) Situations() []harness.SituationName {
 	return []harness.SituationName{harness.AskedAgainAtEnd, harness.AskedAgainAfter}
 }
 
-// dedupKinds are the kinds of operation that go with a filter.
+// dedupKinds lists the kinds of operation of a filter.
 func dedupKinds(newDeduper func(redis.UniversalClient) Deduper) []harness.Kind {
 	kinds := []harness.Kind{harness.Claim, harness.Deliver}
 	if _, ok := newDeduper(nil).(Confirmer); ok {
@@ -111,7 +111,8 @@ type dedupClient struct {
 	filter Deduper
 	window time.Duration
 
-	// Where messages come from and are looked for in the end; nil where neither Step nor probe is called.
+	// The load that hands out messages, and the client to look for their marks in the end. Both are nil where neither Step
+	// nor probe is called.
 	load  *dedups
 	redis redis.UniversalClient
 }
@@ -129,7 +130,7 @@ func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 		c.deliver(s, id)
 		c.load.claimed.remove(number)
 		op = c.confirmed(ctx, s, number, op)
-		if op.Outcome == harness.OK && !again { // one that is marked twice would be asked for at two ages
+		if op.Outcome == harness.OK && !again { // a message that is marked twice would have two ages
 			c.load.marks.add(number, op.Call)
 		}
 	}
@@ -188,7 +189,7 @@ func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string
 	})
 }
 
-// receive is the number of the message that the caller gets now: the latest, or one that comes again.
+// receive returns the number of the message that the caller gets now, and whether it is one that comes again.
 func (d *dedups) receive(s *harness.Session) (number int64, again bool) {
 	if s.Rand.Float64() < redelivered {
 		if number, ok := d.again(s); ok {

@@ -10,17 +10,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file is which messages come again, and when: at ages spread around their window, where a filter may have forgotten
-// them too early, or has to have forgotten them.
+// This file chooses which messages come again, and when: at ages spread around their window, where a filter may have
+// forgotten them too early, or must have forgotten them.
 
-// redelivered is how many of all deliveries repeat an earlier message.
+// redelivered is the share of deliveries that repeat an earlier message.
 const redelivered = 0.05
 
-// ageBand is a range of ages, as parts of the window, and how many of the repeated messages are that old.
+// ageBand is a range of ages, in windows, and the share of repeated messages that are of such an age.
 type ageBand struct{ share, from, to float64 }
 
-// ageBands spread over the window and its end. What is answered within the last hundredth of the window proves nothing:
-// clocks may be that wrong.
+// ageBands cover the window and the time after it, but for a hundredth on both sides of its end: clocks may be wrong by
+// that much, so that an answer there proves nothing.
 var ageBands = []ageBand{
 	{0.15, 0, 0.1},
 	{0.30, 0.1, 0.94},
@@ -28,7 +28,7 @@ var ageBands = []ageBand{
 	{0.20, 1.012, 1.2},
 }
 
-// again draws a message that comes again. It is false if there is none of the age that was drawn.
+// again draws a message that comes again. It reports false if there is none of the age that was drawn.
 func (d *dedups) again(s *harness.Session) (int64, bool) {
 	if number, ok := d.slow.draw(s.Rand); ok && s.Rand.IntN(4) == 0 {
 		return number, true
@@ -42,14 +42,14 @@ func (d *dedups) again(s *harness.Session) (int64, bool) {
 	return 0, false
 }
 
-// diary knows when messages were marked, or came: a sample of them, spread evenly over time. It is safe for concurrent use;
-// the zero value with a window is empty.
+// diary keeps the times at which messages were marked, or came, for a sample that is spread evenly over time. It is safe
+// for concurrent use. The zero value with a window is empty.
 type diary struct {
 	window time.Duration
 
 	mu     sync.Mutex
-	first  []entry // in the beginning, in order of time
-	latest []entry // in the last two windows and more, in order of time
+	first  []entry // from the beginning of the load, in order of time
+	latest []entry // from the last two windows or more, in order of time
 }
 
 // entry is a message and its time.
@@ -80,7 +80,7 @@ func (d *diary) add(number int64, at time.Duration) {
 	}
 }
 
-// draw is any message whose time is in [from, to].
+// draw returns a random message whose time is in [from, to], and false if there is none.
 func (d *diary) draw(rng *rand.Rand, from, to time.Duration) (number int64, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,7 +104,7 @@ func (d *diary) oldest(n int, before time.Duration) (numbers []int64) {
 	return numbers
 }
 
-// when is about the time of a message: that of the last one entered that has no larger number; 0 if there is none.
+// when returns the approximate time of a message: that of the last entry whose number is not larger, or 0 if there is none.
 func (d *diary) when(number int64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,18 +117,18 @@ func (d *diary) when(number int64) time.Duration {
 	return 0
 }
 
-// slowClaims are the messages whose workers take their time to confirm them.
+// slowClaims holds the messages whose workers are slow to confirm them.
 type slowClaims struct {
 	mu      sync.Mutex
 	numbers []int64
 }
 
 const (
-	slowToConfirm = 0.002 // of the workers whose claim has to be confirmed
+	slowToConfirm = 0.002 // share of the claims to confirm that are slow
 	slowAtOnce    = 3
 )
 
-// wait lets a worker be slow, up to more than its claim's lease, unless others are.
+// wait holds a worker up for 0.3 to 1.6 times its claim's lease, unless slowAtOnce others are slow.
 func (c *slowClaims) wait(s *harness.Session, number int64, claim harness.Op) {
 	if !c.begin(number) {
 		return
@@ -154,7 +154,7 @@ func (c *slowClaims) end(number int64) {
 	c.numbers = slices.Delete(c.numbers, i, i+1)
 }
 
-// draw is any of them.
+// draw returns a random one of them, and false if there is none.
 func (c *slowClaims) draw(rng *rand.Rand) (number int64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,11 +13,10 @@ import (
 //
 //	first    GET id; if absent SET id 1, EXPIRE id seconds, and deliver
 //
-// Source: "Atomic operations by Lua", plan one.
-// Two workers that GET before either has SET both deliver. A crash after SET leaves a mark that
-// never ends, and so does a failover to a replica that has heard of the SET and not of the EXPIRE. To its
-// caller a SET that is not answered in time is a crash as well, which on a busy machine takes no fault: the mark is
-// there, and nobody sends the EXPIRE.
+// Source: "Atomic operations by Lua", plan one. Two workers that GET before either has SET both deliver. A crash after SET
+// leaves a mark that never ends, and so does a failover to a replica that has the SET and not the EXPIRE. A SET that is not
+// answered in time does the same, and on a busy machine that needs no fault: the mark is there, and nobody sends the
+// EXPIRE.
 func dedupGetSet() Variant {
 	return dedupVariant("dedup/get-set", newDedupGetSet, Variant{
 		Doc:    "GET; if absent SET, EXPIRE, deliver",

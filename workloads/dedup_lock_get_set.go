@@ -17,10 +17,9 @@ import (
 //	         GET id; if absent SET id 1 EX seconds, and deliver
 //	         script: if id:lock holds the token, DEL id:lock
 //
-// Source: "Atomic operations by Lua", which names a lock as an alternative.
-// A worker that cannot have the lock takes it that the one who has
-// it delivers, and is told "seen": so a message is lost when that one crashes, even if it has not marked the message
-// yet. The filter is as good as its lock: where the lease ends between GET and SET, two workers are first.
+// Source: "Atomic operations by Lua", which names a lock as an alternative. A worker that cannot get the lock assumes that
+// the owner delivers the message, and is told "seen". So the message is lost if the owner crashes, even before it has
+// marked the message. The filter is as good as its lock: where the lease ends between GET and SET, two workers are first.
 func dedupLockGetSet() Variant {
 	return dedupVariant("dedup/lock-get-set", newDedupLockGetSet, Variant{
 		Doc:    "GET; if absent SET EX: under a lock (SET NX PX, compare-and-delete script)",
@@ -36,7 +35,7 @@ func dedupLockGetSet() Variant {
 
 const (
 	dedupLockTries = 3
-	dedupLockPause = 5 * time.Millisecond // longer than the lock is needed for, most of the time
+	dedupLockPause = 5 * time.Millisecond // longer than the lock is usually needed for
 )
 
 type dedupLockGetSetFilter struct {
@@ -86,14 +85,14 @@ func (f *dedupLockGetSetFilter) underLock(ctx context.Context, id, token string,
 	return first, err
 }
 
-// dedupLease is how long a worker may be on a message that stays marked for window: in full milliseconds, as Redis
-// takes it.
+// dedupLease returns how long a worker may take over a message that stays marked for window: a quarter of it, in whole
+// milliseconds, as Redis takes it.
 func dedupLease(window time.Duration) time.Duration {
 	return max(time.Millisecond, (window / 4).Truncate(time.Millisecond))
 }
 
-// newToken is a token that nobody else has: random, and not from a seed, since only equality matters. Under the explorer
-// it is the same in each replay.
+// newToken returns a token that nobody else has. It is random and not from a seed, since only equality matters. Under the
+// explorer it is the same in each replay.
 func newToken(ctx context.Context) string {
 	if next, ok := ctx.Value(tokensKey{}).(func() string); ok {
 		return next()
@@ -103,7 +102,7 @@ func newToken(ctx context.Context) string {
 
 type tokensKey struct{}
 
-// withTokens gives what is done in ctx tokens that begin with name.
+// withTokens returns a context in which newToken returns name-1, name-2 and so on.
 func withTokens(ctx context.Context, name string) context.Context {
 	n := 0
 	return context.WithValue(ctx, tokensKey{}, func() string { n++; return fmt.Sprintf("%s-%d", name, n) })

@@ -12,14 +12,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file is what the harness asks of a filter when the load is over.
+// This file asks a filter for messages when the load is over.
 
 const (
-	probedAtMost = 1000             // messages of each kind
-	leaseAtMost  = 15 * time.Second // that the harness waits for; a run has not much more to end
+	probedAtMost = 1000             // of the claimed messages, and of the latest
+	leaseAtMost  = 15 * time.Second // the longest lease that the harness waits for: a run has not much more time to end
 )
 
-// claimed are the messages that some client may have marked and nobody has delivered yet.
+// claimed holds the messages that some client may have marked and nobody has delivered yet.
 type claimed struct {
 	mu      sync.Mutex
 	numbers map[int64]struct{}
@@ -48,7 +48,7 @@ func (c *claimed) latest(n int) []int64 {
 	return all[max(0, len(all)-n):]
 }
 
-// Finish asks for messages. What comes of it is recorded, and is no error of Finish.
+// Finish asks for messages and records the answers. A wrong answer is not an error of Finish.
 func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	c, err := d.open(0)
 	if err != nil {
@@ -71,8 +71,8 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// questions are the messages to ask for at about now: those that were claimed and not delivered, the latest, and some of
-// those that came so long ago that their marks have to be gone.
+// questions lists the messages to ask for at about now: those that were claimed and not delivered, the latest, and some
+// that came so long ago that their marks have to be gone.
 func (d *dedups) questions(now time.Duration) []int64 {
 	all := d.claimed.latest(probedAtMost)
 	end := (d.delivered.Load() + int64(d.opts.FanOut) - 1) / int64(d.opts.FanOut)
@@ -86,8 +86,9 @@ func (d *dedups) questions(now time.Duration) []int64 {
 
 const outlivedAtMost = 100 // messages that the harness asks for long after their window
 
-// longGone is the age from which on a message has to be new again. It may have been marked again when its window was over;
-// a filter may round windows up to seconds, and keep its marks in buckets for two of them.
+// longGone returns the age from which a message has to be new again: three windows and a quarter, and a second. It may have
+// been marked again after its window, and a filter may round windows up to seconds and keep its marks in buckets for two of
+// them.
 func (d *dedups) longGone() time.Duration { return d.opts.Window*13/4 + time.Second }
 
 // tells reports whether a claim now would tell anything about a message: inside its window, or long after it.
@@ -96,8 +97,8 @@ func (d *dedups) tells(number int64, now time.Duration) bool {
 	return age < d.opts.Window*97/100 || age > d.longGone()
 }
 
-// probe looks at the message's mark, where the filter can tell, and claims it: once, and again only if
-// there was no answer, since a connection may not yet know that the system is whole.
+// probe looks at the message's mark, where the filter can tell, and claims the message once. It claims again, three times in
+// all at most, only if there was no answer: a connection may not have noticed yet that the system is whole.
 func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int64) {
 	id := message(number)
 	if f, ok := c.filter.(Inspector); ok {
@@ -141,7 +142,7 @@ func inspectKey(ctx context.Context, r redis.Cmdable, key string) (marked bool, 
 	return true, max(time.Millisecond, left), nil
 }
 
-// What go-redis makes of the replies of PTTL that are no times.
+// The values by which go-redis returns the replies of PTTL that are not times.
 const (
 	noEnd = time.Duration(-1)
 	noKey = time.Duration(-2)

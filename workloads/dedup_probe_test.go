@@ -75,7 +75,7 @@ func TestTheHarnessLooksOnlyAtMarksThatFiltersShow(t *testing.T) {
 	require.Equal(t, []string{"claim msg-0  first ok "}, lines(finished(t, d)))
 }
 
-// yours is a filter of which nothing is known.
+// yours is a filter of which nobody knows how it stores its marks.
 type yours struct{ Deduper }
 
 // shown is a filter of somebody else, which shows its marks.
@@ -157,7 +157,7 @@ func TestAMessageIsRememberedUntilItIsDelivered(t *testing.T) {
 	require.Len(t, d.claimed.latest(10), 1, "claimed by a client that crashed before it delivered")
 }
 
-// mortal is the time of a worker whose client receives a message, claims it, and crashes before it delivers.
+// mortal is the Timeline of a worker whose client receives a message, claims it, and crashes before it delivers.
 type mortal struct {
 	pen
 	looks int

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// dedup/set-nx-ex-wait, dedup/set-nx-ex that asks for a replica's word, or for that of as many as the options say.
+// dedup/set-nx-ex-wait, dedup/set-nx-ex with an acknowledgement by one replica, or by as many as the options ask for.
 //
 //	first    SET id 1 NX EX seconds; WAIT n 20, in one pipeline; an error if the mark is new and fewer replicas have it
 //
@@ -44,7 +44,7 @@ func (f *dedupSetNXEXWaitFilter) First(ctx context.Context, id string, window ti
 		set = p.SetArgs(ctx, id, "1", redis.SetArgs{Mode: "NX", TTL: fullSeconds(window)})
 	})
 	first, err := granted(set)
-	if err != nil || !first { // a mark that is somebody else's is not for this worker to see replicated
+	if err != nil || !first { // whether somebody else's mark is replicated is not this worker's concern
 		return false, err
 	}
 	return true, enough

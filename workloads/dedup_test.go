@@ -21,7 +21,7 @@ import (
 // while.
 const muchPatience = 5 * time.Second
 
-// patientWait is the same variant, which waits longer for its replicas.
+// patientWait returns v with a longer timeout for its replicas.
 func patientWait(v Variant) Variant {
 	w := waiting{v.Acks, muchPatience}
 	switch {
@@ -36,7 +36,7 @@ func patientWait(v Variant) Variant {
 	return v
 }
 
-// realSentinel starts a primary with replicas for the test, which have heard of a write, and returns a client of it.
+// realSentinel starts a primary for the test, with replicas that have received a write, and returns a client of it.
 func realSentinel(t *testing.T) redis.UniversalClient {
 	t.Helper()
 	c := cluster.Sentinel(cluster.Options{OpTimeout: 2 * muchPatience})
@@ -50,7 +50,7 @@ func realSentinel(t *testing.T) redis.UniversalClient {
 	return r
 }
 
-// fastTime is the time of a client that does not wait.
+// fastTime is the clock of a client that does not wait: it adds up what the client would have slept.
 type fastTime struct{ slept *time.Duration }
 
 func (fastTime) Now() time.Time { return time.Now() }

@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file has algorithms of which the explorer once said the wrong thing.
+// This file has algorithms on which the explorer once gave the wrong verdict.
 
 // functions is a lock made of functions. A nil release gives up what compare-and-delete would.
 type functions struct {
@@ -44,7 +44,7 @@ func (l extending) Extend(ctx context.Context, key, owner string, ttl time.Durat
 
 var ownersDelete = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`)
 
-// reference is the lock that the others here are changes of.
+// reference is the right lock, which the others here change.
 func reference(r redis.UniversalClient) functions {
 	return functions{
 		acquire: func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {

@@ -2,11 +2,11 @@ package workloads
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// lib/go-redis-lock, lock/set-nx-px on go-redis as it comes.
+// lib/go-redis-lock, lock/set-nx-px on go-redis with its default options.
 //
-// Source: go-redis, which sends a command again, three times at most, that got no answer; redis/go-redis#2985. A SET NX
-// that was executed is then refused by the key that it has set itself: its caller is told that somebody else has the
-// lock, which nobody has until the lease is over.
+// Source: go-redis, which sends a command that got no answer again, three times at most; redis/go-redis#2985. A SET NX that
+// was executed is then refused because of the key that it has set itself. Its caller is told that somebody else has the
+// lock, and nobody has it until the lease is over.
 func libGoRedisLock() Variant {
 	return lockVariant("lib/go-redis-lock", newSetNXPX, Variant{
 		Doc:     "SET NX PX and a compare-and-delete script, on go-redis with its default retries",
@@ -17,10 +17,10 @@ func libGoRedisLock() Variant {
 	})
 }
 
-// lib/go-redis-dedup, dedup/set-nx-ex on go-redis as it comes.
+// lib/go-redis-dedup, dedup/set-nx-ex on go-redis with its default options.
 //
-// Source: as lib/go-redis-lock. A claim whose answer was lost is told, by its own mark, that somebody else has the
-// message: nobody delivers it.
+// Source: as lib/go-redis-lock. A claim whose answer was lost is sent again and meets its own mark. Its caller is told that
+// somebody else has the message, and nobody delivers it.
 func libGoRedisDedup() Variant {
 	return dedupVariant("lib/go-redis-dedup", newDedupSetNXEX, Variant{
 		Doc:     "SET NX EX, on go-redis with its default retries",

@@ -19,8 +19,8 @@ import (
 //	extend   script: GET, compare, PEXPIRE
 //	release  script: GET, compare, DEL
 //
-// Source: the library. The reference lock, once granted again to who asks with the same token. Tokens are as long as the
-// library's own, and follow from the owner's name, so that schedules can be run again.
+// Source: the library. It is the reference lock, but grants a lock again to a caller with the same token. Tokens are as
+// long as the library's own, and derived from the owner's name, so that schedules can be run again.
 func libRedislock() Variant {
 	return lockVariant("lib/redislock", newRedislock, Variant{
 		Doc:    "bsm/redislock without retries, with tokens as it makes them",
@@ -30,10 +30,10 @@ func libRedislock() Variant {
 	})
 }
 
-// lib/redislock-token, bsm/redislock with tokens of its caller's.
+// lib/redislock-token, bsm/redislock with its caller's tokens.
 //
-// Source: the library's Options.Token. Its scripts compare as many characters as the asker's token has: whoever asks with
-// a token that another's begins with takes the lock from that one.
+// Source: the library's Options.Token. Its scripts compare only as many characters as the caller's token has. A caller
+// whose token is a prefix of the owner's takes the lock from that owner.
 func libRedislockToken() Variant {
 	return lockVariant("lib/redislock-token", newRedislockToken, Variant{
 		Doc:           "bsm/redislock without retries, with its caller's tokens",
@@ -107,7 +107,7 @@ func (l *redislockLock) Extend(ctx context.Context, key, owner string, ttl time.
 func (l *redislockLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	h := l.held[grant{key, owner}]
 	delete(l.held, grant{key, owner})
-	return redislockAnswer(h.Release(ctx)) // of nil: not held
+	return redislockAnswer(h.Release(ctx)) // a nil lock answers that it is not held
 }
 
 // redislockAnswer tells the library's refusals from its errors.

@@ -67,13 +67,13 @@ func redsyncOn(pools ...redsyncpool.Pool) redsyncLock {
 	return redsyncLock{redsync: redsync.New(pools...), held: map[grant]*redsync.Mutex{}}
 }
 
-// mutex is the library's object for one acquire.
+// mutex returns the library's object for one acquire.
 func (l *redsyncLock) mutex(key, owner string, ttl time.Duration) *redsync.Mutex {
 	return l.redsync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(max(1, l.tries)), redsync.WithRetryDelay(0),
 		redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
 }
 
-// lock tries as often as the library is told to.
+// lock takes the lock, in as many tries as the library was told.
 func (l *redsyncLock) lock(ctx context.Context, m *redsync.Mutex) error {
 	if l.tries > 0 {
 		return m.LockContext(ctx)
@@ -90,7 +90,7 @@ func (l *redsyncLock) Acquire(ctx context.Context, key, owner string, ttl time.D
 	return ok, err
 }
 
-// Extend renews the lease that was asked for at first: the library knows no other.
+// Extend renews the lease for the length of the first: the library takes no other.
 func (l *redsyncLock) Extend(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
 	m := l.held[grant{key, owner}]
 	if m == nil {
@@ -108,8 +108,7 @@ func (l *redsyncLock) Release(ctx context.Context, key, owner string) (bool, err
 	return redsyncAnswer(m.UnlockContext(ctx))
 }
 
-// redsyncAnswer tells the library's refusals from its errors. A library that is done as asked may still report an
-// error.
+// redsyncAnswer tells the library's refusals from its errors. The library may report an error although it did as asked.
 func redsyncAnswer(ok bool, err error) (bool, error) {
 	var taken *redsync.ErrTaken
 	if errors.As(err, &taken) || errors.Is(err, redsync.ErrLockAlreadyExpired) {

@@ -19,7 +19,7 @@ import (
 //	release  on all pools at once, script: GET, compare, DEL
 //
 // Source: the library, after Redis documentation, "Distributed Locks with Redis". Unlike lock/redlock it asks all masters
-// at once, so that clients which come at one time share them out more often, and nobody is granted the lock. Extending and
+// at once, so clients that come at the same time split the masters more often, and none is granted the lock. Extending and
 // releasing have no time limit but the client's own.
 func libRedsyncQuorum() Variant {
 	return quorumVariant("lib/redsync-quorum", newRedsyncQuorum, Variant{
@@ -42,7 +42,7 @@ func newRedsyncQuorum(masters []redis.UniversalClient) Locker {
 	return &redsyncQuorumLock{redsyncOn(pools...), len(pools)}
 }
 
-// Acquire takes an error for what the library makes of it: what it has taken it has released.
+// Acquire takes the library at its word: after an error, what it took is released again.
 func (l *redsyncQuorumLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	m := l.mutex(key, owner, ttl)
 	err := m.TryLockContext(ctx)
@@ -56,8 +56,8 @@ func (l *redsyncQuorumLock) Acquire(ctx context.Context, key, owner string, ttl 
 	return false, errors.Join(errGivenBack, err)
 }
 
-// Extend leaves it open what became of the lease unless every master said no: the library does not tell whether some
-// of them renewed it.
+// Extend returns an error, which leaves open what became of the lease, unless it was renewed or every master said no: the
+// library does not tell whether some of them renewed it.
 func (l *redsyncQuorumLock) Extend(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
 	m := l.held[grant{key, owner}]
 	if m == nil {
@@ -91,8 +91,8 @@ func (l *redsyncQuorumLock) Release(ctx context.Context, key, owner string) (boo
 // outvoted reports whether so many masters said no that no majority was left.
 func (l *redsyncQuorumLock) outvoted(err error) bool { return noes(err) > l.pools-(l.pools/2+1) }
 
-// noes counts the masters that answered no: taken, another's, or gone. The library joins one error for each master,
-// except that it names those of a majority in one and forgets the others.
+// noes counts the masters that answered no: taken, another's, or gone. The library joins one error for each master. If a
+// majority refused, it names them in one error and drops the others.
 func noes(err error) int {
 	switch e := err.(type) {
 	case *redsync.ErrTaken:

@@ -34,36 +34,35 @@ type Extender interface {
 // resource can refuse whoever comes with an older one.
 type Fencer interface {
 	Locker
-	// Fence is the token of the last lock that was granted, a decimal number.
+	// Fence returns the token of the last grant, a decimal number.
 	Fence() string
 }
 
 // LockOptions shape the load on a lock. Zero values mean the defaults.
 type LockOptions struct {
-	Name string        // of the workload in reports; default "lock"
+	Name string        // name of the workload in reports; default "lock"
 	Keys int           // locks to race for; default 5
 	TTL  time.Duration // lease asked for; default: each lock has one of its own, see [Locks]
-	Hold time.Duration // mean time for which an owner needs the lock, most of the time; default 5ms
+	Hold time.Duration // mean length of a usual hold; default 5ms
 
-	// Resource lets each owner update something that the lock guards: it reads what is there, thinks for as long as it
-	// usually holds the lock, and writes back what it has read and a number of its own. What the locks guard is simulated
-	// inside the harness, and what it is in the end is read and recorded. The tokens of a [Fencer] go with each read and
-	// each write, and an older one than the resource has seen is refused.
+	// Resource lets each owner update a value that the lock guards: it reads the value, thinks for as long as it usually
+	// holds the lock, and writes back what it has read with a number of its own added. The values live inside the harness,
+	// which reads and records them at the end. A [Fencer]'s token goes with each read and each write, and the resource
+	// refuses a token older than one that it has seen.
 	Resource bool
 }
 
-// Locks races clients for locks that newLocker makes. Every client tries a random lock, once; when it is granted, it
-// holds and releases. Most holds are as short as Hold says; where the lock is an [Extender], one in eight of them renews its
-// lease half way. In between each lock is held to the end of its lease and
-// beyond, by turns: what an owner does then is listed in lock_late.go. Holding longer than the lease is not counted against
-// the lock. Other clients try it in the instant in which that lease ends, some under names that begin the owner's name
-// or begin with it.
+// Locks races clients for locks that newLocker makes. Every client tries a random lock, once; when it is granted, it holds
+// and releases. Most holds are as short as Hold says; an [Extender] renews its lease half way in one of eight. In between,
+// each lock is held to the end of its lease or beyond; lock_late.go lists what its owner does then. A hold that is longer
+// than the lease does not count against the lock. Other clients try to take the lock in the instant in which that lease
+// ends, some under names that are a prefix of the owner's name or begin with it.
 //
 // Without a TTL in the options the locks have leases of different lengths, none a whole number of seconds: 1337ms,
 // 350ms and, where there are at least three locks, 77ms for one in five.
 //
-// When the load is over and every lease has ended, the harness itself tries each lock: if it is refused, the lock is
-// stuck. It does not wait for leases of more than a minute; then nothing is known of a lock that is refused.
+// When the load is over and every lease has ended, the harness itself tries each lock: if it is refused, the lock is stuck.
+// It does not wait for leases of more than a minute; then a refusal proves nothing.
 func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Locker) harness.Workload {
 	o.Name = cmp.Or(o.Name, "lock")
 	o.Keys = cmp.Or(o.Keys, 5)
@@ -82,9 +81,9 @@ type locks struct {
 	pool      *pool
 	opts      LockOptions
 	newLocker func(redis.UniversalClient) Locker
-	quorum                             // instead, of a lock on several masters
+	quorum                             // in place of newLocker, for a lock on several masters
 	resource  resource                 // what the locks guard
-	keys      map[string]*lockKeyState // the locks
+	keys      map[string]*lockKeyState // by name of the lock
 }
 
 func (l *locks) Name() string { return l.opts.Name }
@@ -100,7 +99,7 @@ func (l *locks) Kinds() []harness.Kind {
 	return kinds
 }
 
-// Situations are what the load of a lock brings about, if it lasts for some leases.
+// Situations lists what the load brings about if it lasts for some leases.
 func (l *locks) Situations() []harness.SituationName {
 	return []harness.SituationName{harness.LeaseEndedInside}
 }
@@ -116,7 +115,7 @@ func (l *locks) Fenced() (yes bool) {
 	return yes
 }
 
-// sample is one of the locks, without a connection, or nil: a constructor that cannot do without one says nothing.
+// sample returns a lock without a connection, to look at its type. It is nil if the constructor cannot do without one.
 func (l *locks) sample() (one Locker) {
 	defer func() { _ = recover() }()
 	if l.newQuorum != nil {
@@ -138,14 +137,14 @@ func (l *locks) open(group int) (*lockClient, error) {
 // longestWait is the longest lease whose end the harness waits for when the load is over.
 const longestWait = time.Minute
 
-// Finish reads what the locks guard and tries every lock, after all leases that are not too long to wait for. What comes of a
-// try is recorded, and is no error of Finish.
+// Finish reads what the locks guard and tries every lock. Before that it waits for all leases to end, unless they are
+// longer than longestWait. It records the answer to each try; a refusal is not an error of Finish.
 func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 	c, err := l.open(0)
 	if err != nil {
 		return err
 	}
-	lease := fullSeconds(l.opts.TTL) // what locks make of it that know of nothing shorter
+	lease := fullSeconds(l.opts.TTL) // as locks take it that count in seconds
 	if lease <= longestWait {
 		outwait(s, lease)
 	}
@@ -158,7 +157,7 @@ func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// outwait waits until a lease is over that nobody renews, clocks that differ included.
+// outwait waits until a lease that nobody renews is over, with 5 % and 50 ms to spare for clocks that differ.
 func outwait(s *harness.Session, lease time.Duration) {
 	s.Sleep(lease + lease/20 + 50*time.Millisecond)
 }
@@ -168,18 +167,18 @@ func lockKey(i int) string { return fmt.Sprintf("lock-%d", i) }
 type lockClient struct {
 	lock     Locker
 	opts     LockOptions
-	resource *resource                // for Step, if the options ask for it
-	keys     map[string]*lockKeyState // what all clients know of each lock; of locks that are not in it nothing is
+	resource *resource                // that Step updates, if the options ask for it
+	keys     map[string]*lockKeyState // shared by all clients, by name of the lock; nil: every lock has the lease of opts
 	tries    int
 }
 
-// newOwner is a token that no other attempt uses.
+// newOwner returns a token that no other attempt uses.
 func (c *lockClient) newOwner(s *harness.Session) string {
 	c.tries++
 	return fmt.Sprintf("client-%d-%d-%s", s.Client(), c.tries, nameTail)
 }
 
-// lease is what is asked for of a lock.
+// lease returns the lease to ask for.
 func (c *lockClient) lease(key string) time.Duration {
 	if k := c.keys[key]; k != nil {
 		return k.lease
@@ -217,11 +216,11 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 	}
 }
 
-// renewsOneIn is of how many usual holds one renews its lease: in a load shorter than a lease nothing else asks for that.
+// renewsOneIn says that one in so many usual holds renews its lease: in a load shorter than a lease nothing else does.
 const renewsOneIn = 8
 
-// hold keeps the lock that was granted by got until then. Some owners renew their lease half way; who is told that the lock
-// is another's gives up at once.
+// hold keeps the lock that got was granted until the given time. Some owners renew their lease half way. An owner that is
+// told that the lock is another's gives up at once.
 func (c *lockClient) hold(ctx context.Context, s *harness.Session, got harness.Op, until time.Duration) {
 	if _, extender := c.lock.(Extender); extender && s.Rand.IntN(renewsOneIn) == 0 {
 		if s.Sleep((until-s.Now())/2) && c.extend(ctx, s, got.Key, got.Arg).Outcome == harness.Fail {
@@ -231,8 +230,8 @@ func (c *lockClient) hold(ctx context.Context, s *harness.Session, got harness.O
 	s.Sleep(until - s.Now())
 }
 
-// probe tries the lock until it is granted, a few times: a connection may not yet know that the system is whole, and a
-// refusal may be what repairs a lock.
+// probe tries the lock until it is granted, probes times at most: a connection may not have noticed yet that the system is
+// whole, and an algorithm may repair a lock as it refuses it.
 func (c *lockClient) probe(ctx context.Context, s *harness.Session, key string) {
 	for range probes {
 		owner := c.newOwner(s)
@@ -279,7 +278,7 @@ func (c *lockClient) release(ctx context.Context, s *harness.Session, key, owner
 	})
 }
 
-// answered turns a lock's answer into the outcome of op; no is what its "no" means.
+// answered sets the outcome of op by a lock's answer; no is the reason recorded for a definite no.
 func answered(op *harness.Op, c *call, yes bool, err error, no string) {
 	switch {
 	case !yes && c.masters.doubtful(op, err):
@@ -290,20 +289,20 @@ func answered(op *harness.Op, c *call, yes bool, err error, no string) {
 	}
 }
 
-// errGivenBack is the error of an Acquire that took the lock, was not content with it and has given it back for
-// certain: no refusal, since nobody else need have it.
+// errGivenBack is the error of an Acquire that took the lock on too few servers, or too late, and has certainly given it
+// back. It is not a refusal: perhaps nobody has the lock.
 var errGivenBack = errors.New("given back")
 
-// usualHoldMean is what a client needs the lock for, most of the time.
+// usualHoldMean is the default mean length of a usual hold.
 const usualHoldMean = 5 * time.Millisecond
 
 func (c *lockClient) holdMean() time.Duration { return cmp.Or(c.opts.Hold, usualHoldMean) }
 
-// usualHold draws how long a client keeps a lock, most of the time.
+// usualHold draws the length of a usual hold, a quarter of the lease at most.
 func (c *lockClient) usualHold(rng *rand.Rand, k *lockKeyState) time.Duration {
 	return min(time.Duration(rng.ExpFloat64()*float64(c.holdMean())), k.lease/4)
 }
 
-// probes is how often the harness asks for a lock that is refused when no lease is left. What is granted then was not
-// stuck: algorithms may use a refusal to tidy up.
+// probes is how often the harness asks for a lock that is refused when no lease is left. A lock that is granted in the end
+// was not stuck: algorithms may tidy up as they refuse.
 const probes = 3

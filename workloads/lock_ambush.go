@@ -9,10 +9,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file is what the other clients do about a lock that is held to its lease's end: they wait for that instant, and some
+// This file has what the other clients do while a lock is held to its lease's end: they wait for that instant, and some
 // take a name like the owner's.
 
-// watchedLease is one whose end is waited for. The zero value is none.
+// watchedLease is a lease whose end clients wait for. The zero value means that there is none.
 type watchedLease struct {
 	owner string
 	end   time.Duration // about when it is over
@@ -35,9 +35,9 @@ func (k *lockKeyState) renewed(owner string, end time.Duration) {
 }
 
 const (
-	ambushFrom    = 8 * time.Millisecond // before a lease's end; who comes earlier does not wait
-	ambushClients = 8                    // that wait for one end
-	ambushTries   = 8                    // of each, until about that long after the end
+	ambushFrom    = 8 * time.Millisecond // a client waits for a lease's end that is no further away
+	ambushClients = 8                    // wait for one end at most
+	ambushTries   = 8                    // of each client at most
 )
 
 // ambush lets a client that was refused the lock wait for the end of its owner's lease, if that is near, and try again and
@@ -60,8 +60,8 @@ func (c *lockClient) ambush(ctx context.Context, s *harness.Session, key string,
 	return got
 }
 
-// lieInWait takes a place among those who wait for the end of the lock's lease. It is false if that is not near, or if
-// there are enough of them.
+// lieInWait takes a place among the clients that wait for the end of the lock's lease, and returns that end. It reports
+// false if the end is not near, or if no place is left.
 func (k *lockKeyState) lieInWait(now time.Duration) (end time.Duration, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,10 +82,10 @@ func (k *lockKeyState) rise() {
 // nameTail ends every name, so that those of all owners end alike, as they begin alike.
 const nameTail = "owner"
 
-// likeHolder is how many of the tries at a watched lock are made under a name like its owner's.
+// likeHolder is the share of tries at a watched lock that are made under a name like its owner's.
 const likeHolder = 0.4
 
-// nameFor is the name for a try at a lock.
+// nameFor returns the name for a try at a lock.
 func (c *lockClient) nameFor(s *harness.Session, k *lockKeyState) string {
 	if s.Rand.Float64() < likeHolder {
 		if name := k.alike(); name != "" {
@@ -95,7 +95,7 @@ func (c *lockClient) nameFor(s *harness.Session, k *lockKeyState) string {
 	return c.newOwner(s)
 }
 
-// alike makes a name of that of the watched owner, which nobody else gets; empty: nobody is watched.
+// alike returns a name like the watched owner's, which nobody else gets. It is empty if nobody is watched.
 func (k *lockKeyState) alike() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,9 +106,9 @@ func (k *lockKeyState) alike() string {
 	return nameLike(k.watched.owner, k.names)
 }
 
-// nameLike is the name number n, from 1, that is like owner: owner's and some digits, or only its beginning, or it differs
-// in its last letter or in the case of letters. The names of one owner are all different. A name that is like another
-// gets digits only, so that two of them are never the same.
+// nameLike returns the n-th name, from 1, that is like owner: it adds digits, or is only the beginning, or differs in the
+// last letter or in case. The names of one owner are all different. A name that was made so itself only gets digits added,
+// so that no two names are ever the same.
 func nameLike(owner string, n int) string {
 	first, whole := (n-1)/4, strings.HasSuffix(owner, "-"+nameTail)
 	switch {

@@ -17,8 +17,9 @@ type fast struct{ ahead time.Duration }
 func (f fast) Now() time.Time                                   { return time.Now().Add(f.ahead) }
 func (f fast) Sleep(ctx context.Context, d time.Duration) error { return harness.Sleep(ctx, d) }
 
-// TestAFastClockThatLosesTheRaceLeavesTheLockStuck: the owner releases between the loser's GET, which finds the deadline past,
-// and its GETSET. What that writes is nobody's lock, until a deadline that is as far away as the clock is ahead.
+// TestAFastClockThatLosesTheRaceLeavesTheLockStuck: the owner releases between the loser's GET, which finds the deadline
+// past, and its GETSET. The GETSET leaves a lock that is nobody's, until a deadline that is as far away as the clock is
+// ahead.
 func TestAFastClockThatLosesTheRaceLeavesTheLockStuck(t *testing.T) {
 	const lease = 50 * time.Millisecond
 	for ahead, stuck := range map[time.Duration]bool{time.Minute: true, 60 * time.Millisecond: false} {

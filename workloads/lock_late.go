@@ -10,8 +10,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file is what owners do that hold a lock to the end of its lease and beyond, as happens to every application that is
-// paused for too long. Each lock is held so by turns, for about half of the time, and of several locks half at a time:
+// This file has what owners do when they hold a lock to the end of its lease and beyond, as every application does that is
+// paused for too long. A lock is held so for about half of the time, and half of the locks are at one time, in one of these
+// ways by turns:
 //
 //	release late      after the lease, when another may have the lock
 //	release at end    in the lease's last instant, where a release of several commands can be overtaken by its end
@@ -20,12 +21,12 @@ import (
 //	extend in time    every third of the lease, as a watchdog does, which is then paused or not
 
 const (
-	longestLease  = 1337 * time.Millisecond // of locks, if nobody asks for another; not a whole number of seconds
+	longestLease  = 1337 * time.Millisecond // the longest default lease; not a whole number of seconds
 	shortLease    = 350 * time.Millisecond
-	shortestLease = 77 * time.Millisecond // of a lock that is there for the sake of many leases' ends
+	shortestLease = 77 * time.Millisecond // of a lock whose lease ends often in a load
 )
 
-// leaseOf is the default lease of the lock i of so many.
+// leaseOf returns the default lease of lock i, of so many locks.
 func leaseOf(i, of int) time.Duration {
 	switch {
 	case i%5 == 2 && of > 2:
@@ -36,18 +37,18 @@ func leaseOf(i, of int) time.Duration {
 	return longestLease
 }
 
-// lockKeyState is what the clients of a load know of one lock.
+// lockKeyState holds what the clients of a load share about one lock.
 type lockKeyState struct {
 	lease  time.Duration
-	others *lateHolds // of all locks; nil: there are no others
+	others *lateHolds // bounds the late holds of all locks; nil: no bound
 
 	mu      sync.Mutex
-	turn    int           // of the late holds
-	due     time.Duration // when the next one is, or when the one at hand has to be over
+	turn    int           // index of the next way to hold late
+	due     time.Duration // when the next late hold may begin, or when the present one has to be over
 	late    bool          // there is one
 	watched watchedLease
-	names   int // made of the name of watched
-	waiting int // clients that wait for its end
+	names   int // how many were made from watched's owner
+	waiting int // clients that wait for the end of watched
 }
 
 // late is a way to hold a lock too long.
@@ -61,7 +62,7 @@ const (
 	extendInTime
 )
 
-// lateTurns are the ways in turn, of a lock that cannot be renewed and of one that can.
+// lateTurns lists the ways, in turn, for a lock that cannot be renewed, and lateExtenderTurns for one that can.
 var (
 	lateTurns         = []late{releaseLate, releaseAtEnd}
 	lateExtenderTurns = []late{extendLate, extendAtEnd, releaseLate, extendAtEnd, extendInTime, extendAtEnd, releaseAtEnd, extendLate, extendAtEnd}
@@ -74,11 +75,11 @@ func (k *lockKeyState) next(now time.Duration) bool {
 	if now < k.due || !k.late && !k.others.begin() {
 		return false
 	}
-	k.late, k.due = true, now+8*k.lease // by then the owner has crashed
+	k.late, k.due = true, now+8*k.lease // an owner that is not back by then has crashed
 	return true
 }
 
-// over notes that the lock was held late until now, and that usual holds come next: for half a lease, or ten of them.
+// over ends a late hold at now. Usual holds come next, for half a lease or ten holds, whichever is longer.
 func (k *lockKeyState) over(now, mean time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -99,7 +100,7 @@ func newLateHolds(locks int) *lateHolds {
 	return l
 }
 
-// begin takes a place, if there is one.
+// begin takes a place, if a late hold is under way.
 func (l *lateHolds) begin() bool {
 	if l == nil || l.left.Add(-1) >= 0 {
 		return true
@@ -114,7 +115,7 @@ func (l *lateHolds) end() {
 	}
 }
 
-// way is how to hold the lock this time.
+// way returns how to hold the lock late this time.
 func (k *lockKeyState) way(extender bool) late {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -126,7 +127,7 @@ func (k *lockKeyState) way(extender bool) late {
 	return turns[(k.turn-1)%len(turns)]
 }
 
-// holdLate holds the lock that was granted by got beyond what it should.
+// holdLate keeps the lock that got was granted to the end of its lease or beyond.
 func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
 	_, extender := c.lock.(Extender)
 	end := got.Call + k.lease
@@ -145,11 +146,11 @@ func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKe
 	}
 }
 
-// lastInstant is how long before a lease's end clients begin to wait for it. Redis's clock has milliseconds.
+// lastInstant is the length of a lease's last instant: more than a millisecond, in which Redis counts.
 const lastInstant = 1500 * time.Microsecond
 
-// aroundEnd draws when to extend a lease, as counted from its end: close to it on both sides, or some milliseconds before,
-// since timers may be late by that much.
+// aroundEnd draws when to extend a lease, relative to its end: close to it on both sides, or some milliseconds before,
+// since timers may be late by that much. trip is how long a request takes.
 func aroundEnd(rng *rand.Rand, trip time.Duration) time.Duration {
 	if rng.IntN(2) == 0 {
 		return -part(rng, lastInstant, 0, 4)
@@ -157,17 +158,17 @@ func aroundEnd(rng *rand.Rand, trip time.Duration) time.Duration {
 	return part(rng, lastInstant+trip, 0, 1.4) - lastInstant
 }
 
-// part draws a part of d, between from and to of it.
+// part draws a duration between from*d and to*d.
 func part(rng *rand.Rand, d time.Duration, from, to float64) time.Duration {
 	return time.Duration((from + (to-from)*rng.Float64()) * float64(d))
 }
 
-// lateExtends is how often an owner asks for its lease's renewal after the end: whether a wrong one is granted may hang on
+// lateExtends is how often an owner tries to renew a lease after its end: whether a wrong renewal is granted may depend on
 // who has the lock just then.
 const lateExtends = 4
 
-// extendLate renews the lease that has ended, until that is granted or was refused a few times. Once granted, it stays for a
-// part of the lease.
+// extendLate tries to renew the lease that has ended, until it is granted or was refused lateExtends times. Once it is
+// granted, the owner stays for a part of the lease.
 func (c *lockClient) extendLate(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, end time.Duration) {
 	at := end
 	for range lateExtends {
@@ -183,7 +184,7 @@ func (c *lockClient) extendLate(ctx context.Context, s *harness.Session, k *lock
 }
 
 // extendAtEnds renews the lease around its end and, where leases are so short that there is time, around the next ends as
-// well. It stays for a part of the last lease.
+// well. The owner stays for a part of the last lease.
 func (c *lockClient) extendAtEnds(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
 	times, lease := 1, got
 	if k.lease <= shortestLease {
@@ -199,7 +200,7 @@ func (c *lockClient) extendAtEnds(ctx context.Context, s *harness.Session, k *lo
 	s.Sleep(part(s.Rand, k.lease, 0.1, 0.5))
 }
 
-// renew renews the lease at that time. It is false if that was not granted, or if the load ended.
+// renew renews the lease at the given time. It reports false if that was not granted, or if the load ended.
 func (c *lockClient) renew(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, at time.Duration) (x harness.Op, ok bool) {
 	if !s.Sleep(at - s.Now()) {
 		return x, false
@@ -211,8 +212,8 @@ func (c *lockClient) renew(ctx context.Context, s *harness.Session, k *lockKeySt
 	return x, x.Outcome == harness.OK
 }
 
-// watchdog renews the lease every third of it, for a lease and a half at most; then the lock is released, in time or when
-// the watchdog was paused for longer than the lease.
+// watchdog renews the lease every third of it, one to four times. Then it pauses for up to 1.2 leases, so that the release
+// comes in time or too late.
 func (c *lockClient) watchdog(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
 	for range 1 + s.Rand.IntN(4) {
 		if !s.Sleep(k.lease / 3) {
@@ -220,7 +221,7 @@ func (c *lockClient) watchdog(ctx context.Context, s *harness.Session, k *lockKe
 		}
 		x := c.extend(ctx, s, got.Key, got.Arg)
 		if x.Outcome != harness.OK {
-			return // a lock that is not ours for certain is not held on to
+			return // the lock may no longer be the owner's, so it is given up
 		}
 		k.renewed(got.Arg, x.Call+k.lease)
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// theLock is what clients know of one lock that has not been held late yet.
+// theLock returns the state of one lock that has not been held late yet.
 func theLock(lease time.Duration) map[string]*lockKeyState {
 	return map[string]*lockKeyState{lockKey(0): {lease: lease}}
 }
 
-// leaseTime is when an operation about a lock came, counted from the grant before it, in leases.
+// leaseTime is an operation on a lock and its time, in leases from the grant before it.
 type leaseTime struct {
 	harness.Op
 	at float64

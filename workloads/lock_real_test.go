@@ -40,10 +40,10 @@ func eachLock(t *testing.T, f func(t *testing.T, v Variant, r redis.UniversalCli
 	}
 }
 
-// lockTTL is so long since quorum locks wait for Redis for a twentieth of it only, and the machine may be slow.
+// lockTTL is long because quorum locks wait for Redis for only a twentieth of it, and the machine may be slow.
 const lockTTL = 20 * time.Second
 
-// acquired tries in a time that passes as always, save that nobody sleeps.
+// acquired tries the lock in real time, but without sleeping.
 func acquired(t *testing.T, l Locker, key, owner string) bool {
 	t.Helper()
 	return acquiredAt(t, ahead(t.Context(), 0), l, key, owner)
@@ -157,7 +157,7 @@ func TestEveryExtenderRenewsItsOwnLockOnly(t *testing.T) {
 	require.Equal(t, 8, extenders)
 }
 
-// errCrash is what a client does not survive.
+// errCrash is the answer to a client that is to crash there.
 var errCrash = errors.New("crashed")
 
 func TestALockOfTwoCommandsIsStuckWhenItsClientCrashesBetween(t *testing.T) {

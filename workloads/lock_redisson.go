@@ -17,10 +17,9 @@ import (
 //	extend   script: HEXISTS, PEXPIRE; the watchdog does so every third of the lease
 //	release  script: HEXISTS, HINCRBY key owner -1; PEXPIRE if entries are left, else DEL
 //
-// Source: the CSDN collection on Redis locks.
-// Who is refused waits and tries again, once and within a quarter of the lease unless wait and tries say
-// otherwise. Redisson has waiters woken by PUBLISH; here they sleep, for the holder's PTTL at most. Safe on
-// one node, but a failover may forget a granted lock, whose watchdog then finds that it has none.
+// Source: the CSDN collection on Redis locks. A caller that is refused waits and tries again, once and within a quarter of
+// the lease unless wait and tries say otherwise. Redisson has waiters woken by PUBLISH; here they sleep, for the holder's
+// PTTL at most. Safe on one node, but a failover may forget a granted lock; its watchdog then finds none.
 func redisson() Variant {
 	return lockVariant("lock/redisson", newRedisson, Variant{
 		Doc:    "re-entrant hash lock by scripts; a watchdog extends the lease; who is refused waits and tries again",
@@ -74,7 +73,7 @@ func (l *redissonLock) Extend(ctx context.Context, key, owner string, ttl time.D
 	return yes(l.stay.Run(ctx, l.redis, []string{key}, ttl.Milliseconds(), owner))
 }
 
-// Release gives up one entry. It is true also when entries are left.
+// Release gives up one entry. It returns true even if entries are left.
 func (l *redissonLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	err := l.leave.Run(ctx, l.redis, []string{key}, l.lease.Milliseconds(), owner).Err()
 	if err == redis.Nil {

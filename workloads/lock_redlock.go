@@ -18,9 +18,9 @@ import (
 //	extend   on every master in turn, script: GET, compare, PEXPIRE; renewed on the same terms
 //	release  on every master in turn, whatever it said to the SET, script: GET, compare, DEL
 //
-// Source: Redis documentation, "Distributed Locks with Redis". Elapsed is read from the client's own clock, from before
-// the first SET. What a checker may count on begins earlier, with the call of the acquire, and its drift is the run's own,
-// so it is over no later than 2 ms after what the client counts on; every master keeps the key for longer than that.
+// Source: Redis documentation, "Distributed Locks with Redis". Elapsed is read from the client's own clock, from before the
+// first SET. A checker counts the lease from the call of the acquire, which is earlier, and allows for the run's own drift.
+// That lease is over no later than 2 ms after the client's; every master keeps the key for longer.
 //
 // Safe while a majority of masters lives and keeps what it was told. A master of the majority that forgets a lock inside
 // its lease makes room for a second owner: because it comes back without its data, because its clock steps forward, or
@@ -35,7 +35,7 @@ func redlock() Variant {
 	})
 }
 
-// forgottenByAMaster are the flaws of every quorum lock here.
+// forgottenByAMaster lists the flaws of every quorum lock here.
 func forgottenByAMaster() []Flaw {
 	return []Flaw{
 		{harness.DoubleGrant, NodeRestart},
@@ -48,8 +48,8 @@ type redlockLock struct {
 	masters       []redis.UniversalClient
 	compareDelete *redis.Script
 	compareExpire *redis.Script
-	most          time.Duration // that patience may be
-	patience      time.Duration // with each master
+	most          time.Duration // upper bound of patience
+	patience      time.Duration // time for one master's answer
 }
 
 func newRedlock(masters []redis.UniversalClient) Locker {
@@ -59,8 +59,9 @@ func newRedlock(masters []redis.UniversalClient) Locker {
 	}
 }
 
-// Acquire is refused when nothing was to be had. Of what it got, but not enough of or too late, it says that it gave it
-// back: perhaps nobody has the lock, and who tries again should wait for a random time, as the documentation asks.
+// Acquire returns false if no master said yes and a majority said no. If it got too few masters, or was too late, it
+// returns errGivenBack: perhaps nobody has the lock, and a caller that tries again should wait for a random time, as the
+// documentation asks.
 func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	l.patience = min(patience(ttl), l.most)
 	start := harness.Now(ctx)
@@ -80,8 +81,8 @@ func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.D
 	return false, errors.Join(errGivenBack, v.err)
 }
 
-// Extend returns an error when it renewed the lock, but not on a majority, or too late: some masters keep the key for
-// longer, and it is not the caller's.
+// Extend returns an error if it renewed the lock on less than a majority, or too late. Some masters then keep the key for
+// longer, although the lock is not the caller's.
 func (l *redlockLock) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	l.patience = min(patience(ttl), l.most)
 	start := harness.Now(ctx)
@@ -99,7 +100,7 @@ func (l *redlockLock) Extend(ctx context.Context, key, owner string, ttl time.Du
 	return false, v.err
 }
 
-// errInPart is the error of an Extend that renewed what is not enough to hold the lock.
+// errInPart is the error of an Extend that renewed the lock on too few masters, or too late.
 var errInPart = errors.New("renewed in part, or too late")
 
 func (l *redlockLock) Release(ctx context.Context, key, owner string) (bool, error) {
@@ -119,7 +120,7 @@ func (l *redlockLock) deleteAll(ctx context.Context, key, owner string) votes {
 	})
 }
 
-// ask puts a question to every master, one after the other.
+// ask asks every master the question, one after the other, and counts the answers.
 func (l *redlockLock) ask(ctx context.Context, question func(context.Context, redis.UniversalClient) (bool, error)) votes {
 	var v votes
 	for _, r := range l.masters {
@@ -136,8 +137,8 @@ func valid(ctx context.Context, start time.Time, ttl time.Duration) bool {
 	return harness.Now(ctx).Sub(start) < ttl-ttl/100-expiryStep
 }
 
-// patience is how long a quorum lock waits for one master: a small part of its lease, so that masters which do not answer
-// leave time to ask the others.
+// patience returns how long a quorum lock waits for one master: a twentieth of its lease, so that masters which do not
+// answer leave time to ask the others.
 func patience(ttl time.Duration) time.Duration { return max(ttl/20, minPatience) }
 
 const minPatience, maxPatience = 5 * time.Millisecond, 50 * time.Millisecond

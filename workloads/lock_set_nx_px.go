@@ -15,9 +15,8 @@ import (
 //	acquire  SET key owner NX PX ttl
 //	release  script: GET, compare, DEL
 //
-// Source: Redis documentation, "Distributed locks"; the CSDN collection on Redis locks.
-// Safe on one node. Replication is asynchronous, so a failover
-// may forget a granted lock, and a partition may leave two primaries that each grant it.
+// Source: Redis documentation, "Distributed locks"; the CSDN collection on Redis locks. Safe on one node. Replication is
+// asynchronous: a failover may forget a granted lock, and a partition may leave two primaries that each grant it.
 func setNXPX() Variant {
 	return lockVariant("lock/set-nx-px", newSetNXPX, Variant{
 		Doc:    "SET NX PX with a unique owner; release by compare-and-delete script",
@@ -37,7 +36,7 @@ func newSetNXPX(r redis.UniversalClient) Locker {
 	return &l
 }
 
-// compareDeleteLock is the lock whose release others share.
+// compareDeleteLock returns the lock whose release other variants share.
 func compareDeleteLock(r redis.UniversalClient) setNXPXLock {
 	return setNXPXLock{redis: r, compareDelete: redis.NewScript(lua.CompareDelete)}
 }

@@ -41,7 +41,7 @@ func (l *setnxExpireLock) Acquire(ctx context.Context, key, owner string, ttl ti
 	return l.acquire(ctx, key, owner, fullSeconds(ttl))
 }
 
-// acquire sends EXPIRE with ttl as it is, a number of full seconds.
+// acquire takes the lock by SETNX and EXPIRE. ttl is a whole number of seconds.
 func (l *setnxExpireLock) acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	ok, err := l.redis.SetNX(ctx, key, owner, 0).Result()
 	if err != nil || !ok {
@@ -66,7 +66,7 @@ func getDel(ctx context.Context, r redis.UniversalClient, key, owner string) (bo
 	return deleted(r.Del(ctx, key))
 }
 
-// fullSeconds rounds up to a full second, EXPIRE's unit, and at least one.
+// fullSeconds rounds d up to whole seconds, EXPIRE's unit: one at least.
 func fullSeconds(d time.Duration) time.Duration {
 	return max(time.Second, (d + time.Second - 1).Truncate(time.Second))
 }

@@ -33,7 +33,7 @@ func TestEveryLockVariantIsDocumented(t *testing.T) {
 	}
 }
 
-// ahead is ctx with a clock that is ahead by d.
+// ahead returns ctx with a clock that is ahead by d.
 func ahead(ctx context.Context, d time.Duration) context.Context {
 	return harness.WithTime(ctx, aheadClock{d})
 }
@@ -43,7 +43,7 @@ type aheadClock struct{ by time.Duration }
 func (c aheadClock) Now() time.Time                           { return time.Now().Add(c.by) }
 func (aheadClock) Sleep(context.Context, time.Duration) error { return nil }
 
-// sleeper is a client's time that passes only when the client sleeps. slept is called after the nth sleep.
+// sleeper is a client's clock, which moves only when the client sleeps. slept is called after the nth sleep.
 type sleeper struct {
 	now    time.Time
 	sleeps []time.Duration

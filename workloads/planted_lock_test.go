@@ -137,7 +137,7 @@ local left = redis.call('ttl', KEYS[1]) if left > 0 then redis.call('expire', KE
 	}, brokenLockers()...)
 }
 
-// brokenLockers are those in Go: of several commands, or that keep something.
+// brokenLockers lists the broken locks in Go: those of several commands, and those that keep something in memory.
 func brokenLockers() []planted {
 	lock := func(name, doc string, l func(redis.UniversalClient) workloads.Locker, explorer, load said) planted {
 		return planted{name: name, doc: doc, as: workloads.Lock, locker: l, explorer: explorer, load: load}

@@ -19,8 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file holds the explorer and the load to algorithms of which it is known whether they keep their promise: broken ones,
-// each with a defect that was planted, and right but odd ones. PLANTED.md lists them.
+// This file tests the explorer and the load on algorithms that are known to keep their promise or not: broken ones, each
+// with a planted defect, and right but odd ones. PLANTED.md lists them.
 
 var (
 	// long and deep are for test-long and verify-planted in the Makefile. Without them these tests take a minute.
@@ -47,20 +47,20 @@ type planted struct {
 	clients  int // of the explorer; default 3
 }
 
-// said is what has to be said of an algorithm.
+// said is the verdict that has to be given on an algorithm.
 type said struct {
 	verdict harness.Verdict
-	classes []harness.Class // of which the smallest counterexample has one
+	classes []harness.Class // the smallest counterexample has one of these
 	why     string          // of Unknown, a part of the reason; of a defect that is not found, why not
 	perhaps bool            // Invalid will do as well: whether a load meets the defect is chance
 }
 
 func finds(classes ...harness.Class) said { return said{verdict: harness.Invalid, classes: classes} }
 
-// cannot says that nothing can be said, for that reason.
+// cannot expects the verdict unknown, for that reason.
 func cannot(why string) said { return said{why: why} }
 
-// misses says that the defect cannot be seen, or by chance only, and why.
+// misses expects that the defect does not show, or by chance only, and says why.
 func misses(why string) said { return said{verdict: harness.Valid, perhaps: true, why: why} }
 
 var holds = said{verdict: harness.Valid}
@@ -86,13 +86,13 @@ func everyPlanted() []planted {
 	return slices.Concat(plantedLocks(), plantedFilters(), plantedSequences())
 }
 
-// of is the same with so many explored clients.
+// of returns p with so many explored clients.
 func (p planted) of(clients int) planted {
 	p.clients = clients
 	return p
 }
 
-// variant is a script as a variant.
+// variant returns a script as a variant.
 func (p planted) variant(t *testing.T) workloads.Variant {
 	t.Helper()
 	s := p.script
@@ -102,7 +102,7 @@ func (p planted) variant(t *testing.T) workloads.Variant {
 	return v
 }
 
-// programs are what explored clients do with it: one program, or one for each regime of a sequence.
+// programs lists what explored clients do with it: one program, or one for each regime of a sequence.
 func (p planted) programs(t *testing.T) (all []interleave.Program) {
 	t.Helper()
 	regimes := []workloads.Regime{""}
@@ -126,8 +126,8 @@ func (p planted) programs(t *testing.T) (all []interleave.Program) {
 	return all
 }
 
-// explored is what the explorer says of a program: its verdict, and the classes or the reason. What a filter of one step
-// loses with its worker is no defect of it: see Variant.Flaws of scripts.
+// explored returns the explorer's verdict on a program, and the classes or the reason. A message that a filter of one step
+// loses with its worker is not a defect of the filter: see Variant.Flaws of scripts.
 func (p planted) explored(t *testing.T, program interleave.Program) (harness.Verdict, []harness.Class, string) {
 	t.Helper()
 	spec := explore.Spec{Program: program, Checkers: checkers.ForSearch(program.Kinds...), Clients: p.clients, For: time.Minute, First: !p.sound}
@@ -166,7 +166,7 @@ func (p planted) explore(t *testing.T) {
 	}
 }
 
-// The explorer says of every planted algorithm what it has to.
+// The explorer gives the right verdict on every planted algorithm.
 func TestExplorerOfPlanted(t *testing.T) {
 	for i, p := range everyPlanted() {
 		if !sampled(i, 12, 4) {
@@ -184,9 +184,9 @@ func sampled(i, of, ofLong int) bool {
 	return i%of == 0 || *deep
 }
 
-// A load says of planted algorithms what it has to: of some of them, or of all with -deep.
+// A load gives the right verdict on planted algorithms: on some of them, or on all with -deep.
 func TestLoadOfPlanted(t *testing.T) {
-	cage := make(chan struct{}, 4) // that run at one time
+	cage := make(chan struct{}, 4) // loads that run at one time
 	for i, p := range everyPlanted() {
 		if !sampled(i, 36, 12) {
 			continue
@@ -208,7 +208,7 @@ func TestLoadOfPlanted(t *testing.T) {
 	}
 }
 
-// A planted algorithm is named once, and nobody looks away from a defect without a word.
+// No two planted algorithms have one name, and a defect that is not expected to show has its reason.
 func TestPlantedAreDescribed(t *testing.T) {
 	names := map[string]bool{}
 	broken, right := 0, 0
@@ -234,7 +234,7 @@ func TestPlantedAreDescribed(t *testing.T) {
 
 const plantedTable = "PLANTED.md"
 
-// The table says what the code says.
+// The table in PLANTED.md agrees with the code.
 func TestPlantedTable(t *testing.T) {
 	want := plantedText(everyPlanted())
 	if *writePlanted {

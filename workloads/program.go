@@ -14,11 +14,11 @@ import (
 
 // This file says what clients do under the explorer: less than under load, and always the same.
 
-// ExploredLease is what explored clients ask for where nothing else is said.
+// ExploredLease is the default lease of explored clients.
 const ExploredLease = 10 * time.Second
 
-// Program is what the clients of the variant do under the explorer. It is false for variants that are of no use there,
-// and for those that need several masters: the explorer has one.
+// Program returns what the clients of the variant do under the explorer. It reports false for the family Writes, and for
+// variants that need several masters: the explorer has one.
 func (v Variant) Program(o Options) (interleave.Program, bool) {
 	if v.newQuorum != nil {
 		return interleave.Program{}, false
@@ -65,8 +65,8 @@ func (v Variant) symmetric() bool {
 	return v.Family != Sequence && !v.ComparesNames
 }
 
-// exploredNames are what explored clients call themselves. The first begins the second, is the third but for its letters'
-// case, and ends the fourth, so that algorithms that take one for the other show.
+// exploredNames lists the names of explored clients. The first is a prefix of the second, differs from the third in case
+// only, and is a suffix of the fourth, so that algorithms show it if they take one for the other.
 var exploredNames = [interleave.MaxClients]string{"client-1", "client-12", "CLIENT-1", "my-client-1"}
 
 // step makes a harness.Client of a function.
@@ -74,8 +74,9 @@ type step func(ctx context.Context, s *harness.Session)
 
 func (f step) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
-// LockProgram lets each client try one lock once and, when it is granted, renew it if it can be renewed, and release it.
-// A client that gets no answer on the way gives the lock up whether it has it or not, and acquires it anew, once. When all are done or crashed and no lease is left, the lock has to be free.
+// LockProgram lets each client try one lock once and, when it is granted, renew it if it can be renewed, and release it. A
+// client that gets no answer on the way gives the lock up whether it has it or not, and acquires it anew, once. When all
+// clients are done or crashed and no lease is left, the lock has to be free.
 func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
 	const key = "lock"
@@ -107,8 +108,8 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 	}
 }
 
-// attempt is all that an explored client does with a lock. It reports whether each step of it was answered. A release that
-// was not is tried again.
+// attempt acquires, extends and releases a lock once, as an explored client does. It reports whether each step was
+// answered. A release that was not answered is tried again.
 func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner string) (answered bool) {
 	got := c.acquire(ctx, s, key, owner).Outcome
 	if got == harness.Fail {
@@ -125,10 +126,10 @@ func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner
 	return answered
 }
 
-// DedupProgram hands one message to every client. A client that does not know what its claim came to asks again, once, as
-// a queue would hand it the message again. Whoever is told that it is the first delivers it, and confirms that
-// where the filter wants to know. When all are done or crashed, the message has to be delivered, or free to be claimed
-// again; and its mark has to end.
+// DedupProgram hands one message to every client. A client whose claim got no answer claims again, once, as a queue would
+// hand it the message again. A client that is told that it is the first delivers the message, and confirms it where the
+// filter asks for that. When all are done or crashed, the message has to be delivered, or free to be claimed again; and its
+// mark has to end.
 func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
 	o.Window = cmp.Or(o.Window, 2*ExploredLease)
 	const id = "msg"
@@ -178,11 +179,11 @@ func delivered(ops []harness.Op) bool {
 	return false
 }
 
-// longest is how often the first client of a sequence draws. With three draws in a row, one that was held up long
-// enough to take the sequence back leads to a smaller number in the end, not only to one that is there already.
+// longest is how often the first client of a sequence draws. With three draws in a row, a draw that was held up and takes
+// the sequence back leads to a smaller number in the end, not only to a duplicate.
 const longest = 3
 
-// SequenceProgram lets each client draw a number, and the first of them some more, whether they get an answer or not.
+// SequenceProgram lets each client draw one number, and the first client three, whether they get an answer or not.
 func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) interleave.Program {
 	o.Regime = cmp.Or(o.Regime, Fixed)
 	const key = "seq"

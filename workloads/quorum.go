@@ -19,8 +19,8 @@ type QuorumConnector interface {
 	ConnectAll(group int) ([]redis.UniversalClient, error)
 }
 
-// QuorumLocks is [Locks] for a lock that asks several masters. newLocker gets one client for each. What the Locker
-// answers, it answers for the masters together.
+// QuorumLocks is [Locks] for a lock that asks several masters. newLocker gets one client for each. The Locker's answer is
+// that of all masters together.
 //
 // When the answer is no, the operation counts as a fail only if it is known what it left on every master: the last
 // command to each was answered, or none can have been executed there. A SET that was not answered, or whose DEL was not,
@@ -35,7 +35,7 @@ func quorumLocks(c Connector, o LockOptions, q quorum) harness.Workload {
 	return l
 }
 
-// quorum makes a lock on several masters.
+// quorum holds the constructor of a lock on several masters. The zero value stands for a lock on one.
 type quorum struct {
 	newQuorum func([]redis.UniversalClient) Locker
 	least     int // masters
@@ -60,22 +60,22 @@ func (l *locks) locker(group int) (Locker, error) {
 	return l.newQuorum(all), nil
 }
 
-// ledger is what one operation may have left on each of several masters. Its commands may run side by side.
+// ledger notes what one operation may have left on each of several masters. The operation's commands may run side by side.
 type ledger struct {
 	mu sync.Mutex
 	on map[int]standing // by master
 }
 
-// standing is what is known about one master, on which some command may have been executed.
+// standing says what is known about one master on which some command may have been executed.
 type standing int
 
 const (
-	known standing = iota + 1 // the algorithm has heard what it left there
-	stale                     // the same, but what it then wanted to do was not done
+	known standing = iota + 1 // the last command was answered: the algorithm knows what it left there
+	stale                     // the same, but a later command was not executed
 	lost                      // a command may have been executed that was not answered
 )
 
-// note keeps account of a command that was sent, or not, to a master.
+// note records a command to a master: whether it may have run, and its error.
 func (l *ledger) note(master int, ran bool, err error) {
 	if master == 0 {
 		return
@@ -96,15 +96,14 @@ func (l *ledger) note(master int, ran bool, err error) {
 	}
 }
 
-// errInDoubt is the error of an operation that came to nothing on the masters together, and may have left something on
-// one of them.
+// errInDoubt is the error of an operation that failed on the masters together, and may have left something on one of them.
 var errInDoubt = errors.New("not known to every master")
 
-// doubtful makes op info if it ended with a no, or in errGivenBack, and may have left something on a master that its
-// algorithm knows nothing of.
+// doubtful sets op to info, and reports true, if it ended with a no or in errGivenBack and may have left something on a
+// master without its algorithm's knowledge.
 func (l *ledger) doubtful(op *harness.Op, err error) bool {
 	if err != nil && !errors.Is(err, errGivenBack) {
-		return false // info as it is, or certain for another reason
+		return false // settled by the error
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,10 +116,10 @@ func (l *ledger) doubtful(op *harness.Op, err error) bool {
 	return false
 }
 
-// votes are the answers of several masters.
+// votes counts the answers of several masters.
 type votes struct {
 	all, yes, no int
-	err          error // of those that neither said yes nor no
+	err          error // of the masters that said neither
 }
 
 // cast adds one master's answer.

@@ -22,8 +22,8 @@ func realMasters(t *testing.T, o cluster.Options) *cluster.Cluster {
 	return c
 }
 
-// quorumVariants are the locks of the catalogue that need several masters.
-// Their patience is long, since the machine that runs the tests may be slow, and a master that is slow to answer is none.
+// quorumVariants are the locks of the catalogue that need several masters. Their patience is long, since the machine that
+// runs the tests may be slow, and a master that answers too late does not count.
 func quorumVariants() (all []Variant) {
 	for _, v := range lockVariants() {
 		if v.Masters > 0 {
@@ -34,7 +34,7 @@ func quorumVariants() (all []Variant) {
 	return all
 }
 
-// patient is the same lock, which waits longer for each master if it is redlock: the library always waits for as long.
+// patient returns the same lock with a longer wait for each master if it is redlock: the library's wait is fixed.
 func patient(newQuorum func([]redis.UniversalClient) Locker) func([]redis.UniversalClient) Locker {
 	return func(masters []redis.UniversalClient) Locker {
 		l := newQuorum(masters)

@@ -101,7 +101,7 @@ func TestAMasterThatDoesNotAnswerMakesARefusalUncertain(t *testing.T) {
 	})
 }
 
-// forget is what makes one master of a granting majority forget.
+// forget makes one master of a granting majority forget.
 type forget struct {
 	name string
 	on   func(m *masters, node string)
@@ -118,7 +118,8 @@ func forgetful() []forget {
 	}
 }
 
-// The owner has a bare majority, since two masters were down. One of the three forgets, the two come back.
+// The owner has a bare majority, since two masters were down. One of its three masters forgets the lock, and the two come
+// back.
 func TestAMasterThatForgetsMakesTwoOwners(t *testing.T) {
 	for _, f := range forgetful() {
 		t.Run(f.name, func(t *testing.T) {

@@ -58,7 +58,7 @@ const (
 	fixedProposal = "23"
 	growingLag    = 20 // how far behind the newest number a caller of Growing may be
 
-	steppedBack = 0.05             // of the proposals of ClockBack come from a clock that has stepped back ...
+	steppedBack = 0.05             // share of ClockBack's proposals that come from a clock that has stepped back ...
 	stepBack    = 10 * time.Second // ... by up to this much
 
 	twoTo53  = 1 << 53 // 9007199254740992: up to here a double holds every integer
@@ -93,7 +93,7 @@ func growing(first int64) func(*rand.Rand) int64 {
 	return func(rng *rand.Rand) int64 { return first + max(0, n.Add(1)-1-rng.Int64N(growingLag)) }
 }
 
-// timestamp17 is the business number of "Unique serial numbers", such as 16081817202494579.
+// timestamp17 returns a business number as in "Unique serial numbers", such as 16081817202494579.
 func timestamp17(t time.Time, rng *rand.Rand) string {
 	return fmt.Sprintf("%s%03d%02d", t.Format("060102150405"), t.Nanosecond()/int(time.Millisecond), rng.IntN(100))
 }
@@ -114,9 +114,9 @@ func padded(n int64, rng *rand.Rand) string {
 	return fmt.Sprintf("%0*d", zeroPads, n)
 }
 
-// sample is what a client, counted from 0, proposes in its call, counted from 0: the regime for the explorer, which has
-// up to four clients of up to two calls each, and repeats every schedule. What is special about the regime shows in
-// some order of the first two calls of client 0 and the first of client 1:
+// sample returns what a client proposes in its call, both counted from 0. It is the regime for the explorer, which has up
+// to four clients, of which the first calls three times and the others once, and which repeats every schedule. What is
+// special about the regime shows in some order of the first two calls of client 0 and the first of client 1:
 //
 //	fixed          99 from everybody: the number after it has one digit more
 //	timestamp17    16081817202494579 from everybody, the sample of "Unique serial numbers"

@@ -65,7 +65,7 @@ func neverEnds(r redis.UniversalClient) workloads.Locker {
 	return l
 }
 
-// nineTenths asks for less than it was asked for.
+// nineTenths asks Redis for less than the lease that it was asked for.
 func nineTenths(r redis.UniversalClient) workloads.Locker {
 	l := reference(r)
 	l.acquire = func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {

@@ -11,14 +11,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file is what locks are for: owners update something, each by reading it, thinking and writing it back. It is the
-// workload of Jepsen's analysis of etcd 3.4.3 (2020), and of Kleppmann's on distributed locking (2016).
+// This file has the resource that locks guard: an owner reads its value, thinks and writes it back. The workload is that of
+// Jepsen's analysis of etcd 3.4.3 (2020), and of Kleppmann's article on distributed locking (2016).
 
-// resource is what locks guard, one value each. It lives inside the harness, so it is linearizable, answers at once and is
-// never down: what goes wrong is the lock's doing. The zero value is empty.
+// resource holds the values that locks guard, one for each lock. It lives inside the harness, so it is linearizable,
+// answers at once and is never down: what goes wrong is the lock's doing. The zero value is empty.
 //
-// A value is the updates that it was made of, the latest first. Whoever writes it back from an older value undoes what
-// came in between.
+// A value is a chain of updates, the latest first. Whoever writes it back from an older value undoes what came in between.
 type resource struct {
 	mu     sync.Mutex
 	values map[string]*value // by lock
@@ -46,7 +45,7 @@ func (r *resource) value(lock string) *value { // the caller holds r.mu
 	return r.values[lock]
 }
 
-// number draws one that nobody else has.
+// number draws a number that nobody else has.
 func (r *resource) number() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,8 +53,8 @@ func (r *resource) number() int64 {
 	return r.drawn - 1
 }
 
-// read returns the value. It is refused if token is older than one that was seen: an update begins with its read, so
-// whoever was overtaken before it has read must not write either.
+// read returns the value. ok is false if token is older than one that was seen: an update begins with its read, so an owner
+// that was overtaken before its read must not write either.
 func (r *resource) read(lock, token string) (latest *update, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +74,8 @@ func (r *resource) write(lock, token string, u *update) (ok bool) {
 	return true
 }
 
-// admits compares a fencing token with the largest seen, and keeps it if it is larger. Who has none is always admitted.
+// admits compares a fencing token with the largest seen, and keeps it if it is larger. An owner without a token is always
+// admitted.
 func (v *value) admits(token string) bool {
 	if token == "" {
 		return true
@@ -87,7 +87,7 @@ func (v *value) admits(token string) bool {
 	return true
 }
 
-// older reports whether the decimal number a is smaller than b, of whatever length they are.
+// older reports whether the decimal number a is smaller than b, whatever their lengths.
 func older(a, b string) bool {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	if len(a) != len(b) {
@@ -108,18 +108,18 @@ func (r *resource) numbers(lock string) (all []int64) {
 	return all
 }
 
-// readAll records what the value is in the end.
+// readAll records the final value.
 func (r *resource) readAll(s *harness.Session, lock string) {
 	s.Invoke(harness.Op{Kind: harness.Read, Key: harness.Guarded(lock)}, func(op *harness.Op) {
 		op.Outcome, op.Result = harness.OK, intervals(r.numbers(lock))
 	})
 }
 
-// tokenTooOld is why a resource refuses.
+// tokenTooOld is the reason for which a resource refuses a write.
 const tokenTooOld = "stale token"
 
-// update does what the lock is for. The client may be paused, or crash, between its read and its write, and does not look
-// at the clock before it writes: a pause might come just after the look.
+// update reads the guarded value, thinks, and writes it back. The client may be paused, or crash, between its read and its
+// write, and does not look at the clock before it writes: a pause might come just after the look.
 func (c *lockClient) update(s *harness.Session, key, owner, token string) harness.Op {
 	read, admitted := c.resource.read(key, token)
 	s.Sleep(think(s.Rand, c.lease(key)))

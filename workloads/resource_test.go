@@ -58,7 +58,7 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// meanwhile is the time of a worker in whose sleeps something happens.
+// meanwhile is the Timeline of a worker in whose sleeps something happens.
 type meanwhile struct {
 	lockTime
 	happens func()
@@ -80,13 +80,13 @@ type granting struct {
 
 func (g *granting) Fence() string { return g.token }
 
-// updating is a client of what locks guard, and the time it lives in.
+// updating returns a client of the guarded resource, and its Timeline.
 func updating(r *resource, lock Locker) (*lockClient, *meanwhile) {
 	opts := LockOptions{Keys: 1, TTL: 3 * time.Second, Resource: true}
 	return &lockClient{lock: lock, opts: opts, resource: r, keys: seldomLate(opts.TTL)}, &meanwhile{}
 }
 
-// seldomLate is one lock that nobody holds late for an hour.
+// seldomLate returns one lock that nobody holds late for an hour.
 func seldomLate(lease time.Duration) map[string]*lockKeyState {
 	return map[string]*lockKeyState{lockKey(0): {lease: lease, due: time.Hour}}
 }

@@ -15,13 +15,13 @@ import (
 // RoundsOptions shape the workload of a published experiment. Zero values mean the defaults, which are those of Jepsen's
 // Redis of 2013.
 type RoundsOptions struct {
-	Name    string        // of the workload in reports; default "rounds"
-	Clients int           // n: has to be the number of clients of the run, Spec.Clients or Rider.Clients; default 5
+	Name    string        // name of the workload in reports; default "rounds"
+	Clients int           // n: must equal the number of clients of the run, Spec.Clients or Rider.Clients; default 5
 	Rounds  int           // of each client; default 400
 	Every   time.Duration // from one round of a client to its next; default 100ms
 
 	Acks   int           // replicas whose acknowledgement every write waits for; default 0: none, no WAIT is sent
-	Within time.Duration // of the WAIT, in whole milliseconds, below the clients' OpTimeout; default 20ms
+	Within time.Duration // timeout of the WAIT, in whole milliseconds, below the clients' OpTimeout; default 20ms
 
 	Lock bool          // in each round a client also tries the lock of that round
 	TTL  time.Duration // lease of those locks; default 60s, longer than the experiment
@@ -37,15 +37,15 @@ type RoundsOptions struct {
 // more than Rounds*Every, and end faults before that.
 //
 // With Acks each write is followed by WAIT on the same connection. An integer that too few replicas have ends in info. A
-// lock that too few have is given back, by its own name; it is a fail if it was there to give back, else info.
+// lock that too few replicas have is given back, by its own name. The acquire is a fail if the lock was there to give back,
+// else info.
 //
 // At the end the set is read as [SAdd]'s is. Checkers: Writes, and Mutex with Lock.
 //
-// Jepsen's clients asked the Sentinel of their own node for the primary before each operation. Here the clients of a
-// group share one go-redis failover client. It asks the Sentinels in order for a new connection, follows the
-// announcement of a switch by one of them, and keeps its connections until then. So a group that sees both an old and a
-// new view may stay with its first for longer; one that sees a single Sentinel, as each side of a split brain with a
-// Sentinel of its own does, is where that one leads.
+// Jepsen's clients asked the Sentinel of their own node for the primary before each operation. Here the clients of a group
+// share one go-redis failover client. It asks the Sentinels in order for a new connection, follows the announcement of a
+// switch by one of them, and keeps its connections until then. So a group whose Sentinels disagree may stay with its first
+// primary for longer. A group that sees a single Sentinel, as each side of a split brain may, goes where that one leads.
 func Rounds(c Connector, o RoundsOptions) harness.Workload {
 	o.Name = cmp.Or(o.Name, "rounds")
 	o.Clients = cmp.Or(o.Clients, 5)
@@ -126,7 +126,7 @@ type roundsClient struct {
 	at    *seat
 }
 
-// Step is one round, at its time. After the last it lasts until the load ends.
+// Step does one round, at its time. After the last round it idles until the load ends.
 func (c *roundsClient) Step(ctx context.Context, s *harness.Session) {
 	if c.at == nil {
 		c.at = c.sit(s)
@@ -147,7 +147,7 @@ func (c *roundsClient) Step(ctx context.Context, s *harness.Session) {
 	}
 }
 
-// Finish reads the whole set. It fails when more clients ran than the experiment has: they did nothing.
+// Finish reads the whole set. It fails if more clients ran than the experiment has, since those beyond did nothing.
 func (w *rounds) Finish(ctx context.Context, s *harness.Session) error {
 	w.mu.Lock()
 	extra := w.extra

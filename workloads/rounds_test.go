@@ -48,7 +48,7 @@ func roundsRun(t *testing.T, acks int) harness.Result {
 	return res
 }
 
-// counted are the operations of a kind, by outcome, and each integer or lock's tries.
+// counted returns the number of operations of a kind, by outcome, and the tries of each integer or lock.
 func counted(t *testing.T, res harness.Result, kind harness.Kind) (outcomes map[harness.Outcome]int, tries map[string]int) {
 	t.Helper()
 	outcomes, tries = map[harness.Outcome]int{}, map[string]int{}
@@ -88,7 +88,7 @@ func TestRoundsOfASplitBrain(t *testing.T) {
 	}
 }
 
-// lostWrites is what the checker of writes counted.
+// lostWrites returns how many writes the checker counted as lost.
 func lostWrites(res harness.Result) int {
 	n := 0
 	for _, a := range res.Anomalies {

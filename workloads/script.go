@@ -29,11 +29,12 @@ import (
 // digits. The texts run by EVALSHA, and by EVAL where Redis does not know them.
 type Script struct {
 	As     Family `json:"as" yaml:"as"`         // Lock, Dedup or Sequence
-	Name   string `json:"name" yaml:"name"`     // such as the file's base name; the variant is "script/" and it
+	Name   string `json:"name" yaml:"name"`     // such as the file's base name; the variant's id is "script/" and this name
 	Source string `json:"source" yaml:"source"` // Lua text of acquire, first or next
 
-	// File and ReleaseFile are where Source and Release were read, as whoever repeats a run would name them. Empty: they stood
-	// in the plan itself. They are not stored: files change, and what was run does not.
+	// File and ReleaseFile are the paths that Source and Release were read from, as a user who repeats the run would give
+	// them. They are empty if the texts stood in the plan itself. They are not stored: files change, and what was run does
+	// not.
 	File        string `json:"-" yaml:"file,omitempty"`
 	ReleaseFile string `json:"-" yaml:"releaseFile,omitempty"`
 
@@ -44,18 +45,18 @@ type Script struct {
 	// Default: 1, OK or true. Lua's true and false count as what Redis makes of them, 1 and nil.
 	Yes string `json:"yes,omitempty" yaml:"yes,omitempty"`
 
-	// NoErrors are the beginnings of error replies of Source by which it says no, having changed nothing, such as
+	// NoErrors lists the beginnings of error replies by which Source says no and has changed nothing, such as
 	// "RATELIMITED". Any other error leaves open what was done.
 	NoErrors []string `json:"noErrors,omitempty" yaml:"noErrors,omitempty"`
 
 	// Release is the Lua text that gives a lock up; default: lua.CompareDelete. It has the same KEYS, and its yes is 1,
 	// OK or true, whatever Yes is.
 	Release     string   `json:"release,omitempty" yaml:"release,omitempty"`
-	ReleaseName string   `json:"releaseName,omitempty" yaml:"releaseName,omitempty"` // of it in counterexamples; default "release.lua"
+	ReleaseName string   `json:"releaseName,omitempty" yaml:"releaseName,omitempty"` // name of the release in counterexamples; default "release.lua"
 	ReleaseArgs []string `json:"releaseArgs,omitempty" yaml:"releaseArgs,omitempty"` // default {owner}
 }
 
-// placeholders of each family.
+// placeholders lists the placeholders of each family.
 var placeholders = map[Family][]string{
 	Lock:     {"{key}", "{owner}", "{ttl_ms}", "{ttl_s}"},
 	Dedup:    {"{key}", "{window_ms}", "{window_s}"},
@@ -68,7 +69,7 @@ var defaultArgs = map[Family][]string{
 	Sequence: {"{proposed}"},
 }
 
-// defaultYes are the replies that mean yes unless a script says otherwise.
+// defaultYes lists the replies that mean yes unless a script says otherwise.
 var defaultYes = []string{"1", "OK"}
 
 // ScriptVariant makes a variant of a script. An error says what to change in the script's settings.
@@ -95,7 +96,7 @@ func ScriptVariant(s Script) (Variant, error) {
 	}
 }
 
-// validate finds mistakes that need no Redis.
+// validate returns the first mistake that shows without Redis.
 func (s Script) validate() error {
 	if s.Name == "" {
 		return errors.New("script: it has no name: give it one, such as the base name of its file")
@@ -118,7 +119,7 @@ func (s Script) validate() error {
 	return s.validateTemplates()
 }
 
-// releaseName is what counterexamples call the release: no name of another text.
+// releaseName returns what counterexamples call the release, never the name of the other text.
 func (s Script) releaseName() string {
 	if s.ReleaseName == "" || s.ReleaseName == s.Name+".lua" {
 		return "release.lua"
@@ -126,7 +127,7 @@ func (s Script) releaseName() string {
 	return s.ReleaseName
 }
 
-// placeholder is what looks like one.
+// placeholder matches what looks like a placeholder.
 var placeholder = regexp.MustCompile(`\{[A-Za-z0-9_-]+\}`)
 
 func (s Script) validateTemplates() error {
@@ -147,13 +148,14 @@ func (s Script) validateTemplates() error {
 	return nil
 }
 
-// named reports whether the script is told the name of its lock, message or sequence. One that is not knows one only.
+// named reports whether the script is told the name of its lock, message or sequence. A script that is not told knows one
+// only.
 func (s Script) named() bool {
 	named := func(t string) bool { return strings.Contains(t, "{key}") }
 	return slices.ContainsFunc(s.Keys, named) || slices.ContainsFunc(s.Args, named)
 }
 
-// alternatives are words in a sentence: "a, b or c".
+// alternatives joins words for a sentence: "a, b or c".
 func alternatives(words []string) string {
 	last := len(words) - 1
 	if last == 0 {

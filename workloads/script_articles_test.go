@@ -133,7 +133,7 @@ func TestLocksOfArticlesBehaveAsTheBuiltInOne(t *testing.T) {
 	}
 }
 
-// resp3 is a client of the same Redis that speaks RESP3, as most do by default.
+// resp3 returns a client of the same Redis that speaks RESP3, as most do by default.
 func resp3(t *testing.T, r redis.UniversalClient) redis.UniversalClient {
 	t.Helper()
 	o := r.(*redis.Client).Options()
@@ -150,7 +150,7 @@ func TestTheFilterOf003BehavesAsTheBuiltInOne(t *testing.T) {
 	require.Equal(t, want, firsts(t, asVariant(t, resp3(t, r), articleFilter), resp3(t, r)))
 }
 
-// firsts are the answers to three workers, and the window that is left.
+// firsts returns the answers to three workers, and what is left of the window.
 func firsts(t *testing.T, v Variant, r redis.UniversalClient) (answers []any) {
 	t.Helper()
 	f := v.newDeduper(r)

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// This file decides whether a script may do more with the tokens of owners than ask whether two of them are the same. What
-// is not known for certain counts as more, which costs schedules and no verdict.
+// This file decides whether a script may do more with the tokens of owners than ask whether two of them are the same. In
+// doubt the answer is yes, which costs schedules and changes no verdict.
 
 var (
-	// luaComment is a comment, or a string, in which there is none.
+	// luaComment matches a comment, or a string, since there is no comment inside of a string.
 	luaComment = regexp.MustCompile(`(?s)"[^"\n]*"|'[^'\n]*'|--\[\[.*?\]\]|--[^\n]*`)
 	luaQuoted  = regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'`)
 	luaWord    = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_.]*`)
-	// luaOrders is whatever could compare, cut or join what it is given.
+	// luaOrders matches whatever could compare, cut or join values.
 	luaOrders = regexp.MustCompile(`[<>#:\[\]{}%^*/\\]|\.\.`)
 )
 
-// plainWords are all the words of a script that can do no more than compare for sameness, and plainStrings all that it may
-// quote: commands that treat values as opaque, and their options.
+// plainWords lists the words that a script may use if it is to compare values for equality only. plainStrings lists what it
+// may quote: commands that treat values as opaque, and their options.
 var (
 	plainWords = strings.Fields("if then else elseif end return local and or not nil true false redis.call redis.pcall " +
 		"redis.status_reply redis.error_reply KEYS ARGV")
@@ -27,7 +27,7 @@ var (
 		"hget hset hsetnx hexists hdel hlen hincrby incr decr incrby nx px ex xx ok")
 )
 
-// comparesNames reports whether a Lua text may compare what it is given for more than being the same.
+// comparesNames reports whether a Lua text may compare what it is given for more than equality.
 func comparesNames(text string) bool {
 	text = luaComment.ReplaceAllStringFunc(text, func(s string) string {
 		if strings.HasPrefix(s, "--") {
@@ -55,7 +55,7 @@ func comparesNames(text string) bool {
 
 var luaLocal = regexp.MustCompile(`\blocal\s+([A-Za-z_][A-Za-z0-9_]*(?:\s*,\s*[A-Za-z_][A-Za-z0-9_]*)*)`)
 
-// locals are the names that a text declares.
+// locals lists the names that a text declares.
 func locals(text string) (names []string) {
 	for _, m := range luaLocal.FindAllStringSubmatch(text, -1) {
 		for name := range strings.SplitSeq(m[1], ",") {

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// main is the Lua text that acquires, claims or draws.
+// main returns the Lua text that acquires, claims or draws.
 func (s Script) main(r redis.UniversalClient) luaText {
 	s = s.withDefaults()
 	yes := defaultYes
@@ -23,14 +23,14 @@ func (s Script) main(r redis.UniversalClient) luaText {
 	return luaText{"script " + s.Name, s.As, r, redis.NewScript(s.Source), s.Keys, s.Args, yes, s.NoErrors}
 }
 
-// release is the Lua text that gives a lock up.
+// release returns the Lua text that gives a lock up.
 func (s Script) release(r redis.UniversalClient) luaText {
 	s = s.withDefaults()
 	name := "the release of script " + s.Name
 	return luaText{name, s.As, r, redis.NewScript(s.Release), s.Keys, s.ReleaseArgs, defaultYes, nil}
 }
 
-// asReply is the reply that Redis makes of what a script returns by that name.
+// asReply returns the reply that Redis makes of what a script returns: 1 of true, nil of false.
 func asReply(yes string) string {
 	switch yes {
 	case "true":
@@ -48,7 +48,7 @@ type luaText struct {
 	redis      redis.UniversalClient
 	script     *redis.Script
 	keys, args []string // templates
-	yes        []string // replies that mean it
+	yes        []string // replies that mean yes
 	noErrors   []string // beginnings of error replies that mean no
 }
 
@@ -70,7 +70,7 @@ func (t *luaText) answer(ctx context.Context, v values) (string, error) {
 	case t.saidNo(err) && t.family == Sequence:
 		return "", fmt.Errorf("%w: %w", errSaidNo, err)
 	case t.saidNo(err):
-		return err.Error(), nil // as any other reply that is no yes
+		return err.Error(), nil // like any other reply that is not a yes
 	case err != nil && err != redis.Nil:
 		return "", t.failed(err)
 	}
@@ -83,7 +83,7 @@ func (t *luaText) says(ctx context.Context, v values) (bool, error) {
 	return err == nil && slices.Contains(t.yes, reply), err
 }
 
-// decimal is what a sequence returns. Numbers below zero are left to the checkers.
+// decimal matches what a sequence returns. Numbers below zero are left to the checkers.
 var decimal = regexp.MustCompile(`^-?[0-9]+$`)
 
 // number runs the text and returns the number that it drew.
@@ -98,7 +98,7 @@ func (t *luaText) number(ctx context.Context, v values) (string, error) {
 // noReply is how a nil reply is written.
 const noReply = "nil"
 
-// words writes a reply down. A boolean, which is one only in RESP3, counts as what it is in RESP2.
+// words returns a reply as text. A boolean, which only RESP3 has, counts as what it is in RESP2.
 func (t *luaText) words(reply any) (string, error) {
 	switch v := reply.(type) {
 	case nil:
@@ -135,7 +135,7 @@ func (t *luaText) expected() string {
 	return fmt.Sprintf("%s would be a yes; any other integer or string, and nil, a no", t.yesInLua())
 }
 
-// yesInLua is what to return for a yes.
+// yesInLua says what a script has to return for a yes.
 func (t *luaText) yesInLua() string {
 	if slices.Equal(t.yes, defaultYes) {
 		return alternatives(append(defaultYes[:len(defaultYes):len(defaultYes)], "true"))
@@ -152,15 +152,15 @@ type ScriptError struct {
 
 func (e *ScriptError) Error() string { return e.Script + " " + e.Problem }
 
-// Where Redis writes a line number, and what it writes that is of no use without the digests of its cache.
+// luaLine matches the line number in an error reply, and luaNoise what a script's author has no use for.
 var (
 	luaLine  = regexp.MustCompile(`user_script:(\d+)`)
 	luaNoise = regexp.MustCompile(`^ERR (Error compiling script \(new function\): )?(user_script:\d+: )?` +
 		`| script: [0-9a-f]{40}, on @user_script:\d+\.$`)
 )
 
-// failed makes a ScriptError of an error that is the script's. Redis may have refused it for other reasons, and it may
-// not have got there.
+// failed returns err as a ScriptError if it is the script's own. Redis may also have refused the script for other reasons,
+// or never have received it.
 func (t *luaText) failed(err error) error {
 	if reply := redis.Error(nil); !errors.As(err, &reply) || notExecuted(err) || !luaLine.MatchString(err.Error()) {
 		return err
@@ -180,7 +180,7 @@ func (t *luaText) load(ctx context.Context) error {
 	return err
 }
 
-// values are what placeholders stand for.
+// values maps placeholders to what they stand for.
 type values map[string]string
 
 func lockValues(key, owner string, ttl time.Duration) values {
@@ -227,7 +227,7 @@ func (v values) args(templates []string) []any {
 
 type userLock struct {
 	acquire, release luaText
-	ttl              time.Duration // last asked for: releases may want it, too
+	ttl              time.Duration // of the last acquire: a release may use it, too
 }
 
 func (s Script) locker(r redis.UniversalClient) *userLock {

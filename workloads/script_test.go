@@ -30,7 +30,7 @@ func asVariant(t *testing.T, r redis.UniversalClient, s Script) Variant {
 	return v
 }
 
-// builtIn is the catalogue's variant of that id.
+// builtIn returns the catalogue's variant of that id.
 func builtIn(t *testing.T, id string) Variant {
 	t.Helper()
 	v, err := Find(id)
@@ -157,7 +157,7 @@ func TestARepliedBooleanIsReadAsUnderRESP2(t *testing.T) {
 	require.ErrorContains(t, err, "script x returned a map: ")
 }
 
-// mustBeScriptError is for what the author of a script is to be told.
+// mustBeScriptError requires an error that is meant for the author of a script.
 func mustBeScriptError(t *testing.T, err error, want string) {
 	t.Helper()
 	var e *ScriptError

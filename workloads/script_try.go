@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// trialKey is the name that the trial uses.
+// trialKey is the name of the lock, message or sequence in the trial.
 const trialKey = "doublegrant-trial"
 
-// trialValues are those of the callers in the trial, who ask one after the other.
+// trialValues returns the values of the trial's two callers, who ask one after the other.
 func trialValues() []values {
 	const term = 10 * time.Second
 	callers := []values{lockValues(trialKey, trialKey+"-1", term), lockValues(trialKey, trialKey+"-2", term)}
@@ -26,10 +26,10 @@ func trialValues() []values {
 	return callers
 }
 
-// Load compiles the script on the server of r and tries it, on a name that nobody else uses, so that mistakes show
-// before a run: the first to ask must be granted, or be first, or get a number; and who has a lock can release it,
-// whereupon the next is granted within a second. It deletes the KEYS of the trial before and after, including those that are the same
-// for every name. What is wrong with the script is a ScriptError.
+// Load compiles the script on the server of r and tries it, on a name that nobody else uses, so that mistakes show before a
+// run: the first to ask must be granted, or be first, or get a number; and who has a lock can release it, whereupon the
+// next is granted within a second. It deletes the KEYS of the trial before and after, including those that are the same for
+// every name. A mistake in the script is a ScriptError.
 func (s Script) Load(ctx context.Context, r redis.UniversalClient) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -90,10 +90,10 @@ func (s Script) tryLock(ctx context.Context, r redis.UniversalClient, callers []
 	return err
 }
 
-// coolDown is how long a lock may still be refused after its release: some let go of it a little later.
+// coolDown is how long a lock may still be refused after its release: some algorithms let go a little later.
 const coolDown = time.Second
 
-// mustSayYes runs the text where only yes is right.
+// mustSayYes runs the text and returns an error unless it says yes; because says why it must.
 func (t *luaText) mustSayYes(ctx context.Context, v values, because string) error {
 	reply, err := t.answer(ctx, v)
 	if err != nil || slices.Contains(t.yes, reply) {

@@ -19,12 +19,12 @@ type Sequencer interface {
 
 // SequenceOptions shape the load on a generator. Zero values mean the defaults.
 type SequenceOptions struct {
-	Name   string // of the workload in reports; default "sequence"
-	Keys   int    // sequences, of each regime; default 1
+	Name   string // name of the workload in reports; default "sequence"
+	Keys   int    // number of sequences of each regime; default 1
 	Regime Regime // what callers propose; default: every regime, each to sequences of its own, see [Sequences]
 
-	// OneKey says that the generator takes no notice of the key, so that there is one sequence only. Without a Regime, each
-	// has its turn: for a fraction of a second, after which the store is emptied.
+	// OneKey says that the generator ignores the key, so that there is one sequence only. Without a Regime the regimes then
+	// take turns, each for a fraction of a second, and the store is emptied in between.
 	OneKey bool
 }
 
@@ -42,7 +42,7 @@ type sequenceOf struct {
 	propose proposals
 }
 
-// sequencesOf lists the sequences of a load; those that take turns, if there is one key only.
+// sequencesOf lists the sequences of a load: o.Keys of each regime.
 func sequencesOf(o SequenceOptions) (all []sequenceOf) {
 	regimes := Regimes()
 	var name func(Regime, int) string
@@ -68,7 +68,7 @@ type sequences struct {
 	opts         SequenceOptions
 	newSequencer func(redis.UniversalClient) Sequencer
 	all          []sequenceOf
-	turns        sequenceTurns // of a generator that knows one key only
+	turns        sequenceTurns // for a generator that knows one sequence only
 }
 
 func (q *sequences) Name() string          { return q.opts.Name }
@@ -85,7 +85,7 @@ func (q *sequences) Open(_ context.Context, group int) (harness.Client, error) {
 type sequenceClient struct {
 	generator Sequencer
 
-	// Where keys and proposals come from; nil where Step is not called.
+	// The load that keys and proposals come from, and the client to empty the store. Both are nil where Step is not called.
 	load  *sequences
 	redis redis.UniversalClient
 }
@@ -116,7 +116,7 @@ func (c *sequenceClient) next(ctx context.Context, s *harness.Session, key, prop
 	})
 }
 
-// flaws are those of several classes that one condition brings out.
+// flaws returns a flaw of each class, all under one condition.
 func flaws(when Condition, classes ...harness.Class) (all []Flaw) {
 	for _, c := range classes {
 		all = append(all, Flaw{c, when})
@@ -124,7 +124,7 @@ func flaws(when Condition, classes ...harness.Class) (all []Flaw) {
 	return all
 }
 
-// forgottenNumbers are the flaws of every sequence here: a failover may forget numbers that were drawn, and they are
+// forgottenNumbers returns the flaws of every sequence here: a failover may forget numbers that were drawn, and they are
 // drawn again.
 func forgottenNumbers() []Flaw {
 	return flaws(Failover, harness.DuplicateNumber, harness.Regression, harness.SequenceRestart)

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sequence/incr-wait, a counter that asks for a replica's word, or for that of as many as the options say.
+// sequence/incr-wait, a counter with an acknowledgement by one replica, or by as many as the options ask for.
 //
 //	next     INCR key; WAIT n 20, in one pipeline; an error if fewer replicas have the increment
 //

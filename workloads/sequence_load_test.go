@@ -90,7 +90,7 @@ func TestRegimesTakeTurnsWhereThereIsOneSequence(t *testing.T) {
 
 }
 
-// oneCounter is a Sequencer that takes no notice of its key.
+// oneCounter is a Sequencer that ignores its key.
 type oneCounter struct{ redis redis.UniversalClient }
 
 func (o oneCounter) Next(ctx context.Context, _, _ string) (string, error) {

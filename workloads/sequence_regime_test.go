@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// proposed are n proposals of a regime, by one caller.
+// proposed returns n proposals of a regime, by one caller.
 func proposed(r Regime, n int) (all []string) {
 	next, rng := r.generator(), newRand()
 	for range n {

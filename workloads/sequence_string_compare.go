@@ -28,7 +28,7 @@ func sequenceStringCompare() Variant {
 	})
 }
 
-// stringCompareFlaws are those of comparing numbers as strings: they need numbers of different widths.
+// stringCompareFlaws returns the flaws of comparing numbers as strings, which numbers of different widths bring out.
 func stringCompareFlaws() []Flaw {
 	var all []Flaw
 	for _, r := range []Regime{Fixed, Growing, LeadingZeros} {

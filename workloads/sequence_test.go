@@ -26,7 +26,7 @@ func draw(t *testing.T, q Sequencer, key, proposed string, n int) []string {
 	return all
 }
 
-// stored is what the server keeps for a sequence, wherever the variant keeps it.
+// stored returns what the server keeps for a sequence, wherever the variant keeps it.
 func stored(t *testing.T, r redis.UniversalClient, key string) string {
 	t.Helper()
 	if v, err := r.HGet(t.Context(), sequencesHash, key).Result(); err == nil {
@@ -176,7 +176,7 @@ func TestANumberWithoutAReplicaIsAnError(t *testing.T) {
 	require.Equal(t, "1", stored(t, r, "biz"), "the increment has happened all the same")
 }
 
-// orders are all orders of three calls, two of client 0 and one of client 1: the smallest program of the explorer.
+// orders lists all orders of three calls, two of client 0 and one of client 1: the smallest program of the explorer.
 var orders = [][]int{{0, 0, 1}, {0, 1, 0}, {1, 0, 0}}
 
 // sampled draws the samples of a regime in an order, and adds the flaws that show to found.

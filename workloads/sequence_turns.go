@@ -11,13 +11,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file is the regimes in turn, for a generator that knows one sequence only: numbers of one regime would hide what
-// those of another do to it.
+// This file lets the regimes take turns on a generator that knows one sequence only: proposed together, the numbers of one
+// regime would hide what those of another do to it.
 
 // sequenceTurn is how long callers propose numbers of one regime. A run of a second has all of them.
 const sequenceTurn = 150 * time.Millisecond
 
-// sequenceTurns is whose turn it is. Whoever draws holds it for reading, whoever ends a turn for writing.
+// sequenceTurns holds the sequence whose turn it is. A client locks it for reading to draw, and for writing to end a turn.
 type sequenceTurns struct {
 	sync.RWMutex
 	n     int // turns so far
@@ -34,8 +34,8 @@ func (c *sequenceClient) inTurn(ctx context.Context, s *harness.Session) {
 	c.draw(ctx, s, t.now)
 }
 
-// nextTurn begins the next turn if the one at hand is over: with an empty store and a name of its own. If the store
-// cannot be emptied the old turn goes on.
+// nextTurn begins the next turn, with an empty store and a name of its own, if the present one is over. If the store cannot
+// be emptied the old turn goes on.
 func (c *sequenceClient) nextTurn(ctx context.Context, now time.Duration) {
 	t := &c.load.turns
 	if t.RLock(); t.n > 0 && now < t.until {
@@ -57,7 +57,7 @@ func (c *sequenceClient) nextTurn(ctx context.Context, now time.Duration) {
 	t.n, t.until = t.n+1, now+sequenceTurn
 }
 
-// emptied empties the store. Numbers that were drawn before may come again after it.
+// emptied empties the store and reports whether that worked. Numbers that were drawn before may come again after it.
 func emptied(ctx context.Context, r redis.UniversalClient) bool {
 	return r.FlushAll(ctx).Err() == nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Family is what kind of promise a variant makes.
+// Family names the kind of algorithm, by the promise that it makes.
 type Family string
 
 // The families.
@@ -21,7 +21,7 @@ const (
 	Writes   Family = "writes"
 )
 
-// Claim is where a variant's author, or the project, holds it to be safe.
+// Claim says how far a variant is safe, according to its author or to this project.
 type Claim string
 
 // The claims. None of the variants here claims to survive the loss of acknowledged writes.
@@ -31,7 +31,7 @@ const (
 	MinorityMayFail Claim = "safe while a majority of masters lives and remembers"
 )
 
-// Condition is what brings a flaw out.
+// Condition is a circumstance under which a flaw shows.
 type Condition string
 
 // The conditions.
@@ -41,7 +41,7 @@ const (
 	LeaseEndsInRelease Condition = "the lease ends between two commands of a release"
 	LeaseEndsInClaim   Condition = "the lease ends between two commands of a claim"
 	FractionOfSecond   Condition = "the TTL has a fraction of a second"
-	LargerProposal     Condition = "a proposal replaces the stored number" // callers of any regime may, in time
+	LargerProposal     Condition = "a proposal replaces the stored number" // in time, callers of any regime propose one
 	ClockSkew          Condition = "clients' clocks differ by more than the lease"
 	FastLoser          Condition = "a client whose clock is ahead by more than the lease loses a race, or crashes"
 	Crash              Condition = "a client crashes between two steps"
@@ -56,10 +56,10 @@ const (
 	NodeClock    Condition = "a node's clock steps forward by more than a lease"
 )
 
-// goRedisRetries is how often go-redis sends a command again unless it is told otherwise.
+// goRedisRetries is go-redis's default for MaxRetries: how often it sends a command again.
 const goRedisRetries = 3
 
-// In is the condition that callers propose numbers of a regime.
+// In returns the condition that callers propose numbers by regime r.
 func In(r Regime) Condition { return Condition("numbers are proposed by regime " + string(r)) }
 
 // Flaw is a known way in which a variant fails.
@@ -73,44 +73,46 @@ type Variant struct {
 	ID     string // family/algorithm, such as "lock/set-nx-px"
 	Family Family
 	Doc    string // the algorithm in one line
-	Source string // article (number in the catalogue's list), documentation or paper
+	Source string // article (named as in the README), documentation or paper
 	Claim  Claim
-	Flaws  []Flaw // for every condition, use Under
+	Flaws  []Flaw // as declared; Under derives those of every other condition
 
 	// OwnNumbers says that a sequence ignores what callers propose, so that one regime is as good as another.
 	OwnNumbers bool
 
-	// ComparesNames says that tokens of owners are compared for more than being the same: by their order, or in part. Then
-	// it matters which client has which name.
+	// ComparesNames says that the algorithm compares owners' tokens for more than equality: by their order, or in part.
+	// Then it matters which client has which name.
 	ComparesNames bool
 
-	// Retries is how often the Redis client of the variant's callers sends a command again that got no answer: 0, as all
-	// clients of this project, or go-redis's own default.
+	// Retries is how often the callers' Redis client sends a command again that got no answer. It is 0, as for all clients
+	// of this project, or go-redis's own default.
 	Retries int
 
-	// Explored is with how many clients a search of the whole catalogue goes through the variant, where 3 are too many; 0: 3.
+	// Explored is the number of clients in a search of the whole catalogue, for variants that are too large with 3. 0 means
+	// 3.
 	Explored int
 
-	// OneKey says that all keys are one to the variant: it cannot tell locks or sequences apart.
+	// OneKey says that the variant ignores the key, so that it knows one lock or sequence only.
 	OneKey bool
 
-	Acks    int           // replicas whose acknowledgement it waits for; it is of no use on fewer
-	Masters int           // independent masters that it needs at least, such as lock/redlock's 3; 0: it knows of one
-	Lease   time.Duration // what the explorer asks for; default: the family's
+	Acks    int           // replicas whose acknowledgement it waits for, and so needs; 0: none
+	Masters int           // independent masters that it needs at least, such as 3 for lock/redlock; 0: it uses one
+	Lease   time.Duration // lease or window that the explorer asks for; 0: the family's default
 
-	// inspect looks at what is stored for the sequence of an Inspect, where it is known how the variant stores it.
+	// inspect looks at what is stored for the sequence of an Inspect. It is nil where nobody knows how the variant stores
+	// it.
 	inspect func(context.Context, redis.UniversalClient, *harness.Op)
 
-	texts map[string]string // scripts from elsewhere, by name
+	texts map[string]string // Lua texts that are not in package lua, by file name
 
-	// The algorithm: one of these, by Family, unless build makes a workload of another kind.
+	// The algorithm: the constructor that fits Family, or build for a workload of another kind.
 	newLocker    func(redis.UniversalClient) Locker
-	newQuorum    func([]redis.UniversalClient) Locker // of a lock on several masters, instead
+	newQuorum    func([]redis.UniversalClient) Locker // in place of newLocker, for a lock on several masters
 	newDeduper   func(redis.UniversalClient) Deduper
 	newSequencer func(redis.UniversalClient) Sequencer
 	build        func(Connector, Options) harness.Workload
 
-	waiting func(acks int) Variant // the same, with another number of acknowledgements; nil: it waits for none
+	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: it waits for none
 }
 
 // Options are the settings that variants share; each family takes those that concern it. Zero values mean the family's
@@ -120,17 +122,18 @@ type Options struct {
 	TTL      time.Duration // lease of a lock, window of a message
 	Regime   Regime        // proposals to a sequence; default: every regime under load, Fixed under the explorer
 	Acks     int           // replicas that a variant with a WAIT waits for; default: the variant's own
-	Hold     time.Duration // mean time for which a lock is kept, most of the time
+	Hold     time.Duration // mean length of a usual hold
 	Resource bool          // locks guard a resource, which their owners update
-	Rounds   RoundsOptions // of writes/rounds; its Name and Acks are the variant's
+	Rounds   RoundsOptions // settings of writes/rounds, but for Name and Acks, which the variant sets
 }
 
-// Under lists the classes that a condition may bring out in the variant, by its documentation.
+// Under lists the classes of anomaly that the variant may show under a condition, according to its documentation.
 //
-// A variant that knows of one node declares what a failover does to it, and whatever else makes Redis forget an
-// acknowledged write does the same: a node that comes back without its data. A node that evicts keys, or whose clock steps
-// forward, forgets only what has a TTL: locks and marks, and the numbers of scripts that let them expire after a month, but
-// no counters and no sets. Variants on several masters declare each of these themselves.
+// A variant on one node declares what a failover does to it. Whatever else makes Redis forget an acknowledged write does
+// the same. A node that comes back without its data forgets everything. A node that evicts keys forgets only what has a
+// TTL: locks and marks, and the numbers of scripts that let them expire after a month, but no counters and no sets. A node
+// whose clock steps forward forgets locks and marks. Variants on several masters declare each of these conditions
+// themselves.
 func (v Variant) Under(c Condition) (found []harness.Class) {
 	for _, f := range v.Flaws {
 		if f.When == c || v.Masters == 0 && f.When == Failover && v.forgets(c, f.Class) {
@@ -140,7 +143,7 @@ func (v Variant) Under(c Condition) (found []harness.Class) {
 	return found
 }
 
-// forgets reports whether the condition does to the variant what a failover does, as far as the class is concerned.
+// forgets reports whether the condition brings out the class as a failover does.
 func (v Variant) forgets(c Condition, class harness.Class) bool {
 	switch c {
 	case NodeRestart:
@@ -153,7 +156,8 @@ func (v Variant) forgets(c Condition, class harness.Class) bool {
 	return false
 }
 
-// Waiting is the variant with a WAIT for so many replicas, 1 or more. It is false for one that waits for none.
+// Waiting returns the variant with a WAIT for acks replicas. It returns v and false if v waits for none, or acks is less
+// than 1.
 func (v Variant) Waiting(acks int) (Variant, bool) {
 	if v.waiting == nil || acks < 1 {
 		return v, false
@@ -161,8 +165,8 @@ func (v Variant) Waiting(acks int) (Variant, bool) {
 	return v.waiting(acks), true
 }
 
-// Workload makes clients that run the variant on what c connects to. Where that has fewer masters than the variant
-// needs, Open returns an error.
+// Workload returns a load whose clients run the variant on the system that c connects to. Its Open returns an error if that
+// system has fewer masters than the variant needs.
 func (v Variant) Workload(c Connector, o Options) harness.Workload {
 	v, _ = v.Waiting(o.Acks)
 	switch v.Family {
@@ -181,7 +185,8 @@ func (v Variant) Workload(c Connector, o Options) harness.Workload {
 	}
 }
 
-// regime is what callers propose to the variant: any, if it takes no notice of that.
+// regime returns the regime by which callers propose: the one asked for, or Fixed if none was and the variant ignores
+// proposals.
 func (v Variant) regime(asked Regime) Regime {
 	if v.OwnNumbers {
 		return cmp.Or(asked, Fixed)
@@ -203,7 +208,7 @@ func lockVariant(id string, newLocker func(redis.UniversalClient) Locker, v Vari
 	return v
 }
 
-// quorumVariant is a lock on several masters. One of two is no majority, so fewer than three gain nothing.
+// quorumVariant returns a lock on at least three masters: one of two is not a majority, so fewer gain nothing.
 func quorumVariant(id string, newQuorum func([]redis.UniversalClient) Locker, v Variant) Variant {
 	v.ID, v.Family, v.newQuorum, v.Masters, v.Claim = id, Lock, newQuorum, 3, MinorityMayFail
 	return v

@@ -10,26 +10,26 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// waiting is what a write asks of replicas with WAIT.
+// waiting holds the arguments of the WAIT after a write.
 type waiting struct {
-	acks   int           // replicas that have to say that they have it; 0: no WAIT is sent
-	within time.Duration // whole milliseconds
+	acks   int           // replicas that have to acknowledge the write; 0: no WAIT is sent
+	within time.Duration // timeout, in whole milliseconds
 }
 
-// What every variant with a WAIT asks for unless told otherwise: the word of one replica, within a few round trips.
+// The defaults of every variant with a WAIT: one replica, within a few round trips.
 const (
 	waitAcks    = 1
 	waitTimeout = 20 * time.Millisecond
 )
 
-// waitFor is a usual WAIT for so many replicas.
+// waitFor returns a WAIT for acks replicas with the default timeout.
 func waitFor(acks int) waiting { return waiting{acks, waitTimeout} }
 
 // errFewAcks says that a write was made, and that too few replicas said in time that they have it.
 var errFewAcks = errors.New(harness.FewAcks)
 
-// write sends one write, and WAIT for replicas to have it. Both are in one pipeline, since WAIT speaks of the writes of
-// its own connection. It returns the error of the WAIT, or errFewAcks; the write has its own.
+// write sends one write and a WAIT for replicas. Both are in one pipeline, since WAIT concerns the writes of its own
+// connection. It returns the error of the WAIT, or errFewAcks; the write's command has its own error.
 func (w waiting) write(ctx context.Context, r redis.UniversalClient, write func(redis.Cmdable)) error {
 	if w.acks == 0 {
 		write(r)

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// waiters are the variants of the catalogue that wait for replicas.
+// waiters lists the variants of the catalogue that wait for replicas.
 func waiters() (all []Variant) {
 	for _, v := range Catalogue() {
 		if v.Acks > 0 {
@@ -40,7 +40,7 @@ func TestEveryVariantWithAWaitTakesTheNumberOfReplicas(t *testing.T) {
 	require.False(t, ok)
 }
 
-// asked is the number of replicas in the WAITs that are sent.
+// asked notes the number of replicas in the WAITs that are sent.
 func asked(seen *[]any) redis.Hook { return waitSpy{seen} }
 
 type waitSpy struct{ seen *[]any }

@@ -9,7 +9,7 @@ import (
 //	round i of client w of n   SADD rounds w+i*n; with locks also SET lock-i client NX PX ttl; with acks a WAIT behind each
 //	finally                    read the whole set from the primary
 //
-// Source: Jepsen's analysis of Redis, 2013; the project's table of guards. Like writes/sadd it is a measure, no algorithm.
+// Source: Jepsen's analysis of Redis, 2013. Like writes/sadd it is a measure and not an algorithm.
 func roundsVariant(acks int) Variant {
 	return Variant{
 		ID: "writes/rounds", Family: Writes,

@@ -33,7 +33,7 @@ func saddVariant() Variant {
 	}
 }
 
-// SAdd adds unique integers to a set and reads the set when all is over.
+// SAdd returns a load that adds unique integers to a set, and reads the set when the load is over.
 func SAdd(c Connector) harness.Workload {
 	return &sadd{name: "writes/sadd", key: "writes", pool: newPool(c)}
 }
@@ -104,8 +104,8 @@ func readFinally(ctx context.Context, s *harness.Session, p *pool, key string) e
 	return nil
 }
 
-// readAll scans the set on the primary. A connection that still leads to the old one is refused and replaced, so errors
-// are met with another try until ctx ends.
+// readAll scans the set on the primary. A connection that still leads to the old primary is refused and replaced, so
+// readAll tries again after an error until ctx ends.
 func readAll(ctx context.Context, s *harness.Session, r redis.UniversalClient, key string) ([]int64, error) {
 	page := redis.NewScript(lua.ScanOnPrimary)
 	var all []int64

@@ -6,13 +6,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// writes/sadd-wait, writes/sadd that asks for a replica's word, or for that of as many as the options say.
+// writes/sadd-wait, writes/sadd with an acknowledgement by one replica, or by as many as the options ask for.
 //
 //	write    SADD writes n, each n once; WAIT n 20, in one pipeline; with fewer acknowledgements the write is unknown
 //	finally  read the whole set from the primary
 //
-// Source: Kingsbury, "Redis redux", 2013, on WAIT. A write that fell short may survive all the same, as 9 to 63 did
-// in a split brain of five seconds: it ends in info. One that replicas have is lost if another one is promoted.
+// Source: Kingsbury, "Redis redux", 2013, on WAIT. A write that fell short may survive all the same, as 9 to 63 did in a
+// split brain of five seconds: it ends in info. A write that one replica has is lost if another one is promoted.
 func saddWait(acks int) Variant {
 	return Variant{
 		ID: "writes/sadd-wait", Family: Writes,
@@ -26,7 +26,7 @@ func saddWait(acks int) Variant {
 	}
 }
 
-// SAddWait is SAdd with a WAIT for so many replicas after each integer.
+// SAddWait returns the load of [SAdd] with a WAIT for acks replicas after each integer.
 func SAddWait(c Connector, acks int) harness.Workload {
 	return &sadd{name: "writes/sadd-wait", key: "writes-wait", pool: newPool(c), wait: waitFor(acks)}
 }

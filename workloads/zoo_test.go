@@ -14,8 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file is a zoo: algorithms that nobody would put into a catalogue, broken ones and right but odd ones, and what a
-// load of some seconds has to say of each.
+// This file is a zoo: algorithms that nobody would put into a catalogue, broken ones and right but odd ones, and the
+// verdict that a load of some seconds has to give on each.
 
 // beast is one algorithm.
 type beast struct {
@@ -34,7 +34,7 @@ const (
 	sound  = harness.Valid
 )
 
-// zooLoad is the load that the zoo is put under: less than the default, so that several run side by side.
+// run puts the beast under a load that is less than the default, so that several run side by side.
 func (b beast) run(t *testing.T) harness.Result {
 	t.Helper()
 	c := cluster.Standalone(cluster.Options{})
@@ -299,7 +299,7 @@ func (l zooLock) Release(ctx context.Context, key, owner string) (bool, error) {
 
 type zooCall = func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
 
-// scripted is a call that runs a script with the owner and the milliseconds of the lease.
+// scripted returns a call that runs a script with the owner and the milliseconds of the lease.
 func scripted(r redis.UniversalClient, text string) zooCall {
 	s := redis.NewScript(text)
 	return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
@@ -310,7 +310,7 @@ func scripted(r redis.UniversalClient, text string) zooCall {
 
 const extendGet = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`
 
-// extender is a lock by SET NX PX with that way to extend it.
+// extender returns a lock by SET NX PX with that way to extend it.
 func extender(extend func(redis.UniversalClient) zooCall) func(redis.UniversalClient) workloads.Locker {
 	return func(r redis.UniversalClient) workloads.Locker {
 		return zooLock{scripted(r, takeSetNX), extend(r), scripted(r, releaseGet)}

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// errCrashed is what a client that crashed gets from its connections.
+// errCrashed is the error that connections return to a client that crashed.
 var errCrashed = errors.New("explore: this client has crashed")
 
 // actor is one client in one schedule: a goroutine that is parked most of the time. Its fields belong to whoever has the
@@ -19,24 +19,24 @@ var errCrashed = errors.New("explore: this client has crashed")
 type actor struct {
 	index int
 	ex    *execution
-	park  chan parked // says where it waits, or that it is done
-	awake chan bool   // ends a sleep; false: it has crashed
+	park  chan parked // the client tells the scheduler where it waits, or that it is done
+	awake chan bool   // the scheduler lets it go on; false: it has crashed
 
 	at        parked
 	started   bool // has taken a step
 	done      bool
 	crashed   bool
-	astray    bool          // has not come back in time: there is no way to end it
+	astray    bool          // has not parked in time: there is no way to end it
 	lastWord  bool          // the operation that a crash cut off is still to be recorded
 	inOp      bool          // the operation at hand has begun: it has sent something or looked at the clock
-	callAt    time.Duration // when it began
-	commands  int           // that the operation at hand has sent
+	callAt    time.Duration // virtual time at which the operation at hand began
+	commands  int           // number of commands that the operation at hand has sent
 	lost      []byte        // the command of the operation at hand that was executed without an answer; nil: none
-	goroutine int           // the number of its goroutine; 0: nobody wants to know
-	ready     time.Duration // before which it does nothing more: it sleeps till then
+	goroutine int           // the id of its goroutine; 0: not needed, since the program promises no background work
+	ready     time.Duration // virtual time until which it sleeps; in the past: it does not sleep
 }
 
-// parked is where a client waits for the scheduler.
+// parked is the place at which a client waits for the scheduler.
 type parked struct {
 	kind parkKind
 	conn *conn // for inCommand
@@ -49,7 +49,7 @@ const (
 	inCommand parkKind = iota // waits for the reply to a command
 	inSleep                   // waits for time to pass, inside an operation
 	inClock                   // is about to look at its clock
-	inWork                    // does something between two operations, such as delivering a message
+	inWork                    // works between two operations, such as delivering a message
 	atEnd                     // has done all it had to do
 )
 
@@ -83,14 +83,14 @@ func (a *actor) wait(p parked) bool {
 	return <-a.awake
 }
 
-// begin notes when the operation at hand began, the first time that it shows.
+// begin notes at the operation's first command or look at a clock that it began at the given time. Later calls do nothing.
 func (a *actor) begin(at time.Duration) {
 	if !a.inOp {
 		a.inOp, a.callAt = true, at
 	}
 }
 
-// timeline is where a client's operations happen: in virtual time. It is used by the client's goroutine.
+// timeline records a client's operations in virtual time. The client's goroutine uses it.
 type timeline struct{ a *actor }
 
 var _ harness.Timeline = timeline{}
@@ -100,8 +100,8 @@ func (t timeline) Now() time.Duration {
 	return t.a.ex.now
 }
 
-// Record stamps op and keeps it. An operation counts as called when it sent its first command or looked at a clock:
-// before that it had not begun for anybody. What a crash cut off is unknown, and nothing comes after it.
+// Record stamps op and keeps it. An operation counts as called when it sent its first command or first looked at a clock:
+// before that nobody can tell that it had begun. An operation that a crash cut off ends with Info, and none is kept after it.
 func (t timeline) Record(op *harness.Op) {
 	a := t.a
 	defer a.ex.w.takeTurn()()
@@ -130,7 +130,7 @@ func (t timeline) Record(op *harness.Op) {
 	}
 }
 
-// Sleep is work between two operations: it takes no time, but the client may crash in it.
+// Sleep stands for work between two operations. It takes no virtual time, but the client may crash in it.
 func (t timeline) Sleep(d time.Duration) bool {
 	defer t.a.ex.w.takeTurn()()
 	if d <= 0 || t.a.inOp {
@@ -144,17 +144,17 @@ type virtual struct{ a *actor }
 
 var _ harness.ClientTime = virtual{}
 
-// Now is a step of its own: time may have passed since the client last did anything. A client's clock shows what the
-// servers' does, but for the schedule's skew, and goes on by a microsecond with each look that anybody takes; the
-// commands of others do not move it. So no two looks show the same time.
+// Now returns the time that the client's clock shows. It is a step of its own: time may have passed since the client last
+// did anything. A client's clock shows the servers' time plus the schedule's skew. It goes on by a microsecond with each look
+// that any client takes, so no two looks show the same time. The commands of others do not move it.
 func (v virtual) Now() time.Time {
 	defer v.a.ex.w.takeTurn()()
 	v.a.wait(parked{kind: inClock})
 	return epoch.Add(v.a.ex.clock(v.a.index))
 }
 
-// Sleep makes the client's next step come later. It is no step: whatever others do meanwhile they may do before the
-// client's next step as well. Where some lease ends meanwhile, the scheduler makes a step of it (see execution.run).
+// Sleep makes the client's next step come later. It is not a step itself: whatever others do meanwhile they may as well do
+// before the client's next step. Where some lease ends meanwhile, waking up is a step of its own (see execution.run).
 func (v virtual) Sleep(ctx context.Context, d time.Duration) error {
 	a := v.a
 	if err := ctx.Err(); err != nil || d <= 0 {

@@ -17,29 +17,29 @@ type command struct {
 	access
 }
 
-// access is what a command touches. It decides which commands may change places without anybody noticing.
+// access lists the keys that a command reads and writes. It decides which commands may change places without anybody noticing.
 type access struct {
 	reads, writes []string
-	everything    bool // touches who knows what: scripts, commands that are not in the table
+	everything    bool // may touch anything: scripts, and commands that are not in touches
 	scripts       bool // needs the script cache
 	ttl           bool // inside a MULTI: may give a key a TTL
 }
 
-// touch says how commands touch keys.
+// touch tells how a command touches keys.
 type touch uint8
 
 const (
 	unknown  touch = iota
 	nothing        // connection state only: passes ungated
-	own            // what the connection wrote itself: nobody else's commands matter, but the world may
+	own            // WAIT: about what its connection wrote; commands of others do not change its reply, but the world may
 	reads          // reads its first argument
 	readsAll       // reads all its arguments
 	writes         // writes its first argument
 	writeAll       // writes all its arguments
 )
 
-// touches lists the commands that algorithms of this kind use. What is missing here is taken to touch everything, which
-// costs schedules and no verdict.
+// touches lists the commands that locks, filters and sequences use. A command that is missing here is taken to touch
+// everything, which costs schedules but never changes a verdict.
 var touches = func() map[string]touch {
 	m := map[string]touch{}
 	for t, names := range map[touch]string{
@@ -59,10 +59,10 @@ var touches = func() map[string]touch {
 	return m
 }()
 
-// name is the command's name in lower case.
+// name returns the command's name in lower case.
 func name(args [][]byte) string { return string(bytes.ToLower(args[0])) }
 
-// accessOf looks at a command.
+// accessOf returns what a command touches, and how.
 func accessOf(args [][]byte) (a access, t touch) {
 	t, known := touches[string(args[0])] // most clients send one case
 	n := ""
@@ -99,7 +99,7 @@ func words(args [][]byte) []string {
 	return out
 }
 
-// add makes a touch what b touches, too.
+// add adds to a what b touches.
 func (a *access) add(b access) {
 	a.reads, a.writes = append(a.reads, b.reads...), append(a.writes, b.writes...)
 	a.everything, a.scripts, a.ttl = a.everything || b.everything, a.scripts || b.scripts, a.ttl || b.ttl
@@ -132,7 +132,7 @@ func (c command) blocks() bool {
 	return false
 }
 
-// seenByOthers reports whether a CLIENT command tells others, or asks, about connections.
+// seenByOthers reports whether a CLIENT command changes what others see of the connection, or asks about other connections.
 func seenByOthers(args [][]byte) bool {
 	if len(args) < 2 {
 		return false
@@ -144,7 +144,7 @@ func seenByOthers(args [][]byte) bool {
 	return true
 }
 
-// timely reports whether what the command does depends on the time of day: it asks for a TTL, gives one, or may do
+// timely reports whether the command's effect or reply depends on the time of day: it asks for a TTL, sets one, or may do
 // either.
 func (c command) timely() bool {
 	switch name(c.args) {
@@ -154,10 +154,10 @@ func (c command) timely() bool {
 	return c.everything || c.setsTTL()
 }
 
-// clockWords are the commands and options by which Redis tells its time of day, or is told one.
+// clockWords lists the commands and options by which Redis tells its time of day or is given one.
 var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpiretime", "exat", "pxat", "lastsave"}
 
-// quotedClockWord finds them in a Lua text.
+// quotedClockWord finds clockWords in the text of a Lua script.
 var quotedClockWord = regexp.MustCompile(`(?i)["'](` + strings.Join(clockWords, "|") + `|xadd)["']`)
 
 // readsClock reports whether the outcome depends on the time of day that the server shows, as far as can be seen.
@@ -176,7 +176,7 @@ func (c command) readsClock(w *world) bool {
 	}
 }
 
-// acks is how many replicas a WAIT asks for; 0 for everything else.
+// acks returns the number of replicas that a WAIT asks for. It is 0 for any other command.
 func (c command) acks() int64 {
 	if name(c.args) != "wait" || len(c.args) < 2 {
 		return 0
@@ -188,7 +188,7 @@ func (c command) acks() int64 {
 	return n
 }
 
-// waits is how long a WAIT waits at most; 0 for everything else, and for one that waits for ever.
+// waits returns the time-out of a WAIT. It is 0 for any other command, and for a WAIT that waits for ever.
 func (c command) waits() time.Duration {
 	if name(c.args) != "wait" || len(c.args) < 3 {
 		return 0
@@ -214,8 +214,8 @@ func (c command) setsTTL() bool {
 	}
 }
 
-// text writes the command as a person would. A script goes by its name, or by its first line where the explorer has seen
-// its text.
+// text writes the command as a person would. A script is shown by its name, else by its first line, else, if the explorer
+// has not seen its text, by the beginning of its hash.
 func (c command) text(w *world) string {
 	parts := words(c.args)
 	parts[0] = strings.ToUpper(parts[0])
@@ -231,7 +231,7 @@ func (c command) text(w *world) string {
 	return clip(printable(strings.Join(parts, " ")), 160)
 }
 
-// scriptName is the name of a script that goes by its text or hash.
+// scriptName returns how to show a script, which is given as its text or its hash.
 func (w *world) scriptName(script string) string {
 	body := script
 	if isSHA(script) {

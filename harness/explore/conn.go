@@ -15,12 +15,12 @@ import (
 // seat is the place of one client in all schedules of a worker. Its Redis client stays connected from one to the next.
 type seat struct {
 	world  *world
-	client bool                  // it is a client's, not the harness's own
-	actor  atomic.Pointer[actor] // who sits there; nil: nobody, and its connections pass everything
+	client bool                  // the seat is a client's, not the harness's own
+	actor  atomic.Pointer[actor] // the client of the current schedule; nil: none, and its connections pass everything
 }
 
-// takeTurn begins what a connection does to the world; what it returns ends that. The harness's own works in the
-// scheduler's turn.
+// takeTurn takes the world's turn for a connection; end gives it back. The harness's own connection works in the scheduler's
+// turn, so for it takeTurn does nothing.
 func (s *seat) takeTurn() (end func()) {
 	if !s.client {
 		return func() {}
@@ -28,7 +28,7 @@ func (s *seat) takeTurn() (end func()) {
 	return s.world.takeTurn()
 }
 
-// dial is handed to the Redis client.
+// dial opens a connection of the seat. The Redis client calls it.
 func (s *seat) dial(context.Context, string, string) (net.Conn, error) {
 	defer s.takeTurn()()
 	c := &conn{seat: s, wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
@@ -39,43 +39,43 @@ func (s *seat) dial(context.Context, string, string) (net.Conn, error) {
 	return c, c.connect()
 }
 
-// conn is a connection of a client: a gate. What the client writes is kept; when it waits for a reply, it is parked until
-// the scheduler has sent its next command. Commands that concern the connection alone, such as HELLO, pass ungated, and
-// so does the inside of a MULTI, which nobody sees before its EXEC.
+// conn is a connection of a client, and its gate. It keeps what the client writes. When the client waits for a reply, it is
+// parked until the scheduler has sent its next command. Commands that concern the connection alone, such as HELLO, pass
+// ungated, and so do those inside a MULTI, which take effect with its EXEC only.
 type conn struct {
 	seat  *seat
 	wire  *wire
-	node  int    // the number of the world's primary to which wire leads
-	hello []byte // how the client greeted
+	node  int    // index in world.names of the node to which wire leads
+	hello []byte // the client's HELLO, sent again on a new wire; nil: none
 
-	in    []byte    // written, not yet a whole command
-	queue []command // not yet sent
-	out   []byte    // replies, not yet read
+	in    []byte    // bytes that the client wrote, not yet a whole command
+	queue []command // commands not yet sent
+	out   []byte    // replies not yet read
 
-	stateful bool     // others can see what the connection is
+	stateful bool     // a CLIENT command has made its state visible to others
 	multi    bool     // between MULTI and EXEC
-	queued   access   // what the commands of the MULTI will touch
-	watched  []string // keys that EXEC will look at
-	failed   error    // what the client gets instead of replies
+	queued   access   // access of the commands queued in the MULTI
+	watched  []string // keys under WATCH, which EXEC will look at
+	failed   error    // the error that the client gets instead of replies; nil: none
 
-	wrote chan struct{} // there is something in queue
-	reply chan bool     // there is something in out; false: the client has crashed
+	wrote chan struct{} // signals that there is something in queue
+	reply chan bool     // signals that there is something in out; false: the client has crashed
 	gone  chan struct{} // closed by Close
 	close sync.Once
 }
 
-// errDatabase is what a client gets that wants another database: expiries and resets are about the first.
+// errDatabase is the error for a client that selects another database: expiries and resets concern database 0 only.
 var errDatabase = errors.New("explore: only database 0 can be explored")
 
-// errBusy is what Program.Observe gets from the connection of a client that is still at work.
+// errBusy is the error that Program.Observe gets from the connection of a client that is still at work.
 var errBusy = errors.New("explore: this connection is its client's: Observe has one of its own")
 
 var errLost = errors.New("explore: the connection's state was lost with its primary")
 
-// errUnanswered is what a client gets that waited in vain: a timeout, as from the network.
+// errUnanswered is the error that a client gets instead of a lost answer: a timeout, as from the network.
 var errUnanswered error = &net.OpError{Op: "read", Net: "unix", Err: os.ErrDeadlineExceeded}
 
-// connect leads the connection to the primary of now.
+// connect connects to the current primary, and greets it as the client did.
 func (c *conn) connect() (err error) {
 	if c.wire != nil {
 		c.wire.close()
@@ -158,7 +158,7 @@ func (c *conn) more() error {
 	return nil
 }
 
-// pass sends the next command, if it passes ungated; otherwise it returns who has to wait for the scheduler.
+// pass sends the next command if it passes ungated. Otherwise it returns the client, which has to wait for the scheduler.
 func (c *conn) pass() (*actor, error) {
 	defer c.seat.takeTurn()()
 	a := c.seat.actor.Load()
@@ -181,7 +181,7 @@ func (c *conn) pass() (*actor, error) {
 	return a, nil
 }
 
-// passes reports whether the next command concerns nobody else. It learns what the connection's state will be.
+// passes reports whether the next command concerns nobody else. It notes the state that the command gives the connection.
 func (c *conn) passes() bool {
 	next := &c.queue[0]
 	var t touch
@@ -242,7 +242,8 @@ func (c *conn) send() error {
 	return nil
 }
 
-// follow leads the connection to the primary of now. What it held at another is lost.
+// follow connects to the current primary if the connection leads to another node. A MULTI, a WATCH or the rest of a pipeline
+// is lost with that node, so the connection then fails.
 func (c *conn) follow() error {
 	if c.node == c.seat.world.primary {
 		return nil
@@ -254,7 +255,7 @@ func (c *conn) follow() error {
 	return c.connect()
 }
 
-// restore makes the connection what it was when it was opened.
+// restore gives the connection the state that it had when it was opened.
 func (c *conn) restore() error {
 	c.stateful = false
 	if c.wire == nil || c.failed != nil {
@@ -267,7 +268,8 @@ func (c *conn) restore() error {
 	return err
 }
 
-// leave makes the client go on without an answer. Its connection, with what is not sent yet, is left behind.
+// leave makes the client go on without an answer. It returns the connection, with the commands not sent yet, for a later
+// Arrive.
 func (c *conn) leave() (left late, err error) {
 	if err := c.follow(); err != nil || c.failed != nil {
 		return left, err
@@ -281,17 +283,17 @@ func (c *conn) leave() (left late, err error) {
 	return left, nil
 }
 
-// late is what a client has given up and Redis may still execute.
+// late holds a command that its client has given up and Redis may still execute, with the rest of its pipeline.
 type late struct {
-	client   int // who sent it, from 0
+	client   int // the client that sent it, from 0
 	wire     *wire
-	node     int       // to which the wire leads
-	commands []command // the first is what the client waited for, the others are the rest of a pipeline
+	node     int       // index in world.names of the node to which wire leads
+	commands []command // the one that the client waited for, then the rest of its pipeline
 	arrived  bool
-	at       int // how many choices the schedule had when it was given up
+	at       int // length of the schedule when it was given up
 }
 
-// access is what the late commands touch.
+// access returns what the late commands touch.
 func (l late) access() (a access) {
 	for _, c := range l.commands {
 		a.add(c.access)
@@ -299,8 +301,8 @@ func (l late) access() (a access) {
 	return a
 }
 
-// request is a command as it is sent. A WAIT asks for as many replicas as there are to hear it and gets all the real time
-// that they need: its own time-out runs on the clock of the schedule.
+// request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than hear the primary, and
+// gets all the real time that they need. Its own time-out runs on the schedule's clock.
 func (c *conn) request(next command) []byte {
 	if n := min(next.acks(), c.seat.world.hearing()); next.acks() > 0 && !c.multi {
 		return request("WAIT", strconv.FormatInt(n, 10), settleWithin)
@@ -331,7 +333,7 @@ func (c *conn) LocalAddr() net.Addr { return unixAddr{} }
 // RemoteAddr names no address.
 func (c *conn) RemoteAddr() net.Addr { return unixAddr{} }
 
-// SetDeadline does nothing, as its two kin: time is virtual, and a schedule is bounded by other means.
+// SetDeadline does nothing: time is virtual, and a schedule is bounded by other means.
 func (c *conn) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline does nothing.

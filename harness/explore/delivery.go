@@ -91,7 +91,7 @@ func (ex *execution) send(c *conn) error {
 	return nil
 }
 
-// executed notes what a command that was executed means for what can happen next.
+// executed notes the effects of an executed command on what can happen next.
 func (ex *execution) executed(c command, reply []byte) {
 	if c.changes() {
 		ex.known = false
@@ -108,8 +108,8 @@ func (ex *execution) executed(c command, reply []byte) {
 	}
 }
 
-// unacknowledged reports whether a WAIT ended before the replicas that hear the primary had answered, as many as it asked
-// for.
+// unacknowledged reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear
+// the primary if those are fewer.
 func (ex *execution) unacknowledged(c command, reply []byte) bool {
 	wanted := min(c.acks(), ex.w.hearing())
 	got, err := integer(reply)

@@ -1,6 +1,6 @@
 // Package explore runs real clients against a real Redis, one command at a time, through every interleaving up to a
 // bound, and has the ordinary checkers judge each. What it finds is a proof: the smallest schedule that breaks an
-// algorithm, which Replay runs again; what it does not find, no order of commands within the bound can do.
+// algorithm, which Replay runs again. If it finds nothing, no order of commands within the bound breaks the algorithm.
 //
 // # How
 //
@@ -16,11 +16,11 @@
 // from one already planned only in the order of independent commands (sleep sets: Godefroid, LNCS 1032, 1996).
 //
 // Time is virtual, for clients and servers alike (servertime.go): every step takes a microsecond, and otherwise time passes only
-// where the schedule says so, to the last instant of some lease or just beyond it. Where the servers' clocks cannot be set,
-// leases are made older instead, a schedule that took too long is run again, and who reads a clock is not judged.
+// where the schedule says so, to the last millisecond of some lease or just beyond it. Where the servers' clocks cannot be set,
+// TTLs are shortened instead, a schedule that took too long is run again, and an algorithm that reads a clock is not judged.
 //
 // # What it does not say
 //
-// A search that found nothing says so only of what it contained ([interleave.Result.Parts]). Where that is not enough for a verdict
-// (vacuous.go), since a client acts by itself (ownwork.go) or nothing was ever granted, the verdict is unknown.
+// A search that found nothing says so only of the schedules that it contained ([interleave.Result.Parts]). The verdict is unknown
+// where they show nothing (vacuous.go), such as when a client acts by itself (ownwork.go) or nothing was ever granted.
 package explore

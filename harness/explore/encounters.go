@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file is about the situations that schedules meet: checkers see some of them in the history, and some are brought
-// about by the explorer itself.
+// This file keeps the situations that schedules meet. Checkers see some of them in the history; the explorer brings about
+// the others itself.
 
 // meet notes a situation that the explorer brings about.
 func (ex *execution) meet(name harness.SituationName) { ex.met = append(ex.met, name) }
@@ -24,7 +24,7 @@ type encounter struct {
 	schedule []interleave.Choice
 }
 
-// encounters are the situations of a search.
+// encounters holds the situations of a search.
 type encounters struct {
 	order []harness.SituationName
 	by    map[harness.SituationName]*encounter
@@ -46,7 +46,7 @@ func within(b interleave.Budget) (names []harness.SituationName) {
 	return names
 }
 
-// of returns the encounter of a name, new or not.
+// of returns the encounter of a situation, and makes it if there is none yet.
 func (e *encounters) of(name harness.SituationName) *encounter {
 	if e.by == nil {
 		e.by = map[harness.SituationName]*encounter{}
@@ -71,7 +71,8 @@ func (e *encounters) add(b interleave.Budget, ex *execution, seen []harness.Situ
 	}
 }
 
-// take counts what a schedule met, and keeps the schedule if there is no shorter one.
+// take counts the situation of one schedule, and keeps the schedule if it is the shortest so far, or of equal length the first
+// by its choices.
 func (e *encounter) take(s harness.Situation, b interleave.Budget, path []interleave.Choice) {
 	if e.Count += s.Count; s.Count == 0 {
 		return
@@ -81,7 +82,7 @@ func (e *encounter) take(s harness.Situation, b interleave.Budget, path []interl
 	}
 }
 
-// tellSituations runs the shortest schedule of each situation again and writes down what happens in it.
+// tellSituations runs the shortest schedule of each situation again and returns the situations with their steps.
 func (s *search) tellSituations(ctx context.Context, w *world) (all []interleave.Situation, err error) {
 	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(stall)}
 	slices.Sort(s.encounters.order) // which was met first depends on the workers
@@ -99,7 +100,7 @@ func (s *search) tellSituations(ctx context.Context, w *world) (all []interleave
 	return all, nil
 }
 
-// steps runs a schedule and returns what happened in it.
+// steps runs a schedule and returns its steps. They are nil if the machine disturbed every attempt.
 func (r replayer) steps(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) ([]interleave.Step, error) {
 	for range attempts {
 		ex, err := r.once(ctx, budget, schedule)

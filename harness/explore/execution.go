@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// start is when a schedule begins: in the middle of a millisecond, so that what is promised then ends after the instant
-	// at which Redis's lease is in its last millisecond.
+	// start is the virtual time at which a schedule begins: in the middle of a millisecond, so that a lease that a client counts
+	// from then on ends later than the beginning of the last millisecond of the same lease in Redis.
 	start    = grain / 2
-	tick     = time.Microsecond // of virtual time: a step
-	maxSteps = 400              // of one schedule: all its ticks together are less than Redis's unit of time
+	tick     = time.Microsecond // virtual time that a step takes
+	maxSteps = 400              // steps of one schedule; all their ticks together are less than Redis's unit of time
 
-	stall = 2 * time.Second // in real time, for a client to reach its next command
+	stall = 2 * time.Second // real time that a client may take to reach its next command
 )
 
 // execution is one schedule under way.
@@ -34,41 +34,41 @@ type execution struct {
 	w         *world
 	actors    []*actor
 	now       time.Duration // since the schedule began, in virtual time
-	moved     time.Duration // when time passed other than by a step
-	looks     int           // how often a client has looked at its clock since
-	ends      []ending      // of the keys that are there, if known
+	moved     time.Duration // the last time to which time passed other than by a step
+	looks     int           // looks of all clients at their clocks since moved
+	ends      []ending      // ends of the keys in the store, valid if known
 	known     bool
 	path      []interleave.Choice
-	print     uint64          // of what happened: choices, names of commands and their keys
-	times     []time.Duration // of the steps and, after them, of the harness's probes
+	print     uint64          // fingerprint of what happened: choices, names of commands and their keys
+	times     []time.Duration // virtual times of the steps and, after them, of the harness's probes
 	late      []late          // commands that their clients have given up
 	ops       []harness.Op
-	left      interleave.Budget
-	last      int                     // the client that took the last step; -1: nobody yet
+	left      interleave.Budget       // what may still go wrong
+	last      int                     // the client that took the last step; -1: none yet
 	fresh     bool                    // the last choice was a step of that client
 	held      bool                    // replication is held
-	used      bool                    // something was written since
+	used      bool                    // something was written since replication was held
 	timed     bool                    // some command may have set a TTL
-	met       []harness.SituationName // that the explorer brought about
-	idle      string                  // of an operation that was granted without a command; empty: there is none
+	met       []harness.SituationName // situations that the explorer brought about
+	idle      string                  // describes an operation that was granted without a command; empty: none was
 	clocked   bool                    // somebody has looked at a clock
 	expired   bool                    // time has passed beyond the end of a lease
 	crowded   bool                    // there were more instants to which time could have passed than are tried
-	disturbed bool                    // a script was missing for no reason of the schedule
+	disturbed bool                    // something that is no part of the schedule came between: a missing script, a WAIT cut short
 	alarm     *time.Timer
 
-	trace    *trace       // nil: nobody will read about it
-	recorded func(*actor) // looks at a client whose operation has just ended; nil: nobody does
+	trace    *trace       // nil: steps are not written down
+	recorded func(*actor) // called with a client whose operation has just ended; may be nil
 }
 
-// errStopped marks what ends a search: not a violation, and not the harness's failure either.
+// errStopped marks an error that ends a search early but is neither a violation nor a failure of the harness.
 var errStopped = errors.New("stopped")
 
 func stopped(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errStopped, fmt.Sprintf(format, args...))
 }
 
-// errDiverged marks a schedule that cannot be followed: the client has done something else before.
+// errDiverged marks a schedule that cannot be followed, since a client does something else than before.
 var errDiverged = fmt.Errorf("%w: a client does not do the same each time", errStopped)
 
 func diverged(a *actor) error {
@@ -129,7 +129,7 @@ func (ex *execution) await(a *actor) error {
 	return nil
 }
 
-// parks gives the turn away until the client parks. It is false if that does not happen.
+// parks gives the turn away until the client parks. ok is false if it does not park within stall.
 func (ex *execution) parks(a *actor) (at parked, ok bool) {
 	defer ex.w.giveTurn()()
 	select {
@@ -153,7 +153,7 @@ func (ex *execution) lastSent(a *actor) string {
 	return ": it may wait for something else than a reply"
 }
 
-// step makes a choice come true, and says what it did.
+// step carries out a choice and returns the move that it was.
 func (ex *execution) step(ctx context.Context, c interleave.Choice) (did move, err error) {
 	if len(ex.path) == maxSteps {
 		return did, stopped("a schedule of %d steps does not end: the last command was %s: does a client try for ever?", maxSteps, ex.spins())
@@ -184,8 +184,8 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did move, e
 	return did, err
 }
 
-// printWith is the fingerprint after a choice. Clients that follow from what they read leave the same for the same
-// choices. Arguments do not count: tokens may be random.
+// printWith returns the fingerprint after a choice. Clients that act on what they read alone leave the same fingerprint for
+// the same choices. Of a command's arguments only the keys count: tokens may be random.
 func (ex *execution) printWith(c interleave.Choice) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, ex.print) // to memory
@@ -204,8 +204,8 @@ func (ex *execution) printWith(c interleave.Choice) uint64 {
 	return h.Sum64()
 }
 
-// run lets a client take its next step, or what it waits for be lost. A client that sleeps wakes up first; where some
-// lease ends in its sleep, that is all.
+// run lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps wakes up
+// first. If some lease ends during its sleep, waking up is the whole step.
 func (ex *execution) run(c interleave.Choice, a *actor) (did move, err error) {
 	if a.done {
 		return did, diverged(a)
@@ -244,8 +244,8 @@ func (ex *execution) run(c interleave.Choice, a *actor) (did move, err error) {
 	return did, nil
 }
 
-// wake lets time pass until the client's sleep is over, if it sleeps. It reports whether some lease ended meanwhile, so
-// that others may have something to do before the client goes on.
+// wake lets time pass until the client's sleep is over, if it sleeps. slept is true if some lease ended meanwhile, so that
+// others may have something to do before the client goes on.
 func (ex *execution) wake(a *actor) (slept bool, err error) {
 	if a.ready <= ex.now {
 		return false, nil
@@ -259,7 +259,7 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 	return slept && a.at.kind != inSleep, ex.passTo(a.ready)
 }
 
-// crash ends a client before its next step. What its last operation came to nobody will know.
+// crash ends a client before its next step. The outcome of the operation that it cuts off stays unknown.
 func (ex *execution) crash(c interleave.Choice, a *actor) (move, error) {
 	if a.done {
 		return move{}, diverged(a)
@@ -270,7 +270,7 @@ func (ex *execution) crash(c interleave.Choice, a *actor) (move, error) {
 	return move{choice: c}, ex.await(a)
 }
 
-// end tells a parked client that it has crashed. It goes on to its end, but nobody hears of it any more.
+// end tells a parked client that it has crashed. Its goroutine goes on to its end, but its connections send nothing more.
 func (ex *execution) end(a *actor) {
 	a.crashed = true
 	a.lastWord = a.inOp && a.at.kind != inWork
@@ -281,7 +281,7 @@ func (ex *execution) end(a *actor) {
 	}
 }
 
-// act lets the world move.
+// act carries out a choice that happens to no client.
 func (ex *execution) act(ctx context.Context, c interleave.Choice) (move, error) {
 	did := move{choice: c, world: true}
 	switch {
@@ -311,7 +311,7 @@ func (ex *execution) act(ctx context.Context, c interleave.Choice) (move, error)
 	return did, fmt.Errorf("explore: unknown choice %v", c)
 }
 
-// record takes an operation that has ended, for which so many commands were sent.
+// record keeps an operation that has ended, and for which that many commands were sent.
 func (ex *execution) record(op harness.Op, commands int) {
 	ex.ops = append(ex.ops, op)
 	if commands == 0 && op.Outcome == harness.OK && claims(op) && ex.idle == "" {
@@ -330,7 +330,7 @@ func claims(op harness.Op) bool {
 	return false
 }
 
-// history is what the checkers see. Clients' ids count from 1, as people do; worker 0 is nobody.
+// history returns the history for the checkers. Clients' ids count from 1, as people do; there is no worker 0.
 func (ex *execution) history() harness.History {
 	return harness.History{
 		Meta: harness.Meta{
@@ -341,7 +341,7 @@ func (ex *execution) history() harness.History {
 	}
 }
 
-// drain runs a schedule to an end that nobody will judge, so that its clients stay connected.
+// drain runs a schedule to some end that is not judged, so that its clients stay connected.
 func (ex *execution) drain(ctx context.Context) error {
 	for {
 		moves, err := ex.moves()
@@ -355,8 +355,8 @@ func (ex *execution) drain(ctx context.Context) error {
 	}
 }
 
-// abandon ends a schedule before its end: whoever is parked crashes. What goes wrong in that was reported already, or is
-// the same once more.
+// abandon ends a schedule early: every parked client crashes. Errors of that are dropped, since the one that led here is
+// reported.
 func (ex *execution) abandon() {
 	for _, a := range ex.actors {
 		if a != nil && !a.done && !a.astray {
@@ -366,7 +366,7 @@ func (ex *execution) abandon() {
 	}
 }
 
-// spins names what a client that does not end does.
+// spins describes what the client that took the last step would do next, for a schedule that does not end.
 func (ex *execution) spins() string {
 	for _, a := range ex.actors {
 		if !a.done && a.index == ex.last && a.at.kind == inCommand {

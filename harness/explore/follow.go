@@ -13,18 +13,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Followed is what came of a schedule that another version of a program was led along.
+// Followed is the outcome of leading another version of a program along a schedule.
 type Followed struct {
-	Found *interleave.Counterexample // the first violation, as it is now; nil: none
-	Unfit string                     // the first place where the program could not follow; empty: it did as then
+	Found *interleave.Counterexample // the first violation of this version; nil: none
+	Unfit string                     // the first place where the program could not follow; empty: it followed to the end
 	// Stopped says why the program did not come to an end; empty: it did.
 	Stopped string
 }
 
-// Follow leads spec's program along the schedule of a counterexample that a search found earlier, perhaps of an older
-// version of the program, and judges what comes of it. Unlike [Replay] it asks for no command to be the same: choices that
-// are not possible any more are left out, and clients that are not done when the schedule ends go on, one after the other.
-// The error says that the harness or its environment failed, or that spec is of no use (ErrSpec).
+// Follow leads spec's program along the schedule of a counterexample that a search found earlier, perhaps in an older
+// version of the program, and has the checkers judge the history. Unlike [Replay] it does not compare commands: it leaves out
+// choices that are not possible any more, and clients that are not done when the schedule ends go on, one after the other.
+// An error says that the harness or its environment failed, or that spec cannot be searched (ErrSpec).
 func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (out Followed, err error) {
 	if spec, err = spec.withDefaults(); err != nil {
 		return out, err
@@ -40,7 +40,7 @@ func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (out Fo
 	return out, errors.Join(err, w.stop())
 }
 
-// guarded is follow, with a panic of the program's or a checker's code as an error.
+// guarded does what follow does, and returns a panic of the program's or a checker's code as an error.
 func (r replayer) guarded(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -50,7 +50,7 @@ func (r replayer) guarded(ctx context.Context, c interleave.Counterexample) (out
 	return r.follow(ctx, c)
 }
 
-// follow is one try after the other, until the schedule was not disturbed by something that is no part of it.
+// follow tries again while something that is no part of the schedule disturbs it, at most attempts times.
 func (r replayer) follow(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
 	for range attempts {
 		began := time.Now()
@@ -74,7 +74,8 @@ func (r replayer) follow(ctx context.Context, c interleave.Counterexample) (out 
 	return out, fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", attempts)
 }
 
-// along runs a schedule as far as it fits, and then to an end. unfit is the first choice that does not.
+// along runs the choices of a schedule that are possible, and then goes on to an end. unfit describes the first that is not
+// possible.
 func (r replayer) along(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (ex *execution, unfit string, err error) {
 	if ex, err = begin(ctx, r.spec, budget, r.w, r.alarm); err != nil {
 		return ex, "", err

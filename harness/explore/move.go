@@ -6,21 +6,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// move is something that can happen next, or has happened, with what it touches.
+// move is a choice that can happen next, or has happened, with what it touches.
 type move struct {
 	choice interleave.Choice
 	cost   int // preemptions and interferences that it adds
 	access access
-	world  bool
-	passes bool // time passes
-	nears  bool // time passes to just before the end of a lease
-	timely bool // what it does depends on the time of day
+	world  bool // it is done by the world and independent of nothing, but for nears
+	passes bool // time passes in it
+	nears  bool // time passes to the last millisecond of a lease, and beyond the end of none
+	timely bool // its effect or reply depends on the time of day
 	begins bool // an operation of a client begins with it
-	ends   bool // an operation ends with it, as far as anybody knows: only what has happened is known not to end one
-	looks  bool // the program looks at the store when an operation has ended
+	ends   bool // an operation may end with it; of a move that has happened: did end
+	looks  bool // the program looks at the store if an operation ends with it
 }
 
-// next is the step that a parked client would take.
+// next returns the step that a parked client would take.
 func (ex *execution) next(c interleave.Choice, a *actor) move {
 	m := move{choice: c, begins: !a.inOp, ends: true, looks: ex.spec.Program.Observe != nil, passes: a.ready > ex.now}
 	switch a.at.kind {
@@ -36,11 +36,11 @@ func (ex *execution) next(c interleave.Choice, a *actor) move {
 	return m
 }
 
-// clockKey stands for the time that clients see. It is no name that a client's key can have.
+// clockKey stands for the time that clients see. No client's key has this name.
 const clockKey = "\x00clock"
 
-// moves lists what can happen next: the steps of clients, the one that took the last step first, then what else can
-// happen. It is empty when every client is done and nothing is late.
+// moves lists what can happen next: the steps of clients, beginning with the client that took the last step, then
+// everything else. It is empty when every client is done and no late command is left.
 func (ex *execution) moves() ([]move, error) {
 	var out []move
 	scripts, pending := false, false
@@ -80,13 +80,14 @@ func (ex *execution) moves() ([]move, error) {
 	return ex.interferences(ex.crashes(out), scripts)
 }
 
-// symmetric reports whether clients that have not begun are the same. Without it every order of beginning is run.
+// symmetric reports whether clients that have not begun may stand for each other. If not, the search runs every order in
+// which they can begin.
 func (ex *execution) symmetric() bool {
 	return ex.spec.Program.Symmetric && ex.spec.Skew == 0 && !ex.spec.Unpruned
 }
 
-// unanswered adds, for each client that can send a command, that it waits for the answer in vain. A command that changes
-// nothing is the same to all whether it was executed or not, so it comes late only where that is all that can happen to it.
+// unanswered adds, for each client that can send a command, the moves in which it gets no answer. Whether a command that
+// changes nothing is executed makes no difference, so it comes late only if the budget has no lost answers and commands.
 func (ex *execution) unanswered(out []move) []move {
 	for _, run := range slices.Clip(out) {
 		i, _ := run.choice.Client()
@@ -113,7 +114,7 @@ func (ex *execution) unanswered(out []move) []move {
 	return out
 }
 
-// napsFirst reports whether the client's next step is only to wake up, since some lease ends while it sleeps.
+// napsFirst reports whether the client's next step is only waking up, since some lease ends while it sleeps.
 func (ex *execution) napsFirst(a *actor) bool {
 	if a.ready <= ex.now {
 		return false
@@ -122,8 +123,8 @@ func (ex *execution) napsFirst(a *actor) bool {
 	return err == nil && ends
 }
 
-// arrivals adds the late commands that can be executed now: when somebody has done something since, or nobody has
-// anything left to do.
+// arrivals adds the late commands that can be executed now: those after which something else has happened, or all of them
+// if nothing else is left to do.
 func (ex *execution) arrivals(out []move) []move {
 	alone := len(out) == 0
 	for n, l := range ex.late {
@@ -134,8 +135,8 @@ func (ex *execution) arrivals(out []move) []move {
 	return out
 }
 
-// crashes adds the crash of the client that took the last step. Others could have crashed after theirs: nobody notices
-// when they do.
+// crashes adds the crash of the client that took the last step. Crashes of the others were possible right after their own
+// last steps, and nobody can tell the difference.
 func (ex *execution) crashes(out []move) []move {
 	if ex.left.Crashes > 0 && ex.fresh && !ex.actors[ex.last].done {
 		out = append(out, move{choice: interleave.Crash(ex.last), cost: 1})
@@ -162,8 +163,8 @@ func (ex *execution) interferences(out []move, scripts bool) ([]move, error) {
 	return out, nil
 }
 
-// independent reports whether the move asleep, which could have happened instead of did, still leads to what it would
-// have led to before: then what follows from it was planned there already. It errs on the side of no.
+// independent reports whether did and the move asleep, which could have happened in its place, may change places. If so, the
+// schedules in which asleep happens next were planned already, with the two in the other order. In doubt it is false.
 func independent(did, asleep move) bool {
 	i, client := did.choice.Client()
 	if j, other := asleep.choice.Client(); client && other && i == j {
@@ -173,7 +174,7 @@ func independent(did, asleep move) bool {
 	case did.choice.IsCrash():
 		return true // nobody notices
 	case did.choice.Kind() == interleave.Delays:
-		return false // what is given up now cannot be executed at once, and can when others have done something since
+		return false // a late command cannot be executed at once, but can be after another move
 	case did.choice.Unanswered() && asleep.choice.Kind() == did.choice.Kind():
 		return false // there may be no budget for both
 	case did.nears && !asleep.passes && !asleep.world:

@@ -16,14 +16,14 @@ import (
 )
 
 // This file finds out whether a program's clients act by themselves: in goroutines that outlive the command at hand, by
-// timers, or by sleeping in real time. None of that is part of a schedule, so a search that found nothing has not looked at
-// it. Two schedules are run in which every allocation is on record, and where the goroutines are looked at in each step and
-// after each operation: one in which clients come one after the other, and one in which they take turns.
+// timers, or by sleeping in real time. None of that is part of a schedule, so the search cannot see it. Two schedules are
+// run for this: one in which clients come one after the other, and one in which they take turns. In them every allocation is
+// recorded, and the goroutines are listed in each step and after each operation.
 
-// watchOne lets one search at a time run such schedules: the record of allocations is the process's.
+// watchOne lets one search at a time run such schedules: the memory profile is one for the whole process.
 var watchOne sync.Mutex
 
-// ownWork names what clients do by themselves, with its place in their source; empty: nothing was seen.
+// ownWork describes what clients do by themselves, with the place in their source. It is empty if nothing was seen.
 func (s *search) ownWork(ctx context.Context, w *world) (found string, err error) {
 	if s.spec.Program.NoBackgroundWork {
 		return "", nil
@@ -36,7 +36,7 @@ func (s *search) ownWork(ctx context.Context, w *world) (found string, err error
 	spawned := map[string]bool{}
 	for _, next := range []func([]move) interleave.Choice{first, lastClient} {
 		if err = s.watch(ctx, w, next, spawned); errors.Is(err, errStopped) {
-			err = nil // which the search has met as well
+			err = nil // the search has met and reported it as well
 		}
 		if err != nil {
 			break
@@ -57,10 +57,10 @@ func (s *search) ownWork(ctx context.Context, w *world) (found string, err error
 	return strings.Join(places, " and "), err
 }
 
-// first lets a client go on for as long as it can.
+// first picks the move by which the same client goes on for as long as it can.
 func first(moves []move) interleave.Choice { return moves[0].choice }
 
-// lastClient lets clients take turns.
+// lastClient picks moves so that clients take turns.
 func lastClient(moves []move) (c interleave.Choice) {
 	c = first(moves)
 	for _, m := range moves {
@@ -71,7 +71,7 @@ func lastClient(moves []move) (c interleave.Choice) {
 	return c
 }
 
-// watch runs a schedule of the program step by step, and notes who starts goroutines.
+// watch runs a schedule of the program step by step, and adds to spawned the places that start goroutines.
 func (s *search) watch(ctx context.Context, w *world, next func([]move) interleave.Choice, spawned map[string]bool) error {
 	look := func(a *actor) {
 		for _, place := range lingering(a.goroutine) {
@@ -101,7 +101,7 @@ func (s *search) watch(ctx context.Context, w *world, next func([]move) interlea
 // launched is the function in which every client runs.
 const launched = "explore.(*actor).launch."
 
-// allowed are the packages whose goroutines and timers serve one command: they start none that does anything by itself.
+// allowed lists the packages whose goroutines and timers only serve the command at hand.
 var allowed = []string{
 	"github.com/redis/go-redis/", "github.com/go-redsync/redsync/", "context.", "net.", "os.", "runtime.", "testing.", "internal/",
 }
@@ -110,9 +110,9 @@ func isAllowed(function string) bool {
 	return slices.ContainsFunc(allowed, func(p string) bool { return strings.HasPrefix(function, p) })
 }
 
-// timers counts, by whose code asked for them, the timers and sleeps of clients since the process started.
+// timers counts the timers and sleeps of clients since the process started, by the place in the code that asked for them.
 func timers() map[string]int64 {
-	runtime.GC() // what was allocated comes to the record with the second collection after it
+	runtime.GC() // an allocation appears in the profile after the second collection
 	runtime.GC()
 	var records []runtime.MemProfileRecord
 	for n, ok := runtime.MemProfile(nil, true); !ok; {
@@ -131,7 +131,8 @@ func timers() map[string]int64 {
 	return out
 }
 
-// timerPlace says whose code asked for a timer in a client's step; empty: none, or one that serves a command.
+// timerPlace returns the place in the code that asked for a timer in a client's step. It is empty if there was no timer, or
+// one that serves a command.
 func timerPlace(stack []uintptr) string {
 	place, timer, client := "", "", false
 	for frames := runtime.CallersFrames(stack); ; {
@@ -157,10 +158,10 @@ func timerPlace(stack []uintptr) string {
 	return place
 }
 
-// farewell is how long a goroutine may take to end that has nothing more to do, in real time.
+// farewell is the real time that a goroutine with nothing left to do may take to end.
 const farewell = 5 * time.Millisecond
 
-// lingering is what spawnedBy names, but for goroutines that are just about to end.
+// lingering returns what spawnedBy does, without goroutines that end within farewell.
 func lingering(goroutine int) (places []string) {
 	for until := time.Now().Add(farewell); ; runtime.Gosched() {
 		if places = spawnedBy(goroutine); len(places) == 0 || time.Now().After(until) {
@@ -169,8 +170,8 @@ func lingering(goroutine int) (places []string) {
 	}
 }
 
-// spawnedBy names the places at which a goroutine, or one that it has started, started others that are still there. One
-// that waits for the scheduler serves the command at hand.
+// spawnedBy lists the places at which a goroutine, or one that it has started, started others that are still there. Those
+// that wait for the scheduler are left out: they serve the command at hand.
 func spawnedBy(goroutine int) (places []string) {
 	if goroutine == 0 {
 		return nil
@@ -189,7 +190,7 @@ func spawnedBy(goroutine int) (places []string) {
 // stack is a goroutine as the runtime prints it.
 type stack struct {
 	id, parent     int
-	creator, place string // who started it: function, and file with line
+	creator, place string // the function that started it, and the file with the line
 	text           string
 }
 
@@ -223,7 +224,7 @@ func stacks() (all []stack) {
 	return all
 }
 
-// goroutineID is the number of the calling goroutine.
+// goroutineID returns the id of the calling goroutine.
 func goroutineID() (id int) {
 	b := make([]byte, 64)
 	_, _ = fmt.Sscanf(string(b[:runtime.Stack(b, false)]), "goroutine %d ", &id)

@@ -10,23 +10,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file says how time passes in a schedule: to just before and just after each instant that matters.
+// This file lets time pass in a schedule: to the last millisecond of each lease, and to the first after it.
 
-// retention is the TTL above which a key of a program without leases is kept for its own sake.
+// retention is the TTL from which on a key of a Timeless program counts as kept for good: time does not pass to its end.
 const retention = 24 * time.Hour
 
-// maxTargets bounds to how many instants time can pass from one place in a schedule.
+// maxTargets bounds the number of instants to which time can pass from one place in a schedule.
 const maxTargets = interleave.MaxPerKind
 
 // target is an instant to which time can pass.
 type target struct {
 	at   time.Duration
-	over bool // some lease is over then; else it is in its last millisecond
+	over bool // some lease has just ended then; false: it is in its last millisecond
 }
 
 // targets lists the instants to which time can pass from now, in their order: the last millisecond of each lease, and the
-// first after it. Leases are those of keys, and those that operations asked for. Where there are
-// none and somebody looks at a clock, midnight matters: leases are beyond it anyway.
+// first after it. Leases are those of keys, and those that operations asked for. A Timeless program that looks at a clock
+// gets midnight as well. Others need no instant of its own for it: leases of 3 ms or more end after midnight.
 func (ex *execution) targets() ([]target, error) {
 	instants, err := ex.instants()
 	if err != nil {
@@ -53,7 +53,7 @@ func (ex *execution) targets() ([]target, error) {
 	return out, nil
 }
 
-// instants lists the ends of leases that are not over, in their order.
+// instants lists the ends of the leases that are not over yet, in their order, without doubles.
 func (ex *execution) instants() ([]time.Duration, error) {
 	ends, err := ex.endings()
 	if err != nil {
@@ -87,16 +87,17 @@ func (ex *execution) endings() (_ []ending, err error) {
 	return ex.ends, err
 }
 
-// unit is what ends are rounded up to where Redis's own clock goes on in a schedule.
+// unit returns the multiple to which ends are rounded up where Redis's clock cannot be stopped.
 func (ex *execution) unit() time.Duration { return max(grain, ex.spec.Program.Lease/8) }
 
-// endsBefore reports whether some lease is over at t that is not over now.
+// endsBefore reports whether some lease ends between now and t.
 func (ex *execution) endsBefore(t time.Duration) (bool, error) {
 	instants, err := ex.instants()
 	return len(instants) > 0 && instants[0] < t, err
 }
 
-// passing lists the moves of time. Time does not pass twice in a row: it could have passed to the second instant at once.
+// passing lists the moves in which time passes. Time does not pass twice in a row: it could have passed to the second instant
+// at once.
 func (ex *execution) passing() (out []move, err error) {
 	if ex.left.Expiries == 0 && ex.left.Approaches == 0 || len(ex.path) == 0 || ex.path[len(ex.path)-1].IsTime() {
 		return nil, nil
@@ -113,7 +114,7 @@ func (ex *execution) passing() (out []move, err error) {
 	return out, err
 }
 
-// pass lets time pass to the nth of the targets, and reports whether some lease ends with that.
+// pass lets time pass to target n, counted from 0. ends reports whether some lease ends on the way.
 func (ex *execution) pass(n int) (ends bool, err error) {
 	targets, err := ex.targets()
 	if err != nil {
@@ -138,7 +139,7 @@ func (ex *execution) pass(n int) (ends bool, err error) {
 	return ends, ex.passTo(t.at)
 }
 
-// tellTime notes how long time passes and what ends with it.
+// tellTime notes in the trace how long time passes and which keys end with it.
 func (ex *execution) tellTime(t target) error {
 	ends, err := ex.endings()
 	if err != nil {
@@ -170,7 +171,7 @@ func (ex *execution) passTo(t time.Duration) error {
 	return ex.w.passTo(from, t)
 }
 
-// clock is what a client's clock shows, since the schedule began.
+// clock returns what a client's clock shows, in virtual time.
 func (ex *execution) clock(client int) time.Duration {
 	t := ex.moved + time.Duration(ex.looks)*tick
 	if client == ex.budget.Clients-1 {

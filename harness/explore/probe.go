@@ -21,8 +21,8 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) {
 	}
 }
 
-// ask lets the program ask something, in the schedule's time. It has the turn: it may use a client's connection whose client
-// is done.
+// ask calls f, which asks something for the program, in the schedule's time. Meanwhile the turn is free: f may use the
+// connection of a client that is done.
 func (ex *execution) ask(ctx context.Context, f func(context.Context)) {
 	ex.w.asking = true
 	defer func() { ex.w.asking = false }()
@@ -30,7 +30,7 @@ func (ex *execution) ask(ctx context.Context, f func(context.Context)) {
 	f(harness.WithTime(ctx, outside{ex}.clock()))
 }
 
-// finish lets the program ask its last questions, when every client is done.
+// finish calls Program.Finally when every client is done.
 func (ex *execution) finish(ctx context.Context) error {
 	if ex.spec.Program.Finally == nil {
 		return nil
@@ -48,15 +48,15 @@ func (ex *execution) finish(ctx context.Context) error {
 	return err
 }
 
-// session is the harness's own.
+// session returns the session of the harness's own operations.
 func (ex *execution) session() *harness.Session {
 	return harness.NewSession(outside{ex}, harness.HarnessClient, len(ex.actors)+1, 0, rand.New(rand.NewPCG(1, 1)))
 }
 
-// asked stands for the commands of the harness's own operations, which nobody counts.
+// asked stands for the number of commands of a harness's own operation, which are not counted.
 const asked = 1
 
-// outside is where the harness's own operations happen.
+// outside is the timeline of the harness's own operations.
 type outside struct{ ex *execution }
 
 func (o outside) Now() time.Duration {
@@ -74,12 +74,12 @@ func (o outside) Record(op *harness.Op) {
 	o.ex.now += tick / 8
 }
 
-// clock is what the harness's own operations see of time: what the servers see.
+// clock returns the clock of the harness's own operations, which shows the servers' time.
 func (o outside) clock() harness.ClientTime { return outsideClock(o) }
 
 type outsideClock struct{ ex *execution }
 
-// Now is the servers' time of day.
+// Now returns the servers' time of day.
 func (c outsideClock) Now() time.Time { return epoch.Add(outside(c).Now()) }
 
 // Sleep lets time pass.

@@ -14,11 +14,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// ErrDiverged says that a replay did not go as the counterexample says.
+// ErrDiverged marks a replay that did not go as the counterexample says.
 var ErrDiverged = errors.New("the replay went another way")
 
-// Replay runs the schedule of a counterexample again, times times, and compares: the same commands, the same replies,
-// the same anomaly. The error wraps ErrDiverged if something differs; any other says that the harness failed.
+// Replay runs the schedule of a counterexample again, as often as times says, and compares commands, replies and the anomaly.
+// The error wraps ErrDiverged if something differs, and ErrSpec if spec cannot be searched; any other says that the harness or
+// its environment failed.
 func Replay(ctx context.Context, spec Spec, c interleave.Counterexample, times int) error {
 	spec, err := spec.withDefaults()
 	if err != nil {
@@ -38,8 +39,8 @@ func Replay(ctx context.Context, spec Spec, c interleave.Counterexample, times i
 	return errors.Join(err, ctx.Err(), w.stop())
 }
 
-// tell runs the smallest counterexamples again and writes down what happens in them. One that cannot be run again shows
-// nothing but that a client does not do the same each time.
+// tell runs the smallest counterexamples again and adds them, with their steps, to res. One that cannot be run again shows
+// only that a client does not do the same each time: res.Stopped then says so.
 func (s *search) tell(ctx context.Context, w *world, res *interleave.Result) error {
 	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(stall)}
 	for _, c := range s.found {
@@ -67,7 +68,7 @@ type replayer struct {
 	alarm *time.Timer
 }
 
-// run runs one schedule and returns it as the counterexample of a class.
+// run runs one schedule, again where it was disturbed, and returns it as the counterexample of a class.
 func (r replayer) run(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice, class harness.Class) (interleave.Counterexample, error) {
 	for range attempts {
 		began := time.Now()
@@ -83,7 +84,7 @@ func (r replayer) run(ctx context.Context, budget interleave.Budget, schedule []
 	return interleave.Counterexample{}, fmt.Errorf("explore: a replay was disturbed or took more than a tenth of the lease, %d times in a row", attempts)
 }
 
-// once runs the schedule. One that cannot be followed is run to some end, so that clients load what scripts they miss.
+// once runs the schedule. If it cannot be followed, it is run to some end, so that clients load the scripts that they miss.
 func (r replayer) once(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*execution, error) {
 	ex, err := begin(ctx, r.spec, budget, r.w, r.alarm)
 	if err != nil {
@@ -113,7 +114,8 @@ func (r replayer) once(ctx context.Context, budget interleave.Budget, schedule [
 	return ex, ex.finish(ctx)
 }
 
-// counterexample is what was written down, up to the anomaly.
+// counterexample returns the schedule and its steps up to the first anomaly of the class. The error wraps ErrDiverged if there
+// is none.
 func (r replayer) counterexample(ctx context.Context, ex *execution, budget interleave.Budget, class harness.Class) (interleave.Counterexample, error) {
 	found := slices.DeleteFunc(check(ctx, r.spec.Checkers, ex.history()).found, func(a harness.Anomaly) bool { return a.Class != class })
 	if len(found) > 0 {
@@ -125,11 +127,11 @@ func (r replayer) counterexample(ctx context.Context, ex *execution, budget inte
 	return interleave.Counterexample{}, fmt.Errorf("%w: no %s at its end", ErrDiverged, class)
 }
 
-// ids are the ids of clients in a checker's note.
+// ids matches the ids of clients in a checker's note.
 var ids = regexp.MustCompile(`\bclients? \d+(?:(?:, | and )\d+)*`)
 
-// byClient names in a note the clients themselves. A client whose operation got no answer has another id from then on,
-// which is its own plus the number of workers.
+// byClient replaces the ids in a note by the numbers of the clients. A client whose operation got no answer has another id from
+// then on, which is its number plus a multiple of the number of workers.
 func byClient(note string, workers int) string {
 	return ids.ReplaceAllStringFunc(note, func(s string) string {
 		return number.ReplaceAllStringFunc(s, func(id string) string {
@@ -144,7 +146,7 @@ func byClient(note string, workers int) string {
 
 var number = regexp.MustCompile(`\d+`)
 
-// differ says in what a replay differs from the counterexample.
+// differ compares a replay with the counterexample. Its error wraps ErrDiverged and describes the first difference; nil: none.
 func differ(want, got interleave.Counterexample) error {
 	for i := range max(len(want.Steps), len(got.Steps)) {
 		if i >= len(want.Steps) || i >= len(got.Steps) {
@@ -176,7 +178,8 @@ func enoughAcks(a, b interleave.Step) bool {
 	return err1 == nil && err2 == nil && x >= n && y >= n
 }
 
-// sameReply compares replies. Numbers may differ by a hundredth: a TTL that is asked for runs on Redis's own clock.
+// sameReply reports whether two replies are the same. Numbers above 100 may differ by a hundredth: where clocks cannot be set, a
+// TTL runs on Redis's own clock.
 func sameReply(a, b string) bool {
 	if a == b {
 		return true

@@ -13,11 +13,11 @@ import (
 
 var errProtocol = errors.New("explore: what was sent is no RESP")
 
-// maxReply bounds the text of a reply in a counterexample.
+// maxReply bounds the text of a reply in a counterexample, in bytes.
 const maxReply = 200
 
-// line returns the first line of b without its end, and how many bytes it takes with its end; 0: not whole. A whole line
-// has one byte at least: that of one without any is 0, which no header begins with.
+// line returns the first line of b without its end, and its size with its end, in bytes; size 0: it is not whole yet. An empty
+// line is returned as one zero byte, with which no header begins, so that callers may look at the first byte.
 func line(b []byte) ([]byte, int) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {
@@ -29,7 +29,7 @@ func line(b []byte) ([]byte, int) {
 	return b[:i-1], i + 1
 }
 
-// count reads the number in a header such as "*3"; null is -1.
+// count reads the number in a header such as "*3". It is -1 for null.
 func count(header []byte) (int, error) {
 	n := 0
 	digits := header[1:]
@@ -45,7 +45,8 @@ func count(header []byte) (int, error) {
 	return n, nil
 }
 
-// bulk returns the string of a bulk string at the start of b and the size of the whole; 0: not whole.
+// bulk returns the contents of the bulk string at the start of b, and the size of the whole in bytes; size 0: it is not whole
+// yet.
 func bulk(b []byte) (s []byte, size int, err error) {
 	header, at := line(b)
 	if at == 0 {
@@ -89,7 +90,7 @@ func parseCommand(b []byte) (args [][]byte, size int, err error) {
 	return args, at, nil
 }
 
-// replySize is the size of the reply at the start of b; 0: not whole yet.
+// replySize returns the size of the reply at the start of b, in bytes. It is 0 if the reply is not whole yet.
 func replySize(b []byte) (int, error) {
 	header, at := line(b)
 	if at == 0 {
@@ -129,7 +130,7 @@ func replySize(b []byte) (int, error) {
 	return 0, errProtocol
 }
 
-// replyText writes the reply at the start of b as redis-cli does, on one line.
+// replyText writes the reply at the start of b much as redis-cli does, on one line of about maxReply bytes at most.
 func replyText(b []byte) string {
 	text, _ := readReply(b)
 	return clip(text, maxReply)
@@ -173,7 +174,7 @@ func readArray(header, rest []byte) (string, []byte) {
 	return "[" + strings.Join(parts, ", ") + "]", rest
 }
 
-// request writes a command of the explorer's own.
+// request encodes a command of the explorer's own.
 func request(args ...string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
@@ -202,7 +203,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// clip shortens s in its middle.
+// clip leaves out the middle of s if it is longer than n bytes.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -16,17 +16,18 @@ import (
 )
 
 const (
-	// mostPlanned is how many schedules may be planned at one time: about a kilobyte each is kept of them. The whole
-	// catalogue needs less than a tenth of it.
+	// mostPlanned bounds the schedules that are planned at one time. Each takes about a kilobyte. The whole catalogue needs
+	// less than a tenth of the bound.
 	mostPlanned = 2_000_000
 
-	attempts = 20 // at one schedule, when the script cache was cold or the machine slow
-	slowness = 10 // a schedule that takes more than this fraction of a lease is run again
+	attempts = 20 // runs of one schedule, if something disturbs it or the machine is slow
+	slowness = 10 // with clocks that cannot be set, a schedule that takes longer than the lease/slowness is run again
 )
 
 // Search runs every schedule of spec's program within its budget, or one that shows the same, and has the checkers judge
-// each. The error says that the harness or its environment failed, or that spec is of no use (ErrSpec); it never says
-// that the program is wrong. A search that ends early says why in Result.Stopped.
+// each. An error says that the harness or its environment failed, that the program or a checker panicked, or that spec cannot
+// be searched (ErrSpec). Violations are no errors: they are in Result.Found. A search that ends early says why in
+// Result.Stopped.
 func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {
@@ -73,12 +74,12 @@ func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
 	return nil, err
 }
 
-// item is a part of the search: every schedule that begins with prefix, but for those that begin with a move asleep.
+// item is a part of the search: every schedule that begins with prefix and does not go on with a move asleep.
 type item struct {
 	prefix []interleave.Choice
-	print  uint64 // of what prefix did when it was planned
+	print  uint64 // fingerprint that prefix had when it was planned
 	asleep []*move
-	cost   int
+	cost   int // preemptions and interferences in prefix
 }
 
 // counter is the smallest counterexample of a class so far.
@@ -89,8 +90,8 @@ type counter struct {
 	class    harness.Class
 }
 
-// smaller orders counterexamples: by length, then by the choices, so that the result does not depend on who found what
-// first.
+// smaller reports whether c comes before than. Counterexamples are ordered by length, then by their choices, so that the result
+// does not depend on which worker was faster.
 func (c *counter) smaller(than *counter) bool {
 	if d := cmp.Compare(c.length, than.length); d != 0 {
 		return d < 0
@@ -101,25 +102,25 @@ func (c *counter) smaller(than *counter) bool {
 // search is the state that workers share.
 type search struct {
 	spec   *Spec
-	budget interleave.Budget // of the part that is under way
+	budget interleave.Budget // budget of the part that is under way
 	began  time.Time
 
 	mu      sync.Mutex
 	wake    *sync.Cond
-	queue   [][]item // by cost
+	queue   [][]item // planned items, indexed by their cost
 	planned int      // items in queue
 	busy    int      // workers on an item
 	over    bool
 	stopped string
-	doubt   string // why some schedule could not be judged
+	doubt   string // why some schedule could not be judged; empty: all could
 	failure error
-	first   time.Duration
+	first   time.Duration // real time to the first counterexample; 0: none
 	elapsed time.Duration
 
 	schedules, pruned, steps int
 	parts                    []interleave.Part
 	found                    map[harness.Class]*counter
-	seen                     map[harness.Kind]bool // kinds of which some operation was ok
+	seen                     map[harness.Kind]bool // kinds of which at least one operation was ok
 	met                      met
 	encounters               encounters
 }
@@ -172,7 +173,7 @@ func (s *search) stop(reason string) {
 	s.wake.Broadcast()
 }
 
-// remedy says what to do about a client that does not do the same each time.
+// remedy tells users what to do about a client that does not do the same each time.
 const remedy = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now (harness.Now), " +
 	"without random numbers that are not seeded, and without the order of a map"
 
@@ -209,8 +210,8 @@ func (s *search) push(items []item) {
 	s.wake.Broadcast()
 }
 
-// pop takes one of the cheapest items, the one planned last. It waits while others may still plan some, and is false when
-// the search is over.
+// pop takes the last planned of the cheapest items. It waits while other workers may still plan some. ok is false when the
+// part or the search is over.
 func (s *search) pop() (it item, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +279,7 @@ func (s *search) work(ctx context.Context, w *world) {
 	}
 }
 
-// guarded is explore, with a panic of the program's or a checker's code as an error.
+// guarded does what explore does, and returns a panic of the program's or a checker's code as an error.
 func (s *search) guarded(ctx context.Context, w *world, it item, alarm *time.Timer) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -328,7 +329,7 @@ func (s *search) judge(ctx context.Context, v visit) error {
 			s.seen[op.Kind] = true
 		}
 	}
-	if ex.idle != "" { // nobody knows when what was granted there was granted, so its history shows nothing
+	if ex.idle != "" { // something was granted without a command, so nobody knows when: the history shows nothing
 		return nil
 	}
 	for _, a := range seen.found {
@@ -341,11 +342,11 @@ func (s *search) judge(ctx context.Context, v visit) error {
 	return nil
 }
 
-// verdict is what the checkers say of one schedule.
+// verdict holds the checkers' findings in one schedule.
 type verdict struct {
 	found      []harness.Anomaly
 	situations []harness.Situation
-	doubt      string // why one of them has no answer although there was something to judge
+	doubt      string // why a checker has no answer although there was something to judge; empty: all have one
 }
 
 // check has the checkers look at a history.
@@ -360,7 +361,7 @@ func check(ctx context.Context, checkers []harness.Checker, h harness.History) (
 	return v
 }
 
-// until counts the steps up to t.
+// until counts the steps and probes up to t.
 func (ex *execution) until(t time.Duration) int {
 	n := 0
 	for _, at := range ex.times {
@@ -371,7 +372,7 @@ func (ex *execution) until(t time.Duration) int {
 	return n
 }
 
-// result sums up.
+// result returns the result so far, without counterexamples and situations.
 func (s *search) result(worlds []*world, own string) interleave.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,23 +11,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// This file is about the time of day that servers show. It belongs to the schedule: it stands still but for what the
-// schedule adds.
+// This file sets the time of day that servers show. It stands still until the schedule lets time pass.
 
-// midnight is the instant shortly before which every schedule begins: round in seconds, minutes, hours and days, so that
-// what counts time in such pieces meets the end of one.
+// midnight is the instant shortly before which every schedule begins. It is round in seconds, minutes, hours and days, so that
+// an algorithm that counts time in such pieces meets the end of one.
 var midnight = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// untilMidnight is how long before midnight a schedule's time is 0. It begins at start, half a millisecond later.
+// untilMidnight is the time from epoch to midnight. A schedule begins half a millisecond after epoch: see start.
 const untilMidnight = 3 * time.Millisecond
 
-// epoch is when a schedule's time is 0, on the clocks of servers and clients.
+// epoch is the time of day, on the clocks of servers and clients, at which virtual time is 0.
 var epoch = midnight.Add(-untilMidnight)
 
-// grain is the unit in which Redis counts time: a lease that ends at t is there at t, and gone a millisecond later.
+// grain is the unit in which Redis counts time: a key that ends at t is still there at t, and gone a millisecond later.
 const grain = time.Millisecond
 
-// fixTime stops the servers' clocks. Where they cannot be set, unset says why, and leases end by commands of ours instead.
+// fixTime stops the servers' clocks. If they cannot be set, w.unset says why, and the explorer's own commands end leases
+// instead.
 func (w *world) fixTime(ctx context.Context) (err error) {
 	if w.unset != "" {
 		return nil
@@ -40,7 +40,7 @@ func (w *world) fixTime(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for i := range w.names { // what expires in the background could be counted before or after, and a jump is no silence
+	for i := range w.names { // keys expire when they are read only, and a jump of the clock breaks no replication link
 		for _, args := range [][]string{{"DEBUG", "SET-ACTIVE-EXPIRE", "0"}, {"CONFIG", "SET", "repl-timeout", "2000000000"}} {
 			if _, err := w.ask(i, args...); err != nil {
 				return err
@@ -83,13 +83,13 @@ const agedBy = `for _, k in ipairs(redis.call('keys', '*')) do
 end
 return 1`
 
-// ending is a key that ends by itself, and the last instant of the schedule at which it is there.
+// ending is a key that ends by itself.
 type ending struct {
 	key string
-	at  time.Duration
+	at  time.Duration // last virtual time at which the key is there
 }
 
-// keysWithEnd returns the keys that end, each before the instant at which it does: of the servers' clock, or else from now.
+// keysWithEnd returns a script that lists the keys with a TTL, each after its end as the given command tells it, in ms.
 func keysWithEnd(command string) string {
 	return `local out = {}
 for _, k in ipairs(redis.call('keys', '*')) do
@@ -104,8 +104,8 @@ var (
 	endsFromNow = keysWithEnd("pttl")
 )
 
-// endings lists the keys that end by themselves, in the order of their ends. Where clocks cannot be set, ends are rounded
-// up to the unit.
+// endings lists the keys that end by themselves, in the order of their ends. Where clocks cannot be set, the time to the end
+// is rounded up to a multiple of unit.
 func (w *world) endings(now, unit time.Duration) ([]ending, error) {
 	script := endsByClock
 	if w.fixed == nil {
@@ -138,7 +138,7 @@ func (w *world) endings(now, unit time.Duration) ([]ending, error) {
 	return out, nil
 }
 
-// instant is when a key ends, in the schedule's time.
+// instant returns the virtual time at which a key ends. ms is what Redis says: time of day if clocks are set, else the TTL.
 func (w *world) instant(ms int64, now, unit time.Duration) time.Duration {
 	if w.fixed != nil {
 		return time.UnixMilli(ms).Sub(epoch)
@@ -148,12 +148,12 @@ func (w *world) instant(ms int64, now, unit time.Duration) time.Duration {
 
 func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
 
-// countAll counts the keys that are there, and removes what is left of others if none is.
+// countAll counts the keys that are there. If there are none, it removes what is left of keys that have expired.
 const countAll = `local n = #redis.call('keys', '*')
 if n == 0 then redis.call('flushdb') end
 return n`
 
-// count counts the keys that are there. If there are none, all is as in the beginning.
+// count returns the number of keys that are there. If there are none, the store is as it was in the beginning.
 func (w *world) count() (int, error) {
 	reply, err := w.ask(w.primary, "EVAL", countAll, "0")
 	if err != nil {

@@ -11,38 +11,42 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Spec says what to search. Zero values mean the defaults named beside them.
+// Spec describes a search. Program and Checkers are needed; the zero value of any other field means its default.
 type Spec struct {
 	Program  interleave.Program
 	Checkers []harness.Checker
 
-	Clients   int // 2 to interleave.MaxClients; default 3
-	Crashes   int // how many clients may crash in one schedule; default 1, negative: none
-	Expiries  int // how often time may pass beyond the end of a lease, and as often to just before one; default 1, negative: never
-	Failovers int // how often a replica that has not heard everything may be promoted: 0 or 1
-	Flushes   int // how often the script cache may be flushed
+	Clients   int // clients of a schedule, 2 to interleave.MaxClients; default 3
+	Crashes   int // clients that may crash in one schedule; default 1, negative: none
+	Expiries  int // times that time may pass beyond the end of a lease, and as often to its last millisecond; default 1, negative: never
+	Failovers int // promotions of a replica that has not heard everything, 0 or 1; default 0
+	Flushes   int // times that the script cache may be flushed; default 0
 
-	// Commands and answers that get lost, negative: none. If all three are 0, the search has three more parts, of clients
-	// that do not crash, without failovers and script flushes; without expiries two: one in which time also passes to the last instant of a lease, with two clients if the first part
-	// had more than three thousand schedules; and with two clients one with a lost answer, and one with a late command.
-	LostAnswers  int // how many commands may be executed without an answer to their client
-	LostCommands int // how many commands may get lost on their way
-	Late         int // how many commands may be executed when their client has gone on without an answer
+	// Commands and answers that get lost in one schedule. Negative: none.
+	//
+	// If all three are 0, the search has more parts after the first, without crashes, failovers and script flushes:
+	//   - one in which time also passes to the last millisecond of a lease, unless there are no expiries. It has two clients
+	//     if the first part had more than 3,000 schedules;
+	//   - one of two clients with a lost answer;
+	//   - one of two clients with a late command.
+	LostAnswers  int // commands that are executed, whose client gets no answer
+	LostCommands int // commands that are never executed, whose client gets no answer
+	Late         int // commands that are executed after their client has gone on without an answer, at most interleave.MaxPerKind
 
-	Skew         time.Duration // how far the last client's clock is ahead of the others'
-	MaxSchedules int           // 0: no limit
-	For          time.Duration // 0: no limit
+	Skew         time.Duration // lead of the last client's clock over the others'; negative: it is behind
+	MaxSchedules int           // schedules after which the search stops; 0: no limit
+	For          time.Duration // real time after which the search stops; 0: no limit
 	First        bool          // stop at the first counterexample, which need not be the smallest
 	Unpruned     bool          // run schedules that differ only in the order of independent commands, too
 	Workers      int           // schedules that run at one time, each on a Redis of its own; default 2
-	Redis        string        // redis-server binary; default as cluster.FindRedis
+	Redis        string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
 }
 
-// ShortestLease is the shortest that a program may have: Redis's unit of time.
+// ShortestLease is the shortest lease that a program may have: Redis's unit of time.
 const ShortestLease = time.Millisecond
 
-// longestLease is the longest that a program may have: all that passes in one schedule has to fit into a time.Duration, 292
-// years. Some more leases than may expire go by before the last question is asked.
+// longestLease returns the longest lease that a program may have. All time that passes in one schedule has to fit into a
+// time.Duration, 292 years. In a schedule up to four more leases than may expire go by, such as those in Program.Finally.
 func (s Spec) longestLease() time.Duration {
 	return (math.MaxInt64 / time.Duration(s.Expiries+4)).Truncate(time.Hour)
 }
@@ -79,7 +83,7 @@ func (s Spec) withDefaults() (Spec, error) {
 	return s, nil
 }
 
-// parts are the budgets of the searches that make up the whole.
+// parts returns the budgets of the parts of the search, in their order.
 func (s Spec) parts() []interleave.Budget {
 	base := interleave.Budget{
 		Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries, Failovers: s.Failovers, Flushes: s.Flushes,
@@ -99,7 +103,7 @@ func (s Spec) parts() []interleave.Budget {
 	return []interleave.Budget{base, near, lost, late}
 }
 
-// replayed is the budget under which the counterexample can be replayed.
+// replayed returns the budget under which the counterexample can be replayed.
 func (s Spec) replayed(c interleave.Counterexample) interleave.Budget {
 	if c.Budget.Clients > 0 {
 		return c.Budget
@@ -107,10 +111,10 @@ func (s Spec) replayed(c interleave.Counterexample) interleave.Budget {
 	return s.parts()[0]
 }
 
-// many is how many schedules the first part of a search may have for another part to have as many clients.
+// many is the number of schedules of the first part above which the part of last instants has two clients only.
 const many = 3000
 
-// fitted is the budget of a part, with fewer clients if the first part had so many schedules.
+// fitted returns the budget of a part, fitted to the number of schedules that the first part had.
 func fitted(b interleave.Budget, schedules int) interleave.Budget {
 	if b.Approaches > 0 && schedules > many {
 		b.Clients = 2

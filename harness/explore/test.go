@@ -8,12 +8,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// testFor is how long Test searches unless spec.For says otherwise. It is less than the time that go test gives a package.
+// testFor bounds the search of Test if spec.For is 0. It is less than the time that go test gives a package.
 const testFor = 5 * time.Minute
 
-// Test searches spec inside a test and fails it unless every schedule was run and none broke the program, within five
-// minutes unless spec says otherwise. It logs the
-// counterexamples and returns the result, so that a test may ask for more.
+// Test searches spec inside a test, for at most five minutes if spec.For is 0. It fails the test unless every schedule was run
+// and none broke the program. It logs the counterexamples and returns the result, so that a test may check more.
 func Test(t harness.TB, spec Spec) interleave.Result {
 	t.Helper()
 	spec.For = cmp.Or(spec.For, testFor)

@@ -9,10 +9,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// trace writes down what happens in a schedule, for people. A nil trace writes nothing.
+// trace writes down the steps of a schedule, for people. A nil trace writes nothing.
 type trace struct{ steps []interleave.Step }
 
-// at is the step at hand.
+// at returns the step at hand.
 func (t *trace) at() *interleave.Step { return &t.steps[len(t.steps)-1] }
 
 // start begins a step.
@@ -87,7 +87,7 @@ func (t *trace) looked(at time.Duration) {
 	s.Reply = at.String()
 }
 
-// arrived notes a late command, and whose it was.
+// arrived notes a late command that is executed, and the client that sent it.
 func (t *trace) arrived(ex *execution, l late, c command, reply []byte) {
 	if t == nil {
 		return
@@ -111,7 +111,7 @@ func (t *trace) waited(d time.Duration) {
 	}
 }
 
-// passed notes how long time passed, what is gone, and what is in its last millisecond.
+// passed notes how long time passed, which keys are gone, and which are in their last millisecond.
 func (t *trace) passed(d time.Duration, gone, last string) {
 	if t == nil {
 		return
@@ -126,10 +126,10 @@ func (t *trace) passed(d time.Duration, gone, last string) {
 	}
 }
 
-// rounded leaves out what steps have taken.
+// rounded returns d without the microseconds that steps have taken of it.
 func rounded(d time.Duration) time.Duration { return roundUp(d, grain) }
 
-// finish ends a step, with the operations that ended in it and what was seen in the store after them.
+// finish ends a step. ended lists the operations that ended in it, seen what the program saw in the store after them.
 func (t *trace) finish(ended, seen []harness.Op) {
 	if t == nil {
 		return
@@ -171,7 +171,7 @@ func answer(op harness.Op) string {
 	return strings.TrimSpace(op.Outcome.String() + " " + printable(op.Err))
 }
 
-// belief is what a client takes for true when its operation has ended.
+// belief returns what a client takes for true when its operation has ended; empty: nothing new.
 func belief(op harness.Op) string {
 	switch {
 	case op.Outcome == harness.Info:

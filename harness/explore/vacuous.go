@@ -7,17 +7,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file says when a search that found nothing has shown nothing.
+// This file tells when a search that found nothing has shown nothing.
 
-// met is what the schedules of a search contained.
+// met sums up what the schedules of a search contained. Its fields are those of execution; crashed: some client crashed.
 type met struct {
 	crashed, expired, timed bool
-	crowded                 bool   // more leases of different ends than are tried
-	clocked                 bool   // somebody looked at a server's clock
-	idle                    string // of an operation that was granted without a command
+	crowded                 bool   // there were more leases of different ends than are tried
+	clocked                 bool   // somebody looked at a clock
+	idle                    string // describes an operation that was granted without a command; empty: none was
 }
 
-// add takes what a schedule contained.
+// add adds what a schedule contained.
 func (m *met) add(ex *execution) {
 	m.expired = m.expired || ex.expired
 	m.timed = m.timed || ex.timed
@@ -29,7 +29,8 @@ func (m *met) add(ex *execution) {
 	}
 }
 
-// vacuous says why a search that ran every schedule and found nothing has not shown anything; empty: it has.
+// vacuous returns why a search that ran every schedule and found nothing has shown nothing. It is empty if it has shown
+// something.
 func (s *search) vacuous(worlds []*world, own string) string {
 	b := s.spec.parts()[0]
 	switch strays := strays(worlds); {
@@ -55,7 +56,7 @@ func (s *search) vacuous(worlds []*world, own string) string {
 	return ""
 }
 
-// neverOK is a kind of operation that the program promises and that never succeeded; empty: there is none.
+// neverOK returns a kind of Program.Kinds of which no operation was ok. It is empty if there is none.
 func (s *search) neverOK() harness.Kind {
 	for _, k := range s.spec.Program.Kinds {
 		if !s.seen[k] {

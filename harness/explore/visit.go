@@ -11,18 +11,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// visit is the way down one schedule.
+// visit is one run of an item's first schedule, with the items that branch off on the way.
 type visit struct {
 	*search
 	item
 	cost  int
 	ex    *execution
-	plan  []item // the schedules that branch off
-	prune bool   // what is left shows nothing new
+	plan  []item // items that branch off
+	prune bool   // the rest of the schedule shows nothing new
 }
 
-// run replays the item's prefix and goes on to the end. It asks to be run again when the schedule was disturbed by
-// something that is no part of it.
+// run replays the item's prefix and goes on to the end. again is true if the schedule has to be run again: something that is
+// no part of it disturbed it, or it took too long.
 func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again bool, err error) {
 	began := time.Now()
 	v.ex, err = begin(ctx, v.spec, v.budget, w, alarm)
@@ -37,7 +37,7 @@ func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again boo
 		return false, err
 	}
 	if v.ex.held {
-		v.prune = true // nobody was promoted: the same as without a hold
+		v.prune = true // no replica was promoted: the schedule shows the same as without the hold
 	}
 	if !v.prune {
 		err = v.ex.finish(ctx)
@@ -73,15 +73,15 @@ func (v *visit) descend(ctx context.Context) error {
 		if did, err = v.ex.step(ctx, next.choice); err != nil {
 			return err
 		}
-		next.ends = did.ends // which those planned beside it can make use of
+		next.ends = did.ends // known now: later moves are more often independent of it
 		v.cost += next.cost
 		asleep = stillAsleep(asleep, did)
 	}
 }
 
-// branch picks the first move that is awake and plans the others. Those tried before a move are asleep after it, until
-// something happens that is not independent of them. A crash is possible here and now only, so nothing is put to sleep
-// for it, nor is it ever put to sleep.
+// branch picks the first move that is not asleep and plans the others. The moves tried before a move are asleep after it, until
+// something happens that is not independent of them. A crash is possible at this place only, so a crash is never asleep, and
+// its item has no moves asleep but those that were so before.
 func (v *visit) branch(moves []move, asleep []*move) (next *move, ok bool) {
 	tried := asleep
 	for i := range moves {

@@ -6,14 +6,14 @@ import (
 	"syscall"
 )
 
-// replyWithin bounds the wait for a reply of Redis, which may itself wait for replicas.
+// replyWithin bounds the wait for a reply of Redis in real time. Redis itself may have to wait for replicas.
 const replyWithin = 5 // seconds
 
-// wire is a connection to a Redis node, at its Unix socket. It blocks in system calls instead of the runtime's poller,
-// which halves the time of a round trip: one command at a time is all that happens here.
+// wire is a connection to a Redis node, at its Unix socket. It blocks in system calls and does not use the runtime's poller.
+// That halves the time of a round trip, since only one command is under way at a time.
 type wire struct {
 	fd  int
-	buf []byte // the replies to the last request
+	buf []byte // replies to the last request
 }
 
 func dialWire(socket string) (*wire, error) {
@@ -41,7 +41,7 @@ func dialWire(socket string) (*wire, error) {
 
 func (w *wire) close() { _ = syscall.Close(w.fd) }
 
-// ask sends request, which is n commands, and returns their n replies, valid until the next call.
+// ask sends request, which holds n commands, and returns their n replies. They are valid until the next call.
 func (w *wire) ask(request []byte, n int) ([]byte, error) {
 	for sent := 0; sent < len(request); {
 		m, err := syscall.Write(w.fd, request[sent:])
@@ -70,7 +70,7 @@ func (w *wire) ask(request []byte, n int) ([]byte, error) {
 	return w.buf, nil
 }
 
-// fill reads what there is.
+// fill reads the bytes that have come, and waits for some if there are none. It waits for replyWithin at most.
 func (w *wire) fill() error {
 	if len(w.buf) == cap(w.buf) {
 		w.buf = append(make([]byte, 0, 4*cap(w.buf)), w.buf...)

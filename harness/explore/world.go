@@ -26,41 +26,40 @@ const (
 	bystander
 )
 
-// world is the Redis of one worker, and what the world may do to it. It is used by who holds its turn.
+// world is the Redis of one worker, and what may happen to it. Whoever uses it holds its turn.
 type world struct {
-	// turn is of whoever acts: it guards the world, the schedule at hand and its actors. The scheduler has it, but for when
-	// it waits for a client. So what a client does in goroutines of its own, when nobody expects it, disturbs a schedule and
-	// not the process.
+	// turn guards the world, the schedule at hand and its actors. The scheduler holds it, except while it waits for a client.
+	// A client that acts in goroutines of its own may so disturb a schedule, but causes no data race.
 	turn sync.Mutex
 
 	cluster  *cluster.Cluster
 	names    []string
 	sockets  []string
-	admin    []*wire      // to each node
-	primary  int          // which node clients talk to
-	hold     func() error // ends a hold; nil: nothing is held
+	admin    []*wire      // the explorer's own connections, one to each node
+	primary  int          // index in names of the node that clients talk to
+	hold     func() error // ends the hold of replication; nil: nothing is held
 	moved    bool         // a failover is to be undone
 	waits    bool         // clients wait for acknowledgements: replicas follow a new primary
-	clean    bool         // the first database is empty
-	strays   int64        // commands that a client sent outside of its turn
-	stateful []*conn      // connections of which others can see what they are: they are restored with the next schedule
-	asking   bool         // the program asks something of its own
-	late     []*wire      // to what clients have left behind: closed with the schedule
+	clean    bool         // database 0 is empty
+	strays   int64        // commands that clients sent when none of their operations was under way
+	stateful []*conn      // connections whose state others can see: reset before the next schedule
+	asking   bool         // the program looks at the store, in Observe or Finally
+	late     []*wire      // connections that clients have left behind: closed before the next schedule
 
 	fixed   *cluster.FixedClock // the servers' time of day; nil: it cannot be set
-	unset   string              // why it cannot be set
-	unheard time.Duration       // for clocks that cannot be set: how much time passed since replication was held
+	unset   string              // why it cannot be set; empty: it can
+	unheard time.Duration       // virtual time that passed since replication was held; 0 if clocks can be set
 
 	seats   []*seat
 	clients []redis.UniversalClient // one for each seat
 	probe   redis.UniversalClient   // the harness's own, never gated
 
-	scripts map[string]string // by hash: every script that was seen
-	titles  map[string]string // of scripts, by their text
-	flushed bool              // the script cache is not what it was
+	scripts map[string]string // texts of all scripts that were seen, by hash
+	titles  map[string]string // names of scripts, by their text
+	flushed bool              // the script cache was flushed and is to be filled again
 }
 
-// newWorld starts Redis and connects n clients and a probe. Its turn is the caller's, until it is stopped.
+// newWorld starts Redis and connects s.Clients clients and a probe. The caller holds its turn until stop.
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 	w := &world{waits: s.Program.Replicas, scripts: map[string]string{}, titles: s.Program.Scripts}
 	w.turn.Lock()
@@ -103,13 +102,13 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 // shortestReal is the shortest lease that can be explored in real time.
 const shortestReal = 100 * time.Millisecond
 
-// takeTurn begins what is done to the world by others than the scheduler; what it returns ends that.
+// takeTurn takes the turn for a client, or for anybody else but the scheduler; end gives it back.
 func (w *world) takeTurn() (end func()) {
 	w.turn.Lock()
 	return w.turn.Unlock
 }
 
-// giveTurn lets others act; what it returns takes the turn back.
+// giveTurn gives the scheduler's turn to others; back takes it back.
 func (w *world) giveTurn() (back func()) {
 	w.turn.Unlock()
 	return w.turn.Lock
@@ -132,8 +131,8 @@ func (w *world) start(ctx context.Context, s *Spec) error {
 	return nil
 }
 
-// connect makes the Redis client of a seat. It waits for ever: the scheduler decides when a client waits in vain. Its
-// address is never dialled; go-redis would look a name up, for seconds where no resolver answers.
+// connect makes the Redis client of a seat. It has no time-outs: the scheduler decides which answers are lost. Its address is
+// never dialled. It is not a name, since go-redis would look a name up, for seconds where no resolver answers.
 func (w *world) connect(s *seat, p interleave.Program) redis.UniversalClient {
 	retries := p.Retries
 	if retries == 0 {
@@ -180,10 +179,10 @@ func (w *world) ask(node int, args ...string) ([]byte, error) {
 	return reply, err
 }
 
-// flushDB takes a third of the time of FLUSHALL, and clients have the first database only.
+// flushDB empties the node between schedules. It takes a third of the time of FLUSHALL, and clients use database 0 only.
 var flushDB = request("FLUSHDB")
 
-// reset makes the world as it was: no keys, the first primary, the scripts that clients have loaded so far.
+// reset prepares the world for a schedule: no keys, the first primary, and in its cache the scripts that were seen so far.
 func (w *world) reset(ctx context.Context) error {
 	if err := w.release(); err != nil {
 		return err
@@ -222,7 +221,7 @@ func (w *world) reset(ctx context.Context) error {
 	return nil
 }
 
-// goBack makes the old primary the primary again. What it has forgotten of scripts is loaded by reset.
+// goBack makes the first primary the primary again.
 func (w *world) goBack(ctx context.Context) error {
 	w.primary = firstPrimary
 	for _, replica := range []int{successor, bystander} {
@@ -237,10 +236,10 @@ func (w *world) goBack(ctx context.Context) error {
 	return nil
 }
 
-// settleWithin is how many milliseconds a replica has to acknowledge what it hears: far more than it needs.
+// settleWithin is the time in milliseconds that a replica has to acknowledge what it hears: far more than it needs.
 const settleWithin = "2000"
 
-// hearing is how many replicas hear what is written now.
+// hearing returns the number of replicas that hear what is written now.
 func (w *world) hearing() int64 {
 	switch {
 	case len(w.names) == 1:
@@ -255,7 +254,8 @@ func (w *world) hearing() int64 {
 	return 0
 }
 
-// holdReplication lets everything so far reach the replicas, and nothing more reach the one that will be promoted.
+// holdReplication waits until the replicas have heard everything so far. From then on the one that will be promoted hears
+// nothing.
 func (w *world) holdReplication() error {
 	const mark = "{doublegrant}" // WAIT counts from the last write of its own connection
 	for _, args := range [][]string{{"SET", mark, ""}, {"DEL", mark}} {
@@ -294,7 +294,7 @@ func (w *world) promote(ctx context.Context) error {
 		return err
 	}
 	w.primary = successor
-	if w.unheard > 0 { // what would have ended there, too, by its own clock
+	if w.unheard > 0 { // keys on this replica age by the time that it did not hear of
 		if err := w.age(w.unheard); err != nil {
 			return err
 		}

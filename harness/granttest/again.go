@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// again is the command that repeats a test, from anywhere in its module.
+// again returns the command that repeats a test, from anywhere in its module.
 func again(test string, flags ...string) string {
 	parts := strings.Split(test, "/")
 	for i, p := range parts {
@@ -16,7 +16,7 @@ func again(test string, flags ...string) string {
 	return strings.Join(append([]string{"go test -run", quoted(strings.Join(parts, "/")), packagePath()}, flags...), " ")
 }
 
-// packagePath is the import path of the package under test, or "." where it has none.
+// packagePath returns the import path of the package under test, or "." where it has none.
 func packagePath() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if path, ok := strings.CutSuffix(info.Path, ".test"); ok && path != "command-line-arguments" {
@@ -26,7 +26,7 @@ func packagePath() string {
 	return "."
 }
 
-// quoted is s as a shell takes it for one word.
+// quoted returns s quoted for a shell, which takes it for one word.
 func quoted(s string) string {
 	return fmt.Sprintf("'%s'", strings.ReplaceAll(s, "'", `'\''`))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// This file is algorithms as their users write them, right and wrong ones.
+// This file has algorithms as users write them, right and wrong ones.
 
 // goodLock is SET NX PX, and a script that compares before it deletes.
 type goodLock struct{ redis redis.UniversalClient }
@@ -32,7 +32,7 @@ func (l *goodLock) Release(ctx context.Context, key, owner string) (bool, error)
 	return n == 1, err
 }
 
-// plainLock is goodLock for those who take a *redis.Client.
+// plainLock is a goodLock whose constructor takes a *redis.Client.
 type plainLock struct{ goodLock }
 
 func newPlainLock(r *redis.Client) *plainLock { return &plainLock{goodLock{r}} }
@@ -61,7 +61,7 @@ func (l hashLock) Release(ctx context.Context, key, owner string) (bool, error) 
 	return n == 1, err
 }
 
-// redsyncLock is a library's.
+// redsyncLock is the lock of a library.
 type redsyncLock struct {
 	sync *redsync.Redsync
 	held map[string]*redsync.Mutex

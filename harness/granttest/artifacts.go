@@ -40,7 +40,7 @@ func (s subject) keepLoad(t TB, res harness.Result) {
 	said(t, dir, err)
 }
 
-// said tells where the report is.
+// said logs where the report is, and fails the test if it could not be kept.
 func said(t TB, dir string, err error) {
 	t.Helper()
 	if err != nil {

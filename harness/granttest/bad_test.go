@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// This file is what people get wrong: one clear failure each, and nothing left running.
+// This file has what people get wrong: each mistake is one clear failure, and leaves nothing running.
 
 // funcLock is a goodLock with another Acquire.
 type funcLock struct {
@@ -41,7 +41,7 @@ var (
 	onlyLoad   = granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{CallTime: time.Second}}
 )
 
-// loaded are options for a load of that shape.
+// loaded returns options for a load of that shape.
 func loaded(l granttest.Load) granttest.LockOptions { return granttest.LockOptions{Load: l} }
 
 func TestBadInput(t *testing.T) {
@@ -123,7 +123,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// children are the processes that this one has started and that still run, by name.
+// children lists the processes that this one has started and that still run, by name.
 func children() (out []string) {
 	lists, _ := filepath.Glob("/proc/self/task/*/children") // of a good pattern
 	for _, l := range lists {

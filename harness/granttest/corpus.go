@@ -21,10 +21,10 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file is the corpus: counterexamples that searches have found, beside the test that they failed. Later runs lead the
-// algorithm along them before anything else.
+// This file keeps the corpus: counterexamples that searches have found, saved beside the test that they failed. Later runs
+// replay them before anything else.
 
-// corpusDir is the folder of all tests of a package.
+// corpusDir is the corpus of a package, in which each test has a folder.
 const corpusDir = "testdata/granttest"
 
 // saved is a file of the corpus.
@@ -37,15 +37,15 @@ type saved struct {
 	Counterexample interleave.Counterexample `json:"counterexample"`
 }
 
-// savedFormat is what this version writes and reads.
+// savedFormat is the format that this version writes and reads.
 const savedFormat = 1
 
-// testDir is the folder of a test inside another one. Subtests have folders inside their tests'.
+// testDir returns the folder of a test inside of the folder in. That of a subtest is inside its test's.
 func testDir(in, test string) string {
 	return filepath.Join(append([]string{in}, cleaned(strings.Split(test, "/"))...)...)
 }
 
-// cleaned keeps what is harmless in the name of a folder.
+// cleaned returns parts with an underscore in place of each character that is unsafe in a folder's name.
 func cleaned(parts []string) []string {
 	out := slices.Clone(parts)
 	for i, p := range parts {
@@ -60,7 +60,7 @@ func cleaned(parts []string) []string {
 	return out
 }
 
-// save writes a counterexample to the corpus of the test. The same one has the same name.
+// save writes a counterexample to the corpus of the test. The same counterexample gets the same name.
 func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time.Duration) (path string, err error) {
 	p.TTL = s.program(newGuard(callTime), p).Lease
 	c.Ops = nil // the steps say it all
@@ -101,8 +101,8 @@ func (s subject) read(path string) (f saved, err error) {
 	return f, err
 }
 
-// replaySaved leads the algorithm along each counterexample of the test's corpus. It reports whether the test may go on:
-// whether none is a violation again. A file that cannot be used fails the test, but does not keep it from going on.
+// replaySaved leads the algorithm along each counterexample of the test's corpus. It reports whether the test may go on,
+// because none is a violation again. A file that cannot be used fails the test, but does not keep it from going on.
 func (s subject) replaySaved(t TB) (goOn bool) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(testDir(corpusDir, t.Name()), "*.json"))
@@ -135,8 +135,8 @@ func (s subject) replayOne(t TB, path string) {
 	s.replay(t, path, f)
 }
 
-// located finds a file that is named from the package's folder, in which tests run, or from a folder above it, in which
-// their user may stand.
+// located finds a file whose path is relative to the package's folder, in which tests run, or to a folder above it, in
+// which their user may stand.
 func located(path string) (string, error) {
 	first := path
 	for range strings.Count(cmp.Or(workingDir(), "/"), "/") + 1 {
@@ -156,7 +156,7 @@ func workingDir() string {
 	return filepath.ToSlash(dir)
 }
 
-// replay leads the algorithm along a saved counterexample, and reports whether all is well.
+// replay leads the algorithm along a saved counterexample, and reports whether the test may go on.
 func (s subject) replay(t TB, path string, f saved) (well bool) {
 	t.Helper()
 	g := newGuard(callTime)

@@ -20,7 +20,7 @@ var quick = granttest.LockOptions{
 	Search: granttest.Search{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}, Load: granttest.Load{Skip: true},
 }
 
-// corpus are the files of a test's corpus.
+// corpus lists the files of a test's corpus.
 func corpus(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata/granttest", dir, "*.json"))
@@ -36,8 +36,8 @@ func set(t *testing.T, name, value string) {
 	t.Cleanup(func() { require.NoError(t, flag.Set(name, old)) })
 }
 
-// A race that was found once is what later runs begin with, and it is all that they need to fail. When it is mended they
-// pass, without a word.
+// Later runs begin with a race that was found once, and need nothing else to fail. When it is mended they pass and print
+// nothing.
 func TestAFoundRaceStaysARegressionTest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const name = "TestIt/with a/slash"
@@ -63,7 +63,7 @@ func TestAFoundRaceStaysARegressionTest(t *testing.T) {
 	require.Equal(t, files, corpus(t, "TestIt/with_a/slash"))
 }
 
-// A mended algorithm may send other commands. It is led as near to the schedule as it goes.
+// A mended algorithm may send other commands. It is led along the schedule as far as it goes.
 func TestASavedScheduleOfOtherCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "TestIt", lock(newGetSet, quick)).failure(t)

@@ -4,8 +4,8 @@
 //	func TestMyLock(t *testing.T) { granttest.Lock(t, newMyLock) }
 //
 // The test first runs every interleaving of three clients, with one crash and one lease that ends, on a real Redis, one
-// command at a time (package explore). Then it puts the algorithm under load for some seconds on a real Redis
-// (package harness), unless the test runs with -short. It passes if nothing went wrong and both could have shown it.
+// command at a time (package explore). Then it puts the algorithm under load for some seconds on a real Redis (package
+// harness), unless the test runs with -short. It passes if neither found a violation and both were able to find one.
 //
 // # When it fails
 //
@@ -16,7 +16,7 @@
 // A failure that begins "unknown" says that the test has shown nothing, and what to change. It does not say that the
 // algorithm is wrong.
 //
-// # What the algorithm has to keep to
+// # What the algorithm must do
 //
 // One value serves one client, from one goroutine. It sends its commands through the client that its constructor was given.
 // In the search time is virtual: it reads no clock but harness.Now(ctx), waits by nothing but harness.Sleep(ctx, d),
@@ -29,5 +29,8 @@
 //	-granttest.seed N         repeat the random choices of a load; its interleaving cannot be repeated
 //	-granttest.replay FILE    run the saved schedule FILE, and nothing else
 //
-// Both need a redis-server of version 7.0 or newer, in the PATH or named by $DOUBLEGRANT_REDIS_SERVER, and Linux.
+// # What it needs
+//
+// Search and load need Linux, and a redis-server of version 7.0 or newer in the PATH or named by
+// $DOUBLEGRANT_REDIS_SERVER.
 package granttest

@@ -12,15 +12,15 @@ import (
 type Fault struct {
 	lasts    time.Duration
 	make     func(*cluster.Cluster, *harness.Fleet) harness.Nemesis
-	sentinel string // its name, of one that needs Sentinels; otherwise empty
+	sentinel string // the fault's name if it needs Sentinels, otherwise empty
 }
 
-// KillPrimary ends the primary, which comes back after d with what its disk has: with Sentinels another one is promoted.
+// KillPrimary ends the primary, which comes back after d with what its disk has. With Sentinels another node is promoted.
 func KillPrimary(d time.Duration) Fault {
 	return Fault{lasts: d, make: func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis { return nemesis.KillPrimary(c) }}
 }
 
-// PausePrimary stops the primary's process for d. Commands that wait are executed then.
+// PausePrimary stops the primary's process for d. Commands that waited are executed when it goes on.
 func PausePrimary(d time.Duration) Fault {
 	return Fault{lasts: d, make: func(c *cluster.Cluster, _ *harness.Fleet) harness.Nemesis { return nemesis.PausePrimary(c) }}
 }
@@ -52,7 +52,7 @@ func FreezeClients(d time.Duration) Fault {
 	}}
 }
 
-// Nemesis is any other fault of package nemesis, or one of your own, for d.
+// Nemesis returns a fault that lasts for d and that inject makes: any other of package nemesis, or one of your own.
 func Nemesis(d time.Duration, inject func(*cluster.Cluster, *harness.Fleet) harness.Nemesis) Fault {
 	return Fault{lasts: d, make: inject}
 }

@@ -49,7 +49,7 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 // be delivered again when its window is over.
 //
 // A filter of one step loses a message whose worker crashes before it delivers it, so the search leaves crashes and lost
-// answers out. Ask for them with Search{Crashes: 1}. They are there for a [Confirmer], which has to lose no message.
+// answers out. Ask for them with Search{Crashes: 1}. A [Confirmer], which must lose no message, is searched with both.
 //
 // C and the options are as for [Lock].
 func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
@@ -94,7 +94,7 @@ func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOpt
 	s.run(t)
 }
 
-// one is the options value, if there is one.
+// one returns the options value, or the zero value if there is none. It fails the test if there are several.
 func one[O any](t TB, o []O) (opts O) {
 	t.Helper()
 	switch len(o) {
@@ -107,8 +107,8 @@ func one[O any](t TB, o []O) (opts O) {
 	return opts
 }
 
-// maker turns a constructor into one of guarded values. Without a client it makes a value that is asked for nothing but its
-// type, since what an algorithm can do beside the least decides what is asked of it.
+// maker turns a constructor into one of guarded values. Called without a client, that one makes a value to look at its type
+// only: the optional methods of an algorithm decide what clients ask of it.
 func maker[C, T, G any](t TB, newT func(C) T, guarded func(*seat, T) G) func(*guard) func(redis.UniversalClient) G {
 	t.Helper()
 	if _, ok := any((*redis.Client)(nil)).(C); !ok {
@@ -130,7 +130,8 @@ func maker[C, T, G any](t TB, newT func(C) T, guarded func(*seat, T) G) func(*gu
 	}
 }
 
-// shapeOf is a value of the type that newT makes. Where that is an interface, a client without a server has to do.
+// shapeOf returns a value of the type that newT makes. If that is an interface, newT makes the value with a client that has
+// no server.
 func shapeOf[C, T any](newT func(C) T) (shape T) {
 	if reflect.TypeFor[T]().Kind() != reflect.Interface {
 		return shape
@@ -146,15 +147,16 @@ func shapeOf[C, T any](newT func(C) T) (shape T) {
 	return shape
 }
 
-// offlineShape is what a constructor makes of a client without a server.
+// offlineShape returns what a constructor makes with a client that has no server, or the zero value if it panics.
 func offlineShape[C, T any](newT func(C) T) (shape T) {
 	offline := redis.NewClient(&redis.Options{Dialer: noServer, MaxRetries: -1})
 	defer func() { _ = offline.Close() }() // nothing was opened
-	defer func() { _ = recover() }()       // of a constructor that cannot do without a server: the first real value will tell
+	defer func() { _ = recover() }()       // the constructor needs a server: the first real value will tell
 	return newT(any(offline).(C))
 }
 
-// nameOf is the name of an algorithm in messages and reports: that of its type.
+// nameOf returns the name of an algorithm in messages and reports: that of its type, or its kind if the type is an
+// interface.
 func nameOf[T any](k kind) string {
 	if typ := reflect.TypeFor[T](); typ.Kind() != reflect.Interface {
 		return strings.TrimLeft(typ.String(), "*")

@@ -28,7 +28,7 @@ func TestRightOnesPass(t *testing.T) {
 	}
 }
 
-// Algorithms that do not fail, with the class that says why.
+// Algorithms that break their promise fail, with the class that says why.
 func TestWrongOnesFail(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, c := range map[string]struct {
@@ -54,7 +54,7 @@ func TestWrongOnesFail(t *testing.T) {
 	}
 }
 
-// A load by itself finds what its defaults are for.
+// A load without a search finds what its defaults are meant to find.
 func TestLoadsFindWhatIsWrong(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves loads out")

@@ -25,7 +25,7 @@ type guard struct {
 
 	mu      sync.Mutex
 	said    string        // the first thing that went wrong; empty: nothing
-	trouble chan struct{} // closed when it did
+	trouble chan struct{} // closed when said is set
 	calls   map[*call]bool
 
 	wired sync.Map // clients with a tripwire
@@ -38,7 +38,7 @@ func newGuard(limit time.Duration) *guard {
 // errGuard is the panic that ends a search or a load when something has gone wrong.
 var errGuard = errors.New("granttest: the code under test has failed")
 
-// say keeps what went wrong, if nothing did before.
+// say records what went wrong, if nothing did before.
 func (g *guard) say(format string, args ...any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,7 +48,7 @@ func (g *guard) say(format string, args ...any) {
 	}
 }
 
-// failure is what went wrong; empty: nothing.
+// failure returns what went wrong. It is empty if nothing did.
 func (g *guard) failure() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,7 +101,7 @@ func (g *guard) end(c *call) {
 	delete(g.calls, c)
 }
 
-// panicked keeps a panic, unless a fault crashed the client or the guard has spoken before.
+// panicked records a panic, unless a fault crashed the client or the guard itself raised it.
 func (g *guard) panicked(c *call, p any) {
 	if err, ok := p.(error); ok && (errors.Is(err, harness.ErrCrashed) || errors.Is(err, errGuard)) {
 		return
@@ -109,7 +109,7 @@ func (g *guard) panicked(c *call, p any) {
 	g.say("%v panicked: %v%s", c, p, panicPlace())
 }
 
-// watch looks at calls until stop is closed, and says which has not returned in time.
+// watch looks at calls until stop is closed, and records one that has not returned in time.
 func (g *guard) watch(stop <-chan struct{}) {
 	tick := time.NewTicker(min(g.limit/10, 100*time.Millisecond))
 	defer tick.Stop()
@@ -125,7 +125,7 @@ func (g *guard) watch(stop <-chan struct{}) {
 	}
 }
 
-// oldest is the call that has lasted longest; nil: none is under way.
+// oldest returns the call that has lasted longest, or nil if none is under way.
 func (g *guard) oldest() (oldest *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -137,7 +137,8 @@ func (g *guard) oldest() (oldest *call) {
 	return oldest
 }
 
-// underWay describes the call that has lasted longest, for a search that waits for it in vain; empty: there is none.
+// underWay describes the call that has lasted longest, for a search that waits for it in vain. It returns nothing if there
+// is none.
 func (g *guard) underWay() string {
 	c := g.oldest()
 	if c == nil {
@@ -189,11 +190,11 @@ func run(d time.Duration, f func()) bool {
 	}
 }
 
-// frame is one of a call's frames.
+// frame is one frame of a stack: a function, and its place as file:line.
 type frame struct{ function, place string }
 
-// theirs is the line of the code under test among frames, from the innermost on, up to our own: the innermost one in the
-// package that we called. Empty: there is none.
+// theirs returns the place of the code under test in frames, of which the innermost is first: that of the innermost frame
+// of the package that ours called. It is empty if there is none.
 func theirs(frames []frame) string {
 	ours := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == ourPackage })
 	if ours < 1 {
@@ -206,14 +207,14 @@ func theirs(frames []frame) string {
 
 var ourPackage = reflect.TypeFor[guard]().PkgPath()
 
-// packageOf is the import path in a function's name.
+// packageOf returns the import path in a function's name.
 func packageOf(function string) string {
 	dir, name := path.Split(function)
 	name, _, _ = strings.Cut(name, ".")
 	return dir + name
 }
 
-// panicPlace says where the panic began that is under way; empty: nobody knows.
+// panicPlace says where the present panic began. It is empty if that is not known.
 func panicPlace() string {
 	pcs := make([]uintptr, 64)
 	all := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
@@ -240,7 +241,7 @@ func at(words string, frames []frame) string {
 	return fmt.Sprintf(" (%s %s)", words, place)
 }
 
-// waitPlace says where a goroutine stands; empty: nobody knows.
+// waitPlace says where a goroutine stands. It is empty if that is not known.
 func waitPlace(id int) string {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]
@@ -267,14 +268,15 @@ func framesOf(text string) (frames []frame) {
 	return frames
 }
 
-// goroutine is the number of the calling goroutine.
+// goroutine returns the number of the calling goroutine.
 func goroutine() (id int) {
 	b := make([]byte, 64)
 	_, _ = fmt.Sscanf(string(b[:runtime.Stack(b, false)]), "goroutine %d ", &id)
 	return id
 }
 
-// tripwire is a go-redis hook that ends calls which go on although the guard has spoken: a lock that tries for ever, say.
+// tripwire is a go-redis hook that ends calls which go on after the guard has recorded a failure, such as those of a lock
+// that tries for ever.
 type tripwire struct{ guard *guard }
 
 func (w tripwire) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -293,8 +295,8 @@ func (w tripwire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// stop ends the caller's call by a panic if the guard has spoken. In a goroutine of the algorithm's own nobody would catch
-// that, so it goes on.
+// stop ends the caller's call by a panic if the guard has recorded a failure. A goroutine of the algorithm's own goes on,
+// since nobody would recover its panic.
 func (g *guard) stop() {
 	select {
 	case <-g.trouble:

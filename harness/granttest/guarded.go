@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file puts a guard between clients and the algorithm under test. What an algorithm can do beside the least shows in
-// its type, so each of these has a type of its own.
+// This file puts a guard between clients and the algorithm under test. Optional methods of an algorithm show in its type,
+// so each combination of them has a type of its own.
 
 // guardedLock is a Locker under guard.
 type guardedLock struct {

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	lockLease   = 1337 * time.Millisecond // the longest that the load asks for by itself
+	lockLease   = 1337 * time.Millisecond // the longest lease that the load asks for by default
 	dedupWindow = 250 * time.Millisecond
 
 	loadClients  = 50
 	loadDuration = 1500 * time.Millisecond
-	loadGrace    = 2 * time.Second // to end when a call does not return; then the cluster is stopped under it
-	leaseOver    = time.Second     // to take locks again whose lease is over
+	loadGrace    = 2 * time.Second // for the load to end when a call does not return; then its cluster is stopped
+	leaseOver    = time.Second     // to take locks again when their leases are over
 )
 
 // underLoad lets clients race on a real Redis.
@@ -44,7 +44,7 @@ func (s subject) underLoad(t TB) {
 		return err
 	})
 	if g.failure() != "" && err == context.DeadlineExceeded {
-		_ = c.Stop() // of a run that waits for a call that never returns
+		_ = c.Stop() // the run waits for a call that never returns
 	}
 	if !s.cameToAnEnd(t, g, err) {
 		return
@@ -53,7 +53,7 @@ func (s subject) underLoad(t TB) {
 	s.sayLoad(t, res)
 }
 
-// check refuses what can never be.
+// check returns an error for options that can never work.
 func (l Load) check() error {
 	if l.Topology != "" && l.Topology != Standalone && l.Topology != Sentinel {
 		return fmt.Errorf("unknown topology %q: choose one of %s, %s", l.Topology, Standalone, Sentinel)
@@ -71,7 +71,7 @@ func (l Load) check() error {
 	return nil
 }
 
-// cluster is the system under load.
+// cluster returns the system under load.
 func (s subject) cluster() *cluster.Cluster {
 	o := s.load.Servers
 	o.Clients = cmp.Or(o.Clients, max(100, s.clients()))
@@ -83,7 +83,7 @@ func (s subject) cluster() *cluster.Cluster {
 
 func (s subject) clients() int { return cmp.Or(s.load.Clients, loadClients) }
 
-// loadSpec is the load as the harness takes it.
+// loadSpec returns the load as the harness takes it.
 func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
 	work := s.workload(g, c)
 	judges := checkers.For(work)
@@ -102,7 +102,7 @@ func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
 	return spec
 }
 
-// duration is that of the load: leases that were asked for have to end in it.
+// duration returns how long clients race: leases that were asked for have to end in that time.
 func (s subject) duration() time.Duration {
 	switch {
 	case s.load.Duration != 0:
@@ -137,7 +137,7 @@ func (s subject) sayLoad(t TB, res harness.Result) {
 	}
 }
 
-// doubts are the reasons for which nothing can be said.
+// doubts lists the reasons for which the verdict is unknown.
 func doubts(j harness.Judged) (out []string) {
 	for _, g := range j.Judgements {
 		if g.Doubt() {
@@ -147,7 +147,7 @@ func doubts(j harness.Judged) (out []string) {
 	return out
 }
 
-// shown is how many anomalies a failure has.
+// shown is how many anomalies a failure shows at most.
 const shown = 3
 
 func anomalies(j harness.Judged) string {

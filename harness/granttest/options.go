@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// What an algorithm has to be. See package workloads for what each method promises.
+// The interfaces of algorithms. See package workloads for what each method promises.
 type (
 	// Locker is a lock: Acquire(ctx, key, owner, ttl) (bool, error) and Release(ctx, key, owner) (bool, error).
 	Locker = workloads.Locker
@@ -17,7 +17,7 @@ type (
 	Fencer = workloads.Fencer
 	// Deduper is a message filter: First(ctx, id, window) (bool, error).
 	Deduper = workloads.Deduper
-	// Confirmer is a Deduper with Lease and Confirm: it claims a message first and marks it when it was delivered.
+	// Confirmer is a Deduper with Lease and Confirm: it claims a message first and marks it after it was delivered.
 	Confirmer = workloads.Confirmer
 	// Inspector is a Deduper with Inspect, which shows a mark. The load then finds marks that never end.
 	Inspector = workloads.Inspector
@@ -49,13 +49,13 @@ type DedupOptions struct {
 type SequenceOptions struct {
 	Regime Regime // what callers propose; default: every regime, one after the other
 	Keys   int    // sequences in the load, of each regime; default 1
-	OneKey bool   // the generator takes no notice of the key, so that there is one sequence only
+	OneKey bool   // the generator ignores the key, so that there is one sequence only
 
 	Search Search
 	Load   Load
 }
 
-// Regime is how callers of a sequence choose the number that they propose.
+// Regime names how callers of a sequence choose the number that they propose.
 type Regime = workloads.Regime
 
 // The regimes. See package workloads for examples of each.
@@ -93,8 +93,8 @@ type Load struct {
 	Topology Topology      // default Standalone
 	Faults   []Fault       // one after the other; default none
 	Clients  int           // default 50
-	Duration time.Duration // the shortest that the load may be; default 1.5s, or longer where leases or windows ask for it
-	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s and its lease
+	Duration time.Duration // how long clients race, unless a violation ends the load; default 1.5s, or longer where leases or windows ask for it
+	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s and the longest lease or window
 
 	Servers cluster.Options // versions, guards against the loss of writes, ...; the zero value is right for most
 }

@@ -61,7 +61,7 @@ func TestAModuleOfItsOwnNeedsOneImport(t *testing.T) {
 	require.Equal(t, 1, bytes.Count(text, []byte(project)))
 }
 
-// What is linked into such a test has no containers in it.
+// Such a test links no packages for containers.
 func TestAModuleOfItsOwnLinksNoContainers(t *testing.T) {
 	m := newOutside(t)
 	linked := strings.Fields(m.must(t, "list", "-deps", "-test", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "."))

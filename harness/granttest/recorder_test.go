@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// outcome is what a test said that was run with a recorder in place of a *testing.T.
+// outcome holds what a test printed that was run with a recorder in place of a *testing.T.
 type outcome struct {
 	name           string
 	ctx            context.Context
@@ -48,7 +48,7 @@ func (o *outcome) add(to *[]string, format string, args []any) {
 	*to = append(*to, fmt.Sprintf(format, args...))
 }
 
-// failure is the one failure that the test has.
+// failure returns the one failure that the test has.
 func (o *outcome) failure(t *testing.T) string {
 	t.Helper()
 	require.Len(t, o.failures, 1, "%q", o.failures)
@@ -60,7 +60,7 @@ func (o *outcome) passes(t *testing.T) {
 	require.Empty(t, o.failures)
 }
 
-// record runs f as a test called name would, in the working directory at hand.
+// record runs f as a test called name would, in the present working directory.
 func record(t *testing.T, name string, f func(granttest.TB)) *outcome {
 	t.Helper()
 	o := &outcome{name: name, ctx: t.Context()}

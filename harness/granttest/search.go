@@ -14,19 +14,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Leases and windows of a search are no whole number of seconds, so that one which is cut down to seconds is found.
+// Leases and windows of a search are not whole numbers of seconds, so that one which is cut down to seconds is found.
 const (
 	searchLease  = 10500 * time.Millisecond
 	searchWindow = 20500 * time.Millisecond
 )
 
-// searchFor is the longest that a search may take: less than go test gives a package.
+// searchFor is the longest that a search may take by default: less than go test gives a package.
 const searchFor = 5 * time.Minute
 
-// callTime is the longest that one call may take, beside the lease of a load. Tests shorten it.
+// callTime is the longest that one call may take; a load adds its lease. Tests shorten it.
 var callTime = 10 * time.Second
 
-// spec is the search of one program, without its bounds in time.
+// spec returns the search of one program, without its bound in time.
 func (s subject) spec(g *guard, p parameters) explore.Spec {
 	o := s.search
 	program := s.program(g, p)
@@ -37,8 +37,8 @@ func (s subject) spec(g *guard, p parameters) explore.Spec {
 	}
 }
 
-// searchAll goes through every interleaving of each program, and reports whether the load has something to add: whether
-// nothing was found.
+// searchAll goes through every interleaving of each program, and reports whether it found no violation, so that the load
+// may have something to add.
 func (s subject) searchAll(t TB) (goOn bool) {
 	t.Helper()
 	until := time.Now().Add(cmp.Or(s.search.For, searchFor))
@@ -53,7 +53,8 @@ func (s subject) searchAll(t TB) (goOn bool) {
 	return true
 }
 
-// searchOne searches one program. What it cannot tell fails the test, but the load may tell more.
+// searchOne searches one program, and reports whether the test may go on. An unknown result fails the test, but the load
+// may tell more.
 func (s subject) searchOne(t TB, p parameters, until time.Time) (goOn bool) {
 	t.Helper()
 	g := newGuard(callTime)
@@ -81,7 +82,7 @@ func (s subject) searchOne(t TB, p parameters, until time.Time) (goOn bool) {
 	return true
 }
 
-// cameToAnEnd fails the test if the code under test broke down, or the harness did.
+// cameToAnEnd fails the test if the code under test or the harness broke down, and reports whether neither did.
 func (s subject) cameToAnEnd(t TB, g *guard, err error) bool {
 	t.Helper()
 	switch said := g.failure(); {
@@ -115,12 +116,12 @@ func (s subject) found(t TB, p parameters, all []interleave.Counterexample, skew
 	t.Errorf("%s", b.String())
 }
 
-// told is a counterexample as on a whiteboard, below what is wrong with it.
+// told returns a counterexample as text: what is wrong, and below it the steps as on a whiteboard.
 func told(c interleave.Counterexample) string {
 	return fmt.Sprintf("%s in %d steps: %s\n%s", c.Anomaly.Class, c.Length(), c.Anomaly.Note, strings.TrimRight(c.Text(), "\n"))
 }
 
-// in names the regime, after what happened in it; empty: there is none.
+// in returns the regime in parentheses, for messages. It is empty if there is none.
 func (p parameters) in() string {
 	if p.Regime == "" {
 		return ""
@@ -128,7 +129,8 @@ func (p parameters) in() string {
 	return fmt.Sprintf(" (proposals: %s)", p.Regime)
 }
 
-// deadline is when the test has to be over, with some time left to say so. It is false where nobody knows.
+// deadline returns when the test has to be over, with a fifth of its time left to say so. It reports false if there is no
+// deadline.
 func deadline(t TB) (by time.Time, ok bool) {
 	d, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {
@@ -140,8 +142,8 @@ func deadline(t TB) (by time.Time, ok bool) {
 	return by, ok
 }
 
-// during runs f, which runs the code under test, and watches that code meanwhile. If a call of it never returns, f may take
-// that long to come to its end all the same.
+// during runs f, which runs the code under test, and watches that code meanwhile. If something goes wrong in it, such as a
+// call that never returns, f has grace left to end; then the error is context.DeadlineExceeded.
 func (g *guard) during(grace time.Duration, f func() error) (err error) {
 	stop := make(chan struct{})
 	defer close(stop)
@@ -168,5 +170,5 @@ func (g *guard) during(grace time.Duration, f func() error) (err error) {
 	}
 }
 
-// A search comes to its end by itself, some time after it has given a client up.
+// searchGrace is enough for a search to end by itself after it has given a client up.
 const searchGrace = 20 * time.Second

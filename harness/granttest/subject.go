@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// kind is what an algorithm is.
+// kind says what an algorithm is: a lock, a filter or a sequence.
 type kind string
 
 const (
@@ -21,7 +21,7 @@ const (
 	sequenceKind kind = "sequence"
 )
 
-// promise is what an algorithm of the kind promises, for messages.
+// promise holds what an algorithm of each kind promises to be, for messages.
 var promise = map[kind]string{lockKind: "a lock", dedupKind: "a filter", sequenceKind: "a sequence"}
 
 // subject is the algorithm under test, and what is done to it.
@@ -31,18 +31,18 @@ type subject struct {
 	regimes  []Regime // of a sequence; otherwise nil
 	program  func(*guard, parameters) interleave.Program
 	workload func(*guard, workloads.Connector) harness.Workload
-	lease    time.Duration // of the load: the longest lease, or the window; 0: there is none
+	lease    time.Duration // the longest lease of the load, or its window; 0: there is none
 	search   Search
 	load     Load
 }
 
-// parameters are what a program depends on beside the algorithm.
+// parameters holds what a program depends on besides the algorithm.
 type parameters struct {
 	TTL    time.Duration `json:"ttl,omitempty"` // lease or window; 0: the test's
 	Regime Regime        `json:"regime,omitempty"`
 }
 
-// variations are the programs that are searched: one, or one for each regime of a sequence.
+// variations lists the parameters of the programs that are searched: one program, or one for each regime of a sequence.
 func (s subject) variations() (all []parameters) {
 	for _, r := range s.regimes {
 		all = append(all, parameters{Regime: r})

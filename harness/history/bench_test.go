@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 )
 
-// drawn are n calls of a sequence by 200 clients, with latencies as uneven as real ones.
+// drawn returns n calls of a sequence by 200 clients, with latencies as uneven as real ones.
 func drawn(n int) []harness.Op {
 	ops := make([]harness.Op, n)
 	at := uint64(0)
@@ -110,14 +110,15 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used: on a busy machine it says more than the time that went by.
+// processorTime returns the processor time that this process has used: on a busy machine it says more than the time that
+// went by.
 func processorTime(b *testing.B) time.Duration {
 	var r syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// drawnInTurn is drawn with clients that do one thing after the other.
+// drawnInTurn returns what drawn does, but by clients that do one thing after the other.
 func drawnInTurn(n int) []harness.Op {
 	ops := drawn(n)
 	for i := range ops {

@@ -10,25 +10,25 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// clients is who spoke in a history, and asks of each operation whether it can be theirs. Checkers rest on it: whoever does
-// one thing after the other is one owner, and who that is decides what is a second one.
+// clients keeps who spoke in a history, and checks that each operation can be its client's. Checkers rest on that: a client
+// that does one thing after the other is one owner, and any other client is a second one.
 type clients struct {
 	workers int // of the run; 0: every client is a worker of its own
 	meta    harness.Meta
 	said    map[int]*spoken   // by worker
 	left    map[string][]left // by lock: what clients held when they ended in info
-	waiting int               // all of left
-	kept    int               // of these, after the last sweep
-	late    map[tenure]asked  // the first operation on a lock that ended in info, of each token: it may still be executed
+	waiting int               // number of entries in left
+	kept    int               // number of entries in left after the last sweep
+	late    map[tenure]asked  // by lock and token: the first operation that ended in info, which may still be executed
 }
 
-// asked is who asked for something of which nobody knows what came, and when it was over.
+// asked is an operation that ended in info: its client, and its Return.
 type asked struct {
 	client   int
 	returned time.Duration
 }
 
-// spoken is what a worker said last.
+// spoken holds what a worker said last.
 type spoken struct {
 	client   int
 	line     int
@@ -36,7 +36,7 @@ type spoken struct {
 	info     bool
 	began    time.Duration            // its first call
 	held     map[tenure]time.Duration // what it was granted and did not ask to be released, with the last instant of the lease
-	kept     int                      // of held, after the last sweep
+	kept     int                      // number of entries in held after the last sweep
 }
 
 // tenure is a lock with the token of its owner.
@@ -49,14 +49,14 @@ type left struct {
 	since, last time.Duration // its last Return, and the last instant of its lease
 }
 
-// sweepAt is how many locks are kept at least before those whose lease is over are looked for.
+// sweepAt is how many locks are kept before the first sweep drops those whose lease is over.
 const sweepAt = 64
 
 func newClients(m harness.Meta) *clients {
 	return &clients{workers: m.Workers, meta: m, said: map[int]*spoken{}, left: map[string][]left{}, late: map[tenure]asked{}}
 }
 
-// hear asks whether op, of that line, can come after the operations before it, which are in order of Return.
+// hear returns an error if op, of that line, cannot come after the operations before it, which are in order of Return.
 func (c *clients) hear(op harness.Op, line int) error {
 	worker := c.meta.Worker(op.Client)
 	s, known := c.said[worker]
@@ -118,8 +118,8 @@ func (c *clients) who(client int) string {
 	return fmt.Sprintf("client %d", client)
 }
 
-// again asks whether the worker that said s may go on under the id of op: under the same one, until it ends in info, and
-// then never again under that.
+// again returns an error unless the worker of s may go on under the id of op. It keeps its id until an operation ends in
+// info, and never uses that id again.
 func (c *clients) again(s *spoken, op harness.Op) error {
 	switch {
 	case s.info && op.Client <= s.client && c.workers > 0:
@@ -144,9 +144,10 @@ func grants(op harness.Op) bool {
 	return (op.Kind == harness.Acquire || op.Kind == harness.Extend) && op.Outcome == harness.OK
 }
 
-// owns asks whether it is plain which lock op takes, extends or releases: one of its own client, or one that a client held
-// which ended in info. The two may be one, if the former has not spoken before that. It matters as long as the lease may
-// last; and, if that info was about this lock and token, at any later time, since it may be executed on what op was granted.
+// owns returns an error if it is not plain whose lock op takes, extends or releases: its own client's, or that of a client
+// that ended in info. The two may be one client, if op's has not spoken before that info. It matters as long as the lease
+// may last. If that info was about this lock and token it matters at any later time too, since its operation may be
+// executed on what op was granted.
 func (c *clients) owns(s *spoken, op harness.Op) error {
 	switch {
 	case !onLock(op):
@@ -178,11 +179,12 @@ func (c *clients) owns(s *spoken, op harness.Op) error {
 	return nil
 }
 
-// sayWho is what to do about two clients that may be one.
+// sayWho says what to do about two clients that may be one.
 const sayWho = "if they are one, give the number of clients as workers in meta, and let each go on as its id plus that number; " +
 	"if each id is a client of its own, give a number of workers above all ids"
 
-// token is one under which s holds a lock, the first in order; false if it does not, or is not asked.
+// token returns the first token, in order, under which s holds the lock key. It reports false if there is none, or if asked
+// is false.
 func (s *spoken) token(key string, asked bool) (token string, held bool) {
 	if !asked {
 		return "", false
@@ -195,8 +197,8 @@ func (s *spoken) token(key string, asked bool) (token string, held bool) {
 	return token, held
 }
 
-// hold notes what op says about the locks that its worker may hold. Whoever asks for a release has given up the lock, unless
-// it was refused; whether that is still executed is not about what is held.
+// hold notes what op says about the locks that its worker may hold. A worker that asks for a release has given up the lock,
+// unless it was refused. Whether the release is executed later makes no difference to what is held.
 func (s *spoken) hold(op harness.Op, drift float64) {
 	t := tenure{op.Key, op.Arg}
 	before, held := s.held[t]
@@ -217,8 +219,8 @@ func (s *spoken) hold(op harness.Op, drift float64) {
 	}
 }
 
-// lastInstant is the last one of the lease that op asked for, if it was executed before its Return: soundness rule 1. Redis
-// counts in whole milliseconds and keeps a key to the end of its last one.
+// lastInstant returns the last instant of the lease that op asked for, if it was executed before its Return (soundness rule
+// 1 in checkers/README.md). Redis counts in whole milliseconds and keeps a key to the end of its last one.
 func lastInstant(op harness.Op, drift float64) time.Duration {
 	length := float64(op.TTL)
 	if op.TTL >= time.Millisecond {

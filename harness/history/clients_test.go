@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 )
 
-// lines are operations on the lock l, each given as "client kind token outcome", one after the other, after meta data
+// lines returns operations on the lock l, each given as "client kind token outcome", one after the other, after meta data
 // with that many workers.
 func lines(workers int, ops ...string) string {
 	var b strings.Builder
@@ -92,7 +92,8 @@ func TestAnOwnerOfManyLocks(t *testing.T) {
 	}
 }
 
-// Where an operation that ended in info may be executed on what a new client was granted, it has to be known who that is.
+// If an operation that ended in info may be executed on what a new client was granted, it has to be known who that client
+// is.
 func TestANewClientUnderATokenOfALateOperation(t *testing.T) {
 	op := func(client int, kind, token string, ttl, call, ret int, outcome string) string {
 		return fmt.Sprintf(`{"client":%d,"kind":%q,"key":"l","arg":%q,"ttl":%d,"call":%d,"return":%d,"outcome":%q}`+"\n", client, kind, token, ttl, call, ret, outcome)

@@ -141,7 +141,7 @@ type pool struct {
 	strings [8192]string
 }
 
-// longest is the length of strings from which on the pool does not keep them.
+// longest is the length, in bytes, of the longest string that the pool keeps.
 const longest = 256
 
 func (p *pool) string(b []byte) string {

@@ -26,7 +26,7 @@ type encoder struct {
 	buf     []byte
 	n       int
 	last    harness.Op
-	texts   map[string]int // to their places in numbers; texts with a number end in numbered
+	texts   map[string]int // places in numbers; each text ends in numbered or plain
 	numbers []int64        // the latest number after each text
 	key     []byte
 }

@@ -12,7 +12,7 @@ func SetSegmentSize(s *Store, n int64) { s.most = n }
 // Flush writes what waits.
 func Flush(s *Store) { s.due() }
 
-// Encoded is ops as a frame's content. It panics if an operation has no outcome.
+// Encoded returns ops as a frame's content. It panics if an operation has no outcome.
 func Encoded(ops []harness.Op) []byte {
 	e := newEncoder()
 	for i := range ops {
@@ -51,7 +51,7 @@ func Read(b []byte) (ops []harness.Op, err error) {
 	return ops, r.frames(f)
 }
 
-// Quick reads a line the quick way; false: it says nothing of the line.
+// Quick reads a line the quick way. It reports false if that cannot read the line.
 func Quick(line []byte) (harness.Op, bool) { return newQuick().op(line) }
 
 // Strict reads a line the strict way.

@@ -54,9 +54,9 @@ type frames struct {
 	name   string
 	r      *bufio.Reader
 	zstd   *zstd.Decoder
-	size   int64 // of the file when it was opened
-	offset int64 // of the frame under way
-	next   int64 // of the one after it
+	size   int64 // bytes of the file when it was opened
+	offset int64 // of the frame that is being read
+	next   int64 // of the frame after it
 	block  []byte
 	raw    []byte
 }
@@ -81,7 +81,7 @@ func readFrames(name string, r io.Reader, size int64, dec *zstd.Decoder) (*frame
 	return f, nil
 }
 
-// damage names the file and the place.
+// damage returns an error that names the file and the place of the frame.
 func (f *frames) damage(what string, args ...any) error {
 	return fmt.Errorf("history: %s is damaged at byte %d: %s", f.name, f.offset, fmt.Sprintf(what, args...))
 }
@@ -127,7 +127,7 @@ func (f *frames) readBlock() error {
 	return nil
 }
 
-// ended is the error of a read that got n bytes of a frame.
+// ended returns the error of a read that got n bytes of a frame: io.EOF before the first, errTorn after it.
 func ended(err error, n int) error {
 	switch {
 	case errors.Is(err, io.EOF) && n == 0:

@@ -20,11 +20,11 @@ type head struct {
 
 const (
 	defaultDrift = 0.01       // of a run: see harness.Spec
-	maxWorkers   = 10_000_000 // that a history may say it is of: checkers keep some bytes for each
-	maxRate      = 1e9        // that it may say was asked for
+	maxWorkers   = 10_000_000 // the most workers, groups or clients of a history: checkers keep some bytes for each
+	maxRate      = 1e9        // the largest rate of a history, in operations a second
 )
 
-// headOf reads the first line if it is about the run, and else says what holds of a run that is called name.
+// headOf reads the first line if it is about the run. If it is not, h has the defaults of a run that is called name.
 func headOf(b []byte, name string) (h head, is bool, err error) {
 	h.Meta = &harness.Meta{Name: name, Drift: defaultDrift}
 	if err := isText(b); err != nil {
@@ -50,7 +50,7 @@ func headOf(b []byte, name string) (h head, is bool, err error) {
 	return h, true, h.usable()
 }
 
-// packed are beginnings of files that are no text.
+// packed maps the beginnings of files that are not text to what they are.
 var packed = map[string]string{
 	"\x1f\x8b":         "compressed by gzip: unpack it first, and hand it over as standard input, -",
 	"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it first, and hand it over as standard input, -",
@@ -58,7 +58,7 @@ var packed = map[string]string{
 	"\xfe\xff":         "UTF-16: write it as UTF-8",
 }
 
-// isText asks that the first line is text.
+// isText returns an error unless the first line is text.
 func isText(b []byte) error {
 	for begin, what := range packed {
 		if bytes.HasPrefix(b, []byte(begin)) {
@@ -68,7 +68,7 @@ func isText(b []byte) error {
 	return unicodeOnly(b)
 }
 
-// happened asks whether there can have been such a fault. A time that is 0 was never seen.
+// happened returns an error if there cannot have been such a fault. A time of 0 means that it was never seen.
 func happened(f harness.Fault) error {
 	for _, at := range []struct {
 		name string
@@ -92,7 +92,7 @@ func happened(f harness.Fault) error {
 	return nil
 }
 
-// usable asks for what the checkers reckon with.
+// usable returns an error if the checkers cannot work with h.
 func (h head) usable() error {
 	for _, f := range h.Faults {
 		if err := happened(f); err != nil {

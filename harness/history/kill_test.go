@@ -75,7 +75,8 @@ func TestAKilledWriterLosesNoMoreThanTheLastMoment(t *testing.T) {
 	require.LessOrEqual(t, lost[len(lost)/2], 100*time.Millisecond, "%v: a busy machine may let a writer wait now and then, not as a rule", lost)
 }
 
-// killed lets a process write for so long and kills it. It returns the last time that the process had handed to its store.
+// killed lets a process write for the given time and kills it. It returns the last time that the process had handed to its
+// store.
 func killed(t *testing.T, dir string, after time.Duration) (last time.Duration) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -15,22 +15,22 @@ const (
 	ahead   = 4         // batches that are read before they are wanted
 )
 
-// batch is what some lines in a row say.
+// batch holds what some lines in a row say.
 type batch struct {
-	head *head // about the run: of the first batch, given or not
+	head *head // the description of the run; in the first batch only, whether a line gives it or not
 	ops  []harness.Op
 	line int   // of the first operation, counted from 1
 	err  error // of the line after the operations, or of the reader; nothing follows
 }
 
-// batches are what a reader of the text form is ahead with.
+// batches hands over what a reader of the text form has read ahead.
 type batches struct {
 	next chan batch
-	used chan []harness.Op // of batches that nobody needs any more, for the next ones
+	used chan []harness.Op // slices of batches that nobody needs any more, for the next ones
 	stop chan struct{}     // closed when no more are wanted
 }
 
-// readAhead reads r, which errors call name.
+// readAhead starts to read r in a goroutine. Errors call it name.
 func readAhead(r io.Reader, name string) *batches {
 	a := &batches{make(chan batch, ahead), make(chan []harness.Op, ahead), make(chan struct{})}
 	go a.read(&lines{r: r, name: name, quick: newQuick(), buf: make([]byte, 0, atOnce)})
@@ -54,7 +54,7 @@ func (a *batches) read(l *lines) {
 	}
 }
 
-// reuse takes back what was in a batch.
+// reuse takes back the operations of a batch, for the next one.
 func (a *batches) reuse(ops []harness.Op) {
 	select {
 	case a.used <- ops[:0]:
@@ -72,7 +72,7 @@ type lines struct {
 	begun bool   // the head is known
 }
 
-// next reads into b what there is, and waits for one line at least. There is no more after the end and after an error.
+// next reads the lines that are there into b, and waits for one at least. more is false after the end and after an error.
 func (l *lines) next(b *batch) (more bool) {
 	for {
 		whole, end, err := l.fill()
@@ -92,9 +92,9 @@ func (l *lines) next(b *batch) (more bool) {
 	}
 }
 
-// fill reads once more, and returns how many bytes are whole lines. At the end all are.
+// fill reads once more, and returns how many bytes are whole lines. At the end of the input all of them are.
 func (l *lines) fill() (whole int, end bool, err error) {
-	old := len(l.buf) // which has no end of a line
+	old := len(l.buf) // the bytes so far hold no end of a line
 	if old == cap(l.buf) {
 		l.buf = append(make([]byte, 0, min(2*old, maxLine+1)), l.buf...)
 	}
@@ -112,7 +112,7 @@ func (l *lines) fill() (whole int, end bool, err error) {
 	return whole, false, nil
 }
 
-// ended reports whether there is nothing more to read. It may read what is lost then.
+// ended reports whether there is nothing more to read. It may read a byte, which is lost then.
 func (l *lines) ended() bool {
 	for next := make([]byte, 1); ; {
 		switch n, err := l.r.Read(next); {
@@ -124,7 +124,8 @@ func (l *lines) ended() bool {
 	}
 }
 
-// batch reads whole lines into b, up to the first that cannot be. It asks last whether more comes after text if a line breaks off.
+// batch parses whole lines into b, up to the first bad one. If the last line breaks off it calls last, which reports
+// whether nothing comes after text.
 func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	b.line = l.n + 1
 	for len(text) > 0 && b.err == nil {
@@ -140,8 +141,8 @@ func (l *lines) batch(text []byte, b *batch, last func() bool) {
 	}
 }
 
-// hole says what to do about a line that breaks off. That the end of a history is missing can be said of it, and checkers
-// reckon with that; what may be missing in the middle could explain anything.
+// hole returns an error that says what to do about a line that breaks off. A history can say that its end is missing, and
+// checkers allow for that; a gap in the middle could explain anything.
 func hole(last bool) error {
 	if last {
 		return fmt.Errorf("%w; if the rest is lost, take the line out and say so as cut in the first line", errBreaksOff)

@@ -32,7 +32,7 @@ func (r record) frame(c *compressor) ([]byte, error) {
 
 // Open reads the history in dir. Its operations are read from disk each time they are ranged over, and several ranges may
 // go on at once. A history whose writer died is read up to its last complete frame, and has no End. A frame that is not
-// what was written, or a segment that is not there, is an error that names the file; of an operation's segment it ends the
+// what was written, or a segment that is not there, is an error that names the file; in a segment of operations it ends the
 // range.
 func Open(dir string) (harness.History, error) {
 	h := harness.History{}
@@ -124,7 +124,7 @@ func segments(dir string) (files []string, torn bool, err error) {
 	return files, torn, err
 }
 
-// escaped is dir for a pattern that means it literally.
+// escaped returns a pattern that matches dir literally.
 func escaped(dir string) string {
 	var out []rune
 	for _, r := range dir {
@@ -137,7 +137,7 @@ func escaped(dir string) string {
 	return string(out)
 }
 
-// isTorn looks at a file's frames without unpacking them. What is damaged is for those who read it to say.
+// isTorn reports whether a file ends inside of a frame, without unpacking any. Damage is left to those who read the frames.
 func isTorn(path string) (bool, error) {
 	file, f, err := openFrames(path, nil)
 	if file != nil {
@@ -152,7 +152,7 @@ func isTorn(path string) (bool, error) {
 	return errors.Is(err, errTorn), nil
 }
 
-// pass is what a range over a history's operations needs.
+// pass holds what a range over a history's operations needs.
 type pass struct {
 	files  []string
 	stored int64 // operations, if the history ended
@@ -193,7 +193,7 @@ type reader struct {
 	zstd    *zstd.Decoder
 	yield   func(harness.Op, error) bool
 	n       int64
-	stopped bool // by who ranges
+	stopped bool // by the caller who ranges
 }
 
 // segment yields those of one file. The error is nil or errTorn at its end.

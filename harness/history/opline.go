@@ -8,13 +8,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// kinds are those that an operation may have.
+// kinds lists the kinds that an operation may have.
 var kinds = []harness.Kind{
 	harness.Acquire, harness.Extend, harness.Release, harness.Claim, harness.Confirm, harness.Deliver, harness.Next, harness.Add,
 	harness.Read, harness.Inspect,
 }
 
-// opLine is an operation in the text form. Of fields that an operation cannot do without, nil says that they are not there.
+// opLine is an operation in the text form. A required field is nil if it is missing.
 type opLine struct {
 	Client  *int             `json:"client"`
 	Kind    *harness.Kind    `json:"kind"`
@@ -30,7 +30,7 @@ type opLine struct {
 	Err     string           `json:"err"`
 }
 
-// strictOp reads any line about an operation. What it says of a line holds, however fast others read it.
+// strictOp reads any line about an operation. Whatever reads lines faster has to agree with it.
 func strictOp(b []byte) (harness.Op, error) {
 	var l opLine
 	if err := strictly(b, &l); err != nil {
@@ -53,7 +53,7 @@ func strictOp(b []byte) (harness.Op, error) {
 	}, nil
 }
 
-// possible asks whether there can be such an operation.
+// possible returns an error if there cannot be such an operation.
 func possible(op harness.Op) error {
 	switch {
 	case op.Client < harness.HarnessClient:
@@ -73,7 +73,7 @@ func possible(op harness.Op) error {
 	return unknownKind(op.Kind)
 }
 
-// negative names the time of op that is negative.
+// negative returns an error that names the negative time of op.
 func negative(op harness.Op) error {
 	for _, f := range []struct {
 		name string

@@ -9,9 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// quick reads lines that look as most do, many times as fast as encoding/json: one flat object of known fields, each there
-// once, with whole numbers. Of any other line it says nothing, and strictOp decides.
-// What it reads is what strictOp reads.
+// quick reads lines that look as most do, several times as fast as encoding/json: one flat object of known fields, each
+// there once, with whole numbers. Of any other line it says nothing, and strictOp decides. Where it reads a line, strictOp
+// reads the same.
 type quick struct {
 	seed  maphash.Seed
 	texts [1024]string // texts read lately, each at a place of its own: keys and tokens come again and again
@@ -39,7 +39,7 @@ const (
 	needed = withClient | withKind | withCall | withReturn | withOutcome
 )
 
-// op reads a line; false: strictOp has to.
+// op reads a line. It reports false if strictOp has to read it.
 func (q *quick) op(line []byte) (op harness.Op, ok bool) {
 	c := cursor{b: line}
 	if !c.take('{') {
@@ -92,7 +92,7 @@ func (q *quick) value(c *cursor, op *harness.Op, field fieldSet) (ok bool) {
 	}
 }
 
-// shared is the longest text, in bytes, that is looked for among those read lately.
+// shared is the longest text, in bytes, that is kept among those read lately.
 const shared = 64
 
 func (q *quick) text(c *cursor, into *string) bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 )
 
-// respelled are lines about operations in every spelling that the quick reader meets, sound and not.
+// respelled lists lines about operations in every spelling that the quick reader meets, good and bad.
 func respelled() (all []string) {
 	for _, value := range []string{
 		`0`, `-0`, `-1`, `7`, `01`, `-`, `+1`, `1.0`, `1e3`, `999999999999999999`, `1000000000000000000`, `9223372036854775807`,
@@ -38,7 +38,7 @@ func respelled() (all []string) {
 	return all
 }
 
-// agree asks that the quick reader says of a line what the strict one says, where it says anything.
+// agree requires that the quick reader, if it reads a line, reads the same as the strict one.
 func agree(t *testing.T, line string) (quick bool) {
 	t.Helper()
 	fast, quick := history.Quick([]byte(line))
@@ -61,7 +61,7 @@ func TestTheQuickReaderReadsWhatTheStrictOneReads(t *testing.T) {
 	require.Greater(t, taken, 100, "most are not sound, and these are")
 }
 
-// What programs write as a rule has to take the quick way: the other is some ten times slower.
+// The lines that most programs write have to take the quick way: the other is several times slower.
 func TestLinesOfMostProgramsAreQuick(t *testing.T) {
 	for _, line := range []string{
 		good, strings.NewReplacer(":", ": ", ",", ", ").Replace(good), good + "\r", " " + good + " ",

@@ -19,7 +19,7 @@ const (
 	segmentName = "ops-%06d.seg"
 
 	frameEvery  = 50 * time.Millisecond // the longest that an operation waits to be written
-	frameAt     = 512 << 10             // bytes that do not wait
+	frameAt     = 512 << 10             // bytes that are written at once
 	segmentSize = 64 << 20              // bytes that a segment has at most, if it has more than one frame
 )
 
@@ -31,19 +31,19 @@ var ErrFull = errors.New("no space left on the disk: free some, or keep the resu
 type Store struct {
 	dir   string
 	run   *file
-	words *compressor // of run
+	words *compressor // for run
 
 	mu      sync.Mutex // guards what follows: frames are written by a timer as well
 	ops     *file
-	segment int   // number of ops, from 1
-	most    int64 // bytes of a segment
+	segment int   // number of the segment ops, from 1
+	most    int64 // bytes that a segment may have
 	frames  *compressor
 	enc     *encoder
 	timer   *time.Timer // nil: nothing waits
-	since   time.Time   // when what waits longest came
+	since   time.Time   // when the operation that waits longest came
 	stored  int64       // operations in segments
-	err     error       // the first of the segments: nothing is written to them after it
-	told    bool        // somebody was given err
+	err     error       // the first error of a segment: nothing is written to segments after it
+	told    bool        // a caller was given err
 	closed  bool
 }
 
@@ -62,7 +62,7 @@ func Create(dir string) (*Store, error) {
 	return s, nil
 }
 
-// create makes a store without a reserve. The level is that of its segments.
+// create makes a store without a reserve. The level compresses its segments.
 func create(dir string, level zstd.EncoderLevel) (s *Store, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
@@ -87,7 +87,7 @@ func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 
 func segment(n int) string { return fmt.Sprintf(segmentName, n) }
 
-// WriteMeta writes what the run is.
+// WriteMeta writes the description of the run.
 func (s *Store) WriteMeta(m harness.Meta) error { return s.write(record{Meta: &m}) }
 
 // WriteEvent writes an event at once.
@@ -108,7 +108,7 @@ func (s *Store) WriteEnd(e harness.End) error {
 	return errors.Join(lost, s.write(record{End: &e, Ops: stored}))
 }
 
-// tell returns the segments' error to the first who asks. The caller holds s.mu.
+// tell returns the error of the segments to the first caller who asks, and nil to others. The caller holds s.mu.
 func (s *Store) tell() error {
 	if s.told || s.err == nil {
 		return nil
@@ -117,7 +117,8 @@ func (s *Store) tell() error {
 	return s.err
 }
 
-// write adds a record to the run's file, in reserved space if it must be.
+// write adds a record to the run's file. If the disk is full it gives back the reserve, tries again, and returns ErrFull
+// unless the record is the run's end.
 func (s *Store) write(r record) error {
 	frame, err := r.frame(s.words)
 	if err != nil {
@@ -136,8 +137,8 @@ func (s *Store) write(r record) error {
 	return ErrFull
 }
 
-// WriteOps takes operations. They are in the kernel's hands after 50 ms at the latest; the error of that is the next
-// call's. It keeps none of ops.
+// WriteOps takes operations. They are in the kernel's hands after 50 ms at the latest; an error of that is returned by the
+// next call. It does not keep ops.
 func (s *Store) WriteOps(ops []harness.Op) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,7 +238,7 @@ func (s *Store) Close() error {
 // History reads the folder back.
 func (s *Store) History() (harness.History, error) { return Open(s.dir) }
 
-// file is one that only grows, by whole frames.
+// file is a file that only grows, by whole frames.
 type file struct {
 	*os.File
 	size int64
@@ -255,10 +256,10 @@ func newFile(path string) (*file, error) {
 	return out, nil
 }
 
-// remove takes the file back.
+// remove closes and deletes the file.
 func (f *file) remove() error { return errors.Join(f.Close(), os.Remove(f.Name())) }
 
-// add writes b in one call. If not all of it was taken, what was is taken back.
+// add appends b in one write. If that fails, it cuts the file back to its size before.
 func (f *file) add(b []byte) error {
 	if _, err := f.WriteAt(b, f.size); err != nil {
 		return errors.Join(fmt.Errorf("history: %w", err), f.Truncate(f.size))

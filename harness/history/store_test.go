@@ -26,7 +26,7 @@ func someOps(n int) []harness.Op {
 	return ops
 }
 
-// oddOps are what an encoding may trip over.
+// oddOps lists operations that an encoding may trip over.
 func oddOps() []harness.Op {
 	ops := []harness.Op{
 		{},
@@ -57,7 +57,7 @@ func write(t testing.TB, dir string, batches ...[]harness.Op) *history.Store {
 	return s
 }
 
-// ended is a store that was written to its end, and closed.
+// ended returns a store that was written to its end and closed.
 func ended(t testing.TB, dir string, batches ...[]harness.Op) *history.Store {
 	t.Helper()
 	s := write(t, dir, batches...)
@@ -196,8 +196,7 @@ func TestTheRunsFileIsCutShortAtEveryByte(t *testing.T) {
 	require.Positive(t, opened)
 }
 
-// A byte that changed anywhere is an error that names the file, or cuts nothing off that was not changed: never other
-// operations than those that were written, and never an end.
+// A byte that changed anywhere is an error that names the file and the byte. What was read before it is what was written.
 func TestAChangedByteIsNoticed(t *testing.T) {
 	dir, ops := t.TempDir(), someOps(60)
 	ended(t, dir, ops[:30], ops[30:])

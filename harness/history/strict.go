@@ -13,10 +13,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// errBreaksOff is a line that is not whole. What to do depends on whether it is the last one.
+// errBreaksOff says that a line is not whole. What to do depends on whether it is the last one.
 var errBreaksOff = errors.New("the line breaks off: want one JSON object a line")
 
-// oneObject tells lines that are no object from their beginning, where encoding/json would not name what is there.
+// oneObject returns an error for a line that is empty, or begins with a list or a byte-order mark. encoding/json would not
+// name what is there.
 func oneObject(b []byte) error {
 	const mark = "\ufeff"
 	b = bytes.TrimLeft(b, " \t\r")
@@ -32,7 +33,8 @@ func oneObject(b []byte) error {
 }
 
 // strictly reads one JSON object and nothing else into the struct that into points to. Every field, of objects inside of it
-// too, is one of the struct's to the letter and there once, and every string is Unicode: of all this encoding/json takes more.
+// too, is one of the struct's to the letter and there once, and every string is Unicode: encoding/json by itself is laxer
+// in each of these.
 func strictly(b []byte, into any) error {
 	if err := unicodeOnly(b); err != nil {
 		return err
@@ -55,7 +57,8 @@ func strictly(b []byte, into any) error {
 	return nil
 }
 
-// exactly asks that the fields of b are there to the letter and once. What encoding/json does not read is for that to say.
+// exactly returns an error unless the fields of b are there to the letter and once. It leaves what encoding/json refuses to
+// encoding/json.
 func exactly(b []byte, into any) error {
 	e := exact{json.NewDecoder(bytes.NewReader(b))}
 	e.d.UseNumber()
@@ -69,10 +72,10 @@ func exactly(b []byte, into any) error {
 // exact walks through JSON beside the type that it is read into.
 type exact struct{ d *json.Decoder }
 
-// unlike is how a value differs from its type.
+// unlike is an error that says how a value differs from its type.
 type unlike struct{ error }
 
-// value goes past a value of type t. Its place in the line is where; of the line itself that is "".
+// value reads past a value of type t. Its place in the line is where, which is empty for the line itself.
 func (e exact) value(t reflect.Type, where string) error {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -129,7 +132,7 @@ func (e exact) list(t reflect.Type, where string) error {
 	return err
 }
 
-// fieldOf is the type of the field that JSON calls name, of an object of type t.
+// fieldOf returns the type of the field that JSON calls name in an object of type t.
 func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	switch t.Kind() {
 	case reflect.Map:
@@ -144,7 +147,7 @@ func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// nameOf is what JSON calls a field.
+// nameOf returns the name that JSON uses for a field.
 func nameOf(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
@@ -163,7 +166,7 @@ func unknownField(name string, t reflect.Type) error {
 	return fmt.Errorf("unknown field %q: choose of %s%s", name, strings.Join(known, ", "), misplaced(name, t))
 }
 
-// misplaced says where a field belongs that is not one of t.
+// misplaced says where a field that is not one of t belongs. It is empty if that is not known.
 func misplaced(name string, t reflect.Type) string {
 	line, op := reflect.TypeFor[head](), reflect.TypeFor[opLine]()
 	if _, is := fieldOf(reflect.TypeFor[harness.Meta](), name); is && (t == op || t == line) {
@@ -178,7 +181,7 @@ func misplaced(name string, t reflect.Type) string {
 	return ""
 }
 
-// readable is err, of encoding/json, in words of those who write such lines.
+// readable returns err, of encoding/json, in the words of those who write such lines.
 func readable(err error) error {
 	var typed *json.UnmarshalTypeError
 	var syntax *json.SyntaxError

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ErrText marks a text form that is not one. The message names the line.
+// ErrText marks errors about a text form that is not a history. Their message names the line.
 var ErrText = errors.New("not a history")
 
 // Print writes h in the text form: a first line about the run, then one operation a line. It stops at the first error.
@@ -45,16 +45,15 @@ func Print(w io.Writer, h harness.History) error {
 	return nil
 }
 
-// Parse is [ParseEach] of a history in which every operation is welcome.
+// Parse reads a history as [ParseEach] does, and takes every operation.
 func Parse(r io.Reader, name, dir string) (harness.History, error) {
 	return ParseEach(r, name, dir, func(harness.Op) error { return nil })
 }
 
-// ParseEach reads a history in the text form and stores it in dir, so that it can be ranged over again, whatever r is. What
-// r calls the file is name, in errors. It calls each for every operation, in order; an error of that is one of the
-// operation's line. Memory is bounded by the number of clients. The history ends at the last Return, with the reason if it
-// says that it was cut. An error that wraps ErrText names the line that cannot be. After any error a Read of r may still be
-// under way.
+// ParseEach reads a history in the text form and stores it in dir, so that it can be ranged over again, whatever r is.
+// Errors call r name. It calls each for every operation, in order; an error of that is reported for the operation's line.
+// Memory is bounded by the number of clients. The history ends at the last Return, and gives the reason if it says that it
+// was cut. An error that wraps ErrText names the bad line. After any error a Read of r may still be under way.
 func ParseEach(r io.Reader, name, dir string, each func(harness.Op) error) (harness.History, error) {
 	store, err := create(dir, zstd.SpeedFastest) // which is read again, and not kept
 	if err != nil {
@@ -67,7 +66,7 @@ func ParseEach(r io.Reader, name, dir string, each func(harness.Op) error) (harn
 	return store.History()
 }
 
-// parser asks of operations, line by line, whether they can follow each other, and stores them.
+// parser checks, line by line, that operations can follow each other, and stores them.
 type parser struct {
 	name    string
 	store   *Store
@@ -118,8 +117,8 @@ func (p *parser) begin(h head) error {
 	return err
 }
 
-// op asks whether op can come after the operations before it: in order of Return, and by clients that do one thing after
-// the other and are not heard again after they did not know what came of one.
+// op returns an error if op cannot come after the operations before it. Operations are in order of Return. A client does
+// one thing at a time, and is not heard again after an info.
 func (p *parser) op(op harness.Op, line int) error {
 	if op.Return < p.last {
 		return fmt.Errorf("it returned at %d, and the line before it at %d: sort the operations by return", op.Return, p.last)

@@ -14,7 +14,7 @@ import (
 
 const good = `{"client":1,"kind":"next","key":"s","result":"1","call":1,"return":5,"outcome":"ok"}`
 
-// oneAfterTheOther are operations as the 7 workers of a run do them, each under a new id after an info.
+// oneAfterTheOther returns operations as the 7 workers of a run do them, each under a new id after an info.
 func oneAfterTheOther(n int) []harness.Op {
 	ops, retired := someOps(n), [7]int{}
 	for i := range ops {

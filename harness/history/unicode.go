@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// notUnicode is what to do about bytes that are no text.
+// notUnicode says what to do about bytes that are not text.
 const notUnicode = "write keys, tokens and results as Unicode, and what is not text in hexadecimal digits"
 
-// unicodeOnly asks that the line b, if it is JSON, is Unicode and all its strings are. encoding/json reads what is not as
-// U+FFFD, so that two different keys would become one.
+// unicodeOnly returns an error unless b, a line of JSON, is UTF-8 and all its escapes are whole characters. encoding/json
+// reads anything else as U+FFFD, so that two different keys would become one.
 func unicodeOnly(b []byte) error {
 	if at := invalidUTF8(b); at >= 0 {
 		return fmt.Errorf("byte %d, 0x%02x, is not UTF-8: %s", at+1, b[at], notUnicode)
@@ -37,7 +37,7 @@ func unicodeOnly(b []byte) error {
 	return nil
 }
 
-// invalidUTF8 is the place of the first byte of b that is not UTF-8, or -1.
+// invalidUTF8 returns the index of the first byte of b that is not UTF-8, or -1.
 func invalidUTF8(b []byte) int {
 	if utf8.Valid(b) {
 		return -1
@@ -52,7 +52,7 @@ func invalidUTF8(b []byte) int {
 	return -1
 }
 
-// hexUnit is the number of the escape \uXXXX that b begins with; -1 if it begins with none.
+// hexUnit returns the number of the escape \uXXXX that b begins with, or -1 if it begins with none.
 func hexUnit(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return -1

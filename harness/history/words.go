@@ -2,10 +2,10 @@ package history
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// wordTable holds the strings that may stand at some place of a line, by their first letter less 'a'.
+// wordTable holds the strings that may stand at some place of a line, by their first letter: those with an 'a' are at 0.
 type wordTable[T any] [26][]word[T]
 
-// word is a string up to its closing quote, and what it means.
+// word is a string with its closing quote, and what it means.
 type word[T any] struct {
 	rest  string
 	means T
@@ -24,7 +24,7 @@ var (
 
 func fieldTable() (t wordTable[fieldSet]) {
 	for i, name := range []string{
-		"client", "kind", "key", "arg", "result", "ttl", "until", "due", "call", "return", "outcome", "err", // as their bits come
+		"client", "kind", "key", "arg", "result", "ttl", "until", "due", "call", "return", "outcome", "err", // in the order of their bits
 	} {
 		t.add(name, 1<<i)
 	}
@@ -45,7 +45,7 @@ func outcomeTable() (t wordTable[harness.Outcome]) {
 	return t
 }
 
-// oneOf reads a string of the table.
+// oneOf reads a string of the table and returns what it means.
 func oneOf[T any](c *cursor, t *wordTable[T]) (means T, ok bool) {
 	if !c.take('"') || c.i == len(c.b) {
 		return means, false

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Budget bounds what may happen in one schedule. Each count but Clients may be 0, for never, and none is negative. The zero
-// value is not a search's budget: it has no clients.
+// Budget bounds what may happen in one schedule. A count of 0 means never; none is negative. The zero value is not a search's
+// budget: it has no clients.
 type Budget struct {
 	Clients      int `json:"clients"`                // clients of a schedule, 2 to MaxClients
 	Crashes      int `json:"crashes"`                // clients that crash
@@ -18,10 +18,10 @@ type Budget struct {
 	LostCommands int `json:"lostCommands,omitempty"` // commands that are not executed, whose client gets no answer
 	// Place shifts every client but the first by so many places: see Program.Open. Clients of other places have other names.
 	Place int `json:"place,omitempty"`
-	Late  int `json:"late,omitempty"` // commands that are executed when their client has gone on without an answer, at most MaxPerKind
+	Late  int `json:"late,omitempty"` // commands that are executed after their client has gone on without an answer, at most MaxPerKind
 }
 
-// limits lists the counts beside the clients, with their names.
+// limits lists all counts except Clients, with their names.
 func (b *Budget) limits() []limit {
 	return []limit{
 		{&b.Crashes, "crash", "crashes"},

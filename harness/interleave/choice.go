@@ -27,13 +27,13 @@ const (
 	Crashes                   // a client crashes before its next step; the number is the client
 	LosesAnswers              // a client's command is executed, and its answer is lost; the number is the client
 	LosesCommands             // a client's command is lost; the number is the client
-	Delays                    // a client gives its command up, which is executed later; the number is the client
+	Delays                    // a client gives up waiting for its command, which is executed later; the number is the client
 	Passes                    // time passes; the number is the instant, from the nearest on
 	Arrives                   // a command that its client has given up is executed; the number is the command
-	World                     // the world does something else; see HoldReplication and those after it
+	World                     // something else happens to the world: HoldReplication and the constants after it
 )
 
-// What else the world can do. Each is bounded by the Budget, but for Probe.
+// Choices of kind World. All but Probe are bounded by the Budget.
 const (
 	HoldReplication Choice = Choice(World)*MaxPerKind + iota // the replica that will be promoted hears nothing any more
 	Promote                                                  // that replica becomes the primary; what it did not hear is lost
@@ -68,13 +68,13 @@ func Pass(n int) Choice { return choice(Passes, n) }
 
 func choice(k Kind, number int) Choice { return Choice(k)*MaxPerKind + Choice(number) }
 
-// Kind returns what happens.
+// Kind returns the kind of the choice.
 func (c Choice) Kind() Kind { return Kind(c / MaxPerKind) }
 
-// Number tells the choice apart from others of its kind. It counts from 0.
+// Number returns the number that tells the choice apart from others of its kind, counted from 0.
 func (c Choice) Number() int { return int(c % MaxPerKind) }
 
-// Client returns the client to which the choice happens, counted from 0. It is false for what the world does.
+// Client returns the client to which the choice happens, counted from 0. ok is false if it happens to no client.
 func (c Choice) Client() (i int, ok bool) {
 	if c.Kind() >= Passes {
 		return 0, false
@@ -88,7 +88,7 @@ func (c Choice) IsCrash() bool { return c.Kind() == Crashes }
 // IsTime reports whether time passes.
 func (c Choice) IsTime() bool { return c.Kind() == Passes }
 
-// Unanswered reports whether a client waits for an answer in vain.
+// Unanswered reports whether a client waits for an answer that it does not get.
 func (c Choice) Unanswered() bool {
 	return c.Kind() == LosesAnswers || c.Kind() == LosesCommands || c.Kind() == Delays
 }
@@ -127,7 +127,7 @@ func (c Choice) String() string {
 // MarshalText writes the choice as String does.
 func (c Choice) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote. It refuses any other text, and leaves c as it is then.
+// UnmarshalText reads what MarshalText wrote. For any other text it returns an error and leaves c as it is.
 func (c *Choice) UnmarshalText(text []byte) error {
 	for world, name := range worldNames {
 		if name == string(text) {

@@ -11,9 +11,9 @@ import (
 
 // Counterexample is one schedule that ends in a violation.
 type Counterexample struct {
-	Budget   Budget          `json:"budget"`   // budget of the part that found it; without clients: that of the search's first part
+	Budget   Budget          `json:"budget"`   // budget of the part that found it; 0 clients: the budget of the search's first part
 	Schedule []Choice        `json:"schedule"` // choices that a replay takes again
-	Steps    []Step          `json:"steps"`    // what happened, up to the violation
+	Steps    []Step          `json:"steps"`    // one for each thing that happened, up to the violation
 	Anomaly  harness.Anomaly `json:"anomaly"`
 	Ops      []harness.Op    `json:"ops"` // the whole history, in virtual time
 }

@@ -17,19 +17,19 @@ type Program struct {
 	// Kinds lists the kinds of operation of which a search has to see at least one that is ok. A search that does not is
 	// unknown.
 	Kinds []harness.Kind
-	// Lease is the time that clients ask for, 1 ms or more. An expiry reaches so far where no key has a TTL.
+	// Lease is the lease that clients ask for, 1 ms or more.
 	Lease time.Duration
 	// Timeless promises that nothing which clients rely on ends with time. An expiry is then tried only when some command
 	// may have set a TTL.
 	Timeless bool
-	// Symmetric promises that clients may swap their names and nothing changes. Names and tokens are then compared only for
-	// being the same. The search uses this symmetry: it lets clients begin in their order only. A lock that compares tokens by their order or by
-	// their beginnings is not symmetric. If in doubt leave it false.
+	// Symmetric promises that nothing changes if clients swap their names: names and tokens are compared for equality only.
+	// The search uses this symmetry: it lets clients begin in their order only. A lock that compares tokens by their order
+	// or by their beginnings is not symmetric. If in doubt leave it false.
 	Symmetric bool
 	// NoBackgroundWork promises that clients start no goroutines and timers that outlive a command, and wait only by
 	// harness.Sleep. Without the promise the search looks for such work, and is unknown if it finds any.
 	NoBackgroundWork bool
-	// Replicas says that clients wait for the acknowledgement of replicas.
+	// Replicas is set if clients wait for the acknowledgement of replicas.
 	Replicas bool
 	// Retries is how often the clients' Redis client sends a command again that got no answer. It does so at once. 0: never.
 	Retries int
@@ -49,9 +49,9 @@ type Program struct {
 	// Observe looks at the store when an operation of a client has ended, before anybody takes another step. It has r alone:
 	// the clients' own connections refuse it. nil: nobody looks.
 	Observe func(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op)
-	// Finally asks what shows only when all clients are done or crashed. Its operations are the harness's own, one after the
-	// other. Before it asks what checkers.Stuck judges, two leases have to pass: a late command may have taken the lock at
-	// the very end. nil: nothing is asked.
+	// Finally looks at the store when all clients are done or crashed. Its operations are the harness's own, one after the
+	// other. Before those that checkers.Stuck judges, it has to let two leases pass: a late command may have taken the lock
+	// at the very end. nil: nobody looks.
 	Finally func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after After) error
 }
 
@@ -61,6 +61,6 @@ type After interface {
 	Ops() []harness.Op
 	// Pass lets d of virtual time pass. Keys whose TTL is d or less are gone then. An error says that the harness failed.
 	Pass(d time.Duration) error
-	// PassAll is Pass, and returns how many keys are left. With none left the store is as it was in the beginning.
+	// PassAll does what Pass does and returns how many keys are left. With none left the store is as it was in the beginning.
 	PassAll(d time.Duration) (left int, err error)
 }

@@ -13,7 +13,7 @@ import (
 type Result struct {
 	Schedules int           `json:"schedules"`         // schedules that were run to their end and judged
 	Pruned    int           `json:"pruned"`            // schedules that were given up, since another one shows the same
-	Steps     int           `json:"steps"`             // commands and actions of all schedules together
+	Steps     int           `json:"steps"`             // steps of all schedules together, pruned ones included
 	Exhausted bool          `json:"exhausted"`         // whether every schedule within the budgets was run, or one that shows the same
 	Stopped   string        `json:"stopped,omitempty"` // why the search is not exhausted, or why that shows nothing
 	First     time.Duration `json:"first"`             // real time from the start of the search to the first counterexample; 0: none
@@ -22,13 +22,13 @@ type Result struct {
 	Parts     []Part        `json:"parts,omitempty"`   // searches that make up this one, in their order
 	// Limits says in words what the search could not look at on this machine. It is empty if there is nothing.
 	Limits []string `json:"limits,omitempty"`
-	// Situations lists what schedules contained and, with a count of 0, what they could have contained and did not.
+	// Situations lists the situations that schedules met and, with a count of 0, those that they could have met and did not.
 	Situations []Situation `json:"situations,omitempty"`
 	// Found lists the smallest counterexample of each class, the shortest first.
 	Found []Counterexample `json:"found"`
 }
 
-// Situation is a situation that schedules met, with the shortest of these schedules. A count of 0 has no steps.
+// Situation is a situation with the shortest schedule that met it. If none did, Count is 0 and there are no steps.
 type Situation struct {
 	harness.Situation
 	Steps []Step `json:"steps,omitempty"` // steps of that schedule
@@ -53,7 +53,7 @@ func (r Result) Verdict() harness.Verdict {
 	return harness.Unknown
 }
 
-// Rate returns schedules per second of real time, those that were given up included. It is 0 for a search that took no time.
+// Rate returns schedules per second of real time, pruned ones included. It is 0 for a search that took no time.
 func (r Result) Rate() float64 {
 	if r.Elapsed <= 0 {
 		return 0
@@ -72,7 +72,7 @@ func (r Result) Summary() string {
 	return fmt.Sprintf("nothing can be said after %d schedules: %s", r.Schedules, r.Stopped)
 }
 
-// contained says what was run: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
+// contained lists the parts that were run: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
 func (r Result) contained() string {
 	var parts []string
 	for _, p := range r.Parts {

@@ -152,7 +152,7 @@ func LostGrant() interleave.Counterexample {
 	p.Does(4, "waits 5ms", "")
 	p.Ends(4, "SET lock 3-1 NX PX 10000", "(nil)", "lock is somebody else's", LockOp(harness.Acquire, harness.Held))
 	p.Ends(1, "PEXPIRE lock 10000", "1", "holds lock until 10.009s", LockOp(harness.Extend, ""))
-	p.Ends(1, "EVALSHA {delete the lock if it is ours} lock 0-1", "0", "lock was not its own any more", LockOp(harness.Release, "not mine"))
+	p.Ends(1, "EVALSHA {delete the lock if it is ours} lock 0-1", "0", "lock was not its own any more", LockOp(harness.Release, harness.NotMine))
 	return p.Shows(harness.DoubleGrant, "lock",
 		"client 2 was granted lock by 0.0055 s, while client 1 certainly held it from 0.0025 s until 0.0100 s", a, b)
 }
