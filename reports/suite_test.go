@@ -48,7 +48,9 @@ func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
 
 func TestASuiteIsATestCaseForEachOfItsOwn(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, SuiteJUnit(&b, suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.Failed, tally.NotRun)))
+	of := suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.Failed, tally.NotRun)
+	of.Cases[1].Failures[0].Link = "20260102-run/report.html"
+	require.NoError(t, SuiteJUnit(&b, of))
 	var back junitSuites
 	require.NoError(t, xml.Unmarshal(b.Bytes(), &back))
 	s := back.Suites[0]
@@ -56,6 +58,21 @@ func TestASuiteIsATestCaseForEachOfItsOwn(t *testing.T) {
 	require.Nil(t, s.Cases[0].Failure)
 	require.Contains(t, s.Cases[1].Failure.Message, "expected valid: why")
 	require.Contains(t, s.Cases[1].Failure.Text, "run it again: doublegrant run x")
+	require.Contains(t, s.Cases[1].Failure.Text, "\nreport: 20260102-run/report.html\n")
+	require.NotContains(t, s.Cases[3].Error.Text, "report: ", "there is none")
+}
+
+func TestASuitesHeadlineIsItsWorstCase(t *testing.T) {
+	for want, s := range map[string]tally.Suite{
+		"PASSED":          suiteWith(tally.Met, tally.Met),
+		"FAILED":          suiteWith(tally.Met, tally.Failed, tally.NotMet, tally.Unsaid),
+		"NOT CARRIED OUT": suiteWith(tally.Met, tally.Failed, tally.Unsaid),
+		"UNKNOWN":         suiteWith(tally.Met, tally.Unsaid),
+	} {
+		var b bytes.Buffer
+		require.NoError(t, SuiteText(&b, s))
+		require.Regexp(t, "(?m)^"+want+"  \\d", b.String())
+	}
 }
 
 func TestASuitesPagesAreNotForItsRunsToWrite(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -34,7 +35,25 @@ type process struct {
 	*testing.T
 	*exec.Cmd
 	dir    string
-	output *strings.Builder
+	output *output
+}
+
+// output is what a process has printed so far.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 func start(t *testing.T, args ...string) process {
@@ -45,7 +64,7 @@ func start(t *testing.T, args ...string) process {
 // startAs is start of a command that ends up as the test binary.
 func startAs(t *testing.T, cmd *exec.Cmd) process {
 	t.Helper()
-	p := process{T: t, Cmd: cmd, dir: t.TempDir(), output: &strings.Builder{}}
+	p := process{T: t, Cmd: cmd, dir: t.TempDir(), output: &output{}}
 	p.Cmd.Dir = p.dir
 	p.Cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+p.dir)
 	p.Cmd.Stdout, p.Cmd.Stderr = p.output, p.output

@@ -1,0 +1,48 @@
+package cli_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cli"
+)
+
+const saidOnce = "doublegrant: interrupted: ending in good order; a second Ctrl-C ends it at once, without a verdict\n"
+
+// says waits until the process has printed text.
+func (p process) says(text string) {
+	p.Helper()
+	require.Eventually(p, func() bool { return strings.Contains(p.output.String(), text) }, 30*time.Second, time.Millisecond, text)
+}
+
+// TestTheSecondCtrlCEndsTheProcessAtOnce, while the first still ends the run in good order, and says so.
+func TestTheSecondCtrlCEndsTheProcessAtOnce(t *testing.T) {
+	p := start(t, "run", "sequence/incr", "--topology", "sentinel", "--duration", "1m")
+	p.awaitServers(6)
+	p.awaitOperations()
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	p.says(saidOnce)
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	code := p.exitCode()
+	require.Equal(t, -1, code, "killed by the signal, which a shell calls 130: %s", p.output)
+	require.NotContains(t, p.output.String(), "expected ", "no verdict")
+	p.awaitServers(0)
+}
+
+// TestSearchesThatWereInterruptedHaveTheirRows: what was found before is shown.
+func TestSearchesThatWereInterruptedHaveTheirRows(t *testing.T) {
+	p := start(t, "explore", "--all")
+	p.says("\n[4/")
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	require.Contains(t, []int{cli.ExitUnknown, cli.ExitInvalid}, p.exitCode(), p.output)
+	out := p.output.String()
+	require.Equal(t, 1, strings.Count(out, saidOnce))
+	require.Contains(t, out, "AS DOCUMENTED")
+	require.GreaterOrEqual(t, len(regexp.MustCompile(`(?m)^(lock|dedup|sequence)/.* (yes|NO) `).FindAllString(out, -1)), 3, out)
+	require.Regexp(t, `\d+ of \d+ searches were not made, or not to their end`, out)
+}
