@@ -67,8 +67,8 @@ func watchersFindWhileTheLoadGoesOn(t *testing.T) {
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Millisecond,
 		Steps: []harness.FaultStep{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{p, w},
-		OnAnomaly:    func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
-		Progress: func(p harness.Progress) { progress.Store(p.Found) },
+		OnAnomaly: func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
+		Progress:  func(p harness.Progress) { progress.Store(p.Found) },
 	})
 	require.NoError(t, err)
 	require.Equal(t, harness.Valid, res.Verdict, "what watchers find does not decide")

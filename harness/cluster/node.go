@@ -27,7 +27,7 @@ type node struct {
 	env                 []string // environment of its process, added to our own
 
 	// admin and guard lead straight to the node, past the fabric: for looking, and for the harness's own commands.
-	admin *redis.Client
+	admin          *redis.Client
 	sentinelClient *redis.SentinelClient // nil unless the node is a Sentinel
 
 	host Host // runs the node

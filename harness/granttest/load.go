@@ -90,7 +90,7 @@ func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
 	spec := harness.Spec{
 		Name: s.name, System: c, Workload: guardedWorkload{work, g}, Checkers: judges, Watchers: checkers.Watchers(judges), Clients: s.clients(), Seed: *loadSeed,
 		Duration: s.duration(), Final: 30*time.Second + s.lease,
-		QuietPeriod:        s.lease.Truncate(time.Second) + time.Second + leaseOver,
+		QuietPeriod: s.lease.Truncate(time.Second) + time.Second + leaseOver,
 		StopOnFirst: true,
 	}
 	if len(s.load.Faults) > 0 {
