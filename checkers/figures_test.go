@@ -19,7 +19,7 @@ func everyFigure(t *testing.T) []harness.Judgement {
 		add(0, 0, 1, 2), add(1, 1, 1, 2), add(0, 2, 12, 13), add(1, 3, 12, 13), guarded(0, "a", 1, 21, 22),
 		read(99, 99, "0-1,3"), on(harness.Guarded("k"), read(99, 99, "1")),
 	)
-	partitioned.Faults = []harness.Fault{{Name: "partition", Start: 10, Bit: 10, Heal: 20, End: 30, Groups: []int{0}}}
+	partitioned.Faults = []harness.Fault{{Name: "partition", Start: 10, Active: 10, Heal: 20, End: 30, Groups: []int{0}}}
 	twice := []harness.Op{acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), extend(0, "a", 5, 6, 100)}
 	var all []harness.Judgement
 	for c, h := range map[harness.Checker]harness.History{

@@ -18,7 +18,7 @@ func soak() harness.History {
 		acquire(1, "d", 310, 312, 5), release(1, "d", 320, 330),
 	)
 	h.Meta.Kinds = []harness.Kind{harness.Acquire, harness.Release}
-	h.Faults = []harness.Fault{{Name: "kill", Start: 100, Bit: 110, Heal: 190, End: 200, Proved: true}}
+	h.Faults = []harness.Fault{{Name: "kill", Start: 100, Active: 110, Heal: 190, End: 200, Proved: true}}
 	return h
 }
 
@@ -147,7 +147,7 @@ func TestGates(t *testing.T) {
 		{name: "TILT of another Sentinel", unknown: "the Sentinel s1 entered TILT mode at 150ns", h: soakBut(tilt(150, "r1", "s2"))},
 		{name: "TILT while a later fault that it suffers has not ended", h: soakBut(func(h *harness.History) {
 			tilt(250, "r1")(h)
-			h.Faults = append(h.Faults, harness.Fault{Name: "pause", Targets: []string{"s1"}, Start: 120, Bit: 130, Heal: 140, End: 260, Proved: true})
+			h.Faults = append(h.Faults, harness.Fault{Name: "pause", Targets: []string{"s1"}, Start: 120, Active: 130, Heal: 140, End: 260, Proved: true})
 		})},
 		{name: "TILT long after the heal of a fault that has not ended", h: soakBut(func(h *harness.History) {
 			tilt(2*time.Second, "s1")(h)
@@ -159,11 +159,11 @@ func TestGates(t *testing.T) {
 		{name: "some clients frozen", unknown: "0 operations during kill, where at least 1", h: soakBut(frozen(0))},
 		{name: "frozen after the bite only", unknown: "0 operations during kill", h: soakBut(func(h *harness.History) {
 			frozen()(h)
-			h.Faults = append(h.Faults, harness.Fault{Name: "freeze", Start: 111, Bit: 111, Heal: 200, End: 200, Proved: true, Frozen: []int{0, 1}})
+			h.Faults = append(h.Faults, harness.Fault{Name: "freeze", Start: 111, Active: 111, Heal: 200, End: 200, Proved: true, Frozen: []int{0, 1}})
 		})},
 		{name: "frozen all through another fault", h: soakBut(func(h *harness.History) {
 			frozen()(h)
-			h.Faults = append(h.Faults, harness.Fault{Name: "freeze", Start: 105, Bit: 108, Heal: 190, End: 200, Proved: true, Frozen: []int{0, 1}})
+			h.Faults = append(h.Faults, harness.Fault{Name: "freeze", Start: 105, Active: 108, Heal: 190, End: 200, Proved: true, Frozen: []int{0, 1}})
 		})},
 		{name: "load is asked of those only who can act", unknown: "1 operations during kill, where at least 2 were wanted",
 			h: soakBut(func(h *harness.History) { frozenAt(h, 1e9, 0) })}, // one of three for 4 s
@@ -211,7 +211,7 @@ func frozen(groups ...int) func(*harness.History) {
 // frozenAt makes the fault 4 rounds long, with one operation in it, and asks for enough that the workers' number decides.
 func frozenAt(h *harness.History, round time.Duration, groups ...int) {
 	f := &h.Faults[0]
-	f.Frozen, f.Heal, f.End = groups, f.Bit+4*round, f.Bit+4*round
+	f.Frozen, f.Heal, f.End = groups, f.Active+4*round, f.Active+4*round
 	without(func(op harness.Op) bool { return op.Call > 300 })(h)
 	followed(h, acquire(1, "d", f.End+1, f.End+2, 5), release(1, "d", f.End+3, f.End+4))
 	h.Meta.Rate = 30

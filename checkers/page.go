@@ -82,7 +82,7 @@ func faultDetails(f harness.Fault) string {
 		heal = fmt.Sprintf("healing from %v", f.Heal)
 	}
 	return fmt.Sprintf("%s on %s, from %v, in force from %v, %s, %s: %s",
-		f.Name, strings.Join(f.Targets, ", "), f.Start, f.Bit, heal, whole, f.Proof)
+		f.Name, strings.Join(f.Targets, ", "), f.Start, f.Active, heal, whole, f.Proof)
 }
 
 // describeMetadata shows the whole operation behind a step, escaped.

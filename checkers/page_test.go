@@ -81,7 +81,7 @@ func TestPagesCannotBeInjected(t *testing.T) {
 func TestDraw(t *testing.T) {
 	h := of(acquire(300_000, "a", 10, 20, 0), acquire(300_001, "b", 30, 40, 50), release(300_001, "b", 90, 95))
 	h.Faults = []harness.Fault{
-		{Name: "kill", Targets: []string{"node-1"}, Start: 25, Bit: 26, Heal: 28, End: 0, Proof: "the role changed"},
+		{Name: "kill", Targets: []string{"node-1"}, Start: 25, Active: 26, Heal: 28, End: 0, Proof: "the role changed"},
 		{Name: "long ago", Start: 1, End: 2},
 	}
 	_, data := drawn(t, Mutex(), h)

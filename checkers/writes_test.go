@@ -58,7 +58,7 @@ func TestWritesFigures(t *testing.T) {
 		at(0, 7, 3.5), fail(at(0, 8, 3.6)),
 		read(9*time.Second, 9*time.Second, "0,1,3,5,6-7"),
 	)
-	h.Faults = []harness.Fault{{Name: "partition", Start: 1 * time.Second, Bit: 1 * time.Second, Heal: 3 * time.Second, End: 4 * time.Second, Groups: []int{0}}}
+	h.Faults = []harness.Fault{{Name: "partition", Start: 1 * time.Second, Active: 1 * time.Second, Heal: 3 * time.Second, End: 4 * time.Second, Groups: []int{0}}}
 	g, found := judge(t, Writes(), h)
 	require.Len(t, found, 2, "one run for each worker")
 	for name, want := range map[string]float64{
@@ -75,7 +75,7 @@ func TestWritesFigures(t *testing.T) {
 // A write acknowledged just before a kill is lost by it, so its anomaly reaches up to the kill.
 func TestWritesBeforeAKill(t *testing.T) {
 	h := of(add(0, 1, 1, 2), add(0, 2, 3, 4), read(900, 901, "1"))
-	h.Faults = []harness.Fault{{Name: "kill", Start: 6, Bit: 7, Heal: 20, End: 30}, {Name: "kill", Start: 60, Bit: 70, Heal: 80, End: 90}}
+	h.Faults = []harness.Fault{{Name: "kill", Start: 6, Active: 7, Heal: 20, End: 30}, {Name: "kill", Start: 60, Active: 70, Heal: 80, End: 90}}
 	g, found := judge(t, Writes(), h)
 	require.Len(t, found, 1)
 	require.Equal(t, []time.Duration{3, 6}, []time.Duration{found[0].From, found[0].To})

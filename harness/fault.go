@@ -15,7 +15,7 @@ type Fault struct {
 	Effects Effects       `json:"effects,omitempty"` // what it does to its targets; 0: not declared
 	Targets []string      `json:"targets,omitempty"` // nodes or links it was aimed at
 	Start   time.Duration `json:"start"`             // just before the first action
-	Bit     time.Duration `json:"bit"`               // when a probe had shown that it bites; 0: the record stops before
+	Active     time.Duration `json:"bit"`               // when a probe had shown that it bites; 0: the record stops before
 	Heal    time.Duration `json:"heal"`              // when the heal began; 0: the record stops before
 	End     time.Duration `json:"end"`               // when the system was whole again; 0: never seen
 	Proved  bool          `json:"proved"`            // whether its effect was seen

@@ -41,9 +41,9 @@ func (l *ledger) last() (f harness.Fault, n int) {
 func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 	store := &ledger{Store: harness.NewMemory()}
 	s := spec(&fake{}, &counter{})
-	s.Store, s.Calm = store, 5*time.Millisecond
+	s.Store, s.QuietPeriod = store, 5*time.Millisecond
 	var atInject, atProve, atHeal harness.Fault
-	s.Steps = []harness.Step{{For: 10 * time.Millisecond, Nemesis: declared{strike{"drill", func(context.Context, *rand.Rand) (harness.Injection, error) {
+	s.Steps = []harness.FaultStep{{For: 10 * time.Millisecond, Nemesis: declared{strike{"drill", func(context.Context, *rand.Rand) (harness.Injection, error) {
 		atInject, _ = store.last()
 		return harness.Injection{
 			Targets: []string{"r1"}, Bite: "bitten",
@@ -58,10 +58,10 @@ func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 	require.Equal(t, harness.StopsProcess, atInject.Effects)
 	require.Equal(t, 1, atInject.Number)
 	require.Positive(t, atInject.Start)
-	require.Zero(t, atInject.Bit)
+	require.Zero(t, atInject.Active)
 	require.Equal(t, harness.Forever, atInject.Until())
 	require.Equal(t, []string{"r1"}, atProve.Targets)
-	require.Positive(t, atProve.Bit)
+	require.Positive(t, atProve.Active)
 	require.False(t, atProve.Proved)
 	require.Positive(t, atHeal.Heal)
 	require.Zero(t, atHeal.End)
@@ -80,7 +80,7 @@ func TestAFaultThatNeverBeganLeavesNoRecord(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	s := spec(&fake{}, &counter{})
 	s.Store = store
-	s.Steps = []harness.Step{{After: time.Millisecond, Nemesis: strike{"first", func(context.Context, *rand.Rand) (harness.Injection, error) {
+	s.Steps = []harness.FaultStep{{After: time.Millisecond, Nemesis: strike{"first", func(context.Context, *rand.Rand) (harness.Injection, error) {
 		stop()
 		return harness.Injection{}, errors.New("interrupted")
 	}}}, {Nemesis: strike{"second", func(context.Context, *rand.Rand) (harness.Injection, error) {

@@ -122,7 +122,7 @@ func TestAPausedGroupDoesNothingUntilItIsResumed(t *testing.T) {
 	c := newCrew()
 	s := c.spec()
 	var held int
-	s.Steps = []harness.Step{{For: 40 * time.Millisecond, Nemesis: strike{"freeze",
+	s.Steps = []harness.FaultStep{{For: 40 * time.Millisecond, Nemesis: strike{"freeze",
 		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			first, second := c.fleet.Pause(1), c.fleet.Pause(1)
 			err := await(ctx, func() bool { return c.fleet.Held(1) == 4 })
@@ -143,7 +143,7 @@ func TestAPausedGroupDoesNothingUntilItIsResumed(t *testing.T) {
 	during := map[int]int{}
 	f := res.History.Faults[0]
 	for _, op := range opsOf(t, res.History) {
-		if op.Call > f.Bit && op.Return < f.Heal {
+		if op.Call > f.Active && op.Return < f.Heal {
 			during[res.Meta.Group(op.Client)]++
 		}
 	}
@@ -156,7 +156,7 @@ func TestTheClockOfAGroupIsWrongUntilItHeals(t *testing.T) {
 	c := newCrew()
 	s := c.spec()
 	ahead := func(group int) time.Duration { return time.Until(c.shown(group)).Round(time.Hour) }
-	s.Steps = []harness.Step{{Nemesis: strike{"skew", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+	s.Steps = []harness.FaultStep{{Nemesis: strike{"skew", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 		hour, day := c.fleet.Skew(0, time.Hour), c.fleet.Skew(0, 24*time.Hour)
 		require.Equal(t, 25*time.Hour, c.fleet.Ahead(0))
 		require.NoError(t, await(ctx, func() bool { return ahead(0) == 25*time.Hour }))
@@ -179,7 +179,7 @@ func TestTheClockOfAGroupIsWrongUntilItHeals(t *testing.T) {
 func TestWhatANemesisLeftPausedIsResumedWhenTheLoadEnds(t *testing.T) {
 	c := newCrew()
 	s := c.spec()
-	s.Steps = []harness.Step{{Nemesis: strike{"forgetful",
+	s.Steps = []harness.FaultStep{{Nemesis: strike{"forgetful",
 		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			c.fleet.Pause(0)
 			c.fleet.Skew(0, time.Hour)
@@ -206,7 +206,7 @@ func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
 			defer cancel()
 			s := c.spec()
 			s.Workload = panicky{c}
-			s.Steps = []harness.Step{{For: time.Hour, Nemesis: strike{"freeze",
+			s.Steps = []harness.FaultStep{{For: time.Hour, Nemesis: strike{"freeze",
 				func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 					resume := c.fleet.Pause(0)
 					err := await(ctx, func() bool { return c.fleet.Held(0) == 4 })
@@ -244,7 +244,7 @@ func TestAFleetServesOneRunAtATime(t *testing.T) {
 	c := newCrew()
 	s := c.spec()
 	var second error
-	s.Steps = []harness.Step{{Nemesis: strike{"another run",
+	s.Steps = []harness.FaultStep{{Nemesis: strike{"another run",
 		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			_, second = harness.Run(ctx, c.spec())
 			return harness.Injection{Bite: "it ran"}, nil

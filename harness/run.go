@@ -199,7 +199,7 @@ func (r *run) turns(s *Session) func() bool {
 	if r.Rate > 0 {
 		mean = time.Duration(float64(r.meta.Workers) / r.Rate * float64(time.Second))
 	}
-	if !r.Open {
+	if !r.OpenLoop {
 		return func() bool { return s.Sleep(time.Duration(s.Rand.Float64() * 2 * float64(mean))) }
 	}
 	p := pacer{mean: mean, due: r.clock.Now(), rng: s.Rand}

@@ -114,7 +114,7 @@ func (c *counter) Check(_ context.Context, h harness.History, _ func(harness.Ano
 func spec(f *fake, c harness.Checker) harness.Spec {
 	return harness.Spec{
 		System: f, Workload: f, Checkers: []harness.Checker{c},
-		Clients: 4, Duration: 60 * time.Millisecond, Calm: 20 * time.Millisecond, Seed: 42,
+		Clients: 4, Duration: 60 * time.Millisecond, QuietPeriod: 20 * time.Millisecond, Seed: 42,
 	}
 }
 
@@ -138,7 +138,7 @@ func TestTheSameSeedMakesTheSameChoices(t *testing.T) {
 		var rolled atomic.Uint64
 		s := spec(f, &counter{})
 		s.Seed = seed
-		s.Steps = []harness.Step{{Nemesis: breaker{fake: f, rolled: &rolled}}}
+		s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f, rolled: &rolled}}}
 		_, err := harness.Run(t.Context(), s)
 		require.NoError(t, err)
 		all := map[any]any{}
@@ -158,14 +158,14 @@ func TestTheSameSeedMakesTheSameChoices(t *testing.T) {
 func TestAFaultIsRecordedProvedAndHealed(t *testing.T) {
 	f, c := &fake{}, &counter{}
 	s := spec(f, c)
-	s.Steps = []harness.Step{{Nemesis: breaker{fake: f}, For: 30 * time.Millisecond}, {Nemesis: breaker{fake: f}}}
+	s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f}, For: 30 * time.Millisecond}, {Nemesis: breaker{fake: f}}}
 	res, err := harness.Run(t.Context(), s)
 	require.NoError(t, err)
 	require.Len(t, res.History.Faults, 2)
 	one := res.History.Faults[0]
 	require.True(t, one.Proved)
 	require.Equal(t, "broken; seen", one.Proof)
-	require.GreaterOrEqual(t, one.Heal-one.Bit, 30*time.Millisecond)
+	require.GreaterOrEqual(t, one.Heal-one.Active, 30*time.Millisecond)
 	require.GreaterOrEqual(t, one.End, one.Heal)
 	require.EqualValues(t, 2, f.healed.Load())
 	require.Positive(t, c.n[harness.Info], "operations during the fault")
@@ -175,7 +175,7 @@ func TestAFaultIsRecordedProvedAndHealed(t *testing.T) {
 func TestAFaultWithoutEffectIsNotProved(t *testing.T) {
 	f := &fake{}
 	s := spec(f, &counter{})
-	s.Steps = []harness.Step{{Nemesis: breaker{fake: f, proveErr: errors.New("nothing happened")}, For: time.Millisecond}}
+	s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f, proveErr: errors.New("nothing happened")}, For: time.Millisecond}}
 	res, err := harness.Run(t.Context(), s)
 	require.NoError(t, err)
 	require.False(t, res.History.Faults[0].Proved)
@@ -189,14 +189,14 @@ func TestEveryWayOutHealsStopsAndKeepsTheHistory(t *testing.T) {
 	}{
 		"the system does not start": {func(f *fake, _ *harness.Spec) { f.startErr = errors.New("no luck") }, "no luck"},
 		"a fault cannot be injected": {func(f *fake, s *harness.Spec) {
-			s.Steps = []harness.Step{{Nemesis: breaker{fake: f, injectErr: errors.New("cannot reach it")}}}
+			s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f, injectErr: errors.New("cannot reach it")}}}
 		}, "cannot reach it"},
 		"the system stays broken": {func(f *fake, s *harness.Spec) {
 			f.wholeErr = errors.New("two primaries")
-			s.Steps = []harness.Step{{Nemesis: breaker{fake: f}}}
+			s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f}}}
 		}, "two primaries"},
 		"a nemesis panics": {func(f *fake, s *harness.Spec) {
-			s.Steps = []harness.Step{{Nemesis: panickingNemesis{breaker{fake: f}}, For: time.Second}}
+			s.Steps = []harness.FaultStep{{Nemesis: panickingNemesis{breaker{fake: f}}, For: time.Second}}
 		}, "a nemesis's bug"},
 		"a client panics":   {func(f *fake, _ *harness.Spec) { f.panics = true }, "a client's bug"},
 		"the store is full": {func(_ *fake, s *harness.Spec) { s.Store = fullStore{harness.NewMemory()} }, "disk full"},
@@ -224,7 +224,7 @@ func TestAnInterruptedRunHealsAndSaysSo(t *testing.T) {
 	f := &fake{}
 	s := spec(f, &counter{})
 	s.Duration = time.Minute
-	s.Steps = []harness.Step{{Nemesis: breaker{fake: f}, For: time.Minute}}
+	s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f}, For: time.Minute}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { _ = await(ctx, f.broken.Load); cancel() }()

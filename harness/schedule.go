@@ -38,16 +38,16 @@ func (r *run) schedule(ctx context.Context) error {
 		return err
 	}
 	if len(slices.Concat(r.tracks()...)) > 0 {
-		wait(ctx, r.Calm)
+		wait(ctx, r.QuietPeriod)
 	}
 	wait(ctx, start+r.Duration-r.clock.Now())
 	return nil
 }
 
 // track goes through one sequence of faults.
-func (r *run) track(ctx context.Context, steps []Step, rng *rand.Rand) error {
+func (r *run) track(ctx context.Context, steps []FaultStep, rng *rand.Rand) error {
 	for _, step := range steps {
-		wait(ctx, cmp.Or(step.After, r.Calm))
+		wait(ctx, cmp.Or(step.After, r.QuietPeriod))
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -65,7 +65,7 @@ func (r *run) track(ctx context.Context, steps []Step, rng *rand.Rand) error {
 
 // inForce owns everything around one fault that is the same for all: its record, its time, the proof and the heal. A
 // fault that cannot be injected ends the run, unless others are in force: then it is on record as not proved.
-func (r *run) inForce(ctx context.Context, step Step, inject func() (Injection, error)) (err error) {
+func (r *run) inForce(ctx context.Context, step FaultStep, inject func() (Injection, error)) (err error) {
 	f := &Fault{Name: step.Nemesis.Name(), Effects: effectsOf(step.Nemesis), Proof: "its injection came to no end"}
 	r.outages.begin(f, r.clock)
 	var inj Injection
@@ -76,7 +76,7 @@ func (r *run) inForce(ctx context.Context, step Step, inject func() (Injection, 
 	}
 	r.rec.fault(*f) // at once: whatever happens now, what it may explain has a cause on record
 	inj, err = inject()
-	f.Bit, f.Targets, f.Groups, f.Frozen = r.clock.Now(), inj.Targets, inj.Groups, inj.Frozen
+	f.Active, f.Targets, f.Groups, f.Frozen = r.clock.Now(), inj.Targets, inj.Groups, inj.Frozen
 	if err != nil {
 		f.Proof = err.Error()
 		switch {
@@ -93,7 +93,7 @@ func (r *run) inForce(ctx context.Context, step Step, inject func() (Injection, 
 	r.rec.fault(*f)
 	f.Proved, f.Proof = r.prove(ctx, inj, step.For)
 	r.rec.fault(*f)
-	wait(ctx, f.Bit+step.For-r.clock.Now())
+	wait(ctx, f.Active+step.For-r.clock.Now())
 	f.account(inj)
 	return nil
 }

@@ -101,9 +101,9 @@ func (d *diary) untilThen(line string, n harness.Nemesis) harness.Nemesis {
 	}}
 }
 
-func (d *diary) spec(sequences ...[]harness.Step) harness.Spec {
+func (d *diary) spec(sequences ...[]harness.FaultStep) harness.Spec {
 	s := spec(d.fake, &counter{})
-	s.System, s.Duration, s.Calm, s.Beside = d, time.Millisecond, 5*time.Millisecond, sequences
+	s.System, s.Duration, s.QuietPeriod, s.Tracks = d, time.Millisecond, 5*time.Millisecond, sequences
 	return s
 }
 
@@ -119,8 +119,8 @@ func faultsOf(h harness.History) map[string]harness.Fault {
 func TestFaultsOfTwoSequencesOverlapAndEndTogether(t *testing.T) {
 	d := newDiary()
 	res, err := harness.Run(t.Context(), d.spec(
-		[]harness.Step{{Nemesis: d.untilThen("heal next", d.fault("long", nil))}},
-		[]harness.Step{
+		[]harness.FaultStep{{Nemesis: d.untilThen("heal next", d.fault("long", nil))}},
+		[]harness.FaultStep{
 			{Nemesis: d.fault("short", d.until("inject long")), For: time.Millisecond},
 			{Nemesis: d.fault("next", nil), For: time.Millisecond},
 		},
@@ -142,8 +142,8 @@ func TestEachSequenceHasItsOwnChoices(t *testing.T) {
 	rolls := func() (out []uint64) {
 		d := newDiary()
 		var mu sync.Mutex
-		roll := func(i int) harness.Step {
-			return harness.Step{Nemesis: strike{"roll", func(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
+		roll := func(i int) harness.FaultStep {
+			return harness.FaultStep{Nemesis: strike{"roll", func(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				for len(out) <= i {
@@ -153,7 +153,7 @@ func TestEachSequenceHasItsOwnChoices(t *testing.T) {
 				return harness.Injection{}, nil
 			}}}
 		}
-		_, err := harness.Run(t.Context(), d.spec([]harness.Step{roll(0)}, []harness.Step{roll(1)}))
+		_, err := harness.Run(t.Context(), d.spec([]harness.FaultStep{roll(0)}, []harness.FaultStep{roll(1)}))
 		require.NoError(t, err)
 		return out
 	}
@@ -167,9 +167,9 @@ func TestASequenceThatFailsEndsTheOthersAndAllHeal(t *testing.T) {
 	d := newDiary()
 	began := time.Now()
 	res, err := harness.Run(t.Context(), d.spec(
-		[]harness.Step{{Nemesis: d.fault("first", nil), For: time.Hour}},
-		[]harness.Step{{Nemesis: d.fault("second", d.until("inject first")), For: time.Hour}},
-		[]harness.Step{{Nemesis: d.fault("bad", func(ctx context.Context) error {
+		[]harness.FaultStep{{Nemesis: d.fault("first", nil), For: time.Hour}},
+		[]harness.FaultStep{{Nemesis: d.fault("second", d.until("inject first")), For: time.Hour}},
+		[]harness.FaultStep{{Nemesis: d.fault("bad", func(ctx context.Context) error {
 			if err := d.until("inject second")(ctx); err != nil {
 				return err
 			}
@@ -200,13 +200,13 @@ func TestAFaultThatCannotBeInjectedEndsTheRunOnlyWhenItIsAlone(t *testing.T) {
 		})
 	}
 	alone := newDiary()
-	_, err := harness.Run(t.Context(), alone.spec([]harness.Step{{Nemesis: bad(alone, "")}}))
+	_, err := harness.Run(t.Context(), alone.spec([]harness.FaultStep{{Nemesis: bad(alone, "")}}))
 	require.ErrorContains(t, err, "inject bad: cannot reach it")
 
 	d := newDiary()
 	res, err := harness.Run(t.Context(), d.spec(
-		[]harness.Step{{Nemesis: d.untilThen("inject next", d.fault("other", nil))}},
-		[]harness.Step{{Nemesis: bad(d, "inject other")}, {Nemesis: d.fault("next", nil), For: time.Millisecond}},
+		[]harness.FaultStep{{Nemesis: d.untilThen("inject next", d.fault("other", nil))}},
+		[]harness.FaultStep{{Nemesis: bad(d, "inject other")}, {Nemesis: d.fault("next", nil), For: time.Millisecond}},
 	))
 	require.NoError(t, err)
 	require.True(t, d.has("inject next"), "its sequence goes on")
@@ -227,8 +227,8 @@ func TestAHealThatFailsOrPanicsKeepsNoOtherFromHealing(t *testing.T) {
 				return harness.Injection{Bite: "bitten", Heal: heal}, d.until("inject good")(ctx)
 			}}
 			res, err := harness.Run(t.Context(), d.spec(
-				[]harness.Step{{Nemesis: d.fault("good", nil), For: time.Hour}},
-				[]harness.Step{{Nemesis: bad}},
+				[]harness.FaultStep{{Nemesis: d.fault("good", nil), For: time.Hour}},
+				[]harness.FaultStep{{Nemesis: bad}},
 			))
 			require.ErrorContains(t, err, "heal bad")
 			require.ErrorContains(t, err, "it does not come back")
@@ -245,9 +245,9 @@ func TestAnInterruptedRunHealsWhatCameLastFirst(t *testing.T) {
 		d := newDiary()
 		ctx, cancel := context.WithCancel(t.Context())
 		s := d.spec(
-			[]harness.Step{{Nemesis: d.fault("a", nil), For: time.Hour}},
-			[]harness.Step{{Nemesis: d.fault("b", d.until("inject a")), For: time.Hour, After: 10 * time.Millisecond}},
-			[]harness.Step{{Nemesis: d.fault("c", func(ctx context.Context) error {
+			[]harness.FaultStep{{Nemesis: d.fault("a", nil), For: time.Hour}},
+			[]harness.FaultStep{{Nemesis: d.fault("b", d.until("inject a")), For: time.Hour, After: 10 * time.Millisecond}},
+			[]harness.FaultStep{{Nemesis: d.fault("c", func(ctx context.Context) error {
 				defer cancel()
 				return d.until("inject b")(ctx)
 			}), For: time.Hour, After: 20 * time.Millisecond}},
@@ -274,10 +274,10 @@ func TestAnInterruptedRunHealsWhatCameLastFirst(t *testing.T) {
 func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
 	const faults = 100
 	d := newDiary()
-	sequences := make([][]harness.Step, 3)
+	sequences := make([][]harness.FaultStep, 3)
 	for i := range sequences {
 		for n := range faults {
-			sequences[i] = append(sequences[i], harness.Step{
+			sequences[i] = append(sequences[i], harness.FaultStep{
 				Nemesis: d.fault(fmt.Sprintf("f%d", n%2), nil), // two of one name may be in force
 				After:   time.Duration(100+50*i) * time.Microsecond, For: time.Duration(100*(i+1)) * time.Microsecond,
 			})
@@ -288,7 +288,7 @@ func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
 	require.Len(t, res.History.Faults, 3*faults)
 	for _, f := range res.History.Faults {
 		require.True(t, f.Proved)
-		require.True(t, f.Start <= f.Bit && f.Bit <= f.Heal && f.Heal <= f.End, "%+v", f)
+		require.True(t, f.Start <= f.Active && f.Active <= f.Heal && f.Heal <= f.End, "%+v", f)
 	}
 }
 
@@ -302,8 +302,8 @@ func aFaultThatCameTooLateLeavesNoRecord(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	mending := &slowToMend{diary: d, begun: make(chan struct{}), go_: make(chan struct{})}
 	s := d.spec(
-		[]harness.Step{{Nemesis: d.fault("first", nil), After: time.Millisecond}},
-		[]harness.Step{{Nemesis: d.fault("late", nil), After: 500 * time.Millisecond}},
+		[]harness.FaultStep{{Nemesis: d.fault("first", nil), After: time.Millisecond}},
+		[]harness.FaultStep{{Nemesis: d.fault("late", nil), After: 500 * time.Millisecond}},
 	)
 	s.System = mending
 	go func() {

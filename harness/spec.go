@@ -20,18 +20,18 @@ type Spec struct {
 	Clients  int           // concurrent clients of Workload; default 10
 	Duration time.Duration // least duration of the load; faults still in force extend it; default 5s
 	Rate     float64       // steps a second that all clients together aim at; 0: as fast as they can
-	Open     bool          // open loop: steps are due at times of their own, however late others are; otherwise clients think between steps
+	OpenLoop     bool          // open loop: steps are due at times of their own, however late others are; otherwise clients think between steps
 	Seed     uint64        // of every random choice; 0: chosen, and reported in Meta
 	Riders   []Rider       // further workloads beside the main one
-	Steps    []Step        // faults, one after the other
-	Beside   [][]Step      // further sequences of faults, each beside Steps
-	Calm     time.Duration // load without faults before each fault, unless its Step says otherwise, and after the last; default 2s
+	Steps    []FaultStep        // faults, one after the other
+	Tracks   [][]FaultStep      // further sequences of faults, each beside Steps
+	QuietPeriod     time.Duration // load without faults before each fault, unless its Step says otherwise, and after the last; default 2s
 	Final    time.Duration // bounds the final reads and probes after the load, which may have to wait for leases to end; default 30s
 	Fleet    *Fleet        // by which nemeses strike the clients themselves; nil: none does
 	Drift    float64       // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
 
 	Watchers    []Checker                    // see the record while it grows, unless they fall far behind it; the verdict is that of Checkers all the same
-	Found       func(Anomaly, time.Duration) // told what a watcher has found, and when, one at a time and without delay; it must not block
+	OnAnomaly       func(Anomaly, time.Duration) // told what a watcher has found, and when, one at a time and without delay; it must not block
 	StopOnFirst bool                         // the load ends, as if its time were over, when a watcher has found a violation
 
 	Labels   map[string]string // copied into Meta
@@ -61,11 +61,11 @@ func (s Spec) withDefaults() (Spec, error) {
 		return s, fmt.Errorf("harness: %w: no Checkers, so nothing would be judged", ErrSpec)
 	case math.IsNaN(s.Rate) || math.IsInf(s.Rate, 0) || math.IsNaN(s.Drift):
 		return s, fmt.Errorf("harness: %w: Rate and Drift have to be numbers", ErrSpec)
-	case s.Open && s.Rate <= 0:
+	case s.OpenLoop && s.Rate <= 0:
 		return s, fmt.Errorf("harness: %w: an open loop needs a Rate: how many steps a second are due", ErrSpec)
 	case s.StopOnFirst && len(s.Watchers) == 0:
 		return s, fmt.Errorf("harness: %w: StopOnFirst needs Watchers, who see what is found", ErrSpec)
-	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.Calm < 0 || s.Final < 0 || s.Drift < 0 || s.Drift >= 1:
+	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.QuietPeriod < 0 || s.Final < 0 || s.Drift < 0 || s.Drift >= 1:
 		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, Calm, Final and Drift cannot be negative, nor Drift 1 or more", ErrSpec)
 	}
 	for _, track := range s.tracks() {
@@ -79,7 +79,7 @@ func (s Spec) withDefaults() (Spec, error) {
 	s.Clients = cmp.Or(s.Clients, 10)
 	s.Duration = cmp.Or(s.Duration, 5*time.Second)
 	s.Seed = cmp.Or(s.Seed, rand.Uint64N(1<<53)) // exact in any JSON reader
-	s.Calm = cmp.Or(s.Calm, 2*time.Second)
+	s.QuietPeriod = cmp.Or(s.QuietPeriod, 2*time.Second)
 	s.Final = cmp.Or(s.Final, stopGrace)
 	s.Drift = cmp.Or(s.Drift, 0.01)
 	if s.Store == nil {
@@ -92,7 +92,7 @@ func (s Spec) withDefaults() (Spec, error) {
 }
 
 // tracks lists every sequence of faults.
-func (s Spec) tracks() [][]Step { return append([][]Step{s.Steps}, s.Beside...) }
+func (s Spec) tracks() [][]FaultStep { return append([][]FaultStep{s.Steps}, s.Tracks...) }
 
 // loads lists every workload with its clients, the main one first.
 func (s Spec) loads() []Rider {
@@ -102,7 +102,7 @@ func (s Spec) loads() []Rider {
 func (s Spec) meta(clock Clock) Meta {
 	m := Meta{
 		Name: s.Name, Seed: s.Seed, Started: clock.Started(), Groups: s.System.Groups(), Clients: s.Clients,
-		Rate: s.Rate, Open: s.Open, Drift: s.Drift, Labels: s.Labels,
+		Rate: s.Rate, Open: s.OpenLoop, Drift: s.Drift, Labels: s.Labels,
 	}
 	for _, l := range s.loads() {
 		m.Workers += l.Clients

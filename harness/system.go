@@ -78,8 +78,8 @@ type Injection struct {
 	Heal func(ctx context.Context) error
 }
 
-// Step is one fault of a sequence.
-type Step struct {
+// FaultStep is one fault of a sequence.
+type FaultStep struct {
 	Nemesis Nemesis
 	// After is the load without this sequence's faults before the fault: since the load began, or since the step before
 	// had healed and, if no other sequence had a fault in force then, the system was whole again. 0: Spec.Calm.

@@ -46,7 +46,7 @@ type feed struct {
 
 // newWatch starts spec's watchers. Its first, if not nil, is called once, when a violation has been found.
 func newWatch(clock Clock, meta Meta, spec Spec, first func()) *watch {
-	w := &watch{clock: clock, log: spec.Log, tell: spec.Found, first: first}
+	w := &watch{clock: clock, log: spec.Log, tell: spec.OnAnomaly, first: first}
 	for _, c := range spec.Watchers {
 		ctx, cancel := context.WithCancel(context.Background())
 		f := &feed{name: c.Name(), batches: make(chan []Op, watchBatches), cancel: cancel, done: make(chan struct{})}

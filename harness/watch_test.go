@@ -66,15 +66,15 @@ func watchersFindWhileTheLoadGoesOn(t *testing.T) {
 	}}
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Millisecond,
-		Steps: []harness.Step{{Nemesis: told}}, Calm: time.Millisecond, Watchers: []harness.Checker{p, w},
-		Found:    func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
+		Steps: []harness.FaultStep{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{p, w},
+		OnAnomaly:    func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
 		Progress: func(p harness.Progress) { progress.Store(p.Found) },
 	})
 	require.NoError(t, err)
 	require.Equal(t, harness.Valid, res.Verdict, "what watchers find does not decide")
 	require.Equal(t, countOps(t, res.History), w.n, "a watcher sees every operation, once")
 	require.Len(t, found, w.n/10)
-	require.Less(t, found[0], res.History.Faults[0].Bit)
+	require.Less(t, found[0], res.History.Faults[0].Active)
 	require.Empty(t, res.Notes)
 	require.EqualValues(t, 5, p.seen.Load())
 }
@@ -147,8 +147,8 @@ func aRunEndsThoughAWatcherDoesNot(t *testing.T) {
 	}}
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 2, Duration: time.Millisecond, Rate: 100,
-		Steps: []harness.Step{{Nemesis: one}}, Calm: time.Millisecond,
-		Watchers: []harness.Checker{stuck{until}}, Found: func(harness.Anomaly, time.Duration) { found.Add(1) },
+		Steps: []harness.FaultStep{{Nemesis: one}}, QuietPeriod: time.Millisecond,
+		Watchers: []harness.Checker{stuck{until}}, OnAnomaly: func(harness.Anomaly, time.Duration) { found.Add(1) },
 	})
 	require.NoError(t, err)
 	require.Less(t, time.Since(began), 30*time.Second)
@@ -184,7 +184,7 @@ func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 	began := time.Now()
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{afterAFault{&tenth{}, f}}, StopOnFirst: true,
-		Clients: 2, Duration: time.Hour, Steps: []harness.Step{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
+		Clients: 2, Duration: time.Hour, Steps: []harness.FaultStep{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
 	})
 	require.NoError(t, err)
 	require.Less(t, time.Since(began), time.Minute)
@@ -227,7 +227,7 @@ func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 func anOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 	f := &sluggish{}
 	spec := harness.Spec{
-		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, Open: true, Seed: 1,
+		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
 	}
 	res, err := harness.Run(t.Context(), spec)
 	require.NoError(t, err)
@@ -257,6 +257,6 @@ func TestAClosedLoopHasNoDueTimes(t *testing.T) {
 	for op := range res.History.Ops {
 		require.Zero(t, op.Due)
 	}
-	_, err = harness.Run(t.Context(), harness.Spec{System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Open: true})
+	_, err = harness.Run(t.Context(), harness.Spec{System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, OpenLoop: true})
 	require.ErrorIs(t, err, harness.ErrSpec, "an open loop needs a rate")
 }

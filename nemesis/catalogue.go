@@ -112,13 +112,13 @@ type Target struct {
 type Cluster interface {
 	Restartable
 	Pausable
-	Sleepy
+	DebugSleeper
 	Clocked
 	Crashable
 	Flushable
 	ClientKillable
 	ClientPausable
-	Crampable
+	MemoryLimited
 	Partitionable
 	Degradable
 }

@@ -21,7 +21,7 @@ type Fault struct {
 	OneWay bool // only links that From opens to To are meant
 
 	hosts, from, to Hosts
-	sides           Sides
+	sides           Shape
 	link            harness.LinkFault
 }
 

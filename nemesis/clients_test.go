@@ -53,7 +53,7 @@ func (o *office) run(t *testing.T, n harness.Nemesis) (harness.Result, error) {
 	t.Helper()
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System: o, Workload: o, Checkers: []harness.Checker{checkers.Sequence()}, Fleet: &o.fleet, Clients: 8, Seed: 1,
-		Duration: time.Millisecond, Calm: 200 * time.Millisecond, Steps: []harness.Step{{Nemesis: n, For: 100 * time.Millisecond}},
+		Duration: time.Millisecond, QuietPeriod: 200 * time.Millisecond, Steps: []harness.FaultStep{{Nemesis: n, For: 100 * time.Millisecond}},
 	})
 	if err == nil {
 		require.Len(t, res.History.Faults, 1)
@@ -107,7 +107,7 @@ func TestFreezeClients(t *testing.T) {
 	require.Contains(t, f.Proof, "4 clients of g0 are to stand still")
 	require.Contains(t, f.Proof, "4 stood")
 	for group, frozen := range []bool{true, false} {
-		n, _ := counted(res, group, f.Bit, f.Heal, anything)
+		n, _ := counted(res, group, f.Active, f.Heal, anything)
 		require.Equal(t, frozen, n == 0, "group %d did %d operations", group, n)
 	}
 	n, _ := counted(res, 0, f.Heal, res.History.End.At, anything)
@@ -122,7 +122,7 @@ func TestSkewClients(t *testing.T) {
 		f := res.History.Faults[0]
 		require.Contains(t, f.Proof, "the clocks of 4 clients of g1 are "+shown)
 		wrong := func(op harness.Op) bool { return op.Result == ahead.String() }
-		all, those := counted(res, 1, f.Bit, f.Heal, wrong)
+		all, those := counted(res, 1, f.Active, f.Heal, wrong)
 		require.Positive(t, all)
 		require.Equal(t, all, those)
 		_, those = counted(res, 1, f.End, res.History.End.At, wrong)
@@ -170,7 +170,7 @@ func TestClientsThatComeToNoCheckpointAreNotStruck(t *testing.T) {
 	hung := hanging{o, make(chan struct{})}
 	_, err := harness.Run(t.Context(), harness.Spec{
 		System: o, Workload: hung, Checkers: []harness.Checker{checkers.Sequence()}, Fleet: &o.fleet, Clients: 8,
-		Duration: time.Millisecond, Calm: time.Millisecond, Steps: []harness.Step{{Nemesis: idle{func() {
+		Duration: time.Millisecond, QuietPeriod: time.Millisecond, Steps: []harness.FaultStep{{Nemesis: idle{func() {
 			defer close(hung.release)
 			for _, n := range []harness.Nemesis{
 				nemesis.FreezeClients(&o.fleet, o, nemesis.Clients()), nemesis.CrashClients(&o.fleet, o, nemesis.Clients()),
@@ -217,14 +217,14 @@ type live struct {
 
 func newLive(groups int) *live {
 	l := &live{Cluster: cluster.Standalone(cluster.Options{ClientGroups: groups})}
-	l.spec = harness.Spec{System: l.Cluster, Fleet: &l.fleet, Clients: 60, Seed: 3, Duration: time.Second, Calm: 300 * time.Millisecond}
+	l.spec = harness.Spec{System: l.Cluster, Fleet: &l.fleet, Clients: 60, Seed: 3, Duration: time.Second, QuietPeriod: 300 * time.Millisecond}
 	return l
 }
 
 // strike adds a fault, as often as times says.
 func (l *live) strike(times int, n harness.Nemesis, for_ time.Duration) {
 	for range times {
-		l.spec.Steps = append(l.spec.Steps, harness.Step{Nemesis: n, For: for_})
+		l.spec.Steps = append(l.spec.Steps, harness.FaultStep{Nemesis: n, For: for_})
 	}
 }
 
@@ -283,7 +283,7 @@ func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
 			t.Parallel()
 			l := newLive(2)
 			l.strike(1, nemesis.SkewClients(&l.fleet, l, nemesis.Named("g1"), 500*time.Millisecond), time.Second)
-			l.spec.Calm = 1500 * time.Millisecond // the last deadline of a fast clock is that far ahead
+			l.spec.QuietPeriod = 1500 * time.Millisecond // the last deadline of a fast clock is that far ahead
 			res := l.judged(t, variant(t, id).Workload(l, workloads.Options{Keys: 6, TTL: 300 * time.Millisecond}), checkers.Mutex())
 			doubles := 0
 			for _, a := range res.Anomalies {
@@ -307,7 +307,7 @@ func TestWhatCrashesLeaveOfMessages(t *testing.T) {
 			t.Parallel()
 			l := newLive(2)
 			l.strike(6, nemesis.CrashClients(&l.fleet, l, nemesis.Clients()), 100*time.Millisecond)
-			l.spec.Calm = 50 * time.Millisecond
+			l.spec.QuietPeriod = 50 * time.Millisecond
 			w := variant(t, id).Workload(l, workloads.Options{TTL: 20 * time.Second})
 			// Not judged by the gates: no message outlives its window in so short a run.
 			l.spec.Workload, l.spec.Checkers = w, []harness.Checker{checkers.Dedup(), checkers.Delivery()}

@@ -45,7 +45,7 @@ return 0`
 
 // ballast keeps the memory of a node short.
 type ballast struct {
-	c      Crampable
+	c      MemoryLimited
 	node   string
 	was    map[string]string // settings, as they were
 	before int64             // evicted keys until then
@@ -58,7 +58,7 @@ var memorySettings = []string{"maxmemory", "maxmemory-policy"}
 
 // newBallast begins to fill the node's memory, unless somebody does already: settings are put back as they were found,
 // and those of two would be put back in any order.
-func newBallast(ctx context.Context, c Crampable, node string) (b *ballast, err error) {
+func newBallast(ctx context.Context, c MemoryLimited, node string) (b *ballast, err error) {
 	b = &ballast{c: c, node: node}
 	if b.was, err = b.settings(ctx); err != nil {
 		return nil, err

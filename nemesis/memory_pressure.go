@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Crampable is what MemoryPressure needs.
-type Crampable interface{ nodes }
+// MemoryLimited is what MemoryPressure needs.
+type MemoryLimited interface{ nodes }
 
 // MemoryPressure lets Redis nodes run out of memory again and again for as long as it lasts, with the policy
 // volatile-random: keys with a TTL are evicted at random, and locks are such keys. What fills the memory is ballast, also
@@ -20,10 +20,10 @@ type Crampable interface{ nodes }
 // settings as they were, and no ballast. It is no fault of replicas, which evict only what their primary does: where one is
 // chosen nothing is done to anybody, and the fault is not proved. Nor is it one of a node that is under such pressure
 // already.
-func MemoryPressure(c Crampable, h Hosts) harness.Nemesis { return memoryPressure{c, h} }
+func MemoryPressure(c MemoryLimited, h Hosts) harness.Nemesis { return memoryPressure{c, h} }
 
 type memoryPressure struct {
-	c     Crampable
+	c     MemoryLimited
 	hosts Hosts
 }
 

@@ -18,8 +18,8 @@ type parts struct {
 }
 
 // withPrimary are sides that are drawn around the primary.
-func withPrimary(name, doc string, n needs, draw func(p parts) cut) Sides {
-	return Sides{name, doc, n, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
+func withPrimary(name, doc string, n needs, draw func(p parts) cut) Shape {
+	return Shape{name, doc, n, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
 		old, err := c.Primary(ctx)
 		if err != nil {
 			return cut{}, err

@@ -39,7 +39,7 @@ type Partitionable interface {
 //
 // After the heal a cluster was whole within half a second where nobody had failed over, and within 5 s where somebody
 // had (20 trials of each of the Sides under Hold, and of SplitBrain under each of the Cuts, on two busy cores).
-func Partition(c Partitionable, sides Sides, f harness.LinkFault) harness.Nemesis {
+func Partition(c Partitionable, sides Shape, f harness.LinkFault) harness.Nemesis {
 	return partition{c, sides, f, sides.faultName()}
 }
 
@@ -50,7 +50,7 @@ func PartitionPrimary(c Partitionable) harness.Nemesis {
 
 type partition struct {
 	c     Partitionable
-	sides Sides
+	sides Shape
 	fault harness.LinkFault
 	name  string
 }

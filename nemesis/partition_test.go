@@ -100,7 +100,7 @@ func (b bench) hears(replica string) bool {
 }
 
 // nameOf is the name of the fault that makes the sides.
-func nameOf(sides nemesis.Sides) string {
+func nameOf(sides nemesis.Shape) string {
 	if sides.String() == "one-way" {
 		return "one-way"
 	}
@@ -113,7 +113,7 @@ func TestPartitionsWithoutFailover(t *testing.T) {
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	b.inStep()
 	first := b.primary()
-	run := func(sides nemesis.Sides, effect func(b bench, old string, inj harness.Injection)) {
+	run := func(sides nemesis.Shape, effect func(b bench, old string, inj harness.Injection)) {
 		t.Run(sides.String(), func(t *testing.T) {
 			b := bench{t, b.Cluster, b.ctx}
 			n := nemesis.Partition(b.Cluster, sides, harness.Hold())
@@ -170,7 +170,7 @@ func TestPartitionsWithFailover(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	b.inStep()
-	run := func(sides nemesis.Sides, effect func(b bench, old string, inj harness.Injection)) {
+	run := func(sides nemesis.Shape, effect func(b bench, old string, inj harness.Injection)) {
 		t.Run(sides.String(), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			t.Cleanup(cancel) // after the heal, which is a clean-up too

@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Sleepy is what Sleep needs.
-type Sleepy interface {
+// DebugSleeper is what Sleep needs.
+type DebugSleeper interface {
 	nodes
 	Running(node string) bool
 	Probe(ctx context.Context, from, to string) error
@@ -25,10 +25,10 @@ const shortestSleep = 500 * time.Millisecond
 // primary that has been replaced too, until it hears of that. Sentinels replace a primary that sleeps for longer than
 // their patience. The bite: a PING gets no answer; a node that nobody saw asleep, since the machine is busy, sleeps again. The
 // heal waits for the end of the sleep.
-func Sleep(c Sleepy, h Hosts, d time.Duration) harness.Nemesis { return nap{c, h, d} }
+func Sleep(c DebugSleeper, h Hosts, d time.Duration) harness.Nemesis { return nap{c, h, d} }
 
 type nap struct {
-	c     Sleepy
+	c     DebugSleeper
 	hosts Hosts
 	d     time.Duration
 }

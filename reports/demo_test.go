@@ -63,7 +63,7 @@ func overlapping() harness.History {
 	for i, name := range []string{"refuse", "slicer", "latency", "bandwidth", "skew-clients", "clock-step", "drop", "drop"} {
 		start := time.Duration(i)*1300*ms + 3*sec
 		h.Faults = append(h.Faults, harness.Fault{
-			Name: name, Targets: []string{"g0", "r3"}, Start: start, Bit: start + 5*ms, Heal: start + 5*sec, End: start + 6*sec,
+			Name: name, Targets: []string{"g0", "r3"}, Start: start, Active: start + 5*ms, Heal: start + 5*sec, End: start + 6*sec,
 			Proved: true, Proof: "seen",
 		})
 	}
@@ -80,7 +80,7 @@ func hostile(t *testing.T) Report {
 			{Client: 0, Kind: harness.Kind(evil), Key: evil, Arg: evil, Result: evil, Call: 1, Return: ms, Err: evil},
 			{Client: 1, Kind: harness.Add, Key: evil, Call: 3 * sec, Return: 3*sec + ms, Outcome: harness.OK},
 		}),
-		Faults: []harness.Fault{{Name: evil, Targets: []string{evil}, Start: sec, Bit: sec, Heal: 2 * sec, End: 2 * sec, Proof: evil, Groups: []int{0}}},
+		Faults: []harness.Fault{{Name: evil, Targets: []string{evil}, Start: sec, Active: sec, Heal: 2 * sec, End: 2 * sec, Proof: evil, Groups: []int{0}}},
 		Events: []harness.Event{{At: 1500 * ms, Node: evil, Kind: string(analysis.Switched), Detail: evil}, {At: sec, Node: evil, Kind: evil, Detail: evil}},
 		End:    &harness.End{At: 3 * sec, Reason: evil},
 	}

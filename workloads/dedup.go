@@ -35,8 +35,8 @@ type Confirmer interface {
 // ever is an [harness.ImmortalMark]. Marks of a filter without Inspect are judged by claims alone.
 type Inspector interface {
 	Deduper
-	// Inspect looks at the mark of the message id and changes nothing: is there one, and how long does it last; 0 for ever.
-	// What is left of a mark that ends is never 0. An error leaves both open.
+	// Inspect looks at the mark of the message id and changes nothing. It reports whether there is a mark, and how long
+	// that still lasts: 0 means for ever, and what is left of a mark that ends is never 0. An error leaves both open.
 	Inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error)
 }
 
@@ -65,7 +65,7 @@ func Dedups(c Connector, o DedupOptions, newDeduper func(redis.UniversalClient) 
 	return d
 }
 
-// defaultWindow is no whole number of seconds, so that a mark which lasts for fewer of them is found.
+// defaultWindow is not a whole number of seconds, so that a mark cut down to whole seconds is found.
 const defaultWindow = 1300 * time.Millisecond
 
 type dedups struct {

@@ -115,7 +115,7 @@ func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int6
 	}
 }
 
-// look looks at the message's mark and records it.
+// look asks the filter for the message's mark and records it.
 func (c *dedupClient) look(ctx context.Context, s *harness.Session, f Inspector, id string) {
 	s.Invoke(harness.Op{Kind: harness.Inspect, Key: id}, func(op *harness.Op) {
 		marked, left, err := f.Inspect(ctx, id)
@@ -130,7 +130,8 @@ func (c *dedupClient) look(ctx context.Context, s *harness.Session, f Inspector,
 	})
 }
 
-// inspectKey is Inspect for a filter whose mark is a Redis key named like the message, which ends by nothing but its TTL.
+// inspectKey does what Inspect does, for a filter whose mark is a Redis key named as the message, which ends by nothing but
+// its TTL.
 func inspectKey(ctx context.Context, r redis.Cmdable, key string) (marked bool, left time.Duration, err error) {
 	left, err = r.PTTL(ctx, key).Result()
 	switch {

@@ -219,8 +219,8 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 // renewsOneIn says that one in so many usual holds renews its lease: in a load shorter than a lease nothing else does.
 const renewsOneIn = 8
 
-// hold keeps the lock that got was granted until the given time. Some owners renew their lease half way. An owner that is
-// told that the lock is another's gives up at once.
+// hold keeps the lock, which the acquire got was granted, until the given time. Some owners renew their lease half way. An
+// owner that is told that the lock is another's gives up at once.
 func (c *lockClient) hold(ctx context.Context, s *harness.Session, got harness.Op, until time.Duration) {
 	if _, extender := c.lock.(Extender); extender && s.Rand.IntN(renewsOneIn) == 0 {
 		if s.Sleep((until-s.Now())/2) && c.extend(ctx, s, got.Key, got.Arg).Outcome == harness.Fail {

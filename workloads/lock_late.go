@@ -11,8 +11,8 @@ import (
 )
 
 // This file has what owners do when they hold a lock to the end of its lease and beyond, as every application does that is
-// paused for too long. A lock is held so for about half of the time, and half of the locks are at one time, in one of these
-// ways by turns:
+// paused for too long. A lock is held so for about half of the time, and at most half of several locks at one time. The
+// ways take turns:
 //
 //	release late      after the lease, when another may have the lock
 //	release at end    in the lease's last instant, where a release of several commands can be overtaken by its end
@@ -45,7 +45,7 @@ type lockKeyState struct {
 	mu      sync.Mutex
 	turn    int           // index of the next way to hold late
 	due     time.Duration // when the next late hold may begin, or when the present one has to be over
-	late    bool          // there is one
+	late    bool          // a late hold is under way
 	watched watchedLease
 	names   int // how many were made from watched's owner
 	waiting int // clients that wait for the end of watched
@@ -100,7 +100,7 @@ func newLateHolds(locks int) *lateHolds {
 	return l
 }
 
-// begin takes a place, if a late hold is under way.
+// begin takes a place and reports true, if one is left.
 func (l *lateHolds) begin() bool {
 	if l == nil || l.left.Add(-1) >= 0 {
 		return true
@@ -127,7 +127,7 @@ func (k *lockKeyState) way(extender bool) late {
 	return turns[(k.turn-1)%len(turns)]
 }
 
-// holdLate keeps the lock that got was granted to the end of its lease or beyond.
+// holdLate keeps the lock, which the acquire got was granted, to the end of its lease or beyond.
 func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
 	_, extender := c.lock.(Extender)
 	end := got.Call + k.lease

@@ -15,10 +15,9 @@ import (
 //	acquire  script: SETNX key owner, EXPIRE key seconds; true or false
 //	release  script: GET, compare, DEL; 1 if the lock was gone, DEL's result if it was the owner's, 2 if another's
 //
-// Source: the CSDN collection on Redis locks (SETNX_EXPIRE.lua, which answers with booleans); the SoRedisLock article, section 3 (the release and its codes).
-// Safe on one node,
-// but a failover may forget a granted lock. The release's 1 does not tell the owner's lock from one that was gone. The
-// TTL is rounded up to full seconds.
+// Source: the CSDN collection on Redis locks (SETNX_EXPIRE.lua, which answers with booleans); the SoRedisLock article,
+// section 3 (the release and its codes). Safe on one node, but a failover may forget a granted lock. The release answers 1
+// both for the owner's lock and for one that was gone. The TTL is rounded up to full seconds.
 func luaOwner() Variant {
 	return lockVariant("lock/lua-owner", newLuaOwner, Variant{
 		Doc:    "script of SETNX and EXPIRE with a unique owner; release script with codes for gone and another's",

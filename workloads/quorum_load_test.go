@@ -14,7 +14,7 @@ import (
 
 // quorumRun races 50 clients for 5 locks on 5 masters. They think between two tries: clients that try again at once share
 // the masters out among them, and nobody gets a majority for seconds, all the more so where the machine is slow.
-func quorumRun(t *testing.T, v Variant, o cluster.Options, steps func(*cluster.Cluster) []harness.Step) harness.Result {
+func quorumRun(t *testing.T, v Variant, o cluster.Options, steps func(*cluster.Cluster) []harness.FaultStep) harness.Result {
 	t.Helper()
 	c := cluster.Masters(5, o)
 	spec := harness.Spec{
@@ -49,14 +49,14 @@ func TestAQuorumLockSurvivesTheDeathOfAMinority(t *testing.T) {
 	for _, v := range quorumVariants() {
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel() // most of the time is waiting
-			res := quorumRun(t, v, cluster.Options{AOF: cluster.AOFNoSync}, func(c *cluster.Cluster) []harness.Step {
-				return []harness.Step{{Nemesis: nemesis.Kill(c, nemesis.Minority()), For: 2 * time.Second}}
+			res := quorumRun(t, v, cluster.Options{AOF: cluster.AOFNoSync}, func(c *cluster.Cluster) []harness.FaultStep {
+				return []harness.FaultStep{{Nemesis: nemesis.Kill(c, nemesis.Minority()), For: 2 * time.Second}}
 			})
 			require.Equal(t, harness.Valid, res.Verdict)
 			during := map[harness.Outcome]int{}
 			for op, err := range res.History.Ops {
 				require.NoError(t, err)
-				if f := res.History.Faults[0]; op.Kind == harness.Acquire && op.Call > f.Bit && op.Return < f.Heal {
+				if f := res.History.Faults[0]; op.Kind == harness.Acquire && op.Call > f.Active && op.Return < f.Heal {
 					during[op.Outcome]++
 				}
 			}

@@ -38,8 +38,8 @@ func roundsRun(t *testing.T, acks int) harness.Result {
 			Rounds: 320, Every: 25 * time.Millisecond, Acks: acks, Lock: true,
 		}),
 		Checkers: []harness.Checker{checkers.Mutex(), checkers.Writes()},
-		Clients:  5, Duration: 9 * time.Second, Calm: time.Second,
-		Steps: []harness.Step{{Nemesis: nemesis.PartitionPrimary(c), For: 5 * time.Second}},
+		Clients:  5, Duration: 9 * time.Second, QuietPeriod: time.Second,
+		Steps: []harness.FaultStep{{Nemesis: nemesis.PartitionPrimary(c), For: 5 * time.Second}},
 	})
 	require.NoError(t, err)
 	for _, j := range res.Judgements {

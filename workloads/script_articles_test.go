@@ -150,7 +150,7 @@ func TestTheFilterOf003BehavesAsTheBuiltInOne(t *testing.T) {
 	require.Equal(t, want, firsts(t, asVariant(t, resp3(t, r), articleFilter), resp3(t, r)))
 }
 
-// firsts returns the answers to three workers, and what is left of the window.
+// firsts returns the answers to three workers and, as the last element, what is left of the window.
 func firsts(t *testing.T, v Variant, r redis.UniversalClient) (answers []any) {
 	t.Helper()
 	f := v.newDeduper(r)

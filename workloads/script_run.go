@@ -95,7 +95,7 @@ func (t *luaText) number(ctx context.Context, v values) (string, error) {
 	return reply, err
 }
 
-// noReply is how a nil reply is written.
+// noReply stands for a nil reply in text.
 const noReply = "nil"
 
 // words returns a reply as text. A boolean, which only RESP3 has, counts as what it is in RESP2.

@@ -14,7 +14,7 @@ import (
 // This file lets the regimes take turns on a generator that knows one sequence only: proposed together, the numbers of one
 // regime would hide what those of another do to it.
 
-// sequenceTurn is how long callers propose numbers of one regime. A run of a second has all of them.
+// sequenceTurn is the length of a regime's turn: a run of a second has them all.
 const sequenceTurn = 150 * time.Millisecond
 
 // sequenceTurns holds the sequence whose turn it is. A client locks it for reading to draw, and for writing to end a turn.

@@ -88,8 +88,7 @@ type Variant struct {
 	// of this project, or go-redis's own default.
 	Retries int
 
-	// Explored is the number of clients in a search of the whole catalogue, for variants that are too large with 3. 0 means
-	// 3.
+	// Explored is the number of clients in a search of the whole catalogue, if 3 are too many; 0 means 3.
 	Explored int
 
 	// OneKey says that the variant ignores the key, so that it knows one lock or sequence only.
@@ -99,8 +98,7 @@ type Variant struct {
 	Masters int           // independent masters that it needs at least, such as 3 for lock/redlock; 0: it uses one
 	Lease   time.Duration // lease or window that the explorer asks for; 0: the family's default
 
-	// inspect looks at what is stored for the sequence of an Inspect. It is nil where nobody knows how the variant stores
-	// it.
+	// inspect looks at what is stored for the sequence of an Inspect; nil where nobody knows how the variant stores it.
 	inspect func(context.Context, redis.UniversalClient, *harness.Op)
 
 	texts map[string]string // Lua texts that are not in package lua, by file name

@@ -25,7 +25,7 @@ const (
 // waitFor returns a WAIT for acks replicas with the default timeout.
 func waitFor(acks int) waiting { return waiting{acks, waitTimeout} }
 
-// errFewAcks says that a write was made, and that too few replicas said in time that they have it.
+// errFewAcks says that a write was made, and that too few replicas acknowledged it in time.
 var errFewAcks = errors.New(harness.FewAcks)
 
 // write sends one write and a WAIT for replicas. Both are in one pipeline, since WAIT concerns the writes of its own

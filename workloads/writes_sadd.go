@@ -20,7 +20,7 @@ import (
 //	write    SADD writes n, each n once
 //	finally  read the whole set from the primary
 //
-// Source: Jepsen's analysis of Redis, 2013. It is no algorithm but a measure: acknowledged numbers that are missing in
+// Source: Jepsen's analysis of Redis, 2013. It is a measure and not an algorithm: acknowledged numbers that are missing in
 // the end were lost. It can ride along with any run.
 func saddVariant() Variant {
 	return Variant{

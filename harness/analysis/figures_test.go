@@ -104,7 +104,7 @@ func TestEveryFigureOfAFailoverIsTrue(t *testing.T) {
 	}
 }
 
-func sides(s nemesis.Sides) func(c *cluster.Cluster) harness.Nemesis {
+func sides(s nemesis.Shape) func(c *cluster.Cluster) harness.Nemesis {
 	return func(c *cluster.Cluster) harness.Nemesis { return nemesis.Partition(c, s, harness.Hold()) }
 }
 
@@ -136,13 +136,13 @@ func failedOver(t *testing.T, faults []faulty) (harness.History, *truth, []said)
 	s := &observedSystem{Cluster: c, t: t}
 	spec := harness.Spec{
 		System: s, Workload: observing{v.Workload(c, workloads.Options{}), s}, Checkers: []harness.Checker{checkers.Gates()},
-		Clients: 20, Rate: 1000, Duration: time.Second, Calm: 1500 * time.Millisecond, Seed: 7,
+		Clients: 20, Rate: 1000, Duration: time.Second, QuietPeriod: 1500 * time.Millisecond, Seed: 7,
 	}
 	for _, f := range faults {
-		step := harness.Step{Nemesis: f.make(c), For: f.last}
+		step := harness.FaultStep{Nemesis: f.make(c), For: f.last}
 		if f.side {
-			step.After = spec.Calm + 250*time.Millisecond
-			spec.Beside = append(spec.Beside, []harness.Step{step})
+			step.After = spec.QuietPeriod + 250*time.Millisecond
+			spec.Tracks = append(spec.Tracks, []harness.FaultStep{step})
 			continue
 		}
 		spec.Steps = append(spec.Steps, step)

@@ -91,7 +91,7 @@ type served struct {
 func (a *aftermath) serves(events []harness.Event) served {
 	s := served{groups: map[int]time.Duration{}, cut: a.promotion()}
 	if a.Down(a.old) {
-		s.cut = max(a.Bit, a.Start)
+		s.cut = max(a.Active, a.Start)
 	}
 	for _, e := range events {
 		if e.Kind != harness.EventServes {

@@ -20,7 +20,7 @@ func threeKills() harness.History {
 		h.Events = append(h.Events, analysistest.FailoverEvents(start, old, now, move[0], move[1])...)
 		h.Events = append(h.Events, analysistest.Role(start+4*sec, old, "master"), analysistest.Role(start+5*sec, old, "slave"))
 		h.Faults = append(h.Faults, harness.Fault{
-			Number: i + 1, Name: "kill-primary", Effects: harness.EndsProcess, Targets: []string{old}, Start: start, Bit: start + 5*ms,
+			Number: i + 1, Name: "kill-primary", Effects: harness.EndsProcess, Targets: []string{old}, Start: start, Active: start + 5*ms,
 			Heal: start + 3*sec, End: start + 6*sec, Proved: true,
 		})
 	}

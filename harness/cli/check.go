@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,15 +44,6 @@ func (a *app) checkCommand() *cobra.Command {
 	return cmd
 }
 
-// modelNames lists the models in words.
-func modelNames() string {
-	var all []string
-	for _, m := range results.Models() {
-		all = append(all, string(m))
-	}
-	return strings.Join(all, ", ")
-}
-
 // opened opens a file to read. A named pipe that nobody writes to is waited for until ctx ends.
 func opened(ctx context.Context, file string) (*os.File, error) {
 	files, errs := make(chan *os.File, 1), make(chan error, 1)
@@ -83,7 +73,7 @@ func (a *app) checkText(cmd *cobra.Command, args []string, file string, m result
 	case file == "":
 		return usage("--model needs --history FILE, or - for standard input")
 	case m == "":
-		return usage("--history needs --model: choose one of %s", modelNames())
+		return usage("--history needs --model: choose one of %s", results.ModelNames())
 	}
 	r, name := cmd.InOrStdin(), "standard input"
 	if file != "-" {

@@ -110,7 +110,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", acquired + "\n" + changed("acquire", "claim", `"ok"`, `"fail"`, `"client":1`, `"client":2`), `line 2: not a history: "claim" is not a kind of the model lock, which knows acquire, extend, release`},
 		{"sequence", changed("acquire", "confirm"), `"confirm" is not a kind of the model sequence, which knows next, inspect`},
 		{"writes", changed("acquire", "next"), `"next" is not a kind of the model writes, which knows add, read`},
-		{"mutex", acquired, `unknown model "mutex": choose one of [lock dedup sequence writes]`},
+		{"mutex", acquired, `unknown model "mutex": choose one of lock, dedup, sequence, writes`},
 	} {
 		code, stdout, stderr := checked(t, c.model, c.history)
 		name := c.history[:min(len(c.history), 300)]

@@ -85,7 +85,7 @@ func underFault(p process) {
 			return false
 		}
 		h, err := results.Stored(dirs[0])
-		return err == nil && len(h.Faults) > 0 && h.Faults[0].Bit > 0
+		return err == nil && len(h.Faults) > 0 && h.Faults[0].Active > 0
 	}, 60*time.Second, 10*time.Millisecond)
 	time.Sleep(rand.N(500 * time.Millisecond)) // the moment is random, not awaited
 }

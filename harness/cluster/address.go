@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	lockPort = 6378 // held at 127.X.0.1 by the owner of X
+	lockPort = 6378 // the owner of X listens on it at 127.X.0.1
 
-	realPlane      = 1  // where nodes listen
-	announcedPlane = 2  // where the fabric listens for them
-	probePlane     = 3  // where the harness dials from in a node's place
-	clientPlane    = 10 // where client groups dial from
-	lookPlane      = 11 // where the harness dials from in a client group's place
+	// Planes are the P of 127.X.P.0/24.
+	realPlane      = 1  // addresses at which nodes listen
+	announcedPlane = 2  // addresses at which the fabric listens for nodes
+	probePlane     = 3  // addresses from which the harness dials in a node's place
+	clientPlane    = 10 // addresses from which client groups dial
+	lookPlane      = 11 // addresses from which the harness dials in a client group's place
 
 	firstSubnet, lastSubnet = 10, 250
 
@@ -26,10 +27,10 @@ const (
 	lastHost   = firstGuard + mostSentinels - 1
 )
 
-// ports are where a cluster's nodes listen, all at the same.
+// ports holds the port of all Redis nodes of a cluster and that of all its Sentinels.
 type ports struct{ redis, sentinel int }
 
-// portChoices are tried in turn: somebody else's Redis may listen at all addresses of this machine.
+// portChoices lists the ports to try in turn: somebody else's Redis may listen at all addresses of this machine.
 var portChoices = []ports{{6379, 26379}, {7379, 27379}, {8379, 28379}}
 
 // subnet is one X of 127.X.0.0/16, owned for as long as its lock is held; the kernel gives it back when we die.
@@ -39,14 +40,14 @@ type subnet struct {
 	lock  net.Listener
 }
 
-// network is the part of net that a claim needs, so that a machine whose addresses are taken can be thought of.
+// network is the part of net that a claim needs. Tests put in its place a machine whose addresses are taken.
 type network struct {
 	listen func(addr string) (net.Listener, error)
 	free   func(addr string) error // nil if addr can be listened on
 	dial   func(addr string) error
 }
 
-// thisNetwork is that of this machine.
+// thisNetwork is the network of this machine.
 var thisNetwork = network{
 	listen: func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) },
 	free:   addressFree,
@@ -85,7 +86,7 @@ func (n network) claim() (subnet, error) {
 	return subnet{}, noSubnet(unlocked, taken)
 }
 
-// noSubnet says why none can be had, and what to do.
+// noSubnet returns the error for a machine without a free subnet, with the cause and the remedy.
 func noSubnet(unlocked, taken error) error {
 	switch {
 	case taken != nil:
@@ -111,7 +112,7 @@ func (n network) freePorts(s subnet) (ports, error) {
 		first.redis, len(portChoices)-1, whoListens(first.redis), taken)
 }
 
-// allFree tries every address of the subnet.
+// allFree returns nil if nobody listens at any address of the subnet that a node may get.
 func (n network) allFree(s subnet, p ports) error {
 	for _, plane := range []int{realPlane, announcedPlane} {
 		for host := 1; host <= lastHost; host++ {
@@ -127,7 +128,7 @@ func (n network) allFree(s subnet, p ports) error {
 	return nil
 }
 
-// whoListens is how to find, and end, what is in the way.
+// whoListens returns the advice how to find, and end, the program in the way.
 func whoListens(port int) string {
 	return fmt.Sprintf("end what listens there (ss -ltnp 'sport = :%d' shows it)", port)
 }

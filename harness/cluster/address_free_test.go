@@ -23,7 +23,7 @@ func TestALookAtAnAddressLeavesItFreeWhileChildrenStart(t *testing.T) {
 	require.NoError(t, err, "after %d addresses", listened)
 	t.Logf("%d addresses", listened)
 
-	listened, err = lookAndListen(t, 20*time.Second, func(addr string) error { // the way that it must not be
+	listened, err = lookAndListen(t, 20*time.Second, func(addr string) error { // a look that listens is in the way of the next
 		ln, err := net.Listen("tcp", addr)
 		if err != nil {
 			return err

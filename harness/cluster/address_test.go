@@ -101,7 +101,7 @@ func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 	}
 }
 
-// TestAVersionThatNeverComesIsNotWaitedFor: nor is what the binary has started, which holds its output open.
+// TestAVersionThatNeverComesIsNotWaitedFor: nor are children of the binary that hold its output open.
 func TestAVersionThatNeverComesIsNotWaitedFor(t *testing.T) {
 	defer cluster.BoundVersion(100 * time.Millisecond)()
 	path := filepath.Join(t.TempDir(), "redis-server")

@@ -13,11 +13,11 @@ import (
 
 const (
 	pauseSlice   = 100 * time.Millisecond
-	longestPause = 5 * time.Minute // no longer does it last if we die
+	longestPause = 5 * time.Minute // bound of a pause whose resume is never called
 )
 
-// PauseClients makes the node execute nothing but what its replicas send (CLIENT PAUSE), until resume, or for 5 minutes;
-// onlyWrites: nothing that may write. Meanwhile commands wait, the harness's own among them.
+// PauseClients lets commands to the node wait (CLIENT PAUSE), the harness's own among them, until resume is called or for 5
+// minutes. Only what its replicas send is executed. With onlyWrites only commands that may write wait.
 func (c *Cluster) PauseClients(ctx context.Context, name string, onlyWrites bool) (resume func(context.Context) error, err error) {
 	n, err := c.node(name)
 	if err != nil {
@@ -33,9 +33,9 @@ func (c *Cluster) PauseClients(ctx context.Context, name string, onlyWrites bool
 	return unpause, nil
 }
 
-// pauseAll queues pause after pause on one connection. CLIENT UNPAUSE would be kept waiting like everything else; but when
-// a pause ends, the first to be served is who waited first, and that is the next pause. Without the connection there is
-// none, and the last one ends.
+// pauseAll queues pause after pause on one connection. One long pause could not be ended early, since CLIENT UNPAUSE would
+// wait like everything else. When a pause ends, the command that has waited longest is served first, which is the next pause.
+// When the connection is closed, no pause is left but the current one.
 func (n *node) pauseAll(ctx context.Context) (resume func(context.Context) error, err error) {
 	d := net.Dialer{Timeout: time.Second}
 	conn, err := d.DialContext(ctx, "tcp", n.real())
@@ -60,7 +60,7 @@ func (n *node) pauseAll(ctx context.Context) (resume func(context.Context) error
 	return resume, nil
 }
 
-// unlessGone forgives an error of a node that has ended: a pause ends with its process.
+// unlessGone returns err, or nil if the node has ended: a pause ends with its process.
 func (n *node) unlessGone(err error) error {
 	if !n.host.Running() {
 		return nil

@@ -16,22 +16,22 @@ const (
 	firstClient = 1       // host number of client group 0
 )
 
-// GroupName is the fabric's name of a client group.
+// GroupName returns the fabric's name of a client group, counted from 0.
 func GroupName(group int) string { return fmt.Sprintf("g%d", group) }
 
 func (c *Cluster) groupIP(group int) string { return c.subnet.ip(clientPlane, firstClient+group) }
 
-// lookIP is where the harness looks at a group's links from.
+// lookIP returns the address from which the harness looks at a group's links.
 func (c *Cluster) lookIP(group int) string { return c.subnet.ip(lookPlane, firstClient+group) }
 
-// seat is whose a client is, and which node it is for.
+// seat tells the group of a client, and the node to which it leads, both counted from 0.
 type seat struct{ group, node int }
 
-// Connect returns the client of a group, which stands for one process of an application: all workers of the group
-// share it, each with a connection of its own. It does not retry unless Options.Retries says so, since a retried command
-// hides what became of the first; it obeys contexts; and with Sentinel it follows the primary as its own Sentinels see it. Of several masters it
-// leads to the first. A worker has a connection of its own while it uses it; where there are thousands of workers, all
-// are opened at the first call for a group.
+// Connect returns the client of a group, counted from 0. It stands for one process of an application: all workers of the group
+// share it, and each has a connection of its own while it uses it. It retries only as Options.Retries says, since a retried
+// command hides what became of the first. It obeys contexts. With Sentinels it follows the primary as its own Sentinels see
+// it; of several masters it leads to the first. With more than 1,000 clients, all connections of a group are opened at the
+// first call for it. An error says that the cluster is not running, or that there is no such group.
 func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	all, err := c.connect(group, 1)
 	if err != nil {
@@ -40,8 +40,8 @@ func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	return all[0], nil
 }
 
-// ConnectAll returns the clients of a group for each of several masters, in the order of RedisNodes. Of other topologies
-// it is the one of Connect.
+// ConnectAll returns the clients of a group for each of several masters, in the order of RedisNodes. For any other topology
+// that is the one client of Connect.
 func (c *Cluster) ConnectAll(group int) ([]redis.UniversalClient, error) {
 	return c.connect(group, c.topology.primaries)
 }
@@ -57,7 +57,7 @@ func (c *Cluster) connect(group, nodes int) ([]redis.UniversalClient, error) {
 	return all, err
 }
 
-// seated is a group's clients for the first nodes, and which of them are new.
+// seated returns a group's clients for the first nodes, and those of them that are new.
 func (c *Cluster) seated(group, nodes int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,10 +79,10 @@ func (c *Cluster) seated(group, nodes int) (all []redis.UniversalClient, fresh [
 }
 
 const (
-	// More clients than that have their connections opened beforehand. Fewer open them in a moment, and a connection that
-	// idles has its price: after a partition, each that leads to the old primary costs whoever takes it a timeout.
+	// warmFrom is the number of clients above which connections are opened beforehand. Fewer clients open theirs in a moment.
+	// An idle connection has its price: after a partition, each that leads to the old primary costs whoever takes it a timeout.
 	warmFrom   = 1000
-	warmWithin = 10 * time.Second // then the rest is opened when needed
+	warmWithin = 10 * time.Second // bound of the opening; the rest is opened when needed
 )
 
 // warm opens a connection for each worker of a group. Left to the load, thousands would be opened in its first moments, and
@@ -129,7 +129,7 @@ func (c *Cluster) newClient(s seat) *redis.Client {
 	})
 }
 
-// retries is Options.Retries as go-redis wants it.
+// retries returns Options.Retries in go-redis's terms: -1 means none.
 func (c *Cluster) retries() int {
 	if c.opts.Retries == 0 {
 		return -1
@@ -137,14 +137,14 @@ func (c *Cluster) retries() int {
 	return c.opts.Retries
 }
 
-// dialAs opens a client group's connections.
+// dialAs returns the dialer that opens a client group's connections.
 func (c *Cluster) dialAs(group string) dialer {
 	return func(ctx context.Context, _, addr string) (net.Conn, error) { return c.fabric.Dial(ctx, group, addr) }
 }
 
-// dialer is what a client library opens connections with.
+// dialer opens connections for a client library.
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// quietRedisClients turns off go-redis's logger, which is one for the whole process and reports to standard error every
-// dial that a nemesis makes fail.
+// quietRedisClients turns off go-redis's logger for the whole process: it would report every dial that a nemesis makes fail to
+// standard error.
 var quietRedisClients = sync.OnceFunc(logging.Disable)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// This file gives nodes clocks that can be set: a preloaded library, made by the machine's C compiler when a cluster
-// starts, adds an offset that it finds in a file of the node's folder.
+// This file gives nodes clocks that can be set. A preloaded library, compiled by the machine's C compiler when a cluster
+// starts, adds an offset that it reads from a file in the node's folder.
 
 //go:embed clock_shim.c
 var clockSource []byte
@@ -23,15 +23,15 @@ var clockSource []byte
 const (
 	clockLibrary = "clock.so"          // in the cluster's folder, and a copy in each node's
 	clockFile    = "clock"             // in the node's folder: the offset and the fixed time, 8 bytes each
-	clockEnv     = "DOUBLEGRANT_CLOCK" // tells the library where
+	clockEnv     = "DOUBLEGRANT_CLOCK" // environment variable that holds the path of clockFile
 
-	clockFixedAt  = 8  // where in the file the time stands at which the clock is fixed
+	clockFixedAt  = 8  // offset in the file of the time at which the clock stands still, in bytes
 	clockFileSize = 16 // in bytes
 )
 
-// SetClock sets the node's clock ahead of the true time by offset, or behind it where offset is negative; 0 sets it
-// right. Only the time of day changes, and at once; what the node measures with its monotonic clock does not. It works on
-// a node that is down, too. It needs Options.Clocks.
+// SetClock sets the node's clock ahead of the true time by offset, or behind it if offset is negative; 0 sets it right. The
+// time of day changes at once, the node's monotonic clock does not. It works on a node that is down, too. It needs
+// Options.Clocks.
 func (c *Cluster) SetClock(name string, offset time.Duration) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Cluster) SetClock(name string, offset time.Duration) error {
 
 func clockOffset(d time.Duration) []byte { return binary.NativeEndian.AppendUint64(nil, uint64(d)) }
 
-// clockLibraries keeps what was compiled, by compiler: a search starts many clusters.
+// clockLibraries keeps the compiled library of each compiler: a search starts many clusters.
 var clockLibraries struct {
 	sync.Mutex
 	made map[string][]byte
@@ -86,7 +86,7 @@ func (c *Cluster) makeClocks(ctx context.Context) error {
 	return err
 }
 
-// compileClock makes the library with the given compiler.
+// compileClock compiles the library with the given compiler.
 func compileClock(ctx context.Context, compiler []string, library string) error {
 	source := library + ".c"
 	if err := os.WriteFile(source, clockSource, 0o644); err != nil {
@@ -105,7 +105,8 @@ func compileClock(ctx context.Context, compiler []string, library string) error 
 	return nil
 }
 
-// giveClock puts what the node needs for a clock into its folder and environment, if the options ask for clocks.
+// giveClock puts the library and the clock's file into the node's folder, and their paths into its environment, if the options
+// ask for clocks.
 func (c *Cluster) giveClock(n *node) error {
 	if !c.opts.Clocks {
 		return nil

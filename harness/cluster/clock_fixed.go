@@ -13,15 +13,15 @@ import (
 	"unsafe"
 )
 
-// FixedClock is the time of day of all nodes of a cluster. It stands still until Set moves it. What nodes measure with
-// their monotonic clocks, such as the time between two turns of their event loop, goes on.
+// FixedClock is the time of day of all Redis nodes of a cluster. It stands still until Set moves it. Nodes' monotonic clocks,
+// with which they measure such as the time between two turns of their event loop, go on. FixClocks makes it.
 type FixedClock struct{ pages [][]byte }
 
-// ErrClock says that the nodes' clocks cannot be fixed, such as on a redis-server that loads no library.
+// ErrClock marks nodes whose clocks cannot be fixed, such as a redis-server that loads no library.
 var ErrClock = errors.New("the nodes' clocks cannot be set")
 
-// FixClocks stops the clocks of all Redis nodes at now, and makes sure that they show it. It needs Options.Clocks and
-// nodes that run as processes. An error wraps ErrClock if the nodes do not heed the clock.
+// FixClocks stops the clocks of all Redis nodes at now, and checks that they show it. It needs Options.Clocks and nodes that run
+// as processes. The error wraps ErrClock if the nodes do not heed the clock, or were started without Options.Clocks.
 func (c *Cluster) FixClocks(ctx context.Context, now time.Time) (_ *FixedClock, err error) {
 	if !c.opts.Clocks {
 		return nil, fmt.Errorf("cluster: %w: start them with Options.Clocks", ErrClock)
@@ -75,7 +75,7 @@ func (f *FixedClock) Set(now time.Time) {
 	}
 }
 
-// Close lets go of the clocks. They stay as they are.
+// Close lets go of the clocks, which stay as they are. Set does nothing after it.
 func (f *FixedClock) Close() {
 	for _, page := range f.pages {
 		_ = syscall.Munmap(page) // it was mapped by open

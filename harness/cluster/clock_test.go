@@ -16,7 +16,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// isOff checks by how much the node's clock is wrong, to a few milliseconds. It was asked at some time while we waited.
+// isOff checks by how much the node's clock is wrong, to a few milliseconds. The node read it at some time between our question
+// and its answer.
 func isOff(t *testing.T, c *cluster.Cluster, node string, by time.Duration) {
 	t.Helper()
 	began := time.Now()

@@ -17,20 +17,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// startWithin bounds the start of a cluster; half a second is usual, one in containers. A busy Docker daemon takes ten times
-// as long.
+// startWithin bounds the start of a cluster. Half a second is usual, one second in containers, and ten times as long with a
+// busy Docker daemon.
 const startWithin = 40 * time.Second
 
-// Cluster is a Redis topology. It is made by Standalone, Replicated or Sentinel, started once and stopped once.
+// Cluster is a Redis topology. Standalone, Replicated, Sentinel or Masters makes it. It is started once and stopped once.
 type Cluster struct {
 	opts     Options
 	topology topology
-	ground   // since Start
+	ground   // set by Start
 
 	subnet  subnet
 	dir     string
 	folder  *folder // dir, and its lock
-	forget  func()  // what the platform watches; nil on processes
+	forget  func()  // ends the platform's watch over the folder; nil on processes
 	spawner *spawner
 	fabric  *fabric.Fabric
 	redis   []*node
@@ -50,28 +50,27 @@ type Cluster struct {
 type topology struct {
 	name                string
 	primaries           int
-	replicas, sentinels int  // of each primary; there are none where there are several
+	replicas, sentinels int  // of the primary; 0 where there are several primaries
 	swift               bool // see node
 }
 
 var _ harness.System = (*Cluster)(nil)
 
-// Standalone is one Redis without replicas.
+// Standalone makes one Redis without replicas.
 func Standalone(o Options) *Cluster { return newCluster(o, topology{name: "standalone", primaries: 1}) }
 
-// Sentinel is a primary with replicas and Sentinels: two and three, unless the options say otherwise.
+// Sentinel makes a primary with replicas and Sentinels: two and three, unless the options say otherwise.
 func Sentinel(o Options) *Cluster {
 	o.Replicas, o.Sentinels = cmp.Or(o.Replicas, 2), cmp.Or(o.Sentinels, 3)
 	return newCluster(o, topology{name: "sentinel", primaries: 1, replicas: o.Replicas, sentinels: o.Sentinels})
 }
 
-// Replicated is a primary with two replicas and nobody that watches them: failovers are made by hand, with Promote and
-// Follow.
+// Replicated makes a primary with two replicas and no Sentinels: failovers are made by hand, with Promote and Follow.
 func Replicated(o Options) *Cluster {
 	return newCluster(o, topology{name: "replicated", primaries: 1, replicas: 2, swift: true})
 }
 
-// Masters is n primaries that know nothing of each other, 1 to MostMasters, as Redlock asks for.
+// Masters makes n primaries, 1 to MostMasters, that know nothing of each other, as Redlock asks for. Start fails for any other n.
 func Masters(n int, o Options) *Cluster {
 	return newCluster(o, topology{name: fmt.Sprintf("masters:%d", n), primaries: n})
 }
@@ -83,14 +82,15 @@ func newCluster(o Options, t topology) *Cluster {
 	return &Cluster{opts: o.withDefaults(), topology: t, clients: map[seat]*redis.Client{}}
 }
 
-// Topology is "standalone", "replicated", "sentinel" or "masters:N".
+// Topology returns "standalone", "replicated", "sentinel" or "masters:N".
 func (c *Cluster) Topology() string { return c.topology.name }
 
-// Groups is the number of client groups.
+// Groups returns the number of client groups.
 func (c *Cluster) Groups() int { return c.opts.ClientGroups }
 
-// Start brings every node up and returns when the cluster is whole. It fails before starting anything when the machine
-// has no redis-server or limits that are too low, see ErrNoRedis and ErrLimit, or not the platform of Options.On.
+// Start starts every node and returns when the cluster is whole. It gives up after 40 s, and then stops what it started. It fails
+// before starting anything if the machine has no redis-server (ErrNoRedis), a limit that is too low (ErrLimit), or not the
+// platform of Options.On.
 func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
 	if n := c.topology.primaries; n < 1 || n > MostMasters {
 		return fmt.Errorf("cluster: %d masters: ask for 1 to %d", n, MostMasters)
@@ -170,7 +170,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 	return c.AwaitWhole(ctx)
 }
 
-// layout names every host, opens its place in the fabric and writes its configuration.
+// layout names every node and client group, opens their places in the fabric and writes the nodes' configurations.
 func (c *Cluster) layout() error {
 	for i := range c.topology.primaries + c.topology.replicas {
 		c.redis = append(c.redis, c.newNode(fmt.Sprintf("r%d", i+1), i+1, c.subnet.ports.redis))

@@ -13,7 +13,7 @@ const masterName = "doublegrant"
 // 200ms < pingPeriod < downAfter.
 const (
 	defaultDownAfter     = 1000 * time.Millisecond
-	leastFailoverTimeout = 3 * time.Second // and DownAfter at least
+	leastFailoverTimeout = 3 * time.Second // least failover-timeout; with a longer DownAfter it is that
 )
 
 // sentinelTuning makes Sentinels look more often than their fixed periods of 1 to 10 seconds. It does not survive a
@@ -23,7 +23,7 @@ var sentinelTuning = []any{
 	"tilt-period", 2000, // after being stopped for 2 seconds a Sentinel does nothing for that long, instead of 30 s
 }
 
-// redisConfig is the configuration of a Redis node; primary is whom it replicates, or nil.
+// redisConfig returns the configuration of a Redis node. primary is the node that it replicates, or nil.
 func redisConfig(n, primary *node, o Options) string {
 	var b strings.Builder
 	n.listening(&b)
@@ -50,7 +50,7 @@ enable-debug-command yes
 		b.WriteString("hz 500\ndynamic-hz no\nrepl-diskless-sync no\n")
 	}
 	if o.Clocks {
-		// jemalloc's background thread waits for a time of day: set back, it would be busy until that comes.
+		// jemalloc's background thread waits for a time of day. With the clock set back it would be busy until that time comes.
 		b.WriteString("jemalloc-bg-thread no\n")
 	}
 	if primary != nil {
@@ -59,8 +59,8 @@ enable-debug-command yes
 	return b.String()
 }
 
-// replicationTimeout is after how long without a word a primary drops a replica, and a replica its primary: a primary that
-// goes by max-lag has to see its replicas lag for longer than that.
+// replicationTimeout returns the silence after which a primary drops a replica, and a replica its primary. It is longer than
+// min-replicas-max-lag, so that a primary sees its replicas lag before it drops them.
 func (o Options) replicationTimeout() time.Duration {
 	if o.MinReplicas > 0 {
 		return max(usualReplicationTimeout, o.MaxLag+5*time.Second)
@@ -70,7 +70,7 @@ func (o Options) replicationTimeout() time.Duration {
 
 const usualReplicationTimeout = 3 * time.Second
 
-// guards writes what keeps acknowledged writes from being lost.
+// guards writes the settings that keep acknowledged writes from being lost.
 func (o Options) guards(b *strings.Builder) {
 	if o.AOF == NoAOF {
 		b.WriteString("appendonly no\n")
@@ -82,7 +82,7 @@ func (o Options) guards(b *strings.Builder) {
 	}
 }
 
-// sentinelConfig is the configuration of a Sentinel that watches the primary at its announced address.
+// sentinelConfig returns the configuration of a Sentinel that watches the primary at its announced address.
 func sentinelConfig(n, primary *node, o Options) string {
 	var b strings.Builder
 	n.listening(&b)
@@ -98,7 +98,7 @@ sentinel parallel-syncs %s %d
 	return b.String()
 }
 
-// listening writes what every node needs: its address, for listening and for dialing, and its folder.
+// listening writes the settings that every node needs: its address, for listening and for dialing, and its folder.
 func (n *node) listening(b *strings.Builder) {
 	fmt.Fprintf(b, `bind %s
 port %d

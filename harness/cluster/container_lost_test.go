@@ -43,7 +43,7 @@ func standBefore(t *testing.T, path, docker string) *proxy {
 	return p
 }
 
-// dockerSocket is where the real daemon listens.
+// dockerSocket returns the path of the socket at which the real daemon listens.
 func dockerSocket(t *testing.T) string {
 	t.Helper()
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
@@ -143,8 +143,8 @@ func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
 	}
 }
 
-// actWithout runs a harness that loses its daemon once its cluster is up, and returns what it says of each act: how long
-// it took, and the error.
+// actWithout runs a harness that loses its daemon once its cluster is up, and returns its report of each act: the time that it
+// took, and the error.
 func actWithout(t *testing.T, dockerHost string, lose func()) map[string][2]string {
 	t.Helper()
 	t.Setenv("DOCKER_HOST", dockerHost)

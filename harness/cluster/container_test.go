@@ -20,14 +20,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
-// onDocker are options of containers, where there is Docker.
+// onDocker returns options for containers. It skips the test where there is no Docker.
 func onDocker(t *testing.T) cluster.Options {
 	t.Helper()
 	docker.Need(t)
 	return cluster.Options{On: docker.Platform{}}
 }
 
-// noContainers checks that no container of ours is left that no run under way owns, and none of this test's.
+// noContainers checks that no container of a cluster in the temporary folder tmp is left.
 func noContainers(t *testing.T, tmp string) {
 	t.Helper()
 	all, err := cluster.Leftovers(context.Background(), docker.Here(context.Background())...)
@@ -37,7 +37,7 @@ func noContainers(t *testing.T, tmp string) {
 	}
 }
 
-// upOnDocker is up, and looks for containers at the end.
+// upOnDocker does what up does, and looks for containers that are left at the end.
 func upOnDocker(t *testing.T, c *cluster.Cluster) *events {
 	t.Helper()
 	var tmp string
@@ -80,7 +80,7 @@ func TestKillsOfAPrimaryProcessAreOneFailoverEach(t *testing.T) {
 	}
 }
 
-// trials is how often to repeat what is measured: DOUBLEGRANT_TRIALS, or usual.
+// trials returns how often to repeat a measurement: DOUBLEGRANT_TRIALS, or usual.
 func trials(usual int) int {
 	n, err := strconv.Atoi(os.Getenv("DOUBLEGRANT_TRIALS"))
 	if err != nil {

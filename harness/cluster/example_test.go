@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
-// A real Sentinel cluster in a go test of one's own, with a kill and a partition. Nothing is checked but what the test checks.
+// A real Sentinel cluster in a go test of one's own, with a kill and a partition. No checker runs: the test itself checks.
 func TestASentinelClusterOfOnesOwn(t *testing.T) {
 	c := clustertest.Start(t, cluster.Sentinel(cluster.Options{ClientGroups: 2})) // a primary r1, two replicas, three Sentinels
 	ctx := t.Context()

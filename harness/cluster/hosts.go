@@ -11,9 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// This file is what a cluster does with all of its hosts at once, and with what other clusters left.
+// This file makes and removes all hosts of a cluster at once, and removes what other clusters left.
 
-// newHost makes what the node runs on.
+// newHost returns the host of a node.
 func (c *Cluster) newHost(n *node) Host {
 	if c.site == nil {
 		return c.newProcess(n, n.env)
@@ -27,10 +27,11 @@ func (c *Cluster) newHost(n *node) Host {
 // makeHosts makes the hosts of all nodes at once, which saves some time.
 func (c *Cluster) makeHosts(ctx context.Context) error {
 	nodes := c.nodes()
-	return cmp.Or(await.All(len(nodes), func(i int) error { return nodes[i].host.Make(ctx) })...) // one says it: the others are of the same kind
+	return cmp.Or(await.All(len(nodes), func(i int) error { return nodes[i].host.Make(ctx) })...) // one is enough: the others are of the same kind
 }
 
-// removeHosts removes all that nodes run on. A platform that is gone takes no more time for many hosts than for one.
+// removeHosts removes the hosts of all nodes, side by side: a platform that does not answer costs no more time for many hosts
+// than for one.
 func (c *Cluster) removeHosts() error {
 	nodes := c.nodes()
 	errs := await.All(len(nodes), func(i int) error {
@@ -45,10 +46,10 @@ func (c *Cluster) removeHosts() error {
 	return c.removeRest(errs)
 }
 
-// removeRest removes hosts that were still being made when a start gave up. errs are those of the hosts.
+// removeRest removes hosts that were still being made when a start gave up. errs holds the errors of removing the known hosts.
 func (c *Cluster) removeRest(errs []error) error {
 	err := c.site.RemoveAll(context.Background(), c.dir)
-	if err == nil { // whatever was in the way of single ones
+	if err == nil { // all are gone, so errs do not matter
 		if c.forget != nil {
 			c.forget()
 		}
@@ -63,8 +64,8 @@ func (c *Cluster) removeRest(errs []error) error {
 	return fmt.Errorf("%w (containers may be left: once %s is back, doublegrant doctor --clean removes them)", err, c.opts.On)
 }
 
-// removeOrphans removes what harnesses left that were killed together with their watchdogs. Addresses of orphaned
-// containers would be in this cluster's way. What cannot be removed is for doctor to say.
+// removeOrphans removes what harnesses left that were killed together with their watchdogs. Orphaned containers could occupy
+// this cluster's addresses. What cannot be removed is only logged; the command doctor reports it.
 func (c *Cluster) removeOrphans(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
@@ -75,7 +76,7 @@ func (c *Cluster) removeOrphans(ctx context.Context) {
 	}
 }
 
-// sites are those of which orphans may be in the cluster's way.
+// sites returns the sites whose orphans may be in the cluster's way.
 func (c *Cluster) sites() []Site {
 	if c.site == nil {
 		return nil

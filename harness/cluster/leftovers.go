@@ -10,32 +10,32 @@ import (
 	"regexp"
 )
 
-// Everything of a cluster is found again by its folder: doublegrant-N in the folder for temporary files. Who made it
-// holds a lock on it for as long as it lives, whatever ends it; a folder that can be locked is an orphan's if it carries
-// our mark, and else somebody's own. A container carries the folder's path as a label, and other signs of its owner.
-// Processes need no mark: they die with us.
+// Everything of a cluster is found again by its folder: doublegrant-N in the folder for temporary files. The process that made
+// the folder holds a lock on it for as long as it lives, whatever ends it. A folder that can be locked is an orphan if it carries
+// our mark or is empty, and somebody's own otherwise. A container carries the folder's path as a label, and other signs of its
+// owner. Processes need no mark: they die with us.
 
 const folderPrefix = "doublegrant-"
 
 // folderName is the name of a cluster's folder.
 var folderName = regexp.MustCompile(`^` + folderPrefix + `[0-9]+$`)
 
-// Leftover is what clusters leave on the machine while they run: a temporary folder or a container.
+// Leftover is a temporary folder or a container of a cluster, which a run under way uses or a dead one left.
 type Leftover struct {
 	Kind  string // "folder" or "container"
 	Name  string // path of the folder; node and short id of the container
 	Run   string // path of the cluster's folder
-	Owned bool   // by a run under way, or it cannot be told; else it is an orphan
+	Owned bool   // a run under way owns it, or that cannot be told; false: it is an orphan
 
-	// Unmarked says of an Owned folder that it has only the name of one of ours: it may be somebody's own, or of an older
+	// Unmarked is set for an Owned folder that has only the name of one of ours: it may be somebody's own, or of an older
 	// version. It is never removed.
 	Unmarked bool
 
-	ID, Process, Subnet string // of a container: the platform's name for it, and what its Owner says
+	ID, Process, Subnet string // of a container: the platform's id, and Process and Subnet of its Owner; empty for a folder
 }
 
-// Leftovers lists the folders of all clusters on this machine, and what they have on the sites, those of runs under way among
-// them. The error says what could not be looked at.
+// Leftovers lists the folders of all clusters on this machine and their hosts on the sites, including those of runs under way.
+// The error says what could not be looked at; the list holds the rest.
 func Leftovers(ctx context.Context, sites ...Site) (all []Leftover, err error) {
 	var errs []error
 	for _, s := range sites {
@@ -46,14 +46,14 @@ func Leftovers(ctx context.Context, sites ...Site) (all []Leftover, err error) {
 	return append(all, folders...), errors.Join(append(errs, err)...)
 }
 
-// RemoveOrphans removes the folders of clusters whose process is gone, and what they have on the sites, and nothing of one under
-// way. It returns what it removed; the error says what it could not.
+// RemoveOrphans removes the folders of clusters whose process is gone, and their hosts on the sites. It leaves runs under way
+// alone. It returns what it removed; the error says what it could not remove.
 func RemoveOrphans(ctx context.Context, sites ...Site) ([]Leftover, error) {
 	return removeOrphans(ctx, sites, subnet{})
 }
 
-// removeOrphans removes hosts first: they write into the folders. own is the subnet that the caller holds itself, if any: hosts
-// of a dead owner may have been given the same.
+// removeOrphans does what RemoveOrphans does, hosts first: they write into the folders. own is the subnet that the caller holds
+// itself, or the zero value: hosts of a dead owner may be in the same subnet.
 func removeOrphans(ctx context.Context, sites []Site, own subnet) (removed []Leftover, err error) {
 	var errs []error
 	for _, s := range sites {
@@ -131,7 +131,7 @@ func removeOrphanFolder(ctx context.Context, path string) (gone bool, err error)
 	return f.removeOurs(ctx)
 }
 
-// hostLeftovers lists what clusters have on the site, and says which of it is owned. own is as in removeOrphans.
+// hostLeftovers lists the hosts of clusters on the site, with Owned set. own is as in removeOrphans.
 func hostLeftovers(ctx context.Context, s Site, own subnet) (all []Leftover, err error) {
 	found, err := s.Leftovers(ctx)
 	for _, l := range found {

@@ -2,7 +2,7 @@ package cluster
 
 import "context"
 
-// WatchFolder has the watchdog remove a folder when this process ends; UnwatchFolder is what the watchdog sees of that end.
+// WatchFolder has the watchdog remove a folder when this process ends; UnwatchFolder lets the watchdog believe that it did.
 var WatchFolder = watchFolder
 
 // UnwatchFolder ends the pipe of a folder's watchdog, as the end of this process does.
@@ -14,7 +14,7 @@ func UnwatchFolder(path string) error {
 	return pipe.Close()
 }
 
-// SweepHolding removes the orphans of a site, as a start does that has claimed the subnet that it calls claimed with.
+// SweepHolding claims a subnet, calls claimed with it, and removes the orphans of a site, as a start does.
 func SweepHolding(ctx context.Context, s Site, claimed func(subnet string)) ([]Leftover, error) {
 	own, err := claimSubnet()
 	if err != nil {

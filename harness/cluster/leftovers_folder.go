@@ -18,7 +18,7 @@ import (
 // errOwned says that somebody else holds a folder's lock.
 var errOwned = errors.New("a run under way owns it")
 
-// markName is the file by which a folder is known as ours: its name alone may be that of somebody's own.
+// markName is the name of the file that marks a folder as ours: somebody's own folder may have such a name as well.
 const markName = ".doublegrant"
 
 const markText = "A temporary folder of doublegrant. Once its run is gone, any later one removes it with all that is in it.\n"
@@ -30,7 +30,7 @@ type folder struct {
 	lock *os.File
 }
 
-// removeWithin bounds the removal of what is left of a cluster; tenths of a second are usual.
+// removeWithin bounds the removal of what is left of a cluster. Tenths of a second are usual.
 const removeWithin = 5 * time.Second
 
 // newFolder makes a folder, owns it and has it watched from before it exists.
@@ -55,7 +55,7 @@ func newFolder() (*folder, error) {
 	}
 }
 
-// TempFolder makes a temporary folder for something else than a cluster. Like that of a cluster it does not outlive this
+// TempFolder makes a temporary folder for something else than a cluster. Like a cluster's folder it does not outlive this
 // process, whatever ends it. remove removes it with all that is in it.
 func TempFolder() (path string, remove func() error, err error) {
 	f, err := newFolder()
@@ -65,8 +65,8 @@ func TempFolder() (path string, remove func() error, err error) {
 	return f.path, func() error { return f.remove(context.Background()) }, nil
 }
 
-// makeFolder makes the folder, owns it and marks it. One that exists is fs.ErrExist, and so is one that was taken for an orphan's
-// and removed in the moment before its lock.
+// makeFolder makes the folder, locks it and marks it. The error is fs.ErrExist if there is such a folder, or if another process
+// took it for an orphan and removed it before it was locked.
 func makeFolder(path string) (*folder, error) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func lockFolder(path string) (*folder, error) {
 	return &folder{path: path, lock: file}, nil
 }
 
-// folderOwned reports whether a run under way owns the folder; it does as well if that cannot be told. fs.ErrNotExist
-// says that there is no folder.
+// folderOwned reports whether a run under way owns the folder. If that cannot be told it is true, with an error: fs.ErrNotExist
+// if there is no folder.
 func folderOwned(path string) (bool, error) {
 	f, err := lockFolder(path)
 	if err != nil {
@@ -136,7 +136,7 @@ func (f *folder) empty() bool {
 	return err == nil && len(entries) == 0
 }
 
-// removeOurs removes a folder that is marked with all that is in it, and one that is not only if it is empty: else it is
+// removeOurs removes a marked folder with all that is in it. An unmarked folder it removes only if it is empty: otherwise it is
 // somebody's own, and left alone. It gives the lock back.
 func (f *folder) removeOurs(ctx context.Context) (gone bool, err error) {
 	if f.marked() {
@@ -162,7 +162,7 @@ func (f *folder) remove(ctx context.Context) error {
 	return errors.Join(err, f.lock.Close())
 }
 
-// removeMarkLast removes the mark after all else: whoever is killed over it leaves a folder that is known as ours.
+// removeMarkLast removes the folder, its mark last: if we are killed meanwhile, the folder is still known as ours.
 func (f *folder) removeMarkLast() error {
 	entries, _ := os.ReadDir(f.path) // the last removal says what is wrong
 	for _, e := range entries {

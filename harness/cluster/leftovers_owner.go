@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// hostOwned reports whether any sign of an owner is left: the lock of the folder, the process, or the lock of the
-// subnet. An owner in another container shares this machine's network with its nodes, but perhaps neither files nor
-// process ids with us. What own holds, no other owner does.
+// hostOwned reports whether any sign of an owner is left: the lock of the folder, the process, or the lock of the subnet. The
+// last is for an owner in another container, which shares this machine's network, but perhaps neither its files nor its process
+// ids. If own has the lock of the subnet, no other owner holds it.
 func hostOwned(c Leftover, own subnet) bool {
 	owned, err := folderOwned(c.Run)
 	if owned && !errors.Is(err, fs.ErrNotExist) || processLives(c.Process) {
@@ -22,7 +22,7 @@ func hostOwned(c Leftover, own subnet) bool {
 	return subnetOwned(c.Subnet)
 }
 
-// subnetOwned reports whether the subnet's lock is held; it does as well if the label does not say which subnet.
+// subnetOwned reports whether the subnet's lock is held. It is true as well if the label names no subnet of ours.
 func subnetOwned(label string) bool {
 	var x int
 	_, _ = fmt.Sscanf(label, "127.%d.", &x)
@@ -35,8 +35,8 @@ func subnetOwned(label string) bool {
 
 func (s subnet) label() string { return s.ip(0, 0) + "/16" }
 
-// processMark is a process's id and the time of its start in the kernel's ticks, by which the next one of the same id
-// differs; empty if there is none.
+// processMark returns a process's id and the time of its start in the kernel's ticks, which tells it from a later process of the
+// same id. It is empty if there is no such process.
 func processMark(pid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -55,7 +55,7 @@ func TestOnlyLeftoversWithOurNameAndMarkAreRemoved(t *testing.T) {
 	spared()
 }
 
-// oneHost is a site with one host, of a cluster whose folder and process are not to be found.
+// oneHost is a site with one host of a cluster whose folder and process are gone.
 type oneHost struct {
 	cluster.Site
 	subnet  string
@@ -71,7 +71,7 @@ func (s *oneHost) Remove(_ context.Context, l cluster.Leftover) error {
 	return nil
 }
 
-// A start holds its subnet while it looks for orphans: one of the same subnet, in its way, must not pass for owned.
+// A start holds its subnet while it looks for orphans. A host of the same subnet is in its way, and must not pass for owned.
 func TestOrphansOfTheSubnetThatAStartClaimedAreRemoved(t *testing.T) {
 	for says, want := range map[string]bool{"own": true, "127.9.0.0/16": false, "": false, "127.0.0.0/16": false} {
 		d := &oneHost{}

@@ -38,7 +38,7 @@ func newVictim(t *testing.T, on cluster.Platform) victim {
 
 func prepareVictim(t *testing.T, on cluster.Platform) victim {
 	v := victim{t, exec.Command(os.Args[0]), os.TempDir()}
-	v.Cmd.Dir = v.tmp // by which its children are known, too
+	v.Cmd.Dir = v.tmp // its children are found by their working folder
 	v.Cmd.Env = append(os.Environ(), asHarness+"="+nameOf(on))
 	return v
 }
@@ -48,7 +48,7 @@ func (v victim) kill() {
 	_ = v.Wait()
 }
 
-// watchdogs are the pids of its watchdogs: the variable that each has names whom it watches.
+// watchdogs returns the pids of its watchdogs: the environment of each names the process that it watches.
 func (v victim) watchdogs() (all []int) {
 	for _, pid := range pids() {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
@@ -59,7 +59,7 @@ func (v victim) watchdogs() (all []int) {
 	return all
 }
 
-// nameOf is the name of a platform, nil included.
+// nameOf returns the name of a platform, which may be nil.
 func nameOf(on cluster.Platform) string {
 	if on == nil {
 		return cluster.OnProcess
@@ -76,7 +76,7 @@ func pids() (all []int) {
 	return all
 }
 
-// remains are the folders, containers and processes in tmp, those of the cluster in the folder of the bystander aside.
+// remains lists the folders, containers and processes in tmp, without those of the bystander's cluster.
 func remains(t *testing.T, tmp, bystander string) (left []string) {
 	t.Helper()
 	all, err := cluster.Leftovers(context.Background(), docker.Here(context.Background())...)
@@ -95,7 +95,7 @@ func remains(t *testing.T, tmp, bystander string) (left []string) {
 	return left
 }
 
-// bystander is a cluster of ours that lives through what happens to others. It returns its folder.
+// bystander starts a cluster of ours that must survive the end of others, and returns its folder.
 func bystander(t *testing.T, o cluster.Options) (*cluster.Cluster, string) {
 	t.Helper()
 	c := cluster.Sentinel(o)
@@ -169,8 +169,8 @@ func TestOrphansOfAHarnessKilledTogetherWithItsWatchdogAreRemovedAndNothingElse(
 	}
 }
 
-// awaitNothing waits until nothing remains. Files and containers are gone already; the kernel, which ends the nodes of a
-// harness that died, may not have come to it.
+// awaitNothing waits until nothing remains. Files and containers are gone already, but the kernel may not have ended the nodes of
+// a dead harness yet.
 func awaitNothing(t *testing.T, own string) {
 	t.Helper()
 	for _, what := range remains(t, os.TempDir(), own) {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	fdsPerClient  = 1   // for each master that it talks to
-	fdsReserved   = 300 // nodes, Sentinels, logs, links between nodes: measured, 1000 clients of one node had 1019 in all
+	fdsPerClient  = 1   // files of a client, for each master that it talks to
+	fdsReserved   = 300 // files for nodes, Sentinels, logs, links between nodes: measured, 1000 clients of one node had 1019 in all
 	portsReserved = 2000
 
 	redisBacklog  = 4096 // tcp-backlog
@@ -21,35 +21,35 @@ const (
 	bytesReserved  = 256 << 20
 )
 
-// redisClients is the maxclients of a node. Clients that time out dial again while the node still has, or has yet to
-// accept, the connections that they gave up: measured, 500 clients had 2008 after a pause of 8 s, and of a node that takes 968
-// it refused 2865. What waits to be accepted is bounded by the backlog.
+// redisClients returns the maxclients of a node. It is larger than the number of clients: those that time out dial again while
+// the node still has, or has yet to accept, the connections that they gave up. Measured after a pause of 8 s, 500 clients had
+// 2008 connections, and a node that takes 968 refused 2865. The backlog bounds those that wait to be accepted.
 func redisClients(clients int64) int64 { return min(8*clients+1000, clients+redisBacklog+904) }
 
-// redisFiles is how many files a node may open: what it asks for, or as many as we may give.
+// redisFiles returns the number of files that a node may open: as many as it needs, or as we may give.
 func (o Options) redisFiles(m machine) int64 {
 	return min(m.HardFiles, redisClients(int64(o.Clients))+redisReserved)
 }
 
-// Check is one limit of this machine beside what a cluster needs of it.
+// Check compares one limit of this machine with what a cluster needs.
 type Check struct {
 	Name    string `json:"name"`
-	Clients int    `json:"clients"` // how many the need is that of
-	Masters int    `json:"masters"` // to each of which each client has a connection
-	Need    int64  `json:"need"`    // bytes of memory, else a count
-	Have    int64  `json:"have"`
-	Most    int64  `json:"most"`             // clients that Have is enough for; math.MaxInt64: any number
-	Stops   bool   `json:"stops"`            // where it is short no cluster starts; else it is a warning
-	Effect  string `json:"effect,omitempty"` // of a warning: what may happen
+	Clients int    `json:"clients"`          // number of clients for which Need holds
+	Masters int    `json:"masters"`          // number of masters; each client has a connection to each
+	Need    int64  `json:"need"`             // what the cluster needs: bytes of memory, a count for other limits
+	Have    int64  `json:"have"`             // what the machine has, in the same unit
+	Most    int64  `json:"most"`             // clients for which Have is enough; math.MaxInt64: any number
+	Stops   bool   `json:"stops"`            // no cluster starts if it is short; false: that is only a warning
+	Effect  string `json:"effect,omitempty"` // what may happen if it is short; only where Stops is false
 	Raise   string `json:"raise"`            // how to raise it to Need
 
-	bytes bool // Need and Have are
+	bytes bool // Need and Have count bytes
 }
 
-// Short says that the machine has less than is needed.
+// Short reports whether the machine has less than is needed.
 func (c Check) Short() bool { return c.Have < c.Need }
 
-// String is all about a limit on one line.
+// String returns name, finding and, if the limit is short, remedy on one line.
 func (c Check) String() string {
 	if !c.Short() {
 		return c.Name + ": " + c.Finding()
@@ -57,7 +57,7 @@ func (c Check) String() string {
 	return c.Name + ": " + c.Finding() + ": " + c.Remedy()
 }
 
-// Finding is what is needed and what there is.
+// Finding says what is needed and what there is.
 func (c Check) Finding() string {
 	have := c.amount(c.Have)
 	switch {
@@ -71,7 +71,7 @@ func (c Check) Finding() string {
 	return fmt.Sprintf("%s may need %s, and there are %s (%s)", c.whose(), c.amount(c.Need), have, c.Effect)
 }
 
-// Remedy is what to do if it is short.
+// Remedy says what to do if the limit is short.
 func (c Check) Remedy() string {
 	if c.Stops && c.Most > 0 {
 		return fmt.Sprintf("%s, or ask for at most %d clients", c.Raise, c.Most)
@@ -93,11 +93,11 @@ func (c Check) amount(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// Checks compares this machine's limits with what a cluster of one master and its replicas needs; those that cannot be
-// read are left out. Preflight fails if one that Stops is Short.
+// Checks compares this machine's limits with what a cluster of one master and its replicas needs. It leaves out limits that
+// cannot be read. Preflight fails if one that Stops is Short.
 func (o Options) Checks() []Check { return o.withDefaults().checks(thisMachine(), 1) }
 
-// checks are those of a cluster in which each client has a connection to each of several masters.
+// checks returns the checks for a cluster in which each client has a connection to each of several masters.
 func (o Options) checks(m machine, masters int) (all []Check) {
 	links, groups := int64(masters), int64(o.ClientGroups)
 	add := func(have int64, need func(clients int64) int64, c Check) {
@@ -124,7 +124,7 @@ func (o Options) checks(m machine, masters int) (all []Check) {
 	return all
 }
 
-// The names of checks.
+// Names of checks.
 const (
 	openFiles   = "open files"
 	faultFiles  = "open files in a fault"
@@ -134,7 +134,7 @@ const (
 	memory      = "memory"
 )
 
-// most is how many clients do with what there is.
+// most returns the number of clients for which have is enough.
 func most(have int64, need func(clients int64) int64) int64 {
 	n := sort.Search(math.MaxInt32, func(i int) bool { return need(int64(i)) > have })
 	if n == math.MaxInt32 {
@@ -143,10 +143,10 @@ func most(have int64, need func(clients int64) int64) int64 {
 	return int64(max(0, n-1))
 }
 
-// mostPorts is how many the widest range has: those below are for root.
+// mostPorts is the number of ports in the widest range: those below are for root.
 const mostPorts = 65535 - 1024 + 1
 
-// raise is how to raise a limit to what is needed.
+// raise returns the advice how to raise a limit to what is needed.
 func (m machine) raise(c Check, groups int) string {
 	switch c.Name {
 	case openFiles, faultFiles, redisFiles:
@@ -162,7 +162,7 @@ func (m machine) raise(c Check, groups int) string {
 	return "end other programs, or ask for fewer clients"
 }
 
-// raiseFiles is how to let this process, and its children, open that many files.
+// raiseFiles returns the advice how to let this process, and its children, open that many files.
 func (m machine) raiseFiles(need int64) string {
 	if need <= m.HardFiles {
 		return fmt.Sprintf("run ulimit -n %d first", need)
@@ -175,7 +175,7 @@ func (m machine) raiseFiles(need int64) string {
 		"for good: nofile in /etc/security/limits.conf or LimitNOFILE= of a service)", kernel, need, need, need)
 }
 
-// short are the checks that are short and stop a cluster, or do not.
+// short returns the checks that are short and whose Stops is stops.
 func short(all []Check, stops bool) (some []Check) {
 	for _, c := range all {
 		if c.Short() && c.Stops == stops {
@@ -185,7 +185,7 @@ func short(all []Check, stops bool) (some []Check) {
 	return some
 }
 
-// limitError is ErrLimit with a line for each limit that stops a cluster; nil if none does.
+// limitError returns ErrLimit with a line for each limit that stops a cluster, or nil if none does.
 func limitError(all []Check) error {
 	var lines []error
 	for _, c := range short(all, true) {

@@ -15,10 +15,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
-// ample is a machine without a limit that is short for 10,000 clients.
+// ample is a machine with enough of everything for 10,000 clients.
 var ample = cluster.Machine{SoftFiles: 20_300, HardFiles: 20_300, MostFiles: 1 << 20, Ports: 28_232, Backlog: 4096, Memory: 8 << 30}
 
-// checkOf is one of the checks.
+// checkOf returns the check called name.
 func checkOf(t *testing.T, all []cluster.Check, name string) cluster.Check {
 	t.Helper()
 	for _, c := range all {
@@ -39,7 +39,7 @@ func TestEachLimitSaysWhatIsShortAndHowToRaiseIt(t *testing.T) {
 		masters int
 		says    string
 		stops   bool
-		warns   bool // of a node's files, as well
+		warns   bool // there is a warning about a node's files as well
 	}{
 		"soft limit of files": {
 			lower: func(m *cluster.Machine) { m.SoftFiles = 1024 }, stops: true,
@@ -117,7 +117,7 @@ func TestNoLimitIsShortOnAnAmpleMachine(t *testing.T) {
 	require.Equal(t, "open files: 20300, enough for 20000 clients", checkOf(t, all, "open files").String())
 }
 
-// TestEveryShortLimitIsNamedAtOnce: who raises one is not told of the next one only then.
+// TestEveryShortLimitIsNamedAtOnce: nobody has to raise one limit to learn of the next.
 func TestEveryShortLimitIsNamedAtOnce(t *testing.T) {
 	m := ample
 	m.SoftFiles, m.Ports, m.Backlog = 1024, 2500, 128
@@ -229,7 +229,7 @@ func TestWhatTheKernelTellsIsRead(t *testing.T) {
 	require.Equal(t, cluster.Machine{MostFiles: 1 << 20, Backlog: 4096}, cluster.ReadMachine(odd))
 }
 
-// TestThisMachine asks the real one.
+// TestThisMachine reads the limits of the real machine.
 func TestThisMachine(t *testing.T) {
 	m := cluster.ThisMachine()
 	for name, n := range map[string]int64{"soft files": m.SoftFiles, "hard files": m.HardFiles, "nr_open": m.MostFiles,
@@ -240,7 +240,7 @@ func TestThisMachine(t *testing.T) {
 	require.Len(t, cluster.Options{}.Checks(), 6)
 }
 
-// TestARaisedFileLimitIsThatOfChildren: of itself Go gives them the old one.
+// TestARaisedFileLimitIsThatOfChildren: without RaiseFileLimit Go gives children the old limit.
 func TestARaisedFileLimitIsThatOfChildren(t *testing.T) {
 	var l syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l))

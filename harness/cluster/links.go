@@ -118,10 +118,10 @@ func (c *Cluster) Suspects(ctx context.Context, sentinel string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if n.guard == nil {
+	if n.sentinelClient == nil {
 		return false, fmt.Errorf("cluster: %s is no Sentinel", sentinel)
 	}
-	m, err := n.guard.Master(ctx, masterName).Result()
+	m, err := n.sentinelClient.Master(ctx, masterName).Result()
 	return strings.Contains(m["flags"], "s_down"), err
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// took is how long an echo of so many bytes takes.
+// took returns the time that an echo of so many bytes takes.
 func took(t *testing.T, c *cluster.Cluster, from, to string, size int) time.Duration {
 	t.Helper()
 	began := time.Now()

@@ -10,12 +10,12 @@ import (
 	"syscall"
 )
 
-// machine is what this machine allows this process and its children. 0: not known, hence not checked.
+// machine holds the limits of this machine for this process and its children. 0: not known, hence not checked.
 type machine struct {
 	SoftFiles, HardFiles int64 // files that a process may open
-	MostFiles            int64 // to which root may raise HardFiles
+	MostFiles            int64 // bound up to which root may raise HardFiles
 	Ports                int64 // local ports of one address, for outgoing connections
-	Backlog              int64 // connections that may wait to be accepted, of each listener
+	Backlog              int64 // connections that may wait to be accepted, for each listener
 	Memory               int64 // bytes that can be had without swapping, or being killed for them
 }
 
@@ -29,12 +29,12 @@ func thisMachine() machine {
 	return m
 }
 
-// atMost keeps "no limit" a number that can be counted with.
+// atMost bounds n, which is huge for "no limit", so that sums with it do not overflow.
 func atMost(n uint64) int64 { return int64(min(n, 1<<30)) }
 
-// RaiseFileLimit raises this process's soft limit of open files to the hard one. Go's runtime has raised it already, to one
-// less, but for this process only: children get the old one back. Now they have the same. A redis-server would
-// raise its own, in steps of 16 and the hard one down with it: of 20000, from a soft limit of 1024, it made 19992.
+// RaiseFileLimit raises the soft limit of open files to the hard one, for this process and its children. Go's runtime has raised
+// it already, to one less, but for this process only: children would get the old one back. A redis-server would then raise
+// its own in steps of 16, and lower its hard limit to the result: of 20000, from a soft limit of 1024, it made 19992.
 func RaiseFileLimit() error {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
@@ -44,7 +44,7 @@ func RaiseFileLimit() error {
 	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l)
 }
 
-// readMachine reads what the kernel tells in files.
+// readMachine reads the limits that the kernel shows in files.
 func readMachine(root fs.FS) machine {
 	m := machine{
 		MostFiles: first(root, "proc/sys/fs/nr_open"),
@@ -62,9 +62,9 @@ func readMachine(root fs.FS) machine {
 	return m
 }
 
-// memoryLeft is how much memory our control groups leave us, if one of them has a limit. Of version 2 there is one line
-// "0::/path" in cgroup, of version 1 one like "4:memory:/path". Inside a container the path may be that outside:
-// then only the last of its parents, the root, is found.
+// memoryLeft returns the memory in bytes that our control groups leave us. limited is false if none of them has a limit. A
+// control group of version 2 is a line "0::/path" in /proc/self/cgroup, one of version 1 a line like "4:memory:/path". Inside a
+// container the path may be the one outside of it: then only the last of its parents, the root, is found.
 func memoryLeft(root fs.FS) (left int64, limited bool) {
 	left = math.MaxInt64
 	b, _ := fs.ReadFile(root, "proc/self/cgroup") // none: no control groups
@@ -97,7 +97,7 @@ func memoryLeft(root fs.FS) (left int64, limited bool) {
 	return left, limited
 }
 
-// fields are the words of a small file; none if it cannot be read.
+// fields returns the words of a small file, none if it cannot be read.
 func fields(root fs.FS, name string) []string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {
@@ -106,7 +106,7 @@ func fields(root fs.FS, name string) []string {
 	return strings.Fields(string(b))
 }
 
-// first is the number that a file begins with, or 0.
+// first returns the number with which a file begins, or 0.
 func first(root fs.FS, name string) int64 {
 	if f := fields(root, name); len(f) > 0 {
 		return number(f[0])
@@ -114,7 +114,7 @@ func first(root fs.FS, name string) int64 {
 	return 0
 }
 
-// named is the number behind a name in a file, or 0.
+// named returns the number that follows a name in a file, or 0.
 func named(root fs.FS, name, what string) int64 {
 	f := fields(root, name)
 	for i := 1; i < len(f); i++ {
@@ -125,7 +125,7 @@ func named(root fs.FS, name, what string) int64 {
 	return 0
 }
 
-// number is a whole number that is not negative; anything else is 0.
+// number reads a whole number that is not negative. It is 0 for anything else.
 func number(word string) int64 {
 	n, err := strconv.ParseInt(word, 10, 64)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
-// asHarness, in the environment, makes the test binary a harness that can be killed, of clusters on the platform that it
-// names: what is left of a process can only be shown on one.
+// asHarness is the environment variable that makes the test binary a harness of clusters on the platform that it names. Such a
+// process can be killed, to see what it leaves behind.
 const asHarness = "DOUBLEGRANT_TEST_AS_HARNESS"
 
 func TestMain(m *testing.M) {
@@ -51,8 +51,7 @@ func busy(o cluster.Options) int {
 	}
 }
 
-// asIdle makes the harness start one cluster of six nodes, print what came of it, and do nothing until its standard input
-// ends.
+// asIdle makes the harness start one cluster of six nodes, print the result, and do nothing until its standard input ends.
 const asIdle = "DOUBLEGRANT_TEST_IDLE"
 
 func idle(o cluster.Options) int {
@@ -69,8 +68,8 @@ func begin(c *cluster.Cluster) error {
 	return c.Start(context.Background(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
 }
 
-// asStepwise makes the harness start one cluster, wait for a line on its standard input, act on its node, stop it, and
-// print what came of it.
+// asStepwise makes the harness start one cluster, wait for a line on its standard input, act on its node, stop it, and print the
+// results.
 const asStepwise = "DOUBLEGRANT_TEST_STEPWISE"
 
 func stepwise(o cluster.Options) int {

@@ -18,19 +18,19 @@ import (
 type node struct {
 	name                string // "r1" ... or "s1" ...
 	realIP, announcedIP string
-	probeIP             string // from which the harness dials in its place
+	probeIP             string // address from which the harness dials in its place
 	port                int
 	sentinel            bool
 	swift               bool   // replicas get in step within milliseconds, at the cost of some load while idle
 	dir                 string // working folder, with the configuration that Redis rewrites
 	logPath             string
-	env                 []string // of its process, beside our own
+	env                 []string // environment of its process, added to our own
 
-	// Straight to the node, past the fabric: for looking, and for the harness's own commands.
+	// admin and guard lead straight to the node, past the fabric: for looking, and for the harness's own commands.
 	admin *redis.Client
-	guard *redis.SentinelClient // nil unless the node is a Sentinel
+	sentinelClient *redis.SentinelClient // nil unless the node is a Sentinel
 
-	host Host // what it runs on
+	host Host // runs the node
 }
 
 func (n *node) real() string      { return hostPort(n.realIP, n.port) }
@@ -40,7 +40,7 @@ func (n *node) config() string    { return filepath.Join(n.dir, "redis.conf") }
 // maxSocketPath is the length of the longest path that a Unix socket can have on every system.
 const maxSocketPath = 103
 
-// socket is where a Redis node listens beside its address, for who is on this machine and in a hurry.
+// socket returns the path of the Unix socket at which a Redis node listens beside its address. It is faster than TCP.
 func (n *node) socket() string { return filepath.Join(n.dir, "redis.sock") }
 
 // prepare writes the node's configuration and opens its admin client.
@@ -50,16 +50,16 @@ func (n *node) prepare(config string) error {
 	}
 	n.admin = redis.NewClient(n.adminOptions())
 	if n.sentinel {
-		n.guard = redis.NewSentinelClient(n.adminOptions())
+		n.sentinelClient = redis.NewSentinelClient(n.adminOptions())
 	}
 	return os.WriteFile(n.config(), []byte(config), 0o644)
 }
 
-// adminDials is how many dials in vain a node that is down is worth: after PoolSize of them a go-redis client tries once a
-// second only, and we would hear that much too late that the node is back.
+// adminDials is the PoolSize of admin clients. After that many failed dials a go-redis client dials once a second only, and we
+// would notice too late that a node is back.
 const adminDials = 10_000
 
-// adminOptions are fresh each time: go-redis changes what it is given.
+// adminOptions returns the options of admin clients, made anew each time: go-redis changes the options that it is given.
 func (n *node) adminOptions() *redis.Options {
 	return &redis.Options{
 		Addr: n.real(), Protocol: 2, DisableIdentity: true, PoolSize: adminDials,
@@ -74,8 +74,8 @@ func (n *node) closeAdmin() error {
 	if n.admin != nil {
 		errs = append(errs, n.admin.Close())
 	}
-	if n.guard != nil {
-		errs = append(errs, n.guard.Close())
+	if n.sentinelClient != nil {
+		errs = append(errs, n.sentinelClient.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -103,7 +103,8 @@ func (n *node) start(ctx context.Context) error {
 	return nil
 }
 
-// listens dials by hand: after a few dials in vain a go-redis client does not try again for a second.
+// listens returns nil if the node accepts connections. It dials by hand: after some failed dials a go-redis client does not try
+// again for a second.
 func (n *node) listens(ctx context.Context) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", n.real())
 	if err != nil {
@@ -112,7 +113,7 @@ func (n *node) listens(ctx context.Context) error {
 	return conn.Close()
 }
 
-// arguments are those of redis-server.
+// arguments returns the arguments of redis-server.
 func (n *node) arguments() []string {
 	if n.sentinel {
 		return []string{n.config(), "--sentinel"}

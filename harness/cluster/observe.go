@@ -8,10 +8,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// rolePollEvery is how often a node is asked for its role: the resolution of "role" events.
+// rolePollEvery is the time between two questions to a node for its role, hence the resolution of "role" events.
 const rolePollEvery = 20 * time.Millisecond
 
-// roleWithin is how long a node may take to say its role before it counts as down.
+// roleWithin is the time after which a node that has not told its role counts as down.
 const roleWithin = 200 * time.Millisecond
 
 // observe reports role changes of Redis nodes and everything that Sentinels publish, until the cluster stops. Where there are
@@ -36,7 +36,7 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	}
 }
 
-// watchRole reports each change of the node's role; "down" when it does not answer.
+// watchRole reports each change of the node's role. The role of a node that does not answer is "down".
 func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	last := ""
 	tick := time.NewTicker(rolePollEvery)
@@ -65,7 +65,7 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 
 // watchMessages reports what the Sentinel publishes.
 func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
-	sub := n.guard.PSubscribe(ctx, "*")
+	sub := n.sentinelClient.PSubscribe(ctx, "*")
 	defer sub.Close()
 	messages := sub.Channel()
 	for {

@@ -12,16 +12,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// services note which node acknowledges the writes of each client group. nil notes nothing.
+// services tells which node acknowledges the writes of each client group. nil notes nothing.
 type services []*service
 
-// service is that of one client group.
+// service tells which node acknowledges the writes of one client group.
 type service struct {
-	tell func(*node)
+	tell func(*node) // reports the event
 
 	mu    sync.Mutex           // held to change what follows
-	node  atomic.Pointer[node] // which acknowledged the latest write; nil: none that still takes any
-	moves atomic.Int64         // how often node has changed
+	node  atomic.Pointer[node] // node that acknowledged the latest write; nil: none, or it takes no writes any more
+	moves atomic.Int64         // number of changes of node
 }
 
 func newServices(groups int, clock harness.Clock, events func(harness.Event)) services {
@@ -34,7 +34,7 @@ func newServices(groups int, clock harness.Clock, events func(harness.Event)) se
 	return all
 }
 
-// leave says that n takes no writes any more: who is served by it next is served anew.
+// leave notes that n takes no writes any more. If it acknowledges a group's writes later, that is reported again.
 func (all services) leave(n *node) {
 	for _, s := range all {
 		s.mu.Lock()
@@ -46,8 +46,8 @@ func (all services) leave(n *node) {
 	}
 }
 
-// acknowledged says that n acknowledged a write that was sent when the service had moved so many times. One that was sent
-// before the group moved on is late news of the node before.
+// acknowledged notes that n acknowledged a write, which was sent when s.moves was moves. If node has changed since, the answer
+// is old and is ignored.
 func (s *service) acknowledged(n *node, moves int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *service) acknowledged(n *node, moves int64) {
 	}
 }
 
-// heard is dial, with an ear on the connections that it opens to one of nodes.
+// heard returns dial with connections to nodes wrapped, so that acknowledged writes are noted.
 func (all services) heard(group int, nodes []*node, dial dialer) dialer {
 	if all == nil {
 		return dial
@@ -80,10 +80,10 @@ type heard struct {
 	raw     syscall.Conn
 	node    *node
 	service *service
-	asked   atomic.Int64 // 1 + the service's moves when a write was sent that may be news; 0: none was
+	asked   atomic.Int64 // 1 + the service's moves when the last write was sent; 0: its answer would be no news
 }
 
-// SyscallConn is how go-redis looks whether a connection that it kept is still good.
+// SyscallConn returns the raw connection, by which go-redis looks whether a connection that it kept is still good.
 func (c *heard) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
 
 // Write sends a command. While the node is known to serve the group, there is nothing to hear.
@@ -105,8 +105,8 @@ func (c *heard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// changes reports whether the first command of a request is one that a replica refuses. Those that it does not are listed: a
-// command that is new here is taken for a write.
+// changes reports whether the first command of a request is one that a replica refuses. Only harmless commands are listed: any
+// other is taken for a write.
 func changes(request []byte) bool {
 	parts := bytes.SplitN(request, []byte("\r\n"), 4) // *2, $3, GET, ...
 	return len(parts) == 4 && !harmless[string(bytes.ToLower(parts[2]))]

@@ -13,7 +13,7 @@ func TestWhatIsTakenForAWrite(t *testing.T) {
 	for request, want := range map[string]bool{
 		"*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\nv\r\n":  true,
 		"*3\r\n$7\r\nevalsha\r\n$1\r\nk\r\n":         true,
-		"*1\r\n$5\r\nmulti\r\n*3\r\n$3\r\nset\r\n":   true, // a replica refuses what comes in it
+		"*1\r\n$5\r\nmulti\r\n*3\r\n$3\r\nset\r\n":   true, // a replica refuses the commands in it
 		"*2\r\n$3\r\nget\r\n$1\r\nk\r\n":             false,
 		"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n":             false,
 		"*3\r\n$6\r\nclient\r\n$7\r\nsetinfo\r\n":    false,

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// writeEvery is how often a node is asked to take a write: the resolution of "writable" and "unwritable" events.
+	// writeEvery is the time between two writes to a node, hence the resolution of "writable" and "unwritable" events.
 	writeEvery = 10 * time.Millisecond
-	// answerWithin is how long a node may take to answer one before it counts as taking none.
+	// answerWithin is the time after which a node that has not answered a write counts as taking none.
 	answerWithin = 200 * time.Millisecond
 )
 
-// aWrite is a write command that changes nothing and is not replicated: the key is never there. It is refused, or kept
+// aWrite is a write command that changes nothing and is not replicated, since its key is never there. It is refused, or kept
 // waiting, as any other write is.
 const aWrite = "*2\r\n$3\r\nDEL\r\n$23\r\ndoublegrant:write-probe\r\n"
 
-// watchWrites reports when the node begins to take writes, and when it has ceased to, which it also tells ceased.
+// watchWrites reports when the node begins to take writes and when it ceases to. In the latter case it calls ceased as well.
 func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func(harness.Event), ceased func(*node)) {
 	w := writer{addr: n.real()}
 	defer w.hangUp()
@@ -53,8 +53,8 @@ func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func
 	}
 }
 
-// writer writes to one node on a connection of its own. It is no go-redis client: those dial a node that is down once a second
-// only.
+// writer writes to one node on a connection of its own. It does not use a go-redis client: that would dial a node that is down
+// once a second only.
 type writer struct {
 	addr    string
 	conn    net.Conn // nil: none is open
@@ -64,8 +64,8 @@ type writer struct {
 
 var errUnanswered = fmt.Errorf("no answer within %v", answerWithin)
 
-// write returns nil if the node took a write. A connection that has broken is replaced at once, so that its end alone is no
-// sign. While a node stands still its answer is waited for, however many calls that takes.
+// write returns nil if the node took a write. It replaces a broken connection at once, so that its end alone is not taken for
+// the node's. If an answer has not come in time, the next calls go on waiting for it.
 func (w *writer) write(ctx context.Context) error {
 	fresh := w.conn == nil
 	err := w.ask(ctx)

@@ -12,36 +12,36 @@ import (
 	"time"
 )
 
-// Options are a cluster's settings. The zero value is a usable default.
+// Options holds a cluster's settings. The zero value is a usable default.
 type Options struct {
 	Clients      int           // connections to prepare for, of all groups together; default 100
-	ClientGroups int           // groups of clients with an address, hence links, of their own; default 5
+	ClientGroups int           // groups of clients with an address, hence links, of their own, at most 200; default 5
 	OpTimeout    time.Duration // read and write timeout of clients; default 500ms
-	On           Platform      // what nodes run on, such as docker.Platform{}; default: processes of this machine
+	On           Platform      // platform that nodes run on, such as docker.Platform{}; default: processes of this machine
 	RedisServer  string        // redis-server binary of processes; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
-	Retries      int           // how often clients send a command again that got no answer; default none; 3 is go-redis's own
-	LogDir       string        // where nodes' logs stay; default: they go with the cluster
+	Retries      int           // times that clients send a command again that got no answer; default none; 3 is go-redis's own
+	LogDir       string        // folder in which nodes' logs stay; default: they are removed with the cluster
 
 	// The shape of a Sentinel topology.
-	Replicas      int           // default 2
-	Sentinels     int           // default 3; a majority of them is the quorum
-	DownAfter     time.Duration // down-after-milliseconds of the Sentinels; default 1s
-	SlowSentinels bool          // Sentinels look, and tell each other, as seldom as by default: every 2 to 10 s instead of every 200 ms
-	OwnSentinel   bool          // group g asks no Sentinel but the one of its number (g mod Sentinels); default: it asks all
+	Replicas      int           // at most 9; default 2
+	Sentinels     int           // at most 9; default 3; a majority of them is the quorum
+	DownAfter     time.Duration // down-after-milliseconds of the Sentinels, 1s or more; default 1s
+	SlowSentinels bool          // Sentinels look and tell each other as seldom as Redis's do, every 2 to 10 s instead of every 200 ms
+	OwnSentinel   bool          // group g asks only the Sentinel of its number (g mod Sentinels); default: it asks all
 
 	// Guards against the loss of acknowledged writes.
 	MinReplicas int           // min-replicas-to-write; default 0: a primary alone may write
 	MaxLag      time.Duration // min-replicas-max-lag, in whole seconds; default 10s, as Redis's own
-	AOF         AOF           // whether, and how, commands go to a file before they are acknowledged; default NoAOF
+	AOF         AOF           // policy of the append-only file; default NoAOF
 
 	Clocks bool // nodes' clocks can be set with SetClock; needs a C compiler, see ErrNoCompiler
 }
 
-// AOF is what the append-only file's appendfsync is set to.
+// AOF is the value of appendfsync, or NoAOF.
 type AOF string
 
-// The policies. Without an append-only file a node that is killed comes back empty. All but AOFAlways are the same to a
-// process that is killed on a machine that lives on, as here.
+// Policies of the append-only file. Without one a node that is killed comes back empty. AOFEverySec and AOFNoSync differ only if
+// the machine dies, which it does not here.
 const (
 	NoAOF       AOF = "" // no append-only file
 	AOFAlways   AOF = "always"
@@ -52,15 +52,15 @@ const (
 // redisEnv is the environment variable that names the redis-server binary.
 const redisEnv = "DOUBLEGRANT_REDIS_SERVER"
 
-// Errors of the environment, for errors.Is. Their messages say what to do.
+// Errors of the environment, for errors.Is. Errors that wrap them say what to do.
 var (
 	ErrNoRedis = errors.New("no redis-server")
 	ErrLimit   = errors.New("a limit of this machine is too low")
-	// ErrNoCompiler says that there is no C compiler to make clocks that can be set.
+	// ErrNoCompiler marks a machine without a C compiler, which clocks that can be set need.
 	ErrNoCompiler = errors.New("no C compiler")
 )
 
-// These keep the addresses of nodes apart: nodes are hosts 1 to 10, Sentinels 11 and on.
+// These bounds keep the addresses of nodes apart: Redis nodes are hosts 1 to 10, Sentinels 11 and on.
 const (
 	mostReplicas  = 9
 	mostSentinels = 9
@@ -99,16 +99,16 @@ func (o Options) validate() error {
 // OldestRedis is the first major version with all that is used here, such as SENTINEL DEBUG.
 const OldestRedis = 7
 
-// major is the first number of a version; 0, which is too old, if there is none.
+// major returns the first number of a version. It is 0, which is too old, if there is none.
 func major(version string) (n int) {
 	_, _ = fmt.Sscanf(version, "%d.", &n)
 	return n
 }
 
-// versionWithin is how long redis-server may take to tell its version; milliseconds are usual.
+// versionWithin bounds the time that redis-server takes to tell its version. Milliseconds are usual.
 var versionWithin = 5 * time.Second
 
-// versionOf is what the binary prints as its version.
+// versionOf returns what the binary prints as its version.
 func versionOf(path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), versionWithin)
 	defer cancel()
@@ -121,9 +121,9 @@ func versionOf(path string) ([]byte, error) {
 	return out, err
 }
 
-// FindRedis returns the path of the redis-server binary and the line in which it tells its version: named if it is not
-// empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. Anything but a Redis of version 7.0 or newer is
-// ErrNoRedis.
+// FindRedis returns the path of the redis-server binary and the line in which it tells its version. The binary is named if that
+// is not empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. The error wraps ErrNoRedis, also if the binary is not a
+// Redis of version 7.0 or newer.
 func FindRedis(named string) (path, version string, err error) {
 	from := "--redis-server or Options.RedisServer"
 	if named == "" {

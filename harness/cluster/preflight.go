@@ -7,9 +7,9 @@ import (
 	"log/slog"
 )
 
-// Preflight starts nothing; it fails when this machine cannot carry what a cluster of one master with these options needs:
-// ErrNoRedis, ErrLimit, which names every limit that is short, or an error of the platform. It returns the redis-server binary
-// that would be used or, on a platform, what nodes would run from, which it fetches if it is not here.
+// Preflight checks that this machine can carry a cluster of one master with these options. It starts nothing. It returns the
+// redis-server binary that would be used or, on a platform, what nodes would run from, such as an image, which it fetches if it
+// is not here. The error wraps ErrNoRedis or ErrLimit, which names every limit that is short, or is one of the platform.
 func (o Options) Preflight() (found string, err error) {
 	g, err := o.preflight(context.Background(), 1, slog.New(slog.DiscardHandler))
 	if g.site != nil {
@@ -18,18 +18,19 @@ func (o Options) Preflight() (found string, err error) {
 	return g.binary, err
 }
 
-// Preflight is that of the cluster's options and topology. It returns the limits that are short and stop nothing.
+// Preflight does what Options.Preflight does for the cluster's options and topology. It returns the limits that are short but do
+// not keep the cluster from starting.
 func (c *Cluster) Preflight() (warnings []Check, err error) {
 	g, err := c.opts.preflight(context.Background(), c.topology.primaries, slog.New(slog.DiscardHandler))
 	return g.warnings, err
 }
 
-// ground is what nodes stand on.
+// ground holds what preflight finds for the nodes to run on.
 type ground struct {
-	binary string // of processes
-	site   Site   // nil: processes
+	binary string // redis-server binary, if nodes are processes
+	site   Site   // nil: nodes are processes
 
-	warnings []Check // limits that are short
+	warnings []Check // limits that are short but stop nothing
 }
 
 func (o Options) preflight(ctx context.Context, masters int, log *slog.Logger) (g ground, err error) {

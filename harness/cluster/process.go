@@ -16,10 +16,10 @@ import (
 
 // process is a node's host on this machine: a child process that dies with us.
 type process struct {
-	name    string // of the node
+	name    string // name of the node
 	binary  string
 	args    []string
-	env     []string // beside our own
+	env     []string // added to our own
 	logPath string
 	spawner *spawner
 
@@ -55,7 +55,7 @@ func (p *process) Start(context.Context) (<-chan struct{}, error) {
 	return done, nil
 }
 
-// lastWordsIn is the end of a log file, on one line.
+// lastWordsIn returns the last three lines of a log file, on one line.
 func lastWordsIn(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -64,13 +64,13 @@ func lastWordsIn(path string) string {
 	return lastLines(string(b))
 }
 
-// lastLines is the end of a log, on one line.
+// lastLines returns the last three lines of a log, on one line.
 func lastLines(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	return strings.Join(lines[max(0, len(lines)-3):], " | ")
 }
 
-// signal sends sig to the process; to one that has ended it is an error.
+// signal sends sig to the process. It is an error if the process has ended or was never started.
 func (p *process) signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *process) Kill() error {
 	if cmd == nil {
 		return nil
 	}
-	_ = cmd.Process.Signal(syscall.SIGCONT) // a stopped process dies, too, but let no one wonder
+	_ = cmd.Process.Signal(syscall.SIGCONT) // not needed: SIGKILL ends a stopped process as well
 	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cluster: kill %s: %w", p.name, err)
 	}
@@ -140,7 +140,7 @@ func (p *process) Resume() error {
 	return nil // a pause ends with its process
 }
 
-// state is the process's state letter in /proc, 'T' for stopped; 0 when it is gone.
+// state returns the process's state letter in /proc, such as 'T' for stopped. It is 0 if the process is gone.
 func (p *process) state() byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,10 +10,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// This file is for failovers by hand, on a Replicated cluster. Redis's own names are SLAVE and MASTER in places.
+// This file has the methods for failovers by hand, on a Replicated cluster. Redis calls a replica slave, and a primary master,
+// in places.
 
-// Socket is the path of the Unix socket at which a Redis node listens: straight to the node, past the fabric. There is
-// none, and the error is ErrLimit, where the temporary folder's path is too long for one.
+// Socket returns the path of the Unix socket at which a Redis node listens: straight to the node, past the fabric. The error
+// wraps ErrLimit if the temporary folder's path is too long for a socket.
 func (c *Cluster) Socket(name string) (string, error) {
 	n, err := c.node(name)
 	if err != nil {
@@ -25,7 +26,7 @@ func (c *Cluster) Socket(name string) (string, error) {
 	return n.socket(), nil
 }
 
-// Promote makes the node a primary, whatever it has heard of its own.
+// Promote makes the node a primary, even if it has not heard everything from its own primary.
 func (c *Cluster) Promote(ctx context.Context, name string) error {
 	return c.replicaOf(ctx, name, "NO", "ONE")
 }
@@ -50,7 +51,7 @@ func (c *Cluster) replicaOf(ctx context.Context, name, host, port string) error 
 	return nil
 }
 
-// AwaitReplicas returns when the replicas named follow the primary, and it knows of no others.
+// AwaitReplicas waits until the named replicas follow the primary and no others are online with it.
 func (c *Cluster) AwaitReplicas(ctx context.Context, primary string, replicas ...string) error {
 	p, err := c.node(primary)
 	if err != nil {
@@ -70,8 +71,8 @@ func (c *Cluster) AwaitReplicas(ctx context.Context, primary string, replicas ..
 	})
 }
 
-// follows checks that the replica itself sees its link to the primary up. The primary's word alone would not do: it may
-// not have noticed yet that a replica has left.
+// follows returns nil if the replica itself sees its link to the primary up. What the primary says is not enough: it may not
+// have noticed yet that a replica has left.
 func (c *Cluster) follows(ctx context.Context, name string, primary *node) error {
 	n, err := c.node(name)
 	if err != nil {

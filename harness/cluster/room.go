@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// leastRoom is how much has to fit into the temporary folder: nodes' configurations, logs and sockets are there.
+// leastRoom is the room in bytes that a cluster needs in the temporary folder, for nodes' configurations, logs and sockets.
 const leastRoom = 1 << 20
 
 // TempRoom returns ErrLimit, with the remedy, if the folder for temporary files ($TMPDIR) cannot take a cluster's.
@@ -29,14 +29,14 @@ func TempRoom() error {
 		ErrLimit, dir, leastRoom>>10, what, err)
 }
 
-// Reach is what addresses nodes can have on this machine.
+// Reach tells whether nodes can have addresses on this machine, and at which port.
 type Reach struct {
-	Port  int   // of Redis nodes
-	Usual bool  // it is Redis's own
+	Port  int   // port of Redis nodes
+	Usual bool  // Port is Redis's default
 	Err   error // ErrLimit, with the remedy; nil: there are addresses
 }
 
-// Addresses looks which addresses nodes would have, and gives them back.
+// Addresses finds addresses that nodes could have, and gives them back.
 func Addresses() Reach {
 	s, err := claimSubnet()
 	if err != nil {

@@ -25,7 +25,7 @@ func TestALargerCluster(t *testing.T) {
 	promoted, err := c.AwaitPromotion(t.Context(), old)
 	require.NoError(t, err)
 	require.Contains(t, []string{"r3", "r4", "r5"}, promoted)
-	// Groups 0 and 1 believe the Sentinels of the minority.
+	// Groups 0 and 1 ask Sentinels of the minority.
 	for group, want := range []string{"r1", "r1", promoted, promoted, promoted} {
 		r, err := c.Connect(group)
 		require.NoError(t, err)

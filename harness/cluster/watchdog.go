@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// A folder's watchdog is a shell that waits for the end of a pipe, which is the end of this process, whatever ends it, and then
-// removes the folder. It is no second process of our own binary: that would have to be told what it is before main, and a
-// user's test binary would test again instead.
+// A folder's watchdog is a shell that waits until this process ends, whatever ends it, and then removes the folder. It notices by
+// the end of a pipe. A second process of our own binary would not do: it would have to learn before main what it is, and a user's
+// test binary would run the tests again instead.
 
-// watchdogEnv, in a watchdog's environment, is the process that it watches.
+// watchdogEnv is the environment variable that tells a watchdog the id of the process that it watches.
 const watchdogEnv = "DOUBLEGRANT_WATCHDOG_OF"
 
-// watchdogScript removes the folder $1 if it carries the mark $2 or is empty: else it is somebody's own, of the same name. Nodes that
-// are dying may still write to it. The mark goes last (* leaves it out).
+// watchdogScript removes the folder $1 if it carries the mark $2 or is empty: otherwise it is somebody's own, of the same name.
+// It tries again, since nodes that are dying may still write to the folder. It removes the mark last (* does not match it).
 const watchdogScript = `
 read -r told && exit
 [ -e "$1/$2" ] || { rmdir -- "$1"; exit; }
@@ -28,7 +28,7 @@ while [ -d "$1" ] && [ "$tries" -lt 600 ]; do
 	sleep 0.1 || sleep 1
 done`
 
-// watchdogs are the pipes of the watchdogs by folder. They must stay open for as long as this process lives.
+// watchdogs holds the pipes of the watchdogs, by folder. They stay open until the folder is gone or this process ends.
 var watchdogs = struct {
 	sync.Mutex
 	of map[string]io.WriteCloser
@@ -54,7 +54,7 @@ func watchFolder(path string) error {
 	return nil
 }
 
-// forgetFolder ends the watchdog of a folder that is gone, or somebody else's.
+// forgetFolder ends the watchdog of a folder that is gone, or that turned out to be somebody else's.
 func forgetFolder(path string) {
 	watchdogs.Lock()
 	defer watchdogs.Unlock()

@@ -13,8 +13,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// AwaitWhole returns when every node answers, one is primary and accepts writes, every replica is online with it, and all
-// Sentinels agree on it and see nobody down. Several masters are each their own primary.
+// AwaitWhole waits until the cluster is whole: every node answers, one is primary and accepts writes, every replica is online
+// with it, and all Sentinels agree on it and see nobody down. Of several masters each is a primary. If ctx ends first, the error
+// says what was missing.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
 	return await.Until(ctx, 20*time.Millisecond, func() error { return c.whole(ctx) })
 }
@@ -39,7 +40,7 @@ func (c *Cluster) whole(ctx context.Context) error {
 		}
 	}
 	for _, p := range primaries {
-		// The slots of a node in Redis Cluster's mode are for whoever started it to give out.
+		// A node in Redis Cluster's mode accepts writes only once whoever started it has assigned the slots.
 		if err := p.acceptsWrites(ctx); err != nil && !redis.HasErrorPrefix(err, "CLUSTERDOWN") {
 			return fmt.Errorf("%s accepts no writes: %w", p.name, err)
 		}
@@ -52,7 +53,7 @@ func (c *Cluster) whole(ctx context.Context) error {
 	return nil
 }
 
-// replicating checks that every replica is online with the primary.
+// replicating returns nil if every replica is online with the primary.
 func (c *Cluster) replicating(ctx context.Context, primary *node) error {
 	info, err := primary.admin.Info(ctx, "replication").Result()
 	if err != nil {
@@ -64,9 +65,9 @@ func (c *Cluster) replicating(ctx context.Context, primary *node) error {
 	return nil
 }
 
-// content checks that the Sentinel s takes primary for the primary and sees everybody up.
+// content returns nil if the Sentinel s takes primary for the primary and sees everybody up.
 func (c *Cluster) content(ctx context.Context, s, primary *node) error {
-	m, err := s.guard.Master(ctx, masterName).Result()
+	m, err := s.sentinelClient.Master(ctx, masterName).Result()
 	if err != nil {
 		return err
 	}
@@ -86,17 +87,17 @@ func (c *Cluster) content(ctx context.Context, s, primary *node) error {
 	if !strings.Contains(info, "sentinel_tilt:0") {
 		return errors.New("it is in TILT mode")
 	}
-	sentinels, err := s.guard.Sentinels(ctx, masterName).Result()
+	sentinels, err := s.sentinelClient.Sentinels(ctx, masterName).Result()
 	if err != nil {
 		return err
 	}
 	for _, other := range sentinels {
-		// "master_down" is what it last heard of that one, up to 5 s ago.
+		// A flag "master_down" does not count: it is what this Sentinel last heard from the other, up to 5 s ago.
 		if strings.Contains(other["flags"], "s_down") || strings.Contains(other["flags"], "disconnected") {
 			return fmt.Errorf("it sees the Sentinel at %s as %q", other["ip"], other["flags"])
 		}
 	}
-	replicas, err := s.guard.Replicas(ctx, masterName).Result()
+	replicas, err := s.sentinelClient.Replicas(ctx, masterName).Result()
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (c *Cluster) content(ctx context.Context, s, primary *node) error {
 
 const rolePrimary = "master" // Redis's own word
 
-// role asks the node itself, past the fabric.
+// role asks the node itself for its role, past the fabric.
 func (n *node) role(ctx context.Context) (string, error) {
 	reply, err := n.admin.Do(ctx, "ROLE").Slice()
 	if err != nil {
@@ -122,11 +123,11 @@ func (n *node) role(ctx context.Context) (string, error) {
 	return fmt.Sprint(reply[0]), nil
 }
 
-// writeProbe writes and takes back a key. As a script it is seen by nobody in between, and it is not replicated; it is
+// writeProbe writes a key and removes it. Since it is a script, nobody sees the key in between. It is not replicated, and is
 // refused, or kept waiting, like any other write.
 const writeProbe = `redis.set_repl(redis.REPL_NONE) redis.call('SET', KEYS[1], '') return redis.call('DEL', KEYS[1])`
 
-// AcceptsWrites returns nil if the node accepts writes. What it tries leaves no trace and is not replicated.
+// AcceptsWrites returns nil if the node accepts writes. The write with which it tries leaves no trace and is not replicated.
 func (c *Cluster) AcceptsWrites(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {

@@ -81,7 +81,7 @@ func lostPerSecond() measure {
 		if f.Heal == 0 {
 			return 0, fmt.Errorf("the record stops while the fault %s was in force", f.Name)
 		}
-		return float64(len(lost)) / (f.Heal - f.Bit).Seconds(), nil
+		return float64(len(lost)) / (f.Heal - f.Active).Seconds(), nil
 	})
 }
 

@@ -20,7 +20,7 @@ func partitioned(lost func(client int, at time.Duration) bool) harness.History {
 	}
 	h := harness.History{
 		Meta:   harness.Meta{Workers: 5, Clients: 5, Groups: 5},
-		Faults: []harness.Fault{{Number: 1, Name: "cut", Effects: harness.CutsLinks, Targets: []string{"r1", "r2"}, Start: 2 * s, Bit: 2 * s, Heal: 32 * s, End: 34 * s}},
+		Faults: []harness.Fault{{Number: 1, Name: "cut", Effects: harness.CutsLinks, Targets: []string{"r1", "r2"}, Start: 2 * s, Active: 2 * s, Heal: 32 * s, End: 34 * s}},
 		Events: []harness.Event{
 			event(0, "r1", harness.EventRole, "master"), event(0, "r3", harness.EventRole, "slave"),
 			event(7900*time.Millisecond, "r3", harness.EventRole, "master"),

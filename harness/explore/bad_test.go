@@ -15,9 +15,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file has programs that are of no use. The search says so, names the client, and leaves nothing behind.
+// This file has programs that cannot be searched. The search says so, names the client, and leaves nothing behind.
 
-// searchSoon fails when the search hangs.
+// searchSoon runs a search and fails if it hangs.
 func searchSoon(t *testing.T, s Spec) (res interleave.Result, err error) {
 	t.Helper()
 	done := make(chan struct{})
@@ -49,7 +49,7 @@ func TestAClientThatPanics(t *testing.T) {
 	}
 }
 
-// A constructor that panics ends the search as a client does: with what it said, and nothing left behind.
+// A constructor that panics ends the search as a client that panics does: with its message, and nothing left behind.
 func TestAConstructorThatPanics(t *testing.T) {
 	leavesNothing(t, func() {
 		s := quiet(program(writesTo("k", 3), writesTo("k", 2)))
@@ -132,7 +132,7 @@ func TestAClientThatTriesForEver(t *testing.T) {
 	}
 }
 
-// A client that has nothing more to do where it had before cannot be replayed.
+// A client that is done at a place where it had a step to take before cannot be replayed.
 func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 	leavesNothing(t, func() {
 		var times atomic.Int64
@@ -149,7 +149,7 @@ func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 			return steady(i, r)
 		}
 		s := quiet(p)
-		s.Unpruned = true
+		s.Unreduced = true
 		res, err := searchSoon(t, s)
 		require.NoError(t, err)
 		require.Equal(t, "a client does not do the same each time: client 2 is done where it had a step to take before"+remedy, res.Stopped)
@@ -198,7 +198,7 @@ func TestDefaultsOfASpec(t *testing.T) {
 	require.Equal(t, []interleave.Budget{{Clients: 3}}, s.parts())
 }
 
-// Redis that cannot be started, or dies, is the harness's failure.
+// A Redis that cannot be started, or dies, is a failure of the harness.
 func TestRedisThatFails(t *testing.T) {
 	s := quiet(program(writesTo("k", 1)))
 	s.Redis = "/nowhere/redis-server"

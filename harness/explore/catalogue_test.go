@@ -52,11 +52,11 @@ func classes(res interleave.Result) (out []harness.Class) {
 	return out
 }
 
-// long is for test-long in the Makefile.
+// long is set by test-long in the Makefile.
 var long = flag.Bool("long", false, "compare the unpruned search of every variant, not of every fourth")
 
-// What a search of the whole space finds, the one that leaves schedules out finds as well, of every variant; and what it
-// finds goes the same way again.
+// For every variant, a search that leaves schedules out finds what a search of the whole space finds, and its counterexamples
+// can be replayed.
 func TestPruningLosesNoVerdict(t *testing.T) {
 	for i, v := range workloads.Catalogue() {
 		spec, ok := catalogued(t, v)
@@ -69,7 +69,7 @@ func TestPruningLosesNoVerdict(t *testing.T) {
 				spec.Crashes, spec.For = -1, 3*time.Minute // its unpruned search is too large with one
 			}
 			pruned := search(t, spec)
-			spec.Unpruned = true
+			spec.Unreduced = true
 			all := search(t, spec)
 			require.Equal(t, classes(all), classes(pruned))
 			require.LessOrEqual(t, pruned.Schedules, all.Schedules)
@@ -83,7 +83,7 @@ func TestPruningLosesNoVerdict(t *testing.T) {
 	}
 }
 
-// The smallest counterexamples do not depend on who finds what first.
+// The smallest counterexamples do not depend on which worker is faster.
 func TestSearchesWithSeveralWorkersFindTheSame(t *testing.T) {
 	for _, id := range []string{"dedup/get-set", "lock/setnx-expire"} {
 		t.Run(id, func(t *testing.T) {
@@ -114,7 +114,7 @@ func (l safeLock) Release(ctx context.Context, key, owner string) (bool, error) 
 	return n == 1, err
 }
 
-// naiveLock looks first, and takes the lock then.
+// naiveLock first looks whether the lock is free, and then takes it.
 type naiveLock struct{ safeLock }
 
 func (l naiveLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
@@ -124,7 +124,7 @@ func (l naiveLock) Acquire(ctx context.Context, key, owner string, ttl time.Dura
 	return true, l.redis.Set(ctx, key, owner, ttl).Err()
 }
 
-// lockSpec is what a user writes in a test.
+// lockSpec is a Spec as a user writes it in a test.
 func lockSpec(newLocker func(redis.UniversalClient) workloads.Locker) explore.Spec {
 	p := workloads.LockProgram(workloads.LockOptions{Name: "my lock"}, newLocker)
 	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2}
@@ -135,7 +135,7 @@ func TestMyLock(t *testing.T) {
 	require.Equal(t, harness.Valid, res.Verdict())
 }
 
-// witness is a TB that keeps what it is told.
+// witness is a TB that keeps logs and errors.
 type witness struct {
 	ctx            context.Context
 	logs, failures []string
@@ -183,7 +183,7 @@ func TestATestThatShowsNothingFails(t *testing.T) {
 // BenchmarkSchedules measures whole schedules of the prototype's program: three clients, GET, SET and EXPIRE.
 func BenchmarkSchedules(b *testing.B) {
 	spec := find(b, "dedup/get-set")
-	spec.Clients, spec.Crashes, spec.Expiries, spec.Unpruned, spec.Workers = 3, -1, -1, true, 0
+	spec.Clients, spec.Crashes, spec.Expiries, spec.Unreduced, spec.Workers = 3, -1, -1, true, 0
 	var schedules int
 	var elapsed time.Duration
 	for b.Loop() {

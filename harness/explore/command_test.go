@@ -25,13 +25,13 @@ func parsed(t testing.TB, args ...string) command {
 	return c
 }
 
-// plainWorld is a Redis with two clients that pass everything.
+// plainWorld starts a Redis with two clients whose connections pass everything.
 func plainWorld(t *testing.T) *world {
 	t.Helper()
 	return newScheduler(t, quiet(program(sends("PING x")))).w
 }
 
-// Redis itself says what its commands read and write.
+// The table of commands agrees with what Redis itself says that its commands read and write.
 func TestTheTableOfCommandsIsTrue(t *testing.T) {
 	r := plainWorld(t).probe
 	info, err := r.Command(t.Context()).Result()
@@ -58,7 +58,7 @@ func TestTheTableOfCommandsIsTrue(t *testing.T) {
 	}
 }
 
-// keysOf is where commands of a kind have their keys, as COMMAND INFO says it: -1 is the last argument.
+// keysOf returns the positions of the keys of a kind of command, as COMMAND INFO gives them: -1 is the last argument.
 func keysOf(t touch) (first, last int) {
 	switch t {
 	case reads, writes:
@@ -136,8 +136,7 @@ func TestIndependence(t *testing.T) {
 	}
 }
 
-// A move that could have happened earlier is as independent of one that happened as the other way round, where both are
-// steps of clients.
+// For steps of clients independent is symmetric.
 func TestIndependenceOfStepsIsSymmetric(t *testing.T) {
 	var all []move
 	for i := range 2 {
@@ -250,7 +249,7 @@ func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 	require.NotContains(t, long, "\uFFFD")
 }
 
-// What clients run by hash goes by its first line once some client has loaded it.
+// A script that clients run by its hash is shown by its first line once some client has loaded it.
 func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
 	load := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		op(s, "load", func() (string, error) { return r.ScriptLoad(ctx, "-- first\nreturn 1").Result() })

@@ -102,7 +102,7 @@ func TestATransactionThatWatchesFailsWhenSomebodyWrites(t *testing.T) {
 	}
 }
 
-// What EXEC looks at counts as read, also by a transaction that does not touch it otherwise.
+// Watched keys count as read by EXEC, even if the transaction does not touch them otherwise.
 func TestATransactionDependsOnWhatItWatches(t *testing.T) {
 	watch := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		op(s, "watch", func() (string, error) {
@@ -119,7 +119,7 @@ func TestATransactionDependsOnWhatItWatches(t *testing.T) {
 	s.finish(ex)
 }
 
-// UNWATCH and DISCARD end what was watched; an UNWATCH that was queued does not end the MULTI.
+// UNWATCH and DISCARD end the watch of all keys; an UNWATCH that was queued does not end the MULTI.
 func TestTheStateOfAConnection(t *testing.T) {
 	raw := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		op(s, "raw", func() (string, error) {
@@ -162,7 +162,7 @@ func TestAClientMayHaveSeveralConnections(t *testing.T) {
 	require.Equal(t, []string{"1: several = 3"}, results(ex.ops))
 }
 
-// Expiries and resets are about the first database, so clients have no other.
+// Expiries and resets concern database 0 only, so clients cannot select another.
 func TestOtherDatabasesAreRefused(t *testing.T) {
 	other := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		op(s, "select", func() (string, error) {
@@ -199,7 +199,7 @@ func TestValuesLargerThanAnyBuffer(t *testing.T) {
 	require.Len(t, ex.path, 3)
 }
 
-// freeConnection is a client's, in a world where nobody else acts.
+// freeConnection returns a client's connection in a world where nobody else acts.
 func freeConnection(t *testing.T) net.Conn {
 	t.Helper()
 	w := plainWorld(t)
@@ -243,7 +243,7 @@ func TestWhatIsNoRESPIsRefusedByTheConnection(t *testing.T) {
 	require.NoError(t, nc.Close())
 }
 
-// What others can see of a connection is gated, and the next schedule begins without it.
+// A command that changes what others see of a connection is gated, and the next schedule begins without the change.
 func TestTheNameOfAConnectionIsForAllToSee(t *testing.T) {
 	named := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		op(s, "name", func() (string, error) { return say(ctx, r, "CLIENT SETNAME owner") })

@@ -21,7 +21,7 @@ import (
 
 const lease = 10 * time.Second
 
-// client is what one client of a test does in its one step.
+// client is the one step of a client of a test.
 type client func(ctx context.Context, s *harness.Session, r redis.UniversalClient)
 
 // opened is a client with its connection.
@@ -32,7 +32,7 @@ type opened struct {
 
 func (o opened) Step(ctx context.Context, s *harness.Session) { o.does(ctx, s, o.redis) }
 
-// program lets client i do the ith of clients, or the last where there are fewer.
+// program makes a program in which client i is the ith of clients, or the last if there are fewer.
 func program(clients ...client) interleave.Program {
 	return interleave.Program{
 		Name: "test", Kinds: []harness.Kind{harness.Next}, Lease: lease,
@@ -42,7 +42,7 @@ func program(clients ...client) interleave.Program {
 	}
 }
 
-// op makes one operation of the commands that do sends. Its result is what do returns.
+// op makes one operation of the commands that do sends. Its result is the one that do returns.
 func op(s *harness.Session, key string, do func() (string, error)) harness.Op {
 	return s.Invoke(harness.Op{Kind: harness.Next, Key: key}, func(op *harness.Op) {
 		result, err := do()
@@ -54,7 +54,7 @@ func op(s *harness.Session, key string, do func() (string, error)) harness.Op {
 	})
 }
 
-// sends is an operation for each of commands, given as words.
+// sends makes a client with an operation for each of commands, which are given as words.
 func sends(commands ...string) client {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		for _, c := range commands {
@@ -97,7 +97,7 @@ func (c *collector) Check(_ context.Context, h harness.History, _ func(harness.A
 	return harness.Judgement{Absent: true}
 }
 
-// finder is a checker that finds one anomaly at the first operation for which is is true.
+// finder makes a checker that finds one anomaly, at the first operation for which the function is is true.
 type finder func(op harness.Op) bool
 
 func (finder) Name() string { return "finder" }
@@ -115,7 +115,7 @@ func (f finder) Check(_ context.Context, h harness.History, found func(harness.A
 	return harness.Judgement{Absent: true}
 }
 
-// quiet is a budget without crashes, expiries and anything lost.
+// quiet makes a Spec without crashes, expiries and anything lost.
 func quiet(p interleave.Program, c ...harness.Checker) Spec {
 	if c == nil {
 		c = []harness.Checker{&collector{}}
@@ -132,7 +132,7 @@ func searched(t *testing.T, s Spec) interleave.Result {
 	return res
 }
 
-// histories are those of every schedule.
+// histories searches and returns the histories of all schedules.
 func histories(t *testing.T, s Spec) [][]harness.Op {
 	t.Helper()
 	c := &collector{}
@@ -181,7 +181,7 @@ func (s *scheduler) begin() *execution {
 	return ex
 }
 
-// follow takes some steps, each of which has to be possible.
+// follow takes some choices, each of which has to be possible.
 func (s *scheduler) follow(ex *execution, choices ...interleave.Choice) {
 	s.t.Helper()
 	for _, c := range choices {
@@ -198,7 +198,7 @@ func (s *scheduler) finish(ex *execution) {
 	require.NoError(s.t, ex.finish(s.t.Context()))
 }
 
-// run runs a schedule that begins with choices to its end.
+// run runs a schedule to its end, beginning with choices.
 func (s *scheduler) run(choices ...interleave.Choice) *execution {
 	s.t.Helper()
 	ex := s.begin()
@@ -225,7 +225,7 @@ func possible(ex *execution) (out []interleave.Choice) {
 	return out
 }
 
-// commands are the lines of a schedule that was written down: who, what, and the reply.
+// commands returns the lines of a schedule that was written down: client, command and reply.
 func commands(ex *execution) (out []string) {
 	for _, s := range ex.trace.steps {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%d: %s = %s", s.Client, s.Command, s.Reply)))
@@ -233,7 +233,7 @@ func commands(ex *execution) (out []string) {
 	return out
 }
 
-// results are those of the operations, in order of Return.
+// results returns the results of the operations, in order of Return.
 func results(ops []harness.Op) (out []string) {
 	for _, op := range ops {
 		r := op.Result
@@ -245,7 +245,7 @@ func results(ops []harness.Op) (out []string) {
 	return out
 }
 
-// children are the processes that this one has started and that still run, by name.
+// children returns the names of the processes that this one has started and that still run.
 func children() (out []string) {
 	lists, _ := filepath.Glob("/proc/self/task/*/children") // of a good pattern
 	for _, l := range lists {
@@ -258,8 +258,8 @@ func children() (out []string) {
 	return out
 }
 
-// leavesNothing runs f, and fails if processes or goroutines of it are left. Those of toxiproxy do not count: when a link
-// is cut off just as it passes something on, it leaves one behind.
+// leavesNothing runs f, and fails if processes or goroutines of it are left. Goroutines of toxiproxy do not count: it leaves one
+// behind when a link is cut off just as bytes pass.
 func leavesNothing(t *testing.T, f func()) {
 	t.Helper()
 	before := len(goroutines())
@@ -272,7 +272,7 @@ func leavesNothing(t *testing.T, f func()) {
 	}
 }
 
-// goroutines are the stacks of all goroutines.
+// goroutines returns the stacks of all goroutines.
 func goroutines() []string {
 	b := make([]byte, 1<<20)
 	stacks := strings.Split(string(b[:runtime.Stack(b, true)]), "\n\n")

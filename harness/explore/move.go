@@ -31,7 +31,7 @@ func (ex *execution) next(c interleave.Choice, a *actor) move {
 			m.passes = m.passes || first.waits() > 0 && first.acks() > ex.w.hearing()
 		}
 	case inClock:
-		m.access.writes, m.timely = []string{clockKey}, true // whose look came later saw a later time
+		m.access.writes, m.timely = []string{clockKey}, true // a later look sees a later time, so the order of looks matters
 	}
 	return m
 }
@@ -83,7 +83,7 @@ func (ex *execution) moves() ([]move, error) {
 // symmetric reports whether clients that have not begun may stand for each other. If not, the search runs every order in
 // which they can begin.
 func (ex *execution) symmetric() bool {
-	return ex.spec.Program.Symmetric && ex.spec.Skew == 0 && !ex.spec.Unpruned
+	return ex.spec.Program.Symmetric && ex.spec.Skew == 0 && !ex.spec.Unreduced
 }
 
 // unanswered adds, for each client that can send a command, the moves in which it gets no answer. Whether a command that
@@ -190,7 +190,7 @@ func independent(did, asleep move) bool {
 	if did.begins && asleep.ends || did.ends && asleep.begins {
 		return false
 	}
-	// So is what the program saw in the store after an operation.
+	// What the program saw in the store after an operation is for checkers to see as well.
 	if did.looks && (did.ends && asleep.access.changes() || asleep.ends && did.access.changes()) {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// What the table of commands leaves open, by the words of a command: each line is one that a mutant changed unnoticed, see
+// Properties of commands that the tests of the table of commands do not see. Each line kills a mutant that went unnoticed, see
 // `make mutate`.
 func TestWhatCommandsAreByTheirWords(t *testing.T) {
 	const sha = "0123456789abcdef0123456789abcdef01234567"
@@ -73,7 +73,7 @@ func TestWhichClientCommandsOthersSee(t *testing.T) {
 	}
 }
 
-// Each reason for which two moves depend on each other stands alone once, and is missing once.
+// Each reason for which two moves depend on each other is the only one in one case, and missing in another.
 func TestWhichMovesAreIndependent(t *testing.T) {
 	reads, writes, elsewhere := access{reads: []string{"k"}}, access{writes: []string{"k"}}, access{writes: []string{"j"}}
 	a, b := move{choice: interleave.Run(0), access: reads}, move{choice: interleave.Run(1), access: reads}

@@ -12,13 +12,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// A program that acts by itself is not judged, and told where it does.
+// A program that acts by itself is not judged, and the reason names the place where it does.
 func TestWhatClientsDoByThemselves(t *testing.T) {
 	before := sends("SET k 1 EX 10")
 	for _, c := range []struct {
 		name string
 		does client
-		want string // in the reason; empty: nothing is wrong with it
+		want string // part of the reason; empty: the program is judged
 	}{
 		{"a timer", func(_ context.Context, _ *harness.Session, r redis.UniversalClient) {
 			time.AfterFunc(time.Hour, func() { r.Del(context.Background(), "k") }).Stop()
@@ -68,7 +68,7 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 	}
 }
 
-// What is granted without a command through the client that was given is no part of the search.
+// A search shows nothing if something is granted without a command through the client that was given.
 func TestAGrantWithoutACommand(t *testing.T) {
 	grants := func(_ context.Context, s *harness.Session, _ redis.UniversalClient) {
 		s.Invoke(harness.Op{Kind: harness.Acquire, Key: "lock"}, func(op *harness.Op) { op.Outcome = harness.OK })
@@ -81,7 +81,7 @@ func TestAGrantWithoutACommand(t *testing.T) {
 	require.Contains(t, res.Stopped, "client 1's acquire was answered yes without any command")
 }
 
-// A command from outside of an operation's turn is noticed.
+// A command that is sent when no operation of its client is under way is noticed.
 func TestACommandOutOfTurn(t *testing.T) {
 	var late sync.WaitGroup
 	strays := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {

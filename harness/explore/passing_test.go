@@ -13,14 +13,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// timed is quiet with a budget of expiries.
+// timed makes a quiet Spec with a budget of expiries.
 func timed(p interleave.Program, expiries int) Spec {
 	spec := quiet(p)
 	spec.Expiries, spec.LostCommands = expiries, -1 // a single part
 	return spec
 }
 
-// leased is one operation that sends a command and promises a lease of its own.
+// leased makes a client with one operation that sends a command and promises a lease of its own.
 func leased(command string, ttl time.Duration) client {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		s.Invoke(harness.Op{Kind: harness.Acquire, Key: command, TTL: ttl}, func(op *harness.Op) {
@@ -52,7 +52,7 @@ func TestLeasesEndOneByOne(t *testing.T) {
 	}
 }
 
-// Leases from a millisecond to years end by Redis's own rule: there at their end, gone a millisecond later.
+// Leases from a millisecond to years end by Redis's own rule: a key is there at its end, and gone a millisecond later.
 func TestLeasesOfEveryLength(t *testing.T) {
 	for _, ttl := range []string{"1", "2", "37", "999", "86400000", "604800000", "3155760000000"} {
 		s := newScheduler(t, timed(program(sends("SET k 1 PX "+ttl), sends("PTTL k")), 1))
@@ -69,7 +69,7 @@ func TestLeasesOfEveryLength(t *testing.T) {
 	}
 }
 
-// Where no key has a TTL, what an operation was promised is over all the same.
+// If no key has a TTL, the lease that an operation was promised ends all the same.
 func TestWhatWasPromisedEnds(t *testing.T) {
 	s := newScheduler(t, timed(program(leased("SET k 1", lease), sends("GET k")), 1))
 	ex := s.begin()
@@ -105,7 +105,7 @@ func TestABudgetOfTime(t *testing.T) {
 	require.Equal(t, "1: PTTL k = 0", results(ex.ops)[4])
 }
 
-// TIME follows, for commands and scripts; a client's clock shows the same, and its skew.
+// Redis's TIME follows the schedule's time, for commands and scripts. A client's clock shows the same plus its skew.
 func TestServersAndClientsShowTheSameTime(t *testing.T) {
 	look := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		for range 2 {
@@ -179,7 +179,7 @@ func TestNapsOutliveALease(t *testing.T) {
 			require.NoError(t, harness.Sleep(ctx, time.Second))
 			return say(ctx, r, "SET k 1 EX 5")
 		})
-		op(s, "end", func() (string, error) { // whose end comes after its sleep
+		op(s, "end", func() (string, error) { // the operation ends after its sleep
 			_, err := say(ctx, r, "GET k")
 			require.NoError(t, harness.Sleep(ctx, 2*time.Second))
 			return "", err

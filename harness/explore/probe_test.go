@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// What the program asks in the end, and meanwhile, is asked in the schedule's time.
+// Observe and Finally look at the store in the schedule's time.
 func TestQuestionsAreAskedInTheSchedulesTime(t *testing.T) {
 	spec := timed(program(sends("SET k 1 PX 1000")), 1)
 	var seen []time.Duration
@@ -34,7 +34,7 @@ func TestQuestionsAreAskedInTheSchedulesTime(t *testing.T) {
 	require.Equal(t, 700*time.Millisecond, seen[len(seen)-1])
 }
 
-// In the end the program may ask by the connection of a client, which is done; before, that is refused and nobody hangs.
+// Finally may use the connection of a client, which is done by then. For Observe that is refused, and nobody hangs.
 func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	spec := quiet(program(sends("SET k 1", "SET k 2")))
 	var clients []redis.UniversalClient

@@ -16,10 +16,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file holds pruning to its promise: whatever the clients of a program can see, what they can leave in the store, and
-// in which order their operations can end and begin, shows in some schedule that is run.
+// This file tests what pruning promises: all that the clients of a program can see and leave in the store, and every order in
+// which their operations can end and begin, shows in some schedule that is run.
 
-// script is what a client of a random program does: operations of a few commands each.
+// script lists the operations of a client of a random program, of a few commands each.
 type script [][]string
 
 // work is an operation without commands, after some time.
@@ -49,8 +49,8 @@ func randomScript(rng *rand.Rand, n int, menu []string) (s script) {
 	return s
 }
 
-// does makes a client of the script. A command that begins with TX is a transaction of its own, of the commands that
-// follow, separated by a slash.
+// does makes a client of the script. A command that begins with TX is a transaction of the commands that follow it, separated by
+// a slash.
 func (s script) does(ctx context.Context, session *harness.Session, r redis.UniversalClient) {
 	for i, commands := range s {
 		name := fmt.Sprintf("op %d", i)
@@ -130,7 +130,7 @@ func scripted(scripts []script) interleave.Program {
 	return p
 }
 
-// outcome is what a schedule showed: the operations of each client and what was in the store.
+// outcome holds what a schedule showed: the operations of each client and the contents of the store.
 func outcome(ops []harness.Op) string {
 	var parts []string
 	for _, op := range ops {
@@ -140,8 +140,8 @@ func outcome(ops []harness.Op) string {
 	return strings.Join(parts, "\n")
 }
 
-// precedence is which operations of clients had ended before which of others began. Times are left out, and so is when an
-// operation began of which a crash kept even the first command, and when work was done between two others.
+// precedence tells which operations of clients had ended before which operations of others began. It leaves out times, the begin
+// of an operation that a crash ended before its first command, and work between two operations.
 func precedence(ops []harness.Op) (pairs []string) {
 	for _, a := range ops {
 		for _, b := range ops {
@@ -156,10 +156,10 @@ func precedence(ops []harness.Op) (pairs []string) {
 	return pairs
 }
 
-// shown is what schedules showed: by outcome, each order of operations that came with it.
+// shown holds what schedules showed: for each outcome, the orders of operations that came with it.
 type shown map[string]map[string][]string
 
-// shows runs a whole search.
+// shows runs a whole search and returns what its schedules showed.
 func (s *scheduler) shows(spec Spec) (set shown, schedules int) {
 	s.t.Helper()
 	c := &collector{}
@@ -176,8 +176,8 @@ func (s *scheduler) shows(spec Spec) (set shown, schedules int) {
 	return set, res.Schedules
 }
 
-// has reports whether the outcome is there with that order, or with one that says more: a violation in the one is a
-// violation in the other.
+// has reports whether the outcome is there with that order, or with one that contains it: a violation in the one is a violation
+// in the other.
 func (s shown) has(outcome string, order []string, more bool) bool {
 	if !more {
 		_, ok := s[outcome][strings.Join(order, "\n")]
@@ -191,7 +191,7 @@ func (s shown) has(outcome string, order []string, more bool) bool {
 	return false
 }
 
-// in fails unless all that s has is in other.
+// in fails unless other has all that s has.
 func (s shown) in(t *testing.T, other shown, more bool, message string) {
 	t.Helper()
 	for o, orders := range s {
@@ -205,7 +205,7 @@ func (s shown) in(t *testing.T, other shown, more bool, message string) {
 func (s *scheduler) losesNothing(spec Spec, more bool, what string) (pruned, all int) {
 	s.t.Helper()
 	some, pruned := s.shows(spec)
-	spec.Unpruned = true
+	spec.Unreduced = true
 	every, all := s.shows(spec)
 	every.in(s.t, some, more, what+"\npruning loses:")
 	some.in(s.t, every, false, what+"\nonly with pruning:")

@@ -77,7 +77,7 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 	require.ErrorIs(t, Replay(t.Context(), spec, c, 3), ErrDiverged)
 }
 
-// replay does as Replay, in the scheduler's world.
+// replay does what Replay does, in the scheduler's world.
 func (s *scheduler) replay(c interleave.Counterexample) error {
 	again, err := replayer{&s.spec, s.w, time.NewTimer(stall)}.run(s.t.Context(), s.spec.replayed(c), c.Schedule, c.Anomaly.Class)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestAReplayOfAFailover(t *testing.T) {
 	require.NoError(t, Replay(t.Context(), s, res.Found[0], 3))
 }
 
-// A client that has another id after an operation without an answer is called by its own.
+// A client has another id after an operation without an answer, but notes call it by its first.
 func TestNotesNameClients(t *testing.T) {
 	for note, want := range map[string]string{
 		"client 5 was granted lock, while client 1 held it": "client 2 was granted lock, while client 1 held it",

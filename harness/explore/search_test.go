@@ -42,7 +42,7 @@ func together(commands ...string) client {
 func TestEveryOrderIsRun(t *testing.T) {
 	for k := 1; k <= 4; k++ {
 		s := quiet(program(writesTo("k", k)))
-		s.Unpruned = true
+		s.Unreduced = true
 		all := histories(t, s)
 		require.EqualValues(t, new(big.Int).Binomial(int64(2*k), int64(k)).Int64(), len(all), "%d commands each", k)
 		seen := map[string]bool{}
@@ -53,7 +53,7 @@ func TestEveryOrderIsRun(t *testing.T) {
 	}
 }
 
-// Where every step begins an operation and ends one, and all write one key, nothing can be left out.
+// If every step begins an operation and ends one, and all write one key, no schedule can be left out.
 func TestNothingIsPrunedWhereEveryOrderIsAnother(t *testing.T) {
 	res := searched(t, quiet(program(writesTo("k", 3))))
 	require.Equal(t, 20, res.Schedules)
@@ -64,7 +64,7 @@ func TestNothingIsPrunedWhereEveryOrderIsAnother(t *testing.T) {
 func TestOrdersOfIndependentCommandsArePruned(t *testing.T) {
 	s := quiet(program(together("INCR a", "INCR a", "INCR a"), together("INCR b", "INCR b", "INCR b")))
 	pruned := searched(t, s)
-	s.Unpruned = true
+	s.Unreduced = true
 	all := searched(t, s)
 	require.Equal(t, 20, all.Schedules)
 	require.Zero(t, all.Pruned)
@@ -73,17 +73,17 @@ func TestOrdersOfIndependentCommandsArePruned(t *testing.T) {
 	require.Less(t, pruned.Schedules, all.Schedules)
 }
 
-// Of clients that differ only in their names one begins.
+// If clients differ only in their names, only the first of them begins.
 func TestClientsThatAreSymmetric(t *testing.T) {
 	s := quiet(program(writesTo("k", 2)))
 	require.Equal(t, 6, searched(t, s).Schedules)
 	s.Program.Symmetric = true
 	require.Equal(t, 3, searched(t, s).Schedules)
-	s.Skew = time.Second // then they differ
+	s.Skew = time.Second // with it the clients differ
 	require.Equal(t, 6, searched(t, s).Schedules)
 }
 
-// marks is the dedup filter of the prototype: whoever finds no mark sets one, in two commands.
+// marks is a dedup filter in two commands: a client that finds no mark sets one.
 func marks(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 	op(s, "msg", func() (string, error) {
 		if err := r.Get(ctx, "msg").Err(); err != redis.Nil {
@@ -96,10 +96,10 @@ func marks(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 	})
 }
 
-// The prototype found 702 schedules of three clients.
+// Three clients of marks have 702 schedules without pruning, and fewer with it.
 func TestThreeClients(t *testing.T) {
 	s := quiet(program(marks))
-	s.Clients, s.Unpruned, s.Workers = 3, true, 2
+	s.Clients, s.Unreduced, s.Workers = 3, true, 2
 	all := histories(t, s)
 	require.Len(t, all, 702)
 	twice := 0
@@ -109,43 +109,43 @@ func TestThreeClients(t *testing.T) {
 		}
 	}
 	require.NotZero(t, twice)
-	s.Unpruned = false
+	s.Unreduced = false
 	pruned := searched(t, s)
 	require.Less(t, pruned.Schedules, 702)
 	require.Greater(t, pruned.Schedules, 1)
 }
 
-// What a schedule may contain beside steps adds to their number: 2 clients of 1 command each, and
+// All that a schedule may contain beside steps adds to the number of schedules. First 2 clients of 1 command each, and
 //
 //	a crash   of the first to move, after its step: it is done by then, so there is none
 //	an expiry after the first command: time passes to its last millisecond, or beyond it
 func TestInterferencesAddSchedules(t *testing.T) {
 	s := quiet(program(writesTo("k", 1)))
-	s.Unpruned = true
+	s.Unreduced = true
 	s.Crashes = 1
 	res, err := Search(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, 2, res.Schedules)
 	require.Equal(t, "no client could crash: each is done with its first command", res.Stopped)
 	s = quiet(program(sends("SET k 1 EX 10")))
-	s.Unpruned, s.Expiries = true, 1
+	s.Unreduced, s.Expiries = true, 1
 	require.Equal(t, 6, searched(t, s).Schedules)
 	s = quiet(program(writesTo("k", 2)))
-	s.Unpruned, s.Crashes = true, 1
+	s.Unreduced, s.Crashes = true, 1
 	require.Equal(t, 6+2*3, searched(t, s).Schedules, "either may crash after its first command, among two of the other")
 }
 
-// A hold that nobody is promoted after shows nothing: of the two orders of A and B, with a hold H and a promotion P, these
-// are judged: A B and H A P B. H A B and A H B are given up.
+// A hold without a promotion after it shows nothing. With a hold H and a promotion P, for each of the two orders of the steps A
+// and B, A B and H A P B are judged; H A B and A H B are given up.
 func TestHoldsWithoutAPromotionAreNotJudged(t *testing.T) {
 	s := quiet(program(writesTo("k", 1)))
-	s.Unpruned, s.Failovers = true, 1
+	s.Unreduced, s.Failovers = true, 1
 	res := searched(t, s)
 	require.Equal(t, 2*2, res.Schedules)
 	require.Equal(t, 2*2, res.Pruned)
 }
 
-// In a program whose clients rely on no lease, leases end only where there may be one.
+// In a Timeless program leases end only if there may be one.
 func TestATimelessProgramHasExpiriesOnlyWithATTL(t *testing.T) {
 	schedules := func(c client) int {
 		p := program(c)
@@ -172,7 +172,7 @@ func TestATimelessProgramHasExpiriesOnlyWithATTL(t *testing.T) {
 	require.Equal(t, 6, schedules(tx("EXPIRE k 10")))
 }
 
-// crossing are two clients of 26 schedules and 14 that are pruned on the way.
+// crossing is a program of two clients with 26 schedules, and 14 that are pruned.
 func crossing() interleave.Program {
 	both := func(key string) client {
 		return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -204,7 +204,7 @@ func TestMaxSchedulesIsExact(t *testing.T) {
 
 func TestASearchThatRunsOutOfTime(t *testing.T) {
 	s := quiet(program(writesTo("k", 10)))
-	s.Unpruned, s.For = true, 50*time.Millisecond
+	s.Unreduced, s.For = true, 50*time.Millisecond
 	res, err := Search(t.Context(), s)
 	require.NoError(t, err)
 	require.False(t, res.Exhausted)
@@ -222,7 +222,7 @@ func TestASearchThatIsInterrupted(t *testing.T) {
 		cancel()
 	}
 	s := quiet(program(interrupting))
-	s.Unpruned, s.Workers = true, 2
+	s.Unreduced, s.Workers = true, 2
 	res, err := Search(ctx, s)
 	require.NoError(t, err)
 	require.Equal(t, "interrupted", res.Stopped)
@@ -232,7 +232,7 @@ func TestASearchThatIsInterrupted(t *testing.T) {
 
 func TestTheFirstCounterexampleMayEndASearch(t *testing.T) {
 	s := quiet(program(marks), finder(func(op harness.Op) bool { return op.Result == "first" })) // every schedule
-	s.First, s.Unpruned = true, true
+	s.First, s.Unreduced = true, true
 	res, err := Search(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, "a counterexample was found", res.Stopped)
@@ -244,7 +244,7 @@ func TestTheFirstCounterexampleMayEndASearch(t *testing.T) {
 	require.LessOrEqual(t, res.First, res.Elapsed)
 }
 
-// secondFirst finds clients that are told that they are the first when somebody else was.
+// secondFirst is a checker that finds clients that are told that they are the first although another one was.
 type secondFirst struct{}
 
 func (secondFirst) Name() string { return "second first" }

@@ -37,7 +37,7 @@ type Spec struct {
 	MaxSchedules int           // schedules after which the search stops; 0: no limit
 	For          time.Duration // real time after which the search stops; 0: no limit
 	First        bool          // stop at the first counterexample, which need not be the smallest
-	Unpruned     bool          // run schedules that differ only in the order of independent commands, too
+	Unreduced     bool          // run schedules that differ only in the order of independent commands, too
 	Workers      int           // schedules that run at one time, each on a Redis of its own; default 2
 	Redis        string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// lossy is quiet with a budget of one lost answer, one lost command and one late one.
+// lossy makes a quiet Spec with a budget of one lost answer, one lost command and one late command.
 func lossy(p interleave.Program) Spec {
 	spec := quiet(p)
 	spec.LostAnswers, spec.LostCommands, spec.Late = 1, 1, 1
@@ -56,7 +56,7 @@ func TestACommandThatIsLate(t *testing.T) {
 	}
 }
 
-// What a transaction watches it still watches when it arrives late.
+// A transaction that arrives late still watches its keys.
 func TestALateTransaction(t *testing.T) {
 	tx := watching("a", "1")
 	for _, c := range []struct {
@@ -76,7 +76,7 @@ func TestALateTransaction(t *testing.T) {
 	}
 }
 
-// What changes nothing is the same to all, lost or late: it is not late where it can be lost.
+// A command that changes nothing makes no difference, lost or late: it is not late if it can be lost.
 func TestWhatNeedNotBeLost(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("GET a", "SET a 1"), idle)))
 	ex := s.begin()
@@ -107,7 +107,7 @@ func TestALibraryThatTriesAgain(t *testing.T) {
 	require.Equal(t, []string{"1: SET lock mine ex 10 nx = OK (the answer is lost)", "1: SET lock mine ex 10 nx = (nil)"}, commands(ex))
 }
 
-// sameClient writes operations down by place: whoever got no answer has another id from then on.
+// sameClient gives operations their clients' first ids: a client that got no answer has another id from then on.
 func sameClient(ops []harness.Op) []string {
 	out := make([]harness.Op, len(ops))
 	for i, op := range ops {

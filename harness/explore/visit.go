@@ -100,7 +100,7 @@ func (v *visit) branch(moves []move, asleep []*move) (next *move, ok bool) {
 			}
 			v.plan = append(v.plan, it)
 		}
-		if !v.spec.Unpruned && !m.choice.IsCrash() {
+		if !v.spec.Unreduced && !m.choice.IsCrash() {
 			tried = append(slices.Clip(tried), m)
 		}
 	}

@@ -37,7 +37,7 @@ func TestACrashCutsOneOperationOff(t *testing.T) {
 	require.Equal(t, "1: INCR a, INCR a = 1 2", results(ex.ops)[1])
 }
 
-// Whoever crashes between two operations has cut none off.
+// A crash between two operations cuts none off.
 func TestACrashBetweenOperations(t *testing.T) {
 	worker := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		sends("INCR a")(ctx, s, r)
@@ -53,7 +53,7 @@ func TestACrashBetweenOperations(t *testing.T) {
 	require.Equal(t, []string{"1: INCR a = 1", "2: INCR a = 2", "2: INCR b = 1"}, results(ex.ops), "nothing was sent of INCR b")
 }
 
-// A client that crashed can crash no more, nor can one that has done nothing since somebody else did.
+// A client that crashed cannot crash again, nor can a client that has done nothing since another one took a step.
 func TestWhoCanCrash(t *testing.T) {
 	spec := quiet(program(writesTo("a", 3)))
 	spec.Crashes = 2
@@ -121,7 +121,7 @@ func TestAFlushIsUndone(t *testing.T) {
 	}
 }
 
-// failover is a world with replicas and a budget of one failover.
+// failover makes a scheduler with a budget of one failover, hence with replicas.
 func failover(t *testing.T, p interleave.Program) *scheduler {
 	t.Helper()
 	spec := quiet(p)
@@ -170,7 +170,7 @@ func TestAFailoverLosesWhatCameAfterTheHold(t *testing.T) {
 	}
 }
 
-// Before something was written during the hold, a promotion loses nothing, so there is none.
+// As long as nothing was written during the hold, a promotion loses nothing, so there is none.
 func TestNobodyIsPromotedForNothing(t *testing.T) {
 	s := failover(t, program(sends("GET a", "SET a 1")))
 	ex := s.begin()
@@ -206,7 +206,7 @@ func TestTheStateOfAConnectionDiesWithItsPrimary(t *testing.T) {
 	s.whole()
 }
 
-// withoutIDs gives operations the client's first id again: whoever does not know whether it acted takes another.
+// withoutIDs gives operations the client's first id again: a client takes another after an operation of unknown outcome.
 func withoutIDs(ops []harness.Op) (out []harness.Op) {
 	for _, op := range ops {
 		if op.Client > 0 {
@@ -251,7 +251,7 @@ func TestScriptsAfterAFailover(t *testing.T) {
 	}
 }
 
-// What is asked of Redis and refused is an error of the harness.
+// A command of the explorer's own that Redis refuses is an error of the harness.
 func TestTheWorldsOwnCommands(t *testing.T) {
 	w := plainWorld(t)
 	_, err := w.ask(firstPrimary, "NONSENSE", "x")

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// incrThenWait is a client that adds one, and waits in the same pipeline for two replicas, for so many milliseconds.
+// incrThenWait makes a client that adds one and, in the same pipeline, waits for two replicas for the given time in milliseconds.
 func incrThenWait(within string) func(context.Context, *harness.Session, redis.UniversalClient) {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		op(s, "wait", func() (string, error) {
@@ -26,7 +26,7 @@ func incrThenWait(within string) func(context.Context, *harness.Session, redis.U
 	}
 }
 
-// The replica that hears nothing acknowledges nothing; of a new primary the other is a replica.
+// The replica that hears nothing acknowledges nothing. After a promotion the other replica acknowledges to the new primary.
 func TestAcknowledgements(t *testing.T) {
 	p := program(incrThenWait("20"), sends("SET c 1"))
 	p.Replicas = true
@@ -38,7 +38,7 @@ func TestAcknowledgements(t *testing.T) {
 	s.whole()
 }
 
-// A replica that the machine lets wait for longer than the WAIT does: in the schedule's time it answers at once.
+// A replica that takes longer in real time than the WAIT allows answers at once in the schedule's time.
 func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	p := program(incrThenWait("1"), sends("SET c 1"))
 	p.Replicas = true

@@ -90,14 +90,14 @@ func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
 	spec := harness.Spec{
 		Name: s.name, System: c, Workload: guardedWorkload{work, g}, Checkers: judges, Watchers: checkers.Watchers(judges), Clients: s.clients(), Seed: *loadSeed,
 		Duration: s.duration(), Final: 30*time.Second + s.lease,
-		Calm:        s.lease.Truncate(time.Second) + time.Second + leaseOver,
+		QuietPeriod:        s.lease.Truncate(time.Second) + time.Second + leaseOver,
 		StopOnFirst: true,
 	}
 	if len(s.load.Faults) > 0 {
 		spec.Fleet = &harness.Fleet{}
 	}
 	for _, f := range s.load.Faults {
-		spec.Steps = append(spec.Steps, harness.Step{Nemesis: f.make(c, spec.Fleet), For: f.lasts})
+		spec.Steps = append(spec.Steps, harness.FaultStep{Nemesis: f.make(c, spec.Fleet), For: f.lasts})
 	}
 	return spec
 }

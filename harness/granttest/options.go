@@ -93,7 +93,7 @@ type Load struct {
 	Topology Topology      // default Standalone
 	Faults   []Fault       // one after the other; default none
 	Clients  int           // default 50
-	Duration time.Duration // how long clients race, unless a violation ends the load; default 1.5s, or longer where leases or windows ask for it
+	Duration time.Duration // of the load, which a violation ends; default 1.5s, or longer where leases or windows ask for it
 	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s and the longest lease or window
 
 	Servers cluster.Options // versions, guards against the loss of writes, ...; the zero value is right for most

@@ -103,7 +103,7 @@ func TestAModuleOfItsOwnKeepsItsRaces(t *testing.T) {
 	require.Contains(t, passed, "no order of commands breaks it")
 }
 
-// lineWith is what follows words in the line of text that has them.
+// lineWith returns what follows words in the line of text that has them.
 func lineWith(text, words string) string {
 	lines := strings.Split(text, "\n")
 	i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, words) })

@@ -170,5 +170,5 @@ func (g *guard) during(grace time.Duration, f func() error) (err error) {
 	}
 }
 
-// searchGrace is enough for a search to end by itself after it has given a client up.
+// searchGrace is the time in which a search ends by itself after it has given a client up.
 const searchGrace = 20 * time.Second

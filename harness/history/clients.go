@@ -42,7 +42,7 @@ type spoken struct {
 // tenure is a lock with the token of its owner.
 type tenure struct{ key, token string }
 
-// left is what a client held when it ended in info.
+// left is a lock that a client held when it ended in info.
 type left struct {
 	token       string
 	client      int

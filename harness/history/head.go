@@ -73,7 +73,7 @@ func happened(f harness.Fault) error {
 	for _, at := range []struct {
 		name string
 		time.Duration
-	}{{"start", f.Start}, {"bit", f.Bit}, {"heal", f.Heal}, {"end", f.End}} {
+	}{{"start", f.Start}, {"bit", f.Active}, {"heal", f.Heal}, {"end", f.End}} {
 		switch {
 		case at.Duration < 0:
 			return fmt.Errorf("its %s is %d: times are nanoseconds from the start, and cannot be negative", at.name, at.Duration)

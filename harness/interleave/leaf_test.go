@@ -31,7 +31,7 @@ func of(paths []string, prefixes ...string) (out []string) {
 	return out
 }
 
-// Whoever tests an algorithm of its own, or reads a report, links no containers for it.
+// Programs that only describe workloads or read reports link no cluster and no containers.
 func TestWhatWorksOnItsDataLinksNoCluster(t *testing.T) {
 	heavy := []string{module + "harness/cluster", "github.com/testcontainers/", "github.com/moby/", "go.opentelemetry.io/"}
 	for _, pkg := range []string{"workloads", "reports"} {

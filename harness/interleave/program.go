@@ -31,7 +31,8 @@ type Program struct {
 	NoBackgroundWork bool
 	// Replicas is set if clients wait for the acknowledgement of replicas.
 	Replicas bool
-	// Retries is how often the clients' Redis client sends a command again that got no answer. It does so at once. 0: never.
+	// Retries is the number of times that the clients' Redis client sends a command again that got no answer, without a pause.
+	// 0: never.
 	Retries int
 	// Scripts names the Lua scripts that clients run, for counterexamples. The key is the script's text, the value its name.
 	// A script that is not here goes by its first line.
@@ -55,7 +56,7 @@ type Program struct {
 	Finally func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after After) error
 }
 
-// After is what Program.Finally may look at and do. The explorer implements it.
+// After lists what Program.Finally may look at and do. The explorer implements it.
 type After interface {
 	// Ops returns the operations so far, in order of Return. The caller does not change them.
 	Ops() []harness.Op

@@ -112,7 +112,7 @@ func TestTheLastCalmOutlivesTheLease(t *testing.T) {
 		r, err := c.plan.Resolve()
 		require.NoError(t, err)
 		spec := r.Spec(Machine{}, t.TempDir(), harness.NewMemory())
-		require.Equal(t, c.want, spec.Calm, "%+v", c.plan)
+		require.Equal(t, c.want, spec.QuietPeriod, "%+v", c.plan)
 	}
 }
 

@@ -174,7 +174,7 @@ func (l *stage) watch(t *testing.T, p FaultPlan) {
 		began := time.Now()
 		res, err := harness.Run(t.Context(), harness.Spec{
 			System: lasting{l.Cluster}, Workload: s.beat, Checkers: []harness.Checker{checkers.Gates()}, Clients: 2 * clientGroups, Rate: 500,
-			Duration: time.Millisecond, Calm: 300 * time.Millisecond, Steps: []harness.Step{{Nemesis: seen, For: f.For}}, Fleet: fleet,
+			Duration: time.Millisecond, QuietPeriod: 300 * time.Millisecond, Steps: []harness.FaultStep{{Nemesis: seen, For: f.For}}, Fleet: fleet,
 		})
 		require.NoError(t, err)
 		require.NoError(t, seen.acted)

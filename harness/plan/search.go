@@ -75,7 +75,7 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries,
 		Failovers: s.Failovers, Flushes: s.Flushes,
 		LostAnswers: s.LostAnswers, LostCommands: s.LostCommands, Late: s.Late, Skew: s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First,
-		Unpruned: s.Unpruned, Redis: redis,
+		Unreduced: s.Unpruned, Redis: redis,
 	}, nil
 }
 

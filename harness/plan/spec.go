@@ -36,7 +36,7 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 	spec := harness.Spec{
 		Name: r.Name(), System: c, Store: store, Labels: r.labels(),
 		Workload: r.variant.Workload(c, r.options()),
-		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), Open: r.Pacing == OpenPacing, Seed: r.Seed, Calm: r.lastCalm(),
+		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), OpenLoop: r.Pacing == OpenPacing, Seed: r.Seed, QuietPeriod: r.lastCalm(),
 		Final:    finalReads + r.TTL,
 		Checkers: r.Checkers(), Watchers: checkers.Watchers(r.Checkers()), StopOnFirst: r.StopOnFirst,
 	}
@@ -80,14 +80,14 @@ func (r Resolved) options() workloads.Options {
 // inject adds the plan's faults to spec.
 func (r Resolved) inject(spec *harness.Spec, on nemesis.Target) {
 	for _, name := range r.faults.names {
-		var steps []harness.Step
+		var steps []harness.FaultStep
 		for _, s := range r.faults.tracks[name] {
-			steps = append(steps, harness.Step{Nemesis: s.fault.it.Make(on), After: s.after, For: s.fault.For})
+			steps = append(steps, harness.FaultStep{Nemesis: s.fault.it.Make(on), After: s.after, For: s.fault.For})
 		}
 		if name == "" {
 			spec.Steps = steps
 		} else {
-			spec.Beside = append(spec.Beside, steps)
+			spec.Tracks = append(spec.Tracks, steps)
 		}
 	}
 	if r.some(nemesis.OfClients) {

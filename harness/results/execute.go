@@ -104,7 +104,7 @@ func spec(r plan.Resolved, dir string, o Options) (harness.Spec, error) {
 		return harness.Spec{}, err
 	}
 	s := r.Spec(o.machine(), filepath.Join(dir, nodesDir), store)
-	s.Log, s.Progress, s.Found = o.Log, o.Progress, o.Found
+	s.Log, s.Progress, s.OnAnomaly = o.Log, o.Progress, o.Found
 	return s, nil
 }
 

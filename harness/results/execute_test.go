@@ -123,7 +123,7 @@ func lostBeside(h harness.History, found []harness.Anomaly) (lost []harness.Op) 
 	for _, a := range found {
 		last := a.Ops[len(a.Ops)-1] // of one client's
 		other := !slices.Contains(cut.Groups, h.Meta.Group(last.Client))
-		if a.Class == harness.LostWrite && other && cut.Bit < last.Call && last.Return <= cut.Heal {
+		if a.Class == harness.LostWrite && other && cut.Active < last.Call && last.Return <= cut.Heal {
 			lost = append(lost, last)
 		}
 	}

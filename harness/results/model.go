@@ -25,6 +25,15 @@ const (
 // Models lists all of them.
 func Models() []Model { return []Model{LockModel, DedupModel, SequenceModel, WritesModel} }
 
+// ModelNames lists all of them for a sentence, such as "lock, dedup".
+func ModelNames() string {
+	var all []string
+	for _, m := range Models() {
+		all = append(all, string(m))
+	}
+	return strings.Join(all, ", ")
+}
+
 // kinds are those of the model's operations: of which it needs some that are ok, which it judges besides, and which a history
 // may hold without being judged by them.
 func (m Model) kinds() (needed, judged, beside []harness.Kind) {

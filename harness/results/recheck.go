@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -58,7 +57,7 @@ func Stored(dir string) (harness.History, error) {
 // ErrUsage if there is no such model or a line cannot be. The report's history cannot be ranged over any more.
 func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep reports.Report, err error) {
 	if !slices.Contains(Models(), m) {
-		return rep, plan.Usagef("unknown model %q: choose one of %s", m, strings.Trim(fmt.Sprint(Models()), "[]"))
+		return rep, plan.Usagef("unknown model %q: choose one of %s", m, ModelNames())
 	}
 	dir, remove, err := cluster.TempFolder()
 	if err != nil {

@@ -22,11 +22,11 @@ const (
 func Synthetic() harness.History {
 	faults := []harness.Fault{
 		{
-			Name: "partition-primary", Targets: []string{"r1"}, Groups: []int{1}, Start: 4 * sec, Bit: 4*sec + 20*ms,
+			Name: "partition-primary", Targets: []string{"r1"}, Groups: []int{1}, Start: 4 * sec, Active: 4*sec + 20*ms,
 			Heal: 9 * sec, End: 10*sec + 200*ms, Proved: true, Proof: "PING r1 from group 0 timed out; r2 was promoted",
 		},
 		{
-			Name: "kill-primary", Targets: []string{"r2"}, Start: 13 * sec, Bit: 13*sec + 5*ms,
+			Name: "kill-primary", Targets: []string{"r2"}, Start: 13 * sec, Active: 13*sec + 5*ms,
 			Heal: 15*sec + 5*ms, End: 16*sec + 100*ms, Proved: true, Proof: "connect to r2 refused; r3 was promoted",
 		},
 	}
@@ -137,7 +137,7 @@ func Kills(n int) harness.History {
 		old, now := 1+i%2, 2-i%2
 		write(start, harness.OK, "")
 		write(start+1700*ms+time.Duration(i)*37*ms, harness.Fail, "dial tcp 127.7.2.1:6379: connect: connection refused")
-		h.Faults = append(h.Faults, harness.Fault{Name: "kill-primary", Targets: []string{fmt.Sprint("r", old)}, Start: start, Bit: start + 5*ms, Heal: start + 3*sec, End: start + 4*sec, Proved: true, Proof: "gone"})
+		h.Faults = append(h.Faults, harness.Fault{Name: "kill-primary", Targets: []string{fmt.Sprint("r", old)}, Start: start, Active: start + 5*ms, Heal: start + 3*sec, End: start + 4*sec, Proved: true, Proof: "gone"})
 		h.Events = append(h.Events, FailoverEvents(start, fmt.Sprint("r", old), fmt.Sprint("r", now), old, now)...)
 		h.Events = append(h.Events, Role(start+3500*ms, fmt.Sprint("r", old), "slave"))
 		write(start+7*sec, harness.OK, "")
@@ -148,7 +148,7 @@ func Kills(n int) harness.History {
 
 // FaultOf is a fault that struck 5 ms after its start, and whose heal took half a second.
 func FaultOf(name string, start, heal time.Duration, targets ...string) harness.Fault {
-	return harness.Fault{Name: name, Targets: targets, Start: start, Bit: start + 5*ms, Heal: heal, End: heal + 500*ms, Proved: true}
+	return harness.Fault{Name: name, Targets: targets, Start: start, Active: start + 5*ms, Heal: heal, End: heal + 500*ms, Proved: true}
 }
 
 // OneKill is a history with one killed primary; tests take something away from it.
@@ -156,7 +156,7 @@ func OneKill() harness.History {
 	events := append(append(Addressed(), Role(0, "r1", "master"), Role(0, "r2", "slave")), FailoverEvents(10*sec, "r1", "r2", 1, 2)...)
 	return harness.History{
 		Meta:   harness.Meta{Workers: 4, Groups: 2},
-		Faults: []harness.Fault{{Name: "kill-primary", Targets: []string{"r1"}, Start: 10 * sec, Bit: 10*sec + 5*ms, Heal: 13 * sec, End: 14 * sec}},
+		Faults: []harness.Fault{{Name: "kill-primary", Targets: []string{"r1"}, Start: 10 * sec, Active: 10*sec + 5*ms, Heal: 13 * sec, End: 14 * sec}},
 		Events: append(events, Role(13500*ms, "r1", "slave")),
 		Ops: harness.OpsOf([]harness.Op{
 			Add(0, 9*sec, harness.OK), Add(1, 9990*ms, harness.OK),

@@ -18,8 +18,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Start starts the cluster, fails the test where that cannot be, and stops it when the test is over. The cluster's events and
-// log go nowhere. It returns the cluster.
+// Start starts the cluster and returns it. It fails the test if the cluster cannot start, and stops it when the test is over.
+// The cluster's events and log are dropped.
 func Start(t TB, c *cluster.Cluster) *cluster.Cluster {
 	t.Helper()
 	t.Cleanup(func() {

@@ -16,9 +16,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// contained is a node's host in a container on this machine's network. The cluster's folder is mounted in it under its own
-// path, so that configuration, append-only file and Unix socket are where they are for a process: the node keeps what
-// it has rewritten, and its container can be made anew without loss.
+// contained is a node's host in a container on this machine's network. The cluster's folder is mounted in it under the same
+// path, so that configuration, append-only file and Unix socket are where they are for a process. They outlive the container,
+// which can be made anew without loss.
 type contained struct {
 	cluster.HostOptions
 	daemon *daemon
@@ -125,7 +125,7 @@ func (c *contained) Resume() error {
 	return err
 }
 
-// Running goes by the last news: a container of a daemon that is gone counts as running.
+// Running reports whether the container runs as far as is known: with a daemon that is gone, it counts as running.
 func (c *contained) Running() bool {
 	ended := c.end()
 	if ended == nil {
@@ -153,14 +153,14 @@ func (c *contained) Remove() error {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = c.awaitEnd(ctx) // of its last words
+		_ = c.awaitEnd(ctx) // so that its last lines get into the log
 	}
 	quit()
 	<-c.end() // no more is written to the log
 	return err
 }
 
-// end is closed when the container has ended, and nil if it was never started.
+// end returns a channel that is closed when the container has ended, or nil if it was never started.
 func (c *contained) end() chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +176,7 @@ func (c *contained) awaitEnd(ctx context.Context) error {
 	}
 }
 
-// state is what the daemon says of the container; empty if it says nothing.
+// state returns the container's state as the daemon tells it, or the zero value if it does not answer.
 func (c *contained) state(ctx context.Context) container.State {
 	s, _ := c.inspect(ctx)
 	return s
@@ -197,7 +197,7 @@ func (c *contained) inspect(ctx context.Context) (s container.State, err error) 
 
 var errNeverStarted = errors.New("it was never started")
 
-// tell makes one call about the container.
+// tell makes one call to the daemon about the container. It is an error if there is no container yet.
 func (c *contained) tell(ctx context.Context, what string, call func(ctx context.Context, id string) error) error {
 	c.mu.Lock()
 	id := c.id
@@ -210,7 +210,7 @@ func (c *contained) tell(ctx context.Context, what string, call func(ctx context
 	})
 }
 
-// remove kills a container and removes it with its volumes. What is gone, or going, is no error.
+// remove kills a container and removes it with its volumes. It is no error if the container is gone, or about to be removed.
 func (d *daemon) remove(ctx context.Context, name, id string) error {
 	return d.tell(ctx, "remove "+name, func(ctx context.Context) error {
 		_, err := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})

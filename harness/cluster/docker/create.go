@@ -45,8 +45,8 @@ func (c *contained) Make(ctx context.Context) error {
 	return nil
 }
 
-// configure makes the container run redis-server as us, past the entry point of the official image: that would change to
-// a user who cannot write the configuration.
+// configure makes the container run redis-server as our user. It leaves out the entry point of the official image, which would
+// change to a user who cannot write the configuration.
 func (c *contained) configure(config *container.Config) {
 	config.Entrypoint, config.Cmd = []string{"redis-server"}, c.Args
 	config.User = fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
@@ -54,23 +54,23 @@ func (c *contained) configure(config *container.Config) {
 	config.AttachStdout, config.AttachStderr = true, true
 }
 
-// place gives the container this machine's network, the cluster's folder, a limit of open files, and no log but ours.
+// place gives the container this machine's network, the cluster's folder and a limit of open files, and turns Docker's log off.
 func (c *contained) place(h *container.HostConfig) {
 	h.NetworkMode = "host"
 	h.Mounts = []mount.Mount{{Type: mount.TypeBind, Source: c.Owner.Folder, Target: c.Owner.Folder}}
 	h.LogConfig = container.LogConfig{Type: "none"}
-	h.SecurityOpt = []string{"label=disable"} // SELinux would keep the folder from it
+	h.SecurityOpt = []string{"label=disable"} // otherwise SELinux would deny it the folder
 	if c.Files > 0 {
 		h.Ulimits = []*container.Ulimit{{Name: "nofile", Soft: c.Files, Hard: c.Files}}
 	}
 }
 
-// labels are those by which the container and its owner are found again.
+// labels returns the labels by which the container and its owner are found again.
 func (c *contained) labels() map[string]string {
 	return map[string]string{label: c.Owner.Folder, nodeLabel: c.Name, subnetLabel: c.Owner.Subnet, ownerLabel: c.Owner.Process}
 }
 
-// hint is what to do about an error that does not say it.
+// hint returns the remedy for an error that does not say it, or nothing.
 func hint(err error) string {
 	if strings.Contains(err.Error(), "bind source path does not exist") {
 		return ": the Docker daemon has to run on this machine, and to see the folder: set TMPDIR to one that it sees"
@@ -89,15 +89,15 @@ func (c *contained) attach(ctx context.Context) (client.HijackedResponse, error)
 	return res.HijackedResponse, err
 }
 
-// follow writes what the container prints to its log, and returns when the container has ended or ctx has. The stream ends
-// with the container, or with the daemon, and only the daemon knows which: it is asked until it answers.
+// follow writes the container's output to its log, and returns when the container or ctx has ended. The output ends with the
+// container or with the daemon. Only the daemon knows which, so it is asked until it answers.
 func (c *contained) follow(ctx context.Context, out client.HijackedResponse, file *os.File) {
 	defer file.Close()
 	defer out.Close()
 	stop := context.AfterFunc(ctx, out.Close)
 	defer stop()
 	_, _ = stdcopy.StdCopy(file, file, out.Reader)
-	_, _ = io.Copy(io.Discard, out.Reader) // of a disk that is full: a container that nobody listens to stops at its next line
+	_, _ = io.Copy(io.Discard, out.Reader) // if the disk is full: a container whose output nobody reads stops at its next line
 	for pause := time.Millisecond; ctx.Err() == nil; pause = min(2*pause, time.Second) {
 		s, err := c.inspect(ctx)
 		if errdefs.IsNotFound(err) || err == nil && !s.Running {

@@ -15,17 +15,17 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// bounds of calls to the Docker daemon; tenths of a second are usual.
+// bounds holds the longest times of calls to the Docker daemon. Tenths of a second are usual.
 type bounds struct {
-	change time.Duration // of one that makes or changes something
-	look   time.Duration // of one that looks
+	change time.Duration // for a call that makes or changes something
+	look   time.Duration // for a call that only looks
 }
 
 func (p Platform) bounds() bounds {
 	return bounds{change: cmp.Or(p.Patience, 10*time.Second), look: cmp.Or(p.Patience, 5*time.Second)}
 }
 
-// errNoAnswer is the cause of the end of a call to a daemon that keeps its caller waiting.
+// errNoAnswer is the error of a call that the daemon did not answer in time.
 var errNoAnswer = errors.New("the Docker daemon does not answer")
 
 // daemon is the Docker daemon.
@@ -33,12 +33,11 @@ type daemon struct {
 	bounds
 	api     *client.Client
 	version string
-	image   string // that nodes run
+	image   string // image from which nodes run
 }
 
-// findDaemon returns the daemon at $DOCKER_HOST, and no other, or where that is not set the one that testcontainers finds
-// (the Docker context, the usual sockets), if containers of it can be reached: on Linux, with this machine's network.
-// Anything else is ErrNoDocker.
+// findDaemon returns the daemon at $DOCKER_HOST or, if that is not set, the one that testcontainers finds (the Docker context,
+// the usual sockets). The error is ErrNoDocker if there is none, or if its containers cannot use this machine's network.
 func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
 	api, err := ask(ctx, b.look, openClient)
 	if err != nil {
@@ -60,9 +59,9 @@ func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
 	return &daemon{bounds: b, api: api, version: info.ServerVersion}, nil
 }
 
-// openClient makes testcontainers' client, or a plain one where testcontainers has found no daemon: it looks once in a
-// process, and one may have come up since. testcontainers prints a greeting the first time. Its reaper would need an image
-// of its own and do what our watchdog does: it is off unless $TESTCONTAINERS_RYUK_DISABLED says otherwise.
+// openClient makes testcontainers' client, or a plain one if testcontainers has found no daemon: it looks only once in a
+// process, and a daemon may have come up since. It turns testcontainers' log off meanwhile, which has a greeting, and its reaper
+// unless $TESTCONTAINERS_RYUK_DISABLED is set: that would need an image of its own and do what our watchdog does.
 func openClient(ctx context.Context) (*client.Client, error) {
 	opening.Lock()
 	defer opening.Unlock()
@@ -81,12 +80,12 @@ func openClient(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return client.New(client.FromEnv)
 	}
-	return it.Client, nil // whose Info is not remembered from the first time
+	return it.Client, nil // not it: that would remember Info from the first time
 }
 
-// openNamed makes a client of the daemon at $DOCKER_HOST. Where that does not answer testcontainers goes on to others, and
-// it remembers which it took for as long as the process lives: it is asked only once that answers. It makes our
-// containers: one that uses another daemon, for such a reason or by its own properties file, is an error.
+// openNamed makes a client of the daemon at $DOCKER_HOST. testcontainers, which makes our containers, is asked only once that
+// daemon answers: otherwise it would go on to another one and remember that for as long as the process lives. If it uses another
+// daemon all the same, such as by its own properties file, that is an error.
 func openNamed(ctx context.Context) (*client.Client, error) {
 	named, err := client.New(client.FromEnv)
 	if err != nil {
@@ -107,7 +106,7 @@ func openNamed(ctx context.Context) (*client.Client, error) {
 
 const noReaperEnv = "TESTCONTAINERS_RYUK_DISABLED"
 
-// opening guards what openClient sets for a moment for the whole process.
+// opening guards the settings of the whole process that openClient changes for a moment.
 var opening sync.Mutex
 
 func noDaemon(err error) error {
@@ -123,7 +122,7 @@ func noDaemon(err error) error {
 	return fmt.Errorf("%w: %s: %s", ErrNoDocker, said, remedy)
 }
 
-// ask makes one call that lasts at most within. A call that does not heed its context is left to itself.
+// ask makes one call and waits for at most within. A call that does not heed its context goes on in the background.
 func ask[T any](ctx context.Context, within time.Duration, call func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		it  T
@@ -148,7 +147,7 @@ func ask[T any](ctx context.Context, within time.Duration, call func(context.Con
 	return a.it, a.err
 }
 
-// tell makes one call, bounded in time, that has no answer. Its error says what it was for.
+// tell makes one call that has no answer, within d.change. Its error names what the call was for.
 func (d *daemon) tell(ctx context.Context, what string, call func(context.Context) error) error {
 	_, err := ask(ctx, d.change, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
-// The usual daemon, if there is one, is none of those that DOCKER_HOST names.
+// If DOCKER_HOST is set, the usual daemon is not used in its place.
 func TestADaemonThatIsNamedIsNotReplaced(t *testing.T) {
 	for _, host := range []string{"tcp://127.0.0.1:1", "unix:///nowhere/docker.sock", "nonsense"} {
 		t.Setenv("DOCKER_HOST", host)

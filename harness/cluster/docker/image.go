@@ -16,8 +16,8 @@ import (
 
 const (
 	officialImage = "redis:7"
-	// LocalImage is the image that BuildImage makes. It is taken when no other is named and the official one is not on
-	// this machine.
+	// LocalImage is the image that BuildImage makes. It is used if no other is named and the official one is not on this
+	// machine.
 	LocalImage = "doublegrant/redis:local"
 
 	imageEnv   = "DOUBLEGRANT_REDIS_IMAGE" // names the image
@@ -26,8 +26,8 @@ const (
 	pullWithin = 3 * time.Minute
 )
 
-// chooseImage returns the image to run: named if it is not empty, else $DOUBLEGRANT_REDIS_IMAGE, else the official one,
-// or LocalImage where that is here and the official one is not. Nothing is fetched; here says whether that is needed.
+// chooseImage returns the image to run: named if it is not empty, else $DOUBLEGRANT_REDIS_IMAGE, else the official one, or
+// LocalImage if that is here and the official one is not. It fetches nothing; here is false if the image has to be fetched.
 func (d *daemon) chooseImage(ctx context.Context, named string) (image string, here bool, err error) {
 	named = cmp.Or(named, os.Getenv(imageEnv))
 	for _, image := range []string{cmp.Or(named, officialImage), LocalImage} {
@@ -39,7 +39,7 @@ func (d *daemon) chooseImage(ctx context.Context, named string) (image string, h
 	return officialImage, false, nil
 }
 
-// has reports whether an image is on this machine. One of too old a Redis is ErrNoDocker.
+// has reports whether an image is on this machine. The error is ErrNoDocker if its Redis is too old.
 func (d *daemon) has(ctx context.Context, image string) (bool, error) {
 	res, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
 		return d.api.ImageInspect(ctx, image)
@@ -63,7 +63,7 @@ func (d *daemon) has(ctx context.Context, image string) (bool, error) {
 	return true, nil
 }
 
-// findImage is chooseImage, and fetches the image if it is not here.
+// findImage does what chooseImage does, and fetches the image if it is not here.
 func (d *daemon) findImage(ctx context.Context, named string) (string, error) {
 	image, here, err := d.chooseImage(ctx, named)
 	if err != nil || here {
@@ -86,7 +86,7 @@ func (d *daemon) findImage(ctx context.Context, named string) (string, error) {
 	return image, nil
 }
 
-// major is the first number of a version; 0, which is too old, if there is none.
+// major returns the first number of a version. It is 0, which is too old, if there is none.
 func major(version string) (n int) {
 	_, _ = fmt.Sscanf(version, "%d.", &n)
 	return n

@@ -22,12 +22,11 @@ import (
 
 const (
 	imageServer = "/usr/local/bin/redis-server" // in the image
-	digestLabel = "doublegrant.image"           // of the files in it; a container inherits it, so that it cannot be label
+	digestLabel = "doublegrant.image"           // label with the digest of the image's files; containers inherit it, so it is not label
 )
 
-// BuildImage makes LocalImage out of a redis-server binary of this machine (chosen as by cluster.FindRedis) and the shared
-// libraries that it names, and nothing else: no registry is asked. One that is the same already stays. It returns the
-// version of Redis in it.
+// BuildImage makes LocalImage from a redis-server binary of this machine, chosen as by cluster.FindRedis, and its shared
+// libraries. It asks no registry, and keeps an image that has the same files already. It returns the version of Redis in it.
 func BuildImage(ctx context.Context, binary string) (version string, err error) {
 	binary, line, err := cluster.FindRedis(binary)
 	if err != nil {
@@ -46,7 +45,7 @@ func BuildImage(ctx context.Context, binary string) (version string, err error) 
 	return version, d.importImage(ctx, root, version)
 }
 
-// importImage makes LocalImage from a tar of its files, and removes the one it had that name, if that is not in use.
+// importImage makes LocalImage from a tar of its files. It removes the image that had this name before, if that is not in use.
 func (d *daemon) importImage(ctx context.Context, root []byte, version string) error {
 	digest := fmt.Sprintf("%x", sha256.Sum256(root))
 	old, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
@@ -81,7 +80,7 @@ func (d *daemon) importImage(ctx context.Context, root []byte, version string) e
 	return err
 }
 
-// imageFiles is a tar of the binary and its libraries, the same for the same files.
+// imageFiles returns a tar of the binary and its libraries. The same files give the same tar.
 func imageFiles(ctx context.Context, binary string) ([]byte, error) {
 	files, err := libraries(ctx, binary)
 	if err != nil {
@@ -101,7 +100,7 @@ func imageFiles(ctx context.Context, binary string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// addFile adds a file, and what a link leads to instead of the link.
+// addFile adds a file to the tar. For a link it adds the file that it leads to.
 func addFile(w *tar.Writer, name, from string) error {
 	b, err := os.ReadFile(from)
 	if err != nil {
@@ -115,8 +114,8 @@ func addFile(w *tar.Writer, name, from string) error {
 	return err
 }
 
-// libraries are the paths at which the loader finds the shared libraries of a binary, the loader's own among them. A
-// static binary has none.
+// libraries returns the paths of a binary's shared libraries, as the loader finds them, and that of the loader itself. A static
+// binary has none.
 func libraries(ctx context.Context, binary string) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "ldd", binary).CombinedOutput()
 	said := string(out)

@@ -3,9 +3,9 @@
 // The containers are on this machine's network, so that addresses and faults are those of nodes that run as processes. It needs
 // a Docker Engine that runs as root on Linux.
 //
-// Importing the package changes nothing. A program that uses it calls [Watchdog] first thing in main, or in TestMain: the kernel
-// ends a process's children with it but no containers, testcontainers' reaper needs an image of its own, and a shell cannot
-// talk to Docker. So the program itself, started once more, removes what it could not.
+// Importing the package changes nothing. A program that uses it calls [Watchdog] first thing in main, or in TestMain. If the
+// program is killed, a second process of the same binary removes its containers. Nothing else can: the kernel does not end
+// containers with a process, testcontainers' reaper needs an image of its own, and a shell cannot talk to Docker.
 package docker
 
 import (
@@ -23,25 +23,27 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// ErrNoDocker says that there is no Docker daemon, or no image, to run containers. Its message says what to do.
+// ErrNoDocker marks a machine without a Docker daemon, or without an image, that can run containers. Errors that wrap it say
+// what to do.
 var ErrNoDocker = errors.New("no Docker")
 
-// errNoWatchdog is that of a program which would leave its containers behind if it were killed.
+// errNoWatchdog is the error for a program that has not called Watchdog: its containers would stay if it were killed.
 var errNoWatchdog = errors.New("docker: nobody would remove the containers of this program if it were killed: call docker.Watchdog first thing in " +
 	"main, or in TestMain")
 
 // Platform runs nodes in containers. The zero value is a usable default.
 type Platform struct {
-	Image    string        // of Redis; default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or LocalImage where that is here and redis:7 is not
+	Image    string        // image of Redis; default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or LocalImage if only that is here
 	Patience time.Duration // longest wait for an answer of the daemon; default 5s, and 10s where it makes or changes something
 }
 
 var _ cluster.Platform = Platform{}
 
-// String is cluster.OnDocker.
+// String returns cluster.OnDocker.
 func (Platform) String() string { return cluster.OnDocker }
 
-// Find finds the daemon and the image, which it fetches if it is not here: else it is ErrNoDocker.
+// Find finds the daemon and the image, which it fetches if it is not here. The error wraps ErrNoDocker if either cannot be had.
+// It is an error, too, if the program has not called Watchdog.
 func (p Platform) Find(ctx context.Context, log *slog.Logger) (cluster.Site, error) {
 	if !watched.Load() {
 		return nil, errNoWatchdog
@@ -60,8 +62,8 @@ func (p Platform) Find(ctx context.Context, log *slog.Logger) (cluster.Site, err
 	return d, nil
 }
 
-// Describe says which daemon and which image would be used: "Engine 28.1, image redis:7". Without a daemon it is ErrNoDocker. It
-// fetches nothing, and says what would be fetched.
+// Describe says which daemon and which image would be used: "Engine 28.1, image redis:7". It fetches nothing, but says if the
+// image would have to be fetched. Without a daemon the error is ErrNoDocker.
 func (p Platform) Describe(ctx context.Context) (string, error) {
 	d, err := findDaemon(ctx, p.bounds())
 	if err != nil {
@@ -77,7 +79,7 @@ func (p Platform) Describe(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Engine %s, image %s", d.version, image), nil
 }
 
-// Here is the Docker of this machine, for cluster.Leftovers and cluster.RemoveOrphans: nothing where there is none.
+// Here returns the Docker of this machine, for cluster.Leftovers and cluster.RemoveOrphans, or nothing if there is none.
 func Here(ctx context.Context) []cluster.Site {
 	d, err := findDaemon(ctx, Platform{}.bounds())
 	if err != nil {
@@ -90,13 +92,13 @@ func Here(ctx context.Context) []cluster.Site {
 const (
 	label       = "doublegrant" // the folder of its cluster
 	nodeLabel   = label + ".node"
-	subnetLabel = label + ".subnet" // of its cluster
+	subnetLabel = label + ".subnet" // the subnet of its cluster
 	ownerLabel  = label + ".owner"  // the process that made it
 )
 
 var _ cluster.Site = (*daemon)(nil)
 
-// String is the image.
+// String returns the name of the image.
 func (d *daemon) String() string { return d.image }
 
 // NewHost makes the host of a node that runs in a container.
@@ -127,15 +129,15 @@ func (d *daemon) Remove(ctx context.Context, l cluster.Leftover) error {
 	return d.remove(ctx, l.Name, l.ID)
 }
 
-// RemoveAll removes what is left of a cluster's containers.
+// RemoveAll removes all containers of a cluster that are left.
 func (d *daemon) RemoveAll(ctx context.Context, folder string) error {
 	ctx, cancel := context.WithTimeout(ctx, d.look)
 	defer cancel()
 	return d.removeContainers(ctx, folder, 0)
 }
 
-// removeContainers removes a cluster's containers, those that were still being made when their maker gave up or died
-// included: it looks until there are none for as long as quiet.
+// removeContainers removes a cluster's containers until there have been none for as long as quiet: some may still be being made,
+// although their maker gave up or died.
 func (d *daemon) removeContainers(ctx context.Context, folder string, quiet time.Duration) error {
 	const every = 100 * time.Millisecond
 	clear := time.Now()

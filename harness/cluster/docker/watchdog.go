@@ -16,18 +16,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// The watchdog is a second process of our own binary that outlives us by as long as it takes to remove the containers that we
-// could not, after a SIGKILL, a panic, an os.Exit or the time limit of a test. It reads from a pipe which clusters have
-// some; the pipe ends when we do, whatever ends us. Folders have watchdogs of their own, see harness/cluster.
+// The watchdog is a second process of our own binary. It outlives us to remove the containers that we could not, after a SIGKILL,
+// a panic, an os.Exit or the time limit of a test. It reads from a pipe which clusters have containers. The pipe ends when we do,
+// whatever ends us. Folders have watchdogs of their own, see harness/cluster.
 
-// watchdogEnv, in the environment, makes a process that calls Watchdog the watchdog of the one that it names.
+// watchdogEnv is the environment variable that makes a process that calls Watchdog the watchdog of the process that it names.
 const watchdogEnv = "DOUBLEGRANT_DOCKER_WATCHDOG_OF"
 
-// watched says that the program has called Watchdog: started once more it would be the watchdog.
+// watched is set once the program has called Watchdog: only then would it be the watchdog if it were started once more.
 var watched atomic.Bool
 
-// Watchdog does the work of the watchdog in a process that was started as one, and then reports true: main has nothing more to
-// do. In any other it returns false at once, and [Platform] can be used from then on.
+// Watchdog does the work of the watchdog if this process was started as one, and then returns true: main has nothing more to do.
+// In any other process it returns false at once, and [Platform] can be used from then on.
 //
 //	func TestMain(m *testing.M) {
 //		if docker.Watchdog() {
@@ -49,10 +49,10 @@ const (
 	watchNoMore     = "gone"       // all of them were removed
 
 	cleanWithin = time.Minute
-	lateWithin  = 2 * time.Second // how long a container that was being made may take to appear
+	lateWithin  = 2 * time.Second // time that a container that was being made may take to appear
 )
 
-// watch reads what there is until its writer is gone, and then removes it.
+// watch reads which folders have containers until the writer is gone, and then removes these containers.
 func watch(from io.Reader) {
 	folders := map[string]bool{}
 	lines := bufio.NewScanner(from)
@@ -73,7 +73,8 @@ func watch(from io.Reader) {
 	cleaning.Wait()
 }
 
-// clean has nobody to tell of errors; what it cannot remove, the next start or doctor --clean removes.
+// clean removes the containers of a folder. It drops errors, since nobody is left to hear them: the next start or doctor --clean
+// removes the rest.
 func clean(ctx context.Context, folder string) {
 	_ = await.Until(ctx, time.Second, func() error { // the daemon may have died, too, and be on its way back
 		d, err := findDaemon(ctx, Platform{}.bounds())
@@ -84,17 +85,17 @@ func clean(ctx context.Context, folder string) {
 	})
 }
 
-// watchdog is our end of the pipe, and what was said.
+// watchdog is our end of the pipe, with the folders that are under watch.
 type watchdog struct {
 	mu      sync.Mutex
 	pipe    io.WriteCloser // nil until the first cluster starts
 	folders map[string]bool
 }
 
-// theWatchdog is one for the whole process, as is what it waits for.
+// theWatchdog is the one watchdog of this process.
 var theWatchdog = watchdog{folders: map[string]bool{}}
 
-// Watch has the watchdog remove the folder's containers. It is started at need.
+// Watch has the watchdog remove the folder's containers if this process dies. It starts the watchdog if there is none.
 func (d *daemon) Watch(folder string) (forget func(), err error) {
 	return func() { theWatchdog.forget(folder) }, theWatchdog.watch(folder)
 }
@@ -109,7 +110,7 @@ func (w *watchdog) watch(folder string) error {
 	if err := w.start(); err != nil {
 		return fmt.Errorf("cluster: start the watchdog: %w", err)
 	}
-	for folder := range w.folders { // a first one may have been killed
+	for folder := range w.folders { // an earlier watchdog may have been killed: tell the new one everything
 		if err := w.say(watchContainers, folder); err != nil {
 			return fmt.Errorf("cluster: the watchdog does not live: %w", err)
 		}
@@ -117,13 +118,13 @@ func (w *watchdog) watch(folder string) error {
 	return nil
 }
 
-// forget tells it that the folder's containers were removed.
+// forget tells the watchdog that the folder's containers were removed.
 func (w *watchdog) forget(folder string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.folders, folder)
 	if w.pipe != nil {
-		_ = w.say(watchNoMore, folder) // one that does not live has forgotten
+		_ = w.say(watchNoMore, folder) // if the watchdog is dead there is nothing to forget
 	}
 }
 
@@ -146,5 +147,5 @@ func (w *watchdog) start() error {
 		return err
 	}
 	w.pipe = pipe
-	return cmd.Process.Release() // it outlives us, so nobody waits for it
+	return cmd.Process.Release() // the watchdog outlives us, so nobody waits for it
 }

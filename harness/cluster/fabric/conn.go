@@ -5,7 +5,8 @@ import (
 	"net"
 )
 
-// copyBuffer is enough for a command and its reply, and a quarter of io.Copy's: thousands of connections pass here.
+// copyBuffer is the size of the buffer of a connection in bytes. It is enough for a command and its reply, and a quarter of
+// io.Copy's: thousands of connections pass here.
 const copyBuffer = 8 << 10
 
 // conn is one end of a connection on a link, as toxiproxy sees it.
@@ -14,7 +15,7 @@ type conn struct {
 	passage *passage
 }
 
-// Read holds what it read, an end of file included, for as long as the link is held.
+// Read reads, and returns what it read, or an end of file, only when the link is not held.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.TCPConn.Read(b)
 	c.passage.meets(c.passage.link.held(), n)
@@ -31,13 +32,13 @@ func (c *conn) end(bool) error {
 	return c.TCPConn.Close()
 }
 
-// copied copies with a small buffer, whatever the two would do by themselves.
+// copied copies with a small buffer, even if r or w could copy by itself.
 func copied(w io.Writer, r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, copyBuffer))
 }
 
-// deliver copies to a socket. When that is gone it takes what is left to come and drops it: toxiproxy's stages would wait
-// for a reader, and a toxic could not come or go on this connection any more.
+// deliver copies to a socket. When the socket is gone it reads and drops the rest: otherwise toxiproxy's stages would wait for a
+// reader, and toxics could not come or go on this connection any more.
 func deliver(to *net.TCPConn, r io.Reader) (int64, error) {
 	n, err := copied(to, r)
 	if err != nil {

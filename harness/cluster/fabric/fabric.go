@@ -32,7 +32,7 @@ type Fabric struct {
 
 	mu        sync.Mutex
 	hosts     map[string]host  // source address -> who dials from it
-	places    map[string]place // announced address -> where it leads
+	places    map[string]place // announced address -> host that it leads to
 	links     map[pair]*Link
 	listeners []net.Listener
 	closed    bool
@@ -43,7 +43,7 @@ type (
 	pair struct{ src, dst string }
 	host struct {
 		name string
-		own  bool // these connections are the harness's
+		own  bool // connections from this address are the harness's own
 	}
 	place struct{ name, real string }
 )
@@ -60,15 +60,15 @@ func New() *Fabric {
 	}
 }
 
-// quiet turns off zerolog's logger for the whole process, to which toxiproxy's bandwidth toxic writes to standard error
-// whenever it is removed.
+// quiet turns off zerolog's logger for the whole process: toxiproxy's bandwidth toxic logs to standard error by it whenever it
+// is removed.
 var quiet = sync.OnceFunc(func() { log.Logger = zerolog.Nop() })
 
-// Host says that connections from the address ip (no port) come from the host of that name.
+// Host declares that connections from the address ip (no port) come from the host called name.
 func (f *Fabric) Host(name, ip string) { f.host(ip, host{name: name}) }
 
-// Prober says that connections from the address ip are of the same links as those of the host of that name, with the same
-// faults, but are the harness's own: [Link.Touched] does not count them.
+// Prober declares that connections from the address ip (no port) are the harness's own, in the place of the host called name.
+// They are on the same links as that host's and meet the same faults, but [Link.Touched] does not count them.
 func (f *Fabric) Prober(name, ip string) { f.host(ip, host{name: name, own: true}) }
 
 func (f *Fabric) host(ip string, h host) {
@@ -128,7 +128,7 @@ func (f *Fabric) Close() error {
 	return errors.Join(errs...)
 }
 
-// acceptAgain is the pause after a connection that could not be accepted.
+// acceptAgain is the pause after a failed accept.
 const acceptAgain = 20 * time.Millisecond
 
 func (f *Fabric) accept(ln net.Listener, dst, real string) {
@@ -137,7 +137,7 @@ func (f *Fabric) accept(ln net.Listener, dst, real string) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // no file is left, for example: a host that nobody can reach any more would be a fault of ours
+		if err != nil { // such as no file left: if we gave up, nobody could reach the host any more
 			time.Sleep(acceptAgain)
 			continue
 		}
@@ -147,7 +147,7 @@ func (f *Fabric) accept(ln net.Listener, dst, real string) {
 	}
 }
 
-// source is the host that opened c.
+// source returns the host that opened c.
 func (f *Fabric) source(c net.Conn) host {
 	ip := c.RemoteAddr().(*net.TCPAddr).IP.String()
 	f.mu.Lock()

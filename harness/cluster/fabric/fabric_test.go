@@ -29,10 +29,10 @@ type world struct {
 	*testing.T
 	*fabric.Fabric
 	within bool          // the clients dial in this process
-	bytes  *atomic.Int64 // that reached the server
+	bytes  *atomic.Int64 // number of bytes that reached the server
 }
 
-// fromBoth runs a test with clients of both kinds: a fault does the same to either.
+// fromBoth runs a test with clients outside of this process and within it: a fault does the same to both.
 func fromBoth(t *testing.T, test func(t *testing.T, w world)) {
 	for name, within := range map[string]bool{"from outside": false, "from within": true} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func (w world) tryDial(from string) (net.Conn, error) {
 	return d.Dial("tcp", serverAnn)
 }
 
-// echoes reports what comes back of a word sent on c.
+// echoes sends a word on c and returns nil if it comes back.
 func (w world) echoes(c net.Conn, word string) error {
 	w.Helper()
 	_, err := c.Write([]byte(word))
@@ -232,7 +232,7 @@ func TestCloseEndsHeldConnections(t *testing.T) {
 	})
 }
 
-// gone reports whether err is that of a connection which its peer ended.
+// gone reports whether err is that of a connection that its peer ended.
 func gone(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
@@ -254,7 +254,7 @@ func refused(from, to string) bool {
 	return ended(c)
 }
 
-// ended reports whether c is reset by and by, and closes it.
+// ended reports whether c is reset within two seconds, and closes it.
 func ended(c net.Conn) bool {
 	defer c.Close()
 	_ = c.SetReadDeadline(time.Now().Add(2 * time.Second)) // of an open connection

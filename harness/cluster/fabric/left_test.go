@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// openFiles is how many files this process has open.
+// openFiles returns the number of files that this process has open.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	fds, err := os.ReadDir("/proc/self/fd")
@@ -16,8 +16,8 @@ func openFiles(t *testing.T) int {
 	return len(fds)
 }
 
-// Sentinels connect ten times a second to whom they have lost, and give each connection up: a hold of minutes must not
-// keep them all.
+// Sentinels connect ten times a second to a node that they have lost, and give each connection up. A hold of minutes must not
+// keep these connections.
 func TestAHeldLinkKeepsNoConnectionThatWasGivenUp(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		link := w.Link("alice", "server")

@@ -17,8 +17,8 @@ import (
 // dialWithin bounds the fabric's own dial to a host: all of them are on this machine.
 const dialWithin = 2 * time.Second
 
-// mostDialing is how many connections from within dial on a link at a time. Thousands at once would overflow the accept
-// queue of their host, and the kernel tries again after a second.
+// mostDialing bounds the connections from within this process that dial on a link at the same time. Thousands at once would
+// overflow the accept queue of their host, and the kernel tries again only after a second.
 const mostDialing = 64
 
 // Link carries the connections that one host opens to another, in both directions of their bytes. Several faults may be
@@ -29,11 +29,11 @@ type Link struct {
 	server *toxiproxy.ApiServer
 	proxy  *toxiproxy.Proxy
 	gate   atomic.Pointer[chan struct{}] // nil: open; otherwise closed when the link flows again
-	made   atomic.Int64                  // numbers what toxiproxy knows by name: a port, hence an address, is used again
+	made   atomic.Int64                  // numbers connections for their names in toxiproxy: an address may be used again
 
 	traffic traffic
 
-	dialing  chan struct{} // see mostDialing
+	dialing  chan struct{} // has mostDialing places
 	changing sync.Mutex    // held while a toxic comes or goes
 
 	mu              sync.Mutex
@@ -41,11 +41,11 @@ type Link struct {
 	toxics          int // in force, coming or going
 	closed          bool
 	conns           map[*net.TCPConn]*passage // both ends of every connection from outside of this process
-	pipelines       map[*pipeline]struct{}    // in toxiproxy
-	torn            []*pipeline
+	pipelines       map[*pipeline]struct{}    // pipelines in toxiproxy
+	torn            []*pipeline               // see pipeline
 
 	nearMu sync.Mutex         // taken last, while a near is locked too
-	nears  map[*near]struct{} // the others
+	nears  map[*near]struct{} // connections from within this process
 }
 
 // newLink makes a link and registers it with toxiproxy's server under "src>dst". Its proxy is never started: links are
@@ -60,8 +60,8 @@ func newLink(server *toxiproxy.ApiServer, src, dst string) *Link {
 	return l
 }
 
-// Hold stops the link's bytes, and connections' ends, where they are, in old connections and new ones, until heal, which
-// may be called more than once. Nothing is lost: when the last hold has healed all of it flows on.
+// Hold stops the link's bytes, and the ends of connections, where they are, in old connections and new ones, until heal is
+// called. Nothing is lost: when the last hold has healed everything flows on. heal may be called more than once.
 func (l *Link) Hold() (heal func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,8 +85,8 @@ func (l *Link) open() {
 	}
 }
 
-// Refuse resets the link's connections, and new ones as they come, until heal, which may be called more than once. The
-// link accepts again when the last refusal has healed.
+// Refuse resets the link's connections, and new ones as they come, until heal is called. The link accepts again when the last
+// refusal has healed. heal may be called more than once.
 func (l *Link) Refuse() (heal func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +124,7 @@ func (l *Link) resetAll() {
 	}
 }
 
-// shut ends the link for good: its connections, and whatever waits.
+// shut ends the link for good. It resets its connections and wakes whoever waits.
 func (l *Link) shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +133,7 @@ func (l *Link) shut() {
 	l.open()
 }
 
-// Connections is the number of connections on the link.
+// Connections returns the number of connections on the link.
 func (l *Link) Connections() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,11 +166,12 @@ func (l *Link) serve(c *net.TCPConn, real string, p *passage) {
 	l.start(name, &conn{u, p}, &conn{c, p}, p, stream.Downstream)
 }
 
-// leftEvery is how often a new connection on a held link is looked at: Sentinels connect, and give up, ten times a second.
+// leftEvery is the time between two looks whether the opener of a new connection on a held link has given up. Sentinels connect,
+// and give up, ten times a second.
 const leftEvery = 100 * time.Millisecond
 
-// reach waits until the link is not held: while it is, a new connection does not even reach the other side. Whoever opened
-// it may give up: that one is not waited for, since the connections of a long hold would use up every file of the process.
+// reach waits until the link is not held: until then a new connection does not reach the other side. It is false if the opener
+// of c gives up before. Without that, the connections of a long hold would use up every file of the process.
 func (l *Link) reach(c *net.TCPConn) bool {
 	look := time.NewTicker(leftEvery)
 	defer look.Stop()
@@ -189,7 +190,7 @@ func (l *Link) reach(c *net.TCPConn) bool {
 	}
 }
 
-// admit registers both ends of a connection, unless the link refuses it.
+// admit registers both ends of a connection. It is false if the link refuses it.
 func (l *Link) admit(p *passage, ends ...*net.TCPConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,7 +210,7 @@ func (l *Link) forget(c *net.TCPConn) {
 	delete(l.conns, c)
 }
 
-// enter gives a near connection its socket and a place on the link, unless the link refuses it.
+// enter gives a near connection its socket and a place on the link. It is false if the link refuses the connection.
 func (l *Link) enter(c *near, tcp *net.TCPConn, raw syscall.RawConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -230,7 +231,7 @@ func (l *Link) enter(c *near, tcp *net.TCPConn, raw syscall.RawConn) bool {
 	return true
 }
 
-// leave takes a near connection that has ended from the link.
+// leave removes a near connection that has ended from the link.
 func (l *Link) leave(c *near) {
 	l.nearMu.Lock()
 	defer l.nearMu.Unlock()
@@ -243,7 +244,7 @@ func (l *Link) allNear() []*near {
 	return slices.Collect(maps.Keys(l.nears))
 }
 
-// held returns what is closed when the hold heals that the link is under; nil: it is under none.
+// held returns a channel that is closed when the link's hold heals, or nil if the link is not held.
 func (l *Link) held() <-chan struct{} {
 	if g := l.gate.Load(); g != nil {
 		return *g
@@ -251,7 +252,7 @@ func (l *Link) held() <-chan struct{} {
 	return nil
 }
 
-// pass returns when the link is not held.
+// pass waits until the link is not held.
 func (l *Link) pass() {
 	if g := l.held(); g != nil {
 		<-g

@@ -12,10 +12,9 @@ import (
 )
 
 // near is the opener's end of a connection that was opened from within this process, see [Fabric.Dial]. It has one socket,
-// which leads to the host itself. While the link is clear, reads and writes go straight to it. Under a hold, what was read
-// stays here, and what was written waits here. While toxics are in force the bytes take a detour: a pipeline of toxiproxy
-// each way, between two queues here and the socket (near_detour.go). The opener notices nothing of the changes but what
-// the faults are to do.
+// which leads to the host itself. While the link is clear, reads and writes go straight to it. Under a hold, bytes wait here in
+// both directions. While toxics are in force the bytes take a detour: a pipeline of toxiproxy each way, between two queues here
+// and the socket (near_detour.go). The opener notices nothing of these changes, but only the effects of the faults.
 type near struct {
 	link          *Link
 	passage       passage
@@ -23,36 +22,36 @@ type near struct {
 	peek          peek
 
 	mu      sync.Mutex
-	changed chan struct{} // closed at the next change that somebody waits for; nil: nobody does
-	tcp     *net.TCPConn  // nil: opened under a hold, which still lasts
+	changed chan struct{} // closed at the next change; nil: nobody waits for one
+	tcp     *net.TCPConn  // the socket; nil: the connection was opened under a hold that still lasts
 	route   route
-	using   int // reads and writes of ours on the socket, under way
-	writing int // of those, the opener's writes
+	using   int // number of our reads and writes on the socket that are under way
+	writing int // number of the opener's writes among them
 
-	in     []byte // read from the host, and not by the opener yet
-	inEnd  error  // what the opener reads after it
-	out    []byte // written by the opener, and not sent yet
-	outEnd bool   // nothing is written after it
-	sender bool   // a goroutine is sending it
+	in     []byte // bytes from the host that the opener has not read yet
+	inEnd  error  // error that the opener reads after in; nil: none yet
+	out    []byte // bytes that the opener has written and that are not sent yet
+	outEnd bool   // the opener's direction ends after out
+	sender bool   // a goroutine is sending out
 
-	closed          bool  // by the opener
-	broken          error // why it failed for both sides
-	readBy, writeBy time.Time
+	closed          bool      // the opener has closed it
+	broken          error     // why it failed for both sides; nil: it did not
+	readBy, writeBy time.Time // deadlines of the opener; zero: none
 	detour          detour
 }
 
-// route is which way the bytes go.
+// route is the way that the bytes take.
 type route uint8
 
 const (
-	direct    route = iota
-	leaving         // the socket: reads and writes on it are sent away
-	detoured        // through toxiproxy
-	returning       // toxiproxy's pipelines run dry
+	direct    route = iota // straight to the socket
+	leaving                // still direct: reads and writes on the socket are sent away
+	detoured               // through toxiproxy
+	returning              // still through toxiproxy: its pipelines run dry
 )
 
-// mostQueued bounds a queue, as the kernel's buffer bounds a socket's: the next write waits. The last write before may
-// exceed it.
+// mostQueued bounds a queue in bytes, as the kernel's buffer bounds a socket's. A write to a longer queue waits; the last write
+// before may exceed the bound.
 const mostQueued = 256 << 10
 
 var (
@@ -60,11 +59,13 @@ var (
 	_ syscall.Conn = (*near)(nil)
 )
 
-// Dial connects to the announced address of a host from the source address ip (no port) of another. It is the same as a
-// connection of the kernel's to that address, with the same faults, and costs one socket instead of three: the fabric's
-// own two are saved, and while no fault is in force the way is as short as without a fabric. Errors are those of
-// [net.Dialer], a reset if the link refuses. ctx bounds the time to connect. Under a hold it returns at once, as a
-// connection that is accepted does, and reaches the host when the hold has healed. The connection has CloseWrite.
+// Dial connects to the announced address of a host from the source address ip (no port) of another. The connection behaves as one
+// of the kernel's to that address, with the same faults. It costs one socket instead of three, since the fabric needs none, and
+// while no fault is in force the way is as short as without a fabric.
+//
+// ctx bounds the time to connect. Under a hold Dial returns at once, as if the connection was accepted, and the connection reaches
+// the host when the hold has healed. Errors are those of [net.Dialer], a reset if the link refuses. The connection has
+// CloseWrite.
 func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, error) {
 	f.mu.Lock()
 	to, ok := f.places[announced]
@@ -128,7 +129,7 @@ func (c *near) connected(tcp *net.TCPConn, raw syscall.RawConn) {
 	c.applyDeadlines()
 }
 
-// connectLater waits for the end of a hold, unless the opener gives up before.
+// connectLater connects when a hold has ended, unless the opener gives up before.
 func (c *near) connectLater(real string) {
 	c.mu.Lock()
 	for gate := c.link.held(); gate != nil && !c.closed && c.broken == nil; gate = c.link.held() {
@@ -152,7 +153,7 @@ func (c *near) connectLater(real string) {
 	c.signal()
 }
 
-// Close ends the connection after what was written. Under a hold, and with toxics, that comes later.
+// Close ends the connection once all that was written is sent. Under a hold, and with toxics, it returns before that.
 func (c *near) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +162,7 @@ func (c *near) Close() error {
 	}
 	c.closed, c.outEnd, c.in = true, true, nil
 	if c.tcp == nil {
-		c.out = nil // it has not reached the host, and will not
+		c.out = nil // the connection has not reached the host, and will not
 	}
 	if c.using > 0 && c.route == direct {
 		c.applyDeadlines()
@@ -171,7 +172,7 @@ func (c *near) Close() error {
 	return nil
 }
 
-// CloseWrite ends the opener's direction after what was written.
+// CloseWrite ends the opener's direction once all that was written is sent.
 func (c *near) CloseWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,7 +185,7 @@ func (c *near) CloseWrite() error {
 	return nil
 }
 
-// reset is what the link does to it.
+// reset resets the connection, as the link's refusal does.
 func (c *near) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,8 +238,8 @@ func (c *near) setDeadlines(read, write *time.Time) error {
 	return nil
 }
 
-// applyDeadlines gives the socket those of the opener. What is queued has none: for the opener it is written. A Read or
-// Write that is under way ends when the opener closes. The caller holds c.mu.
+// applyDeadlines gives the socket the opener's deadlines. Queued bytes have none: for the opener they are written. Once the opener
+// has closed, a Read or Write under way ends at once. The caller holds c.mu.
 func (c *near) applyDeadlines() {
 	read, write := c.readBy, c.writeBy
 	if c.closed {
@@ -259,8 +260,8 @@ func (c *near) signal() {
 	}
 }
 
-// wait returns after a change, when the hold that the caller has met has healed (nil: none), or at the deadline by, if it
-// is not zero. The caller holds c.mu, which is free meanwhile.
+// wait waits for a change, for the end of the hold that the caller has met (nil: none), or for the deadline by if it is not zero,
+// whichever comes first. The caller holds c.mu, which is free meanwhile.
 func (c *near) wait(by time.Time, healed <-chan struct{}) {
 	if c.changed == nil {
 		c.changed = make(chan struct{})
@@ -287,5 +288,5 @@ func dialError(err error) error { return opError("dial", err) }
 
 func opError(op string, err error) error { return &net.OpError{Op: op, Net: "tcp", Err: err} }
 
-// timedOut reports whether err is that of a deadline.
+// timedOut reports whether err is that of a deadline that has passed.
 func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

@@ -8,21 +8,21 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// This file is how a near connection goes through toxiproxy while its link has toxics, and comes back when they are gone.
+// This file leads a near connection through toxiproxy while its link has toxics, and back when they are gone.
 
 // detour is the state of two pipelines of toxiproxy: up from the opener's queue to the socket, down from the socket to
 // the opener's queue.
 type detour struct {
 	legs             int  // pipelines that have not ended
-	upLeft, downLeft bool // the source ended only because the connection goes direct again
+	upLeft, downLeft bool // the pipeline's source ended only because the connection goes direct again
 	gone             bool // no source or destination is left on the opener's side
-	ended            bool // an end has come through
+	ended            bool // the end of one direction has come through
 }
 
-// longAgo as a deadline sends whoever uses a socket away.
+// longAgo is a deadline that ends every read and write on a socket at once.
 var longAgo = time.Unix(1, 0)
 
-// settle waits for a connection that still returns from its last detour: the next toxic shall not meet it half way.
+// settle waits until the connection has returned from its last detour, so that the next toxic does not meet it half way.
 func (c *near) settle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,7 +31,7 @@ func (c *near) settle() {
 	}
 }
 
-// quit sends the opener, and what is sent for it, away from the socket: the first half of the way to the detour.
+// quit begins the detour: it ends all reads and writes of the opener, and those for it, on the socket.
 func (c *near) quit() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *near) begin() {
 	c.signal()
 }
 
-// startLegs starts the pipelines, and waits for as long as toxiproxy is busy with its toxics.
+// startLegs starts the pipelines. It waits while toxiproxy is busy with its toxics.
 func (c *near) startLegs() {
 	l := c.link
 	name := fmt.Sprintf("%s #%d", c.LocalAddr(), l.made.Add(1))
@@ -74,7 +74,7 @@ func (c *near) startLegs() {
 	l.start(name, hostEnd{c}, openerEnd{c}, &c.passage, stream.Downstream)
 }
 
-// comeBack ends the pipelines' sources. When they have run dry the way is direct again; what waits in the queues goes first.
+// comeBack ends the pipelines' sources. When the pipelines have run dry the way is direct again; bytes in the queues go first.
 func (c *near) comeBack() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +86,8 @@ func (c *near) comeBack() {
 	c.signal()
 }
 
-// legEnded is called when a pipeline has delivered all that it will. As between two sockets of a proxy, an end in one
-// direction closes what it leads to, and with it the other direction. So does a gap.
+// legEnded is called when a pipeline has delivered all that it will. As with a proxy between two sockets, the end of one direction
+// closes the socket that it leads to, and so the other direction. A gap in the bytes does the same.
 func (c *near) legEnded(up, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *near) legEnded(up, whole bool) {
 	c.signal()
 }
 
-// arrived is when both pipelines have ended. The caller holds c.mu.
+// arrived is called when both pipelines have ended. The caller holds c.mu.
 func (c *near) arrived() {
 	if c.broken != nil {
 		return
@@ -129,7 +129,7 @@ func (c *near) arrived() {
 	c.send()
 }
 
-// openerEnd is the opener of a detoured connection, as toxiproxy sees it.
+// openerEnd is the opener's side of a detoured connection, as toxiproxy sees it.
 type openerEnd struct{ c *near }
 
 // Read takes what the opener has written, unless the link is held.
@@ -158,7 +158,7 @@ func (e openerEnd) Read(b []byte) (int, error) {
 	}
 }
 
-// Write gives the opener something to read. After the opener has left it is lost: the pipeline must not wait for it.
+// Write gives the opener bytes to read. Once the opener has left they are lost: the pipeline must not wait for it.
 func (e openerEnd) Write(b []byte) (int, error) {
 	c := e.c
 	c.mu.Lock()
@@ -175,13 +175,13 @@ func (e openerEnd) Write(b []byte) (int, error) {
 
 func (e openerEnd) ReadFrom(r io.Reader) (int64, error) { return copied(e, r) }
 
-// end is called when the pipeline down has ended.
+// end is called when the pipeline from the host to the opener has ended.
 func (e openerEnd) end(whole bool) error {
 	e.c.legEnded(false, whole)
 	return nil
 }
 
-// hostEnd is the socket of a detoured connection, as toxiproxy sees it.
+// hostEnd is the host's side of a detoured connection, its socket, as toxiproxy sees it.
 type hostEnd struct{ c *near }
 
 func (e hostEnd) Read(b []byte) (int, error) {
@@ -198,7 +198,7 @@ func (e hostEnd) Read(b []byte) (int, error) {
 func (e hostEnd) Write(b []byte) (int, error)         { return e.c.tcp.Write(b) }
 func (e hostEnd) ReadFrom(r io.Reader) (int64, error) { return deliver(e.c.tcp, r) }
 
-// end is called when the pipeline up has ended.
+// end is called when the pipeline from the opener to the host has ended.
 func (e hostEnd) end(whole bool) error {
 	e.c.legEnded(true, whole)
 	return nil

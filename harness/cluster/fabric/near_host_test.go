@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// newPair is a connection from within, and its other end at a host that does only what the test says.
+// newPair makes a connection from within this process. Its other end is at a host that does only what the test says.
 func newPair(t *testing.T) (l *fabric.Link, near, host net.Conn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", serverReal)
@@ -87,7 +87,7 @@ func TestTheHostsEndComesThroughAToxic(t *testing.T) {
 	require.Zero(t, l.Connections())
 }
 
-// A socket whose host does not read has taken a part of what is being written when the way changes.
+// If the host does not read, the socket has taken only a part of a write when the way changes.
 func TestNothingIsLostOfABlockedWriteWhenAToxicComes(t *testing.T) {
 	for name, queued := range map[string]bool{"of the opener": false, "of what a hold has queued": true} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestNothingIsLostOfABlockedWriteWhenAToxicComes(t *testing.T) {
 	}
 }
 
-// pattern is n bytes of a stream in which no two places look the same for long.
+// pattern returns n bytes of a stream in which no two places look the same for long.
 func pattern(from, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -141,7 +141,7 @@ func pattern(from, n int) []byte {
 	return b
 }
 
-// What LimitData has cut is over, however late the opener reads what came before: it never goes on beyond the gap.
+// A connection that LimitData has cut never goes on beyond the gap, however late the opener reads the bytes before it.
 func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
 	l, near, host := newPair(t)
 	all := bytes.Repeat([]byte("0123456789abcdef"), 33*512) // more than the queue to the opener holds

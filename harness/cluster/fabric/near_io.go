@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// This file is what the opener of a near connection reads and writes, and how what waits is sent.
+// This file has the opener's reads and writes on a near connection, and sends the bytes that wait.
 
 // Read reads from the socket while the link is clear. Bytes that meet a hold on their way stay for the next Read.
 func (c *near) Read(b []byte) (int, error) {
@@ -43,7 +43,7 @@ func (c *near) Read(b []byte) (int, error) {
 	}
 }
 
-// readSocket reads from the socket; not ok: something has come between the bytes and the opener.
+// readSocket reads from the socket. ok is false if a hold, a detour or an end has come between: then Read has to look again.
 func (c *near) readSocket(b []byte) (n int, err error, ok bool) {
 	n, err = c.use(func(tcp *net.TCPConn) (int, error) { return tcp.Read(b) })
 	if c.broken != nil || c.closed {
@@ -99,12 +99,12 @@ func (c *near) Write(b []byte) (int, error) {
 	}
 }
 
-// clear reports whether bytes go straight to the socket, with what the caller knows of the hold. The caller holds c.mu.
+// clear reports whether bytes go straight to the socket. gate is the hold that the caller has seen, or nil. The caller holds c.mu.
 func (c *near) clear(gate <-chan struct{}) bool {
 	return c.route == direct && c.tcp != nil && gate == nil
 }
 
-// use does something to the socket without c.mu, which the caller holds.
+// use calls do with the socket. The caller holds c.mu, which is free meanwhile.
 func (c *near) use(do func(*net.TCPConn) (int, error)) (int, error) {
 	tcp := c.tcp
 	c.using++
@@ -117,7 +117,7 @@ func (c *near) use(do func(*net.TCPConn) (int, error)) (int, error) {
 	return n, err
 }
 
-// send sees to what waits to be sent to the socket, and to the end after it. The caller holds c.mu.
+// send makes sure that the waiting bytes, and the end after them, are sent to the socket. The caller holds c.mu.
 func (c *near) send() {
 	switch {
 	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:
@@ -129,7 +129,7 @@ func (c *near) send() {
 	}
 }
 
-// sending ends when nothing is left to be sent, or something else has to do it.
+// sending sends the waiting bytes. It ends when none are left, or when a pipeline has to send them.
 func (c *near) sending() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// SyscallConn is how a client library looks whether an idle connection has ended. Its Read calls f once; what a hold or a
-// toxic keeps from the opener it does not show.
+// SyscallConn returns a raw connection by which a client library looks whether an idle connection has ended. Its Read calls f
+// once. It does not show what a hold or a toxic keeps from the opener.
 func (c *near) SyscallConn() (syscall.RawConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -20,16 +20,16 @@ func (c *near) SyscallConn() (syscall.RawConn, error) {
 	return &c.peek, nil
 }
 
-// peek is a near as its opener's raw connection.
+// peek is the raw connection of a near.
 type peek struct {
 	c   *near
 	raw syscall.RawConn
 }
 
-// errUnread says that a connection has bytes for its opener beside the socket's.
+// errUnread is the error for a connection with queued bytes for its opener, which the socket does not show.
 var errUnread = errors.New("bytes wait to be read")
 
-// Read calls f with the socket. It does not use the socket's own raw Read, which would wait for that of a pipeline.
+// Read calls f with the socket. It does not use the socket's own raw Read, which would wait for a pipeline's Read to end.
 func (p *peek) Read(f func(fd uintptr) bool) error {
 	c := p.c
 	c.mu.Lock()

@@ -19,7 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// These tests are of what only connections from within have: what they cost, and their ways between direct and toxiproxy.
+// These tests are about what only connections from within have: their costs, and their changes between the direct way and
+// toxiproxy.
 
 func newWithin(t *testing.T) world {
 	w := newWorld(t)
@@ -73,7 +74,7 @@ func TestConnectionsGoDirectAgainAfterAToxic(t *testing.T) {
 	}
 }
 
-// Whatever comes and goes, no byte is lost, doubled or overtaken.
+// Whatever faults come and go, no byte is lost, doubled or overtaken.
 func TestBytesStayInOrderWhileFaultsComeAndGo(t *testing.T) {
 	w := newWithin(t)
 	const streams, words = 8, 4000

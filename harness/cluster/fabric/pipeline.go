@@ -8,26 +8,26 @@ import (
 
 // pipeline is one direction of a connection on its way through toxiproxy, from its source to its destination.
 //
-// toxiproxy keeps a chain of toxics for the link and one for each pipeline. When a toxic goes, a pipeline that has begun
-// to end keeps its own as it is. While it still delivers, with another toxic, the two differ, and a toxic that came
-// then would make toxiproxy panic: such pipelines are torn, and Add waits for their end.
+// toxiproxy keeps a chain of toxics for the link and one for each pipeline. When a toxic goes, a pipeline that has begun to end
+// keeps its chain as it is. While such a pipeline still delivers through another toxic, its chain differs from the link's, and a
+// toxic that came then would make toxiproxy panic. Such pipelines are torn, and Add waits for their end.
 type pipeline struct {
 	*passage
 	dir    stream.Direction
-	ending bool          // its source has ended; under Link.mu
-	took   int64         // bytes of its source, once that has ended; under Link.mu
+	ending bool          // its source has ended; guarded by Link.mu
+	took   int64         // bytes that its source had, set at its end; guarded by Link.mu
 	gave   int64         // bytes that came through
 	gone   chan struct{} // closed when all is delivered
 }
 
-// sink is where a pipeline delivers to. Not whole: bytes got lost on the way, as beyond the limit of LimitData.
+// sink takes what a pipeline delivers. whole is false if bytes got lost on the way, such as those beyond the limit of LimitData.
 type sink interface {
 	io.Writer
 	io.ReaderFrom
 	end(whole bool) error
 }
 
-// start gives toxiproxy a pipeline, and waits for as long as it is busy with its toxics.
+// start gives toxiproxy a pipeline. It waits while toxiproxy is busy with its toxics.
 func (l *Link) start(name string, from io.Reader, to sink, of *passage, d stream.Direction) {
 	p := &pipeline{passage: of, dir: d, gone: make(chan struct{})}
 	l.mu.Lock()
@@ -36,7 +36,8 @@ func (l *Link) start(name string, from io.Reader, to sink, of *passage, d stream
 	l.proxy.Toxics.StartLink(l.server, name+" "+d.String(), source{from, p}, destination{to, p}, d)
 }
 
-// tear notes the pipelines that a toxic, as it goes, may leave torn: those that end, or all where it makes them end.
+// tear notes the pipelines that a toxic may leave torn when it goes: those that have begun to end or, if the toxic makes
+// pipelines end, all.
 func (l *Link) tear(all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +48,7 @@ func (l *Link) tear(all bool) {
 	}
 }
 
-// awaitTorn waits until all that is torn has ended. The caller holds l.changing.
+// awaitTorn waits until all torn pipelines have ended. The caller holds l.changing.
 func (l *Link) awaitTorn() {
 	l.mu.Lock()
 	torn := l.torn
@@ -58,7 +59,7 @@ func (l *Link) awaitTorn() {
 	}
 }
 
-// source is where a pipeline begins. io.Copy calls WriteTo.
+// source is the reader at which a pipeline begins. io.Copy calls WriteTo.
 type source struct {
 	io.Reader
 	p *pipeline
@@ -73,7 +74,7 @@ func (s source) WriteTo(w io.Writer) (int64, error) {
 	return n, err
 }
 
-// counted counts what comes from a source.
+// counted counts the bytes that come from a source.
 type counted struct {
 	io.Reader
 	p *pipeline
@@ -85,7 +86,7 @@ func (c counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// destination is where a pipeline leads to. toxiproxy closes it when it has delivered all.
+// destination is the writer at which a pipeline ends. toxiproxy closes it when it has delivered all.
 type destination struct {
 	sink
 	p *pipeline
@@ -110,7 +111,7 @@ func (d destination) Close() error {
 	return err
 }
 
-// whole reports whether a pipeline that has delivered what it will has delivered all that its source had.
+// whole reports whether a pipeline that has ended delivered all that its source had.
 func (p *pipeline) whole() bool {
 	p.link.mu.Lock()
 	defer p.link.mu.Unlock()

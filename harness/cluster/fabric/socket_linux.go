@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// left reports whether the peer of c has closed it, whatever it sent before.
+// left reports whether the peer of c has closed it, even if bytes that it sent before are still unread.
 func left(c *net.TCPConn) bool {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -22,8 +22,8 @@ func left(c *net.TCPConn) bool {
 	return gone || err != nil
 }
 
-// bindLate has the kernel choose the port of a socket when it connects, among those that are free for this destination. A
-// port chosen with the address alone is taken from all of them, for a minute after its end too.
+// bindLate has the kernel choose the port of a socket when it connects, among those that are free for this destination. A port
+// that is chosen before is taken for all destinations, and stays so for a minute after the connection's end.
 func bindLate(_, _ string, raw syscall.RawConn) error {
 	return raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1) // fails before Linux 4.2 only

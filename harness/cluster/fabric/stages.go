@@ -5,15 +5,15 @@ import (
 	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
-// Two toxics of our own, in place of toxiproxy's timeout and limit_data: those end a pipeline in the middle and read no
-// more, so that the stages before them wait for ever.
+// This file has two toxics of our own, in place of toxiproxy's timeout and limit_data. Those end a pipeline in the middle and read
+// no more, so that the stages before them wait for ever.
 
 func init() {
 	toxics.Register("drop", new(drop))
 	toxics.Register("limit-data", new(limitData))
 }
 
-// drop loses all that comes until it goes.
+// drop loses all bytes until it is removed.
 type drop struct{}
 
 func (*drop) Pipe(stub *toxics.ToxicStub) {
@@ -30,12 +30,12 @@ func (*drop) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-// limitData passes so many bytes on, then the end, and loses the rest.
+// limitData passes Bytes bytes of a connection on, then ends the connection, and loses the rest.
 type limitData struct {
 	Bytes int `json:"bytes"`
 }
 
-// NewState counts the bytes that are left of a connection's limit.
+// NewState returns the count of the bytes that a new connection may still pass.
 func (t *limitData) NewState() any { return &limitData{t.Bytes} }
 
 func (t *limitData) Pipe(stub *toxics.ToxicStub) {

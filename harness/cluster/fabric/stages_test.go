@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Whatever ends a connection in the middle, nothing that carried it stays behind, though it had more to carry.
+// Whatever ends a connection in the middle, no goroutine that carried its bytes stays behind, even if more bytes were to come.
 func TestNothingStaysOfConnectionsThatEndInTheMiddle(t *testing.T) {
 	for name, toxic := range map[string]harness.LinkFault{"drop": harness.Drop(), "limit": harness.LimitData(100)} {
 		t.Run(name, func(t *testing.T) {

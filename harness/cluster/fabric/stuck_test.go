@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// A far side that does not read is what a paused process with full buffers looks like.
+// A far side that does not read looks like a paused process with full buffers.
 func TestAToxicOnAConnectionThatNobodyReadsIsAnErrorInTime(t *testing.T) {
 	w := newWorld(t)
 	a := w.dial(alice)
@@ -32,7 +32,7 @@ func TestAToxicOnAConnectionThatNobodyReadsIsAnErrorInTime(t *testing.T) {
 	require.NoError(t, w.echoes(w.dial(alice), "one"), "the link is not usable again")
 }
 
-// A connection from within meets toxiproxy only when the toxic is there, which has nothing to wait for.
+// A connection from within meets toxiproxy only once the toxic is in force, so adding the toxic has nothing to wait for.
 func TestAToxicTakesAConnectionFromWithinThatNobodyReads(t *testing.T) {
 	w := newWorld(t)
 	w.within = true
@@ -56,7 +56,7 @@ func TestAHealFreesAConnectionThatNobodyReads(t *testing.T) {
 	})
 }
 
-// awaitJam returns when nothing more gets through to the server.
+// awaitJam waits until nothing more gets through to the server.
 func (w world) awaitJam() {
 	w.Helper()
 	last, still := int64(0), 0
@@ -70,7 +70,7 @@ func (w world) awaitJam() {
 	}, 20*time.Second, 20*time.Millisecond)
 }
 
-// endless has bytes for ever.
+// endless is a reader whose bytes never end.
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }

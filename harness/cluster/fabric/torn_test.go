@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Connections that end under two toxics, of which one goes: what is under way then is delivered, and the toxic that comes
-// next meets nothing that toxiproxy has lost count of.
+// When connections end under two toxics and one of these goes, the bytes under way are still delivered, and the next toxic does
+// not make toxiproxy panic.
 func TestAToxicComesWhileConnectionsEndThatTwoOthersHaveLeft(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first harness.LinkFault

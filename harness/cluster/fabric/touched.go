@@ -8,15 +8,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// traffic counts what a link's faults touch. The harness's own connections, which look whether a fault acts, have a meter
-// that counts nothing: a link that nobody else uses shall not look busy.
+// traffic counts what a link's faults touch. The harness's own connections, which look whether a fault acts, are not counted: a
+// link that nobody else uses must not look busy.
 type traffic struct {
 	held, waited, reset, passed, ended atomic.Int64
 	// acting is the number of toxics in force in each direction.
 	acting [2]atomic.Int32
 }
 
-// Touched is what the link's faults have touched so far, of connections that are not the harness's own.
+// Touched returns what the link's faults have touched so far, without the harness's own connections.
 func (l *Link) Touched() harness.Touched {
 	t := &l.traffic
 	return harness.Touched{
@@ -38,14 +38,14 @@ func direction(d stream.Direction) int {
 	return 1
 }
 
-// passage is one connection on a link, as far as it is counted. Both its ends and its pipelines share it.
+// passage is one connection on a link, for counting. Both its ends and its pipelines share it.
 type passage struct {
 	link *Link
-	own  bool        // the harness's
-	cut  atomic.Bool // its end in the middle has been counted
+	own  bool        // it is the harness's own, and not counted
+	cut  atomic.Bool // it was counted as ended by toxics in the middle of its bytes
 }
 
-// meets counts what meets a hold: bytes, or the end of a connection as one.
+// meets counts bytes that meet a hold. The end of a connection counts as one byte.
 func (p *passage) meets(hold <-chan struct{}, bytes int) {
 	if hold != nil && !p.own {
 		p.link.traffic.held.Add(max(1, int64(bytes)))

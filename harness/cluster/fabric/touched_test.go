@@ -13,7 +13,7 @@ import (
 // alicesProber dials on alice's links for the harness.
 const alicesProber = "127.5.3.1"
 
-// TestFaultsCountWhatTheyTouch: of a connection that is there, of a new one, and nothing of who only looks.
+// TestFaultsCountWhatTheyTouch: an old connection and a new one are counted, and the harness's own looks are not.
 func TestFaultsCountWhatTheyTouch(t *testing.T) {
 	for name, c := range map[string]struct {
 		begin   func(w world, l *fabric.Link) (heal func())

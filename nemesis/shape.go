@@ -11,19 +11,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Sides says who loses whom in a partition, chosen anew each time it is injected. Made by the functions of this file; the
+// Shape says who loses whom in a partition, chosen anew each time it is injected. Made by the functions of this file; the
 // zero value cannot be injected.
-type Sides struct {
+type Shape struct {
 	name, doc string
 	needs     needs
 	make      func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error)
 }
 
 // String is the name, such as "split-brain".
-func (s Sides) String() string { return s.name }
+func (s Shape) String() string { return s.name }
 
 // faultName is the name of a fault that makes these sides.
-func (s Sides) faultName() string {
+func (s Shape) faultName() string {
 	if s.name == oneWay {
 		return oneWay
 	}
@@ -34,14 +34,14 @@ func (s Sides) faultName() string {
 const oneWay = "one-way"
 
 // Doc says in one line who loses whom, and what follows.
-func (s Sides) Doc() string { return s.doc }
+func (s Shape) Doc() string { return s.doc }
 
 // needs is the least topology.
 type needs struct{ nodes, sentinels, groups int }
 
 // Check returns what the topology lacks for these sides. It looks at the numbers of hosts only, so a stand-in for a
 // cluster that has not started will do; that a topology has no one primary shows when the fault is injected.
-func (s Sides) Check(c Topology) error {
+func (s Shape) Check(c Topology) error {
 	if s.make == nil {
 		return errors.New("no sides given: choose some, such as nemesis.SplitBrain()")
 	}
@@ -65,14 +65,14 @@ func (n needs) String() string {
 // its replicas at once; with Drop it does so as soon as the first of them gives up and closes its connection. With
 // DropReplies both nodes stay primaries, but commands pass, and with them the word of the other Sentinels: the one beside
 // the old primary names the new one, and clients that ask it are sent to where nobody answers.
-func SplitBrain() Sides {
+func SplitBrain() Shape {
 	return withPrimary("split-brain", "the primary, one Sentinel and 2/5 of the client groups lose all others: two primaries",
 		needs{3, 3, 2}, func(p parts) cut { return p.brain(p.one(p.sentinels)) })
 }
 
 // SplitBrainWithReplica is SplitBrain with one replica on the old primary's side, which goes on acknowledging its
 // writes: WAIT 1 and min-replicas-to-write 1 are content there.
-func SplitBrainWithReplica() Sides {
+func SplitBrainWithReplica() Shape {
 	doc := "as split-brain, with a replica on the old primary's side: WAIT 1 is content there"
 	return withPrimary("split-brain-replica", doc, needs{3, 3, 2}, func(p parts) cut {
 		return p.brain(p.one(p.replicas), p.one(p.sentinels))
@@ -81,7 +81,7 @@ func SplitBrainWithReplica() Sides {
 
 // ClientsFromPrimary takes the primary from two fifths of the client groups, and from nobody else. The proof: the other
 // groups still reach it, and it stays primary.
-func ClientsFromPrimary() Sides {
+func ClientsFromPrimary() Shape {
 	return withPrimary("clients-primary", "2/5 of the client groups lose the primary, nobody else does: no failover",
 		needs{1, 0, 2}, func(p parts) cut {
 			other := harness.Link{From: p.many[0], To: p.old}
@@ -100,27 +100,27 @@ func ClientsFromPrimary() Sides {
 
 // PrimaryFromReplicas takes all replicas from the primary. The proof: they hear nothing of it any more, and it stays
 // primary. A hold or a drop takes seconds to show.
-func PrimaryFromReplicas() Sides {
+func PrimaryFromReplicas() Shape {
 	return withPrimary("primary-replicas", "the primary loses all its replicas: no failover, and nothing is replicated",
 		needs{2, 0, 1}, func(p parts) cut { return p.fromReplicas(p.replicas) })
 }
 
 // PrimaryFromReplica takes one replica from the primary. The proof is that of PrimaryFromReplicas.
-func PrimaryFromReplica() Sides {
+func PrimaryFromReplica() Shape {
 	return withPrimary("primary-replica", "the primary loses one replica: no failover",
 		needs{2, 0, 1}, func(p parts) cut { return p.fromReplicas([]string{p.one(p.replicas)}) })
 }
 
 // PrimaryFromSentinels takes all Sentinels from the primary: they fail over although every client reaches it. The proof:
 // two primaries, as in SplitBrain.
-func PrimaryFromSentinels() Sides {
+func PrimaryFromSentinels() Shape {
 	return withPrimary("primary-sentinels", "the primary loses all Sentinels, no client loses anybody: two primaries",
 		needs{2, 1, 1}, func(p parts) cut { return p.alone(p.sentinels) })
 }
 
 // PrimaryFromSentinel takes one Sentinel from the primary. The proof: that one holds the primary to be down, the others
 // do not, and it stays primary.
-func PrimaryFromSentinel() Sides {
+func PrimaryFromSentinel() Shape {
 	return withPrimary("primary-sentinel", "the primary loses one Sentinel: no quorum, so no failover",
 		needs{1, 3, 1}, func(p parts) cut {
 			one := p.one(p.sentinels)
@@ -142,7 +142,7 @@ func PrimaryFromSentinel() Sides {
 
 // IsolatePrimary takes all replicas and all Sentinels from the primary. Every client still reaches it, and everybody
 // else. The proof: two primaries, as in SplitBrain.
-func IsolatePrimary() Sides {
+func IsolatePrimary() Shape {
 	return withPrimary("isolate-primary", "the primary loses replicas and Sentinels, no client loses anybody: two primaries",
 		needs{2, 1, 1}, func(p parts) cut { return p.alone(slices.Concat(p.replicas, p.sentinels)) })
 }
@@ -150,7 +150,7 @@ func IsolatePrimary() Sides {
 // Bridge makes two halves that do not see each other, and leaves one replica that both see: the primary, one Sentinel
 // and two fifths of the client groups are one half. The proof: a failover. What one half's Sentinels decide reaches the
 // other over the bridge, so that two primaries do not last.
-func Bridge() Sides {
+func Bridge() Shape {
 	return withPrimary("bridge", "two halves lose each other, one replica is seen by both: a failover",
 		needs{3, 3, 2}, func(p parts) cut {
 			bridge := p.one(p.replicas)
@@ -165,9 +165,9 @@ func Bridge() Sides {
 }
 
 // OneWay cuts only the connections that hosts of from open to hosts of to; those that to opens to from go on.
-func OneWay(from, to Hosts) Sides {
+func OneWay(from, to Hosts) Shape {
 	doc := fmt.Sprintf("the connections that %s opens to %s are cut, those the other way are not", from, to)
-	return Sides{oneWay, doc, needs{}, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
+	return Shape{oneWay, doc, needs{}, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
 		a, err := from.Pick(ctx, c, rng)
 		if err != nil {
 			return cut{}, err
@@ -186,8 +186,8 @@ func OneWay(from, to Hosts) Sides {
 }
 
 // MinorityOfNodes takes a minority of the Redis nodes from all clients, for topologies of several masters.
-func MinorityOfNodes() Sides {
-	return Sides{"minority", "all clients lose a minority of the Redis nodes", needs{3, 0, 1},
+func MinorityOfNodes() Shape {
+	return Shape{"minority", "all clients lose a minority of the Redis nodes", needs{3, 0, 1},
 		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
 			groups := c.ClientGroups()
 			return fromMinority(ctx, c, rng, groups, groups[0])
@@ -195,8 +195,8 @@ func MinorityOfNodes() Sides {
 }
 
 // ClientsFromMinority takes a minority of the Redis nodes from the first two fifths of the client groups.
-func ClientsFromMinority() Sides {
-	return Sides{"clients-minority", "2/5 of the client groups lose a minority of the Redis nodes", needs{3, 0, 2},
+func ClientsFromMinority() Shape {
+	return Shape{"clients-minority", "2/5 of the client groups lose a minority of the Redis nodes", needs{3, 0, 2},
 		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
 			groups := c.ClientGroups()
 			n := fewOf(groups)
@@ -210,15 +210,15 @@ func ClientsFromMinority() Sides {
 }
 
 // AllSides lists the sides that need no choice of hosts: all but one-way.
-func AllSides() []Sides {
-	return []Sides{
+func AllSides() []Shape {
+	return []Shape{
 		SplitBrain(), SplitBrainWithReplica(), ClientsFromPrimary(), PrimaryFromReplicas(), PrimaryFromReplica(),
 		PrimaryFromSentinels(), PrimaryFromSentinel(), IsolatePrimary(), Bridge(), MinorityOfNodes(), ClientsFromMinority(),
 	}
 }
 
 // ParseSides returns the sides of that name, one of those that AllSides lists.
-func ParseSides(name string) (Sides, error) {
+func ParseSides(name string) (Shape, error) {
 	var known []string
 	for _, s := range AllSides() {
 		if s.name == name {
@@ -226,5 +226,5 @@ func ParseSides(name string) (Sides, error) {
 		}
 		known = append(known, s.name)
 	}
-	return Sides{}, fmt.Errorf("unknown sides %q: choose %s", name, strings.Join(known, ", "))
+	return Shape{}, fmt.Errorf("unknown sides %q: choose %s", name, strings.Join(known, ", "))
 }
