@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 func all() []harness.Checker {
@@ -137,7 +138,7 @@ func TestCertificatesAreBounded(t *testing.T) {
 	require.Len(t, found, certifyAtMost+99)
 	require.EqualValues(t, certifyAtMost, figureOf(t, g, "asked to certify"))
 	require.EqualValues(t, certifyAtMost, figureOf(t, g, "certified"))
-	require.Equal(t, fmt.Sprintf("%d duplicate-number: seq-0 %[1]d", certifyAtMost+99), g.Reason)
+	require.Equal(t, fmt.Sprintf("%s duplicate-number: seq-0 %[1]s", units.Count(certifyAtMost+99)), g.Reason)
 }
 
 func TestWhoGaveNoAnswerInTimeIsAskedOnceMore(t *testing.T) {

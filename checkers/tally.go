@@ -65,7 +65,7 @@ func (t *tally) breaks(a harness.Anomaly) {
 func (t *tally) where() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(t.broken)) {
-		parts = append(parts, fmt.Sprintf("%s %d", key, t.broken[key]))
+		parts = append(parts, key+" "+units.Count(int64(t.broken[key])))
 	}
 	return strings.Join(parts, ", ")
 }
