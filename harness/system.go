@@ -82,7 +82,7 @@ type Injection struct {
 type FaultStep struct {
 	Nemesis Nemesis
 	// After is the load without this sequence's faults before the fault: since the load began, or since the step before
-	// had healed and, if no other sequence had a fault in force then, the system was whole again. 0: Spec.Calm.
+	// had healed and, if no other sequence had a fault in force then, the system was whole again. 0: Spec.QuietPeriod.
 	After time.Duration
 	For   time.Duration // how long the fault stays in force, from its bite to its heal
 }

@@ -31,7 +31,7 @@ type Entry struct {
 // Parameters are what a fault can be told. Which of them it takes, and their defaults, its Entry says.
 type Parameters struct {
 	Host  string `yaml:"host,omitempty"`  // whom it strikes: see ParseHosts
-	Sides string `yaml:"sides,omitempty"` // who is cut off from whom: see ParseSides
+	Sides string `yaml:"sides,omitempty"` // who is cut off from whom: see ParseShape
 	How   string `yaml:"how,omitempty"`   // hold, drop, drop-replies or refuse
 	From  string `yaml:"from,omitempty"`  // who opens the connections of the links
 	To    string `yaml:"to,omitempty"`    // whom they lead to

@@ -92,7 +92,7 @@ func (f *Fault) parseHow() (field string, err error) {
 }
 
 func prepareSides(f *Fault) (field string, err error) {
-	if f.sides, err = ParseSides(f.Sides); err != nil {
+	if f.sides, err = ParseShape(f.Sides); err != nil {
 		return "sides", err
 	}
 	switch f.Sides {

@@ -58,7 +58,7 @@ func TestPartitionsThatDoNotApply(t *testing.T) {
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	for _, sides := range nemesis.AllSides() {
 		require.NotEmpty(t, sides.Doc())
-		known, err := nemesis.ParseSides(sides.String())
+		known, err := nemesis.ParseShape(sides.String())
 		require.NoError(t, err)
 		require.Equal(t, sides.String(), known.String())
 		inj, err := nemesis.Partition(b.Cluster, sides, harness.Hold()).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
@@ -72,7 +72,7 @@ func TestPartitionsThatDoNotApply(t *testing.T) {
 		require.NotContains(t, err.Error(), "\n")
 		require.Nil(t, inj.Heal)
 	}
-	_, err := nemesis.ParseSides("left-right")
+	_, err := nemesis.ParseShape("left-right")
 	require.ErrorContains(t, err, "split-brain, ")
 	for want, n := range map[string]harness.Nemesis{
 		"no link fault given": nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), harness.LinkFault{}),

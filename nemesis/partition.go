@@ -35,10 +35,10 @@ type Partitionable interface {
 // write, in the same moment. Drop and DropReplies let ends of connections pass, and reset the connections when they heal.
 //
 // The bite: probes, in new connections from either side, get no answer through the cut, and one beside it does. The
-// proof is in the description of each Sides, and that the system itself sent something over the cut. A partition that cannot be had on this topology is an error of Inject.
+// proof is in the description of each Shape, and that the system itself sent something over the cut. A partition that cannot be had on this topology is an error of Inject.
 //
 // After the heal a cluster was whole within half a second where nobody had failed over, and within 5 s where somebody
-// had (20 trials of each of the Sides under Hold, and of SplitBrain under each of the Cuts, on two busy cores).
+// had (20 trials of each Shape under Hold, and of SplitBrain under each of the Cuts, on two busy cores).
 func Partition(c Partitionable, sides Shape, f harness.LinkFault) harness.Nemesis {
 	return partition{c, sides, f, sides.faultName()}
 }

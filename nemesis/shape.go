@@ -217,8 +217,8 @@ func AllSides() []Shape {
 	}
 }
 
-// ParseSides returns the sides of that name, one of those that AllSides lists.
-func ParseSides(name string) (Shape, error) {
+// ParseShape returns the sides of that name, one of those that AllSides lists.
+func ParseShape(name string) (Shape, error) {
 	var known []string
 	for _, s := range AllSides() {
 		if s.name == name {

@@ -43,7 +43,7 @@ type Plan struct {
 	Clients     int           `yaml:"clients" zero:"default"`        // default 100
 	Duration    time.Duration `yaml:"duration" zero:"default"`       // least duration of the load; default 10s
 	Rate        float64       `yaml:"rate" zero:"default"`           // operations a second aimed at; default 20000, on several masters 500; negative: no limit
-	Pacing      string        `yaml:"pacing,omitempty"`              // "open": operations are due at times of their own, see harness.Spec.Open; default "closed": clients think between them
+	Pacing      string        `yaml:"pacing,omitempty"`              // "open": operations are due at times of their own, see harness.Spec.OpenLoop; default "closed": clients think between them
 	Keys        int           `yaml:"keys,omitempty" zero:"default"` // locks or sequences; default: one lock for every ten clients, one sequence of each regime
 	TTL         time.Duration `yaml:"ttl,omitempty" zero:"default"`  // lease or window; default: the family's
 	Regime      string        `yaml:"regime,omitempty"`              // proposals to sequences; default every regime, or "fixed" for variants that take no notice
