@@ -15,37 +15,37 @@ type Entry struct {
 	Name     string
 	Doc      string
 	Takes    []string      // parameters, by their names
-	Defaults Parameters    // of those that nobody gives
-	For      time.Duration // how long it stays in force if nobody says; 0: 5 s
-	Strikes  string        // kinds of hosts that Host may be: r, s, g; empty: it takes none
+	Defaults Parameters    // values of the parameters that a plan leaves out
+	For      time.Duration // how long it stays in force if a plan does not say; 0: 5 s
+	Strikes  string        // kinds of hosts that Host may be: r (Redis nodes), s (Sentinels), g (client groups); empty: it takes none
 	Needs    Need
 	Acts     Acting
 	Does     Consequences // more may follow from parameters: see Fault.Does
 
-	least   func(Fault, Outlook) time.Duration         // shorter it cannot be proved; nil: any time will do
-	link    func(Parameters) harness.LinkFault         // of a fault that prepareLink prepares
+	least   func(Fault, Outlook) time.Duration         // shortest time in force in which it can be proved; nil: any time will do
+	link    func(Parameters) harness.LinkFault         // makes the link fault where prepareLink prepares the entry; otherwise nil
 	prepare func(*Fault) (parameter string, err error) // looks parameters up and refuses what makes no sense; nil: nothing to do
 	make    func(Fault, Target) harness.Nemesis
 }
 
-// Parameters are what a fault can be told. Which of them it takes, and their defaults, its Entry says.
+// Parameters holds the values that a plan can give to a fault. The fault's Entry says which of them it takes, and their defaults.
 type Parameters struct {
-	Host  string `yaml:"host,omitempty"`  // whom it strikes: see ParseHosts
+	Host  string `yaml:"host,omitempty"`  // its targets: see ParseHosts
 	Sides string `yaml:"sides,omitempty"` // who is cut off from whom: see ParseShape
 	How   string `yaml:"how,omitempty"`   // hold, drop, drop-replies or refuse
 	From  string `yaml:"from,omitempty"`  // who opens the connections of the links
-	To    string `yaml:"to,omitempty"`    // whom they lead to
+	To    string `yaml:"to,omitempty"`    // the hosts that those connections lead to
 
 	Latency   time.Duration `yaml:"latency,omitempty" zero:"default"`
 	Jitter    time.Duration `yaml:"jitter,omitempty"`
 	Bandwidth int           `yaml:"bandwidth,omitempty" zero:"default"` // bytes a second
 	Size      int           `yaml:"size,omitempty" zero:"default"`      // bytes of a slice
 	Delay     time.Duration `yaml:"delay,omitempty" zero:"default"`     // between slices, or before a close
-	Bytes     int           `yaml:"bytes,omitempty" zero:"default"`     // that pass before a connection ends
-	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // by how much a clock is wrong
+	Bytes     int           `yaml:"bytes,omitempty" zero:"default"`     // bytes that pass before a connection ends
+	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // error of a clock
 }
 
-// Word is the parameter of that name, "host" or "sides".
+// Word returns the parameter called name: Sides for "sides", else Host.
 func (p *Parameters) Word(name string) *string {
 	if name == "sides" {
 		return &p.Sides
@@ -53,7 +53,7 @@ func (p *Parameters) Word(name string) *string {
 	return &p.Host
 }
 
-// value is the parameter of that name.
+// value returns the parameter called name.
 func (p Parameters) value(name string) reflect.Value {
 	for i, v := 0, reflect.ValueOf(p); i < v.NumField(); i++ {
 		if tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); tag == name {
@@ -63,7 +63,7 @@ func (p Parameters) value(name string) reflect.Value {
 	panic("nemesis: no parameter is called " + name)
 }
 
-// Need is what a topology has to have for a fault to apply.
+// Need names what a topology must have for a fault to apply.
 type Need string
 
 const (
@@ -82,15 +82,15 @@ const (
 	OnPrimariesOnly        // it cannot be on a replica
 )
 
-// Consequences are what a fault does beside what its name says: what it may bring out in an algorithm, and what it needs. What
-// it does to its targets, as reports and checkers ask, are harness.Effects.
+// Consequences is a set of what a fault may bring about in an algorithm, and of what a run with it needs. What the fault does to
+// its targets, which reports and checkers ask for, is harness.Effects.
 type Consequences uint
 
 const (
-	MayLose    Consequences = 1 << iota // a failover may find that the new primary lacks what the old one acknowledged
-	Loses                               // it does, under any load worth the name, where no guard prevents it
+	MayLose    Consequences = 1 << iota // after a failover the new primary may lack what the old one acknowledged
+	Loses                               // after a failover it does lack that, under any steady load, where no guard prevents it
 	Forgets                             // a node comes back without its data, unless there is an append-only file
-	AtOnce                              // it comes back inside any lease
+	AtOnce                              // a node comes back before any lease ends
 	Evicts                              // a node drops keys with a TTL
 	Ages                                // a node's leases end early
 	SetsClocks                          // the clocks of nodes can be set
@@ -99,16 +99,16 @@ const (
 	Skews                               // clients' clocks are wrong
 )
 
-// OfClients are the consequences for which a fault needs a hold of the clients.
+// OfClients is the set of consequences of faults that act on the clients themselves, through a Fleet.
 const OfClients = Crashes | Freezes | Skews
 
-// Target is what the faults of the catalogue act on.
+// Target is the system on which the faults of the catalogue act.
 type Target struct {
 	Cluster Cluster
-	Fleet   *harness.Fleet // for what clients suffer
+	Fleet   *harness.Fleet // through which faults strike clients
 }
 
-// Cluster is all that the faults of the catalogue need of a cluster.
+// Cluster combines all that the faults of the catalogue need of a cluster.
 type Cluster interface {
 	Restartable
 	Pausable
@@ -123,14 +123,14 @@ type Cluster interface {
 	Degradable
 }
 
-// Outlook is what is known of a cluster before there is one.
+// Outlook tells what is known of a cluster before it starts.
 type Outlook interface {
 	Sentinels() []string
-	// Failover is how long a primary has to be gone for its Sentinels to replace it.
+	// Failover returns how long a primary has to be gone for its Sentinels to replace it.
 	Failover() time.Duration
 }
 
-// Section is a heading of the catalogue.
+// Section is a part of the catalogue under one heading.
 type Section struct {
 	Name    string
 	Entries []Entry
@@ -148,7 +148,7 @@ func Catalogue() []Section {
 	}
 }
 
-// Entries lists them without headings.
+// Entries lists all entries of the catalogue, without headings.
 func Entries() (all []Entry) {
 	for _, g := range Catalogue() {
 		all = append(all, g.Entries...)
@@ -156,7 +156,7 @@ func Entries() (all []Entry) {
 	return all
 }
 
-// Parameters lists what the entry takes, with its defaults, such as "host=primary".
+// Parameters lists the parameters that the entry takes: those with a default as "host=primary", the others by name alone.
 func (e Entry) Parameters() (out []string) {
 	for _, name := range e.Takes {
 		if v := e.Defaults.value(name); !v.IsZero() {

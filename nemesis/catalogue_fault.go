@@ -11,14 +11,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Fault is an entry of the catalogue with its parameters complete and looked up. Made by Entry.With.
+// Fault is an entry of the catalogue with its parameters complete and looked up. Entry.With makes it.
 type Fault struct {
 	Parameters
 	For    time.Duration
-	Name   string // as the short form has it, such as "kill-primary"
+	Name   string // the short form, such as "kill-primary"
 	Entry  Entry
 	Does   Consequences
-	OneWay bool // only links that From opens to To are meant
+	OneWay bool // acts only on connections that From opens to To
 
 	hosts, from, to Hosts
 	sides           Shape
@@ -28,8 +28,9 @@ type Fault struct {
 // defaultFor is how long most faults stay in force: a failover takes two seconds.
 const defaultFor = 5 * time.Second
 
-// With gives parameters that are zero their defaults, looks all of them up, and refuses what makes no sense: the error is about
-// the parameter that is returned beside it. Where there are several masters, one of them or all stand for the primary.
+// With makes the entry's fault of the given parameters, to stay in force for last. Zero values mean the defaults. The error is
+// about the parameter that is returned beside it. Where there are several masters, the default "primary" becomes one of the
+// nodes, or, for To, all of them.
 func (e Entry) With(given Parameters, last time.Duration, masters bool) (f Fault, parameter string, err error) {
 	f = Fault{Parameters: given, For: cmp.Or(last, e.For, defaultFor), Entry: e, Does: e.Does}
 	f.fillIn(e.defaultsOn(masters))
@@ -37,7 +38,7 @@ func (e Entry) With(given Parameters, last time.Duration, masters bool) (f Fault
 	return f, parameter, err
 }
 
-// defaultsOn are the entry's defaults where there are several masters, or one.
+// defaultsOn returns the entry's defaults; masters says that the topology has several masters.
 func (e Entry) defaultsOn(masters bool) Parameters {
 	d := e.Defaults
 	if masters && d.Host == "primary" {
@@ -49,7 +50,8 @@ func (e Entry) defaultsOn(masters bool) Parameters {
 	return d
 }
 
-// fillIn gives parameters that are not set their defaults. Jitter goes with latency: who sets one means no other.
+// fillIn gives parameters that are not set their defaults. Latency and jitter go together: where one is set, neither gets its
+// default.
 func (f *Fault) fillIn(defaults Parameters) {
 	if f.Latency != 0 || f.Jitter != 0 {
 		defaults.Latency, defaults.Jitter = 0, 0
@@ -80,10 +82,10 @@ func (f *Fault) parse() (parameter string, err error) {
 	return "", nil
 }
 
-// Make is what injects the fault.
+// Make returns the Nemesis that injects the fault.
 func (f Fault) Make(on Target) harness.Nemesis { return f.Entry.make(f, on) }
 
-// Least is the shortest time in force in which the fault can be proved; 0: any will do.
+// Least returns the shortest time in force in which the fault can be proved; 0: any will do.
 func (f Fault) Least(on Outlook) time.Duration {
 	if f.Entry.least == nil {
 		return 0
@@ -91,17 +93,17 @@ func (f Fault) Least(on Outlook) time.Duration {
 	return f.Entry.least(f, on)
 }
 
-// Hosts is whom it strikes: of a fault that takes hosts.
+// Hosts returns the choice of targets; the zero value if the fault takes no hosts.
 func (f Fault) Hosts() Hosts { return f.hosts }
 
-// Ends are whose links it strikes: of a fault that takes them.
+// Ends returns the hosts between which the fault's links lie; zero values if the fault takes no From and To.
 func (f Fault) Ends() (from, to Hosts) { return f.from, f.to }
 
-// CheckSides returns what the topology lacks for its sides: of a fault that has them.
+// CheckSides returns an error that says what the topology lacks for the fault's shape. Call it only for a partition that has one.
 func (f Fault) CheckSides(on Topology) error { return f.sides.Check(on) }
 
-// Can reports whether the fault does any of that. Of what makes acknowledged writes go, a replica or a Sentinel does
-// nothing.
+// Can reports whether the fault has any of these consequences. One that strikes replicas or Sentinels only loses no acknowledged
+// writes.
 func (f Fault) Can(what Consequences) bool {
 	spared := func(host string) bool {
 		host = strings.TrimSpace(host)
@@ -113,7 +115,7 @@ func (f Fault) Can(what Consequences) bool {
 	return f.Does&what != 0
 }
 
-// within checks that a parameter has an effect that can be seen.
+// within returns a check that a parameter is between least and most, where its effect can be seen.
 func within[T int | time.Duration](field string, is, least, most T) func() (string, error) {
 	return func() (string, error) {
 		if is < least || is > most {

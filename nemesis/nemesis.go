@@ -23,12 +23,12 @@ type primary interface {
 	Primary(ctx context.Context) (string, error)
 	// AwaitPromotion returns the name of a node other than old once that node says that it is primary.
 	AwaitPromotion(ctx context.Context, old string) (string, error)
-	// Patience is how long a primary may be gone for its Sentinels to have replaced it, or not: gone for longer, it has been.
+	// Patience returns the time after which Sentinels have certainly replaced a primary that is gone. Before it they may have.
 	Patience() time.Duration
 }
 
-// promoted waits for a failover away from old, until most Sentinels know of it too: an old primary that comes back before
-// that may be primary again.
+// promoted waits until another node than old is primary and most Sentinels know of it. An old primary that comes back
+// earlier may be primary again.
 func promoted(ctx context.Context, c primary, old string) (string, error) {
 	name, err := c.AwaitPromotion(ctx, old)
 	if err != nil {
@@ -44,7 +44,7 @@ func promoted(ctx context.Context, c primary, old string) (string, error) {
 	return name + " was promoted", err
 }
 
-// nodes is what every fault of a node needs.
+// nodes is the part of a cluster that every fault of a node needs.
 type nodes interface {
 	Topology
 	primary
@@ -52,7 +52,7 @@ type nodes interface {
 	Do(ctx context.Context, node string, command ...any) (any, error)
 }
 
-// aimed is whom a fault was aimed at.
+// aimed holds the targets of a fault.
 type aimed struct {
 	hosts []string
 	// old is the primary if it is one of hosts, and others are there that Sentinels can promote in its place.
@@ -61,8 +61,8 @@ type aimed struct {
 
 func (a aimed) String() string { return strings.Join(a.hosts, ", ") }
 
-// aim chooses the nodes of a fault. In the middle of a failover, and while one of those chosen does not answer because of
-// another fault, it waits, until ctx ends.
+// aim chooses the nodes of a fault. It waits, until ctx ends, while a failover is under way and while a chosen node does not
+// answer because of another fault.
 func aim(ctx context.Context, c nodes, h Hosts, rng *rand.Rand) (a aimed, err error) {
 	seed := rng.Uint64() // for the same choice each time round
 	err = poll(ctx, func() (again bool, err error) {
@@ -85,7 +85,7 @@ func aim(ctx context.Context, c nodes, h Hosts, rng *rand.Rand) (a aimed, err er
 	return a, err
 }
 
-// aimRedis is aim for faults that Sentinels do not know.
+// aimRedis does what aim does, and refuses Sentinels: it is for faults that only Redis nodes can have.
 func aimRedis(ctx context.Context, c nodes, h Hosts, rng *rand.Rand) (aimed, error) {
 	a, err := aim(ctx, c, h, rng)
 	if err != nil {
@@ -113,8 +113,8 @@ func replaceable(ctx context.Context, c nodes, hosts []string) string {
 	return ""
 }
 
-// failover is the proof of a fault that leaves Sentinels no choice: nil where they have one. A fault that ends within their
-// patience may come to nothing, and its bite is proof enough.
+// failover returns the proof of a fault that makes Sentinels replace the primary; nil where they cannot or need not. A fault
+// that ends within their patience may cause no failover: then its bite is proof enough.
 func (a aimed) failover(c primary) func(context.Context) (string, error) {
 	if a.old == "" {
 		return nil
@@ -152,25 +152,25 @@ func (a aimed) each(f func(host string) error) error {
 	return nil
 }
 
-// all does f to every host, whatever becomes of the others, and all at once: one that takes all the time there is takes none
-// from them. It is for heals, and for faults of a length of their own.
+// all does f to every host at the same time, and goes on when one fails: a slow host takes no time from the others. It is for
+// heals, and for faults that last for a time of their own.
 func (a aimed) all(f func(host string) error) error {
 	return errors.Join(await.All(len(a.hosts), func(i int) error { return f(a.hosts[i]) })...)
 }
 
-// nothingToHeal is the heal of a fault that is over in a moment.
+// nothingToHeal does nothing: it is the heal of a fault that is over in a moment.
 func nothingToHeal(context.Context) error { return nil }
 
-// pollEvery is how often a condition is looked at.
+// pollEvery is the pause between two looks at a condition.
 const pollEvery = 20 * time.Millisecond
 
-// poll looks until it need not look again, or ctx ends; then the error is the last look's.
+// poll calls look until it says that it need not look again, or ctx ends. The error is the last look's.
 func poll(ctx context.Context, look func() (again bool, err error)) error {
 	return await.Poll(ctx, pollEvery, look)
 }
 
-// reached waits until the node answers the clients that a fault's bite is to be seen from: without that, an answer that
-// fails to come would prove nothing.
+// reached waits until the node answers the first client group, from which the bite will be probed. Otherwise a missing answer
+// would prove nothing.
 func reached(ctx context.Context, c interface {
 	Topology
 	asker
@@ -193,7 +193,7 @@ type asker interface {
 // answerWithin is long enough for a link that another fault or a busy machine makes slow.
 const answerWithin = 2 * time.Second
 
-// answers waits for an answer over a link that a fault should leave alone: that one probe has none says little.
+// answers waits for an answer over a link that a fault should leave alone. One probe without an answer says little.
 func answers(ctx context.Context, c asker, from, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -205,7 +205,7 @@ func until(ctx context.Context, cond func() error) error {
 	return poll(ctx, func() (bool, error) { err := cond(); return err != nil, err })
 }
 
-// infoField is the value of a field of a node's INFO.
+// infoField returns the value of a field of a node's INFO.
 func infoField(ctx context.Context, c nodes, node, section, field string) (string, error) {
 	info, err := c.Do(ctx, node, "INFO", section)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// parts is who is who when a partition begins.
+// parts holds the hosts by their roles when a partition begins.
 type parts struct {
 	c                           Partitionable
 	rng                         *rand.Rand
@@ -17,7 +17,7 @@ type parts struct {
 	few, many                   []string // of the client groups
 }
 
-// withPrimary are sides that are drawn around the primary.
+// withPrimary makes a shape that is drawn around the primary.
 func withPrimary(name, doc string, n needs, draw func(p parts) cut) Shape {
 	return Shape{name, doc, n, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
 		old, err := c.Primary(ctx)
@@ -31,10 +31,10 @@ func withPrimary(name, doc string, n needs, draw func(p parts) cut) Shape {
 	}}
 }
 
-// fewOf is how many client groups are on the smaller side: two fifths of them, and one at least.
+// fewOf returns how many client groups are on the smaller side: two fifths of them, at least one.
 func fewOf(groups []string) int { return max(1, len(groups)*2/5) }
 
-// upTo is 0 to n-1.
+// upTo lists 0 to n-1.
 func upTo(n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -45,10 +45,10 @@ func upTo(n int) []int {
 
 func (p parts) one(of []string) string { return of[p.rng.IntN(len(of))] }
 
-// side is the primary's, with a few client groups. The primary comes first: it is the fault's first target.
+// side lists the hosts on the primary's side, with a few client groups. The primary is first: it is the fault's first target.
 func (p parts) side(with ...string) []string { return slices.Concat([]string{p.old}, with, p.few) }
 
-// rest are all hosts but those.
+// rest lists all hosts but those.
 func (p parts) rest(but []string) []string {
 	all := slices.Concat(p.c.RedisNodes(), p.sentinels, p.groups)
 	return slices.DeleteFunc(all, func(h string) bool { return slices.Contains(but, h) })
@@ -65,7 +65,7 @@ func (p parts) brain(with ...string) cut {
 	}
 }
 
-// alone takes hosts from the primary, and no clients.
+// alone cuts the primary off from the hosts, but from no clients.
 func (p parts) alone(from []string) cut {
 	return cut{
 		targets: append([]string{p.old}, from...),
@@ -87,7 +87,7 @@ func (p parts) fromReplicas(replicas []string) cut {
 	return one
 }
 
-// fromMinority takes a minority of the Redis nodes from the groups; one of them still reaches the others.
+// fromMinority cuts the groups off from a minority of the Redis nodes. The group one is probed for still reaching the others.
 func fromMinority(ctx context.Context, c Partitionable, rng *rand.Rand, groups []string, one string) (cut, error) {
 	nodes, err := Minority().Pick(ctx, c, rng)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// Partitionable is what Partition needs.
+// Partitionable is the part of a cluster that Partition needs.
 type Partitionable interface {
 	primary
 	Topology
@@ -27,15 +27,15 @@ type Partitionable interface {
 	Hears(ctx context.Context, replica string) (bool, error)
 }
 
-// Partition cuts the network in two, or in whatever parts sides says. f is one of the link faults that let nothing be
-// answered, see Cuts.
+// Partition cuts the network into the parts that sides says. f is one of the link faults that Cuts lists, under which nothing
+// is answered. Inject returns an error for any other, and for a shape that the topology is too small for.
 //
-// Hold is the hardest on the system, since neither side learns of it but by waiting. A reset, as of Refuse, tells at
-// once: it makes min-replicas-to-write look perfect, for the primary drops its replicas, and with them its right to
-// write, in the same moment. Drop and DropReplies let ends of connections pass, and reset the connections when they heal.
+// Hold is the hardest on the system, since each side can learn of it only by waiting. The resets of Refuse tell both at once:
+// they make min-replicas-to-write look perfect, since the primary drops its replicas, and with them its right to write, in the
+// same moment. Drop and DropReplies let ends of connections pass, and reset the connections when they heal.
 //
-// The bite: probes, in new connections from either side, get no answer through the cut, and one beside it does. The
-// proof is in the description of each Shape, and that the system itself sent something over the cut. A partition that cannot be had on this topology is an error of Inject.
+// The bite: probes, in new connections from either side, get no answer through the cut, and one beside it does. The proof:
+// the one that the Shape describes, and the system itself sent something over the cut.
 //
 // After the heal a cluster was whole within half a second where nobody had failed over, and within 5 s where somebody
 // had (20 trials of each Shape under Hold, and of SplitBrain under each of the Cuts, on two busy cores).
@@ -85,12 +85,12 @@ func (p partition) Inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 	return inj, err
 }
 
-// cut is one partition, made for the system as it is now.
+// cut is a Shape with the hosts that it has at the moment.
 type cut struct {
 	targets []string
 	groups  []int // client groups on the smaller side
 	links   []harness.Link
-	open    []harness.Link // beside the cut: these still pass
+	open    []harness.Link // links beside the cut that must still pass
 	prove   func(ctx context.Context) (string, error)
 }
 
@@ -119,7 +119,8 @@ func (c cut) bite(ctx context.Context, p Partitionable) (string, error) {
 	return c.seen(shut), nil
 }
 
-// probed are the cut links that probes can tell of: all that lead to nodes, save for most client groups.
+// probed lists the cut links to look at: those that lead to nodes, and of those that client groups open only the first and the
+// last group's.
 func (c cut) probed(groups []string) []harness.Link {
 	var clients []string
 	for _, l := range c.links {
@@ -161,7 +162,7 @@ func twoPrimaries(ctx context.Context, c Partitionable, old string) (string, err
 	return seen + " while " + old + " was still primary", nil
 }
 
-// stillPrimary sees that nobody has failed over.
+// stillPrimary checks that nobody has failed over.
 func stillPrimary(ctx context.Context, c Partitionable, old, seen string) (string, error) {
 	now, err := c.Primary(ctx)
 	if err != nil {

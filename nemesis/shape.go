@@ -11,18 +11,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Shape says who loses whom in a partition, chosen anew each time it is injected. Made by the functions of this file; the
-// zero value cannot be injected.
+// Shape says who loses whom in a partition. The hosts are chosen anew each time it is injected. The functions of this file make
+// shapes; the zero value cannot be injected.
 type Shape struct {
 	name, doc string
 	needs     needs
 	make      func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error)
 }
 
-// String is the name, such as "split-brain".
+// String returns the shape's name, such as "split-brain".
 func (s Shape) String() string { return s.name }
 
-// faultName is the name of a fault that makes these sides.
+// faultName returns the name of a partition of this shape.
 func (s Shape) faultName() string {
 	if s.name == oneWay {
 		return oneWay
@@ -30,17 +30,17 @@ func (s Shape) faultName() string {
 	return "partition-" + s.name
 }
 
-// oneWay is the name of OneWay's sides, and of its fault.
+// oneWay is the name of OneWay's shape, and of its fault.
 const oneWay = "one-way"
 
-// Doc says in one line who loses whom, and what follows.
+// Doc returns one line that says who loses whom, and what follows.
 func (s Shape) Doc() string { return s.doc }
 
-// needs is the least topology.
+// needs is the smallest topology in which a shape can be made.
 type needs struct{ nodes, sentinels, groups int }
 
-// Check returns what the topology lacks for these sides. It looks at the numbers of hosts only, so a stand-in for a
-// cluster that has not started will do; that a topology has no one primary shows when the fault is injected.
+// Check returns an error that says what the topology lacks for this shape. It looks at the numbers of hosts only, so a stand-in
+// for a cluster that has not started will do. A topology without a single primary fails later, when the fault is injected.
 func (s Shape) Check(c Topology) error {
 	if s.make == nil {
 		return errors.New("no sides given: choose some, such as nemesis.SplitBrain()")
@@ -61,17 +61,17 @@ func (n needs) String() string {
 // a writable primary, until the heal makes one of them forget. The proof: another node is promoted while the old one
 // still says that it is primary.
 //
-// To test min-replicas-to-write take Hold. A reset, as of Refuse, makes that guard look perfect, since the primary drops
-// its replicas at once; with Drop it does so as soon as the first of them gives up and closes its connection. With
-// DropReplies both nodes stay primaries, but commands pass, and with them the word of the other Sentinels: the one beside
-// the old primary names the new one, and clients that ask it are sent to where nobody answers.
+// To test min-replicas-to-write take Hold. The resets of Refuse make that guard look perfect, since the primary drops its
+// replicas at once. Under Drop it drops them as soon as the first of them gives up and closes its connection. Under DropReplies
+// both nodes stay primaries, but commands pass, and so does the news of the other Sentinels: the Sentinel beside the old primary
+// names the new one, and clients that ask it are sent to a node that does not answer them.
 func SplitBrain() Shape {
 	return withPrimary("split-brain", "the primary, one Sentinel and 2/5 of the client groups lose all others: two primaries",
 		needs{3, 3, 2}, func(p parts) cut { return p.brain(p.one(p.sentinels)) })
 }
 
 // SplitBrainWithReplica is SplitBrain with one replica on the old primary's side, which goes on acknowledging its
-// writes: WAIT 1 and min-replicas-to-write 1 are content there.
+// writes: WAIT 1 and min-replicas-to-write 1 are satisfied there.
 func SplitBrainWithReplica() Shape {
 	doc := "as split-brain, with a replica on the old primary's side: WAIT 1 is content there"
 	return withPrimary("split-brain-replica", doc, needs{3, 3, 2}, func(p parts) cut {
@@ -99,7 +99,7 @@ func ClientsFromPrimary() Shape {
 }
 
 // PrimaryFromReplicas takes all replicas from the primary. The proof: they hear nothing of it any more, and it stays
-// primary. A hold or a drop takes seconds to show.
+// primary. Under Hold or Drop that takes seconds to show.
 func PrimaryFromReplicas() Shape {
 	return withPrimary("primary-replicas", "the primary loses all its replicas: no failover, and nothing is replicated",
 		needs{2, 0, 1}, func(p parts) cut { return p.fromReplicas(p.replicas) })
@@ -140,16 +140,16 @@ func PrimaryFromSentinel() Shape {
 		})
 }
 
-// IsolatePrimary takes all replicas and all Sentinels from the primary. Every client still reaches it, and everybody
-// else. The proof: two primaries, as in SplitBrain.
+// IsolatePrimary takes all replicas and all Sentinels from the primary. Every client still reaches every node. The proof: two
+// primaries, as in SplitBrain.
 func IsolatePrimary() Shape {
 	return withPrimary("isolate-primary", "the primary loses replicas and Sentinels, no client loses anybody: two primaries",
 		needs{2, 1, 1}, func(p parts) cut { return p.alone(slices.Concat(p.replicas, p.sentinels)) })
 }
 
-// Bridge makes two halves that do not see each other, and leaves one replica that both see: the primary, one Sentinel
-// and two fifths of the client groups are one half. The proof: a failover. What one half's Sentinels decide reaches the
-// other over the bridge, so that two primaries do not last.
+// Bridge makes two halves that do not see each other, and leaves one replica, the bridge, that both see. One half is the
+// primary, one Sentinel and two fifths of the client groups. The proof: a failover. The Sentinels' decisions cross the
+// bridge, so two primaries do not last.
 func Bridge() Shape {
 	return withPrimary("bridge", "two halves lose each other, one replica is seen by both: a failover",
 		needs{3, 3, 2}, func(p parts) cut {
@@ -164,7 +164,7 @@ func Bridge() Shape {
 		})
 }
 
-// OneWay cuts only the connections that hosts of from open to hosts of to; those that to opens to from go on.
+// OneWay cuts the connections that hosts of from open to hosts of to. Connections in the other direction go on.
 func OneWay(from, to Hosts) Shape {
 	doc := fmt.Sprintf("the connections that %s opens to %s are cut, those the other way are not", from, to)
 	return Shape{oneWay, doc, needs{}, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
@@ -185,7 +185,7 @@ func OneWay(from, to Hosts) Shape {
 	}}
 }
 
-// MinorityOfNodes takes a minority of the Redis nodes from all clients, for topologies of several masters.
+// MinorityOfNodes cuts all clients off from a minority of the Redis nodes. It is for topologies of several masters.
 func MinorityOfNodes() Shape {
 	return Shape{"minority", "all clients lose a minority of the Redis nodes", needs{3, 0, 1},
 		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
@@ -194,7 +194,7 @@ func MinorityOfNodes() Shape {
 		}}
 }
 
-// ClientsFromMinority takes a minority of the Redis nodes from the first two fifths of the client groups.
+// ClientsFromMinority cuts the first two fifths of the client groups off from a minority of the Redis nodes.
 func ClientsFromMinority() Shape {
 	return Shape{"clients-minority", "2/5 of the client groups lose a minority of the Redis nodes", needs{3, 0, 2},
 		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
@@ -209,7 +209,7 @@ func ClientsFromMinority() Shape {
 		}}
 }
 
-// AllSides lists the sides that need no choice of hosts: all but one-way.
+// AllSides lists the shapes that need no choice of hosts: all but OneWay.
 func AllSides() []Shape {
 	return []Shape{
 		SplitBrain(), SplitBrainWithReplica(), ClientsFromPrimary(), PrimaryFromReplicas(), PrimaryFromReplica(),
@@ -217,7 +217,7 @@ func AllSides() []Shape {
 	}
 }
 
-// ParseShape returns the sides of that name, one of those that AllSides lists.
+// ParseShape returns the shape called name. Any name but those of AllSides is an error that lists them.
 func ParseShape(name string) (Shape, error) {
 	var known []string
 	for _, s := range AllSides() {
