@@ -11,18 +11,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// hands are the nodes that faults are just about to take down or stop, or bring to it. A node that two faults have chosen
-// in the same moment is taken by one after the other, so that the second sees what the first has done.
+// hands holds the nodes that a fault is about to stop. Two faults that have chosen the same node take it one after the other,
+// so that the second sees what the first has done.
 var hands = struct {
 	sync.Mutex
-	on map[hand]chan struct{} // closed when it lets go
+	on map[hand]chan struct{} // closed when the fault lets go of the node
 }{on: map[hand]chan struct{}{}}
 
-// hand is a node in one cluster. Of clusters that cannot be compared, nodes of the same name wait for each other.
+// hand names a node of one cluster. cluster is nil where clusters cannot be compared: then nodes of the same name in several
+// clusters wait for each other.
 type hand struct{ cluster, node any }
 
-// alone does act while no other fault takes any of the hosts, once all of them are fit for it: one death must not be the
-// bite of two faults. Nothing has been touched where it returns errUnfit.
+// alone does act to every host, if all of them are fit for it, while no other fault takes any of them: one death must not be the
+// bite of two faults. If it returns errUnfit, nothing has been touched.
 func (a aimed) alone(ctx context.Context, c any, fit, act func(node string) error) error {
 	if !reflect.ValueOf(c).Comparable() {
 		c = nil
@@ -40,10 +41,10 @@ func (a aimed) alone(ctx context.Context, c any, fit, act func(node string) erro
 	return a.each(act)
 }
 
-// errUnfit says that a fault has not begun, since another one has one of its hosts.
+// errUnfit says that a fault has not begun: another fault has one of its hosts, or had it before.
 var errUnfit = errors.New("nothing is left to break")
 
-// take waits for the node.
+// take waits until no other fault has the node, and takes it until letGo is called.
 func take(ctx context.Context, h hand) (letGo func(), err error) {
 	for {
 		hands.Lock()
@@ -68,7 +69,7 @@ func take(ctx context.Context, h hand) (letGo func(), err error) {
 	}
 }
 
-// up is fit to be ended.
+// up returns the check that a node runs, so that it can be ended.
 func up(c interface{ Running(node string) bool }) func(node string) error {
 	return func(node string) error {
 		if !c.Running(node) {
@@ -78,7 +79,7 @@ func up(c interface{ Running(node string) bool }) func(node string) error {
 	}
 }
 
-// begun is what Inject returns: without a heal, which would undo the other fault, where nothing has been touched.
+// begun returns Inject's results. Where nothing has been touched it leaves the heal out, which would undo the other fault.
 func begun(inj harness.Injection, err error) (harness.Injection, error) {
 	if errors.Is(err, errUnfit) {
 		return harness.Injection{}, err

@@ -30,7 +30,7 @@ func clientFaults() []Entry {
 	}
 }
 
-// prepareSkew refuses skews beyond belief.
+// prepareSkew refuses skews of more than longestSkew in either direction.
 func prepareSkew(f *Fault) (string, error) {
 	return within("by", f.By, -longestSkew, longestSkew)()
 }

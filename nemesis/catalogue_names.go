@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// slots are the words in an entry's name that stand for a parameter, and the parameter.
+// slots maps the words in entries' names that stand for a parameter to that parameter.
 var slots = map[string]string{"HOST": "host", "SIDES": "sides"}
 
-// slot is the word in the entry's name that stands for a parameter, and what is around it.
+// slot splits the entry's name at the word that stands for a parameter. Without one, before is the whole name.
 func (e Entry) slot() (before, word, after string) {
 	for word := range slots {
 		if before, after, ok := strings.Cut(e.Name, word); ok {
@@ -17,13 +17,13 @@ func (e Entry) slot() (before, word, after string) {
 	return e.Name, "", ""
 }
 
-// Slot is the parameter that a word in the entry's name stands for, "host" or "sides"; empty: none does.
+// Slot returns the parameter that a word in the entry's name stands for, "host" or "sides"; empty: no word does.
 func (e Entry) Slot() string {
 	_, word, _ := e.slot()
 	return slots[word]
 }
 
-// Base is the name without the word that stands for a parameter.
+// Base returns the name without the word that stands for a parameter.
 func (e Entry) Base() string {
 	before, word, after := e.slot()
 	if word == "" {
@@ -32,7 +32,8 @@ func (e Entry) Base() string {
 	return strings.TrimSuffix(before, "-") + after
 }
 
-// Fits reports whether name can be the entry's, and the value that it has in the place of the slot: none in a base.
+// Fits reports whether name can be the entry's, and returns the value that stands in the place of the slot; empty for the base
+// name.
 func (e Entry) Fits(name string) (value string, ok bool) {
 	if name == e.Base() {
 		return "", true
@@ -46,7 +47,7 @@ func (e Entry) Fits(name string) (value string, ok bool) {
 	return value, ok && value != ""
 }
 
-// Example is a name that the entry's fault can have, such as "kill-primary".
+// Example returns a name that the entry's fault can have, such as "kill-primary".
 func (e Entry) Example() string {
 	before, word, after := e.slot()
 	if word == "" {
@@ -55,13 +56,13 @@ func (e Entry) Example() string {
 	return before + *e.Defaults.Word(slots[word]) + after
 }
 
-// Words are what stands for a parameter in a fault's name, and what can be in its place.
+// Words explains one word in capitals, such as HOST: what it means, and what can stand in its place.
 type Words struct {
 	Name, Doc string
-	Values    [][2]string // a word, and what it means
+	Values    [][2]string // pairs of a word and its meaning
 }
 
-// WordsInNames explains HOST and SIDES.
+// WordsInNames explains HOST, HOW and SIDES.
 func WordsInNames() []Words {
 	sides := Words{Name: "SIDES", Doc: "who loses whom"}
 	for _, s := range AllSides() {

@@ -104,7 +104,7 @@ func prepareSides(f *Fault) (field string, err error) {
 	return f.parseHow()
 }
 
-// leastApart is how long sides have to be apart for what they promise: somebody takes over, or somebody is missed.
+// leastApart returns how long a partition has to last for its proof: until a replica takes over, or a host is missed.
 func leastApart(f Fault, on Outlook) time.Duration {
 	switch f.Sides {
 	case "split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary", "bridge":

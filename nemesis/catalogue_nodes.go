@@ -49,10 +49,10 @@ func nodeFaults() []Entry {
 	}
 }
 
-// missed is how long a node has to be down for its primary to miss it.
+// missed returns how long a node has to be down for its primary to miss it.
 func missed(Fault, Outlook) time.Duration { return 200 * time.Millisecond }
 
-// unnoticed is how long a restart has to be watched for it to be sure that Sentinels take no notice.
+// unnoticed returns how long a restart has to be watched to be sure that Sentinels take no notice.
 func unnoticed(_ Fault, on Outlook) time.Duration {
 	if len(on.Sentinels()) == 0 {
 		return 0
@@ -88,7 +88,7 @@ func sentinelFaults() []Entry {
 	}
 }
 
-// commandFaults are commands of an operator to Redis nodes, and want of memory.
+// commandFaults are commands of an operator to Redis nodes, and a lack of memory.
 func commandFaults() []Entry {
 	primary := Parameters{Host: "primary"}
 	return []Entry{

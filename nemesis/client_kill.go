@@ -9,18 +9,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ClientKillable is what ClientKill needs.
+// ClientKillable is the part of a cluster that ClientKill needs.
 type ClientKillable interface {
 	nodes
-	// Connections is how many connections the client groups have to the node.
+	// Connections returns how many connections the client groups have to the node.
 	Connections(node string) int
 }
 
 // ClientKill makes Redis nodes close every connection on which commands come (CLIENT KILL TYPE normal), as an operator
-// does: those of clients, of the harness, and of each Sentinel the one for commands. Links to replicas and subscriptions
+// does: those of clients, of the harness, and each Sentinel's connection for commands. Links to replicas and subscriptions
 // stay, a Sentinel's own among them, so no Sentinel misses the node. A command on its way is lost, or its answer is. The
-// bite: how many were closed, clients' among them; without one of clients it is not proved. It is over in a moment:
-// everybody dials again, and there is nothing to heal.
+// bite says how many were closed, and how many of them were clients'. If none was a client's, the fault is not proved. It is
+// over in a moment: everybody dials again, and there is nothing to heal.
 func ClientKill(c ClientKillable, h Hosts) harness.Nemesis { return clientKill{c, h} }
 
 type clientKill struct {

@@ -9,14 +9,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ClientPausable is what ClientPause and ClientPauseWrites need.
+// ClientPausable is the part of a cluster that ClientPause and ClientPauseWrites need.
 type ClientPausable interface {
 	nodes
 	Probe(ctx context.Context, from, to string) error
-	// AcceptsWrites makes the node write and take back a key of the harness, which nobody sees.
+	// AcceptsWrites makes the node write and remove a key of the harness, which no client sees.
 	AcceptsWrites(ctx context.Context, node string) error
-	// PauseClients makes the node execute nothing, save what its replicas send, until resume; onlyWrites: nothing that
-	// writes.
+	// PauseClients makes the node execute nothing but what its replicas send, until resume. With onlyWrites only commands that
+	// write wait.
 	PauseClients(ctx context.Context, node string, onlyWrites bool) (resume func(context.Context) error, err error)
 }
 
@@ -71,8 +71,8 @@ func (p clientPause) Inject(ctx context.Context, rng *rand.Rand) (harness.Inject
 	return inj, err
 }
 
-// free waits until the node is seen to answer, and returns an error if its clients are paused already: a node has one pause,
-// which becomes the longer and wider of two, and ends with the first heal.
+// free waits until the node answers, and returns an error if its clients are paused already. A node has only one pause: two
+// become one, as long and as wide as the larger, which ends with the first heal.
 func (p clientPause) free(ctx context.Context, node string) error {
 	if err := reached(ctx, p.c, node); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (p clientPause) bite(ctx context.Context, a aimed) (string, error) {
 	})
 }
 
-// isTimeout reports whether there was no answer in time.
+// isTimeout reports whether err says that no answer came in time.
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()

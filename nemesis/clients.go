@@ -11,14 +11,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// squad is the client groups that a fault strikes.
+// squad holds the client groups that a fault strikes.
 type squad struct {
 	fleet  *harness.Fleet
 	names  []string // such as "g0"
 	groups []int
 }
 
-// muster makes the choice of a fault's client groups. Groups without clients are left out.
+// muster chooses a fault's client groups. Groups without clients are left out.
 func muster(ctx context.Context, f *harness.Fleet, c Topology, h Hosts, rng *rand.Rand) (squad, error) {
 	s := squad{fleet: f}
 	chosen, err := h.Pick(ctx, manned{c, f}, rng)
@@ -45,7 +45,8 @@ func muster(ctx context.Context, f *harness.Fleet, c Topology, h Hosts, rng *ran
 	return s, nil
 }
 
-// manned is a topology whose client groups are those that have clients: chance draws no other. If none has, they are all.
+// manned is a topology without the client groups that have no clients, so that chance draws none of them. If no group has
+// clients, it has all groups.
 type manned struct {
 	Topology
 	fleet *harness.Fleet
@@ -75,10 +76,10 @@ func (s squad) sum(count func(group int) int) (n int) {
 	return n
 }
 
-// clients is how many clients the groups have.
+// clients returns how many clients the groups have.
 func (s squad) clients() int { return s.sum(s.fleet.Clients) }
 
-// untilSeen waits until seen says so.
+// untilSeen waits until seen returns true.
 func untilSeen(ctx context.Context, seen func() bool) error {
 	return until(ctx, func() error {
 		if !seen() {
@@ -88,7 +89,7 @@ func untilSeen(ctx context.Context, seen func() bool) error {
 	})
 }
 
-// undoing is the heal that calls all of them.
+// undoing returns the heal that calls all of heals.
 func undoing(heals []func()) func(context.Context) error {
 	return func(context.Context) error {
 		for _, heal := range heals {
@@ -98,5 +99,5 @@ func undoing(heals []func()) func(context.Context) error {
 	}
 }
 
-// errNoCheckpoint explains why clients could not be struck.
+// errNoCheckpoint says why clients could not be struck.
 var errNoCheckpoint = errors.New("no client came to a checkpoint: those that think for long, or hang in a command, come to none")

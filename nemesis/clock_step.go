@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Clocked is what ClockStep needs.
+// Clocked is the part of a cluster that ClockStep needs.
 type Clocked interface {
 	Restartable
 	// SetClock sets a node's clock ahead of the true time, or behind it where offset is negative.
@@ -119,7 +119,7 @@ func (s clockStep) off(ctx context.Context, node string) error {
 	return err
 }
 
-// wrong is how far the node's clock is ahead of ours.
+// wrong returns how far the node's clock is ahead of this machine's; negative if it is behind.
 func (s clockStep) wrong(ctx context.Context, node string) (time.Duration, error) {
 	began := time.Now()
 	its, err := s.time(ctx, node)
@@ -130,7 +130,7 @@ func (s clockStep) wrong(ctx context.Context, node string) (time.Duration, error
 	return its.Sub(ours), nil
 }
 
-// time reads the node's clock. A Sentinel knows no TIME; its INFO tells.
+// time reads the node's clock, from INFO for a Sentinel, which has no TIME command.
 func (s clockStep) time(ctx context.Context, node string) (time.Time, error) {
 	if !s.isSentinel(node) {
 		reply, err := s.c.Do(ctx, node, "TIME")

@@ -9,11 +9,11 @@ import (
 )
 
 // CrashClients ends every client of the chosen client groups, once, at one of its next few checkpoints: before a command,
-// after its answer, between two operations. Nothing is heard of it again, no lock of its is released and no message that
-// it claimed is delivered. Its worker goes on with a new client at once. The bite: a client has died. The proof says how
-// many have died before the fault heals; the rest die at their next checkpoint after it. There is nothing to heal.
+// after its answer, between two operations. The client is never heard of again: it releases none of its locks and delivers
+// none of the messages that it claimed. Its worker goes on with a new client at once. The bite: a client has died. The proof
+// says how many have died before the fault heals; the rest die at their next checkpoint after it. There is nothing to heal.
 //
-// f has to be the run's Spec.Fleet as well. c is what h chooses from: Clients(), Group() or a group's name.
+// f has to be the run's Spec.Fleet as well. h chooses from the client groups of c: Clients(), Group() or a group's name.
 func CrashClients(f *harness.Fleet, c Topology, h Hosts) harness.Nemesis {
 	return crashClients{f, c, h}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// Degradable is what Degrade needs.
+// Degradable is the part of a cluster that Degrade needs.
 type Degradable interface {
 	Topology
 	Impairable
@@ -25,11 +25,10 @@ type Degradable interface {
 // "cut" where nothing is answered any more.
 //
 // The bite is measured in a new connection to each node that such links lead to: an echo that takes as long as it should,
-// a connection that ends when it should, a probe without answer. Nobody has to fail over, so there is no other proof. The
-// nodes looked at have answered before: what is cut already is not cut again. A link to a node that does not answer then,
-// because of another fault, is degraded like the others and not looked at, unless that is true of all of them: then the
-// fault waits, and is an error in the end. Where no link lies between the two now, nothing is done, and nothing proved; nor
-// is it where the system itself sends nothing while the fault is in force.
+// a connection that ends when it should, a probe without answer. Nobody has to fail over, so there is no other proof. Only
+// links that worked before are looked at. A link that another fault has broken is degraded like the others, unseen. While
+// that is true of all links, Inject waits, and returns an error when ctx ends. Where no link lies between the two at the
+// moment, nothing is done. Then the fault is not proved; nor is it where the system itself sends nothing while it is in force.
 func Degrade(c Degradable, from, to Hosts, f harness.LinkFault) harness.Nemesis {
 	return degrade{c, from, to, f}
 }
@@ -70,14 +69,14 @@ func (d degrade) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection,
 	return inj, err
 }
 
-// stretch is where a degradation acts.
+// stretch holds the hosts and links on which a degradation acts.
 type stretch struct {
 	hosts []string
 	links []harness.Link
 	look  []harness.Link // those of links that are looked at, one to each node
 }
 
-// sound chooses the links, and of those to look at the ones that work. It waits, until ctx ends, for one.
+// sound chooses the links, and from those to look at the ones that work. It waits, until ctx ends, for at least one.
 func (d degrade) sound(ctx context.Context, rng *rand.Rand) (s stretch, err error) {
 	seed := rng.Uint64() // for the same choice each time round
 	err = poll(ctx, func() (again bool, err error) {
@@ -91,7 +90,7 @@ func (d degrade) sound(ctx context.Context, rng *rand.Rand) (s stretch, err erro
 	return s, err
 }
 
-// working returns those of the links that answer. None is an error, the first one's.
+// working returns those of the links that answer. If none does it returns the first link's error.
 func (d degrade) working(ctx context.Context, links []harness.Link) (answering []harness.Link, err error) {
 	errs := await.All(len(links), func(i int) error { return d.answers(ctx, links[i]) })
 	for i, l := range links {
@@ -105,7 +104,8 @@ func (d degrade) working(ctx context.Context, links []harness.Link) (answering [
 	return nil, fmt.Errorf("%s does not reach %s before %v: another fault is in force there: %w", links[0].From, links[0].To, d.fault, errs[0])
 }
 
-// answers asks with a probe where the bite is that probes fail. What makes a link slower may act on one that is slow already.
+// answers probes the link, for a fault whose bite is a failed probe or a closed connection. A fault that slows links may act on
+// one that is slow already.
 func (d degrade) answers(ctx context.Context, l harness.Link) error {
 	if d.fault.Effects().Any(harness.CutsLinks | harness.EndsConnections) {
 		return d.c.Probe(ctx, l.From, l.To)
@@ -135,7 +135,7 @@ func (d degrade) choose(ctx context.Context, rng *rand.Rand) (stretch, error) {
 	return stretch{union(a, b), links, look}, nil
 }
 
-// bite looks at the links, all at the same time.
+// bite looks at all links at the same time.
 func (d degrade) bite(ctx context.Context, look []harness.Link) (string, error) {
 	seen := make([]string, len(look))
 	errs := await.All(len(look), func(i int) (err error) {
@@ -153,7 +153,7 @@ func (d degrade) bite(ctx context.Context, look []harness.Link) (string, error) 
 
 func byName(a, b harness.Link) int { return cmp.Compare(a.String(), b.String()) }
 
-// oneToEach is one link to each node that the links lead to. Clients are led to by none.
+// oneToEach returns one link to each node that the links lead to. Links to clients are left out.
 func oneToEach(c Topology, links []harness.Link) []harness.Link {
 	reached := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(links), func(l harness.Link) bool {
@@ -163,7 +163,7 @@ func oneToEach(c Topology, links []harness.Link) []harness.Link {
 	})
 }
 
-// union is a and those of b that are not in it.
+// union returns a followed by what b has and a has not.
 func union(a, b []string) []string {
 	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(h string) bool { return slices.Contains(a, h) })...)
 }

@@ -9,11 +9,12 @@ import (
 )
 
 // FreezeClients pauses every client of the chosen client groups, as a long garbage collection or a suspended virtual
-// machine does to an application. In force for longer than a lease it is Kleppmann's case: an owner that wakes up goes on
-// as if it still had the lock. Commands under way are executed; their answers are read after the pause. The bite: a
-// client stands at a checkpoint. The proof says how many stand. The heal: all go on.
+// machine does to an application. In force for longer than a lease it is the case of Martin Kleppmann's "How to do
+// distributed locking": an owner that wakes up goes on as if it still had the lock. Commands under way are executed; their
+// answers are read after the pause. The bite: a client stands at a checkpoint. The proof says how many stand. The heal: all
+// go on.
 //
-// f has to be the run's Spec.Fleet as well. c is what h chooses from: Clients(), Group() or a group's name.
+// f has to be the run's Spec.Fleet as well. h chooses from the client groups of c: Clients(), Group() or a group's name.
 func FreezeClients(f *harness.Fleet, c Topology, h Hosts) harness.Nemesis {
 	return freezeClients{f, c, h}
 }

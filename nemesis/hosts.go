@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// Topology is what a choice of hosts looks at.
+// Topology lists the hosts of a system, for a choice of them.
 type Topology interface {
-	// Primary names the node that most Sentinels hold to be primary; of several masters there is none.
+	// Primary names the node that most Sentinels hold to be primary. With several masters there is none, and it returns an error.
 	Primary(ctx context.Context) (string, error)
 	RedisNodes() []string
 	Sentinels() []string
 	ClientGroups() []string
 }
 
-// Hosts is a choice of hosts, made each time a fault is injected: who is primary changes in a run.
+// Hosts is a choice of hosts. It is made each time a fault is injected, since another node may be primary by then.
 type Hosts struct {
 	name string
 	pick func(ctx context.Context, c Topology, rng *rand.Rand) ([]string, error)
 }
 
-// String is the choice's name, such as "primary" or "r1".
+// String returns the choice's name, such as "primary" or "r1".
 func (h Hosts) String() string { return h.name }
 
-// Pick makes the choice. Choosing nobody is an error.
+// Pick makes the choice. It returns an error if that is empty.
 func (h Hosts) Pick(ctx context.Context, c Topology, rng *rand.Rand) ([]string, error) {
 	chosen, err := h.pick(ctx, c, rng)
 	if err == nil && len(chosen) == 0 {
@@ -35,7 +35,7 @@ func (h Hosts) Pick(ctx context.Context, c Topology, rng *rand.Rand) ([]string, 
 	return chosen, err
 }
 
-// Primary is the node that most Sentinels hold to be primary.
+// Primary chooses the node that most Sentinels hold to be primary.
 func Primary() Hosts {
 	return Hosts{"primary", func(ctx context.Context, c Topology, _ *rand.Rand) ([]string, error) {
 		p, err := c.Primary(ctx)
@@ -43,7 +43,7 @@ func Primary() Hosts {
 	}}
 }
 
-// Replicas are all Redis nodes but the primary.
+// Replicas chooses all Redis nodes but the primary.
 func Replicas() Hosts {
 	return Hosts{"replicas", func(ctx context.Context, c Topology, _ *rand.Rand) ([]string, error) {
 		p, err := c.Primary(ctx)
@@ -51,36 +51,36 @@ func Replicas() Hosts {
 	}}
 }
 
-// Replica is one of the replicas.
+// Replica chooses one of the replicas.
 func Replica() Hosts { return oneOf("replica", Replicas()) }
 
-// Sentinels are all Sentinels.
+// Sentinels chooses all Sentinels.
 func Sentinels() Hosts {
 	return all("sentinels", func(c Topology) []string { return c.Sentinels() })
 }
 
-// Sentinel is one of the Sentinels.
+// Sentinel chooses one of the Sentinels.
 func Sentinel() Hosts { return oneOf("sentinel", Sentinels()) }
 
-// Nodes are all Redis nodes.
+// Nodes chooses all Redis nodes.
 func Nodes() Hosts { return all("nodes", func(c Topology) []string { return c.RedisNodes() }) }
 
-// Node is one of the Redis nodes.
+// Node chooses one of the Redis nodes.
 func Node() Hosts { return oneOf("node", Nodes()) }
 
-// Minority is as many Redis nodes as leave a majority: two of five.
+// Minority chooses the largest minority of the Redis nodes: two of five.
 func Minority() Hosts { return some("minority", func(n int) int { return (n - 1) / 2 }) }
 
-// Majority is the smallest majority of the Redis nodes: three of five.
+// Majority chooses the smallest majority of the Redis nodes: three of five.
 func Majority() Hosts { return some("majority", func(n int) int { return n/2 + 1 }) }
 
-// Clients are all client groups.
+// Clients chooses all client groups.
 func Clients() Hosts { return all("clients", func(c Topology) []string { return c.ClientGroups() }) }
 
-// Group is one of the client groups.
+// Group chooses one of the client groups.
 func Group() Hosts { return oneOf("group", Clients()) }
 
-// Named is the host of that name, such as "r1", "s2" or "g0".
+// Named chooses the host of that name, such as "r1", "s2" or "g0".
 func Named(name string) Hosts {
 	return Hosts{name, func(_ context.Context, c Topology, _ *rand.Rand) ([]string, error) {
 		known := slices.Concat(c.RedisNodes(), c.Sentinels(), c.ClientGroups())
@@ -91,7 +91,7 @@ func Named(name string) Hosts {
 	}}
 }
 
-// Several are the hosts of all the choices together, each once.
+// Several chooses the hosts of all the choices together, each once.
 func Several(choices ...Hosts) Hosts {
 	var names []string
 	for _, h := range choices {
@@ -124,7 +124,7 @@ func oneOf(name string, of Hosts) Hosts {
 	}}
 }
 
-// some is a random choice of Redis nodes, in their order; count says how many of n.
+// some chooses Redis nodes at random, in their order; count says how many of n.
 func some(name string, count func(n int) int) Hosts {
 	return Hosts{name, func(_ context.Context, c Topology, rng *rand.Rand) ([]string, error) {
 		nodes := slices.Clone(c.RedisNodes())
@@ -135,15 +135,15 @@ func some(name string, count func(n int) int) Hosts {
 	}}
 }
 
-// namedHosts are the choices that have a name of their own.
+// namedHosts lists the choices that have a fixed name.
 func namedHosts() []Hosts {
 	return []Hosts{
 		Primary(), Replicas(), Replica(), Sentinels(), Sentinel(), Nodes(), Node(), Minority(), Majority(), Clients(), Group(),
 	}
 }
 
-// ParseHosts returns the choice of that name: one of the choices of this file, a host's name such as "r1", "s2", "g0", or
-// several of them with commas between.
+// ParseHosts returns the choice of that name: one of the choices of this file such as "primary", a host's name such as "r1",
+// "s2" or "g0", or several of them with commas between.
 func ParseHosts(name string) (Hosts, error) {
 	if parts := strings.Split(name, ","); len(parts) > 1 {
 		var choices []Hosts

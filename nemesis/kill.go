@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Killable is what Kill needs.
+// Killable is the part of a cluster that Kill needs.
 type Killable interface {
 	nodes
 	Kill(node string) error
@@ -19,9 +19,9 @@ type Killable interface {
 }
 
 // Kill ends nodes with SIGKILL, and they stay down for as long as the fault lasts. The bite: the process is gone. The
-// proof: of a primary with Sentinels, that another node is promoted; of replicas, that their primary has noticed. The
-// heal starts them again, with an empty memory unless there is an append-only file. A node that another fault has ended
-// is an error: it is not killed again.
+// proof for a primary with Sentinels: another node is promoted. The proof for replicas: their primary has noticed. The heal
+// starts them again, with an empty memory unless there is an append-only file. Inject returns an error for a node that another
+// fault has ended already.
 func Kill(c Killable, h Hosts) harness.Nemesis {
 	return down{c, h, "kill-" + h.String(), "killed", func(_ context.Context, node string) error { return c.Kill(node) }}
 }

@@ -12,8 +12,8 @@ import (
 
 // Impairable is a system whose links can suffer faults.
 type Impairable interface {
-	// Impair does the fault to the links. heal undoes it, may be called more than once, and is never nil: it has to be called
-	// beside an error as well.
+	// Impair does the fault to the links. heal undoes it and may be called more than once. heal is never nil, and has to be
+	// called even if there is an error.
 	Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error)
 }
 
@@ -21,13 +21,13 @@ type Impairable interface {
 type Prober interface {
 	// Probe asks to for an answer over the network, from the host from, and waits a fraction of a second for it.
 	Probe(ctx context.Context, from, to string) error
-	// Echo has to send so many bytes back, and waits for as long as ctx does.
+	// Echo has the host to send size bytes back, and waits for them until ctx ends.
 	Echo(ctx context.Context, from, to string, size int) error
 	// Hangup closes a connection at its near end and returns when the far end has closed it, too.
 	Hangup(ctx context.Context, from, to string) error
 }
 
-// Cuts lists the link faults that let nothing be answered: those that Partition takes.
+// Cuts lists the link faults under which nothing is answered: those that Partition takes.
 func Cuts() []harness.LinkFault {
 	return []harness.LinkFault{harness.Hold(), harness.Drop(), harness.DropReplies(), harness.Refuse()}
 }
@@ -38,12 +38,12 @@ func cuts(f harness.LinkFault) bool { return f.Effects().Has(harness.CutsLinks) 
 // proof says how a link fault is seen to act, and what of the system it has touched.
 type proof struct {
 	bites func(ctx context.Context, c Prober, l harness.Link) (string, error) // looks at a link, and says what it saw
-	count func(harness.Touched) int64                                         // by how much it has touched the system; 0: not at all
-	tell  func(harness.Touched) string                                        // what it has done
-	lacks string                                                              // what there was none of, where it is not traffic
+	count func(harness.Touched) int64                                         // returns how much of the system it has touched; 0: nothing
+	tell  func(harness.Touched) string                                        // says what it has done
+	lacks string                                                              // says what was missing if count is 0; empty: traffic
 }
 
-// proofOf is the proof of a valid link fault.
+// proofOf returns the proof of a valid link fault.
 func proofOf(f harness.LinkFault) proof {
 	switch f.Kind {
 	case harness.LinkHold:
@@ -74,7 +74,7 @@ func proofOf(f harness.LinkFault) proof {
 	return passed("lost", unanswered) // drop, drop-replies
 }
 
-// passed is the proof of a fault that acts on all bytes; verb says what it does to them.
+// passed returns the proof of a fault that acts on all bytes; verb says what it does to them.
 func passed(verb string, bites func(context.Context, Prober, harness.Link) (string, error)) proof {
 	return proof{
 		bites: bites,
@@ -83,7 +83,7 @@ func passed(verb string, bites func(context.Context, Prober, harness.Link) (stri
 	}
 }
 
-// limited is the proof of a limit of so many bytes.
+// limited returns the proof of a limit of so many bytes.
 func limited(bytes int64) proof {
 	return proof{
 		bites: func(ctx context.Context, c Prober, l harness.Link) (string, error) { return ended(ctx, c, l, bytes) },
@@ -99,7 +99,7 @@ func heldUp(t harness.Touched) string {
 
 func resets(t harness.Touched) string { return fmt.Sprintf("reset or refused %d connections", t.Reset) }
 
-// closedLate sees the end of a connection take at least delay.
+// closedLate checks that the end of a connection takes at least delay to pass.
 func closedLate(ctx context.Context, c Prober, l harness.Link, delay time.Duration) (string, error) {
 	took, err := timed(func() error { return c.Hangup(ctx, l.From, l.To) })
 	if err != nil {
@@ -111,7 +111,7 @@ func closedLate(ctx context.Context, c Prober, l harness.Link, delay time.Durati
 	return fmt.Sprintf("a connection on %v was closed after %v", l, took.Round(time.Millisecond)), nil
 }
 
-// unanswered sees that a probe gets no answer.
+// unanswered checks that a probe gets no answer.
 func unanswered(ctx context.Context, c Prober, l harness.Link) (string, error) {
 	if c.Probe(ctx, l.From, l.To) == nil {
 		return "", fmt.Errorf("%s reaches %s all the same", l.From, l.To)
@@ -122,9 +122,9 @@ func unanswered(ctx context.Context, c Prober, l harness.Link) (string, error) {
 // slack is what a busy machine may add to an echo.
 const slack = 500 * time.Millisecond
 
-// delayed sees an answer take at least latency, and at most so long: a longer wait is another fault's stall, or the
-// machine's, and it looks again, until ctx ends. A round trip takes twice the latency on average; with much jitter a single
-// one may be quick, but not five.
+// delayed checks that an answer takes at least latency. A wait longer than most is due to another fault or a busy machine: then
+// it looks again, until ctx ends. A round trip takes twice the latency on average. With much jitter one may be quicker than
+// latency, but not five.
 func delayed(ctx context.Context, c Prober, l harness.Link, latency, most time.Duration) (seen string, err error) {
 	quick := 0
 	err = poll(ctx, func() (again bool, err error) {
@@ -144,7 +144,7 @@ func delayed(ctx context.Context, c Prober, l harness.Link, latency, most time.D
 
 var errStalled = errors.New("another fault or a busy machine delays it for longer than this one can")
 
-// echoes sees an echo of so many bytes take at least so long.
+// echoes checks that an echo of size bytes takes at least as long as least.
 func echoes(ctx context.Context, c Prober, l harness.Link, size int, least time.Duration) (string, error) {
 	took, err := timed(func() error { return c.Echo(ctx, l.From, l.To, size) })
 	if err != nil {
@@ -156,7 +156,7 @@ func echoes(ctx context.Context, c Prober, l harness.Link, size int, least time.
 	return fmt.Sprintf("an echo of %d B on %v took %v", size, l, took.Round(time.Millisecond)), nil
 }
 
-// ended sees a connection, once it was there, end before more than limit bytes have passed.
+// ended checks that a connection, once open, ends before more than limit bytes have passed.
 func ended(ctx context.Context, c Prober, l harness.Link, limit int64) (string, error) {
 	err := c.Echo(ctx, l.From, l.To, int(limit)+1)
 	var dial *net.OpError

@@ -56,8 +56,8 @@ type ballast struct {
 // memorySettings are the settings that ballast changes.
 var memorySettings = []string{"maxmemory", "maxmemory-policy"}
 
-// newBallast begins to fill the node's memory, unless somebody does already: settings are put back as they were found,
-// and those of two would be put back in any order.
+// newBallast begins to fill the node's memory. It returns an error if another ballast does already: each puts settings back as it
+// found them, and two would do so in any order.
 func newBallast(ctx context.Context, c MemoryLimited, node string) (b *ballast, err error) {
 	b = &ballast{c: c, node: node}
 	if b.was, err = b.settings(ctx); err != nil {
@@ -120,10 +120,10 @@ func (b *ballast) addPiece(ctx context.Context) (there, used int64, err error) {
 	return 0, 0, fmt.Errorf("%s answered %v to ballast", b.node, reply)
 }
 
-// key names the node, too: another may have copied its keys when it became its replica.
+// key returns the pieces' common prefix. It names the node, since another may have copied its keys when it became its replica.
 func (b *ballast) key() string { return ballastKey + ":" + b.node }
 
-// settings reads what memorySettings are now.
+// settings reads the values of memorySettings.
 func (b *ballast) settings(ctx context.Context) (map[string]string, error) {
 	now := map[string]string{}
 	for _, name := range memorySettings {
@@ -140,7 +140,7 @@ func (b *ballast) settings(ctx context.Context) (map[string]string, error) {
 	return now, nil
 }
 
-// evicted is how many keys the node has evicted since it was started.
+// evicted returns how many keys the node has evicted since it was started.
 func (b *ballast) evicted(ctx context.Context) (int64, error) {
 	field, err := infoField(ctx, b.c, b.node, "stats", "evicted_keys")
 	if err != nil {
@@ -181,8 +181,8 @@ func (b *ballast) remove(ctx context.Context) error {
 	})
 }
 
-// restore puts the settings back, and sees that they stay: a change of add's may have waited in the socket of a node that
-// was paused or asleep, and be made after ours.
+// restore puts the settings back, and checks that they stay: a change by add may have waited in the socket of a node that was
+// paused or asleep, and be made after this one.
 func (b *ballast) restore(ctx context.Context) error {
 	set := []any{"CONFIG", "SET"}
 	for _, name := range memorySettings {

@@ -9,17 +9,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// MemoryLimited is what MemoryPressure needs.
+// MemoryLimited is the part of a cluster that MemoryPressure needs.
 type MemoryLimited interface{ nodes }
 
 // MemoryPressure lets Redis nodes run out of memory again and again for as long as it lasts, with the policy
 // volatile-random: keys with a TTL are evicted at random, and locks are such keys. What fills the memory is ballast, also
 // with a TTL and not replicated: at most 32 MB at a time, and at most 50 new pieces of 512 KB a second. A key with a TTL
-// then lives for a second on average, however many there are. The limit follows what else the node has to keep: nobody is
-// refused, unless that grows by more than 16 MB between two looks, 20 ms apart. The bite: keys were evicted. The heal:
-// settings as they were, and no ballast. It is no fault of replicas, which evict only what their primary does: where one is
-// chosen nothing is done to anybody, and the fault is not proved. Nor is it one of a node that is under such pressure
-// already.
+// then lives for a second on average, however many there are. The limit follows what else the node has to keep: no command is
+// refused, unless that grows by more than 16 MB between two looks, 20 ms apart. The bite: keys were evicted. The heal puts the
+// settings back and removes the ballast. Replicas evict only what their primary does: where one is chosen nothing is done to
+// any node, and the fault is not proved. A node that is under such pressure already is an error.
 func MemoryPressure(c MemoryLimited, h Hosts) harness.Nemesis { return memoryPressure{c, h} }
 
 type memoryPressure struct {

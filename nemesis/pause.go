@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Pausable is what Pause needs.
+// Pausable is the part of a cluster that Pause needs.
 type Pausable interface {
 	nodes
 	Pause(ctx context.Context, node string) error
@@ -54,7 +54,7 @@ func (p pause) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, e
 	})
 }
 
-// answers is fit to be stopped.
+// answers returns the check that a node answers, so that stopping it can be seen.
 func (p pause) answers(ctx context.Context) func(node string) error {
 	return func(node string) error {
 		if _, err := p.c.Do(ctx, node, "PING"); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Restartable is what Restart needs.
+// Restartable is the part of a cluster that Restart needs.
 type Restartable interface {
 	Killable
 	Terminate(ctx context.Context, node string) error

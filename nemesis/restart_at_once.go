@@ -16,10 +16,10 @@ import (
 // Sentinels see another run id and log +reboot, and do nothing about it.
 //
 // A primary without an append-only file comes back empty: its replicas throw away what they have and follow it, and
-// everything acknowledged is gone without any failover. With one nothing is lost, unless appendfsync is everysec: while an
-// fsync takes its time, commands are acknowledged that have not left the process. The bite: another process answers; it
-// says how many keys there were and are. The proof, of a primary with Sentinels: no other node is promoted for 1.5 s. A
-// restart so slow that Sentinels did act, which takes a second, is not proved. There is nothing to heal.
+// everything acknowledged is gone without any failover. With such a file nothing is lost, unless appendfsync is everysec: while
+// an fsync takes its time, commands are acknowledged that have not left the process. The bite: another process answers; it
+// counts the keys before and after. The proof for a primary with Sentinels: no other node is promoted for 1.5 s. A restart
+// that takes a second or more, so that Sentinels act, is not proved. There is nothing to heal.
 func RestartAtOnce(c Killable, h Hosts) harness.Nemesis { return restartAtOnce{c, h} }
 
 type restartAtOnce struct {
@@ -29,7 +29,7 @@ type restartAtOnce struct {
 
 func (r restartAtOnce) Name() string { return "restart-" + r.hosts.String() + "-at-once" }
 
-// noFailoverFor is how long a restarted primary is watched: Sentinels that missed it would have replaced it by then.
+// noFailoverFor is the time for which a restarted primary is watched: Sentinels that missed it would have replaced it by then.
 const noFailoverFor = 1500 * time.Millisecond
 
 func (r restartAtOnce) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
@@ -81,7 +81,7 @@ func (r restartAtOnce) restart(ctx context.Context, node string) (string, error)
 	return what, nil
 }
 
-// process is what a node says of itself.
+// process holds what a node says of itself.
 type process struct {
 	runID string
 	keys  any // nil for a Sentinel
@@ -97,7 +97,7 @@ func (r restartAtOnce) look(ctx context.Context, node string) (p process, err er
 	return p, err
 }
 
-// unnoticed watches that nobody is promoted.
+// unnoticed checks that no other node than old is promoted within noFailoverFor.
 func (r restartAtOnce) unnoticed(ctx context.Context, old string) (string, error) {
 	watching, cancel := context.WithTimeout(ctx, noFailoverFor)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Flushable is what ScriptFlush needs.
+// Flushable is the part of a cluster that ScriptFlush needs.
 type Flushable interface{ nodes }
 
 // ScriptFlush empties the script cache of Redis nodes, as a failover or a restart does too: EVALSHA answers NOSCRIPT

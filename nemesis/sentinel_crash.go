@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Crashable is what SimulateFailure needs.
+// Crashable is the part of a cluster that SimulateFailure needs.
 type Crashable interface {
 	Watched
 	Restartable
@@ -17,19 +17,19 @@ type Crashable interface {
 // Crash is a moment of a failover at which a Sentinel can be made to crash.
 type Crash struct{ name, flag string }
 
-// AfterElection is when a Sentinel has been elected to fail over, and has done nothing yet.
+// AfterElection returns the moment when a Sentinel has been elected to fail over, and has done nothing yet.
 func AfterElection() Crash { return Crash{"after-election", "crash-after-election"} }
 
-// AfterPromotion is when the Sentinel has seen the new primary promoted, and told nobody yet.
+// AfterPromotion returns the moment when the Sentinel has seen the new primary promoted, and has told nobody yet.
 func AfterPromotion() Crash { return Crash{"after-promotion", "crash-after-promotion"} }
 
 // SimulateFailure tells one of the Sentinels to fail over, and to crash in the middle of it (SENTINEL SIMULATE-FAILURE).
 // The bite: its process has ended. The heal starts it again.
 //
-// What follows, measured with two others, who see nothing wrong with the primary. After the election: nothing. After
-// the promotion: two primaries for about a second, until the others make the promoted one a replica again; what it
-// acknowledged is lost. But the Sentinel that comes back has written down the promotion, with a newer epoch than the
-// others know, and they believe it: all then follow a replica, see that it is none, and fail over in earnest.
+// The consequences were measured with two other Sentinels, which see nothing wrong with the primary. A crash after the election
+// has none. After the promotion there are two primaries for about a second, until the others make the promoted node a replica
+// again; what it acknowledged is lost. But the Sentinel that comes back has written down the promotion, with a newer epoch than
+// the others know, and they believe it: all then follow a replica, see that it is not a primary, and fail over in earnest.
 func SimulateFailure(c Crashable, at Crash) harness.Nemesis { return sentinelCrash{c, at} }
 
 type sentinelCrash struct {

@@ -10,10 +10,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Watched is what SentinelFailover needs.
+// Watched is the part of a cluster that SentinelFailover needs.
 type Watched interface {
 	nodes
-	// MasterName is the name by which Sentinels know the primary.
+	// MasterName returns the name by which Sentinels know the primary.
 	MasterName() string
 }
 
@@ -43,7 +43,7 @@ func (f sentinelFailover) Inject(ctx context.Context, rng *rand.Rand) (harness.I
 	}, beginFailover(ctx, f.c, s)
 }
 
-// beginFailover sends SENTINEL FAILOVER, again for as long as another one is under way or no replica is good enough.
+// beginFailover sends SENTINEL FAILOVER, and again while another failover is under way or no replica is good enough.
 func beginFailover(ctx context.Context, c Watched, sentinel string) error {
 	return poll(ctx, func() (again bool, err error) {
 		_, err = c.Do(ctx, sentinel, "SENTINEL", "FAILOVER", c.MasterName())
@@ -51,7 +51,7 @@ func beginFailover(ctx context.Context, c Watched, sentinel string) error {
 	})
 }
 
-// says reports whether an error of the chain is Redis's own, of that code.
+// says reports whether an error in err's chain is a reply of Redis that begins with code.
 func says(err error, code string) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if strings.HasPrefix(err.Error(), code+" ") {

@@ -11,11 +11,11 @@ import (
 )
 
 // SkewClients sets the clocks of the chosen client groups' machines fast by ahead, or slow where it is negative. Only what
-// clients read with harness.Now is wrong, and only locks that keep leases by their clients' clocks care: to the others it
-// is harmless. The bite: the clocks show another time than the machine's. The heal sets them right.
+// clients read with harness.Now is wrong. That can harm only locks that keep leases by their clients' clocks. The bite: the
+// clocks show another time than the machine's. The heal sets them right.
 //
-// f has to be the run's Spec.Fleet as well. c is what h chooses from: Clients(), Group() or a group's name. Clocks that
-// are all wrong by as much agree: choose some groups, not all.
+// f has to be the run's Spec.Fleet as well. h chooses from the client groups of c: Clients(), Group() or a group's name.
+// Choose some groups, not all: clocks that are all wrong by the same amount agree.
 func SkewClients(f *harness.Fleet, c Topology, h Hosts, ahead time.Duration) harness.Nemesis {
 	return skewClients{f, c, h, ahead}
 }

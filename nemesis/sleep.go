@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// DebugSleeper is what Sleep needs.
+// DebugSleeper is the part of a cluster that Sleep needs.
 type DebugSleeper interface {
 	nodes
 	Running(node string) bool
@@ -20,11 +20,11 @@ type DebugSleeper interface {
 const shortestSleep = 500 * time.Millisecond
 
 // Sleep makes Redis nodes execute nothing for d, at least half a second, as a slow command does (DEBUG SLEEP). The sleep
-// begins before the bite and nobody can wake the node: it answers again d after that, a moment before a fault that is in
-// force for d heals. What was sent meanwhile is executed then, commands of clients that have given up among it, and by a
-// primary that has been replaced too, until it hears of that. Sentinels replace a primary that sleeps for longer than
-// their patience. The bite: a PING gets no answer; a node that nobody saw asleep, since the machine is busy, sleeps again. The
-// heal waits for the end of the sleep.
+// begins before the bite and nobody can wake the node. It answers again after d, a moment before a fault that is in force for d
+// heals, and then executes what was sent meanwhile, also commands of clients that have given up. A primary that has been
+// replaced does the same until it hears of that. Sentinels replace a primary that sleeps for longer than their patience. The
+// bite: a PING gets no answer. If the machine was too busy to see the node asleep, it sleeps again. The heal waits for the end
+// of the sleep.
 func Sleep(c DebugSleeper, h Hosts, d time.Duration) harness.Nemesis { return nap{c, h, d} }
 
 type nap struct {
@@ -51,8 +51,8 @@ func (s nap) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, err
 	return inj, a.all(func(node string) error { return s.sleep(ctx, node) }) // at once: one would wake before the last sleeps
 }
 
-// sleep sends the node to sleep until somebody has seen it asleep: where the machine is busy, the first look may come too
-// late.
+// sleep sends the node to sleep, again if need be, until a probe has seen it asleep: on a busy machine the first look may come
+// too late.
 func (s nap) sleep(ctx context.Context, node string) error {
 	return poll(ctx, func() (again bool, err error) {
 		if err := reached(ctx, s.c, node); err != nil {
@@ -62,7 +62,7 @@ func (s nap) sleep(ctx context.Context, node string) error {
 	})
 }
 
-// seen lets the node sleep once, and asks for another time if nobody saw that.
+// seen lets the node sleep once. again says that no probe saw it asleep.
 func (s nap) seen(ctx context.Context, node string) (again bool, err error) {
 	over := make(chan error, 1)
 	go func() { // the reply comes late, or never: an admin client waits for it for a second
@@ -87,7 +87,7 @@ func (s nap) seen(ctx context.Context, node string) (again bool, err error) {
 	return again, err
 }
 
-// awake waits until the node answers. One that has ended sleeps no more.
+// awake waits until the node answers or its process has ended.
 func (s nap) awake(ctx context.Context, node string) error {
 	return until(ctx, func() error {
 		if !s.c.Running(node) {

@@ -10,14 +10,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Metered tells what faults have touched.
+// Metered is a system that counts what faults have touched.
 type Metered interface {
 	Topology
-	// Touched is what faults have touched so far on the link, the harness's own probes aside.
+	// Touched returns what faults have touched so far on the link, without the harness's own probes.
 	Touched(l harness.Link) harness.Touched
 }
 
-// idle is the injection of a fault that, as things are, can touch nobody. It does nothing and is not proved.
+// idle returns the injection of a fault that can touch nobody at the moment. It does nothing and is not proved.
 func idle(targets []string, why error) harness.Injection {
 	return harness.Injection{
 		Targets: targets, Bite: "nothing was done", Heal: nothingToHeal,
@@ -32,7 +32,7 @@ var errNoLink = errors.New("they are one host now")
 type meter struct {
 	c      Metered
 	proof  proof
-	links  []harness.Link // to nodes: nobody connects to clients
+	links  []harness.Link // those that lead to nodes: nobody connects to clients
 	before []harness.Touched
 }
 
@@ -46,11 +46,11 @@ func newMeter(c Metered, f harness.LinkFault, links []harness.Link) meter {
 	return m
 }
 
-// mostLinks is how many links are told one by one.
+// mostLinks bounds how many links are listed one by one.
 const mostLinks = 8
 
-// touched says what was touched on each link, the busiest first. An error says that nothing was, on any of them: the fault
-// was in force where the system under test sends nothing.
+// touched says what was touched on each link, the busiest first. It returns an error if nothing was touched on any of them: the
+// fault was in force where the system under test sends nothing.
 func (m meter) touched() (string, error) {
 	type share struct {
 		link harness.Link
@@ -83,7 +83,7 @@ func (m meter) touched() (string, error) {
 	return "touched: " + strings.Join(told, ", "), nil
 }
 
-// idle says whose traffic was missed, and where.
+// idle says whose traffic was missing, and on which links.
 func (m meter) idle() string {
 	if m.proof.lacks != "" {
 		return fmt.Sprintf("idle: %s on %s", m.proof.lacks, someOf(m.links))
