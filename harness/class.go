@@ -2,7 +2,7 @@ package harness
 
 import "slices"
 
-// Class names a way to fail.
+// Class names a kind of violation.
 type Class string
 
 // The failure classes that checkers report and variants declare as known flaws. [Classes] says what each one means.
@@ -30,13 +30,13 @@ type ClassDoc struct {
 	Meaning  string   // in one line, without a full stop
 	Harm     string   // what it means in production
 	Remedy   string   // what to do about it
-	MendedBy []string // variants of package workloads that do so, each named in Remedy
+	MendedBy []string // variants of package workloads that follow Remedy, each named in it
 }
 
 // Classes documents every class: first those of locks, then of message filters, sequences and writes.
 func Classes() []ClassDoc { return slices.Clone(classDocs) }
 
-// Doc is the documentation of the class. One that this version does not know has the zero value beside its name.
+// Doc returns the documentation of the class. For a class that this version does not know, only the name is set.
 func (c Class) Doc() ClassDoc {
 	for _, d := range classDocs {
 		if d.Class == c {

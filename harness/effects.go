@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Effects is a set of what a fault does to its targets. Whoever asks what a fault can have caused asks this set, never the
-// fault's name. The zero value says nothing: the record is of an older program, or the Nemesis does not declare any.
+// Effects is a set of what a fault does to its targets. Code that asks what a fault can have caused looks at this set, never at
+// the fault's name. The zero value means unknown: an older program made the record, or the Nemesis declares no effects.
 type Effects uint32
 
 // The effects of faults. Each lasts while the fault is in force, and some need time to pass after the heal.
@@ -69,7 +69,7 @@ func (e Effects) String() string { return strings.Join(e.names(), ", ") }
 // MarshalJSON writes a list of names.
 func (e Effects) MarshalJSON() ([]byte, error) { return json.Marshal(e.names()) }
 
-// UnmarshalJSON reads a list of names. One that is not among them is an error that lists what there is.
+// UnmarshalJSON reads a list of names. An unknown name is an error that lists the known ones.
 func (e *Effects) UnmarshalJSON(b []byte) error {
 	var names []string
 	if err := json.Unmarshal(b, &names); err != nil {
@@ -95,7 +95,7 @@ func effectNamed(name string) (Effects, error) {
 	return 0, fmt.Errorf("unknown effect %q of a fault: choose from %s", name, strings.Join(effectNames[:], ", "))
 }
 
-// Effective is a Nemesis that declares what its fault does. All those of the package nemesis do.
+// Effective is a Nemesis that declares what its fault does, as all of package nemesis do.
 type Effective interface {
 	Effects() Effects
 }

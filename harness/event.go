@@ -6,22 +6,22 @@ import "time"
 // are noticed; At may be a little before that.
 type Event struct {
 	At     time.Duration `json:"at"`
-	Node   string        `json:"node"`             // who said or did it
+	Node   string        `json:"node"`             // the node that said or did it
 	Kind   string        `json:"kind"`             // what a Sentinel published, such as "+sdown", or one of the kinds below
 	Detail string        `json:"detail,omitempty"` // the rest of the message
 }
 
 // Kinds of events that a System reports of its nodes, beside the messages of Sentinels.
 const (
-	// EventAddress says under which address, Detail, Sentinels speak of the node: "127.7.2.1 6379".
+	// EventAddress says that Sentinels know the node by the address in Detail, such as "127.7.2.1 6379".
 	EventAddress = "address"
-	// EventRole says that the node has another role, Detail: "master", "slave", or "down" when it does not answer.
+	// EventRole says that the node has another role: Detail is "master", "slave", or "down" when it does not answer.
 	EventRole = "role"
-	// EventWritable says that the node, which took no writes, took one. At is its answer.
+	// EventWritable says that the node took a write after a time without. At is the time of its answer.
 	EventWritable = "writable"
-	// EventUnwritable says that the node takes no writes any more. At is its last answer to one; Detail says why.
+	// EventUnwritable says that the node takes no writes any more. At is the time of its last answer to one; Detail says why.
 	EventUnwritable = "unwritable"
-	// EventServes says that the node acknowledged a write of the client group Detail, whose writes another node had acknowledged
-	// until then, or none. At is when the answer had reached the client.
+	// EventServes says that the node acknowledged a write of the client group in Detail. Until then another node had acknowledged
+	// the group's writes, or none had. At is when the answer had reached the client.
 	EventServes = "serves"
 )

@@ -9,27 +9,28 @@ type Figure struct {
 	Unit  string  `json:"unit,omitempty"`
 }
 
-// Metric declares a figure: each has one declaration, which the checker fills in and whoever needs the number looks up by.
+// Metric declares a figure. Each figure has one declaration: the checker makes the figure from it, and readers find it by it.
 type Metric struct {
-	Checker string // that reports it; empty: several do
+	Checker string // name of the checker that reports it; empty: several do
 	Name    string
 	Unit    string // empty: a count
-	Sparse  bool   // the checker leaves it out where there was nothing to count: then it is 0
+	Sparse  bool   // the checker leaves the figure out where there was nothing to count; it is 0 then
 }
 
-// Of is the figure with a value, in the metric's unit.
+// Of returns the figure with a value in the metric's unit.
 func (m Metric) Of(value float64) Figure { return Figure{Name: m.Name, Value: value, Unit: m.Unit} }
 
-// Count is the figure of a count.
+// Count returns the figure with the value n.
 func (m Metric) Count(n int) Figure { return m.Of(float64(n)) }
 
-// In is the metric of one group of clients. Its name has a place for the group's number.
+// In returns the metric for one client group. The metric's name has to have a verb of package fmt for the group's number.
 func (m Metric) In(group int) Metric {
 	m.Name = fmt.Sprintf(m.Name, group)
 	return m
 }
 
-// Figure returns the metric's value. It is an error if the metric's checker did not run, or did not report it.
+// Figure returns the metric's value. It returns an error if the metric's checker did not run, or did not report a metric that is
+// not Sparse.
 func (j Judged) Figure(m Metric) (float64, error) {
 	ran := false
 	for _, g := range j.Judgements {

@@ -10,50 +10,50 @@ import (
 	"time"
 )
 
-// Fleet is how nemeses reach the clients of a run. Each client group stands for one process of an application on a
+// Fleet lets nemeses strike the clients of a run. Each client group stands for one process of an application on a
 // machine of its own, which can be paused, crash, or have a clock that is wrong. Give one Fleet to Spec.Fleet and to the
-// nemeses that act on it; the zero value is ready for use, for one run at a time. What is still in force when the load of
-// a run ends is undone then.
+// nemeses that act on it. The zero value is ready for use; one run at a time can use it. When the load of a run ends, pauses and
+// skews that are still in force are undone.
 //
 // Clients are struck at checkpoints: before and after each command that they send (see [Checkpoint]) and around each
 // operation. So a pause can fall into the time in which an answer is under way, and a crash between two commands.
 type Fleet struct {
 	mu     sync.Mutex
 	groups map[int]*fleetGroup
-	runs   int  // begun so far: what was done to the clients of one run does not touch those of the next
-	inUse  bool // by a run
+	runs   int  // counts loads begun and ended: what was done to one run's clients is not undone in the next
+	inUse  bool // a run uses the fleet
 }
 
-// fleetGroup is one group. Fields that are not atomic belong to whoever holds the fleet's lock.
+// fleetGroup is one client group. The fleet's lock guards the fields that are not atomic.
 type fleetGroup struct {
-	pauses  int           // in force
-	wake    chan struct{} // closed, and replaced, when those who stand at a checkpoint are to look again
+	pauses  int           // pauses in force
+	wake    chan struct{} // closed, and replaced, when clients that stand at a checkpoint are to look again
 	crashes int
 	procs   []*process
 	paused  atomic.Bool  // pauses > 0
 	ahead   atomic.Int64 // nanoseconds by which its clock is fast
 }
 
-// process is one client as far as a fleet can strike it. Its successor is another process: what a dead one has left
-// behind, such as commands sent side by side, stays dead.
+// process is one client as a fleet sees it. Its successor is another process: what a dead one has left behind, such as commands
+// sent side by side, stays dead.
 type process struct {
 	fleet    *Fleet
 	group    *fleetGroup
 	struck   atomic.Bool // it is about to die, or has died
 	steps    int         // checkpoints until it dies; 0: it lives on
 	dead     bool
-	standing int // of its goroutines stand at a checkpoint
+	standing int // number of its goroutines that stand at a checkpoint
 
 	abandoned <-chan struct{} // closed when nobody waits for it any more
 }
 
-// ErrCrashed is the error of a command that its client did not live to send, or to hear of.
+// ErrCrashed is the error of a command whose client crashed before it sent the command or read the answer.
 var ErrCrashed = errors.New("the client has crashed")
 
 // crash is the panic by which a crashed client leaves its Step.
 type crash struct{}
 
-// begin hires the fleet for a run.
+// begin takes the fleet for a run. It returns an error if another run uses it.
 func (f *Fleet) begin() error {
 	if f == nil {
 		return nil
@@ -82,7 +82,7 @@ func (f *Fleet) end() {
 	f.inUse = false
 }
 
-// release undoes what is still in force when the load ends, so that nobody stands for ever.
+// release undoes what is still in force when the load ends, so that no client stands for ever.
 func (f *Fleet) release() {
 	if f == nil {
 		return
@@ -114,7 +114,7 @@ func (g *fleetGroup) setPauses(n int) {
 	g.awaken()
 }
 
-// awaken lets everybody who stands look again. The caller holds the fleet's lock.
+// awaken lets every client that stands at a checkpoint look again. The caller holds the fleet's lock.
 func (g *fleetGroup) awaken() {
 	close(g.wake)
 	g.wake = make(chan struct{})
@@ -156,7 +156,7 @@ func (f *Fleet) Pause(group int) (resume func()) {
 	return f.undo(func() { g.setPauses(g.pauses - 1) })
 }
 
-// undo is what undoes something that was done in this run, once. The caller, here and there, holds f.mu.
+// undo returns a function that does do once, if this run's load still goes on, with f.mu held. The caller of undo holds f.mu.
 func (f *Fleet) undo(do func()) func() {
 	run := f.runs
 	return sync.OnceFunc(func() {
@@ -168,14 +168,14 @@ func (f *Fleet) undo(do func()) func() {
 	})
 }
 
-// Clients is how many clients the group has; 0 before the run has opened them, and after its load.
+// Clients returns how many clients the group has; 0 before the run has opened them, and after its load.
 func (f *Fleet) Clients(group int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.group(group).procs)
 }
 
-// Held is how many clients of a paused group stand at a checkpoint now.
+// Held returns how many clients of a paused group stand at a checkpoint now.
 func (f *Fleet) Held(group int) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -197,15 +197,15 @@ func (f *Fleet) Skew(group int, ahead time.Duration) (heal func()) {
 	return f.undo(func() { g.ahead.Add(-int64(ahead)) })
 }
 
-// Ahead is by how much the clocks of the group's clients are fast now.
+// Ahead returns by how much the clocks of the group's clients are fast now; negative if they are slow.
 func (f *Fleet) Ahead(group int) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return time.Duration(f.group(group).ahead.Load())
 }
 
-// Crash lets every client of the group die at one of its next few checkpoints, each drawn from rng; one that stands at a
-// checkpoint dies there. A client that has died is never heard of again; its worker goes on with a new one, as a process
+// Crash lets every client of the group die at one of its next few checkpoints, each drawn from rng. A client that stands at a
+// checkpoint dies there. A client that has died is never heard of again; its worker goes on with a new one, like a process
 // that is started again.
 func (f *Fleet) Crash(group int, rng *rand.Rand) {
 	f.mu.Lock()
@@ -228,7 +228,7 @@ func (f *Fleet) Crash(group int, rng *rand.Rand) {
 // nextFew is about the number of checkpoints between two of a client's operations.
 const nextFew = 6
 
-// Crashes is how many clients of the group have died so far.
+// Crashes returns how many clients of the group have died so far in this run.
 func (f *Fleet) Crashes(group int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -244,8 +244,8 @@ func (p *process) die() {
 
 type processKey struct{}
 
-// within gives ctx the process's fate and clock. When ctx ends the process is not waited for any more. It is called once,
-// before anybody comes to a checkpoint.
+// within returns a context whose checkpoints and clock are the process's. When ctx ends, checkpoints stop waiting. It is called
+// once, before the client comes to a checkpoint.
 func (p *process) within(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx
@@ -254,10 +254,10 @@ func (p *process) within(ctx context.Context) context.Context {
 	return WithTime(context.WithValue(ctx, processKey{}, p), p)
 }
 
-// Checkpoint is where a nemesis may strike the client that ctx belongs to. Workloads call it before each command that
-// they send and after each answer; commands sent side by side may call it side by side. It blocks while the client is
-// paused, even beyond the end of ctx, which then makes what follows fail, and returns ErrCrashed when the client is to go no further: what has not been sent is
-// not sent any more. Without a Fleet it does nothing.
+// Checkpoint lets a nemesis strike the client that ctx belongs to. Workloads call it before each command that they send and
+// after each answer; commands sent side by side may call it side by side. It blocks while the client is paused, even beyond the
+// end of ctx; the next command then fails. It returns ErrCrashed when the client has crashed: the workload must not send
+// anything any more. Without a Fleet it does nothing.
 func Checkpoint(ctx context.Context) error {
 	p, ok := ctx.Value(processKey{}).(*process)
 	if !ok {
@@ -316,7 +316,7 @@ func (p *process) step() {
 	}
 }
 
-// Now is the process's own clock.
+// Now returns the time on the process's own clock.
 func (p *process) Now() time.Time { return time.Now().Add(time.Duration(p.group.ahead.Load())) }
 
 // Sleep waits for d, and beyond it while the process is paused.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Meta is what a checker or a reader has to know about the run behind a history.
+// Meta describes the run behind a history, for checkers and readers.
 type Meta struct {
 	Name    string            `json:"name"`
 	Seed    uint64            `json:"seed"`
@@ -21,13 +21,14 @@ type Meta struct {
 	Drift   float64           `json:"drift"`            // how wrong a lease may be by clocks alone, as a fraction of it
 	Labels  map[string]string `json:"labels,omitempty"` // variant, topology and the like, for reports
 
-	Situations []SituationName `json:"situations,omitempty"` // that the workloads promise to bring about
+	Situations []SituationName `json:"situations,omitempty"` // situations that the workloads promise to bring about
 }
 
 // HarnessClient is the client id of operations that the harness itself performs, such as a final read.
 const HarnessClient = -1
 
-// Worker returns the worker behind a client id: a worker whose operation ended in Info takes its id plus Workers.
+// Worker returns the worker behind a client id. A worker takes a new id, its id plus Workers, after an operation that ended in
+// Info.
 func (m Meta) Worker(client int) int {
 	if m.Workers == 0 || client < 0 {
 		return client
@@ -43,7 +44,7 @@ func (m Meta) Group(client int) int {
 	return m.Worker(client) % m.Groups
 }
 
-// End closes a history.
+// End is the last record of a history.
 type End struct {
 	At     time.Duration `json:"at"`
 	Reason string        `json:"reason,omitempty"` // why the run ended early; empty: it ran to its end
@@ -64,9 +65,9 @@ type Store interface {
 	WriteMeta(Meta) error
 	WriteOps([]Op) error
 	WriteEvent(Event) error
-	WriteFault(Fault) error // again and again as a fault goes on: see Fault.Number
+	WriteFault(Fault) error // several times for one fault, as it goes on: see WithFault
 	WriteEnd(End) error
-	Close() error              // after it everything written can be read
+	Close() error              // makes everything written readable
 	History() (History, error) // valid after Close
 }
 
@@ -106,7 +107,7 @@ func (m *memory) History() (History, error) {
 	return h, nil
 }
 
-// OpsOf ranges over ops, for histories written by hand.
+// OpsOf returns a sequence of ops, for histories written by hand.
 func OpsOf(ops []Op) iter.Seq2[Op, error] {
 	return func(yield func(Op, error) bool) {
 		for _, op := range ops {

@@ -7,16 +7,17 @@ import (
 
 // Influence is the time in which a fault may explain what went wrong: from its Start to Last.
 //
-// A fault explains while it is in force, and then until the system is whole again: a primary that was cut off goes on to grant
-// locks until it follows the new one. Where another fault was in force after its heal, nobody could see when the system was
-// whole again after this one: its End is when it was whole after all of them. Then 3 s after its heal are counted, at most.
+// A fault explains what goes wrong while it is in force, and until the system is whole again: a primary that was cut off goes on
+// granting locks until it follows the new one. Where another fault was in force after its heal, its End is when the system was
+// whole after all of them, since nothing shows when it was whole after this one. Then its influence ends at most 3 s after its
+// heal.
 type Influence struct {
 	Fault
 	Last time.Duration // Forever: the record does not show an end
 }
 
-// unseen is how long a fault is taken to have effects after its heal, where nobody could see when they ended. With Sentinels a
-// primary that comes back follows the new one within one to two seconds.
+// unseen is how long a fault is taken to have effects after its heal, where the record does not show when they ended. With
+// Sentinels a primary that comes back follows the new one within one to two seconds.
 const unseen = 3 * time.Second
 
 // Influences returns the influence of each fault, in the same order.
@@ -28,7 +29,7 @@ func Influences(faults []Fault) []Influence {
 	return all
 }
 
-// last is the end of the influence of f beside others.
+// last returns the end of f's influence, given the other faults of the run.
 func (f Fault) last(others []Fault) time.Duration {
 	whole := f.End
 	if whole == 0 {

@@ -13,19 +13,19 @@ import (
 // maxAnomalies is how many anomalies of each class are kept with their operations. All are counted.
 const maxAnomalies = 100
 
-// Judged is what a set of checkers says about a history.
+// Judged holds what a set of checkers says about a history.
 type Judged struct {
 	Verdict    Verdict       `json:"verdict"`
 	Judgements []Judgement   `json:"judgements"`
 	Anomalies  []Anomaly     `json:"anomalies"` // the first of each class, then others in order of To; at most 100 of a class
-	Totals     map[Class]int `json:"totals"`    // all violations
-	Certified  int           `json:"certified"` // how many of all porcupine found illegal, too
+	Totals     map[Class]int `json:"totals"`    // number of violations by class, those not kept included
+	Certified  int           `json:"certified"` // number of anomalies that porcupine found illegal, too
 
-	Situations []Situation `json:"situations,omitempty"` // that were met, and those that could have been and were not
+	Situations []Situation `json:"situations,omitempty"` // situations that were met, and with Count 0 those that could have been
 }
 
-// Judge runs checkers over h, all in one pass. The verdict is the worst of theirs, but for those that were asked nothing. A
-// checker that panics is Unknown.
+// Judge runs checkers over h, all in one pass. The verdict is the worst of theirs; judgements that are Unasked do not count. A
+// checker that panics has the verdict Unknown.
 func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 	j := &judge{h: h, faults: Influences(h.Faults), kept: map[Class]int{}, Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}}}
 	feeds := make([]chan []entry, len(checkers))
@@ -50,8 +50,8 @@ func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 	return j.Judged
 }
 
-// order puts the first anomaly of each class in front, the most frequent class first, and the rest in order of time: who
-// reads only the beginning has seen every class. An anomaly's time is To, when it was complete.
+// order puts the first anomaly of each class in front, the most frequent class first, and then the rest in order of time, so that
+// the beginning shows every class. An anomaly's time is To, when it was complete.
 func (j *Judged) order() {
 	slices.SortStableFunc(j.Anomalies, func(a, b Anomaly) int { return cmp.Compare(a.To, b.To) })
 	var first, rest []Anomaly
@@ -68,7 +68,7 @@ func (j *Judged) order() {
 	j.Anomalies = append(first, rest...)
 }
 
-// Summary is the verdict in one line, with the totals of what was found.
+// Summary returns the verdict in one line, with the totals of what was found and the reasons of judgements in doubt.
 func (j Judged) Summary() string {
 	var parts []string
 	for class, n := range j.Totals {
@@ -90,7 +90,7 @@ type judge struct {
 	h      History
 	faults []Influence
 	mu     sync.Mutex
-	kept   map[Class]int // anomalies by class, up to maxAnomalies and beyond
+	kept   map[Class]int // anomalies found by class, those beyond maxAnomalies included
 	Judged
 }
 
@@ -110,7 +110,8 @@ func (j *judge) check(ctx context.Context, c Checker, feed <-chan []entry) (g Ju
 	return g
 }
 
-// ops is the shared pass over the history the first time it is ranged over, and a pass of its own after that.
+// ops returns a checker's view of the operations: the first range is the shared pass over the history, each further one reads
+// the history again.
 func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
 	shared := true
 	return func(yield func(Op, error) bool) {
@@ -125,7 +126,7 @@ func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
 	}
 }
 
-// found counts one anomaly, and keeps the first ones of a class, with the faults that may explain them.
+// found counts one anomaly, and keeps the first maxAnomalies of its class, with the faults that may explain them.
 func (j *judge) found(a Anomaly) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// LinkFault is what happens to the bytes of a link while a fault is in force. Made by the constructors below; comparable.
-// The zero value is not a fault, and Validate says so. Unless a constructor says otherwise, a link fault acts on each
-// connection and on each direction by itself, and connections live on when it heals.
+// LinkFault is what happens to the bytes of a link while a fault is in force. The constructors below make it; it is comparable.
+// The zero value is not a fault, and Validate returns ErrNoLinkFault for it. Unless a constructor says otherwise, a link fault
+// acts on each connection and on each direction separately, and connections live on when it heals.
 type LinkFault struct {
 	Kind LinkFaultKind
 
-	// What it is made with, by Kind. The others are zero.
+	// Arguments of the constructor of that Kind. The others are zero.
 	Latency   time.Duration
 	Jitter    time.Duration
 	Bandwidth int64 // bytes a second
@@ -49,23 +49,23 @@ const (
 )
 
 // Hold stops bytes and ends of connections where they are; after the heal all of it flows on. A network that loses
-// packets looks like this to a patient client: what waited is carried out late.
+// packets looks like this to a patient client: commands that waited are executed late.
 func Hold() LinkFault { return LinkFault{Kind: LinkHold} }
 
 // Drop loses bytes in both directions. Ends of connections still pass. A connection cannot go on after a gap, so the heal
 // resets it.
 func Drop() LinkFault { return LinkFault{Kind: LinkDrop} }
 
-// DropReplies loses the bytes that come back to whoever opened the connection: commands are executed, and nobody hears of
-// it. The heal resets the connections.
+// DropReplies loses the bytes that come back to the host that opened the connection: commands are executed, and their answers
+// are lost. The heal resets the connections.
 func DropReplies() LinkFault { return LinkFault{Kind: LinkDropReplies} }
 
 // Refuse resets connections, old and new, so that both ends know at once.
 func Refuse() LinkFault { return LinkFault{Kind: LinkRefuse} }
 
-// Latency delays bytes by latency, plus or minus up to jitter, in each direction: a round trip takes twice as long. Both
-// count in whole milliseconds. latency is 1 ms to 1 minute, jitter 0 to latency; no seed repeats the jitter. The heal lets
-// what waits pass at once.
+// Latency delays bytes by latency, plus or minus up to jitter, in each direction, so that a round trip is delayed twice. Both
+// count in whole milliseconds. latency is 1 ms to 1 minute, jitter 0 to latency. The jitter does not follow from the run's seed.
+// The heal lets what waits pass at once.
 func Latency(latency, jitter time.Duration) LinkFault {
 	return LinkFault{Kind: LinkLatency, Latency: latency, Jitter: jitter}
 }
@@ -76,19 +76,18 @@ func Bandwidth(bytesPerSecond int64) LinkFault {
 	return LinkFault{Kind: LinkBandwidth, Bandwidth: bytesPerSecond}
 }
 
-// Slice cuts what passes into pieces of at most size bytes, and about half of that at least, with a pause of delay after
-// each. size is 1 to 8192. delay is 1 µs to 1 s, in whole microseconds: without one the kernel would put the pieces
-// together again.
+// Slice cuts what passes into pieces of about half of size to size bytes, with a pause of delay after each. size is 1 to 8192.
+// delay is 1 µs to 1 s, in whole microseconds: without a delay the kernel would put the pieces together again.
 func Slice(size int, delay time.Duration) LinkFault {
 	return LinkFault{Kind: LinkSlicer, Size: size, Delay: delay}
 }
 
 // LimitData ends a connection when that many bytes, 1 to 16 MiB, have passed in one of its directions since the fault
-// began, in the middle of a command or a reply if that is where they end. What is under way in the other direction is
-// lost. If other faults act on the link by toxics, the heal resets its connections.
+// began, even in the middle of a command or a reply. What is under way in the other direction is lost. If the link has other
+// faults than Hold and Refuse at the same time, the heal resets its connections.
 func LimitData(bytes int64) LinkFault { return LinkFault{Kind: LinkLimitData, Bytes: bytes} }
 
-// SlowClose passes the end of a connection on after delay, 10 ms to 1 minute, in whole milliseconds: whoever is gone still
+// SlowClose passes the end of a connection on after delay, 10 ms to 1 minute, in whole milliseconds: a host that is gone still
 // seems to be there. Bytes are not delayed. The heal ends what waits to be closed.
 func SlowClose(delay time.Duration) LinkFault { return LinkFault{Kind: LinkSlowClose, Delay: delay} }
 
@@ -148,7 +147,7 @@ func (f LinkFault) Effects() Effects {
 	return SlowsLinks
 }
 
-// String is the fault's kind with its values, such as "hold" or "latency 80ms±20ms".
+// String returns the fault's kind with its values, such as "hold" or "latency 80ms±20ms".
 func (f LinkFault) String() string {
 	kind := string(f.Kind)
 	switch f.Kind {

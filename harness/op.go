@@ -23,13 +23,13 @@ const (
 	Read    Kind = "read"    // read the whole set Key; Result is an interval list such as "0-7,9"
 )
 
-// guardedSuffix is what the key of a resource has and that of the lock which guards it has not.
+// guardedSuffix makes the key of a guarded resource of the key of its lock.
 const guardedSuffix = ":resource"
 
-// Guarded is the key of the resource that a lock guards: a set to which only the lock's owner may add.
+// Guarded returns the key of the resource that a lock guards: a set to which only the lock's owner may add.
 func Guarded(lock string) string { return lock + guardedSuffix }
 
-// GuardedBy returns the lock that guards the set key; false if none does.
+// GuardedBy returns the lock that guards the set key; ok is false if none does.
 func GuardedBy(key string) (lock string, ok bool) { return strings.CutSuffix(key, guardedSuffix) }
 
 // Results of a Claim.
@@ -41,7 +41,7 @@ const (
 // Outcome says what is known about an operation's effect.
 type Outcome uint8
 
-// The zero value is Info: what is not known to have happened, or not to have happened, is unknown.
+// The outcomes. The zero value is Info, so that an operation whose result was never filled in counts as unknown.
 const (
 	Info Outcome = iota // may or may not have taken effect, now or later
 	OK                  // took effect
@@ -77,14 +77,14 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 // Call and Return are monotonic and count from the start of the run; the interval [Call, Return] is closed, with Call
 // taken before the request was sent and Return after the reply was read (or given up on).
 type Op struct {
-	Client  int           `json:"client"`           // who asked; an id whose operation ended in Info never speaks again
+	Client  int           `json:"client"`           // who asked; after an operation that ended in Info the id is not used again
 	Kind    Kind          `json:"kind"`             //
 	Key     string        `json:"key,omitempty"`    // lock, message, sequence or set
 	Arg     string        `json:"arg,omitempty"`    // owner token, proposed number or element, by Kind
 	Result  string        `json:"result,omitempty"` // what the system answered, by Kind
 	TTL     time.Duration `json:"ttl,omitempty"`    // lease or window asked for; 0: none
-	Until   time.Duration `json:"until,omitempty"`  // for variants that promise an end of their own, on the run's clock; 0: none
-	Due     time.Duration `json:"due,omitempty"`    // when it was meant to begin, in an open-loop load; 0: whenever it did
+	Until   time.Duration `json:"until,omitempty"`  // end of the lease that the variant itself promised, on the run's clock; 0: none
+	Due     time.Duration `json:"due,omitempty"`    // when it was meant to begin, in an open-loop load; 0: at no set time
 	Call    time.Duration `json:"call"`
 	Return  time.Duration `json:"return"`
 	Outcome Outcome       `json:"outcome"`

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// outages keeps account of the faults of a run, of all its sequences together: which are in force, and which have healed
-// while others kept the system from being whole.
+// outages keeps account of the faults of all sequences of a run: which are in force, and which have healed but wait for others
+// to heal before the system can be whole.
 type outages struct {
-	mending chan struct{} // of one place, taken while the system is awaited whole: no fault begins then
+	mending chan struct{} // holds one token, taken while the run waits for a whole system: no fault begins then
 
 	mu      sync.Mutex
-	inForce []*Fault      // in the order in which they began; of those of others only the name may be read
+	inForce []*Fault      // in the order in which they began; a sequence may read only the names of another sequence's faults
 	fewer   chan struct{} // closed, and replaced, when a fault is in force no longer
-	healed  []Fault       // their End is when the system is whole
-	begun   int           // faults so far
+	healed  []Fault       // healed faults that still lack their End
+	begun   int           // number of faults so far
 }
 
 func newOutages() *outages {
 	return &outages{mending: make(chan struct{}, 1), fewer: make(chan struct{})}
 }
 
-// begin waits for a mending under way, and counts a fault as in force from now on. It numbers it.
+// begin waits for a mending under way to end, sets the fault's Start and Number, and counts it as in force from now on.
 func (o *outages) begin(f *Fault, clock Clock) {
 	o.mending <- struct{}{}
 	defer func() { <-o.mending }()
@@ -38,7 +38,7 @@ func (o *outages) begin(f *Fault, clock Clock) {
 	o.inForce = append(o.inForce, f)
 }
 
-// end counts a healed fault as no longer in force, and reports whether it was the last. One that never started leaves no
+// end counts a healed fault as no longer in force, and reports whether it was the last. A fault that never started leaves no
 // record.
 func (o *outages) end(f *Fault) (last bool) {
 	o.mu.Lock()
@@ -53,8 +53,8 @@ func (o *outages) end(f *Fault) (last bool) {
 	return len(o.inForce) == 0
 }
 
-// turn waits until no fault is in force that began after f, at most for within. Faults of several sequences may have
-// been laid one upon the other: when all have to heal at once, the last one goes first.
+// turn waits until no fault is in force that began after f, at most for within. When the faults of several sequences all have to
+// heal at once, the last that began heals first.
 func (o *outages) turn(f *Fault, within time.Duration) {
 	late := time.NewTimer(within)
 	defer late.Stop()
@@ -73,7 +73,7 @@ func (o *outages) turn(f *Fault, within time.Duration) {
 	}
 }
 
-// take returns the faults that have healed since it was called last.
+// take returns and forgets the faults that have healed since the last call.
 func (o *outages) take() []Fault {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,8 +107,8 @@ func (o *outages) names() string {
 	return strings.Join(names, ", ")
 }
 
-// heal undoes a fault and, if it was the last one in force, waits until the system is whole, even when ctx has ended: then
-// all faults heal at once, and in the reverse order.
+// heal undoes a fault and, if it was the last one in force, waits until the system is whole. It does so even when ctx has ended:
+// then all faults heal at once, in the reverse order of their beginning.
 func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 	if ctx.Err() != nil {
 		r.outages.turn(f, injectWithin)
@@ -131,7 +131,7 @@ func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 	return err
 }
 
-// mend waits until the system is whole and records that the faults which had healed are over with that.
+// mend waits until the system is whole and records that as the End of the faults that had healed.
 func (r *run) mend(ctx context.Context) error {
 	o := r.outages
 	o.mending <- struct{}{}

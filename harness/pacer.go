@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// pacer says when the steps of one worker of an open-loop load are due: a Poisson process, so that all workers together
-// are one as well. What is due does not depend on how long anything took. A worker that is late begins its next step at
-// once, and works off what has become due meanwhile, as wrk2 does: a system that stops for a second makes every operation
-// late that was meant for that second, and not one operation of each client only.
+// pacer says when the steps of one worker of an open-loop load are due. They are a Poisson process, and so are those of all
+// workers together. When a step is due does not depend on how long others took. A worker that is late begins its next step at
+// once, and works off what has become due meanwhile, as the load generator wrk2 does: a system that stops for a second makes
+// every operation late that was due in that second, not only one operation of each client.
 type pacer struct {
 	mean time.Duration // between two steps of the worker
 	due  time.Duration // when the last step was due; at first when the load began
 	rng  *rand.Rand
 }
 
-// next is when the next step is due, on the run's clock.
+// next returns when the next step is due, on the run's clock.
 func (p *pacer) next() time.Duration {
 	p.due += time.Duration(p.rng.ExpFloat64() * float64(p.mean))
 	return p.due

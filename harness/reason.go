@@ -2,21 +2,20 @@ package harness
 
 import "strings"
 
-// Reasons in Op.Err by which checkers and reports decide. Any other text is a reason too: it is counted and shown, and nothing
-// depends on it.
+// Reasons in Op.Err by which checkers and reports decide. Any other text is counted and shown, and no decision depends on it.
 const (
 	// Held is the reason of an acquire that failed because somebody else has the lock. It is an answer, not an error.
 	Held = "held"
 
-	// NotMine is the reason of an extend, a release or a confirm that failed because what it named was no longer the
+	// NotMine is the reason of an extend, a release or a confirm that failed because its lock or message was no longer the
 	// caller's. It is an answer, not an error.
 	NotMine = "not mine"
 
-	// Crashed is the reason of an operation in Info whose client crashed before it knew the result. Nobody acts on it.
+	// Crashed is the reason of an operation in Info whose client crashed before it knew the result. No client acts on the result.
 	Crashed = "crashed"
 
-	// FewAcks is the reason of a write in Info that was made, while fewer replicas than asked for confirmed it in time.
-	// Its client goes no further.
+	// FewAcks is the reason of a write in Info that was made, but that fewer replicas than asked for confirmed in time. Its
+	// client does not act on it.
 	FewAcks = "too few acknowledgements"
 )
 

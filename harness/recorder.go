@@ -12,9 +12,9 @@ import (
 const (
 	flushEvery = 20 * time.Millisecond
 	flushAt    = 128     // operations of one worker that wake the writer early
-	slotLimit  = 4096    // operations of one worker that may wait for the writer before the worker does
-	slotsLimit = 1 << 20 // of all workers together, about
-	keptBuffer = 1 << 16 // operations that a buffer which was needed once keeps its room for
+	slotLimit  = 4096    // operations of one worker that may wait for the writer; then the worker waits
+	slotsLimit = 1 << 20 // operations of all workers together that may wait, about
+	keptBuffer = 1 << 16 // capacity in operations up to which a buffer is kept for reuse
 )
 
 // recorder takes operations from many workers and hands them to a Store in order of Return.
@@ -31,11 +31,11 @@ type recorder struct {
 	slots []slot
 	limit int // operations that may wait in a slot
 	wake  chan struct{}
-	fail  func(error) // told the store's first error
-	show  func([]Op)  // shown what was written, in order
+	fail  func(error) // called with the store's first error
+	show  func([]Op)  // called with what was written, in order
 
-	pending []Op // taken from slots, above the watermark; like the next three the writer's own
-	spare   []Op // room for the next pending
+	pending []Op // taken from slots, not yet below the watermark; only the writer uses this and the next three fields
+	spare   []Op // buffer for the next pending
 	order   []place
 	ready   []Op
 
@@ -54,7 +54,7 @@ type slot struct {
 	ops        []Op
 }
 
-// place is an operation's in the order of Return: pending[i] comes at that time.
+// place says that pending[i] returned at the time at.
 type place struct {
 	at time.Duration
 	i  int
@@ -123,7 +123,7 @@ func (r *recorder) flush() {
 	}
 }
 
-// take counts operations and hands them to the store. It is false if the store did not take them.
+// take counts operations and hands them to the store. It reports whether the store took them.
 func (r *recorder) take(ops []Op) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,8 +147,8 @@ func (s *slot) drain(to *[]Op) {
 	s.drained.Broadcast()
 }
 
-// before takes the pending operations that returned before mark, in order of Return. An operation is moved once: what
-// is sorted are their places. The result is valid until the next call.
+// before takes the pending operations that returned before mark, in order of Return. It sorts their places, so that each
+// operation is copied once. The result is valid until the next call.
 func (r *recorder) before(mark time.Duration) []Op {
 	r.order = r.order[:0]
 	for i := range r.pending {
@@ -168,7 +168,7 @@ func (r *recorder) before(mark time.Duration) []Op {
 	return ready
 }
 
-// kept is a buffer's room for the next time, unless a rare burst made it large.
+// kept returns the buffer for reuse, or nil if a rare burst has made it large.
 func kept(ops []Op) []Op {
 	if cap(ops) > keptBuffer {
 		return nil

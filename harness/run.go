@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// stopGrace bounds everything that a run does after its context has ended, but for the final reads: heals, shutting down.
+// stopGrace bounds how long operations under way may take after the load has ended. It is also the default of Spec.Final.
 const stopGrace = 30 * time.Second
 
-// Result is what a run found.
+// Result holds what a run recorded and found.
 type Result struct {
 	Meta    Meta
 	History History
-	Notes   []string // what a reader should know and the history does not hold: which watchers were left behind
+	Notes   []string // remarks for readers that the history does not hold: which watchers were left behind
 	Judged
 }
 
 // Run races spec's clients on spec's system, injects spec's faults and judges the history.
 //
-// The error says that the harness or its environment failed, never that the system under test is wrong: that is the
-// Verdict's part. When ctx ends early the load stops, faults heal, and what was recorded is judged; the history then
+// The error says that the harness or its environment failed, never that the system under test is wrong: the Verdict says that.
+// When ctx ends early the load stops, faults heal, and what was recorded is judged; the history then
 // carries the reason, and cannot be Valid. A Result beside an error holds whatever was recorded.
 func Run(ctx context.Context, spec Spec) (Result, error) {
 	spec, err := spec.withDefaults()
@@ -57,14 +57,14 @@ type run struct {
 	watch   *watch
 	abort   context.CancelCauseFunc
 	stop    chan struct{}   // closed when the load ends
-	enough  context.Context // done when the load is to end, be it before its time
+	enough  context.Context // done when the load is to end, in time or early
 	outages *outages
 	notes   []string              // of the Result
 	failed  atomic.Pointer[error] // the first client that panicked
 	workers []*worker
 }
 
-// worker is one seat of the load, and who sits in it.
+// worker is one of the load's concurrent workers, with its client of the moment.
 type worker struct {
 	workload Workload
 	client   Client
@@ -72,7 +72,7 @@ type worker struct {
 	proc     *process
 }
 
-// record does everything up to the closed store.
+// record does the whole run, from the first record to the closed store.
 func (r *run) record(parent context.Context) (err error) {
 	ctx, abort := context.WithCancelCause(parent)
 	defer abort(nil)
@@ -193,7 +193,7 @@ func (r *run) work(ctx context.Context, w *worker) {
 	}
 }
 
-// turns returns what waits for a worker's next step, and reports whether the load goes on.
+// turns returns a function that waits for a worker's next step and reports whether the load goes on.
 func (r *run) turns(s *Session) func() bool {
 	mean := time.Duration(0)
 	if r.Rate > 0 {
@@ -209,8 +209,8 @@ func (r *run) turns(s *Session) func() bool {
 	}
 }
 
-// replace seats a new client, under a new id, where the old one has crashed. A process that does not come up is started
-// again, for as long as the load goes on: the system may be broken as well.
+// replace opens a new client, under a new id, for a worker whose client has crashed. If that fails it tries again for as long as
+// the load goes on: the system may be broken as well.
 func (r *run) replace(ctx context.Context, w *worker) error {
 	w.proc = r.Fleet.relieve(w.proc)
 	w.session.time.(*live).proc = w.proc
@@ -228,8 +228,8 @@ func (r *run) replace(ctx context.Context, w *worker) error {
 	}
 }
 
-// guarded turns a panic of f, which runs somebody's code, into an error: the run still ends in good order. A client that
-// crashed as a nemesis wished is ErrCrashed.
+// guarded turns a panic of f, which runs code of others, into an error, so that the run still ends in good order. The panic of a
+// client that a nemesis crashed becomes ErrCrashed.
 func guarded(whose string, f func() error) (err error) {
 	defer func() {
 		switch p := recover(); {
@@ -243,8 +243,7 @@ func guarded(whose string, f func() error) (err error) {
 	return f()
 }
 
-// crashed reports whether a panic is that of a client that crashed as a nemesis wished, or of one that took ErrCrashed
-// for a reason to panic.
+// crashed reports whether a panic is that of a client that a nemesis crashed, or of one that panicked with ErrCrashed.
 func crashed(panicked any) bool {
 	if _, ok := panicked.(crash); ok {
 		return true
@@ -276,11 +275,11 @@ func (r *run) finish(ctx context.Context) error {
 	return nil
 }
 
-// patience is how long the final reads of a run that was interrupted may still wait for anything.
+// patience is how long the final reads of an interrupted run may still wait, such as for leases to end.
 const patience = 3 * time.Second
 
-// endOfWaits is closed when the final reads are to wait no longer: when final is done, or soon after the run was
-// interrupted.
+// endOfWaits returns a channel that is closed when the final reads are to wait no longer: when final is done, or patience after
+// the run was interrupted.
 func endOfWaits(final, interrupted context.Context) <-chan struct{} {
 	over, end := context.WithCancel(final)
 	context.AfterFunc(interrupted, func() { time.AfterFunc(patience, end) })

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// wholeWithin bounds how long the system may take to be whole again after a heal. Longer is a failed environment.
+// wholeWithin bounds how long the system may take to be whole again after a heal. A longer wait ends the run with an error.
 const wholeWithin = 30 * time.Second
 
 // injectWithin bounds how long a fault may take to be in force; tenths of a second are usual.
 const injectWithin = 10 * time.Second
 
-// schedule lets the load run for its Duration, with the faults of every sequence, one sequence beside the other. The
-// load does not end before the last fault has healed and a calm has passed.
+// schedule lets the load run for its Duration, with the sequences of faults side by side. The load does not end before the last
+// fault has healed and a quiet period has passed.
 func (r *run) schedule(ctx context.Context) error {
 	start := r.clock.Now()
 	ctx, stop := context.WithCancel(ctx) // one sequence that fails ends the others
@@ -63,8 +63,8 @@ func (r *run) track(ctx context.Context, steps []FaultStep, rng *rand.Rand) erro
 	return nil
 }
 
-// inForce owns everything around one fault that is the same for all: its record, its time, the proof and the heal. A
-// fault that cannot be injected ends the run, unless others are in force: then it is on record as not proved.
+// inForce does what is the same for every fault: its record, its time, its proof and its heal. A fault that cannot be injected
+// ends the run, unless others are in force: then it is recorded as not proved.
 func (r *run) inForce(ctx context.Context, step FaultStep, inject func() (Injection, error)) (err error) {
 	f := &Fault{Name: step.Nemesis.Name(), Effects: effectsOf(step.Nemesis), Proof: "its injection came to no end"}
 	r.outages.begin(f, r.clock)
@@ -98,7 +98,7 @@ func (r *run) inForce(ctx context.Context, step FaultStep, inject func() (Inject
 	return nil
 }
 
-// account adds what the fault has touched to its proof, which fails if that was nothing.
+// account adds what the fault has touched to its proof. A fault that touched nothing is not proved.
 func (f *Fault) account(inj Injection) {
 	if inj.Touched == nil {
 		return

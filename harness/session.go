@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Session is one worker's side of a run: its identity, its randomness, its clock and its pen. Only the goroutine that
+// Session gives a worker's client its identity, its randomness, its clock and its access to the record. Only the goroutine that
 // runs the worker's Client uses it.
 type Session struct {
-	Group int        // client group, which decides on which side of a partition the worker is
+	Group int        // client group from 0; it decides on which side of a partition the worker is
 	Rand  *rand.Rand // the worker's own stream of the run's seed
 
 	id      int
 	workers int
 	time    Timeline
-	due     time.Duration // when the step at hand was meant to begin; 0: it has begun, or the load is closed
+	due     time.Duration // when the next operation is due, in an open loop; 0: the step's first has begun, or the loop is closed
 }
 
-// Timeline is where a worker's operations happen: in the real time of a run, or in the virtual time of the explorer. It
+// Timeline is the time in which a worker's operations happen: the real time of a run, or the virtual time of the explorer. It
 // belongs to one worker.
 type Timeline interface {
-	// Now is the time since the start of the run.
+	// Now returns the time since the start of the run.
 	Now() time.Duration
 	// Record stamps op with its Return and keeps it. It may move Call to a later time, if the operation certainly had not
 	// begun before.
@@ -29,20 +29,20 @@ type Timeline interface {
 	Sleep(d time.Duration) bool
 }
 
-// NewSession makes the session of a worker, one of workers, that speaks under the id client at first.
+// NewSession makes the session of one of workers workers. Its first client id is client.
 func NewSession(t Timeline, client, workers, group int, rng *rand.Rand) *Session {
 	return &Session{Group: group, Rand: rng, id: client, workers: workers, time: t}
 }
 
-// Client is the id under which the worker speaks now. It changes after an operation that ended in Info.
+// Client returns the worker's present client id. It changes after an operation that ended in Info.
 func (s *Session) Client() int { return s.id }
 
-// Now is the time on the run's clock.
+// Now returns the time on the run's clock.
 func (s *Session) Now() time.Duration { return s.time.Now() }
 
-// Invoke records one operation. It stamps op with the client and the Call, runs do, which performs the operation and
-// fills in Outcome, Result and Err, and stamps the Return. The recorded operation is returned. An operation in which do
-// panics is recorded as Info: nobody knows how far it came.
+// Invoke records one operation, and returns it as recorded. It stamps op with the client and the Call, runs do, and stamps the
+// Return. do performs the operation and fills in Outcome, Result and Err. If do panics the operation is recorded as Info, since
+// nothing tells how far it came.
 func (s *Session) Invoke(op Op, do func(*Op)) Op {
 	op.Client = s.id
 	op.Due, s.due = s.due, 0
@@ -80,11 +80,11 @@ func (s *Session) Ended() bool { return !s.Sleep(0) }
 type live struct {
 	rec  *recorder
 	slot *slot
-	proc *process        // nil: nobody strikes the worker's clients
+	proc *process        // the worker's client as the Fleet sees it; nil: there is no Fleet
 	done <-chan struct{} // closed when the load ends
 }
 
-// Now is a checkpoint: a process that is paused reads no clock.
+// Now returns the time since the start of the run. It is a checkpoint, since a process that is paused reads no clock.
 func (l *live) Now() time.Duration {
 	l.proc.step()
 	return l.rec.clock.Now()

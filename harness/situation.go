@@ -47,7 +47,7 @@ const (
 	ReplicaPromoted SituationName = "replica promoted that had not heard all" //
 )
 
-// Situation is one of those, and how often a run or a search has met it.
+// Situation says how often a run or a search has met a situation.
 type Situation struct {
 	Name    SituationName `json:"name"`
 	Count   int           `json:"count"`             // 0: it never occurred

@@ -20,19 +20,19 @@ type Spec struct {
 	Clients     int           // concurrent clients of Workload; default 10
 	Duration    time.Duration // least duration of the load; faults still in force extend it; default 5s
 	Rate        float64       // steps a second that all clients together aim at; 0: as fast as they can
-	OpenLoop    bool          // open loop: steps are due at times of their own, however late others are; otherwise clients think between steps
+	OpenLoop    bool          // steps are due at times of their own, however late others are; otherwise clients pause between steps
 	Seed        uint64        // of every random choice; 0: chosen, and reported in Meta
 	Riders      []Rider       // further workloads beside the main one
 	Steps       []FaultStep   // faults, one after the other
 	Tracks      [][]FaultStep // further sequences of faults, each beside Steps
 	QuietPeriod time.Duration // load without faults before each fault, unless its Step says otherwise, and after the last; default 2s
 	Final       time.Duration // bounds the final reads and probes after the load, which may have to wait for leases to end; default 30s
-	Fleet       *Fleet        // by which nemeses strike the clients themselves; nil: none does
+	Fleet       *Fleet        // lets nemeses strike the clients themselves; nil: none does
 	Drift       float64       // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
 
-	Watchers    []Checker                    // see the record while it grows, unless they fall far behind it; the verdict is that of Checkers all the same
-	OnAnomaly   func(Anomaly, time.Duration) // told what a watcher has found, and when, one at a time and without delay; it must not block
-	StopOnFirst bool                         // the load ends, as if its time were over, when a watcher has found a violation
+	Watchers    []Checker                    // see the record while it grows, unless they fall far behind it; they do not decide the verdict
+	OnAnomaly   func(Anomaly, time.Duration) // called at once, never concurrently, with what a watcher has found, and when; must not block
+	StopOnFirst bool                         // end the load, as if its time were over, when a watcher has found a violation
 
 	Labels   map[string]string // copied into Meta
 	Store    Store             // where the history goes; default: memory
@@ -40,7 +40,7 @@ type Spec struct {
 	Progress func(Progress)    // called about once a second while the load runs
 }
 
-// Progress is a glance at a run under way.
+// Progress holds the figures of a run under way.
 type Progress struct {
 	Elapsed        time.Duration // of the load
 	OK, Fail, Info int64         // operations so far

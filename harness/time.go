@@ -14,13 +14,13 @@ type ClientTime interface {
 
 type clientTimeKey struct{}
 
-// WithTime gives ctx, and what is done in it, the time t.
+// WithTime returns a context in which Now and Sleep use t.
 func WithTime(ctx context.Context, t ClientTime) context.Context {
 	return context.WithValue(ctx, clientTimeKey{}, t)
 }
 
-// Now is the time on the clock of the client that ctx belongs to: the machine's, unless WithTime says otherwise. An
-// algorithm under test that reads a clock reads this one, so that the explorer and faults of the clock can move it.
+// Now returns the time on the clock of the client that ctx belongs to: the machine's, unless WithTime says otherwise. An
+// algorithm under test that reads a clock has to read this one, so that the explorer and clock faults can move it.
 func Now(ctx context.Context) time.Time {
 	if t, ok := ctx.Value(clientTimeKey{}).(ClientTime); ok {
 		return t.Now()
@@ -28,8 +28,8 @@ func Now(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// Sleep waits for d on the clock of the client that ctx belongs to. An algorithm under test that waits waits here. It
-// returns ctx's error when ctx ends first.
+// Sleep waits for d on the clock of the client that ctx belongs to. It returns ctx's error when ctx ends first. An algorithm
+// under test that waits has to wait here.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if t, ok := ctx.Value(clientTimeKey{}).(ClientTime); ok {
 		return t.Sleep(ctx, d)

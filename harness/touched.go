@@ -10,14 +10,14 @@ type Touched struct {
 	Ended  int64 // connections that ended in the middle of their bytes, as by a limit
 }
 
-// Minus is what was touched since before.
+// Minus returns what was touched since before.
 func (t Touched) Minus(before Touched) Touched {
 	return Touched{
 		t.Held - before.Held, t.Waited - before.Waited, t.Reset - before.Reset, t.Passed - before.Passed, t.Ended - before.Ended,
 	}
 }
 
-// Plus is what was touched of both.
+// Plus returns the sum of both.
 func (t Touched) Plus(u Touched) Touched {
 	return Touched{t.Held + u.Held, t.Waited + u.Waited, t.Reset + u.Reset, t.Passed + u.Passed, t.Ended + u.Ended}
 }

@@ -40,7 +40,7 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 	return fmt.Errorf("harness: unknown verdict %q", text)
 }
 
-// Worst returns the worst of verdicts: Invalid before Unknown before Valid. Of none it is Unknown.
+// Worst returns the worst of verdicts: Invalid is worse than Unknown, Unknown worse than Valid. Without verdicts it is Unknown.
 func Worst(verdicts ...Verdict) Verdict {
 	worst := Unknown
 	for i, v := range verdicts {
@@ -59,15 +59,15 @@ type Anomaly struct {
 	Ops       []Op          `json:"ops"`              // the operations that suffice to show it, in order of Call
 	Note      string        `json:"note"`             // the violation in one sentence
 	Certified bool          `json:"certified"`        // porcupine found Ops illegal, too
-	From      time.Duration `json:"from"`             // the time it spans on the run's clock
-	To        time.Duration `json:"to"`               //
-	Faults    []string      `json:"faults,omitempty"` // faults whose Influence meets that span; filled in by Judge
-	Spans     []Span        `json:"spans,omitempty"`  // who certainly held what, as the checker judged it; none where it judges no holds
+	From      time.Duration `json:"from"`             // when the violation begins on the run's clock
+	To        time.Duration `json:"to"`               // when the violation is complete
+	Faults    []string      `json:"faults,omitempty"` // names of the faults whose Influence overlaps From to To; filled in by Judge
+	Spans     []Span        `json:"spans,omitempty"`  // certain holds as the checker judged them; empty where it judges none
 }
 
-// Span is a time in which an owner certainly held what an anomaly is about, as far as was known when the violation was.
+// Span is a time in which an owner certainly held the lock or message of an anomaly, as far as was known when it was found.
 type Span struct {
-	Client int           `json:"client"`       // whom the grant that began it was given to
+	Client int           `json:"client"`       // client that the grant was given to with which the span begins
 	Owner  int           `json:"owner"`        // spans of one owner have the same number, from 0
 	From   time.Duration `json:"from"`         //
 	To     time.Duration `json:"to,omitempty"` // 0: nothing that was seen ends it
@@ -84,8 +84,8 @@ const (
 	NothingEnds SpanEnd = "nothing" // a lease without an end, not given up
 )
 
-// Overlaps are the times in which two of the anomaly's owners certainly held it, in the order of Spans. Spans that only
-// touch do not overlap. Of an overlap that nothing ends To is 0.
+// Overlaps returns the times in which two different owners certainly held the lock or message, in the order of Spans. Spans that
+// only touch do not overlap. To is 0 for an overlap that nothing ends.
 func (a Anomaly) Overlaps() (both []Span) {
 	for i, x := range a.Spans {
 		for _, y := range a.Spans[i+1:] {
@@ -101,22 +101,22 @@ func (a Anomaly) Overlaps() (both []Span) {
 	return both
 }
 
-// Violations is how many violations the anomaly stands for, at least one.
+// Violations returns how many violations the anomaly stands for, at least one.
 func (a Anomaly) Violations() int { return max(1, a.Count) }
 
-// Judgement is what one checker says about one history.
+// Judgement holds what one checker says about one history.
 type Judgement struct {
 	Checker string   `json:"checker"`
 	Verdict Verdict  `json:"verdict"`
 	Reason  string   `json:"reason"`            // one sentence; for Unknown what is missing
-	Absent  bool     `json:"absent,omitempty"`  // Unknown for no other reason than that nothing was recorded that it could judge
-	Unasked bool     `json:"unasked,omitempty"` // Unknown because this checker only seconds others and was asked nothing: no doubt about the whole
+	Absent  bool     `json:"absent,omitempty"`  // Unknown only because nothing was recorded that the checker could judge
+	Unasked bool     `json:"unasked,omitempty"` // Unknown because the checker only confirms others, and was asked nothing; not counted
 	Figures []Figure `json:"figures,omitempty"`
 
-	Situations []Situation `json:"-"` // that the history met and could have met, if the checker counts them; see Judged
+	Situations []Situation `json:"-"` // situations that the history met or could have met, if the checker counts them; see Judged
 }
 
-// Said is the verdict in a word; of a checker that was asked nothing "not asked".
+// Said returns the verdict in a word, or "not asked" for a checker that was asked nothing.
 func (g Judgement) Said() string {
 	if g.Unasked {
 		return "not asked"
@@ -124,16 +124,16 @@ func (g Judgement) Said() string {
 	return g.Verdict.String()
 }
 
-// Doubt reports whether the judgement leaves the whole in doubt.
+// Doubt reports whether the judgement keeps the history from being Valid: Unknown, and not Unasked.
 func (g Judgement) Doubt() bool { return g.Verdict == Unknown && !g.Unasked }
 
 // Checker judges a history.
 type Checker interface {
 	Name() string
 	// Check ranges over h.Ops, in order, and calls found for every violation, as soon as it is certain. The first pass is
-	// shared with the other checkers; each further one reads the history again, and while a run goes on there is none: h.Ops
-	// is then empty. It is pure: the same history gives the same answer, whether it is read from a store or comes from a run.
-	// Operations of kinds that the checker does not know are passed over. When ctx ends first the verdict is Unknown unless a
-	// violation was found.
+	// shared with the other checkers; each further one reads the history again. While a run goes on there is only one pass: after
+	// it h.Ops is empty. Check is pure: the same history gives the same answer, whether it is read from a store or comes from a
+	// run. It skips operations of kinds that it does not know. When ctx ends first the verdict is Unknown unless a violation was
+	// found.
 	Check(ctx context.Context, h History, found func(Anomaly)) Judgement
 }

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	watchOps     = 1 << 18         // operations that wait for a watcher at most, unless one flush wrote more ...
-	watchBatches = 1 << 12         // ... in so many batches, each of what one flush wrote
-	watchGrace   = 5 * time.Second // for watchers to see the rest when the record is over
+	watchOps     = 1 << 18         // operations that may wait for a watcher, unless a single flush wrote more
+	watchBatches = 1 << 12         // batches that may wait for a watcher, each with the operations of one flush
+	watchGrace   = 5 * time.Second // time that watchers have to see the rest when the record is over
 )
 
-// watch shows the record to checkers while it grows, and tells what they find at once.
+// watch shows the record to checkers while it grows, and reports what they find at once.
 //
-// Nothing that is found here decides: faults are on record only when they are over, so a violation may have another class
-// or other companions in the end, and there is no second pass. The verdict is that of [Judge] over the stored history. So
-// nobody waits for a watcher: one that falls too far behind watches no longer, and that is noted. Nor does one that
-// panics, or has seen enough. The others go on.
+// The verdict does not depend on what is found here: watchers see no faults and have no second pass, so a violation may get
+// another class in the end. The verdict is that of [Judge] over the stored history. So the run waits for no watcher. One that
+// falls too far behind watches no longer, and that is noted. One that panics or has seen enough watches no longer either.
+// The others go on.
 type watch struct {
 	clock Clock
 	log   *slog.Logger
@@ -30,21 +30,21 @@ type watch struct {
 	first func()       // called at the first of them
 
 	feeds []*feed
-	notes []string   // about watchers that were left behind; the recorder's, and from end on the run's
+	notes []string   // about watchers that were left behind; only the recorder's writer uses it, and from end on the run
 	mu    sync.Mutex // held around tell and first
 }
 
-// feed is what one watcher is shown.
+// feed carries the record to one watcher.
 type feed struct {
 	name    string
 	batches chan []Op
-	behind  atomic.Int64 // operations in batches
-	left    atomic.Bool  // it was left behind: it sees no more, and is not listened to
+	behind  atomic.Int64 // number of operations that wait in batches
+	left    atomic.Bool  // the watcher was left behind: it sees no more, and its findings are ignored
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when it watches no longer
 }
 
-// newWatch starts spec's watchers. Its first, if not nil, is called once, when a violation has been found.
+// newWatch starts spec's watchers. first, if not nil, is called once, when a violation has been found.
 func newWatch(clock Clock, meta Meta, spec Spec, first func()) *watch {
 	w := &watch{clock: clock, log: spec.Log, tell: spec.OnAnomaly, first: first}
 	for _, c := range spec.Watchers {
@@ -63,7 +63,7 @@ func newWatch(clock Clock, meta Meta, spec Spec, first func()) *watch {
 	return w
 }
 
-// show hands the watchers operations that come next in the record. They may be changed afterwards. It never waits.
+// show hands the watchers the operations that come next in the record. It copies ops, and never waits.
 func (w *watch) show(ops []Op) {
 	if len(w.feeds) == 0 {
 		return
@@ -107,7 +107,7 @@ func (w *watch) end(grace time.Duration) (notes []string) {
 	return w.notes
 }
 
-// leave has f's watcher watch no longer. Its channel is closed.
+// leave stops showing the record to f's watcher, and notes why. f.batches has to be closed.
 func (w *watch) leave(f *feed, why string) {
 	f.left.Store(true)
 	f.cancel()
@@ -135,7 +135,8 @@ func (w *watch) found(f *feed, a Anomaly) {
 	}
 }
 
-// once ranges over what the feed brings. Every further range is empty: while a run goes on its record cannot be read again.
+// once returns a sequence of the operations that the feed brings. Only the first range has any: while a run goes on its record
+// cannot be read again.
 func (f *feed) once() iter.Seq2[Op, error] {
 	begun := false
 	return func(yield func(Op, error) bool) {
@@ -147,7 +148,7 @@ func (f *feed) once() iter.Seq2[Op, error] {
 	}
 }
 
-// pass calls see with the operations that come, until it has seen enough.
+// pass calls see with the operations that come, until see returns false or the watcher is left behind.
 func (f *feed) pass(see func(Op) bool) {
 	for batch := range f.batches {
 		f.behind.Add(-int64(len(batch)))

@@ -33,8 +33,8 @@ func Until(ctx context.Context, pause time.Duration, cond func() error) error {
 	})
 }
 
-// Poll calls look, at once and then after every pause, until it says that it need not look again; Poll then returns look's
-// error. When ctx ends first, the error is ctx's cause together with look's last error.
+// Poll calls look, at once and then after every pause, until again is false, and returns look's error. When ctx ends first, the
+// error is ctx's cause together with look's last error.
 func Poll(ctx context.Context, pause time.Duration, look func() (again bool, err error)) error {
 	var missing error
 	for {

@@ -8,12 +8,13 @@ import (
 )
 
 const (
-	most    = 3  // names that are worth suggesting
-	longest = 60 // what is longer than this is no misspelled name
+	most    = 3  // names that are suggested at most
+	longest = 60 // bytes of the longest word for which names are suggested
 )
 
-// Nearest lists up to three of names, the nearest first: those that begin with word, and those that differ in a letter of
-// three, and in three at most. Nothing is near an empty word, or one of more than 60 bytes.
+// Nearest lists up to three of names that word may stand for, the nearest first. A name that begins with word is nearest, if word
+// has at least three bytes. Other names may differ from it in one byte of three, at least one and at most three. Nothing is near
+// an empty word, or one of more than 60 bytes.
 func Nearest(word string, names []string) (near []string) {
 	if word == "" || len(word) > longest {
 		return nil
@@ -39,7 +40,7 @@ func Nearest(word string, names []string) (near []string) {
 	return near
 }
 
-// Question is "did you mean a, or b?" of the names nearest to word, each with before in front of it; empty: none is near.
+// Question returns "did you mean a, or b?" with the names nearest to word, each with before in front of it; empty if none is near.
 func Question(before, word string, names []string) string {
 	near := Nearest(word, names)
 	if len(near) == 0 {
@@ -48,7 +49,7 @@ func Question(before, word string, names []string) string {
 	return "did you mean " + before + strings.Join(near, ", or "+before) + "?"
 }
 
-// Distance is the edit distance of Levenshtein: how many bytes have to be put in, taken out or changed to make b of a.
+// Distance returns the Levenshtein distance: the least number of bytes to insert, remove or change to turn a into b.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -12,10 +12,10 @@ import (
 
 const (
 	gap       = 2  // spaces between two columns
-	narrowest = 10 // that a column is made, unless its cells are narrower
+	narrowest = 10 // width in runes below which no column is shrunk
 )
 
-// Width is the width of the terminal that w is, in columns; 0: it is none, and lines may be of any length.
+// Width returns the width of the terminal w in columns; 0 if w is not a terminal, and lines may be of any length.
 func Width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !Terminal(w) {
@@ -28,20 +28,20 @@ func Width(w io.Writer) int {
 	return width
 }
 
-// Terminal reports whether what is written to w is seen on a terminal.
+// Terminal reports whether w is a terminal.
 func Terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Table is rows of cells, the heads first. A row may have fewer cells than others.
+// Table holds rows of cells; the first row has the heads. A row may have fewer cells than others. The zero value is empty.
 type Table struct{ rows [][]string }
 
 // Add adds a row.
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// Write writes the table in lines of at most width columns, or of any length if width is 0. Where that is too narrow the
-// widest columns get narrower, and their cells go on below; on a terminal too narrow for even that, lines are longer.
+// Write writes the table in lines of at most width runes, or of any length if width is 0. Where that is too narrow the widest
+// columns shrink, to 10 runes at the least, and their cells go on below. Where even that is too wide, lines are longer than width.
 func (t *Table) Write(w io.Writer, width int) error {
 	widths := t.widths()
 	shrink(widths, width)
@@ -53,7 +53,7 @@ func (t *Table) Write(w io.Writer, width int) error {
 	return err
 }
 
-// widths are those of the widest cell of each column.
+// widths returns the width of the widest cell of each column, in runes.
 func (t *Table) widths() (all []int) {
 	for _, row := range t.rows {
 		for i, cell := range row {
@@ -66,7 +66,7 @@ func (t *Table) widths() (all []int) {
 	return all
 }
 
-// shrink takes columns from the widest until all fit into width, or none can be narrower.
+// shrink makes the widest column narrower, again and again, until all fit into width or none is wider than narrowest.
 func shrink(widths []int, width int) {
 	if width <= 0 {
 		return
@@ -125,7 +125,7 @@ func Wrap(text string, width int) (lines []string) {
 	return append(lines, text)
 }
 
-// lastBreak is where a line ends of which one rune more is given than fits.
+// lastBreak returns where to end a line. runes has one rune more than fits.
 func lastBreak(runes []rune) int {
 	for i := len(runes) - 1; i > 0; i-- {
 		if runes[i] == ' ' {

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Visible makes what could steer a terminal, or turn the direction of a text, visible and harmless.
+// Visible replaces characters that could control a terminal or change the direction of a text: line breaks and tabs by spaces,
+// others by U+FFFD.
 func Visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -19,7 +20,7 @@ func Visible(s string) string {
 	}, s)
 }
 
-// Squeeze shortens s to n runes and leaves out its middle: commands differ at the beginning and at the end.
+// Squeeze shortens s to n runes, at least 3, and leaves out its middle: commands differ at the beginning and at the end.
 func Squeeze(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n {
@@ -30,5 +31,5 @@ func Squeeze(s string, n int) string {
 	return string(r[:n-1-tail]) + "…" + string(r[len(r)-tail:])
 }
 
-// Letters counts the letters of s.
+// Letters counts the runes of s.
 func Letters(s string) int { return utf8.RuneCountInString(s) }

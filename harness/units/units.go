@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Duration writes a length of time with three digits and the unit that suits it.
+// Duration writes a length of time with three digits and the unit that suits it; from two minutes on as Clock does.
 func Duration(d time.Duration) string {
 	switch a := d.Abs(); {
 	case a == 0:
@@ -27,7 +27,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Took writes a latency; none was measured when it is zero.
+// Took writes a latency; a dash if it is zero, which means that none was measured.
 func Took(d time.Duration) string {
 	if d == 0 {
 		return "–"
@@ -35,7 +35,7 @@ func Took(d time.Duration) string {
 	return Duration(d)
 }
 
-// Digits writes v with three digits, thousands apart.
+// Digits writes v with three digits, or as a whole number from 100 on, thousands apart.
 func Digits(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 99.95:
@@ -47,7 +47,7 @@ func Digits(v float64) string {
 	}
 }
 
-// Clock writes a length of time as 2:05 or 1:02:05.
+// Clock writes a length of time in minutes and seconds, 2:05, or in hours, 1:02:05.
 func Clock(d time.Duration) string {
 	s := int64(d / time.Second)
 	if s < 3600 {
@@ -56,10 +56,10 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// At writes a time on the run's clock.
+// At writes a time on the run's clock in seconds, such as "1.480 s".
 func At(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + " s" }
 
-// After writes a distance from something earlier.
+// After writes the time since an earlier event, with its sign, such as "+1.48 s".
 func After(d time.Duration) string {
 	if d < 0 {
 		return "−" + Duration(-d)
@@ -67,7 +67,7 @@ func After(d time.Duration) string {
 	return "+" + Duration(d)
 }
 
-// Count writes n with its thousands apart.
+// Count writes n with its thousands apart, such as "12,400".
 func Count(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
@@ -80,7 +80,7 @@ func Count(n int64) string {
 	return sign + s
 }
 
-// Rate writes operations a second.
+// Rate writes operations a second, such as "5,240 ops/s"; with one decimal below ten.
 func Rate(v float64) string {
 	if v != 0 && v < 10 {
 		return strconv.FormatFloat(v, 'f', 1, 64) + " ops/s"
@@ -88,7 +88,7 @@ func Rate(v float64) string {
 	return Whole(v) + " ops/s"
 }
 
-// Number writes v with two decimals at most.
+// Number writes v with at most two decimals, and without zeros at their end.
 func Number(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 2, 64)
 	for s[len(s)-1] == '0' {
@@ -117,7 +117,7 @@ func Short(v float64) string {
 	}
 }
 
-// Figure writes a number of a judgement.
+// Figure writes the value of a judgement's figure: whole numbers as Count does, others as Digits does.
 func Figure(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
 		return Count(int64(v))
@@ -125,7 +125,7 @@ func Figure(v float64) string {
 	return Digits(v)
 }
 
-// Plural writes n things.
+// Plural writes n with the noun one or many, such as "1 run" or "12 runs".
 func Plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -133,7 +133,7 @@ func Plural(n int64, one, many string) string {
 	return Count(n) + " " + many
 }
 
-// Clip shortens s to n runes.
+// Clip shortens s to n runes, at least 1, of which the last is then an ellipsis.
 func Clip(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -141,7 +141,7 @@ func Clip(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// And joins words as a sentence does.
+// And joins words as a sentence does: "a, b and c".
 func And(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -149,10 +149,10 @@ func And(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// MiB is a number of bytes in MiB.
+// MiB converts bytes to MiB.
 func MiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// Size writes bytes in the unit that suits them.
+// Size writes bytes in MiB, or from 10 GiB on in GiB.
 func Size(bytes int64) string {
 	if bytes >= 10<<30 {
 		return Digits(float64(bytes)/(1<<30)) + " GiB"
