@@ -16,7 +16,7 @@ const certifySteps = 64
 
 // certify has porcupine judge the operations of a alone, together with what the rules allow to happen besides: leases and
 // windows may end, and releases that were not answered may be executed at any later time. It reports whether no order
-// of all that explains them. It needs nothing but a, so whoever reads a stored anomaly can ask again.
+// of all that explains them. It needs nothing but a, so a reader of a stored anomaly can ask again.
 func certify(a harness.Anomaly, meta harness.Meta) bool {
 	w, ok := windowOf(a.Class, a.Ops, meta)
 	return ok && len(w.steps) <= certifySteps && twice(func() porcupine.CheckResult {
@@ -33,7 +33,7 @@ func twice(ask func() porcupine.CheckResult) porcupine.CheckResult {
 	return ask()
 }
 
-// drawable reports whether a is of a class that porcupine has a model of, which Draw draws.
+// drawable reports whether porcupine has a model for the class of a, so that Draw can draw it.
 func drawable(a harness.Anomaly) bool {
 	_, ok := windowOf(a.Class, nil, harness.Meta{})
 	return ok

@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// setsAnew is the earliest end that the confirm c can leave of the mark m, if it is executed after m.
+// setsAnew returns the earliest end that the mark m can have if the confirm c is executed after m.
 func setsAnew(c, m harness.Op, drift float64) time.Duration {
 	return leaseEnd(max(c.Call, m.Call), c.TTL, drift)
 }
@@ -17,17 +17,17 @@ func follows(c, m harness.Op) bool {
 	return c.Kind == harness.Confirm && c.Outcome != harness.Fail && (c.Outcome == harness.Info || c.Return >= m.Call)
 }
 
-// confirmsKept is of how many messages the confirms are kept for marks still under way, twice: those that were ok, and those
-// that ended in info. About 300 bytes each.
+// confirmsKept bounds the messages whose confirms are kept for marks still under way, once for confirms that were ok and once
+// for those that ended in info. Each takes about 300 bytes.
 const confirmsKept = 1 << 13
 
-// confirms are those that may yet be executed after a mark that is still to come: those that ended in info at any later time,
-// those that were ok after a mark that was called before they returned.
+// confirms holds the confirms that may be executed after a mark that is still to come. A confirm that ended in info may be
+// executed at any later time, an ok one after a mark that was called before it returned.
 type confirms struct {
 	young, old, late map[string][]harness.Op
 
-	// Of those that were dropped: the shortest windows, and the last Return of those that were ok.
-	droppedOK, droppedInfo time.Duration // 0: none was
+	// The shortest windows of the confirms that were dropped, and the last Return of the ok ones among them.
+	droppedOK, droppedInfo time.Duration // 0: none was dropped
 	droppedUntil           time.Duration
 }
 
@@ -57,8 +57,8 @@ func (all *confirms) add(c harness.Op, drift float64) {
 	all.young[c.Key] = undominated(all.young[c.Key], c)
 }
 
-// undominated is those confirms of one message and c, but for those that c makes needless: it was called no later, returned no
-// earlier, and its window is no longer. Where c itself is needless it is left out.
+// undominated returns the confirms of one message together with c, without needless ones. A confirm is needless if another was
+// called no later, returned no earlier, and has no longer window.
 func undominated(of []harness.Op, c harness.Op) []harness.Op {
 	window := func(x harness.Op) time.Duration { return leaseEnd(0, x.TTL, 0) }
 	kept := of[:0]
@@ -73,7 +73,7 @@ func undominated(of []harness.Op, c harness.Op) []harness.Op {
 	return append(kept, c)
 }
 
-// shortest is the smaller one of n, if that is not 0, and the shortest window of those confirms.
+// shortest returns the shortest window of those confirms, or n if that is smaller and not 0.
 func shortest(n time.Duration, of map[string][]harness.Op, drift float64) time.Duration {
 	for _, cs := range of {
 		for _, c := range cs {
@@ -85,8 +85,8 @@ func shortest(n time.Duration, of map[string][]harness.Op, drift float64) time.D
 	return n
 }
 
-// leave is the earliest end that confirms which returned before m, or never, leave of the mark m. It is unsure if that rests
-// on one that was dropped.
+// leave returns the earliest end of the mark m, given the confirms that have come before it. It is unsure if that depends on a
+// confirm that was dropped.
 func (all *confirms) leave(m harness.Op, drift float64) (end time.Duration, unsure bool) {
 	end = leaseEnd(m.Call, m.TTL, drift)
 	for _, from := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
@@ -116,7 +116,7 @@ type suspected struct {
 	more    bool // there are more of these
 }
 
-// againstKept is how many marks that rule out one claim are kept, the first ones.
+// againstKept bounds the marks that are kept for one claim which they rule out. The first ones are kept.
 const againstKept = 16
 
 // heed notes the confirm c, which may have set marks anew before claims were told "first".
@@ -184,8 +184,8 @@ func (p *dedupPass) decide(s *suspected) {
 	p.messages++
 }
 
-// undecided doubts a record that stops before it is known of each claim whether it is a duplicate. A history without any confirm
-// is one of a filter that knows of none.
+// undecided returns a doubt if the record stops before it is known of each claim whether it is a duplicate. A history without any
+// confirm, where none was promised, counts as that of a filter without confirms.
 func (p *dedupPass) undecided(complete bool) string {
 	if complete || p.heeded == 0 && !p.promised {
 		p.decideBefore(forever)
@@ -196,7 +196,7 @@ func (p *dedupPass) undecided(complete bool) string {
 	return fmt.Sprintf("the record stops before %d possible duplicates were decided", len(p.queue))
 }
 
-// inexact doubts a history in which claims could not be judged for want of room.
+// inexact returns a doubt if claims could not be judged for lack of room.
 func (p *dedupPass) inexact() string {
 	if p.unjudged == 0 {
 		return ""

@@ -90,7 +90,7 @@ type dedupPass struct {
 	unjudged  int
 }
 
-// uncertain doubts a history in which most claims were answered when their window could be over: it cannot show much.
+// uncertain returns a doubt if most claims were answered when their window could be over: such a history cannot show much.
 func (p *dedupPass) uncertain() string {
 	if firsts := p.messages + p.duplicates; firsts > 2*p.inside {
 		return fmt.Sprintf("only %d of %d claims were answered inside their window: it is too short for this load", p.inside, firsts)
@@ -139,7 +139,7 @@ func (p *dedupPass) first(x harness.Op) {
 	p.mark(marks, this)
 }
 
-// ruledOut finds those of marks that rule out this claim, as far as is known; nil if none does.
+// ruledOut returns this claim with those of marks that rule it out, as far as is known; nil if none does.
 func ruledOut(marks []mark, this mark) (s *suspected) {
 	for i := range marks {
 		m := &marks[i]
@@ -176,7 +176,7 @@ func (p *dedupPass) mark(marks []mark, m mark) {
 	p.sweep(m.Return)
 }
 
-// withoutPast is marks without those that can be gone at now.
+// withoutPast returns marks without those that can be gone at now.
 func withoutPast(marks []mark, now time.Duration) []mark {
 	kept := 0
 	for i := range marks {
@@ -205,7 +205,7 @@ func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
 	return nil
 }
 
-// end is the earliest time at which the mark of x can be gone, as far as is known when x returns.
+// end returns the earliest time at which the mark of x can be gone, as far as is known when x returns.
 func (p *dedupPass) end(x harness.Op) time.Duration {
 	end, unsure := p.confirmed.leave(x, p.meta.Drift)
 	if unsure {
@@ -234,7 +234,7 @@ func (p *dedupPass) sweep(now time.Duration) {
 	p.swept = len(p.marks)
 }
 
-// figures counts; a message that comes again after its window counts as another one.
+// figures lists the counts. A message that comes again after its window counts as another message.
 func (p *dedupPass) figures() []harness.Figure {
 	out := []harness.Figure{figureMessages.Count(p.messages), figureDuplicates.Count(p.duplicates)}
 	if p.messages > 0 {
@@ -266,7 +266,7 @@ func duplicate(first mark, second harness.Op) harness.Anomaly {
 	return a
 }
 
-// span is the time in which the message is certainly marked by m.
+// span returns the time in which the message is certainly marked by m.
 func (m *mark) span(owner int) []harness.Span {
 	return certainSpan(harness.Span{Client: m.Client, Owner: owner, From: m.Return, To: m.ends, Until: harness.LeaseEnds})
 }

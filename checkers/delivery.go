@@ -72,7 +72,7 @@ func (c delivery) Check(ctx context.Context, h harness.History, found func(harne
 	})
 }
 
-// deliveryPass is the two passes over a history.
+// deliveryPass makes the two passes over a history.
 type deliveryPass struct {
 	*tally
 	leases   bool                // claims are leases, which confirms make windows
@@ -86,9 +86,9 @@ type deliveryPass struct {
 	excused  int                 // marked and not delivered, perhaps because an answer got lost
 }
 
-// message is what is known about one key.
+// message holds what is known about one key.
 type message struct {
-	over        time.Duration // when every window asked for so far is over at the latest
+	over        time.Duration // latest time at which a window asked for so far can be over
 	owing, last *harness.Op   // the first claim that obliged its client, and the last claim or confirm, that may have marked it
 	unanswered  bool          // a claim that may have marked it may only have lost its answer
 	delivered   bool
@@ -104,7 +104,7 @@ type message struct {
 	outlived bool // a probe was answered when every window was over
 }
 
-// collect is the first pass.
+// collect sees an operation in the first pass: it notes which messages are asked for or looked at.
 func (p *deliveryPass) collect(x harness.Op) {
 	p.ops++
 	if (asks(x) || inspects(x)) && p.messages[x.Key] == nil {
@@ -120,7 +120,7 @@ func inspects(x harness.Op) bool {
 	return x.Client == harness.HarnessClient && x.Kind == harness.Inspect && x.Outcome == harness.OK
 }
 
-// op is the second pass.
+// op sees an operation in the second pass.
 func (p *deliveryPass) op(x harness.Op) {
 	p.read++
 	switch x.Kind {
@@ -131,7 +131,7 @@ func (p *deliveryPass) op(x harness.Op) {
 	}
 }
 
-// judges learns what x says about the message m, which is asked for or looked at.
+// judges uses x to judge the message m, which is asked for or looked at.
 func (p *deliveryPass) judges(m *message, x harness.Op) {
 	probe := asks(x)
 	switch {
@@ -226,8 +226,8 @@ func (m *message) window(x harness.Op, over time.Duration) {
 	}
 }
 
-// obliges reports whether a message that the claim x has marked is lost if it is not delivered: x was told "first", or its
-// client, and not the network, is why it ended in info.
+// obliges reports whether a message that the claim x has marked is lost if it is not delivered: x was told "first", or it ended in
+// info because its client crashed or was told to go no further.
 func obliges(x harness.Op) bool {
 	return x.Outcome == harness.OK || x.Err == harness.Crashed || x.Err == harness.FewAcks || harness.IsErrorReply(x.Err)
 }
@@ -237,11 +237,11 @@ func first(x harness.Op) bool {
 	return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
 }
 
-// keep is a copy of x to point to.
+// keep returns a pointer to a copy of x.
 func keep(x harness.Op) *harness.Op { return &x }
 
-// end reports what was found and doubts the messages of which nothing is known. A second pass that showed less than the
-// first may have left out what delivered a message: it shows nothing.
+// end reports what was found, and returns a doubt if nothing is known of some messages. A second pass with fewer operations than
+// the first may lack the delivery of a message, so it shows nothing.
 func (p *deliveryPass) end() string {
 	if p.read != p.ops {
 		return ""
@@ -269,7 +269,7 @@ func (p *deliveryPass) end() string {
 	return fmt.Sprintf("%d of %d messages asked for may be lost or not", undecided, p.asked)
 }
 
-// none doubts a history without probes.
+// none returns a doubt if the history has no probes.
 func (p *deliveryPass) none() string {
 	if p.asked > 0 {
 		return ""
@@ -293,7 +293,7 @@ func (m *message) immortalMark(probe harness.Op) *harness.Anomaly {
 	return &a
 }
 
-// how says what probe has found out about a mark.
+// how says what the probe has found out about a mark.
 func how(probe harness.Op) string {
 	if probe.Kind == harness.Inspect {
 		return "marked without an end"
@@ -301,7 +301,7 @@ func how(probe harness.Op) string {
 	return "still marked"
 }
 
-// evidence is the anomaly that two operations on one key show, b called after a.
+// evidence returns the anomaly that two operations on one key show, b called after a.
 func evidence(class harness.Class, a, b harness.Op, note string) harness.Anomaly {
 	return harness.Anomaly{Class: class, Key: b.Key, From: a.Call, To: b.Return, Ops: []harness.Op{a, b}, Note: note}
 }

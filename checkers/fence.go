@@ -85,8 +85,8 @@ func (p *fencePass) rejudge(before peaks, x peak) {
 	}
 }
 
-// regressed finds the grant with the largest token, among those that had returned before x was called, that forbids x
-// to get this one.
+// regressed returns the grant with the largest token that had returned before x was called and whose token forbids x to get
+// this one.
 func (p *fencePass) regressed(before peaks, x harness.Op, token number) (harness.Op, bool) {
 	for _, a := range slices.Backward(before) {
 		switch c := a.number.compare(token); {
@@ -105,7 +105,7 @@ func (p *fencePass) regression(a, b harness.Op) harness.Anomaly {
 		who(b.Client), b.Key, b.Result, moment(b.Return), who(a.Client), a.Result, moment(a.Return)))
 }
 
-// none doubts a history without tokens.
+// none returns a doubt if the history has no tokens.
 func (p *fencePass) none() string {
 	if p.tokens+p.oddities.n > 0 {
 		return ""

@@ -2,8 +2,8 @@ package checkers
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// This file declares every figure that the checkers report. Whoever needs one says harness.Judged.Figure(checkers.FigureLost).
-// Names and units stand in verdict.json and on pages, so that they stay as they are. A Sparse one is left out where there was
+// This file declares every figure that the checkers report. Judged.Figure looks one up, such as Figure(checkers.FigureLost).
+// Names and units are part of verdict.json and of pages, so they must not change. A Sparse figure is left out where there was
 // nothing to count.
 
 // The figures.

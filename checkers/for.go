@@ -7,21 +7,21 @@ import (
 )
 
 // For returns the checkers of a load by these workloads, riders included: those that judge what their Kinds promise, one
-// that asks porcupine for a second opinion, and last [Gates], which says whether the run could have shown anything. Of a
-// workload that is [Fenced] the tokens are judged, too. If no checker knows any of the kinds there are none, and a run
-// without checkers is refused.
+// that asks porcupine for a second opinion, and last [Gates], which says whether the run could have shown anything. The tokens
+// of a workload that is [Fenced] are judged, too. If no checker knows any of the kinds it returns none, and a run without
+// checkers is refused.
 func For(loads ...harness.Workload) []harness.Checker {
 	return belonging(inLoads, func(r role) bool { return r.judgesAny(loads) })
 }
 
 // ForSearch returns the checkers of the explorer's schedules, in which operations of these kinds occur, such as the Kinds
-// of a program. [Gates] is not among them: load is no matter of interleavings. A lock whose grants carry no tokens leaves
+// of a program. [Gates] is not among them, since a schedule has no load to judge. A lock whose grants carry no tokens leaves
 // [Fence] without anything to judge, which does no harm in a search.
 func ForSearch(kinds ...harness.Kind) []harness.Checker {
 	return belonging(inSearches, func(r role) bool { return r.judges(kinds, true) })
 }
 
-// Seen is what a history of somebody else's holds.
+// Seen says what a history that another program recorded holds.
 type Seen struct {
 	Kinds  []harness.Kind // of its operations
 	Tokens bool           // some grant of a lock came with a fencing token
@@ -30,9 +30,8 @@ type Seen struct {
 	HarnessConfirms bool // [harness.HarnessClient] confirmed some
 }
 
-// ForHistory returns the checkers of a history that another program recorded. It has none of what the harness does at the
-// end of its own runs, when nobody is left who could act: so neither [Stuck] nor [Delivery] nor [Stored] is among them.
-// [Gates] is the last.
+// ForHistory returns the checkers of a history that another program recorded. Such a history lacks the probes that the harness
+// makes at the end of its own runs, so neither [Stuck] nor [Delivery] nor [Stored] is among them. [Gates] is the last.
 func ForHistory(seen Seen) []harness.Checker {
 	out := belonging(inHistories, func(r role) bool { return r.judges(seen.Kinds, seen.Tokens) })
 	for i, c := range out {
@@ -61,7 +60,7 @@ func Finds(loads ...harness.Workload) []harness.Class {
 	return found
 }
 
-// Fenced is a [harness.Workload] that knows whether the grants of its locks carry fencing tokens.
+// Fenced is a [harness.Workload] that says whether the grants of its locks carry fencing tokens.
 type Fenced interface {
 	Fenced() bool
 }
@@ -71,7 +70,7 @@ func hasTokens(w harness.Workload) bool {
 	return ok && f.Fenced()
 }
 
-// place is where a checker has something to say.
+// place is a set of the settings in which a checker is used, such as loads or searches.
 type place uint8
 
 const (
@@ -124,13 +123,13 @@ func (r role) judges(kinds []harness.Kind, tokens bool) bool {
 	return (tokens || !r.tokens) && !slices.ContainsFunc(r.needs, missing)
 }
 
-// judgesAny reports whether one of the workloads has something for the checker. Kinds of several are not put together:
-// what a rider adds is guarded by nobody's lock.
+// judgesAny reports whether one of the workloads has something for the checker. It does not put the kinds of several together:
+// no lock guards what a rider adds.
 func (r role) judgesAny(loads []harness.Workload) bool {
 	return slices.ContainsFunc(loads, func(w harness.Workload) bool { return r.judges(w.Kinds(), hasTokens(w)) })
 }
 
-// roleOf is the role of the checker with that name; the zero value if it judges no operations.
+// roleOf returns the role of the checker with the name of c; the zero value if it judges no operations.
 func roleOf(c harness.Checker) role {
 	for _, r := range roles {
 		if r.checker.Name() == c.Name() {
@@ -140,7 +139,7 @@ func roleOf(c harness.Checker) role {
 	return role{}
 }
 
-// belonging lists the checkers that have something to judge in that place, with those that belong to the place itself.
+// belonging lists the checkers that have something to judge in that place, together with those that the place always has.
 func belonging(in place, judges func(role) bool) []harness.Checker {
 	var out []harness.Checker
 	seconded := false // porcupine has a model of what is judged

@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// awake is the part of the workers' time in [from, to] in which they could act, from 0 to 1: the rest their client groups
-// were frozen by faults, which are in order of their Start. Of an instant it is 1.
+// awake returns the part, from 0 to 1, of the workers' time in [from, to] in which no fault froze their client groups. Faults
+// are in order of their Start. If from equals to it is 1.
 func awake(h harness.History, from, to time.Duration) float64 {
 	length := to - from
 	if length <= 0 {
@@ -23,7 +23,7 @@ func awake(h harness.History, from, to time.Duration) float64 {
 	return acting / (float64(workers) * float64(length))
 }
 
-// frozenFor is for how long of [from, to] faults froze the group, those that overlap counted once.
+// frozenFor returns for how long of [from, to] faults froze the group. Time in which faults overlap counts once.
 func frozenFor(faults []harness.Fault, group int, from, to time.Duration) (sum time.Duration) {
 	for _, f := range faults {
 		if start, end := max(from, f.Start), min(to, f.Until()); slices.Contains(f.Frozen, group) && start < end {

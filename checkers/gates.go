@@ -27,7 +27,7 @@ import (
 //   - no Sentinel entered TILT mode, in which it does nothing, but as a consequence of a fault: it was a target of one that
 //     was in force, or had not ended, or had healed less than a second before;
 //   - there was load in each phase, [harness.HarnessClient] aside: before the first fault and after the end of the last one
-//     also with an ok operation of a promised kind from the main workload, and during each fault, from its Bit to its
+//     also with an ok operation of a promised kind from the main workload, and during each fault, from its Active to its
 //     Heal. An operation belongs to a phase that its interval meets; a delivery to none, since it asks nothing of the
 //     system. Load is at least one operation, and at least Meta.Rate/10 a second if a rate was asked for; during a fault,
 //     where workers may hang until their time-outs, no more than an operation of each worker every two seconds. Nothing
@@ -115,10 +115,10 @@ func (p *gatesPass) gave(x harness.Op) {
 	}
 }
 
-// sequencesWatched is of how many sequences it is known whether they gave a number.
+// sequencesWatched bounds the sequences that are watched for whether they gave a number.
 const sequencesWatched = 4096
 
-// main reports whether x is what the main workload is about.
+// main reports whether x is a promised operation of the main workload.
 func (p *gatesPass) main(x harness.Op) bool {
 	return slices.Contains(p.meta.Kinds, x.Kind) && (p.meta.Clients == 0 || p.meta.Worker(x.Client) < p.meta.Clients)
 }
@@ -126,7 +126,7 @@ func (p *gatesPass) main(x harness.Op) bool {
 // looks reports whether k is what the harness does itself, in no client's place.
 func looks(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
 
-// contests are the kinds that contend, and the situation in which two of them do.
+// contests lists the kinds that contend, each with the situation in which two of them do.
 var contests = []struct {
 	kind harness.Kind
 	name harness.SituationName
@@ -134,7 +134,7 @@ var contests = []struct {
 	{harness.Acquire, harness.AcquiresAtOnce}, {harness.Claim, harness.ClaimsAtOnce}, {harness.Next, harness.DrawsAtOnce},
 }
 
-// record asks whether the run was recorded to its end.
+// record returns what is missing if the run was not recorded to its end.
 func (p *gatesPass) record() []string {
 	switch {
 	case p.h.End == nil:
@@ -145,7 +145,7 @@ func (p *gatesPass) record() []string {
 	return nil
 }
 
-// kinds asks for an ok operation of each promised kind.
+// kinds lists the promised kinds without an ok operation.
 func (p *gatesPass) kinds() (missing []string) {
 	if len(p.meta.Kinds) == 0 {
 		return []string{"the run promised no kind of operation"}
@@ -158,7 +158,8 @@ func (p *gatesPass) kinds() (missing []string) {
 	return missing
 }
 
-// contention asks, for each promised kind that contends, for two workers that wanted one key at one time, of whom one got it.
+// contention lists the promised kinds that should contend and did not: no two workers wanted one key at one time, of whom one
+// got it.
 func (p *gatesPass) contention() (missing []string) {
 	for _, c := range contests {
 		if slices.Contains(p.meta.Kinds, c.kind) && p.ok[c.kind] > 0 && p.situations.Count(c.name) == 0 {
@@ -168,8 +169,8 @@ func (p *gatesPass) contention() (missing []string) {
 	return missing
 }
 
-// met asks for what a verdict needs beside operations: somebody was told that a message is new, every sequence gave a number,
-// and the situations that were promised came about.
+// met lists what is missing of three things: a claim that was told that its message is new, a number from every sequence, and
+// the promised situations.
 func (p *gatesPass) met() (missing []string) {
 	if slices.Contains(p.meta.Kinds, harness.Claim) && p.ok[harness.Claim] > 0 && p.firsts == 0 {
 		missing = append(missing, `no claim was told "first", so nothing was marked that could be claimed twice`)
@@ -187,7 +188,7 @@ func (p *gatesPass) met() (missing []string) {
 	return missing
 }
 
-// faults asks for the proof and the end of every fault.
+// faults lists the faults without a proof or an end.
 func (p *gatesPass) faults() (missing []string) {
 	for _, f := range p.h.Faults {
 		if !f.Proved {
@@ -200,7 +201,7 @@ func (p *gatesPass) faults() (missing []string) {
 	return missing
 }
 
-// environment asks that no Sentinel stopped acting: one whose clock jumps, or that is stopped itself, does nothing for 30
+// environment lists Sentinels that stopped acting without a fault: one whose clock jumps, or that is stopped, does nothing for 30
 // seconds. Unless a fault did that to it, it is the machine's failure and says nothing about the system under test.
 func (p *gatesPass) environment() (missing []string) {
 	for _, e := range p.h.Events {
@@ -211,7 +212,7 @@ func (p *gatesPass) environment() (missing []string) {
 	return missing
 }
 
-// tiltSeen is how long after the heal a Sentinel that was stopped may take to say so; its timer runs ten times a second.
+// tiltSeen bounds how long after the heal a Sentinel that was stopped says so; its timer runs ten times a second.
 const tiltSeen = time.Second
 
 // tilted reports whether the Sentinel of e, which entered TILT mode, did so because of f.
@@ -219,7 +220,7 @@ func tilted(f harness.Fault, e harness.Event) bool {
 	return slices.Contains(f.Targets, e.Node) && (f.Overlaps(e.At, e.At) || f.Start <= e.At && e.At <= f.Heal+tiltSeen)
 }
 
-// load asks for operations in every phase.
+// load lists the phases without enough operations.
 func (p *gatesPass) load() (missing []string) {
 	h := p.h
 	h.Faults = h.FaultsByStart()
@@ -247,7 +248,7 @@ func (p *gatesPass) load() (missing []string) {
 	return missing
 }
 
-// rivalry is how many operations met a rival.
+// rivalry returns how many operations met a rival.
 func (p *gatesPass) rivalry() (n int) {
 	for _, c := range contests {
 		n += p.situations.Count(c.name)

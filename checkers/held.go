@@ -13,10 +13,10 @@ type grip struct{ key, token string }
 
 func gripOf(op harness.Op) grip { return grip{op.Key, op.Arg} }
 
-// fewHeld is how many grips of a worker are looked through; more than that are looked up in a map.
+// fewHeld is the number of a worker's grips up to which they are searched one by one; more are looked up in a map.
 const fewHeld = 8
 
-// possessions are what one worker was granted and has not released, lapsed leases included, for the sake of late releases.
+// possessions holds what one worker was granted and has not released. Lapsed leases stay in it for the sake of late releases.
 // The latest hold of each grip is kept. Earlier ones that an overlap still waits for hang on it.
 type possessions struct {
 	few     []*hold

@@ -42,14 +42,14 @@ func (h *hold) waits() bool {
 	return h.latest >= h.known || h.overlap.open() && h.overlap.asks()
 }
 
-// meets reports whether h and later, which returned after it or at the same time, exclude each other as far as leases
-// go: neither can be over before the other is granted.
+// meets reports whether h and later, which returned after it or at the same time, exclude each other by their leases: neither can
+// be over before the other is granted.
 func (h *hold) meets(later *hold) bool { return h.outlives(later) && h.since < later.least }
 
 // outlives reports whether h is of another owner, and its lease is not over when later is granted.
 func (h *hold) outlives(later *hold) bool { return h.owner != later.owner && later.op.Return < h.until }
 
-// ties reports whether later returned when h began: then they exclude each other only if later lasts beyond that.
+// ties reports whether later returned at the instant when h began: then they exclude each other only if later lasts beyond it.
 func (h *hold) ties(later *hold) bool { return h.since == later.op.Return }
 
 // link is a grant that its owner renewed before it could be over.
@@ -58,7 +58,7 @@ type link struct {
 	until time.Duration
 }
 
-// linksKept is how many renewals an owner's hold is followed back, not counting those inside the lease of an earlier one.
+// linksKept bounds the renewals through which an owner's hold is followed back, not counting those inside an earlier lease.
 const linksKept = 16
 
 // follow makes h go on with before, a hold of the same owner. If that could not be over when h returned, nobody else can have
@@ -80,7 +80,7 @@ func (h *hold) follow(before *hold) {
 	h.since = h.links[0].op.Return
 }
 
-// against is what of h and its links is needed to exclude later.
+// against lists the operations of h and its links that are needed to exclude later.
 func (h *hold) against(later *hold) []sight {
 	if h.op.Return < later.least {
 		return []sight{h.sight}
@@ -101,13 +101,13 @@ func (h *hold) against(later *hold) []sight {
 	return all
 }
 
-// tenure is what an owner has of a lock until it gives it up: a hold, and those that renew it.
+// tenure is a hold of a lock together with the holds that renew it, until the owner gives the lock up.
 type tenure struct {
 	seq      int  // of its first hold
 	reported bool // it is part of a violation
 }
 
-// told reports whether an overlap that h completes is no new violation: it was reported, or h only goes on with what was.
+// told reports whether the violation that h completes was counted before.
 func (h *hold) told() bool {
 	return h.reported || h.op.Kind == harness.Extend && h.tenure.reported
 }
@@ -127,11 +127,11 @@ func (t *theft) from(h *hold) bool {
 	return t.hold.tenure.seq < h.seq && t.hold.owner != h.owner && t.release.op.Return >= h.op.Call
 }
 
-// theftsKept is how many thefts of one hold are kept, the latest.
+// theftsKept bounds the thefts of one hold that are kept. The latest are kept.
 const theftsKept = 16
 
-// thief is the theft that explains why second could be granted the lock of h: the last one before that, or else the first
-// that was under way then.
+// thief returns the theft that explains why second could be granted the lock of h: the last one before that grant, or else the
+// first that was under way then.
 func (h *hold) thief(second *hold) (before *theft) {
 	for _, t := range h.thefts {
 		switch {
@@ -179,8 +179,8 @@ func (l *lock) sweep() {
 	}
 }
 
-// suspect notes a release that may have removed the lock of others. One inside its own lease is none: it removed what was
-// its own, and a hold beside it, on the other side of a split brain, is not its doing.
+// suspect notes a release that may have removed the lock of others. A release inside its own lease is not suspect: it removed its
+// own lock, and did not cause a hold beside it, on the other side of a split brain.
 func (l *lock) suspect(t *theft) {
 	for _, h := range l.open {
 		if t.from(h) {

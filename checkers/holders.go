@@ -72,7 +72,7 @@ type holdersPass struct {
 	foreign  int // of the accepted, those of an owner without a grant
 }
 
-// maxUnreleased is how many unreleased grants of one worker are kept.
+// maxUnreleased bounds the unreleased grants of one worker that are kept.
 const maxUnreleased = 8
 
 // grantee is an owner that has been granted a lock, or may have been.
@@ -130,7 +130,7 @@ func (p *holdersPass) lease(x harness.Op) {
 	g.over = max(g.over, over)
 }
 
-// over is when the lease of x is over at the latest: never, if its owner has commands that may still set it anew.
+// over returns when the lease of x is over at the latest: never, if its owner has commands that may still set it anew.
 func (p *holdersPass) over(x harness.Op) time.Duration {
 	if x.Outcome != harness.OK {
 		p.pending.add(x, p.meta)
@@ -179,7 +179,7 @@ func (p *holdersPass) write(lock string, x harness.Op) {
 	}
 }
 
-// stale is the anomaly of the write x.
+// stale returns the anomaly of the write x.
 func (p *holdersPass) stale(g *grantee, s successor, x harness.Op) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.StaleHolder, Key: x.Key, From: g.acquire.Call, To: x.Return,
@@ -196,11 +196,11 @@ type successor struct {
 	gap            bool // others before this one were dropped
 }
 
-// successors are those of one lock, in order of their write's Return, as far as each one's acquire was called later than
-// all before it: of those that had written by some time the last one was granted the lock last.
+// successors lists the first write of each later owner of one lock, in order of the writes' Return. An entry whose acquire was
+// not called later than all before it is left out, so that the last entry written by some time was granted the lock last.
 type successors []successor
 
-// successorsKept is how many successors of a lock are kept at least.
+// successorsKept is the least number of a lock's latest successors that are kept.
 const successorsKept = 512
 
 // with adds s, whose write returned after all others.
@@ -216,7 +216,7 @@ func (all successors) with(s successor) successors {
 	return all
 }
 
-// prune drops those that no write to come can have been called before the next of.
+// prune drops entries that no write to come needs: every write from now on is called at low or later, after the next entry.
 func (all successors) prune(low time.Duration) successors {
 	if len(all) < 2 || all[1].write.Return >= low {
 		return all
@@ -228,7 +228,7 @@ func (all successors) prune(low time.Duration) successors {
 	return slices.Delete(all, 0, n-1)
 }
 
-// before is the last of those whose write had returned before t.
+// before returns the last entry whose write had returned before t.
 func (all successors) before(t time.Duration) (successor, bool) {
 	n := sort.Search(len(all), func(i int) bool { return all[i].write.Return >= t })
 	if n == 0 {
@@ -237,7 +237,7 @@ func (all successors) before(t time.Duration) (successor, bool) {
 	return all[n-1], true
 }
 
-// none doubts a history without writes to judge.
+// none returns a doubt if the history has no writes to judge.
 func (p *holdersPass) none() string {
 	if p.accepted+p.refused > 0 {
 		return ""
@@ -245,7 +245,7 @@ func (p *holdersPass) none() string {
 	return "no write to what a lock guards was recorded"
 }
 
-// unowned doubts writes of which nothing can be said.
+// unowned returns a doubt if nothing can be said of some writes, since no grant of their owners is known.
 func (p *holdersPass) unowned() string {
 	if p.foreign == 0 {
 		return ""

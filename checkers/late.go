@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// late is the least that commands which may still be executed can leave of a lease: those of one owner that ended in info.
-// The zero value stands for no such command. See soundness rule 2 in the README.
+// late says how short the commands of one owner that ended in info, and may still be executed, can make a lease. The zero value
+// stands for no such command. See soundness rule 2 in the README.
 type late struct {
 	released bool          // a release may still come
 	sets     bool          // an acquire or extend may still set the lease anew:
@@ -17,7 +17,7 @@ type late struct {
 	until    time.Duration // to no longer than this, which one of them promised; 0: nothing is promised
 }
 
-// with is l with x, an operation on a lock that ended in info.
+// with returns l with x added, an operation on a lock that ended in info.
 func (l late) with(x harness.Op, drift float64) late {
 	if x.Kind == harness.Release {
 		l.released = true
@@ -34,7 +34,7 @@ func (l late) with(x harness.Op, drift float64) late {
 	return l
 }
 
-// leaves is the earliest end of a lease asked for at call, later than those commands: they may be executed right after it.
+// leaves returns the earliest end of a lease asked for at call, after those commands: they may be executed right after it.
 func (l late) leaves(call time.Duration) time.Duration {
 	end := forever
 	switch {
@@ -49,8 +49,8 @@ func (l late) leaves(call time.Duration) time.Duration {
 	return max(call, end)
 }
 
-// lateKept is how many owners are kept with what their late commands may leave, about 200 bytes each. Of others it is
-// kept only that there are any.
+// lateKept bounds the owners that are kept together with their late commands, about 200 bytes each. Of further owners only a
+// hash is kept.
 const lateKept = 1 << 14
 
 // lateOwners knows which owners of locks have commands that may still be executed. Such a command may come at any later
@@ -88,7 +88,7 @@ func (all *lateOwners) forget() {
 	clear(all.kept)
 }
 
-// of is what late commands of the owner of x may leave of its leases. It is not known of one that was forgotten.
+// of returns what late commands of the owner of x may leave of its leases. known is false for an owner that was forgotten.
 func (all *lateOwners) of(x harness.Op, meta harness.Meta) (l late, known bool) {
 	if len(all.kept) == 0 && all.old == nil {
 		return late{}, true

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// forever is the end of what has no end of its own.
+// forever is the end of a lease or window that never ends.
 const forever = time.Duration(math.MaxInt64)
 
 // moment writes a time on the run's clock for a note, to the microsecond.
@@ -22,7 +22,7 @@ func moment(t time.Duration) string {
 	return t.String()
 }
 
-// leaseEnd is the earliest time at which a lease or window of ttl, asked for at call, can be over on a clock that is
+// leaseEnd returns the earliest time at which a lease or window of ttl, asked for at call, can be over on a clock that is
 // wrong by at most the fraction drift of it. The server starts it when it executes the request, never before call, so no
 // delay of a message can bring the end forward. A ttl of 0 never ends. Source: soundness rule 1.
 func leaseEnd(call, ttl time.Duration, drift float64) time.Duration {
@@ -32,9 +32,9 @@ func leaseEnd(call, ttl time.Duration, drift float64) time.Duration {
 	return call + ttl - time.Duration(math.Ceil(float64(ttl)*drift))
 }
 
-// leaseOver is the latest time at which a lease or window that op asked for can be over, on such a clock. The server
-// starts it at op.Return at the latest, unless op ended in info: then whoever asks has to know that it was executed by
-// then, or never will be. A ttl of 0 never ends.
+// leaseOver returns the latest time at which a lease or window that op asked for can be over, on a clock as for leaseEnd. The
+// server starts it at op.Return at the latest. If op ended in info the caller has to know that it was executed by then, or never
+// will be. A ttl of 0 never ends.
 func leaseOver(op harness.Op, drift float64) time.Duration {
 	length := float64(op.TTL) * (1 + drift)
 	if op.TTL == 0 || length >= float64(forever-op.Return) {
@@ -43,7 +43,7 @@ func leaseOver(op harness.Op, drift float64) time.Duration {
 	return op.Return + time.Duration(math.Ceil(length))
 }
 
-// goneBy is the last instant at which a server may keep a lease or window that op asked for, under the conditions of
+// goneBy returns the last instant at which a server may keep a lease or window that op asked for, under the conditions of
 // leaseOver. Redis counts in whole milliseconds and keeps a key until its last one has passed, which may be a millisecond of
 // its clock longer than was asked for. A ttl of less than a millisecond is none of Redis's, and not kept longer.
 func goneBy(op harness.Op, drift float64) time.Duration {
@@ -57,8 +57,8 @@ func goneBy(op harness.Op, drift float64) time.Duration {
 	return forever
 }
 
-// leftEnd is the earliest time at which something can be over of which ttl was shown to be left at call. A millisecond may
-// stand for less, since 0 would say that it has no end.
+// leftEnd returns the earliest time at which a key can be gone that showed a remaining ttl when asked at call. A millisecond may
+// stand for less, since 0 would mean that the key has no end.
 func leftEnd(call, ttl time.Duration, drift float64) time.Duration {
 	if ttl == time.Millisecond {
 		return call
@@ -66,7 +66,7 @@ func leftEnd(call, ttl time.Duration, drift float64) time.Duration {
 	return leaseEnd(call, ttl, drift)
 }
 
-// certainUntil is when the hold that an ok acquire or extend began stops being certain if nobody releases it: at the end
+// certainUntil returns when the hold that an ok acquire or extend began stops being certain if it is not released: at the end
 // of its lease, or at the end that the variant itself promised (Until), whichever comes first.
 func certainUntil(op harness.Op, drift float64) time.Duration {
 	end := leaseEnd(op.Call, op.TTL, drift)
@@ -81,14 +81,14 @@ func renews(x harness.Op) bool {
 	return (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
 }
 
-// renewedUntil is when the earlier holds of the owner of x, which renews, stop being certain: x may have made the lease
+// renewedUntil returns when the earlier holds of the owner of x, which renews, stop being certain: x may have made the lease
 // shorter, but was not executed before its Call.
 func renewedUntil(x harness.Op, drift float64) time.Duration {
 	return max(x.Call, certainUntil(x, drift))
 }
 
-// owner is who holds a lock: a worker under one token. The client id alone would not do, since a worker changes it after
-// an operation that ended in Info; nor would the token, since some locks use one token for all.
+// owner identifies the holder of a lock: a worker under one token. The client id alone is not enough, since a worker changes it
+// after an operation that ended in Info; nor is the token, since some locks use one token for all.
 type owner struct {
 	worker int
 	token  string

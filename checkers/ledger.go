@@ -33,7 +33,7 @@ func (c *count) add(lost bool) {
 	}
 }
 
-// percent is how many of the acknowledged writes were lost; of none there is no such figure.
+// percent returns the figure of the share of acknowledged writes that were lost; nothing if none was acknowledged.
 func (c count) percent(m harness.Metric) []harness.Figure {
 	if c.acknowledged == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (l *ledger) acknowledge(w harness.Op, lost bool) {
 	}
 }
 
-// side is the side of a partition on which a client group is.
+// side returns the count for the side of a partition on which a client group is.
 func (l *ledger) side(f harness.Fault, group int) *count {
 	if slices.Contains(f.Groups, group) {
 		return &l.cut
@@ -126,7 +126,7 @@ func (f *faultLedger) during(t time.Duration) bool {
 	return f.Start <= t && (t <= f.Heal || f.Heal == 0)
 }
 
-// reach is the end of the span [from, to], extended to the start of the next fault if it overlaps none.
+// reach returns the end of the span [from, to], extended to the start of the next fault if it overlaps none.
 func (l *ledger) reach(from, to time.Duration) time.Duration {
 	next := forever
 	for _, f := range l.faults {
@@ -185,7 +185,7 @@ func (l *ledger) times() []harness.Figure {
 	return nil
 }
 
-// rate is how many writes were lost in each second of the faults during which any were.
+// rate returns how many writes were lost in each second of the faults during which any were.
 func (l *ledger) rate() []harness.Figure {
 	var length time.Duration
 	for _, f := range l.faults {
