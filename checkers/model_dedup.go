@@ -21,7 +21,7 @@ type markStep struct {
 // markState lists the marks on the message, in ascending order. It is never changed in place.
 type markState []int
 
-// dedupModel is one message as porcupine sees it: it is new only while it is not marked. A confirm may mark it again.
+// dedupModel returns porcupine's model of one message: it is new only while it is not marked. A confirm may mark it again.
 func dedupModel() porcupine.Model {
 	return porcupine.Model{
 		Init:                      func() any { return markState(nil) },
@@ -70,7 +70,7 @@ func dedupSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	return steps
 }
 
-// windowEnd is when the mark of ops[i] can be gone at the earliest, by the plain definition (see Dedup).
+// windowEnd returns when the mark of ops[i] can be gone at the earliest, by the plain definition (see Dedup).
 func windowEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	m := ops[i]
 	end := leaseEnd(m.Call, m.TTL, meta.Drift)

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// fenceStep is one end of a grant: it is asked for, or it is given.
+// fenceStep is the beginning or the end of a grant: it is asked for, or it is given.
 type fenceStep struct {
 	grant int // its number
 	asked bool
@@ -17,8 +17,8 @@ type fenceStep struct {
 	text  string // for pages
 }
 
-// fenceState is what has been granted, and what had been when each grant that is under way was asked for. It is never
-// changed in place.
+// fenceState holds the largest token granted so far, and the largest when each grant under way was asked for. It is never changed
+// in place.
 type fenceState struct {
 	top   fenceTop
 	asked map[int]fenceTop
@@ -31,8 +31,8 @@ type fenceTop struct {
 	others bool
 }
 
-// fenceModel is a whole lock as porcupine sees its fencing tokens. A grant has to be larger than those that had been given
-// when it was asked for, and nothing is said about the order of grants that meet. So each of its ends is a step of its own.
+// fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token has to be larger than those that had been
+// given when it was asked for. Grants that overlap may come in any order, so asking and giving are two steps.
 func fenceModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return fenceState{} },
@@ -63,7 +63,7 @@ func (s fenceState) after(step fenceStep) (bool, fenceState) {
 	return known && before.allows(step), fenceState{s.top.with(step), asked}
 }
 
-// allows reports whether a grant that was asked for after t may have that token.
+// allows reports whether the grant of step, asked for when t was the largest, may have its token.
 func (t fenceTop) allows(step fenceStep) bool {
 	c := step.token.compare(t.token)
 	return t.token == "" || c > 0 || c == 0 && !t.others && t.owner == step.owner

@@ -26,9 +26,9 @@ type filterState struct {
 	asked    map[int][]int
 }
 
-// filterModel is a whole message as porcupine sees it where claims are confirmed. Claims exclude each other as in dedupModel.
-// A confirm excludes the claims that are called after it has returned, and no others, however late those are answered: so
-// it has one step at its Return, and a claim has one at each end beside that of its mark.
+// filterModel returns porcupine's model of a whole message where claims are confirmed. Claims exclude each other as in dedupModel.
+// A confirm excludes only the claims that are called after it has returned, however late others are answered. So it has one step
+// at its Return, and a claim has three: at its Call, at its mark and at its Return.
 func filterModel() porcupine.Model {
 	return porcupine.Model{
 		Init:                      func() any { return filterState{} },
@@ -73,7 +73,7 @@ func (s filterState) after(step filterStep) (ok bool, next filterState) {
 	return ok, next
 }
 
-// but is what was asked, without one claim.
+// but returns a copy of what was asked, without one claim.
 func (s filterState) but(claim int) map[int][]int {
 	out := make(map[int][]int, len(s.asked)+1)
 	for c, confirms := range s.asked {
@@ -113,7 +113,7 @@ func filterSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	return steps
 }
 
-// at is op as if it had taken no time.
+// at returns op as if it had been called and had returned at t.
 func at(op harness.Op, t time.Duration) harness.Op {
 	op.Call, op.Return = t, t
 	return op

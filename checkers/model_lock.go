@@ -18,13 +18,13 @@ type lockStep struct {
 	text  string // for pages
 }
 
-// lockState is who holds the lock, with which holds; no holds means that it is free. It is never changed in place.
+// lockState holds the lock's owner and its holds; without holds the lock is free. It is never changed in place.
 type lockState struct {
 	owner owner
 	holds []int
 }
 
-// lockModel is the lock as porcupine sees it: it can be taken by one who has it already, or by anybody while it is free.
+// lockModel returns porcupine's model of a lock: its owner can take it again, and anybody can take it while it is free.
 func lockModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return lockState{} },
@@ -59,7 +59,7 @@ func (s lockState) String() string {
 	return fmt.Sprintf("held by worker %d with %s", s.owner.worker, s.owner.token)
 }
 
-// lockGrant is what one ok acquire or extend in a short list of operations was granted, by the plain definition (see Mutex).
+// lockGrant is the grant of one ok acquire or extend in a short list of operations, by the plain definition (see Mutex).
 type lockGrant struct {
 	number int // from 1
 	index  int // of that operation

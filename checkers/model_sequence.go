@@ -13,8 +13,8 @@ type nextStep struct {
 	text   string // for pages
 }
 
-// sequenceModel is a sequence as porcupine sees it: its state is the last number it returned, "" for none, and every
-// number is larger than that.
+// sequenceModel returns porcupine's model of a sequence: its state is the last number it returned, "" for none, and the next
+// number has to be larger.
 func sequenceModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return number("") },

@@ -23,12 +23,12 @@ import (
 //   - that same end, counted from A.Call, of any earlier X by the same owner that ended in info, since X may be executed after
 //     A; and A.Call, if such an X is a release.
 //
-// It is never before A.Call. From A.Return until then the hold is certain. The owner is the worker together with Arg, its token;
-// an owner may acquire again what it holds. What ended in info or fail is granted nothing. Two grants A and B to different
-// owners violate mutual exclusion if neither can be over when the other one returns: B.Return < end of A and A.Return < end
-// of B. For A.Return stands the Return of an earlier grant of the same owner that A renewed before it could be over. Holds that
-// only touch do not: intervals are closed, so what happens in one instant is concurrent and may have happened in the better
-// order. Porcupine reads intervals in the same way. Sources: soundness rules 1, 2 and 5.
+// That end is never before A.Call. From A.Return until then the hold is certain. The owner is the worker together with Arg, its
+// token; an owner may acquire again what it holds. An operation that ended in info or fail is granted nothing. Two grants A and B
+// to different owners violate mutual exclusion if neither can be over when the other one returns: B.Return < end of A and
+// A.Return < end of B. If A renewed an earlier grant of its owner before that could be over, the Return of the earlier grant counts
+// instead of A.Return. Holds that only touch are no violation: intervals are closed, so what happens in one instant is concurrent
+// and may have happened in the better order. Porcupine reads intervals in the same way. Sources: soundness rules 1, 2 and 5.
 //
 // Every acquire that overlaps an earlier hold is one violation, reported once, however many holds it overlaps. An extend is
 // one as well, unless its owner was part of one already since it got the lock: two owners that go on extending are not
@@ -74,7 +74,7 @@ func (p *mutexPass) figures() []harness.Figure {
 	return out[:]
 }
 
-// uncertain doubts a history in which most grants were answered when their lease could be over: it cannot show much.
+// uncertain returns a doubt if most grants were answered when their lease could be over: such a history cannot show much.
 func (p *mutexPass) uncertain() string {
 	if p.grants == 0 || 2*p.certain >= p.grants {
 		return ""
@@ -82,7 +82,7 @@ func (p *mutexPass) uncertain() string {
 	return fmt.Sprintf("only %d of %d grants were answered inside their lease: the TTL is too short for this load", p.certain, p.grants)
 }
 
-// beyond doubts a history in which too many grants waited for a silent owner.
+// beyond returns a doubt if too many grants waited for a silent owner.
 func (p *mutexPass) beyond() string {
 	if p.unjudged == 0 {
 		return ""
@@ -90,7 +90,7 @@ func (p *mutexPass) beyond() string {
 	return fmt.Sprintf("%d grants were not judged: %d others waited already for owners that have fallen silent", p.unjudged, maxUndecided)
 }
 
-// forgot doubts a history with grants of owners of whose late commands too little is known.
+// forgot returns a doubt if too little is known of the late commands of owners that were granted locks.
 func (p *mutexPass) forgot() string {
 	if p.forgotten == 0 {
 		return ""
@@ -241,8 +241,8 @@ func (p *mutexPass) grant(worker int, x harness.Op, before *hold) {
 	l.open = append(l.open, h)
 }
 
-// leastEnd is the earliest end of the lease of x, as far as is known when x returns: its own, or what commands of its owner
-// that may still be executed can leave of it.
+// leastEnd returns the earliest end of the lease of x, as far as is known when x returns: its own end, or an earlier one that
+// commands of its owner which may still be executed can set.
 func (p *mutexPass) leastEnd(x harness.Op) time.Duration {
 	l, known := p.late.of(x, p.meta)
 	if !known {
@@ -267,7 +267,7 @@ func (p *mutexPass) keep(worker int, h *hold) {
 	w.sweep(h.op.Return)
 }
 
-// meet notes which holds that are open h may exclude, and opens an overlap if there are any and there is room for it.
+// meet notes which open holds h may exclude, and opens an overlap if there are any and there is room for it.
 func (p *mutexPass) meet(l *lock, h *hold) {
 	room := p.undecided < maxUndecided
 	firsts, ties, unsure := 0, 0, false
@@ -333,16 +333,16 @@ func (p *mutexPass) renew(h *hold, x harness.Op) {
 	l.sweep()
 }
 
-// remove takes h out of its lock. Nothing may lead from it to others any more, or each theft would keep the one before it
-// for ever.
+// remove takes h out of its lock, and clears its references to others: otherwise each theft would keep the one before it in
+// memory for ever.
 func (p *mutexPass) remove(h *hold) {
 	h.overlap, h.thefts, h.before = nil, nil, nil
 	l := p.locks[h.op.Key]
 	l.open = slices.DeleteFunc(l.open, func(other *hold) bool { return other == h })
 }
 
-// end decides what still waits. In a complete record nobody who has been silent since gave its lock up, so leases alone
-// end the holds. An incomplete one may lack a release that was under way: it decides nothing, and end says so.
+// end decides what still waits. In a complete record an owner that was silent since has not given its lock up, so leases alone
+// end the holds. An incomplete record may lack a release that was under way: then end decides nothing, and returns a doubt.
 func (p *mutexPass) end(complete bool) string {
 	var rest []*hold
 	for _, w := range p.held {

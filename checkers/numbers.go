@@ -31,7 +31,7 @@ func (s *numbers) add(tail uint64) {
 	s.bits[upper].Add(uint32(tail))
 }
 
-// raise reports whether tail is larger than every one before, so cannot be in the set.
+// raise reports whether tail is larger than every one before, and so cannot be in the set.
 func (s *numbers) raise(tail uint64) bool {
 	if tail <= s.largest {
 		return false
@@ -48,7 +48,7 @@ func (s *numbers) has(tail uint64) bool {
 // number is a non-negative decimal number of any length without leading zeros.
 type number string
 
-// parseNumber reads a non-negative decimal number; leading zeros count for nothing.
+// parseNumber reads a non-negative decimal number and drops leading zeros.
 func parseNumber(s string) (number, bool) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -64,7 +64,7 @@ func parseNumber(s string) (number, bool) {
 	return number(s), true
 }
 
-// split cuts n in two: what comes before its last 19 digits, and the value of these.
+// split returns the digits of n before its last 19, and the value of those 19.
 func (n number) split() (head string, tail uint64) {
 	cut := max(0, len(n)-tailDigits)
 	for i := cut; i < len(n); i++ {
@@ -81,7 +81,7 @@ func (n number) compare(m number) int {
 	return strings.Compare(string(n), string(m))
 }
 
-// oddities counts results that are no numbers.
+// oddities counts results that are not numbers.
 type oddities struct {
 	n     int
 	first string // what the first of them said
@@ -93,7 +93,7 @@ func (o *oddities) add(x harness.Op) {
 	}
 }
 
-// doubt is the doubt that comes from them.
+// doubt returns the doubt that such results raise; empty without any.
 func (o oddities) doubt() string {
 	if o.n == 0 {
 		return ""

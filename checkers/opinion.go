@@ -77,7 +77,7 @@ func (c opinion) Check(ctx context.Context, h harness.History, _ func(harness.An
 	return out
 }
 
-// family is a kind of system of which porcupine has a model for whole keys.
+// family is a kind of system for whose whole keys porcupine has a model.
 type family uint8
 
 const (
@@ -86,7 +86,7 @@ const (
 	sequences
 )
 
-// familyOf is the family whose operations have that kind; 0: none.
+// familyOf returns the family whose operations have that kind; 0: none.
 func familyOf(kind harness.Kind) family {
 	switch kind {
 	case harness.Acquire, harness.Extend, harness.Release:
@@ -99,8 +99,8 @@ func familyOf(kind harness.Kind) family {
 	return 0
 }
 
-// idle reports whether x did nothing for certain that a model or a rule speaks of: it was refused, or found a mark. Releases
-// count whatever came of them.
+// idle reports whether models and rules can pass x over, since it certainly had no effect that they know: it was refused, or
+// found a mark. Releases are never idle.
 func idle(x harness.Op) bool {
 	switch x.Kind {
 	case harness.Release:
@@ -117,7 +117,7 @@ type whole struct {
 	key    string
 }
 
-// keyOps are the operations of a key; nil when they were too many.
+// keyOps holds the operations of a key; nil when they were too many.
 type keyOps struct {
 	whole
 	ops []harness.Op
@@ -185,7 +185,7 @@ func (p *opinionPass) ask(ctx context.Context, h harness.History) {
 	}
 }
 
-// compare asks about one key.
+// compare asks porcupine and the checkers about one key, and compares their answers.
 func (p *opinionPass) compare(ctx context.Context, k *keyOps, h harness.History, within time.Duration) {
 	h.Ops = harness.OpsOf(k.ops)
 	answers, same, illegal := 0, true, false
@@ -216,13 +216,13 @@ func (p *opinionPass) compare(ctx context.Context, k *keyOps, h harness.History,
 	}
 }
 
-// view is what porcupine and a checker are asked about a key.
+// view is one question about a key that porcupine and a checker are both asked.
 type view struct {
 	window
 	checker harness.Checker
 }
 
-// opinions are the questions about k, whose operations are in order of Return.
+// opinions lists the questions about k, whose operations are in order of Return.
 func (k *keyOps) opinions(meta harness.Meta) []view {
 	switch k.family {
 	case filters:
@@ -264,7 +264,7 @@ func (p *opinionPass) reason() string {
 	return strings.Join(append([]string{out}, rest...), "; ")
 }
 
-// differAtMost is how many differences a reason names.
+// differAtMost bounds the differences that a reason names.
 const differAtMost = 3
 
 func (p *opinionPass) defect() string {

@@ -29,7 +29,7 @@ type overlap struct {
 // lease stays silent, and others get it, every grant of the rest of a run does.
 const maxUndecided = 1 << 12
 
-// open reports whether o is not decided. It is false of nil.
+// open reports whether o is not decided yet. It returns false for nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
 
 // asks reports whether it matters to o, which is open, that its second hold lasts beyond its own Return, and is not known.

@@ -8,10 +8,10 @@ const recentKept = 1 << 13
 // recent keeps the latest draws, to show them again, in two generations. The rest of a run is known by its numbers alone.
 type recent struct{ young, old generation }
 
-// recentChunk is how many draws are allocated at a time: a slice that grows leaves twice as much behind as it holds.
+// recentChunk is the number of draws allocated at a time: a slice that grows leaves twice as much behind as it holds.
 const recentChunk = 512
 
-// generation is up to half of what is kept.
+// generation holds up to half of the draws that are kept.
 type generation struct {
 	n     int
 	draws [][]draw // in chunks, the last of which may be partly full
@@ -59,7 +59,7 @@ func (r *recent) add(d draw) {
 	}
 }
 
-// empty leaves nothing of g but the numbers.
+// empty removes the draws from g and keeps only their numbers.
 func (g *generation) empty() {
 	for i, chunk := range g.draws {
 		for _, d := range chunk {

@@ -7,28 +7,29 @@ import (
 )
 
 // rivals finds operations that meet another worker's operation of the same kind on the same key, where one of the two got
-// what it asked for. It forgets keys that were not asked for lately, so its memory has a bound, and a meeting on a key that was not seen for long may go unnoticed.
+// what it asked for. Its memory is bounded: it forgets keys that were not asked for lately, so a meeting on a key that was not
+// seen for long may go unnoticed.
 type rivals struct {
 	asked generations[contested, contest]
 }
 
-// contested is what workers compete for.
+// contested names what workers compete for.
 type contested struct {
 	kind harness.Kind
 	key  string
 }
 
-// contest is who asked for it, and who got it.
+// contest holds the latest operations that asked for it, and those among them that got it.
 type contest struct{ all, winners latest }
 
-// latest is the last operation of the worker that was last seen, and the last one of any other.
+// latest holds the last operation of the worker that was last seen, and the last one of any other worker.
 type latest struct {
 	seen, otherSeen bool
 	worker          int
 	op, other       glimpse
 }
 
-// glimpse is what is kept of an operation whose kind and key are known.
+// glimpse is the part that is kept of an operation whose kind and key are known.
 type glimpse struct {
 	client         int
 	call, returned time.Duration
@@ -37,7 +38,7 @@ type glimpse struct {
 
 func glimpseOf(x harness.Op) glimpse { return glimpse{x.Client, x.Call, x.Return, x.Outcome} }
 
-// op is the operation as far as it was kept.
+// op returns the operation as far as it was kept.
 func (g glimpse) op(kind harness.Kind, key string) harness.Op {
 	return harness.Op{Client: g.client, Kind: kind, Key: key, Call: g.call, Return: g.returned, Outcome: g.outcome}
 }
@@ -59,7 +60,7 @@ func (r *rivals) met(x harness.Op, worker int, won bool) (other harness.Op, ok b
 	return other, ok
 }
 
-// overlapping is the last operation of another worker, if x overlaps it.
+// overlapping returns the last operation of another worker, if x overlaps it.
 func (l *latest) overlapping(x harness.Op, worker int) (harness.Op, bool) {
 	if l.seen && l.worker != worker {
 		return l.op.op(x.Kind, x.Key), x.Call <= l.op.returned

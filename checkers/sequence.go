@@ -24,10 +24,10 @@ import (
 // than those overtook is judged at the end, in a second pass over the history; of more than 1,000 such, and where there
 // is no second pass, the verdict is Unknown. Time is O(log n) a call.
 //
-// A duplicate whose first draw is longer ago than the latest is found at once, but reported at the end, when the first
-// draws of the first 1,000 such are looked for in a second pass over the history. Where there is none, as while a run goes
-// on, and beyond that number, the later call alone is the evidence, which porcupine cannot certify. Whoever watches
-// a run does not wait for that: a number of long ago is all but always a regression as well, which is reported at once.
+// A duplicate whose first draw is no longer among the latest is found at once, but reported at the end, when a second pass over
+// the history looks for the first draws of the first 1,000 such. Beyond that number, and where there is no second pass, as while
+// a run goes on, the later call alone is the evidence, which porcupine cannot certify. A watcher of a run does not wait for
+// that: an old number is nearly always a regression as well, which is reported at once.
 func Sequence() harness.Checker { return sequence{} }
 
 type sequence struct{}
@@ -104,7 +104,7 @@ func (p *sequencePass) rejudge(before peaks, x peak) {
 	}
 }
 
-// once asks whether a number is new, and keeps it if no other draw of it is kept.
+// once checks whether a number is new, and keeps the draw if no other draw of it is kept.
 func (p *sequencePass) once(this draw) {
 	if this.numbers.raise(this.tail) {
 		p.recent.add(this)
@@ -141,7 +141,7 @@ func (p *sequencePass) figures() []harness.Figure {
 	return out
 }
 
-// series is what one key has returned.
+// series holds what one key has returned.
 type series struct {
 	draws   int
 	short   numbers             // those of up to 19 digits
@@ -149,7 +149,7 @@ type series struct {
 	largest peaks
 }
 
-// value is the number n of the series.
+// value returns the number n of the series.
 func (s *series) value(n number) value {
 	head, tail := n.split()
 	if head == "" {

@@ -11,7 +11,7 @@ import (
 // of a run or of a schedule of the explorer, and reads nothing but them. Operations of [harness.HarnessClient] are passed
 // over.
 //
-// Counts are of what is certain: a lease is over when it can last no longer, and somebody holds a lock who certainly does.
+// Only what is certain is counted: a lease counts as over when it can last no longer, and a lock as held when it certainly is.
 // Memory is bounded: of very many keys only the latest 32,768 to 65,536 are watched, so that counts may be too small,
 // and of one worker the latest 8 locks.
 type Situations struct {
@@ -79,7 +79,7 @@ func (c *Situations) situations(names []harness.SituationName) (all []harness.Si
 	return all
 }
 
-// Count is how often a situation was met so far.
+// Count returns how often a situation was met so far.
 func (c *Situations) Count(name harness.SituationName) int {
 	if s := c.met[name]; s != nil {
 		return s.Count
@@ -165,7 +165,7 @@ func (c *Situations) lastInstant(op, x harness.Op) bool {
 // over reports whether the lease or window that op asked for was certainly over when x was called.
 func (c *Situations) over(op, x harness.Op) bool { return x.Call > leaseOver(op, c.meta.Drift) }
 
-// watchedKeys is how many keys a generation holds.
+// watchedKeys bounds the keys that a generation holds.
 const watchedKeys = 8192
 
 // generations is a map that forgets what was not written for long: it keeps the latest keys in two generations.
@@ -201,7 +201,7 @@ func (c *Situations) claim(x harness.Op) {
 	}
 }
 
-// age is the situation of a message that was marked by mark and asked for again by x; empty: so near to the end of the
+// age returns the situation of a message that was marked by mark and asked for again by x; empty: so near to the end of the
 // window that nothing can be said of its mark.
 func (c *Situations) age(mark, x harness.Op) harness.SituationName {
 	end := leaseEnd(mark.Call, mark.TTL, c.meta.Drift)
@@ -229,5 +229,5 @@ func (c *Situations) confirm(x harness.Op) {
 	}
 }
 
-// certainly is the end of what op took for certain.
+// certainly returns when the lease or window that op asked for stops being certain.
 func (c *Situations) certainly(op harness.Op) time.Duration { return certainUntil(op, c.meta.Drift) }

@@ -7,7 +7,7 @@ import (
 )
 
 // Met is a checker that finds nothing and judges nothing: it lists the [Situations] that a history meets. [Gates] does so
-// for runs; this one is for what needs no gates, such as a schedule of the explorer.
+// for runs; Met is for histories without gates, such as a schedule of the explorer.
 func Met() harness.Checker { return met{} }
 
 type met struct{}

@@ -7,14 +7,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file is the situations of locks.
+// This file counts the situations of locks.
 
 // situatedLock is one lock.
 type situatedLock struct {
 	holder *ownership // the last who was granted it and has not given it up; nil: nobody
 }
 
-// ownership is what an owner has of a lock, until it gives it up or another is granted it.
+// ownership is an owner's state in a lock, until it gives the lock up or another is granted it.
 type ownership struct {
 	owner
 	key     string
@@ -51,14 +51,14 @@ func (c *Situations) acquire(worker int, x harness.Op) {
 	}
 }
 
-// names notes that the name of who asks begins that of who holds, or the other way round.
+// names notes that the asking owner's name begins the holder's name, or the other way round.
 func (c *Situations) names(h *ownership, x harness.Op) {
 	if x.Arg != "" && x.Arg != h.token && (strings.HasPrefix(x.Arg, h.token) || strings.HasPrefix(h.token, x.Arg)) {
 		c.meet(harness.NameBeginsAnother, h.lease, x)
 	}
 }
 
-// owned is what the owner who speaks in x has of the lock; nil: nothing that is known.
+// owned returns the ownership of the owner that speaks in x; nil if none is known.
 func (c *Situations) owned(worker int, x harness.Op) *ownership {
 	all := c.owners[worker]
 	i := slices.IndexFunc(all, func(o *ownership) bool { return o.key == x.Key && o.token == x.Arg })

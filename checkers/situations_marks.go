@@ -7,11 +7,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// marksKept is how many messages are watched at most.
+// marksKept bounds the messages that are watched.
 const marksKept = 16384
 
-// sampledMarks is when messages were marked last: of all of them, or of a sample where they are too many. The zero value is
-// empty.
+// sampledMarks knows when messages were marked last: all of them, or a sample where they are too many. The zero value is empty.
 type sampledMarks struct {
 	marks map[string]glimpsedMark
 	mask  uint32 // messages are kept whose hash has none of these bits
@@ -24,7 +23,7 @@ type glimpsedMark struct {
 	call, returned, ttl time.Duration
 }
 
-// of is the claim or confirm that marked the message last, if it is watched.
+// of returns the claim or confirm that marked the message last, if it is watched.
 func (s *sampledMarks) of(message string) (harness.Op, bool) {
 	m, ok := s.marks[message]
 	if !ok {

@@ -66,7 +66,7 @@ type storedPass struct {
 	oddities             oddities
 }
 
-// register is what is known about one key.
+// register holds what is known about one key.
 type register struct {
 	last   peak          // the last inspection
 	ends   time.Duration // when it can have come to its end; 0: it does not exist as far as known
