@@ -32,13 +32,13 @@ const maxUndecided = 1 << 12
 // open reports whether o is not decided yet. It returns false for nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
 
-// asks reports whether it matters to o, which is open, that its second hold lasts beyond its own Return, and is not known.
+// asks reports whether o, which is open, still needs to know if its second hold lasts beyond its own Return.
 func (o *overlap) asks() bool {
 	return !o.lasted && !o.over && (o.ties > 0 || o.first != nil && o.first.ties(o.second))
 }
 
-// close decides o, if it was not yet. Its second hold need not know any more: overlaps that lead to each other would keep
-// every hold of a run.
+// close decides o, if that has not been done. It removes the second hold's reference to o: otherwise chains of overlaps would
+// keep every hold of a run in memory.
 func (p *mutexPass) close(o *overlap) {
 	if o.open() {
 		o.decided, o.second.overlap = true, nil
@@ -47,13 +47,13 @@ func (p *mutexPass) close(o *overlap) {
 	}
 }
 
-// fewer says that h, which may have been the first one of o, was not.
+// fewer notes that h is not the first hold of o, as it may have been.
 func (p *mutexPass) fewer(o *overlap, h *hold) {
 	o.without(h)
 	p.settled(o)
 }
 
-// without counts h no more among those that may be the first.
+// without removes h from the holds that may be the first of o.
 func (o *overlap) without(h *hold) {
 	o.firsts--
 	if h.ties(o.second) {
@@ -61,14 +61,14 @@ func (o *overlap) without(h *hold) {
 	}
 }
 
-// settled decides o if there is no first hold any more, and none that may be.
+// settled decides o if it has no first hold any more, and none that may become it.
 func (p *mutexPass) settled(o *overlap) {
 	if o.firsts == 0 && o.first == nil {
 		p.close(o)
 	}
 }
 
-// ended says that h did not last beyond its own Return: what returned at that instant it does not exclude.
+// ended notes that h did not last beyond its own Return: it excludes nothing that returned at that instant.
 func (p *mutexPass) ended(h *hold) {
 	o := h.overlap
 	if !o.open() || o.lasted || o.over {
@@ -103,7 +103,7 @@ func (o *overlap) anomaly() harness.Anomaly {
 	}
 }
 
-// got says how an operation came to hold a lock.
+// got describes how an operation came to hold a lock.
 func got(op harness.Op) string {
 	if op.Kind == harness.Extend {
 		return "extended"
@@ -111,7 +111,7 @@ func got(op harness.Op) string {
 	return "was granted"
 }
 
-// blame makes a the work of the release that may have removed the first hold's lock.
+// blame attributes a to the release that may have removed the first hold's lock.
 func (o *overlap) blame(a *harness.Anomaly) {
 	t := o.thief
 	a.Class = harness.StolenRelease
@@ -121,7 +121,7 @@ func (o *overlap) blame(a *harness.Anomaly) {
 		who(t.release.op.Client), got(t.hold.op), moment(t.hold.op.Return), moment(t.release.op.Call), moment(t.release.op.Return))
 }
 
-// sights are the operations that suffice to show the overlap.
+// sights lists the operations that suffice to show the overlap.
 func (o *overlap) sights() []sight {
 	out := append(o.first.against(o.second), o.second.sight)
 	for _, ended := range o.ended {
@@ -132,12 +132,12 @@ func (o *overlap) sights() []sight {
 	return out
 }
 
-// spans are the certain holds of the two owners. The first one's may begin with an earlier grant, which it renewed.
+// spans lists the certain holds of the two owners. The first owner's span may begin with an earlier grant, which it renewed.
 func (o *overlap) spans() []harness.Span {
 	return append(o.first.span(o.first.against(o.second)[0].op, 0), o.second.span(o.second.op, 1)...)
 }
 
-// span is the time from that grant of h's owner until h ended, as far as was seen; none if the lease could be over at once.
+// span returns the time from that grant of h's owner until h ended, as far as was seen; none if the lease could be over at once.
 func (h *hold) span(began harness.Op, owner int) []harness.Span {
 	until, why := h.until, harness.LeaseEnds
 	if h.given >= 0 && h.given < until {
@@ -146,7 +146,7 @@ func (h *hold) span(began harness.Op, owner int) []harness.Span {
 	return certainSpan(harness.Span{Client: began.Client, Owner: owner, From: began.Return, To: until, Until: why})
 }
 
-// certainSpan is s with its end as reports have it; none if it could be over at once.
+// certainSpan returns s with its end in the form of reports; none if s could be over at once.
 func certainSpan(s harness.Span) []harness.Span {
 	switch {
 	case s.To == forever:

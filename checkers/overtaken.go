@@ -11,10 +11,10 @@ import (
 
 // This file judges calls that so many others overtook that the largest number before them is not kept any more.
 
-// retryAtMost is how many of them a second pass judges.
+// retryAtMost bounds the calls that a second pass judges.
 const retryAtMost = 1000
 
-// late calls are kept for a second pass.
+// late holds the calls that are kept for a second pass.
 type lateCalls struct {
 	calls  []peak
 	unsure int // calls of which nothing can be said
@@ -65,7 +65,7 @@ func (l *lateCalls) retry(ctx context.Context, h harness.History, kind harness.K
 	l.unsure += left
 }
 
-// overtaken doubts calls of which nothing can be said.
+// overtaken returns a doubt if nothing can be said of some calls.
 func overtaken(n int, kind harness.Kind) string {
 	if n == 0 {
 		return ""

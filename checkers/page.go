@@ -12,7 +12,7 @@ import (
 
 // Draw writes porcupine's page of the window that shows a: one self-contained HTML file with the operations, what the
 // rules allow to happen besides, and the faults that overlap them. The rows of the page are not client ids, which may be
-// in the hundred thousands: the operations say who asked. Times are nanoseconds since the start of the run.
+// in the hundred thousands: each operation names its client. Times are nanoseconds since the start of the run.
 //
 // Porcupine v1.3.1 puts two of its texts into the page as HTML, the description of a state and that of metadata. Both are
 // escaped here; the others reach the page as text and must not be.
@@ -49,7 +49,7 @@ func rows(steps []porcupine.Operation) {
 	}
 }
 
-// annotations are the faults that meet the drawn steps, cut to the span of those.
+// annotations lists the faults that overlap the drawn steps, cut to the span of those.
 func annotations(steps []porcupine.Operation, faults []harness.Fault) []porcupine.Annotation {
 	from, to := steps[0].Call, steps[0].Return
 	for _, s := range steps {

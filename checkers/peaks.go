@@ -13,8 +13,8 @@ const peaksKept = 1024
 
 // peaks answers which of the operations of one key had returned the largest number before some time. It keeps those that
 // returned a number larger than all before, and of equal ones those of two owners at least. Of those that had returned
-// before the watermark only the largest remains. Its memory has a bound where a worker stays silent, too: of a time
-// long ago it may then know a smaller number than the largest, never a larger one. Whether it matters, unsure tells.
+// before the watermark only the largest remains. Its memory is bounded even where a worker stays silent: for a time long ago it
+// may then know a smaller number than the largest, never a larger one. unsure reports whether that matters.
 type peaks []peak
 
 type peak struct {
@@ -55,7 +55,7 @@ func (p peaks) prune(low time.Duration) peaks {
 	return slices.Delete(p, 0, last)
 }
 
-// thin halves the older half of what has become too much.
+// thin drops every second one of the older half of the peaks, if they are too many.
 func (p peaks) thin() peaks {
 	if len(p) < 2*peaksKept {
 		return p
@@ -88,7 +88,7 @@ func (p peaks) unsure(t time.Duration, n number) bool {
 	return next < len(p) && p[next].gap && n.compare(p[next].number) < 0
 }
 
-// top is the last peak, the largest; zero for none.
+// top returns the last peak, which is the largest; the zero value if there is none.
 func (p peaks) top() peak {
 	if len(p) == 0 {
 		return peak{}

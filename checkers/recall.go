@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// recallAtMost is for how many duplicates of one history the first draw is looked for in a second pass.
+// recallAtMost bounds the duplicates of one history whose first draw a second pass looks for.
 const recallAtMost = 1000
 
 // oldDuplicate is a draw of a number whose first draw is not kept any more.

@@ -125,7 +125,7 @@ func (r *register) begin(x harness.Op, drift float64) {
 	}
 }
 
-// end is when the sequence can have come to its end.
+// end returns when the sequence can have come to its end.
 func (r *register) end() time.Duration {
 	if r.ends == 0 {
 		return forever
@@ -178,7 +178,7 @@ func (p *storedPass) compare(last, i peak) {
 	}
 }
 
-// tooLate doubts a history that shows nothing because its sequences may have ended before they were looked at.
+// tooLate returns a doubt if the history shows nothing because its sequences may have ended before they were looked at.
 func (p *storedPass) tooLate() string {
 	if p.late == 0 || p.late < p.inspections {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ctxEvery is how many operations pass between two looks at the context.
+// ctxEvery is the number of operations between two looks at the context.
 const ctxEvery = 1024
 
 // errOrder says that a record cannot have come from a recorder, so that nothing can be concluded from it.

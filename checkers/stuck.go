@@ -58,7 +58,7 @@ type stuckPass struct {
 	probes, inconclusive int
 }
 
-// leased is what is known about one key.
+// leased holds what is known about one key.
 type leased struct {
 	over       time.Duration // when every lease asked for so far is over at the latest
 	last       harness.Op    // the last acquire or extend that was ok
@@ -127,7 +127,7 @@ func (l *leased) lease(x harness.Op, over time.Duration) {
 	}
 }
 
-// end reports the locks that are stuck and doubts those of which nothing is known.
+// end reports the locks that are stuck, and returns a doubt if nothing is known of others.
 func (p *stuckPass) end() string {
 	undecided := 0
 	for _, l := range p.tried {
@@ -145,7 +145,7 @@ func (p *stuckPass) end() string {
 		undecided, len(p.tried))
 }
 
-// none doubts a history without probes.
+// none returns a doubt if the history has no probes.
 func (p *stuckPass) none() string {
 	if p.probes > 0 {
 		return ""
@@ -153,7 +153,7 @@ func (p *stuckPass) none() string {
 	return "no lock was tried after the load"
 }
 
-// anomaly is what probe shows, with what may have taken the lock last.
+// anomaly returns the anomaly that probe shows, with the operation that may have taken the lock last.
 func (l *leased) anomaly(probe harness.Op) *harness.Anomaly {
 	a := harness.Anomaly{
 		Class: harness.StuckLock, Key: probe.Key, From: probe.Call, To: probe.Return,
@@ -169,7 +169,7 @@ func (l *leased) anomaly(probe harness.Op) *harness.Anomaly {
 	return &a
 }
 
-// suspect says who may have left the lock behind: a client that was never answered, or else the last owner.
+// suspect names the client that may have left the lock behind: one that was never answered, or else the last owner.
 func (l *leased) suspect() string {
 	if x := l.unanswered; x.Kind != "" {
 		return fmt.Sprintf("%s's %s at %s was never answered", who(x.Client), x.Kind, moment(x.Call))

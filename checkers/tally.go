@@ -29,8 +29,8 @@ func newTally(h harness.History, found func(harness.Anomaly)) *tally {
 	return &tally{meta: h.Meta, found: found}
 }
 
-// add counts one anomaly, has porcupine certify it and passes it on. Its Ops come in the order of the history, which
-// decides between those that share all their times.
+// add counts one anomaly, has porcupine certify it and passes it on. Its Ops come in the order of the history, which alone orders
+// operations that share all their times.
 func (t *tally) add(a harness.Anomaly) {
 	slices.SortStableFunc(a.Ops, func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) })
 	if t.counts[a.Class] < certifyAtMost && len(a.Ops) > 1 && drawable(a) {
@@ -47,7 +47,7 @@ func (t *tally) add(a harness.Anomaly) {
 	t.found(a)
 }
 
-// keysNamed is how many broken keys are told apart.
+// keysNamed bounds the broken keys that are counted one by one.
 const keysNamed = 12
 
 func (t *tally) breaks(a harness.Anomaly) {
@@ -61,7 +61,7 @@ func (t *tally) breaks(a harness.Anomaly) {
 	t.broken[key] += a.Violations()
 }
 
-// where says which keys are broken, and how often each.
+// where lists which keys are broken, and how often each.
 func (t *tally) where() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(t.broken)) {
@@ -70,7 +70,7 @@ func (t *tally) where() string {
 	return strings.Join(parts, ", ")
 }
 
-// judgement is what a Check says in the end.
+// judgement returns the result of a Check.
 type judgement struct {
 	name    string
 	valid   string   // the sentence that a Valid says
@@ -104,10 +104,10 @@ func (t *tally) judge(j judgement) harness.Judgement {
 	return out
 }
 
-// mostReasons is how many reasons are named: each of thousands of keys or faults may have its own.
+// mostReasons bounds the reasons that are named: each of thousands of keys or faults may have its own.
 const mostReasons = 20
 
-// reasons joins them to one.
+// reasons joins several reasons into one.
 func reasons(all []string) string {
 	if more := len(all) - mostReasons; more > 0 {
 		all = append(all[:mostReasons], fmt.Sprintf("and %d more", more))
@@ -135,7 +135,7 @@ func (t *tally) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// none is the doubt of a checker that has seen n operations of its kind.
+// none returns the doubt of a checker that has seen n operations of its kind.
 func none(n int, kind harness.Kind) string {
 	if n > 0 {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// watermarkEvery is how many operations pass at least between two looks for the slowest worker, and before the first.
+// watermarkEvery is the least number of operations between two looks for the slowest worker, and before the first.
 const watermarkEvery = 1024
 
 // watermark knows of a time before which no operation of a worker to come was called. A worker does one thing after the

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// window is a piece of a history of one key as porcupine sees it.
+// window is a piece of one key's history in the form that porcupine takes.
 type window struct {
 	model porcupine.Model
 	steps []porcupine.Operation
@@ -37,14 +37,14 @@ func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window,
 	return window{}, false
 }
 
-// step is what op asks of the model, at some time of [op.Call, op.Return].
+// step returns the step of the model that op asks for, at some time of [op.Call, op.Return].
 func step(op harness.Op, input any) porcupine.Operation {
 	return porcupine.Operation{
 		ClientId: op.Client, Input: input, Metadata: op, Call: int64(op.Call), Return: int64(op.Return),
 	}
 }
 
-// eventually is what the rules themselves may do at any time from t on.
+// eventually returns a step that the rules themselves may take at any time from t on.
 func eventually(t time.Duration, input any) porcupine.Operation {
 	return porcupine.Operation{ClientId: ruled, Input: input, Call: int64(t), Return: int64(forever)}
 }

@@ -21,8 +21,8 @@ import (
 // in no add of the record is not judged: it may have been there before.
 // Without a read of every set, after all of its ok adds, the verdict is Unknown, if nothing worse was found.
 //
-// A set that a lock guards ([harness.Guarded]) is updated as a whole: whoever adds writes back what it has read before. A
-// lost write is a lost update there, which another owner has overwritten; figures count those apart.
+// A set that a lock guards ([harness.Guarded]) is updated as a whole: an add writes back the set that its owner has read before.
+// A lost write there is a lost update, which another owner has overwritten; figures count those apart.
 //
 // Lost writes come in thousands, so there is one [harness.LostWrite] for each run of them: acknowledged writes of one
 // worker in a row, with the first and the last as Ops. The figures count writes, not runs. A write counts as acknowledged
@@ -32,8 +32,8 @@ import (
 // Nothing can be decided before the read, so the first pass over the history collects the final reads, and a second one holds
 // every write against them. Memory is what the reads found, as intervals, one run for each worker and set, and the refused
 // writes that are there. Time is O(log n) an operation, and O(faults) for an acknowledged write. Where the history cannot
-// be read again, as while a run goes on, the verdict is Unknown. A third pass is taken if a refused write is there: it looks
-// for whoever else wrote it.
+// be read again, as while a run goes on, the verdict is Unknown. If a refused write is there, a third pass looks for another
+// operation that wrote it.
 func Writes() harness.Checker { return writes{} }
 
 type writes struct{}
@@ -56,7 +56,7 @@ func (c writes) Check(ctx context.Context, h harness.History, found func(harness
 // errOnce says that a second pass over a history showed less than the first.
 var errOnce = errors.New("the history cannot be read again, as long as the run goes on")
 
-// writesPass is the passes over a history.
+// writesPass makes the passes over a history.
 type writesPass struct {
 	*tally
 	ledger     *ledger
@@ -68,7 +68,7 @@ type writesPass struct {
 	doubts     []string
 }
 
-// set is one key: what was read in the end, and what is not there.
+// set is one key, with what was read in the end and what is missing from it.
 type set struct {
 	key      string
 	guarded  bool       // a lock guards it, so that each write to it is the end of an update
@@ -93,7 +93,7 @@ type run struct {
 	n             int
 }
 
-// collect is the first pass.
+// collect sees an operation in the first pass, which finds the final reads.
 func (p *writesPass) collect(x harness.Op) {
 	switch {
 	case x.Kind == harness.Add:
@@ -113,7 +113,7 @@ func (p *writesPass) set(key string) *set {
 	return s
 }
 
-// survivors is what the final read found.
+// survivors returns what the final read found.
 func (s *set) survivors() (intervals, error) {
 	if s.final.Kind == "" {
 		return nil, fmt.Errorf("no final read of %s was recorded", s.key)
@@ -142,7 +142,7 @@ func (p *writesPass) compare(ctx context.Context, h harness.History) error {
 	return err
 }
 
-// write is the second pass: it books an add and follows the runs of lost ones.
+// write sees an add in the second pass: it books it and follows the runs of lost ones.
 func (p *writesPass) write(x harness.Op) {
 	if x.Kind != harness.Add {
 		return
@@ -202,7 +202,7 @@ func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 	}
 }
 
-// excuse is the third pass: what was written without being refused as well is no phantom.
+// excuse makes the third pass: an integer that another add may have written without being refused is no phantom.
 func (p *writesPass) excuse(x harness.Op) {
 	if x.Kind != harness.Add {
 		return
@@ -276,7 +276,7 @@ func (p *writesPass) lost(s *set, r *run) harness.Anomaly {
 	return a
 }
 
-// written is x as it was recorded, but for the token of an owner.
+// written returns x without the token of an owner, otherwise as it was recorded.
 func written(x harness.Op) harness.Op {
 	x.Result = ""
 	return x
