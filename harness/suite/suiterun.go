@@ -259,7 +259,7 @@ func (r *suiteRunner) link(out results.Outcome) string {
 	return filepath.ToSlash(rel)
 }
 
-// tidy removes what a soak does not keep of the run, and the run's own link "latest".
+// tidy removes what a soak does not keep of the run, and the link "latest" inside the suite's folder.
 func (r *suiteRunner) tidy(dir string, run *tally.Run) error {
 	if err := os.Remove(filepath.Join(r.dir, results.Latest)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("suite: %w", err) // the link could lead to a removed folder; results/latest leads to the suite

@@ -176,7 +176,7 @@ func (r Reader) set(name string, n *yaml.Node, field reflect.Value) error {
 	return nil
 }
 
-// whole reports whether n fits the type t as to fractions. The parser would cut a fraction off where a whole number is wanted.
+// whole reports whether n is no fraction, or t takes fractions. The parser would cut a fraction off.
 func whole(n *yaml.Node, t reflect.Type) bool {
 	return t.Kind() != reflect.Int && t.Kind() != reflect.Uint64 || n.Tag != "!!float"
 }
