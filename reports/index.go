@@ -59,7 +59,7 @@ func newIndex(rows []Row) index {
 	return x
 }
 
-// title is what a run is called on a page. A name made of the variant and the regime, as folders have it, is no title.
+// title returns the name of a run on a page. It is empty if the name says no more than the variant and the regime.
 func (r Row) title() string {
 	parts := []string{r.Variant}
 	if r.Regime != "" {
@@ -71,7 +71,7 @@ func (r Row) title() string {
 	return r.Name
 }
 
-// about tells runs of one variant apart: what was done to it. A search has its bounds there.
+// about returns what tells runs of one variant apart: regime and faults, or the bounds of a search.
 func (r Row) about() string {
 	if r.Ops == 0 {
 		return r.Regime
