@@ -59,7 +59,7 @@ func newIndex(rows []Row) index {
 	return x
 }
 
-// title returns the name of a run on a page. It is empty if the name says no more than the variant and the regime.
+// title returns the name of a run on a page: the variant, if the name says no more than the variant and the regime.
 func (r Row) title() string {
 	parts := []string{r.Variant}
 	if r.Regime != "" {
