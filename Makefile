@@ -14,7 +14,7 @@ help:
 	@echo "make demo    a tour on real Redis, about 90 s; exit code 0 if all came out as documented"
 	@echo "make explore every interleaving of the whole catalogue; exit code 0 if all came out as documented"
 	@echo "make test    every package's tests, real Redis included, the race detector where goroutines of ours meet; under 5 minutes on two cores"
-	@echo "make test-long  what make test leaves out: the race detector for all other packages, the whole catalogue in the explorer, every algorithm of the zoo under load, the figures of failovers beside an observer; about 10 minutes"
+	@echo "make test-long  what make test leaves out: the race detector for workloads and suites, the whole catalogue in the explorer, every algorithm of the zoo under load, the figures of failovers beside an observer; about 10 minutes"
 	@echo "make test-deep  every fault on every target that it accepts and every kind of failover, beside an observer, and the largest searches; about half an hour"
 	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
 	@echo "make verify-checkers  a million small histories for each checker and every tiny one, against its rule, porcupine and brute force; and a million of correct simulated servers. HISTORIES=100000 for a tenth"
@@ -35,11 +35,11 @@ demo: redis build
 explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
-# The packages whose goroutines meet run with the race detector, the others without it. Most of a test of a cluster is waiting, so
+# The packages whose goroutines meet run with the race detector, the others without it (test-long: workloads and suites as well). Most of a test of a cluster is waiting, so
 # packages run side by side, and tests inside of them. Tests of containers take the image of `image`; without Docker they are skipped,
 # unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
 RACED   := ./harness ./harness/history ./harness/cluster/... ./harness/explore ./nemesis
-PLAIN    = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
+PLAIN    = ./workloads $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))") # the longest first
 TESTING := -vet=off -timeout 20m -parallel 4
 
 test: redis cc
@@ -55,7 +55,7 @@ test-plain:
 # What `test` leaves out. The figures of failovers are compared to within 50 ms of what an observer sees, so they come last, alone.
 test-long: redis cc
 	@$(MAKE) --no-print-directory -j 2 test-long-searches test-long-loads
-	$(GO) test -race -p 2 $(TESTING) $(PLAIN)
+	$(GO) test -race -p 2 $(TESTING) ./workloads ./harness/suite
 	$(GO) test -count 1 -v $(TESTING) -run EveryFigureOfAFailover ./harness/analysis -long
 
 test-long-searches:
@@ -64,6 +64,7 @@ test-long-searches:
 
 test-long-loads:
 	$(GO) test -count 1 $(TESTING) -run 'Zoo|OfPlanted|WhatTheExplorerSays' ./workloads -long
+	$(GO) test -count 1 $(TESTING) -run 'RightOnes|WrongOnes' ./harness/granttest -long
 
 # `test` and `test-long` have a part of these.
 test-deep: redis cc

@@ -70,7 +70,7 @@ func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Loc
 	late := newLateHolds(o.Keys)
 	for i := range o.Keys {
 		lease := cmp.Or(o.TTL, leaseOf(i, o.Keys))
-		l.keys[lockKey(i)] = &lockKeyState{lease: lease, others: late, turn: i, due: lease / 4}
+		l.keys[lockKey(i)] = &lockKeyState{lease: lease, others: late, due: lease / 4}
 	}
 	o.TTL = cmp.Or(o.TTL, longestLease)
 	l.opts = o

@@ -44,6 +44,7 @@ type lockKeyState struct {
 
 	mu      sync.Mutex
 	turn    int           // index of the next way to hold late
+	turned  bool          // turn is set
 	due     time.Duration // when the next late hold may begin, or when the present one has to be over
 	late    bool          // a late hold is under way
 	watched watchedLease
@@ -92,7 +93,19 @@ func (k *lockKeyState) over(now, mean time.Duration) {
 }
 
 // lateHolds bounds how many locks are held late at one time, so that there is always something to race for.
-type lateHolds struct{ left atomic.Int64 }
+type lateHolds struct {
+	left  atomic.Int64 // how many more may be
+	first atomic.Int64 // locks that were held late at least once
+}
+
+// turn returns the index of a lock's first way to hold late. Locks that are held late one after the other get ways that come one
+// after the other. So the first ways are tried in every load, however few of its locks are held late before it ends.
+func (l *lateHolds) turn() int {
+	if l == nil {
+		return 0
+	}
+	return int(l.first.Add(1) - 1)
+}
 
 func newLateHolds(locks int) *lateHolds {
 	l := &lateHolds{}
@@ -122,6 +135,9 @@ func (k *lockKeyState) way(extender bool) late {
 	turns := lateTurns
 	if extender {
 		turns = lateExtenderTurns
+	}
+	if !k.turned {
+		k.turn, k.turned = k.others.turn(), true
 	}
 	k.turn++
 	return turns[(k.turn-1)%len(turns)]

@@ -17,7 +17,7 @@ const saidOnce = "doublegrant: interrupted: ending in good order; a second Ctrl-
 // says waits until the process has printed text.
 func (p process) says(text string) {
 	p.Helper()
-	require.Eventually(p, func() bool { return strings.Contains(p.output.String(), text) }, 30*time.Second, time.Millisecond, text)
+	require.Eventually(p, func() bool { return strings.Contains(p.output.String(), text) }, 2*time.Minute, time.Millisecond, text)
 }
 
 // TestTheSecondCtrlCEndsTheProcessAtOnce, while the first still ends the run in good order, and says so.

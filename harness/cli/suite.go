@@ -142,10 +142,12 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.Options) error
 	if how.For > 0 {
 		a.err.beginStage(max(length, how.For))
 	}
-	fmt.Fprintln(a.err, lengthOfSuite(s, length, how.For))
 	progress := a.newProgress()
 	how.Progress = func(p harness.Progress) { progress.show(p) }
 	how.Begin = func(at suite.Position) {
+		if at.Pass == 1 && at.Run == 1 { // now that nothing has refused the suite
+			fmt.Fprintln(a.err, lengthOfSuite(s, length, how.For))
+		}
 		pass := ""
 		if how.For > 0 {
 			pass = fmt.Sprintf("pass %d, %v of %v, ", at.Pass, time.Since(began).Round(time.Second), how.For)

@@ -159,7 +159,7 @@ func workingDir() string {
 // replay leads the algorithm along a saved counterexample, and reports whether the test may go on.
 func (s subject) replay(t TB, path string, f saved) (well bool) {
 	t.Helper()
-	g := newGuard(callTime)
+	g := newLastingGuard(callTime)
 	spec := s.spec(g, f.Parameters)
 	spec.Skew = f.Skew
 	var got explore.Followed

@@ -125,7 +125,7 @@ func maker[C, T, G any](t TB, newT func(C) T, guarded func(*seat, T) G) func(*gu
 				return guarded(nil, shape)
 			}
 			g.wire(r)
-			return guarded(&seat{guard: g}, construct(g, "the constructor", func() T { return newT(any(r).(C)) }))
+			return guarded(g.sit(r), construct(g, "the constructor", func() T { return newT(any(r).(C)) }))
 		}
 	}
 }

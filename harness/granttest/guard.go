@@ -29,10 +29,37 @@ type guard struct {
 	calls   map[*call]bool
 
 	wired sync.Map // clients with a tripwire
+
+	// A search's calls leave their contexts alive, as a caller may: what the code under test has started with one, such as a
+	// watchdog, then goes on, and is seen. They end when the client begins its next schedule.
+	lasting bool
+	seats   map[any]*seat // by client; of a lasting guard
 }
 
 func newGuard(limit time.Duration) *guard {
-	return &guard{limit: limit, trouble: make(chan struct{}), calls: map[*call]bool{}}
+	return &guard{limit: limit, trouble: make(chan struct{}), calls: map[*call]bool{}, seats: map[any]*seat{}}
+}
+
+// newLastingGuard is newGuard for searches.
+func newLastingGuard(limit time.Duration) *guard {
+	g := newGuard(limit)
+	g.lasting = true
+	return g
+}
+
+// sit returns the seat of a new value that client uses, and ends the contexts of the value that it used before.
+func (g *guard) sit(client any) *seat {
+	s := &seat{guard: g}
+	if g.lasting && client != nil {
+		g.mu.Lock()
+		before := g.seats[client]
+		g.seats[client] = s
+		g.mu.Unlock()
+		if before != nil {
+			before.leave()
+		}
+	}
+	return s
 }
 
 // errGuard is the panic that ends a search or a load when something has gone wrong.
@@ -59,6 +86,30 @@ func (g *guard) failure() string {
 type seat struct {
 	guard     *guard
 	goroutine int // of the client, since its first call
+
+	mu   sync.Mutex
+	ends []context.CancelFunc // of the contexts of calls that have returned; of a lasting guard
+}
+
+// leave ends the contexts of all calls that have returned.
+func (s *seat) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, end := range s.ends {
+		end()
+	}
+	s.ends = nil
+}
+
+// returned ends the context of a call that has returned, at once or with the seat.
+func (s *seat) returned(end context.CancelFunc) {
+	if !s.guard.lasting {
+		end()
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ends = append(s.ends, end)
 }
 
 // call is one call of a method.
@@ -80,7 +131,7 @@ func (s *seat) enter(ctx context.Context, method, key string) (context.Context, 
 	c := &call{method, key, time.Now(), s.goroutine}
 	s.guard.begin(c)
 	return ctx, func() {
-		cancel()
+		s.returned(cancel)
 		s.guard.end(c)
 		if p := recover(); p != nil {
 			s.guard.panicked(c, p)

@@ -57,7 +57,7 @@ func (s subject) searchAll(t TB) (goOn bool) {
 // may tell more.
 func (s subject) searchOne(t TB, p parameters, until time.Time) (goOn bool) {
 	t.Helper()
-	g := newGuard(callTime)
+	g := newLastingGuard(callTime)
 	spec := s.spec(g, p)
 	spec.For = max(time.Second, time.Until(until))
 	began := time.Now()
