@@ -71,7 +71,7 @@ func style() (template.CSS, error) {
 	return template.CSS(b), err
 }
 
-// page is what the template of a report asks for.
+// page holds the data for the template of a report.
 type page struct {
 	Report
 	Verdict   string

@@ -14,7 +14,7 @@ func Index(w io.Writer, rows []Row) error {
 	return render(w, "index.html.tmpl", newIndex(rows))
 }
 
-// index is what the template of an index asks for.
+// index holds the data for the template of an index.
 type index struct {
 	Rows     []indexRow
 	Tone     string // of the headline: valid, invalid or unknown

@@ -13,7 +13,7 @@ func SuiteHTML(w io.Writer, s tally.Suite) error {
 	return render(w, "suite.html.tmpl", newSuitePage(s))
 }
 
-// suitePage is what the template of a suite asks for.
+// suitePage holds the data for the template of a suite.
 type suitePage struct {
 	tally.Suite
 	Tone     string

@@ -67,7 +67,7 @@ type Downtime struct {
 // Length returns how long the downtime lasted.
 func (d Downtime) Length() time.Duration { return d.To - d.From }
 
-// Failover is what followed a fault after which Sentinels announced a new primary.
+// Failover describes what followed a fault after which Sentinels announced a new primary.
 type Failover struct {
 	Fault    int           `json:"fault"` // index in History.Faults
 	Name     string        `json:"name"`  // of the fault
