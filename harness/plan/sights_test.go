@@ -262,7 +262,8 @@ func still(s *scene) error {
 	return nil
 }
 
-// allBeat checks that the groups that were struck take steps again. When the system is whole the load may have ended; then the last look counts.
+// allBeat checks that the groups that were struck take steps again. When the system is whole the load may have ended; then the last
+// look counts.
 func allBeat(s *scene) error {
 	for _, g := range s.struck() {
 		if now := s.beat.groups[g].steps.Load(); now <= s.steps[g] {
