@@ -13,9 +13,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Exploration is everything that the files of one search through interleavings say.
+// Exploration is the content of the files of one search through interleavings.
 type Exploration struct {
-	Dir      string // the folder of Files, as commands name it from where the search was begun; empty: where they are run
+	Dir      string // the folder of Files, relative to where the search was started, for commands; empty: the working folder
 	Name     string
 	Variant  string
 	Command  string            // repeats the search; may be empty
@@ -30,11 +30,11 @@ type Exploration struct {
 	Started  time.Time
 }
 
-// Verdict is invalid when there is a counterexample, valid when every schedule was run and none was found, and unknown
+// Verdict returns invalid if there is a counterexample, valid if every schedule was run and none was found, and unknown
 // otherwise.
 func (e Exploration) Verdict() harness.Verdict { return e.Result.Verdict() }
 
-// Sentence says in one sentence what the verdict rests on.
+// Sentence returns in one sentence what the verdict rests on.
 func (e Exploration) Sentence() string {
 	switch found := e.Result.Found; {
 	case len(found) == 1:
@@ -51,7 +51,7 @@ func (e Exploration) Sentence() string {
 	}
 }
 
-// searched says what the search contained, where it consists of several parts.
+// searched says what the search contained if it consists of several parts.
 func (e Exploration) searched() string {
 	if len(e.Result.Parts) < 2 {
 		return ""
@@ -73,7 +73,7 @@ func (e Exploration) parts() string {
 	return strings.Join(all, "; ")
 }
 
-// Brief says what came of it in two or three words: "4 steps" to the smallest counterexample, "all 5,040 hold".
+// Brief returns the result in two or three words: "4 steps" to the smallest counterexample, or "all 5,040 hold".
 func (e Exploration) Brief() string {
 	switch e.Verdict() {
 	case harness.Invalid:
@@ -108,7 +108,7 @@ func (e Exploration) schedules() string {
 	return units.Plural(int64(e.Result.Schedules), "schedule", "schedules")
 }
 
-// everything is the schedules of an exhausted search. What was pruned would have shown nothing else.
+// everything describes the schedules of an exhausted search. Pruned schedules would have shown nothing else.
 func (e Exploration) everything() string {
 	if e.Result.Pruned > 0 {
 		return e.schedules() + " that differ"
@@ -144,17 +144,17 @@ func steps(c interleave.Counterexample) string {
 	return units.Plural(int64(c.Length()), "step", "steps")
 }
 
-// bounds says what the world was allowed to do in one schedule.
+// bounds says what may go wrong in one schedule, and how often.
 func bounds(b interleave.Budget) string {
 	return cmp.Or(b.Bounds(), "without crash, expiry or failover")
 }
 
-// setup is what was searched, for below the headline.
+// setup returns what was searched, for the lines below the headline.
 func (e Exploration) setup() []fact {
 	all := []fact{
 		{"variant", dash(e.Variant)}, {"clients", units.Count(int64(e.clients()))},
 	}
-	if len(e.Result.Parts) < 2 { // else a table has them
+	if len(e.Result.Parts) < 2 { // otherwise a table has them
 		all = append(all, fact{"in each schedule", bounds(e.Result.Budget)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
@@ -174,7 +174,7 @@ func (e Exploration) setup() []fact {
 	return all
 }
 
-// warnings are what a reader has to know before believing anything else.
+// warnings lists what a reader has to know before anything else.
 func (e Exploration) warnings() (all []string) {
 	for _, limit := range e.Result.Limits {
 		all = append(all, "Not looked at: "+limit+".")
@@ -185,7 +185,7 @@ func (e Exploration) warnings() (all []string) {
 	return append(all, "Not every schedule was run: "+e.stopped()+". There may be smaller counterexamples, and other ones.")
 }
 
-// situations are those that schedules met and could have met.
+// situations lists the situations that schedules met or could have met.
 func (e Exploration) situations() (all []harness.Situation) {
 	for _, s := range e.Result.Situations {
 		all = append(all, s.Situation)
@@ -193,7 +193,7 @@ func (e Exploration) situations() (all []harness.Situation) {
 	return all
 }
 
-// numbers are how large the search was and how fast.
+// numbers returns the size and the speed of the search.
 func (e Exploration) numbers() []fact {
 	r := e.Result
 	covered := "everything"

@@ -12,7 +12,7 @@ func ExplorationHTML(w io.Writer, e Exploration) error {
 	return render(w, "exploration.html.tmpl", newExplorationPage(e))
 }
 
-// explorationPage is what the template of a search asks for.
+// explorationPage holds the data for the template of a search.
 type explorationPage struct {
 	Exploration
 	Title           string

@@ -37,7 +37,7 @@ type ExplorationDocument struct {
 	Files    map[int]string    `json:"files,omitempty"` // index in result.found: file that replays it
 }
 
-// ExplorationDocumentOf is what verdict.json says of a search.
+// ExplorationDocumentOf returns the content of a search's verdict.json.
 func ExplorationDocumentOf(e Exploration) ExplorationDocument {
 	d := ExplorationDocument{
 		Schema: Schema, Kind: ExplorationKind, Name: e.title(), Variant: e.Variant, Verdict: e.Verdict(),
@@ -56,7 +56,7 @@ func ExplorationDocumentOf(e Exploration) ExplorationDocument {
 	return d
 }
 
-// Exploration is the search that the document describes, to be reported once more.
+// Exploration returns the search that the document describes, so that its reports can be written again.
 func (d ExplorationDocument) Exploration() Exploration {
 	return Exploration{
 		Name: d.Name, Variant: d.Variant, Command: d.Command, Labels: d.Labels, Doc: d.Doc, Source: d.Source,
@@ -75,8 +75,8 @@ func ExplorationJSON(w io.Writer, e Exploration) error {
 	return nil
 }
 
-// ReadExplorationJSON reads the verdict.json of a search. A version that it does not know, and one of a run, is an
-// ErrSchema.
+// ReadExplorationJSON reads the verdict.json of a search. The error wraps ErrSchema if the version is unknown, or if it is that
+// of a run.
 func ReadExplorationJSON(r io.Reader) (ExplorationDocument, error) {
 	var d ExplorationDocument
 	if err := json.NewDecoder(r).Decode(&d); err != nil {

@@ -21,10 +21,10 @@ import (
 var files embed.FS
 
 const (
-	maxAnomalies = 20  // that are shown with their operations
-	openAnomaly  = 3   // that are unfolded at first
-	maxEvents    = 200 // that are listed
-	maxFalls     = 2   // failovers that are each drawn
+	maxAnomalies = 20  // the most anomalies that are shown with their operations
+	openAnomaly  = 3   // the anomalies that are unfolded at first
+	maxEvents    = 200 // the most events that are listed
+	maxFalls     = 2   // the most failovers that are each drawn; of more, only the slowest
 )
 
 // HTML writes the report as one page that needs nothing else: no network, no script, no other file.
@@ -48,8 +48,8 @@ func render(w io.Writer, name string, data any) error {
 	return nil
 }
 
-// printable replaces control characters, which have no place in a page, not even escaped, and those that turn the
-// direction of all text behind them.
+// printable replaces control characters, which a page must not have even escaped, and characters that turn the direction of all
+// text after them.
 func printable(r rune) rune {
 	if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
 		return unicode.ReplacementChar
@@ -65,13 +65,13 @@ func helpers() template.FuncMap {
 	}
 }
 
-// style is the stylesheet of every page.
+// style returns the stylesheet of every page.
 func style() (template.CSS, error) {
 	b, err := files.ReadFile("report.css")
 	return template.CSS(b), err
 }
 
-// page is what the template of a report asks for.
+// page holds the data for the template of a report.
 type page struct {
 	Report
 	Verdict   string
@@ -82,7 +82,7 @@ type page struct {
 	Classes   []classCount
 	Anomalies []anomalyView
 	Charts    charts
-	FaultKey  string // which number in a chart is which fault; empty: the charts name them
+	FaultKey  string // the key to the numbers of faults in charts; empty: the charts have the names
 	Falls     []fall
 	Table     *failoverTable
 	Events    []harness.Event
@@ -90,7 +90,7 @@ type page struct {
 
 type fact struct{ Name, Value string }
 
-// Violations is how many there are of all classes together.
+// Violations returns the number of violations of all classes together.
 func (p page) Violations() int64 {
 	n := int64(0)
 	for _, c := range p.Classes {
@@ -99,7 +99,7 @@ func (p page) Violations() int64 {
 	return n
 }
 
-// Certified is how many of them porcupine found illegal, too.
+// Certified returns the number of violations that porcupine found illegal, too.
 func (p page) Certified() int64 { return int64(p.Judged.Certified) }
 
 type classCount struct {
@@ -108,11 +108,11 @@ type classCount struct {
 	Shown int
 }
 
-// charts are the pictures over time; nil when there is nothing to draw.
+// charts holds the pictures over time; nil if there is nothing to draw.
 type charts struct {
 	Throughput, Trouble, Groups, Latency *drawing.Drawing
 	Hidden                               int     // client groups that are not drawn
-	Peak                                 float64 // what fills the height of a group's row
+	Peak                                 float64 // the rate that fills the height of a group's row, operations a second
 	Width                                time.Duration
 }
 
@@ -133,7 +133,7 @@ func newPage(r Report) page {
 	}
 }
 
-// setup is what was run, for below the headline.
+// setup returns what was run, for the lines below the headline.
 func setup(r Report) []fact {
 	m := r.History.Meta
 	first := []string{"variant", "topology", "nemesis"}
@@ -156,7 +156,7 @@ func setup(r Report) []fact {
 	return all
 }
 
-// totals are the operations in numbers.
+// totals returns the numbers of operations.
 func totals(s analysis.Stats) []fact {
 	t := s.Totals
 	return []fact{
@@ -166,7 +166,7 @@ func totals(s analysis.Stats) []fact {
 	}
 }
 
-// clients says how many there were, with riders and groups when there were any.
+// clients returns the number of clients, with riders and groups if there were any.
 func clients(m harness.Meta) string {
 	s := units.Count(int64(m.Workers))
 	if riders := m.Workers - m.Clients; m.Clients > 0 && riders > 0 {
@@ -282,7 +282,7 @@ func drawCharts(r Report) charts {
 
 func drawn(d drawing.Drawing) *drawing.Drawing { return &d }
 
-// falls are the failovers that are drawn: each of a few, the slowest of many.
+// falls returns the failovers that are drawn: all of a few, or the slowest of many.
 func falls(all []analysis.Failover) []fall {
 	var some []fall
 	for i, f := range all {

@@ -14,7 +14,7 @@ func Index(w io.Writer, rows []Row) error {
 	return render(w, "index.html.tmpl", newIndex(rows))
 }
 
-// index is what the template of an index asks for.
+// index holds the data for the template of an index.
 type index struct {
 	Rows     []indexRow
 	Tone     string // of the headline: valid, invalid or unknown
@@ -59,7 +59,7 @@ func newIndex(rows []Row) index {
 	return x
 }
 
-// title is what a run is called on a page. A name made of the variant and the regime, as folders have it, is no title.
+// title returns the name of a run on a page: the variant, if the name says no more than the variant and the regime.
 func (r Row) title() string {
 	parts := []string{r.Variant}
 	if r.Regime != "" {
@@ -71,7 +71,7 @@ func (r Row) title() string {
 	return r.Name
 }
 
-// about tells runs of one variant apart: what was done to it. A search has its bounds there.
+// about returns what tells runs of one variant apart: regime and faults, or the bounds of a search.
 func (r Row) about() string {
 	if r.Ops == 0 {
 		return r.Regime

@@ -43,7 +43,7 @@ type Document struct {
 	End        *harness.End          `json:"end"` // null: the record stops before the run did
 }
 
-// DocumentOf is what verdict.json says of a report.
+// DocumentOf returns the content of a report's verdict.json.
 func DocumentOf(r Report) Document {
 	d := Document{
 		Schema: Schema, Name: r.Name, Verdict: r.Judged.Verdict, Summary: r.Sentence(), Expected: r.Expected,
@@ -62,7 +62,7 @@ func DocumentOf(r Report) Document {
 	return d
 }
 
-// list makes sure that nothing is written as [] and not as null.
+// list turns nil into an empty list, which JSON writes as [] and not as null.
 func list[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -80,7 +80,7 @@ func JSON(w io.Writer, r Report) error {
 	return nil
 }
 
-// ReadJSON reads the verdict.json of a run. A version that it does not know, and one of a search, is an ErrSchema.
+// ReadJSON reads the verdict.json of a run. The error wraps ErrSchema if the version is unknown, or if it is that of a search.
 func ReadJSON(r io.Reader) (Document, error) {
 	var d struct {
 		Document

@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// JUnit writes runs as one test suite, each run a test case. A run with an expectation passes when it was met and fails
-// when not. A run without one passes when valid, fails when invalid, and is an error when unknown.
+// JUnit writes runs as one test suite, with a test case for each run. A run with an expectation passes if it was met, and fails
+// otherwise. A run without one passes if valid, fails if invalid, and is an error if unknown.
 func JUnit(w io.Writer, name string, rows []Row) error {
 	suite := junitSuite{Name: name, Tests: len(rows)}
 	total := time.Duration(0)
@@ -86,7 +86,7 @@ func junitCaseOf(r Row) junitCase {
 	return c
 }
 
-// explain is what a person reads who opens the failed test.
+// explain returns the text of a failed test.
 func explain(r Row) string {
 	s := r.Sentence + "\n"
 	if r.First != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Report is everything that the files of one run say.
+// Report is the content of the files of one run.
 type Report struct {
 	Name      string
 	Command   string            // repeats the run; may be empty
@@ -25,13 +25,12 @@ type Report struct {
 	Pages     map[int]string // index in Judged.Anomalies: relative path of a page that draws it
 	Expected  string         // what was expected, such as "double-grant"; empty: nothing
 	Met       bool           // whether Expected came true
-	Notes     []string       // about the run, from its Result: what a reader should know and the history does not hold
+	Notes     []string       // from the run's Result: what a reader should know and the history does not hold
 	Elapsed   time.Duration  // of the whole run, judging included if the caller says so
 }
 
-// New reads h once and makes the report of it. Its faults are put in order of their Start, which is how they are numbered.
-// The fields that only the caller knows are left for it to fill in: Command, Pages, Expected, Met and Notes. Beside an error
-// the report describes what could be read.
+// New reads h once and returns its report. It sorts the faults by their Start, by which they are numbered. The caller fills in
+// Command, Pages, Expected, Met and Notes. With an error the report describes what could be read.
 func New(h harness.History, j harness.Judged) (Report, error) {
 	h.Faults = h.FaultsByStart()
 	stats, failovers, err := analysis.Of(h)
@@ -46,7 +45,7 @@ func New(h harness.History, j harness.Judged) (Report, error) {
 	return r, err
 }
 
-// Sentence says in one sentence what the verdict rests on.
+// Sentence returns in one sentence what the verdict rests on.
 func (r Report) Sentence() string {
 	switch {
 	case r.Judged.Verdict == harness.Valid:
@@ -62,7 +61,7 @@ func (r Report) Sentence() string {
 	}
 }
 
-// earliest is when the first of some anomalies was complete. They are in order of class before time.
+// earliest returns the time at which the first of the anomalies was complete. They are sorted by class before time.
 func earliest(anomalies []harness.Anomaly) time.Duration {
 	return slices.MinFunc(anomalies, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) }).To
 }
@@ -94,7 +93,7 @@ func (r Report) scope() string {
 	return s
 }
 
-// reasons joins why checkers that have no answer have none.
+// reasons joins the reasons of the checkers that have no answer.
 func (r Report) reasons() string {
 	var parts []string
 	for _, g := range r.Judged.Judgements {
@@ -119,7 +118,7 @@ func (r Report) unasked() string {
 	return strings.Join(parts, "; ")
 }
 
-// warnings are what a reader has to know before believing anything else.
+// warnings lists what a reader has to know before anything else.
 func (r Report) warnings() []string {
 	var all []string
 	switch end := r.History.End; {

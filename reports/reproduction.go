@@ -17,16 +17,16 @@ import (
 // the same shape.
 type Reproduction struct {
 	Name      string        `json:"name"`      // such as "jepsen-redis-2013"
-	Title     string        `json:"title"`     // what it is about, in one line
-	Source    string        `json:"source"`    // who published it, where
+	Title     string        `json:"title"`     // the subject, in one line
+	Source    string        `json:"source"`    // the publisher, the title and the year
 	Published string        `json:"published"` // the figures, in words
 	Setup     string        `json:"setup"`     // how it is run here
-	Differs   string        `json:"differs"`   // why figures differ where they do
-	Expected  string        `json:"expected"`  // the shape that is looked for
+	Differs   string        `json:"differs"`   // the reasons for figures that differ from the published ones
+	Expected  string        `json:"expected"`  // the shape that the trials should show, in words
 	Measures  []Measure     `json:"measures"`
 	Arms      []Arm         `json:"arms"`
 	Shape     Shape         `json:"shape"`
-	Finding   string        `json:"finding"` // what the shape rests on, or what keeps it from being told
+	Finding   string        `json:"finding"` // what the shape rests on, or why it cannot be told
 	Redis     string        `json:"redis,omitempty"`
 	Started   time.Time     `json:"started"`
 	Elapsed   time.Duration `json:"elapsed"`
@@ -39,7 +39,7 @@ type Shape string
 const (
 	Matches  Shape = "matches"
 	Differs  Shape = "differs"
-	Untold   Shape = "cannot be told" // a trial said nothing
+	Untold   Shape = "cannot be told" // a trial's verdict is unknown
 	noMedian       = "–"
 )
 
@@ -105,7 +105,7 @@ func (r *Reproduction) Summarize() {
 	}
 }
 
-// String is "12 (9 to 15)", or one number when all are the same.
+// String returns "12 (9 to 15)", or one number if all are the same.
 func (r Range) String() string {
 	switch {
 	case r.N == 0:
@@ -116,7 +116,7 @@ func (r Range) String() string {
 	return units.Figure(r.Median) + " (" + units.Figure(r.Min) + " to " + units.Figure(r.Max) + ")"
 }
 
-// published is what the literature says of measure m, if it does.
+// published returns the published figure of measure m; empty if there is none.
 func (a Arm) published(m int) string {
 	if m >= len(a.Published) {
 		return ""
@@ -124,7 +124,7 @@ func (a Arm) published(m int) string {
 	return a.Published[m]
 }
 
-// Told counts the trials that said something.
+// Told counts the trials whose verdict is not unknown.
 func (a Arm) Told() int {
 	n := 0
 	for _, t := range a.Trials {
@@ -135,7 +135,7 @@ func (a Arm) Told() int {
 	return n
 }
 
-// head is a column's title.
+// head returns a column's title.
 func (m Measure) head() string {
 	if m.Unit == "" {
 		return m.Name
@@ -143,7 +143,7 @@ func (m Measure) head() string {
 	return m.Name + ", " + m.Unit
 }
 
-// rows are the table: name, trials, then a cell for each measure, with the published figure beside ours.
+// rows returns the table: name, trials, and a cell for each measure, with the published figure beside ours.
 func (r Reproduction) rows() [][]string {
 	var all [][]string
 	for _, a := range r.Arms {
@@ -171,7 +171,7 @@ func (r Reproduction) heads() []string {
 	return heads
 }
 
-// doubts lists the trials that said nothing, with their reasons.
+// doubts lists the trials with an unknown verdict, with their reasons.
 func (r Reproduction) doubts() []string {
 	var all []string
 	for _, a := range r.Arms {
@@ -229,7 +229,7 @@ func ReproductionSummary(w io.Writer, r Reproduction) error {
 	return err
 }
 
-// facts are what stands above the table.
+// facts returns the lines above the table.
 func (r Reproduction) facts() []fact {
 	all := []fact{
 		{"source", r.Source}, {"published", r.Published}, {"run here", r.Setup},

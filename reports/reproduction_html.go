@@ -14,7 +14,7 @@ func ReproductionHTML(w io.Writer, r Reproduction) error {
 	return render(w, "reproduction.html.tmpl", newReproductionPage(r))
 }
 
-// reproductionPage is what the template of a reproduction asks for.
+// reproductionPage holds the data for the template of a reproduction.
 type reproductionPage struct {
 	Reproduction
 	Tone   string // of the headline: valid, invalid or unknown

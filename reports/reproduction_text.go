@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
-// textWidth is how long a line of running text becomes on a terminal.
+// textWidth is the most columns of a line of running text on a terminal.
 const textWidth = 118
 
 // ReproductionText writes it for a terminal.

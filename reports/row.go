@@ -59,7 +59,7 @@ func explored(rows []Row) bool {
 	return slices.ContainsFunc(rows, func(r Row) bool { return r.Explorer != "" })
 }
 
-// ran is s, or a dash when the row is about a search: that has no operations to count.
+// ran returns s, or a dash if the row is about a search, which has no operations to count.
 func (r Row) ran(s string) string {
 	if r.Explorer != "" && r.Ops == 0 {
 		return "–"

@@ -32,7 +32,8 @@ func say(f harness.Figure) saying {
 	return saying{Number: units.Figure(f.Value), Rest: f.Name}
 }
 
-// sayTime puts a time where its name has the moment that it counts from: "first lost write 2.50 s after fault start".
+// sayTime puts a time into the middle of its name, before the moment from which it counts: "first lost write 2.50 s after fault
+// start".
 func sayTime(f harness.Figure) saying {
 	d := time.Duration(f.Value * float64(time.Second)).Round(time.Microsecond)
 	lead, moment, ok := strings.Cut(f.Name, " after ")

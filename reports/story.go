@@ -16,15 +16,15 @@ func (e Exploration) story(c interleave.Counterexample) drawing.Story {
 	return drawing.Story{Counterexample: c, Clients: e.clientsOf(c)}
 }
 
-// clientsOf is how many clients the counterexample has: parts of a search have fewer than others.
+// clientsOf returns the number of clients of the counterexample. Parts of one search may have different numbers.
 func (e Exploration) clientsOf(c interleave.Counterexample) int {
 	return cmp.Or(c.Budget.Clients, e.clients())
 }
 
-// note is the violation in one sentence.
+// note returns the violation in one sentence.
 func (e Exploration) note(c interleave.Counterexample) string { return units.Visible(c.Anomaly.Note) }
 
-// replay is the command that runs the counterexample of that index again; empty without a file.
+// replay returns the command that runs counterexample i again; empty if it has no file.
 func (e Exploration) replay(i int) string {
 	if e.Files[i] == "" {
 		return ""

@@ -41,7 +41,7 @@ func SuiteJSON(w io.Writer, s tally.Suite) error {
 	return nil
 }
 
-// SuiteSentence says what came of the suite.
+// SuiteSentence returns the suite's result in one sentence.
 func SuiteSentence(s tally.Suite) string {
 	t := s.Total()
 	words := units.Count(int64(t.Met)) + " of " + units.Plural(int64(t.Runs), "run", "runs") + " ended as expected"
@@ -60,7 +60,7 @@ func SuiteSentence(s tally.Suite) string {
 	return words + ", in " + units.Duration(s.Elapsed.Round(time.Second)) + "."
 }
 
-// suiteWord is the suite's ending for a headline.
+// suiteWord returns the suite's ending for a headline.
 func suiteWord(s tally.Suite) string {
 	if s.Ended != "" && s.Ending() == tally.NotRun {
 		return "ended early"

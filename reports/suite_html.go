@@ -13,7 +13,7 @@ func SuiteHTML(w io.Writer, s tally.Suite) error {
 	return render(w, "suite.html.tmpl", newSuitePage(s))
 }
 
-// suitePage is what the template of a suite asks for.
+// suitePage holds the data for the template of a suite.
 type suitePage struct {
 	tally.Suite
 	Tone     string
@@ -59,8 +59,8 @@ func newSuitePage(s tally.Suite) suitePage {
 // Grew reports whether the suite ran long enough to say how the memory of the harness grew.
 func (p suitePage) Grew() bool { return p.Memory.Soaked() }
 
-// Head is the name of a column, for its cells where there is no room for columns.
+// Head returns the name of a column. Cells show it where there is no room for columns.
 func (p suitePage) Head(i int) string { return p.Heads[i].Name }
 
-// Class is that of the cells of a column.
+// Class returns the CSS class of the cells of a column.
 func (p suitePage) Class(i int) string { return p.Heads[i].Class }

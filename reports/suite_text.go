@@ -51,7 +51,7 @@ func suiteRows(s tally.Suite) (all []suiteRow) {
 	return all
 }
 
-// tone is the verdict whose colour suits an ending.
+// tone returns the verdict whose colour suits an ending.
 func tone(e tally.Ending) string {
 	switch e {
 	case tally.Met:
@@ -106,7 +106,7 @@ func SuiteText(w io.Writer, s tally.Suite) error {
 	return err
 }
 
-// headline says which run it was, and what came of it.
+// headline returns a run's name and its result.
 func headline(r tally.Run) string {
 	which := r.Name
 	if r.Seed != 0 {
@@ -115,7 +115,7 @@ func headline(r tally.Run) string {
 	return which + ": " + cmp.Or(strings.TrimSuffix(r.Why, "."), "no reason was given")
 }
 
-// folder is where a report lies.
+// folder returns the folder of a report.
 func folder(link string) string {
 	dir, _, _ := strings.Cut(link, "/")
 	return dir

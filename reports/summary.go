@@ -163,7 +163,7 @@ func CompareMarkdown(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// explorerColumn is where the answer of the explorer stands: behind the verdict.
+// explorerColumn is the index of the column with the explorer's answer, after the verdict.
 const explorerColumn = 3
 
 // mark makes what is not valid stand out.

@@ -47,7 +47,7 @@ func ExplorationText(w io.Writer, e Exploration) error {
 	return nil
 }
 
-// pace is how much was searched, and how fast.
+// pace returns how much was searched, and how fast.
 func (e Exploration) pace() string {
 	r := e.Result
 	s := fmt.Sprintf("%s: %s schedules and %s pruned, %s steps, in %s (%s schedules a second)", e.title(),
@@ -58,7 +58,7 @@ func (e Exploration) pace() string {
 	return s
 }
 
-// whiteboard is one counterexample: a numbered list in columns, and the violation in one sentence below.
+// whiteboard writes one counterexample: a numbered list in columns, and below it the violation in one sentence.
 func (e Exploration) whiteboard(c interleave.Counterexample) string {
 	lines := e.story(c).Lines()
 	var b strings.Builder
@@ -74,7 +74,7 @@ func (e Exploration) whiteboard(c interleave.Counterexample) string {
 // columns are the widths of a whiteboard's columns, in letters.
 type columns struct{ number, who, command, reply int }
 
-// columnsOf makes every column as wide as its longest text. Commands are what gives way when that is too wide.
+// columnsOf makes every column as wide as its longest text. If that is too wide, the column of commands becomes narrower.
 func columnsOf(lines []drawing.Line) columns {
 	var w columns
 	belief := 0

@@ -6,15 +6,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Of reads h.Ops once, in memory that does not grow with their number. Failovers name faults by their index in h.Faults.
-// Beside an error it returns what it had read.
+// Of reads h.Ops once, in memory that does not grow with their number. Failovers name faults by their index in h.Faults. With an
+// error it returns the figures of what it had read.
 func Of(h harness.History) (Stats, []Failover, error) {
 	c, w := newCollector(h), newWatchers(h)
 	err := eachOp(h, c.add, w.add)
 	return c.stats(), w.failovers(), err
 }
 
-// eachOp passes every operation to each of the functions, in one reading.
+// eachOp reads the operations once and passes each to all of the functions.
 func eachOp(h harness.History, to ...func(harness.Op)) error {
 	if h.Ops == nil {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// causes tells which fault led to a change.
+// causes finds the fault that led to a change.
 type causes struct {
 	faults []harness.Fault
 	order  []int           // of the faults, by Start
-	redis  map[string]bool // nodes whose role was seen
+	redis  map[string]bool // nodes of which a role was seen
 }
 
 func newCauses(faults []harness.Fault, events []harness.Event) causes {
@@ -29,19 +29,19 @@ func newCauses(faults []harness.Fault, events []harness.Event) causes {
 	return c
 }
 
-// grounds is how well a fault explains a change.
+// grounds says how well a fault explains a change. More is better.
 type grounds int
 
 const (
-	noNode     grounds = iota // it concerned clients alone
+	noNode     grounds = iota // it concerned no node
 	over                      // the system was whole again before, or had long stopped waiting for it
-	clientLink                // it concerned links of clients to nodes: no Sentinel could notice
+	clientLink                // it concerned only links of clients to nodes, which no Sentinel notices
 	otherNode                 // it concerned other nodes
 	oldPrimary                // it struck the old primary, or asked for a failover
 )
 
-// of returns the fault that led to ch: of those with the best grounds the earliest, unless it was healed before another
-// began; of those that were over the last. False: no fault had begun.
+// of returns the index of the fault that led to ch: the earliest of those with the best grounds, unless it was healed before
+// another of them began. Of faults that were over it returns the last. ok is false if no fault had begun.
 func (c causes) of(ch change) (fault int, ok bool) {
 	best := noNode
 	for _, i := range c.order {
@@ -76,13 +76,14 @@ func (c causes) grounds(f harness.Fault, ch change) grounds {
 	return otherNode
 }
 
-// clientGroup tells the name of a client group, g0 and so on, from that of a node.
+// clientGroup reports whether name is that of a client group, such as "g0".
 func clientGroup(name string) bool {
 	digits, ok := strings.CutPrefix(name, "g")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// passed is until when a fault may lead to a change at once: until the system was whole, or else until its heal.
+// passed returns the end of the time in which a fault can lead to a change directly: when the system was whole again or, if that
+// is not known, the heal.
 func passed(f harness.Fault) time.Duration {
 	if f.End == 0 {
 		return f.Until()

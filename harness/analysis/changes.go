@@ -8,17 +8,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// change is one switch of the primary, as one or more Sentinels announced it.
+// change is one switch of the primary that one or more Sentinels announced.
 type change struct {
 	said        []harness.Event // the announcements, in order of time
 	first, last time.Duration
-	old, new    string        // nodes that were primary before and after; empty: not known
+	old, new    string        // the primary before and after; empty: not known
 	after       time.Duration // the last announcement of the change before; negative: there is none
 	until       time.Duration // the first announcement of the next change; harness.Forever: there is none
 }
 
-// changesOf lists the switches in events, which are in order of time. A Sentinel that announces the switch that another
-// one has just announced speaks of the same.
+// changesOf lists the switches in events, which are in order of time. Announcements of one switch by several Sentinels make one
+// change.
 func changesOf(events []harness.Event) []change {
 	var all []change
 	for _, e := range events {
@@ -40,14 +40,14 @@ func changesOf(events []harness.Event) []change {
 	return all
 }
 
-// is reports whether e announces the same change.
+// is reports whether e announces the change c, too.
 func (c change) is(e harness.Event) bool {
 	again := func(said harness.Event) bool { return said.Node == e.Node }
 	return e.Detail == c.said[0].Detail && !slices.ContainsFunc(c.said, again)
 }
 
-// name finds the nodes of every change by the addresses in its announcement: what Sentinels switched from and to. Which node
-// an address is of, the record says; one of an older program does not, and it is found out by the roles that nodes had.
+// name finds the nodes of every change by the addresses in its announcement. The record says which node has which address. In a
+// record of an older program, which does not, the nodes are found by their roles.
 func name(all []change, events []harness.Event) {
 	at := map[string]string{} // node, by address
 	for _, e := range events {
@@ -86,7 +86,8 @@ func addresses(detail string) (from, to string) {
 	return f[1] + " " + f[2], f[3] + " " + f[4]
 }
 
-// guess names the nodes that no address is known of. The old one was promoted by the change before, or was the first primary.
+// guess finds the nodes of a change by their roles. The old primary is the new one of the change before or, at first, the first
+// primary.
 func (c *change) guess(events []harness.Event, previous string) {
 	if c.old == "" {
 		c.old = previous
@@ -99,8 +100,8 @@ func (c *change) guess(events []harness.Event, previous string) {
 	}
 }
 
-// primary is the node whose role was that of a primary when Sentinels began to change that: its successor may have been seen
-// before they announce it.
+// primary returns the node that had the role of a primary when Sentinels began the switch. Its successor may have been seen in
+// that role before they announce it.
 func (c *change) primary(events []harness.Event) string {
 	began := []string{string(Agreed), "+try-failover", string(Elected), string(Promoted), string(Switched)}
 	node := ""
@@ -115,11 +116,12 @@ func (c *change) primary(events []harness.Event) string {
 	return node
 }
 
-// rolesWithin is how long after the last announcement a node may be seen in its new role: they are looked at now and then.
+// rolesWithin is the time after the last announcement in which a node may be seen in its new role. Roles are looked at only now
+// and then.
 const rolesWithin = time.Second
 
-// promoted is the node that was seen to turn from a replica into a primary. One that comes back as the primary that it was
-// is down before that.
+// promoted returns the node that was seen to turn from a replica into a primary. A former primary that comes back as one was down
+// before, and does not count.
 func (c *change) promoted(events []harness.Event) string {
 	role := map[string]string{}
 	for _, e := range events {

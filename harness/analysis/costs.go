@@ -7,23 +7,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// The names of the two figures of what a failover cost.
+// The names of the two costs of a failover.
 const (
 	NoWrites  = "no node took writes"
 	NoAnswers = "no client was answered"
 )
 
-// Cost is one figure of what a failover cost, with its words.
+// Cost is one of the costs of a failover, with its words.
 type Cost struct {
 	Name     string
 	From, To time.Duration
-	Note     string // what else there is to say; may be empty
+	Note     string // a further remark; may be empty
 }
 
-// Length is how long it lasted.
+// Length returns how long the cost lasted.
 func (c Cost) Length() time.Duration { return c.To - c.From }
 
-// String is the cost as part of a sentence, such as "no node took writes for 1.43 s".
+// String returns the cost as part of a sentence, such as "no node took writes for 1.43 s".
 func (c Cost) String() string {
 	s := c.Name + " for " + units.Duration(c.Length())
 	if c.Note != "" {
@@ -32,7 +32,7 @@ func (c Cost) String() string {
 	return s
 }
 
-// Costs lists what was seen of what the failover cost: the servers' downtime first, the clients' outage after it.
+// Costs lists the costs that were seen: first the downtime of the servers, then the outage of the clients.
 func (f Failover) Costs() (all []Cost) {
 	if d := f.Servers; d.Seen {
 		c := Cost{Name: NoWrites, From: d.From, To: d.To}

@@ -6,10 +6,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// taking is a time in which a node took writes.
+// taking is a span of time in which a node took writes.
 type taking struct{ from, to time.Duration }
 
-// takings lists when the node took writes, by events in order of time. The last one may be open: to is then harness.Forever.
+// takings lists the spans in which the node took writes. events are in order of time. If the last span is open, its to is
+// harness.Forever.
 func takings(events []harness.Event, node string) []taking {
 	var all []taking
 	for _, e := range events {
@@ -24,8 +25,8 @@ func takings(events []harness.Event, node string) []taking {
 	return all
 }
 
-// downtime is the longest time since the fault began in which neither the old primary nor the new one took writes, until the
-// new one took its first.
+// downtime finds the longest time in which neither the old nor the new primary took writes, from the start of the fault to the
+// first write of the new primary.
 func (a *aftermath) downtime(events []harness.Event) Downtime {
 	accepted := a.accepted()
 	before := takings(events, a.old)
@@ -47,7 +48,7 @@ func (a *aftermath) downtime(events []harness.Event) Downtime {
 	return d
 }
 
-// reign is until when the new primary took writes, from then on; the end of the aftermath at the latest.
+// reign returns until when the new primary, which takes writes at from, went on to do so; at the latest the end of the aftermath.
 func (a *aftermath) reign(events []harness.Event, from time.Duration) time.Duration {
 	end := from
 	for _, e := range events {

@@ -17,12 +17,12 @@ type Milestone string
 const (
 	Injected Milestone = "fault"             // the first action of the nemesis
 	Suspect  Milestone = "+sdown"            // a Sentinel misses the primary
-	Agreed   Milestone = "+odown"            // a quorum of Sentinels does
+	Agreed   Milestone = "+odown"            // a quorum of Sentinels misses it
 	Elected  Milestone = "+elected-leader"   // one Sentinel may perform the failover
-	Accepted Milestone = "takes writes"      // the new primary took a write of the harness's own, which asks every 10 ms
+	Accepted Milestone = "takes writes"      // the new primary took the first write of the harness's own, which tries every 10 ms
 	Promoted Milestone = "+promoted-slave"   // a Sentinel has seen that the chosen replica is a primary
 	Switched Milestone = "+switch-master"    // the first Sentinel announces the new primary
-	Writable Milestone = "first write"       // the first write that the new primary acknowledged to a client returned
+	Writable Milestone = "first write"       // Return of the first write that the new primary acknowledged to a client
 	Rejoined Milestone = "old primary joins" // the old primary follows the new one
 )
 
@@ -34,45 +34,45 @@ func Milestones() []Milestone {
 // Stage is one milestone of one failover.
 type Stage struct {
 	Name  Milestone     `json:"name"`
-	Seen  bool          `json:"seen"`           // false: the history does not show it, and At and After say nothing
+	Seen  bool          `json:"seen"`           // false: the history does not show it, and At and After mean nothing
 	At    time.Duration `json:"at"`             // on the run's clock
 	After time.Duration `json:"after"`          // since the start of the fault
-	By    string        `json:"by,omitempty"`   // who said it, or which client
-	Note  string        `json:"note,omitempty"` // when it was not seen: what is missing
+	By    string        `json:"by,omitempty"`   // the Sentinel, node or client that shows it
+	Note  string        `json:"note,omitempty"` // if it was not seen: what is missing
 }
 
-// Outage is the time around a failover in which clients waited longest for an answer, and none of them had one. Clients on the
-// minority side of a partition are left out. An answer is an operation that is ok, or a lock's refusal: who is told "held" is
-// served. The time contains what the client library takes to notice and to dial again.
+// Outage is the longest time around a failover in which clients waited for an answer and none had one. Clients on the minority
+// side of a partition are left out. An answer is an operation that is ok, or a lock's refusal ("held"). The time includes what
+// the client library takes to notice and to dial again.
 type Outage struct {
-	Seen    bool          `json:"seen"`    // both ends were seen
+	Seen    bool          `json:"seen"`    // both ends were seen; otherwise the rest means nothing
 	From    time.Duration `json:"from"`    // Return of the last answer before
 	To      time.Duration `json:"to"`      // Return of the first answer after
-	Failed  int64         `json:"failed"`  // operations under way between the two that failed; refused acquires are none
+	Failed  int64         `json:"failed"`  // operations under way between the two that failed, without refused acquires
 	Unknown int64         `json:"unknown"` // operations under way between the two whose effect is unknown
 }
 
-// Length is how long the outage lasted.
+// Length returns how long the outage lasted.
 func (o Outage) Length() time.Duration { return o.To - o.From }
 
-// Downtime is the longest time around a failover in which neither the old nor the new primary took writes, as the harness saw
-// it: it asks each node every 10 ms, past all links, and dials again at once. No client library is in it.
+// Downtime is the longest time around a failover in which neither the old nor the new primary took a write of the harness's own.
+// The harness tries each node every 10 ms, past all links, and dials again at once. No client library takes part.
 type Downtime struct {
-	Seen   bool          `json:"seen"`             // the new primary was seen to take writes; otherwise the rest says nothing
+	Seen   bool          `json:"seen"`             // the new primary was seen to take writes; otherwise the rest means nothing
 	From   time.Duration `json:"from"`             // the last write that the old primary took
-	To     time.Duration `json:"to"`               // the next one that either took; From is the same if there was always one that did
+	To     time.Duration `json:"to"`               // the next write that either took; equal to From if one of them always took writes
 	Beside time.Duration `json:"beside,omitempty"` // for how long both took writes
 }
 
-// Length is how long the downtime lasted.
+// Length returns how long the downtime lasted.
 func (d Downtime) Length() time.Duration { return d.To - d.From }
 
-// Failover is what followed a fault after which Sentinels announced a new primary.
+// Failover describes what followed a fault after which Sentinels announced a new primary.
 type Failover struct {
 	Fault    int           `json:"fault"` // index in History.Faults
 	Name     string        `json:"name"`  // of the fault
 	Old      string        `json:"old,omitempty"`
-	New      string        `json:"new,omitempty"` // nodes, when their roles are known
+	New      string        `json:"new,omitempty"` // names of nodes; empty if not known
 	Start    time.Duration `json:"start"`
 	Stages   []Stage       `json:"stages"` // one for each milestone, in order
 	Servers  Downtime      `json:"servers"`
@@ -105,7 +105,7 @@ func (f Failover) String() string {
 	return strings.Join(words, "; ")
 }
 
-// Moved says from which node to which the primary Moved, such as ", r1 to r2"; empty if that is not known.
+// Moved returns the old and the new primary, such as ", r1 to r2"; empty if they are not known.
 func (f Failover) Moved() string {
 	if f.Old == "" || f.New == "" {
 		return ""
@@ -113,16 +113,16 @@ func (f Failover) Moved() string {
 	return ", " + f.Old + " to " + f.New
 }
 
-// Failovers finds the faults after which the primary was switched, and times the stages. Where faults overlap, a switch
-// belongs to the earliest that struck the old primary and was in force or healing. It reads h.Ops once; an error in them
-// ends the reading.
+// Failovers finds the faults that led to a switch of the primary, and times the stages. Of faults that overlap, a switch belongs
+// to the earliest that struck the old primary and was in force or healing. Failovers reads h.Ops once. An error in them ends the
+// reading.
 func Failovers(h harness.History) []Failover {
 	w := newWatchers(h)
-	_ = eachOp(h, w.add) // Failovers of a history that cannot be read to its end are those of its readable part
+	_ = eachOp(h, w.add) // of a history that cannot be read to its end the readable part counts
 	return w.failovers()
 }
 
-// aftermath is a fault that led to a failover, with what the system said from its start until another fault took over.
+// aftermath is a fault that led to a failover, with the events from its start until another fault took over.
 type aftermath struct {
 	harness.Fault
 	index    int
@@ -130,7 +130,7 @@ type aftermath struct {
 	until    time.Duration // when the next fault took over
 	last     bool          // there is no next fault
 	events   []harness.Event
-	changes  []change // that it led to, at least one
+	changes  []change // the switches that the fault led to, at least one
 	old, new string
 	switched harness.Event
 }
@@ -156,15 +156,15 @@ func aftermaths(h harness.History) []aftermath {
 	return all
 }
 
-// inOrder is events in order of time.
+// inOrder returns the events in order of time.
 func inOrder(events []harness.Event) []harness.Event {
 	events = slices.Clone(events)
 	slices.SortStableFunc(events, func(a, b harness.Event) int { return cmp.Compare(a.At, b.At) })
 	return events
 }
 
-// bound finds where the aftermath ends: with the start of a fault that began when this one was over, or that led to a
-// failover of its own, after the first of this one.
+// bound finds the end of the aftermath: the start of a later fault that began when this one was over, or that led to a failover
+// of its own after the first of this one.
 func (a *aftermath) bound(faults []harness.Fault, led map[int][]change) {
 	first := a.changes[0]
 	a.switched, a.from, a.last = first.said[0], max(a.Start, first.after+1), true
@@ -199,7 +199,7 @@ func isRole(e harness.Event, role string) bool {
 	return e.Kind == harness.EventRole && e.Detail == role
 }
 
-// first returns the first event of the aftermath that is wanted.
+// first returns the first event of the aftermath for which wanted is true.
 func (a *aftermath) first(wanted func(harness.Event) bool) (harness.Event, bool) {
 	for _, e := range a.events {
 		if wanted(e) {
@@ -209,7 +209,7 @@ func (a *aftermath) first(wanted func(harness.Event) bool) (harness.Event, bool)
 	return harness.Event{}, false
 }
 
-// promotion is the earliest sign that the new primary took over.
+// promotion returns the time of the earliest sign that the new primary took over.
 func (a *aftermath) promotion() time.Duration {
 	e, _ := a.first(func(e harness.Event) bool {
 		return e.Kind == string(Switched) || e.Kind == string(Promoted) ||
@@ -231,7 +231,7 @@ func (a *aftermath) again() int {
 	return most - 1
 }
 
-// stages lists every milestone; Writable is left to the watcher of the operations.
+// stages returns a stage for each milestone. The watcher of the operations fills in Writable.
 func (a *aftermath) stages() []Stage {
 	var all []Stage
 	for _, name := range Milestones() {
@@ -260,10 +260,10 @@ func (a *aftermath) stage(name Milestone) Stage {
 	return a.seen(name, e.At, e.Node)
 }
 
-// ofPrimary tells a +sdown of the primary from one of a replica or a Sentinel.
+// ofPrimary reports whether a +sdown is about the primary, and not about a replica or a Sentinel.
 func ofPrimary(e harness.Event) bool { return e.Detail == "" || strings.HasPrefix(e.Detail, "master ") }
 
-// accepted is when the new primary took the first write of the harness's own.
+// accepted returns the stage in which the new primary took the first write of the harness's own.
 func (a *aftermath) accepted() Stage {
 	e, ok := a.first(func(e harness.Event) bool {
 		return a.new != "" && e.Node == a.new && e.Kind == harness.EventWritable && e.At < a.changes[0].until
@@ -277,7 +277,7 @@ func (a *aftermath) accepted() Stage {
 	return Stage{Name: Accepted, Note: a.new + " was not seen to take a write"}
 }
 
-// unwritten says that the new primary acknowledged no write of a client.
+// unwritten returns the note that the new primary acknowledged no write of a client.
 func (a *aftermath) unwritten() string {
 	if a.new == "" {
 		return "no write was acknowledged afterwards"

@@ -29,10 +29,10 @@ var (
 	deep = flag.Bool("deep", false, "compare them for every kind of failover")
 )
 
-// near is how far a figure may be from what the observer saw. Where the observer itself was stalled, by that more.
+// nearTruth is the allowed distance between a figure and what the observer saw. The observer's own stalls are added to it.
 const nearTruth = 50 * time.Millisecond
 
-// observedSystem is a cluster that the observer watches from when it is up.
+// observedSystem is a cluster that the observer watches as soon as it is up.
 type observedSystem struct {
 	*cluster.Cluster
 	t     *testing.T
@@ -50,8 +50,8 @@ func (s *observedSystem) Stop() error {
 type faulty struct {
 	make func(c *cluster.Cluster) harness.Nemesis
 	last time.Duration
-	side bool // it is laid beside the first one, a quarter of a second later, and leads to no failover
-	may  bool // it leads to a failover or does not
+	side bool // it runs beside the first one, a quarter of a second later, and leads to no failover
+	may  bool // it may lead to a failover or not
 }
 
 // TestEveryFigureOfAFailoverIsTrue holds the figures of one long run against what the observer saw: who followed whom, every
@@ -165,7 +165,7 @@ func (w observing) Open(ctx context.Context, group int) (harness.Client, error) 
 	return w.Workload.Open(ctx, group)
 }
 
-// comparison is of one failover.
+// comparison compares the figures of one failover with the truth.
 type comparison struct {
 	*testing.T
 	h     harness.History
@@ -177,7 +177,7 @@ type comparison struct {
 	rows  []string
 }
 
-// on is a time of the wall clock on the run's.
+// on converts a time of the wall clock to the run's clock.
 func (c *comparison) on(at time.Time) time.Duration { return at.Sub(c.began) }
 
 func (c *comparison) all() {
@@ -217,7 +217,7 @@ func (c *comparison) same(what string, seen bool, got time.Duration, at time.Tim
 
 func ms(d time.Duration) string { return fmt.Sprintf("%+.3f s", d.Seconds()) }
 
-// switched is the first announcement after the fault.
+// switched returns the first announcement after the fault.
 func (c *comparison) switched() said {
 	i := slices.IndexFunc(c.log, func(s said) bool { return s.what == "+switch-master" })
 	require.GreaterOrEqual(c, i, 0, "no Sentinel's log has a switch after %s", c.f.Name)
@@ -256,7 +256,7 @@ func (c *comparison) witnesses(kind string) {
 	}
 }
 
-// logged is when a Sentinel first wrote that into its log, up to the switch.
+// logged returns when a Sentinel first wrote the milestone into its log, up to the switch.
 func (c *comparison) logged(m analysis.Milestone) time.Time {
 	for _, s := range c.log {
 		if s.what == string(m) && !s.at.After(c.switched().at) && (m != analysis.Suspect || strings.HasPrefix(s.detail, "master")) {
@@ -266,10 +266,10 @@ func (c *comparison) logged(m analysis.Milestone) time.Time {
 	return time.Time{}
 }
 
-// tookWrites is when the new primary first took a write of the observer.
+// tookWrites returns when the new primary first took a write of the observer.
 func (c *comparison) tookWrites() time.Time { return c.after(c.o.accepted[c.f.New], c.f.Start) }
 
-// after is the first of times in order from a time of the run on, before the next fault.
+// after returns the first of the sorted times that lies between from and the next fault.
 func (c *comparison) after(times []time.Time, from time.Duration) time.Time {
 	for _, at := range times {
 		if c.on(at) >= from && c.on(at) < c.next {
@@ -279,7 +279,7 @@ func (c *comparison) after(times []time.Time, from time.Duration) time.Time {
 	return time.Time{}
 }
 
-// reign is until when the new primary was the primary: until the next switch.
+// reign returns when the new primary stopped being the primary: at the next switch.
 func (c *comparison) reign() time.Duration {
 	first := c.switched()
 	for _, s := range c.log {
@@ -290,7 +290,7 @@ func (c *comparison) reign() time.Duration {
 	return c.next
 }
 
-// firstWrite is the first command of a client that the new primary executed.
+// firstWrite returns the time of the first command of a client that the new primary executed.
 func (c *comparison) firstWrite() time.Time {
 	for _, x := range c.o.executed[c.f.New] {
 		if c.on(x.at) >= c.f.Start && c.on(x.at) < c.reign() {

@@ -6,18 +6,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// gap finds the longest time in which clients waited for an answer. That nobody is answered while nobody asks is no outage.
+// gap finds the longest time in which clients waited and none had an answer. Time in which no client asks does not count as
+// waiting.
 type gap struct {
 	longest Outage
-	waited  time.Duration // for how much of the longest somebody waited
+	waited  time.Duration // the part of the longest gap in which some client waited
 	last    time.Duration // Return of the latest answer
-	began   bool          // there was one
-	asked   time.Duration // the earliest Call of what has ended without an answer since then
+	began   bool          // there was an answer
+	asked   time.Duration // the earliest Call of the operations that have ended without an answer since then
 	failed  int64         // operations without effect since then
 	unknown int64
 }
 
-// add takes the next operation, in order of Return. A gap counts if it ended after start; over: no further one does.
+// add takes the next operation, in order of Return. A gap counts if it ended after start. Once over is true, no further gap
+// counts.
 func (g *gap) add(op harness.Op, start time.Duration, over bool) {
 	if !answered(op) {
 		g.miss(op)
@@ -31,10 +33,10 @@ func (g *gap) add(op harness.Op, start time.Duration, over bool) {
 	g.last, g.began, g.asked, g.failed, g.unknown = op.Return, true, harness.Forever, 0, 0
 }
 
-// answered reports whether the system answered op: it did what was asked, or said that the lock is somebody else's.
+// answered reports whether the system answered op: it did what was asked, or said that another client has the lock.
 func answered(op harness.Op) bool { return op.Outcome == harness.OK || op.Denied() }
 
-// miss counts an operation without an answer: for the gap that is open, and for the longest one, if it was under way then.
+// miss counts an operation without an answer in the open gap, and in the longest one if it was under way then.
 func (g *gap) miss(op harness.Op) {
 	g.asked = min(g.asked, op.Call)
 	late := g.longest.Seen && op.Call < g.longest.To

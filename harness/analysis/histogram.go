@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// slots of a histogram: 16 to an octave, from one microsecond to two minutes.
+// slots is the number of slots of a histogram: 16 to an octave, from one microsecond to two minutes.
 const slots = 24 * 16
 
 // histogram counts latencies on a logarithmic scale in a fixed amount of memory. A quantile is within about 3 % of the
 // truth; the maximum is exact.
 type histogram struct {
-	counts [slots]uint64 // a slot of days of load passes what 32 bits hold
+	counts [slots]uint64 // days of load would overflow 32 bits
 	n      int64
 	max    time.Duration
 }
@@ -31,7 +31,7 @@ func (h *histogram) merge(other *histogram) {
 	h.max = max(h.max, other.max)
 }
 
-// quantile is the latency that the fraction q of all does not exceed; 0 when there is none.
+// quantile returns the latency that the fraction q of all latencies does not exceed; 0 if there are none.
 func (h *histogram) quantile(q float64) time.Duration {
 	rank := max(1, int64(math.Ceil(q*float64(h.n))))
 	seen := int64(0)
@@ -47,7 +47,7 @@ func (h *histogram) latency() Latency {
 	return Latency{P50: h.quantile(0.50), P99: h.quantile(0.99), Max: h.max}
 }
 
-// slot is linear below 16 microseconds and keeps the four leading bits above.
+// slot returns the slot of d. Slots are linear below 16 microseconds; above, they keep the four leading bits.
 func slot(d time.Duration) int {
 	us := uint64(max(0, d.Microseconds()))
 	if us < 16 {
@@ -57,7 +57,7 @@ func slot(d time.Duration) int {
 	return min(slots-1, (shift+1)*16+int(us>>shift)-16)
 }
 
-// middle is the middle of what slot i counts.
+// middle returns the middle of the latencies that slot i counts.
 func middle(i int) time.Duration {
 	if i < 16 {
 		return time.Duration(i)*time.Microsecond + time.Microsecond/2

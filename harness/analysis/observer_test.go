@@ -22,9 +22,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// truth is what an observer of its own saw of a cluster, by means that the harness's record and this package do not use: it
-// writes a key to each node every 10 ms over the node's Unix socket and asks for its role, it reads with MONITOR what each node
-// executed, and it reads the Sentinels' log files. Times are of the wall clock.
+// truth holds what an independent observer saw of a cluster, by means that neither the harness's record nor this package uses.
+// Every 10 ms it writes a key to each node over the node's Unix socket and asks for its role; it reads with MONITOR what each
+// node executed; and it reads the Sentinels' log files. Times are of the wall clock.
 type truth struct {
 	stop     context.CancelFunc
 	watching sync.WaitGroup
@@ -36,13 +36,13 @@ type truth struct {
 	ticks    map[string][]tick      // by who was late: "observer", or a Sentinel
 }
 
-// command is one that a node executed for a client.
+// command is a command that a node executed for a client.
 type command struct {
 	at    time.Time
 	group int
 }
 
-// tick is how late the observer itself was, or a Sentinel, which the machine's load makes.
+// tick notes how late the observer or a Sentinel was because of the machine's load.
 type tick struct {
 	at   time.Time
 	late time.Duration
@@ -99,7 +99,7 @@ func (o *truth) ask(ctx context.Context, c *cluster.Cluster, sentinel string) {
 	}
 }
 
-// observer is who is late where nobody else is.
+// observer is the name of the observer itself among those that were late.
 const observer = "observer"
 
 // late notes that somebody was late. Up to 20 ms are usual.
@@ -248,7 +248,7 @@ type said struct {
 
 var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) # (\+\S+) (.*)$`)
 
-// crashed is what a Sentinel writes when it was told to crash. What it wrote just before it had no time to publish.
+// crashed is what a Sentinel logs when it was told to crash. It may not have published what it logged just before.
 const crashed = "Sentinel CRASH because of SENTINEL simulate-failure"
 
 // logs reads what all Sentinels wrote into their log files, and could tell others, in order of time.

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// watchers follow the operations around every failover of a history.
+// watchers passes the operations to the watcher of every failover of a history.
 type watchers struct {
 	meta harness.Meta
 	all  []*watcher
@@ -55,13 +55,13 @@ func (w *watchers) add(op harness.Op) {
 	}
 }
 
-// reaches reports whether op asks something of the system: what a lock guards is the harness's own, and so is a delivery.
+// reaches reports whether op asks something of the system. Updates of what a lock guards and deliveries stay in the harness.
 func reaches(op harness.Op) bool {
 	_, guarded := harness.GuardedBy(op.Key)
 	return op.Kind != harness.Deliver && !(guarded && op.Kind == harness.Add)
 }
 
-// write reports whether op is an acknowledged change.
+// write reports whether op is an acknowledged write to the system.
 func write(op harness.Op) bool {
 	switch op.Kind {
 	case harness.Acquire, harness.Claim, harness.Next, harness.Add:
@@ -70,24 +70,24 @@ func write(op harness.Op) bool {
 	return false
 }
 
-// hear takes an operation of a client that was not cut off.
+// hear takes the next operation of a client that was not cut off.
 func (w *watcher) hear(op harness.Op, group int) {
-	over := w.written && len(w.changes) == 1 // the failover is, for clients
+	over := w.written && len(w.changes) == 1 // for clients the failover is over
 	w.gap.add(op, w.Start, over)
 	if !w.written && write(op) && w.served.by(op, group) {
 		w.first, w.written = op, true
 	}
 }
 
-// served says which acknowledged writes were the new primary's.
+// served tells which acknowledged writes the new primary did.
 type served struct {
 	known  bool                  // the record says which node served whom
-	groups map[int]time.Duration // from when on the new primary served a client group
-	cut    time.Duration         // if it is not known: whatever was called after it was done by the new primary
+	groups map[int]time.Duration // the time from which the new primary served each client group
+	cut    time.Duration         // if known is false: operations called after this time were done by the new primary
 }
 
-// serves finds out what can be known of whose the acknowledged writes were. Where the record does not say which node answered,
-// it is the new primary for whatever was called after the promotion, or after the old primary's end.
+// serves finds out which acknowledged writes the new primary did. If the record does not say which node answered, these are the
+// ones that were called after the promotion, or after the end of the old primary's process.
 func (a *aftermath) serves(events []harness.Event) served {
 	s := served{groups: map[int]time.Duration{}, cut: a.promotion()}
 	if a.Down(a.old) {
@@ -109,7 +109,7 @@ func (a *aftermath) serves(events []harness.Event) served {
 	return s
 }
 
-// by reports whether the new primary did op, which is acknowledged.
+// by reports whether the new primary did the acknowledged operation op.
 func (s served) by(op harness.Op, group int) bool {
 	if !s.known {
 		return op.Call > s.cut

@@ -19,7 +19,7 @@ const (
 	other = "(other)"
 )
 
-// Counts are operations by what became of them. A refused acquire is no error: somebody else had the lock.
+// Counts counts operations by their outcome. A refused acquire is not an error: another client had the lock.
 type Counts struct {
 	OK      int64 `json:"ok"`
 	Refused int64 `json:"refused"` // acquires that failed because the lock was held
@@ -27,10 +27,10 @@ type Counts struct {
 	Unknown int64 `json:"unknown"` // may or may not have taken effect
 }
 
-// All is the number of operations.
+// All returns the number of operations of any outcome.
 func (c Counts) All() int64 { return c.OK + c.Refused + c.Failed + c.Unknown }
 
-// Latency sums up how long operations took that were ok.
+// Latency sums up how long ok operations took.
 type Latency struct {
 	P50 time.Duration `json:"p50"`
 	P99 time.Duration `json:"p99"`
@@ -74,7 +74,7 @@ type Stats struct {
 	Buckets []Bucket      `json:"-"`       // from the start of the run, without holes, at most 240
 }
 
-// Collect reads h.Ops once, in memory that does not grow with their number. Beside an error it returns what it had
+// Collect reads h.Ops once, in memory that does not grow with their number. With an error it returns the figures of what it had
 // read.
 func Collect(h harness.History) (Stats, error) {
 	c := newCollector(h)
@@ -93,7 +93,7 @@ type collector struct {
 	last    time.Duration
 }
 
-// cell is what is counted of a bucket, of a kind, or of all.
+// cell counts the operations of a bucket, of a kind, or of the whole run.
 type cell struct {
 	Counts
 	ok     histogram
@@ -115,7 +115,7 @@ func newCollector(h harness.History) *collector {
 	return c
 }
 
-// bucketWidth is the least of 100 ms, 200 ms, 500 ms, 1 s, ... that a run of length d fits in.
+// bucketWidth returns the least of 100 ms, 200 ms, 500 ms, 1 s, ... with which a run of length d has at most maxBuckets buckets.
 func bucketWidth(d time.Duration) time.Duration {
 	for unit := 100 * time.Millisecond; ; unit *= 10 {
 		for _, n := range []time.Duration{1, 2, 5} {
@@ -155,12 +155,12 @@ func (c *cell) count(op harness.Op) {
 	}
 }
 
-// Refused reports whether op is an acquire that failed because somebody else had the lock.
+// Refused reports whether op is an acquire that failed because another client had the lock.
 func Refused(op harness.Op) bool {
 	return op.Outcome == harness.Fail && op.Kind == harness.Acquire && op.Err == harness.Held
 }
 
-// at returns the cell of time t. When the run turns out to be longer than expected, buckets become twice as wide.
+// at returns the bucket of time t. If the run is longer than expected, it doubles the width of the buckets.
 func (c *collector) at(t time.Duration) *cell {
 	t = max(0, t)
 	for t/c.width >= maxBuckets {
@@ -173,7 +173,7 @@ func (c *collector) at(t time.Duration) *cell {
 	return &c.cells[i]
 }
 
-// halve merges each two buckets into one.
+// halve merges buckets in pairs.
 func (c *collector) halve() {
 	c.width *= 2
 	for i := range c.cells {
@@ -254,17 +254,18 @@ func (c *collector) top() []Reason {
 	return all[:min(len(all), topReasons)]
 }
 
-// span is the part of bucket i in which operations could end, for rates.
+// span returns the part of bucket i in which operations could end. Rates are over this time.
 func (s Stats) span(i int) time.Duration {
 	from := max(s.Buckets[i].Start, s.First)
 	to := min(s.Buckets[i].Start+s.Width, s.Last)
 	return max(to-from, s.Width/4)
 }
 
-// PerSecond is the rate of n operations in bucket i.
+// PerSecond returns the rate of n operations in bucket i, per second.
 func (s Stats) PerSecond(i int, n int64) float64 { return float64(n) / s.span(i).Seconds() }
 
-// waited is how long an operation made its caller wait: from when it was meant to begin, where the load is open.
+// waited returns how long an operation made its caller wait. In an open loop this counts from the time at which the operation was
+// due.
 func waited(op harness.Op) time.Duration {
 	if op.Due > 0 {
 		return op.Return - op.Due

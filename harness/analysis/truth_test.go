@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
-// threeKills are the events of kills of r1, r2 and r3 in turn. Each that comes back is primary for a second, as nodes are that
-// are started with the configuration of one.
+// threeKills returns a history with kills of r1, r2 and r3 in turn. A node that comes back is primary for a second, since it
+// starts with the configuration of a primary.
 func threeKills() harness.History {
 	h := harness.History{Events: append(analysistest.Addressed(), analysistest.Role(0, "r1", "master"), analysistest.Role(0, "r2", "slave"), analysistest.Role(0, "r3", "slave"))}
 	for i, move := range [][2]int{{1, 2}, {2, 3}, {3, 2}} {
@@ -43,7 +43,7 @@ func TestWhoFollowedWhomIsWhoWasPromoted(t *testing.T) {
 	}
 }
 
-// TestTheFirstWriteIsTheNewPrimarys: clients reach the old primary all along, and it goes on acknowledging writes.
+// TestTheFirstWriteIsTheNewPrimarys has an old primary that clients still reach, and that goes on acknowledging writes.
 func TestTheFirstWriteIsTheNewPrimarys(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Faults[0].Name, h.Faults[0].Effects = "sentinel-failover", harness.MovesPrimary
@@ -66,7 +66,7 @@ func TestTheFirstWriteIsTheNewPrimarys(t *testing.T) {
 	require.Equal(t, Stage{Name: Writable, Note: "r2 acknowledged no write of a client"}, Failovers(h)[0].Stage(Writable))
 }
 
-// TestWhatALockGuardsIsNoWriteOfThePrimary: it is the harness's own.
+// TestWhatALockGuardsIsNoWriteOfThePrimary checks that updates of what a lock guards do not count: they stay in the harness.
 func TestWhatALockGuardsIsNoWriteOfThePrimary(t *testing.T) {
 	h := analysistest.OneKill()
 	guarded := analysistest.Add(0, 11650*ms, harness.OK)
@@ -97,7 +97,7 @@ func TestEffectsNotNamesSayWhatEndedThePrimary(t *testing.T) {
 	}
 }
 
-// TestWhoIsToldHeldIsServed: somebody has the lock for a while, and the primary says so all the time.
+// TestWhoIsToldHeldIsServed checks that refusals count as answers.
 func TestWhoIsToldHeldIsServed(t *testing.T) {
 	h := analysistest.OneKill()
 	ops := []harness.Op{analysistest.Add(0, 9*sec, harness.OK)}
@@ -111,7 +111,7 @@ func TestWhoIsToldHeldIsServed(t *testing.T) {
 	require.Equal(t, Outage{Seen: true, From: 11201 * ms, To: 11701 * ms, Failed: 1}, Failovers(h)[0].Outage)
 }
 
-// TestNobodyWaitsWhereNobodyAsks: a load of an operation a second has pauses that are no outage.
+// TestNobodyWaitsWhereNobodyAsks checks that the pauses of a load of one operation a second are not an outage.
 func TestNobodyWaitsWhereNobodyAsks(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Ops = harness.OpsOf([]harness.Op{

@@ -33,7 +33,7 @@ func asInAShell(t *testing.T, line string) int {
 	return 0
 }
 
-// printed are the command lines that a text has behind each of the words, as patterns.
+// printed lists the command lines that a text has after each of the patterns.
 func printed(t *testing.T, text string, before ...string) (lines []string) {
 	t.Helper()
 	for _, b := range before {
@@ -48,7 +48,7 @@ func printed(t *testing.T, text string, before ...string) (lines []string) {
 	return lines
 }
 
-// file is the text of a file, without what its format escapes.
+// file returns the text of a file, without the escapes of its format.
 func file(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)

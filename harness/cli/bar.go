@@ -15,15 +15,15 @@ import (
 
 const (
 	barWidth   = 20
-	barEvery   = 200 * time.Millisecond // a command that is over sooner shows no bar
+	barEvery   = 200 * time.Millisecond // time between two drawings; a command that is over sooner shows no bar
 	barMargin  = 32                     // columns that the bar, its percentage and its frame take
-	barDefault = 80                     // columns of a terminal that does not say how wide it is
+	barDefault = 80                     // columns of a terminal of unknown width
 
-	perSearch = time.Second // stands for one of several searches: how long one takes is not known before
+	perSearch = time.Second // the estimate for one of several searches, whose length is not known before
 )
 
-// screen is standard error, as all commands write to it. On a terminal its last line can be a progress bar, which makes
-// way for whatever else is written.
+// screen is the standard error of all commands. On a terminal its last line can be a progress bar, which goes when something else
+// is written.
 type screen struct {
 	out      io.Writer
 	terminal bool
@@ -45,26 +45,26 @@ func (s *screen) Write(p []byte) (int, error) {
 // clear takes the bar off the terminal, if it is there. The caller holds mu.
 func (s *screen) clear() {
 	if s.bar != nil && s.bar.drawn {
-		_ = s.bar.shown.Clear() // a terminal that is gone is nobody's concern
+		_ = s.bar.shown.Clear() // the terminal may be gone
 		s.bar.drawn = false
 	}
 }
 
-// bar shows how far a command is whose length is about known: in stages, each with an estimate. A nil bar shows nothing.
+// bar shows the progress of a command in stages, each with an estimate of its length. A nil bar shows nothing.
 type bar struct {
 	screen *screen
 	shown  *progressbar.ProgressBar
-	most   string // before the time left: "about", or "at most" if the command may end at any time
+	most   string // the word before the time left: "about", or "at most" if the command may end sooner
 
 	began, stageBegan time.Time
 	total             time.Duration
-	done, stage       time.Duration // the estimates of the stages before, and of this one
+	done, stage       time.Duration // sum of the estimates of earlier stages, and the estimate of this one
 	detail            string
 	drawn             bool
 }
 
-// startBar shows a bar of a command that takes about so long, until stop is called: on a terminal only, and not beside
-// JSON. It returns nil and a stop that does nothing elsewhere.
+// startBar shows a bar for a command that takes about total, until stop is called. It does nothing unless standard error is a
+// terminal, nor with JSON output.
 func (a *app) startBar(total time.Duration, most string) (stop func()) {
 	if !a.err.terminal || a.json || total <= 0 {
 		return func() {}
@@ -91,7 +91,7 @@ func (a *app) startBar(total time.Duration, most string) (stop func()) {
 	})
 }
 
-// draw draws the bar again and again until over is closed.
+// draw redraws the bar until over is closed.
 func (b *bar) draw(over <-chan struct{}) {
 	tick := time.NewTicker(barEvery)
 	defer tick.Stop()
@@ -110,12 +110,12 @@ func (b *bar) draw(over <-chan struct{}) {
 	}
 }
 
-// position is how far the command is, as a part of total. It never comes to its end by itself.
+// position returns how much of total the command has done. It never reaches total.
 func (b *bar) position(now time.Time) time.Duration {
 	return min(b.done+min(now.Sub(b.stageBegan), b.stage), b.total-1)
 }
 
-// text is what stands beside the bar: the time left, by how far the command came in the time it took, and the detail.
+// text returns what stands beside the bar: the time left, judged by the progress so far, and the detail.
 func (b *bar) text(at time.Duration, now time.Time) string {
 	left := ""
 	if at > 0 {
@@ -132,7 +132,7 @@ func (b *bar) text(at time.Duration, now time.Time) string {
 	return left + "  " + b.detail
 }
 
-// beginStage begins the next stage, which takes about so long; what was before it is over.
+// beginStage ends the stage before and begins the next, which takes about length.
 func (s *screen) beginStage(length time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *screen) beginStage(length time.Duration) {
 	}
 }
 
-// say sets what stands beside the bar. It reports whether there is one.
+// say sets the text beside the bar. It reports whether there is a bar.
 func (s *screen) say(detail string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

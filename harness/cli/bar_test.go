@@ -25,7 +25,7 @@ func command(t *testing.T, terminal bool, args ...string) (errs string, code int
 	return text.String(), a.code
 }
 
-// seen is what stands on a terminal in the end, line by line.
+// seen returns the lines that a terminal shows in the end.
 func seen(written string) (lines []string) {
 	for line := range strings.SplitSeq(written, "\n") {
 		for part := range strings.SplitSeq(line, "\r") {

@@ -65,7 +65,7 @@ func opened(ctx context.Context, file string) (*os.File, error) {
 	}
 }
 
-// checkText judges somebody else's history.
+// checkText judges a history that another program recorded.
 func (a *app) checkText(cmd *cobra.Command, args []string, file string, m results.Model) error {
 	switch {
 	case len(args) > 0:
@@ -94,7 +94,7 @@ func (a *app) checkText(cmd *cobra.Command, args []string, file string, m result
 	return a.showReport(rep)
 }
 
-// showReport prints the verdict on a history without a run, and takes it as the exit code.
+// showReport prints the verdict on a history without a run, and sets the exit code by it.
 func (a *app) showReport(rep reports.Report) error {
 	a.code = verdictCode(rep.Judged.Verdict)
 	if a.json {

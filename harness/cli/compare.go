@@ -43,7 +43,7 @@ func (a *app) compareCommand() *cobra.Command {
 	return a.grouped(cmd, ofPlans)
 }
 
-// cases is every variant under every plan or regime. A plan runs its own variant if none is named.
+// cases lists every variant under every plan or regime. If no variant is named, each plan runs its own.
 func (a *app) cases(cmd *cobra.Command, args []string) ([]plan.Case, error) {
 	plans, err := a.plans(cmd)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *app) cases(cmd *cobra.Command, args []string) ([]plan.Case, error) {
 			out = append(out, plan.Case{Title: p.Variant, Plan: p})
 		}
 		for _, v := range variants {
-			p.Variant, p.Script, p.Expect = v.id, v.script, plan.Expected{} // which are of another variant
+			p.Variant, p.Script, p.Expect = v.id, v.script, plan.Expected{} // the plan's own belong to another variant
 			out = append(out, plan.Case{Title: v.id, Plan: p})
 		}
 	}
@@ -72,7 +72,7 @@ func (a *app) cases(cmd *cobra.Command, args []string) ([]plan.Case, error) {
 	return out, oneFamily(out)
 }
 
-// oneFamily refuses to compare a lock with a sequence: no figure of the one means anything beside that of the other.
+// oneFamily refuses to compare variants of several families, such as a lock and a sequence: their figures cannot be compared.
 func oneFamily(cases []plan.Case) error {
 	var first workloads.Variant
 	for i, c := range cases {
@@ -138,20 +138,20 @@ func (a *app) writeComparison(rows []reports.Row) (path string, err error) {
 	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })
 }
 
-// askExplorer adds to every row what the explorer says of its variant. It returns a line for each that it broke, with
-// where the smallest counterexample is.
+// askExplorer adds the explorer's answer to every row. For each variant that the explorer broke it returns a line with the file
+// of the smallest counterexample.
 func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row) (broken []string, err error) {
 	said := map[string]reports.Row{}
 	for i, c := range cases {
 		p := c.Plan
-		if before, ok := said[p.Variant+" "+p.Regime]; ok && p.TTL == 0 { // faults make no difference to it
+		if before, ok := said[p.Variant+" "+p.Regime]; ok && p.TTL == 0 { // the search does not depend on the plan's faults
 			rows[i].Explorer, rows[i].Met = before.Explorer, rows[i].Met && before.Met
 			continue
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
 		a.err.beginStage(perSearch)
 		s := plan.Search{Variant: p.Variant, Script: p.Script, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore}
-		if s.Check() != nil { // of no use without load, or on one master
+		if s.Check() != nil { // the explorer cannot search this variant
 			rows[i].Explorer = "not asked"
 			continue
 		}
@@ -169,8 +169,8 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 	return broken, nil
 }
 
-// brokenLine names the classes of a search's counterexamples with their steps, and the file of the smallest; empty: it
-// found none.
+// brokenLine names the classes of a search's counterexamples with their steps, and the file of the smallest. It is empty if the
+// search found none.
 func brokenLine(out results.Searched) string {
 	e := out.Exploration
 	if len(e.Result.Found) == 0 {
@@ -180,7 +180,7 @@ func brokenLine(out results.Searched) string {
 		filepath.Join(out.Dir, e.Files[0]))
 }
 
-// classesInSteps is what broke a variant, for a sentence.
+// classesInSteps returns what broke a variant, as part of a sentence.
 func classesInSteps(e reports.Exploration) string {
 	var all []string
 	for _, c := range e.Result.Found {
@@ -189,8 +189,8 @@ func classesInSteps(e reports.Exploration) string {
 	return units.And(all)
 }
 
-// brief says in a few words what the explorer finds: of a sequence for which no regime is named, under the first regime
-// that comes to the worst, which it returns too.
+// brief returns in a few words what the explorer finds. For a sequence without a named regime it searches every regime and
+// returns the first with the worst verdict.
 func (a *app) brief(ctx context.Context, s plan.Search) (brief string, met bool, worst results.Searched, err error) {
 	met = true
 	all := s.EveryRegime()
@@ -212,7 +212,7 @@ func (a *app) brief(ctx context.Context, s plan.Search) (brief string, met bool,
 	return brief, met, worst, nil
 }
 
-// lengthOf is about how long cases take, one after the other.
+// lengthOf estimates how long the cases take, one after the other.
 func lengthOf(cases []plan.Case) (total time.Duration) {
 	for _, c := range cases {
 		one, _ := c.Plan.Takes() // runAll says what is wrong with it
@@ -249,7 +249,7 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 
 var errInterrupted = errors.New("interrupted")
 
-// uninterrupted is err, or that ctx has ended: what ended early is no row of a table.
+// uninterrupted returns err, or an error if ctx has ended: a run that ended early is not a row of a table.
 func uninterrupted(ctx context.Context, err error) error {
 	if err == nil && ctx.Err() != nil {
 		return errInterrupted
@@ -260,7 +260,7 @@ func uninterrupted(ctx context.Context, err error) error {
 func (a *app) table(rows []reports.Row) error {
 	var t texttable.Table
 	explored := slices.ContainsFunc(rows, func(r reports.Row) bool { return r.Explorer != "" })
-	add := func(explorer string, cells ...string) { // the explorer's column stands before the last four, if it was asked
+	add := func(explorer string, cells ...string) { // if the explorer was asked, its column stands before the last four
 		if explored {
 			cells = slices.Insert(cells, len(cells)-4, explorer)
 		}
@@ -286,7 +286,7 @@ func (a *app) table(rows []reports.Row) error {
 	return nil
 }
 
-// result says what came of a run, in a few words.
+// result returns the result of a run, in a few words.
 func result(out results.Outcome) string {
 	if found := out.Report.Found(); found != "" {
 		return "broken: " + found
@@ -301,7 +301,7 @@ func dash(s string) string {
 	return s
 }
 
-// asDocumented is a row's cell: of an algorithm of the user's own nothing is documented.
+// asDocumented returns the cell of a row. Of the user's own algorithm nothing is documented.
 func asDocumented(r reports.Row) string {
 	if r.Expected == "" {
 		return "-"

@@ -77,7 +77,7 @@ func (a *app) demo(ctx context.Context) error {
 	return nil
 }
 
-// onlyExplored says of a variant in which a load found nothing what the explorer found in it.
+// onlyExplored returns what the explorer found in a variant in which the load found nothing.
 func onlyExplored(out results.Outcome, searches []results.Searched) string {
 	if out.Report.Judged.Verdict != harness.Valid || len(out.Plan.Nemesis) > 0 {
 		return ""

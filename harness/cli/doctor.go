@@ -14,18 +14,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
-// finding is one thing that doctor looked at.
+// finding is the result of one of doctor's examinations.
 type finding struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
 	Is   string `json:"is"` // what was found, and what to do if it is not OK
 
-	Do    string         `json:"do,omitempty"`      // what to do about it, where Is does not say
-	Warn  bool           `json:"warning,omitempty"` // OK, but may not be in every run
+	Do    string         `json:"do,omitempty"`      // what to do about it, if Is does not say so
+	Warn  bool           `json:"warning,omitempty"` // OK, but perhaps not for every run
 	Limit *cluster.Check `json:"limit,omitempty"`
 }
 
-// word is what a finding comes to.
+// word sums a finding up in one word.
 func (f finding) word() string {
 	switch {
 	case !f.OK:
@@ -36,11 +36,11 @@ func (f finding) word() string {
 	return "ok"
 }
 
-// doctorFlags say what doctor does beside looking, and for whom it looks.
+// doctorFlags say what doctor does beside looking, and for which runs it looks.
 type doctorFlags struct {
 	on         string
 	image      string
-	clients    int // of the runs that it is to carry
+	clients    int // number of clients of the runs that the machine is to carry
 	buildImage bool
 	clean      bool
 }
@@ -74,7 +74,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// examine makes what is to be made, and looks at everything.
+// examine does what the flags ask for, and then looks at everything.
 func (a *app) examine(ctx context.Context, f doctorFlags) []finding {
 	var all []finding
 	if f.buildImage {
@@ -96,7 +96,7 @@ func (a *app) printFindings(findings []finding) error {
 	}
 	const column = 14
 	for _, f := range findings {
-		if len(f.What) > column { // a line of its own leaves the column of the others as it is
+		if len(f.What) > column { // a long name has a line of its own, so that the column stays narrow
 			a.println("%-4s %s\n%-4s %-*s %s", f.word(), f.What, "", column, "", f.Is)
 		} else {
 			a.println("%-4s %-*s %s", f.word(), column, f.What, f.Is)
@@ -111,12 +111,12 @@ func (a *app) printFindings(findings []finding) error {
 func (a *app) redisFinding(f doctorFlags) finding {
 	path, version, err := cluster.FindRedis(a.flags.redis)
 	if err != nil {
-		return finding{What: "redis-server", OK: f.on == cluster.OnDocker, Is: message(err)} // containers bring their own
+		return finding{What: "redis-server", OK: f.on == cluster.OnDocker, Is: message(err)} // containers bring their own Redis
 	}
 	return finding{What: "redis-server", OK: true, Is: path + ": " + version}
 }
 
-// dockerFinding is bad news only to who wants containers.
+// dockerFinding looks for Docker. A missing Docker is not OK only if containers are wanted.
 func (a *app) dockerFinding(ctx context.Context, f doctorFlags) finding {
 	said, err := docker.Platform{Image: f.image}.Describe(ctx)
 	switch {
@@ -137,8 +137,8 @@ func (a *app) buildFinding(ctx context.Context) finding {
 	return finding{What: "image", OK: true, Is: docker.LocalImage + " has Redis " + version}
 }
 
-// limitFindings are the limits of this machine beside what a run with that many clients needs. One that may be short is no
-// bad news yet.
+// limitFindings compares the limits of this machine with what a run with that many clients needs. A limit that may be too low is
+// a warning.
 func limitFindings(f doctorFlags) (all []finding) {
 	for _, c := range (cluster.Options{Clients: f.clients}).Checks() {
 		one := finding{What: c.Name, OK: !c.Short() || !c.Stops, Warn: c.Short() && !c.Stops, Is: c.Finding(), Limit: &c}
@@ -150,7 +150,7 @@ func limitFindings(f doctorFlags) (all []finding) {
 	return all
 }
 
-// loopbackFinding tells of the addresses that nodes would have.
+// loopbackFinding reports on the addresses that nodes would have.
 func loopbackFinding(r cluster.Reach) finding {
 	switch {
 	case r.Err != nil:
@@ -162,7 +162,7 @@ func loopbackFinding(r cluster.Reach) finding {
 	return finding{What: "loopback", OK: true, Is: "all of 127.0.0.0/8 is local"}
 }
 
-// roomFinding tells whether temporary files can be written.
+// roomFinding reports whether temporary files can be written.
 func roomFinding() finding {
 	if err := cluster.TempRoom(); err != nil {
 		return finding{What: "temp folder", Is: message(err)}
@@ -170,7 +170,7 @@ func roomFinding() finding {
 	return finding{What: "temp folder", OK: true, Is: "can be written to " + os.TempDir()}
 }
 
-// leftoversFinding lists what runs that were killed could not remove, or removes it.
+// leftoversFinding lists what killed runs left behind or, with clean, removes it.
 func leftoversFinding(ctx context.Context, clean bool) finding {
 	sites := docker.Here(ctx)
 	var removed []cluster.Leftover

@@ -22,7 +22,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// replayFlags are those of a replay.
+// replayFlags holds the flags of a replay.
 type replayFlags struct {
 	file  string
 	times int
@@ -126,7 +126,7 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string
 	return a.printExploration(out)
 }
 
-// printExploration is what a person sees of one search.
+// printExploration prints one search for people.
 func (a *app) printExploration(out results.Searched) error {
 	if err := reports.ExplorationText(a.out, out.Exploration); err != nil {
 		return err
@@ -139,17 +139,17 @@ func (a *app) printExploration(out results.Searched) error {
 	return nil
 }
 
-// everyRegimeFlag is what --regime may say for each regime in turn, which is so without it, too.
+// everyRegimeFlag is the value of --regime for each regime in turn, which is also the default.
 const everyRegimeFlag = "all"
 
-// explainLost tells a message that a crash lost from one that was delivered twice.
+// explainLost explains that a lost message is not a message delivered twice, and how to leave crashes out.
 func (a *app) explainLost(r interleave.Result) {
 	if slices.ContainsFunc(r.Found, func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }) {
 		a.println("lost-message: nobody delivers a message twice here; one is never delivered, since its worker crashed between claim and delivery: --crashes 0 leaves crashes out")
 	}
 }
 
-// showSituation prints the shortest schedule that met the situation that was asked for.
+// showSituation prints the shortest schedule that met the situation asked for.
 func (a *app) showSituation(r interleave.Result) error {
 	if a.flags.situation == "" {
 		return nil
@@ -166,7 +166,7 @@ func (a *app) showSituation(r interleave.Result) error {
 	return usage("--situation: there is no %q here: choose one of %s", a.flags.situation, strings.Join(known, ", "))
 }
 
-// exploreAll goes through several searches and prints a table. It exits with 0 if each came to what is documented.
+// exploreAll makes several searches and prints a table. The exit code is 0 if each found what is documented.
 func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 	for _, s := range searches { // refuse all before one is made
 		if err := s.Check(); err != nil {
@@ -194,7 +194,7 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 	return err
 }
 
-// searchAll goes through several searches, one after the other.
+// searchAll makes several searches, one after the other.
 func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.Searched, rows []reports.Row, err error) {
 	for i, s := range searches {
 		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Under())
@@ -211,13 +211,13 @@ func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []res
 	return outs, rows, nil
 }
 
-// search makes one of several searches. One that does not come to what is documented decides the exit code.
+// search makes one of several searches. If it does not find what is documented, the exit code is 1.
 func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, error) {
 	out, err := results.Explore(ctx, s, a.options())
 	if err = uninterrupted(ctx, err); err != nil {
 		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
 	}
-	if !out.Exploration.Met && s.Script == nil { // of which nothing is documented
+	if !out.Exploration.Met && s.Script == nil { // nothing is documented of scripts
 		a.code = ExitInvalid
 	}
 	return out, nil
@@ -250,7 +250,7 @@ func classSteps(e reports.Exploration) string {
 	return strings.Join(all, ", ")
 }
 
-// lost leaves the fields of what gets lost at their defaults unless one of the flags was given.
+// lost sets the fields for lost answers and commands from the flags, if one of these was given. Otherwise it leaves the defaults.
 func lost(cmd *cobra.Command, s *plan.Search) {
 	f := cmd.Flags()
 	if !f.Changed("lost-answers") && !f.Changed("lost-commands") && !f.Changed("late") {
@@ -268,7 +268,7 @@ func lost(cmd *cobra.Command, s *plan.Search) {
 	}
 }
 
-// noneIfZero translates a flag, where 0 means none, into a field whose zero value means the default.
+// noneIfZero translates a flag's value, of which 0 means none, into that of a field, of which 0 means the default and -1 none.
 func noneIfZero(n int) int {
 	if n == 0 {
 		return -1

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// everyRegime is what a program reads of searches under several regimes.
+// everyRegime is the JSON output of searches under several regimes.
 type everyRegime struct {
 	Kind    string                        `json:"kind"` // "explorations"
 	Variant string                        `json:"variant"`
@@ -22,7 +22,7 @@ type everyRegime struct {
 	Regimes []reports.ExplorationDocument `json:"regimes"`
 }
 
-// exploreRegimes searches under one regime after the other. The exit code is that of the worst verdict.
+// exploreRegimes searches under one regime after the other. The worst verdict decides the exit code.
 func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search) error {
 	if err := searches[0].Check(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search) error 
 	return a.printRegimes(outs, worst)
 }
 
-// printRegimes prints a line for each regime, and what breaks the variant under those that do.
+// printRegimes prints a line for each regime, and the counterexamples of those that break the variant.
 func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict) error {
 	a.println("%s  %s", strings.ToUpper(worst.String()), regimesSentence(outs, worst))
 	var t texttable.Table
@@ -75,7 +75,7 @@ func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict) error
 	return nil
 }
 
-// regimesSentence says which regimes came to the worst verdict.
+// regimesSentence says which regimes have the worst verdict.
 func regimesSentence(outs []results.Searched, worst harness.Verdict) string {
 	var names []string
 	for _, out := range outs {

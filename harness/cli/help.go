@@ -17,7 +17,8 @@ type flagGroup struct {
 	flags []string
 }
 
-// ofScripts and ofPlans are the groups of flags that several commands have. A command leaves out what it does not have.
+// ofScripts and ofPlans are groups of flags that several commands share. The help of a command leaves out the flags that it does
+// not have.
 var (
 	ofScripts = flagGroup{"Your own script", []string{"script", "as", "keys", "args", "yes", "no-error", "release", "release-args"}}
 
@@ -42,7 +43,7 @@ var (
 	}
 )
 
-// grouped puts the flags in the help of cmd into groups. Flags that stand in none come last.
+// grouped puts the flags in the help of cmd into groups. Flags without a group come last.
 func (a *app) grouped(cmd *cobra.Command, groups []flagGroup) *cobra.Command {
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := fmt.Fprint(cmd.OutOrStdout(), usageText(cmd, groups, texttable.Width(a.out)))
@@ -51,7 +52,7 @@ func (a *app) grouped(cmd *cobra.Command, groups []flagGroup) *cobra.Command {
 	return cmd
 }
 
-// usageText is how cmd is used, in lines of at most width columns, or of any length if width is 0.
+// usageText returns the usage of cmd, in lines of at most width columns; 0 is no bound.
 func usageText(cmd *cobra.Command, groups []flagGroup, width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)

@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// listing is what list prints as JSON.
+// listing is the JSON output of list.
 type listing struct {
 	Variants []variantInfo      `json:"variants"`
 	Nemeses  []plan.Nemesis     `json:"nemeses"`
@@ -52,7 +52,7 @@ func (a *app) listCommand() *cobra.Command {
 	}
 }
 
-// everything is all that there is to list.
+// everything returns the whole listing.
 func everything() listing {
 	l := listing{Nemeses: plan.Nemeses(), Regimes: workloads.Regimes()}
 	for _, v := range workloads.Catalogue() {
@@ -61,14 +61,15 @@ func everything() listing {
 	return l
 }
 
-// The names of whole parts of the listing.
+// The words for whole parts of the listing.
 const (
 	allVariants = "variants"
 	allFaults   = "faults"
 	allRegimes  = "regimes"
 )
 
-// chosen is what the words name: a part of the listing, or all whose names begin with a word. Without words it is everything.
+// chosen returns what the words name: a part of the listing, or all entries whose names begin with a word. Without words it
+// returns everything.
 func (l listing) chosen(words []string) (out listing, err error) {
 	if len(words) == 0 {
 		return l, nil
@@ -98,13 +99,13 @@ func (l listing) chosen(words []string) (out listing, err error) {
 	return out, nil
 }
 
-// chooses reports whether one of the words means name, or names its whole part of the listing.
+// chooses reports whether one of the words means name, or the whole part of the listing that it is in.
 func (l listing) chooses(words []string, name, part string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return w == part || l.means(w, name) })
 }
 
-// means reports whether word is name or, if nothing has that name, its beginning. A fault such as kill-HOST is meant by
-// kill-primary, too.
+// means reports whether word is name or, if no entry is called word, the beginning of name. The word kill-primary also means the
+// fault kill-HOST.
 func (l listing) means(word, name string) bool {
 	if slices.Contains(l.names(), word) {
 		return word == name
@@ -115,7 +116,7 @@ func (l listing) means(word, name string) bool {
 	return strings.HasPrefix(name, word)
 }
 
-// names are those of everything in the listing.
+// names lists the names of all entries.
 func (l listing) names() (all []string) {
 	for _, v := range l.Variants {
 		all = append(all, v.ID)
@@ -169,7 +170,7 @@ func (a *app) printVariants(all []variantInfo) error {
 	return a.write(&flaws)
 }
 
-// printFaults lists faults under the headings of their groups, and what the words in their names stand for.
+// printFaults prints faults under the headings of their groups, and the meaning of the words in capitals.
 func (a *app) printFaults(all []plan.Nemesis) error {
 	var t texttable.Table
 	group := ""
@@ -203,7 +204,7 @@ func (a *app) printFaults(all []plan.Nemesis) error {
 	return nil
 }
 
-// has reports whether a word in capitals stands in the fault's name, or for one of its parameters.
+// has reports whether a word in capitals is in the fault's name, or stands for one of its parameters.
 func has(n plan.Nemesis, word string) bool {
 	return strings.Contains(n.Name, word) || slices.ContainsFunc(n.Parameters, func(p string) bool {
 		name, _, _ := strings.Cut(p, "=")
@@ -211,5 +212,5 @@ func has(n plan.Nemesis, word string) bool {
 	})
 }
 
-// write prints a table as wide as the terminal is.
+// write prints a table that fits the terminal's width.
 func (a *app) write(t *texttable.Table) error { return t.Write(a.out, texttable.Width(a.out)) }

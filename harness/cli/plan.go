@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// planFlags are shared by run and compare.
+// planFlags adds the flags that run and compare share.
 func (a *app) planFlags(cmd *cobra.Command) {
 	f, p := cmd.Flags(), &a.flags.plan
 	f.StringArrayVar(&a.flags.files, "plan", nil,
@@ -40,7 +40,7 @@ func (a *app) planFlags(cmd *cobra.Command) {
 	a.placeFlags(cmd)
 }
 
-// guardFlags are about the cluster, beside its topology.
+// guardFlags adds the flags about the cluster, beside its topology.
 func (a *app) guardFlags(cmd *cobra.Command) {
 	f, p := cmd.Flags(), &a.flags.plan
 	f.StringVar(&p.On, "on", "", "process, or docker: what Redis nodes run on (default process)")
@@ -52,18 +52,18 @@ func (a *app) guardFlags(cmd *cobra.Command) {
 	f.IntVar(&p.Acks, "acks", 0, "replicas that a variant with a WAIT waits for (default: the variant's)")
 }
 
-// plansOwn are the flags of what a plan file says itself.
+// plansOwn lists the flags that cannot stand beside a plan file, which says the same itself.
 var plansOwn = []string{
 	"topology", "nemesis", "repeat", "fault-for", "calm", "with", "clients", "duration", "rate", "pacing", "stop-on-first", "key-count", "ttl", "hold", "resource",
 	"on", "redis-image", "min-replicas", "max-lag", "aof", "acks", "regime",
 }
 
-// neverZero are the flags for which 0 stands for a default that is not 0.
+// neverZero lists the flags for which 0 would mean a default that is not 0.
 var neverZero = []string{
 	"repeat", "fault-for", "calm", "clients", "duration", "rate", "key-count", "ttl", "hold", "acks", "max-lag",
 }
 
-// noZeros refuses flags that are given as 0 and would silently mean their defaults.
+// noZeros refuses flags that are given as 0, which would silently mean their defaults.
 func noZeros(cmd *cobra.Command, names ...string) error {
 	for _, name := range names {
 		f := cmd.Flags().Lookup(name)
@@ -74,7 +74,7 @@ func noZeros(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
-// plans are those of the files, or that of the flags under each regime.
+// plans returns the plans of the files, or else the plan of the flags, once for each regime.
 func (a *app) plans(cmd *cobra.Command) ([]plan.Plan, error) {
 	if err := noZeros(cmd, neverZero...); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (a *app) plans(cmd *cobra.Command) ([]plan.Plan, error) {
 	return out, nil
 }
 
-// underEach is the plan of the flags, once for each regime.
+// underEach returns the plan of the flags, once for each regime.
 func (a *app) underEach(regimes []string) (out []plan.Plan) {
 	if len(regimes) == 0 {
 		return []plan.Plan{a.flags.plan}
@@ -118,7 +118,7 @@ func (a *app) underEach(regimes []string) (out []plan.Plan) {
 	return out
 }
 
-// thePlan is the one plan that run is to run.
+// thePlan returns the one plan of the run command.
 func (a *app) thePlan(cmd *cobra.Command, args []string) (plan.Plan, error) {
 	plans, err := a.plans(cmd)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// plainEvery is how often progress is printed where there is no terminal.
+// plainEvery is the time between two lines of progress without a terminal.
 const plainEvery = 5 * time.Second
 
-// progress shows a run under way: beside the bar on a terminal, in a line now and then elsewhere. It goes to standard
-// error, so that standard output holds results only.
+// progress shows a run under way: beside the bar on a terminal, elsewhere in a line every plainEvery. It goes to standard error,
+// so that standard output has only results.
 type progress struct {
 	w *screen
 
-	mu    sync.Mutex // found is called by others than show
+	mu    sync.Mutex // found and show are called by different goroutines
 	last  time.Duration
 	fault string
 	seen  map[harness.Class]bool
@@ -44,8 +44,8 @@ func (p *progress) show(at harness.Progress) {
 		at.Elapsed.Seconds(), at.OK, at.Fail, at.Info, at.Fault, violations)
 }
 
-// found prints the first violation of each class as soon as it is found. What is printed here may have another class in
-// the end, when all faults are on record.
+// found prints the first violation of each class as soon as it is found. The violation may have another class in the end, when
+// all faults are on record.
 func (p *progress) found(a harness.Anomaly, at time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -38,7 +38,7 @@ func (a *app) reportCommand() *cobra.Command {
 	}
 }
 
-// showSuite prints what came of a suite, for people or programs, and takes its ending as the exit code.
+// showSuite prints the results of a suite, for people or programs, and sets the exit code by its ending.
 func (a *app) showSuite(s tally.Suite, dir string) error {
 	a.code = endingCode(s.Ending())
 	if a.json {

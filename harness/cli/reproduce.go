@@ -52,7 +52,7 @@ func (a *app) reproduceCommand() *cobra.Command {
 	return cmd
 }
 
-// allFlag is --all, if it was given.
+// allFlag returns "--all" if it was given.
 func allFlag(all bool) string {
 	if all {
 		return " --all"
@@ -90,7 +90,7 @@ func (a *app) listExperiments() error {
 	return a.write(&t)
 }
 
-// about is a length of time as an estimate: seconds, or whole minutes.
+// about writes a length of time as an estimate, in seconds or in whole minutes.
 func about(d time.Duration) string {
 	if d < 2*time.Minute {
 		return fmt.Sprintf("%.0f s", d.Seconds())
@@ -98,8 +98,8 @@ func about(d time.Duration) string {
 	return fmt.Sprintf("%.0f min", d.Minutes())
 }
 
-// reproduce repeats experiments. It exits with 0 if each has the published shape, with 1 if one has not, and with 2 if
-// that cannot be told.
+// reproduce repeats experiments. The exit code is 0 if each has the published shape, 1 if one has another, and 2 if that cannot
+// be told of one.
 func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, how experiments.Repetition) error {
 	for _, e := range chosen { // refuse all before repeating one
 		if err := e.Check(how); err != nil {

@@ -1,4 +1,4 @@
-// Package cli is the doublegrant command line: flags and words around harness/plan, results, suite and experiments. It alone prints.
+// Package cli is the doublegrant command line, on top of harness/plan, results, suite and experiments. No other package prints.
 package cli
 
 import (
@@ -29,7 +29,7 @@ import (
 const (
 	ExitMet     = 0  // every expectation met; for a single run: valid
 	ExitInvalid = 1  // a violation was found, or an expectation not met
-	ExitUnknown = 2  // nothing can be said, or interrupted before
+	ExitUnknown = 2  // nothing can be said, or interrupted before that
 	ExitFailed  = 3  // the harness or its environment failed
 	ExitUsage   = 64 // wrong usage
 )
@@ -49,11 +49,11 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	a := &app{out: stdout, err: newScreen(stderr)}
-	defer context.AfterFunc(ctx, func() { // unless the command is over
+	defer context.AfterFunc(ctx, func() { // runs on the first Ctrl-C, unless the command is over
 		stop()
 		a.interrupted()
 	})()
-	_ = cluster.RaiseFileLimit() // where it cannot be raised, a run that needs more says so
+	_ = cluster.RaiseFileLimit() // if it cannot be raised, a run that needs more says so
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -63,20 +63,20 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 		return a.code
 	}
 	fmt.Fprintln(stderr, "doublegrant: "+message(err))
-	if code = exitCode(err); code == ExitFailed && ctx.Err() != nil { // nothing has failed: somebody wanted no more
+	if code = exitCode(err); code == ExitFailed && ctx.Err() != nil { // interrupted: nothing has failed
 		code = ExitUnknown
 	}
 	return code
 }
 
-// app is one invocation.
+// app is one invocation of the command line.
 type app struct {
 	out    io.Writer
 	err    *screen
-	code   int  // of a command that ran
+	code   int  // exit code of a command that ran
 	json   bool // -o json
 	flags  flags
-	warned sync.Map // warnings that were printed
+	warned sync.Map // warnings that have been printed
 }
 
 func (a *app) root() *cobra.Command {
@@ -115,7 +115,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// fromParsers are the ends of messages that name functions of Go, and what they come to.
+// fromParsers lists the ends of messages that name functions of Go, with their replacements.
 var fromParsers = []struct {
 	end    *regexp.Regexp
 	remedy string
@@ -127,7 +127,7 @@ var fromParsers = []struct {
 	{regexp.MustCompile(`time: .*`), "want a time with its unit, such as 2s or 300ms"},
 }
 
-// readable is an error about a flag of cmd in words of its user.
+// readable rewrites an error about a flag of cmd in words of its user.
 func readable(cmd *cobra.Command, err error) string {
 	s := err.Error()
 	var unknown *pflag.NotExistError
@@ -142,7 +142,7 @@ func readable(cmd *cobra.Command, err error) string {
 	return s
 }
 
-// commandNames are those of the commands of cmd.
+// commandNames lists the names of the commands of cmd.
 func commandNames(cmd *cobra.Command) (all []string) {
 	for _, c := range cmd.Commands() {
 		all = append(all, c.Name())
@@ -150,7 +150,7 @@ func commandNames(cmd *cobra.Command) (all []string) {
 	return all
 }
 
-// interrupted says what the first Ctrl-C does: until faults are healed and Redis has stopped nothing else is to be seen.
+// interrupted prints what the first Ctrl-C does, since nothing else shows until faults are healed and Redis has stopped.
 func (a *app) interrupted() {
 	fmt.Fprintln(a.err, "doublegrant: interrupted: ending in good order; a second Ctrl-C ends it at once, without a verdict")
 }
@@ -159,7 +159,7 @@ func usage(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", plan.ErrUsage, fmt.Errorf(format, args...))
 }
 
-// exitCode is that of an error: ours to avoid (usage) or of the environment.
+// exitCode returns the exit code of an error: wrong usage, or a failed environment.
 func exitCode(err error) int {
 	if errors.Is(err, plan.ErrUsage) || errors.Is(err, harness.ErrSpec) {
 		return ExitUsage
@@ -167,13 +167,13 @@ func exitCode(err error) int {
 	return ExitFailed
 }
 
-// message is err on one line, without the marks that exitCode reads.
+// message returns err on one line, without the marks that exitCode reads.
 func message(err error) string {
 	s := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 	return strings.ReplaceAll(s, plan.ErrUsage.Error()+": ", "")
 }
 
-// verdictCode is the exit code of a single run.
+// verdictCode returns the exit code of a single run.
 func verdictCode(v harness.Verdict) int {
 	switch v {
 	case harness.Valid:

@@ -21,15 +21,15 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// flags are those that make a plan, and where its results go.
+// flags holds the flags that make a plan, and those that say where results go.
 type flags struct {
-	situation string // of explore: to be printed step by step
+	situation string // of explore: the situation to print step by step
 
 	plan    plan.Plan
-	files   []string // that plans are read from
-	regimes []string // of compare
+	files   []string // files with plans
+	regimes []string // regimes to compare
 	script  scriptFlags
-	explore time.Duration // how long compare lets the explorer search for a row
+	explore time.Duration // of compare: the time for the explorer's search of each row
 	results string
 	redis   string
 }
@@ -68,18 +68,18 @@ func (a *app) options() results.Options {
 		Docker: func(image string) cluster.Platform { return docker.Platform{Image: image} }}
 }
 
-// warn prints a warning, once: the runs of a suite are warned of the same.
+// warn prints a warning, each only once: all runs of a suite may have the same.
 func (a *app) warn(of string) {
 	if _, said := a.warned.LoadOrStore(of, true); !said {
 		fmt.Fprintln(a.err, "doublegrant: warning: "+of)
 	}
 }
 
-// longRun is how long a run takes that says so before it begins.
+// longRun is the length from which a run prints its length before it begins.
 const longRun = 2 * time.Minute
 
 func (a *app) run(ctx context.Context, p plan.Plan) error {
-	length, _ := p.Takes() // Execute says what is wrong with the plan
+	length, _ := p.Takes() // Execute reports what is wrong with the plan
 	if length >= longRun {
 		fmt.Fprintf(a.err, "about %v\n", length.Round(time.Second))
 	}
@@ -103,14 +103,14 @@ func (a *app) run(ctx context.Context, p plan.Plan) error {
 	return a.show(out)
 }
 
-// says reports whether a run that failed has a verdict all the same: a violation is one whatever went wrong beside it, and
-// a disk that is full ends a run early, as an interrupt does.
+// says reports whether a run that failed has a verdict all the same. A violation counts whatever else went wrong, and a full disk
+// ends a run early, as an interrupt does.
 func says(out results.Outcome, err error) bool {
 	j := out.Report.Judged
 	return j.Verdict == harness.Invalid || len(j.Judgements) > 0 && errors.Is(err, history.ErrFull)
 }
 
-// show prints one run, for people or programs, and takes its verdict as the exit code.
+// show prints one run, for people or programs, and sets the exit code by its verdict.
 func (a *app) show(out results.Outcome) error {
 	a.code = verdictCode(out.Report.Judged.Verdict)
 	if a.json {
@@ -120,7 +120,7 @@ func (a *app) show(out results.Outcome) error {
 	return nil
 }
 
-// printOutcome is what a person sees of one run.
+// printOutcome prints one run for people.
 func (a *app) printOutcome(out results.Outcome) {
 	a.printReport(out.Report)
 	if out.Undocumented() {
@@ -134,7 +134,7 @@ func (a *app) printOutcome(out results.Outcome) {
 	}
 }
 
-// printReport is what the history itself says.
+// printReport prints what the history itself shows.
 func (a *app) printReport(r reports.Report) {
 	a.println("%s  %s", strings.ToUpper(r.Judged.Verdict.String()), r.Sentence())
 	for _, g := range r.Judged.Judgements {
@@ -215,7 +215,7 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// exactly asks for n arguments, and says which.
+// exactly refuses any other number of arguments than n. what says which are wanted.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {

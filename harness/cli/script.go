@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// scriptFlags make a variant of a Lua file.
+// scriptFlags holds the flags that make a variant of a Lua file.
 type scriptFlags struct {
 	file, as, yes string
 	keys, args    []string
@@ -33,13 +33,13 @@ func (a *app) scriptFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&s.releaseArgs, "release-args", nil, "its ARGV (default {owner})")
 }
 
-// chosen is a variant of the catalogue or one made of a script.
+// chosen is a variant of the catalogue, or one made of a script.
 type chosen struct {
 	id     string
 	script *workloads.Script
 }
 
-// variants are those named, and the one that the script flags make. A script is tried before anything else is done.
+// variants lists the named variants and the one that the script flags make. It tries the script before anything else is done.
 func (a *app) variants(ctx context.Context, args []string) ([]chosen, error) {
 	var out []chosen
 	for _, id := range args {
@@ -53,7 +53,7 @@ func (a *app) variants(ctx context.Context, args []string) ([]chosen, error) {
 	return append(out, chosen{id, s}), err
 }
 
-// script reads the files that the flags name; nil: they name none.
+// script reads the files that the flags name. It returns nil if they name none.
 func (f scriptFlags) script() (*workloads.Script, error) {
 	if f.file == "" {
 		if f.as != "" || f.yes != "" || f.release != "" || f.keys != nil || f.args != nil || f.releaseArgs != nil || f.noErrors != nil {

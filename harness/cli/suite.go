@@ -18,7 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// suiteFlags are those of suite alone.
+// suiteFlags holds the flags of suite alone.
 type suiteFlags struct {
 	list, print bool
 	only        string
@@ -79,7 +79,7 @@ func readSuites(names []string, only string) (s suite.Suite, err error) {
 		all = append(all, one)
 	}
 	s = suite.Join(all...)
-	if err := s.Check(); err != nil { // those that --only leaves out, too: a typing error is one today
+	if err := s.Check(); err != nil { // also the runs that --only leaves out: their mistakes are better found today
 		return s, err
 	}
 	if only != "" {
@@ -132,7 +132,7 @@ func (a *app) printSuites(names []string) error {
 	return err
 }
 
-// suite runs a suite. Its exit code is that of the worst run.
+// suite runs a suite. The worst run decides the exit code.
 func (a *app) suite(ctx context.Context, s suite.Suite, how suite.Options) error {
 	how.Options = a.options()
 	began := time.Now()
@@ -169,7 +169,7 @@ func (a *app) suite(ctx context.Context, s suite.Suite, how suite.Options) error
 	return errors.Join(err, a.showSuite(out, dir))
 }
 
-// lengthOfSuite says about how long a suite takes.
+// lengthOfSuite says in a sentence how long a suite takes.
 func lengthOfSuite(s suite.Suite, pass, soak time.Duration) string {
 	words := units.Plural(int64(len(s.Runs)), "run", "runs") + ", about " + pass.Round(time.Second).String()
 	if soak > 0 {
@@ -178,7 +178,7 @@ func lengthOfSuite(s suite.Suite, pass, soak time.Duration) string {
 	return words
 }
 
-// suiteLine is what came of a run, in a few words.
+// suiteLine returns the result of a run, in a few words.
 func suiteLine(r tally.Run) string {
 	what := fmt.Sprintf("%s: %s %s", r.Ending, r.Verdict, r.Found)
 	switch {
@@ -196,7 +196,7 @@ func suiteLine(r tally.Run) string {
 	return fmt.Sprintf("%s, seed %d", line, r.Seed)
 }
 
-// endingCode is the exit code of a suite.
+// endingCode returns the exit code of a suite.
 func endingCode(e tally.Ending) int {
 	switch e {
 	case tally.Met:

@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// built is what is known of how this program was built.
+// built holds what is known of the build of this program.
 type built struct {
 	Version  string `json:"version"` // of the module; "(devel)" or a pseudo-version outside a release
 	Revision string `json:"revision,omitempty"`
 	Time     string `json:"time,omitempty"`     // of the revision
-	Modified bool   `json:"modified,omitempty"` // the sources were not those of the revision
+	Modified bool   `json:"modified,omitempty"` // the sources had changes beside the revision
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -33,10 +33,10 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// version is the program's version in one line.
+// version returns the program's version in one line.
 func version() string { return buildOf(debug.ReadBuildInfo()).String() }
 
-// buildOf reads what the Go command left in the program; ok is false where it left nothing.
+// buildOf reads what the Go command wrote into the program. ok is false if it wrote nothing.
 func buildOf(info *debug.BuildInfo, ok bool) built {
 	b := built{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if !ok {
@@ -59,7 +59,7 @@ func buildOf(info *debug.BuildInfo, ok bool) built {
 	return b
 }
 
-// String is such as "doublegrant v1.2.0, commit 0123456789ab of 2026-01-02T15:04:05Z, go1.26.0, linux/amd64".
+// String returns a line such as "doublegrant v1.2.0, commit 0123456789ab of 2026-01-02T15:04:05Z, go1.26.0, linux/amd64".
 func (b built) String() string {
 	s := "doublegrant " + b.Version
 	if b.Revision != "" {

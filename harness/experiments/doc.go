@@ -1,3 +1,3 @@
-// Package experiments has published results, the plans that repeat them, and the comparison of what came of it with what was
+// Package experiments repeats published results: it has their plans, runs them, and compares what they show with what was
 // published.
 package experiments

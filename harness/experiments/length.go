@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Takes is how many trials a repetition of the experiment has, over all its conditions, and about how long they take.
+// Takes returns the number of trials of a repetition, over all arms, and an estimate of how long they take together.
 func (e Experiment) Takes(how Repetition) (trials int, length time.Duration) {
 	each := cmp.Or(how.Trials, e.trials)
 	for _, a := range e.arms {

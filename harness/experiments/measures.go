@@ -13,20 +13,20 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// measure is a figure of one trial.
+// measure computes one figure of a trial.
 type measure struct {
 	reports.Measure
 	of func(ctx context.Context, h harness.History, j harness.Judged) (float64, error)
 }
 
-// violations counts what was found of a class.
+// violations counts the anomalies of one class.
 func violations(name string, class harness.Class) measure {
 	return measure{reports.Measure{Name: name}, func(_ context.Context, _ harness.History, j harness.Judged) (float64, error) {
 		return float64(j.Totals[class]), nil
 	}}
 }
 
-// reported is a figure of a checker, under the experiment's name for it.
+// reported takes a checker's figure under the experiment's own name for it.
 func reported(name string, m harness.Metric) measure {
 	return measure{reports.Measure{Name: name, Unit: m.Unit}, func(_ context.Context, _ harness.History, j harness.Judged) (float64, error) {
 		return j.Figure(m)
@@ -41,7 +41,7 @@ func lostPercent() measure { return reported("lost share", checkers.FigureLostPe
 
 func doubleGrants() measure { return violations("double grants", harness.DoubleGrant) }
 
-// failovers counts the faults after which Sentinels announced a new primary, and those they announced beyond one.
+// failovers counts the failovers that faults led to. A fault that led to several counts several times.
 func failovers() measure {
 	return measure{reports.Measure{Name: "failovers"}, func(_ context.Context, h harness.History, _ harness.Judged) (float64, error) {
 		n := 0
@@ -52,7 +52,7 @@ func failovers() measure {
 	}}
 }
 
-// ofLost is a figure of the writes that were lost.
+// ofLost computes a figure from the lost writes.
 func ofLost(name, unit string, of func(h harness.History, lost []harness.Op) (float64, error)) measure {
 	return measure{reports.Measure{Name: name, Unit: unit}, func(ctx context.Context, h harness.History, _ harness.Judged) (float64, error) {
 		all, err := checkers.LostWrites(ctx, h)
@@ -63,7 +63,7 @@ func ofLost(name, unit string, of func(h harness.History, lost []harness.Op) (fl
 	}}
 }
 
-// firstFault is the fault that an experiment is about.
+// firstFault returns the fault that the experiment is about.
 func firstFault(h harness.History) (harness.Fault, error) {
 	if len(h.Faults) == 0 {
 		return harness.Fault{}, fmt.Errorf("no fault was recorded")
@@ -71,7 +71,7 @@ func firstFault(h harness.History) (harness.Fault, error) {
 	return h.Faults[0], nil
 }
 
-// lostPerSecond is the loss over the time in which the first fault was in force.
+// lostPerSecond divides the number of lost writes by the seconds for which the first fault was in force.
 func lostPerSecond() measure {
 	return ofLost("lost rate", "per s of fault", func(h harness.History, lost []harness.Op) (float64, error) {
 		f, err := firstFault(h)
@@ -85,7 +85,7 @@ func lostPerSecond() measure {
 	})
 }
 
-// lastLost is how long after the start of the first fault the last lost write was acknowledged; 0: none was lost.
+// lastLost measures the time from the start of the first fault to the answer to the last lost write; 0 if none was lost.
 func lastLost() measure {
 	return ofLost("last lost write", "s after the fault", func(h harness.History, lost []harness.Op) (float64, error) {
 		f, err := firstFault(h)
@@ -96,7 +96,7 @@ func lastLost() measure {
 	})
 }
 
-// rolledBack is the time that the lost writes span, from the call of the first to the answer to the last.
+// rolledBack measures the time from the call of the first lost write to the answer to the last; 0 if none was lost.
 func rolledBack() measure {
 	return ofLost("rolled back", "s", func(_ harness.History, lost []harness.Op) (float64, error) {
 		if len(lost) == 0 {
@@ -106,22 +106,21 @@ func rolledBack() measure {
 	})
 }
 
-// settling is how long after a promotion clients may still be led to the old primary: Sentinels tell each other within
-// a publish period, and a client follows with its next connection.
+// settling is the time after a promotion in which clients may still be led to the old primary: Sentinels tell each other within
+// one publish period, and a client follows with its next connection.
 const settling = 2 * time.Second
 
-// part is a part of a run. The parts of a run follow upon each other without a gap: a lost write belongs to the one in which it
-// was acknowledged.
+// part is a part of a run. The parts leave no gap between them. A lost write belongs to the part in which it was acknowledged.
 type part int
 
 const (
-	untilPromotion part = iota // a Sentinel has not yet said that a new primary is there
-	whileSettling              // in the time that clients may need to follow it
+	untilPromotion part = iota // before a Sentinel says that a new primary is there
+	whileSettling              // for the time that clients may need to follow it
 	untilHeal                  // afterwards, while the partition lasts
 	afterHeal
 )
 
-// partAt is the part in which t lies.
+// partAt returns the part in which t lies.
 func (p phases) partAt(t time.Duration) part {
 	switch {
 	case t <= p.promoted:
@@ -134,7 +133,8 @@ func (p phases) partAt(t time.Duration) part {
 	return untilHeal
 }
 
-// lostBy counts lost writes of some of n clients, whose integers are their number modulo n, in a part of the run.
+// lostBy counts the writes lost in one part of the run by the clients that who accepts. A write's integer modulo n is the number
+// of its client.
 func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	return ofLost(name, "", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)
@@ -142,7 +142,7 @@ func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	})
 }
 
-// losers counts the clients, of n, that lost a write in a part of the run.
+// losers counts those of n clients that lost a write in one part of the run.
 func losers(name string, n int, in part) measure {
 	return ofLost(name, "clients", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)
@@ -151,7 +151,7 @@ func losers(name string, n int, in part) measure {
 	})
 }
 
-// losersIn is the client, of n, of each write that was lost in a part of the run.
+// losersIn lists the client of each write that was lost in one part of the run. A client that lost several is listed as often.
 func losersIn(h harness.History, lost []harness.Op, n int, in part) (clients []int, err error) {
 	p, err := phasesOf(h)
 	if err != nil {
@@ -165,7 +165,7 @@ func losersIn(h harness.History, lost []harness.Op, n int, in part) (clients []i
 	return clients, nil
 }
 
-// phases are the turning points of a run with one partition.
+// phases holds the turning points of a run with one partition.
 type phases struct{ promoted, healed time.Duration }
 
 func phasesOf(h harness.History) (phases, error) {

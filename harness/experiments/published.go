@@ -9,8 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// All lists the published results that can be repeated, in the order of the catalogue, and the measurement that
-// the project's guards rest on.
+// All lists the published results that can be repeated, and after them the project's own measurement of what guards are worth.
 func All() []Experiment {
 	return []Experiment{
 		jepsenRedis(), jepsenRedux(), jepsenEtcd(), redis6062(), sentinelMaxLag(), failoverLocks(), clockJump(), clientPause(),
@@ -18,19 +17,20 @@ func All() []Experiment {
 	}
 }
 
-// Terms in which several experiments speak.
+// Values that several experiments use.
 const (
-	never = -1 // a rate: as fast as the rounds say
+	never = -1 // no limit to the rate: the rounds set the pace
 
 	replicaOnOldSide = "split-brain-replica"
 )
 
-// every trial of arms agrees that nothing was found, or that something was, in the worst case.
+// none reports whether the figure was 0 in every trial.
 func none(r reports.Range) bool { return r.Max == 0 }
 
 func some(r reports.Range) bool { return r.Min > 0 }
 
-// splitBrainGuards is the table by which the project tells what a guard is worth.
+// splitBrainGuards measures what each guard saves in a split brain. It is the project's own measurement: nobody else published
+// it.
 func splitBrainGuards() Experiment {
 	base := plan.Plan{
 		Variant: plan.RoundsVariant, Topology: plan.Sentinel, Clients: 5, Rate: never, Duration: 11 * time.Second,

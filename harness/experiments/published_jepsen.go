@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// Jepsen's cluster of 2013: five hosts, each with a Redis and a Sentinel, and one client that asks its own Sentinel. Hosts
-// 1 and 2, the primary among them, are cut off from the others; clients reach them all.
+// jepsenPlan rebuilds the cluster of "Jepsen: Redis", 2013: five hosts, each with a Redis, a Sentinel, and a client that asks its
+// own Sentinel. Hosts 1 and 2, the primary among them, are cut off from the others. Clients reach all of them.
 func jepsenPlan(acks int) plan.Plan {
 	return plan.Plan{
 		Variant: plan.RoundsVariant, Topology: plan.Sentinel + ":5", DownAfter: 5 * time.Second, OwnSentinel: true,
@@ -23,7 +23,7 @@ func jepsenPlan(acks int) plan.Plan {
 	}
 }
 
-// jepsenRedis is result A of the catalogue.
+// jepsenRedis repeats "Jepsen: Redis", 2013: Sentinel and a partition.
 func jepsenRedis() Experiment {
 	const arm1 = "SADD"
 	minority := func(client int) bool { return client < 2 }
@@ -61,7 +61,7 @@ func jepsenRedis() Experiment {
 	}
 }
 
-// jepsenRedux is result B.
+// jepsenRedux repeats "Jepsen: Redis redux", 2013: the same partition, with WAIT after each write.
 func jepsenRedux() Experiment {
 	const arm1 = "SADD, WAIT 2 1000"
 	return Experiment{
@@ -90,7 +90,7 @@ func jepsenRedux() Experiment {
 	}
 }
 
-// jepsenEtcd is result C.
+// jepsenEtcd repeats the lock-set workload of "Jepsen: etcd 3.4.3", 2020, on a Redis lock.
 func jepsenEtcd() Experiment {
 	of := func(variant string) plan.Plan {
 		return plan.Plan{

@@ -10,14 +10,14 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// Two fifths of the clients reach three of five masters only, so that each lock they get rests on exactly a majority.
+// Two fifths of the clients reach only three of the five masters, so that each lock they get rests on the barest majority.
 const (
 	cutClients = "g0,g1"
 	cutNodes   = "r4,r5"
-	lastOfUs   = "r3" // one of the three that they reach
+	lastOfUs   = "r3" // one of the three that these clients reach
 )
 
-// quorumPlan races clients for a lock on five masters, under faults, while cutClients do not reach cutNodes.
+// quorumPlan lets clients race for locks on five masters under the given faults, while cutClients do not reach cutNodes.
 func quorumPlan(variant string, faults ...plan.FaultPlan) plan.Plan {
 	cut := plan.FaultPlan{Fault: "cut", Parameters: nemesis.Parameters{From: cutClients, To: cutNodes}, Start: time.Second, For: 14 * time.Second, Track: "cut"}
 	return plan.Plan{
@@ -26,7 +26,7 @@ func quorumPlan(variant string, faults ...plan.FaultPlan) plan.Plan {
 	}
 }
 
-// clockJump is the first case of result G.
+// clockJump repeats the first example of Kleppmann, "How to do distributed locking", 2016: a clock that jumps.
 func clockJump() Experiment {
 	jump := plan.FaultPlan{
 		Fault: "clock-step-forward", Parameters: nemesis.Parameters{Host: lastOfUs, By: time.Minute}, Start: 3 * time.Second, For: time.Second, Times: 3, Every: 2 * time.Second,
@@ -52,7 +52,7 @@ func clockJump() Experiment {
 	}
 }
 
-// clientPause is the second case of result G.
+// clientPause repeats the client pause and the fencing token of Kleppmann, "How to do distributed locking", 2016.
 func clientPause() Experiment {
 	of := func(variant string) plan.Plan {
 		return plan.Plan{
@@ -88,7 +88,7 @@ func clientPause() Experiment {
 	}
 }
 
-// redlockNodes is what the Redis documentation says of Redlock's nodes.
+// redlockNodes repeats what the Redis documentation says in "Distributed Locks" of Redlock's nodes when they die and restart.
 func redlockNodes() Experiment {
 	restart := plan.FaultPlan{
 		Fault: "restart-at-once", Parameters: nemesis.Parameters{Host: lastOfUs}, Start: 3 * time.Second, For: time.Second, Times: 4, Every: time.Second,

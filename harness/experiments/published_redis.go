@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// redis6062 is result D.
+// redis6062 repeats Redis issue 6062, 2019: a manual failover.
 func redis6062() Experiment {
 	of := func(every time.Duration, untuned bool) plan.Plan {
 		return plan.Plan{
@@ -44,7 +44,7 @@ func redis6062() Experiment {
 	}
 }
 
-// sentinelMaxLag is result E.
+// sentinelMaxLag repeats what the Redis documentation of Sentinel says of min-replicas-max-lag.
 func sentinelMaxLag() Experiment {
 	of := func(minReplicas int, lag time.Duration) plan.Plan {
 		return plan.Plan{
@@ -55,7 +55,7 @@ func sentinelMaxLag() Experiment {
 		}
 	}
 	const unguarded, ten, one = "no guard", "max-lag 10 s", "max-lag 1 s"
-	const bound = 2 // seconds: lag is counted in whole ones, on both ends
+	const bound = 2 // seconds: lag is counted in whole seconds, and rounded at both ends
 	return Experiment{
 		Name: "redis-sentinel-max-lag", Title: "How long an isolated primary goes on to accept writes that will be lost",
 		Source:    "Redis documentation of Sentinel, min-replicas-to-write 1 and min-replicas-max-lag 10",
@@ -79,7 +79,7 @@ func sentinelMaxLag() Experiment {
 	}
 }
 
-// failoverLocks is result F.
+// failoverLocks repeats what the Redis documentation says in "Distributed Locks" of locks and failovers.
 func failoverLocks() Experiment {
 	kill := plan.FaultPlan{Fault: "kill-primary", Start: 4 * time.Second, For: 5 * time.Second}
 	deaf := plan.FaultPlan{Fault: "cut", Parameters: nemesis.Parameters{From: "replicas", To: "primary"}, Start: 3500 * time.Millisecond, For: 3 * time.Second, Track: "lag"}

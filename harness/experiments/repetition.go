@@ -6,7 +6,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// Check tells whether an experiment could be repeated so, without repeating it. The error wraps plan.ErrUsage.
+// Check returns an error if the experiment cannot be repeated in this way. It runs nothing. The error wraps plan.ErrUsage.
 func (e Experiment) Check(how Repetition) error {
 	switch {
 	case how.Trials < 0 || how.Trials > plan.MostTimes:

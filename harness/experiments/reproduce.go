@@ -20,21 +20,21 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// Experiment is a published result, and the plans that repeat it.
+// Experiment is a published result with the plans that repeat it.
 type Experiment struct {
 	Name      string `json:"name"`
-	Title     string `json:"title"`     // what it is about, in one line
-	Source    string `json:"source"`    // who published it, where
+	Title     string `json:"title"`     // the subject, in one line
+	Source    string `json:"source"`    // the publisher, the title and the year
 	Published string `json:"published"` // the figures, in words
 
 	setup    string // how it is run here
-	differs  string // why figures differ where they do
-	expected string // the shape that is looked for
-	trials   int    // of each arm, if nobody says otherwise
+	differs  string // the reasons for figures that differ from the published ones
+	expected string // the shape that the trials should show, in words
+	trials   int    // of each arm, unless Repetition.Trials says otherwise
 	arms     []arm
 	measures []measure
-	// shape compares what was found, arm by arm, with what was published, and says what it rests on. It is asked only when
-	// every trial said something.
+	// shape compares the figures of each arm with the published ones, and returns the sentence that the answer rests on. It is
+	// called only if every trial has a verdict other than unknown.
 	shape func(found found) (matches bool, finding string)
 }
 
@@ -45,13 +45,13 @@ type arm struct {
 	plan      plan.Plan
 }
 
-// found is what the trials of each arm came to.
+// found holds the figures of the trials of each arm.
 type found struct {
 	Experiment
 	arms []reports.Arm
 }
 
-// of is a measure of an arm, over its trials.
+// of returns the range of a measure over the trials of an arm.
 func (f found) of(arm, measure string) reports.Range {
 	for i, a := range f.arms {
 		for m := range f.measures {
@@ -66,11 +66,11 @@ func (f found) of(arm, measure string) reports.Range {
 // Repetition says how an experiment is repeated. Zero values mean the defaults.
 type Repetition struct {
 	Trials   int    // of each arm; default: the experiment's
-	Parallel int    // trials that run at one time, each on a cluster of its own; default 1
-	Seed     uint64 // of the first trial; the others count on from it; default: chosen
+	Parallel int    // number of trials that run at the same time, each on a cluster of its own; default 1
+	Seed     uint64 // of the first trial; each further trial adds 1; default: chosen by chance
 	On       string // "process" or "docker"; default process
-	Image    string // of Redis, on docker
-	// Done is called after each trial, never twice at a time.
+	Image    string // Redis image for docker
+	// Done is called after each trial. Calls do not overlap.
 	Done func(arm string, trial, of int, t reports.Trial)
 }
 
@@ -86,8 +86,8 @@ func Find(name string) (Experiment, error) {
 	return Experiment{}, plan.Usagef("unknown experiment %q: choose of %s", name, strings.Join(known, ", "))
 }
 
-// Reproduce repeats an experiment and leaves a results folder behind, with a folder for each trial in it. The error says
-// that the harness or its environment failed, or that ctx ended; what was found by then is returned beside it.
+// Reproduce repeats an experiment and writes a results folder with a folder for each trial in it. It returns an error if the
+// harness or its environment failed, or if ctx ended, together with what was found by then.
 func Reproduce(ctx context.Context, e Experiment, how Repetition, o results.Options) (r reports.Reproduction, dir string, err error) {
 	if err := e.Check(how); err != nil {
 		return r, "", err
@@ -108,16 +108,16 @@ func Reproduce(ctx context.Context, e Experiment, how Repetition, o results.Opti
 	return r, dir, errors.Join(err, reports.WriteReproduction(dir, r), results.Relink(dir))
 }
 
-// maxParallel keeps one machine from being asked for the impossible.
+// maxParallel is the largest Repetition.Parallel.
 const maxParallel = 16
 
-// of is a plan as one trial runs it.
+// of returns the plan p as the given trial runs it.
 func (how Repetition) of(p plan.Plan, trial int) plan.Plan {
 	p.Seed, p.On, p.Image = how.Seed+uint64(trial), how.On, how.Image
 	return p
 }
 
-// redis says which Redis the trials run on.
+// redis returns the version or the image of Redis that the trials run on.
 func (how Repetition) redis(o results.Options) string {
 	if how.On == cluster.OnDocker {
 		return cmp.Or(how.Image, "the image that doctor --on docker names")
@@ -129,7 +129,7 @@ func (how Repetition) redis(o results.Options) string {
 	return version
 }
 
-// blank is the reproduction before any trial.
+// blank returns the reproduction before any trial.
 func (e Experiment) blank(began time.Time) reports.Reproduction {
 	r := reports.Reproduction{
 		Name: e.Name, Title: e.Title, Source: e.Source, Published: e.Published, Setup: e.setup, Differs: e.differs,
@@ -144,8 +144,8 @@ func (e Experiment) blank(began time.Time) reports.Reproduction {
 	return r
 }
 
-// runTrials runs every trial of every arm, the first of each arm before the second of any: whoever interrupts it has
-// something of everything. The first error ends those that have not begun.
+// runTrials runs every trial of every arm. The first trials of all arms come before the second of any, so that an interrupted
+// reproduction has something of each. After the first error no further trial begins.
 func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how Repetition, o results.Options) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -172,7 +172,7 @@ func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how 
 	return context.Cause(ctx)
 }
 
-// trials are those of an experiment under way.
+// trials holds the trials of an experiment under way.
 type trials struct {
 	Experiment
 	how     Repetition
@@ -205,7 +205,7 @@ func (t *trials) run(ctx context.Context, i, n int) error {
 	return nil
 }
 
-// file puts the trials that ran into the report, in order.
+// file copies the trials that ran into the report, in order.
 func (t *trials) file() {
 	for i, of := range t.of {
 		for _, n := range slices.Sorted(maps.Keys(of)) {
@@ -218,7 +218,7 @@ func (t *trials) file() {
 func (e Experiment) trial(ctx context.Context, p plan.Plan, o results.Options) (t reports.Trial, command string, err error) {
 	out, err := results.Execute(ctx, p, o)
 	if err == nil {
-		err = context.Cause(ctx) // a run that was cut short measures nothing
+		err = context.Cause(ctx) // a run that was interrupted has no figures
 	}
 	if err != nil {
 		return t, "", err
@@ -243,7 +243,7 @@ func (e Experiment) trial(ctx context.Context, p plan.Plan, o results.Options) (
 	return t, command, nil
 }
 
-// compare holds what was found against what was published.
+// compare compares what was found with what was published, and returns the shape and the finding.
 func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, string) {
 	for i, a := range r.Arms {
 		if said := a.Told(); said < trials {

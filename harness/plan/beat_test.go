@@ -12,17 +12,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// beat is a workload whose clients show that they live: each adds numbers, and notes what its own clock says.
+// beat is a workload whose clients show that they are alive: each adds numbers, and notes the time of its own clock.
 type beat struct {
 	on     *cluster.Cluster
 	groups [clientGroups]pulse
 }
 
-// pulse is what is seen of a client group.
+// pulse holds what is seen of a client group.
 type pulse struct {
-	opened atomic.Int64 // clients
+	opened atomic.Int64 // clients opened so far
 	steps  atomic.Int64
-	ahead  atomic.Int64 // of the machine's clock, the last that was noted
+	ahead  atomic.Int64 // by how much the group's clock was last seen ahead of the machine's
 }
 
 func (b *beat) Name() string          { return "beat" }

@@ -13,24 +13,24 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// blueprint is a topology before there is one, for faults to be tried on: a plan that names a host which will not be
-// there is refused before anything starts.
+// blueprint describes a topology before its cluster exists. Faults are tried on it, so that a plan with a host that will not
+// exist is refused before anything starts.
 type blueprint struct {
 	name                 string
 	redis, guards, group int
 	primaries            int
-	elected              int // number of the primary, from 0: who that is changes where there are Sentinels
+	elected              int // number of the node that is taken to be the primary, from 0; with Sentinels that may change
 
 	downAfter time.Duration // of the Sentinels; 0: usualDownAfter
-	workers   int           // clients, those that ride along included; 0: as many as there are groups, at least
+	workers   int           // number of clients, riders included; 0: enough for every group
 }
 
 var _ nemesis.Topology = blueprint{}
 
 const (
 	Standalone = "standalone"
-	Sentinel   = "sentinel" // 3 Redis nodes, 3 Sentinels; with ":" and a number, as many of each
-	Masters    = "masters:" // and their number
+	Sentinel   = "sentinel" // 3 Redis nodes and 3 Sentinels; "sentinel:N" has N of each
+	Masters    = "masters:" // the number of masters follows
 
 	clientGroups = 5
 )
@@ -60,15 +60,15 @@ func parseTopology(name string) (blueprint, error) {
 	return b, fmt.Errorf("unknown topology %q: choose standalone, sentinel, sentinel:5 or masters:5", name)
 }
 
-// usualDownAfter is the cluster's default.
+// usualDownAfter is the cluster's default of Plan.DownAfter.
 const usualDownAfter = time.Second
 
-// Failover is how long a primary has to be gone for its Sentinels to replace it, on a machine that is not too busy.
+// Failover returns for how long a primary has to be gone to be replaced by its Sentinels, on a machine that is not too busy.
 func (b blueprint) Failover() time.Duration {
 	return cmp.Or(b.downAfter, usualDownAfter) + 2*time.Second
 }
 
-// replicas is how many each primary has.
+// replicas returns the number of replicas of each primary.
 func (b blueprint) replicas() int { return b.redis/b.primaries - 1 }
 
 func (b blueprint) cluster(o cluster.Options) *cluster.Cluster {
@@ -84,7 +84,7 @@ func (b blueprint) cluster(o cluster.Options) *cluster.Cluster {
 	}
 }
 
-// Primary names the elected node, which is the first one at the start, where there is one primary.
+// Primary returns the name of the elected node, which is at first the first one. With several primaries it returns an error.
 func (b blueprint) Primary(context.Context) (string, error) {
 	if b.primaries > 1 {
 		return "", fmt.Errorf("%s has no one primary", b.name)
@@ -103,7 +103,7 @@ func numbered(letter string, from, n int) (names []string) {
 	return names
 }
 
-// pick tries a choice of hosts.
+// pick draws hosts once, with a fixed seed.
 func (b blueprint) pick(h nemesis.Hosts) ([]string, error) {
 	return h.Pick(context.Background(), b, rand.New(rand.NewPCG(1, 1)))
 }

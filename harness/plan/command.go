@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// words builds a command line, each word quoted for a shell.
+// words builds a command line. Each word is quoted for a shell.
 type words []string
 
 func commandLine(command string) *words { return &words{"doublegrant", command} }
@@ -24,7 +24,7 @@ func (w *words) flag(name string, value any, set bool) {
 	}
 }
 
-// variant adds the variant, or the flags that make it of a script's files.
+// variant adds the variant, or the flags that make one of a script's files.
 func (w *words) variant(id string, s *workloads.Script) {
 	if s == nil {
 		w.add(id)
@@ -48,14 +48,15 @@ func (w *words) variant(id string, s *workloads.Script) {
 	}
 }
 
-// Inline reports whether a part of the script is in no file that a command line could name.
+// Inline reports whether a part of the script is not in a file, so that a command line cannot name it.
 func Inline(s *workloads.Script) bool {
 	return s != nil && (s.File == "" || s.Release != "" && s.ReleaseFile == "")
 }
 
 func (w *words) String() string { return strings.Join(*w, " ") }
 
-// FileName makes a name fit for a file: letters, digits, dots, dashes and underscores, the first of them no dot.
+// FileName makes a name fit for a file. The result has letters, digits, dots, dashes and underscores only, and does not begin
+// with a dot.
 func FileName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(".-_", r) {

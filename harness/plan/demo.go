@@ -4,13 +4,13 @@ import (
 	"time"
 )
 
-// Case is a plan with the sentence that its run supports.
+// Case is a plan with a sentence about it.
 type Case struct {
 	Title string
 	Plan  Plan
 }
 
-// Demo is a tour of what doublegrant finds, in about 90 seconds.
+// Demo lists the runs of a tour of about 90 seconds.
 func Demo() []Case {
 	locks := Plan{Clients: 200, Keys: 10, TTL: 300 * time.Millisecond, Duration: 5 * time.Second}
 	workers := Plan{Clients: 200, Duration: 5 * time.Second}
@@ -39,7 +39,7 @@ func Demo() []Case {
 	)
 }
 
-// DemoSearches are searches whose outcomes say something together, in a second or two.
+// DemoSearches lists the tour's searches, which take a second or two together.
 func DemoSearches() []Search {
 	var all []Search
 	for _, id := range []string{"lock/setnx-expire", "lock/set-nx-px-blind-del", "lock/set-nx-px", "dedup/get-set", "dedup/claim-confirm"} {
@@ -52,7 +52,7 @@ func DemoSearches() []Search {
 	)
 }
 
-// of is the plan with another variant.
+// of returns the plan with another variant.
 func (p Plan) of(variant string) Plan {
 	p.Variant = variant
 	return p

@@ -1,5 +1,5 @@
-// Package plan is the language in which runs and searches are asked for. A [Plan] and a [Search] are data: read from YAML or made
-// of flags, looked up and refused with file and line where they cannot be ([Plan.Resolve], [Search.Resolve]), turned into what the
-// harness and the explorer take, and compared with what is documented of their variants ([Expectation]). Nothing is started
-// here: package results does that.
+// Package plan is the language of runs and searches. A [Plan] and a [Search] are data, read from YAML or made of flags.
+// [Plan.Resolve] and [Search.Resolve] look names up, refuse what is impossible with file and line, and make what the harness and
+// the explorer take. An [Expectation] compares results with what is documented of the variants. This package starts nothing:
+// package results does.
 package plan

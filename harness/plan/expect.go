@@ -16,23 +16,23 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Expectation is what a run is expected to come to: what its plan says or else what the documentation of the plan's variants
-// promises.
+// Expectation says what a run is expected to find: what its plan says, or else what is documented of the plan's variants. The
+// zero value expects no violation.
 type Expectation struct {
-	Must [][]harness.Class `json:"must,omitempty"` // of each of these, which are a variant's, at least one is found
-	May  []harness.Class   `json:"may,omitempty"`  // these can be found as well
+	Must [][]harness.Class `json:"must,omitempty"` // one list for each variant with certain flaws: at least one class of each list is found
+	May  []harness.Class   `json:"may,omitempty"`  // classes that may be found as well
 
-	// Late are classes that can be found as well where an operation was not answered in time: to a variant, an answer that
-	// never comes is a crash, and on a busy machine that takes no fault. A run whose operations were all answered has none.
+	// Late lists classes that may be found as well if an operation was not answered in time. To a variant, an answer that never
+	// comes is a crash, and a busy machine can cause one without a fault.
 	Late []harness.Class `json:"late,omitempty"`
 
-	// Updates says that lost writes are expected of what locks guard, and of nothing else.
+	// Updates limits the lost writes that are expected to the updates of what locks guard.
 	Updates bool `json:"updates,omitempty"`
 }
 
-// expect is what the plan says, or else derives the expectation from the flaws that the plan's variants declare and the conditions that the plan brings
-// about: for certain (clients race, numbers of a regime are proposed, a split brain loses writes) or perhaps (a killed
-// primary may have acknowledged what no replica had).
+// Expectation returns what the plan itself says, or else derives it from the flaws of the plan's variants and the conditions that
+// the plan brings about. It does so for certain (clients race, numbers of a regime are proposed, a split brain loses writes) or
+// perhaps (a killed primary may have acknowledged what no replica had).
 func (r Resolved) Expectation() (e Expectation) {
 	if !r.Expect.IsZero() {
 		return r.Expect.Expectation()
@@ -56,19 +56,19 @@ func (r Resolved) Expectation() (e Expectation) {
 			e.Must = append(e.Must, must)
 		}
 	}
-	if r.Resource && !r.variant.Fenced() { // owners outlive their leases: now and then, and when they are frozen
+	if r.Resource && !r.variant.Fenced() { // owners may outlive their leases, above all when they are frozen
 		e.Updates = !e.allows(harness.LostWrite)
 		e.May = add(add(e.May, harness.StaleHolder), harness.LostWrite)
 	}
 	return e
 }
 
-// allows reports whether the class is no surprise.
+// allows reports whether the class is expected, in any run.
 func (e Expectation) allows(c harness.Class) bool {
 	return slices.Contains(slices.Concat(append(e.Must, e.May)...), c)
 }
 
-// allowsIn reports whether the class is no surprise in a judged run.
+// allowsIn reports whether the class is expected in this judged run.
 func (e Expectation) allowsIn(j harness.Judged, c harness.Class) bool {
 	if e.allows(c) {
 		return true
@@ -77,10 +77,10 @@ func (e Expectation) allowsIn(j harness.Judged, c harness.Class) bool {
 		return false
 	}
 	unanswered, err := j.Figure(checkers.FigureUnanswered)
-	return err == nil && unanswered > 0 // where nobody counted them, the class is a surprise
+	return err == nil && unanswered > 0 // if they were not counted, the class is not expected
 }
 
-// conditions are those of the variant's flaws, in their order, and what else makes a node forget.
+// conditions lists the conditions of the variant's flaws, in their order, and then those under which any node forgets data.
 func conditions(v workloads.Variant) (all []workloads.Condition) {
 	for _, f := range v.Flaws {
 		all = append(all, f.When)
@@ -88,9 +88,9 @@ func conditions(v workloads.Variant) (all []workloads.Condition) {
 	return append(all, workloads.NodeRestart, workloads.NodeClock, workloads.MemoryEvicts)
 }
 
-// surely reports whether a condition that is met for certain brings the class out for certain. Acknowledgements save most
-// of what a failover loses. A node that comes back empty has lost every number and every write; whether a lock was in use
-// just then, or a message comes again, is chance.
+// surely reports whether a condition that is met for certain shows the class for certain. It does not in a failover if replicas
+// acknowledge writes. A node that comes back empty has lost every number and every write, but it is chance whether a lock was in
+// use just then, or whether a message comes again.
 func surely(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
 	switch c {
 	case workloads.Failover:
@@ -101,7 +101,7 @@ func surely(v workloads.Variant, c workloads.Condition, class harness.Class) boo
 	return true
 }
 
-// meets reports whether the plan brings about the condition, for certain or possibly.
+// meets reports whether the plan brings the condition about: for certain, and possibly.
 func (r Resolved) meets(c workloads.Condition) (certain, possible bool) {
 	switch c {
 	case workloads.Race, workloads.LateRelease:
@@ -109,7 +109,7 @@ func (r Resolved) meets(c workloads.Condition) (certain, possible bool) {
 	case workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
 		return false, true
 	case workloads.FractionOfSecond:
-		return r.TTL < time.Second, r.TTL%time.Second != 0 || r.TTL == 0 // leases that nobody asked for have one
+		return r.TTL < time.Second, r.TTL%time.Second != 0 || r.TTL == 0 // one of the default leases is such
 	case workloads.Crash: // see Expectation.Late for runs without faults
 		return false, len(r.faults.steps()) > 0
 	case workloads.Failover:
@@ -124,14 +124,14 @@ func (r Resolved) meets(c workloads.Condition) (certain, possible bool) {
 		return false, r.some(nemesis.Skews)
 	case workloads.NamesBegin:
 		return false, true
-	case workloads.AnswerLost, workloads.Unanswered: // to a client, an answer that comes too late is lost
+	case workloads.AnswerLost, workloads.Unanswered: // a client takes an answer that comes too late for lost
 		return false, len(r.faults.steps()) > 0
 	}
 	proposed := r.variant.Family == workloads.Sequence && slices.ContainsFunc(r.regimes(), func(of workloads.Regime) bool { return c == workloads.In(of) })
 	return proposed, proposed
 }
 
-// regimes are those that callers of a sequence propose numbers of.
+// regimes lists the regimes of which callers of a sequence propose numbers.
 func (r Resolved) regimes() []workloads.Regime {
 	if r.regime != "" {
 		return []workloads.Regime{r.regime}
@@ -139,9 +139,9 @@ func (r Resolved) regimes() []workloads.Regime {
 	return workloads.Regimes()
 }
 
-// restartsEmpty reports whether a node comes back without its data inside a lease. It is so for certain of a primary that
-// is back before anybody takes its place. With appendfsync everysec commands can be acknowledged before they have left the
-// process.
+// restartsEmpty reports whether a node comes back without its data before a lease is over. That is certain of a primary that is
+// back before another node takes its place. With appendfsync everysec it is possible: a command can be acknowledged before it has
+// left the process.
 func (r Resolved) restartsEmpty() (certain, possible bool) {
 	if r.AOF != "" && cluster.AOF(r.AOF) != cluster.AOFEverySec {
 		return false, false
@@ -155,7 +155,7 @@ func (r Resolved) restartsEmpty() (certain, possible bool) {
 	return certain, possible
 }
 
-// defaultLease is the longest that workloads ask for where a plan does not say.
+// defaultLease is the longest lease that workloads ask for by default.
 const defaultLease = 1337 * time.Millisecond
 
 func add(to []harness.Class, c harness.Class) []harness.Class {
@@ -165,7 +165,7 @@ func add(to []harness.Class, c harness.Class) []harness.Class {
 	return append(to, c)
 }
 
-// Met reports whether the judged run is as expected. An Unknown verdict never is.
+// Met reports whether the judged run is as expected. A run with the verdict Unknown never is.
 func (e Expectation) Met(j harness.Judged) bool {
 	for class := range j.Totals {
 		if !e.allowsIn(j, class) {
@@ -180,8 +180,8 @@ func (e Expectation) Met(j harness.Judged) bool {
 	return j.Verdict != harness.Unknown && (!e.Updates || lostBesideUpdates(j) == "")
 }
 
-// surprise says what about a judged run is not as expected: the classes that were found and should not have been, with the
-// first violation of them, and those that were not found. Empty: nothing.
+// Surprise says what is not as expected of a judged run: the classes that should not have been found, each with its first
+// violation, and those that should have been. It is empty if the run is as expected.
 func (e Expectation) Surprise(j harness.Judged) string {
 	words := e.Unexpected(j)
 	for _, must := range e.Must {
@@ -195,7 +195,7 @@ func (e Expectation) Surprise(j harness.Judged) string {
 	return strings.Join(words, "; ")
 }
 
-// unexpected says which classes were found and should not have been, each with its first violation.
+// Unexpected lists the classes that should not have been found, each with its first violation.
 func (e Expectation) Unexpected(j harness.Judged) (words []string) {
 	for _, class := range slices.Sorted(maps.Keys(j.Totals)) {
 		if !e.allowsIn(j, class) {
@@ -205,7 +205,7 @@ func (e Expectation) Unexpected(j harness.Judged) (words []string) {
 	return words
 }
 
-// firstNote is ": " and the note of the first anomaly of a class.
+// firstNote returns ": " and the note of the first anomaly of a class.
 func firstNote(j harness.Judged, class harness.Class) string {
 	i := slices.IndexFunc(j.Anomalies, func(a harness.Anomaly) bool { return a.Class == class })
 	if i < 0 {
@@ -214,7 +214,7 @@ func firstNote(j harness.Judged, class harness.Class) string {
 	return ": " + j.Anomalies[i].Note
 }
 
-// lostBesideUpdates says that writes were lost that no lock guarded, or why that is not known; empty: none were.
+// lostBesideUpdates says that writes were lost that no lock guarded, or why that is not known. It is empty if there were none.
 func lostBesideUpdates(j harness.Judged) string {
 	lost, err := j.Figure(checkers.FigureLost)
 	updates, err2 := j.Figure(checkers.FigureLostUpdates)
@@ -227,8 +227,8 @@ func lostBesideUpdates(j harness.Judged) string {
 	return ""
 }
 
-// String says it in words: "valid", "invalid: double-grant", "valid, or invalid: lost-write", "invalid: stolen-release, and
-// perhaps double-grant".
+// String returns the expectation in words: "valid", "invalid: double-grant", "valid, or invalid: lost-write", "invalid:
+// stolen-release, and perhaps double-grant".
 func (e Expectation) String() string {
 	switch {
 	case len(e.Must) > 0:
@@ -244,7 +244,7 @@ func (e Expectation) String() string {
 	}
 }
 
-// perhaps is what may be found beside what must be.
+// perhaps lists the classes of May that are not in Must.
 func (e Expectation) perhaps() string {
 	may := slices.DeleteFunc(slices.Clone(e.May), func(c harness.Class) bool { return slices.Contains(slices.Concat(e.Must...), c) })
 	if len(may) == 0 {

@@ -13,12 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Expected is what a plan says its run comes to. The zero value says nothing: the documentation of the plan's variants
+// Expected is a plan's own expectation of its run. The zero value says nothing: then the documentation of the plan's variants
 // decides (see Expectation). In a file it is "valid", "documented", or a mapping such as {invalid: [double-grant]}.
 type Expected struct {
-	Valid   bool            // no violation of any class but those of May
-	Invalid []harness.Class // each of these is found
-	May     []harness.Class // these may be found as well
+	Valid   bool            // no violation, but for classes of May
+	Invalid []harness.Class // each of these classes is found
+	May     []harness.Class // these classes may be found as well
 }
 
 const (
@@ -26,19 +26,19 @@ const (
 	expectDocumented = "documented"
 )
 
-// classList is a list of classes in a file.
+// classList is a list of classes in a file; a single class may stand alone.
 type classList []harness.Class
 
-// expectedClasses is the form of an expectation that has classes.
+// expectedClasses is how a file gives an expectation with classes.
 type expectedClasses struct {
 	Invalid classList `yaml:"invalid,omitempty,flow"`
 	May     classList `yaml:"may,omitempty,flow"`
 }
 
-// IsZero reports whether nothing is said.
+// IsZero reports whether the plan says nothing.
 func (e Expected) IsZero() bool { return !e.Valid && len(e.Invalid) == 0 && len(e.May) == 0 }
 
-// MarshalYAML writes what a file has.
+// MarshalYAML returns the form that a file has.
 func (e Expected) MarshalYAML() (any, error) {
 	switch {
 	case e.IsZero():
@@ -49,7 +49,7 @@ func (e Expected) MarshalYAML() (any, error) {
 	return expectedClasses{e.Invalid, e.May}, nil
 }
 
-// read takes the expectation from a file.
+// ReadField reads the expectation from a file.
 func (e *Expected) ReadField(r fields.Reader, _ string, n *yaml.Node) error {
 	*e = Expected{}
 	if n.Kind == yaml.MappingNode {
@@ -72,7 +72,7 @@ func (e *Expected) ReadField(r fields.Reader, _ string, n *yaml.Node) error {
 	return nil
 }
 
-// read takes one class, or a list of them.
+// ReadField reads one class, or a list of them.
 func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error {
 	words := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -89,7 +89,7 @@ func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error 
 	return nil
 }
 
-// Expectation is what a plan that says something expects.
+// Expectation returns e as an Expectation. e is not zero.
 func (e Expected) Expectation() (out Expectation) {
 	for _, class := range e.Invalid {
 		out.Must = append(out.Must, []harness.Class{class})
@@ -106,10 +106,10 @@ func allClasses() (all []harness.Class) {
 	return all
 }
 
-// findable are the classes that a run of the plan, or a search of its variants, can show.
+// findable lists the classes that a run of the plan, or a search of its variants, can show.
 func (r Resolved) findable() []harness.Class { return checkers.Finds(r.loads()...) }
 
-// possibleExpected refuses an expectation that can never come true.
+// possibleExpected refuses an expectation that cannot come true.
 func (r *Resolved) possibleExpected() error {
 	for _, class := range slices.Concat(r.Expect.Invalid, r.Expect.May) {
 		if can := r.findable(); !slices.Contains(can, class) {

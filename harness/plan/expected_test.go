@@ -52,8 +52,7 @@ func TestAnExpectationOfThePlanTakesThePlaceOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// TestEveryClassCanBeExpected: a class that a checker draws or reports and no expectation can name would be found for ever
-// without a word to say so.
+// TestEveryClassCanBeExpected finds classes that a checker reports and no expectation can name.
 func TestEveryClassCanBeExpected(t *testing.T) {
 	for _, class := range []harness.Class{
 		harness.DoubleGrant, harness.StolenRelease, harness.StuckLock, harness.StaleHolder, harness.DuplicateDelivery,

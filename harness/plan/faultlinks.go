@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// possibleLinks refuses links and sides that the topology has not.
+// possibleLinks refuses links and sides that the topology does not have.
 func (f fault) possibleLinks(on blueprint) error {
 	if f.Sides != "" {
 		if err := f.it.CheckSides(on); err != nil {
@@ -30,7 +30,7 @@ func (f fault) possibleLinks(on blueprint) error {
 	return f.linked(on)
 }
 
-// linked refuses ends that no link can lie between, whoever is primary and however chance draws.
+// linked refuses ends between which there is never a link, whichever node is primary and whatever is drawn.
 func (f fault) linked(on blueprint) error {
 	toClients := false
 	for _, on := range on.elections(true) {

@@ -12,16 +12,16 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// FaultPlan is one step of a schedule: a fault or a package, when it comes and how often, and its parameters. Zero
-// values mean the defaults named beside them. A parameter that does not belong to the fault is refused.
+// FaultPlan is one step of a schedule: a fault or a package, when and how often it comes, and its parameters. Zero values mean
+// the defaults named beside them. A parameter that does not belong to the fault is refused.
 type FaultPlan struct {
 	Fault  string        `yaml:"fault,omitempty"`                // one of Nemeses, such as "kill-primary"
-	Random []string      `yaml:"random,omitempty"`               // instead of Fault: each time one of these, drawn from the seed
-	Start  time.Duration `yaml:"start,omitempty" zero:"default"` // load before it, since the step before; default: the plan's calm
-	For    time.Duration `yaml:"for,omitempty" zero:"default"`   // how long it stays in force; default: the fault's
-	Times  int           `yaml:"times,omitempty" zero:"default"` // how often it comes; default 1
-	Every  time.Duration `yaml:"every,omitempty" zero:"default"` // load between two of them; default: the plan's calm
-	Track  string        `yaml:"track,omitempty"`                // steps of one track come in turn, tracks side by side; default: that of no name
+	Random []string      `yaml:"random,omitempty"`               // instead of Fault: one of these is drawn from the seed, each time anew
+	Start  time.Duration `yaml:"start,omitempty" zero:"default"` // load between the end of the step before and this one; default: the plan's calm
+	For    time.Duration `yaml:"for,omitempty" zero:"default"`   // how long the fault stays in force; default: the fault's own
+	Times  int           `yaml:"times,omitempty" zero:"default"` // number of times that it comes, at most MostTimes; default 1
+	Every  time.Duration `yaml:"every,omitempty" zero:"default"` // load between the end of one time and the next; default: the plan's calm
+	Track  string        `yaml:"track,omitempty"`                // steps of one track come in turn, tracks go on side by side; default: the track without a name
 
 	nemesis.Parameters `yaml:",inline"`
 
@@ -30,20 +30,20 @@ type FaultPlan struct {
 
 func (f *FaultPlan) Put(p fields.Place) { f.place = p }
 
-// whenFields are the fields that say when, the others are parameters.
+// whenFields lists the fields that are not parameters of the fault.
 var whenFields = []string{"fault", "random", "start", "for", "times", "every", "track"}
 
-// parameters lists the parameters that are given.
+// parameters lists the names of the parameters that the step gives.
 func (f FaultPlan) parameters() []string {
 	return slices.DeleteFunc(fields.Given(f), func(name string) bool { return slices.Contains(whenFields, name) })
 }
 
-// errorf is a usage error about a field of the step.
+// errorf returns a usage error about a field of the step.
 func (f FaultPlan) errorf(field, format string, args ...any) error {
 	return Usagef("%s%w", f.place.At(field), fmt.Errorf(format, args...))
 }
 
-// check refuses what no fault can have.
+// check refuses what is wrong whatever the fault is.
 func (f FaultPlan) check() error {
 	switch {
 	case f.Fault == "" && len(f.Random) == 0:
@@ -74,23 +74,23 @@ func (f FaultPlan) check() error {
 // step is one fault of a timetable.
 type step struct {
 	fault fault
-	after time.Duration // load before it, as harness.Step.After
+	after time.Duration // load before it: see harness.Step.After
 }
 
-// timetable is what a plan's steps come to: tracks side by side, that of no name first.
+// timetable holds the laid-out steps of a plan, in tracks side by side. The track without a name comes first.
 type timetable struct {
 	tracks map[string][]step
 	names  []string          // of the tracks, in order of appearance
-	alone  map[string]string // the package that a track consists of so far, if it is one only
+	alone  map[string]string // for each track the package of which it consists so far; empty if it has other steps
 	calm   time.Duration
 	on     blueprint
-	rng    *rand.Rand // draws what is left to chance
+	rng    *rand.Rand // draws the random steps
 }
 
-// randomStream is the stream of the seed that random steps are drawn from.
+// randomStream is the number of the seed's stream from which random steps are drawn.
 const randomStream = 1 << 62
 
-// newTimetable looks every fault of the plan up and lays its steps out.
+// newTimetable looks up every fault of the plan and lays the steps out.
 func newTimetable(plans []FaultPlan, on blueprint, calm time.Duration, seed uint64) (*timetable, error) {
 	t := &timetable{
 		tracks: map[string][]step{}, names: []string{""}, alone: map[string]string{}, calm: calm, on: on,
@@ -109,7 +109,7 @@ func newTimetable(plans []FaultPlan, on blueprint, calm time.Duration, seed uint
 
 // add lays out one step of the plan, as often as it comes.
 func (t *timetable) add(p FaultPlan) error {
-	for _, name := range p.Random { // the one that is never drawn is as wrong as the others
+	for _, name := range p.Random { // a wrong name is refused even if it is never drawn
 		if _, err := p.look("random", name, t.on); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (t *timetable) once(p FaultPlan, after time.Duration) error {
 	return nil
 }
 
-// unpack lays out a package. Its own tracks go on beside the step's.
+// unpack lays out a package. The package's own tracks go on beside the step's.
 func (t *timetable) unpack(p FaultPlan, pack pack, after time.Duration) error {
 	if own := p.parameters(); len(own) > 0 || p.For > 0 {
 		field := append(own, "for")[0]
@@ -170,7 +170,7 @@ func (t *timetable) unpack(p FaultPlan, pack pack, after time.Duration) error {
 	return nil
 }
 
-// in is a step of a package, at the place where the package is named.
+// in returns the package's step s, placed where the plan names the package.
 func (f FaultPlan) in(s FaultPlan) FaultPlan {
 	s.place = f.place
 	return s

@@ -2,16 +2,16 @@ package plan
 
 import "github.com/doublegrant/doublegrant/nemesis"
 
-// fault is a step's fault: its parameters are complete, and looked up in it.
+// fault is the fault of a step, found in the catalogue, with all its parameters filled in.
 type fault struct {
 	FaultPlan
 	it nemesis.Fault
 }
 
-// Nemesis is a fault or package that a plan can name, and what it does.
+// Nemesis describes a fault or a package that a plan can name.
 type Nemesis struct {
 	Group      string   `json:"group"`
-	Name       string   `json:"name"` // HOST and SIDES stand for a word, as in "kill-primary"
+	Name       string   `json:"name"` // words in capitals, HOST and SIDES, stand for a value, as in "kill-primary"
 	Doc        string   `json:"doc"`
 	Parameters []string `json:"parameters,omitempty"` // with their defaults, such as "host=primary"
 }

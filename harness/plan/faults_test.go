@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// topologyOf is where an entry's fault can be, with its defaults.
+// topologyOf returns a topology on which an entry's fault is possible with its defaults.
 func topologyOf(e nemesis.Entry) string {
 	if e.Needs == nemesis.NeedsMasters {
 		return ManyMasters
@@ -123,7 +123,7 @@ func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 	}
 }
 
-// TestLinksThatMayComeAboutAreLeftAlone: who is primary changes, and chance may draw two hosts.
+// TestLinksThatMayComeAboutAreLeftAlone has links that exist only after a failover, or only if two different hosts are drawn.
 func TestLinksThatMayComeAboutAreLeftAlone(t *testing.T) {
 	for _, ends := range []string{
 		"    from: primary\n    to: r1", "    from: node\n    to: node", "    from: primary\n    to: clients", "    from: nodes\n    to: nodes",
@@ -133,7 +133,7 @@ func TestLinksThatMayComeAboutAreLeftAlone(t *testing.T) {
 	}
 }
 
-// timesOf writes a track as "name after+for" for each of its steps.
+// timesOf returns "name after+for" for each step of a track.
 func timesOf(steps []step) (out []string) {
 	for _, s := range steps {
 		out = append(out, fmt.Sprintf("%s %v+%v", s.fault.it.Name, s.after, s.fault.For))
@@ -162,7 +162,7 @@ func TestPackagesAreSchedulesOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestPackagesFitIntoTheirBackground: what goes on the whole time outlasts what is beside it.
+// TestPackagesFitIntoTheirBackground checks that a package's background fault outlasts the faults beside it.
 func TestPackagesFitIntoTheirBackground(t *testing.T) {
 	on, err := parseTopology(Sentinel)
 	require.NoError(t, err)

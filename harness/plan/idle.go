@@ -9,17 +9,17 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// This file refuses faults that would touch nobody: it is known before the start who talks to whom. What is not known, a
-// fault counts while it is in force (see nemesis).
+// This file refuses faults that would touch nobody, as far as that is known before the start. What is not known then, a fault
+// counts while it is in force (see nemesis).
 
-// manned reports whether the host is no client group, or one that has clients.
+// manned reports whether the host is a client group with clients, or not a client group.
 func (b blueprint) manned(host string) bool {
 	return b.workers == 0 || slices.Index(b.ClientGroups(), host) < b.workers
 }
 
-// carries reports whether the system under test itself opens connections over the link, for as long as the elected node is
-// the primary: clients to primaries and Sentinels, replicas to their primary, Sentinels to everybody. moved says that the
-// primary may be another for some of them.
+// carries reports whether the system under test itself opens connections over the link while the elected node is the primary.
+// Clients connect to primaries and Sentinels, replicas to their primary, and Sentinels to every node. moved says that some of
+// them may take another node for the primary.
 func (b blueprint) carries(l harness.Link, moved bool) bool {
 	toPrimary := b.primaries > 1 || moved || l.To == b.RedisNodes()[b.elected]
 	switch l.From[:1] + l.To[:1] {
@@ -35,7 +35,8 @@ func (b blueprint) carries(l harness.Link, moved bool) bool {
 	return false
 }
 
-// elections are the topology with each node elected that can be: the first, unless faults make others primary.
+// elections returns the topology once for each node that can be primary: the first node, and with moves and Sentinels every
+// other.
 func (b blueprint) elections(moves bool) (all []blueprint) {
 	for i := range b.redis {
 		if b.elected = i; i == 0 || moves && b.guards > 0 {
@@ -45,10 +46,10 @@ func (b blueprint) elections(moves bool) (all []blueprint) {
 	return all
 }
 
-// draws is how often chance is tried.
+// draws is the number of seeds that are tried for a random choice.
 const draws = 64
 
-// always reports whether ok holds of whatever hosts chance may draw.
+// always reports whether ok holds for the hosts of every draw.
 func (b blueprint) always(h nemesis.Hosts, ok func(hosts []string) bool) bool {
 	for seed := range uint64(draws) {
 		hosts, err := h.Pick(context.Background(), b, rand.New(rand.NewPCG(seed, 0)))
@@ -59,7 +60,7 @@ func (b blueprint) always(h nemesis.Hosts, ok func(hosts []string) bool) bool {
 	return true
 }
 
-// touches refuses steps that would touch nobody. Who is primary may be known before the start, or depend on the other faults.
+// touches refuses steps that would touch nobody. Whether the primary is known depends on the other faults.
 func (t *timetable) touches() error {
 	for _, name := range t.names {
 		for i, s := range t.tracks[name] {
@@ -72,7 +73,8 @@ func (t *timetable) touches() error {
 	return nil
 }
 
-// moves reports whether faults before the i-th of a track, or in the tracks beside it, may make another node the primary.
+// moves reports whether faults may make another node the primary: faults before the i-th of the track, and faults of other
+// tracks.
 func (t *timetable) moves(track string, i int) (before, beside bool) {
 	moves := func(s step) bool { return s.fault.it.Can(nemesis.MayLose | nemesis.Loses) }
 	before = slices.ContainsFunc(t.tracks[track][:i], moves)
@@ -82,7 +84,7 @@ func (t *timetable) moves(track string, i int) (before, beside bool) {
 	return before, beside
 }
 
-// ofMasters are sides that take nodes from clients, whichever chance draws.
+// ofMasters lists the sides that cut some nodes off from clients, and may draw replicas only.
 var ofMasters = []string{"minority", "clients-minority"}
 
 func (f fault) touchesSomebody(elections []blueprint, moved bool) error {
@@ -104,7 +106,8 @@ func (f fault) touchesSomebody(elections []blueprint, moved bool) error {
 	return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host", f.it.Name)
 }
 
-// primaries is OnPrimariesOnly if whatever chance draws are primaries, nemesis.OnSomePrimary if one of them always is, else anywhere.
+// primaries returns OnPrimariesOnly if every draw is the primary alone, OnSomePrimary if every draw has the primary in it, and
+// OnAnyNode otherwise.
 func (f fault) primaries(on blueprint) nemesis.Acting {
 	isPrimary := func(h string) bool { return h == on.RedisNodes()[on.elected] }
 	switch {
@@ -116,7 +119,7 @@ func (f fault) primaries(on blueprint) nemesis.Acting {
 	return nemesis.OnAnyNode
 }
 
-// touchesTraffic refuses links on which the system never says anything.
+// touchesTraffic refuses a fault of links that never carry traffic of the system.
 func (f fault) touchesTraffic(elections []blueprint, moved bool) error {
 	for _, on := range elections {
 		for seed := range uint64(draws) {
@@ -125,14 +128,14 @@ func (f fault) touchesTraffic(elections []blueprint, moved bool) error {
 				return f.errorf("fault", "%w", err)
 			}
 			if len(links) == 0 || slices.ContainsFunc(links, func(l harness.Link) bool { return on.carries(l, moved) }) {
-				return nil // without links they are one host, which only shows when it comes to it
+				return nil // without links both ends are the same host; other draws may differ
 			}
 		}
 	}
 	return f.errorf("fault", "%s from %s to %s would touch nothing: %s", f.it.Name, f.From, f.To, whoTalks(elections[0], f.it.OneWay))
 }
 
-// whoTalks says which links have traffic.
+// whoTalks says in words which links carry traffic.
 func whoTalks(on blueprint, oneWay bool) string {
 	switch {
 	case on.primaries > 1:
@@ -145,7 +148,7 @@ func whoTalks(on blueprint, oneWay bool) string {
 	return "clients talk to the primary and to Sentinels, replicas to their primary, Sentinels to everybody"
 }
 
-// linksOn are the links that the fault strikes if chance draws so.
+// linksOn returns the links that the fault strikes with the draws of the seed.
 func (f fault) linksOn(on blueprint, seed uint64) ([]harness.Link, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	ends, others := f.it.Ends()

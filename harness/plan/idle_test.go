@@ -49,13 +49,13 @@ func TestFaultsThatWouldTouchNobodyAreRefused(t *testing.T) {
 	}
 }
 
-// TestFaultsThatMayTouchSomebodyAreLeftAlone: another node may have become the primary, and chance may draw it.
+// TestFaultsThatMayTouchSomebodyAreLeftAlone has faults that touch somebody only after a failover, or only by some draws.
 func TestFaultsThatMayTouchSomebodyAreLeftAlone(t *testing.T) {
 	for _, text := range []string{
 		"faults:\n  - fault: cut\n    to: nodes\n",
 		"faults:\n  - fault: cut\n    to: r1\n",
 		"faults:\n  - fault: latency\n    from: nodes\n    to: nodes\n",
-		"faults:\n  - fault: latency\n    from: primary\n    to: replica\n", // whoever opens the connections
+		"faults:\n  - fault: latency\n    from: primary\n    to: replica\n", // either side may open the connections
 		"faults:\n  - fault: one-way\n    from: replicas\n    to: primary\n",
 		"faults:\n  - fault: one-way\n    from: r2\n    to: r1\n",
 		"faults:\n  - fault: cut\n    from: sentinels\n    to: sentinels\n",
@@ -96,7 +96,7 @@ func TestFaultsTooShortToBeSeenAreRefusedWithTheLeastTime(t *testing.T) {
 	require.NoError(t, alone.Check(), "there are no Sentinels to watch")
 }
 
-// TestTheLastCalmOutlivesTheLease: locks of those who were cut off are free only then.
+// TestTheLastCalmOutlivesTheLease checks that locks of clients that were cut off become free before the run ends.
 func TestTheLastCalmOutlivesTheLease(t *testing.T) {
 	for _, c := range []struct {
 		plan Plan
@@ -116,8 +116,8 @@ func TestTheLastCalmOutlivesTheLease(t *testing.T) {
 	}
 }
 
-// TestTheRecordedNameOfAFaultIsOneOfTheList: whoever reads it in a report can ask for it again, whoever it struck and
-// however it cut.
+// TestTheRecordedNameOfAFaultIsOneOfTheList checks that the name in a report can be given in a plan, for all hosts, sides and
+// ways of cutting.
 func TestTheRecordedNameOfAFaultIsOneOfTheList(t *testing.T) {
 	on, err := parseTopology(Sentinel)
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestTheRecordedNameOfAFaultIsOneOfTheList(t *testing.T) {
 		for _, p := range everyForm(e) {
 			f, err := p.look("fault", e.Base(), on)
 			if err != nil {
-				continue // it does not take this host
+				continue // the fault cannot strike this host
 			}
 			tried++
 			recorded := f.it.Make(nemesis.Target{Cluster: on.cluster(cluster.Options{}), Fleet: &harness.Fleet{}}).Name()
@@ -139,7 +139,7 @@ func TestTheRecordedNameOfAFaultIsOneOfTheList(t *testing.T) {
 	require.Greater(t, tried, 150)
 }
 
-// everyForm is an entry with each host, sides and way that it may take.
+// everyForm lists an entry with each host, sides and way of cutting that it may take.
 func everyForm(e nemesis.Entry) (all []FaultPlan) {
 	values := map[string][]string{
 		"host":  {"primary", "replica", "replicas", "sentinel", "sentinels", "node", "nodes", "minority", "majority", "group", "clients", "r1", "s2", "g0", "r1,r2"},

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// What a run takes beside its load and its faults, as seen on two cores. They are for estimates only.
+// Times that a run takes beside its load and its faults, measured on two cores. They are for estimates only.
 const (
 	startAlone   = 500 * time.Millisecond // of one node
 	startCluster = 3 * time.Second        // until every Sentinel knows of every other
@@ -12,7 +12,7 @@ const (
 	lastWords    = time.Second            // final reads and the verdict
 )
 
-// Takes is about how long a run of the plan takes. The error says that it cannot be run.
+// Takes estimates how long a run of the plan takes. It returns an error if the plan cannot be run.
 func (p Plan) Takes() (time.Duration, error) {
 	r, err := p.Resolve()
 	if err != nil {
@@ -29,7 +29,7 @@ func (r Resolved) takes() time.Duration {
 	return start + max(r.Duration, r.underFaults()) + lastWords
 }
 
-// underFaults is about how long the load goes on if its faults decide: that of the longest track, with the calm after it.
+// underFaults estimates the load that the faults need: the length of the longest track, and the calm after it.
 func (r Resolved) underFaults() (longest time.Duration) {
 	for _, name := range r.faults.names {
 		track := time.Duration(0)

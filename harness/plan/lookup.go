@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// look looks the fault of that name up, with the step's parameters, and tries it on a topology. field is where the step
-// has the name.
+// look finds the fault called name, gives it the step's parameters, and tries it on a topology. field is the step's field that
+// holds the name, for errors.
 func (f FaultPlan) look(field, name string, on blueprint) (fault, error) {
 	var candidates []candidate
 	for _, e := range nemesis.Entries() {
@@ -17,7 +17,7 @@ func (f FaultPlan) look(field, name string, on blueprint) (fault, error) {
 			candidates = append(candidates, candidate{e, value})
 		}
 	}
-	// The more of the name an entry spells out, the likelier it is meant.
+	// The entry that spells out more of the name is the likelier one.
 	slices.SortStableFunc(candidates, func(a, b candidate) int { return len(a.value) - len(b.value) })
 	var wrong error
 	for _, c := range candidates {
@@ -33,13 +33,13 @@ func (f FaultPlan) look(field, name string, on blueprint) (fault, error) {
 	return fault{}, f.errorf(field, "%w", unknownFault(name, field != "random"))
 }
 
-// candidate is an entry that a name can mean, and the value that the name then has for the entry's slot.
+// candidate is an entry that a name can mean, with the value that the name gives to the entry's slot.
 type candidate struct {
 	entry nemesis.Entry
 	value string
 }
 
-// as makes the step's fault of a candidate.
+// as makes a candidate into the step's fault.
 func (f FaultPlan) as(c candidate, field, name string, on blueprint) (fault, error) {
 	out := fault{FaultPlan: f}
 	for _, p := range f.parameters() {
@@ -73,7 +73,7 @@ func orNothing(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// possible refuses a fault that cannot apply to the topology.
+// possible refuses a fault that is impossible on the topology.
 func (f fault) possible(field string, on blueprint) error {
 	missing := map[nemesis.Need]bool{
 		nemesis.NeedsSentinels:  on.guards == 0,
@@ -99,7 +99,7 @@ func (f fault) possible(field string, on blueprint) error {
 	return nil
 }
 
-// possibleHosts refuses hosts that the topology has not, and those that the fault cannot strike.
+// possibleHosts refuses hosts that the topology does not have, and hosts that the fault cannot strike.
 func (f fault) possibleHosts(field string, on blueprint) error {
 	if f.it.Entry.Strikes == "" {
 		return nil

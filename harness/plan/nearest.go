@@ -11,7 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// unknownFault says what a name that means nothing may have been meant for. Packages have no place in random steps.
+// unknownFault returns the error for an unknown name, with similar names. packagesToo is false in random steps, which take no
+// packages.
 func unknownFault(name string, packagesToo bool) error {
 	near := nearest(name, packagesToo)
 	if len(near) == 0 {
@@ -20,8 +21,8 @@ func unknownFault(name string, packagesToo bool) error {
 	return fmt.Errorf("unknown fault %q: did you mean %s? doublegrant list names them all", fields.Shortened(name), strings.Join(near, ", or "))
 }
 
-// nearest lists up to three faults and packages whose names begin with name, or with which it begins, or that are a few
-// letters from it.
+// nearest lists up to three faults and packages with similar names: one name begins with the other, or they differ by a few
+// letters.
 func nearest(name string, packagesToo bool) (names []string) {
 	if name == "" || len(name) > maxName {
 		return nil
@@ -61,7 +62,7 @@ func nearest(name string, packagesToo bool) (names []string) {
 // maxName is longer than the name of any fault.
 const maxName = 60
 
-// withExample is the entry's name, with an example where a word in it stands for a parameter.
+// withExample returns the entry's name, with an example in place of each word that stands for a parameter.
 func withExample(e nemesis.Entry) string {
 	if example := e.Example(); example != e.Name {
 		return fmt.Sprintf("%s (such as %s)", e.Name, example)

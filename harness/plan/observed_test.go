@@ -24,7 +24,7 @@ import (
 // deep asks for the long form of tests, such as every target of every fault: see test-deep in the Makefile.
 var deep = flag.Bool("deep", false, "observe every fault on every target that it accepts, on every topology")
 
-// TestEveryFaultHasAnObserver: a new fault of the list needs a row.
+// TestEveryFaultHasAnObserver fails if a fault has no row in sights.
 func TestEveryFaultHasAnObserver(t *testing.T) {
 	rows := sights()
 	for _, e := range nemesis.Entries() {
@@ -34,9 +34,9 @@ func TestEveryFaultHasAnObserver(t *testing.T) {
 	require.Empty(t, rows, "rows of no fault")
 }
 
-// TestAnObserverSeesEveryFaultActAndHeal: with nothing of the harness's own but the fault. On a Sentinel cluster each fault is on
-// its default target and each of the sides is taken, of which a third are observed; -deep observes all, and adds all other targets,
-// ways of cutting and topologies.
+// TestAnObserverSeesEveryFaultActAndHeal looks at each fault with nothing of the harness's own. It takes each fault on its
+// default target and each of the sides, on a Sentinel cluster, and observes a third of these. With -deep it observes all, and
+// adds all other targets, ways of cutting and topologies.
 func TestAnObserverSeesEveryFaultActAndHeal(t *testing.T) {
 	topologies, every := []string{Sentinel}, 3
 	if *deep {
@@ -59,10 +59,10 @@ func TestAnObserverSeesEveryFaultActAndHeal(t *testing.T) {
 	}
 }
 
-// stages is how many clusters of one topology are used side by side.
+// stages is the number of clusters of one topology that are used side by side.
 const stages = 3
 
-// plansOn are the faults to observe on a topology, each as short as it can be.
+// plansOn lists the faults to observe on a topology, each as short as possible.
 func plansOn(on blueprint) (all []FaultPlan) {
 	for _, e := range nemesis.Entries() {
 		forms := []FaultPlan{{}}
@@ -85,7 +85,7 @@ func plansOn(on blueprint) (all []FaultPlan) {
 	return all
 }
 
-// everyLink is each form on each kind of links; ways of cutting are tried on one.
+// everyLink lists each form on each kind of links; ways of cutting are tried on one kind.
 func everyLink(forms []FaultPlan, e nemesis.Entry) (all []FaultPlan) {
 	for i, p := range forms {
 		for _, ends := range [][2]string{
@@ -101,7 +101,7 @@ func everyLink(forms []FaultPlan, e nemesis.Entry) (all []FaultPlan) {
 	return all
 }
 
-// accepted reports whether the plan's fault can be on the topology, and gives it the least time, and amounts that are soon
+// accepted reports whether the plan's fault is possible on the topology. It sets the shortest time, and amounts that are soon
 // reached.
 func accepted(p *FaultPlan, on blueprint) bool {
 	if p.Fault == "limit-data" {
@@ -122,11 +122,11 @@ func accepted(p *FaultPlan, on blueprint) bool {
 	return true
 }
 
-// secondElection is how long it takes where, on a busy machine, each Sentinel votes for itself at first: they try again six seconds
-// later.
+// secondElection is long enough for a second election. On a busy machine each Sentinel may first vote for itself; they try again
+// six seconds later.
 const secondElection = 10 * time.Second
 
-// stage is a cluster that is up for many faults, one after the other.
+// stage is a cluster that serves for many faults, one after the other.
 type stage struct {
 	*cluster.Cluster
 	*observer
@@ -140,8 +140,8 @@ func openStage(t *testing.T, on blueprint) *stage {
 	return &stage{c, observe(t, c), on}
 }
 
-// renamed is the plan with the names of the first primary and of the present one exchanged: what is asked for r1 is meant for who
-// clients talk to.
+// renamed exchanges the names of the first primary and of the present one in the plan: a fault that asks for r1 is meant for the
+// node that clients talk to.
 func (l *stage) renamed(p FaultPlan) FaultPlan {
 	if all := l.primaries(); l.on.guards > 0 && len(all) == 1 && all[0] != "r1" {
 		swap := strings.NewReplacer("r1", all[0], all[0], "r1")
@@ -150,7 +150,7 @@ func (l *stage) renamed(p FaultPlan) FaultPlan {
 	return p
 }
 
-// lasting is the stage's cluster as the System of one run: it outlives it.
+// lasting is the stage's cluster as the System of one run. The cluster outlives the run.
 type lasting struct{ *cluster.Cluster }
 
 func (lasting) Start(context.Context, harness.Clock, func(harness.Event), *slog.Logger) error {
@@ -191,7 +191,7 @@ func (l *stage) watch(t *testing.T, p FaultPlan) {
 	})
 }
 
-// seen is a fault beside which the observer looks.
+// seen is a fault during which the observer looks.
 type seen struct {
 	harness.Nemesis
 	s     *scene
@@ -199,7 +199,7 @@ type seen struct {
 	acted error
 }
 
-// Inject lets the observer look before the fault and when it is in force. What takes the fault's time does not take its heal's.
+// Inject lets the observer look before the fault and while it is in force. The time that this takes is not taken from the heal.
 func (n *seen) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	s := n.s
 	s.look()
@@ -228,7 +228,7 @@ func (n *seen) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, e
 	return inj, nil
 }
 
-// look notes how things are before the fault.
+// look notes the state before the fault.
 func (s *scene) look() {
 	for node := range s.at {
 		s.pids[node] = s.pid(node)
@@ -237,7 +237,7 @@ func (s *scene) look() {
 		s.opens[g] = s.beat.groups[g].opened.Load()
 	}
 	if s.count("s") == 0 {
-		s.first = "r1" // of several masters, any
+		s.first = "r1" // any of several masters
 		return
 	}
 	if err := s.eventually("one primary", func() error {

@@ -18,8 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// observer looks at a cluster with nothing of the harness: what /proc tells of processes, and plain connections of its own,
-// past the fabric to nodes or over it in a host's place.
+// observer looks at a cluster without using the harness. It reads /proc, and opens plain connections: to nodes past the fabric,
+// or over the fabric in a host's place.
 type observer struct {
 	*testing.T
 	dir    string            // of the cluster, each node in a folder of its own
@@ -29,7 +29,7 @@ type observer struct {
 
 const (
 	lookFor  = 300 * time.Millisecond // for an answer
-	lookBusy = 2 * time.Second        // for one that has to come, on a busy machine
+	lookBusy = 2 * time.Second        // for an answer that has to come, on a busy machine
 )
 
 // observe learns the nodes' addresses from the titles of their processes.
@@ -52,7 +52,7 @@ func observe(t *testing.T, c *cluster.Cluster) *observer {
 	return o
 }
 
-// pid is the process that works in the node's folder; 0: none does.
+// pid returns the process that works in the node's folder; 0 if there is none.
 func (o *observer) pid(node string) int {
 	all, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range all {
@@ -64,15 +64,15 @@ func (o *observer) pid(node string) int {
 	return 0
 }
 
-// stopped reports whether the node's process is.
+// stopped reports whether the node's process is stopped.
 func (o *observer) stopped(node string) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", o.pid(node)))
 	_, rest, _ := strings.Cut(string(b), ") ")
 	return err == nil && strings.HasPrefix(rest, "T")
 }
 
-// source is where to dial from in a host's place, without that it counts as the host's own traffic: a fault that touches nobody
-// else shall not be proved by us.
+// source returns the address to dial from in a host's place. It does not count as the host's own traffic, so that the observer
+// cannot make an idle fault look active.
 func (o *observer) source(host string) net.IP {
 	ip, plane, number := strings.Split(o.at["r1"], "."), "3", ""
 	if group, ok := strings.CutPrefix(host, "g"); ok {
@@ -109,7 +109,7 @@ func connected(c net.Conn, err error) (*line, error) {
 	return &line{c, bufio.NewReader(c)}, nil
 }
 
-// ask sends a command and returns the reply as text, an array's parts one after the other.
+// ask sends a command and returns the reply as text. The parts of an array are joined.
 func (l *line) ask(within time.Duration, command ...string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(command))
@@ -154,7 +154,7 @@ func (l *line) reply() (string, error) {
 	return head[1:], nil
 }
 
-// ask asks the node itself, in a new connection past the fabric.
+// ask sends a command to the node itself, in a new connection past the fabric.
 func (o *observer) ask(node string, command ...string) (string, error) {
 	l, err := o.straight(node)
 	if err != nil {
@@ -164,7 +164,7 @@ func (o *observer) ask(node string, command ...string) (string, error) {
 	return l.ask(lookFor, command...)
 }
 
-// field is a line of the node's INFO.
+// field returns the value of a line of the node's INFO.
 func (o *observer) field(node, section, name string) string {
 	info, _ := o.ask(node, "INFO", section) // none: the field is not seen
 	for text := range strings.Lines(info) {
@@ -186,7 +186,7 @@ func (o *observer) crosses(from, to string) error {
 	return err
 }
 
-// primaries are the nodes that say they are.
+// primaries lists the nodes that say that they are primaries.
 func (o *observer) primaries() (all []string) {
 	for node := range o.at {
 		if strings.HasPrefix(node, "r") && o.field(node, "replication", "role") == "master" {
@@ -196,7 +196,7 @@ func (o *observer) primaries() (all []string) {
 	return all
 }
 
-// named is whom the Sentinel holds to be primary.
+// named returns the node that the Sentinel takes for the primary.
 func (o *observer) named(sentinel string) string {
 	at, err := o.ask(sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "doublegrant")
 	if err != nil {
@@ -210,13 +210,13 @@ func (o *observer) named(sentinel string) string {
 	return ""
 }
 
-// ahead is by how much the node's clock is fast.
+// ahead returns by how much the node's clock is fast.
 func (o *observer) ahead(node string) (time.Duration, error) {
 	micros, err := strconv.ParseInt(o.field(node, "server", "server_time_usec"), 10, 64)
 	return time.Until(time.UnixMicro(micros)), err
 }
 
-// eventually looks until seen returns nil.
+// eventually calls seen until it returns nil.
 func (o *observer) eventually(what string, seen func() error) error {
 	var err error
 	for began := time.Now(); time.Since(began) < 8*time.Second; time.Sleep(10 * time.Millisecond) {

@@ -64,7 +64,7 @@ func findPackage(name string) (pack, bool) {
 	return all[i], true
 }
 
-// sideBySide reports whether the package has faults of its own beside each other.
+// sideBySide reports whether the package has tracks of its own.
 func (p pack) sideBySide() bool {
 	return slices.ContainsFunc(p.steps, func(s FaultPlan) bool { return s.Track != "" })
 }

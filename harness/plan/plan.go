@@ -13,29 +13,29 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Plan is everything needed to run a run again. Zero values mean the defaults named beside them; a file that gives one where
-// that would surprise is refused: the fields that say so in their tags.
+// Plan is everything that is needed to repeat a run. Zero values mean the defaults named beside them. A file must not give a zero
+// to a field whose tag says zero:"default".
 type Plan struct {
 	Variant  string            `yaml:"variant"`            // such as "lock/set-nx-px"
-	Script   *workloads.Script `yaml:"script,omitempty"`   // the variant's text, where it is not in the catalogue
+	Script   *workloads.Script `yaml:"script,omitempty"`   // the variant's text, if it is not in the catalogue
 	With     []string          `yaml:"with,omitempty"`     // variants that ride along, such as "writes/sadd"
-	Resource bool              `yaml:"resource,omitempty"` // a lock guards a resource, which its owners write to
+	Resource bool              `yaml:"resource,omitempty"` // each lock guards a resource, to which its owners write
 
 	On       string `yaml:"on,omitempty"`    // "process" or "docker"; default process
-	Image    string `yaml:"image,omitempty"` // of Redis, on docker; default as in cluster.Options
+	Image    string `yaml:"image,omitempty"` // Redis image for docker; default as in cluster.Options
 	Topology string `yaml:"topology"`        // "standalone", "sentinel", "sentinel:N" or "masters:N"; default by variant and faults
 
 	DownAfter     time.Duration `yaml:"downAfter,omitempty" zero:"default"` // of the Sentinels; default 1s
 	SlowSentinels bool          `yaml:"slowSentinels,omitempty"`            // Sentinels with Redis's own periods, of 2 to 10 s
-	OwnSentinel   bool          `yaml:"ownSentinel,omitempty"`              // each client group asks one Sentinel only
+	OwnSentinel   bool          `yaml:"ownSentinel,omitempty"`              // each client group asks only one Sentinel
 
 	MinReplicas int           `yaml:"minReplicas,omitempty"`           // min-replicas-to-write; default 0
 	MaxLag      time.Duration `yaml:"maxLag,omitempty" zero:"default"` // min-replicas-max-lag, in whole seconds; default 10s
 	AOF         string        `yaml:"aof,omitempty"`                   // "always", "everysec" or "no": appendfsync; default: no append-only file
-	Acks        int           `yaml:"acks,omitempty" zero:"default"`   // replicas that a variant with a WAIT waits for; default: the variant's
+	Acks        int           `yaml:"acks,omitempty" zero:"default"`   // number of replicas that a variant with a WAIT waits for; default: the variant's own
 
 	Nemesis  []string      `yaml:"nemesis,omitempty"`                 // faults, one after the other: the short form of Faults
-	Repeat   int           `yaml:"repeat,omitempty" zero:"default"`   // how often to go through Nemesis; default 1
+	Repeat   int           `yaml:"repeat,omitempty" zero:"default"`   // number of times to go through Nemesis; default 1
 	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"` // how long each of Nemesis stays in force; default: each its own, mostly 5s
 	Faults   []FaultPlan   `yaml:"faults,omitempty"`                  // the schedule, instead of Nemesis
 	Calm     time.Duration `yaml:"calm,omitempty" zero:"default"`     // load without faults before each fault, and after the last, where it is a lock's lease and 1s at least; default 2s
@@ -48,30 +48,30 @@ type Plan struct {
 	TTL         time.Duration `yaml:"ttl,omitempty" zero:"default"`  // lease or window; default: the family's
 	Regime      string        `yaml:"regime,omitempty"`              // proposals to sequences; default every regime, or "fixed" for variants that take no notice
 	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"` // mean time a client keeps a lock; default 5ms
-	Rounds      *Rounds       `yaml:"rounds,omitempty"`              // of writes/rounds
-	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"`         // the load ends when a violation is found
-	Seed        uint64        `yaml:"seed"`                          // default: chosen
+	Rounds      *Rounds       `yaml:"rounds,omitempty"`              // the load of the variant writes/rounds
+	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"`         // end the load when a violation is found
+	Seed        uint64        `yaml:"seed"`                          // default: chosen by chance
 
-	Expect Expected `yaml:"expect,omitempty"` // what its run is expected to come to; default: what is documented
+	Expect Expected `yaml:"expect,omitempty"` // what the run is expected to find; default: what is documented
 
 	place fields.Place
 }
 
-// Put remembers where the plan was read.
+// Put sets the place where the plan was read.
 func (p *Plan) Put(where fields.Place) { p.place = where }
 
-// Place is where the plan was read.
+// Place returns where the plan was read; the zero Place if it was not read from a file.
 func (p Plan) Place() fields.Place { return p.place }
 
-// ErrUsage marks a plan that cannot be run as it stands: unknown names, impossible combinations.
+// ErrUsage marks errors that the user can mend: unknown names, impossible combinations.
 var ErrUsage = errors.New("usage")
 
-// Usagef is an error that wraps ErrUsage.
+// Usagef returns an error that wraps ErrUsage.
 func Usagef(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrUsage, fmt.Errorf(format, args...))
 }
 
-// errorf is a usage error about a field of the plan.
+// errorf returns a usage error about a field of the plan.
 func (p Plan) errorf(field, format string, args ...any) error {
 	return Usagef("%s%w", p.place.At(field), fmt.Errorf(format, args...))
 }
@@ -79,14 +79,14 @@ func (p Plan) errorf(field, format string, args ...any) error {
 const (
 	riderClients = 10
 	maxClients   = 1_000_000
-	MostTimes    = 10_000 // that a fault comes: more than a day of them
+	MostTimes    = 10_000 // bounds FaultPlan.Times: more than a day of faults
 
 	defaultCalm     = 2 * time.Second
-	defaultTopology = Sentinel // where there are faults
+	defaultTopology = Sentinel // if there are faults
 	ManyMasters     = Masters + "5"
 )
 
-// Workload looks up the plan's variant. The error wraps ErrUsage.
+// Workload returns the plan's variant. The error wraps ErrUsage.
 func (p Plan) Workload() (workloads.Variant, error) {
 	v, err := findVariant(p.Variant, p.Script)
 	if err != nil {
@@ -105,7 +105,7 @@ type Resolved struct {
 	regime  workloads.Regime
 }
 
-// resolve looks every name up, fills in defaults and refuses what cannot be.
+// Resolve looks every name up, fills in defaults and refuses what is impossible. The error wraps ErrUsage.
 func (p Plan) Resolve() (r Resolved, err error) {
 	r.Plan = p
 	if r.variant, err = findVariant(p.Variant, p.Script); err != nil {
@@ -134,7 +134,7 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	return r, err
 }
 
-// Check tells whether a plan could be run, without running it. The error wraps ErrUsage.
+// Check returns an error if the plan cannot be run. It runs nothing. The error wraps ErrUsage.
 func (p Plan) Check() error {
 	_, err := p.Resolve()
 	return err
@@ -159,7 +159,7 @@ func (r *Resolved) ride() error {
 	return nil
 }
 
-// wait gives the variants that wait for replicas the number that the plan asks for.
+// wait sets the plan's number of acknowledgements in the variants that wait for replicas.
 func (r *Resolved) wait() error {
 	if r.Acks == 0 {
 		return nil
@@ -184,12 +184,12 @@ func pointers[T any](of []T) (all []*T) {
 	return all
 }
 
-// variants are the plan's own and those that ride along.
+// variants lists the plan's own variant and those that ride along.
 func (r Resolved) variants() []workloads.Variant {
 	return append([]workloads.Variant{r.variant}, r.with...)
 }
 
-// steps is the plan's schedule, whichever form it has.
+// steps returns the plan's schedule, which Nemesis or Faults gives.
 func (p Plan) steps() ([]FaultPlan, error) {
 	switch {
 	case len(p.Nemesis) == 0 && (p.Repeat != 0 || p.FaultFor != 0):
@@ -210,7 +210,7 @@ func (p Plan) steps() ([]FaultPlan, error) {
 			where := p.place.Line("nemesis")
 			s := FaultPlan{Fault: name, For: p.FaultFor, place: where}
 			if !isNoPackage(name) {
-				s.For = 0 // it has times of its own
+				s.For = 0 // a package has times of its own
 			}
 			steps = append(steps, s)
 		}
@@ -226,7 +226,7 @@ func isNoPackage(name string) bool {
 func (r *Resolved) defaults() {
 	if r.variant.Masters > 0 {
 		r.Topology = cmp.Or(r.Topology, ManyMasters)
-		r.Rate = cmp.Or(r.Rate, 500) // an operation asks every master: 100 clients keep no more for long
+		r.Rate = cmp.Or(r.Rate, 500) // each operation asks every master: 100 clients cannot keep up more for long
 	}
 	waits := slices.ContainsFunc(r.variants(), func(v workloads.Variant) bool { return v.Acks > 0 })
 	if len(r.Nemesis)+len(r.Faults) > 0 || waits {
@@ -239,7 +239,7 @@ func (r *Resolved) defaults() {
 	r.Clients = cmp.Or(r.Clients, 100)
 	r.Duration = cmp.Or(r.Duration, 10*time.Second)
 	r.Rate = cmp.Or(r.Rate, 20000)
-	r.Seed = cmp.Or(r.Seed, rand.Uint64N(1<<53)) // exact in any JSON reader
+	r.Seed = cmp.Or(r.Seed, rand.Uint64N(1<<53)) // small enough to be exact in any JSON reader
 	if r.variant.OneKey {
 		r.Keys = cmp.Or(r.Keys, 1)
 	}
@@ -248,7 +248,7 @@ func (r *Resolved) defaults() {
 		r.Keys = cmp.Or(r.Keys, max(1, r.Clients/10))
 	case workloads.Sequence:
 		r.Keys = cmp.Or(r.Keys, 1)
-		if r.variant.OwnNumbers || r.variant.OneKey && len(r.With) > 0 { // the store cannot be emptied under those who ride along
+		if r.variant.OwnNumbers || r.variant.OneKey && len(r.With) > 0 { // riders would lose their data if the store were emptied
 			r.Plan.Regime = cmp.Or(r.Plan.Regime, string(workloads.Fixed))
 		}
 	}

@@ -127,7 +127,7 @@ func TestExpectationsFollowTheDocumentedFlaws(t *testing.T) {
 	}
 }
 
-// TestLossesThatNobodyCountedAreASurprise: a figure that is missing is not a figure of 0.
+// TestLossesThatNobodyCountedAreASurprise checks that a missing figure does not count as 0.
 func TestLossesThatNobodyCountedAreASurprise(t *testing.T) {
 	e := Expectation{May: []harness.Class{harness.LostWrite}, Updates: true}
 	j := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{harness.LostWrite: 1}}
@@ -144,7 +144,7 @@ func TestMet(t *testing.T) {
 		return j
 	}
 	const a, b, c = harness.DoubleGrant, harness.LostWrite, harness.Regression
-	lost := func(writes, updates float64) harness.Judged { // of the writes, so many were updates of what a lock guards
+	lost := func(writes, updates float64) harness.Judged { // updates of the lost writes were updates of what a lock guards
 		j := judged(harness.Invalid, b)
 		j.Judgements = []harness.Judgement{{Checker: "writes", Figures: []harness.Figure{{Name: "lost", Value: writes}, {Name: "lost updates", Value: updates}}}}
 		return j

@@ -16,8 +16,8 @@ import (
 
 const File = "plan.yaml"
 
-// ReadPlan reads a plan from a file, or from a results folder. The error wraps ErrUsage and says on which line of the file
-// something is wrong. Names are looked up later, by Check or Execute, whose errors name the line as well.
+// ReadPlan reads a plan from a file or a results folder. The error wraps ErrUsage and names the line that is wrong. Names are
+// looked up later, by Resolve, whose errors name the line as well.
 func ReadPlan(path string) (p Plan, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, File)
@@ -44,12 +44,12 @@ func ReadFolder(dir string) (Plan, error) {
 	return ReadPlan(dir)
 }
 
-// missing says what is not there of a results folder, and which folders there are beside it.
+// missing says that dir is not a results folder, and which results folders are beside it.
 func missing(dir string) string {
 	if _, err := os.Stat(dir); err == nil {
 		return "there is no " + File + " in it"
 	}
-	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", File)) // the pattern is ours
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", File)) // the pattern is known to be valid
 	if len(beside) == 0 {
 		return "there is no such folder"
 	}
@@ -65,7 +65,7 @@ func (p Plan) Write(dir string) error {
 	return os.WriteFile(filepath.Join(dir, File), b, 0o644)
 }
 
-// Name is a short name for the run, fit for a file name.
+// Name returns a short name for the run, fit for a file name.
 func (p Plan) Name() string {
 	variant := p.Variant
 	if variant == "" && p.Script != nil {
@@ -103,8 +103,8 @@ func (p Plan) faultNames() (names []string) {
 	return names
 }
 
-// Conditions says what the plan asks of the cluster beside its topology and faults, such as "min-replicas 1, max-lag 1s".
-// Empty: nothing.
+// Conditions returns what the plan asks of the cluster beside its topology and faults, such as "min-replicas 1, max-lag 1s". It
+// is empty if there is nothing.
 func (p Plan) Conditions() string {
 	var words []string
 	say := func(set bool, name string, value any) {
@@ -121,17 +121,16 @@ func (p Plan) Conditions() string {
 	return strings.Join(words, ", ")
 }
 
-// Command is the command line that runs the plan again. A schedule that is more than faults in turn needs the plan's
-// file.
+// Command returns the command line that runs the plan again. It names the plan's file if flags cannot express the plan.
 func (p Plan) Command() string { return p.CommandWith(File, "") }
 
-// needsFile reports whether flags alone cannot say what the plan does.
+// needsFile reports whether flags alone cannot express the plan.
 func (p Plan) needsFile() bool {
 	return len(p.Faults) > 0 || Inline(p.Script) || p.Rounds != nil || p.DownAfter != 0 || p.SlowSentinels || p.OwnSentinel
 }
 
-// CommandWith is the command line that runs the plan again, where file is the plan's file and redis the redis-server that
-// was named for it; empty: none was.
+// CommandWith is Command with the path of the plan's file, and with the redis-server that the user named; empty if none was
+// named.
 func (p Plan) CommandWith(file, redis string) string {
 	w := commandLine("run")
 	if p.needsFile() {

@@ -126,7 +126,7 @@ faults:
 	require.Equal(t, 500*time.Millisecond, r.faults.tracks["other"][0].after, "the plan's calm")
 }
 
-// TestAWrittenScheduleRunsAgainTheSame: what a run leaves behind is a plan with the same timetable.
+// TestAWrittenScheduleRunsAgainTheSame writes a plan and reads it again: its timetable stays the same.
 func TestAWrittenScheduleRunsAgainTheSame(t *testing.T) {
 	r, err := Plan{Variant: "lock/set-nx-px", AOF: "no", On: "process", Calm: time.Second, Faults: []FaultPlan{
 		{Fault: "partition-primary", Start: 3 * time.Second, For: 6 * time.Second},
@@ -157,7 +157,7 @@ func TestAWrittenScheduleRunsAgainTheSame(t *testing.T) {
 	require.Equal(t, "doublegrant run --plan=plan.yaml", back.Command())
 }
 
-// TestTheExampleOfTheReadme is a schedule with all there is: repeats, parameters, a track beside, a draw.
+// TestTheExampleOfTheReadme reads a schedule with everything: repeats, parameters, a track of its own, a random step.
 func TestTheExampleOfTheReadme(t *testing.T) {
 	p, err := planOf(t, `
 variant: lock/set-nx-px

@@ -20,7 +20,7 @@ func (r *Resolved) possible() error {
 	return nil
 }
 
-// Longest is the Longest time that anything in a plan may take: four days.
+// Longest is the longest time that anything in a plan may take: about four days.
 const Longest = 100 * time.Hour
 
 func (r *Resolved) possibleLoad() error {
@@ -84,7 +84,7 @@ func (r *Resolved) possibleFamily() (err error) {
 	return nil
 }
 
-// aofPolicies are what appendfsync can be set to.
+// aofPolicies lists the values of appendfsync.
 var aofPolicies = []cluster.AOF{cluster.AOFAlways, cluster.AOFEverySec, cluster.AOFNoSync}
 
 func (r *Resolved) possibleGuards() error {
@@ -115,7 +115,7 @@ func (r *Resolved) possibleGuards() error {
 	return nil
 }
 
-// waiting names a variant with a WAIT.
+// waiting returns the id of a variant with a WAIT.
 func waiting() string {
 	all := workloads.Catalogue()
 	return all[slices.IndexFunc(all, func(v workloads.Variant) bool { return v.Acks > 0 })].ID

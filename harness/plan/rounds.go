@@ -5,10 +5,10 @@ import "time"
 // RoundsVariant is the id of the workload of published experiments.
 const RoundsVariant = "writes/rounds"
 
-// Rounds shape the load of writes/rounds, the workload of published experiments. Zero values mean its defaults.
+// Rounds shape the load of writes/rounds. Zero values mean the defaults named beside them.
 type Rounds struct {
-	Count  int           `yaml:"count,omitempty" zero:"default"`  // of each client; default 400
-	Every  time.Duration `yaml:"every,omitempty" zero:"default"`  // from one round of a client to its next; default 100ms
+	Count  int           `yaml:"count,omitempty" zero:"default"`  // rounds of each client; default 400
+	Every  time.Duration `yaml:"every,omitempty" zero:"default"`  // time from one round of a client to its next; default 100ms
 	Locks  bool          `yaml:"locks,omitempty"`                 // in each round all clients try one lock
 	Within time.Duration `yaml:"within,omitempty" zero:"default"` // how long a WAIT may take; default 20ms
 }

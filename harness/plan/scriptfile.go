@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// ReadScript reads the files that the plan's script names, from the folder of the plan's own file: the texts then stand in
-// the plan, as those of a script that was written there. The error wraps ErrUsage.
+// ReadScript reads the files that the plan's script names, from the folder of planFile, and puts their texts into the plan. The
+// error wraps ErrUsage.
 func (p *Plan) ReadScript(planFile string) error {
 	if p.Script == nil || p.Script.File == "" && p.Script.ReleaseFile == "" {
 		return nil
 	}
-	s := *p.Script // another run may have the same by its defaults
+	s := *p.Script // a copy: other runs may share the script by their defaults
 	switch {
 	case s.File != "" && s.Source != "":
 		return p.errorf("script", "the script has a file and a source: leave one of them out")
@@ -40,7 +40,7 @@ func (p *Plan) ReadScript(planFile string) error {
 	return nil
 }
 
-// textBeside reads a file that is named from the folder of another. It returns its path from here, too.
+// textBeside reads a file whose path is relative to the folder of another. It also returns the path from the working folder.
 func textBeside(other, file string) (path, text string, err error) {
 	path = file
 	if !filepath.IsAbs(file) {
@@ -50,7 +50,7 @@ func textBeside(other, file string) (path, text string, err error) {
 	return path, string(b), err
 }
 
-// stored is the plan as its results keep it: with the texts of its script, and without the files that may change.
+// stored returns the plan as results folders keep it: with the texts of its script, and without the files, which may change.
 func (p Plan) stored() Plan {
 	if p.Script != nil {
 		s := *p.Script

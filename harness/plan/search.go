@@ -14,12 +14,11 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Search is everything needed to go through a variant's interleavings again. Zero values mean the defaults of
-// explore.Spec.
+// Search is everything that is needed to repeat a search. Zero values mean the defaults of explore.Spec.
 type Search struct {
 	Variant string            `json:"variant"`
 	Script  *workloads.Script `json:"script,omitempty"` // the variant's text, where it is not in the catalogue
-	Regime  string            `json:"regime,omitempty"` // of proposals to a sequence; default "fixed": see EveryRegime
+	Regime  string            `json:"regime,omitempty"` // regime of the numbers proposed to a sequence; default "fixed": see EveryRegime
 	TTL     time.Duration     `json:"ttl,omitempty"`    // lease or window; default: the variant's
 
 	Clients   int `json:"clients,omitempty"`
@@ -28,7 +27,7 @@ type Search struct {
 	Failovers int `json:"failovers,omitempty"`
 	Flushes   int `json:"flushes,omitempty"`
 
-	// Without any of these three, the search has a part of its own for them: see explore.Spec.
+	// If all of these three are 0, the search has parts of its own for them: see explore.Spec.
 	LostAnswers  int `json:"lostAnswers,omitempty"`  // negative: none
 	LostCommands int `json:"lostCommands,omitempty"` // negative: none
 	Late         int `json:"late,omitempty"`         // negative: none
@@ -41,7 +40,7 @@ type Search struct {
 	Unpruned     bool          `json:"unpruned,omitempty"`
 }
 
-// Resolve looks the variant up and makes the search that explore runs, on the redis-server binary redis. The error wraps ErrUsage.
+// Resolve looks the variant up and makes the spec that explore runs. redis is the redis-server binary. The error wraps ErrUsage.
 func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, err error) {
 	if v, err = findVariant(s.Variant, s.Script); err != nil {
 		return v, spec, Usagef("%w", err)
@@ -79,7 +78,7 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	}, nil
 }
 
-// Catalogue is the search for every variant that can be explored, and for sequences that heed proposals under every regime.
+// Catalogue returns the search for every variant that can be explored. Sequences that heed proposals have one for each regime.
 func (s Search) Catalogue() (all []Search) {
 	for _, v := range workloads.Catalogue() {
 		s.Variant, s.Regime = v.ID, ""
@@ -93,8 +92,8 @@ func (s Search) Catalogue() (all []Search) {
 	return all
 }
 
-// EveryRegime is the search under each regime, where callers of a sequence propose numbers and no regime is named;
-// otherwise the search alone.
+// EveryRegime returns the search once for each regime if callers of a sequence propose numbers and no regime is named. Otherwise
+// it returns the search alone.
 func (s Search) EveryRegime() (all []Search) {
 	v, err := findVariant(s.Variant, s.Script)
 	if err != nil || s.Regime != "" || v.Family != workloads.Sequence || v.OwnNumbers {
@@ -107,7 +106,7 @@ func (s Search) EveryRegime() (all []Search) {
 	return all
 }
 
-// findVariant looks in the catalogue, or makes a variant of a script.
+// findVariant returns a variant of the catalogue, or makes one of a script.
 func findVariant(id string, script *workloads.Script) (workloads.Variant, error) {
 	if script != nil {
 		return workloads.ScriptVariant(*script)
@@ -115,34 +114,35 @@ func findVariant(id string, script *workloads.Script) (workloads.Variant, error)
 	return workloads.Find(id)
 }
 
-// Check tells whether a search could be made, without making it. The error wraps ErrUsage.
+// Check returns an error if the search cannot be made. It searches nothing. The error wraps ErrUsage.
 func (s Search) Check() error {
 	_, _, err := s.Resolve("")
 	return err
 }
 
-// enough is the number of clients with which every known flaw shows.
+// enough is the number of clients that shows every known flaw.
 const enough = 3
 
-// SearchExpectation is what the documentation of a variant says that a search finds. The zero value is nothing.
+// SearchExpectation says what a search finds according to the documentation of its variant. The zero value expects nothing to be
+// found.
 type SearchExpectation struct {
-	Must []harness.Class // found if all schedules are run
-	May  []harness.Class // may be found as well
+	Must []harness.Class // classes that are found if all schedules are run
+	May  []harness.Class // classes that may be found as well
 	part bool            // the search has too few clients for all of Must
 }
 
-// Expectation lists the classes whose conditions the search brings about, for certain or perhaps.
+// Expectation returns the classes whose conditions the search brings about, for certain or perhaps.
 func (s Search) Expectation(v workloads.Variant) SearchExpectation {
 	var must, may []harness.Class
 	for _, f := range v.Flaws {
 		switch {
-		case f.When == workloads.LargerProposal: // it depends on what the few callers propose
+		case f.When == workloads.LargerProposal: // whether it occurs depends on the proposals of the few callers
 			may = add(may, f.Class)
 		case f.When == workloads.LeaseEndsInRelease && s.lease(v) < time.Second && v.Lease > 0: // it ends in the acquire
 			may = add(may, f.Class)
 		case s.meets(f.When, v):
 			must = add(must, f.Class)
-			if f.When == workloads.Unanswered && f.Class == harness.DoubleGrant { // it goes by that name where a release opened it
+			if f.When == workloads.Unanswered && f.Class == harness.DoubleGrant { // a double grant that a release opened is named after the release
 				may = add(may, harness.StolenRelease)
 			}
 		}
@@ -151,7 +151,7 @@ func (s Search) Expectation(v workloads.Variant) SearchExpectation {
 	return SearchExpectation{must, may, cmp.Or(s.Clients, enough) < enough}
 }
 
-// lease is what clients ask for.
+// lease returns the lease that clients ask for.
 func (s Search) lease(v workloads.Variant) time.Duration {
 	return cmp.Or(s.TTL, v.Lease, workloads.ExploredLease)
 }
@@ -187,8 +187,8 @@ func (s Search) meets(c workloads.Condition, v workloads.Variant) bool {
 // everyPart reports whether the search has parts of its own for lost answers and late commands.
 func (s Search) everyPart() bool { return s.LostAnswers == 0 && s.LostCommands == 0 && s.Late == 0 }
 
-// Met reports whether the search found what the documentation says, and nothing else. One that ended early may have found
-// only a part, and so may one with two clients.
+// Met reports whether the search found what is documented, and nothing else. A search that ended early, or that has two clients,
+// may have found only a part.
 func (e SearchExpectation) Met(res interleave.Result) bool {
 	var found []harness.Class
 	for _, c := range res.Found {
@@ -205,12 +205,12 @@ func (e SearchExpectation) Met(res interleave.Result) bool {
 	return !slices.ContainsFunc(e.Must, func(c harness.Class) bool { return !shown(c, found) })
 }
 
-// shown reports whether a class was found. A double grant that a late release opened goes by the name of the release.
+// shown reports whether a class was found. A double grant that a late release opened is named after the release.
 func shown(c harness.Class, found []harness.Class) bool {
 	return slices.Contains(found, c) || c == harness.DoubleGrant && slices.Contains(found, harness.StolenRelease)
 }
 
-// String lists what must be found, in words.
+// String returns in words what must be found.
 func (e SearchExpectation) String() string {
 	if len(e.Must) == 0 {
 		return "valid"
@@ -218,7 +218,7 @@ func (e SearchExpectation) String() string {
 	return "invalid: " + list(e.Must, " and ")
 }
 
-// Labels says under which conditions the variant is searched.
+// Labels returns the conditions under which the variant is searched.
 func (s Search) Labels(v workloads.Variant, spec explore.Spec) map[string]string {
 	l := map[string]string{"claim": string(v.Claim)}
 	if v.Family == workloads.Sequence {
@@ -232,7 +232,7 @@ func (s Search) Labels(v workloads.Variant, spec explore.Spec) map[string]string
 	return l
 }
 
-// Under says what is special about the conditions: "growing", "1 failover"; empty: nothing.
+// Under returns what is special about the conditions, such as "growing" or "1 failover". It is empty if there is nothing.
 func (s Search) Under() string {
 	var parts []string
 	for _, p := range []struct {
@@ -252,18 +252,18 @@ func (s Search) Under() string {
 	return strings.Join(parts, ", ")
 }
 
-// Name is a short name for the search, fit for a file name.
+// Name returns a short name for the search, fit for a file name.
 func (s Search) Name(v workloads.Variant) string {
 	return strings.TrimSuffix(FileName(v.ID)+"-"+s.Regime, "-")
 }
 
-// Command is the command line that searches again.
+// Command returns the command line that repeats the search.
 func (s Search) Command() string { return s.CommandWith("") }
 
-// DefaultFor bounds a search that nobody bounded. It is what the command line means without --for.
+// DefaultFor bounds a search without a time of its own. It is the default of --for.
 const DefaultFor = 2 * time.Minute
 
-// CommandWith is Command where redis is the redis-server that was named; empty: none was.
+// CommandWith is Command with the redis-server that the user named; empty if none was named.
 func (s Search) CommandWith(redis string) string {
 	w := commandLine("explore")
 	w.variant(s.Variant, s.Script)

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// link is one that the fault strikes: of its two choices of hosts, as they are now.
+// link returns a link that the fault strikes, by its two choices of hosts as they are now.
 func (s *scene) link() (harness.Link, error) {
 	on := blueprint{name: Sentinel, redis: 3, guards: 3, group: clientGroups, primaries: 1}
 	if n := s.count("s"); n == 0 {
@@ -40,7 +40,7 @@ func (s *scene) count(letter string) (n int) {
 	return n
 }
 
-// onLink looks at a link in a new connection of the observer's own.
+// onLink looks at a link that the fault strikes.
 func onLink(look func(s *scene, l harness.Link) error) func(*scene) error {
 	return func(s *scene) error {
 		l, err := s.link()
@@ -65,13 +65,13 @@ var (
 	})
 )
 
-// alive sees that the node itself answers: the silence is the link's.
+// alive checks that the node itself answers, so that the silence is the link's.
 func (s *scene) alive(node string) error {
 	_, err := s.ask(node, "PING")
 	return err
 }
 
-// echoes sees an echo of so many bytes take at least so long.
+// echoes checks that an echo of size bytes takes between least and most.
 func (s *scene) echoes(l harness.Link, size int, least, most time.Duration) error {
 	conn, err := s.over(l.From, l.To)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *scene) echoes(l harness.Link, size int, least, most time.Duration) erro
 	return want(took >= least, "%d B on %v took %v", size, l, took)
 }
 
-// sliced sees an answer come in pieces.
+// sliced checks that an answer comes in pieces.
 var sliced = onLink(func(s *scene, l harness.Link) error {
 	conn, err := s.over(l.From, l.To)
 	if err != nil {
@@ -102,7 +102,7 @@ var sliced = onLink(func(s *scene, l harness.Link) error {
 	return errors.Join(err, want(n < size, "the first piece had %d B of %d", n, size))
 })
 
-// limited sees a connection end in the middle.
+// limited checks that a connection ends in the middle of an answer.
 var limited = onLink(func(s *scene, l harness.Link) error {
 	conn, err := s.over(l.From, l.To)
 	if err != nil {
@@ -113,7 +113,7 @@ var limited = onLink(func(s *scene, l harness.Link) error {
 	return want(closed(err), "a connection did not end: %v", err)
 })
 
-// closesLate hangs up and sees that the node hears of it only after the delay: then it hangs up as well.
+// closesLate hangs up and checks that the node notices only after the delay.
 var closesLate = onLink(func(s *scene, l harness.Link) error {
 	conn, err := s.over(l.From, l.To)
 	if err != nil {
@@ -130,7 +130,7 @@ var closesLate = onLink(func(s *scene, l harness.Link) error {
 	return want(closed(err) && took >= s.f.Delay, "it ended after %v: %v", took, err)
 })
 
-// apart sees, of a partition, whom it takes from whom, who still reaches whom, and what follows.
+// apart checks of a partition which hosts it separates, which still reach each other, and what follows.
 func apart(s *scene) error {
 	cut, open := s.drawn()
 	for _, l := range cut {
@@ -153,7 +153,7 @@ func twoAreWritable(sides string) bool {
 	return slices.Contains([]string{"split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary"}, sides)
 }
 
-// drawn are links that the sides cut, and links beside them, by what the list says of the sides.
+// drawn returns links that the sides cut, and links that they leave open, by the description of the sides.
 func (s *scene) drawn() (cut, open []harness.Link) {
 	var nodes, replicas, guards, struck []string
 	for node := range s.at {
@@ -203,7 +203,7 @@ func (s *scene) drawn() (cut, open []harness.Link) {
 	return cut, open
 }
 
-// together sees that nothing is cut any more.
+// together checks that nothing is cut any more.
 func together(s *scene) error {
 	cut, open := s.drawn()
 	for _, l := range append(cut, open...) {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// sight is how an observer sees one fault act, and heal. Each is asked again and again until it returns nil, or for 8 s.
+// sight tells how an observer sees one fault act and heal. acts and heals are called until they return nil, for at most 8 s.
 type sight struct {
-	before func(s *scene)       // looks at things as they are, and prepares what the fault is to change
-	acts   func(s *scene) error // while it is in force
-	heals  func(s *scene) error // after the system is whole
+	before func(s *scene)       // notes the state, and prepares what the fault will change
+	acts   func(s *scene) error // sees the fault while it is in force
+	heals  func(s *scene) error // sees, once the system is whole, that the fault is over
 }
 
 // scene is one fault under observation.
@@ -83,7 +83,7 @@ func want(seen bool, format string, args ...any) error {
 	return nil
 }
 
-// onEach looks at every target, at the same time: what each does not say takes a while.
+// onEach looks at all targets at the same time, since waiting for silence takes a while.
 func onEach(look func(s *scene, node string) error) func(*scene) error {
 	return func(s *scene) error {
 		seen := make(chan error, len(s.targets))
@@ -143,7 +143,7 @@ func clockOff(sign time.Duration) func(*scene) error {
 	})
 }
 
-// agreed sees one primary, whom every Sentinel names.
+// agreed checks that there is one primary, which every Sentinel names.
 func agreed(s *scene) error {
 	all := s.primaries()
 	if len(all) != 1 {
@@ -196,7 +196,7 @@ var commandLinesClosed = onEach(func(s *scene, node string) error {
 	return err // a subscription survives
 })
 
-// readsOnly sees a read answered and a write kept waiting where writes are accepted at all.
+// readsOnly checks that a read is answered and, on a node that accepts writes, that a write is kept waiting.
 var readsOnly = onEach(func(s *scene, node string) error {
 	if _, err := s.ask(node, "GET", "observer"); err != nil {
 		return err
@@ -216,7 +216,7 @@ var writing = onEach(func(s *scene, node string) error {
 	return err
 })
 
-// struck are the client groups among the targets.
+// struck lists the client groups among the targets.
 func (s *scene) struck() (all []int) {
 	for _, t := range s.targets {
 		if group, ok := strings.CutPrefix(t, "g"); ok {
@@ -227,7 +227,7 @@ func (s *scene) struck() (all []int) {
 	return all
 }
 
-// replaced sees new clients in the place of those of the groups struck.
+// replaced checks that new clients took the place of those in the groups that were struck.
 func replaced(s *scene) error {
 	for _, g := range s.struck() {
 		if now := s.beat.groups[g].opened.Load(); now <= s.opens[g] {
@@ -237,13 +237,13 @@ func replaced(s *scene) error {
 	return nil
 }
 
-// moved are the client groups that have taken steps within the time.
+// moved lists the client groups that take steps within the time.
 func (s *scene) moved(within time.Duration) (all []int) {
 	var before [clientGroups]int64
 	for g := range before {
 		before[g] = s.beat.groups[g].steps.Load()
 	}
-	time.Sleep(within) // who stands still shows nothing that could be awaited
+	time.Sleep(within) // a group that stands still shows nothing that could be awaited
 	for g := range before {
 		if s.beat.groups[g].steps.Load() > before[g] {
 			all = append(all, g)
@@ -262,7 +262,8 @@ func still(s *scene) error {
 	return nil
 }
 
-// allBeat needs the load, which has ended when the system is whole: what was seen of it last counts.
+// allBeat checks that the groups that were struck take steps again. When the system is whole the load may have ended; then the last
+// look counts.
 func allBeat(s *scene) error {
 	for _, g := range s.struck() {
 		if now := s.beat.groups[g].steps.Load(); now <= s.steps[g] {
@@ -287,7 +288,7 @@ func skewed(wrong bool) func(*scene) error {
 	}
 }
 
-// closed reports whether an error is the end of a connection, rather than silence.
+// closed reports whether an error is the end of a connection, and not silence.
 func closed(err error) bool {
 	return errors.Is(err, io.EOF) || strings.Contains(fmt.Sprint(err), "reset") || strings.Contains(fmt.Sprint(err), "broken pipe")
 }

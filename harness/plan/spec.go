@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// compiler looks for what makes clocks that can be set, where faults set clocks. Its want is the environment's failure.
+// compiler returns an error if faults set clocks and the compiler that this needs is missing. Without one the exit code is 3.
 func (r Resolved) compiler() error {
 	words := append(strings.Fields(os.Getenv("CC")), "cc")
 	if _, err := exec.LookPath(words[0]); err != nil && r.some(nemesis.SetsClocks) {
@@ -26,8 +26,7 @@ func (r Resolved) compiler() error {
 	return nil
 }
 
-// Spec is the plan as the harness takes it: on the redis-server binary redis (empty: as cluster.FindRedis), with nodes that log
-// to the folder logs, and a history that goes to store.
+// Spec returns the plan as the harness takes it, to be run on m. Nodes log to the folder logs, and the history goes to store.
 func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec {
 	machine := r.machine(m)
 	machine.LogDir = logs
@@ -47,28 +46,28 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 	return spec
 }
 
-// lastCalm is the load after the last fault. A lock whose owner's release was lost, or who has crashed, is nobody's until its
-// lease is over: only then can it be seen that the system works again.
+// lastCalm returns the length of the load after the last fault. A lock whose owner crashed, or whose release was lost, is free
+// only when its lease is over; only then can the load show that the system works again.
 func (r Resolved) lastCalm() time.Duration {
 	calm := cmp.Or(r.Calm, defaultCalm)
 	if r.variant.Family == workloads.Lock {
 		lease := cmp.Or(r.TTL, defaultLease)
-		calm = max(calm, (lease+time.Second-1).Truncate(time.Second)+leaseOver) // some know full seconds only
+		calm = max(calm, (lease+time.Second-1).Truncate(time.Second)+leaseOver) // some variants know full seconds only
 	}
 	return calm
 }
 
-// leaseOver is the time to take locks again whose lease is over.
+// leaseOver is the time in which locks are taken again once their lease is over.
 const leaseOver = time.Second
 
 // finalReads bounds them beside the lease or window, if that is not the family's, which is over sooner.
 const finalReads = 30 * time.Second
 
-// options are what the plan asks of its variant.
+// options returns what the plan asks of its variant.
 func (r Resolved) options() workloads.Options {
 	o := workloads.Options{Keys: r.Keys, TTL: r.TTL, Regime: r.regime, Acks: r.Acks, Hold: r.Hold, Resource: r.Resource}
 	if o.TTL == 0 && r.variant.Family == workloads.Dedup && r.some(nemesis.Crashes) {
-		o.TTL = r.Duration * 88 / 100 // what a crash leaves marked is looked for in the end, inside the window
+		o.TTL = r.Duration * 88 / 100 // marks left by a crash are looked for at the end, inside the window
 	}
 	o.Rounds.Clients = r.Clients
 	if p := r.Rounds; p != nil {
@@ -95,12 +94,12 @@ func (r Resolved) inject(spec *harness.Spec, on nemesis.Target) {
 	}
 }
 
-// some reports whether any of the plan's faults can do any of that.
+// some reports whether any of the plan's faults has any of the consequences.
 func (r Resolved) some(what nemesis.Consequences) bool {
 	return slices.ContainsFunc(r.faults.steps(), func(s step) bool { return s.fault.it.Can(what) })
 }
 
-// Preflight fails if this machine cannot carry the run, and warns where it may not.
+// Preflight returns an error if this machine cannot carry the run. The checks tell each limit that may be too low.
 func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
 	if err := r.compiler(); err != nil {
 		return nil, err
@@ -108,7 +107,7 @@ func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
 	return r.on.cluster(r.machine(m)).Preflight()
 }
 
-// machine is what the plan needs of this machine.
+// machine returns the options of a cluster on this machine, for the plan.
 func (r Resolved) machine(m Machine) cluster.Options {
 	return cluster.Options{
 		RedisServer: m.Redis, On: m.platform(r.On, r.Image), Clients: r.Clients + len(r.with)*riderClients,
@@ -118,16 +117,16 @@ func (r Resolved) machine(m Machine) cluster.Options {
 	}
 }
 
-// Machine is what plans run on here. The zero value is a usable default.
+// Machine says on what plans run. The zero value is usable.
 type Machine struct {
 	Redis string // redis-server binary; default as cluster.FindRedis
 
-	// Docker makes the platform of plans that ask for it, of an image or, where that is empty, the usual one; see
-	// harness/cluster/docker. nil: such plans are an error.
+	// Docker makes the platform of plans that ask for docker, from an image; "" is the default image. If it is nil, such plans
+	// are an error. See harness/cluster/docker.
 	Docker func(image string) cluster.Platform
 }
 
-// platform is what nodes run on; nil: processes.
+// platform returns what nodes run on; nil means processes.
 func (m Machine) platform(name, image string) cluster.Platform {
 	switch {
 	case name != cluster.OnDocker:
@@ -138,7 +137,7 @@ func (m Machine) platform(name, image string) cluster.Platform {
 	return m.Docker(image)
 }
 
-// patience is how long clients wait for an answer: longer than a WAIT may take. 0: the cluster's default.
+// patience returns how long clients wait for an answer, which is longer than a WAIT may take; 0 means the cluster's default.
 func (r Resolved) patience() time.Duration {
 	if r.Rounds == nil || r.Rounds.Within < shortWait {
 		return 0
@@ -162,7 +161,7 @@ func (r Resolved) labels() map[string]string {
 	return l
 }
 
-// regimeLabel names what callers of a sequence propose.
+// regimeLabel returns the label for what callers of a sequence propose.
 func (r Resolved) regimeLabel() string {
 	if r.variant.Family == workloads.Sequence {
 		return cmp.Or(r.Plan.Regime, everyRegime)
@@ -170,7 +169,7 @@ func (r Resolved) regimeLabel() string {
 	return ""
 }
 
-// everyRegime is the label of runs and searches that nobody named a regime for.
+// everyRegime is the label of runs and searches without a named regime.
 const everyRegime = "every regime"
 
 // Values of Plan.Pacing.
@@ -179,10 +178,10 @@ const (
 	ClosedPacing = "closed" // clients think between operations
 )
 
-// Checkers are those of the plan's workloads.
+// Checkers returns the checkers of the plan's workloads.
 func (r Resolved) Checkers() []harness.Checker { return checkers.For(r.loads()...) }
 
-// loads are the plan's workloads, for what they say of themselves: nobody can open a client of them.
+// loads returns the plan's workloads for their descriptions. They cannot open clients.
 func (r Resolved) loads() []harness.Workload {
 	all := []harness.Workload{r.variant.Workload(nil, r.options())}
 	for _, v := range r.with {

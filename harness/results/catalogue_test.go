@@ -37,10 +37,10 @@ func sampled(all []plan.Search) (picked []plan.Search) {
 	return picked
 }
 
-// boundedBy is how long one search of these tests may take; most take milliseconds.
+// boundedBy bounds the time of one search; most take milliseconds.
 const boundedBy = 2 * time.Minute
 
-// large are the variants whose searches of three clients take most of the time: they have two here, and three with -deep.
+// large lists the variants whose searches with three clients take most of the time. They have two clients, and three with -deep.
 var large = []string{
 	"dedup/lock-get-set", "lib/redislock-retries", "lock/getset-deadline", "lock/redisson", "lock/set-nx-px-wait", "lock/watch-multi",
 }
@@ -63,7 +63,7 @@ func TestEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 func TestNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 	for _, s := range sampled((plan.Search{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1, LostAnswers: -1, For: boundedBy}).Catalogue()) {
 		if s.Regime != "" && s.Regime != string(workloads.Fixed) {
-			continue // proposals make no difference to a failover
+			continue // a failover does not depend on proposals
 		}
 		t.Run(s.Variant, func(t *testing.T) {
 			out := explored(t, s)
@@ -74,8 +74,7 @@ func TestNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 	}
 }
 
-// TestLeasesEndOnAHeldReplicaAsWell: a lock that ended before a promotion does not come back with it, to be released by
-// who held it once.
+// TestLeasesEndOnAHeldReplicaAsWell checks that a lock whose lease was over before a promotion does not come back with it.
 func TestLeasesEndOnAHeldReplicaAsWell(t *testing.T) {
 	s := plan.Search{Variant: "lock/set-nx-px", Crashes: -1, Failovers: 1, For: boundedBy}
 	if !*long {
@@ -96,7 +95,7 @@ func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
 	require.Empty(t, explored(t, s).Exploration.Result.Found)
 }
 
-// TestScriptFlushesBreakNothing: every script is sent again when Redis does not know it.
+// TestScriptFlushesBreakNothing checks that every script is sent again when Redis does not know it.
 func TestScriptFlushesBreakNothing(t *testing.T) {
 	for _, id := range []string{"lock/set-nx-px", "lock/lua-owner", "lock/fenced", "lib/redislock", "dedup/claim-confirm", "sequence/digits-compare"} {
 		t.Run(id, func(t *testing.T) {
@@ -109,7 +108,7 @@ func TestScriptFlushesBreakNothing(t *testing.T) {
 	}
 }
 
-// TestTheSmallestCounterexamples are those that people are told about. A search is exhaustive, so they do not change.
+// TestTheSmallestCounterexamples checks the counterexamples that documents show. A search is exhaustive, so they do not change.
 func TestTheSmallestCounterexamples(t *testing.T) {
 	for variant, want := range map[string][]string{
 		"dedup/get-set": {"lost-message 6", "duplicate-delivery 7: client 1 GET msg, client 2 GET msg, client 1 SET msg 1, client 1 EXPIRE msg 20, " +

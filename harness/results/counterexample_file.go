@@ -21,7 +21,7 @@ const (
 	fileVersion = 1
 )
 
-// counterexampleFile is the file of a counterexample.
+// counterexampleFile is the content of the file of a counterexample.
 type counterexampleFile struct {
 	Format         string                    `json:"format"`
 	Version        int                       `json:"version"`
@@ -38,7 +38,7 @@ func writeCounterexample(path string, s plan.Search, v workloads.Variant, c inte
 	})
 }
 
-// readCounterexample reads the file of a counterexample. variant, if it is not empty, has to be the file's.
+// readCounterexample reads the file of a counterexample. It returns an error if variant is neither empty nor the file's.
 func readCounterexample(path, variant string) (f counterexampleFile, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -58,15 +58,15 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 	return f, nil
 }
 
-// Replayed is what came of a replay.
+// Replayed is the result of a replay.
 type Replayed struct {
 	Variant        string                    `json:"variant"`
-	Times          int                       `json:"times"` // as often as asked for, each time the same
+	Times          int                       `json:"times"` // number of repetitions asked for; all came out the same
 	Counterexample interleave.Counterexample `json:"counterexample"`
 }
 
-// Replay runs the counterexample in a file again, times times. The error wraps explore.ErrDiverged if it went another way
-// than the file says, and plan.ErrUsage if the file is of no use.
+// Replay runs the counterexample in a file again, as often as times says. The error wraps explore.ErrDiverged if a repetition
+// went another way than the file says, and plan.ErrUsage if the file cannot be used.
 func Replay(ctx context.Context, path, variant string, times int, o Options) (Replayed, error) {
 	if times < 1 {
 		return Replayed{}, plan.Usagef("%d replays: ask for 1 or more", times)

@@ -18,25 +18,25 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// Options are how plans are executed, beside what they are.
+// Options say how plans and searches are run. The zero value is usable.
 type Options struct {
 	Results  string                 // folder for results folders; default "results"
 	Redis    string                 // redis-server binary; default as cluster.FindRedis
 	Log      *slog.Logger           // default: silent
 	Progress func(harness.Progress) // called about once a second while load runs
 
-	// Docker makes the platform of plans that ask for it, of an image or, where that is empty, the usual one. nil: such plans
-	// are an error. harness/cluster/docker has one.
+	// Docker makes the platform of plans that ask for docker, from an image; "" is the default image. If it is nil, such plans
+	// are an error. Package harness/cluster/docker has such a function.
 	Docker func(image string) cluster.Platform
 
-	Warn func(string) // told, before a run, of each limit of this machine that may be short for it
+	Warn func(string) // called before a run for each limit of this machine that may be too low
 
-	Found func(harness.Anomaly, time.Duration) // told of each violation while the load runs, and when; what it is in the end the report says
+	Found func(harness.Anomaly, time.Duration) // called for each violation while the load runs, with its time; the final report may have another class for it
 }
 
 func (o Options) machine() plan.Machine { return plan.Machine{Redis: o.Redis, Docker: o.Docker} }
 
-// Outcome is what came of a plan.
+// Outcome is the result of a plan.
 type Outcome struct {
 	Plan        plan.Plan // with its defaults filled in, seed included
 	Dir         string
@@ -44,10 +44,10 @@ type Outcome struct {
 	Expectation plan.Expectation
 	Met         bool
 
-	options Options // how it was executed
+	options Options // as given to Execute
 }
 
-// ReportPath is where the run's report is; empty if it has none, as that of a run which was killed.
+// ReportPath returns the path of the run's report. It is empty if there is none, as after a run that was killed.
 func (out Outcome) ReportPath() string {
 	path := filepath.Join(out.Dir, reportFile)
 	if _, err := os.Stat(path); err != nil {
@@ -56,7 +56,7 @@ func (out Outcome) ReportPath() string {
 	return path
 }
 
-// Layout of a results folder.
+// Names in a results folder.
 const (
 	historyDir   = "history"
 	nodesDir     = "nodes"
@@ -64,12 +64,12 @@ const (
 	reportFile   = "report.html"
 	Latest       = "latest"
 
-	maxPages = 10 // anomalies that porcupine draws
+	maxPages = 10 // the most anomalies that porcupine draws
 )
 
-// Execute runs a plan and leaves a results folder behind, whatever the verdict: plan, history, verdict, report and node
-// logs. The error says that the plan is unusable (plan.ErrUsage) or that the harness or its environment failed; an Outcome
-// beside it has a Dir if anything was recorded.
+// Execute runs a plan and writes a results folder, whatever the verdict: plan, history, verdict, report and node logs. It returns
+// an error if the plan cannot be run (plan.ErrUsage), or if the harness or its environment failed. If something was recorded by
+// then, the Outcome has a Dir.
 func Execute(ctx context.Context, p plan.Plan, o Options) (Outcome, error) {
 	r, err := p.Resolve()
 	if err != nil {
@@ -77,7 +77,7 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (Outcome, error) {
 	}
 	out := Outcome{Plan: r.Plan, Expectation: r.Expectation(), options: o}
 	if err := preflight(r, o); err != nil {
-		return out, err // before anything is written
+		return out, err // nothing is written yet
 	}
 	if out.Dir, err = resultsDir(o.Results, r.Plan); err != nil {
 		return out, err
@@ -86,7 +86,7 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	if err := Relink(out.Dir); err != nil { // now already: the harness may be killed
+	if err := Relink(out.Dir); err != nil { // now already, since the harness may be killed
 		return out, err
 	}
 	res, runErr := harness.Run(ctx, spec)
@@ -97,7 +97,7 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (Outcome, error) {
 	return out, errors.Join(runErr, err, Relink(out.Dir))
 }
 
-// spec is what runs the plan into the results folder dir.
+// spec returns what the harness has to run so that the results go into the folder dir.
 func spec(r plan.Resolved, dir string, o Options) (harness.Spec, error) {
 	store, err := history.Create(filepath.Join(dir, historyDir))
 	if err != nil {
@@ -108,7 +108,8 @@ func spec(r plan.Resolved, dir string, o Options) (harness.Spec, error) {
 	return s, nil
 }
 
-// Preflight fails if the plan cannot be run (plan.ErrUsage), or this machine cannot carry it, and warns where it may not.
+// Preflight returns an error if the plan cannot be run (plan.ErrUsage), or if this machine cannot carry it. It calls Options.Warn
+// for each limit that may be too low.
 func Preflight(p plan.Plan, o Options) error {
 	r, err := p.Resolve()
 	if err != nil {
@@ -145,7 +146,7 @@ func (out *Outcome) write() (err error) {
 	return reports.Write(out.Dir, out.Report)
 }
 
-// judge fills the outcome in from a judged history.
+// judge fills in the outcome from a judged history.
 func (out *Outcome) judge(h harness.History, j harness.Judged) (err error) {
 	out.Met = out.Expectation.Met(j)
 	if out.Report, err = reports.New(h, j); err != nil {
@@ -159,15 +160,16 @@ func (out *Outcome) judge(h harness.History, j harness.Judged) (err error) {
 	return nil
 }
 
-// Undocumented reports whether nobody has said what to expect: the algorithm is the user's own, and the plan says nothing.
+// Undocumented reports whether nothing is expected of the run: the algorithm is the user's own, and the plan says nothing.
 func (out Outcome) Undocumented() bool { return out.Plan.Script != nil && out.Plan.Expect.IsZero() }
 
-// Command is the command line that repeats the run from where it was begun.
+// Command returns the command line that repeats the run, from the folder in which it was started.
 func (out Outcome) Command() string {
 	return out.Plan.CommandWith(filepath.Join(out.Dir, plan.File), out.options.Redis)
 }
 
-// drawAnomalies has porcupine draw the first anomalies that it certified, and returns their pages' paths inside dir.
+// drawAnomalies lets porcupine draw the first anomalies that it certified. It returns the paths of the pages inside dir, by the
+// index of the anomaly.
 func drawAnomalies(dir string, h harness.History, j harness.Judged) (map[int]string, error) {
 	pages := map[int]string{}
 	for i, a := range j.Anomalies {

@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/results"
 )
 
-// execute runs a plan into a folder of the test's and returns what came of it.
+// execute runs a plan into a temporary folder and returns the outcome.
 func execute(t *testing.T, p plan.Plan) results.Outcome {
 	t.Helper()
 	out, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir()})
@@ -26,7 +26,7 @@ func execute(t *testing.T, p plan.Plan) results.Outcome {
 	return out
 }
 
-// figure is a checker's figure of that name, -1 if there is none.
+// figure returns a checker's figure of that name, or -1 if there is none.
 func figure(out results.Outcome, checker, name string) float64 {
 	for _, g := range out.Report.Judged.Judgements {
 		for _, f := range g.Figures {
@@ -62,7 +62,7 @@ func TestAFailingRunLeavesEveryFileBehind(t *testing.T) {
 	require.Equal(t, out.Report.Judged.Judgements, again.Report.Judged.Judgements)
 }
 
-// One client makes the article's script repeat itself at its 79th call, whatever the machine.
+// A single client makes the article's script repeat a number at the 79th call, on any machine.
 func TestTheFirstDuplicateIsFoundAtCall79(t *testing.T) {
 	out := execute(t, plan.Plan{Variant: "sequence/string-compare-hash", Regime: "fixed", Clients: 1, Duration: time.Second})
 	require.EqualValues(t, 79, figure(out, "sequence", "first duplicate at call"))
@@ -116,12 +116,12 @@ func TestASplitBrainGrantsTwiceAndLosesWritesOfTheCutSideOnly(t *testing.T) {
 	require.Len(t, out.Report.Failovers, 1)
 }
 
-// lostBeside are the writes that client groups on the larger side of a history's one partition lost, of those that they
-// began when it was in force. Before that, an answer may outrun the write's way to the replicas.
+// lostBeside lists the lost writes of the client groups on the larger side of a history's one partition. It leaves out writes
+// that began before the partition was in force: their answers may outrun the replication.
 func lostBeside(h harness.History, found []harness.Anomaly) (lost []harness.Op) {
 	cut := h.Faults[0]
 	for _, a := range found {
-		last := a.Ops[len(a.Ops)-1] // of one client's
+		last := a.Ops[len(a.Ops)-1] // the last operation of one client
 		other := !slices.Contains(cut.Groups, h.Meta.Group(last.Client))
 		if a.Class == harness.LostWrite && other && cut.Active < last.Call && last.Return <= cut.Heal {
 			lost = append(lost, last)
@@ -175,7 +175,7 @@ func TestNothingIsWrittenWhenThePlanOrTheMachineCannotDoIt(t *testing.T) {
 	}
 }
 
-// TestWantOfACompilerIsTheEnvironments: no other plan would do better.
+// TestWantOfACompilerIsTheEnvironments checks that a missing compiler is not a usage error: no other plan would do better.
 func TestWantOfACompilerIsTheEnvironments(t *testing.T) {
 	t.Setenv("CC", "/nowhere/cc")
 	o := results.Options{Results: t.TempDir()}

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Searched is what came of a search.
+// Searched is the result of a search.
 type Searched struct {
 	Search      plan.Search
 	Dir         string
@@ -21,9 +21,9 @@ type Searched struct {
 	Expectation plan.SearchExpectation
 }
 
-// Explore goes through the interleavings of a search and leaves a results folder behind: report, verdict and a file for
-// every counterexample that Replay runs again. The error says that the search is unusable (plan.ErrUsage) or that the harness
-// or its environment failed.
+// Explore goes through the interleavings of a search and writes a results folder: report, verdict, and for every counterexample a
+// file that Replay can run. It returns an error if the search cannot be made (plan.ErrUsage), or if the harness or its
+// environment failed.
 func Explore(ctx context.Context, s plan.Search, o Options) (Searched, error) {
 	v, spec, err := s.Resolve(o.Redis)
 	if err != nil {
@@ -46,7 +46,7 @@ func Explore(ctx context.Context, s plan.Search, o Options) (Searched, error) {
 		Dir: out.Dir, Name: v.ID, Variant: v.ID, Command: again.CommandWith(o.Redis), Labels: s.Labels(v, spec), Doc: v.Doc, Source: v.Source,
 		Result: res, Files: map[int]string{}, Started: began, Expected: out.Expectation.String(), Met: out.Expectation.Met(res),
 	}
-	if s.Script != nil { // which no documentation describes
+	if s.Script != nil { // nothing is documented of scripts
 		out.Exploration.Expected = ""
 	}
 	for i, c := range res.Found {
@@ -59,7 +59,7 @@ func Explore(ctx context.Context, s plan.Search, o Options) (Searched, error) {
 	return out, errors.Join(reports.WriteExploration(out.Dir, out.Exploration), Relink(out.Dir))
 }
 
-// asUsage marks what the caller can mend.
+// asUsage marks errors that the caller can mend.
 func asUsage(err error) error {
 	var bad *workloads.ScriptError
 	if errors.Is(err, explore.ErrSpec) || errors.As(err, &bad) {

@@ -39,7 +39,7 @@ func TestImpossibleSearchesAreRefused(t *testing.T) {
 // race is a search that finds something within milliseconds.
 var race = plan.Search{Variant: "dedup/get-set", Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}
 
-// scheduleFile searches and returns the path of its counterexample.
+// scheduleFile makes a search and returns the path of its counterexample.
 func scheduleFile(t *testing.T) string {
 	t.Helper()
 	out, err := Explore(t.Context(), race, Options{Results: t.TempDir()})

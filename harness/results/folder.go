@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// resultsDir makes a fresh folder for a run, with its plan in it.
+// resultsDir makes a new folder for a run and writes the plan into it.
 func resultsDir(root string, p plan.Plan) (string, error) {
 	dir, err := NewFolder(root, p.Name())
 	if err != nil {
@@ -23,7 +23,7 @@ func resultsDir(root string, p plan.Plan) (string, error) {
 	return dir, p.Write(dir)
 }
 
-// NewFolder makes a fresh folder in root (default "results"), named after the time and name.
+// NewFolder makes a new folder in root (default "results"), named after the time and name.
 func NewFolder(root, name string) (dir string, err error) {
 	root = cmp.Or(root, "results")
 	base := filepath.Join(root, time.Now().Format("20060102-150405-")+plan.FileName(name))
@@ -46,7 +46,7 @@ func NewFolder(root, name string) (dir string, err error) {
 // Relink makes results/latest lead to dir.
 func Relink(dir string) error {
 	link := filepath.Join(filepath.Dir(dir), Latest)
-	fresh := filepath.Join(filepath.Dir(dir), "."+Latest+"-"+filepath.Base(dir)) // runs may end side by side
+	fresh := filepath.Join(filepath.Dir(dir), "."+Latest+"-"+filepath.Base(dir)) // several runs may end at the same time
 	if err := os.Symlink(filepath.Base(dir), fresh); err != nil {
 		return err
 	}

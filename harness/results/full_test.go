@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/results"
 )
 
-// smallDisk mounts a disk of so many bytes. Without the right to do so the test is skipped.
+// smallDisk mounts a disk of the given size. Where that is not allowed, the test is skipped.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func TestAFullDiskEndsTheRunAndLeavesAReport(t *testing.T) {
 	require.Equal(t, out.Report.Judged.Judgements, again.Report.Judged.Judgements)
 }
 
-// What watchers told before the disk was full is in the record, and is what the run comes to.
+// A violation that watchers found before the disk was full is in the record, and decides the verdict.
 func TestAViolationIsAViolationThoughTheDiskIsFull(t *testing.T) {
 	told := 0
 	out, err := results.Execute(t.Context(), plan.Plan{Variant: "sequence/get-set", Clients: 100, Duration: time.Minute}, results.Options{

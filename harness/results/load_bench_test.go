@@ -24,16 +24,16 @@ import (
 )
 
 const (
-	loadRounds = 5                      // of each way, at each number of clients
+	loadRounds = 5                      // measurements of each way, at each number of clients
 	loadFor    = 3 * time.Second        // one measurement, at 1,000 clients or fewer
-	loadWarm   = 500 * time.Millisecond // of it, in which connections are opened
+	loadWarm   = 500 * time.Millisecond // the part of it in which connections are opened
 )
 
-// loadClients are the numbers of clients that are compared. Rounds of 10,000 would run out of ports: redis-benchmark connects
-// from one address, whose ports are not free again for a minute.
+// loadClients lists the numbers of clients to compare. Rounds of 10,000 would run out of ports: redis-benchmark connects from one
+// address, and its ports are not free again for a minute.
 var loadClients = []int{50, 1000, 4000}
 
-// rate is what one way reaches at one number of clients, in commands a second.
+// rate measures one way at one number of clients, in commands a second.
 type rate func(b *testing.B, clients int) float64
 
 // BenchmarkLoad puts the load of the harness beside that of redis-benchmark and of a bare loop over the same client
@@ -57,7 +57,7 @@ func BenchmarkLinks(b *testing.B) {
 		s.harness, s.overFabric(b).harness, s.overToxiproxy(b).harness)
 }
 
-// compareRates prints a row for each number of clients: the ways' medians, and each as a part of the first.
+// compareRates prints a row for each number of clients: the median of each way, and its ratio to the first way.
 func compareRates(b *testing.B, names []string, ways ...rate) {
 	for b.Loop() {
 		fmt.Printf("| clients | %s | of %s |\n|---:%s|---:|\n", strings.Join(names, " | "), names[0], strings.Repeat("|---:", len(names)))
@@ -85,17 +85,17 @@ func compareRates(b *testing.B, names []string, ways ...rate) {
 
 func dashed(name string) string { return strings.ReplaceAll(name, " ", "-") }
 
-// median sorts.
+// median returns the middle value. It sorts of.
 func median(of []float64) float64 {
 	slices.Sort(of)
 	return of[len(of)/2]
 }
 
-// warmFor and lastFor are longer where thousands of connections have to be opened first.
+// warmFor and lastFor return longer times for thousands of clients, whose connections have to be opened first.
 func warmFor(clients int) time.Duration { return loadWarm * time.Duration(1+clients/1000) }
 func lastFor(clients int) time.Duration { return warmFor(clients) + loadFor - loadWarm }
 
-// redisBenchmark is the rate of EVALSHA that redis-benchmark reaches.
+// redisBenchmark measures the rate of EVALSHA that redis-benchmark reaches.
 func (s *direct) redisBenchmark(b *testing.B, tool string, clients int) float64 {
 	cmd := exec.Command(tool, "-p", strconv.Itoa(s.port), "-c", strconv.Itoa(clients), "-n", "200000", "--csv",
 		"evalsha", s.sha, "1", "sequences", "seq-0", "5")
@@ -111,7 +111,7 @@ func (s *direct) redisBenchmark(b *testing.B, tool string, clients int) float64 
 	return rate
 }
 
-// bareLoop is the rate of clients that do nothing but send the script and read its answer.
+// bareLoop measures the rate of clients that only send the script and read its answer.
 func (s *direct) bareLoop(b *testing.B, clients int) float64 {
 	r := s.newClient(0, clients)
 	defer r.Close()
@@ -137,7 +137,7 @@ func (s *direct) bareLoop(b *testing.B, clients int) float64 {
 	return rate
 }
 
-// harness is the rate of operations that are recorded, stored and checked as they come.
+// harness measures the rate of operations that are recorded, stored and checked as they come.
 func (s *direct) harness(b *testing.B, clients int) float64 {
 	v, err := workloads.Find("sequence/numeric-compare-hash")
 	require.NoError(b, err)
@@ -164,7 +164,7 @@ type gauge struct {
 	judged harness.Judgement
 
 	first, last time.Duration // Return of the first operation, and of the last
-	counted     int           // that were ok after warm
+	counted     int           // operations that were ok, after the warm-up
 }
 
 func (g *gauge) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
@@ -192,14 +192,14 @@ func (g *gauge) rate(b *testing.B) float64 {
 	return float64(g.counted) / span.Seconds()
 }
 
-// unread is a store whose history is not read again: that is no part of the load.
+// unread is a store whose history is not read again, since reading is not part of the load.
 type unread struct{ harness.Store }
 
 func (unread) History() (harness.History, error) {
 	return harness.History{Ops: harness.OpsOf(nil)}, nil
 }
 
-// nobody judges nothing.
+// nobody is a checker that judges nothing.
 type nobody struct{}
 
 func (nobody) Name() string { return "nobody" }

@@ -24,7 +24,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// direct is one Redis that clients reach without anything between, or whatever dial puts there.
+// direct is one Redis that clients reach directly, or over what dial puts between.
 type direct struct {
 	port int
 	sha  string // of the script
@@ -40,7 +40,7 @@ var (
 	_ workloads.Connector = (*direct)(nil)
 )
 
-// loadGroups is in how many groups clients come, each from an address of its own: there are not enough ports on one.
+// loadGroups is the number of client groups. Each has an address of its own, since one address does not have enough ports.
 const loadGroups = 5
 
 func groupIP(group int) string { return fmt.Sprintf("127.6.1.%d", 1+group) }
@@ -75,7 +75,7 @@ func startDirect(b *testing.B) *direct {
 
 func (s *direct) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// overFabric is the same Redis at the far end of links.
+// overFabric returns the same Redis, reached over the fabric.
 func (s *direct) overFabric(b *testing.B) *direct {
 	const announced = "127.6.2.1:6379"
 	f := fabric.New()
@@ -89,7 +89,7 @@ func (s *direct) overFabric(b *testing.B) *direct {
 	}}
 }
 
-// overToxiproxy is the same Redis behind a proxy of toxiproxy's own.
+// overToxiproxy returns the same Redis, reached over toxiproxy as it comes.
 func (s *direct) overToxiproxy(b *testing.B) *direct {
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	proxy := toxiproxy.NewProxy(server, "redis", "127.6.2.2:6379", s.addr())
@@ -101,7 +101,7 @@ func (s *direct) overToxiproxy(b *testing.B) *direct {
 	}}
 }
 
-// Start forgets the numbers drawn before.
+// Start removes the numbers drawn before.
 func (s *direct) Start(ctx context.Context, _ harness.Clock, _ func(harness.Event), _ *slog.Logger) error {
 	r := s.newClient(0, 1)
 	defer r.Close()
@@ -118,7 +118,7 @@ func (s *direct) Stop() error {
 	return nil
 }
 
-// Connect is as a cluster's: one client of the library for all clients of a group.
+// Connect returns one client of the library for all clients of a group, as a cluster does.
 func (s *direct) Connect(group int) (redis.UniversalClient, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,13 +129,13 @@ func (s *direct) Connect(group int) (redis.UniversalClient, error) {
 	return s.groups[group], nil
 }
 
-// open opens so many connections, as a cluster does for thousands of clients: their dials are no load.
+// open opens n connections, as a cluster does for thousands of clients, so that dials are not part of the load.
 func open(ctx context.Context, r *redis.Client, n int) {
 	conns := make([]*redis.Conn, n)
 	var opening sync.WaitGroup
 	for i := range conns {
 		conns[i] = r.Conn()
-		opening.Go(func() { _ = conns[i].Ping(ctx).Err() }) // what is wrong the load finds
+		opening.Go(func() { _ = conns[i].Ping(ctx).Err() }) // errors show under load
 	}
 	opening.Wait()
 	for _, conn := range conns {

@@ -9,23 +9,22 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Model is what a history of somebody else's can be judged as.
+// Model names the promises by which a foreign history is judged.
 type Model string
 
-// The models. Each comes with the gates of a run. Deadlock freedom, what a message filter leaves behind and what is stored for
-// a sequence are not judged: these rest on what the harness does at the end of its own runs, when it knows that no client is
-// left which could still act.
+// The models. Each has the gates of a run. Deadlock freedom, what a message filter leaves behind, and what is stored for a
+// sequence are not judged: the harness checks these at the end of its own runs, when it knows that no client can still act.
 const (
 	LockModel     Model = "lock"     // mutual exclusion, and the order of fencing tokens if there are any
-	DedupModel    Model = "dedup"    // one first in each window
+	DedupModel    Model = "dedup"    // one delivery in each window
 	SequenceModel Model = "sequence" // unique numbers that grow
-	WritesModel   Model = "writes"   // what was acknowledged is in the last read, by client -1
+	WritesModel   Model = "writes"   // the last read, by client -1, has every acknowledged write
 )
 
 // Models lists all of them.
 func Models() []Model { return []Model{LockModel, DedupModel, SequenceModel, WritesModel} }
 
-// ModelNames lists all of them for a sentence, such as "lock, dedup".
+// ModelNames returns all of them in one string, such as "lock, dedup".
 func ModelNames() string {
 	var all []string
 	for _, m := range Models() {
@@ -34,8 +33,8 @@ func ModelNames() string {
 	return strings.Join(all, ", ")
 }
 
-// kinds are those of the model's operations: of which it needs some that are ok, which it judges besides, and which a history
-// may hold without being judged by them.
+// kinds returns three lists of kinds of operation. Of the kinds in needed a history has to hold operations that are ok; the kinds
+// in judged are judged as well; those in beside are allowed and not judged.
 func (m Model) kinds() (needed, judged, beside []harness.Kind) {
 	switch m {
 	case LockModel:
@@ -49,7 +48,7 @@ func (m Model) kinds() (needed, judged, beside []harness.Kind) {
 	}
 }
 
-// checkers are those of the model, for what was seen.
+// checkers returns the model's checkers that apply to what was seen.
 func (w *witness) checkers() []harness.Checker {
 	needed, judged, _ := w.model.kinds()
 	return checkers.ForHistory(checkers.Seen{
@@ -57,14 +56,14 @@ func (w *witness) checkers() []harness.Checker {
 	})
 }
 
-// witness is what is seen of a history while it is read.
+// witness collects what a foreign history holds while it is read.
 type witness struct {
 	model  Model
-	known  []harness.Kind       // to the model
-	beside map[harness.Kind]int // operations that are not judged
+	known  []harness.Kind       // the kinds that the model knows
+	beside map[harness.Kind]int // number of operations that are not judged
 	fenced bool                 // a grant came with a fencing token
 
-	confirmed, confirmedByHarness bool // there are confirms, whatever came of them, and some by the harness
+	confirmed, confirmedByHarness bool // there are confirms of any outcome; some of them are by client -1
 }
 
 func newWitness(m Model) *witness {
@@ -76,7 +75,7 @@ func newWitness(m Model) *witness {
 	return w
 }
 
-// op notes x, and refuses it if the model does not know its kind: a verdict that passes over it would say more than was seen.
+// op notes x. It refuses a kind that the model does not know, since a verdict that ignored it would claim too much.
 func (w *witness) op(x harness.Op) error {
 	if !slices.Contains(w.known, x.Kind) {
 		return fmt.Errorf("%q is not a kind of the model %s, which knows %s: name another model, or leave such lines out",
@@ -97,7 +96,7 @@ func (w *witness) op(x harness.Op) error {
 	return nil
 }
 
-// meta is m with the kinds of operation that the model asks for. What others were promised is not its matter.
+// meta returns m with the kinds that the model needs, and without those that it does not know.
 func (w *witness) meta(m harness.Meta) harness.Meta {
 	m.Kinds = slices.DeleteFunc(slices.Clone(m.Kinds), func(k harness.Kind) bool { return !slices.Contains(w.known, k) })
 	needed, _, _ := w.model.kinds()
@@ -109,7 +108,7 @@ func (w *witness) meta(m harness.Meta) harness.Meta {
 	return m
 }
 
-// notes say which operations were not judged.
+// notes lists the kinds of operation that were not judged, with their number.
 func (w *witness) notes() (notes []string) {
 	for _, k := range w.known {
 		if n := w.beside[k]; n > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// Recheck judges the stored run in a results folder again, and writes nothing.
+// Recheck judges the stored run in a results folder again. It writes nothing.
 func Recheck(ctx context.Context, dir string) (Outcome, error) {
 	p, err := plan.ReadFolder(dir)
 	if err != nil {
@@ -35,8 +35,8 @@ func Recheck(ctx context.Context, dir string) (Outcome, error) {
 	return out, out.judge(h, harness.Judge(ctx, h, r.Checkers()))
 }
 
-// ReportRun judges the stored run in a results folder again and writes its reports, of one that was killed for the first
-// time.
+// ReportRun judges the stored run in a results folder again and writes its reports. A run that was killed gets its first reports
+// so.
 func ReportRun(ctx context.Context, dir string) (Outcome, error) {
 	out, err := Recheck(ctx, dir)
 	if err != nil {
@@ -45,7 +45,7 @@ func ReportRun(ctx context.Context, dir string) (Outcome, error) {
 	return out, out.write()
 }
 
-// Stored opens the history in a results folder. The error wraps plan.ErrUsage if dir is none.
+// Stored opens the history in a results folder. The error wraps plan.ErrUsage if dir is not a results folder.
 func Stored(dir string) (harness.History, error) {
 	if _, err := plan.ReadFolder(dir); err != nil {
 		return harness.History{}, err
@@ -53,8 +53,9 @@ func Stored(dir string) (harness.History, error) {
 	return history.Open(filepath.Join(dir, historyDir))
 }
 
-// CheckText judges a history in the text form of package history, which r reads and errors call name. The error wraps
-// ErrUsage if there is no such model or a line cannot be. The report's history cannot be ranged over any more.
+// CheckText judges a history in the text form of package history. It reads the history from r; errors call it name. The error
+// wraps plan.ErrUsage if the model is unknown or a line is impossible. The operations of the report's history cannot be read
+// again.
 func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep reports.Report, err error) {
 	if !slices.Contains(Models(), m) {
 		return rep, plan.Usagef("unknown model %q: choose one of %s", m, ModelNames())
@@ -65,7 +66,7 @@ func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep repo
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	text := until(ctx, r)
-	defer func() { err = errors.Join(err, text.Close()) }() // whoever still reads it ends
+	defer func() { err = errors.Join(err, text.Close()) }() // ends a read that is still waiting
 	seen := newWitness(m)
 	h, err := history.ParseEach(text, name, filepath.Join(dir, historyDir), seen.op)
 	if errors.Is(err, history.ErrText) {
@@ -80,10 +81,10 @@ func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep repo
 	return rep, err
 }
 
-// fastest is how quickly operations can follow each other at most: no Redis does ten million a second.
+// fastest is the shortest plausible time between operations: no Redis does ten million a second.
 const fastest = 100 * time.Nanosecond
 
-// doubtUnits notes that times are hardly in nanoseconds, as by mistake they are not where clocks tell milliseconds: leases in
+// doubtUnits returns a note if times do not look like nanoseconds. A recorder may have written milliseconds by mistake; leases in
 // nanoseconds then outlast the whole history.
 func doubtUnits(s analysis.Stats) []string {
 	n, span := s.Totals.All(), s.Last-s.First
@@ -93,16 +94,17 @@ func doubtUnits(s analysis.Stats) []string {
 	return []string{fmt.Sprintf("%d operations within %v are more than any Redis does: are all times in nanoseconds?", n, span)}
 }
 
-// until is r up to the end of ctx, whose cause then is the error: a read from a terminal or a pipe may wait for ever.
+// until returns a reader of r that ends with ctx, and then fails with the cause of ctx. A read from a terminal or a pipe could
+// otherwise wait for ever.
 func until(ctx context.Context, r io.Reader) io.ReadCloser {
 	out, in := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
 	go func() {
-		_, err := io.CopyBuffer(in, struct{ io.Reader }{r}, make([]byte, copied)) // by no shorter way, which copies less at once
+		_, err := io.CopyBuffer(in, struct{ io.Reader }{r}, make([]byte, copied)) // hides r's other methods, by which CopyBuffer would copy less at once
 		_ = in.CloseWithError(err)
 	}()
 	return out
 }
 
-// copied is how many bytes of a history are read at once.
+// copied is the number of bytes of a history that are read at once.
 const copied = 256 << 10

@@ -93,7 +93,7 @@ func TestAHistoryThatNeverEndsCanBeInterrupted(t *testing.T) {
 		_, err := results.CheckText(ctx, r, "text", results.LockModel)
 		ended <- err
 	}()
-	_, err := w.Write([]byte(`{"meta":{}}` + "\n")) // it reads
+	_, err := w.Write([]byte(`{"meta":{}}` + "\n")) // the other end reads
 	require.NoError(t, err)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
@@ -102,7 +102,7 @@ func TestAHistoryThatNeverEndsCanBeInterrupted(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// A claim waits for a confirm that is under way wherever a history holds confirms, whatever its first line promises.
+// If a history holds confirms, a claim waits for a confirm that is under way, whatever the first line promises.
 func TestCheckTextWaitsForConfirms(t *testing.T) {
 	const (
 		firsts = `{"client":0,"kind":"claim","key":"m","result":"first","ttl":1000,"call":0,"return":10,"outcome":"ok"}` + "\n" +
@@ -128,7 +128,7 @@ func TestCheckTextWaitsForConfirms(t *testing.T) {
 	}
 }
 
-// A confirm by client -1 that is under way longer than thousands of operations of the workers still explains.
+// A confirm by client -1 still explains a claim after thousands of operations of the workers.
 func TestCheckTextWaitsForConfirmsOfTheHarness(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"meta":{"workers":2}}` + "\n")
@@ -147,7 +147,7 @@ func TestCheckTextWaitsForConfirmsOfTheHarness(t *testing.T) {
 	require.NotEqual(t, harness.Invalid, rep.Judged.Verdict, rep.Judged.Summary())
 }
 
-// A new client under the token of one that never heard of its release may be that one, whose release is executed late.
+// A new client may carry the token of one that had no answer to its release, and that release may be executed late.
 func TestCheckTextAsksWhoANewClientIs(t *testing.T) {
 	const text = `{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":0,"return":10,"outcome":"ok"}` + "\n" +
 		`{"client":0,"kind":"release","key":"l","arg":"a","call":20,"return":30,"outcome":"info"}` + "\n" +

@@ -13,8 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// TryScript loads a script into a Redis of its own and tries it once, so that what is wrong with it is said before a run
-// begins. It returns the id of the variant that the script makes. The error wraps plan.ErrUsage if the script is at fault.
+// TryScript loads a script into a Redis of its own and tries it once, so that a broken script is reported before a run begins. It
+// returns the id of the script's variant. The error wraps plan.ErrUsage if the script is at fault.
 func TryScript(ctx context.Context, s workloads.Script, o Options) (id string, err error) {
 	v, err := workloads.ScriptVariant(s)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package suite runs lists of plans: it reads them from files, compares each run with what is expected of it, repeats them for
-// hours if asked to, and keeps a record of all that.
+// Package suite runs lists of plans. It reads them from files, compares each run with what is expected of it, repeats them for
+// hours if asked to, and keeps a record as runs end.
 package suite

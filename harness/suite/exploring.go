@@ -18,8 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// Exploring says that a run is a search through every interleaving, and how large. What is left out is as on the command
-// line.
+// Exploring makes a run a search through every interleaving. Fields that are left out have the defaults of the explore command.
 type Exploring struct {
 	Clients      int           `yaml:"clients,omitempty" zero:"default"`
 	Crashes      atMost        `yaml:"crashes,omitempty"`
@@ -34,10 +33,10 @@ type Exploring struct {
 	For          time.Duration `yaml:"for,omitempty" zero:"default"` // default 2m
 }
 
-// atMost is how often something may happen in a schedule, as plan.Search has it: 0 for the default, negative for never.
+// atMost bounds how often something may happen in a schedule. As in plan.Search, 0 means the default and a negative value never.
 type atMost int
 
-// ReadField takes the number from a file, where 0 means never.
+// ReadField reads the number from a file, in which 0 means never.
 func (a *atMost) ReadField(f fields.Reader, name string, n *yaml.Node) error {
 	v, err := strconv.Atoi(n.Value)
 	if err != nil || v < 0 {
@@ -49,10 +48,11 @@ func (a *atMost) ReadField(f fields.Reader, name string, n *yaml.Node) error {
 	return nil
 }
 
-// ofSearches are the fields of a run that is a search.
+// ofSearches lists the fields that a run may give if it is a search.
 var ofSearches = []string{"name", "times", "variant", "script", "regime", "ttl", "expect", "explore"}
 
-// loadless takes what belongs to loads from a run that is a search: refuses what the run says itself, and drops defaults.
+// loadless leaves a search no fields about load. It refuses those that the run gives itself, and drops those that came from the
+// suite's defaults.
 func (r *Entry) loadless(own []string) error {
 	for _, name := range own {
 		if !slices.Contains(ofSearches, name) {
@@ -71,7 +71,7 @@ func (r *Entry) loadless(own []string) error {
 	return nil
 }
 
-// searches are what the run goes through: one search, or one for each regime of a sequence.
+// searches lists the searches of the run: one, or one for each regime of a sequence.
 func (r Entry) searches() []plan.Search {
 	e := r.Explore
 	s := plan.Search{
@@ -85,10 +85,10 @@ func (r Entry) searches() []plan.Search {
 	return s.EveryRegime()
 }
 
-// checkSearch tells whether the run's searches could be made.
+// checkSearch returns an error if a search of the run cannot be made.
 func (r Entry) checkSearch() error {
 	bare := r.Plan
-	bare.TTL = 0 // a lease that only the explorer can wait for
+	bare.TTL = 0 // the explorer can use leases that are too long for a load
 	if err := bare.Check(); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (r Entry) checkSearch() error {
 	return nil
 }
 
-// expectedOfSearch says what the searches are expected to come to.
+// expectedOfSearch says in words what the searches are expected to find.
 func (r Entry) expectedOfSearch() string {
 	if !r.Expect.IsZero() {
 		return r.Expect.Expectation().String()
@@ -108,7 +108,7 @@ func (r Entry) expectedOfSearch() string {
 	var all []string
 	for _, s := range r.searches() {
 		v, _, err := s.Resolve("")
-		if err != nil { // Check has said so
+		if err != nil { // Check reports it
 			continue
 		}
 		if e := s.Expectation(v).String(); !slices.Contains(all, e) {
@@ -118,7 +118,7 @@ func (r Entry) expectedOfSearch() string {
 	return strings.Join(all, "; or, by regime, ")
 }
 
-// search makes the run's searches and sums them up. It returns their results folders.
+// search makes the run's searches, and returns their sum and their results folders.
 func (r Entry) search(ctx context.Context, o results.Options) (run tally.Run, dirs []string, err error) {
 	var j harness.Judged
 	j.Totals = map[harness.Class]int{}

@@ -25,29 +25,29 @@ import (
 // Suite is a list of runs, each with what is expected of it.
 type Suite struct {
 	Name  string
-	About string // in one line; may be empty
+	About string // its purpose, in one line; may be empty
 	Runs  []Entry
 }
 
 // Entry is one run of a suite: a plan, with the name under which it is reported.
 type Entry struct {
 	Title     string `yaml:"name,omitempty"`                 // default: the plan's Name
-	Times     int    `yaml:"times,omitempty" zero:"default"` // how often it is run, each time with another seed; default 1
+	Times     int    `yaml:"times,omitempty" zero:"default"` // number of times it is run in a pass, each with another seed; default 1
 	plan.Plan `yaml:",inline"`
 
 	Explore *Exploring `yaml:"explore,omitempty"` // the run is a search through every interleaving, not a load
 }
 
-// errorf is a usage error about a field of the run.
+// errorf returns a usage error about a field of the run.
 func (r Entry) errorf(field, format string, args ...any) error {
 	return plan.Usagef("%s%w", r.Place().At(field), fmt.Errorf(format, args...))
 }
 
-// suiteText is the file of a suite.
+// suiteText holds the content of a suite's file.
 type suiteText struct {
-	Name     string    `yaml:"name,omitempty"`     // default: the file's
-	About    string    `yaml:"about,omitempty"`    // what it is for
-	Defaults plan.Plan `yaml:"defaults,omitempty"` // of every run: fields that a run does not give itself
+	Name     string    `yaml:"name,omitempty"`     // default: the name of the file
+	About    string    `yaml:"about,omitempty"`    // its purpose, in one line
+	Defaults plan.Plan `yaml:"defaults,omitempty"` // values of the fields that a run does not give itself
 	Runs     runNodes  `yaml:"runs"`
 
 	place fields.Place
@@ -55,7 +55,7 @@ type suiteText struct {
 
 func (t *suiteText) Put(p fields.Place) { t.place = p }
 
-// runNodes are runs before they are read: the defaults may stand behind them.
+// runNodes holds the runs as nodes. They are read last, since the defaults may come after them in the file.
 type runNodes struct{ list []*yaml.Node }
 
 func (r *runNodes) ReadField(f fields.Reader, name string, n *yaml.Node) error {
@@ -85,7 +85,7 @@ func BuiltIn() (all []Suite, err error) {
 	return all, nil
 }
 
-// Text is the text of a suite: that of a built-in one by its name, or of a file. The error wraps plan.ErrUsage.
+// Text returns the text of the built-in suite of that name, or else of the file. The error wraps plan.ErrUsage.
 func Text(name string) ([]byte, error) {
 	if text, err := builtIn.ReadFile("suites/" + name + ".yaml"); err == nil {
 		return text, nil
@@ -97,8 +97,8 @@ func Text(name string) ([]byte, error) {
 	return text, nil
 }
 
-// Read reads a built-in suite by its name, or a file. The error wraps plan.ErrUsage and says on which line of the file
-// something is wrong. What the names in its plans mean is looked up by Check.
+// Read reads the built-in suite of that name, or else the file. The error wraps plan.ErrUsage and names the line that is wrong.
+// The names in the plans are looked up later, by Check.
 func Read(name string) (s Suite, err error) {
 	text, err := Text(name)
 	if err != nil {
@@ -134,7 +134,7 @@ func Read(name string) (s Suite, err error) {
 	return s, s.name()
 }
 
-// keys are the names of the fields that a run gives itself.
+// keys lists the fields that a run gives itself.
 func keys(n *yaml.Node) (all []string) {
 	n = fields.Followed(n)
 	for i := 0; i < len(n.Content); i += 2 {
@@ -143,7 +143,7 @@ func keys(n *yaml.Node) (all []string) {
 	return all
 }
 
-// name gives runs without a name that of their plan, and refuses two of one name.
+// name gives runs without a name the name of their plan, and refuses two runs of one name.
 func (s *Suite) name() error {
 	seen := map[string]bool{}
 	for i := range s.Runs {
@@ -162,7 +162,7 @@ func (s *Suite) name() error {
 	return nil
 }
 
-// Join makes one suite of several, whose names then stand before those of their runs. One suite is left as it is.
+// Join makes one suite of several, and puts each suite's name before those of its runs. A single suite is returned as it is.
 func Join(suites ...Suite) Suite {
 	if len(suites) == 1 {
 		return suites[0]
@@ -180,8 +180,8 @@ func Join(suites ...Suite) Suite {
 	return all
 }
 
-// Only is the suite without the runs whose names the pattern does not match anywhere. The error wraps plan.ErrUsage if it
-// matches none, or is no regular expression.
+// Only returns the suite with the runs in whose names the regular expression matches. The error wraps plan.ErrUsage: nothing
+// matches, or the pattern is not a regular expression.
 func (s Suite) Only(pattern string) (Suite, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -195,7 +195,7 @@ func (s Suite) Only(pattern string) (Suite, error) {
 	return s, nil
 }
 
-// titles are the names of the suite's runs.
+// titles lists the names of the suite's runs.
 func (s Suite) titles() (all []string) {
 	for _, r := range s.Runs {
 		all = append(all, strconv.Quote(r.Title))
@@ -203,7 +203,7 @@ func (s Suite) titles() (all []string) {
 	return all
 }
 
-// Check tells whether every plan of the suite could be run, without running any. The error wraps plan.ErrUsage.
+// Check returns an error if a run of the suite cannot be run. It runs nothing. The error wraps plan.ErrUsage.
 func (s Suite) Check() error {
 	for _, r := range s.Runs {
 		if r.Times < 0 || r.Times > plan.MostTimes {
@@ -220,7 +220,7 @@ func (s Suite) Check() error {
 	return nil
 }
 
-// preflight fails if this machine cannot carry one of the suite's runs.
+// preflight returns an error if this machine cannot carry one of the suite's runs.
 func (s Suite) preflight(o results.Options) error {
 	for _, run := range s.Runs {
 		if err := results.Preflight(run.Plan, o); err != nil {
@@ -230,8 +230,8 @@ func (s Suite) preflight(o results.Options) error {
 	return nil
 }
 
-// tryScripts tries the script of each run that has its own, so that what is wrong with one is said before the first run.
-// Of runs in containers it does not: there may be no Redis beside them.
+// tryScripts tries every script of the suite, so that a broken one is reported before the first run. It leaves out runs in
+// containers, since there may be no Redis outside of them.
 func (s Suite) tryScripts(ctx context.Context, o results.Options) error {
 	for _, run := range s.Runs {
 		if run.Script == nil || run.On == string(cluster.OnDocker) {

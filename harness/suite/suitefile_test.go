@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// suiteOf writes a suite's file, reads it and checks it.
+// suiteOf writes a suite's file, then reads and checks it.
 func suiteOf(t *testing.T, text string) (Suite, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "suite.yaml")

@@ -15,11 +15,11 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// cutShort is why a suite ended whose record has no end.
+// cutShort is the reason that is given for a suite whose record has no end.
 const cutShort = "it was cut short, or is still under way: suite.jsonl stops before the suite did, and the run of that moment is not counted"
 
-// Report writes the reports of a suite once more from the record in its results folder, as it was at its end or, if it
-// has none, as far as the record goes. The error wraps plan.ErrUsage if dir holds no record.
+// Report writes the reports of a suite again, from the record in its results folder. If the suite was killed, they cover as much
+// as the record has. The error wraps plan.ErrUsage if dir holds no record.
 func Report(dir string) (tally.Suite, error) {
 	file, err := os.Open(filepath.Join(dir, recordFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -48,7 +48,7 @@ func readRecord(r io.Reader) (s tally.Suite, err error) {
 	lines := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		text, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) { // what is left was being written when the suite was killed
+		if errors.Is(err, io.EOF) { // the rest is a line that the suite was writing when it was killed
 			if n == 1 {
 				return s, errors.New("it does not say what was begun")
 			}
@@ -70,7 +70,7 @@ func readRecord(r io.Reader) (s tally.Suite, err error) {
 	}
 }
 
-// addTo does to s what the suite did when it wrote the line.
+// addTo changes s as the suite did when it wrote the line.
 func (l recordLine) addTo(s *tally.Suite) error {
 	switch {
 	case l.Suite != nil:
@@ -94,7 +94,7 @@ func (l recordLine) addTo(s *tally.Suite) error {
 	return nil
 }
 
-// cases are those of a suite that has run none of them yet.
+// cases lists the suite's cases, none of which has run yet.
 func (h recordHead) cases() (all []tally.Case) {
 	for _, c := range h.Cases {
 		all = append(all, tally.Case{Name: c.Name, Variant: c.Variant, Expected: c.Expected})

@@ -46,7 +46,7 @@ func TestARecordIsReadAsFarAsItGoes(t *testing.T) {
 	require.Equal(t, tally.NotRun, s.Ending(), "a suite that was killed in its first run")
 }
 
-// TestLinesOfARecordKeepTheirForm: what an earlier version wrote is read, and written again as it was.
+// TestLinesOfARecordKeepTheirForm reads lines of an earlier version and writes them again: they stay the same.
 func TestLinesOfARecordKeepTheirForm(t *testing.T) {
 	for _, line := range []string{
 		`{"run":{"name":"one","pass":3,"seed":18,"ending":"not met","why":"found 2 double-grant","verdict":"invalid","found":"2 double-grant",` +

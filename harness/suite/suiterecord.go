@@ -17,11 +17,10 @@ const (
 	recordFile = "suite.jsonl"
 	pageFile   = "index.html"
 
-	keptOfEach = 10 // runs of one case and one ending whose histories a soak keeps
+	keptOfEach = 10 // number of runs of one case and one ending whose whole folders a soak keeps
 )
 
-// record is suite.jsonl: what a suite does, written as it happens, so that a soak which is killed leaves behind what it had
-// found.
+// record writes suite.jsonl while the suite runs, so that a soak that is killed leaves behind what it had found.
 type record struct {
 	file *os.File
 	enc  *json.Encoder
@@ -35,7 +34,7 @@ type recordLine struct {
 	End    *recordEnd    `json:"end,omitempty"`
 }
 
-// recordHead is the first line: what was begun.
+// recordHead is the first line: the suite as it began.
 type recordHead struct {
 	Name    string        `json:"name"`
 	Started time.Time     `json:"started"`
@@ -43,15 +42,14 @@ type recordHead struct {
 	Cases   []recordCase  `json:"cases"`
 }
 
-// recordCase is a case of a suite that was begun.
+// recordCase is a case of that suite.
 type recordCase struct {
 	Name     string `json:"name"`
 	Variant  string `json:"variant"`
 	Expected string `json:"expected"`
 }
 
-// recordEnd is the last line. A record without one is that of a suite which was killed, or is under way: see
-// Report.
+// recordEnd is the last line. It is missing if the suite was killed or is still under way: see Report.
 type recordEnd struct {
 	At     time.Duration `json:"at"`
 	Ending tally.Ending  `json:"ending"`
@@ -81,11 +79,12 @@ func (r *record) end(e recordEnd) error {
 	return errors.Join(r.write(recordLine{End: &e}), r.file.Close())
 }
 
-// remains are the files of a results folder that a soak keeps of a failed run when it has enough histories of its kind.
+// remains lists the files that a soak keeps of a run that was not as expected, beyond the first keptOfEach of its case and
+// ending.
 var remains = []string{plan.File, "verdict.json", "summary.md"}
 
-// tidy removes what a soak does not keep of a run: everything if it was as expected, all but the plan and the verdict if
-// there are enough of its kind. It reports whether the run's report is still there.
+// tidy removes what a soak does not keep of a run. A run that was as expected loses its whole folder; beyond the first keptOfEach
+// of a case and ending, only the files in remains stay. tidy reports whether the run's report is still there.
 func (k keeper) tidy(dir string, r tally.Run) (kept bool, err error) {
 	if dir == "" {
 		return false, nil
@@ -100,7 +99,7 @@ func (k keeper) tidy(dir string, r tally.Run) (kept bool, err error) {
 	return false, thin(dir)
 }
 
-// keeper counts the runs of each case and ending.
+// keeper counts the runs of each case and ending. Keys are "case/ending".
 type keeper map[string]int
 
 func thin(dir string) error {

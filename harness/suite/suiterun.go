@@ -17,29 +17,30 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// Options are how a suite is run, beside what it is. Zero values mean the defaults named beside them.
+// Options say how a suite is run. Zero values mean the defaults named beside them.
 type Options struct {
 	results.Options
-	For      time.Duration // repeat all runs with new seeds until it is over, each once at least; 0: do not repeat
+	For      time.Duration // repeat all runs with new seeds for so long; the first pass is always finished; 0: one pass
 	FailFast bool          // end after the first run that is not as expected
 	Begin    func(Position)
 	End      func(Position, tally.Run)
 }
 
-// Position is where a suite has come to.
+// Position tells which run of a suite begins or has ended.
 type Position struct {
 	Pass    int // from 1
-	Run, Of int // of the pass, from 1
+	Run, Of int // number of the run, from 1, and how many the suite has; repetitions by Times keep the number
 	Name    string
 }
 
 // memoryEvery is the time between two samples of the harness's memory in the record while load runs.
 const memoryEvery = 10 * time.Second
 
-// Run runs a suite, one run after the other, and leaves a results folder with one for each run in it. What is unusable
-// is refused before anything starts (plan.ErrUsage), and so is what this machine cannot carry. A run whose environment fails is
-// reported as such, and the others follow. A soak (For) keeps the folders of runs that were not as expected, and of the
-// others a line in its record. The error says that nothing could be begun, or that results could not be written.
+// Run runs the suite's runs one after the other. It returns what came of them, and its results folder, which has a folder for
+// each run. Before anything starts it refuses plans that cannot be run (plan.ErrUsage) and runs that this machine cannot carry. A
+// run whose environment fails counts as failed, and the others follow. A soak (For) keeps the folders of runs that were not as
+// expected; of the others it keeps a line in its record. An error means that nothing could begin, or that results could not be
+// written.
 func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error) {
 	if err := s.Check(); err != nil {
 		return tally.Suite{}, "", err
@@ -61,7 +62,7 @@ func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error)
 	if err != nil {
 		return tally.Suite{}, dir, err
 	}
-	if err := results.Relink(dir); err != nil { // now, since a suite can be killed
+	if err := results.Relink(dir); err != nil { // now already: the suite may be killed
 		return r.out, dir, errors.Join(err, r.record.end(recordEnd{Reason: err.Error()}))
 	}
 	err = r.all(ctx)
@@ -70,7 +71,7 @@ func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error)
 	return r.out, dir, errors.Join(err, reports.WriteSuite(dir, r.out), results.Relink(dir))
 }
 
-// suiteRunner is a suite under way.
+// suiteRunner runs one suite.
 type suiteRunner struct {
 	Suite
 	how     Options
@@ -78,8 +79,8 @@ type suiteRunner struct {
 	out     tally.Suite
 	record  *record
 	kept    keeper
-	ran     []uint64      // how often each run of the suite has been run
-	sampled time.Duration // when memory was measured last
+	ran     []uint64      // number of times that each run of the suite has begun
+	sampled time.Duration // since the start: when a sample of memory was last recorded
 }
 
 func newSuiteRunner(s Suite, how Options, dir string) (*suiteRunner, error) {
@@ -109,7 +110,7 @@ func newSuiteRunner(s Suite, how Options, dir string) (*suiteRunner, error) {
 
 func (r *suiteRunner) since() time.Duration { return time.Since(r.out.Started) }
 
-// all goes through the runs until a reason to end comes up.
+// all repeats passes until there is a reason to end.
 func (r *suiteRunner) all(ctx context.Context) error {
 	for r.out.Ended == "" {
 		r.out.Passes++
@@ -127,17 +128,17 @@ func (r *suiteRunner) all(ctx context.Context) error {
 		if r.over() {
 			return nil
 		}
-		if r.broken()-before == r.runs() { // and would not do for hours what it cannot do
+		if r.broken()-before == r.runs() { // a soak would fail like this for hours
 			r.out.Ended = "not one run of a whole pass could be carried out"
 		}
 	}
 	return nil
 }
 
-// over reports whether the time is over, which is so at once if none was asked for.
+// over reports whether the time asked for is over; without one it is over from the beginning.
 func (r *suiteRunner) over() bool { return r.since() >= r.how.For }
 
-// runs is how many a pass has.
+// runs returns the number of runs in a pass.
 func (r *suiteRunner) runs() (n int) {
 	for _, run := range r.Runs {
 		n += max(1, run.Times)
@@ -153,7 +154,7 @@ func (r *suiteRunner) broken() (n int) {
 	return n
 }
 
-// once runs run i once more.
+// once runs the suite's run i one time.
 func (r *suiteRunner) once(ctx context.Context, i int) error {
 	if ctx.Err() != nil {
 		r.out.Ended = "interrupted"
@@ -180,15 +181,15 @@ func (r *suiteRunner) once(ctx context.Context, i int) error {
 	return nil
 }
 
-// interruptedIn says in which run a suite was interrupted, and where that is kept.
+// interruptedIn says in which run the suite was interrupted, and in which folder that run is.
 func interruptedIn(run tally.Run) string {
-	if run.Link == "" { // it had not begun
+	if run.Link == "" { // nothing of the run was recorded
 		return "interrupted"
 	}
 	return fmt.Sprintf("interrupted in the run %q, which is in %s", run.Name, path.Dir(run.Link))
 }
 
-// execute runs run i with its next seed, and files what came of it.
+// execute runs the plan or the search of run i with its next seed, and records what came of it.
 func (r *suiteRunner) execute(ctx context.Context, i int) (tally.Run, error) {
 	plan := r.Runs[i].Plan
 	if plan.Seed != 0 {
@@ -206,7 +207,7 @@ func (r *suiteRunner) execute(ctx context.Context, i int) (tally.Run, error) {
 	run.Name, run.Pass, run.Started = r.Runs[i].Title, r.out.Passes, began
 	run.Expected, run.Elapsed = r.out.Cases[i].Expected, time.Since(began)
 	if ctx.Err() != nil {
-		run.Ending = tally.NotRun // what ended early says nothing about the case
+		run.Ending = tally.NotRun // an interrupted run says nothing about the case
 	}
 	run.Link = r.link(out)
 	if err := r.tidy(out.Dir, &run); err != nil {
@@ -217,7 +218,7 @@ func (r *suiteRunner) execute(ctx context.Context, i int) (tally.Run, error) {
 	return run, r.record.write(recordLine{Run: &run})
 }
 
-// explore makes the searches of run i, and files what came of them.
+// explore makes the searches of run i, and records what came of them.
 func (r *suiteRunner) explore(ctx context.Context, i int, o results.Options, began time.Time) (tally.Run, error) {
 	run, dirs, err := r.Runs[i].search(ctx, o)
 	if err != nil {
@@ -236,7 +237,7 @@ func (r *suiteRunner) explore(ctx context.Context, i int, o results.Options, beg
 		if err := r.tidy(dir, &run); err != nil {
 			return run, err
 		}
-		if run.Ending != tally.Met { // the folder that it leads to may be another
+		if run.Ending != tally.Met { // the link may lead to another search's folder
 			run.Link = link
 		}
 	}
@@ -245,7 +246,7 @@ func (r *suiteRunner) explore(ctx context.Context, i int, o results.Options, beg
 	return run, r.record.write(recordLine{Run: &run})
 }
 
-// link is the run's report as the suite's page leads to it.
+// link returns the path of the run's report from the suite's folder; empty if there is none.
 func (r *suiteRunner) link(out results.Outcome) string {
 	path := out.ReportPath()
 	if path == "" {
@@ -258,10 +259,10 @@ func (r *suiteRunner) link(out results.Outcome) string {
 	return filepath.ToSlash(rel)
 }
 
-// tidy removes what a soak does not keep of the run.
+// tidy removes what a soak does not keep of the run, and the link "latest" inside the suite's folder.
 func (r *suiteRunner) tidy(dir string, run *tally.Run) error {
 	if err := os.Remove(filepath.Join(r.dir, results.Latest)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("suite: %w", err) // which would lead to what is gone; results/latest leads to the suite
+		return fmt.Errorf("suite: %w", err) // the link could lead to a removed folder; results/latest leads to the suite
 	}
 	if r.how.For == 0 || run.Ending == tally.NotRun {
 		return nil
@@ -279,7 +280,7 @@ func (r *suiteRunner) tidy(dir string, run *tally.Run) error {
 	return nil
 }
 
-// suiteRun is what came of a plan.
+// suiteRun sums up the outcome of a plan as a run of the suite.
 func suiteRun(out results.Outcome, err error) tally.Run {
 	run := tally.Run{Seed: out.Plan.Seed, Ending: tally.Failed}
 	if out.Dir != "" {
@@ -290,7 +291,7 @@ func suiteRun(out results.Outcome, err error) tally.Run {
 	switch {
 	case err != nil:
 		run.Why = strings.ReplaceAll(err.Error(), "\n", "; ")
-		if unexpected := out.Expectation.Unexpected(j); len(unexpected) > 0 { // a violation is one whatever went wrong beside it
+		if unexpected := out.Expectation.Unexpected(j); len(unexpected) > 0 { // a violation counts whatever else went wrong
 			run.Ending, run.Why = tally.NotMet, strings.Join(append(unexpected, run.Why), "; ")
 		}
 		return run
@@ -305,13 +306,13 @@ func suiteRun(out results.Outcome, err error) tally.Run {
 	return run
 }
 
-// progress passes on how a run gets on, and looks at the harness's own memory: about once a second.
+// progress passes a run's progress on and measures the harness's own memory. It is called about once a second.
 func (r *suiteRunner) progress(p harness.Progress) {
 	s := measured(r.since())
 	r.out.Memory.UnderLoad(s)
 	if s.At-r.sampled >= memoryEvery {
 		r.sampled = s.At
-		_ = r.record.write(recordLine{Sample: &s}) // if the disk is full the run's own line says so
+		_ = r.record.write(recordLine{Sample: &s}) // if the disk is full, writing the run's own line fails
 	}
 	if r.how.Progress != nil {
 		r.how.Progress(p)

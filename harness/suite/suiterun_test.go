@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// short is a suite of runs of a second, as a file has them. Those that are to find something go on until they do.
+// short returns a suite of runs of a second, read from a file. Runs that have to find something go on until they do.
 func short(t *testing.T, runs string) suite.Suite {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "short.yaml")
@@ -37,7 +37,7 @@ const (
 	silent = "  - {name: silent, variant: sequence/digits-compare, clients: 1}\n"
 )
 
-// endings are those of the suite's cases.
+// endings lists the endings of the suite's cases.
 func endings(s tally.Suite) (all []string) {
 	for _, c := range s.Cases {
 		all = append(all, c.Ending().String())
@@ -45,7 +45,7 @@ func endings(s tally.Suite) (all []string) {
 	return all
 }
 
-// recordOf is the suite's record, line by line, by what the lines are.
+// recordOf returns the lines of the suite's record, by their kind.
 func recordOf(t *testing.T, dir string) map[string][]map[string]any {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "suite.jsonl"))
@@ -92,7 +92,7 @@ func TestASuiteComparesEachRunWithWhatIsExpected(t *testing.T) {
 func TestASoakKeepsTheHistoriesOfFailuresOnly(t *testing.T) {
 	s := short(t, clean+wrong)
 	passes := 0
-	// The time is over within the first pass, which is finished all the same; times makes two runs of each.
+	// The time is over within the first pass, which is finished all the same. Times makes two runs of each.
 	for i := range s.Runs {
 		s.Runs[i].Times = 2
 		s.Runs[i].Seed = 7
@@ -140,7 +140,7 @@ func TestFailFastEndsAfterTheFirstFailure(t *testing.T) {
 	require.NotEmpty(t, out.Ended)
 }
 
-// TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning: the first run finds no Redis, which was there before.
+// TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning hides Redis from the first run only; it was there at the preflight.
 func TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning(t *testing.T) {
 	server, _, err := cluster.FindRedis("")
 	require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestNothingStartsWhenASuiteOrTheMachineCannotDoIt(t *testing.T) {
 	}
 }
 
-// TestRunsLeaveNothingBehindInTheProcess: goroutines and open files after five runs in one process are those after the
+// TestRunsLeaveNothingBehindInTheProcess compares goroutines and open files after five runs in one process with those after the
 // first.
 func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
 	var after []tally.Sample
@@ -212,7 +212,7 @@ func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
 	require.Len(t, after, 5)
 	require.Positive(t, after[0].Files)
 	require.LessOrEqual(t, after[4].Files, after[0].Files, "open files grew")
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= after[0].Goroutines+1 }, // that of Eventually
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= after[0].Goroutines+1 }, // one goroutine is Eventually's own
 		5*time.Second, 10*time.Millisecond, "goroutines grew: %v", after)
 }
 

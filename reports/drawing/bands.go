@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	maxNamed = 6  // faults whose names are written into a chart; more are numbers there
+	maxNamed = 6  // the most faults whose names stand in a chart; with more, numbers do
 	maxKeyed = 40 // entries of the key to the numbers
 )
 
-// band is a time in which faults act on a plane. However many they are, it is filled once.
+// band is a span of time in which faults act. It is filled once, however many act.
 type band struct {
 	class    string
 	from, to time.Duration
-	faults   []string // what is said of each, once
+	faults   []string // a text for each fault, without repetitions
 }
 
-// bandsOf divides the time of the faults: where a fault cuts the client group off, where else one is in force, and where
-// else one is healing. Group -1 is none; a fault that was never seen whole heals until end.
+// bandsOf divides the time of the faults into bands: those in which a fault cuts the client group off, those in which another is
+// in force, and those in which one heals. Group -1 means no group. A fault whose end was not seen heals until end.
 func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	var times []time.Duration
 	for _, f := range faults {
@@ -45,7 +45,7 @@ func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	return all
 }
 
-// bandIn is the band of a time in which no fault begins or ends.
+// bandIn returns the band of a span in which no fault begins or ends.
 func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band {
 	b := band{from: from, to: to}
 	rank := []string{"", "band after", "band", "band cut"}
@@ -73,7 +73,7 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 	return b
 }
 
-// healsFrom is when the heal of f began; end, where the record stops before.
+// healsFrom returns when the heal of f began, or end if the record stops before that.
 func healsFrom(f harness.Fault, end time.Duration) time.Duration {
 	if f.Heal == 0 {
 		return max(end, f.Start)
@@ -97,15 +97,15 @@ func union(a, b []string) []string {
 	return a
 }
 
-// bands shade the time of the faults, and more lightly the time until the system was whole again. The bands of faults
-// that cut the client group off are marked; group -1 is none.
+// bands shades the time of the faults, and more lightly the time from the heal until the system was whole again. Bands of faults
+// that cut the client group off are marked. Group -1 means no group.
 func (f *frame) bands(faults []harness.Fault, group int, top, bottom float64) {
 	for _, b := range bandsOf(faults, group, f.to) {
 		f.rect(b.class, f.x(b.from), f.x(b.to), top, bottom, strings.Join(b.faults, "; "))
 	}
 }
 
-// FaultKey says which fault a number in a chart is, in one line; empty where the chart has the names.
+// FaultKey returns a line that tells which number in a chart is which fault. It is empty if the chart has the names.
 func FaultKey(faults []harness.Fault) string {
 	if len(faults) <= maxNamed {
 		return ""

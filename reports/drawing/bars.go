@@ -6,13 +6,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// bar is a grip in pixels: it begins at from, its lease ends at lease, and the client lets go at to.
+// bar is a grip in pixels: from its beginning at from, over the end of the lease, to where the client lets go.
 type bar struct {
 	grip
 	from, lease, to float64
 }
 
-// shared is a time in which two clients rely on one lock.
+// shared is a span in which two clients rely on one lock.
 type shared struct {
 	a, b     bar
 	from, to float64
@@ -33,7 +33,7 @@ func (l *Sequence) measure(all []grip) {
 	}
 }
 
-// shared are the times in which two clients rely on one lock: what makes the picture worth drawing.
+// shared lists the spans in which two clients rely on one lock.
 func (l *Sequence) shared() []shared {
 	var all []shared
 	for i, a := range l.bars {
@@ -56,8 +56,8 @@ func (l *Sequence) overlaps() {
 	}
 }
 
-// drawBars draws on the lanes what their clients have: full while the lease lasts, hollow after it, in the colour of
-// alarm while somebody else has it, too.
+// drawBars draws on each lane the locks that its client has: full while the lease lasts, hollow after it, and in the colour of
+// alarm while another client has the lock, too.
 func (l *Sequence) drawBars() {
 	for _, b := range l.bars {
 		l.drawBar("grip", b.client, b.from, b.lease, fmt.Sprintf("client %d holds %s", b.client+1, keyName(b.key)))
@@ -72,7 +72,7 @@ func (l *Sequence) drawBars() {
 	}
 }
 
-// over reports whether the client kept what it held beyond the lease.
+// over reports whether the client kept the lock beyond its lease.
 func (b bar) over() bool { return b.to > b.lease }
 
 func (l *Sequence) drawBar(class string, client int, from, to float64, title string) {
@@ -82,7 +82,7 @@ func (l *Sequence) drawBar(class string, client int, from, to float64, title str
 
 func keyName(key string) string { return units.Clip(units.Visible(key), 60) }
 
-// Legend says what the bars mean that there are.
+// Legend explains the kinds of bars that the picture has.
 func (l *Sequence) Legend() []LegendKey {
 	if len(l.bars) == 0 {
 		return nil

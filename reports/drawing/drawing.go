@@ -4,12 +4,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Drawing is one SVG picture: a plot that takes all the width there is, with x in percent and y in pixels, so that text
-// keeps its units.Size on every screen; and left of it a column of fixed width for labels.
+// Drawing is one SVG picture. The plot takes all the width there is, with x in percent and y in pixels, so that text keeps its
+// size on every screen. Left of it is a column of fixed width for labels.
 type Drawing struct {
-	Label  string // says in a few words what is drawn
+	Label  string // the content of the picture, in a few words
 	Height int
-	Margin int // width of the left column
+	Margin int // width of the left column, pixels
 	Side   []Shape
 	Plot   []Shape
 }
@@ -21,16 +21,16 @@ type Shape struct {
 	X, Y, W, H string
 	Anchor     string
 	Text       string
-	Tail       string // behind words, in a class of its own
+	Tail       string // second text after words, with a class of its own
 	TailClass  string
 	Title      string // shown when the pointer rests on it
-	D          string // of a path, on a plane 1000 wide and as high as the drawing; of a mark, in pixels around (X, Y)
+	D          string // path data: of a path on a plane 1000 wide and as high as the drawing, of a mark in pixels around (X, Y)
 }
 
 // narrow is the width in pixels of the narrowest plot for which labels are laid out.
 const narrow = 560
 
-// letter is a generous width in pixels of a letter of a label.
+// letter is the width of a letter of a label, in pixels; most letters are narrower.
 const letter = 6.6
 
 func percent(v float64) string { return units.Number(v) + "%" }
@@ -59,8 +59,8 @@ func (d *Drawing) dot(class string, x, y float64, title string) {
 	d.Plot = append(d.Plot, Shape{Tag: "dot", Class: class, X: percent(x), Y: pixels(y), Title: title})
 }
 
-// words writes one or two texts from x1 to x2 percent. They lose their ends where there is too little room, and are
-// shown whole when the pointer rests on them.
+// words writes one or two texts from x1 to x2 percent. Where there is too little room their ends are cut; the whole texts show
+// when the pointer rests on them.
 func (d *Drawing) words(class string, x1, x2, y, height float64, text, tailClass, tail string) {
 	d.Plot = append(d.Plot, Shape{
 		Tag: "words", Class: class, X: percent(x1), Y: pixels(y), W: percent(x2 - x1), H: pixels(height),
@@ -68,7 +68,7 @@ func (d *Drawing) words(class string, x1, x2, y, height float64, text, tailClass
 	})
 }
 
-// mark draws a path whose units.Size is in pixels, around a point.
+// mark draws a path around a point, with its size in pixels.
 func (d *Drawing) mark(class string, x, y float64, path, title string) {
 	d.Plot = append(d.Plot, Shape{Tag: "mark", Class: class, X: percent(x), Y: pixels(y), D: path, Title: title})
 }
@@ -86,16 +86,16 @@ func (d *Drawing) side(class string, y float64, s string) {
 	})
 }
 
-// width is how much of the narrowest plot a label takes, in percent.
+// width returns the width of a label in the narrowest plot, in percent.
 func width(s string) float64 {
 	return (float64(len([]rune(s)))*letter + 8) / narrow * 100
 }
 
-// lanes puts labels that come from left to right into as few rows as keep them apart. It holds the end of the last
-// label in each row, in percent.
+// lanes distributes labels over as few rows as keep them apart. Labels come from left to right. Each entry is the end of the last
+// label in a row, in percent.
 type lanes []float64
 
-// place returns the row of a label that begins at x and is w wide.
+// place returns the row of a label that begins at x and is w wide, both in percent.
 func (l *lanes) place(x, w float64) int {
 	for i, end := range *l {
 		if end <= x {

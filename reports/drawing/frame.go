@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	laneHeight = 16 // of a row of labels
-	axisHeight = 22 // of the time axis below a plot
+	laneHeight = 16 // height of a row of labels
+	axisHeight = 22 // height of the time axis below a plot
 )
 
 // frame is a drawing with a time axis and the plane above it on which values are drawn.
@@ -21,7 +21,7 @@ type frame struct {
 	top, bottom float64 // of the plane
 }
 
-// newFrame makes a frame with a plane of the given height, below what room the names of the faults need.
+// newFrame makes a frame with a plane of the given height. Above it is the room that the names of the faults need.
 func newFrame(label string, from, to time.Duration, height int, faults []harness.Fault) *frame {
 	f := &frame{Drawing: Drawing{Label: label, Margin: 84}, from: from, to: max(to, from+time.Millisecond)}
 	f.top = 6
@@ -31,12 +31,12 @@ func newFrame(label string, from, to time.Duration, height int, faults []harness
 	return f
 }
 
-// x is where time t lies, in percent.
+// x returns the position of time t, in percent.
 func (f *frame) x(t time.Duration) float64 {
 	return 100 * min(1, max(0, float64(t-f.from)/float64(f.to-f.from)))
 }
 
-// name writes the names of the faults above the plane: whole names when there are few, numbers when there are many.
+// name writes the names of the faults above the plane, or their numbers if there are many.
 func (f *frame) name(faults []harness.Fault) {
 	var rows lanes
 	for i, fault := range faults {
@@ -54,7 +54,7 @@ func (f *frame) name(faults []harness.Fault) {
 	}
 }
 
-// edges draws where the faults begin and where their heal begins, in front of what hides the bands.
+// edges draws lines where faults begin and where their heal begins, in front of curves that hide the bands.
 func (f *frame) edges(faults []harness.Fault, top, bottom float64) {
 	for _, fault := range faults {
 		f.line("band-edge", f.x(fault.Start), top, f.x(fault.Start), bottom)
@@ -64,7 +64,7 @@ func (f *frame) edges(faults []harness.Fault, top, bottom float64) {
 	}
 }
 
-// timeAxis draws the axis with at most nine ticks; sign stands before each.
+// timeAxis draws the axis with at most nine ticks. sign stands before each label.
 func (f *frame) timeAxis(sign string) {
 	f.line("axis", 0, f.bottom, 100, f.bottom)
 	step := timeStep(f.to-f.from, 8)
@@ -75,7 +75,7 @@ func (f *frame) timeAxis(sign string) {
 	}
 }
 
-// edge keeps labels at the ends of an axis inside the picture.
+// edge returns the class that keeps a label at an end of the axis inside the picture.
 func edge(x float64) string {
 	switch {
 	case x < 3:
@@ -87,7 +87,7 @@ func edge(x float64) string {
 	}
 }
 
-// timeStep is a round step that divides span into at most n parts.
+// timeStep returns a round step that divides span into at most n parts.
 func timeStep(span time.Duration, n int) time.Duration {
 	for _, s := range []time.Duration{10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600} {
 		if s *= time.Second; span > 50*time.Second && span <= time.Duration(n)*s {
@@ -130,7 +130,7 @@ func (f *frame) linear(top, bottom, peak float64, lines int) func(float64) float
 	return y
 }
 
-// valueStep is a round step that divides peak into at most n parts.
+// valueStep returns a round step that divides peak into at most n parts.
 func valueStep(peak float64, n int) float64 {
 	if peak <= 0 {
 		return 1

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	maxOps  = 24 // operations of one anomaly that are drawn and listed
-	maxRows = 12 // clients of one anomaly that are drawn
+	maxOps  = 24 // the most operations of an anomaly that are drawn and listed
+	maxRows = 12 // the most clients of an anomaly that are drawn
 	barHigh = 14
 )
 
@@ -55,7 +55,7 @@ func Anomaly(a harness.Anomaly, meta harness.Meta) Drawing {
 		g.row(c)
 	}
 	front := g.Plot
-	g.Plot = nil // what comes first lies behind, but its height is known only now
+	g.Plot = nil // the background comes first, but its height is known only now
 	g.strips()
 	g.highlight()
 	g.Plot = append(g.Plot, front...)
@@ -64,7 +64,7 @@ func Anomaly(a harness.Anomaly, meta harness.Meta) Drawing {
 	return g.Drawing
 }
 
-// strips marks the times that are left out.
+// strips marks the spans that are left out.
 func (g *gantt) strips() {
 	for _, c := range g.axis.cuts {
 		from, to := g.axis.x(c.from), g.axis.x(c.to)
@@ -74,7 +74,7 @@ func (g *gantt) strips() {
 	}
 }
 
-// ticks draws the time axis, interrupted where time is left out. A label that would touch another one is not written.
+// ticks draws the time axis, with gaps where time is left out. It leaves out labels that would touch another.
 func (g *gantt) ticks() {
 	if len(g.axis.cuts) == 0 {
 		g.timeAxis("+")
@@ -102,14 +102,14 @@ func (g *gantt) ticks() {
 	}
 }
 
-// Shown are the operations of an anomaly that fit a page, in order of Call.
+// Shown returns the operations of an anomaly that fit a page, in order of Call.
 func Shown(ops []harness.Op) []harness.Op {
 	ops = slices.Clone(ops[:min(len(ops), maxOps)])
 	slices.SortStableFunc(ops, func(a, b harness.Op) int { return int(a.Call - b.Call) })
 	return ops
 }
 
-// scale spans the operations and, unless that would dwarf them, the end of the overlap.
+// scale sets the time axis: it spans the operations and, unless that would dwarf them, the end of the overlap.
 func (g *gantt) scale() {
 	end := g.zero
 	for _, op := range g.ops {
@@ -134,7 +134,7 @@ func (g *gantt) scale() {
 	g.axis.from, g.axis.to = g.from, g.to
 }
 
-// moments are the times up to span at which something begins or ends.
+// moments lists the times up to span at which something begins or ends.
 func (g *gantt) moments(span time.Duration) []time.Duration {
 	all := []time.Duration{0, span}
 	for _, op := range g.ops {
@@ -146,10 +146,10 @@ func (g *gantt) moments(span time.Duration) []time.Duration {
 	return slices.DeleteFunc(all, func(t time.Duration) bool { return t < 0 || t > span })
 }
 
-// at is where a time on the run's clock lies.
+// at returns the position of a time on the run's clock, in percent.
 func (g *gantt) at(t time.Duration) float64 { return g.axis.x(t - g.zero) }
 
-// row draws one client: what it held as a light bar, its operations as dark bars with their names above.
+// row draws one client: its holds as light bars, and its operations as dark bars with their names above.
 func (g *gantt) row(client int) {
 	type label struct {
 		x    float64
@@ -205,7 +205,7 @@ func (g *gantt) highlight() {
 	}
 }
 
-// end is where a span ends, at the right edge if nothing ends it.
+// end returns the position at which a span ends; the right edge if nothing ends it.
 func (g *gantt) end(s harness.Span) float64 {
 	if s.To == 0 {
 		return 100
@@ -224,7 +224,7 @@ func until(s harness.Span) string {
 	return " on: its lease has no end"
 }
 
-// brief says in a few words what an operation was and what came of it.
+// brief describes an operation and its outcome in a few words.
 func brief(op harness.Op) string {
 	parts := []string{string(op.Kind)}
 	if op.Result != "" {
@@ -238,7 +238,7 @@ func brief(op harness.Op) string {
 	return strings.Join(parts, " ")
 }
 
-// OutcomeClass is the CSS class of an operation's colour.
+// OutcomeClass returns the CSS class of an operation's colour.
 func OutcomeClass(op harness.Op) string {
 	switch {
 	case op.Outcome == harness.OK:
@@ -252,7 +252,7 @@ func OutcomeClass(op harness.Op) string {
 	}
 }
 
-// OutcomeText says what came of an operation.
+// OutcomeText returns an operation's outcome in words.
 func OutcomeText(op harness.Op) string {
 	word := OutcomeClass(op)
 	if op.Err != "" && !analysis.Refused(op) {

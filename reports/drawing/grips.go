@@ -7,21 +7,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// never stands for a step that does not come.
+// never is the index of a step that does not come.
 const never = -1
 
-// grip is a lock in the hands of a client, in indexes of steps.
+// grip is a client's hold of a lock. Times are indexes of steps.
 type grip struct {
 	client  int // from 0
 	key     string
 	from    int  // the step whose reply granted it
 	lease   int  // the step in which the lease ends, or never
-	to      int  // the step with which the client begins to give it up, crashes or gets it anew; or never
-	renewed bool // it gets it anew
+	to      int  // the step in which the client begins to give the lock up, crashes, or gets it anew; or never
+	renewed bool // the client gets the lock anew at to
 }
 
-// answers finds the step that completed each operation of a counterexample, or never. Operations have times and steps
-// have times, but an operation that sends nothing has no step; so every client's steps are gone through in order.
+// answers returns for each operation of a counterexample the step that completed it, or never. Times alone cannot tell, since an
+// operation that sends nothing has no step; so it goes through the steps of each client in order.
 func (c Story) answers() []int {
 	rows := make([]int, len(c.Ops))
 	next := map[int]int{} // by client: the first step that no earlier operation has taken
@@ -35,7 +35,7 @@ func (c Story) answers() []int {
 	return rows
 }
 
-// answer is the first step from next on, within op, after which its client believes something; or else its last one.
+// answer returns the first step of op, from next on, after which its client believes something, or else the last step of op.
 func answer(steps []interleave.Step, next, client int, op harness.Op) int {
 	row := never
 	for i := next; i < len(steps); i++ {
@@ -53,7 +53,7 @@ func answer(steps []interleave.Step, next, client int, op harness.Op) int {
 	return row
 }
 
-// grips derives from the operations of a counterexample which client had which lock in its hands, and when.
+// grips derives from the operations of a counterexample which client held which lock, and when.
 func (c Story) grips() []grip {
 	var all []grip
 	rows := c.answers()
@@ -68,12 +68,12 @@ func (c Story) grips() []grip {
 	return all
 }
 
-// takes reports whether op put a lock into its client's hands, or kept it there.
+// takes reports whether op gave its client a lock, or renewed it.
 func takes(op harness.Op) bool {
 	return op.Outcome == harness.OK && (op.Kind == harness.Acquire || op.Kind == harness.Extend)
 }
 
-// leaseEnd is the first step after from in which what op was granted is over.
+// leaseEnd returns the first step after from in which the lease that op was granted is over, or never.
 func leaseEnd(steps []interleave.Step, from int, op harness.Op) int {
 	if op.TTL == 0 {
 		return never
@@ -83,7 +83,7 @@ func leaseEnd(steps []interleave.Step, from int, op harness.Op) int {
 		end = min(end, op.Until)
 	}
 	for i := from + 1; i < len(steps); i++ {
-		after := end // of a last step that lets time pass nothing shows how much
+		after := end // no later step shows how much time a last step lets pass
 		if i+1 < len(steps) {
 			after = steps[i+1].At
 		}
@@ -94,7 +94,7 @@ func leaseEnd(steps []interleave.Step, from int, op harness.Op) int {
 	return never
 }
 
-// end is the step with which the client lets go of what operation i granted it, and whether it gets it anew there.
+// end returns the step in which the client lets go of the lock that operation i granted, and whether it gets the lock anew there.
 func (c Story) end(rows []int, i int) (step int, renewed bool) {
 	client := c.client(c.Ops[i].Client)
 	gives, again := c.later(rows, i)
@@ -111,8 +111,8 @@ func (c Story) end(rows []int, i int) (step int, renewed bool) {
 	return never, false
 }
 
-// later is what the client of operation i does next with its lock: when it begins to give it up, or -1; or the step
-// that grants it anew, or never.
+// later returns what the client of operation i does next with its lock: the time at which it begins to give the lock up, or -1;
+// and the step that grants it anew, or never.
 func (c Story) later(rows []int, i int) (gives time.Duration, again int) {
 	ops := c.Ops
 	for j := i + 1; j < len(ops); j++ {

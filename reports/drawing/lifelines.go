@@ -7,10 +7,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Of a sequence diagram: x in percent, everything else in pixels.
+// Sizes of a sequence diagram: x in percent, everything else in pixels.
 const (
-	maxLanes  = 8  // clients that are drawn
-	maxDrawn  = 60 // lines that are drawn
+	maxLanes  = 8  // the most clients that are drawn
+	maxDrawn  = 60 // the most lines that are drawn
 	firstLane = 7.0
 	laneGap   = 13.0
 	redisLane = 94.0
@@ -29,8 +29,8 @@ const (
 	cross     = "M-6,-6 L6,6 M-6,6 L6,-6"
 )
 
-// Sequence draws a counterexample: a vertical line for each client and one for Redis, time running downwards. All
-// texts stand in one column between the clients and Redis, where they cross no lane.
+// Sequence draws a counterexample as a sequence diagram: a vertical line for each client and one for Redis, with time running
+// downwards. All texts stand in one column between the clients and Redis, where they cross no lane.
 type Sequence struct {
 	Drawing
 	lines   []Line
@@ -40,8 +40,8 @@ type Sequence struct {
 	end     float64 // y at which the lanes end
 }
 
-// place is where a line lies: the y of the arrow to Redis, of the one back, and of its borders. What has no arrows has
-// both at its middle.
+// place holds the y positions of a line: its borders, the arrow to Redis and the arrow back. In a line without arrows both are at
+// the middle.
 type place struct{ top, call, reply, bottom float64 }
 
 // Draw draws the first lines of a counterexample.
@@ -61,7 +61,7 @@ func (c Story) Draw() *Sequence {
 	return l
 }
 
-// Lines is how many lines are drawn.
+// Lines returns the number of lines that are drawn.
 func (l *Sequence) Lines() int { return len(l.lines) }
 
 // arrange finds the place of every line.
@@ -79,7 +79,7 @@ func (l *Sequence) arrange() {
 	l.Height = int(l.end) + 4
 }
 
-// flat is the place of a line without arrows. Its text may take a second row.
+// flat returns the place of a line without arrows. Its text may take a second row.
 func (l *Sequence) flat(y float64, one Line) place {
 	high := lineHigh
 	if units.Letters(one.deed())+units.Letters(one.Belief)+1 > l.room() {
@@ -88,7 +88,7 @@ func (l *Sequence) flat(y float64, one Line) place {
 	return place{top: y, call: y + high/2, reply: y + high/2, bottom: y + high}
 }
 
-// arrowed is the place of a command and its reply.
+// arrowed returns the place of a command and its reply.
 func (l *Sequence) arrowed(y float64, one Line) place {
 	p := place{top: y, call: y + callAt, reply: y + replyAt}
 	if one.Reply == "" {
@@ -111,7 +111,7 @@ func (l *Sequence) fits(one Line) bool {
 	return one.Reply != "" && units.Letters(one.Reply)+units.Letters(one.Belief)+2 <= l.room()
 }
 
-// lane is the x of a client's lane.
+// lane returns the x of a client's lane.
 func (l *Sequence) lane(client int) float64 {
 	gap := laneGap
 	if l.clients > interleave.MaxClients {
@@ -120,13 +120,13 @@ func (l *Sequence) lane(client int) float64 {
 	return firstLane + gap*float64(client)
 }
 
-// column is the x of the texts.
+// column returns the x of the texts.
 func (l *Sequence) column() float64 { return l.lane(l.clients-1) + 2.8 }
 
-// room is how many units.Letters fit into a row of the column, at least.
+// room returns the number of letters that always fit into a row of the column.
 func (l *Sequence) room() int { return int((textEnd - l.column()) / 100 * slim / letter) }
 
-// y is where a step begins; the end of the lanes for never.
+// y returns the position at which a step begins; for never the end of the lanes.
 func (l *Sequence) y(step int) float64 {
 	if step == never || step >= len(l.places) {
 		return l.end
@@ -218,7 +218,7 @@ func (l *Sequence) alone(one Line, p place) {
 	l.flow(class, p, one)
 }
 
-// tailClass is the class of what the client believes.
+// tailClass returns the class for what the client believes.
 func (l Line) tailClass() string {
 	if l.Guilty {
 		return "belief guilty"
@@ -226,7 +226,7 @@ func (l Line) tailClass() string {
 	return "belief"
 }
 
-// deed is what happened in a line without arrows.
+// deed returns what happened in a line without arrows.
 func (l Line) deed() string {
 	s := l.Command
 	if l.kind == probe {

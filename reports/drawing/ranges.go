@@ -9,10 +9,10 @@ import (
 
 const (
 	rangeRow  = 42 // pixels of a row: its name, and below it the trials
-	rangeName = 15 // of these the name's
+	rangeName = 15 // of these, pixels of the name
 )
 
-// Range is the values of one condition of an experiment.
+// Range holds the values of one condition of an experiment.
 type Range struct {
 	Name             string
 	Says             string // the range in words; empty: nothing can be said
@@ -58,7 +58,7 @@ func Ranges(label string, rows []Range) Drawing {
 	return d
 }
 
-// roundUp is the next number of one digit and zeros, at least v, and 1 for nothing.
+// roundUp returns the least number that has one digit and zeros and is at least v; 1 for 0.
 func roundUp(v float64) float64 {
 	if v <= 0 {
 		return 1

@@ -7,14 +7,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis"
 )
 
-// Run is what the charts over time show of a run.
+// Run holds what the charts over time show of a run.
 type Run struct {
 	Stats  analysis.Stats
 	Faults []harness.Fault // in order of Start, which is how they are numbered
-	Groups int             // of clients; 0 counts as 1
+	Groups int             // number of client groups; 0 counts as 1
 }
 
-// horizon is the end of the time axis.
+// horizon returns the end of the time axis.
 func (r Run) horizon() time.Duration {
 	end := r.Stats.Last
 	if n := len(r.Stats.Buckets); n > 0 {
@@ -26,7 +26,7 @@ func (r Run) horizon() time.Duration {
 	return max(end, time.Second)
 }
 
-// origin is the start of the time axis: the full second before the first operation.
+// origin returns the start of the time axis: the full second before the first operation.
 func (r Run) origin() time.Duration {
 	start := r.Stats.First
 	for _, f := range r.Faults {

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	maxCuts  = 3   // places where a time axis leaves something out
+	maxCuts  = 3   // the most spans that a time axis leaves out
 	cutWidth = 9.0 // percent of the plot, room for a label such as "293 ms"
 )
 
-// cut is a stretch of time of which nothing is drawn.
+// cut is a span of time that is not drawn.
 type cut struct{ from, to time.Duration }
 
-// quiet finds the stretches between moments that would leave a picture little room for all the others: each at least a tenth
-// of the whole, together three fifths, and each three times as long as the longest one that stays. A margin stays at both
-// ends of each. What has to be seen is never left out, and if it can get an eighth of the picture it does.
+// quiet finds the spans between moments that are worth leaving out. Each is at least a tenth of the whole and three times as long
+// as the longest one that stays; together they are at least three fifths. A margin stays at both ends of each. The spans in seen
+// are never left out, and get an eighth of the picture if possible.
 func quiet(moments []time.Duration, seen []cut) []cut {
 	gaps := gapsOf(moments, seen)
 	var best []cut
@@ -35,7 +35,7 @@ func quiet(moments []time.Duration, seen []cut) []cut {
 	return best
 }
 
-// gapsOf lists the stretches between moments outside those that have to be seen, the longest first.
+// gapsOf lists the spans between moments that are outside of seen, the longest first.
 func gapsOf(moments []time.Duration, seen []cut) (gaps []cut) {
 	moments = slices.Compact(slices.Sorted(slices.Values(moments)))
 	for i := 1; i < len(moments); i++ {
@@ -57,7 +57,7 @@ func total(cuts []cut) (d time.Duration) {
 	return d
 }
 
-// trimmed lets a margin of each cut be drawn, and orders them by time.
+// trimmed shortens each cut by a margin at both ends, and orders the cuts by time.
 func trimmed(cuts []cut, margin time.Duration) []cut {
 	for i := range cuts {
 		cuts[i].from, cuts[i].to = cuts[i].from+margin, cuts[i].to-margin
@@ -72,10 +72,10 @@ type shortened struct {
 	cuts     []cut
 }
 
-// shown is how much time is drawn.
+// shown returns how much time is drawn.
 func (s shortened) shown() time.Duration { return s.to - s.from - total(s.cuts) }
 
-// x is where time t lies, in percent; a time inside a cut lies in proportion inside its strip.
+// x returns the position of time t, in percent. A time inside a cut lies in proportion inside its strip.
 func (s shortened) x(t time.Duration) float64 {
 	t = min(s.to, max(s.from, t))
 	scale := (100 - cutWidth*float64(len(s.cuts))) / float64(s.shown())
@@ -93,7 +93,7 @@ func (s shortened) x(t time.Duration) float64 {
 	return at + scale*float64(t-done)
 }
 
-// parts are the stretches that are drawn.
+// parts lists the spans that are drawn.
 func (s shortened) parts() (all []cut) {
 	from := s.from
 	for _, c := range s.cuts {
@@ -102,7 +102,7 @@ func (s shortened) parts() (all []cut) {
 	return append(all, cut{from, s.to})
 }
 
-// Shortened reports whether the picture of an anomaly leaves times out.
+// Shortened reports whether the picture of an anomaly leaves time out.
 func Shortened(a harness.Anomaly, meta harness.Meta) bool {
 	return len(a.Ops) > 0 && len(newGantt(a, meta).axis.cuts) > 0
 }

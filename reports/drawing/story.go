@@ -13,13 +13,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Story is a counterexample, to be told.
+// Story is a counterexample with what is needed to show it.
 type Story struct {
 	interleave.Counterexample
-	Clients int // that it has: parts of a search have fewer than others
+	Clients int // number of clients of this part of the search
 }
 
-// lineKind is what a line of a counterexample tells.
+// lineKind says what a line of a counterexample is about.
 type lineKind int
 
 const (
@@ -30,8 +30,7 @@ const (
 	probe                 // the harness looks at what is left
 )
 
-// Line is one line of a counterexample, as the page, the terminal and the picture show it. Its texts are harmless on a
-// terminal.
+// Line is one line of a counterexample, as the page, the terminal and the picture show it. Its texts have no control characters.
 type Line struct {
 	kind    lineKind
 	Number  string
@@ -44,7 +43,7 @@ type Line struct {
 	Guilty  bool // it ends one of the operations that make the violation
 }
 
-// Lines are the steps of a counterexample.
+// Lines returns the steps of a counterexample as lines.
 func (c Story) Lines() []Line {
 	var all []Line
 	for _, s := range c.Steps {
@@ -58,7 +57,7 @@ func (c Story) Lines() []Line {
 	return all
 }
 
-// LineOf is a step as a line.
+// LineOf returns a step as a line.
 func LineOf(s interleave.Step) Line {
 	l := Line{
 		kind: kindOf(s), Number: strconv.Itoa(s.Number), At: s.At, Client: max(0, s.Client) - 1,
@@ -99,8 +98,8 @@ func lower(s string) bool {
 	return unicode.IsLower(r)
 }
 
-// client is the client, from 0, behind the id of an operation of c; -1 for the harness. The explorer's ids count from 1, as
-// its steps do, and worker 0 is nobody's.
+// client returns the number of the client, from 0, that has the given id in an operation of c; -1 for the harness. The explorer's
+// ids count from 1, as its steps do; no client has worker 0.
 func (c Story) client(id int) int {
 	return max(-1, harness.Meta{Workers: c.Clients + 1}.Worker(id)-1)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// MaxGroupRows is how many client groups are drawn.
+// MaxGroupRows bounds the client groups that are drawn.
 const MaxGroupRows = 12
 
 // layer is one part of the stack of outcomes.
@@ -34,7 +34,8 @@ func (r Run) Throughput() Drawing {
 	return stacked(r, "operations a second by outcome", 190, 4, layers())
 }
 
-// Trouble draws what failed or is unknown on a scale of its own, since a few of them drown in thousands of others.
+// Trouble draws the operations that failed or are unknown, on a scale of their own: a few of them would not show among thousands
+// of others.
 func (r Run) Trouble() Drawing {
 	return stacked(r, "failed and unknown operations a second", 70, 2, layers()[2:])
 }
@@ -68,7 +69,7 @@ func peak(values []float64) float64 {
 	return slices.Max(values)
 }
 
-// area is the outline of a step curve between low and high.
+// area returns the outline of a step curve between low and high.
 func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) float64) string {
 	if len(high) == 0 || slices.Equal(low, high) {
 		return ""
@@ -90,7 +91,7 @@ func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) floa
 
 func corner(x, y float64) string { return units.Number(x) + " " + units.Number(y) }
 
-// hover lays an invisible column over each bucket that tells what is in it.
+// hover lays an invisible column over each bucket, whose title tells what is in the bucket.
 func (f *frame) hover(s analysis.Stats, top, bottom float64, tell func(analysis.Stats, int) string) {
 	for b, bucket := range s.Buckets {
 		if bucket.All() > 0 {
@@ -129,7 +130,7 @@ func (r Run) PerGroup() Drawing {
 	return f.Drawing
 }
 
-// GroupPeak is the highest rate of any client group, which fills the height of its row.
+// GroupPeak returns the highest rate of any client group, which fills the height of its row.
 func GroupPeak(s analysis.Stats) float64 {
 	high := 0.0
 	for b, bucket := range s.Buckets {
@@ -182,7 +183,7 @@ func (r Run) Latencies() Drawing {
 	return f.Drawing
 }
 
-// curve is a step curve with gaps where nothing was ok.
+// curve returns a step curve with gaps where nothing was ok.
 func (f *frame) curve(s analysis.Stats, y func(time.Duration) float64, of func(analysis.Bucket) time.Duration) string {
 	var path strings.Builder
 	pen := "M"

@@ -32,7 +32,7 @@ func Waterfall(f analysis.Failover) Drawing {
 	return c.Drawing
 }
 
-// reach is the span of the axis, and the time at which bars are cut off so that one late stage does not dwarf the rest.
+// reach returns the span of the axis, and the time at which bars are cut off so that a late stage does not dwarf the others.
 func reach(f analysis.Failover) (from, to, end time.Duration) {
 	late := time.Duration(0)
 	for _, s := range f.Stages {

@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Play builds a counterexample as the explorer would leave it: a millisecond a step, an operation from its first command
-// to half a millisecond after its last. Clients count from 1.
+// Play builds a counterexample as the explorer would. Each step takes a millisecond. An operation lasts from its first command to
+// half a millisecond after its last. Clients count from 1.
 type Play struct {
 	interleave.Counterexample
 	Now   time.Duration // of the last step
@@ -17,7 +17,7 @@ type Play struct {
 
 func NewPlay() *Play { return &Play{began: map[int]time.Duration{}} }
 
-// Does is a step of a client that ends no operation.
+// Does adds a step of a client that does not end an operation.
 func (p *Play) Does(client int, command, reply string) {
 	p.Step(interleave.Run(client-1), client, command, reply)
 	if _, ok := p.began[client]; !ok {
@@ -25,7 +25,7 @@ func (p *Play) Does(client int, command, reply string) {
 	}
 }
 
-// Ends is a step of a client that ends an operation. What fails ends in op.Err.
+// Ends adds a step of a client that ends an operation. An operation that fails has its error in op.Err.
 func (p *Play) Ends(client int, command, reply, belief string, op harness.Op) harness.Op {
 	p.Does(client, command, reply)
 	p.Last().Belief = belief
@@ -47,7 +47,7 @@ func (p *Play) World(c interleave.Choice, command string) {
 	}
 }
 
-// Probes is an operation of the harness after the last step.
+// Probes adds an operation of the harness after the last step.
 func (p *Play) Probes(command, reply, belief string, op harness.Op) harness.Op {
 	p.Step(interleave.Probe, 0, command, reply)
 	p.Last().Belief = belief
@@ -68,7 +68,7 @@ func (p *Play) Step(c interleave.Choice, client int, command, reply string) {
 
 func (p *Play) Last() *interleave.Step { return &p.Steps[len(p.Steps)-1] }
 
-// Shows ends the counterexample with what it shows. Checkers count clients from 0.
+// Shows ends the counterexample with its anomaly. Checkers count clients from 0.
 func (p *Play) Shows(class harness.Class, key, note string, ops ...harness.Op) interleave.Counterexample {
 	p.Anomaly = harness.Anomaly{Class: class, Key: key, Note: note, Ops: ops, From: ops[0].Call, To: p.Now}
 	return p.Counterexample
@@ -86,7 +86,7 @@ func Claim(result string) harness.Op {
 	return harness.Op{Kind: harness.Claim, Key: "msg", Result: result, TTL: 20 * sec}
 }
 
-// DedupRace is GET GET SET SET EXPIRE EXPIRE: the race of every filter that looks before it marks.
+// DedupRace returns GET GET SET SET EXPIRE EXPIRE: the race of every filter that looks before it marks.
 func DedupRace() interleave.Counterexample {
 	p := NewPlay()
 	p.Does(1, "GET msg", "(nil)")
@@ -100,7 +100,7 @@ func DedupRace() interleave.Counterexample {
 		"clients 1 and 2 were both told that msg is new, at 0.0045 s and at 0.0065 s, inside its window of 20 s", a, b)
 }
 
-// Immortal is a crash between SET and EXPIRE.
+// Immortal returns a crash between SET and EXPIRE.
 func Immortal() interleave.Counterexample {
 	p := NewPlay()
 	p.Does(1, "GET msg", "(nil)")
@@ -111,7 +111,7 @@ func Immortal() interleave.Counterexample {
 	return p.Shows(harness.ImmortalMark, "msg", "msg is marked without an end, and client 2 still saw it 10 s later", b)
 }
 
-// BlindDel is a late DEL that takes the lock from its next owner.
+// BlindDel returns a late DEL that takes the lock from its next owner.
 func BlindDel() interleave.Counterexample {
 	p := NewPlay()
 	p.Ends(1, "SET lock client-1-1 NX PX 10000", "OK", "holds lock until 10.001s", LockOp(harness.Acquire, ""))
@@ -125,7 +125,7 @@ func BlindDel() interleave.Counterexample {
 		"10.0045 s until 10.0070 s; client 1, granted it at 0.0015 s, had it removed by a release from 10.0050 s to 10.0055 s", b, c, d)
 }
 
-// Stuck is a crash between SETNX and EXPIRE.
+// Stuck returns a crash between SETNX and EXPIRE.
 func Stuck() interleave.Counterexample {
 	p := NewPlay()
 	p.Does(1, "SETNX lock 0-1", "1")
@@ -138,7 +138,7 @@ func Stuck() interleave.Counterexample {
 	return p.Shows(harness.StuckLock, "lock", "nobody holds lock, and after every lease is over it is still refused", last)
 }
 
-// LostGrant is a grant that a promoted replica never heard of.
+// LostGrant returns a grant that a promoted replica had not received.
 func LostGrant() interleave.Counterexample {
 	p := NewPlay()
 	p.World(interleave.HoldReplication, "replication stops: the replica hears nothing from here on")
@@ -157,7 +157,7 @@ func LostGrant() interleave.Counterexample {
 		"client 2 was granted lock by 0.0055 s, while client 1 certainly held it from 0.0025 s until 0.0100 s", a, b)
 }
 
-// Hostile is a counterexample in which every text is evil.
+// Hostile returns a counterexample in which every text is evil.
 func Hostile(evil string) interleave.Counterexample {
 	p := NewPlay()
 	op := p.Ends(1, "SET "+evil, evil, evil, harness.Op{Kind: harness.Acquire, Key: evil, TTL: sec})

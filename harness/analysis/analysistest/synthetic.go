@@ -1,4 +1,4 @@
-// Package analysistest makes histories for tests of what is computed from them, and of what is drawn.
+// Package analysistest makes histories and counterexamples for tests of figures and pictures.
 package analysistest
 
 import (
@@ -17,8 +17,8 @@ const (
 	sec = time.Second
 )
 
-// Synthetic is a history of 20 s as a run with Sentinels leaves it: a partition with group 1 on the minority side, and
-// a killed primary.
+// Synthetic returns a history of 20 s as of a run with Sentinels. It has a partition with group 1 on the minority side, and a
+// killed primary.
 func Synthetic() harness.History {
 	faults := []harness.Fault{
 		{
@@ -47,12 +47,12 @@ func Synthetic() harness.History {
 	}
 }
 
-// Role is what a look at the roles says of a node.
+// Role returns the event that a node was seen in a role.
 func Role(t time.Duration, node, now string) harness.Event {
 	return harness.Event{At: t, Node: node, Kind: "role", Detail: now}
 }
 
-// Addressed says under which addresses Sentinels speak of the nodes, and that the first one takes writes.
+// Addressed returns the events that give the nodes' addresses, and the event that the first node takes writes.
 func Addressed() []harness.Event {
 	all := []harness.Event{{At: ms, Node: "r1", Kind: harness.EventWritable}}
 	for i := 1; i <= 3; i++ {
@@ -61,7 +61,7 @@ func Addressed() []harness.Event {
 	return all
 }
 
-// FailoverEvents is what Sentinels and polls say when the primary is lost at start.
+// FailoverEvents returns the events of Sentinels and polls after the primary is lost at start.
 func FailoverEvents(start time.Duration, old, now string, from, to int) []harness.Event {
 	address := func(i int) string { return fmt.Sprintf("127.7.2.%d 6379", i) }
 	primary := "master mymaster " + address(from)
@@ -82,7 +82,7 @@ func FailoverEvents(start time.Duration, old, now string, from, to int) []harnes
 	}
 }
 
-// syntheticOps are about 40,000 operations of 24 workers on locks, in order of Return.
+// syntheticOps returns about 40,000 operations of 24 workers on locks, in order of Return.
 func syntheticOps() []harness.Op {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var ops []harness.Op
@@ -122,7 +122,7 @@ func syntheticOp(rng *rand.Rand, client, group, n int, t time.Duration) harness.
 	return op
 }
 
-// Kills is a history with n kills, 10 s apart, each followed by a failover, and a write every 10 ms otherwise.
+// Kills returns a history with n kills, 10 s apart, each followed by a failover, and with a write every 10 ms otherwise.
 func Kills(n int) harness.History {
 	h := harness.History{Meta: harness.Meta{Name: fmt.Sprint(n, " kills"), Workers: 4, Clients: 4, Groups: 1, Labels: map[string]string{"variant": "sequence/incr-wait", "nemesis": "kill-primary"}}}
 	var ops []harness.Op
@@ -146,12 +146,12 @@ func Kills(n int) harness.History {
 	return h
 }
 
-// FaultOf is a fault that struck 5 ms after its start, and whose heal took half a second.
+// FaultOf returns a fault that was in force 5 ms after its start, and whose heal took half a second.
 func FaultOf(name string, start, heal time.Duration, targets ...string) harness.Fault {
 	return harness.Fault{Name: name, Targets: targets, Start: start, Active: start + 5*ms, Heal: heal, End: heal + 500*ms, Proved: true}
 }
 
-// OneKill is a history with one killed primary; tests take something away from it.
+// OneKill returns a history with one killed primary. Tests take something away from it.
 func OneKill() harness.History {
 	events := append(append(Addressed(), Role(0, "r1", "master"), Role(0, "r2", "slave")), FailoverEvents(10*sec, "r1", "r2", 1, 2)...)
 	return harness.History{
@@ -166,12 +166,12 @@ func OneKill() harness.History {
 	}
 }
 
-// Add is an operation of a millisecond that adds to a set.
+// Add returns an operation of a millisecond that adds to a set.
 func Add(client int, call time.Duration, outcome harness.Outcome) harness.Op {
 	return harness.Op{Client: client, Kind: harness.Add, Call: call, Return: call + ms, Outcome: outcome}
 }
 
-// Refusal is an acquire that was told that somebody else has the lock.
+// Refusal returns an acquire that was refused because another client has the lock.
 func Refusal(client int, call time.Duration) harness.Op {
 	op := Add(client, call, harness.Fail)
 	op.Kind, op.Err = harness.Acquire, harness.Held

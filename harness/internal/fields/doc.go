@@ -1,3 +1,2 @@
-// Package fields reads structs from YAML files, and says in which file and on which line something is wrong. Plans and suites
-// are read by it.
+// Package fields reads structs from YAML files. Its errors name the file and the line that are wrong. Plans and suites use it.
 package fields

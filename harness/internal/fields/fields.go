@@ -18,15 +18,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
-// Place is where something was read: a file, and the lines of its fields. The zero value is nowhere: what a program or a
-// command line made.
+// Place remembers from which file a struct was read, and on which lines its fields are. The zero value belongs to a struct that
+// was not read from a file.
 type Place struct {
 	file  string
 	line  int
 	lines map[string]int
 }
 
-// At is the beginning of a message about a field: "plan.yaml:7: ", or nothing.
+// At returns how a message about the field begins: "plan.yaml:7: ", or "" if there is no file.
 func (p Place) At(field string) string {
 	if p.file == "" {
 		return ""
@@ -38,16 +38,16 @@ func (p Place) At(field string) string {
 	return fmt.Sprintf("%s:%d: ", p.file, line)
 }
 
-// Has reports whether the field was read there.
+// Has reports whether the file gives the field.
 func (p Place) Has(field string) bool {
 	_, ok := p.lines[field]
 	return ok
 }
 
-// Line is the line of one field.
+// Line returns the place of one field.
 func (p Place) Line(field string) Place { return Place{file: p.file, line: p.lines[field]} }
 
-// Beside adds the lines of the fields that only the other place has.
+// Beside returns p with the lines of those fields that only defaults has.
 func (p Place) Beside(defaults Place) Place {
 	lines := maps.Clone(defaults.lines)
 	if lines == nil {
@@ -61,11 +61,11 @@ func (p Place) Beside(defaults Place) Place {
 // Placed is a struct that remembers where its fields were read.
 type Placed interface{ Put(Place) }
 
-// yamlLine is how the parser begins its messages.
+// yamlLine matches the beginning of the parser's messages.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// Read fills the struct that into points to from a file of one YAML mapping. Whatever is wrong is an error that
-// begins with the file and the line.
+// Read fills the struct that into points to from r, which holds one YAML mapping. file is the name for errors, which begin with
+// it and the line.
 func Read(file string, r io.Reader, into any) error {
 	dec := yaml.NewDecoder(r)
 	var doc, more yaml.Node
@@ -82,7 +82,7 @@ func Read(file string, r io.Reader, into any) error {
 	return Reader{file}.Fill(doc.Content[0], reflect.ValueOf(into).Elem())
 }
 
-// hint says what helps where a line has two colons, which is an expectation more often than not.
+// hint suggests what to write if a line has two colons. Mostly such a line is an expectation.
 func hint(err error) string {
 	if !strings.Contains(err.Error(), "mapping values are not allowed") {
 		return ""
@@ -90,7 +90,7 @@ func hint(err error) string {
 	return `: put what follows the first colon into braces, such as "expect: {invalid: [double-grant]}"`
 }
 
-// cmpOr is the first group of a match, or otherwise.
+// cmpOr returns the first group of a match, or otherwise if that is empty.
 func cmpOr(match []string, otherwise string) string {
 	if len(match) < 2 || match[1] == "" {
 		return otherwise
@@ -98,16 +98,16 @@ func cmpOr(match []string, otherwise string) string {
 	return match[1]
 }
 
-// Reader reads structs from a file's nodes. The parser's own strictness ends where a node has to be looked at, and its
-// messages name Go's types.
+// Reader fills structs from a file's nodes. The YAML library could do so itself, but it is not strict about nodes that a type
+// reads by itself, and its messages name Go's types.
 type Reader struct{ File string }
 
-// Errorf is an error that begins with the file and the line of the node.
+// Errorf returns an error that begins with the file and the line of the node.
 func (r Reader) Errorf(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", r.File, n.Line, fmt.Errorf(format, args...))
 }
 
-// Fill sets the fields of s from a mapping, by their yaml names.
+// Fill sets the fields of s from a mapping. Keys are the fields' yaml names.
 func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 	if n = Followed(n); n.Kind != yaml.MappingNode {
 		return r.Errorf(n, "want fields and their values here, such as %q", yamlNames(s.Type())[0]+": ...")
@@ -136,12 +136,12 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 	return nil
 }
 
-// meant says which of names an unknown one may have been meant for, or lists them all.
+// meant asks whether the unknown name was meant for a similar one, or lists all names.
 func meant(unknown string, names []string) string {
 	return cmp.Or(suggest.Question("", unknown, names), "choose of "+strings.Join(names, ", "))
 }
 
-// Reading is a field that takes itself from a node, which is no alias.
+// Reading is a field that reads its own value from a node. The node is never an alias.
 type Reading interface {
 	ReadField(r Reader, name string, n *yaml.Node) error
 }
@@ -176,7 +176,7 @@ func (r Reader) set(name string, n *yaml.Node, field reflect.Value) error {
 	return nil
 }
 
-// whole reports whether n is no fraction where a whole number is wanted: the parser would cut it.
+// whole reports whether n is no fraction, or t takes fractions. The parser would cut a fraction off.
 func whole(n *yaml.Node, t reflect.Type) bool {
 	return t.Kind() != reflect.Int && t.Kind() != reflect.Uint64 || n.Tag != "!!float"
 }
@@ -186,7 +186,7 @@ func (r Reader) list(name string, n *yaml.Node, field reflect.Value) error {
 	if n.Kind != yaml.SequenceNode {
 		return r.Errorf(n, "%s is a list: begin each with a dash", name)
 	}
-	field.SetZero() // of what a default may have left
+	field.SetZero() // drops a value that the defaults have left
 	for _, item := range n.Content {
 		element := reflect.New(field.Type().Elem()).Elem()
 		if err := r.Fill(item, element); err != nil {
@@ -197,7 +197,7 @@ func (r Reader) list(name string, n *yaml.Node, field reflect.Value) error {
 	return nil
 }
 
-// Followed is the node that an alias stands for.
+// Followed returns the node that an alias stands for, and any other node as it is.
 func Followed(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -205,7 +205,7 @@ func Followed(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// Written is what a message quotes of a node.
+// Written returns what a message quotes of a node.
 func Written(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode {
 		return strconv.Quote(Shortened(n.Value))
@@ -213,7 +213,7 @@ func Written(n *yaml.Node) string {
 	return map[yaml.Kind]string{yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}[n.Kind]
 }
 
-// Shortened is as much of a text as a message quotes: it may come from a file that is no plan, and has secrets.
+// Shortened cuts a text to what a message may quote. The text may come from a file that is not a plan, and may be a secret.
 func Shortened(text string) string {
 	const most = 40
 	if runes := []rune(text); len(runes) > most {
@@ -237,7 +237,7 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// yamlName is a field's name in files; empty: it is in none.
+// yamlName returns a field's name in files; empty if files cannot name it.
 func yamlName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	return strings.TrimPrefix(name, "-")
@@ -251,7 +251,7 @@ func yamlNames(t reflect.Type) (names []string) {
 	return names
 }
 
-// inFiles is the field that files name so.
+// inFiles returns the field of that name in files.
 func inFiles(t reflect.Type, name string) (field reflect.StructField, ok bool) {
 	for f := range Of(t) {
 		if yamlName(f) == name {
@@ -261,7 +261,7 @@ func inFiles(t reflect.Type, name string) (field reflect.StructField, ok bool) {
 	return field, false
 }
 
-// Named is the field of s that files name so; invalid if there is none.
+// Named returns the field of s that has this name in files; the zero Value if there is none.
 func Named(s reflect.Value, name string) reflect.Value {
 	f, ok := inFiles(s.Type(), name)
 	if !ok {
@@ -270,7 +270,7 @@ func Named(s reflect.Value, name string) reflect.Value {
 	return s.FieldByIndex(f.Index)
 }
 
-// zeroIsDefault reports whether a field's zero value stands for a default that is not zero: its tag says zero:"default".
+// zeroIsDefault reports whether a field's tag says zero:"default": its zero value stands for a default that is not zero.
 func zeroIsDefault(t reflect.Type, name string) bool {
 	f, _ := inFiles(t, name)
 	return f.Tag.Get("zero") == "default"
@@ -287,7 +287,7 @@ func Given(s any) (names []string) {
 	return names
 }
 
-// Of goes through the fields of a struct that files can name.
+// Of ranges over the fields of a struct that files can name.
 func Of(t reflect.Type) func(func(reflect.StructField) bool) {
 	all := slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return yamlName(f) == "" })
 	return slices.Values(all)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Sample is what the harness's process held at one time. Zero values were not measured.
+// Sample holds what the harness's process used at one time. Zero values were not measured.
 type Sample struct {
 	At         time.Duration `json:"at"`  // since the start of the suite
 	RSS        int64         `json:"rss"` // resident memory, bytes
@@ -13,28 +13,29 @@ type Sample struct {
 	Files      int           `json:"files"` // open
 }
 
-// Memory follows the memory of the harness over a suite, in room that does not grow. The zero value has seen nothing.
+// Memory follows the memory of the harness over a suite, and takes no more room as the suite goes on. The zero value has no
+// samples.
 type Memory struct {
 	Runs   Curve         `json:"runs"`   // measured after each run, when its clients are gone
 	Load   Curve         `json:"load"`   // measured while clients load the system
-	WarmUp time.Duration `json:"warmUp"` // when the harness had as much memory as it needs: WarmUp, or if that is sooner the end of the first pass
-	Max    int64         `json:"max"`    // bytes, at any time
+	WarmUp time.Duration `json:"warmUp"` // until when memory may grow: WarmUp, or the end of the first pass if that is sooner
+	Max    int64         `json:"max"`    // most resident memory in any sample, bytes
 }
 
-// Curve is a series of samples, thinned out evenly when there are many.
+// Curve is a series of samples, evenly thinned out when there are many.
 type Curve struct {
 	All []Sample `json:"all"`
 
-	every, seen int // one sample of so many is kept
+	every, seen int // one in every samples is kept, of seen
 }
 
-// WarmUp is after how long a program has as much memory as it will need.
+// WarmUp is the time after which a program is taken to have all the memory that it needs.
 const WarmUp = 5 * time.Minute
 
-// maxSamples is how many points a curve of memory has at most.
+// maxSamples bounds the points of a curve.
 const maxSamples = 480
 
-// AfterRun takes a sample after a run of a pass.
+// AfterRun adds a sample that was taken after a run of the given pass, from 1.
 func (m *Memory) AfterRun(pass int, s Sample) {
 	if pass == 1 {
 		m.WarmUp = min(WarmUp, s.At)
@@ -43,13 +44,13 @@ func (m *Memory) AfterRun(pass int, s Sample) {
 	m.Runs.add(s)
 }
 
-// UnderLoad takes a sample during a run.
+// UnderLoad adds a sample that was taken during a run.
 func (m *Memory) UnderLoad(s Sample) {
 	m.Max = max(m.Max, s.RSS)
 	m.Load.add(s)
 }
 
-// add keeps a sample. When that has grown too long every second one is left out, now and from here on.
+// add keeps a sample. When there are too many, every second one is dropped, and from then on only half as many are kept.
 func (c *Curve) add(s Sample) {
 	c.every = max(1, c.every)
 	if c.seen++; c.seen%c.every != 0 {
@@ -64,9 +65,9 @@ func (c *Curve) add(s Sample) {
 	c.All, c.every = c.All[:maxSamples/2], 2*c.every
 }
 
-// Growth compares resident memory at the beginning and at the end of what follows the warm-up: the medians of the first and
-// of the last quarter of the samples, in bytes. Single samples say little: they depend on when the collector ran last. ok is
-// false if there are fewer than eight samples.
+// Growth compares resident memory at the beginning and at the end of the time after the warm-up. from and to are the medians of
+// the first and of the last quarter of the samples, in bytes; single samples depend too much on when the garbage collector last
+// ran. ok is false if there are fewer than eight samples.
 func (c Curve) Growth(warmUp time.Duration) (from, to int64, ok bool) {
 	var after []int64
 	for _, s := range c.All {
@@ -86,7 +87,7 @@ func median(values []int64) int64 {
 	return s[len(s)/2]
 }
 
-// Soaked reports whether there is anything to say about growth.
+// Soaked reports whether there are enough samples to tell growth.
 func (m Memory) Soaked() bool {
 	_, _, runs := m.Runs.Growth(m.WarmUp)
 	_, _, load := m.Load.Growth(m.WarmUp)

@@ -8,14 +8,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Ending is what came of a run of a suite. The zero value is none: it did not run.
+// Ending is the result of a run of a suite. The zero value is NotRun.
 type Ending uint8
 
-// The endings, from the best to the worst but for NotRun, which is as bad as Unsaid: nothing is known.
+// The endings. From Met to NotMet each is worse than the one before; NotRun is as bad as Unsaid.
 const (
-	NotRun Ending = iota // not, or not to its end
+	NotRun Ending = iota // it did not run, or not to its end
 	Met                  // as expected
-	Unsaid               // nothing can be said, with a reason
+	Unsaid               // nothing can be said; Why has the reason
 	Failed               // the harness or its environment failed
 	NotMet               // not as expected
 )
@@ -49,24 +49,24 @@ type Run struct {
 	Pass     int             `json:"pass"` // from 1
 	Seed     uint64          `json:"seed"`
 	Ending   Ending          `json:"ending"`
-	Why      string          `json:"why,omitempty"` // where it did not end as expected: what was found, missing or wrong
+	Why      string          `json:"why,omitempty"` // what was found, missing or wrong; empty if it ended as expected
 	Verdict  harness.Verdict `json:"verdict"`
 	Found    string          `json:"found,omitempty"`
 	Expected string          `json:"expected"`
 	Ops      int64           `json:"ops"`
 	Started  time.Time       `json:"started"`
 	Elapsed  time.Duration   `json:"elapsed"`
-	Command  string          `json:"command,omitempty"` // repeats it
-	Link     string          `json:"link,omitempty"`    // relative path of its report, if that was kept
+	Command  string          `json:"command,omitempty"` // repeats the run
+	Link     string          `json:"link,omitempty"`    // relative path of its report; empty if that was not kept
 	Process  Sample          `json:"process"`           // the harness after it
 }
 
-// Case is what came of one case of a suite, over all its runs.
+// Case sums up all runs of one case of a suite.
 type Case struct {
 	Name     string        `json:"name"`
 	Variant  string        `json:"variant,omitempty"`
 	Expected string        `json:"expected"`
-	Runs     int           `json:"runs"` // that ended; the sum of the next four
+	Runs     int           `json:"runs"` // runs that ended: the sum of the next four
 	Met      int           `json:"met"`
 	NotMet   int           `json:"notMet"`
 	Unknown  int           `json:"unknown"`
@@ -74,13 +74,13 @@ type Case struct {
 	Ops      int64         `json:"ops"`
 	Elapsed  time.Duration `json:"elapsed"`
 	Last     Run           `json:"last"`
-	Failures []Run         `json:"failures"` // runs that were not as expected: the first MaxFailures
+	Failures []Run         `json:"failures"` // the first MaxFailures runs that were not as expected
 }
 
-// MaxFailures is how many runs of a case are listed with their seeds. All are counted, and in the record.
+// MaxFailures bounds the failures of a case that are listed with their seeds. All of them are counted, and all are in the record.
 const MaxFailures = 50
 
-// Add counts a run. One that did not end is none.
+// Add counts a run. A run that did not end is ignored.
 func (c *Case) Add(r Run) {
 	switch r.Ending {
 	case NotRun:
@@ -103,7 +103,7 @@ func (c *Case) Add(r Run) {
 	}
 }
 
-// Ending is the worst of the case's runs.
+// Ending returns the worst ending of the case's runs; NotRun if there are none.
 func (c Case) Ending() Ending {
 	switch {
 	case c.NotMet > 0:
@@ -118,7 +118,7 @@ func (c Case) Ending() Ending {
 	return NotRun
 }
 
-// First is the first run that ended as badly as the case did.
+// First returns the first run with the case's own ending; the last run if it is not listed.
 func (c Case) First() Run {
 	for _, r := range c.Failures {
 		if r.Ending == c.Ending() {
@@ -128,20 +128,20 @@ func (c Case) First() Run {
 	return c.Last
 }
 
-// Suite is what came of a suite.
+// Suite sums up a suite. It is the content of suite.json.
 type Suite struct {
 	Name    string        `json:"name"`
 	Started time.Time     `json:"started"`
 	Elapsed time.Duration `json:"elapsed"`
-	For     time.Duration `json:"for,omitempty"`   // how long it was to be repeated; 0: each case once
-	Passes  int           `json:"passes"`          // begun
-	Ended   string        `json:"ended,omitempty"` // why it ended early; empty: it ran to its end
+	For     time.Duration `json:"for,omitempty"`   // time asked for; 0: one pass
+	Passes  int           `json:"passes"`          // passes that have begun
+	Ended   string        `json:"ended,omitempty"` // reason for an early end; empty: it ran to its end
 	Cases   []Case        `json:"cases"`
 	Memory  Memory        `json:"memory"` // of the harness
 }
 
-// Ending is the worst of the suite's cases. Not met comes before failed, failed before unknown: a violation that nobody
-// expected matters most.
+// Ending returns the worst ending of the suite's cases: NotMet before Failed, and Failed before Unsaid, since a violation that
+// nobody expected matters most. A suite that ended early is never Met.
 func (s Suite) Ending() Ending {
 	worst := NotRun
 	for i, c := range s.Cases {
@@ -150,7 +150,7 @@ func (s Suite) Ending() Ending {
 		}
 	}
 	if s.Ended != "" && worst == Met {
-		return NotRun // what it was asked to do it did not do
+		return NotRun // some of the suite did not run
 	}
 	return worst
 }
@@ -179,7 +179,7 @@ func (s Suite) Missing() (n int) {
 	return n
 }
 
-// Failures lists the first runs of each case that were not as expected, up to most of them, and counts the others.
+// Failures lists, of each case, at most most runs that were not as expected, and counts the others.
 func (s Suite) Failures(most int) (all []Run, others int) {
 	for _, c := range s.Cases {
 		shown := c.Failures[:min(most, len(c.Failures))]

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// suiteWith has a case for each of the endings, all of its runs ended so.
+// suiteWith returns a suite with one case for each of the endings.
 func suiteWith(endings ...Ending) Suite {
 	s := Suite{Name: "mine", Elapsed: time.Minute, Passes: 1}
 	for i, e := range endings {
@@ -37,7 +37,7 @@ func TestTheWorstRunIsThatOfTheSuite(t *testing.T) {
 		for _, e := range c.of {
 			one.Add(Run{Ending: e})
 		}
-		if want := c.want; want != NotRun { // a run that did not end takes nothing from the others of its case
+		if want := c.want; want != NotRun { // a run that did not end does not change its case's ending
 			require.Equal(t, want, one.Ending(), c.of)
 		}
 	}
@@ -58,7 +58,7 @@ func TestACaseCountsAllRunsAndListsSome(t *testing.T) {
 	require.Equal(t, 3*MaxFailures-5, others)
 }
 
-// TestMemoryIsComparedAfterTheWarmUp: what the first minutes took and a peak in between say nothing about growth.
+// TestMemoryIsComparedAfterTheWarmUp ignores what the first minutes took, and a peak in between.
 func TestMemoryIsComparedAfterTheWarmUp(t *testing.T) {
 	grows := func(by func(i int) int64) (m Memory) {
 		for i := range 100 {
