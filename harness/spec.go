@@ -66,7 +66,7 @@ func (s Spec) withDefaults() (Spec, error) {
 	case s.StopOnFirst && len(s.Watchers) == 0:
 		return s, fmt.Errorf("harness: %w: StopOnFirst needs Watchers, who see what is found", ErrSpec)
 	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.QuietPeriod < 0 || s.Final < 0 || s.Drift < 0 || s.Drift >= 1:
-		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, Calm, Final and Drift cannot be negative, nor Drift 1 or more", ErrSpec)
+		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, QuietPeriod, Final and Drift cannot be negative, nor Drift 1 or more", ErrSpec)
 	}
 	for _, track := range s.tracks() {
 		for _, step := range track {

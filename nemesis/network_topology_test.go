@@ -76,7 +76,7 @@ func TestPartitionsThatDoNotApply(t *testing.T) {
 	require.ErrorContains(t, err, "split-brain, ")
 	for want, n := range map[string]harness.Nemesis{
 		"no link fault given": nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), harness.LinkFault{}),
-		"no sides given":      nemesis.Partition(b.Cluster, nemesis.Shape{}, harness.Hold()),
+		"no shape given":      nemesis.Partition(b.Cluster, nemesis.Shape{}, harness.Hold()),
 		"is no partition":     nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), harness.Latency(time.Second, 0)),
 		"over this cut":       nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Primary(), nemesis.Clients()), harness.Hold()),
 		"no host \"r9\"":      nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Named("r9"), nemesis.Primary()), harness.Hold()),

@@ -43,7 +43,7 @@ type needs struct{ nodes, sentinels, groups int }
 // for a cluster that has not started will do. A topology without a single primary fails later, when the fault is injected.
 func (s Shape) Check(c Topology) error {
 	if s.make == nil {
-		return errors.New("no sides given: choose some, such as nemesis.SplitBrain()")
+		return errors.New("no shape given: choose one, such as nemesis.SplitBrain()")
 	}
 	nodes, sentinels, groups := len(c.RedisNodes()), len(c.Sentinels()), len(c.ClientGroups())
 	n := s.needs

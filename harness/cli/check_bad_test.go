@@ -56,7 +56,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", acquired + "\n" + `{"cut":"x"}`, "meta, faults and cut are for a first line of their own"},
 		{"lock", `{"Meta":{}}` + "\n" + acquired, "meta, faults and cut are for a first line of their own"},
 		{"lock", `{"meta":{},` + acquired[1:], "each operation is for a line of its own"},
-		{"lock", `{"meta":{"Workers":2}}` + "\n" + acquired, `line 1: not a history: meta: unknown field "Workers": choose of name`},
+		{"lock", `{"meta":{"Workers":2}}` + "\n" + acquired, `line 1: not a history: meta: unknown field "Workers": choose one of name`},
 		{"lock", `{"meta":{"workers":2,"Workers":2}}` + "\n" + acquired, `meta: unknown field "Workers"`},
 		{"lock", `{"meta":{"workers":2,"workers":2}}` + "\n" + acquired, `meta: the field "workers" is there twice`},
 		{"lock", `{"meta":{"workers":2,"w\u006frkers":2}}` + "\n" + acquired, `meta: the field "workers" is there twice`},
@@ -77,7 +77,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", `{"faults":[{"name":"x","frozen":[-1]}]}` + "\n" + acquired, `the fault "x": groups of clients count from 0`},
 		{"lock", `{"cut":1}` + "\n" + acquired, `"cut": want text in quotes, not: number`},
 		// Fields.
-		{"lock", changed(`"key"`, `"Key"`), `unknown field "Key": choose of client, kind, key`},
+		{"lock", changed(`"key"`, `"Key"`), `unknown field "Key": choose one of client, kind, key`},
 		{"lock", changed(`"key":"k"`, `"key":"k","KEY":"j"`), `unknown field "KEY"`},
 		{"lock", changed(`"key":"k"`, `"key":"k","key":"k"`), `the field "key" is there twice`},
 		{"lock", changed(`"key":"k"`, `"key":"k","\u006bey":"k"`), `the field "key" is there twice`},

@@ -24,7 +24,7 @@ func TestAPlanFileThatCannotBeIsOneLineWithItsPlace(t *testing.T) {
 	write("good.yaml", "variant: lock/set-nx-px\n")
 	for want, args := range map[string][]string{
 		`typo.yaml:4: unknown fault "kill-primry": unknown host "primry": choose `: {"run", "--plan", "typo.yaml"},
-		`field.yaml:4: unknown field "befor": choose of fault,`:                    {"compare", "--plan", "field.yaml"},
+		`field.yaml:4: unknown field "befor": choose one of fault,`:                {"compare", "--plan", "field.yaml"},
 		"none.yaml:4: kill-primary needs --topology sentinel":                      {"run", "--plan", "none.yaml"},
 		"open nowhere.yaml":                                             {"run", "--plan", "nowhere.yaml"},
 		"--clients is the plan's to say":                                {"run", "--plan", "good.yaml", "--clients", "5"},

@@ -83,7 +83,7 @@ func Find(name string) (Experiment, error) {
 		}
 		known = append(known, e.Name)
 	}
-	return Experiment{}, plan.Usagef("unknown experiment %q: choose of %s", name, strings.Join(known, ", "))
+	return Experiment{}, plan.Usagef("unknown experiment %q: choose one of %s", name, strings.Join(known, ", "))
 }
 
 // Reproduce repeats an experiment and writes a results folder with a folder for each trial in it. It returns an error if the

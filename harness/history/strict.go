@@ -163,7 +163,7 @@ func unknownField(name string, t reflect.Type) error {
 			known = append(known, n)
 		}
 	}
-	return fmt.Errorf("unknown field %q: choose of %s%s", name, strings.Join(known, ", "), misplaced(name, t))
+	return fmt.Errorf("unknown field %q: choose one of %s%s", name, strings.Join(known, ", "), misplaced(name, t))
 }
 
 // misplaced says where a field that is not one of t belongs. It is empty if that is not known.

@@ -82,7 +82,7 @@ func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error 
 	for _, word := range words {
 		class := harness.Class(fields.Followed(word).Value)
 		if fields.Followed(word).Kind != yaml.ScalarNode || !slices.Contains(allClasses(), class) {
-			return r.Errorf(word, "unknown class %s in %s: choose of %s", fields.Written(fields.Followed(word)), name, list(allClasses(), ", "))
+			return r.Errorf(word, "unknown class %s in %s: choose one of %s", fields.Written(fields.Followed(word)), name, list(allClasses(), ", "))
 		}
 		*c = append(*c, class)
 	}

@@ -189,7 +189,7 @@ func (s Suite) Only(pattern string) (Suite, error) {
 	}
 	chosen := slices.DeleteFunc(slices.Clone(s.Runs), func(r Entry) bool { return !re.MatchString(r.Title) })
 	if len(chosen) == 0 {
-		return s, plan.Usagef("--only %q: no run of %s has such a name: choose of %s", pattern, s.Name, strings.Join(s.titles(), "; "))
+		return s, plan.Usagef("--only %q: no run of %s has such a name: choose one of %s", pattern, s.Name, strings.Join(s.titles(), "; "))
 	}
 	s.Runs = chosen
 	return s, nil

@@ -138,7 +138,7 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 
 // meant asks whether the unknown name was meant for a similar one, or lists all names.
 func meant(unknown string, names []string) string {
-	return cmp.Or(suggest.Question("", unknown, names), "choose of "+strings.Join(names, ", "))
+	return cmp.Or(suggest.Question("", unknown, names), "choose one of "+strings.Join(names, ", "))
 }
 
 // Reading is a field that reads its own value from a node. The node is never an alias.
