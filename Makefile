@@ -47,10 +47,10 @@ test: redis cc
 	@$(MAKE) --no-print-directory -j 2 test-raced test-plain
 
 test-raced:
-	$(GO) test -race -p 3 $(TESTING) $(RACED)
+	$(GO) test -race -p 2 $(TESTING) $(RACED)
 
 test-plain:
-	$(GO) test -p 3 $(TESTING) $(PLAIN)
+	$(GO) test -p 2 $(TESTING) $(PLAIN)
 
 # What `test` leaves out. The figures of failovers are compared to within 50 ms of what an observer sees, so they come last, alone.
 test-long: redis cc

@@ -259,7 +259,7 @@ func TestALockWithoutALeaseIsStuckWhenItsOwnerCrashes(t *testing.T) {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
 			l := newLive(2)
-			l.strike(2, nemesis.CrashClients(&l.fleet, l, nemesis.Clients()), 100*time.Millisecond)
+			l.strike(2, nemesis.CrashClients(&l.fleet, l, nemesis.Clients()), 600*time.Millisecond)
 			// No client takes more than one lock with it, so some are left for the load that has to be after the faults.
 			w := variant(t, id).Workload(l, workloads.Options{Keys: 200, TTL: time.Second})
 			res := l.judged(t, w, checkers.Mutex(), checkers.Stuck())
@@ -306,7 +306,7 @@ func TestWhatCrashesLeaveOfMessages(t *testing.T) {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
 			l := newLive(2)
-			l.strike(6, nemesis.CrashClients(&l.fleet, l, nemesis.Clients()), 100*time.Millisecond)
+			l.strike(6, nemesis.CrashClients(&l.fleet, l, nemesis.Clients()), 300*time.Millisecond)
 			l.spec.QuietPeriod = 50 * time.Millisecond
 			w := variant(t, id).Workload(l, workloads.Options{TTL: 20 * time.Second})
 			// Not judged by the gates: no message outlives its window in so short a run.

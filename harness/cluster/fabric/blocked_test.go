@@ -16,17 +16,30 @@ var waiting = regexp.MustCompile(`^goroutine \d+ (gp=\S+ m=\S+ )?\[(IO wait|sele
 // awaitBlocked waits until a goroutine is blocked inside all of these calls.
 func awaitBlocked(t *testing.T, calls ...string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		stacks := make([]byte, 1<<20)
-		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-			blocked := waiting.MatchString(stack)
-			for _, call := range calls {
-				blocked = blocked && strings.Contains(stack, call)
-			}
-			if blocked {
-				return true
-			}
+	require.Eventually(t, func() bool { return blocked(calls...) }, 5*time.Second, time.Millisecond, "nothing is blocked in %v", calls)
+}
+
+// blockedWithin reports whether a goroutine is blocked inside all of these calls before d is over.
+func blockedWithin(d time.Duration, calls ...string) bool {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if blocked(calls...) {
+			return true
 		}
-		return false
-	}, 5*time.Second, time.Millisecond, "nothing is blocked in %v", calls)
+	}
+	return false
+}
+
+// blocked reports whether a goroutine is blocked inside all of these calls.
+func blocked(calls ...string) bool {
+	stacks := make([]byte, 1<<20)
+	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+		is := waiting.MatchString(stack)
+		for _, call := range calls {
+			is = is && strings.Contains(stack, call)
+		}
+		if is {
+			return true
+		}
+	}
+	return false
 }
