@@ -28,7 +28,7 @@ func splitBrain(t *testing.T, acks int) (res harness.Result) {
 }
 
 // roundsRun runs the experiment with five clients, one a group, each of them 40 rounds a second for 8 seconds. For five of
-// them the primary is cut off with the first two.
+// them the primary is cut off with the first two. A client that waited for answers catches up in the seconds after that.
 func roundsRun(t *testing.T, acks int) harness.Result {
 	t.Helper()
 	c := cluster.Sentinel(cluster.Options{})
@@ -38,7 +38,7 @@ func roundsRun(t *testing.T, acks int) harness.Result {
 			Rounds: 320, Every: 25 * time.Millisecond, Acks: acks, Lock: true,
 		}),
 		Checkers: []harness.Checker{checkers.Mutex(), checkers.Writes()},
-		Clients:  5, Duration: 9 * time.Second, QuietPeriod: time.Second,
+		Clients:  5, Duration: 14 * time.Second, QuietPeriod: time.Second,
 		Steps: []harness.FaultStep{{Nemesis: nemesis.PartitionPrimary(c), For: 5 * time.Second}},
 	})
 	require.NoError(t, err)

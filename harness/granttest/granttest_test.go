@@ -77,9 +77,9 @@ func TestLoadsFindWhatIsWrong(t *testing.T) {
 	alone := granttest.Search{Skip: true}
 	for name, c := range map[string]struct {
 		test  func(granttest.TB)
-		class string
+		class string // a regular expression; the load ends with the first violation
 	}{
-		"blind DEL":                {lock(newBlindDel, granttest.LockOptions{Search: alone}), "stolen-release"},
+		"blind DEL":                {lock(newBlindDel, granttest.LockOptions{Search: alone}), "stolen-release|double-grant"},
 		"marks that do not end":    {dedup(newEternalFilter, granttest.DedupOptions{Search: alone}), "immortal-mark"},
 		"filter: GET, then SET":    {dedup(newGetSetFilter, granttest.DedupOptions{Search: alone}), "duplicate-delivery"},
 		"numbers as strings":       {sequence(newStringSequence, granttest.SequenceOptions{Search: alone}), "duplicate-number"},
@@ -88,7 +88,7 @@ func TestLoadsFindWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			failure := record(t, t.Name(), c.test).failure(t)
 			require.Contains(t, failure, "under load: invalid")
-			require.Contains(t, failure, c.class)
+			require.Regexp(t, c.class, failure)
 		})
 	}
 }
