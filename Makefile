@@ -40,11 +40,12 @@ explore: redis build
 # unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
 RACED   := ./harness ./harness/history ./harness/cluster/... ./harness/explore ./nemesis
 PLAIN    = ./workloads $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))") # the longest first
+SIDES   ?= 2 # groups of packages side by side; 1 takes longer and leaves timing more room
 TESTING := -vet=off -timeout 20m -parallel 4
 
 test: redis cc
 	@$(MAKE) --no-print-directory image || echo "no image: tests of containers take redis:7, or are skipped"
-	@$(MAKE) --no-print-directory -j 2 test-raced test-plain
+	@$(MAKE) --no-print-directory -j $(SIDES) test-raced test-plain
 
 test-raced:
 	$(GO) test -race -p 2 $(TESTING) $(RACED)
@@ -54,7 +55,7 @@ test-plain:
 
 # What `test` leaves out. The figures of failovers are compared to within 50 ms of what an observer sees, so they come last, alone.
 test-long: redis cc
-	@$(MAKE) --no-print-directory -j 2 test-long-searches test-long-loads
+	@$(MAKE) --no-print-directory -j $(SIDES) test-long-searches test-long-loads
 	$(GO) test -race -p 2 $(TESTING) ./workloads ./harness/suite
 	$(GO) test -count 1 -v $(TESTING) -run EveryFigureOfAFailover ./harness/analysis -long
 
