@@ -104,7 +104,7 @@ func TestAClientThatBlocks(t *testing.T) {
 func TestAClientThatTriesForEver(t *testing.T) {
 	var over atomic.Bool
 	stubborn := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
-		for range 2000 { // more than a schedule has steps
+		for range 600 { // more than a schedule has steps
 			if over.Load() || r.Get(ctx, "lock").Err() == nil {
 				return
 			}
