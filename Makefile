@@ -6,7 +6,7 @@ MISSPELL    ?= github.com/golangci/misspell/cmd/misspell@v0.7.0
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore test test-raced test-plain test-long test-long-searches test-long-loads test-deep verify-checkers verify-planted mutate lint bench bench-load image redis cc clean help
+.PHONY: all build demo explore test test-raced test-plain test-long test-long-searches test-long-loads test-deep verify-checkers verify-planted mutate lint bench bench-load image redis cc clients clean help
 
 all: build
 
@@ -43,7 +43,7 @@ PLAIN    = ./workloads $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))"
 SIDES   ?= 2 # groups of packages side by side; 1 takes longer and leaves timing more room
 TESTING := -vet=off -timeout 20m -parallel 4
 
-test: redis cc
+test: redis cc clients
 	@$(MAKE) --no-print-directory image || echo "no image: tests of containers take redis:7, or are skipped"
 	@$(MAKE) --no-print-directory -j $(SIDES) test-raced test-plain
 
@@ -122,6 +122,13 @@ redis:
 cc:
 	@if command -v $${CC:-cc} >/dev/null; then exit 0; fi; \
 	$(call install,a C compiler,gcc libc6-dev)
+
+# The interpreters and Redis clients of workloads/clients/. Tests of a language that is not there are skipped, unless
+# DOUBLEGRANT_REQUIRE_CLIENTS is set.
+CLIENTS := python3-redis python3-rq php-cli php-redis php-symfony-lock ruby-redis node-redis
+clients:
+	@if [ -z "$$DOUBLEGRANT_REQUIRE_CLIENTS" ] || dpkg -s $(CLIENTS) >/dev/null 2>&1; then exit 0; fi; \
+	$(call install,a client in another language,$(CLIENTS))
 
 # install (what, packages) where this is Debian and we are root; elsewhere say what to install.
 define install

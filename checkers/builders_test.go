@@ -74,7 +74,7 @@ func on(key string, op harness.Op) harness.Op { op.Key = key; return op }
 
 func promising(end time.Duration, op harness.Op) harness.Op { op.Until = end; return op }
 
-// of is the complete history of ops, put in order of Return.
+// of returns the complete history of ops, put in order of Return.
 func of(ops ...harness.Op) harness.History {
 	ops = slices.Clone(ops)
 	slices.SortStableFunc(ops, func(a, b harness.Op) int { return cmp.Compare(a.Return, b.Return) })
@@ -85,21 +85,21 @@ func of(ops ...harness.Op) harness.History {
 	}
 }
 
-// torn is the history of ops of which nobody saw the end.
+// torn returns a history of ops whose end nobody saw.
 func torn(ops ...harness.Op) harness.History {
 	h := of(ops...)
 	h.End = nil
 	return h
 }
 
-// cut is the history of ops of which somebody says that the end is missing.
+// cut returns a history of ops that says that its end is missing.
 func cut(ops ...harness.Op) harness.History {
 	h := of(ops...)
 	h.End.Reason = "cut"
 	return h
 }
 
-// faulted is h with a fault in force all the time.
+// faulted returns h with a fault in force all the time.
 func faulted(h harness.History) harness.History {
 	h.Faults = []harness.Fault{{Name: "partition", Start: 0, End: 1000, Proved: true}}
 	return h
@@ -165,7 +165,7 @@ func classes(found []harness.Anomaly) (out []harness.Class) {
 	return out
 }
 
-// figureOf is the value of a figure, which must be there.
+// figureOf returns the value of a figure, which must be there.
 func figureOf(t testing.TB, g harness.Judgement, name string) float64 {
 	t.Helper()
 	for _, f := range g.Figures {

@@ -10,16 +10,16 @@ import (
 // certifyWithin bounds the time that porcupine may take for one anomaly. A window of a few operations takes microseconds.
 const certifyWithin = time.Second
 
-// certifySteps bounds the window of one anomaly, and with it porcupine's memory: it keeps a copy of the window's bits for each
+// certifyOperations bounds the window of one anomaly, and with it porcupine's memory: it keeps a copy of the window's bits for each
 // state that it visits. Windows are the smallest that show an anomaly, a handful of steps.
-const certifySteps = 64
+const certifyOperations = 64
 
 // certify has porcupine judge the operations of a alone, together with what the rules allow to happen besides: leases and
 // windows may end, and releases that were not answered may be executed at any later time. It reports whether no order
 // of all that explains them. It needs nothing but a, so a reader of a stored anomaly can ask again.
 func certify(a harness.Anomaly, meta harness.Meta) bool {
 	w, ok := windowOf(a.Class, a.Ops, meta)
-	return ok && len(w.steps) <= certifySteps && twice(func() porcupine.CheckResult {
+	return ok && len(w.steps) <= certifyOperations && twice(func() porcupine.CheckResult {
 		return porcupine.CheckOperationsTimeout(w.model, w.steps, certifyWithin)
 	}) == porcupine.Illegal
 }

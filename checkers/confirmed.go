@@ -9,7 +9,7 @@ import (
 
 // setsAnew returns the earliest end that the mark m can have if the confirm c is executed after m.
 func setsAnew(c, m harness.Op, drift float64) time.Duration {
-	return leaseEnd(max(c.Call, m.Call), c.TTL, drift)
+	return harness.EarliestEnd(max(c.Call, m.Call), c.TTL, drift)
 }
 
 // follows reports whether the confirm c may have been executed after the mark m was set.
@@ -60,7 +60,7 @@ func (all *confirms) add(c harness.Op, drift float64) {
 // undominated returns the confirms of one message together with c, without needless ones. A confirm is needless if another was
 // called no later, returned no earlier, and has no longer window.
 func undominated(of []harness.Op, c harness.Op) []harness.Op {
-	window := func(x harness.Op) time.Duration { return leaseEnd(0, x.TTL, 0) }
+	window := func(x harness.Op) time.Duration { return harness.EarliestEnd(0, x.TTL, 0) }
 	kept := of[:0]
 	for _, x := range of {
 		if x.Outcome == harness.Info && x.Call <= c.Call && window(x) <= window(c) {
@@ -77,7 +77,7 @@ func undominated(of []harness.Op, c harness.Op) []harness.Op {
 func shortest(n time.Duration, of map[string][]harness.Op, drift float64) time.Duration {
 	for _, cs := range of {
 		for _, c := range cs {
-			if w := max(1, leaseEnd(0, c.TTL, drift)); n == 0 || w < n {
+			if w := max(1, harness.EarliestEnd(0, c.TTL, drift)); n == 0 || w < n {
 				n = w
 			}
 		}
@@ -88,7 +88,7 @@ func shortest(n time.Duration, of map[string][]harness.Op, drift float64) time.D
 // leave returns the earliest end of the mark m, given the confirms that have come before it. It is unsure if that depends on a
 // confirm that was dropped.
 func (all *confirms) leave(m harness.Op, drift float64) (end time.Duration, unsure bool) {
-	end = leaseEnd(m.Call, m.TTL, drift)
+	end = harness.EarliestEnd(m.Call, m.TTL, drift)
 	for _, from := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
 		if len(from) == 0 {
 			continue

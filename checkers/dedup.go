@@ -253,8 +253,8 @@ func duplicate(first mark, second harness.Op) harness.Anomaly {
 		Ops: []harness.Op{first.Op, second},
 	}
 	if first.Kind == harness.Confirm {
-		a.Note = fmt.Sprintf("%s was told at %s that %s is new, though %s had confirmed it at %s, for %s", who(second.Client),
-			moment(second.Return), first.Key, who(first.Client), moment(first.Return), windowName(first.Op))
+		a.Note = fmt.Sprintf("%s was told at %s that %s is new, though %s had confirmed it at %s, for %s", clientName(second.Client),
+			moment(second.Return), first.Key, clientName(first.Client), moment(first.Return), windowName(first.Op))
 		if first.claim != nil {
 			a.Ops = []harness.Op{*first.claim, first.Op, second}
 			a.From = min(a.From, first.claim.Call)
@@ -262,7 +262,7 @@ func duplicate(first mark, second harness.Op) harness.Anomaly {
 		return a
 	}
 	a.Note = fmt.Sprintf("%s and %s were both told that %s is new, at %s and at %s, inside its window of %s",
-		who(first.Client), who(second.Client), first.Key, moment(first.Return), moment(second.Return), windowName(first.Op))
+		clientName(first.Client), clientName(second.Client), first.Key, moment(first.Return), moment(second.Return), windowName(first.Op))
 	return a
 }
 

@@ -93,7 +93,7 @@ func TestDedupConfirmEvidence(t *testing.T) {
 	require.Equal(t, []harness.Op{confirm(0, 7, 8, 100), again}, found[0].Ops, "the claim of another worker is not what was confirmed")
 }
 
-// While a run goes on a duplicate is told as soon as all workers have spoken since.
+// While a run goes on, a duplicate is reported as soon as every worker has had a later operation.
 func TestDedupDecidesOnTheWay(t *testing.T) {
 	h := of()
 	h.Meta.Workers, h.Meta.Kinds, h.End = 2, []harness.Kind{harness.Claim, harness.Confirm}, nil
@@ -181,7 +181,7 @@ func TestDedupConfirmedByTheHarness(t *testing.T) {
 	require.Equal(t, 1, told, "nobody is left who could confirm in time")
 }
 
-// Of more confirms than are kept nothing is made up, and it is said where that matters.
+// If more confirms come than are kept, the checker invents no duplicate. It says so where that matters.
 func TestDedupManyConfirms(t *testing.T) {
 	for _, outcome := range []harness.Outcome{harness.OK, harness.Info} {
 		judge := func(window, call time.Duration) (harness.Judgement, int) {

@@ -107,13 +107,13 @@ type message struct {
 // collect sees an operation in the first pass: it notes which messages are asked for or looked at.
 func (p *deliveryPass) collect(x harness.Op) {
 	p.ops++
-	if (asks(x) || inspects(x)) && p.messages[x.Key] == nil {
+	if (isProbe(x) || inspects(x)) && p.messages[x.Key] == nil {
 		p.messages[x.Key] = &message{}
 	}
 }
 
-// asks reports whether x is a probe.
-func asks(x harness.Op) bool { return x.Client == harness.HarnessClient && x.Kind == harness.Claim }
+// isProbe reports whether x is a probe.
+func isProbe(x harness.Op) bool { return x.Client == harness.HarnessClient && x.Kind == harness.Claim }
 
 // inspects reports whether x is the harness's look at a mark.
 func inspects(x harness.Op) bool {
@@ -133,7 +133,7 @@ func (p *deliveryPass) op(x harness.Op) {
 
 // judges uses x to judge the message m, which is asked for or looked at.
 func (p *deliveryPass) judges(m *message, x harness.Op) {
-	probe := asks(x)
+	probe := isProbe(x)
 	switch {
 	case x.Outcome == harness.Fail && !probe:
 	case x.Kind == harness.Deliver:
@@ -172,7 +172,7 @@ func (p *deliveryPass) probe(m *message, x harness.Op) {
 	}
 	m.seen = true
 	if m.lost == nil && m.owing != nil && !m.unanswered && !m.delivered && !m.free && !m.own && (over || !p.leases) {
-		m.lost = m.lostMessage(x)
+		m.lost = m.lostMessage(x, p.leases)
 	}
 	if m.immortal == nil && over {
 		m.immortal = m.immortalMark(x)
@@ -216,19 +216,19 @@ func (m *message) window(x harness.Op, over time.Duration) {
 	if x.Outcome == harness.OK && x.Kind == harness.Claim && !first(x) {
 		return // it found a mark
 	}
-	m.last = keep(x)
+	m.last = copyOf(x)
 	switch {
 	case x.Kind != harness.Claim:
-	case !obliges(x):
+	case !obligesDelivery(x):
 		m.unanswered = m.unanswered || x.Client != harness.HarnessClient
 	case m.owing == nil:
 		m.owing = m.last
 	}
 }
 
-// obliges reports whether a message that the claim x has marked is lost if it is not delivered: x was told "first", or it ended in
-// info because its client crashed or was told to go no further.
-func obliges(x harness.Op) bool {
+// obligesDelivery reports whether a message that the claim x has marked is lost if nobody delivers it: x was told "first", or it
+// ended in info because its client crashed or was told to go no further.
+func obligesDelivery(x harness.Op) bool {
 	return x.Outcome == harness.OK || x.Err == harness.Crashed || x.Err == harness.FewAcks || harness.IsErrorReply(x.Err)
 }
 
@@ -237,8 +237,8 @@ func first(x harness.Op) bool {
 	return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
 }
 
-// keep returns a pointer to a copy of x.
-func keep(x harness.Op) *harness.Op { return &x }
+// copyOf returns a pointer to a copy of x.
+func copyOf(x harness.Op) *harness.Op { return &x }
 
 // end reports what was found, and returns a doubt if nothing is known of some messages. A second pass with fewer operations than
 // the first may lack the delivery of a message, so it shows nothing.
@@ -277,11 +277,14 @@ func (p *deliveryPass) none() string {
 	return "no message was asked for after the load"
 }
 
-func (m *message) lostMessage(probe harness.Op) *harness.Anomaly {
+func (m *message) lostMessage(probe harness.Op, claimsAreLeases bool) *harness.Anomaly {
 	by := *m.owing
 	a := evidence(harness.LostMessage, by, probe, fmt.Sprintf(
 		"%s, which %s claimed at %s, was never delivered, and %s is told at %s that it was",
-		by.Key, who(by.Client), moment(by.Call), who(probe.Client), moment(probe.Return)))
+		by.Key, clientName(by.Client), moment(by.Call), clientName(probe.Client), moment(probe.Return)))
+	if claimsAreLeases {
+		a.Spans = pastLease(by, m.over, probe)
+	}
 	return &a
 }
 
@@ -289,7 +292,8 @@ func (m *message) immortalMark(probe harness.Op) *harness.Anomaly {
 	by := *m.last
 	a := evidence(harness.ImmortalMark, by, probe, fmt.Sprintf(
 		"%s is %s at %s; %s's %s at %s, for %s, was the last that may have marked it",
-		by.Key, how(probe), moment(probe.Return), who(by.Client), by.Kind, moment(by.Call), windowName(by)))
+		by.Key, how(probe), moment(probe.Return), clientName(by.Client), by.Kind, moment(by.Call), windowName(by)))
+	a.Spans = pastLease(by, m.over, probe)
 	return &a
 }
 

@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asked is a probe for the message m that was told "seen".
+// asked returns a probe for the message m that was told "seen".
 func asked(call, ret, window time.Duration) harness.Op {
 	return seen(byHarness(claim(0, call, ret, window)))
 }
 
 func told(op harness.Op) harness.Op { op.Result = harness.ResultFirst; return op }
 
-// confirming is h where claims are leases.
+// confirming returns h as the history of a filter whose claims are leases.
 func confirming(h harness.History) harness.History {
 	h.Meta.Kinds = []harness.Kind{harness.Claim, harness.Deliver, harness.Confirm}
 	return h
@@ -102,10 +102,10 @@ func TestDelivery(t *testing.T) {
 	})
 }
 
-// dead is a claim that its client did not survive.
+// dead returns a claim during which its client crashed.
 func dead(op harness.Op) harness.Op { return withErr(harness.Crashed, info(op)) }
 
-// look is a look of the harness at the mark of m, which is there and has that long to go.
+// look returns the harness's look at the mark of m, which is there and has so much time left.
 func look(call, ret, left time.Duration) harness.Op { return on("m", inspect(call, ret, "1", left)) }
 
 func unmarked(op harness.Op) harness.Op { op.Result = ""; return op }
@@ -139,7 +139,7 @@ func TestDeliveryEvidence(t *testing.T) {
 	require.Equal(t, 1.0, figureOf(t, g, "lost messages"))
 }
 
-// A message is not lost because a second pass did not come to its delivery.
+// A second pass that ends before the delivery of a message does not show that the message is lost.
 func TestDeliveryNeedsASecondPass(t *testing.T) {
 	h := of(claim(0, 1, 2, 100), seen(asked(3, 4, 100)), deliver(0, 4, 5))
 	g, found := judge(t, Delivery(), h)

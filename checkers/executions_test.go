@@ -12,7 +12,7 @@ import (
 // Brute force: whether any execution explains a short history. It shares nothing with the checkers, their rules and porcupine
 // but the vocabulary: a specification is a plain server that does one thing after the other, and every order is tried.
 
-// deed is what an operation did to the server: at one instant of [from, to] or, if it is optional, perhaps never.
+// deed is the effect of one operation on the server. It happens at one instant of [from, to]; an optional deed may never happen.
 type deed struct {
 	harness.Op
 	index    int // of the operation in the history
@@ -25,7 +25,7 @@ type deed struct {
 
 // world is a specification: a server in some state. It is never changed in place.
 type world interface {
-	// do is the server after d, executed at that instant; false if it would have answered something else.
+	// do returns the server after it executed d at that instant; false if it would have given another answer.
 	do(d deed, at time.Duration) (world, bool)
 }
 
@@ -46,9 +46,9 @@ func (e execution) explains(w world) bool {
 	return e.goOn(w, 0, make([]bool, len(e.deeds)))
 }
 
-// goOn tries each deed that is not done as the next one, at now or later. What happens in one instant may have happened in
-// any order, even if one worker did it. The first instant at which it can be done
-// is enough: a later one only leaves less time to the others.
+// goOn tries each deed that is not done as the next one, at now or later. What happens in one instant may have happened in any
+// order, even if one worker did it. The first instant at which a deed can be done is enough: a later one only leaves less time to
+// the others.
 func (e execution) goOn(w world, now time.Duration, done []bool) bool {
 	finished := true
 	for i, d := range e.deeds {

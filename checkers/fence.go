@@ -100,9 +100,11 @@ func (p *fencePass) regressed(before peaks, x harness.Op, token number) (harness
 }
 
 func (p *fencePass) regression(a, b harness.Op) harness.Anomaly {
-	return evidence(harness.FenceRegression, a, b, fmt.Sprintf(
+	found := evidence(harness.FenceRegression, a, b, fmt.Sprintf(
 		"%s was granted %s with the fencing token %s by %s, after %s had been granted it with %s by %s",
-		who(b.Client), b.Key, b.Result, moment(b.Return), who(a.Client), a.Result, moment(a.Return)))
+		clientName(b.Client), b.Key, b.Result, moment(b.Return), clientName(a.Client), a.Result, moment(a.Return)))
+	found.Spans = []harness.Span{{Client: a.Client, Kind: harness.LargestToken, From: a.Return, To: b.Call}}
+	return found
 }
 
 // none returns a doubt if the history has no tokens.

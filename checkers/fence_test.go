@@ -40,7 +40,7 @@ func TestFence(t *testing.T) {
 		{name: "a slow call against the largest before it", want: back,
 			h: of(grant(0, 1, 2, "5"), grant(0, 9, 12, "90"), grant(2, 4, 20, "5"))},
 		{name: "a slow call, larger than those before it", h: of(grant(0, 1, 2, "5"), grant(0, 9, 12, "90"), grant(2, 4, 20, "6"))},
-		{name: "not a number", h: of(grant(0, 1, 2, "x")), unknown: `1 results are no decimal numbers, the first: client 0 was given "x" at 2ns`},
+		{name: "not a number", h: of(grant(0, 1, 2, "x")), unknown: `1 results are not decimal numbers, the first: client 0 was given "x" at 2ns`},
 		{name: "a probe", want: back, h: of(grant(0, 1, 2, "9"), byHarness(grant(0, 3, 4, "9")))},
 	})
 }
@@ -55,7 +55,7 @@ func TestFenceEvidence(t *testing.T) {
 	require.Equal(t, 1.0, figureOf(t, g, "fence regressions"))
 }
 
-// Of equal numbers two owners' are enough to forbid a third grant to anybody.
+// If two owners got the same number, no third grant with it is right, whoever gets it.
 func TestPeaksOfEqualNumbers(t *testing.T) {
 	var p peaks
 	for i, owner := range []string{"a", "a", "b", "a", "b", "c"} {
@@ -69,7 +69,7 @@ func TestPeaksOfEqualNumbers(t *testing.T) {
 	require.Len(t, p, 3)
 }
 
-// However many grants there are, only the last ones are kept, and those still decide.
+// Only the last grants are kept, however many there were, and these suffice to decide.
 func TestPeaksForget(t *testing.T) {
 	var p peaks
 	for i := range 10 * peaksKept {

@@ -67,7 +67,7 @@ var (
 	figureLostUpdatesPercent = harness.Metric{Checker: "writes", Name: "lost updates percent", Unit: "%"}
 	FigureRefused            = harness.Metric{Checker: "writes", Name: "refused"}
 	FigureUnknown            = harness.Metric{Checker: "writes", Name: "unknown"}
-	FigureSurvivedUnknown    = harness.Metric{Checker: "writes", Name: "survived unknown"}
+	FigureRecovered          = harness.Metric{Checker: "writes", Name: "survived unknown"}
 	figureGroupAdded         = harness.Metric{Checker: "writes", Name: "acknowledged by group %d", Sparse: true}
 	figureGroupLost          = harness.Metric{Checker: "writes", Name: "lost from group %d", Sparse: true}
 	figureCutAdded           = harness.Metric{Checker: "writes", Name: "acknowledged by cut groups during partition", Sparse: true}
@@ -107,7 +107,7 @@ var declared = []harness.Metric{
 	figureAsked, figureOutlived, figureLooked, figureExcused, figureLostMessages, figureImmortal,
 	figureCalls, figureDuplicateNumbers, figureRegressions, figureFirstDuplicate,
 	figureInspections, figureNumbers, figureRestarts, figureNotStored, figureTTLsLost,
-	FigureAdded, FigureLost, FigureLostPercent, figureUpdates, FigureLostUpdates, figureLostUpdatesPercent, FigureRefused, FigureUnknown, FigureSurvivedUnknown, figureGroupAdded, figureGroupLost, figureCutAdded, figureOthersAdded, figureCutLost, figureOthersLost, figureLostRate, figureFirstLost, figureLastLost,
+	FigureAdded, FigureLost, FigureLostPercent, figureUpdates, FigureLostUpdates, figureLostUpdatesPercent, FigureRefused, FigureUnknown, FigureRecovered, figureGroupAdded, figureGroupLost, figureCutAdded, figureOthersAdded, figureCutLost, figureOthersLost, figureLostRate, figureFirstLost, figureLastLost,
 	FigureOps, figureOK, figureFailed, FigureUnanswered, figureContended,
 	figureKeysAsked, figureKeysAgreed, figureKeysIllegal, figureKeysLarge, figureKeysSlow,
 	figureCertified, figureCertifyAsked,

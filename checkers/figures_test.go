@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// everyFigure are judgements that have all figures between them, even those that most runs lack.
+// everyFigure holds judgements that together have all figures, even those that most runs lack.
 func everyFigure(t *testing.T) []harness.Judgement {
 	partitioned := of(
 		add(0, 0, 1, 2), add(1, 1, 1, 2), add(0, 2, 12, 13), add(1, 3, 12, 13), guarded(0, "a", 1, 21, 22),

@@ -70,13 +70,13 @@ func hasTokens(w harness.Workload) bool {
 	return ok && f.Fenced()
 }
 
-// place is a set of the settings in which a checker is used, such as loads or searches.
-type place uint8
+// setting is a set of the settings in which a checker is used, such as loads or searches.
+type setting uint8
 
 const (
-	inLoads     place = 1 << iota // runs of the harness
-	inSearches                    // schedules of the explorer
-	inHistories                   // histories of others
+	inLoads     setting = 1 << iota // runs of the harness
+	inSearches                      // schedules of the explorer
+	inHistories                     // histories of others
 
 	everywhere = inLoads | inSearches | inHistories
 )
@@ -84,7 +84,7 @@ const (
 // role says which operations a checker belongs to.
 type role struct {
 	checker harness.Checker
-	places  place
+	places  setting
 	needs   []harness.Kind // all of them occur
 	tokens  bool           // and grants carry fencing tokens
 	watches bool           // finds violations while a load goes on
@@ -111,7 +111,7 @@ var roles = []role{
 	{checker: Holders(), places: inLoads, needs: kinds(harness.Acquire, harness.Release, harness.Add), watches: true,
 		finds: finding(harness.StaleHolder)},
 	{checker: Writes(), places: inLoads | inHistories, needs: kinds(harness.Add, harness.Read),
-		finds: finding(harness.LostWrite, harness.PhantomWrite)},
+		finds: finding(harness.LostWrite, harness.UnexpectedWrite)},
 }
 
 func kinds(all ...harness.Kind) []harness.Kind     { return all }
@@ -140,7 +140,7 @@ func roleOf(c harness.Checker) role {
 }
 
 // belonging lists the checkers that have something to judge in that place, together with those that the place always has.
-func belonging(in place, judges func(role) bool) []harness.Checker {
+func belonging(in setting, judges func(role) bool) []harness.Checker {
 	var out []harness.Checker
 	seconded := false // porcupine has a model of what is judged
 	for _, r := range roles {

@@ -79,7 +79,7 @@ type gatesPass struct {
 
 func (p *gatesPass) op(x harness.Op) {
 	p.outcomes[x.Outcome%3]++
-	if x.Outcome == harness.OK && (x.Client != harness.HarnessClient || looks(x.Kind)) {
+	if x.Outcome == harness.OK && (x.Client != harness.HarnessClient || isLook(x.Kind)) {
 		p.ok[x.Kind]++
 	}
 	if x.Client == harness.HarnessClient || x.Kind == harness.Deliver {
@@ -123,8 +123,8 @@ func (p *gatesPass) main(x harness.Op) bool {
 	return slices.Contains(p.meta.Kinds, x.Kind) && (p.meta.Clients == 0 || p.meta.Worker(x.Client) < p.meta.Clients)
 }
 
-// looks reports whether k is what the harness does itself, in no client's place.
-func looks(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
+// isLook reports whether k is what the harness does itself, in no client's place.
+func isLook(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
 
 // contests lists the kinds that contend, each with the situation in which two of them do.
 var contests = []struct {

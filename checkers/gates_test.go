@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// soak is a run that passes every gate: two workers compete before, during and after a fault from 100 to 200.
+// soak returns a run that passes every gate: two workers compete before, during and after a fault from 100 to 200.
 func soak() harness.History {
 	h := of(
 		acquire(0, "a", 10, 12, 5), fail(acquire(1, "b", 11, 13, 5)), release(0, "a", 14, 15),
@@ -22,7 +22,7 @@ func soak() harness.History {
 	return h
 }
 
-// soakBut is soak with one thing changed.
+// soakBut returns soak with one thing changed.
 func soakBut(change func(h *harness.History)) harness.History {
 	h := soak()
 	change(&h)
@@ -42,7 +42,7 @@ func without(match func(harness.Op) bool) func(*harness.History) {
 	}
 }
 
-// followed puts ops behind those of h.
+// followed appends ops to those of h.
 func followed(h *harness.History, more ...harness.Op) {
 	ops := h.Ops
 	h.Ops = func(yield func(harness.Op, error) bool) {
@@ -178,14 +178,14 @@ func TestGates(t *testing.T) {
 	})
 }
 
-// claimed is a run without faults of those claims.
+// claimed returns a run of those claims, without faults.
 func claimed(ops ...harness.Op) harness.History {
 	h := of(ops...)
 	h.Meta.Kinds = []harness.Kind{harness.Claim}
 	return h
 }
 
-// numbersDrawn is a run without faults of two draws that met, and those.
+// numbersDrawn returns a run without faults: two draws that overlap in time, and then the given ones.
 func numbersDrawn(ops ...harness.Op) harness.History {
 	h := of(append(ops, next(0, 1, 3, "1"), next(1, 2, 4, "2"))...)
 	h.Meta.Kinds = []harness.Kind{harness.Next}

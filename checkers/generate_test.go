@@ -13,10 +13,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// dice is where the choices of a random history come from. The smallest number is the simplest choice.
+// dice make the choices of a random history. The smallest number is the simplest choice.
 type dice interface{ IntN(n int) int }
 
-// throws are dice whose results rapid knows, so that it can make a history that fails smaller.
+// throws are dice whose results rapid chooses, so that it can shrink a history that fails.
 type throws struct {
 	t   *rapid.T
 	bit *rapid.Generator[bool]
@@ -40,7 +40,7 @@ type history struct {
 	h   harness.History
 }
 
-// GoString is what rapid prints of a history.
+// GoString returns the text that rapid prints for a history.
 func (one history) GoString() string { return one.String() }
 
 func (one history) String() string {
@@ -93,7 +93,7 @@ func (p property) small(d dice) history {
 	return history{ops, h}
 }
 
-// probes are one to three operations of the harness about keys of ops, mostly after the last one has returned.
+// probes returns one to three operations of the harness on keys of ops, mostly after the last one has returned.
 func probes(d dice, after func(*worker) harness.Op, ops []harness.Op, last time.Duration) (out []harness.Op) {
 	w := &worker{dice: d, now: max(0, last-time.Duration(d.IntN(3))+time.Duration(d.IntN(12)))}
 	for range 1 + d.IntN(3) {
@@ -215,7 +215,7 @@ func (w *worker) sequence() harness.Op {
 	return harness.Op{Kind: harness.Next, Key: "k", Result: fmt.Sprintf("%0*d", w.IntN(4), n)}
 }
 
-// probe is the harness's acquire.
+// probe returns the harness's acquire.
 func (w *worker) probe() harness.Op {
 	return harness.Op{Kind: harness.Acquire, Arg: "probe", TTL: time.Duration(1 + w.IntN(4)), Err: []string{harness.Held, harness.Held, "", "READONLY"}[w.IntN(4)]}
 }
@@ -242,7 +242,7 @@ func (w *worker) deliverer() harness.Op {
 	return op
 }
 
-// asker is the harness's claim, or its look at a mark.
+// asker returns the harness's claim, or its look at a mark.
 func (w *worker) asker() harness.Op {
 	if w.IntN(3) == 0 {
 		return harness.Op{Kind: harness.Inspect, Result: []string{"1", "1", ""}[w.IntN(3)], TTL: time.Duration(w.IntN(2))}
@@ -269,7 +269,7 @@ func (w *worker) adder() harness.Op {
 	return harness.Op{Kind: harness.Add, Key: "k", Arg: strconv.Itoa(w.tokens*w.workers + w.id%w.workers)}
 }
 
-// reader is the harness's read, of some of the numbers that workers may have added.
+// reader returns the harness's read, of some of the numbers that workers may have added.
 func (w *worker) reader() harness.Op {
 	var there []string
 	for v := range 18 {

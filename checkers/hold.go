@@ -107,13 +107,13 @@ type tenure struct {
 	reported bool // it is part of a violation
 }
 
-// told reports whether the violation that h completes was counted before.
-func (h *hold) told() bool {
+// alreadyCounted reports whether the violation that h completes was counted before.
+func (h *hold) alreadyCounted() bool {
 	return h.reported || h.op.Kind == harness.Extend && h.tenure.reported
 }
 
-// over reports whether the release, by its owner, may have been executed when the lease was over.
-func (h *hold) over(release harness.Op) bool { return release.Return > h.until }
+// expiredBefore reports whether the release, by its owner, may have been executed when the lease was over.
+func (h *hold) expiredBefore(release harness.Op) bool { return release.Return > h.until }
 
 // theft is a late release that was answered ok, with the hold for which it was called: the latest of its owner.
 type theft struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Holders returns the checker of the protected resource: nobody writes to what a lock guards when its lease is over and
@@ -48,8 +49,8 @@ func (c holders) Check(ctx context.Context, h harness.History, found func(harnes
 	err := each(ctx, h, p.op)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid: fmt.Sprintf("none of %d writes to what locks guard came after the lease and the next owner's, %d were refused",
-			p.accepted, p.refused),
+		valid: fmt.Sprintf("none of %s guarded writes came after its lease and after a write of the next owner; %s were refused",
+			units.Count(int64(p.accepted)), units.Count(int64(p.refused))),
 		absent: []string{p.none()}, doubts: []string{p.unowned(), overtaken(p.unsure, harness.Add)},
 		figures: []harness.Figure{
 			figureGuarded.Count(p.accepted), figureGuardedRefused.Count(p.refused),
@@ -185,8 +186,11 @@ func (p *holdersPass) stale(g *grantee, s successor, x harness.Op) harness.Anoma
 		Class: harness.StaleHolder, Key: x.Key, From: g.acquire.Call, To: x.Return,
 		Ops: []harness.Op{g.acquire, s.acquire, s.write, x},
 		Note: fmt.Sprintf("%s wrote %s to %s at %s, although its lease was over by %s and %s, granted %s by %s, had written %s "+
-			"by %s", who(x.Client), x.Arg, x.Key, moment(x.Call), moment(g.over),
-			who(s.acquire.Client), g.lock, moment(s.acquire.Return), s.write.Arg, moment(s.write.Return)),
+			"by %s", clientName(x.Client), x.Arg, x.Key, moment(x.Call), moment(g.over),
+			clientName(s.acquire.Client), g.lock, moment(s.acquire.Return), s.write.Arg, moment(s.write.Return)),
+		Spans: append(pastLease(g.acquire, g.over, x), harness.Span{
+			Client: s.acquire.Client, Owner: 1, Kind: harness.NextOwner, From: s.acquire.Return, To: x.Call,
+		}),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// guarded is an add to what the lock k guards, by the owner of that token.
+// guarded returns an add to what the lock k guards, by the owner of that token.
 func guarded(client int, token string, value int, call, ret time.Duration) harness.Op {
 	op := add(client, value, call, ret)
 	op.Key, op.Result = harness.Guarded("k"), token
@@ -129,7 +129,7 @@ func (w *worker) holder() harness.Op {
 	return harness.Op{Kind: harness.Add, Key: harness.Guarded("k"), Arg: strconv.Itoa(int(w.now)), Result: w.held}
 }
 
-// staleWrites is the rule of Holders as it stands in its doc comment.
+// staleWrites lists the writes that break the rule of Holders, as its doc comment states it.
 func staleWrites(ops []harness.Op, meta harness.Meta) (stale []harness.Op) {
 	writer := func(x harness.Op) owner { return owner{meta.Worker(x.Client), x.Result} }
 	for i, w := range ops {
@@ -154,7 +154,7 @@ func staleWrites(ops []harness.Op, meta harness.Meta) (stale []harness.Op) {
 	return stale
 }
 
-// holding is the last ok acquire of o in ops that it has not released since, and when its leases are over at the latest.
+// holding returns the last ok acquire in ops that o has not released since, and the latest time at which its leases can be over.
 func holding(ops []harness.Op, o owner, meta harness.Meta) (a harness.Op, over time.Duration, ok bool) {
 	late := false // it may set its lease anew at any time
 	for _, x := range ops {

@@ -17,7 +17,7 @@ func TestMutexRenewedAtEqualInstants(t *testing.T) {
 	})
 }
 
-// Counts in reasons are what there is, not below nothing.
+// Counts in reasons are those of the history, and never negative.
 func TestReasonsCount(t *testing.T) {
 	reason := func(c harness.Checker, h harness.History) string {
 		g, _ := judge(t, c, h)
@@ -34,7 +34,7 @@ func TestReasonsCount(t *testing.T) {
 func TestSequenceAtEqualNumbers(t *testing.T) {
 	const tail = "1234567890123456789"
 	runCases(t, Sequence(), []verdictCase{
-		{name: "an odd result after a number", unknown: "no decimal numbers", h: of(next(0, 1, 2, "5"), next(1, 3, 4, "x"))},
+		{name: "an odd result after a number", unknown: "not decimal numbers", h: of(next(0, 1, 2, "5"), next(1, 3, 4, "x"))},
 		{name: "equal in their last 19 digits", h: of(next(0, 1, 2, tail), next(0, 3, 4, "1"+tail), next(0, 5, 6, "2"+tail))},
 		{name: "equal in their first digits", h: of(next(0, 1, 2, "7"+tail), next(0, 3, 4, "7"+"2345678901234567890"))},
 		{name: "equal", want: []harness.Class{harness.DuplicateNumber}, h: of(next(0, 1, 2, "7"+tail), next(1, 3, 4, "7"+tail))},
@@ -98,7 +98,7 @@ func TestHoldersAtEqualInstants(t *testing.T) {
 	require.Len(t, all.with(successor{acquire: acquire(0, "d", 6, 6, 1), write: add(0, 4, 10, 11)}), 3, "asked for its lock no later than the last")
 }
 
-// Extends of what was never granted push no grant out.
+// Extends without a grant do not displace a grant that is kept.
 func TestHoldersExtendsOfNothing(t *testing.T) {
 	write := func(client, value int, by string, call, ret time.Duration) harness.Op {
 		op := add(client, value, call, ret)
@@ -123,17 +123,17 @@ func TestStuckCountsWhatItCannotDecide(t *testing.T) {
 	require.NotContains(t, g.Reason, "-1 of")
 }
 
-// What is found in the end comes in the order of the history, and phantoms alone ask for a third look at it.
+// What is found in the end comes in the order of the history, and unexpected writes alone ask for a third look at it.
 func TestWritesOrderAndPasses(t *testing.T) {
 	const clients = 12
 	var ops []harness.Op
 	for i := range clients {
 		at := time.Duration(2*i + 1)
-		lost, phantom := add(i, 100+i, at, at+1), fail(add(i, 200+i, at, at+1))
-		lost.Key, phantom.Key = "lost", "phantom"
-		ops = append(ops, lost, phantom)
+		lost, unexpected := add(i, 100+i, at, at+1), fail(add(i, 200+i, at, at+1))
+		lost.Key, unexpected.Key = "lost", "unexpected"
+		ops = append(ops, lost, unexpected)
 	}
-	h := of(append(ops, on("lost", read(90, 91, "")), on("phantom", read(90, 91, "200-299")))...)
+	h := of(append(ops, on("lost", read(90, 91, "")), on("unexpected", read(90, 91, "200-299")))...)
 	h.Meta.Workers = clients
 	_, found := judge(t, Writes(), h)
 	require.Len(t, found, 2*clients)

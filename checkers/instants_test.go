@@ -47,7 +47,7 @@ func TestMutexAtEqualInstants(t *testing.T) {
 	})
 }
 
-// What excludes a grant at equal instants is shown by the operations that suffice, and no others.
+// If a grant is excluded at equal instants, the anomaly has only the operations that suffice to show it.
 func TestMutexEvidenceAtEqualInstants(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -148,8 +148,8 @@ func TestMutexFiguresWithoutExtends(t *testing.T) {
 
 func TestTimesAtTheirEnds(t *testing.T) {
 	require.Equal(t, "the end", moment(forever))
-	require.Less(t, leaseEnd(1, forever-1, 0.1), forever, "the last lease that ends")
-	require.Equal(t, forever, leaseEnd(2, forever-1, 0.1))
+	require.Less(t, harness.EarliestEnd(1, forever-1, 0.1), forever, "the last lease that ends")
+	require.Equal(t, forever, harness.EarliestEnd(2, forever-1, 0.1))
 	require.Equal(t, "all time", windowName(claim(0, 1, 2, 0)))
 	require.Equal(t, "1ns", windowName(claim(0, 1, 2, 1)))
 }
@@ -190,9 +190,9 @@ func TestDeliveryReadsTwice(t *testing.T) {
 
 func TestFenceOddTokens(t *testing.T) {
 	runCases(t, Fence(), []verdictCase{
-		{name: "an odd token after another one", unknown: "1 results are no decimal numbers", h: of(token("5", acquire(0, "a", 1, 2, 9)),
+		{name: "an odd token after another one", unknown: "1 results are not decimal numbers", h: of(token("5", acquire(0, "a", 1, 2, 9)),
 			token("x", acquire(1, "b", 3, 4, 9)))},
-		{name: "odd tokens alone", unknown: "1 results are no decimal numbers", h: of(token("x", acquire(1, "b", 3, 4, 9)))},
+		{name: "odd tokens alone", unknown: "1 results are not decimal numbers", h: of(token("x", acquire(1, "b", 3, 4, 9)))},
 	})
 	g, _ := judge(t, Fence(), of(token("5", acquire(0, "a", 1, 2, 9)), token("x", acquire(1, "b", 3, 4, 9))))
 	require.NotContains(t, g.Reason, "no fencing token")

@@ -56,7 +56,7 @@ func parseInterval(s string) (interval, error) {
 	a, errLow := strconv.ParseInt(low, 10, 64)
 	b, errHigh := strconv.ParseInt(high, 10, 64)
 	if errLow != nil || errHigh != nil || b < a {
-		return interval{}, fmt.Errorf("%q is no integer and no range of integers", s)
+		return interval{}, fmt.Errorf("%q is neither an integer nor a range of integers", s)
 	}
 	return interval{a, b}, nil
 }

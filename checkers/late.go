@@ -23,7 +23,7 @@ func (l late) with(x harness.Op, drift float64) late {
 		l.released = true
 		return l
 	}
-	length := leaseEnd(0, x.TTL, drift)
+	length := harness.EarliestEnd(0, x.TTL, drift)
 	if !l.sets || length < l.length {
 		l.length = length
 	}

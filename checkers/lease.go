@@ -9,7 +9,7 @@ import (
 )
 
 // forever is the end of a lease or window that never ends.
-const forever = time.Duration(math.MaxInt64)
+const forever = harness.Forever
 
 // moment writes a time on the run's clock for a note, to the microsecond.
 func moment(t time.Duration) string {
@@ -22,19 +22,9 @@ func moment(t time.Duration) string {
 	return t.String()
 }
 
-// leaseEnd returns the earliest time at which a lease or window of ttl, asked for at call, can be over on a clock that is
-// wrong by at most the fraction drift of it. The server starts it when it executes the request, never before call, so no
-// delay of a message can bring the end forward. A ttl of 0 never ends. Source: soundness rule 1.
-func leaseEnd(call, ttl time.Duration, drift float64) time.Duration {
-	if ttl == 0 || ttl > forever-call {
-		return forever
-	}
-	return call + ttl - time.Duration(math.Ceil(float64(ttl)*drift))
-}
-
-// leaseOver returns the latest time at which a lease or window that op asked for can be over, on a clock as for leaseEnd. The
-// server starts it at op.Return at the latest. If op ended in info the caller has to know that it was executed by then, or never
-// will be. A ttl of 0 never ends.
+// leaseOver returns the latest time at which a lease or window that op asked for can be over, on a clock as for
+// [harness.EarliestEnd]. The server starts it at op.Return at the latest. If op ended in info the caller has to know that it was
+// executed by then, or never will be. A ttl of 0 never ends.
 func leaseOver(op harness.Op, drift float64) time.Duration {
 	length := float64(op.TTL) * (1 + drift)
 	if op.TTL == 0 || length >= float64(forever-op.Return) {
@@ -45,7 +35,7 @@ func leaseOver(op harness.Op, drift float64) time.Duration {
 
 // goneBy returns the last instant at which a server may keep a lease or window that op asked for, under the conditions of
 // leaseOver. Redis counts in whole milliseconds and keeps a key until its last one has passed, which may be a millisecond of
-// its clock longer than was asked for. A ttl of less than a millisecond is none of Redis's, and not kept longer.
+// its clock longer than was asked for. Redis has no ttl of less than a millisecond, so to such a ttl nothing is added.
 func goneBy(op harness.Op, drift float64) time.Duration {
 	if op.TTL < time.Millisecond || op.TTL == forever {
 		return leaseOver(op, drift)
@@ -63,17 +53,7 @@ func leftEnd(call, ttl time.Duration, drift float64) time.Duration {
 	if ttl == time.Millisecond {
 		return call
 	}
-	return leaseEnd(call, ttl, drift)
-}
-
-// certainUntil returns when the hold that an ok acquire or extend began stops being certain if it is not released: at the end
-// of its lease, or at the end that the variant itself promised (Until), whichever comes first.
-func certainUntil(op harness.Op, drift float64) time.Duration {
-	end := leaseEnd(op.Call, op.TTL, drift)
-	if op.Until > 0 {
-		end = min(end, op.Until)
-	}
-	return end
+	return harness.EarliestEnd(call, ttl, drift)
 }
 
 // renews reports whether x, an operation of the owner of a lock, may have set the lease anew.
@@ -84,7 +64,7 @@ func renews(x harness.Op) bool {
 // renewedUntil returns when the earlier holds of the owner of x, which renews, stop being certain: x may have made the lease
 // shorter, but was not executed before its Call.
 func renewedUntil(x harness.Op, drift float64) time.Duration {
-	return max(x.Call, certainUntil(x, drift))
+	return max(x.Call, x.HeldUntil(drift))
 }
 
 // owner identifies the holder of a lock: a worker under one token. The client id alone is not enough, since a worker changes it
@@ -94,8 +74,8 @@ type owner struct {
 	token  string
 }
 
-// who names a client in a note.
-func who(client int) string {
+// clientName names a client in a note.
+func clientName(client int) string {
 	if client == harness.HarnessClient {
 		return "the harness"
 	}

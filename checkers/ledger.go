@@ -18,7 +18,7 @@ type ledger struct {
 	cut, others      count // during partitions, by the side of the client group
 	partitions       int
 	refused, unknown int
-	survivedUnknown  int
+	recovered        int
 	lost             []harness.Op // the first and the last, by Return
 	lostInFaults     int
 }
@@ -68,7 +68,7 @@ func (l *ledger) book(w harness.Op, present, lost bool) {
 	default:
 		l.unknown++
 		if present {
-			l.survivedUnknown++
+			l.recovered++
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (l *ledger) figures() []harness.Figure {
 		out = append(out, figureUpdates.Count(l.guarded.acknowledged), FigureLostUpdates.Count(l.guarded.lost))
 		out = append(out, l.guarded.percent(figureLostUpdatesPercent)...)
 	}
-	out = append(out, FigureRefused.Count(l.refused), FigureUnknown.Count(l.unknown), FigureSurvivedUnknown.Count(l.survivedUnknown))
+	out = append(out, FigureRefused.Count(l.refused), FigureUnknown.Count(l.unknown), FigureRecovered.Count(l.recovered))
 	for _, g := range slices.Sorted(maps.Keys(l.groups)) {
 		out = append(out,
 			figureGroupAdded.In(g).Count(l.groups[g].acknowledged),

@@ -8,8 +8,8 @@ import (
 )
 
 // LostWrites lists, in order of Return, the acknowledged writes of a history that its final reads do not show. [Writes] reports
-// the same writes, several in a row as one anomaly. Sets that were never read lose none. Memory grows with what the reads found and with
-// what is lost.
+// the same writes, several in a row as one anomaly. Sets that were never read lose none. Memory grows with what the reads found
+// and with what is lost.
 func LostWrites(ctx context.Context, h harness.History) ([]harness.Op, error) {
 	p := &writesPass{tally: newTally(h, func(harness.Anomaly) {}), sets: map[string]*set{}}
 	if err := each(ctx, h, p.collect); err != nil {

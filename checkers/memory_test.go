@@ -17,8 +17,8 @@ const (
 	growthMost = 8 << 20 // about 50 bytes an operation, and a quarter of what the evidence of each would be
 )
 
-// heapGrowth is by how much the heap in use grows in Check between operation growthAt and the last one, over operations
-// that are made on the way.
+// heapGrowth measures by how much the heap in use grows in Check between operation growthAt and the last one. The operations are
+// made while they are read.
 func heapGrowth(t *testing.T, c harness.Checker, at func(i int, t time.Duration) harness.Op) int64 {
 	var before, after uint64
 	h := of()
@@ -46,7 +46,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// No checker keeps what the length of the run makes: not keys of messages, tokens of owners, ids of clients, or draws.
+// No checker keeps what grows with the length of the run: keys of messages, tokens of owners, ids of clients, draws.
 func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 	sequence := func(i int, t time.Duration) harness.Op { return next(i%100, t, t, fmt.Sprintf("160818172%08d", i)) }
 	message := func(i int, t time.Duration) harness.Op {

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// markStep marks a message as seen, or removes a mark.
-type markStep struct {
+// markInput marks a message as seen, or removes a mark.
+type markInput struct {
 	marks   int    // the number of the mark that it sets, from 1; 0: none
 	anew    bool   // a mark may be there already
 	unmarks int    // the mark whose window ends; 0: none
@@ -25,15 +25,15 @@ type markState []int
 func dedupModel() porcupine.Model {
 	return porcupine.Model{
 		Init:                      func() any { return markState(nil) },
-		Step:                      func(state, input, _ any) (bool, any) { return state.(markState).after(input.(markStep)) },
+		Step:                      func(state, input, _ any) (bool, any) { return state.(markState).after(input.(markInput)) },
 		Equal:                     func(a, b any) bool { return slices.Equal(a.(markState), b.(markState)) },
-		DescribeOperation:         func(input, _ any) string { return input.(markStep).text },
+		DescribeOperation:         func(input, _ any) string { return input.(markInput).text },
 		DescribeState:             func(state any) string { return html.EscapeString(state.(markState).String()) },
 		DescribeOperationMetadata: describeMetadata,
 	}
 }
 
-func (s markState) after(step markStep) (bool, markState) {
+func (s markState) after(step markInput) (bool, markState) {
 	if step.marks > 0 {
 		marked := append(slices.Clone(s), step.marks)
 		slices.Sort(marked)
@@ -50,9 +50,9 @@ func (s markState) String() string {
 	return fmt.Sprintf("marked by %v", []int(s))
 }
 
-// dedupSteps turns the claims of ops that were told "first", and the confirms that were ok, into steps. The end of a window
+// dedupOperations turns the claims of ops that were told "first", and the confirms that were ok, into steps. The end of a window
 // may come at any time from the earliest one.
-func dedupSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
+func dedupOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	n := 0
 	for i, c := range ops {
@@ -61,10 +61,10 @@ func dedupSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 			continue
 		}
 		n++
-		steps = append(steps, step(c, markStep{marks: n, anew: confirm, text: sentence(c)}))
+		steps = append(steps, toOperation(c, markInput{marks: n, anew: confirm, text: sentence(c)}))
 		if end := windowEnd(ops, i, meta); end < forever {
 			text := fmt.Sprintf("the window of mark %d may end", n)
-			steps = append(steps, eventually(end, markStep{unmarks: n, text: text}))
+			steps = append(steps, eventually(end, markInput{unmarks: n, text: text}))
 		}
 	}
 	return steps
@@ -73,7 +73,7 @@ func dedupSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 // windowEnd returns when the mark of ops[i] can be gone at the earliest, by the plain definition (see Dedup).
 func windowEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	m := ops[i]
-	end := leaseEnd(m.Call, m.TTL, meta.Drift)
+	end := harness.EarliestEnd(m.Call, m.TTL, meta.Drift)
 	for j, c := range ops {
 		if j != i && follows(c, m) {
 			end = min(end, setsAnew(c, m, meta.Drift))

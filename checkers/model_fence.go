@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// fenceStep is the beginning or the end of a grant: it is asked for, or it is given.
-type fenceStep struct {
+// fenceInput is the beginning or the end of a grant: it is asked for, or it is given.
+type fenceInput struct {
 	grant int // its number
 	asked bool
 	owner owner
@@ -36,12 +36,12 @@ type fenceTop struct {
 func fenceModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return fenceState{} },
-		Step: func(state, input, _ any) (bool, any) { return state.(fenceState).after(input.(fenceStep)) },
+		Step: func(state, input, _ any) (bool, any) { return state.(fenceState).after(input.(fenceInput)) },
 		Equal: func(a, b any) bool {
 			x, y := a.(fenceState), b.(fenceState)
 			return x.top == y.top && maps.Equal(x.asked, y.asked)
 		},
-		DescribeOperation: func(input, _ any) string { return input.(fenceStep).text },
+		DescribeOperation: func(input, _ any) string { return input.(fenceInput).text },
 		DescribeState: func(state any) string {
 			return html.EscapeString("the largest token is " + string(state.(fenceState).top.token))
 		},
@@ -49,7 +49,7 @@ func fenceModel() porcupine.Model {
 	}
 }
 
-func (s fenceState) after(step fenceStep) (bool, fenceState) {
+func (s fenceState) after(step fenceInput) (bool, fenceState) {
 	asked := maps.Clone(s.asked)
 	if step.asked {
 		if asked == nil {
@@ -64,12 +64,12 @@ func (s fenceState) after(step fenceStep) (bool, fenceState) {
 }
 
 // allows reports whether the grant of step, asked for when t was the largest, may have its token.
-func (t fenceTop) allows(step fenceStep) bool {
+func (t fenceTop) allows(step fenceInput) bool {
 	c := step.token.compare(t.token)
 	return t.token == "" || c > 0 || c == 0 && !t.others && t.owner == step.owner
 }
 
-func (t fenceTop) with(step fenceStep) fenceTop {
+func (t fenceTop) with(step fenceInput) fenceTop {
 	c := step.token.compare(t.token)
 	switch {
 	case t.token == "" || c > 0:
@@ -80,8 +80,8 @@ func (t fenceTop) with(step fenceStep) fenceTop {
 	return t
 }
 
-// fenceSteps turns the ok acquires of ops that have a token into steps.
-func fenceSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
+// fenceOperations turns the ok acquires of ops that have a token into steps.
+func fenceOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	for i, x := range ops {
 		token, ok := parseNumber(x.Result)
@@ -89,10 +89,10 @@ func fenceSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 			continue
 		}
 		ask, grant := at(x, x.Call), at(x, x.Return)
-		s := fenceStep{grant: i, owner: ownerOf(x, meta), token: token, text: sentence(x)}
-		steps = append(steps, step(grant, s))
+		s := fenceInput{grant: i, owner: ownerOf(x, meta), token: token, text: sentence(x)}
+		steps = append(steps, toOperation(grant, s))
 		s.asked, s.text = true, s.text+", asked for"
-		steps = append(steps, step(ask, s))
+		steps = append(steps, toOperation(ask, s))
 	}
 	return steps
 }

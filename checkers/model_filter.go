@@ -9,9 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// filterStep is a claim's mark, one end of a claim, or a confirm's.
-type filterStep struct {
-	markStep
+// filterInput is a claim's mark, one end of a claim, or a confirm's.
+type filterInput struct {
+	markInput
 	confirms int // the confirm that is in force from now on; 0: none
 	lapses   int // the confirm whose window ends; 0: none
 	asks     int // the claim that is called; 0: none
@@ -32,9 +32,9 @@ type filterState struct {
 func filterModel() porcupine.Model {
 	return porcupine.Model{
 		Init:                      func() any { return filterState{} },
-		Step:                      func(state, input, _ any) (bool, any) { return state.(filterState).after(input.(filterStep)) },
+		Step:                      func(state, input, _ any) (bool, any) { return state.(filterState).after(input.(filterInput)) },
 		Equal:                     func(a, b any) bool { return a.(filterState).equal(b.(filterState)) },
-		DescribeOperation:         func(input, _ any) string { return input.(filterStep).text },
+		DescribeOperation:         func(input, _ any) string { return input.(filterInput).text },
 		DescribeState:             func(state any) string { return html.EscapeString(state.(filterState).marks.String()) },
 		DescribeOperationMetadata: describeMetadata,
 	}
@@ -52,7 +52,7 @@ func (s filterState) equal(t filterState) bool {
 	return true
 }
 
-func (s filterState) after(step filterStep) (ok bool, next filterState) {
+func (s filterState) after(step filterInput) (ok bool, next filterState) {
 	ok, next = true, s
 	switch {
 	case step.confirms > 0:
@@ -68,7 +68,7 @@ func (s filterState) after(step filterStep) (ok bool, next filterState) {
 		next.asked = s.but(step.told)
 		ok = asked && !slices.ContainsFunc(before, func(c int) bool { return slices.Contains(s.confirms, c) })
 	default:
-		ok, next.marks = s.marks.after(step.markStep)
+		ok, next.marks = s.marks.after(step.markInput)
 	}
 	return ok, next
 }
@@ -84,28 +84,28 @@ func (s filterState) but(claim int) map[int][]int {
 	return out
 }
 
-// filterSteps turns the claims of ops that were told "first", and the confirms that were ok, into steps.
-func filterSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
+// filterOperations turns the claims of ops that were told "first", and the confirms that were ok, into steps.
+func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	confirmed := slices.ContainsFunc(ops, func(x harness.Op) bool { return x.Kind == harness.Confirm && x.Outcome == harness.OK })
 	for i, x := range ops {
 		n, confirm, end := i+1, x.Kind == harness.Confirm, windowEnd(ops, i, meta)
 		switch {
 		case confirm && x.Outcome == harness.OK:
-			steps = append(steps, step(at(x, x.Return), filterStep{confirms: n, markStep: markStep{text: sentence(x)}}))
+			steps = append(steps, toOperation(at(x, x.Return), filterInput{confirms: n, markInput: markInput{text: sentence(x)}}))
 		case first(x):
-			steps = append(steps, step(x, filterStep{markStep: markStep{marks: n, text: sentence(x)}}))
+			steps = append(steps, toOperation(x, filterInput{markInput: markInput{marks: n, text: sentence(x)}}))
 		default:
 			continue
 		}
 		if first(x) && confirmed {
-			steps = append(steps, step(at(x, x.Call), filterStep{asks: n, markStep: markStep{text: sentence(x) + ", asked for"}}),
-				step(at(x, x.Return), filterStep{told: n, markStep: markStep{text: sentence(x) + ", told"}}))
+			steps = append(steps, toOperation(at(x, x.Call), filterInput{asks: n, markInput: markInput{text: sentence(x) + ", asked for"}}),
+				toOperation(at(x, x.Return), filterInput{told: n, markInput: markInput{text: sentence(x) + ", told"}}))
 		}
 		if end < forever {
-			s := filterStep{markStep: markStep{unmarks: n, text: "a window may end"}}
+			s := filterInput{markInput: markInput{unmarks: n, text: "a window may end"}}
 			if confirm {
-				s = filterStep{lapses: n, markStep: markStep{text: "the window of a confirm may end"}}
+				s = filterInput{lapses: n, markInput: markInput{text: "the window of a confirm may end"}}
 			}
 			steps = append(steps, eventually(end, s))
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lockStep begins a hold, or ends some.
-type lockStep struct {
+// lockInput begins a hold, or ends some.
+type lockInput struct {
 	owner owner
 	takes int    // the number of the hold that begins; 0: none
 	ends  []int  // the holds that end, as far as they are still there
@@ -28,18 +28,18 @@ type lockState struct {
 func lockModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return lockState{} },
-		Step: func(state, input, _ any) (bool, any) { return state.(lockState).after(input.(lockStep)) },
+		Step: func(state, input, _ any) (bool, any) { return state.(lockState).after(input.(lockInput)) },
 		Equal: func(a, b any) bool {
 			x, y := a.(lockState), b.(lockState)
 			return x.owner == y.owner && slices.Equal(x.holds, y.holds)
 		},
-		DescribeOperation:         func(input, _ any) string { return input.(lockStep).text },
+		DescribeOperation:         func(input, _ any) string { return input.(lockInput).text },
 		DescribeState:             func(state any) string { return html.EscapeString(state.(lockState).String()) },
 		DescribeOperationMetadata: describeMetadata,
 	}
 }
 
-func (s lockState) after(step lockStep) (bool, lockState) {
+func (s lockState) after(step lockInput) (bool, lockState) {
 	if step.takes > 0 {
 		free := len(s.holds) == 0 || s.owner == step.owner
 		return free, lockState{step.owner, append(slices.Clip(s.holds), step.takes)}
@@ -74,7 +74,7 @@ func grantsOf(ops []harness.Op, meta harness.Meta) []lockGrant {
 		if !renews(a) || a.Outcome != harness.OK {
 			continue
 		}
-		g := lockGrant{number: len(out) + 1, index: i, owner: ownerOf(a, meta), until: max(a.Call, certainUntil(a, meta.Drift))}
+		g := lockGrant{number: len(out) + 1, index: i, owner: ownerOf(a, meta), until: max(a.Call, a.HeldUntil(meta.Drift))}
 		for j, x := range ops {
 			late := j < i && x.Outcome == harness.Info // executed after a, perhaps
 			if j == i || j < i && !late || ownerOf(x, meta) != g.owner {
@@ -93,25 +93,25 @@ func grantsOf(ops []harness.Op, meta harness.Meta) []lockGrant {
 	return out
 }
 
-// lockSteps turns ops, which are in order of Return, into steps. A release ends the holds that its owner had before, from
+// lockOperations turns ops, which are in order of Return, into steps. A release ends the holds that its owner had before, from
 // its Call on: until its Return if it is ok, at any later time if not. The end of a lease may come at any time from the
 // earliest one, and what commands that were executed late may do to it is part of that.
-func lockSteps(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
+func lockOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	holds := grantsOf(ops, meta)
 	for _, h := range holds {
 		a := ops[h.index]
-		steps = append(steps, step(a, lockStep{owner: h.owner, takes: h.number, text: sentence(a)}))
+		steps = append(steps, toOperation(a, lockInput{owner: h.owner, takes: h.number, text: sentence(a)}))
 		if h.until < forever {
 			text := fmt.Sprintf("client %d's lease may end", a.Client)
-			steps = append(steps, eventually(h.until, lockStep{ends: []int{h.number}, text: text}))
+			steps = append(steps, eventually(h.until, lockInput{ends: []int{h.number}, text: text}))
 		}
 	}
 	for i, r := range ops {
 		if r.Kind != harness.Release {
 			continue
 		}
-		s := step(r, lockStep{ends: heldBy(ownerOf(r, meta), holds, i), text: sentence(r)})
+		s := toOperation(r, lockInput{ends: heldBy(ownerOf(r, meta), holds, i), text: sentence(r)})
 		if r.Outcome != harness.OK {
 			s.Return = int64(forever)
 		}

@@ -30,13 +30,13 @@ func sequenceModel() porcupine.Model {
 	}
 }
 
-// sequenceSteps turns the ok calls of ops that returned a number, such as a fencing token, into steps.
-func sequenceSteps(ops []harness.Op, kind harness.Kind) []porcupine.Operation {
+// sequenceOperations turns the ok calls of ops that returned a number, such as a fencing token, into steps.
+func sequenceOperations(ops []harness.Op, kind harness.Kind) []porcupine.Operation {
 	var steps []porcupine.Operation
 	for _, x := range ops {
 		n, ok := parseNumber(x.Result)
 		if x.Kind == kind && x.Outcome == harness.OK && ok {
-			steps = append(steps, step(x, nextStep{number: n, text: sentence(x)}))
+			steps = append(steps, toOperation(x, nextStep{number: n, text: sentence(x)}))
 		}
 	}
 	return steps

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// server is a correct lock, filter and sequence, one operation after the other.
+// server is a correct lock, filter and sequence. It executes one operation after the other.
 type server struct {
 	dice
 	now    time.Duration // of the last execution
@@ -179,7 +179,7 @@ func TestMutationsAreNoticed(t *testing.T) {
 	}
 }
 
-// recorded is the history of ops of five workers.
+// recorded returns the history of ops of five workers.
 func recorded(ops []harness.Op) history {
 	ops = slices.Clone(ops)
 	slices.SortStableFunc(ops, func(a, b harness.Op) int { return cmp.Compare(a.Return, b.Return) })

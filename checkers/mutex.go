@@ -188,7 +188,7 @@ func (p *mutexPass) hear(worker int, x harness.Op) *hold {
 		return nil
 	}
 	w.set(g, left)
-	if x.Kind == harness.Release && x.Outcome == harness.OK && same.over(x) {
+	if x.Kind == harness.Release && x.Outcome == harness.OK && same.expiredBefore(x) {
 		p.locks[x.Key].suspect(&theft{hold: same, release: sight{x, p.seq}})
 	}
 	return same
@@ -248,7 +248,7 @@ func (p *mutexPass) leastEnd(x harness.Op) time.Duration {
 	if !known {
 		p.forgotten++
 	}
-	return max(x.Call, min(certainUntil(x, p.meta.Drift), l.leaves(x.Call)))
+	return max(x.Call, min(x.HeldUntil(p.meta.Drift), l.leaves(x.Call)))
 }
 
 // keep puts h into the possessions of its worker.
@@ -358,7 +358,7 @@ func (p *mutexPass) end(complete bool) string {
 	}
 	for _, l := range p.locks {
 		for _, o := range l.undecided {
-			if o.open() && !o.second.told() {
+			if o.open() && !o.second.alreadyCounted() {
 				undecided++
 			}
 		}

@@ -150,8 +150,8 @@ func TestMutex(t *testing.T) {
 	})
 }
 
-// What ended in info may be executed at any later time, under the same token: from then on a lease is certain only as far as
-// that leaves it.
+// An operation that ended in info may be executed at any later time, under the same token. A lease is certain only as far as such
+// an operation leaves it.
 func TestMutexLateCommands(t *testing.T) {
 	acq, ext := acquire(0, "a", 0, 1, 10_000), extend(3, "a", 4, 5, 10_000)
 	other := func(ret time.Duration) harness.Op { return acquire(1, "b", ret-1, ret, 10_000) }
@@ -186,7 +186,7 @@ func TestMutexLateCommands(t *testing.T) {
 	})
 }
 
-// Who was granted a lock that another one had all the while was granted too much, even if its own lease was over by then.
+// A grant is a violation if another owner had the lock all the while, even if the grant's own lease was over when it was answered.
 func TestMutexAnswersAfterTheLease(t *testing.T) {
 	late := acquire(1, "b", 6, 40, 10) // over from 16 on
 	runCases(t, Mutex(), []verdictCase{
@@ -208,7 +208,8 @@ func TestMutexAnswersAfterTheLease(t *testing.T) {
 	require.Contains(t, g.Reason, "1 acquire operations were overtaken")
 }
 
-// Of owners with late commands the latest are known in full. Of others that come back nothing is made up, and it is said.
+// The latest owners with late commands are known in full. If an earlier one comes back, the checker reports no violation of it and
+// says that it was not judged.
 func TestMutexForgetsLateCommands(t *testing.T) {
 	ops := []harness.Op{acquire(0, "a", 0, 1, 10), info(release(0, "a", 2, 3))}
 	for i := range time.Duration(lateKept) {
@@ -277,7 +278,7 @@ func TestMutexDecides(t *testing.T) {
 	require.Empty(t, p.locks["k"].undecided, "released in time")
 }
 
-// A watchdog that extends much more often than the lease would need leaves one hold, not one each.
+// A watchdog may extend much more often than the lease needs. That leaves one hold, not one for each extend.
 func TestMutexForgetsWhatWasExtended(t *testing.T) {
 	p := &mutexPass{tally: newTally(of(), func(harness.Anomaly) {}), held: map[int]*possessions{}, locks: map[string]*lock{}}
 	p.op(acquire(0, "t", 0, 1, 1000))

@@ -12,9 +12,9 @@ import (
 // tailDigits is how many decimal digits always fit into 64 bits.
 const tailDigits = 19
 
-// numbers is the set of those numbers of one key that begin alike and have the last 19 digits, or as many as they have, to
-// themselves, in Roaring bitmaps: two bits a number where numbers lie close together, 20 bytes and more where each lies alone,
-// 160 where it is alone among four billion.
+// numbers is a set of numbers of one key that share all but their last 19 digits. It keeps those digits in Roaring bitmaps: two
+// bits a number where numbers lie close together, 20 bytes and more where each lies alone, 160 where it is alone among four
+// billion.
 type numbers struct {
 	bits    map[uint32]*roaring.Bitmap // by the upper half
 	largest uint64                     // ever drawn
@@ -89,7 +89,7 @@ type oddities struct {
 
 func (o *oddities) add(x harness.Op) {
 	if o.n++; o.n == 1 {
-		o.first = fmt.Sprintf("%s was given %q at %s", who(x.Client), x.Result, moment(x.Return))
+		o.first = fmt.Sprintf("%s was given %q at %s", clientName(x.Client), x.Result, moment(x.Return))
 	}
 }
 
@@ -98,5 +98,5 @@ func (o oddities) doubt() string {
 	if o.n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d results are no decimal numbers, the first: %s", o.n, o.first)
+	return fmt.Sprintf("%d results are not decimal numbers, the first: %s", o.n, o.first)
 }

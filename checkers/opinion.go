@@ -9,6 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // Budget bounds what a [SecondOpinion] may cost. A field that is 0 takes its default.
@@ -226,13 +227,13 @@ type view struct {
 func (k *keyOps) opinions(meta harness.Meta) []view {
 	switch k.family {
 	case filters:
-		return []view{{window{filterModel(), closed(filterSteps(k.ops, meta))}, Dedup()}}
+		return []view{{window{filterModel(), closed(filterOperations(k.ops, meta))}, Dedup()}}
 	case sequences:
-		return []view{{window{sequenceModel(), closed(sequenceSteps(k.ops, harness.Next))}, Sequence()}}
+		return []view{{window{sequenceModel(), closed(sequenceOperations(k.ops, harness.Next))}, Sequence()}}
 	}
-	out := []view{{window{lockModel(), closed(lockSteps(k.ops, meta))}, Mutex()}}
+	out := []view{{window{lockModel(), closed(lockOperations(k.ops, meta))}, Mutex()}}
 	if slices.ContainsFunc(k.ops, func(x harness.Op) bool { return x.Kind == harness.Acquire && x.Result != "" }) {
-		out = append(out, view{window{fenceModel(), closed(fenceSteps(k.ops, meta))}, Fence()})
+		out = append(out, view{window{fenceModel(), closed(fenceOperations(k.ops, meta))}, Fence()})
 	}
 	return out
 }
@@ -247,13 +248,13 @@ func (p *opinionPass) reason() string {
 	case len(p.keys) == 0:
 		return "porcupine was asked of no key: no lock, message or sequence was recorded"
 	case p.asked == 0:
-		out = fmt.Sprintf("porcupine was asked of no key, of %d", len(p.keys))
+		out = fmt.Sprintf("porcupine was asked of none of %d keys", len(p.keys))
 	case p.illegal > 0:
 		out += fmt.Sprintf(", %d of them illegal", p.illegal)
 	}
 	var rest []string
 	if p.large > 0 {
-		rest = append(rest, fmt.Sprintf("%d were too large to ask, with more than %d operations or beyond the %d kept", p.large, p.budget.Ops, p.budget.Kept))
+		rest = append(rest, fmt.Sprintf("%d were too large to ask, with more than %s operations or beyond the %s kept", p.large, units.Count(int64(p.budget.Ops)), units.Count(int64(p.budget.Kept))))
 	}
 	if p.slow > 0 {
 		rest = append(rest, fmt.Sprintf("%d took too long", p.slow))

@@ -99,7 +99,7 @@ func (o *overlap) anomaly() harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: inOrder(o.sights()), Spans: o.spans(),
 		Note: fmt.Sprintf("%s %s %s by %s, while %s certainly held it from %s until %s",
-			who(b.Client), got(b), b.Key, moment(b.Return), who(a.Client), moment(a.Return), moment(o.heldUntil)),
+			clientName(b.Client), got(b), b.Key, moment(b.Return), clientName(a.Client), moment(a.Return), moment(o.heldUntil)),
 	}
 }
 
@@ -118,7 +118,7 @@ func (o *overlap) blame(a *harness.Anomaly) {
 	a.Ops = inOrder(append(o.sights(), t.hold.sight, t.release))
 	a.Spans = append(a.Spans, t.hold.span(t.hold.op, 2)...)
 	a.Note += fmt.Sprintf("; %s, which %s it at %s, had it removed by a release from %s to %s",
-		who(t.release.op.Client), got(t.hold.op), moment(t.hold.op.Return), moment(t.release.op.Call), moment(t.release.op.Return))
+		clientName(t.release.op.Client), got(t.hold.op), moment(t.hold.op.Return), moment(t.release.op.Call), moment(t.release.op.Return))
 }
 
 // sights lists the operations that suffice to show the overlap.
@@ -146,6 +146,16 @@ func (h *hold) span(began harness.Op, owner int) []harness.Span {
 	return certainSpan(harness.Span{Client: began.Client, Owner: owner, From: began.Return, To: until, Until: why})
 }
 
+// pastLease returns the spans of an anomaly in which late met what only the grant by may have left behind, although every lease was
+// surely over at over: from the Call of by until then, and on to the Call of late, if that came after it.
+func pastLease(by harness.Op, over time.Duration, late harness.Op) []harness.Span {
+	all := []harness.Span{{Client: by.Client, Kind: harness.PossibleHold, From: by.Call, To: over}}
+	if late.Call > over {
+		all = append(all, harness.Span{Client: by.Client, Kind: harness.PastLease, From: over, To: late.Call})
+	}
+	return all
+}
+
 // certainSpan returns s with its end in the form of reports; none if s could be over at once.
 func certainSpan(s harness.Span) []harness.Span {
 	switch {
@@ -167,7 +177,8 @@ func inOrder(sights []sight) []harness.Op {
 	return ops
 }
 
-// lasted says that h was not given up before t, and by ended if that is not nil: beyond its own Return, perhaps.
+// lasted notes that h was not given up before t, and that ended gave it up if that is not nil. If t is later than h's Return, h
+// lasted beyond it, for which its own overlap may wait.
 func (p *mutexPass) lasted(h *hold, t time.Duration, ended *sight) {
 	if o := h.overlap; o.open() && !o.lasted && !o.over && h.op.Return < t {
 		o.lasted, o.ended[1] = true, ended
@@ -175,8 +186,8 @@ func (p *mutexPass) lasted(h *hold, t time.Duration, ended *sight) {
 	}
 }
 
-// outlast says that h was not given up before t, and by ended if that is not nil: what began before t, and before the end
-// of its lease, it overlaps. Nothing else, if it was given up.
+// outlast notes that h was not given up before t, and that ended gave it up if that is not nil. h overlaps what began before t and
+// before the end of its lease. If it was given up, it overlaps nothing else.
 func (p *mutexPass) outlast(h *hold, t time.Duration, ended *sight) {
 	if h.latest < h.known || ended == nil && t <= h.known {
 		return
@@ -199,7 +210,7 @@ func (p *mutexPass) confirm(o *overlap) {
 		return
 	}
 	p.close(o)
-	if o.second.told() {
+	if o.second.alreadyCounted() {
 		return
 	}
 	o.second.reported, o.first.tenure.reported, o.second.tenure.reported = true, true, true

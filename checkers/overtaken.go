@@ -14,7 +14,7 @@ import (
 // retryAtMost bounds the calls that a second pass judges.
 const retryAtMost = 1000
 
-// late holds the calls that are kept for a second pass.
+// lateCalls holds the calls that are kept for a second pass.
 type lateCalls struct {
 	calls  []peak
 	unsure int // calls of which nothing can be said

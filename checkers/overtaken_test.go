@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// even is n draws of 2, 4, 6, ..., one after the other: draw i returns 2*(i+1) at 10*i+5.
+// even returns n draws of 2, 4, 6, ..., one after the other: draw i returns 2*(i+1) at 10*i+5.
 func even(n int) []harness.Op {
 	ops := make([]harness.Op, n)
 	for i := range ops {
@@ -97,7 +97,7 @@ func TestATokenThatThousandsOvertook(t *testing.T) {
 
 var fenceRegression = []harness.Class{harness.FenceRegression}
 
-// The watermark is the workers'. Whoever is none of them may speak of a time long ago all the same.
+// The watermark counts the workers only. A client that is not a worker may return from a call made long before it.
 func TestTheHarnessThatThousandsOvertook(t *testing.T) {
 	const many = 6000
 	end := time.Duration(10 * many)
@@ -130,7 +130,7 @@ func TestTheHarnessThatThousandsOvertook(t *testing.T) {
 	require.Equal(t, "202", found[0].Ops[0].Result)
 }
 
-// Of owners that so many others came after it is said that they are not judged.
+// Owners after whom too many others came are not judged, and the verdict says so.
 func TestAWriteThatThousandsOvertook(t *testing.T) {
 	ops := []harness.Op{byHarness(acquire(0, "a", 0, 1, 10))}
 	for i := range 6000 {

@@ -25,7 +25,7 @@ type pageData struct {
 	Annotations []struct{ Tag, Description, Details string }
 }
 
-// drawn is the page of the only violation in h, and the data in it.
+// drawn returns the page of the only violation in h, and the data in it.
 func drawn(t *testing.T, c harness.Checker, h harness.History) (string, pageData) {
 	t.Helper()
 	_, found := judge(t, c, h)
@@ -100,7 +100,7 @@ func TestDraw(t *testing.T) {
 }
 
 func TestWhatCannotBeDrawn(t *testing.T) {
-	for _, class := range []harness.Class{harness.LostWrite, harness.PhantomWrite, "made-up"} {
+	for _, class := range []harness.Class{harness.LostWrite, harness.UnexpectedWrite, "made-up"} {
 		a := harness.Anomaly{Class: class, Ops: []harness.Op{add(0, 1, 1, 2)}}
 		require.False(t, drawable(a), class)
 		require.ErrorContains(t, Draw(&strings.Builder{}, a, harness.Meta{}, nil), "checkers: there is no picture of a "+string(class))

@@ -11,10 +11,10 @@ import (
 // peaksKept bounds peaks: once it has twice as many operations, it drops every second one of the older half.
 const peaksKept = 1024
 
-// peaks answers which of the operations of one key had returned the largest number before some time. It keeps those that
-// returned a number larger than all before, and of equal ones those of two owners at least. Of those that had returned
-// before the watermark only the largest remains. Its memory is bounded even where a worker stays silent: for a time long ago it
-// may then know a smaller number than the largest, never a larger one. unsure reports whether that matters.
+// peaks tells which operation of one key had returned the largest number before some time. It keeps the operations whose number
+// was larger than all before, and of those with equal numbers two, of different owners. Of those that had returned before the
+// watermark only the largest remains. Memory is bounded even where a worker stays silent: for a time long ago, peaks may then know
+// a smaller number than the largest, never a larger one. unsure reports whether that matters.
 type peaks []peak
 
 type peak struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// planted is a checker with a defect: it sees another history than there is, or does not tell all.
+// planted is a checker with a defect: it sees a changed history, or leaves out some of what it finds.
 type planted struct {
 	harness.Checker
 	see  func(harness.History, harness.Op) harness.Op
@@ -37,7 +37,7 @@ func (b planted) Check(ctx context.Context, h harness.History, found func(harnes
 	return g
 }
 
-// blind are checkers that misread what they see.
+// blind lists checkers that misread what they see.
 var blind = map[string]planted{
 	"takes info for ok": {see: func(_ harness.History, x harness.Op) harness.Op {
 		if x.Outcome == harness.Info {
@@ -77,7 +77,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 }
 
-// foundAfter is how many histories it takes to find out that c does not keep the rule of p; 0: more than limit.
+// foundAfter counts the histories up to the first one on which c breaks the rule of p. It returns 0 if limit histories show nothing.
 func (p property) foundAfter(c harness.Checker, limit int) int {
 	for seed := range limit {
 		if p.disagreement(c, p.small(seeded(uint64(seed))), &score{}) != nil {
@@ -136,7 +136,7 @@ func illegal(class harness.Class, ops []harness.Op, meta harness.Meta) bool {
 // A window that is not small is not looked at, and so not certified.
 func TestCertifyIsBounded(t *testing.T) {
 	var ops []harness.Op
-	for range certifySteps {
+	for range certifyOperations {
 		ops = append(ops, next(0, 1, 2, "1"))
 	}
 	a := harness.Anomaly{Class: harness.DuplicateNumber, Ops: ops}

@@ -48,7 +48,7 @@ var properties = []property{
 	{name: "stuck", checker: Stuck(), rule: perKey(jammed), random: (*worker).brief, after: (*worker).probe},
 	{name: "delivery", checker: Delivery(), rule: perKey(left), random: (*worker).deliverer, after: (*worker).asker, promised: leasing},
 	{name: "stored", checker: Stored(), rule: perKey(kept), random: (*worker).storer},
-	{name: "writes", checker: Writes(), rule: perKey(survived), random: (*worker).adder, after: (*worker).reader, explains: setExplained},
+	{name: "writes", checker: Writes(), rule: perKey(writesRule), random: (*worker).adder, after: (*worker).reader, explains: setExplained},
 	{name: "holders", checker: Holders(), rule: overdue, random: (*worker).holder, more: 10},
 }
 
@@ -131,7 +131,7 @@ func (p property) ask(one history, s *score, legal func([]harness.Op) bool) erro
 	return nil
 }
 
-// triedAtMost is how many operations of a history brute force is tried on, the harness's own not counted.
+// triedAtMost bounds the operations of a history that brute force is tried on. The harness's own do not count.
 const triedAtMost = 8
 
 // try has brute force judge each key, where executions can differ, and compares with what the checker said of all.
@@ -189,5 +189,5 @@ func TestTornRecords(t *testing.T) {
 	}
 }
 
-// seeded are dice for tests that go on until something is found.
+// seeded returns dice for tests that go on until something is found.
 func seeded(seed uint64) dice { return rand.New(rand.NewPCG(seed, 0)) }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rising is n draws of rising numbers, beginning with first, one after the other.
+// rising returns n draws of rising numbers, beginning with first, one after the other.
 func rising(n int, first string) []harness.Op {
 	ops := make([]harness.Op, n)
 	for i := range ops {
@@ -20,7 +20,7 @@ func rising(n int, first string) []harness.Op {
 	return ops
 }
 
-// onceOnly is h as a run that goes on shows it: there is nothing to read again.
+// onceOnly returns h as a run that goes on shows it: there is nothing to read again.
 func onceOnly(h harness.History) harness.History {
 	ops, read := h.Ops, false
 	h.Ops = func(yield func(harness.Op, error) bool) {

@@ -14,7 +14,7 @@ import (
 // The rules of the checkers as their doc comments state them, in the plainest way: every operation against every other, every
 // instant of time. They share nothing with the checkers but the vocabulary.
 
-// counted is how many violations of each class a history has; classes without any are not in it.
+// counted holds the number of violations of each class that a history has. Classes without any are not in it.
 type counted map[harness.Class]int
 
 func (c counted) add(class harness.Class, yes bool) {
@@ -25,7 +25,7 @@ func (c counted) add(class harness.Class, yes bool) {
 
 const endless = 1000 // later than everything in a small history
 
-// length is the shortest time that a lease or window may last.
+// length returns the shortest time that a lease or window may last.
 func length(ttl time.Duration, drift float64) time.Duration {
 	if ttl == 0 {
 		return endless
@@ -33,7 +33,7 @@ func length(ttl time.Duration, drift float64) time.Duration {
 	return ttl - time.Duration(math.Ceil(float64(ttl)*drift))
 }
 
-// longest is the longest time that a server may keep a lease or window, which is to the end of a millisecond.
+// longest returns the longest time that a server may keep a lease or window, which is to the end of a millisecond.
 func longest(ttl time.Duration, drift float64) time.Duration {
 	if ttl == 0 {
 		return endless
@@ -111,7 +111,7 @@ func indices(n int) (out []int) {
 	return out
 }
 
-// holdEnd is the earliest instant at which what ops[i] was granted can be over; -1 if it was granted nothing.
+// holdEnd returns the earliest instant at which what ops[i] was granted can be over; -1 if it was granted nothing.
 func holdEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	a := ops[i]
 	if a.Outcome != harness.OK || a.Kind == harness.Release {
@@ -252,7 +252,7 @@ func delivered(ops []harness.Op) bool {
 	return slices.ContainsFunc(ops, func(x harness.Op) bool { return x.Kind == harness.Deliver && x.Outcome != harness.Fail })
 }
 
-// knownMarks is what the claims and confirms before a probe of one message say.
+// knownMarks holds what the claims and confirms before a probe of one message say.
 type knownMarks struct {
 	over       time.Duration // of all windows
 	any        bool          // one may have marked it
@@ -325,7 +325,7 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 	}
 }
 
-// mayEnd is the earliest end of the sequence that ops[i], an inspection, may have met: of what the inspection ops[last]
+// mayEnd returns the earliest end of the sequence that ops[i], an inspection, may have met: of what the inspection ops[last]
 // showed, or of what a Next since then began.
 func mayEnd(ops []harness.Op, last, i int, meta harness.Meta) time.Duration {
 	end, empty := time.Duration(endless), false
@@ -355,8 +355,8 @@ func mayEnd(ops []harness.Op, last, i int, meta harness.Meta) time.Duration {
 	return end
 }
 
-// survived is the rule of Writes, by numbers and not by runs.
-func survived(ops []harness.Op, _ harness.Meta, c counted) {
+// writesRule is the rule of Writes, by numbers and not by runs.
+func writesRule(ops []harness.Op, _ harness.Meta, c counted) {
 	var last *harness.Op
 	for _, x := range ops {
 		if x.Kind == harness.Read && x.Client == harness.HarnessClient && x.Outcome == harness.OK {
@@ -369,7 +369,7 @@ func survived(ops []harness.Op, _ harness.Meta, c counted) {
 	for _, x := range ops {
 		there := slices.Contains(strings.Split(last.Result, ","), x.Arg)
 		c.add(harness.LostWrite, x.Kind == harness.Add && x.Outcome == harness.OK && !there && x.Return < last.Call)
-		c.add(harness.PhantomWrite, x.Kind == harness.Add && x.Outcome == harness.Fail && there)
+		c.add(harness.UnexpectedWrite, x.Kind == harness.Add && x.Outcome == harness.Fail && there)
 	}
 }
 

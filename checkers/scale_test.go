@@ -45,10 +45,10 @@ var scaled = map[string]struct {
 	}},
 }
 
-// scaleBatch is how many operations are made at a time.
+// scaleBatch counts the operations that are made at a time.
 const scaleBatch = 1024
 
-// scaledHistory is a history that is made on the way, in batches, so that no more than one of them is there at a time. It
+// scaledHistory returns a history that is made on the way, in batches, so that no more than one of them is there at a time. It
 // adds the time that this takes to making.
 func scaledHistory(what string, ops, keys int, making *time.Duration) harness.History {
 	h := of()
@@ -76,7 +76,7 @@ func scaledHistory(what string, ops, keys int, making *time.Duration) harness.Hi
 	return h
 }
 
-// numerals are n numbers of 16 digits, one after the other.
+// numerals returns n numbers of 16 digits, one after the other.
 func numerals(from, n int) string {
 	var out strings.Builder
 	out.Grow(16 * n)
@@ -197,7 +197,8 @@ func porcupineOn(t *testing.T, h harness.History, class harness.Class) string {
 	}
 }
 
-// peakMemory is the most that this process had, in bytes: what it has from the system where that is not told.
+// peakMemory returns the most memory that this process had, in bytes. Where the system does not tell, it is what Go's runtime has
+// taken from it.
 func peakMemory() uint64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	if _, rest, found := strings.Cut(string(status), "VmHWM:"); found {

@@ -49,7 +49,7 @@ func (s lockServer) do(d deed, at time.Duration) (world, bool) {
 	return s, true
 }
 
-// other is what somebody does who does not have the lock: an acquire or extend takes it if every lease is over.
+// other executes what somebody asks for who does not have the lock. An acquire or extend takes it if every lease is over.
 func (s lockServer) other(d deed, at time.Duration) (world, bool) {
 	switch {
 	case d.Kind == harness.Release || d.Outcome != harness.OK:
@@ -60,7 +60,7 @@ func (s lockServer) other(d deed, at time.Duration) (world, bool) {
 	return lockServer{d.worker, d.Arg, s.granted(d, nil), s.late}, true
 }
 
-// granted are leases with that of d, if it grants one. What may be executed again may be so right after it.
+// granted returns leases with that of d added, if d grants one. An operation that may be executed again may be so right after d.
 func (s lockServer) granted(d deed, leases []lease) []lease {
 	if d.Kind == harness.Release || d.Outcome != harness.OK {
 		return leases
@@ -74,7 +74,7 @@ func (s lockServer) granted(d deed, leases []lease) []lease {
 	return append(leases, l)
 }
 
-// leaves is the earliest end of a lease that was asked for at call, when d is executed after it.
+// leaves returns the earliest end of a lease that was asked for at call, if d is executed after it.
 func (d deed) leaves(call time.Duration) time.Duration {
 	if d.Kind == harness.Release {
 		return 0
@@ -92,9 +92,9 @@ func lockExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	return execution{deeds: deeds, every: every}.explains(lockServer{})
 }
 
-// filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift) on. So
-// may what a confirm leaves of it that was executed, for all that is known, after the mark, even if that would have to be
-// again and again. A confirm forbids only what is called when it has returned, and does so until that claim returns: claims that were
+// filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift) on. A confirm
+// that may have been executed after the mark sets a window of its own, which may end as early, and it may be executed again and
+// again. A confirm forbids only claims that are called after it has returned, and does so until they return: claims that were
 // under way when their message was confirmed may be told "first" after their lease.
 type filterServer struct {
 	marked    time.Duration // until when

@@ -21,8 +21,8 @@ func besideASilentOwner(n int) (ops []harness.Op, end time.Duration) {
 	return ops, end
 }
 
-// Each grant beside an owner that says nothing waits for its next word. Of so many as there is room for all are decided then,
-// of more than that nothing is made up.
+// Each grant beside a silent owner waits for that owner's next operation. All grants for which there is room are decided then. The
+// rest is not judged.
 func TestManyGrantsBesideASilentOwner(t *testing.T) {
 	for _, more := range []int{0, 5} {
 		n := maxUndecided + more
@@ -70,7 +70,7 @@ func TestMoreSilentOwnersThanThereIsRoomFor(t *testing.T) {
 	require.Equal(t, maxUndecided, p.counts[harness.DoubleGrant])
 }
 
-// Whoever waits costs nothing while others come and go.
+// An owner that others wait for costs nothing while these come and go.
 func BenchmarkMutexSilent(b *testing.B) {
 	benchmark(b, Mutex(), harness.Invalid, func(i int, t time.Duration) harness.Op {
 		switch {

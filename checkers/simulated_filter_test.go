@@ -95,7 +95,7 @@ func (s *simFilter) do(op harness.Op, _ int) harness.Op {
 	return op
 }
 
-// left is what PTTL says, a millisecond at least; 0 if there is no end.
+// left returns what PTTL says, at least a millisecond; 0 if there is no end.
 func (w *simWorld) left(end int64) time.Duration {
 	if end == 0 {
 		return 0

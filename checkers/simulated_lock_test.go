@@ -107,7 +107,7 @@ func (s *simLocks) ask(c *simClient) harness.Op {
 	return s.request(harness.Acquire, "lock-"+strconv.Itoa(s.IntN(s.keys)), s.token(c), c)
 }
 
-// token is one that the worker always uses, or a new one; one worker's may begin another's.
+// token returns the one that the worker always uses, or a new one. One worker's token may be the beginning of another's.
 func (s *simLocks) token(c *simClient) string {
 	if s.percent(60) {
 		c.tokens++

@@ -85,7 +85,7 @@ func (s *simSequences) do(op harness.Op, _ int) harness.Op {
 	return op
 }
 
-// number is what comes after the last one, for a client that proposed that.
+// number returns the next number: one more than the last, or the client's proposal if that is larger. A planted flaw changes that.
 func (s *simSequences) number(q *simSequence, proposal string) int {
 	p, _ := strconv.Atoi(proposal)
 	switch {

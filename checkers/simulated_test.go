@@ -51,7 +51,7 @@ var simulations = []simulation{
 	}},
 	{"set", newSimSets, []harness.Checker{Writes()}, map[string]harness.Class{
 		"add that is lost now and then": harness.LostWrite,
-		"add that is done and refused":  harness.PhantomWrite,
+		"add that is done and refused":  harness.UnexpectedWrite,
 	}},
 }
 
@@ -91,7 +91,7 @@ func (s *simScore) alarms(one history) string {
 	return ""
 }
 
-// secondOpinionEvery is how many histories there are to one of which porcupine is asked, which takes most of the time.
+// secondOpinionEvery says that porcupine judges one in so many histories. It takes most of the time.
 const secondOpinionEvery = 8
 
 // differences says how porcupine and the checkers differ on a history; "": not at all.
@@ -114,7 +114,7 @@ func (s *simScore) differences(one history) string {
 	return ""
 }
 
-// about is the part of a history that speaks of the keys of found.
+// about returns the operations of a history on the keys of found.
 func (one history) about(found []harness.Anomaly) history {
 	one.ops = slices.DeleteFunc(slices.Clone(one.ops), func(x harness.Op) bool {
 		return !slices.ContainsFunc(found, func(a harness.Anomaly) bool {
@@ -125,8 +125,8 @@ func (one history) about(found []harness.Anomaly) history {
 	return one
 }
 
-// simulatedAtMost is how many histories of each server are simulated: fewer than asked of the other properties, whose
-// histories are a tenth as long, unless the command line says how many.
+// simulatedAtMost bounds the histories of each server that are simulated. They are ten times as long as those of the other
+// properties, so there are fewer of them, unless the command line says how many.
 func simulatedAtMost() int {
 	if n, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String()); err == nil && n != 2500 {
 		return n

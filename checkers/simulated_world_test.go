@@ -13,9 +13,9 @@ import (
 // commands are executed late or twice, clients are slow, give up, crash and live on under a new id. What the server does is
 // a service's: see simulated_lock_test.go and its neighbours.
 
-// service is what a simulated server does for its clients, and what its clients do.
+// service is a simulated server together with the behaviour of its clients.
 type service interface {
-	// ask is what c asks for next.
+	// ask returns the operation that c asks for next.
 	ask(c *simClient) harness.Op
 	// local reports whether c does op by itself, without the server.
 	local(op harness.Op) bool
@@ -27,13 +27,13 @@ type service interface {
 	owes(c *simClient) bool
 	// again reports whether a library may send op again when it had no answer in time.
 	again(op harness.Op) bool
-	// ended is when the last thing stored that has an end is gone; never before now.
+	// ended returns the time at which everything stored that has an end is gone. It is never before now.
 	ended() time.Duration
 	// probe is called after the load, when nothing is under way any more.
 	probe()
 }
 
-// simWorld is what a simulated history happens in. Its parameters are drawn first, so that they shrink.
+// simWorld holds the surroundings of a simulated history. Its parameters are drawn first, so that rapid makes them smaller first.
 type simWorld struct {
 	dice
 	length  int           // operations that the clients ask for
@@ -76,12 +76,12 @@ func newSimWorld(d dice, flaw string) *simWorld {
 // percent reports true n times in 100.
 func (w *simWorld) percent(n int) bool { return w.IntN(100) < n }
 
-// clock is the server's time of day, in whole milliseconds as Redis counts.
+// clock returns the server's time of day, in whole milliseconds as Redis counts.
 func (w *simWorld) clock() int64 {
 	return int64(math.Floor((float64(w.now)*w.rate + float64(w.phase)) / float64(time.Millisecond)))
 }
 
-// after is the first time at which the server's clock has passed end, or a little later.
+// after returns the first time at which the server's clock has passed end, or a little later.
 func (w *simWorld) after(end int64) time.Duration {
 	return time.Duration(math.Ceil((float64(end+1)*float64(time.Millisecond) - float64(w.phase)) / w.rate))
 }
@@ -247,7 +247,7 @@ func (s *sending) attempt() {
 	})
 }
 
-// certain is the answer got, unless an earlier attempt makes it worth nothing: what was refused may have been done before.
+// certain returns the answer, unless an earlier attempt makes it worthless: that attempt may have done what this one was refused.
 func (s *sending) certain(got harness.Op) harness.Op {
 	no := got.Outcome == harness.Fail || got.Kind == harness.Claim && got.Result == harness.ResultSeen
 	if s.unanswered && no {

@@ -158,7 +158,7 @@ func byCall(x, y harness.Op) []harness.Op {
 // lastInstant reports whether x met the last instant of the lease or window that op asked for: its last twentieth, as long
 // as it is certainly not over.
 func (c *Situations) lastInstant(op, x harness.Op) bool {
-	end := leaseEnd(op.Call, op.TTL, c.meta.Drift)
+	end := harness.EarliestEnd(op.Call, op.TTL, c.meta.Drift)
 	return end < forever && x.Return >= end-op.TTL/20 && x.Call < leaseOver(op, c.meta.Drift)
 }
 
@@ -204,7 +204,7 @@ func (c *Situations) claim(x harness.Op) {
 // age returns the situation of a message that was marked by mark and asked for again by x; empty: so near to the end of the
 // window that nothing can be said of its mark.
 func (c *Situations) age(mark, x harness.Op) harness.SituationName {
-	end := leaseEnd(mark.Call, mark.TTL, c.meta.Drift)
+	end := harness.EarliestEnd(mark.Call, mark.TTL, c.meta.Drift)
 	switch {
 	case c.over(mark, x):
 		return harness.AskedAgainAfter
@@ -230,4 +230,4 @@ func (c *Situations) confirm(x harness.Op) {
 }
 
 // certainly returns when the lease or window that op asked for stops being certain.
-func (c *Situations) certainly(op harness.Op) time.Duration { return certainUntil(op, c.meta.Drift) }
+func (c *Situations) certainly(op harness.Op) time.Duration { return op.HeldUntil(c.meta.Drift) }

@@ -6,7 +6,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Met is a checker that finds nothing and judges nothing: it lists the [Situations] that a history meets. [Gates] does so
+// Met returns a checker that finds nothing and judges nothing: it lists the [Situations] that a history meets. [Gates] does so
 // for runs; Met is for histories without gates, such as a schedule of the explorer.
 func Met() harness.Checker { return met{} }
 

@@ -51,7 +51,7 @@ func (c *Situations) acquire(worker int, x harness.Op) {
 	}
 }
 
-// names notes that the asking owner's name begins the holder's name, or the other way round.
+// names notes that one of the two names, the holder's and that of the owner who asks, begins with the other.
 func (c *Situations) names(h *ownership, x harness.Op) {
 	if x.Arg != "" && x.Arg != h.token && (strings.HasPrefix(x.Arg, h.token) || strings.HasPrefix(h.token, x.Arg)) {
 		c.meet(harness.NameBeginsAnother, h.lease, x)

@@ -14,7 +14,10 @@ func spansOf(t *testing.T, c harness.Checker, h harness.History) (spans, both []
 	var found []harness.Anomaly
 	c.Check(t.Context(), h, func(a harness.Anomaly) { found = append(found, a) })
 	require.Len(t, found, 1)
-	return found[0].Spans, found[0].Overlaps()
+	for _, o := range found[0].Overlaps() {
+		both = append(both, o.Span)
+	}
+	return found[0].Spans, both
 }
 
 func toLease(client, owner int, from, to time.Duration) harness.Span {

@@ -120,7 +120,7 @@ func (r *register) begin(x harness.Op, drift float64) {
 	if r.last.Kind != "" && r.last.number == "" {
 		call = min(call, r.last.Call)
 	}
-	if end := max(1, leaseEnd(call, x.TTL, drift)); r.ends == 0 || end < r.ends {
+	if end := max(1, harness.EarliestEnd(call, x.TTL, drift)); r.ends == 0 || end < r.ends {
 		r.ends = end
 	}
 }
@@ -149,14 +149,14 @@ func (p *storedPass) inspect(r *register, i peak) {
 	}
 	if behind && !r.behind {
 		p.add(evidence(harness.ReturnedNotStored, n.Op, i.Op, fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
-			who(n.Client), n.Result, i.Key, moment(n.Return), moment(i.Return), numberName(i))))
+			clientName(n.Client), n.Result, i.Key, moment(n.Return), moment(i.Return), numberName(i))))
 	}
 	r.behind, r.last, r.ends = behind, i, 0
 	if i.number != "" {
 		r.ends = max(1, leftEnd(i.Call, i.TTL, p.meta.Drift)) // 0: none is known
 	}
 	if r.late > 0 {
-		r.ends = min(r.end(), max(1, leaseEnd(i.Call, r.late, p.meta.Drift)))
+		r.ends = min(r.end(), max(1, harness.EarliestEnd(i.Call, r.late, p.meta.Drift)))
 	}
 	if i.number.compare(r.shown) > 0 {
 		r.shown = i.number

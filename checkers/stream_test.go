@@ -21,7 +21,7 @@ func all() []harness.Checker {
 	}
 }
 
-// clean has an operation of every kind, and nothing is wrong with it.
+// clean returns a legal history with an operation of every kind.
 func clean() []harness.Op {
 	return []harness.Op{
 		token("1", acquire(0, "a", 1, 2, 10)), claim(0, 3, 4, 10), deliver(0, 4, 4), next(0, 5, 6, "1"), add(0, 1, 7, 8), read(9, 10, "1"),
@@ -37,7 +37,7 @@ func broken() []harness.Op {
 	}
 }
 
-// failing is ops, then an error.
+// failing yields ops, then an error.
 func failing(ops []harness.Op, err error) harness.History {
 	h := of()
 	h.Ops = func(yield func(harness.Op, error) bool) {
@@ -165,6 +165,6 @@ func TestLeaseEnd(t *testing.T) {
 		{5, forever, 0, forever},
 		{5, forever - 5, 0, forever},
 	} {
-		require.Equal(t, tc.want, leaseEnd(tc.call, tc.ttl, tc.drift), "%v", tc)
+		require.Equal(t, tc.want, harness.EarliestEnd(tc.call, tc.ttl, tc.drift), "%v", tc)
 	}
 }

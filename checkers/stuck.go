@@ -158,7 +158,8 @@ func (l *leased) anomaly(probe harness.Op) *harness.Anomaly {
 	a := harness.Anomaly{
 		Class: harness.StuckLock, Key: probe.Key, From: probe.Call, To: probe.Return,
 		Note: fmt.Sprintf("%s is refused at %s although every lease ended by %s at the latest; %s",
-			probe.Key, moment(probe.Return), moment(l.over), l.suspect()),
+			probe.Key, moment(probe.Return), moment(l.over), l.suspicion()),
+		Spans: pastLease(l.suspect(), l.over, probe),
 	}
 	for _, x := range []harness.Op{l.last, l.unanswered, probe} {
 		if x.Kind != "" {
@@ -169,10 +170,19 @@ func (l *leased) anomaly(probe harness.Op) *harness.Anomaly {
 	return &a
 }
 
-// suspect names the client that may have left the lock behind: one that was never answered, or else the last owner.
-func (l *leased) suspect() string {
-	if x := l.unanswered; x.Kind != "" {
-		return fmt.Sprintf("%s's %s at %s was never answered", who(x.Client), x.Kind, moment(x.Call))
+// suspect returns the operation that may have left the lock behind: one that was never answered, or else the last owner's.
+func (l *leased) suspect() harness.Op {
+	if l.unanswered.Kind != "" {
+		return l.unanswered
 	}
-	return fmt.Sprintf("%s %s it last, by %s", who(l.last.Client), got(l.last), moment(l.last.Return))
+	return l.last
+}
+
+// suspicion names the client that may have left the lock behind.
+func (l *leased) suspicion() string {
+	x := l.suspect()
+	if x.Outcome != harness.OK {
+		return fmt.Sprintf("%s's %s at %s was never answered", clientName(x.Client), x.Kind, moment(x.Call))
+	}
+	return fmt.Sprintf("%s %s it last, by %s", clientName(x.Client), got(x), moment(x.Return))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// probe is an acquire by the harness that the lock refused.
+// probe returns an acquire by the harness that the lock refused.
 func probe(call, ret time.Duration) harness.Op {
 	return withErr(harness.Held, fail(byHarness(acquire(0, "p", call, ret, 10))))
 }

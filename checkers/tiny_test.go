@@ -14,7 +14,7 @@ import (
 // deep asks for the larger spaces, some minutes: see verify-checkers in the Makefile.
 var deep = flag.Bool("deep", false, "enumerate the larger spaces of tiny histories too")
 
-// space is every history of up to so many operations, of three workers at most, whose times are whole numbers up to end.
+// space holds every history of up to so many operations, of three workers at most, whose times are whole numbers up to end.
 type space struct {
 	property string
 	can      []harness.Op // what each operation may be
@@ -149,7 +149,7 @@ func (s space) extend(ops []harness.Op, f func(ops []harness.Op)) {
 	}
 }
 
-// present is the last Return, when each worker is free that can come next, and under which id.
+// present returns the last Return, and for each worker that can come next the time at which it is free and its id.
 func (s space) present(ops []harness.Op) (last time.Duration, free []time.Duration, ids []int) {
 	free, ids = []time.Duration{0}, []int{0}
 	for _, x := range ops {

@@ -12,9 +12,9 @@ const watermarkEvery = 1024
 
 // watermark knows of a time before which no operation of a worker to come was called. A worker does one thing after the
 // other, so its next call is not before its last Return, whatever the operation; of a worker that has not spoken yet nothing
-// is known. The harness is none of the workers: it may stay silent for the whole load. Who relies on the watermark has to
-// notice an operation of the harness that was called before, unless ours says that it counts from its first word on, or among
-// that it is one of those who have to speak.
+// is known. The harness is not one of the workers: it may stay silent for the whole load. So its operations may be called before
+// the watermark, and whoever relies on that has to notice them. With ours the watermark heeds the harness from its first
+// operation on, and with among it waits for it as for a worker.
 type watermark struct {
 	workers  int  // of the run; 0: unknown, and with it everything else
 	ours     bool // the harness counts from its first operation on

@@ -26,19 +26,19 @@ func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window,
 	slices.SortStableFunc(ops, func(a, b harness.Op) int { return cmp.Compare(a.Return, b.Return) })
 	switch class {
 	case harness.DoubleGrant, harness.StolenRelease:
-		return window{lockModel(), closed(lockSteps(ops, meta))}, true
+		return window{lockModel(), closed(lockOperations(ops, meta))}, true
 	case harness.DuplicateDelivery:
-		return window{dedupModel(), closed(dedupSteps(ops, meta))}, true
+		return window{dedupModel(), closed(dedupOperations(ops, meta))}, true
 	case harness.DuplicateNumber, harness.Regression:
-		return window{sequenceModel(), closed(sequenceSteps(ops, harness.Next))}, true
+		return window{sequenceModel(), closed(sequenceOperations(ops, harness.Next))}, true
 	case harness.FenceRegression:
-		return window{sequenceModel(), closed(sequenceSteps(ops, harness.Acquire))}, true
+		return window{sequenceModel(), closed(sequenceOperations(ops, harness.Acquire))}, true
 	}
 	return window{}, false
 }
 
-// step returns the step of the model that op asks for, at some time of [op.Call, op.Return].
-func step(op harness.Op, input any) porcupine.Operation {
+// toOperation returns the step of the model that op asks for, at some time of [op.Call, op.Return].
+func toOperation(op harness.Op, input any) porcupine.Operation {
 	return porcupine.Operation{
 		ClientId: op.Client, Input: input, Metadata: op, Call: int64(op.Call), Return: int64(op.Return),
 	}

@@ -16,10 +16,14 @@ import (
 //
 // Adds put unique integers, their Arg, into the set Key; the last ok Read of that set by [harness.HarnessClient] says what
 // survived. An ok add that returned before the read was called and is absent is lost. A fail add that is present, although
-// nobody else added that integer, is a [harness.PhantomWrite]; of a record that stops before the run did nobody knows who else
-// added it, so that the verdict is Unknown. An info add may be present or not; those present are counted. What is present and
-// in no add of the record is not judged: it may have been there before.
-// Without a read of every set, after all of its ok adds, the verdict is Unknown, if nothing worse was found.
+// no other add can have put that integer there, is a [harness.UnexpectedWrite]. If the record stops before the run did, such an add
+// may be missing from it, and the verdict is Unknown. An info add may be present or not; those present are counted as recovered.
+// What is present and in no add of the record is not judged: it may have been there before. Without a read of every set, after
+// all of its ok adds, the verdict is Unknown, if nothing worse was found.
+//
+// Lost, unexpected and recovered come from Jepsen's set checker (jepsen.checker/set), and only lost means the same there. Its
+// unexpected elements were read although no add of them was ever attempted, which is not judged here. Its recovered elements were
+// read although their add was not ok: an add that failed is among them, which here is an unexpected write.
 //
 // A set that a lock guards ([harness.Guarded]) is updated as a whole: an add writes back the set that its owner has read before.
 // A lost write there is a lost update, which another owner has overwritten; figures count those apart.
@@ -62,26 +66,26 @@ type writesPass struct {
 	ledger     *ledger
 	sets       map[string]*set
 	adds, read int    // adds of the first pass, and of the latest
-	odd        string // the doubt that comes from the first add of what is no integer
+	odd        string // the doubt that comes from the first add of what is not an integer
 	started    int    // runs
-	phantoms   int    // writes that may be
+	unexpected int    // writes that may be unexpected
 	doubts     []string
 }
 
 // set is one key, with what was read in the end and what is missing from it.
 type set struct {
-	key      string
-	guarded  bool       // a lock guards it, so that each write to it is the end of an update
-	final    harness.Op // the last ok read of the harness; Kind empty: none
-	there    intervals
-	err      error        // why nothing is known about what is there
-	late     int          // ok adds that the read may have come before
-	runs     map[int]*run // of lost writes, by worker, those that may go on
-	phantoms map[int64]*phantom
+	key        string
+	guarded    bool       // a lock guards it, so that each write to it is the end of an update
+	final      harness.Op // the last ok read of the harness; Kind empty: none
+	there      intervals
+	err        error        // why nothing is known about what is there
+	late       int          // ok adds that the read may have come before
+	runs       map[int]*run // of lost writes, by worker, those that may go on
+	unexpected map[int64]*unexpectedWrite
 }
 
-// phantom is a refused write that is there.
-type phantom struct {
+// unexpectedWrite is a refused write that is there.
+type unexpectedWrite struct {
 	harness.Op
 	order int
 }
@@ -107,7 +111,7 @@ func (p *writesPass) set(key string) *set {
 	s := p.sets[key]
 	if s == nil {
 		_, guarded := harness.GuardedBy(key)
-		s = &set{key: key, guarded: guarded, runs: map[int]*run{}, phantoms: map[int64]*phantom{}}
+		s = &set{key: key, guarded: guarded, runs: map[int]*run{}, unexpected: map[int64]*unexpectedWrite{}}
 		p.sets[key] = s
 	}
 	return s
@@ -131,7 +135,7 @@ func (p *writesPass) compare(ctx context.Context, h harness.History) error {
 		s.there, s.err = s.survivors()
 	}
 	err := each(ctx, h, p.write)
-	if err == nil && p.read == p.adds && p.phantoms > 0 {
+	if err == nil && p.read == p.adds && p.unexpected > 0 {
 		p.read = 0
 		err = each(ctx, h, p.excuse)
 	}
@@ -151,7 +155,7 @@ func (p *writesPass) write(x harness.Op) {
 	value, err := strconv.ParseInt(x.Arg, 10, 64)
 	if err != nil {
 		if p.odd == "" {
-			p.odd = fmt.Sprintf("client %d added %q, which is no integer", x.Client, x.Arg)
+			p.odd = fmt.Sprintf("client %d added %q, which is not an integer", x.Client, x.Arg)
 		}
 		return
 	}
@@ -176,8 +180,8 @@ func (p *writesPass) write(x harness.Op) {
 		p.follow(s, x, lost)
 	case harness.Fail:
 		if present {
-			p.phantoms++
-			s.phantoms[value] = &phantom{x, p.phantoms}
+			p.unexpected++
+			s.unexpected[value] = &unexpectedWrite{x, p.unexpected}
 		}
 	}
 }
@@ -202,7 +206,7 @@ func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 	}
 }
 
-// excuse makes the third pass: an integer that another add may have written without being refused is no phantom.
+// excuse makes the third pass: a write is not unexpected if another add, which was not refused, may have written its integer.
 func (p *writesPass) excuse(x harness.Op) {
 	if x.Kind != harness.Add {
 		return
@@ -210,15 +214,15 @@ func (p *writesPass) excuse(x harness.Op) {
 	if p.read++; x.Outcome == harness.Fail {
 		return
 	}
-	if s := p.sets[x.Key]; s != nil && len(s.phantoms) > 0 {
+	if s := p.sets[x.Key]; s != nil && len(s.unexpected) > 0 {
 		if value, err := strconv.ParseInt(x.Arg, 10, 64); err == nil {
-			delete(s.phantoms, value)
+			delete(s.unexpected, value)
 		}
 	}
 }
 
-// end reports what the passes leave, in order of key: what was not read, phantoms if all passes were whole and the record is
-// complete, and runs.
+// end reports what the passes leave, in order of key: what was not read, unexpected writes if all passes were whole and the record
+// is complete, and the runs of lost writes that go on to the end.
 func (p *writesPass) end(whole, complete bool) {
 	unexplained := 0
 	if p.odd != "" {
@@ -232,11 +236,11 @@ func (p *writesPass) end(whole, complete bool) {
 		if s.late > 0 {
 			p.doubts = append(p.doubts, fmt.Sprintf("%d acknowledged writes to %s came after its final read was called", s.late, key))
 		}
-		phantoms := slices.SortedFunc(maps.Values(s.phantoms), func(a, b *phantom) int { return a.order - b.order })
-		for _, w := range phantoms {
+		unexpected := slices.SortedFunc(maps.Values(s.unexpected), func(a, b *unexpectedWrite) int { return a.order - b.order })
+		for _, w := range unexpected {
 			switch {
 			case whole && complete:
-				p.add(s.phantom(w.Op))
+				p.add(s.unexpectedAnomaly(w.Op))
 			case whole:
 				unexplained++
 			}
@@ -251,14 +255,14 @@ func (p *writesPass) end(whole, complete bool) {
 	}
 }
 
-func (s *set) phantom(x harness.Op) harness.Anomaly {
+func (s *set) unexpectedAnomaly(x harness.Op) harness.Anomaly {
 	return harness.Anomaly{
-		Class: harness.PhantomWrite, Key: s.key, From: x.Call, To: x.Return, Ops: []harness.Op{written(x)},
+		Class: harness.UnexpectedWrite, Key: s.key, From: x.Call, To: x.Return, Ops: []harness.Op{written(x)},
 		Note: fmt.Sprintf("client %d was refused %s at %s, yet %s holds it in the end", x.Client, written(x).Arg, moment(x.Return), s.key),
 	}
 }
 
-// lost is the anomaly of one run. A write is lost when a fault strikes after it, perhaps just after, so the time it spans
+// lost returns the anomaly of one run. A write is lost when a fault strikes after it, perhaps just after, so the time it spans
 // reaches up to the start of the next fault if it meets none before.
 func (p *writesPass) lost(s *set, r *run) harness.Anomaly {
 	first, last := written(r.first), written(r.last)

@@ -9,15 +9,15 @@ import (
 )
 
 func TestWrites(t *testing.T) {
-	lost, phantom := harness.LostWrite, harness.PhantomWrite
+	lost, unexpected := harness.LostWrite, harness.UnexpectedWrite
 	runCases(t, Writes(), []verdictCase{
 		{name: "empty", h: of(), unknown: "no add was recorded"},
 		{name: "nothing was read", h: of(add(0, 7, 1, 2)), unknown: "no final read of set was recorded"},
 		{name: "the read failed", h: of(add(0, 7, 1, 2), info(read(5, 6, "7"))), unknown: "no final read of set"},
 		{name: "somebody else's read", h: of(add(0, 7, 1, 2), asClient(1, read(5, 6, ""))), unknown: "no final read of set"},
 		{name: "another set was read", h: of(add(0, 7, 1, 2), on("other", read(5, 6, "7"))), unknown: "no final read of set"},
-		{name: "an odd read", h: of(add(0, 7, 1, 2), read(5, 6, "7-x")), unknown: `the final read of set makes no sense: "7-x" is no integer`},
-		{name: "an odd write", h: of(withArg("x", add(0, 7, 1, 2)), read(5, 6, "7")), unknown: `client 0 added "x", which is no integer`},
+		{name: "an odd read", h: of(add(0, 7, 1, 2), read(5, 6, "7-x")), unknown: `the final read of set makes no sense: "7-x" is neither an integer nor a range`},
+		{name: "an odd write", h: of(withArg("x", add(0, 7, 1, 2)), read(5, 6, "7")), unknown: `client 0 added "x", which is not an integer`},
 		{name: "there", h: of(add(0, 7, 1, 2), read(5, 6, "7"))},
 		{name: "lost", want: []harness.Class{lost}, h: of(add(0, 7, 1, 2), read(5, 6, ""))},
 		{name: "the last read counts", h: of(add(0, 7, 1, 2), read(3, 4, ""), read(5, 6, "7"))},
@@ -28,9 +28,9 @@ func TestWrites(t *testing.T) {
 		{name: "unknown, there", h: of(info(add(0, 7, 1, 2)), read(5, 6, "7"))},
 		{name: "unknown, not there", h: of(info(add(0, 7, 1, 2)), read(5, 6, ""))},
 		{name: "refused, not there", h: of(fail(add(0, 7, 1, 2)), read(5, 6, ""))},
-		{name: "refused, there", want: []harness.Class{phantom}, h: of(fail(add(0, 7, 1, 2)), read(5, 6, "7"))},
+		{name: "refused, there", want: []harness.Class{unexpected}, h: of(fail(add(0, 7, 1, 2)), read(5, 6, "7"))},
 		{name: "refused, then not", h: of(fail(add(0, 7, 1, 2)), add(0, 7, 3, 4), read(5, 6, "7"))},
-		{name: "refused, there, and nothing about another set", want: []harness.Class{phantom},
+		{name: "refused, there, and nothing about another set", want: []harness.Class{unexpected},
 			h: of(fail(add(0, 7, 1, 2)), on("other", add(0, 1, 1, 2)), read(5, 6, "7"))},
 		{name: "torn, refused, there", unknown: "1 refused writes that are there", h: torn(add(0, 1, 1, 2), fail(add(1, 2, 1, 3)), read(5, 6, "1-2"))},
 		{name: "cut, refused, there", unknown: "1 refused writes that are there", h: cut(add(0, 1, 1, 2), fail(add(1, 2, 1, 3)), read(5, 6, "1-2"))},
@@ -134,7 +134,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// Writes that cannot be read again are not judged, and a record that ends in between shows no phantom.
+// Writes that cannot be read again are not judged, and a record that ends in between shows no unexpected write.
 func TestWritesNeedASecondPass(t *testing.T) {
 	g, found := judge(t, Writes(), onceOnly(of(add(0, 1, 1, 2), read(7, 8, "1"))))
 	require.Empty(t, found)

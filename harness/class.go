@@ -21,7 +21,8 @@ const (
 	SequenceRestart   Class = "sequence-restart"
 	TTLLost           Class = "ttl-lost"
 	LostWrite         Class = "lost-write"
-	PhantomWrite      Class = "phantom-write"
+	UnexpectedWrite   Class = "phantom-write"
+	Deadlock          Class = "deadlock"
 )
 
 // ClassDoc explains a class to a reader who meets it for the first time. All texts are plain sentences without markup.
@@ -33,7 +34,7 @@ type ClassDoc struct {
 	MendedBy []string // variants of package workloads that follow Remedy, each named in it
 }
 
-// Classes documents every class: first those of locks, then of message filters, sequences and writes.
+// Classes documents every class: first those of locks, then of message filters, sequences and writes, and of whoever waits.
 func Classes() []ClassDoc { return slices.Clone(classDocs) }
 
 // Doc returns the documentation of the class. For a class that this version does not know, only the name is set.
@@ -66,9 +67,10 @@ var classDocs = []ClassDoc{
 	},
 	{
 		StuckLock, "a lock that nobody can acquire any more",
-		"Every client waits for ever, until somebody deletes the key by hand. It takes one crash between two commands, or one " +
-			"lost answer.",
-		"The key and its TTL have to be set by one command, SET NX PX, as in lock/set-nx-px, or in one script, as in lock/lua-owner.",
+		"Every client waits for ever, until somebody deletes the key by hand. It takes one crash between two commands, one lost " +
+			"answer, or a watchdog that outlives its lock.",
+		"The key and its TTL have to be set by one command, SET NX PX, as in lock/set-nx-px, or in one script, as in lock/lua-owner. " +
+			"A watchdog may renew what is there, and never take it again.",
 		[]string{"lock/set-nx-px", "lock/lua-owner"},
 	},
 	{
@@ -150,10 +152,18 @@ var classDocs = []ClassDoc{
 		[]string{"writes/sadd-wait", "lock/fenced"},
 	},
 	{
-		PhantomWrite, "refused for certain, yet there",
+		UnexpectedWrite, "refused for certain, yet there",
 		"A caller that was told no does it again, or tells its user that nothing was done: then it is there twice, or unasked.",
 		"Call a write refused only if its command cannot have been executed. After a timeout or a lost connection it may have " +
 			"been: look, or make it harmless to do twice, as writes/sadd does with unique elements.",
 		[]string{"writes/sadd"},
+	},
+	{
+		Deadlock, "a client that waits for ever, since nobody is left who would wake it",
+		"A worker stands still until somebody restarts it: the wake-up was lost in a crash, came before anybody waited for it, or " +
+			"went to somebody else. Each crash takes one more, until none is left.",
+		"Never rely on a wake-up alone: wait with a time-out of at most the lease, and look again when it is over, as in " +
+			"lock/blpop-signal-lease. Look once more between a SUBSCRIBE that was confirmed and the wait, as in lock/redisson.",
+		[]string{"lock/blpop-signal-lease", "lock/redisson"},
 	},
 }

@@ -19,8 +19,8 @@ const (
 	StartsProcess
 	// StopsProcess says that processes of targets stand still. Commands that reach them meanwhile are executed afterwards.
 	StopsProcess
-	// HoldsCommands says that targets keep commands of clients, or those that write, waiting, and execute them afterwards.
-	HoldsCommands
+	// DefersCommands says that targets keep commands of clients, or those that write, waiting, and execute them afterwards.
+	DefersCommands
 	// CutsLinks says that links carry nothing, or no answer.
 	CutsLinks
 	// SlowsLinks says that links carry everything, later than usual.

@@ -10,7 +10,7 @@ import (
 // Fault is the record of one injected fault. It is written when the fault begins and again when it bites, is proved, heals and
 // ends, so that a run that is killed leaves what was known by then. Start is always set; Active, Heal and End are 0 until then.
 type Fault struct {
-	Number  int           `json:"number,omitempty"` // from 1, in the order in which faults began; 0: a record of an older program, complete by itself
+	Number  int           `json:"number,omitempty"` // from 1, in the order in which faults began; 0: recorded by an older program
 	Name    string        `json:"name"`
 	Effects Effects       `json:"effects,omitempty"` // what it does to its targets; 0: not declared
 	Targets []string      `json:"targets,omitempty"` // nodes or links it was aimed at

@@ -13,21 +13,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ledger is a store that keeps every record of a fault as it came.
-type ledger struct {
+// faultLog is a store that keeps every record of a fault as it came.
+type faultLog struct {
 	harness.Store
 	mu      sync.Mutex
 	records []harness.Fault
 }
 
-func (l *ledger) WriteFault(f harness.Fault) error {
+func (l *faultLog) WriteFault(f harness.Fault) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.records = append(l.records, f)
 	return l.Store.WriteFault(f)
 }
 
-func (l *ledger) last() (f harness.Fault, n int) {
+func (l *faultLog) last() (f harness.Fault, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.records) == 0 {
@@ -39,11 +39,11 @@ func (l *ledger) last() (f harness.Fault, n int) {
 // TestAFaultIsOnRecordFromItsFirstMomentOn looks at the record from inside of the injection, the proof and the heal: whoever
 // kills the run there finds the fault with what was known by then.
 func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
-	store := &ledger{Store: harness.NewMemory()}
+	store := &faultLog{Store: harness.NewMemory()}
 	s := spec(&fake{}, &counter{})
 	s.Store, s.QuietPeriod = store, 5*time.Millisecond
 	var atInject, atProve, atHeal harness.Fault
-	s.Steps = []harness.FaultStep{{For: 10 * time.Millisecond, Nemesis: declared{strike{"drill", func(context.Context, *rand.Rand) (harness.Injection, error) {
+	s.Faults = []harness.TimedFault{{For: 10 * time.Millisecond, Nemesis: declared{strike{"drill", func(context.Context, *rand.Rand) (harness.Injection, error) {
 		atInject, _ = store.last()
 		return harness.Injection{
 			Targets: []string{"r1"}, Bite: "bitten",
@@ -76,11 +76,11 @@ type declared struct{ strike }
 func (declared) Effects() harness.Effects { return harness.StopsProcess }
 
 func TestAFaultThatNeverBeganLeavesNoRecord(t *testing.T) {
-	store := &ledger{Store: harness.NewMemory()}
+	store := &faultLog{Store: harness.NewMemory()}
 	ctx, stop := context.WithCancel(t.Context())
 	s := spec(&fake{}, &counter{})
 	s.Store = store
-	s.Steps = []harness.FaultStep{{After: time.Millisecond, Nemesis: strike{"first", func(context.Context, *rand.Rand) (harness.Injection, error) {
+	s.Faults = []harness.TimedFault{{After: time.Millisecond, Nemesis: strike{"first", func(context.Context, *rand.Rand) (harness.Injection, error) {
 		stop()
 		return harness.Injection{}, errors.New("interrupted")
 	}}}, {Nemesis: strike{"second", func(context.Context, *rand.Rand) (harness.Injection, error) {

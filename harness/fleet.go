@@ -24,25 +24,25 @@ type Fleet struct {
 	inUse  bool // a run uses the fleet
 }
 
-// fleetGroup is one client group. The fleet's lock guards the fields that are not atomic.
+// fleetGroup is one client group. The fleet's lock protects the fields that are not atomic.
 type fleetGroup struct {
 	pauses  int           // pauses in force
 	wake    chan struct{} // closed, and replaced, when clients that stand at a checkpoint are to look again
 	crashes int
-	procs   []*process
+	procs   []*fleetMember
 	paused  atomic.Bool  // pauses > 0
 	ahead   atomic.Int64 // nanoseconds by which its clock is fast
 }
 
-// process is one client as a fleet sees it. Its successor is another process: what a dead one has left behind, such as commands
+// fleetMember is one client as a fleet sees it. Its successor is another process: what a dead one has left behind, such as commands
 // sent side by side, stays dead.
-type process struct {
-	fleet    *Fleet
-	group    *fleetGroup
-	struck   atomic.Bool // it is about to die, or has died
-	steps    int         // checkpoints until it dies; 0: it lives on
-	dead     bool
-	standing int // number of its goroutines that stand at a checkpoint
+type fleetMember struct {
+	fleet           *Fleet
+	group           *fleetGroup
+	struck          atomic.Bool // it is about to die, or has died
+	checkpointsLeft int         // checkpoints until it dies; 0: it lives on
+	dead            bool
+	standing        int // number of its goroutines that stand at a checkpoint
 
 	abandoned <-chan struct{} // closed when nobody waits for it any more
 }
@@ -121,23 +121,23 @@ func (g *fleetGroup) awaken() {
 }
 
 // enlist adds a worker's first client to its group. A nil Fleet enlists nobody.
-func (f *Fleet) enlist(group int) *process {
+func (f *Fleet) enlist(group int) *fleetMember {
 	if f == nil {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.group(group)
-	p := &process{fleet: f, group: g}
+	p := &fleetMember{fleet: f, group: g}
 	g.procs = append(g.procs, p)
 	return p
 }
 
-// relieve puts a new process in the place of one that has died.
-func (f *Fleet) relieve(old *process) *process {
+// replaceDead puts a new process in the place of one that has died.
+func (f *Fleet) replaceDead(old *fleetMember) *fleetMember {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p := &process{fleet: f, group: old.group}
+	p := &fleetMember{fleet: f, group: old.group}
 	for i := range old.group.procs {
 		if old.group.procs[i] == old {
 			old.group.procs[i] = p
@@ -175,8 +175,8 @@ func (f *Fleet) Clients(group int) int {
 	return len(f.group(group).procs)
 }
 
-// Held returns how many clients of a paused group stand at a checkpoint now.
-func (f *Fleet) Held(group int) (n int) {
+// Standing returns how many clients of a paused group stand at a checkpoint now.
+func (f *Fleet) Standing(group int) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.group(group).procs {
@@ -218,7 +218,7 @@ func (f *Fleet) Crash(group int, rng *rand.Rand) {
 		case p.standing > 0:
 			p.die()
 		default:
-			p.steps = steps
+			p.checkpointsLeft = steps
 			p.struck.Store(true)
 		}
 	}
@@ -236,22 +236,22 @@ func (f *Fleet) Crashes(group int) int {
 }
 
 // die ends the process. The caller holds the fleet's lock.
-func (p *process) die() {
-	p.dead, p.steps = true, 0
+func (p *fleetMember) die() {
+	p.dead, p.checkpointsLeft = true, 0
 	p.struck.Store(true)
 	p.group.crashes++
 }
 
-type processKey struct{}
+type fleetMemberKey struct{}
 
-// within returns a context whose checkpoints and clock are the process's. When ctx ends, checkpoints stop waiting. It is called
+// bind returns a context whose checkpoints and clock are the process's. When ctx ends, checkpoints stop waiting. It is called
 // once, before the client comes to a checkpoint.
-func (p *process) within(ctx context.Context) context.Context {
+func (p *fleetMember) bind(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx
 	}
 	p.abandoned = ctx.Done()
-	return WithTime(context.WithValue(ctx, processKey{}, p), p)
+	return WithTime(context.WithValue(ctx, fleetMemberKey{}, p), p)
 }
 
 // Checkpoint lets a nemesis strike the client that ctx belongs to. Workloads call it before each command that they send and
@@ -259,32 +259,32 @@ func (p *process) within(ctx context.Context) context.Context {
 // end of ctx; the next command then fails. It returns ErrCrashed when the client has crashed: the workload must not send
 // anything any more. Without a Fleet it does nothing.
 func Checkpoint(ctx context.Context) error {
-	p, ok := ctx.Value(processKey{}).(*process)
+	p, ok := ctx.Value(fleetMemberKey{}).(*fleetMember)
 	if !ok {
 		return nil
 	}
 	return p.checkpoint(p.abandoned)
 }
 
-func (p *process) checkpoint(abandoned <-chan struct{}) error {
+func (p *fleetMember) checkpoint(abandoned <-chan struct{}) error {
 	if !p.struck.Load() && !p.group.paused.Load() {
 		return nil
 	}
 	p.fleet.mu.Lock()
 	defer p.fleet.mu.Unlock()
-	p.stand(abandoned)
-	if p.steps == 1 {
+	p.standWhilePaused(abandoned)
+	if p.checkpointsLeft == 1 {
 		p.die()
 	}
 	if p.dead {
 		return ErrCrashed
 	}
-	p.steps = max(0, p.steps-1)
+	p.checkpointsLeft = max(0, p.checkpointsLeft-1)
 	return nil
 }
 
-// stand waits for as long as the group is paused and the process lives. The caller holds the fleet's lock.
-func (p *process) stand(abandoned <-chan struct{}) {
+// standWhilePaused waits for as long as the group is paused and the process lives. The caller holds the fleet's lock.
+func (p *fleetMember) standWhilePaused(abandoned <-chan struct{}) {
 	p.standing++
 	defer func() { p.standing-- }()
 	for p.group.pauses > 0 && !p.dead {
@@ -295,7 +295,7 @@ func (p *process) stand(abandoned <-chan struct{}) {
 }
 
 // await lets go of the fleet's lock until wake or abandoned is closed, and reports which it was not.
-func (p *process) await(wake, abandoned <-chan struct{}) (awake bool) {
+func (p *fleetMember) await(wake, abandoned <-chan struct{}) (awake bool) {
 	p.fleet.mu.Unlock()
 	defer p.fleet.mu.Lock()
 	select {
@@ -306,8 +306,8 @@ func (p *process) await(wake, abandoned <-chan struct{}) (awake bool) {
 	}
 }
 
-// step is a checkpoint outside of any command: a crash leaves the client's Step there.
-func (p *process) step() {
+// checkpointOrCrash comes to a checkpoint outside of any command. A client that has crashed leaves its Step there.
+func (p *fleetMember) checkpointOrCrash() {
 	if p == nil {
 		return
 	}
@@ -317,10 +317,10 @@ func (p *process) step() {
 }
 
 // Now returns the time on the process's own clock.
-func (p *process) Now() time.Time { return time.Now().Add(time.Duration(p.group.ahead.Load())) }
+func (p *fleetMember) Now() time.Time { return time.Now().Add(time.Duration(p.group.ahead.Load())) }
 
 // Sleep waits for d, and beyond it while the process is paused.
-func (p *process) Sleep(ctx context.Context, d time.Duration) error {
+func (p *fleetMember) Sleep(ctx context.Context, d time.Duration) error {
 	if err := sleep(ctx, d); err != nil {
 		return err
 	}

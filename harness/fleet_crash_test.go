@@ -19,7 +19,7 @@ func TestACrashedClientIsNeverHeardOfAgainAndItsWorkerGoesOn(t *testing.T) {
 	s := c.spec()
 	died := 0
 	for range rounds {
-		s.Steps = append(s.Steps, harness.FaultStep{After: time.Millisecond, Nemesis: strike{"crash",
+		s.Faults = append(s.Faults, harness.TimedFault{After: time.Millisecond, Nemesis: strike{"crash",
 			func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 				died += 4
 				c.fleet.Crash(0, rng)
@@ -56,13 +56,13 @@ func TestACrashedClientIsNeverHeardOfAgainAndItsWorkerGoesOn(t *testing.T) {
 func TestAClientThatStandsStillCanCrash(t *testing.T) {
 	c := newCrew()
 	s := c.spec()
-	s.Steps = []harness.FaultStep{{Nemesis: strike{"crash of the paused",
+	s.Faults = []harness.TimedFault{{Nemesis: strike{"crash of the paused",
 		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 			resume := c.fleet.Pause(0)
-			require.NoError(t, await(ctx, func() bool { return c.fleet.Held(0) == 4 }))
+			require.NoError(t, await(ctx, func() bool { return c.fleet.Standing(0) == 4 }))
 			c.fleet.Crash(0, rng)
 			require.Equal(t, 4, c.fleet.Crashes(0))
-			err := await(ctx, func() bool { return c.opened.Load() >= 8+4 && c.fleet.Held(0) == 4 })
+			err := await(ctx, func() bool { return c.opened.Load() >= 8+4 && c.fleet.Standing(0) == 4 })
 			return harness.Injection{Bite: "the next ones stand", Heal: healing(resume)}, err
 		}}}}
 	res, err := harness.Run(t.Context(), s)
@@ -77,7 +77,7 @@ func TestCommandsSideBySideOfADeadClientStayDead(t *testing.T) {
 	w := sideBySide{c, &early, &late, make(chan struct{}), goroutines}
 	s := c.spec()
 	s.Workload, s.Clients = w, 2
-	s.Steps = []harness.FaultStep{{Nemesis: strike{"crash",
+	s.Faults = []harness.TimedFault{{Nemesis: strike{"crash",
 		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 			if err := await(ctx, func() bool { return early.Load() == goroutines }); err != nil {
 				return harness.Injection{}, err
@@ -138,7 +138,7 @@ func TestAnOperationThatPanicsIsRecordedAsUnknown(t *testing.T) {
 	c := newCrew()
 	s := c.spec()
 	s.Workload = sleeper{c}
-	s.Steps = []harness.FaultStep{{Nemesis: strike{"crash",
+	s.Faults = []harness.TimedFault{{Nemesis: strike{"crash",
 		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 			c.fleet.Crash(0, rng)
 			return harness.Injection{Bite: "dead"}, await(ctx, func() bool { return c.fleet.Crashes(0) == 4 })

@@ -38,7 +38,7 @@ func (c *crew) Open(_ context.Context, group int) (harness.Client, error) {
 	return &crewman{crew: c, group: group}, nil
 }
 
-// shown is what the clock of a group's client showed last.
+// shown returns what the clock of a group's client showed last.
 func (c *crew) shown(group int) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,13 +122,13 @@ func TestAPausedGroupDoesNothingUntilItIsResumed(t *testing.T) {
 	c := newCrew()
 	s := c.spec()
 	var held int
-	s.Steps = []harness.FaultStep{{For: 40 * time.Millisecond, Nemesis: strike{"freeze",
+	s.Faults = []harness.TimedFault{{For: 40 * time.Millisecond, Nemesis: strike{"freeze",
 		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			first, second := c.fleet.Pause(1), c.fleet.Pause(1)
-			err := await(ctx, func() bool { return c.fleet.Held(1) == 4 })
+			err := await(ctx, func() bool { return c.fleet.Standing(1) == 4 })
 			first()
 			first() // both of which end one pause
-			held = c.fleet.Held(1)
+			held = c.fleet.Standing(1)
 			heal := func(ctx context.Context) error {
 				before := c.shown(1)
 				second()
@@ -149,14 +149,14 @@ func TestAPausedGroupDoesNothingUntilItIsResumed(t *testing.T) {
 	}
 	require.Zero(t, during[1])
 	require.Positive(t, during[0])
-	require.Zero(t, c.fleet.Held(1))
+	require.Zero(t, c.fleet.Standing(1))
 }
 
 func TestTheClockOfAGroupIsWrongUntilItHeals(t *testing.T) {
 	c := newCrew()
 	s := c.spec()
 	ahead := func(group int) time.Duration { return time.Until(c.shown(group)).Round(time.Hour) }
-	s.Steps = []harness.FaultStep{{Nemesis: strike{"skew", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+	s.Faults = []harness.TimedFault{{Nemesis: strike{"skew", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 		hour, day := c.fleet.Skew(0, time.Hour), c.fleet.Skew(0, 24*time.Hour)
 		require.Equal(t, 25*time.Hour, c.fleet.Ahead(0))
 		require.NoError(t, await(ctx, func() bool { return ahead(0) == 25*time.Hour }))
@@ -179,18 +179,18 @@ func TestTheClockOfAGroupIsWrongUntilItHeals(t *testing.T) {
 func TestWhatANemesisLeftPausedIsResumedWhenTheLoadEnds(t *testing.T) {
 	c := newCrew()
 	s := c.spec()
-	s.Steps = []harness.FaultStep{{Nemesis: strike{"forgetful",
+	s.Faults = []harness.TimedFault{{Nemesis: strike{"forgetful",
 		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			c.fleet.Pause(0)
 			c.fleet.Skew(0, time.Hour)
-			_ = await(ctx, func() bool { return c.fleet.Held(0) == 4 })
+			_ = await(ctx, func() bool { return c.fleet.Standing(0) == 4 })
 			panic("a nemesis's bug")
 		}}}}
 	began := time.Now()
 	res, err := harness.Run(t.Context(), s)
 	require.ErrorContains(t, err, "a nemesis's bug")
 	require.Less(t, time.Since(began), 10*time.Second)
-	require.Zero(t, c.fleet.Held(0))
+	require.Zero(t, c.fleet.Standing(0))
 	require.Zero(t, c.fleet.Ahead(0))
 	require.Equal(t, "its injection came to no end", res.History.Faults[0].Proof)
 }
@@ -206,10 +206,10 @@ func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
 			defer cancel()
 			s := c.spec()
 			s.Workload = panicky{c}
-			s.Steps = []harness.FaultStep{{For: time.Hour, Nemesis: strike{"freeze",
+			s.Faults = []harness.TimedFault{{For: time.Hour, Nemesis: strike{"freeze",
 				func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 					resume := c.fleet.Pause(0)
-					err := await(ctx, func() bool { return c.fleet.Held(0) == 4 })
+					err := await(ctx, func() bool { return c.fleet.Standing(0) == 4 })
 					interrupt(c, cancel)
 					return harness.Injection{Bite: "they stand", Heal: healing(resume)}, err
 				}}}}
@@ -218,7 +218,7 @@ func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
 			require.Equal(t, name != "interrupted", err != nil, "%v", err)
 			require.NotEmpty(t, res.History.End.Reason)
 			require.Less(t, time.Since(began), 10*time.Second)
-			require.Zero(t, c.fleet.Held(0))
+			require.Zero(t, c.fleet.Standing(0))
 		})
 	}
 }
@@ -244,7 +244,7 @@ func TestAFleetServesOneRunAtATime(t *testing.T) {
 	c := newCrew()
 	s := c.spec()
 	var second error
-	s.Steps = []harness.FaultStep{{Nemesis: strike{"another run",
+	s.Faults = []harness.TimedFault{{Nemesis: strike{"another run",
 		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			_, second = harness.Run(ctx, c.spec())
 			return harness.Injection{Bite: "it ran"}, nil

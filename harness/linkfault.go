@@ -27,7 +27,7 @@ type LinkFaultKind string
 
 // The kinds of link faults. See the constructors.
 const (
-	LinkHold        LinkFaultKind = "hold"
+	LinkWithhold    LinkFaultKind = "hold"
 	LinkDrop        LinkFaultKind = "drop"
 	LinkDropReplies LinkFaultKind = "drop-replies"
 	LinkRefuse      LinkFaultKind = "refuse"
@@ -48,9 +48,9 @@ const (
 	leastClose, mostClose         = 10 * time.Millisecond, time.Minute
 )
 
-// Hold stops bytes and ends of connections where they are; after the heal all of it flows on. A network that loses
+// Withhold stops bytes and ends of connections where they are; after the heal all of it flows on. A network that loses
 // packets looks like this to a patient client: commands that waited are executed late.
-func Hold() LinkFault { return LinkFault{Kind: LinkHold} }
+func Withhold() LinkFault { return LinkFault{Kind: LinkWithhold} }
 
 // Drop loses bytes in both directions. Ends of connections still pass. A connection cannot go on after a gap, so the heal
 // resets it.
@@ -84,7 +84,7 @@ func Slice(size int, delay time.Duration) LinkFault {
 
 // LimitData ends a connection when that many bytes, 1 to 16 MiB, have passed in one of its directions since the fault
 // began, even in the middle of a command or a reply. What is under way in the other direction is lost. If the link has other
-// faults than Hold and Refuse at the same time, the heal resets its connections.
+// faults than Withhold and Refuse at the same time, the heal resets its connections.
 func LimitData(bytes int64) LinkFault { return LinkFault{Kind: LinkLimitData, Bytes: bytes} }
 
 // SlowClose passes the end of a connection on after delay, 10 ms to 1 minute, in whole milliseconds: a host that is gone still
@@ -92,7 +92,7 @@ func LimitData(bytes int64) LinkFault { return LinkFault{Kind: LinkLimitData, By
 func SlowClose(delay time.Duration) LinkFault { return LinkFault{Kind: LinkSlowClose, Delay: delay} }
 
 // ErrNoLinkFault is the error of Validate for the zero value.
-var ErrNoLinkFault = errors.New("no link fault given: choose one, such as harness.Hold()")
+var ErrNoLinkFault = errors.New("no link fault given: choose one, such as harness.Withhold()")
 
 // BoundsError says that a value is outside its bounds.
 type BoundsError struct {
@@ -109,7 +109,7 @@ func (e *BoundsError) Error() string {
 // bounds that its constructor names.
 func (f LinkFault) Validate() error {
 	switch f.Kind {
-	case LinkHold, LinkDrop, LinkDropReplies, LinkRefuse:
+	case LinkWithhold, LinkDrop, LinkDropReplies, LinkRefuse:
 		return nil
 	case LinkLatency:
 		return cmp.Or(inBounds("latency", f.Latency, leastLatency, mostLatency), inBounds("jitter", f.Jitter, 0, f.Latency))
@@ -137,7 +137,7 @@ func inBounds[T int | int64 | time.Duration](parameter string, is, least, most T
 // Effects says what the fault does to links.
 func (f LinkFault) Effects() Effects {
 	switch f.Kind {
-	case LinkHold, LinkDrop, LinkDropReplies:
+	case LinkWithhold, LinkDrop, LinkDropReplies:
 		return CutsLinks
 	case LinkRefuse:
 		return CutsLinks | EndsConnections

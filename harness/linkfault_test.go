@@ -15,7 +15,7 @@ func TestLinkFaultsSayWhatTheyAreAndDo(t *testing.T) {
 		fault harness.LinkFault
 		does  harness.Effects
 	}{
-		"hold":              {harness.Hold(), harness.CutsLinks},
+		"hold":              {harness.Withhold(), harness.CutsLinks},
 		"drop":              {harness.Drop(), harness.CutsLinks},
 		"drop-replies":      {harness.DropReplies(), harness.CutsLinks},
 		"refuse":            {harness.Refuse(), harness.CutsLinks | harness.EndsConnections},

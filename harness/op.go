@@ -18,7 +18,7 @@ const (
 	Deliver Kind = "deliver" // hand message Key on: what a claim answered ResultFirst obliges its worker to do
 	Confirm Kind = "confirm" // say that message Key was delivered, so that it stays marked for the window TTL
 	Next    Kind = "next"    // draw a number from sequence Key; Arg is the proposal, Result the decimal number returned
-	Inspect Kind = "inspect" // look at what is stored for sequence or message Key: Result the number or mark, "" for none; TTL what is left, 0 for no end
+	Inspect Kind = "inspect" // look at what is stored for Key: Result is the number or mark, "" for none; TTL is what is left, 0 for no end
 	Add     Kind = "add"     // add the unique integer Arg to the set Key; Result is the owner's token where a lock guards the set
 	Read    Kind = "read"    // read the whole set Key; Result is an interval list such as "0-7,9"
 )

@@ -89,8 +89,8 @@ func (o *outages) beside(f *Fault) bool {
 	return slices.ContainsFunc(o.inForce, func(other *Fault) bool { return other != f })
 }
 
-// calm reports whether no fault is in force.
-func (o *outages) calm() bool {
+// allHealed reports whether no fault is in force.
+func (o *outages) allHealed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.inForce) == 0
@@ -121,27 +121,27 @@ func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 	if inj.Heal != nil {
 		ctx, cancel := context.WithTimeout(ctx, wholeWithin)
 		defer cancel()
-		if err = guarded("its Heal", func() error { return inj.Heal(ctx) }); err != nil {
+		if err = catchPanic("its Heal", func() error { return inj.Heal(ctx) }); err != nil {
 			err = fmt.Errorf("harness: heal %s: %w", f.Name, err)
 		}
 	}
 	if r.outages.end(f) {
-		err = errors.Join(err, r.mend(ctx))
+		err = errors.Join(err, r.awaitWhole(ctx))
 	}
 	return err
 }
 
-// mend waits until the system is whole and records that as the End of the faults that had healed.
-func (r *run) mend(ctx context.Context) error {
+// awaitWhole waits until the system is whole and records that as the End of the faults that had healed.
+func (r *run) awaitWhole(ctx context.Context) error {
 	o := r.outages
 	o.mending <- struct{}{}
 	defer func() { <-o.mending }()
-	if !o.calm() {
+	if !o.allHealed() {
 		return nil // another fault began before this could: its heal mends both
 	}
 	ctx, cancel := context.WithTimeout(ctx, wholeWithin)
 	defer cancel()
-	err := guarded("the System's AwaitWhole", func() error { return r.System.AwaitWhole(ctx) })
+	err := catchPanic("the System's AwaitWhole", func() error { return r.System.AwaitWhole(ctx) })
 	if err != nil {
 		err = fmt.Errorf("harness: the system did not become whole within %v of the heal: %w", wholeWithin, err)
 	}

@@ -4,11 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,15 +53,7 @@ func TestLiteralsAreFound(t *testing.T) {
 // literals lists the string literals below root that are wanted, by file. Tests are left out.
 func literals(root string, wanted func(text string) bool) (map[string][]string, error) {
 	found := map[string][]string{}
-	return found, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && notOurs(path):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
-		}
+	return found, eachSource(root, func(_, path string) error {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ const (
 // not seen by then either carries a mark or will return after the reading, so everything before the smaller of the two
 // is complete and can be written in order.
 //
-// A slow store slows the workers down: each waits when too many of its operations do.
+// A slow store slows the workers down: a worker waits while too many of its operations wait for the writer.
 type recorder struct {
 	clock Clock
 	slots []slot
@@ -36,10 +36,10 @@ type recorder struct {
 
 	pending []Op // taken from slots, not yet below the watermark; only the writer uses this and the next three fields
 	spare   []Op // buffer for the next pending
-	order   []place
+	order   []returnedAt
 	ready   []Op
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // protects what follows
 	store  Store
 	broken bool // the store failed: discard from here on
 	counts [3]int64
@@ -54,8 +54,8 @@ type slot struct {
 	ops        []Op
 }
 
-// place says that pending[i] returned at the time at.
-type place struct {
+// returnedAt says that pending[i] returned at the time at.
+type returnedAt struct {
 	at time.Duration
 	i  int
 }
@@ -152,10 +152,10 @@ func (s *slot) drain(to *[]Op) {
 func (r *recorder) before(mark time.Duration) []Op {
 	r.order = r.order[:0]
 	for i := range r.pending {
-		r.order = append(r.order, place{r.pending[i].Return, i})
+		r.order = append(r.order, returnedAt{r.pending[i].Return, i})
 	}
-	slices.SortFunc(r.order, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.i, b.i)) })
-	n, _ := slices.BinarySearchFunc(r.order, mark, func(p place, t time.Duration) int { return cmp.Compare(p.at, t) })
+	slices.SortFunc(r.order, func(a, b returnedAt) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.i, b.i)) })
+	n, _ := slices.BinarySearchFunc(r.order, mark, func(p returnedAt, t time.Duration) int { return cmp.Compare(p.at, t) })
 	ready := r.ready[:0]
 	for _, p := range r.order[:n] {
 		ready = append(ready, r.pending[p.i])

@@ -70,7 +70,7 @@ func TestASlowStoreSlowsTheWorkersAndLosesNothing(t *testing.T) {
 	require.Equal(t, 2*4*slotLimit, store.n)
 }
 
-// writing is the session of worker w of rec.
+// writing returns the session of worker w of rec.
 func writing(rec *recorder, w int) *Session {
 	return NewSession(&live{rec: rec, slot: &rec.slots[w]}, w, len(rec.slots), 0, nil)
 }
@@ -127,8 +127,8 @@ type discard struct{ Store }
 
 func (discard) WriteOps([]Op) error { return nil }
 
-// BenchmarkFlush is what the writer does fifty times a second at 40,000 operations a second, however many workers share
-// them.
+// BenchmarkFlush measures one flush of the writer, which flushes fifty times a second. At 40,000 operations a second that is 800
+// of them, however many workers share them.
 func BenchmarkFlush(b *testing.B) {
 	const batch = 800
 	for _, workers := range []int{50, 1000, 4000, 10_000} {

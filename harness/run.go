@@ -69,7 +69,7 @@ type worker struct {
 	workload Workload
 	client   Client
 	session  *Session
-	proc     *process
+	proc     *fleetMember
 }
 
 // record does the whole run, from the first record to the closed store.
@@ -124,13 +124,13 @@ func (r *run) onSystem(ctx context.Context) (err error) {
 	if err := r.System.Start(ctx, r.clock, r.rec.event, r.Log); err != nil {
 		return err
 	}
-	if err := guarded("a workload's Open", func() error { return r.open(ctx) }); err != nil {
+	if err := catchPanic("a workload's Open", func() error { return r.open(ctx) }); err != nil {
 		return err
 	}
 	if err := r.load(ctx); err != nil {
 		return err
 	}
-	return guarded("a workload's Finish", func() error { return r.finish(ctx) })
+	return catchPanic("a workload's Finish", func() error { return r.finish(ctx) })
 }
 
 // open makes every worker, with its client and its session.
@@ -143,7 +143,7 @@ func (r *run) open(ctx context.Context) error {
 				return fmt.Errorf("harness: open client %d of %s: %w", i, l.Workload.Name(), err)
 			}
 			proc := r.Fleet.enlist(r.meta.Group(i))
-			s := r.session(i, stream(r.Seed, uint64(i)), proc, r.stop)
+			s := r.session(i, rngStream(r.Seed, uint64(i)), proc, r.stop)
 			r.workers = append(r.workers, &worker{workload: l.Workload, client: c, session: s, proc: proc})
 		}
 	}
@@ -160,7 +160,7 @@ func (r *run) load(ctx context.Context) error {
 	}
 	var reporting sync.WaitGroup
 	reporting.Go(r.report)
-	err := r.schedule(r.enough)
+	err := r.runTimetable(r.enough)
 	r.Fleet.release() // what a nemesis left paused would never end
 	close(r.stop)
 	grace := time.AfterFunc(stopGrace, abandon)
@@ -174,17 +174,17 @@ func (r *run) load(ctx context.Context) error {
 func (r *run) work(ctx context.Context, w *worker) {
 	turn := r.turns(w.session)
 	steps := func() error {
-		ctx := w.proc.within(ctx)
+		ctx := w.proc.bind(ctx)
 		for turn() {
 			w.client.Step(ctx, w.session)
 		}
 		return nil
 	}
 	whose := fmt.Sprintf("client %d", w.session.id)
-	err := guarded(whose, steps)
+	err := catchPanic(whose, steps)
 	for errors.Is(err, ErrCrashed) {
-		if err = guarded(whose, func() error { return r.replace(ctx, w) }); err == nil {
-			err = guarded(whose, steps)
+		if err = catchPanic(whose, func() error { return r.replace(ctx, w) }); err == nil {
+			err = catchPanic(whose, steps)
 		}
 	}
 	if err != nil {
@@ -212,7 +212,7 @@ func (r *run) turns(s *Session) func() bool {
 // replace opens a new client, under a new id, for a worker whose client has crashed. If that fails it tries again for as long as
 // the load goes on: the system may be broken as well.
 func (r *run) replace(ctx context.Context, w *worker) error {
-	w.proc = r.Fleet.relieve(w.proc)
+	w.proc = r.Fleet.replaceDead(w.proc)
 	w.session.time.(*live).proc = w.proc
 	w.session.id += w.session.workers
 	for {
@@ -228,9 +228,9 @@ func (r *run) replace(ctx context.Context, w *worker) error {
 	}
 }
 
-// guarded turns a panic of f, which runs code of others, into an error, so that the run still ends in good order. The panic of a
+// catchPanic turns a panic of f, which runs code of others, into an error, so that the run still ends in good order. The panic of a
 // client that a nemesis crashed becomes ErrCrashed.
-func guarded(whose string, f func() error) (err error) {
+func catchPanic(whose string, f func() error) (err error) {
 	defer func() {
 		switch p := recover(); {
 		case p == nil:
@@ -266,7 +266,7 @@ func (r *run) finish(ctx context.Context) error {
 		if err := r.System.AwaitWhole(ctx); err != nil {
 			return fmt.Errorf("harness: the system is not whole for the final read: %w", err)
 		}
-		s := r.session(r.meta.Workers, stream(r.Seed, finishStream+uint64(i)), nil, over)
+		s := r.session(r.meta.Workers, rngStream(r.Seed, finishStream+uint64(i)), nil, over)
 		s.id = HarnessClient
 		if err := f.Finish(ctx, s); err != nil {
 			return fmt.Errorf("harness: finish %s: %w", l.Workload.Name(), err)

@@ -138,7 +138,7 @@ func TestTheSameSeedMakesTheSameChoices(t *testing.T) {
 		var rolled atomic.Uint64
 		s := spec(f, &counter{})
 		s.Seed = seed
-		s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f, rolled: &rolled}}}
+		s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, rolled: &rolled}}}
 		_, err := harness.Run(t.Context(), s)
 		require.NoError(t, err)
 		all := map[any]any{}
@@ -158,7 +158,7 @@ func TestTheSameSeedMakesTheSameChoices(t *testing.T) {
 func TestAFaultIsRecordedProvedAndHealed(t *testing.T) {
 	f, c := &fake{}, &counter{}
 	s := spec(f, c)
-	s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f}, For: 30 * time.Millisecond}, {Nemesis: breaker{fake: f}}}
+	s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}, For: 30 * time.Millisecond}, {Nemesis: breaker{fake: f}}}
 	res, err := harness.Run(t.Context(), s)
 	require.NoError(t, err)
 	require.Len(t, res.History.Faults, 2)
@@ -175,7 +175,7 @@ func TestAFaultIsRecordedProvedAndHealed(t *testing.T) {
 func TestAFaultWithoutEffectIsNotProved(t *testing.T) {
 	f := &fake{}
 	s := spec(f, &counter{})
-	s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f, proveErr: errors.New("nothing happened")}, For: time.Millisecond}}
+	s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, proveErr: errors.New("nothing happened")}, For: time.Millisecond}}
 	res, err := harness.Run(t.Context(), s)
 	require.NoError(t, err)
 	require.False(t, res.History.Faults[0].Proved)
@@ -189,14 +189,14 @@ func TestEveryWayOutHealsStopsAndKeepsTheHistory(t *testing.T) {
 	}{
 		"the system does not start": {func(f *fake, _ *harness.Spec) { f.startErr = errors.New("no luck") }, "no luck"},
 		"a fault cannot be injected": {func(f *fake, s *harness.Spec) {
-			s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f, injectErr: errors.New("cannot reach it")}}}
+			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, injectErr: errors.New("cannot reach it")}}}
 		}, "cannot reach it"},
 		"the system stays broken": {func(f *fake, s *harness.Spec) {
 			f.wholeErr = errors.New("two primaries")
-			s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f}}}
+			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}}}
 		}, "two primaries"},
 		"a nemesis panics": {func(f *fake, s *harness.Spec) {
-			s.Steps = []harness.FaultStep{{Nemesis: panickingNemesis{breaker{fake: f}}, For: time.Second}}
+			s.Faults = []harness.TimedFault{{Nemesis: panickingNemesis{breaker{fake: f}}, For: time.Second}}
 		}, "a nemesis's bug"},
 		"a client panics":   {func(f *fake, _ *harness.Spec) { f.panics = true }, "a client's bug"},
 		"the store is full": {func(_ *fake, s *harness.Spec) { s.Store = fullStore{harness.NewMemory()} }, "disk full"},
@@ -224,7 +224,7 @@ func TestAnInterruptedRunHealsAndSaysSo(t *testing.T) {
 	f := &fake{}
 	s := spec(f, &counter{})
 	s.Duration = time.Minute
-	s.Steps = []harness.FaultStep{{Nemesis: breaker{fake: f}, For: time.Minute}}
+	s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}, For: time.Minute}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { _ = await(ctx, f.broken.Load); cancel() }()

@@ -80,20 +80,20 @@ func (s *Session) Ended() bool { return !s.Sleep(0) }
 type live struct {
 	rec  *recorder
 	slot *slot
-	proc *process        // the worker's client as the Fleet sees it; nil: there is no Fleet
+	proc *fleetMember    // the worker's client as the Fleet sees it; nil: there is no Fleet
 	done <-chan struct{} // closed when the load ends
 }
 
 // Now returns the time since the start of the run. It is a checkpoint, since a process that is paused reads no clock.
 func (l *live) Now() time.Duration {
-	l.proc.step()
+	l.proc.checkpointOrCrash()
 	return l.rec.clock.Now()
 }
 
 func (l *live) Record(op *Op) { l.rec.finish(l.slot, op) }
 
 func (l *live) Sleep(d time.Duration) bool {
-	defer l.proc.step()
+	defer l.proc.checkpointOrCrash()
 	if d <= 0 {
 		select {
 		case <-l.done:
@@ -113,7 +113,7 @@ func (l *live) Sleep(d time.Duration) bool {
 }
 
 // session makes the session of worker w, whose clients are the process proc and whose load ends when done is closed.
-func (r *run) session(w int, rng *rand.Rand, proc *process, done <-chan struct{}) *Session {
+func (r *run) session(w int, rng *rand.Rand, proc *fleetMember, done <-chan struct{}) *Session {
 	t := &live{rec: r.rec, slot: &r.rec.slots[w], proc: proc, done: done}
 	return NewSession(t, w, r.meta.Workers, r.meta.Group(w), rng)
 }

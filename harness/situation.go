@@ -47,6 +47,17 @@ const (
 	ReplicaPromoted SituationName = "replica promoted that had not heard all" //
 )
 
+// AllSituations lists the situations of every family, and those that only the explorer sees.
+func AllSituations() []SituationName {
+	return []SituationName{
+		AcquiresAtOnce, LeaseEndedInside, AskedInLastInstant, TakenAfterLease, ReleaseInLastInstant, ReleaseAfterLease, LateReleaseMeets,
+		ExtendInLease, ExtendInLastInstant, ExtendAfterLease, LateExtendMeets, NameBeginsAnother,
+		ClaimsAtOnce, AskedAgainEarly, AskedAgainLater, AskedAgainAtEnd, AskedAgainAfter, ConfirmAfterTime,
+		DrawsAtOnce, RetryAfterUnknown,
+		ScriptMissing, ClientCrashed, AnswerLost, CommandLost, CommandLate, SentAgain, RefusedByItself, ReplicaPromoted,
+	}
+}
+
 // Situation says how often a run or a search has met a situation.
 type Situation struct {
 	Name    SituationName `json:"name"`

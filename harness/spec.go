@@ -17,18 +17,18 @@ type Spec struct {
 	Workload Workload
 	Checkers []Checker
 
-	Clients     int           // concurrent clients of Workload; default 10
-	Duration    time.Duration // least duration of the load; faults still in force extend it; default 5s
-	Rate        float64       // steps a second that all clients together aim at; 0: as fast as they can
-	OpenLoop    bool          // steps are due at times of their own, however late others are; otherwise clients pause between steps
-	Seed        uint64        // of every random choice; 0: chosen, and reported in Meta
-	Riders      []Rider       // further workloads beside the main one
-	Steps       []FaultStep   // faults, one after the other
-	Tracks      [][]FaultStep // further sequences of faults, each beside Steps
-	QuietPeriod time.Duration // load without faults before each fault, unless its Step says otherwise, and after the last; default 2s
-	Final       time.Duration // bounds the final reads and probes after the load, which may have to wait for leases to end; default 30s
-	Fleet       *Fleet        // lets nemeses strike the clients themselves; nil: none does
-	Drift       float64       // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
+	Clients     int            // concurrent clients of Workload; default 10
+	Duration    time.Duration  // least duration of the load; faults still in force extend it; default 5s
+	Rate        float64        // steps a second that all clients together aim at; 0: as fast as they can
+	OpenLoop    bool           // steps are due at times of their own, however late others are; otherwise clients pause between steps
+	Seed        uint64         // of every random choice; 0: chosen, and reported in Meta
+	Riders      []Rider        // further workloads beside the main one
+	Faults      []TimedFault   // faults, one after the other
+	Tracks      [][]TimedFault // further sequences of faults, each beside Faults
+	QuietPeriod time.Duration  // load without faults before each fault, unless its After says otherwise, and after the last; default 2s
+	Final       time.Duration  // bounds the final reads and probes after the load, which may have to wait for leases to end; default 30s
+	Fleet       *Fleet         // lets nemeses strike the clients themselves; nil: none does
+	Drift       float64        // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
 
 	Watchers    []Checker                    // see the record while it grows, unless they fall far behind it; they do not decide the verdict
 	OnAnomaly   func(Anomaly, time.Duration) // called at once, never concurrently, with what a watcher has found, and when; must not block
@@ -92,7 +92,7 @@ func (s Spec) withDefaults() (Spec, error) {
 }
 
 // tracks lists every sequence of faults.
-func (s Spec) tracks() [][]FaultStep { return append([][]FaultStep{s.Steps}, s.Tracks...) }
+func (s Spec) tracks() [][]TimedFault { return append([][]TimedFault{s.Faults}, s.Tracks...) }
 
 // loads lists every workload with its clients, the main one first.
 func (s Spec) loads() []Rider {
@@ -121,5 +121,5 @@ const (
 	finishStream  = 1<<63 + 1<<32
 )
 
-// stream returns an independent generator: the same seed and number give the same choices in every run.
-func stream(seed, number uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, number)) }
+// rngStream returns an independent generator: the same seed and number give the same choices in every run.
+func rngStream(seed, number uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, number)) }

@@ -78,11 +78,11 @@ type Injection struct {
 	Heal func(ctx context.Context) error
 }
 
-// FaultStep is one fault of a sequence.
-type FaultStep struct {
+// TimedFault is one fault of a sequence.
+type TimedFault struct {
 	Nemesis Nemesis
 	// After is the time without this sequence's faults before the fault. It counts from the start of the load, or from the heal of
-	// the step before; if no other fault was in force then, from the time when the system was whole again. 0: Spec.QuietPeriod.
+	// the fault before; if no other fault was in force then, from the time when the system was whole again. 0: Spec.QuietPeriod.
 	After time.Duration
 	For   time.Duration // how long the fault stays in force, from its bite to its heal
 }

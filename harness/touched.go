@@ -3,21 +3,21 @@ package harness
 // Touched counts what faults have done to the connections of one link. Connections that the harness itself opened to look
 // at the link are not counted. All numbers only grow: the difference of two is what was touched between them.
 type Touched struct {
-	Held   int64 // bytes, and ends of connections, that met a hold
-	Waited int64 // connections that were opened under a hold
-	Reset  int64 // connections that were reset or refused
-	Passed int64 // bytes that met latency, a drop, a limit or the like, in a direction in which it acts
-	Ended  int64 // connections that ended in the middle of their bytes, as by a limit
+	Withheld int64 // bytes, and ends of connections, that met a withheld link
+	Waited   int64 // connections that were opened while the link was withheld
+	Reset    int64 // connections that were reset or refused
+	Passed   int64 // bytes that met latency, a drop, a limit or the like, in a direction in which it acts
+	Ended    int64 // connections that ended in the middle of their bytes, as by a limit
 }
 
 // Minus returns what was touched since before.
 func (t Touched) Minus(before Touched) Touched {
 	return Touched{
-		t.Held - before.Held, t.Waited - before.Waited, t.Reset - before.Reset, t.Passed - before.Passed, t.Ended - before.Ended,
+		t.Withheld - before.Withheld, t.Waited - before.Waited, t.Reset - before.Reset, t.Passed - before.Passed, t.Ended - before.Ended,
 	}
 }
 
 // Plus returns the sum of both.
 func (t Touched) Plus(u Touched) Touched {
-	return Touched{t.Held + u.Held, t.Waited + u.Waited, t.Reset + u.Reset, t.Passed + u.Passed, t.Ended + u.Ended}
+	return Touched{t.Withheld + u.Withheld, t.Waited + u.Waited, t.Reset + u.Reset, t.Passed + u.Passed, t.Ended + u.Ended}
 }

@@ -15,14 +15,14 @@ import (
 // TestAFaultThatTouchedNothingIsNotProved: it is asked once, when the fault has had all its time.
 func TestAFaultThatTouchedNothingIsNotProved(t *testing.T) {
 	const long = 30 * time.Millisecond
-	faultThat := func(name string, touched func() (string, error)) harness.FaultStep {
-		return harness.FaultStep{For: long, Nemesis: strike{name, func(context.Context, *rand.Rand) (harness.Injection, error) {
+	faultThat := func(name string, touched func() (string, error)) harness.TimedFault {
+		return harness.TimedFault{For: long, Nemesis: strike{name, func(context.Context, *rand.Rand) (harness.Injection, error) {
 			return harness.Injection{Bite: "bitten", Touched: touched, Heal: func(context.Context) error { return nil }}, nil
 		}}}
 	}
 	asked := 0
 	d := newDiary()
-	res, err := harness.Run(t.Context(), d.spec([]harness.FaultStep{
+	res, err := harness.Run(t.Context(), d.spec([]harness.TimedFault{
 		faultThat("idle", func() (string, error) { asked++; return "", errors.New("idle: no traffic") }),
 		faultThat("busy", func() (string, error) { return "touched: 7 B", nil }),
 		faultThat("uncounted", nil),

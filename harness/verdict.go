@@ -62,43 +62,7 @@ type Anomaly struct {
 	From      time.Duration `json:"from"`             // when the violation begins on the run's clock
 	To        time.Duration `json:"to"`               // when the violation is complete
 	Faults    []string      `json:"faults,omitempty"` // names of the faults whose Influence overlaps From to To; filled in by Judge
-	Spans     []Span        `json:"spans,omitempty"`  // certain holds as the checker judged them; empty where it judges none
-}
-
-// Span is a time in which an owner certainly held the lock or message of an anomaly, as far as was known when it was found.
-type Span struct {
-	Client int           `json:"client"`       // client that the grant was given to with which the span begins
-	Owner  int           `json:"owner"`        // spans of one owner have the same number, from 0
-	From   time.Duration `json:"from"`         //
-	To     time.Duration `json:"to,omitempty"` // 0: nothing that was seen ends it
-	Until  SpanEnd       `json:"until"`        // what ends it
-}
-
-// SpanEnd is what ends a span.
-type SpanEnd string
-
-// What ends a span.
-const (
-	LeaseEnds   SpanEnd = "lease"   // the lease or window can be over, or the end that the grant promised has come
-	OwnRelease  SpanEnd = "release" // its owner began to give it up
-	NothingEnds SpanEnd = "nothing" // a lease without an end, not given up
-)
-
-// Overlaps returns the times in which two different owners certainly held the lock or message, in the order of Spans. Spans that
-// only touch do not overlap. To is 0 for an overlap that nothing ends.
-func (a Anomaly) Overlaps() (both []Span) {
-	for i, x := range a.Spans {
-		for _, y := range a.Spans[i+1:] {
-			o := Span{Client: y.Client, Owner: y.Owner, From: max(x.From, y.From), To: x.To, Until: x.Until}
-			if x.To == 0 || y.To != 0 && y.To < x.To {
-				o.To, o.Until = y.To, y.Until
-			}
-			if x.Owner != y.Owner && (o.To == 0 || o.From < o.To) {
-				both = append(both, o)
-			}
-		}
-	}
-	return both
+	Spans     []Span        `json:"spans,omitempty"`  // the stretches of time that the checker judged; empty where it judges none
 }
 
 // Violations returns how many violations the anomaly stands for, at least one.

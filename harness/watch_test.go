@@ -66,7 +66,7 @@ func watchersFindWhileTheLoadGoesOn(t *testing.T) {
 	}}
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Millisecond,
-		Steps: []harness.FaultStep{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{p, w},
+		Faults: []harness.TimedFault{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{p, w},
 		OnAnomaly: func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
 		Progress:  func(p harness.Progress) { progress.Store(p.Found) },
 	})
@@ -147,7 +147,7 @@ func aRunEndsThoughAWatcherDoesNot(t *testing.T) {
 	}}
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 2, Duration: time.Millisecond, Rate: 100,
-		Steps: []harness.FaultStep{{Nemesis: one}}, QuietPeriod: time.Millisecond,
+		Faults: []harness.TimedFault{{Nemesis: one}}, QuietPeriod: time.Millisecond,
 		Watchers: []harness.Checker{stuck{until}}, OnAnomaly: func(harness.Anomaly, time.Duration) { found.Add(1) },
 	})
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 	began := time.Now()
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{afterAFault{&tenth{}, f}}, StopOnFirst: true,
-		Clients: 2, Duration: time.Hour, Steps: []harness.FaultStep{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
+		Clients: 2, Duration: time.Hour, Faults: []harness.TimedFault{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
 	})
 	require.NoError(t, err)
 	require.Less(t, time.Since(began), time.Minute)

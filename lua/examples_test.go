@@ -83,12 +83,25 @@ var examples = map[string]example{
 	"lock_redisson_release.lua": {
 		given: []any{"hset", "lock", "a", 2},
 		calls: []call{
-			{keys{"lock"}, argv{20000, "b"}, nil},
-			{keys{"lock"}, argv{20000, "a"}, int64(0)},
-			{keys{"lock"}, argv{20000, "a"}, int64(1)},
-			{keys{"lock"}, argv{20000, "a"}, nil},
+			{keys{"lock", "released"}, argv{20000, "b"}, nil},
+			{keys{"lock", "released"}, argv{20000, "a"}, int64(0)},
+			{keys{"lock", "released"}, argv{20000, "a"}, int64(1)},
+			{keys{"lock", "released"}, argv{20000, "a"}, nil},
 		},
 	},
+	"lock_signal_release.lua": {
+		given: []any{"set", "lock", "a"},
+		calls: []call{
+			{keys{"lock", "signal"}, argv{"b", 20000}, int64(0)},
+			{keys{"lock", "signal"}, argv{"a", 20000}, int64(1)},
+			{keys{"lock", "signal"}, argv{"a", 20000}, int64(0)},
+		},
+	},
+	"lock_extend_or_take.lua": {calls: []call{
+		{keys{"lock"}, argv{"a", 20000}, int64(1)},
+		{keys{"lock"}, argv{"a", 20000}, int64(1)},
+		{keys{"lock"}, argv{"b", 20000}, int64(0)},
+	}},
 	"lock_release_by_codes.lua": {
 		given: []any{"set", "lock", "a"},
 		calls: []call{
@@ -150,7 +163,7 @@ func (x example) declared() []string {
 	return all
 }
 
-// tagged is the example with a hash tag in every key, so that all are in one slot.
+// tagged returns the example with a hash tag in every key, so that all are in one slot.
 func (x example) tagged() example {
 	y := example{given: slices.Clone(x.given)}
 	if y.given != nil {

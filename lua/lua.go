@@ -18,6 +18,8 @@ var (
 	LockRedissonAcquire       = source("lock_redisson_acquire.lua")
 	LockRedissonExtend        = source("lock_redisson_extend.lua")
 	LockRedissonRelease       = source("lock_redisson_release.lua")
+	LockSignalRelease         = source("lock_signal_release.lua")
+	LockExtendOrTake          = source("lock_extend_or_take.lua")
 	LockFenced                = source("lock_fenced.lua")
 	DedupGetSet               = source("dedup_get_set.lua")
 	DedupConfirm              = source("dedup_confirm.lua")

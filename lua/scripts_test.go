@@ -63,7 +63,7 @@ func confined(t *testing.T, r *redis.Client, keys ...string) *redis.Client {
 	t.Helper()
 	rules := []string{"reset", "on", "nopass", "+@all"}
 	for _, k := range keys {
-		rules = append(rules, "~"+k)
+		rules = append(rules, "~"+k, "&"+k) // a channel is declared as a key
 	}
 	require.NoError(t, r.ACLSetUser(t.Context(), "confined", rules...).Err())
 	o := options(r)

@@ -20,7 +20,7 @@ import (
 // protocols lists the versions of RESP that a client can speak.
 var protocols = []int{2, 3}
 
-// patience is how long clients wait for an answer: these tests are about what scripts answer, not about how soon.
+// patience is the longest time that clients wait for an answer. These tests ask what scripts answer, not how soon.
 const patience = 5 * time.Second
 
 func start(t *testing.T, c *cluster.Cluster) *cluster.Cluster {
@@ -83,7 +83,7 @@ func clusterNode(t *testing.T) *redis.Client {
 	return r
 }
 
-// clusterEnabled is a redis-server that takes part in a Redis Cluster, whatever its configuration says.
+// clusterEnabled returns a redis-server that takes part in a Redis Cluster, whatever its configuration says.
 func clusterEnabled(t *testing.T) string {
 	t.Helper()
 	server, _, err := cluster.FindRedis("")
@@ -99,7 +99,7 @@ esac
 	return path
 }
 
-// reply is what a client is told: nil for a nil reply, and an error where the reply is one.
+// reply returns what a client is told: nil for a nil reply, and an error where the reply is one.
 func reply(cmd *redis.Cmd) any {
 	v, err := cmd.Result()
 	switch {

@@ -25,13 +25,13 @@ type Entry struct {
 	least   func(Fault, Outlook) time.Duration         // shortest time in force in which it can be proved; nil: any time will do
 	link    func(Parameters) harness.LinkFault         // makes the link fault where prepareLink prepares the entry; otherwise nil
 	prepare func(*Fault) (parameter string, err error) // looks parameters up and refuses what makes no sense; nil: nothing to do
-	make    func(Fault, Target) harness.Nemesis
+	make    func(Fault, Subject) harness.Nemesis
 }
 
 // Parameters holds the values that a plan can give to a fault. The fault's Entry says which of them it takes, and their defaults.
 type Parameters struct {
-	Host  string `yaml:"host,omitempty"`  // its targets: see ParseHosts
-	Sides string `yaml:"sides,omitempty"` // who is cut off from whom: see ParseShape
+	Host  string `yaml:"host,omitempty"`  // its targets: see ParseTarget
+	Shape string `yaml:"sides,omitempty"` // who is cut off from whom: see ParseShape
 	How   string `yaml:"how,omitempty"`   // hold, drop, drop-replies or refuse
 	From  string `yaml:"from,omitempty"`  // who opens the connections of the links
 	To    string `yaml:"to,omitempty"`    // the hosts that those connections lead to
@@ -45,10 +45,10 @@ type Parameters struct {
 	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // error of a clock
 }
 
-// Word returns the parameter called name: Sides for "sides", else Host.
+// Word returns the parameter called name: Shape for "sides", else Host.
 func (p *Parameters) Word(name string) *string {
 	if name == "sides" {
-		return &p.Sides
+		return &p.Shape
 	}
 	return &p.Host
 }
@@ -88,7 +88,7 @@ type Consequences uint
 
 const (
 	MayLose    Consequences = 1 << iota // after a failover the new primary may lack what the old one acknowledged
-	Loses                               // after a failover it does lack that, under any steady load, where no guard prevents it
+	Loses                               // after a failover it does lack that, under any steady load, where no setting prevents it
 	Forgets                             // a node comes back without its data, unless there is an append-only file
 	AtOnce                              // a node comes back before any lease ends
 	Evicts                              // a node drops keys with a TTL
@@ -102,8 +102,8 @@ const (
 // OfClients is the set of consequences of faults that act on the clients themselves, through a Fleet.
 const OfClients = Crashes | Freezes | Skews
 
-// Target is the system on which the faults of the catalogue act.
-type Target struct {
+// Subject is the system on which the faults of the catalogue act.
+type Subject struct {
 	Cluster Cluster
 	Fleet   *harness.Fleet // through which faults strike clients
 }

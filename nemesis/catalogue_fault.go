@@ -20,9 +20,9 @@ type Fault struct {
 	Does   Consequences
 	OneWay bool // acts only on connections that From opens to To
 
-	hosts, from, to Hosts
-	sides           Shape
-	link            harness.LinkFault
+	target, from, to Target
+	shape            Shape
+	link             harness.LinkFault
 }
 
 // defaultFor is how long most faults stay in force: a failover takes two seconds.
@@ -72,7 +72,7 @@ func (f *Fault) parse() (parameter string, err error) {
 		f.Name = before + *f.Word(slots[word]) + after
 	}
 	if f.Host != "" {
-		if f.hosts, err = ParseHosts(f.Host); err != nil {
+		if f.target, err = ParseTarget(f.Host); err != nil {
 			return "host", err
 		}
 	}
@@ -83,7 +83,7 @@ func (f *Fault) parse() (parameter string, err error) {
 }
 
 // Make returns the Nemesis that injects the fault.
-func (f Fault) Make(on Target) harness.Nemesis { return f.Entry.make(f, on) }
+func (f Fault) Make(on Subject) harness.Nemesis { return f.Entry.make(f, on) }
 
 // Least returns the shortest time in force in which the fault can be proved; 0: any will do.
 func (f Fault) Least(on Outlook) time.Duration {
@@ -94,13 +94,13 @@ func (f Fault) Least(on Outlook) time.Duration {
 }
 
 // Hosts returns the choice of targets; the zero value if the fault takes no hosts.
-func (f Fault) Hosts() Hosts { return f.hosts }
+func (f Fault) Hosts() Target { return f.target }
 
 // Ends returns the hosts between which the fault's links lie; zero values if the fault takes no From and To.
-func (f Fault) Ends() (from, to Hosts) { return f.from, f.to }
+func (f Fault) Ends() (from, to Target) { return f.from, f.to }
 
-// CheckSides returns an error that says what the topology lacks for the fault's shape. Call it only for a partition that has one.
-func (f Fault) CheckSides(on Topology) error { return f.sides.Check(on) }
+// CheckShape returns an error that says what the topology lacks for the fault's shape. Call it only for a partition that has one.
+func (f Fault) CheckShape(on Topology) error { return f.shape.Check(on) }
 
 // Can reports whether the fault has any of these consequences. One that strikes replicas or Sentinels only loses no acknowledged
 // writes.

@@ -65,14 +65,14 @@ type Words struct {
 // WordsInNames explains HOST, HOW and SIDES.
 func WordsInNames() []Words {
 	sides := Words{Name: "SIDES", Doc: "who loses whom"}
-	for _, s := range AllSides() {
+	for _, s := range AllShapes() {
 		sides.Values = append(sides.Values, [2]string{s.String(), s.Doc()})
 	}
-	return []Words{{Name: "HOST", Doc: hostWords}, {Name: "HOW", Doc: howWords}, sides}
+	return []Words{{Name: "HOST", Doc: targetWords}, {Name: "HOW", Doc: howWords}, sides}
 }
 
 const (
-	hostWords = "primary, replica, replicas, sentinel, sentinels, node, nodes, minority, majority, group, clients, " +
+	targetWords = "primary, replica, replicas, sentinel, sentinels, node, nodes, minority, majority, group, clients, " +
 		"or a name: r1, s2, g0"
 	howWords = "hold: bytes wait until the heal; drop: they are lost; drop-replies: only answers are; " +
 		"refuse: connections are reset"

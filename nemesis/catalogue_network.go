@@ -11,28 +11,28 @@ import (
 
 // networkFaults act on the links between hosts.
 func networkFaults() []Entry {
-	split, cut := Parameters{Sides: "split-brain", How: "hold"}, Parameters{From: "clients", To: "primary", How: "hold"}
+	split, cut := Parameters{Shape: "split-brain", How: "hold"}, Parameters{From: "clients", To: "primary", How: "hold"}
 	return []Entry{
 		{
 			Name: "partition-SIDES", Doc: "the network falls apart; see SIDES for who loses whom, HOW for what becomes of bytes",
-			Takes: []string{"sides", "how"}, Defaults: split, prepare: prepareSides, least: leastApart,
-			make: func(f Fault, on Target) harness.Nemesis { return Partition(on.Cluster, f.sides, f.link) },
+			Takes: []string{"sides", "how"}, Defaults: split, prepare: prepareShape, least: leastApart,
+			make: func(f Fault, on Subject) harness.Nemesis { return Partition(on.Cluster, f.shape, f.link) },
 		},
 		{
 			Name: "partition-primary", Doc: "partition-split-brain, under its old name",
-			Defaults: split, prepare: prepareSides, least: leastApart,
-			make: func(_ Fault, on Target) harness.Nemesis { return PartitionPrimary(on.Cluster) },
+			Defaults: split, prepare: prepareShape, least: leastApart,
+			make: func(_ Fault, on Subject) harness.Nemesis { return PartitionPrimary(on.Cluster) },
 		},
 		{
 			Name: "one-way", Doc: "the connections that from opens to to are cut, those the other way are not",
 			Takes: []string{"from", "to", "how"}, Defaults: cut, prepare: prepareOneWay,
-			make: func(f Fault, on Target) harness.Nemesis {
+			make: func(f Fault, on Subject) harness.Nemesis {
 				return Partition(on.Cluster, OneWay(f.from, f.to), f.link)
 			},
 		},
 		{
 			Name: "cut", Doc: "all connections between from and to are cut, whoever opens them",
-			Takes: []string{"from", "to", "how"}, Defaults: cut, prepare: prepareCut, make: degraded,
+			Takes: []string{"from", "to", "how"}, Defaults: cut, prepare: prepareCut, make: makeDegrade,
 		},
 	}
 }
@@ -47,35 +47,35 @@ func linkFaults() []Entry {
 	return []Entry{
 		{
 			Name: "latency", Doc: "bytes are late, each way, by latency and up to jitter more or less",
-			Takes: between("latency", "jitter"), make: degraded, prepare: prepareLink,
+			Takes: between("latency", "jitter"), make: makeDegrade, prepare: prepareLink,
 			Defaults: defaults(Parameters{Latency: 100 * time.Millisecond, Jitter: 20 * time.Millisecond}),
 			link:     func(p Parameters) harness.LinkFault { return harness.Latency(p.Latency, p.Jitter) },
 		},
 		{
 			Name: "bandwidth", Doc: "so many bytes a second pass in each connection, each way",
-			Takes: between("bandwidth"), Defaults: defaults(Parameters{Bandwidth: 20_000}), make: degraded, prepare: prepareLink,
+			Takes: between("bandwidth"), Defaults: defaults(Parameters{Bandwidth: 20_000}), make: makeDegrade, prepare: prepareLink,
 			link: func(p Parameters) harness.LinkFault { return harness.Bandwidth(int64(p.Bandwidth)) },
 		},
 		{
 			Name: "slicer", Doc: "bytes come in pieces of size with a pause of delay",
-			Takes: between("size", "delay"), make: degraded, prepare: prepareLink,
+			Takes: between("size", "delay"), make: makeDegrade, prepare: prepareLink,
 			Defaults: defaults(Parameters{Size: 8, Delay: time.Millisecond}),
 			link:     func(p Parameters) harness.LinkFault { return harness.Slice(p.Size, p.Delay) },
 		},
 		{
 			Name: "limit-data", Doc: "connections end after so many bytes, in the middle of a command or answer",
-			Takes: between("bytes"), Defaults: defaults(Parameters{Bytes: 5000}), make: degraded, prepare: prepareLink,
+			Takes: between("bytes"), Defaults: defaults(Parameters{Bytes: 5000}), make: makeDegrade, prepare: prepareLink,
 			link: func(p Parameters) harness.LinkFault { return harness.LimitData(int64(p.Bytes)) },
 		},
 		{
 			Name: "slow-close", Doc: "who closes a connection is heard only after delay",
-			Takes: between("delay"), Defaults: defaults(Parameters{Delay: 500 * time.Millisecond}), make: degraded, prepare: prepareLink,
+			Takes: between("delay"), Defaults: defaults(Parameters{Delay: 500 * time.Millisecond}), make: makeDegrade, prepare: prepareLink,
 			link: func(p Parameters) harness.LinkFault { return harness.SlowClose(p.Delay) },
 		},
 	}
 }
 
-func degraded(f Fault, on Target) harness.Nemesis {
+func makeDegrade(f Fault, on Subject) harness.Nemesis {
 	return Degrade(on.Cluster, f.from, f.to, f.link)
 }
 
@@ -91,11 +91,11 @@ func (f *Fault) parseHow() (field string, err error) {
 	return "how", fmt.Errorf("unknown how %q: choose %s", f.How, strings.Join(known, ", "))
 }
 
-func prepareSides(f *Fault) (field string, err error) {
-	if f.sides, err = ParseShape(f.Sides); err != nil {
+func prepareShape(f *Fault) (field string, err error) {
+	if f.shape, err = ParseShape(f.Shape); err != nil {
 		return "sides", err
 	}
-	switch f.Sides {
+	switch f.Shape {
 	case "split-brain", "split-brain-replica":
 		f.Does |= MayLose | Loses
 	case "primary-sentinels", "isolate-primary", "bridge":
@@ -106,7 +106,7 @@ func prepareSides(f *Fault) (field string, err error) {
 
 // leastApart returns how long a partition has to last for its proof: until a replica takes over, or a host is missed.
 func leastApart(f Fault, on Outlook) time.Duration {
-	switch f.Sides {
+	switch f.Shape {
 	case "split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary", "bridge":
 		return on.Failover()
 	case "primary-sentinel":
@@ -118,10 +118,10 @@ func leastApart(f Fault, on Outlook) time.Duration {
 }
 
 func (f *Fault) parseEnds() (field string, err error) {
-	if f.from, err = ParseHosts(f.From); err != nil {
+	if f.from, err = ParseTarget(f.From); err != nil {
 		return "from", err
 	}
-	if f.to, err = ParseHosts(f.To); err != nil {
+	if f.to, err = ParseTarget(f.To); err != nil {
 		return "to", err
 	}
 	if !ofClientsOnly(f.From) && !ofClientsOnly(f.To) {

@@ -30,7 +30,7 @@ func effectsOf(t *testing.T, name string) harness.Effects {
 	require.GreaterOrEqual(t, i, 0, name)
 	f, wrong, err := Entries()[i].With(Parameters{}, 0, false)
 	require.NoError(t, err, "%s of %s", wrong, name)
-	n := f.Make(Target{struct{ Cluster }{}, &harness.Fleet{}}) // nothing is asked of it before it is injected
+	n := f.Make(Subject{struct{ Cluster }{}, &harness.Fleet{}}) // nothing is asked of it before it is injected
 	require.Implements(t, (*harness.Effective)(nil), n, name)
 	return n.(harness.Effective).Effects()
 }

@@ -21,17 +21,17 @@ type ClientKillable interface {
 // stay, a Sentinel's own among them, so no Sentinel misses the node. A command on its way is lost, or its answer is. The
 // bite says how many were closed, and how many of them were clients'. If none was a client's, the fault is not proved. It is
 // over in a moment: everybody dials again, and there is nothing to heal.
-func ClientKill(c ClientKillable, h Hosts) harness.Nemesis { return clientKill{c, h} }
+func ClientKill(c ClientKillable, t Target) harness.Nemesis { return clientKill{c, t} }
 
 type clientKill struct {
 	c     ClientKillable
-	hosts Hosts
+	hosts Target
 }
 
 func (k clientKill) Name() string { return "client-kill-" + k.hosts.String() }
 
 func (k clientKill) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := aimRedis(ctx, k.c, k.hosts, rng)
+	a, err := chooseRedisTargets(ctx, k.c, k.hosts, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}

@@ -24,15 +24,15 @@ type ClientPausable interface {
 // replaced if the pause outlasts their patience, while its own links to its replicas stay up. Keys do not expire there
 // meanwhile, though they are gone for whoever asks after it. The bite: a PING gets no answer. After the heal everything
 // that waited is executed.
-func ClientPause(c ClientPausable, h Hosts) harness.Nemesis { return clientPause{c, h, false} }
+func ClientPause(c ClientPausable, t Target) harness.Nemesis { return clientPause{c, t, false} }
 
 // ClientPauseWrites is ClientPause of commands that may write, scripts included. Reads and PINGs are answered: Sentinels
 // see nothing wrong. The bite: a PING is answered and a write is not.
-func ClientPauseWrites(c ClientPausable, h Hosts) harness.Nemesis { return clientPause{c, h, true} }
+func ClientPauseWrites(c ClientPausable, t Target) harness.Nemesis { return clientPause{c, t, true} }
 
 type clientPause struct {
 	c          ClientPausable
-	hosts      Hosts
+	hosts      Target
 	onlyWrites bool
 }
 
@@ -44,16 +44,16 @@ func (p clientPause) Name() string {
 }
 
 func (p clientPause) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := aimRedis(ctx, p.c, p.hosts, rng)
+	a, err := chooseRedisTargets(ctx, p.c, p.hosts, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
-	if err := a.each(func(node string) error { return p.free(ctx, node) }); err != nil {
+	if err := a.each(func(node string) error { return p.unpause(ctx, node) }); err != nil {
 		return harness.Injection{}, err
 	}
 	resumes := map[string]func(context.Context) error{}
 	inj := harness.Injection{Targets: a.hosts, Heal: func(ctx context.Context) error {
-		return a.all(func(node string) error {
+		return a.eachAtOnce(func(node string) error {
 			if resume := resumes[node]; resume != nil {
 				return resume(ctx)
 			}
@@ -71,10 +71,10 @@ func (p clientPause) Inject(ctx context.Context, rng *rand.Rand) (harness.Inject
 	return inj, err
 }
 
-// free waits until the node answers, and returns an error if its clients are paused already. A node has only one pause: two
+// unpause waits until the node answers, and returns an error if its clients are paused already. A node has only one pause: two
 // become one, as long and as wide as the larger, which ends with the first heal.
-func (p clientPause) free(ctx context.Context, node string) error {
-	if err := reached(ctx, p.c, node); err != nil {
+func (p clientPause) unpause(ctx context.Context, node string) error {
+	if err := awaitReachable(ctx, p.c, node); err != nil {
 		return err
 	}
 	if err := p.c.AcceptsWrites(ctx, node); isTimeout(err) {
@@ -83,7 +83,7 @@ func (p clientPause) free(ctx context.Context, node string) error {
 	return nil
 }
 
-func (p clientPause) bite(ctx context.Context, a aimed) (string, error) {
+func (p clientPause) bite(ctx context.Context, a targets) (string, error) {
 	from := p.c.ClientGroups()[0]
 	if !p.onlyWrites {
 		return fmt.Sprintf("no answer to PING from %v", a), a.each(func(node string) error {
@@ -94,7 +94,7 @@ func (p clientPause) bite(ctx context.Context, a aimed) (string, error) {
 		})
 	}
 	return fmt.Sprintf("%v answers PING and no write", a), a.each(func(node string) error {
-		if err := answers(ctx, p.c, from, node); err != nil {
+		if err := awaitAnswer(ctx, p.c, from, node); err != nil {
 			return fmt.Errorf("%s, whose clients' writes are paused, does not answer a PING: %w", node, err)
 		}
 		if err := p.c.AcceptsWrites(ctx, node); !isTimeout(err) {

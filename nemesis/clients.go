@@ -18,12 +18,12 @@ type squad struct {
 	groups []int
 }
 
-// muster chooses a fault's client groups. Groups without clients are left out.
-func muster(ctx context.Context, f *harness.Fleet, c Topology, h Hosts, rng *rand.Rand) (squad, error) {
+// chooseGroups chooses a fault's client groups. Groups without clients are left out.
+func chooseGroups(ctx context.Context, f *harness.Fleet, c Topology, t Target, rng *rand.Rand) (squad, error) {
 	s := squad{fleet: f}
-	chosen, err := h.Pick(ctx, manned{c, f}, rng)
+	chosen, err := t.Pick(ctx, populated{c, f}, rng)
 	if err != nil { // one that is named may have no clients
-		chosen, err = h.Pick(ctx, c, rng)
+		chosen, err = t.Pick(ctx, c, rng)
 	}
 	if err != nil {
 		return s, err
@@ -32,7 +32,7 @@ func muster(ctx context.Context, f *harness.Fleet, c Topology, h Hosts, rng *ran
 		group := slices.Index(c.ClientGroups(), name)
 		if group < 0 {
 			known := strings.Join(c.ClientGroups(), ", ")
-			return s, fmt.Errorf("%s is no client group: choose clients, group or one of %s", name, known)
+			return s, fmt.Errorf("%s is not a client group: choose clients, group or one of %s", name, known)
 		}
 		if f.Clients(group) > 0 {
 			s.names, s.groups = append(s.names, name), append(s.groups, group)
@@ -45,14 +45,14 @@ func muster(ctx context.Context, f *harness.Fleet, c Topology, h Hosts, rng *ran
 	return s, nil
 }
 
-// manned is a topology without the client groups that have no clients, so that chance draws none of them. If no group has
+// populated is a topology without the client groups that have no clients, so that chance draws none of them. If no group has
 // clients, it has all groups.
-type manned struct {
+type populated struct {
 	Topology
 	fleet *harness.Fleet
 }
 
-func (m manned) ClientGroups() []string {
+func (m populated) ClientGroups() []string {
 	var some []string
 	for i, name := range m.Topology.ClientGroups() {
 		if m.fleet.Clients(i) > 0 {

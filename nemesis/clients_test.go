@@ -53,7 +53,7 @@ func (o *office) run(t *testing.T, n harness.Nemesis) (harness.Result, error) {
 	t.Helper()
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System: o, Workload: o, Checkers: []harness.Checker{checkers.Sequence()}, Fleet: &o.fleet, Clients: 8, Seed: 1,
-		Duration: time.Millisecond, QuietPeriod: 200 * time.Millisecond, Steps: []harness.FaultStep{{Nemesis: n, For: 100 * time.Millisecond}},
+		Duration: time.Millisecond, QuietPeriod: 200 * time.Millisecond, Faults: []harness.TimedFault{{Nemesis: n, For: 100 * time.Millisecond}},
 	})
 	if err == nil {
 		require.Len(t, res.History.Faults, 1)
@@ -64,7 +64,7 @@ func (o *office) run(t *testing.T, n harness.Nemesis) (harness.Result, error) {
 	return res, err
 }
 
-// counted are the operations of a group that lie wholly in a span of time, and those of them that count.
+// counted returns the operations of a group that lie wholly in a span of time, and those of them that count.
 func counted(res harness.Result, group int, from, to time.Duration, counts func(harness.Op) bool) (all, those int) {
 	for op := range res.History.Ops {
 		if res.Meta.Group(op.Client) != group || op.Call < from || op.Return > to {
@@ -134,11 +134,11 @@ func TestSkewClients(t *testing.T) {
 
 func TestFaultsOfClientsThatCannotBe(t *testing.T) {
 	type maker = func(o *office, f *harness.Fleet) harness.Nemesis
-	crash := func(h nemesis.Hosts) maker {
+	crash := func(h nemesis.Target) maker {
 		return func(o *office, f *harness.Fleet) harness.Nemesis { return nemesis.CrashClients(f, o, h) }
 	}
 	for want, n := range map[string]maker{
-		"r1 is no client group: choose clients, group or one of g0, g1": crash(nemesis.Named("r1")),
+		"r1 is not a client group: choose clients, group or one of g0, g1": crash(nemesis.Named("r1")),
 		`there is no host "g7"`: func(o *office, f *harness.Fleet) harness.Nemesis {
 			return nemesis.FreezeClients(f, o, nemesis.Named("g7"))
 		},
@@ -170,7 +170,7 @@ func TestClientsThatComeToNoCheckpointAreNotStruck(t *testing.T) {
 	hung := hanging{o, make(chan struct{})}
 	_, err := harness.Run(t.Context(), harness.Spec{
 		System: o, Workload: hung, Checkers: []harness.Checker{checkers.Sequence()}, Fleet: &o.fleet, Clients: 8,
-		Duration: time.Millisecond, QuietPeriod: time.Millisecond, Steps: []harness.FaultStep{{Nemesis: idle{func() {
+		Duration: time.Millisecond, QuietPeriod: time.Millisecond, Faults: []harness.TimedFault{{Nemesis: idle{func() {
 			defer close(hung.release)
 			for _, n := range []harness.Nemesis{
 				nemesis.FreezeClients(&o.fleet, o, nemesis.Clients()), nemesis.CrashClients(&o.fleet, o, nemesis.Clients()),
@@ -224,7 +224,7 @@ func newLive(groups int) *live {
 // strike adds a fault, as often as times says.
 func (l *live) strike(times int, n harness.Nemesis, for_ time.Duration) {
 	for range times {
-		l.spec.Steps = append(l.spec.Steps, harness.FaultStep{Nemesis: n, For: for_})
+		l.spec.Faults = append(l.spec.Faults, harness.TimedFault{Nemesis: n, For: for_})
 	}
 }
 
@@ -268,7 +268,7 @@ func TestALockWithoutALeaseIsStuckWhenItsOwnerCrashes(t *testing.T) {
 	}
 }
 
-// found are the classes of what was found.
+// found returns the classes of what was found.
 func found(res harness.Result) map[harness.Class]bool {
 	out := map[harness.Class]bool{}
 	for class := range res.Totals {

@@ -32,11 +32,11 @@ const (
 // A Sentinel, which knows no TIME, does nothing for two seconds after a step (TILT): that is the bite, and it takes a
 // step of three seconds or more. The heal also starts it again, since a Sentinel whose clock has gone back pings nobody
 // until the time at which it last did.
-func ClockStep(c Clocked, h Hosts, by time.Duration) harness.Nemesis { return clockStep{c, h, by} }
+func ClockStep(c Clocked, t Target, by time.Duration) harness.Nemesis { return clockStep{c, t, by} }
 
 type clockStep struct {
 	c     Clocked
-	hosts Hosts
+	hosts Target
 	by    time.Duration
 }
 
@@ -51,14 +51,14 @@ func (s clockStep) Inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 	if s.by.Abs() < shortestStep {
 		return harness.Injection{}, fmt.Errorf("a clock step of %v is too short to be seen: ask for %v or more", s.by, shortestStep)
 	}
-	a, err := aim(ctx, s.c, s.hosts, rng)
+	a, err := chooseTargets(ctx, s.c, s.hosts, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
 	if s.by.Abs() < sentinelNotice && slices.ContainsFunc(a.hosts, s.isSentinel) {
 		return harness.Injection{}, fmt.Errorf("a Sentinel does not notice a clock step of %v: ask for %v or more", s.by, sentinelNotice)
 	}
-	if err := a.each(func(node string) error { return s.right(ctx, node) }); err != nil {
+	if err := a.each(func(node string) error { return s.checkRight(ctx, node) }); err != nil {
 		return harness.Injection{}, err
 	}
 	inj := harness.Injection{
@@ -71,36 +71,36 @@ func (s clockStep) Inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 	inj.Bite = fmt.Sprintf("the clock of %v is off by %v", a, s.by)
 	return inj, a.each(func(node string) error {
 		if s.isSentinel(node) {
-			return s.tilted(ctx, node)
+			return s.awaitTilt(ctx, node)
 		}
-		return s.off(ctx, node)
+		return s.checkOff(ctx, node)
 	})
 }
 
 func (s clockStep) isSentinel(node string) bool { return slices.Contains(s.c.Sentinels(), node) }
 
 // heal sets all clocks right before it starts Sentinels again.
-func (s clockStep) heal(ctx context.Context, a aimed) error {
-	set := a.all(func(node string) error { return s.c.SetClock(node, 0) })
-	return errors.Join(set, a.all(func(node string) error {
+func (s clockStep) heal(ctx context.Context, a targets) error {
+	set := a.eachAtOnce(func(node string) error { return s.c.SetClock(node, 0) })
+	return errors.Join(set, a.eachAtOnce(func(node string) error {
 		if s.isSentinel(node) {
-			return anew(ctx, s.c, node)
+			return restartAnew(ctx, s.c, node)
 		}
 		return nil
 	}))
 }
 
-// right returns an error if the node's clock is wrong already: the first heal would end the other step, too.
-func (s clockStep) right(ctx context.Context, node string) error {
-	wrong, err := s.wrong(ctx, node)
+// checkRight returns an error if the node's clock is wrong already: the first heal would end the other step, too.
+func (s clockStep) checkRight(ctx context.Context, node string) error {
+	wrong, err := s.clockError(ctx, node)
 	if err == nil && wrong.Abs() > shortestStep/2 {
 		err = fmt.Errorf("%s's clock is off by %v already, and it takes one step at a time: let that heal first", node, wrong)
 	}
 	return err
 }
 
-// tilted waits until the Sentinel has noticed that its clock jumped.
-func (s clockStep) tilted(ctx context.Context, node string) error {
+// awaitTilt waits until the Sentinel has noticed that its clock jumped.
+func (s clockStep) awaitTilt(ctx context.Context, node string) error {
 	return until(ctx, func() error {
 		tilt, err := infoField(ctx, s.c, node, "sentinel", "sentinel_tilt")
 		if err == nil && tilt != "1" {
@@ -110,19 +110,19 @@ func (s clockStep) tilted(ctx context.Context, node string) error {
 	})
 }
 
-// off checks that the node's clock is wrong by the step.
-func (s clockStep) off(ctx context.Context, node string) error {
-	wrong, err := s.wrong(ctx, node)
+// checkOff checks that the node's clock is wrong by the step.
+func (s clockStep) checkOff(ctx context.Context, node string) error {
+	wrong, err := s.clockError(ctx, node)
 	if err == nil && (wrong-s.by).Abs() > shortestStep/2 {
 		err = fmt.Errorf("%s's clock is off by %v, not by %v", node, wrong, s.by)
 	}
 	return err
 }
 
-// wrong returns how far the node's clock is ahead of this machine's; negative if it is behind.
-func (s clockStep) wrong(ctx context.Context, node string) (time.Duration, error) {
+// clockError returns how far the node's clock is ahead of this machine's; negative if it is behind.
+func (s clockStep) clockError(ctx context.Context, node string) (time.Duration, error) {
 	began := time.Now()
-	its, err := s.time(ctx, node)
+	its, err := s.nodeTime(ctx, node)
 	if err != nil {
 		return 0, fmt.Errorf("%s's clock cannot be read: %w", node, err)
 	}
@@ -130,8 +130,8 @@ func (s clockStep) wrong(ctx context.Context, node string) (time.Duration, error
 	return its.Sub(ours), nil
 }
 
-// time reads the node's clock, from INFO for a Sentinel, which has no TIME command.
-func (s clockStep) time(ctx context.Context, node string) (time.Time, error) {
+// nodeTime reads the node's clock, from INFO for a Sentinel, which has no TIME command.
+func (s clockStep) nodeTime(ctx context.Context, node string) (time.Time, error) {
 	if !s.isSentinel(node) {
 		reply, err := s.c.Do(ctx, node, "TIME")
 		if err != nil {

@@ -48,7 +48,7 @@ func TestClockStepOfOthers(t *testing.T) {
 	b := start(t, cluster.Sentinel(cluster.Options{Clocks: true}))
 	old := b.primary()
 	for _, by := range []time.Duration{45 * time.Second, -45 * time.Second} {
-		for _, h := range []nemesis.Hosts{nemesis.Replica(), nemesis.Sentinel()} {
+		for _, h := range []nemesis.Target{nemesis.Replica(), nemesis.Sentinel()} {
 			b.heal(b.inject(nemesis.ClockStep(b.Cluster, h, by)))
 			require.Equal(t, old, b.primary())
 		}
@@ -71,7 +71,7 @@ func TestClockStepThatCannotBe(t *testing.T) {
 func TestAClockIsSteppedOnce(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{Clocks: true}))
-	for _, h := range []nemesis.Hosts{nemesis.Primary(), nemesis.Named("s1")} {
+	for _, h := range []nemesis.Target{nemesis.Primary(), nemesis.Named("s1")} {
 		first := b.inject(nemesis.ClockStep(b.Cluster, h, 45*time.Second))
 		second, err := nemesis.ClockStep(b.Cluster, h, -45*time.Second).Inject(b.ctx, rng())
 		require.ErrorContains(t, err, first.Targets[0]+"'s clock is off by 4")

@@ -13,21 +13,21 @@ import (
 // none of the messages that it claimed. Its worker goes on with a new client at once. The bite: a client has died. The proof
 // says how many have died before the fault heals; the rest die at their next checkpoint after it. There is nothing to heal.
 //
-// f has to be the run's Spec.Fleet as well. h chooses from the client groups of c: Clients(), Group() or a group's name.
-func CrashClients(f *harness.Fleet, c Topology, h Hosts) harness.Nemesis {
-	return crashClients{f, c, h}
+// f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's name.
+func CrashClients(f *harness.Fleet, c Topology, t Target) harness.Nemesis {
+	return crashClients{f, c, t}
 }
 
 type crashClients struct {
 	fleet  *harness.Fleet
 	c      Topology
-	groups Hosts
+	groups Target
 }
 
 func (n crashClients) Name() string { return "crash-clients-" + n.groups.String() }
 
 func (n crashClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	s, err := muster(ctx, n.fleet, n.c, n.groups, rng)
+	s, err := chooseGroups(ctx, n.fleet, n.c, n.groups, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}

@@ -29,13 +29,13 @@ type Degradable interface {
 // links that worked before are looked at. A link that another fault has broken is degraded like the others, unseen. While
 // that is true of all links, Inject waits, and returns an error when ctx ends. Where no link lies between the two at the
 // moment, nothing is done. Then the fault is not proved; nor is it where the system itself sends nothing while it is in force.
-func Degrade(c Degradable, from, to Hosts, f harness.LinkFault) harness.Nemesis {
+func Degrade(c Degradable, from, to Target, f harness.LinkFault) harness.Nemesis {
 	return degrade{c, from, to, f}
 }
 
 type degrade struct {
 	c        Degradable
-	from, to Hosts
+	from, to Target
 	fault    harness.LinkFault
 }
 
@@ -50,9 +50,9 @@ func (d degrade) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection,
 	if err := d.fault.Validate(); err != nil {
 		return harness.Injection{}, err
 	}
-	between, err := d.sound(ctx, rng)
+	between, err := d.chooseWorking(ctx, rng)
 	if errors.Is(err, errNoLink) {
-		return idle(between.hosts, err), nil
+		return idleInjection(between.hosts, err), nil
 	}
 	if err != nil {
 		return harness.Injection{}, err
@@ -69,29 +69,29 @@ func (d degrade) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection,
 	return inj, err
 }
 
-// stretch holds the hosts and links on which a degradation acts.
-type stretch struct {
+// affected holds the hosts and links on which a degradation acts.
+type affected struct {
 	hosts []string
 	links []harness.Link
 	look  []harness.Link // those of links that are looked at, one to each node
 }
 
-// sound chooses the links, and from those to look at the ones that work. It waits, until ctx ends, for at least one.
-func (d degrade) sound(ctx context.Context, rng *rand.Rand) (s stretch, err error) {
+// chooseWorking chooses the links, and from those to look at the ones that work. It waits, until ctx ends, for at least one.
+func (d degrade) chooseWorking(ctx context.Context, rng *rand.Rand) (s affected, err error) {
 	seed := rng.Uint64() // for the same choice each time round
 	err = poll(ctx, func() (again bool, err error) {
 		s, err = d.choose(ctx, rand.New(rand.NewPCG(seed, 0)))
 		if err != nil {
 			return false, err
 		}
-		s.look, err = d.working(ctx, s.look)
+		s.look, err = d.filterAnswering(ctx, s.look)
 		return err != nil, err
 	})
 	return s, err
 }
 
-// working returns those of the links that answer. If none does it returns the first link's error.
-func (d degrade) working(ctx context.Context, links []harness.Link) (answering []harness.Link, err error) {
+// filterAnswering returns those of the links that answer. If none does it returns the first link's error.
+func (d degrade) filterAnswering(ctx context.Context, links []harness.Link) (answering []harness.Link, err error) {
 	errs := await.All(len(links), func(i int) error { return d.answers(ctx, links[i]) })
 	for i, l := range links {
 		if errs[i] == nil {
@@ -115,24 +115,24 @@ func (d degrade) answers(ctx context.Context, l harness.Link) error {
 	return d.c.Echo(ctx, l.From, l.To, 1)
 }
 
-func (d degrade) choose(ctx context.Context, rng *rand.Rand) (stretch, error) {
+func (d degrade) choose(ctx context.Context, rng *rand.Rand) (affected, error) {
 	a, err := d.from.Pick(ctx, d.c, rng)
 	if err != nil {
-		return stretch{}, err
+		return affected{}, err
 	}
 	b, err := d.to.Pick(ctx, d.c, rng)
 	if err != nil {
-		return stretch{}, err
+		return affected{}, err
 	}
 	links := slices.Compact(slices.SortedFunc(slices.Values(harness.Between(a, b)), byName)) // a host may be in both
 	look := oneToEach(d.c, links)
 	if len(look) == 0 {
 		if len(links) == 0 && d.from.name != d.to.name { // who is primary changes
-			return stretch{hosts: union(a, b)}, fmt.Errorf("no links of %s with %s: %w", d.from, d.to, errNoLink)
+			return affected{hosts: union(a, b)}, fmt.Errorf("no links of %s with %s: %w", d.from, d.to, errNoLink)
 		}
-		return stretch{}, fmt.Errorf("no links of %s with %s: they are the same host, or clients all of them", d.from, d.to)
+		return affected{}, fmt.Errorf("no links of %s with %s: they are the same host, or clients all of them", d.from, d.to)
 	}
-	return stretch{union(a, b), links, look}, nil
+	return affected{union(a, b), links, look}, nil
 }
 
 // bite looks at all links at the same time.

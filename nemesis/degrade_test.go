@@ -18,8 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// set is how long group 0 takes to write so many bytes over a connection of its pool, in the first of many tries that is
-// answered in time: the machine may be busy, and what slows the connection takes most of the time that there is.
+// set measures how long group 0 takes to write so many bytes over a connection of its pool. It tries many times and returns the
+// first time that was answered: on a busy machine a slowed connection may need more than the time that there is.
 func (b bench) set(size int) time.Duration {
 	b.Helper()
 	return b.swift(size, time.Hour, "never written")
@@ -95,7 +95,7 @@ func TestEveryWayOfDegrading(t *testing.T) {
 func TestDegradedReplication(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
-	b.inStep()
+	b.inSync()
 	b.suffer(nemesis.Degrade(b.Cluster, nemesis.Nodes(), nemesis.Nodes(), harness.Latency(80*time.Millisecond, 0)),
 		func(b bench, _ string, inj harness.Injection) {
 			require.Equal(b, b.RedisNodes(), inj.Targets)
@@ -124,7 +124,7 @@ func TestTwoDegradationsOfOneLink(t *testing.T) {
 	b.heal(second)
 	b.swift(1, 80*time.Millisecond, "it is still slow after the heal")
 
-	first = slow(harness.Hold())
+	first = slow(harness.Withhold())
 	for _, fault := range append(nemesis.Cuts(), harness.LimitData(100)) {
 		ctx, cancel := context.WithTimeout(b.ctx, 400*time.Millisecond)
 		inj, err := nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), fault).Inject(ctx, rng())
@@ -237,9 +237,9 @@ func TestDegradationsThatMakeNoSense(t *testing.T) {
 		"bytes is 0: ask for 1":          nemesis.Degrade(b.Cluster, clients, primary, harness.LimitData(0)),
 		"ask for 1 to 16777216":          nemesis.Degrade(b.Cluster, clients, primary, harness.LimitData(math.MaxInt64)),
 		"delay is -1ns: ask for 10ms":    nemesis.Degrade(b.Cluster, clients, primary, harness.SlowClose(-1)),
-		"no links of":                    nemesis.Degrade(b.Cluster, clients, clients, harness.Hold()),
-		"the same host":                  nemesis.Degrade(b.Cluster, primary, primary, harness.Hold()),
-		"no replicas":                    nemesis.Degrade(b.Cluster, clients, nemesis.Replicas(), harness.Hold()),
+		"no links of":                    nemesis.Degrade(b.Cluster, clients, clients, harness.Withhold()),
+		"the same host":                  nemesis.Degrade(b.Cluster, primary, primary, harness.Withhold()),
+		"no replicas":                    nemesis.Degrade(b.Cluster, clients, nemesis.Replicas(), harness.Withhold()),
 	} {
 		inj, err := n.Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
 		require.ErrorContains(t, err, want)

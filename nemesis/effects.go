@@ -12,7 +12,7 @@ func (sentinelFailover) Effects() harness.Effects { return harness.MovesPrimary 
 func (sentinelCrash) Effects() harness.Effects    { return harness.MovesPrimary | harness.EndsProcess }
 func (scriptFlush) Effects() harness.Effects      { return harness.DropsScripts }
 func (clientKill) Effects() harness.Effects       { return harness.EndsConnections }
-func (clientPause) Effects() harness.Effects      { return harness.HoldsCommands }
+func (clientPause) Effects() harness.Effects      { return harness.DefersCommands }
 func (memoryPressure) Effects() harness.Effects   { return harness.DropsKeys }
 func (clockStep) Effects() harness.Effects        { return harness.ShiftsClock }
 func (skewClients) Effects() harness.Effects      { return harness.ShiftsClock }

@@ -14,21 +14,21 @@ import (
 // answers are read after the pause. The bite: a client stands at a checkpoint. The proof says how many stand. The heal: all
 // go on.
 //
-// f has to be the run's Spec.Fleet as well. h chooses from the client groups of c: Clients(), Group() or a group's name.
-func FreezeClients(f *harness.Fleet, c Topology, h Hosts) harness.Nemesis {
-	return freezeClients{f, c, h}
+// f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's name.
+func FreezeClients(f *harness.Fleet, c Topology, t Target) harness.Nemesis {
+	return freezeClients{f, c, t}
 }
 
 type freezeClients struct {
 	fleet  *harness.Fleet
 	c      Topology
-	groups Hosts
+	groups Target
 }
 
 func (n freezeClients) Name() string { return "freeze-clients-" + n.groups.String() }
 
 func (n freezeClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	s, err := muster(ctx, n.fleet, n.c, n.groups, rng)
+	s, err := chooseGroups(ctx, n.fleet, n.c, n.groups, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
@@ -36,7 +36,7 @@ func (n freezeClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Inje
 	for _, g := range s.groups {
 		resume = append(resume, n.fleet.Pause(g))
 	}
-	held := func() int { return s.sum(n.fleet.Held) }
+	held := func() int { return s.sum(n.fleet.Standing) }
 	inj := harness.Injection{Targets: s.names, Frozen: s.groups, Heal: undoing(resume)}
 	if err := untilSeen(ctx, func() bool { return held() > 0 }); err != nil {
 		return inj, fmt.Errorf("of %d clients of %s none stands: %w", s.clients(), s, errNoCheckpoint)

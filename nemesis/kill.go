@@ -22,8 +22,8 @@ type Killable interface {
 // proof for a primary with Sentinels: another node is promoted. The proof for replicas: their primary has noticed. The heal
 // starts them again, with an empty memory unless there is an append-only file. Inject returns an error for a node that another
 // fault has ended already.
-func Kill(c Killable, h Hosts) harness.Nemesis {
-	return down{c, h, "kill-" + h.String(), "killed", func(_ context.Context, node string) error { return c.Kill(node) }}
+func Kill(c Killable, t Target) harness.Nemesis {
+	return down{c, t, "kill-" + t.String(), "killed", func(_ context.Context, node string) error { return c.Kill(node) }}
 }
 
 // KillPrimary is Kill of the primary. It comes back as a replica.
@@ -32,7 +32,7 @@ func KillPrimary(c Killable) harness.Nemesis { return Kill(c, Primary()) }
 // down takes nodes down and starts them again.
 type down struct {
 	c          Killable
-	hosts      Hosts
+	hosts      Target
 	name, what string
 	end        func(ctx context.Context, node string) error
 }
@@ -40,7 +40,7 @@ type down struct {
 func (d down) Name() string { return d.name }
 
 func (d down) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := aim(ctx, d.c, d.hosts, rng)
+	a, err := chooseTargets(ctx, d.c, d.hosts, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
@@ -49,13 +49,13 @@ func (d down) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, er
 		Bite:    fmt.Sprintf("%s %v", d.what, a),
 		Prove:   a.failover(d.c),
 		Heal: func(ctx context.Context) error {
-			return a.all(func(node string) error { return d.c.Restart(ctx, node) })
+			return a.eachAtOnce(func(node string) error { return d.c.Restart(ctx, node) })
 		},
 	}
-	if p, err := d.c.Primary(ctx); err == nil && d.replicas(a, p) {
-		inj.Prove = func(ctx context.Context) (string, error) { return d.missed(ctx, p, len(a.hosts)) }
+	if p, err := d.c.Primary(ctx); err == nil && d.onlyReplicas(a, p) {
+		inj.Prove = func(ctx context.Context) (string, error) { return d.awaitMissing(ctx, p, len(a.hosts)) }
 	}
-	return begun(inj, a.alone(ctx, d.c, up(d.c), func(node string) error {
+	return withoutHealIfUnfit(inj, a.eachExclusively(ctx, d.c, checkRunning(d.c), func(node string) error {
 		if err := d.end(ctx, node); err != nil {
 			return err
 		}
@@ -66,13 +66,13 @@ func (d down) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, er
 	}))
 }
 
-// replicas reports whether all the hosts are replicas of the primary.
-func (d down) replicas(a aimed, primary string) bool {
+// onlyReplicas reports whether all the hosts are replicas of the primary.
+func (d down) onlyReplicas(a targets, primary string) bool {
 	return !slices.ContainsFunc(a.hosts, func(h string) bool { return h == primary || !slices.Contains(d.c.RedisNodes(), h) })
 }
 
-// missed waits until the primary counts so many replicas fewer than it should have.
-func (d down) missed(ctx context.Context, primary string, fewer int) (string, error) {
+// awaitMissing waits until the primary counts so many replicas fewer than it should have.
+func (d down) awaitMissing(ctx context.Context, primary string, fewer int) (string, error) {
 	left := len(d.c.RedisNodes()) - 1 - fewer
 	err := until(ctx, func() error {
 		value, err := infoField(ctx, d.c, primary, "replication", "connected_slaves")

@@ -15,7 +15,7 @@ func TestKillOfAReplicaAndOfSentinels(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
-	for _, h := range []nemesis.Hosts{nemesis.Replica(), nemesis.Replicas(), nemesis.Sentinel(), nemesis.Sentinels()} {
+	for _, h := range []nemesis.Target{nemesis.Replica(), nemesis.Replicas(), nemesis.Sentinel(), nemesis.Sentinels()} {
 		n := nemesis.Kill(b.Cluster, h)
 		require.Equal(t, "kill-"+h.String(), n.Name())
 		inj := b.inject(n)

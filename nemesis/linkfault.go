@@ -29,7 +29,7 @@ type Prober interface {
 
 // Cuts lists the link faults under which nothing is answered: those that Partition takes.
 func Cuts() []harness.LinkFault {
-	return []harness.LinkFault{harness.Hold(), harness.Drop(), harness.DropReplies(), harness.Refuse()}
+	return []harness.LinkFault{harness.Withhold(), harness.Drop(), harness.DropReplies(), harness.Refuse()}
 }
 
 // cuts reports whether nothing is answered while the fault is in force.
@@ -46,36 +46,36 @@ type proof struct {
 // proofOf returns the proof of a valid link fault.
 func proofOf(f harness.LinkFault) proof {
 	switch f.Kind {
-	case harness.LinkHold:
-		return proof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Held + t.Waited }, tell: heldUp}
+	case harness.LinkWithhold:
+		return proof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Withheld + t.Waited }, tell: tellWithheld}
 	case harness.LinkRefuse:
-		return proof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Reset }, tell: resets}
+		return proof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Reset }, tell: tellResets}
 	case harness.LinkLatency:
-		return passed("delayed", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
-			return delayed(ctx, c, l, f.Latency, 4*(f.Latency+f.Jitter)+slack)
+		return actsOnAllBytes("delayed", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
+			return answersLate(ctx, c, l, f.Latency, 4*(f.Latency+f.Jitter)+slack)
 		})
 	case harness.LinkBandwidth:
-		return passed("let through", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
+		return actsOnAllBytes("let through", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
 			size := min(max(f.Bandwidth/4, 1000), 1<<20)
-			return echoes(ctx, c, l, int(size), time.Duration(size)*time.Second/time.Duration(f.Bandwidth))
+			return echoTakes(ctx, c, l, int(size), time.Duration(size)*time.Second/time.Duration(f.Bandwidth))
 		})
 	case harness.LinkSlicer:
 		const pieces = 4 // or more: they may be smaller than the size
-		return passed("sliced", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
-			return echoes(ctx, c, l, pieces*f.Size, pieces*f.Delay)
+		return actsOnAllBytes("sliced", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
+			return echoTakes(ctx, c, l, pieces*f.Size, pieces*f.Delay)
 		})
 	case harness.LinkLimitData:
-		return limited(f.Bytes)
+		return endsConnections(f.Bytes)
 	case harness.LinkSlowClose:
-		return passed("lay under", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
+		return actsOnAllBytes("lay under", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
 			return closedLate(ctx, c, l, f.Delay)
 		})
 	}
-	return passed("lost", unanswered) // drop, drop-replies
+	return actsOnAllBytes("lost", unanswered) // drop, drop-replies
 }
 
-// passed returns the proof of a fault that acts on all bytes; verb says what it does to them.
-func passed(verb string, bites func(context.Context, Prober, harness.Link) (string, error)) proof {
+// actsOnAllBytes returns the proof of a fault that acts on all bytes; verb says what it does to them.
+func actsOnAllBytes(verb string, bites func(context.Context, Prober, harness.Link) (string, error)) proof {
 	return proof{
 		bites: bites,
 		count: func(t harness.Touched) int64 { return t.Passed },
@@ -83,25 +83,29 @@ func passed(verb string, bites func(context.Context, Prober, harness.Link) (stri
 	}
 }
 
-// limited returns the proof of a limit of so many bytes.
-func limited(bytes int64) proof {
+// endsConnections returns the proof of a limit of so many bytes.
+func endsConnections(bytes int64) proof {
 	return proof{
-		bites: func(ctx context.Context, c Prober, l harness.Link) (string, error) { return ended(ctx, c, l, bytes) },
+		bites: func(ctx context.Context, c Prober, l harness.Link) (string, error) {
+			return connectionEnds(ctx, c, l, bytes)
+		},
 		count: func(t harness.Touched) int64 { return t.Ended },
 		tell:  func(t harness.Touched) string { return fmt.Sprintf("ended %d connections", t.Ended) },
 		lacks: fmt.Sprintf("no connection came to %d B", bytes),
 	}
 }
 
-func heldUp(t harness.Touched) string {
-	return fmt.Sprintf("held %d B and %d new connections", t.Held, t.Waited)
+func tellWithheld(t harness.Touched) string {
+	return fmt.Sprintf("held %d B and %d new connections", t.Withheld, t.Waited)
 }
 
-func resets(t harness.Touched) string { return fmt.Sprintf("reset or refused %d connections", t.Reset) }
+func tellResets(t harness.Touched) string {
+	return fmt.Sprintf("reset or refused %d connections", t.Reset)
+}
 
 // closedLate checks that the end of a connection takes at least delay to pass.
 func closedLate(ctx context.Context, c Prober, l harness.Link, delay time.Duration) (string, error) {
-	took, err := timed(func() error { return c.Hangup(ctx, l.From, l.To) })
+	took, err := timeTaken(func() error { return c.Hangup(ctx, l.From, l.To) })
 	if err != nil {
 		return "", fmt.Errorf("a connection on %v was not closed: %w", l, err)
 	}
@@ -122,15 +126,15 @@ func unanswered(ctx context.Context, c Prober, l harness.Link) (string, error) {
 // slack is what a busy machine may add to an echo.
 const slack = 500 * time.Millisecond
 
-// delayed checks that an answer takes at least latency. A wait longer than most is due to another fault or a busy machine: then
+// answersLate checks that an answer takes at least latency. A wait longer than most is due to another fault or a busy machine: then
 // it looks again, until ctx ends. A round trip takes twice the latency on average. With much jitter one may be quicker than
 // latency, but not five.
-func delayed(ctx context.Context, c Prober, l harness.Link, latency, most time.Duration) (seen string, err error) {
+func answersLate(ctx context.Context, c Prober, l harness.Link, latency, most time.Duration) (seen string, err error) {
 	quick := 0
 	err = poll(ctx, func() (again bool, err error) {
 		within, cancel := context.WithTimeoutCause(ctx, most, errStalled)
 		defer cancel()
-		if seen, err = echoes(within, c, l, 1, latency); err == nil {
+		if seen, err = echoTakes(within, c, l, 1, latency); err == nil {
 			return false, nil
 		}
 		if context.Cause(within) == errStalled {
@@ -144,9 +148,9 @@ func delayed(ctx context.Context, c Prober, l harness.Link, latency, most time.D
 
 var errStalled = errors.New("another fault or a busy machine delays it for longer than this one can")
 
-// echoes checks that an echo of size bytes takes at least as long as least.
-func echoes(ctx context.Context, c Prober, l harness.Link, size int, least time.Duration) (string, error) {
-	took, err := timed(func() error { return c.Echo(ctx, l.From, l.To, size) })
+// echoTakes checks that an echo of size bytes takes at least as long as least.
+func echoTakes(ctx context.Context, c Prober, l harness.Link, size int, least time.Duration) (string, error) {
+	took, err := timeTaken(func() error { return c.Echo(ctx, l.From, l.To, size) })
 	if err != nil {
 		return "", fmt.Errorf("no echo of %d B on %v after %v: %w", size, l, took, err)
 	}
@@ -156,8 +160,8 @@ func echoes(ctx context.Context, c Prober, l harness.Link, size int, least time.
 	return fmt.Sprintf("an echo of %d B on %v took %v", size, l, took.Round(time.Millisecond)), nil
 }
 
-// ended checks that a connection, once open, ends before more than limit bytes have passed.
-func ended(ctx context.Context, c Prober, l harness.Link, limit int64) (string, error) {
+// connectionEnds checks that a connection, once open, ends before more than limit bytes have passed.
+func connectionEnds(ctx context.Context, c Prober, l harness.Link, limit int64) (string, error) {
 	err := c.Echo(ctx, l.From, l.To, int(limit)+1)
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
@@ -170,7 +174,7 @@ func ended(ctx context.Context, c Prober, l harness.Link, limit int64) (string, 
 	return fmt.Sprintf("a connection on %v ended within %d B", l, limit), nil
 }
 
-func timed(do func() error) (time.Duration, error) {
+func timeTaken(do func() error) (time.Duration, error) {
 	began := time.Now()
 	err := do()
 	return time.Since(began), err

@@ -14,9 +14,9 @@ const (
 	ballastKey    = "doublegrant:ballast"
 	ballastPieces = 64                    // at most, at a time
 	ballastSize   = 512 << 10             // of a piece
-	ballastRoom   = ballastPieces / 2     // pieces that fit into the memory: by so much may the rest grow until we look again
-	ballastEvery  = 20 * time.Millisecond // so often comes a new piece
-	ballastTTL    = 30 * time.Second      // no longer is it there if we die
+	ballastRoom   = ballastPieces / 2     // pieces that fit into the memory; the rest may grow by as much between two looks
+	ballastEvery  = 20 * time.Millisecond // how often a piece is added
+	ballastTTL    = 30 * time.Second      // of a piece, so that nothing stays if the harness dies
 	ballastPolicy = "volatile-random"
 )
 
@@ -66,7 +66,7 @@ func newBallast(ctx context.Context, c MemoryLimited, node string) (b *ballast, 
 	if b.before, err = b.evicted(ctx); err != nil {
 		return nil, err
 	}
-	// Of two that begin in the same moment, the first piece tells.
+	// If two begin at the same moment, the number of pieces after the first tells one of them.
 	there, _, err := b.addPiece(ctx)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (b *ballast) keepAdding(ctx context.Context) {
 	tick := time.NewTicker(ballastEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		_ = b.add(ctx) // an error now and then is the fault's, or another fault's, doing; evictions are the bite
+		_ = b.add(ctx) // this fault, or another, may cause an error now and then; only evictions count
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -161,8 +161,8 @@ func (b *ballast) awaitEvictions(ctx context.Context) error {
 	})
 }
 
-// remove ends the pressure. A node that another fault has ended is awaited: Sentinels may have made it write the settings
-// down.
+// remove ends the pressure. If another fault has ended the node, remove waits until it is back: Sentinels may have made it write
+// the settings to its configuration.
 func (b *ballast) remove(ctx context.Context) error {
 	b.stop()
 	b.adding.Wait()
@@ -175,7 +175,7 @@ func (b *ballast) remove(ctx context.Context) error {
 		}
 		_, err := b.c.Do(ctx, b.node, "EVAL", removeScript, 1, b.key(), ballastPieces)
 		if err != nil && strings.Contains(err.Error(), "READONLY") {
-			return nil // demoted meanwhile: what it had went with its past
+			return nil // it became a replica meanwhile: its keys, ballast included, were replaced
 		}
 		return err
 	})

@@ -19,28 +19,28 @@ type MemoryLimited interface{ nodes }
 // refused, unless that grows by more than 16 MB between two looks, 20 ms apart. The bite: keys were evicted. The heal puts the
 // settings back and removes the ballast. Replicas evict only what their primary does: where one is chosen nothing is done to
 // any node, and the fault is not proved. A node that is under such pressure already is an error.
-func MemoryPressure(c MemoryLimited, h Hosts) harness.Nemesis { return memoryPressure{c, h} }
+func MemoryPressure(c MemoryLimited, t Target) harness.Nemesis { return memoryPressure{c, t} }
 
 type memoryPressure struct {
 	c     MemoryLimited
-	hosts Hosts
+	hosts Target
 }
 
 func (m memoryPressure) Name() string { return "memory-pressure-" + m.hosts.String() }
 
 func (m memoryPressure) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := aimRedis(ctx, m.c, m.hosts, rng)
+	a, err := chooseRedisTargets(ctx, m.c, m.hosts, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
 	if err := a.each(func(node string) error { return m.evicts(ctx, node) }); errors.Is(err, errReplica) {
-		return idle(a.hosts, err), nil
+		return idleInjection(a.hosts, err), nil
 	} else if err != nil {
 		return harness.Injection{}, err
 	}
 	cramped := map[string]*ballast{}
 	inj := harness.Injection{Targets: a.hosts, Heal: func(ctx context.Context) error {
-		return a.all(func(node string) error {
+		return a.eachAtOnce(func(node string) error {
 			if b := cramped[node]; b != nil {
 				return b.remove(ctx)
 			}

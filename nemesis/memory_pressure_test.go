@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// settings are those that memory pressure changes.
+// settings returns those that memory pressure changes.
 func (b bench) settings(node string) any {
 	b.Helper()
 	all, err := b.Do(b.ctx, node, "CONFIG", "GET", "maxmemory*")

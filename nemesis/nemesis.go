@@ -1,7 +1,7 @@
 // Package nemesis breaks systems, one fault a file.
 //
 // A fault acts through a small interface that names just what it needs; harness/cluster implements them all. Inject
-// returns once a probe has shown that the fault bites; Prove waits for its consequence; Heal undoes it. Schedules,
+// returns once a probe has shown that the fault bites; Prove waits for its consequence; Heal undoes it. Timetables,
 // records, time limits and the wait for a whole system after the heal belong to harness.Run.
 package nemesis
 
@@ -17,9 +17,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// A primary knows who is primary.
+// primary tells who is primary.
 type primary interface {
-	// Primary names the node that most Sentinels hold to be primary.
+	// Primary names the node that most Sentinels name as primary.
 	Primary(ctx context.Context) (string, error)
 	// AwaitPromotion returns the name of a node other than old once that node says that it is primary.
 	AwaitPromotion(ctx context.Context, old string) (string, error)
@@ -52,21 +52,21 @@ type nodes interface {
 	Do(ctx context.Context, node string, command ...any) (any, error)
 }
 
-// aimed holds the targets of a fault.
-type aimed struct {
+// targets holds the targets of a fault.
+type targets struct {
 	hosts []string
 	// old is the primary if it is one of hosts, and others are there that Sentinels can promote in its place.
 	old string
 }
 
-func (a aimed) String() string { return strings.Join(a.hosts, ", ") }
+func (a targets) String() string { return strings.Join(a.hosts, ", ") }
 
-// aim chooses the nodes of a fault. It waits, until ctx ends, while a failover is under way and while a chosen node does not
-// answer because of another fault.
-func aim(ctx context.Context, c nodes, h Hosts, rng *rand.Rand) (a aimed, err error) {
+// chooseTargets chooses the nodes of a fault. It waits, until ctx ends, while a failover is under way and while a chosen node
+// does not answer because of another fault.
+func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (a targets, err error) {
 	seed := rng.Uint64() // for the same choice each time round
 	err = poll(ctx, func() (again bool, err error) {
-		a.hosts, err = h.Pick(ctx, c, rand.New(rand.NewPCG(seed, 0)))
+		a.hosts, err = t.Pick(ctx, c, rand.New(rand.NewPCG(seed, 0)))
 		if err != nil {
 			_, nobody := c.Primary(ctx)
 			return nobody != nil && len(c.Sentinels()) > 0, err
@@ -85,15 +85,15 @@ func aim(ctx context.Context, c nodes, h Hosts, rng *rand.Rand) (a aimed, err er
 	return a, err
 }
 
-// aimRedis does what aim does, and refuses Sentinels: it is for faults that only Redis nodes can have.
-func aimRedis(ctx context.Context, c nodes, h Hosts, rng *rand.Rand) (aimed, error) {
-	a, err := aim(ctx, c, h, rng)
+// chooseRedisTargets does what chooseTargets does, and refuses Sentinels: it is for faults that only Redis nodes can have.
+func chooseRedisTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (targets, error) {
+	a, err := chooseTargets(ctx, c, t, rng)
 	if err != nil {
 		return a, err
 	}
 	for _, host := range a.hosts {
 		if !slices.Contains(c.RedisNodes(), host) {
-			return aimed{}, fmt.Errorf("%s is a Sentinel, and this is a fault of Redis nodes", host)
+			return targets{}, fmt.Errorf("%s is a Sentinel, and this is a fault of Redis nodes", host)
 		}
 	}
 	return a, nil
@@ -115,7 +115,7 @@ func replaceable(ctx context.Context, c nodes, hosts []string) string {
 
 // failover returns the proof of a fault that makes Sentinels replace the primary; nil where they cannot or need not. A fault
 // that ends within their patience may cause no failover: then its bite is proof enough.
-func (a aimed) failover(c primary) func(context.Context) (string, error) {
+func (a targets) failover(c primary) func(context.Context) (string, error) {
 	if a.old == "" {
 		return nil
 	}
@@ -135,7 +135,7 @@ func sentinel(ctx context.Context, c nodes, rng *rand.Rand) (string, error) {
 	if len(c.Sentinels()) == 0 {
 		return "", errors.New("this fault needs Sentinels, and there are none in this topology")
 	}
-	a, err := aim(ctx, c, Sentinel(), rng)
+	a, err := chooseTargets(ctx, c, Sentinel(), rng)
 	if err != nil {
 		return "", err
 	}
@@ -143,7 +143,7 @@ func sentinel(ctx context.Context, c nodes, rng *rand.Rand) (string, error) {
 }
 
 // each does f to one host after the other, stopping at the first error.
-func (a aimed) each(f func(host string) error) error {
+func (a targets) each(f func(host string) error) error {
 	for _, host := range a.hosts {
 		if err := f(host); err != nil {
 			return err
@@ -152,9 +152,9 @@ func (a aimed) each(f func(host string) error) error {
 	return nil
 }
 
-// all does f to every host at the same time, and goes on when one fails: a slow host takes no time from the others. It is for
+// eachAtOnce does f to every host at the same time, and goes on when one fails: a slow host takes no time from the others. It is for
 // heals, and for faults that last for a time of their own.
-func (a aimed) all(f func(host string) error) error {
+func (a targets) eachAtOnce(f func(host string) error) error {
 	return errors.Join(await.All(len(a.hosts), func(i int) error { return f(a.hosts[i]) })...)
 }
 
@@ -169,9 +169,9 @@ func poll(ctx context.Context, look func() (again bool, err error)) error {
 	return await.Poll(ctx, pollEvery, look)
 }
 
-// reached waits until the node answers the first client group, from which the bite will be probed. Otherwise a missing answer
+// awaitReachable waits until the node answers the first client group, from which the bite will be probed. Otherwise a missing answer
 // would prove nothing.
-func reached(ctx context.Context, c interface {
+func awaitReachable(ctx context.Context, c interface {
 	Topology
 	asker
 }, node string) error {
@@ -184,7 +184,7 @@ func reached(ctx context.Context, c interface {
 	})
 }
 
-// An asker asks over a link.
+// asker asks over a link.
 type asker interface {
 	// Probe asks to for an answer over the network, from the host from, and waits a fraction of a second for it.
 	Probe(ctx context.Context, from, to string) error
@@ -193,8 +193,8 @@ type asker interface {
 // answerWithin is long enough for a link that another fault or a busy machine makes slow.
 const answerWithin = 2 * time.Second
 
-// answers waits for an answer over a link that a fault should leave alone. One probe without an answer says little.
-func answers(ctx context.Context, c asker, from, to string) error {
+// awaitAnswer waits for an answer over a link that a fault should leave alone. One probe without an answer says little.
+func awaitAnswer(ctx context.Context, c asker, from, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	return until(ctx, func() error { return c.Probe(ctx, from, to) })

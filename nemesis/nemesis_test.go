@@ -35,7 +35,7 @@ func start(t *testing.T, c *cluster.Cluster) bench {
 	return bench{t, c, ctx}
 }
 
-// primary is who is primary now.
+// primary returns the node that is primary now.
 func (b bench) primary() string {
 	b.Helper()
 	p, err := b.Primary(b.ctx)

@@ -26,16 +26,16 @@ func withPrimary(name, doc string, n needs, draw func(p parts) cut) Shape {
 		}
 		p := parts{c: c, rng: rng, old: old, sentinels: c.Sentinels(), groups: c.ClientGroups()}
 		p.replicas = slices.DeleteFunc(slices.Clone(c.RedisNodes()), func(n string) bool { return n == old })
-		p.few, p.many = p.groups[:fewOf(p.groups)], p.groups[fewOf(p.groups):]
+		p.few, p.many = p.groups[:smallerShare(p.groups)], p.groups[smallerShare(p.groups):]
 		return draw(p), nil
 	}}
 }
 
-// fewOf returns how many client groups are on the smaller side: two fifths of them, at least one.
-func fewOf(groups []string) int { return max(1, len(groups)*2/5) }
+// smallerShare returns how many client groups are on the smaller side: two fifths of them, at least one.
+func smallerShare(groups []string) int { return max(1, len(groups)*2/5) }
 
-// upTo lists 0 to n-1.
-func upTo(n int) []int {
+// firstIndexes lists 0 to n-1.
+func firstIndexes(n int) []int {
 	out := make([]int, n)
 	for i := range out {
 		out[i] = i
@@ -43,30 +43,32 @@ func upTo(n int) []int {
 	return out
 }
 
-func (p parts) one(of []string) string { return of[p.rng.IntN(len(of))] }
+func (p parts) drawOne(of []string) string { return of[p.rng.IntN(len(of))] }
 
-// side lists the hosts on the primary's side, with a few client groups. The primary is first: it is the fault's first target.
-func (p parts) side(with ...string) []string { return slices.Concat([]string{p.old}, with, p.few) }
+// primarySide lists the hosts on the primary's side, with a few client groups. The primary is first: it is the fault's first target.
+func (p parts) primarySide(with ...string) []string {
+	return slices.Concat([]string{p.old}, with, p.few)
+}
 
-// rest lists all hosts but those.
-func (p parts) rest(but []string) []string {
+// allBut lists all hosts but those.
+func (p parts) allBut(but []string) []string {
 	all := slices.Concat(p.c.RedisNodes(), p.sentinels, p.groups)
 	return slices.DeleteFunc(all, func(h string) bool { return slices.Contains(but, h) })
 }
 
-// brain cuts the primary's side off from everybody else.
-func (p parts) brain(with ...string) cut {
-	side := p.side(with...)
+// splitBrain cuts the primary's side off from everybody else.
+func (p parts) splitBrain(with ...string) cut {
+	side := p.primarySide(with...)
 	return cut{
-		targets: side, groups: upTo(len(p.few)),
-		links: harness.Between(side, p.rest(side)),
+		targets: side, groups: firstIndexes(len(p.few)),
+		links: harness.Between(side, p.allBut(side)),
 		open:  []harness.Link{{From: p.few[0], To: p.old}},
 		prove: func(ctx context.Context) (string, error) { return twoPrimaries(ctx, p.c, p.old) },
 	}
 }
 
-// alone cuts the primary off from the hosts, but from no clients.
-func (p parts) alone(from []string) cut {
+// cutPrimaryFrom cuts the primary off from the hosts, but from no clients.
+func (p parts) cutPrimaryFrom(from []string) cut {
 	return cut{
 		targets: append([]string{p.old}, from...),
 		links:   harness.Between([]string{p.old}, from),
@@ -76,9 +78,9 @@ func (p parts) alone(from []string) cut {
 }
 
 func (p parts) fromReplicas(replicas []string) cut {
-	one := p.alone(replicas)
+	one := p.cutPrimaryFrom(replicas)
 	one.prove = func(ctx context.Context) (string, error) {
-		seen, err := deaf(ctx, p.c, replicas)
+		seen, err := awaitDeaf(ctx, p.c, replicas)
 		if err != nil {
 			return "", err
 		}
@@ -87,7 +89,7 @@ func (p parts) fromReplicas(replicas []string) cut {
 	return one
 }
 
-// fromMinority cuts the groups off from a minority of the Redis nodes. The group one is probed for still reaching the others.
+// fromMinority cuts the groups off from a minority of the Redis nodes. A probe from the group one has to reach another node.
 func fromMinority(ctx context.Context, c Partitionable, rng *rand.Rand, groups []string, one string) (cut, error) {
 	nodes, err := Minority().Pick(ctx, c, rng)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestPartitionsOfSeveralMasters(t *testing.T) {
 		t.Run(want.sides.String(), func(t *testing.T) {
 			b := bench{t, b.Cluster, b.ctx}
 			reaches(b, 0, 5)
-			inj := b.inject(nemesis.Partition(b.Cluster, want.sides, harness.Hold()))
+			inj := b.inject(nemesis.Partition(b.Cluster, want.sides, harness.Withhold()))
 			b.Logf("%s: %s", want.sides, inj.Bite)
 			require.Len(t, inj.Groups, want.groups)
 			require.Len(t, inj.Targets, want.hosts)
@@ -48,7 +48,7 @@ func TestPartitionsOfSeveralMasters(t *testing.T) {
 			reaches(b, 0, 5)
 		})
 	}
-	_, err := nemesis.Partition(b.Cluster, nemesis.PrimaryFromReplicas(), harness.Hold()).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
+	_, err := nemesis.Partition(b.Cluster, nemesis.PrimaryFromReplicas(), harness.Withhold()).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
 	require.ErrorContains(t, err, "no one primary")
 }
 
@@ -56,12 +56,12 @@ func TestPartitionsOfSeveralMasters(t *testing.T) {
 func TestPartitionsThatDoNotApply(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
-	for _, sides := range nemesis.AllSides() {
+	for _, sides := range nemesis.AllShapes() {
 		require.NotEmpty(t, sides.Doc())
 		known, err := nemesis.ParseShape(sides.String())
 		require.NoError(t, err)
 		require.Equal(t, sides.String(), known.String())
-		inj, err := nemesis.Partition(b.Cluster, sides, harness.Hold()).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
+		inj, err := nemesis.Partition(b.Cluster, sides, harness.Withhold()).Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
 		if sides.String() == "clients-primary" {
 			require.NoError(t, err)
 			require.NoError(t, inj.Heal(b.ctx))
@@ -76,10 +76,10 @@ func TestPartitionsThatDoNotApply(t *testing.T) {
 	require.ErrorContains(t, err, "split-brain, ")
 	for want, n := range map[string]harness.Nemesis{
 		"no link fault given": nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), harness.LinkFault{}),
-		"no shape given":      nemesis.Partition(b.Cluster, nemesis.Shape{}, harness.Hold()),
-		"is no partition":     nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), harness.Latency(time.Second, 0)),
-		"over this cut":       nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Primary(), nemesis.Clients()), harness.Hold()),
-		"no host \"r9\"":      nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Named("r9"), nemesis.Primary()), harness.Hold()),
+		"no shape given":      nemesis.Partition(b.Cluster, nemesis.Shape{}, harness.Withhold()),
+		"is not a partition":  nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), harness.Latency(time.Second, 0)),
+		"over this cut":       nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Primary(), nemesis.Clients()), harness.Withhold()),
+		"no host \"r9\"":      nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Named("r9"), nemesis.Primary()), harness.Withhold()),
 	} {
 		_, err := n.Inject(b.ctx, rand.New(rand.NewPCG(1, 2)))
 		require.ErrorContains(t, err, want)

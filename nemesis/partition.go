@@ -21,16 +21,16 @@ type Partitionable interface {
 	Metered
 	Probe(ctx context.Context, from, to string) error
 	Role(ctx context.Context, node string) (string, error)
-	// Suspects reports whether the Sentinel holds the primary to be down.
+	// Suspects reports whether the Sentinel believes that the primary is down.
 	Suspects(ctx context.Context, sentinel string) (bool, error)
 	// Hears reports whether the replica has heard of its primary lately.
 	Hears(ctx context.Context, replica string) (bool, error)
 }
 
-// Partition cuts the network into the parts that sides says. f is one of the link faults that Cuts lists, under which nothing
+// Partition cuts the network into the parts that shape says. f is one of the link faults that Cuts lists, under which nothing
 // is answered. Inject returns an error for any other, and for a shape that the topology is too small for.
 //
-// Hold is the hardest on the system, since each side can learn of it only by waiting. The resets of Refuse tell both at once:
+// Withhold is the hardest on the system, since each side can learn of it only by waiting. The resets of Refuse tell both at once:
 // they make min-replicas-to-write look perfect, since the primary drops its replicas, and with them its right to write, in the
 // same moment. Drop and DropReplies let ends of connections pass, and reset the connections when they heal.
 //
@@ -38,19 +38,19 @@ type Partitionable interface {
 // the one that the Shape describes, and the system itself sent something over the cut.
 //
 // After the heal a cluster was whole within half a second where nobody had failed over, and within 5 s where somebody
-// had (20 trials of each Shape under Hold, and of SplitBrain under each of the Cuts, on two busy cores).
-func Partition(c Partitionable, sides Shape, f harness.LinkFault) harness.Nemesis {
-	return partition{c, sides, f, sides.faultName()}
+// had (20 trials of each Shape under Withhold, and of SplitBrain under each of the Cuts, on two busy cores).
+func Partition(c Partitionable, shape Shape, f harness.LinkFault) harness.Nemesis {
+	return partition{c, shape, f, shape.faultName()}
 }
 
-// PartitionPrimary is Partition(c, SplitBrain(), harness.Hold()) under its old name.
+// PartitionPrimary is Partition(c, SplitBrain(), harness.Withhold()) under its old name.
 func PartitionPrimary(c Partitionable) harness.Nemesis {
-	return partition{c, SplitBrain(), harness.Hold(), "partition-primary"}
+	return partition{c, SplitBrain(), harness.Withhold(), "partition-primary"}
 }
 
 type partition struct {
 	c     Partitionable
-	sides Shape
+	shape Shape
 	fault harness.LinkFault
 	name  string
 }
@@ -58,18 +58,18 @@ type partition struct {
 func (p partition) Name() string { return p.name }
 
 func (p partition) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	if err := cmp.Or(p.fault.Validate(), p.sides.Check(p.c)); err != nil {
+	if err := cmp.Or(p.fault.Validate(), p.shape.Check(p.c)); err != nil {
 		return harness.Injection{}, err
 	}
 	if !cuts(p.fault) {
-		return harness.Injection{}, fmt.Errorf("%v is no partition: choose hold, drop, drop-replies or refuse", p.fault)
+		return harness.Injection{}, fmt.Errorf("%v is not a partition: choose one of hold, drop, drop-replies or refuse", p.fault)
 	}
-	cut, err := p.sides.make(ctx, p.c, rng)
+	cut, err := p.shape.make(ctx, p.c, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
 	if len(cut.links) == 0 { // who is primary changes
-		return idle(cut.targets, fmt.Errorf("no links to cut: %w", errNoLink)), nil
+		return idleInjection(cut.targets, fmt.Errorf("no links to cut: %w", errNoLink)), nil
 	}
 	counting := newMeter(p.c, p.fault, cut.links)
 	heal, err := p.c.Impair(cut.links, p.fault)
@@ -96,7 +96,7 @@ type cut struct {
 
 // bite probes the cut from both sides, and what should pass beside it.
 func (c cut) bite(ctx context.Context, p Partitionable) (string, error) {
-	shut := c.probed(p.ClientGroups())
+	shut := c.linksToProbe(p.ClientGroups())
 	if len(shut) == 0 {
 		return "", errors.New("nobody connects to anybody over this cut")
 	}
@@ -105,7 +105,7 @@ func (c cut) bite(ctx context.Context, p Partitionable) (string, error) {
 			return p.Probe(ctx, shut[i].From, shut[i].To)
 		}
 		open := c.open[i-len(shut)]
-		return answers(ctx, p, open.From, open.To)
+		return awaitAnswer(ctx, p, open.From, open.To)
 	})
 	through, beside := errs[:len(shut)], errs[len(shut):]
 	if i := slices.Index(through, nil); i >= 0 {
@@ -116,12 +116,12 @@ func (c cut) bite(ctx context.Context, p Partitionable) (string, error) {
 			return "", fmt.Errorf("%s, beside the partition, does not reach %s: %w", c.open[i].From, c.open[i].To, err)
 		}
 	}
-	return c.seen(shut), nil
+	return c.describe(shut), nil
 }
 
-// probed lists the cut links to look at: those that lead to nodes, and of those that client groups open only the first and the
+// linksToProbe lists the cut links to look at: those that lead to nodes, and of those that client groups open only the first and the
 // last group's.
-func (c cut) probed(groups []string) []harness.Link {
+func (c cut) linksToProbe(groups []string) []harness.Link {
 	var clients []string
 	for _, l := range c.links {
 		if slices.Contains(groups, l.From) {
@@ -134,7 +134,7 @@ func (c cut) probed(groups []string) []harness.Link {
 	})
 }
 
-func (c cut) seen(shut []harness.Link) string {
+func (c cut) describe(shut []harness.Link) string {
 	last := shut[len(shut)-1]
 	s := fmt.Sprintf("%s does not reach %s", last.From, last.To)
 	if len(shut) > 1 {
@@ -174,8 +174,8 @@ func stillPrimary(ctx context.Context, c Partitionable, old, seen string) (strin
 	return seen + "; " + old + " is still primary", nil
 }
 
-// deaf waits until none of the replicas hears its primary any more.
-func deaf(ctx context.Context, c Partitionable, replicas []string) (string, error) {
+// awaitDeaf waits until none of the replicas hears its primary any more.
+func awaitDeaf(ctx context.Context, c Partitionable, replicas []string) (string, error) {
 	err := until(ctx, func() error {
 		for _, r := range replicas {
 			if hears, err := c.Hears(ctx, r); err != nil || hears {
@@ -187,7 +187,7 @@ func deaf(ctx context.Context, c Partitionable, replicas []string) (string, erro
 	return "no word of the primary reaches " + strings.Join(replicas, ", "), err
 }
 
-// aloneSuspects waits until one Sentinel holds the primary to be down, and sees that the others do not.
+// aloneSuspects waits until one Sentinel believes that the primary is down, and sees that the others do not.
 func aloneSuspects(ctx context.Context, c Partitionable, one string) (string, error) {
 	suspects := func(s string, want bool) error {
 		if is, err := c.Suspects(ctx, s); err != nil || is != want {

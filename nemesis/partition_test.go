@@ -28,8 +28,8 @@ func TestPartitionPrimary(t *testing.T) {
 	inj := b.inject(nemesis.PartitionPrimary(b.Cluster))
 	require.Equal(t, old, inj.Targets[0])
 	require.Equal(t, []int{0, 1}, inj.Groups)
-	guards := slices.DeleteFunc(slices.Clone(inj.Targets), func(h string) bool { return h[0] != 's' })
-	require.Len(t, guards, 1, "one Sentinel stays with the primary")
+	left := slices.DeleteFunc(slices.Clone(inj.Targets), func(h string) bool { return h[0] != 's' })
+	require.Len(t, left, 1, "one Sentinel stays with the primary")
 	b.writes(0) // the minority's clients still write to the old primary
 	b.writes(4) // the majority's clients write to the new one
 	require.Equal(t, "master", b.role(old), "no split brain")
@@ -71,7 +71,7 @@ func (b bench) reach(group int, want bool) {
 	}
 }
 
-// acknowledged is how many replicas acknowledge a write of group 0 in time; -1 if the write itself came too late.
+// acknowledged counts the replicas that acknowledge a write of group 0 in time. It returns -1 if the write itself came too late.
 func (b bench) acknowledged() int {
 	b.Helper()
 	r, err := b.Connect(0)
@@ -86,8 +86,8 @@ func (b bench) acknowledged() int {
 	return int(count)
 }
 
-// inStep waits until both replicas acknowledge: for up to a second after its first synchronisation a replica hears nothing.
-func (b bench) inStep() {
+// inSync waits until both replicas acknowledge: for up to a second after its first synchronisation a replica hears nothing.
+func (b bench) inSync() {
 	b.Helper()
 	b.comesTo(2, b.acknowledged)
 }
@@ -99,7 +99,7 @@ func (b bench) hears(replica string) bool {
 	return hears
 }
 
-// nameOf is the name of the fault that makes the sides.
+// nameOf returns the name of the partition of that shape.
 func nameOf(sides nemesis.Shape) string {
 	if sides.String() == "one-way" {
 		return "one-way"
@@ -111,12 +111,12 @@ func nameOf(sides nemesis.Shape) string {
 func TestPartitionsWithoutFailover(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
-	b.inStep()
+	b.inSync()
 	first := b.primary()
 	run := func(sides nemesis.Shape, effect func(b bench, old string, inj harness.Injection)) {
 		t.Run(sides.String(), func(t *testing.T) {
 			b := bench{t, b.Cluster, b.ctx}
-			n := nemesis.Partition(b.Cluster, sides, harness.Hold())
+			n := nemesis.Partition(b.Cluster, sides, harness.Withhold())
 			require.Equal(t, nameOf(sides), n.Name())
 			b.suffer(n, effect)
 			require.Equal(t, first, b.primary(), "a failover")
@@ -169,14 +169,14 @@ func countHears(b bench) (n int) {
 func TestPartitionsWithFailover(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
-	b.inStep()
+	b.inSync()
 	run := func(sides nemesis.Shape, effect func(b bench, old string, inj harness.Injection)) {
 		t.Run(sides.String(), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			t.Cleanup(cancel) // after the heal, which is a clean-up too
 			b := bench{t, b.Cluster, ctx}
 			was := b.primary()
-			b.suffer(nemesis.Partition(b.Cluster, sides, harness.Hold()), effect)
+			b.suffer(nemesis.Partition(b.Cluster, sides, harness.Withhold()), effect)
 			require.NotEqual(t, was, b.primary(), "no failover")
 			require.Equal(t, "slave", b.role(was))
 		})
@@ -224,7 +224,7 @@ func TestEveryWayOfAPartition(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 			t.Cleanup(cancel) // after the heal, which is a clean-up too
 			b := bench{t, b.Cluster, ctx}
-			key := "counter-" + fault.String() // what a hold kept waiting is counted when it is over
+			key := "counter-" + fault.String() // what was withheld is counted after the heal
 			n := nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), fault)
 			b.suffer(n, func(b bench, _ string, _ harness.Injection) {
 				b.writes(4)
@@ -241,7 +241,7 @@ func TestEveryWayOfAPartition(t *testing.T) {
 	}
 }
 
-// counted is what incr has counted, asked of the primary itself.
+// counted returns what incr has counted, as the primary itself says.
 func (b bench) counted(key string) int64 {
 	b.Helper()
 	reply, err := b.Do(b.ctx, b.primary(), "INCRBY", key, 0)
@@ -255,7 +255,7 @@ func (b bench) incr(group int, key string) error {
 	return r.Incr(b.ctx, key).Err()
 }
 
-// named is the address that a Sentinel gives for the primary.
+// named returns the address that a Sentinel gives for the primary.
 func (b bench) named(sentinel string) any {
 	b.Helper()
 	reply, err := b.Do(b.ctx, sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", b.MasterName())
@@ -306,7 +306,7 @@ func TestALateAnswerBesideAFaultIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Standalone(cluster.Options{}))
 	beside := drowsy{b.Cluster, "g2", new(atomic.Int32)}
-	b.heal(b.inject(nemesis.Partition(beside, nemesis.ClientsFromPrimary(), harness.Hold())))
+	b.heal(b.inject(nemesis.Partition(beside, nemesis.ClientsFromPrimary(), harness.Withhold())))
 	require.GreaterOrEqual(t, beside.probes.Load(), int32(4), "of the bite, and of the proof")
 	reading := drowsy{b.Cluster, "g0", new(atomic.Int32)}
 	b.heal(b.inject(nemesis.ClientPauseWrites(reading, nemesis.Primary())))

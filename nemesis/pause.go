@@ -20,20 +20,20 @@ type Pausable interface {
 // bite: a new PING gets no answer. The proof, of a primary with Sentinels: another node is promoted. The heal: SIGCONT,
 // after which a node first serves what waited in its sockets. A Sentinel that was stopped for two seconds does nothing
 // for another two, since it no longer trusts its clock (TILT).
-func Pause(c Pausable, h Hosts) harness.Nemesis { return pause{c, h} }
+func Pause(c Pausable, t Target) harness.Nemesis { return pause{c, t} }
 
 // PausePrimary is Pause of the primary.
 func PausePrimary(c Pausable) harness.Nemesis { return Pause(c, Primary()) }
 
 type pause struct {
 	c     Pausable
-	hosts Hosts
+	hosts Target
 }
 
 func (p pause) Name() string { return "pause-" + p.hosts.String() }
 
 func (p pause) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := aim(ctx, p.c, p.hosts, rng)
+	a, err := chooseTargets(ctx, p.c, p.hosts, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
@@ -41,10 +41,10 @@ func (p pause) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, e
 		Targets: a.hosts,
 		Bite:    fmt.Sprintf("%v stopped, no answer to PING", a),
 		Prove:   a.failover(p.c),
-		Heal:    func(context.Context) error { return a.all(p.c.Resume) },
+		Heal:    func(context.Context) error { return a.eachAtOnce(p.c.Resume) },
 	}
-	if err := a.alone(ctx, p.c, p.answers(ctx), func(node string) error { return p.c.Pause(ctx, node) }); err != nil {
-		return begun(inj, err)
+	if err := a.eachExclusively(ctx, p.c, p.answers(ctx), func(node string) error { return p.c.Pause(ctx, node) }); err != nil {
+		return withoutHealIfUnfit(inj, err)
 	}
 	return inj, a.each(func(node string) error {
 		if p.c.Probe(ctx, p.c.ClientGroups()[0], node) == nil {

@@ -18,7 +18,7 @@ func TestPauseOfAReplicaAndASentinel(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
-	for _, h := range []nemesis.Hosts{nemesis.Replica(), nemesis.Sentinel()} {
+	for _, h := range []nemesis.Target{nemesis.Replica(), nemesis.Sentinel()} {
 		inj := b.inject(nemesis.Pause(b.Cluster, h))
 		require.Error(t, b.Probe(b.ctx, cluster.GroupName(0), inj.Targets[0]))
 		b.heal(inj)

@@ -14,6 +14,6 @@ type Restartable interface {
 
 // Restart ends nodes in good order with SIGTERM, as an upgrade does, and they stay down for as long as the fault lasts. A
 // primary first gives its replicas the time to catch up. Bite, proof and heal are those of Kill.
-func Restart(c Restartable, h Hosts) harness.Nemesis {
-	return down{c, h, "restart-" + h.String(), "shut down", c.Terminate}
+func Restart(c Restartable, t Target) harness.Nemesis {
+	return down{c, t, "restart-" + t.String(), "shut down", c.Terminate}
 }

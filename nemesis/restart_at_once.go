@@ -20,11 +20,11 @@ import (
 // an fsync takes its time, commands are acknowledged that have not left the process. The bite: another process answers; it
 // counts the keys before and after. The proof for a primary with Sentinels: no other node is promoted for 1.5 s. A restart
 // that takes a second or more, so that Sentinels act, is not proved. There is nothing to heal.
-func RestartAtOnce(c Killable, h Hosts) harness.Nemesis { return restartAtOnce{c, h} }
+func RestartAtOnce(c Killable, t Target) harness.Nemesis { return restartAtOnce{c, t} }
 
 type restartAtOnce struct {
 	c     Killable
-	hosts Hosts
+	hosts Target
 }
 
 func (r restartAtOnce) Name() string { return "restart-" + r.hosts.String() + "-at-once" }
@@ -33,29 +33,29 @@ func (r restartAtOnce) Name() string { return "restart-" + r.hosts.String() + "-
 const noFailoverFor = 1500 * time.Millisecond
 
 func (r restartAtOnce) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := aim(ctx, r.c, r.hosts, rng)
+	a, err := chooseTargets(ctx, r.c, r.hosts, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
 	inj := harness.Injection{Targets: a.hosts, Heal: func(ctx context.Context) error {
-		return a.all(func(node string) error { return r.c.Restart(ctx, node) })
+		return a.eachAtOnce(func(node string) error { return r.c.Restart(ctx, node) })
 	}}
 	if a.old != "" {
-		inj.Prove = func(ctx context.Context) (string, error) { return r.unnoticed(ctx, a.old) }
+		inj.Prove = func(ctx context.Context) (string, error) { return r.checkUnnoticed(ctx, a.old) }
 	}
 	var seen []string
-	err = a.alone(ctx, r.c, up(r.c), func(node string) error {
+	err = a.eachExclusively(ctx, r.c, checkRunning(r.c), func(node string) error {
 		what, err := r.restart(ctx, node)
 		seen = append(seen, what)
 		return err
 	})
 	inj.Bite = strings.Join(seen, "; ")
-	return begun(inj, err)
+	return withoutHealIfUnfit(inj, err)
 }
 
 // restart replaces the node's process by another, and says what became of its keys.
 func (r restartAtOnce) restart(ctx context.Context, node string) (string, error) {
-	before, err := r.look(ctx, node)
+	before, err := r.inspect(ctx, node)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +67,7 @@ func (r restartAtOnce) restart(ctx context.Context, node string) (string, error)
 		return "", err
 	}
 	took := time.Since(began)
-	after, err := r.look(ctx, node)
+	after, err := r.inspect(ctx, node)
 	if err != nil {
 		return "", err
 	}
@@ -81,13 +81,13 @@ func (r restartAtOnce) restart(ctx context.Context, node string) (string, error)
 	return what, nil
 }
 
-// process holds what a node says of itself.
-type process struct {
+// nodeState holds what a node says of itself.
+type nodeState struct {
 	runID string
 	keys  any // nil for a Sentinel
 }
 
-func (r restartAtOnce) look(ctx context.Context, node string) (p process, err error) {
+func (r restartAtOnce) inspect(ctx context.Context, node string) (p nodeState, err error) {
 	if p.runID, err = infoField(ctx, r.c, node, "server", "run_id"); err != nil {
 		return p, err
 	}
@@ -97,8 +97,8 @@ func (r restartAtOnce) look(ctx context.Context, node string) (p process, err er
 	return p, err
 }
 
-// unnoticed checks that no other node than old is promoted within noFailoverFor.
-func (r restartAtOnce) unnoticed(ctx context.Context, old string) (string, error) {
+// checkUnnoticed checks that no other node than old is promoted within noFailoverFor.
+func (r restartAtOnce) checkUnnoticed(ctx context.Context, old string) (string, error) {
 	watching, cancel := context.WithTimeout(ctx, noFailoverFor)
 	defer cancel()
 	name, err := r.c.AwaitPromotion(watching, old)

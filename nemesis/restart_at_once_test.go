@@ -24,7 +24,7 @@ func (b bench) fill(keys int) {
 	}
 }
 
-// keys is how many keys the node has.
+// keys counts the keys of the node.
 func (b bench) keys(node string) int64 {
 	b.Helper()
 	n, err := b.Do(b.ctx, node, "DBSIZE")
@@ -66,7 +66,7 @@ func TestRestartAtOnceOfOthers(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
 	old := b.primary()
-	for _, h := range []nemesis.Hosts{nemesis.Replica(), nemesis.Sentinel()} {
+	for _, h := range []nemesis.Target{nemesis.Replica(), nemesis.Sentinel()} {
 		n := nemesis.RestartAtOnce(b.Cluster, h)
 		require.Equal(t, "restart-"+h.String()+"-at-once", n.Name())
 		b.heal(b.inject(n))

@@ -13,7 +13,7 @@ import (
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	b := start(t, cluster.Sentinel(cluster.Options{}))
-	for _, h := range []nemesis.Hosts{nemesis.Sentinel(), nemesis.Replica(), nemesis.Primary()} {
+	for _, h := range []nemesis.Target{nemesis.Sentinel(), nemesis.Replica(), nemesis.Primary()} {
 		old := b.primary()
 		inj := b.inject(nemesis.Restart(b.Cluster, h))
 		require.False(t, b.Running(inj.Targets[0]))

@@ -14,17 +14,17 @@ type Flushable interface{ nodes }
 // ScriptFlush empties the script cache of Redis nodes, as a failover or a restart does too: EVALSHA answers NOSCRIPT
 // until somebody loads the script again. The bite: a script that was just loaded is there before, and not after. It is
 // over in a moment, and there is nothing to heal.
-func ScriptFlush(c Flushable, h Hosts) harness.Nemesis { return scriptFlush{c, h} }
+func ScriptFlush(c Flushable, t Target) harness.Nemesis { return scriptFlush{c, t} }
 
 type scriptFlush struct {
 	c     Flushable
-	hosts Hosts
+	hosts Target
 }
 
 func (s scriptFlush) Name() string { return "script-flush-" + s.hosts.String() }
 
 func (s scriptFlush) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := aimRedis(ctx, s.c, s.hosts, rng)
+	a, err := chooseRedisTargets(ctx, s.c, s.hosts, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
@@ -40,19 +40,19 @@ func (s scriptFlush) flush(ctx context.Context, node string) error {
 	if err != nil {
 		return err
 	}
-	if known, err := s.knows(ctx, node, sha); err != nil || !known {
+	if known, err := s.knowsScript(ctx, node, sha); err != nil || !known {
 		return fmt.Errorf("%s does not know a script just loaded: %w", node, err)
 	}
 	if _, err := s.c.Do(ctx, node, "SCRIPT", "FLUSH", "SYNC"); err != nil {
 		return err
 	}
-	if known, err := s.knows(ctx, node, sha); err != nil || known {
+	if known, err := s.knowsScript(ctx, node, sha); err != nil || known {
 		return fmt.Errorf("%s knows a script after a flush: %w", node, err)
 	}
 	return nil
 }
 
-func (s scriptFlush) knows(ctx context.Context, node string, sha any) (bool, error) {
+func (s scriptFlush) knowsScript(ctx context.Context, node string, sha any) (bool, error) {
 	reply, err := s.c.Do(ctx, node, "SCRIPT", "EXISTS", sha)
 	return fmt.Sprint(reply) == "[1]", err
 }

@@ -51,7 +51,7 @@ func (s sentinelCrash) Inject(ctx context.Context, rng *rand.Rand) (harness.Inje
 	inj := harness.Injection{
 		Targets: []string{victim},
 		Bite:    fmt.Sprintf("%s crashed in its failover from %s", victim, old),
-		Heal:    func(ctx context.Context) error { return anew(ctx, s.c, victim) },
+		Heal:    func(ctx context.Context) error { return restartAnew(ctx, s.c, victim) },
 	}
 	if _, err := s.c.Do(ctx, victim, "SENTINEL", "SIMULATE-FAILURE", s.at.flag); err != nil {
 		return inj, err
@@ -69,8 +69,8 @@ func (s sentinelCrash) Inject(ctx context.Context, rng *rand.Rand) (harness.Inje
 	})
 }
 
-// anew starts the node, after ending it if it runs.
-func anew(ctx context.Context, c Restartable, node string) error {
+// restartAnew starts the node, after ending it if it runs.
+func restartAnew(ctx context.Context, c Restartable, node string) error {
 	if c.Running(node) {
 		if err := c.Terminate(ctx, node); err != nil {
 			return err

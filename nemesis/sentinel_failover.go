@@ -47,12 +47,12 @@ func (f sentinelFailover) Inject(ctx context.Context, rng *rand.Rand) (harness.I
 func beginFailover(ctx context.Context, c Watched, sentinel string) error {
 	return poll(ctx, func() (again bool, err error) {
 		_, err = c.Do(ctx, sentinel, "SENTINEL", "FAILOVER", c.MasterName())
-		return err != nil && (says(err, "INPROG") || says(err, "NOGOODSLAVE")), err
+		return err != nil && (repliesWith(err, "INPROG") || repliesWith(err, "NOGOODSLAVE")), err
 	})
 }
 
-// says reports whether an error in err's chain is a reply of Redis that begins with code.
-func says(err error, code string) bool {
+// repliesWith reports whether an error in err's chain is a reply of Redis that begins with code.
+func repliesWith(err error, code string) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if strings.HasPrefix(err.Error(), code+" ") {
 			return true

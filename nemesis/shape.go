@@ -61,13 +61,13 @@ func (n needs) String() string {
 // a writable primary, until the heal makes one of them forget. The proof: another node is promoted while the old one
 // still says that it is primary.
 //
-// To test min-replicas-to-write take Hold. The resets of Refuse make that guard look perfect, since the primary drops its
+// To test min-replicas-to-write take Withhold. The resets of Refuse make that setting look perfect, since the primary drops its
 // replicas at once. Under Drop it drops them as soon as the first of them gives up and closes its connection. Under DropReplies
 // both nodes stay primaries, but commands pass, and so does the news of the other Sentinels: the Sentinel beside the old primary
 // names the new one, and clients that ask it are sent to a node that does not answer them.
 func SplitBrain() Shape {
 	return withPrimary("split-brain", "the primary, one Sentinel and 2/5 of the client groups lose all others: two primaries",
-		needs{3, 3, 2}, func(p parts) cut { return p.brain(p.one(p.sentinels)) })
+		needs{3, 3, 2}, func(p parts) cut { return p.splitBrain(p.drawOne(p.sentinels)) })
 }
 
 // SplitBrainWithReplica is SplitBrain with one replica on the old primary's side, which goes on acknowledging its
@@ -75,7 +75,7 @@ func SplitBrain() Shape {
 func SplitBrainWithReplica() Shape {
 	doc := "as split-brain, with a replica on the old primary's side: WAIT 1 is content there"
 	return withPrimary("split-brain-replica", doc, needs{3, 3, 2}, func(p parts) cut {
-		return p.brain(p.one(p.replicas), p.one(p.sentinels))
+		return p.splitBrain(p.drawOne(p.replicas), p.drawOne(p.sentinels))
 	})
 }
 
@@ -86,10 +86,10 @@ func ClientsFromPrimary() Shape {
 		needs{1, 0, 2}, func(p parts) cut {
 			other := harness.Link{From: p.many[0], To: p.old}
 			return cut{
-				targets: append([]string{p.old}, p.few...), groups: upTo(len(p.few)),
+				targets: append([]string{p.old}, p.few...), groups: firstIndexes(len(p.few)),
 				links: harness.Links(p.few, []string{p.old}), open: []harness.Link{other},
 				prove: func(ctx context.Context) (string, error) {
-					if err := answers(ctx, p.c, other.From, other.To); err != nil {
+					if err := awaitAnswer(ctx, p.c, other.From, other.To); err != nil {
 						return "", fmt.Errorf("%s has lost %s, too: %w", other.From, other.To, err)
 					}
 					return stillPrimary(ctx, p.c, p.old, fmt.Sprintf("%s goes on with %s", other.From, other.To))
@@ -99,7 +99,7 @@ func ClientsFromPrimary() Shape {
 }
 
 // PrimaryFromReplicas takes all replicas from the primary. The proof: they hear nothing of it any more, and it stays
-// primary. Under Hold or Drop that takes seconds to show.
+// primary. Under Withhold or Drop that takes seconds to show.
 func PrimaryFromReplicas() Shape {
 	return withPrimary("primary-replicas", "the primary loses all its replicas: no failover, and nothing is replicated",
 		needs{2, 0, 1}, func(p parts) cut { return p.fromReplicas(p.replicas) })
@@ -108,22 +108,22 @@ func PrimaryFromReplicas() Shape {
 // PrimaryFromReplica takes one replica from the primary. The proof is that of PrimaryFromReplicas.
 func PrimaryFromReplica() Shape {
 	return withPrimary("primary-replica", "the primary loses one replica: no failover",
-		needs{2, 0, 1}, func(p parts) cut { return p.fromReplicas([]string{p.one(p.replicas)}) })
+		needs{2, 0, 1}, func(p parts) cut { return p.fromReplicas([]string{p.drawOne(p.replicas)}) })
 }
 
 // PrimaryFromSentinels takes all Sentinels from the primary: they fail over although every client reaches it. The proof:
 // two primaries, as in SplitBrain.
 func PrimaryFromSentinels() Shape {
 	return withPrimary("primary-sentinels", "the primary loses all Sentinels, no client loses anybody: two primaries",
-		needs{2, 1, 1}, func(p parts) cut { return p.alone(p.sentinels) })
+		needs{2, 1, 1}, func(p parts) cut { return p.cutPrimaryFrom(p.sentinels) })
 }
 
-// PrimaryFromSentinel takes one Sentinel from the primary. The proof: that one holds the primary to be down, the others
+// PrimaryFromSentinel takes one Sentinel from the primary. The proof: that one believes that the primary is down, the others
 // do not, and it stays primary.
 func PrimaryFromSentinel() Shape {
 	return withPrimary("primary-sentinel", "the primary loses one Sentinel: no quorum, so no failover",
 		needs{1, 3, 1}, func(p parts) cut {
-			one := p.one(p.sentinels)
+			one := p.drawOne(p.sentinels)
 			rest := slices.DeleteFunc(slices.Clone(p.sentinels), func(s string) bool { return s == one })
 			return cut{
 				targets: []string{p.old, one},
@@ -144,7 +144,7 @@ func PrimaryFromSentinel() Shape {
 // primaries, as in SplitBrain.
 func IsolatePrimary() Shape {
 	return withPrimary("isolate-primary", "the primary loses replicas and Sentinels, no client loses anybody: two primaries",
-		needs{2, 1, 1}, func(p parts) cut { return p.alone(slices.Concat(p.replicas, p.sentinels)) })
+		needs{2, 1, 1}, func(p parts) cut { return p.cutPrimaryFrom(slices.Concat(p.replicas, p.sentinels)) })
 }
 
 // Bridge makes two halves that do not see each other, and leaves one replica, the bridge, that both see. One half is the
@@ -153,11 +153,11 @@ func IsolatePrimary() Shape {
 func Bridge() Shape {
 	return withPrimary("bridge", "two halves lose each other, one replica is seen by both: a failover",
 		needs{3, 3, 2}, func(p parts) cut {
-			bridge := p.one(p.replicas)
-			half := p.side(p.one(p.sentinels))
+			bridge := p.drawOne(p.replicas)
+			half := p.primarySide(p.drawOne(p.sentinels))
 			return cut{
-				targets: append(slices.Clone(half), bridge), groups: upTo(len(p.few)),
-				links: harness.Between(half, p.rest(append(slices.Clone(half), bridge))),
+				targets: append(slices.Clone(half), bridge), groups: firstIndexes(len(p.few)),
+				links: harness.Between(half, p.allBut(append(slices.Clone(half), bridge))),
 				open:  []harness.Link{{From: p.few[0], To: bridge}, {From: p.many[0], To: bridge}},
 				prove: func(ctx context.Context) (string, error) { return promoted(ctx, p.c, p.old) },
 			}
@@ -165,7 +165,7 @@ func Bridge() Shape {
 }
 
 // OneWay cuts the connections that hosts of from open to hosts of to. Connections in the other direction go on.
-func OneWay(from, to Hosts) Shape {
+func OneWay(from, to Target) Shape {
 	doc := fmt.Sprintf("the connections that %s opens to %s are cut, those the other way are not", from, to)
 	return Shape{oneWay, doc, needs{}, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
 		a, err := from.Pick(ctx, c, rng)
@@ -199,28 +199,28 @@ func ClientsFromMinority() Shape {
 	return Shape{"clients-minority", "2/5 of the client groups lose a minority of the Redis nodes", needs{3, 0, 2},
 		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
 			groups := c.ClientGroups()
-			n := fewOf(groups)
+			n := smallerShare(groups)
 			one, err := fromMinority(ctx, c, rng, groups[:n], groups[0])
 			if err == nil {
-				one.groups = upTo(n)
+				one.groups = firstIndexes(n)
 				one.open = append(one.open, harness.Link{From: groups[n], To: one.targets[0]})
 			}
 			return one, err
 		}}
 }
 
-// AllSides lists the shapes that need no choice of hosts: all but OneWay.
-func AllSides() []Shape {
+// AllShapes lists the shapes that need no choice of hosts: all but OneWay.
+func AllShapes() []Shape {
 	return []Shape{
 		SplitBrain(), SplitBrainWithReplica(), ClientsFromPrimary(), PrimaryFromReplicas(), PrimaryFromReplica(),
 		PrimaryFromSentinels(), PrimaryFromSentinel(), IsolatePrimary(), Bridge(), MinorityOfNodes(), ClientsFromMinority(),
 	}
 }
 
-// ParseShape returns the shape called name. Any name but those of AllSides is an error that lists them.
+// ParseShape returns the shape called name. Any name but those of AllShapes is an error that lists them.
 func ParseShape(name string) (Shape, error) {
 	var known []string
-	for _, s := range AllSides() {
+	for _, s := range AllShapes() {
 		if s.name == name {
 			return s, nil
 		}

@@ -14,16 +14,16 @@ import (
 // clients read with harness.Now is wrong. That can harm only locks that keep leases by their clients' clocks. The bite: the
 // clocks show another time than the machine's. The heal sets them right.
 //
-// f has to be the run's Spec.Fleet as well. h chooses from the client groups of c: Clients(), Group() or a group's name.
+// f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's name.
 // Choose some groups, not all: clocks that are all wrong by the same amount agree.
-func SkewClients(f *harness.Fleet, c Topology, h Hosts, ahead time.Duration) harness.Nemesis {
-	return skewClients{f, c, h, ahead}
+func SkewClients(f *harness.Fleet, c Topology, t Target, ahead time.Duration) harness.Nemesis {
+	return skewClients{f, c, t, ahead}
 }
 
 type skewClients struct {
 	fleet  *harness.Fleet
 	c      Topology
-	groups Hosts
+	groups Target
 	ahead  time.Duration
 }
 
@@ -33,7 +33,7 @@ func (n skewClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Inject
 	if n.ahead == 0 {
 		return harness.Injection{}, errors.New("a clock that is ahead by 0 is right: say by how much, such as 1m or -1m")
 	}
-	s, err := muster(ctx, n.fleet, n.c, n.groups, rng)
+	s, err := chooseGroups(ctx, n.fleet, n.c, n.groups, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
@@ -47,12 +47,12 @@ func (n skewClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Inject
 			return inj, fmt.Errorf("the clocks of %s are right: another skew is in force that makes up for %v", s.names[i], n.ahead)
 		}
 	}
-	inj.Bite = fmt.Sprintf("the clocks of %d clients of %s are %v", s.clients(), s, wrong(n.ahead))
+	inj.Bite = fmt.Sprintf("the clocks of %d clients of %s are %v", s.clients(), s, fastOrSlow(n.ahead))
 	return inj, nil
 }
 
-// wrong says how a clock is wrong.
-func wrong(ahead time.Duration) string {
+// fastOrSlow says how a clock is wrong.
+func fastOrSlow(ahead time.Duration) string {
 	if ahead < 0 {
 		return fmt.Sprintf("%v slow", -ahead)
 	}

@@ -25,11 +25,11 @@ const shortestSleep = 500 * time.Millisecond
 // replaced does the same until it hears of that. Sentinels replace a primary that sleeps for longer than their patience. The
 // bite: a PING gets no answer. If the machine was too busy to see the node asleep, it sleeps again. The heal waits for the end
 // of the sleep.
-func Sleep(c DebugSleeper, h Hosts, d time.Duration) harness.Nemesis { return nap{c, h, d} }
+func Sleep(c DebugSleeper, t Target, d time.Duration) harness.Nemesis { return nap{c, t, d} }
 
 type nap struct {
 	c     DebugSleeper
-	hosts Hosts
+	hosts Target
 	d     time.Duration
 }
 
@@ -39,31 +39,33 @@ func (s nap) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, err
 	if s.d < shortestSleep {
 		return harness.Injection{}, fmt.Errorf("a sleep of %v is too short to be seen: ask for %v or more", s.d, shortestSleep)
 	}
-	a, err := aimRedis(ctx, s.c, s.hosts, rng)
+	a, err := chooseRedisTargets(ctx, s.c, s.hosts, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
 	inj := harness.Injection{
 		Targets: a.hosts,
 		Bite:    fmt.Sprintf("%v asleep for %v, no answer to PING", a, s.d),
-		Heal:    func(ctx context.Context) error { return a.all(func(node string) error { return s.awake(ctx, node) }) },
+		Heal: func(ctx context.Context) error {
+			return a.eachAtOnce(func(node string) error { return s.awaitAwake(ctx, node) })
+		},
 	}
-	return inj, a.all(func(node string) error { return s.sleep(ctx, node) }) // at once: one would wake before the last sleeps
+	return inj, a.eachAtOnce(func(node string) error { return s.sleep(ctx, node) }) // at once: one would wake before the last sleeps
 }
 
 // sleep sends the node to sleep, again if need be, until a probe has seen it asleep: on a busy machine the first look may come
 // too late.
 func (s nap) sleep(ctx context.Context, node string) error {
 	return poll(ctx, func() (again bool, err error) {
-		if err := reached(ctx, s.c, node); err != nil {
+		if err := awaitReachable(ctx, s.c, node); err != nil {
 			return false, err
 		}
-		return s.seen(ctx, node)
+		return s.sleepOnce(ctx, node)
 	})
 }
 
-// seen lets the node sleep once. again says that no probe saw it asleep.
-func (s nap) seen(ctx context.Context, node string) (again bool, err error) {
+// sleepOnce lets the node sleep once. again says that no probe saw it asleep.
+func (s nap) sleepOnce(ctx context.Context, node string) (again bool, err error) {
 	over := make(chan error, 1)
 	go func() { // the reply comes late, or never: an admin client waits for it for a second
 		_, err := s.c.Do(context.WithoutCancel(ctx), node, "DEBUG", "SLEEP", s.d.Seconds())
@@ -87,8 +89,8 @@ func (s nap) seen(ctx context.Context, node string) (again bool, err error) {
 	return again, err
 }
 
-// awake waits until the node answers or its process has ended.
-func (s nap) awake(ctx context.Context, node string) error {
+// awaitAwake waits until the node answers or its process has ended.
+func (s nap) awaitAwake(ctx context.Context, node string) error {
 	return until(ctx, func() error {
 		if !s.c.Running(node) {
 			return nil

@@ -60,7 +60,7 @@ type sleepless struct{ *cluster.Cluster }
 
 func (s sleepless) Do(ctx context.Context, node string, command ...any) (any, error) {
 	if command[0] == "DEBUG" {
-		_, err := s.Impair(harness.Links(s.ClientGroups(), s.RedisNodes()), harness.Hold()) // to the cluster's end
+		_, err := s.Impair(harness.Links(s.ClientGroups(), s.RedisNodes()), harness.Withhold()) // to the cluster's end
 		return nil, errors.Join(errors.New("DEBUG is not allowed"), err)
 	}
 	return s.Cluster.Do(ctx, node, command...)

@@ -17,8 +17,8 @@ type Metered interface {
 	Touched(l harness.Link) harness.Touched
 }
 
-// idle returns the injection of a fault that can touch nobody at the moment. It does nothing and is not proved.
-func idle(targets []string, why error) harness.Injection {
+// idleInjection returns the injection of a fault that can touch nobody at the moment. It does nothing and is not proved.
+func idleInjection(targets []string, why error) harness.Injection {
 	return harness.Injection{
 		Targets: targets, Bite: "nothing was done", Heal: nothingToHeal,
 		Touched: func() (string, error) { return "", fmt.Errorf("idle: %w", why) },
@@ -67,7 +67,7 @@ func (m meter) touched() (string, error) {
 		}
 	}
 	if len(busy) == 0 {
-		return "", errors.New(m.idle())
+		return "", errors.New(m.whyIdle())
 	}
 	slices.SortStableFunc(busy, func(a, b share) int { return cmp.Compare(m.proof.count(b.of), m.proof.count(a.of)) })
 	var told []string
@@ -78,15 +78,15 @@ func (m meter) touched() (string, error) {
 		told = append(told, fmt.Sprintf("and %d more links", more))
 	}
 	if len(idle) > 0 {
-		told = append(told, fmt.Sprintf("nothing on %s", someOf(idle)))
+		told = append(told, fmt.Sprintf("nothing on %s", listFew(idle)))
 	}
 	return "touched: " + strings.Join(told, ", "), nil
 }
 
-// idle says whose traffic was missing, and on which links.
-func (m meter) idle() string {
+// whyIdle says whose traffic was missing, and on which links.
+func (m meter) whyIdle() string {
 	if m.proof.lacks != "" {
-		return fmt.Sprintf("idle: %s on %s", m.proof.lacks, someOf(m.links))
+		return fmt.Sprintf("idle: %s on %s", m.proof.lacks, listFew(m.links))
 	}
 	groups, sentinels := 0, 0
 	for _, l := range m.links {
@@ -106,11 +106,11 @@ func (m meter) idle() string {
 	case len(m.links) - groups - sentinels:
 		whose = "Redis nodes"
 	}
-	return fmt.Sprintf("idle: no traffic of %s on %s", whose, someOf(m.links))
+	return fmt.Sprintf("idle: no traffic of %s on %s", whose, listFew(m.links))
 }
 
-// someOf lists links, the first few by name.
-func someOf(links []harness.Link) string {
+// listFew lists links, the first few by name.
+func listFew(links []harness.Link) string {
 	const few = 3
 	var names []string
 	for _, l := range links[:min(few, len(links))] {

@@ -48,11 +48,11 @@ func TestAFaultCountsWhatItTouchesOfTheSystem(t *testing.T) {
 		{of(harness.Slice(8, time.Millisecond)), `g0>r1 sliced \d+ B`},
 		{of(harness.SlowClose(50 * time.Millisecond)), `g0>r1 lay under \d+ B`},
 		{of(harness.LimitData(500)), `g0>r1 ended \d+ connections`},
-		{of(harness.Hold()), `g0>r1 held \d+ B and \d+ new connections`},
+		{of(harness.Withhold()), `g0>r1 held \d+ B and \d+ new connections`},
 		{of(harness.Drop()), `g0>r1 lost \d+ B`},
 		{of(harness.DropReplies()), `g0>r1 lost \d+ B`},
 		{of(harness.Refuse()), `g0>r1 reset or refused \d+ connections`},
-		{nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), harness.Hold()), `^touched: g0>r1 held \d+ B`},
+		{nemesis.Partition(b.Cluster, nemesis.ClientsFromPrimary(), harness.Withhold()), `^touched: g0>r1 held \d+ B`},
 		{nemesis.Degrade(b.Cluster, nemesis.Replicas(), primary, harness.Latency(5*time.Millisecond, 0)),
 			`^touched: r\d>r1 delayed \d+ B, r\d>r1 delayed \d+ B, nothing on r1 -> r2, r1 -> r3$`},
 	} {
@@ -79,12 +79,12 @@ func TestAFaultWhereNobodyTalksIsIdle(t *testing.T) {
 		n    harness.Nemesis
 		want string
 	}{
-		{nemesis.Degrade(b.Cluster, clients, replica, harness.Hold()), "idle: no traffic of clients on g0 -> r2, g1 -> r2, g2 -> r2 and 2 more links"},
+		{nemesis.Degrade(b.Cluster, clients, replica, harness.Withhold()), "idle: no traffic of clients on g0 -> r2, g1 -> r2, g2 -> r2 and 2 more links"},
 		{nemesis.Degrade(b.Cluster, clients, replica, harness.Latency(20*time.Millisecond, 0)), "idle: no traffic of clients on g0 -> r2"},
-		{nemesis.Degrade(b.Cluster, nemesis.Named("g1"), nemesis.Primary(), harness.Hold()), "idle: no traffic of clients on g1 -> r1"},
+		{nemesis.Degrade(b.Cluster, nemesis.Named("g1"), nemesis.Primary(), harness.Withhold()), "idle: no traffic of clients on g1 -> r1"},
 		{nemesis.Degrade(b.Cluster, clients, nemesis.Primary(), harness.LimitData(16<<20)), "idle: no connection came to 16777216 B on g0 -> r1"},
-		{nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Primary(), nemesis.Sentinels()), harness.Hold()), "idle: no traffic of Redis nodes on r1 -> s1, r1 -> s2, r1 -> s3"},
-		{nemesis.Degrade(b.Cluster, nemesis.Primary(), nemesis.Named("r1"), harness.Hold()), "idle: no links of primary with r1: they are one host now"},
+		{nemesis.Partition(b.Cluster, nemesis.OneWay(nemesis.Primary(), nemesis.Sentinels()), harness.Withhold()), "idle: no traffic of Redis nodes on r1 -> s1, r1 -> s2, r1 -> s3"},
+		{nemesis.Degrade(b.Cluster, nemesis.Primary(), nemesis.Named("r1"), harness.Withhold()), "idle: no links of primary with r1: they are one host now"},
 	} {
 		inj := b.inject(c.n)
 		require.Never(t, func() bool { _, err := inj.Touched(); return err == nil }, 300*time.Millisecond, 50*time.Millisecond, c.n.Name())

@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// pages is every sort of page, by name.
+// pages returns every sort of page, by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -33,6 +33,7 @@ func pages(t *testing.T) map[string]string {
 	once, soak := suiteWith(tally.Met, tally.NotMet, tally.Failed), suiteWith(tally.Met, tally.Unsaid)
 	soak.For = time.Hour
 	all["suite"] = written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, once) })
+	all["merged"] = written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, mergedSuite()) })
 	all["soak"] = written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, soak) })
 	all["reproduction"] = written(t, func(b *bytes.Buffer) error { return ReproductionHTML(b, split()) })
 	return all
@@ -60,7 +61,7 @@ func TestEveryCellOfACardHasItsLabel(t *testing.T) {
 	require.Greater(t, labels, 1000)
 }
 
-// tableOf is what a page has of a table.
+// tableOf holds the cells of one table of a page.
 type tableOf struct {
 	cards bool
 	heads []string

@@ -57,7 +57,7 @@ func report(t *testing.T, h harness.History, j harness.Judged) Report {
 	return r
 }
 
-// overlapping is the synthetic run with many more faults beside its own, each recorded when it is over.
+// overlapping returns the synthetic run with many more faults beside its own, each recorded when it is over.
 func overlapping() harness.History {
 	h := analysistest.Synthetic()
 	for i, name := range []string{"refuse", "slicer", "latency", "bandwidth", "skew-clients", "clock-step", "drop", "drop"} {
@@ -71,7 +71,7 @@ func overlapping() harness.History {
 	return h
 }
 
-// hostile is a report in which every text that comes from outside tries to break out.
+// hostile returns a report in which every text that comes from outside tries to break out.
 func hostile(t *testing.T) Report {
 	const evil = `</title></script><script>alert(1)</script>"'&|` + "`" + `onload=x @team` + "\x00\x1b[31m"
 	h := harness.History{

@@ -23,6 +23,8 @@ type Exploration struct {
 	Doc      string            // the variant in one line
 	Source   string            // where the variant comes from
 	Clients  int               // default: the budget's
+	Versions []Version         // of what took part; may be empty
+	Replay   string            // the command that replays a recipe, without the recipe, which comes last; empty: there is none
 	Result   interleave.Result
 	Files    map[int]string // index in Result.Found: relative path of the file that replays it
 	Expected string         // what was expected, such as "double-grant"; empty: nothing
@@ -46,6 +48,9 @@ func (e Exploration) Sentence() string {
 	case e.Verdict() == harness.Valid:
 		return fmt.Sprintf("No interleaving of %s breaks it: all %s, %s.",
 			e.people(), e.everything(), bounds(e.Result.Budget))
+	case e.Result.Random != nil && e.Result.Schedules > 0:
+		return fmt.Sprintf("Searched at random, nothing found: %s, in %s. %s%s",
+			e.parts(), units.Duration(e.Result.Elapsed), e.Result.Random.Guarantee(), e.Result.WhyAtRandom())
 	default:
 		return fmt.Sprintf("Nothing can be said: %s after %s in %s.", e.stopped(), e.schedules(), units.Duration(e.Result.Elapsed))
 	}
@@ -67,7 +72,11 @@ func (e Exploration) parts() string {
 		if !p.Exhausted {
 			extent = ""
 		}
-		all = append(all, fmt.Sprintf("%s%s of %s, %s", extent, units.Plural(int64(p.Schedules), "schedule", "schedules"),
+		of := "of"
+		if p.AtRandom {
+			of = "at random of"
+		}
+		all = append(all, fmt.Sprintf("%s%s %s %s, %s", extent, units.Plural(int64(p.Schedules), "schedule", "schedules"), of,
 			units.Plural(int64(p.Budget.Clients), "client", "clients"), bounds(p.Budget)))
 	}
 	return strings.Join(all, "; ")
@@ -182,6 +191,9 @@ func (e Exploration) warnings() (all []string) {
 	if e.Result.Exhausted || len(e.Result.Found) == 0 { // the headline says it
 		return all
 	}
+	if e.Result.Random != nil {
+		return append(all, "Schedules were drawn at random. There may be other violations. "+e.Result.Random.Guarantee())
+	}
 	return append(all, "Not every schedule was run: "+e.stopped()+". There may be smaller counterexamples, and other ones.")
 }
 
@@ -197,16 +209,23 @@ func (e Exploration) situations() (all []harness.Situation) {
 func (e Exploration) numbers() []fact {
 	r := e.Result
 	covered := "everything"
-	if !r.Exhausted {
+	switch {
+	case r.Random != nil:
+		covered = "a part, at random"
+	case !r.Exhausted:
 		covered = "a part"
 	}
 	first := "–"
 	if len(r.Found) > 0 {
 		first = units.Took(r.First)
 	}
-	return []fact{
+	all := []fact{
 		{"schedules", units.Count(int64(r.Schedules))}, {"pruned", units.Count(int64(r.Pruned))}, {"steps", units.Count(int64(r.Steps))},
 		{"schedules a second", units.Whole(r.Rate())}, {"search took", units.Duration(r.Elapsed)},
 		{"first found after", first}, {"covered", covered},
 	}
+	if r.Random != nil {
+		all = append(all, fact{"seed", fmt.Sprint(r.Random.Seed)}, fact{"depth", fmt.Sprint(r.Random.Depth)})
+	}
+	return all
 }

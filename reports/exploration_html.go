@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
@@ -32,7 +33,7 @@ type partView struct {
 	Bounds    string
 	Schedules int64
 	Pruned    int64
-	Exhausted bool
+	Extent    string
 }
 
 // situationView is a situation with the shortest schedule that met it.
@@ -50,10 +51,12 @@ type counterexampleView struct {
 	Certified bool
 	Steps     string
 	Lines     []drawing.Line
-	Hidden    int // lines that are not drawn
-	Picture   drawing.Drawing
+	Hidden    int    // lines that are not drawn
+	Shrunk    string // what it was before it was shrunk; empty: it was found as it is
+	Walk      walk
 	Legend    []drawing.LegendKey
 	Replay    string // the command that runs it again
+	PassOn    string // the command that runs it again anywhere
 	File      string
 }
 
@@ -67,13 +70,16 @@ func newExplorationPage(e Exploration) explorationPage {
 		picture := story.Draw()
 		v := counterexampleView{
 			Class: c.Anomaly.Class, Key: c.Anomaly.Key, Note: e.note(c), Certified: c.Anomaly.Certified, Steps: steps(c),
-			Lines: story.Lines(), Picture: picture.Drawing, Legend: picture.Legend(), Replay: e.replay(i), File: e.Files[i],
+			Lines: story.Lines(), Walk: newWalk(i, picture, story), Legend: picture.Legend(), Replay: e.replay(i), PassOn: e.PassOn(c), File: e.Files[i],
+		}
+		if c.Shrunk != nil {
+			v.Shrunk = c.Shrunk.String()
 		}
 		v.Hidden = len(v.Lines) - picture.Lines()
 		p.Counterexamples = append(p.Counterexamples, v)
 	}
 	for _, part := range e.Result.Parts {
-		p.Parts = append(p.Parts, partView{part.Budget.Clients, bounds(part.Budget), int64(part.Schedules), int64(part.Pruned), part.Exhausted})
+		p.Parts = append(p.Parts, partView{part.Budget.Clients, bounds(part.Budget), int64(part.Schedules), int64(part.Pruned), extent(part)})
 	}
 	for _, s := range e.Result.Situations {
 		v := situationView{Name: s.Name, Count: s.Count}
@@ -83,4 +89,15 @@ func newExplorationPage(e Exploration) explorationPage {
 		p.Situations = append(p.Situations, v)
 	}
 	return p
+}
+
+// extent says how many of a part's schedules were run.
+func extent(p interleave.Part) string {
+	switch {
+	case p.AtRandom:
+		return "drawn at random"
+	case p.Exhausted:
+		return "all of them"
+	}
+	return "a part of them"
 }

@@ -34,7 +34,9 @@ type ExplorationDocument struct {
 	Started  time.Time         `json:"started,omitzero"`
 	Elapsed  time.Duration     `json:"elapsed"`
 	Result   interleave.Result `json:"result"`
-	Files    map[int]string    `json:"files,omitempty"` // index in result.found: file that replays it
+	Files    map[int]string    `json:"files,omitempty"`    // index in result.found: file that replays it
+	Versions []Version         `json:"versions,omitempty"` // of what took part
+	Replay   string            `json:"replay,omitempty"`   // the command that replays a recipe of result.found, which comes last
 }
 
 // ExplorationDocumentOf returns the content of a search's verdict.json.
@@ -43,7 +45,7 @@ func ExplorationDocumentOf(e Exploration) ExplorationDocument {
 		Schema: Schema, Kind: ExplorationKind, Name: e.title(), Variant: e.Variant, Verdict: e.Verdict(),
 		Summary: e.Sentence(), Expected: e.Expected, Command: e.Command, Labels: maps.Clone(e.Labels), Doc: e.Doc,
 		Source: e.Source, Clients: e.clients(), Started: e.Started, Elapsed: e.Result.Elapsed, Result: e.Result,
-		Files: maps.Clone(e.Files),
+		Files: maps.Clone(e.Files), Versions: slices.Clone(e.Versions), Replay: e.Replay,
 	}
 	d.Result.Found = list(slices.Clone(e.Result.Found))
 	for i, c := range d.Result.Found {
@@ -61,7 +63,7 @@ func (d ExplorationDocument) Exploration() Exploration {
 	return Exploration{
 		Name: d.Name, Variant: d.Variant, Command: d.Command, Labels: d.Labels, Doc: d.Doc, Source: d.Source,
 		Clients: d.Clients, Result: d.Result, Files: d.Files, Expected: d.Expected, Met: d.Met != nil && *d.Met,
-		Started: d.Started,
+		Started: d.Started, Versions: d.Versions, Replay: d.Replay,
 	}
 }
 

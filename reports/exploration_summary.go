@@ -33,7 +33,7 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 	for _, line := range SituationsText(e.situations()) {
 		fmt.Fprintf(&b, "\n%s\n", plain(line))
 	}
-	for _, again := range []fact{{"Replay it", e.replay(0)}, {"Search again", e.Command}} {
+	for _, again := range e.repeats() {
 		if again.Value != "" {
 			fmt.Fprintf(&b, "\n%s: %s\n", again.Name, command(again.Value))
 		}
@@ -42,4 +42,13 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 		return fmt.Errorf("reports: write summary: %w", err)
 	}
 	return nil
+}
+
+// repeats lists the commands that show the smallest counterexample again, and the search. A command may be empty.
+func (e Exploration) repeats() []fact {
+	all := []fact{{"Replay it", e.replay(0)}}
+	if len(e.Result.Found) > 0 {
+		all = append(all, fact{"Replay it anywhere", e.PassOn(e.Result.Found[0])})
+	}
+	return append(all, fact{"Search again", e.Command})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// slowest is the index of the failover with the longest outage.
+// slowest returns the index of the failover with the longest outage.
 func slowest(all []analysis.Failover) int {
 	worst := 0
 	for i, f := range all {
@@ -20,7 +20,7 @@ func slowest(all []analysis.Failover) int {
 	return worst
 }
 
-// failoverTable is the table of several failovers, with the median and the range of each column below.
+// failoverTable is a table of several failovers, with the median and the range of each column below.
 type failoverTable struct {
 	Heads []string
 	Rows  []failoverRow

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rendered is the page of a report, parsed strictly: it is XHTML, so that what was not closed or escaped does not pass.
+// rendered returns the page of a report, parsed strictly: it is XHTML, so that what was not closed or escaped does not pass.
 func rendered(t *testing.T, r Report) string {
 	var b bytes.Buffer
 	require.NoError(t, HTML(&b, r))
@@ -120,7 +120,7 @@ func TestAnomaliesBeyondTheLimitAreCounted(t *testing.T) {
 	require.Contains(t, html, "verdict.json has 50")
 }
 
-// anomalyPage is the page of one anomaly.
+// anomalyPage returns the page of one anomaly.
 func anomalyPage(t *testing.T, a harness.Anomaly) string {
 	t.Helper()
 	j := invalid()
@@ -157,6 +157,23 @@ func TestAHoldWithoutAnEndIsDrawnToTheEdge(t *testing.T) {
 	require.Equal(t, 2, strings.Count(page, `class="hold"`))
 	require.Contains(t, page, "on: its lease has no end")
 	require.Contains(t, page, "two owners without end")
+}
+
+func TestEachKindOfSpanIsDrawnAndExplained(t *testing.T) {
+	for kind, want := range map[harness.SpanKind][3]string{
+		harness.PossibleHold: {"hold maybe", "may have k from 1.211 s to 3.190 s", "perhaps held"},
+		harness.PastLease:    {"hold past", "every lease is over from 1.211 s to 3.190 s", "every lease is over"},
+		harness.NextOwner:    {"hold", "granted from 1.211 s on, and wrote before 3.190 s", "the next owner has been granted it"},
+		harness.LargestToken: {"hold", "its fencing token was given out by 1.211 s", "the larger token has been given out"},
+	} {
+		a := doubleGrant("k", 0)
+		a.Spans[1].Kind = kind
+		page := anomalyPage(t, a)
+		require.Contains(t, page, `<rect class="`+want[0]+`"`, kind)
+		require.Contains(t, page, want[1], kind)
+		require.Contains(t, page, "</i>"+want[2]+"</span>", kind)
+		require.NotContains(t, page, `class="overlap"`, "only certain holds exclude each other")
+	}
 }
 
 // A verdict of an older program has no spans.

@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-//go:embed report.html.tmpl exploration.html.tmpl reproduction.html.tmpl index.html.tmpl suite.html.tmpl drawing.html.tmpl class.html.tmpl report.css
+//go:embed *.html.tmpl report.css
 var files embed.FS
 
 const (
@@ -34,7 +34,7 @@ func HTML(w io.Writer, r Report) error {
 
 // render fills in one of the embedded templates.
 func render(w io.Writer, name string, data any) error {
-	t, err := template.New(name).Funcs(helpers()).ParseFS(files, name, "drawing.html.tmpl", "class.html.tmpl")
+	t, err := template.New(name).Funcs(helpers()).ParseFS(files, name, "drawing.html.tmpl", "class.html.tmpl", "walk.html.tmpl")
 	if err != nil {
 		return fmt.Errorf("reports: parse %s: %w", name, err)
 	}
@@ -200,10 +200,10 @@ type anomalyView struct {
 	Page    string
 	Picture drawing.Drawing
 	Listed  []opView
-	Hidden  int      // operations that are not listed
-	Held    bool     // the picture shows who held it
-	Cut     bool     // the picture leaves times out
-	Two     []string // for how long two owners held the key
+	Hidden  int                 // operations that are not listed
+	Legend  []drawing.LegendKey // what the light bars mean
+	Cut     bool                // the picture leaves times out
+	Two     []string            // for how long two owners held the key
 }
 
 // opView is one row of the table of operations.
@@ -223,9 +223,9 @@ func anomalyViews(r Report) []anomalyView {
 			Cut: drawing.Shortened(a, r.History.Meta),
 		}
 		v.Hidden = len(a.Ops) - len(v.Listed)
-		v.Held = len(a.Spans) > 0
+		v.Legend = drawing.SpanLegend(a)
 		for _, o := range a.Overlaps() {
-			v.Two = append(v.Two, lasting(o))
+			v.Two = append(v.Two, lasting(o.Span))
 		}
 		all = append(all, v)
 	}

@@ -12,7 +12,7 @@ const (
 	sec = time.Second
 )
 
-// doubleGrant is the evidence of two clients that hold one lock across the partition.
+// doubleGrant returns the evidence of two clients that hold one lock across the partition.
 func doubleGrant(key string, start time.Duration) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.DoubleGrant, Key: key, Certified: true, From: start, To: start + 1480*ms,
@@ -39,7 +39,7 @@ func acquire(client int, key string, t, took time.Duration) harness.Op {
 	}
 }
 
-// duplicateNumber is the evidence of one number that was issued twice.
+// duplicateNumber returns the evidence of one number that was issued twice.
 func duplicateNumber() harness.Anomaly {
 	next := func(client int, t time.Duration, result string) harness.Op {
 		return harness.Op{Client: client, Kind: harness.Next, Key: "orders", Arg: "23", Result: result, Call: t, Return: t + 310*time.Microsecond, Outcome: harness.OK}
@@ -50,7 +50,7 @@ func duplicateNumber() harness.Anomaly {
 	}
 }
 
-// stolen is the evidence of a double grant that a late release opened.
+// stolen returns the evidence of a double grant that a late release opened.
 func stolen() harness.Anomaly {
 	const key = "lock:17"
 	a := harness.Anomaly{Class: harness.StolenRelease, Key: key, From: 11 * sec, To: 13*sec + 400*ms, Note: "client 3 released lock:17 after its lease had ended, when client 4 had it; client 5 was granted it inside client 4's lease"}

@@ -199,14 +199,14 @@ func WriteReproduction(dir string, r Reproduction) error {
 	return nil
 }
 
-// ReproductionJSON writes it for programs. Times are in nanoseconds.
+// ReproductionJSON writes a reproduction for programs. Times are in nanoseconds.
 func ReproductionJSON(w io.Writer, r Reproduction) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(r)
 }
 
-// ReproductionSummary writes it as Markdown.
+// ReproductionSummary writes a reproduction as Markdown.
 func ReproductionSummary(w io.Writer, r Reproduction) error {
 	var b strings.Builder
 	b.WriteString("## " + plain(r.Title) + "\n\n")

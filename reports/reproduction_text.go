@@ -11,7 +11,7 @@ import (
 // textWidth is the most columns of a line of running text on a terminal.
 const textWidth = 118
 
-// ReproductionText writes it for a terminal.
+// ReproductionText writes a reproduction for a terminal.
 func ReproductionText(w io.Writer, r Reproduction) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n\n", strings.ToUpper(string(r.Shape)), r.Title)
@@ -42,7 +42,7 @@ func ReproductionText(w io.Writer, r Reproduction) error {
 	return err
 }
 
-// wrapped is text behind a head, in lines of a readable length that begin below each other.
+// wrapped returns text behind a head, in lines of a readable length that begin below each other.
 func wrapped(head, text string) string {
 	var b strings.Builder
 	line := head

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// This file is how reports list the situations that a run met, and those that it never met.
+// This file lists the situations that a run met, and those that it never met.
 
 // metSituations lists those that occurred.
 func metSituations(all []harness.Situation) (met []harness.Situation) {
@@ -37,7 +37,7 @@ func neverMet(all []harness.Situation) string {
 func SituationsText(all []harness.Situation) (lines []string) {
 	var met []string
 	for _, s := range metSituations(all) {
-		met = append(met, fmt.Sprintf("%s %s", s.Name, units.Count(int64(s.Count))))
+		met = append(met, fmt.Sprintf("%s: %s", s.Name, units.Count(int64(s.Count))))
 	}
 	if len(met) > 0 {
 		lines = append(lines, "met: "+strings.Join(met, "; "))
@@ -48,7 +48,7 @@ func SituationsText(all []harness.Situation) (lines []string) {
 	return lines
 }
 
-// times is a count, or "never".
+// times returns a count as text, or "never".
 func times(n int) string {
 	if n == 0 {
 		return "never"
@@ -56,7 +56,7 @@ func times(n int) string {
 	return units.Count(int64(n))
 }
 
-// summarySituations is the situations in summary.md.
+// summarySituations writes the situations into summary.md.
 func summarySituations(w io.Writer, r Report) error {
 	all := r.Judged.Situations
 	if len(all) == 0 {

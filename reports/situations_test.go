@@ -13,7 +13,7 @@ func TestSituationsAreInEveryReport(t *testing.T) {
 	met := harness.Situation{Name: harness.ReleaseAfterLease, Count: 1234, Example: []harness.Op{{Kind: harness.Release, Key: "k"}}}
 	all := []harness.Situation{met, {Name: harness.ExtendAfterLease}, {Name: harness.ExtendInLease}}
 	require.Equal(t, []string{
-		"met: release after the lease 1,234", "never met: extend after the lease; extend inside the lease",
+		"met: release after the lease: 1,234", "never met: extend after the lease; extend inside the lease",
 	}, SituationsText(all))
 	require.Empty(t, SituationsText(nil))
 	require.Len(t, SituationsText(all[:1]), 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// story is a counterexample with the clients that it has.
+// story returns a counterexample with its number of clients, for drawing.
 func (e Exploration) story(c interleave.Counterexample) drawing.Story {
 	return drawing.Story{Counterexample: c, Clients: e.clientsOf(c)}
 }
@@ -23,6 +23,14 @@ func (e Exploration) clientsOf(c interleave.Counterexample) int {
 
 // note returns the violation in one sentence.
 func (e Exploration) note(c interleave.Counterexample) string { return units.Visible(c.Anomaly.Note) }
+
+// PassOn returns the command that runs the counterexample again anywhere, without its file; empty if it has no recipe.
+func (e Exploration) PassOn(c interleave.Counterexample) string {
+	if e.Replay == "" || c.Recipe == "" {
+		return ""
+	}
+	return e.Replay + " " + c.Recipe
+}
 
 // replay returns the command that runs counterexample i again; empty if it has no file.
 func (e Exploration) replay(i int) string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -49,7 +50,7 @@ func SuiteSentence(s tally.Suite) string {
 	for _, other := range []struct {
 		n    int
 		what string
-	}{{t.NotMet, "not"}, {t.Unknown, "unknown"}, {t.Failed, "failed for want of something"}, {s.Missing(), "not run"}} {
+	}{{t.NotMet, "not"}, {t.Unknown, "unknown"}, {t.Failed, "could not be carried out"}, {s.Missing(), "not run"}} {
 		if other.n > 0 {
 			others = append(others, units.Count(int64(other.n))+" "+other.what)
 		}
@@ -57,7 +58,54 @@ func SuiteSentence(s tally.Suite) string {
 	if len(others) > 0 {
 		words += ", " + units.And(others)
 	}
-	return words + ", in " + units.Duration(s.Elapsed.Round(time.Second)) + "."
+	took := units.Duration(s.Elapsed.Round(time.Second))
+	if len(s.Shards) > 0 {
+		words += ", in " + units.Plural(int64(len(s.Shards)), "shard", "shards") + " of at most " + took
+	} else {
+		words += ", in " + took
+	}
+	if s.Resumed > 0 {
+		words += "; it was interrupted and resumed " + units.Plural(int64(s.Resumed), "time", "times")
+	}
+	words += "."
+	if s.Shard != nil {
+		words += fmt.Sprintf(" This is shard %d of %d: doublegrant merge puts all together.", s.Shard.Number, s.Shard.Of)
+	}
+	return words
+}
+
+// shardHeads returns the columns of the table of shards, beside their numbers.
+var shardHeads = []string{"began", "ended", ":runs", ":time", ":most memory"}
+
+// shardCells returns the cells of a shard in these columns.
+func shardCells(r tally.ShardResult) []string {
+	ended := "as it should"
+	if r.Ended != "" {
+		ended = "early" // the suite says why
+	}
+	if r.Resumed > 0 {
+		ended += ", resumed " + units.Plural(int64(r.Resumed), "time", "times")
+	}
+	memory := noMedian
+	if r.RSS > 0 {
+		memory = units.Size(r.RSS)
+	}
+	began := r.Started.UTC().Format("2006-01-02 15:04:05 UTC")
+	return []string{began, ended, units.Count(int64(r.Runs)), units.Duration(r.Elapsed.Round(time.Second)), memory}
+}
+
+// shardFacts returns what all shards had in common, for people.
+func shardFacts(s tally.Suite) (all []fact) {
+	if len(s.Shards) == 0 {
+		return nil
+	}
+	if s.Version != "" {
+		all = append(all, fact{"all run by", s.Version})
+	}
+	for _, platform := range slices.Sorted(maps.Keys(s.Servers)) {
+		all = append(all, fact{"all run on", s.Servers[platform]})
+	}
+	return all
 }
 
 // suiteWord returns the suite's ending for a headline.
@@ -70,5 +118,5 @@ func suiteWord(s tally.Suite) string {
 	}[s.Ending()]
 }
 
-// caseExpected is the expectation without what only matters where it is broken.
+// caseExpected returns what the case is expected to find, or a dash.
 func caseExpected(c tally.Case) string { return cmp.Or(c.Expected, noMedian) }

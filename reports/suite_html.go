@@ -20,15 +20,37 @@ type suitePage struct {
 	Word     string
 	Sentence string
 	Heads    []suiteHead
-	Rows     []suiteRow
+	Rows     []suiteLine
 	Failures []suiteFailure
 	Unlisted int
 	Facts    []fact
 	Curve    *drawing.Drawing // of resident memory; nil: there are too few points
+
+	ShardHeads []suiteHead
+	ShardRows  []shardLine // empty: the suite was not put together from shards
+	ShardFacts []fact
 }
 
 // suiteHead is the head of a column, and the class of its cells.
 type suiteHead struct{ Name, Class string }
+
+// suiteCell is a cell. It names its column where there is no room for columns.
+type suiteCell struct {
+	suiteHead
+	Text string
+}
+
+// suiteLine is a line of the table of runs.
+type suiteLine struct {
+	suiteRow
+	Cells []suiteCell
+}
+
+// shardLine is a line of the table of shards.
+type shardLine struct {
+	tally.ShardResult
+	Cells []suiteCell
+}
 
 type suiteFailure struct {
 	tally.Run
@@ -37,16 +59,15 @@ type suiteFailure struct {
 
 func newSuitePage(s tally.Suite) suitePage {
 	p := suitePage{
-		Suite: s, Tone: tone(s.Ending()), Word: suiteWord(s), Sentence: SuiteSentence(s), Rows: suiteRows(s),
+		Suite: s, Tone: tone(s.Ending()), Word: suiteWord(s), Sentence: SuiteSentence(s), Heads: suiteColumns(suiteHeads(s)),
 		Facts: memoryFacts(s.Memory), Curve: drawing.Memory(s.Memory, s.Elapsed),
+		ShardHeads: suiteColumns(shardHeads), ShardFacts: shardFacts(s),
 	}
-	for _, h := range suiteHeads(s) {
-		class := map[string]string{"verdict": "nowrap"}[h]
-		name, number := strings.CutPrefix(h, ":")
-		if number {
-			class = "n"
-		}
-		p.Heads = append(p.Heads, suiteHead{name, class})
+	for _, row := range suiteRows(s) {
+		p.Rows = append(p.Rows, suiteLine{row, below(p.Heads, row.Cells)})
+	}
+	for _, r := range s.Shards {
+		p.ShardRows = append(p.ShardRows, shardLine{r, below(p.ShardHeads, shardCells(r))})
 	}
 	failures, others := s.Failures(tally.MaxFailures)
 	p.Unlisted = others
@@ -56,11 +77,26 @@ func newSuitePage(s tally.Suite) suitePage {
 	return p
 }
 
+// suiteColumns returns the heads of the columns of these names, of which a colon aligns to the right.
+func suiteColumns(names []string) (all []suiteHead) {
+	for _, h := range names {
+		class := map[string]string{"verdict": "nowrap"}[h]
+		name, number := strings.CutPrefix(h, ":")
+		if number {
+			class = "n"
+		}
+		all = append(all, suiteHead{name, class})
+	}
+	return all
+}
+
+// below returns cells that know the columns they are in.
+func below(heads []suiteHead, cells []string) (all []suiteCell) {
+	for i, text := range cells {
+		all = append(all, suiteCell{heads[i], text})
+	}
+	return all
+}
+
 // Grew reports whether the suite ran long enough to say how the memory of the harness grew.
 func (p suitePage) Grew() bool { return p.Memory.Soaked() }
-
-// Head returns the name of a column. Cells show it where there is no room for columns.
-func (p suitePage) Head(i int) string { return p.Heads[i].Name }
-
-// Class returns the CSS class of the cells of a column.
-func (p suitePage) Class(i int) string { return p.Heads[i].Class }

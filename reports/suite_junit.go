@@ -48,7 +48,7 @@ func junitOf(s tally.Suite, c tally.Case) junitCase {
 	return one
 }
 
-// sums are the numbers of a case in one line.
+// sums returns the numbers of a case in one line.
 func sums(c tally.Case) string {
 	sums := fmt.Sprintf("%s as expected", units.Count(int64(c.Met)))
 	if c.Runs != c.Met {

@@ -17,7 +17,7 @@ func grown(c tally.Curve, warmUp time.Duration) string {
 	return fmt.Sprintf("%s after the warm-up, %s at the end (%+.0f %%)", units.Size(from), units.Size(to), 100*(float64(to)/float64(from)-1))
 }
 
-// memoryFacts are the lines about the harness itself, for people.
+// memoryFacts returns the lines about the harness itself, for people.
 func memoryFacts(m tally.Memory) []fact {
 	if m.Max == 0 || len(m.Runs.All) == 0 {
 		return nil

@@ -39,11 +39,31 @@ func SuiteSummary(w io.Writer, s tally.Suite) error {
 		fmt.Fprintf(&b, "\n- and %s more, in suite.jsonl", units.Count(int64(others)))
 	}
 	fmt.Fprintln(&b)
-	for _, f := range memoryFacts(s.Memory) {
+	if err := shardsSummary(&b, s); err != nil {
+		return fmt.Errorf("reports: write summary: %w", err)
+	}
+	for _, f := range append(shardFacts(s), memoryFacts(s.Memory)...) {
 		fmt.Fprintf(&b, "\n- %s: %s", f.Name, plain(f.Value))
 	}
 	if _, err := fmt.Fprintln(w, b.String()); err != nil {
 		return fmt.Errorf("reports: write summary: %w", err)
 	}
 	return nil
+}
+
+// shardsSummary writes the shards of a suite that was put together, as a table; nothing if there are none.
+func shardsSummary(b *bytes.Buffer, s tally.Suite) error {
+	if len(s.Shards) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, r := range s.Shards {
+		row := []string{r.String()}
+		for _, c := range shardCells(r) {
+			row = append(row, plain(c))
+		}
+		rows = append(rows, row)
+	}
+	fmt.Fprintln(b)
+	return table(b, append([]string{"shard"}, shardHeads...), rows)
 }

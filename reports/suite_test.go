@@ -46,6 +46,47 @@ func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
 	require.Equal(t, s.Ending(), back.Ending())
 }
 
+// mergedSuite was put together from three shards, one of which was cut short.
+func mergedSuite() tally.Suite {
+	s := suiteWith(tally.Met, tally.Met)
+	s.Version, s.Servers, s.Ended = "doublegrant v1.2.3", map[string]string{"process": "Redis 7.0.15"}, "shard 2/3: interrupted"
+	for n := 1; n <= 3; n++ {
+		s.Shards = append(s.Shards, tally.ShardResult{
+			Shard: tally.Shard{Number: n, Of: 3}, Folder: fmt.Sprintf("shard-%d", n), Started: time.Date(2026, 1, 2, 3, 4, n, 0, time.UTC),
+			Elapsed: 20 * time.Second, Runs: 4 + n, RSS: int64(n) << 20,
+		})
+	}
+	s.Shards[1].Ended, s.Shards[2].Resumed = "interrupted", 2
+	return s
+}
+
+func TestASuiteOfShardsSaysWhatEachDid(t *testing.T) {
+	s := mergedSuite()
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"text": func(b *bytes.Buffer) error { return SuiteText(b, s) },
+		"html": func(b *bytes.Buffer) error { return SuiteHTML(b, s) },
+		"md":   func(b *bytes.Buffer) error { return SuiteSummary(b, s) },
+	} {
+		var b bytes.Buffer
+		require.NoError(t, write(&b), name)
+		for _, want := range []string{
+			"in 3 shards of at most 60.0 s.", "shard 2/3: interrupted", "2026-01-02 03:04:02 UTC", "3/3", "as it should, resumed 2 times", "3 MiB",
+			"doublegrant v1.2.3", "Redis 7.0.15",
+		} {
+			require.Contains(t, b.String(), want, name)
+		}
+	}
+	var b bytes.Buffer
+	require.NoError(t, SuiteHTML(&b, s))
+	require.Contains(t, b.String(), `<a href="shard-2/index.html">2/3</a>`)
+
+	b.Reset()
+	one := suiteWith(tally.Met)
+	one.Shard = &tally.Shard{Number: 2, Of: 3}
+	require.NoError(t, SuiteText(&b, one))
+	require.Contains(t, b.String(), "This is shard 2 of 3: doublegrant merge puts all together.")
+}
+
 func TestASuiteIsATestCaseForEachOfItsOwn(t *testing.T) {
 	var b bytes.Buffer
 	of := suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.Failed, tally.NotRun)
@@ -79,6 +120,7 @@ func TestASuitesPagesAreNotForItsRunsToWrite(t *testing.T) {
 	s := suiteWith(tally.NotMet)
 	evil := "<script>alert(1)</script>\x1b[31m|`\u202e"
 	s.Name, s.Ended, s.Cases[0].Name, s.Cases[0].Failures[0].Why = evil, evil, evil, evil
+	s.Shards, s.Version, s.Servers = []tally.ShardResult{{Folder: evil, Ended: evil}}, evil, map[string]string{evil: evil}
 	for _, write := range []func(*bytes.Buffer) error{
 		func(b *bytes.Buffer) error { return SuiteHTML(b, s) },
 		func(b *bytes.Buffer) error { return SuiteSummary(b, s) },

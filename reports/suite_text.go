@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ type suiteRow struct {
 	Results string // relative path of the report of the run that the case ended with, or of its first failure
 }
 
-// suiteHeads are the columns between what a case is called and where its results are. A colon aligns to the right.
+// suiteHeads returns the columns between what a case is called and where its results are. A colon aligns to the right.
 func suiteHeads(s tally.Suite) []string {
 	if s.Repeated() {
 		return []string{"expected", "found last", ":runs", ":met", ":not met", ":unknown", ":failed", ":operations", ":time"}
@@ -45,7 +46,11 @@ func suiteRows(s tally.Suite) (all []suiteRow) {
 		default:
 			row.Cells = []string{c.Last.Verdict.String(), found, caseExpected(c)}
 		}
-		row.Cells = append(row.Cells, units.Count(c.Ops), took)
+		ops := noMedian // a search has none to count
+		if c.Ops > 0 {
+			ops = units.Count(c.Ops)
+		}
+		row.Cells = append(row.Cells, ops, took)
 		all = append(all, row)
 	}
 	return all
@@ -96,6 +101,11 @@ func SuiteText(w io.Writer, s tally.Suite) error {
 	if others > 0 {
 		fmt.Fprintf(&b, "\n  and %s more, in index.html and suite.jsonl\n", units.Count(int64(others)))
 	}
+	if len(s.Shards) > 0 {
+		if err := shardsText(&b, s, texttable.Width(w)); err != nil {
+			return err
+		}
+	}
 	if facts := memoryFacts(s.Memory); len(facts) > 0 {
 		b.WriteString("\n")
 		for _, f := range facts {
@@ -104,6 +114,31 @@ func SuiteText(w io.Writer, s tally.Suite) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// shardsText writes the shards of a suite that was put together, as a table.
+func shardsText(b *strings.Builder, s tally.Suite, width int) error {
+	var t texttable.Table
+	heads := []string{"SHARD"}
+	for _, h := range shardHeads {
+		heads = append(heads, strings.ToUpper(strings.TrimPrefix(h, ":")))
+	}
+	t.Add(heads...)
+	for _, r := range s.Shards {
+		cells := []string{r.String()}
+		for _, c := range shardCells(r) {
+			cells = append(cells, oneLine(c))
+		}
+		t.Add(cells...)
+	}
+	b.WriteString("\n")
+	if err := t.Write(b, width); err != nil {
+		return err
+	}
+	for _, f := range shardFacts(s) {
+		b.WriteString(wrapped(fmt.Sprintf("  %-20s", f.Name), oneLine(f.Value)))
+	}
+	return nil
 }
 
 // headline returns a run's name and its result.
@@ -115,8 +150,10 @@ func headline(r tally.Run) string {
 	return which + ": " + cmp.Or(strings.TrimSuffix(r.Why, "."), "no reason was given")
 }
 
-// folder returns the folder of a report.
+// folder returns the folder of a report; empty if there is none.
 func folder(link string) string {
-	dir, _, _ := strings.Cut(link, "/")
-	return dir
+	if link == "" {
+		return ""
+	}
+	return path.Dir(link)
 }

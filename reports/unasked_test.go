@@ -11,7 +11,7 @@ import (
 
 // Where porcupine was asked of no key, no form of a report says that it found anything valid.
 func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
-	const why = "porcupine was asked of no key, of 20; 20 were too large to ask"
+	const why = "porcupine was asked of none of 20 keys; 20 were too large to ask"
 	r := demos(t)["rich"]
 	r.Judged = harness.Judged{Verdict: harness.Valid, Judgements: []harness.Judgement{
 		{Checker: "mutex", Verdict: harness.Valid, Reason: "none overlap"}, {Checker: "porcupine", Unasked: true, Reason: why},

@@ -37,6 +37,9 @@ func ExplorationText(w io.Writer, e Exploration) error {
 		if replay := e.replay(i); replay != "" {
 			fmt.Fprintf(&b, "  replay: %s\n", replay)
 		}
+		if again := e.PassOn(c); again != "" {
+			fmt.Fprintf(&b, "  replay anywhere: %s\n", units.Visible(again))
+		}
 	}
 	if e.Command != "" {
 		fmt.Fprintf(&b, "\nsearch again: %s\n", units.Visible(e.Command))
@@ -68,6 +71,9 @@ func (e Exploration) whiteboard(c interleave.Counterexample) string {
 		b.WriteString("  " + w.write(l) + "\n")
 	}
 	fmt.Fprintf(&b, "  %s\n", e.note(c))
+	if c.Shrunk != nil {
+		fmt.Fprintf(&b, "  %s\n", c.Shrunk)
+	}
 	return b.String()
 }
 

@@ -23,15 +23,15 @@ type Connector interface {
 	Connect(group int) (redis.UniversalClient, error)
 }
 
-// A call is the trace of one operation's commands. It decides what an error means for the operation as a whole: it has
+// call is the trace of one operation's commands. It decides what an error means for the operation as a whole: it has
 // certainly not happened only if no command of it can have been executed.
 type call struct {
 	seen     atomic.Bool // some command was sent, or tried to be
 	executed atomic.Bool // some command may have been executed
-	masters  ledger      // for a system of several masters
+	masters  ballot      // for a system of several masters
 }
 
-// An attempt is the trace of one command of a call. Commands of one call may run side by side.
+// attempt is the trace of one command of a call. Commands of one call may run side by side.
 type attempt struct{ unsent atomic.Bool }
 
 type (
@@ -52,7 +52,7 @@ func (c *call) settle(op *harness.Op, err error) bool {
 	}
 	op.Outcome, op.Err = harness.Info, reason(err)
 	// An operation of which no command was seen has sent them in another context: nothing is known about them.
-	if c.seen.Load() && !c.executed.Load() || errors.Is(err, errSaidNo) {
+	if c.seen.Load() && !c.executed.Load() || errors.Is(err, errSaidNo) || errors.Is(err, ErrNothingDone) {
 		op.Outcome = harness.Fail
 	}
 	return false

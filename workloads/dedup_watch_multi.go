@@ -14,9 +14,9 @@ import (
 //
 //	first    WATCH id; GET id; if absent MULTI, SET id 1 EX seconds, EXEC; else UNWATCH
 //
-// Source: "Atomic operations by Lua", which names transactions as an alternative.
-// EXEC does nothing if anybody has touched the mark since
-// WATCH, so exactly one worker is first, on one node. It costs three round trips on one connection.
+// Source: "Atomic operations by Lua", which names transactions as an alternative. EXEC does nothing if anybody has
+// touched the mark since WATCH, so exactly one worker is first, on one node. It costs three round trips on one
+// connection.
 func dedupWatchMulti() Variant {
 	return dedupVariant("dedup/watch-multi", newDedupWatchMulti, Variant{
 		Doc:    "WATCH, GET; if absent MULTI, SET EX, EXEC",

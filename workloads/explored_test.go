@@ -44,7 +44,7 @@ func (l extending) Extend(ctx context.Context, key, owner string, ttl time.Durat
 
 var ownersDelete = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`)
 
-// reference is the right lock, which the others here change.
+// reference returns the right lock, which the others here change.
 func reference(r redis.UniversalClient) functions {
 	return functions{
 		acquire: func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {

@@ -16,10 +16,9 @@ import (
 //	acquire  script: SETNX KEYS[1] KEYS[3], SETEX KEYS[1] KEYS[2] KEYS[3]; OK or "faild"
 //	release  script: GET, compare, DEL
 //
-// Source: "Lua in Redis", which shows no release; this one is the reference lock's.
-// Safe on one node, but a failover may forget a
-// granted lock. On a Cluster every acquire is refused with CROSSSLOT: the TTL and the value are no keys of the lock's
-// slot. The TTL is rounded up to full seconds.
+// Source: "Lua in Redis", which shows no release; this one is the reference lock's. Safe on one node, but a failover
+// may forget a granted lock. On a Cluster every acquire is refused with CROSSSLOT: the TTL and the value are no keys of
+// the lock's slot. The TTL is rounded up to full seconds.
 func luaKeys() Variant {
 	return lockVariant("lock/lua-setnx-setex-keys", newLuaKeys, Variant{
 		Doc:    "script of SETNX and SETEX, with TTL and value passed as keys; release by compare-and-delete script",

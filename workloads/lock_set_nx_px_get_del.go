@@ -13,9 +13,8 @@ import (
 //	acquire  SET key owner NX PX ttl
 //	release  GET key, compare in the client, DEL key
 //
-// Source: the CSDN collection on Redis locks (last listing's release).
-// A lease that ends between GET and DEL makes the release delete another owner's
-// lock, and a third is let in.
+// Source: the CSDN collection on Redis locks (last listing's release). A lease that ends between GET and DEL makes the
+// release delete another owner's lock, and a third is let in.
 func setNXPXGetDel() Variant {
 	return lockVariant("lock/set-nx-px-get-del", newSetNXPXGetDel, Variant{
 		Doc:    "SET NX PX; release is GET, compare, DEL: each a command of its own",

@@ -14,10 +14,10 @@ import (
 //	acquire  SETNX key owner; EXPIRE key seconds
 //	release  GET key, compare in the client, DEL key
 //
-// Source: "Lua in Redis"; the CSDN collection on Redis locks (last listing).
-// A client that crashes after SETNX leaves a lock that never ends, and so does a failover
-// that forgets the EXPIRE. A lease that ends between GET and DEL makes the release delete another owner's lock. The TTL is
-// rounded up to full seconds; what rounding down does is a variant of its own.
+// Source: "Lua in Redis"; the CSDN collection on Redis locks (last listing). A client that crashes after SETNX leaves a
+// lock that never ends, and so does a failover that forgets the EXPIRE. A lease that ends between GET and DEL makes the
+// release delete another owner's lock. The TTL is rounded up to full seconds; what rounding down does is a variant of
+// its own.
 func setnxExpire() Variant {
 	return lockVariant("lock/setnx-expire", newSetnxExpire, Variant{
 		Doc:    "SETNX, then EXPIRE; release is GET, compare, DEL: each a command of its own",

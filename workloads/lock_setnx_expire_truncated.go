@@ -14,9 +14,9 @@ import (
 //	acquire  SETNX key owner; EXPIRE key milliseconds/1000, an integer division
 //	release  GET key, compare in the client, DEL key
 //
-// Source: the CSDN collection on Redis locks (last listing: (int)(timeOut/1000)).
-// The lease ends up to a second before the owner expects it. A TTL
-// below one second becomes EXPIRE 0, which deletes the key at once: everybody is granted the lock.
+// Source: the CSDN collection on Redis locks (last listing: (int)(timeOut/1000)). The lease ends up to a second before
+// the owner expects it. A TTL below one second becomes EXPIRE 0, which deletes the key at once: everybody is granted
+// the lock.
 func setnxExpireTruncated() Variant {
 	return lockVariant("lock/setnx-expire-truncated", newSetnxExpireTruncated, Variant{
 		Doc:    "SETNX, then EXPIRE with the TTL cut down to full seconds; release is GET, compare, DEL",

@@ -43,23 +43,6 @@ type aheadClock struct{ by time.Duration }
 func (c aheadClock) Now() time.Time                           { return time.Now().Add(c.by) }
 func (aheadClock) Sleep(context.Context, time.Duration) error { return nil }
 
-// sleeper is a client's clock, which moves only when the client sleeps. slept is called after the nth sleep.
-type sleeper struct {
-	now    time.Time
-	sleeps []time.Duration
-	slept  func(n int)
-}
-
-func (s *sleeper) Now() time.Time { return s.now }
-
-func (s *sleeper) Sleep(_ context.Context, d time.Duration) error {
-	s.now, s.sleeps = s.now.Add(d), append(s.sleeps, d)
-	if s.slept != nil {
-		s.slept(len(s.sleeps))
-	}
-	return nil
-}
-
 // lockTime is the timeline of a run that passes only when the worker sleeps.
 type lockTime struct {
 	now time.Duration

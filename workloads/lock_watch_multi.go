@@ -15,9 +15,8 @@ import (
 //	acquire  WATCH key; GET key; if there is none: MULTI, SET key owner PX ttl, EXEC
 //	release  script: GET, compare, DEL
 //
-// Source: the SoRedisLock article, section 5; "Atomic operations by Lua".
-// EXEC does nothing if somebody has touched the key since WATCH. Safe on one node, at three round
-// trips instead of one; a failover may forget a granted lock.
+// Source: the SoRedisLock article, section 5; "Atomic operations by Lua". EXEC does nothing if somebody has touched the
+// key since WATCH. Safe on one node, at three round trips instead of one; a failover may forget a granted lock.
 func watchMulti() Variant {
 	return lockVariant("lock/watch-multi", newWatchMulti, Variant{
 		Doc:    "WATCH, GET, MULTI, SET PX, EXEC; release by compare-and-delete script",

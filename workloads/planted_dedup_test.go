@@ -75,17 +75,17 @@ func brokenFilters() []planted {
 		return planted{name: name, doc: doc, as: workloads.Dedup, deduper: f, explorer: explorer, load: load}
 	}
 	return []planted{
-		filter("hyperloglog", "PFADD is 1 for a message that changes the estimate: of many, some new ones do not",
+		filter("hyperloglog", "new if PFADD is 1, that is if the estimate changed; with many messages some new ones do not change it",
 			`local n = redis.call('pfadd', 'seen', KEYS[1]) redis.call('pexpire', 'seen', ARGV[1]) return n`, misses(oneOfWindow), finds()),
-		filter("bits", "a bit for each message, by the sum of its characters: some new ones find theirs set",
+		filter("bits", "one bit for each message, at the sum of its characters: some new messages share a bit with old ones",
 			`local h = 0 for i = 1, #KEYS[1] do h = (h * 31 + string.byte(KEYS[1], i)) % 512 end
 local n = 1 - redis.call('setbit', 'seen', h, 1) redis.call('pexpire', 'seen', ARGV[1]) return n`, misses(oneOfWindow), finds()),
-		filter("shared-hash-of-all", "one hash for all, whose end moves with every ask: no mark ends while messages come", `local n = redis.call('hsetnx', 'seen', KEYS[1], 1) redis.call('pexpire', 'seen', ARGV[1]) return n`, misses(oneOfWindow), finds()),
-		filter("half-buckets", "two buckets, each of half a window: what was marked late in one is forgotten early",
+		filter("shared-hash-of-all", "one hash for all messages; each claim moves its end, so no mark ends while messages come", `local n = redis.call('hsetnx', 'seen', KEYS[1], 1) redis.call('pexpire', 'seen', ARGV[1]) return n`, misses(oneOfWindow), finds()),
+		filter("half-buckets", "two buckets of half a window each: a mark set late in one is forgotten too early",
 			nowMS+`local w = ARGV[1] / 2 local b = math.floor(now / w) local key = KEYS[1]..':'
 if redis.call('exists', key..(b-1)) == 1 or redis.call('exists', key..b) == 1 then return 0 end
 redis.call('set', key..b, 1, 'PX', ARGV[1]) return 1`, finds(harness.DuplicateDelivery), finds()),
-		filter("second-ask-drops-the-end", "SET GET writes the mark anew at each ask, and gives it an end at the first only",
+		filter("second-ask-drops-the-end", "SET GET writes the mark anew at each claim, but only the first claim gives it an end",
 			`if redis.call('set', KEYS[1], 1, 'GET') then return 0 end redis.call('pexpire', KEYS[1], ARGV[1]) return 1`, finds(harness.ImmortalMark), finds()),
 		filter("exat-rounded-down", "the mark ends at a whole second of the server's clock, rounded down",
 			`local t = redis.call('time') if redis.call('set', KEYS[1], 1, 'NX', 'EXAT', t[1] + math.max(1, math.floor(ARGV[1]/1000))) then return 1 end return 0`,
@@ -94,16 +94,16 @@ redis.call('set', key..b, 1, 'PX', ARGV[1]) return 1`, finds(harness.DuplicateDe
 			`local t = redis.call('time') redis.call('zremrangebyscore', KEYS[1], '-inf', t[1] - math.ceil(ARGV[1]/1000))
 local n = redis.call('zadd', KEYS[1], 'NX', t[1], 'seen') redis.call('expire', KEYS[1], math.ceil(ARGV[1]/1000)*2) return n`,
 			finds(harness.DuplicateDelivery), finds()),
-		filter("counts-down-again", "INCR is 1: first; who is not gives its count back, by DECR of a mark that may have ended meanwhile, and never ends then",
+		filter("counts-down-again", "first if INCR is 1; any other claim sets the count back to 0, so that the next one is first again",
 			`local n = redis.call('incr', KEYS[1]) if n == 1 then redis.call('pexpire', KEYS[1], ARGV[1]) return 1 end
 redis.call('decrby', KEYS[1], n) return 0`, finds(harness.DuplicateDelivery), finds()),
-		filter("old-end-kept", "what is asked for again within the last second of its mark counts as new, and keeps the mark's old end",
+		filter("old-end-kept", "a message claimed again within the last 100 ms of its mark counts as new, and the mark keeps its old end",
 			`local left = redis.call('pttl', KEYS[1]) if left > 100 then return 0 end
 if left > 0 then redis.call('set', KEYS[1], 1, 'KEEPTTL') else redis.call('set', KEYS[1], 1, 'PX', ARGV[1]) end return 1`, finds(harness.DuplicateDelivery), finds()),
-		filter("window-of-the-hash", "a hash of counts, in which the mark ends with the third ask",
+		filter("window-of-the-hash", "a hash counts the claims of a message, and the third one removes the mark",
 			`local n = redis.call('hincrby', KEYS[1], 'asked', 1) redis.call('pexpire', KEYS[1], ARGV[1])
 if n == 3 then redis.call('del', KEYS[1]) end if n == 1 or n == 3 then return 1 end return 0`, finds(harness.DuplicateDelivery), finds()),
-		goFilters("getdel-and-back", "GETDEL, then SET: between them the mark is gone for all", func(r redis.UniversalClient) workloads.Deduper {
+		goFilters("getdel-and-back", "GETDEL, then SET: between them nobody finds the mark", func(r redis.UniversalClient) workloads.Deduper {
 			return goFilter(func(ctx context.Context, id string, window time.Duration) (bool, error) {
 				_, err := r.GetDel(ctx, id).Result()
 				if err != nil && err != redis.Nil {
@@ -112,15 +112,15 @@ if n == 3 then redis.call('del', KEYS[1]) end if n == 1 or n == 3 then return 1 
 				return err == redis.Nil, r.Set(ctx, id, 1, window).Err()
 			})
 		}, finds(harness.DuplicateDelivery), finds()),
-		goFilters("claim-without-lease", "claims by HSETNX, without an end: a worker that crashes takes the message along", twoSteps(
+		goFilters("claim-without-lease", "claims by HSETNX, without an end: if the worker crashes, nobody delivers the message", twoSteps(
 			`return redis.call('hsetnx', KEYS[1], 'by', ARGV[1])`,
 			`if redis.call('hget', KEYS[1], 'by') ~= ARGV[1] then return 0 end return redis.call('pexpire', KEYS[1], ARGV[3])`),
 			finds(harness.LostMessage, harness.ImmortalMark), misses("no worker crashes")),
-		goFilters("confirm-of-what-is-gone", "a confirm by PEXPIRE says yes whether the claim is there or not", twoSteps(claimSetNX,
+		goFilters("confirm-of-what-is-gone", "a confirm by PEXPIRE says yes even if the claim is gone", twoSteps(claimSetNX,
 			`redis.call('pexpire', KEYS[1], ARGV[3]) return 1`), finds(harness.DuplicateDelivery), misses("what a slow worker loses has mostly been claimed by another")),
-		goFilters("confirm-keeps-the-lease", "a confirm with KEEPTTL marks for what is left of the claim's lease", twoSteps(claimSetNX,
+		goFilters("confirm-keeps-the-lease", "a confirm with KEEPTTL: the mark ends with the claim's lease", twoSteps(claimSetNX,
 			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', KEYS[1], 'done', 'KEEPTTL') return 1`), finds(harness.DuplicateDelivery), finds()),
-		goFilters("confirm-without-end", "a confirm by SET without an end: the mark is there for ever", twoSteps(claimSetNX,
+		goFilters("confirm-without-end", "a confirm by SET without an end: the mark stays for ever", twoSteps(claimSetNX,
 			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', KEYS[1], 'done') return 1`), finds(harness.ImmortalMark), finds()),
 	}
 }
@@ -132,22 +132,22 @@ func oddFilters() []planted {
 	goFilters := func(name, doc string, f func(redis.UniversalClient) workloads.Deduper) planted {
 		return planted{name: name, doc: doc, as: workloads.Dedup, deduper: f, sound: true, explorer: holds, load: holds, clients: 2}
 	}
-	inverted := filter("set-nx-get", "SET NX GET: nil means that it was new", `return redis.call('set', KEYS[1], 1, 'NX', 'GET', 'PX', ARGV[1])`)
+	inverted := filter("set-nx-get", "SET NX GET: nil means that the message is new", `return redis.call('set', KEYS[1], 1, 'NX', 'GET', 'PX', ARGV[1])`)
 	inverted.script.Yes = "nil"
 	return []planted{
 		inverted,
-		filter("list-length", "RPUSHX, and RPUSH only if that found nothing: the length is 1", `if redis.call('rpushx', KEYS[1], 1) > 0 then return 0 end
+		filter("list-length", "RPUSHX, and RPUSH only if there was no list: the message is new if the length is 1", `if redis.call('rpushx', KEYS[1], 1) > 0 then return 0 end
 redis.call('rpush', KEYS[1], 1) redis.call('pexpire', KEYS[1], ARGV[1]) return 1`),
 		filter("exat-rounded-up", "the mark ends at a whole second of the server's clock, rounded up",
 			`local t = redis.call('time') if redis.call('set', KEYS[1], 1, 'NX', 'EXAT', t[1] + math.ceil(ARGV[1]/1000) + 1) then return 1 end return 0`),
-		filter("three-buckets", "buckets of half a window, of which three are looked at, and the last is left for longer than it needs",
+		filter("three-buckets", "buckets of half a window; a claim looks at three of them, and the oldest is kept longer than needed",
 			nowMS+`local w = ARGV[1] / 2 local b = math.floor(now / w) local key = KEYS[1]..':'
 for i = 0, 2 do if redis.call('exists', key..(b-i)) == 1 then return 0 end end
 redis.call('set', key..b, 1, 'PX', math.floor(ARGV[1] * 1.6)) return 1`),
-		filter("deadline-in-json", "a JSON text with a deadline by the server's clock, with an end somewhat later",
+		filter("deadline-in-json", "a JSON text with a deadline by the server's clock; the key ends somewhat later",
 			nowMS+`local cur = redis.call('get', KEYS[1]) if cur and cjson.decode(cur).till >= now then return 0 end
 redis.call('set', KEYS[1], cjson.encode({till = string.format('%.0f', now + ARGV[1]) + 0, by = 'x'}), 'PX', ARGV[1] + 50) return 1`),
-		goFilters("confirm-by-hash", "a claim is a field with the worker's token, a confirm another field; the hash has the end of the later", twoSteps(
+		goFilters("confirm-by-hash", "a claim is a field with the worker's token, a confirm is another field; the hash ends with the later of the two", twoSteps(
 			`if redis.call('hsetnx', KEYS[1], 'by', ARGV[1]) == 0 then return 0 end redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
 			`if redis.call('hget', KEYS[1], 'by') ~= ARGV[1] then return 0 end redis.call('hset', KEYS[1], 'done', 1) return redis.call('pexpire', KEYS[1], ARGV[3])`)),
 		goFilters("confirm-in-another-key", "claims and marks are keys of their own; a claim looks at both", twoSteps(

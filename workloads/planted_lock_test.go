@@ -24,7 +24,7 @@ func (l goLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	return l.give(ctx, key, owner, 0)
 }
 
-// pair is a lock whose acquire and release are made for each connection.
+// pair returns a lock whose acquire and release are made for each connection.
 func pair(take, give func(redis.UniversalClient) zooCall) func(redis.UniversalClient) workloads.Locker {
 	return func(r redis.UniversalClient) workloads.Locker { return goLock{take(r), give(r)} }
 }
@@ -46,7 +46,7 @@ func brokenLocks() []planted {
 		lock("counter-given-back-late", "INCR is 1: granted; released by DECR, which after the lease leaves -1 for ever",
 			`if redis.call('incr', KEYS[1]) == 1 then redis.call('pexpire', KEYS[1], ARGV[2]) return 1 end redis.call('decr', KEYS[1]) return 0`,
 			`redis.call('decr', KEYS[1]) return 1`, finds(harness.StuckLock, harness.StolenRelease, harness.DoubleGrant), finds()),
-		lock("hash-lease-of-the-first-owner", "a hash that counts grants stays when its owner leaves, and PEXPIRE NX leaves its old end to the next owner",
+		lock("hash-lease-of-the-first-owner", "a hash counts the grants and stays after a release; PEXPIRE NX then gives the next owner the end of the first owner's lease",
 			`if redis.call('hsetnx', KEYS[1], 'owner', ARGV[1]) == 0 then return 0 end
 redis.call('hincrby', KEYS[1], 'grants', 1) redis.call('pexpire', KEYS[1], ARGV[2], 'NX') return 1`,
 			`if redis.call('hget', KEYS[1], 'owner') == ARGV[1] then return redis.call('hdel', KEYS[1], 'owner') end return 0`, finds(harness.DoubleGrant), finds()),
@@ -55,41 +55,41 @@ redis.call('hincrby', KEYS[1], 'grants', 1) redis.call('pexpire', KEYS[1], ARGV[
 redis.call('set', KEYS[1]..':owner', ARGV[1], 'PX', ARGV[2]) return 1`,
 			`redis.call('del', KEYS[1]) if redis.call('get', KEYS[1]..':owner') == ARGV[1] then return redis.call('del', KEYS[1]..':owner') end return 0`,
 			finds(harness.StolenRelease, harness.DoubleGrant), finds()),
-		lock("shared-reentry-count", "a re-entrant lock whose release lowers the count without a look whose it is",
+		lock("shared-reentry-count", "a re-entrant lock; a release lowers the count without comparing the owner",
 			`local o = redis.call('hget', KEYS[1], 'owner') if o and o ~= ARGV[1] then return 0 end
 redis.call('hset', KEYS[1], 'owner', ARGV[1]) redis.call('hincrby', KEYS[1], 'count', 1) redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
 			`if redis.call('hincrby', KEYS[1], 'count', -1) <= 0 then redis.call('del', KEYS[1]) end return 1`, finds(harness.StolenRelease, harness.DoubleGrant), finds()),
-		lock("set-of-owners", "SADD of the owner is 1 for every new owner, not for a new set",
+		lock("set-of-owners", "granted if SADD of the owner is 1; it is 1 for every new owner, also where another is in the set",
 			`if redis.call('sadd', KEYS[1], ARGV[1]) == 1 then redis.call('pexpire', KEYS[1], ARGV[2]) return 1 end return 0`,
 			`return redis.call('srem', KEYS[1], ARGV[1])`, finds(harness.DoubleGrant), finds()),
-		lock("queue-popped-blindly", "first in a list is the owner; a release pops whoever is first",
+		lock("queue-popped-blindly", "the first entry of a list is the owner; a release pops the first entry, whoever it is",
 			`redis.call('rpush', KEYS[1], ARGV[1])
 if redis.call('lindex', KEYS[1], 0) ~= ARGV[1] then redis.call('rpop', KEYS[1]) return 0 end
 redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
 			`if redis.call('lpop', KEYS[1]) then return 1 end return 0`, finds(harness.StolenRelease), finds()),
-		lock("tokens-as-numbers", "tokens are compared as numbers, and none is one: nil equals nil", takeSetNX,
+		lock("tokens-as-numbers", "tokens are compared as numbers; none of them is a number, so nil is compared with nil", takeSetNX,
 			`if tonumber(redis.call('get', KEYS[1]) or '') == tonumber(ARGV[1]) then return redis.call('del', KEYS[1]) end return 0`, finds(harness.StolenRelease), finds()),
 		lock("token-inside-json", "the owner is in a JSON text, and a release looks for its token anywhere in it",
 			`if redis.call('set', KEYS[1], cjson.encode({owner = ARGV[1], ttl = ARGV[2]}), 'NX', 'PX', ARGV[2]) then return 1 end return 0`,
 			`local cur = redis.call('get', KEYS[1]) if cur and string.find(cur, ARGV[1], 1, true) then return redis.call('del', KEYS[1]) end return 0`, finds(harness.StolenRelease), finds()),
-		lock("token-ends-alike", "a release compares only as many last characters as its own token has, but for the first seven", takeSetNX,
+		lock("token-ends-alike", "a release compares only the ends of tokens: its own, without the first seven characters, with as many last characters of the stored one", takeSetNX,
 			`local cur = redis.call('get', KEYS[1]) local tail = string.sub(ARGV[1], 8) if cur and string.sub(cur, -#tail) == tail then return redis.call('del', KEYS[1]) end return 0`,
 			finds(harness.StolenRelease), finds()),
-		lock("token-without-case", "a release compares tokens without regard to upper and lower case", takeSetNX,
+		lock("token-without-case", "a release compares tokens as if upper and lower case were the same", takeSetNX,
 			`local cur = redis.call('get', KEYS[1]) if cur and string.lower(cur) == string.lower(ARGV[1]) then return redis.call('del', KEYS[1]) end return 0`,
 			finds(harness.StolenRelease), finds()),
-		lock("bit", "SETBIT was 0: granted; a release clears the bit, whoever set it",
+		lock("bit", "granted if SETBIT found 0; a release clears the bit, whoever set it",
 			`if redis.call('setbit', KEYS[1], 0, 1) == 1 then return 0 end redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
 			`return redis.call('setbit', KEYS[1], 0, 0)`, finds(harness.StolenRelease), finds()),
 		lock("milliseconds-for-seconds", "SET NX EX with the milliseconds of the lease: an owner that crashes keeps the lock a thousand times as long",
 			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'EX', ARGV[2]) then return 1 end return 0`, releaseGet,
 			finds(harness.StuckLock), misses("nobody crashes, and owners that are late do release")),
-		lock("stream-of-seconds", "the first entry of a stream is the owner; leases end by XTRIM MINID of an id in seconds, so never",
+		lock("stream-of-seconds", "the first entry of a stream is the owner; XTRIM MINID should end leases, but its id is in seconds, so it never does",
 			`local t = redis.call('time') redis.call('xtrim', KEYS[1], 'MINID', t[1] - math.ceil(ARGV[2]/1000))
 if redis.call('xlen', KEYS[1]) > 0 then return 0 end redis.call('xadd', KEYS[1], '*', 'owner', ARGV[1]) return 1`,
 			`for _, e in ipairs(redis.call('xrange', KEYS[1], '-', '+')) do if e[2][2] == ARGV[1] then return redis.call('xdel', KEYS[1], e[1]) end end return 0`,
 			finds(harness.StuckLock), misses("nobody crashes, and owners that are late do release")),
-		lock("slot-of-time", "one key for each slot of time as long as the lease: an owner of the slot before may hold it still",
+		lock("slot-of-time", "time is cut into slots as long as the lease, each with its own key: the owner in the slot before may still hold the lock",
 			nowMS+`if redis.call('set', KEYS[1]..':'..math.floor(now/ARGV[2]), ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`,
 			`local t = redis.call('time') local n = 0 for _, k in ipairs(redis.call('keys', KEYS[1]..':*')) do if redis.call('get', k) == ARGV[1] then n = redis.call('del', k) end end return n`,
 			finds(harness.DoubleGrant), finds()),
@@ -110,27 +110,27 @@ redis.call('hset', KEYS[1], 'until', now + math.max(1, math.floor(ARGV[2]/1000))
 		lock("error-is-yes", "pcall returns the error of a bad lease as a table, which is true",
 			`if redis.pcall('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]..'.0') then return 1 end return 0`, releaseGet,
 			finds(harness.DoubleGrant), finds()),
-		lock("pool-returned-late", "a token taken from a list; a new one comes when the lease is over, and a late return makes it two",
+		lock("pool-returned-late", "a list holds one token, which an acquire takes; a new one is added when the lease is over, and a late return makes two",
 			`if redis.call('exists', KEYS[1]..':lease') == 0 and redis.call('llen', KEYS[1]) == 0 then redis.call('rpush', KEYS[1], 'token') end
 if not redis.call('lpop', KEYS[1]) then return 0 end redis.call('set', KEYS[1]..':lease', ARGV[1], 'PX', ARGV[2]) return 1`,
 			`redis.call('rpush', KEYS[1], 'token') if redis.call('get', KEYS[1]..':lease') == ARGV[1] then return redis.call('del', KEYS[1]..':lease') end return 0`,
 			finds(harness.StolenRelease, harness.DoubleGrant), finds()),
-		lock("one-end-for-all-locks", "one hash for all locks, whose end is that of the last grant, of whichever lock",
+		lock("one-end-for-all-locks", "one hash for all locks; it ends with the lease of the last grant, of whichever lock",
 			`if redis.call('hsetnx', 'locks', KEYS[1], ARGV[1]) == 0 then return 0 end redis.call('pexpire', 'locks', ARGV[2]) return 1`,
 			`if redis.call('hget', 'locks', KEYS[1]) == ARGV[1] then return redis.call('hdel', 'locks', KEYS[1]) end return 0`,
 			misses("one lock only"), finds()),
-		lock("releases-all-locks", "a release that compares the owner, and deletes every lock whose name begins alike", takeSetNX,
+		lock("releases-all-locks", "a release compares the owner, then deletes every lock whose name begins in the same way", takeSetNX,
 			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 for _, k in ipairs(redis.call('keys', string.sub(KEYS[1], 1, 4)..'*')) do redis.call('del', k) end return 1`,
 			misses("one lock only"), finds()),
-		lock("a-millisecond-short", "SET NX PX of a millisecond less than the lease",
+		lock("a-millisecond-short", "SET NX PX with a millisecond less than the lease",
 			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2] - 1) then return 1 end return 0`, releaseGet,
 			finds(harness.DoubleGrant), misses("clocks are taken to be wrong by a hundredth")),
-		lock("over-at-its-end", "a deadline in milliseconds, rounded down, that is over when it is reached: up to a millisecond early",
+		lock("over-at-its-end", "a deadline in milliseconds, rounded down; the lease counts as over when it is reached, up to a millisecond early",
 			nowMS+`redis.call('zremrangebyscore', KEYS[1], '-inf', now) if redis.call('zcard', KEYS[1]) > 0 then return 0 end
 redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1]) return 1`, releaseZset,
 			finds(harness.DoubleGrant), misses("clocks are taken to be wrong by a hundredth")),
-		lock("lease-of-last-asker", "whoever asks in vain sets the lease to what is left, in seconds",
+		lock("lease-of-last-asker", "an acquire that is refused sets the lease to what is left of it, in seconds",
 			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 local left = redis.call('ttl', KEYS[1]) if left > 0 then redis.call('expire', KEYS[1], left - 1) end return 0`, releaseGet,
 			finds(harness.DoubleGrant), finds()),
@@ -144,13 +144,13 @@ func brokenLockers() []planted {
 	}
 	release := luaCall(releaseGet)
 	return []planted{
-		lock("extend-in-seconds", "an extend gives PEXPIRE the seconds of the lease", extendBy(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], math.ceil(ARGV[2]/1000)) end return 0`),
+		lock("extend-in-seconds", "an extend passes the lease in seconds to PEXPIRE, which takes milliseconds", extendBy(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], math.ceil(ARGV[2]/1000)) end return 0`),
 			finds(harness.DoubleGrant), finds()),
-		lock("extends-once", "an extend notes that it was done, and does nothing the next time, but says yes", extendBy(
+		lock("extends-once", "the first extend works; each later one does nothing and says yes", extendBy(
 			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`),
 			finds(harness.DoubleGrant), finds()),
-		lock("remembers-its-grant", "keeps in memory that it has the lock; a release that comes too late leaves it there, and the next acquire asks nobody", func(r redis.UniversalClient) workloads.Locker {
+		lock("remembers-its-grant", "a client keeps in memory that it has the lock; a release that fails does not clear that, and the next acquire asks nobody", func(r redis.UniversalClient) workloads.Locker {
 			take, give, mine := scripted(r, takeSetNX), scripted(r, releaseGet), map[string]bool{}
 			return goLock{func(ctx context.Context, key, owner string, ttl time.Duration) (ok bool, err error) {
 				if !mine[key] {
@@ -175,7 +175,7 @@ if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then re
 		lock("fence-that-ends", "the counter of fencing tokens has a lease as well, and begins again", func(r redis.UniversalClient) workloads.Locker {
 			return &fenced{redis: r, release: scripted(r, releaseGet), counter: `local n = redis.call('incr', KEYS[1]..':fence') redis.call('pexpire', KEYS[1]..':fence', ARGV[2]) return tostring(n)`}
 		}, finds(harness.FenceRegression), misses("a lock that is in use all the time renews the counter")),
-		lock("watch-after-the-look", "GET, then WATCH, then MULTI SET: what came before the WATCH is not noticed", pair(func(r redis.UniversalClient) zooCall {
+		lock("watch-after-the-look", "GET, then WATCH, then MULTI SET: a change between GET and WATCH is not noticed", pair(func(r redis.UniversalClient) zooCall {
 			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				n, err := r.Exists(ctx, key).Result()
 				if err != nil || n > 0 {
@@ -191,7 +191,7 @@ if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then re
 				return err == nil, err
 			}
 		}, release), finds(harness.DoubleGrant), finds()),
-		lock("getdel-and-back", "a release by GETDEL puts back what was not its own: the lock was free meanwhile", pair(luaCall(takeSetNX), func(r redis.UniversalClient) zooCall {
+		lock("getdel-and-back", "a release by GETDEL, which puts the token back if it is another owner's: the lock is free meanwhile", pair(luaCall(takeSetNX), func(r redis.UniversalClient) zooCall {
 			return func(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
 				left, err := r.PTTL(ctx, key).Result()
 				if err != nil || left < 0 {
@@ -207,7 +207,7 @@ if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then re
 				return false, r.SetNX(ctx, key, cur, left).Err()
 			}
 		}), finds(harness.DoubleGrant, harness.StolenRelease), finds()),
-		lock("owner-is-the-connection", "the owner is CLIENT ID, the same for every attempt: a late release takes the next grant of its client", func(r redis.UniversalClient) workloads.Locker {
+		lock("owner-is-the-connection", "the owner is CLIENT ID, the same for each attempt of a client: a late release removes that client's next grant", func(r redis.UniversalClient) workloads.Locker {
 			id := ""
 			as := func(text string) zooCall {
 				call := scripted(r, text)
@@ -224,7 +224,7 @@ if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then re
 			}
 			return goLock{as(takeSetNX), as(releaseGet)}
 		}, finds(harness.DoubleGrant, harness.StolenRelease), misses("it needs a command that is late, or a crash of the connection")),
-		lock("unanswered-so-mine", "asks again when it got no answer, and takes a refusal then for its own earlier grant", pair(func(r redis.UniversalClient) zooCall {
+		lock("unanswered-so-mine", "an acquire without an answer is sent again, and a refusal is then taken for its own earlier grant", pair(func(r redis.UniversalClient) zooCall {
 			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				ok, err := r.SetNX(ctx, key, owner, ttl).Result()
 				if err == nil {
@@ -236,7 +236,7 @@ if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then re
 				return true, nil
 			}
 		}, release), finds(harness.DoubleGrant), misses("no answer gets lost")),
-		lock("repairs-locks-without-end", "SETNX, then EXPIRE; who finds a lock without an end deletes it, also one that is about to get it", pair(func(r redis.UniversalClient) zooCall {
+		lock("repairs-locks-without-end", "SETNX, then EXPIRE; an acquire deletes a lock without an end, also one whose EXPIRE is still to come", pair(func(r redis.UniversalClient) zooCall {
 			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				if ok, err := r.SetNX(ctx, key, owner, 0).Result(); err != nil || ok {
 					if err == nil {
@@ -261,7 +261,7 @@ if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then re
 				return end(ctx, key, owner, ttl)
 			}
 		}, luaCall(releaseZset)), finds(harness.StuckLock), misses("nobody crashes")),
-		lock("fischer", "Fischer's algorithm: free, SET, a wait, still mine: right only where a command takes less time than the wait", pair(func(r redis.UniversalClient) zooCall {
+		lock("fischer", "Fischer's algorithm: SET if the lock is free, wait, and own it if the value is still mine; right only if a command takes less time than the wait", pair(func(r redis.UniversalClient) zooCall {
 			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				if n, err := r.Exists(ctx, key).Result(); err != nil || n > 0 {
 					return false, err
@@ -279,7 +279,7 @@ if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then re
 				return err == nil && cur == owner, err
 			}
 		}, release), finds(harness.DoubleGrant), misses("commands take less time than the wait")),
-		lock("tickets-without-leases", "INCR draws a ticket, and a release calls the next: who crashes is waited for by all", pair(func(r redis.UniversalClient) zooCall {
+		lock("tickets-without-leases", "INCR draws a ticket, and a release calls the next number: after a crash all wait for ever", pair(func(r redis.UniversalClient) zooCall {
 			return scripted(r, `if redis.call('incr', KEYS[1]..':next') == tonumber(redis.call('get', KEYS[1]..':served') or '0') + 1 then return 1 end
 redis.call('decr', KEYS[1]..':next') return 0`)
 		}, func(r redis.UniversalClient) zooCall {

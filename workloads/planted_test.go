@@ -266,16 +266,18 @@ func plantedText(all []planted) string {
 
 const plantedHead = `# Planted algorithms
 
-What the explorer and a load have to say of algorithms whose defects are known. They are in ` + "`planted_*_test.go`" + `; this table is
-written from them, and a test compares the two:
+Algorithms whose defects are known, and what the explorer and a load say of them. The algorithms are in ` + "`planted_*_test.go`" + `. This
+table is written from them, and a test compares the two:
 
     make verify-planted                                          # explorer and load, of all
     go test ./workloads -run Planted -long                       # the explorer of every fourth, the load of every twelfth
     go test ./workloads -run Planted                             # of a third of those
     go test ./workloads -run PlantedTable -write-planted         # writes this file anew
 
-The explorer searches with its defaults: 3 clients (of some, 2), 1 crash and 1 expiry, then 2 clients with a lost answer and with a late command; a
-sequence in every regime. Where it finds something, the smallest order of commands has one of the classes named. A
-filter of one step is searched without crashes and lost answers, since it loses a message whose worker crashes by its nature. A
-load is 50 clients for 6 seconds without faults, so nobody crashes. "Not shown" says why a defect cannot be seen there, or only by chance.
+The explorer searches with its defaults: 3 clients (for some algorithms 2), 1 crash and 1 expiry; then 2 clients with a lost answer, and 2
+with a late command. It searches a sequence in every regime. "invalid" names the classes of which the smallest counterexample has one. A filter of
+one step is searched without crashes and lost answers: it claims and marks at once, so a crash of its worker always loses a message.
+
+A load is 50 clients for 6 seconds without faults, so nobody crashes. "Not shown" says why it cannot show the defect, or only by chance.
+"unknown: without any command" means that the algorithm answers from memory, which the explorer refuses to judge.
 `

@@ -28,7 +28,11 @@ func (v Variant) Program(o Options) (interleave.Program, bool) {
 	var p interleave.Program
 	switch v.Family {
 	case Lock:
-		p = LockProgram(LockOptions{Name: v.ID, TTL: lease}, v.newLocker)
+		newLocker := v.newLocker
+		if v.newExplored != nil {
+			newLocker = v.newExplored
+		}
+		p = LockProgram(LockOptions{Name: v.ID, TTL: lease}, newLocker)
 	case Dedup:
 		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease}, v.newDeduper)
 	case Sequence:
@@ -38,6 +42,9 @@ func (v Variant) Program(o Options) (interleave.Program, bool) {
 		}
 	default:
 		return p, false
+	}
+	if v.program != nil {
+		p = v.program(o)
 	}
 	p.Replicas, p.Scripts = v.Acks > 0, v.scripts()
 	if p.Retries = v.Retries; p.Retries > 0 {
@@ -67,7 +74,10 @@ func (v Variant) symmetric() bool {
 
 // exploredNames lists the names of explored clients. The first is a prefix of the second, differs from the third in case
 // only, and is a suffix of the fourth, so that algorithms show it if they take one for the other.
-var exploredNames = [interleave.MaxClients]string{"client-1", "client-12", "CLIENT-1", "my-client-1"}
+var exploredNames = [interleave.MaxClients]string{
+	"client-1", "client-12", "CLIENT-1", "my-client-1", "client-2", "client-123", "CLIENT-2", "my-client-2",
+	"client-3", "client-32", "CLIENT-3", "my-client-3", "client-4", "client-42", "CLIENT-4", "my-client-4",
+}
 
 // step makes a harness.Client of a function.
 type step func(ctx context.Context, s *harness.Session)
@@ -75,22 +85,17 @@ type step func(ctx context.Context, s *harness.Session)
 func (f step) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
 // LockProgram lets each client try one lock once and, when it is granted, renew it if it can be renewed, and release it. A
-// client that gets no answer on the way gives the lock up whether it has it or not, and acquires it anew, once. When all
-// clients are done or crashed and no lease is left, the lock has to be free.
+// client that gets no answer on the way gives the lock up whether it has it or not, and acquires it anew, once. It then releases
+// the lock if it has goroutines of harness.Go, which may renew it. When all clients are done or crashed and no lease is left, the
+// lock has to be free.
 func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
-	const key = "lock"
+	const key = exploredLock
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "lock"), Lease: o.TTL, Hooks: []redis.Hook{tracer{}},
 		Kinds: []harness.Kind{harness.Acquire, harness.Release},
 		Open: func(i int, r redis.UniversalClient) harness.Client {
-			c := &lockClient{lock: newLocker(r), opts: o}
-			owner := exploredNames[i]
-			return step(func(ctx context.Context, s *harness.Session) {
-				if !c.attempt(ctx, s, key, owner) {
-					c.acquire(ctx, s, key, owner+"-again")
-				}
-			})
+			return exploredLockClient(newLocker(r), o, key, exploredNames[i])
 		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			left, err := after.PassAll(2 * o.TTL)
@@ -106,6 +111,22 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 			return nil
 		},
 	}
+}
+
+// exploredLock is the name of the lock that explored clients try.
+const exploredLock = "lock"
+
+func exploredLockClient(lock Locker, o LockOptions, key, owner string) harness.Client {
+	c := &lockClient{lock: lock, opts: o}
+	return step(func(ctx context.Context, s *harness.Session) {
+		if c.attempt(ctx, s, key, owner) {
+			return
+		}
+		// A lease ends by itself, unless a watchdog renews it.
+		if c.acquire(ctx, s, key, owner+"-again").Outcome == harness.OK && harness.Goes(ctx) {
+			c.release(ctx, s, key, owner+"-again")
+		}
+	})
 }
 
 // attempt acquires, extends and releases a lock once, as an explored client does. It reports whether each step was
@@ -132,24 +153,12 @@ func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner
 // mark has to end.
 func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
 	o.Window = cmp.Or(o.Window, 2*ExploredLease)
-	const id = "msg"
+	const id = exploredMessage
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},
 		Kinds: dedupKinds(newDeduper),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
-			c := &dedupClient{filter: newDeduper(r), window: o.Window}
-			return step(func(ctx context.Context, s *harness.Session) {
-				ctx = withTokens(ctx, exploredNames[i])
-				got := c.claim(ctx, s, id)
-				if got.Outcome == harness.Info {
-					got = c.claim(ctx, s, id)
-				}
-				// To deliver takes time, in which a worker may crash.
-				if got.Outcome == harness.OK && got.Result == harness.ResultFirst && s.Sleep(time.Millisecond) {
-					c.deliver(s, id)
-					c.confirm(ctx, s, id)
-				}
-			})
+			return exploredDedupClient(newDeduper(r), o.Window, i)
 		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
@@ -170,6 +179,26 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 	}
 }
 
+// exploredMessage is the name of the message that explored clients get.
+const exploredMessage = "msg"
+
+func exploredDedupClient(filter Deduper, window time.Duration, i int) harness.Client {
+	const id = exploredMessage
+	c := &dedupClient{filter: filter, window: window}
+	return step(func(ctx context.Context, s *harness.Session) {
+		ctx = withTokens(ctx, exploredNames[i])
+		got := c.claim(ctx, s, id)
+		if got.Outcome == harness.Info {
+			got = c.claim(ctx, s, id)
+		}
+		// To deliver takes time, in which a worker may crash.
+		if got.Outcome == harness.OK && got.Result == harness.ResultFirst && s.Sleep(time.Millisecond) {
+			c.deliver(s, id)
+			c.confirm(ctx, s, id)
+		}
+	})
+}
+
 func delivered(ops []harness.Op) bool {
 	for _, op := range ops {
 		if op.Kind == harness.Deliver {
@@ -185,24 +214,28 @@ const longest = 3
 
 // SequenceProgram lets each client draw one number, and the first client three, whether they get an answer or not.
 func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) interleave.Program {
-	o.Regime = cmp.Or(o.Regime, Fixed)
-	const key = "seq"
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "sequence"), Lease: ExploredLease, Timeless: true, Hooks: []redis.Hook{tracer{}},
 		Kinds: []harness.Kind{harness.Next},
 		Open: func(i int, r redis.UniversalClient) harness.Client {
-			c := &sequenceClient{generator: newSequencer(r)}
-			calls := 1
-			if i == 0 {
-				calls = longest
-			}
-			return step(func(ctx context.Context, s *harness.Session) {
-				for call := range calls {
-					c.next(ctx, s, key, o.Regime.sample(i, call))
-				}
-			})
+			return exploredSequenceClient(newSequencer(r), o.Regime, i)
 		},
 	}
+}
+
+func exploredSequenceClient(generator Sequencer, regime Regime, i int) harness.Client {
+	const key = "seq"
+	regime = cmp.Or(regime, Fixed)
+	c := &sequenceClient{generator: generator}
+	calls := 1
+	if i == 0 {
+		calls = longest
+	}
+	return step(func(ctx context.Context, s *harness.Session) {
+		for call := range calls {
+			c.next(ctx, s, key, regime.sample(i, call))
+		}
+	})
 }
 
 // observe looks at the store after each number that was drawn.

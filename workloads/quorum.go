@@ -60,8 +60,8 @@ func (l *locks) locker(group int) (Locker, error) {
 	return l.newQuorum(all), nil
 }
 
-// ledger notes what one operation may have left on each of several masters. The operation's commands may run side by side.
-type ledger struct {
+// ballot notes what one operation may have left on each of several masters. The operation's commands may run side by side.
+type ballot struct {
 	mu sync.Mutex
 	on map[int]standing // by master
 }
@@ -76,7 +76,7 @@ const (
 )
 
 // note records a command to a master: whether it may have run, and its error.
-func (l *ledger) note(master int, ran bool, err error) {
+func (l *ballot) note(master int, ran bool, err error) {
 	if master == 0 {
 		return
 	}
@@ -101,7 +101,7 @@ var errInDoubt = errors.New("not known to every master")
 
 // doubtful sets op to info, and reports true, if it ended with a no or in errGivenBack and may have left something on a
 // master without its algorithm's knowledge.
-func (l *ledger) doubtful(op *harness.Op, err error) bool {
+func (l *ballot) doubtful(op *harness.Op, err error) bool {
 	if err != nil && !errors.Is(err, errGivenBack) {
 		return false // settled by the error
 	}

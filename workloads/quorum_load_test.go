@@ -14,7 +14,7 @@ import (
 
 // quorumRun races 50 clients for 5 locks on 5 masters. They think between two tries: clients that try again at once share
 // the masters out among them, and nobody gets a majority for seconds, all the more so where the machine is slow.
-func quorumRun(t *testing.T, v Variant, o cluster.Options, steps func(*cluster.Cluster) []harness.FaultStep) harness.Result {
+func quorumRun(t *testing.T, v Variant, o cluster.Options, steps func(*cluster.Cluster) []harness.TimedFault) harness.Result {
 	t.Helper()
 	c := cluster.Masters(5, o)
 	spec := harness.Spec{
@@ -24,7 +24,7 @@ func quorumRun(t *testing.T, v Variant, o cluster.Options, steps func(*cluster.C
 		Clients:  50, Duration: 9 * time.Second, Rate: 100, // leases have to end inside
 	}
 	if steps != nil {
-		spec.Steps = steps(c)
+		spec.Faults = steps(c)
 	}
 	res, err := harness.Run(t.Context(), spec)
 	require.NoError(t, err)
@@ -49,8 +49,8 @@ func TestAQuorumLockSurvivesTheDeathOfAMinority(t *testing.T) {
 	for _, v := range quorumVariants() {
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel() // most of the time is waiting
-			res := quorumRun(t, v, cluster.Options{AOF: cluster.AOFNoSync}, func(c *cluster.Cluster) []harness.FaultStep {
-				return []harness.FaultStep{{Nemesis: nemesis.Kill(c, nemesis.Minority()), For: 2 * time.Second}}
+			res := quorumRun(t, v, cluster.Options{AOF: cluster.AOFNoSync}, func(c *cluster.Cluster) []harness.TimedFault {
+				return []harness.TimedFault{{Nemesis: nemesis.Kill(c, nemesis.Minority()), For: 2 * time.Second}}
 			})
 			require.Equal(t, harness.Valid, res.Verdict)
 			during := map[harness.Outcome]int{}

@@ -22,7 +22,7 @@ func realMasters(t *testing.T, o cluster.Options) *cluster.Cluster {
 	return c
 }
 
-// quorumVariants are the locks of the catalogue that need several masters. Their patience is long, since the machine that
+// quorumVariants returns the locks of the catalogue that need several masters. Their patience is long, since the machine that
 // runs the tests may be slow, and a master that answers too late does not count.
 func quorumVariants() (all []Variant) {
 	for _, v := range lockVariants() {

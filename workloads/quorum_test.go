@@ -225,7 +225,7 @@ func TestWhatAnOperationLeftOnEachMaster(t *testing.T) {
 		"a DEL that came through at the second try": {[]event{{1, true, nil}, {1, false, dial}, {1, true, nil}}, false},
 		"a DEL without an answer":                   {[]event{{1, true, nil}, {1, true, io.EOF}}, true},
 	} {
-		var l ledger
+		var l ballot
 		for _, e := range c.events {
 			l.note(e.master, e.ran, e.err)
 		}

@@ -44,7 +44,7 @@ func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// other is a second client of the same Redis, without the hooks of the first.
+// other returns a second client of the same Redis, without the hooks of the first.
 func other(t *testing.T, c *cluster.Cluster) redis.UniversalClient {
 	t.Helper()
 	r, err := c.Connect(1)

@@ -39,7 +39,7 @@ func roundsRun(t *testing.T, acks int) harness.Result {
 		}),
 		Checkers: []harness.Checker{checkers.Mutex(), checkers.Writes()},
 		Clients:  5, Duration: 14 * time.Second, QuietPeriod: time.Second,
-		Steps: []harness.FaultStep{{Nemesis: nemesis.PartitionPrimary(c), For: 5 * time.Second}},
+		Faults: []harness.TimedFault{{Nemesis: nemesis.PartitionPrimary(c), For: 5 * time.Second}},
 	})
 	require.NoError(t, err)
 	for _, j := range res.Judgements {

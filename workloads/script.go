@@ -52,7 +52,7 @@ type Script struct {
 	// Release is the Lua text that gives a lock up; default: lua.CompareDelete. It has the same KEYS, and its yes is 1,
 	// OK or true, whatever Yes is.
 	Release     string   `json:"release,omitempty" yaml:"release,omitempty"`
-	ReleaseName string   `json:"releaseName,omitempty" yaml:"releaseName,omitempty"` // name of the release in counterexamples; default "release.lua"
+	ReleaseName string   `json:"releaseName,omitempty" yaml:"releaseName,omitempty"` // in counterexamples; default "release.lua"
 	ReleaseArgs []string `json:"releaseArgs,omitempty" yaml:"releaseArgs,omitempty"` // default {owner}
 }
 
@@ -105,7 +105,7 @@ func (s Script) validate() error {
 	lockOnly := s.Release != "" || len(s.ReleaseArgs) > 0
 	switch {
 	case !known:
-		return fmt.Errorf("script %s: %q is no family of scripts: choose %s, %s or %s", s.Name, s.As, Lock, Dedup, Sequence)
+		return fmt.Errorf("script %s: %q is not a family of scripts: choose %s, %s or %s", s.Name, s.As, Lock, Dedup, Sequence)
 	case strings.TrimSpace(s.Source) == "":
 		return fmt.Errorf("script %s: its text is empty: give the Lua text to run", s.Name)
 	case lockOnly && s.As != Lock:

@@ -85,9 +85,9 @@ func TestTemplates(t *testing.T) {
 func TestMistakesInSettings(t *testing.T) {
 	const one = "return 1"
 	for want, s := range map[string]Script{
-		"script: it has no name: give it one, such as the base name of its file": {As: Lock, Source: one},
-		`script x: "" is no family of scripts: choose lock, dedup or sequence`:   {Name: "x", Source: one},
-		`script x: "writes" is no family of scripts: choose lock, dedup or sequence`: {
+		"script: it has no name: give it one, such as the base name of its file":  {As: Lock, Source: one},
+		`script x: "" is not a family of scripts: choose lock, dedup or sequence`: {Name: "x", Source: one},
+		`script x: "writes" is not a family of scripts: choose lock, dedup or sequence`: {
 			Name: "x", As: Writes, Source: one},
 		"script x: its text is empty: give the Lua text to run": {Name: "x", As: Lock, Source: "\n"},
 		"script x: only a lock has a release, and this is a sequence: leave the release out": {

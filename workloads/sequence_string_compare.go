@@ -11,11 +11,10 @@ import (
 //
 //	next     script: SETNX, EXPIRE 30 days; else GET, and if it is smaller AS A STRING SET, else INCRBY
 //
-// Source: "Unique serial numbers", first script.
-// "100" < "23" is true for strings, so a sequence that crosses a power of ten starts again:
-// of callers that all propose 23, calls 1 to 78 return 23 to 100, and call 79 returns 23. A zero in front does the
-// same: "09" < "9" is true, and INCRBY refuses a stored "09" with an error. Numbers of one width compare as they
-// should.
+// Source: "Unique serial numbers", first script. "100" < "23" is true for strings, so a sequence that crosses a power
+// of ten starts again: of callers that all propose 23, calls 1 to 78 return 23 to 100, and call 79 returns 23. A zero
+// in front does the same: "09" < "9" is true, and INCRBY refuses a stored "09" with an error. Numbers of one width
+// compare as they should.
 //
 // The sequence begins anew 30 days after its first number, in use or not, unless a SET came first, which clears the
 // TTL: then it stays for ever.

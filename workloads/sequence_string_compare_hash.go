@@ -6,10 +6,9 @@ import "github.com/doublegrant/doublegrant/lua"
 //
 //	next     script: HSETNX, EXPIRE 30 days; else HGET, and if it is smaller AS A STRING HSET, else HINCRBY
 //
-// Source: "Unique serial numbers", second script.
-// It goes wrong as sequence/string-compare does, but for the TTL, which is that of the hash
-// and which HSET leaves alone: all sequences begin anew together, 30 days after the first number of the newest one, in
-// use or not.
+// Source: "Unique serial numbers", second script. It goes wrong as sequence/string-compare does, but for the TTL, which
+// is that of the hash and which HSET leaves alone: all sequences begin anew together, 30 days after the first number of
+// the newest one, in use or not.
 func sequenceStringCompareHash() Variant {
 	return sequenceVariant("sequence/string-compare-hash", newHashSequence(lua.SequenceStringCompareHash), Variant{
 		Doc:    "script on a hash field; compares with the proposal as strings",

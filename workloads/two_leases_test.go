@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// twoLeases is a program whose clients take two locks, of leases of a second and of ten.
+// twoLeases returns a program whose clients take two locks, of leases of a second and of ten.
 func twoLeases(acquireLong func(ctx context.Context, r redis.UniversalClient, owner string) (bool, error)) interleave.Program {
 	return interleave.Program{
 		Name: "two-leases", Lease: 10 * time.Second, Kinds: []harness.Kind{harness.Acquire, harness.Release},

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Family names the kind of algorithm, by the promise that it makes.
@@ -45,6 +46,7 @@ const (
 	ClockSkew          Condition = "clients' clocks differ by more than the lease"
 	FastLoser          Condition = "a client whose clock is ahead by more than the lease loses a race, or crashes"
 	Crash              Condition = "a client crashes between two steps"
+	SignalEnds         Condition = "a signal ends before somebody waits for it"
 	NamesBegin         Condition = "an owner's token begins with another's"
 	Unanswered         Condition = "a client gets no answer: it gives up what it may not have, or its command comes late"
 	AnswerLost         Condition = "an answer is lost, and the command is sent again"
@@ -91,6 +93,10 @@ type Variant struct {
 	// Explored is the number of clients in a search of the whole catalogue, if 3 are too many; 0 means 3.
 	Explored int
 
+	// ExploredBriefly says that a search of the whole catalogue has no expiries, lost answers and late commands of the variant, unless
+	// they are asked for: with clients that wait, or have watchdogs, they take minutes. A search of the variant alone has them.
+	ExploredBriefly bool
+
 	// OneKey says that the variant ignores the key, so that it knows one lock or sequence only.
 	OneKey bool
 
@@ -110,7 +116,29 @@ type Variant struct {
 	newSequencer func(redis.UniversalClient) Sequencer
 	build        func(Connector, Options) harness.Workload
 
+	// newExplored makes the lock under the explorer, where it may wait for ever; nil: newLocker does.
+	newExplored func(redis.UniversalClient) Locker
+
 	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: it waits for none
+
+	// outside runs the program of a variant that is one outside this process, and program says what its clients do under the explorer;
+	// nil for every other variant.
+	outside Outside
+	program func(Options) interleave.Program
+}
+
+// LogTo keeps what the processes of a program outside write to their standard error in the folder dir. Other variants have none.
+func (v Variant) LogTo(dir string) {
+	if v.outside != nil {
+		v.outside.LogTo(dir)
+	}
+}
+
+// Close ends the processes of a program outside. Other variants have none.
+func (v Variant) Close() {
+	if v.outside != nil {
+		v.outside.Close()
+	}
 }
 
 // Options are the settings that variants share; each family takes those that concern it. Zero values mean the family's

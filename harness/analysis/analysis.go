@@ -9,7 +9,7 @@ import (
 // Of reads h.Ops once, in memory that does not grow with their number. Failovers name faults by their index in h.Faults. With an
 // error it returns the figures of what it had read.
 func Of(h harness.History) (Stats, []Failover, error) {
-	c, w := newCollector(h), newWatchers(h)
+	c, w := newCollector(h), newFailoverMeters(h)
 	err := eachOp(h, c.add, w.add)
 	return c.stats(), w.failovers(), err
 }

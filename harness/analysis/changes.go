@@ -63,14 +63,14 @@ func name(all []change, events []harness.Event) {
 		c.old, c.new = at[from], at[to]
 		if !known {
 			c.guess(events, previous)
-			learn(at, from, c.old)
-			learn(at, to, c.new)
+			learnAddress(at, from, c.old)
+			learnAddress(at, to, c.new)
 		}
 		previous = c.new
 	}
 }
 
-func learn(at map[string]string, address, node string) {
+func learnAddress(at map[string]string, address, node string) {
 	if address != "" && node != "" {
 		at[address] = node
 	}

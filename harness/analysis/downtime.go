@@ -48,7 +48,7 @@ func (a *aftermath) downtime(events []harness.Event) Downtime {
 	return d
 }
 
-// reign returns until when the new primary, which takes writes at from, went on to do so; at the latest the end of the aftermath.
+// reign returns until when the new primary, which takes writes at from, went on taking them, at most the end of the aftermath.
 func (a *aftermath) reign(events []harness.Event, from time.Duration) time.Duration {
 	end := from
 	for _, e := range events {

@@ -91,7 +91,7 @@ func (f Failover) Stage(name Milestone) Stage {
 	return Stage{Name: name}
 }
 
-// String is the failover on one line: who took over, the stages with their distances from the fault, and what it cost.
+// String returns the failover on one line: who took over, the stages with their distances from the fault, and what it cost.
 func (f Failover) String() string {
 	words := []string{f.Name + f.Moved()}
 	for _, s := range f.Stages {
@@ -117,7 +117,7 @@ func (f Failover) Moved() string {
 // to the earliest that struck the old primary and was in force or healing. Failovers reads h.Ops once. An error in them ends the
 // reading.
 func Failovers(h harness.History) []Failover {
-	w := newWatchers(h)
+	w := newFailoverMeters(h)
 	_ = eachOp(h, w.add) // of a history that cannot be read to its end the readable part counts
 	return w.failovers()
 }

@@ -105,7 +105,7 @@ func TestEveryFigureOfAFailoverIsTrue(t *testing.T) {
 }
 
 func sides(s nemesis.Shape) func(c *cluster.Cluster) harness.Nemesis {
-	return func(c *cluster.Cluster) harness.Nemesis { return nemesis.Partition(c, s, harness.Hold()) }
+	return func(c *cluster.Cluster) harness.Nemesis { return nemesis.Partition(c, s, harness.Withhold()) }
 }
 
 // compareFailovers runs the faults in turn and compares each failover.
@@ -139,13 +139,13 @@ func failedOver(t *testing.T, faults []faulty) (harness.History, *truth, []said)
 		Clients: 20, Rate: 1000, Duration: time.Second, QuietPeriod: 1500 * time.Millisecond, Seed: 7,
 	}
 	for _, f := range faults {
-		step := harness.FaultStep{Nemesis: f.make(c), For: f.last}
+		step := harness.TimedFault{Nemesis: f.make(c), For: f.last}
 		if f.side {
 			step.After = spec.QuietPeriod + 250*time.Millisecond
-			spec.Tracks = append(spec.Tracks, []harness.FaultStep{step})
+			spec.Tracks = append(spec.Tracks, []harness.TimedFault{step})
 			continue
 		}
-		spec.Steps = append(spec.Steps, step)
+		spec.Faults = append(spec.Faults, step)
 	}
 	res, err := harness.Run(t.Context(), spec)
 	require.NoError(t, err)

@@ -248,7 +248,7 @@ type said struct {
 
 var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) # (\+\S+) (.*)$`)
 
-// crashed is what a Sentinel logs when it was told to crash. It may not have published what it logged just before.
+// crashed is the line that a Sentinel logs when it was told to crash. What it logged just before may not be published.
 const crashed = "Sentinel CRASH because of SENTINEL simulate-failure"
 
 // logs reads what all Sentinels wrote into their log files, and could tell others, in order of time.

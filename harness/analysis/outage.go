@@ -8,14 +8,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// watchers passes the operations to the watcher of every failover of a history.
-type watchers struct {
+// failoverMeters passes the operations to the watcher of every failover of a history.
+type failoverMeters struct {
 	meta harness.Meta
-	all  []*watcher
+	all  []*failoverMeter
 }
 
-// watcher finds the first write that the new primary acknowledged, and the longest wait for an answer until then.
-type watcher struct {
+// failoverMeter finds the first write that the new primary acknowledged, and the longest wait for an answer until then.
+type failoverMeter struct {
 	aftermath
 	events   []harness.Event // of the run, in order of time
 	served   served
@@ -26,11 +26,11 @@ type watcher struct {
 	minority int64
 }
 
-func newWatchers(h harness.History) *watchers {
-	w := &watchers{meta: h.Meta}
+func newFailoverMeters(h harness.History) *failoverMeters {
+	w := &failoverMeters{meta: h.Meta}
 	events := inOrder(h.Events)
 	for _, a := range aftermaths(h) {
-		one := &watcher{aftermath: a, events: events, promoted: a.promotion()}
+		one := &failoverMeter{aftermath: a, events: events, promoted: a.promotion()}
 		one.served = one.serves(events)
 		w.all = append(w.all, one)
 	}
@@ -38,15 +38,15 @@ func newWatchers(h harness.History) *watchers {
 }
 
 // add takes the next operation, in order of Return.
-func (w *watchers) add(op harness.Op) {
-	if op.Client < 0 || !reaches(op) {
+func (w *failoverMeters) add(op harness.Op) {
+	if op.Client < 0 || !reachesPrimary(op) {
 		return
 	}
 	group := w.meta.Group(op.Client)
 	for _, one := range w.all {
 		switch minority := slices.Contains(one.Groups, group); {
 		case !one.last && op.Call >= one.until:
-		case minority && write(op) && op.Call > one.promoted && op.Return <= one.Until():
+		case minority && isWrite(op) && op.Call > one.promoted && op.Return <= one.Until():
 			one.minority++
 		case minority:
 		default:
@@ -55,14 +55,14 @@ func (w *watchers) add(op harness.Op) {
 	}
 }
 
-// reaches reports whether op asks something of the system. Updates of what a lock guards and deliveries stay in the harness.
-func reaches(op harness.Op) bool {
+// reachesPrimary reports whether op asks something of the system. Updates of what a lock guards and deliveries stay in the harness.
+func reachesPrimary(op harness.Op) bool {
 	_, guarded := harness.GuardedBy(op.Key)
 	return op.Kind != harness.Deliver && !(guarded && op.Kind == harness.Add)
 }
 
-// write reports whether op is an acknowledged write to the system.
-func write(op harness.Op) bool {
+// isWrite reports whether op is an acknowledged write to the system.
+func isWrite(op harness.Op) bool {
 	switch op.Kind {
 	case harness.Acquire, harness.Claim, harness.Next, harness.Add:
 		return op.Outcome == harness.OK
@@ -71,10 +71,10 @@ func write(op harness.Op) bool {
 }
 
 // hear takes the next operation of a client that was not cut off.
-func (w *watcher) hear(op harness.Op, group int) {
+func (w *failoverMeter) hear(op harness.Op, group int) {
 	over := w.written && len(w.changes) == 1 // for clients the failover is over
 	w.gap.add(op, w.Start, over)
-	if !w.written && write(op) && w.served.by(op, group) {
+	if !w.written && isWrite(op) && w.served.by(op, group) {
 		w.first, w.written = op, true
 	}
 }
@@ -118,7 +118,7 @@ func (s served) by(op harness.Op, group int) bool {
 	return ok && op.Return >= from
 }
 
-func (w *watchers) failovers() []Failover {
+func (w *failoverMeters) failovers() []Failover {
 	var all []Failover
 	for _, one := range w.all {
 		all = append(all, one.failover())
@@ -126,7 +126,7 @@ func (w *watchers) failovers() []Failover {
 	return all
 }
 
-func (w *watcher) failover() Failover {
+func (w *failoverMeter) failover() Failover {
 	f := Failover{
 		Fault: w.index, Name: w.Name, Old: w.old, New: w.new, Start: w.Start, Stages: w.stages(),
 		Again: w.again(), Minority: w.minority, Servers: w.downtime(w.events), Outage: w.gap.longest,

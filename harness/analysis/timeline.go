@@ -37,7 +37,7 @@ type Latency struct {
 	Max time.Duration `json:"max"`
 }
 
-// Bucket is one step of a timeline. An operation belongs to the bucket of its Return.
+// Bucket is one interval of a timeline. An operation belongs to the bucket of its Return.
 type Bucket struct {
 	Start time.Duration
 	Counts

@@ -73,7 +73,7 @@ func TestASearchIsRepeatedAsPrinted(t *testing.T) {
 	require.Contains(t, out, "EVALSHA it's give.lua")
 	latest, err := filepath.EvalSymlinks("my results/latest")
 	require.NoError(t, err)
-	lines := printed(t, out, "^search again: ", "^  replay: ")
+	lines := printed(t, out, "^search again: ", "^  replay: ", "^  replay anywhere: ")
 	for _, line := range lines {
 		require.Equal(t, cli.ExitInvalid, asInAShell(t, line))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -126,10 +127,20 @@ func (b *bar) text(at time.Duration, now time.Time) string {
 	if b.detail == "" || room <= 0 {
 		return left
 	}
-	if detail := []rune(b.detail); len(detail) > room {
-		return left + "  " + string(detail[:room])
+	return left + "  " + cut(b.detail, room)
+}
+
+// cut shortens a text to n runes, after the last comma before them if there is one: half a number would be another number.
+func cut(text string, n int) string {
+	r := []rune(text)
+	if len(r) <= n {
+		return text
 	}
-	return left + "  " + b.detail
+	short := string(r[:n])
+	if i := strings.LastIndex(short, ", "); i > 0 {
+		return short[:i]
+	}
+	return short
 }
 
 // beginStage ends the stage before and begins the next, which takes about length.

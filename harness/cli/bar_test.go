@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/explore"
 )
 
 // command runs a command whose standard error is a terminal, or none, and returns what was written there.
@@ -109,6 +111,8 @@ func TestTheTimeLeftFollowsThePaceSoFar(t *testing.T) {
 	require.Less(t, b.position(b.stageBegan.Add(time.Hour)), b.total, "it is not over before it is")
 	b.detail = strings.Repeat("x", 200)
 	require.LessOrEqual(t, len(at(110*time.Second)), barDefault-barMargin)
+	b.detail = "12,345,678 run, 1,234,567,890 planned"
+	require.Equal(t, "about 0s left  12,345,678 run", at(110*time.Second), "no half a number")
 }
 
 // TestSeveralSearchesHaveABar, whose time left comes from how many of them are made.
@@ -124,4 +128,15 @@ func TestSeveralSearchesHaveABar(t *testing.T) {
 	require.Regexp(t, barDrawn, text.String())
 	require.NotContains(t, strings.Join(seen(text.String()), "\n"), " left")
 	require.Regexp(t, `(?m)^\[2/\d+\] `, strings.Join(seen(text.String()), "\n"))
+}
+
+func TestTheBarOfASearchCountsSchedules(t *testing.T) {
+	errs, _ := command(t, true, "explore", "lock/getset-deadline", "--for", "3s")
+	require.Regexp(t, `left  [\d,]+ run, [\d,]+ planned`, errs)
+}
+
+func TestProgressOfASearchInWords(t *testing.T) {
+	p := explore.Progress{Part: 2, Parts: 4, Schedules: 12345, Pruned: 89, Planned: 67, Found: 2}
+	require.Equal(t, "12,345 run, 67 planned, 2 found, part 2 of 4, 89 pruned", searchLine(p))
+	require.Equal(t, "0 run, 0 planned, 0 pruned", searchLine(explore.Progress{Part: 1, Parts: 1}))
 }

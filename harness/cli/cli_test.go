@@ -46,24 +46,28 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 		"shows after the load only":                                  {"run", "writes/sadd", "--stop-on-first"},
 		"unknown place \"podman\": choose":                           {"reproduce", "--all", "--on", "podman"},
 		"unknown flag":                                               {"run", "lock/set-nx-px", "--colour"},
+		"--crashes -2: ask for 0 or more":                            {"explore", "lock/set-nx-px", "--crashes", "-2"},
+		"--for -1s: ask for 0 or more":                               {"explore", "lock/set-nx-px", "--for", "-1s"},
+		"--times is about a --replay":                                {"explore", "lock/set-nx-px", "--times", "3"},
+		"choose one of them":                                         {"list", "--color", "--no-color"},
 		"unknown command":                                            {"explode"},
 		"choose text or json":                                        {"list", "-o", "xml"},
 		"a regime is for sequences":                                  {"compare", "lock/set-nx-px", "lock/setnx", "--regime", "fixed"},
 		"a comparison wants two variants or more":                    {"compare", "lock/set-nx-px"},
 		"compare those of one family":                                {"compare", "lock/set-nx-px", "sequence/incr"},
 		"did you mean --clients?":                                    {"run", "lock/set-nx-px", "--client", "10"},
-		"doublegrant run --help lists them all":                      {"run", "lock/set-nx-px", "--colour", "red"},
+		"doublegrant run --help lists them all":                      {"run", "lock/set-nx-px", "--hue", "red"},
 		`unknown command "lst": did you mean list?`:                  {"lst"},
 		"did you mean lock/set-nx-px?":                               {"run", "lock/set-nx-pxx"},
 		`begins with "dedpu": doublegrant list names them`:           {"list", "dedpu"},
 		`begins with "fixd": did you mean fixed?`:                    {"list", "fixd"},
 		"duration is -1s: a time cannot be negative":                 {"run", "lock/set-nx-px", "--duration", "-1s"},
-		"this cannot be explored: 5 clients: ask for 2 to 4":         {"explore", "lock/set-nx-px", "--clients", "5"},
+		"this cannot be explored: 17 clients: ask for 2 to 16":       {"explore", "lock/set-nx-px", "--clients", "17"},
 		"--list names every experiment: leave --all out":             {"reproduce", "--list", "--all"},
-		"nope is no results folder: there is no such folder":         {"check", "nope"},
+		"nope is not a results folder: there is no such folder":      {"check", "nope"},
 		"no variant given":                                           {"compare"},
-		"is no results folder":                                       {"check", "nowhere"},
-		"nowhere is no results folder":                               {"history", "nowhere"},
+		"is not a results folder":                                    {"check", "nowhere"},
+		"nowhere is not a results folder":                            {"history", "nowhere"},
 		"needs --model: choose one of lock, dedup, sequence, writes": {"check", "--history", "x.jsonl"},
 		"--model needs --history FILE":                               {"check", "--model", "lock"},
 		"give one of them":                                           {"check", "nowhere", "--history", "x.jsonl", "--model", "lock"},
@@ -72,6 +76,9 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 		"for the results of a run it is doublegrant check":           {"check", "--history", os.TempDir(), "--model", "lock"},
 		"holds no operation":                                         {"check", "--history", os.DevNull, "--model", "lock"},
 		"results cannot be kept in":                                  {"run", "sequence/incr", "--results", "/dev/null/x"},
+		"give another folder with --results":                         {"explore", "lock/set-nx-px", "--results", "/dev/null/x"},
+		"is not a results folder: it is a file: name the folder":     {"report", os.DevNull},
+		"read .: is a directory: name the file of a counterexample":  {"explore", "--replay", "."},
 	} {
 		out, errs, code := run(t, args...)
 		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
@@ -89,10 +96,12 @@ func TestAMachineThatCannotDoItIsOneLineAndExit3(t *testing.T) {
 	for want, args := range map[string][]string{
 		"apt-get install redis-server": {"run", "sequence/incr", "--redis-server", "/nowhere/redis-server"},
 		"ulimit -n":                    {"run", "sequence/incr", "--clients", "900000"},
+		"from --redis-server":          {"explore", "lock/set-nx-px", "--redis-server", "/nowhere/redis-server"},
 	} {
 		_, errs, code := run(t, args...)
 		require.Equal(t, cli.ExitFailed, code, errs)
 		require.Contains(t, errs, want)
+		require.LessOrEqual(t, strings.Count(errs, "no redis-server"), 1, "said once: %s", errs)
 		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
 	}
 	left, err := os.ReadDir(".")

@@ -49,7 +49,7 @@ func (a *app) cases(cmd *cobra.Command, args []string) ([]plan.Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	variants, err := a.variants(cmd.Context(), args)
+	variants, err := a.variants(cmd, args)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (a *app) cases(cmd *cobra.Command, args []string) ([]plan.Case, error) {
 			out = append(out, plan.Case{Title: p.Variant, Plan: p})
 		}
 		for _, v := range variants {
-			p.Variant, p.Script, p.Expect = v.id, v.script, plan.Expected{} // the plan's own belong to another variant
+			p.Variant, p.Script, p.Client, p.Expect = v.id, v.script, v.client, plan.Expected{} // the plan's own belong to another variant
 			out = append(out, plan.Case{Title: v.id, Plan: p})
 		}
 	}
@@ -150,7 +150,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
 		a.err.beginStage(perSearch)
-		s := plan.Search{Variant: p.Variant, Script: p.Script, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore}
+		s := plan.Search{Variant: p.Variant, Script: p.Script, Client: p.Client, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore}
 		if s.Check() != nil { // the explorer cannot search this variant
 			rows[i].Explorer = "not asked"
 			continue

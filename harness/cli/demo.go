@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,7 +61,7 @@ func (a *app) demo(ctx context.Context) error {
 	a.println("What was found, in %v:", time.Since(began).Round(time.Second))
 	cases := plan.Demo()
 	for i, out := range outs {
-		a.println("  %s: %s%s", cases[i].Title, result(out), onlyExplored(out, searches))
+		a.println("  %s%s", summary(cases[i].Title, result(out)), onlyExplored(out, searches))
 	}
 	for _, out := range outs {
 		for _, f := range out.Report.Failovers {
@@ -75,6 +76,11 @@ func (a *app) demo(ctx context.Context) error {
 	}
 	a.println("All reports: %s", index)
 	return nil
+}
+
+// summary returns the line of one case: its title, which may have a colon of its own, and its result.
+func summary(title, result string) string {
+	return title + " -> " + strings.ToLower(result[:1]) + result[1:]
 }
 
 // onlyExplored returns what the explorer found in a variant in which the load found nothing.

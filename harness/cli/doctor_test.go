@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
-// useless is a Docker daemon whose containers are in a network of their own.
+// useless returns a Docker daemon whose containers are in a network of their own.
 func useless(t *testing.T) (host string) {
 	t.Helper()
 	return dockerThat(t, func(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +26,7 @@ func useless(t *testing.T) (host string) {
 	})
 }
 
-// dockerThat is a Docker daemon that answers so.
+// dockerThat returns a Docker daemon that answers so.
 func dockerThat(t *testing.T, answer http.HandlerFunc) (host string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "d.sock")
@@ -118,7 +118,7 @@ func TestDoctorSparesFoldersThatOnlyLookLikeOurs(t *testing.T) {
 	require.DirExists(t, filepath.Join(old, "r1"))
 }
 
-// shared is a Docker daemon with a container of somebody whose files and processes we do not see, but whose network we
+// shared returns a Docker daemon with a container of somebody whose files and processes we do not see, but whose network we
 // share. It counts removals, and calls asked at each request.
 func shared(t *testing.T, subnet int, asked func()) (host string, removals *atomic.Int32) {
 	t.Helper()
@@ -138,8 +138,8 @@ func shared(t *testing.T, subnet int, asked func()) (host string, removals *atom
 	}), removals
 }
 
-// holdSubnet takes a subnet below the given one as a run does.
-func holdSubnet(t *testing.T, below int) (int, net.Listener) {
+// occupySubnet takes a subnet below the given one as a run does.
+func occupySubnet(t *testing.T, below int) (int, net.Listener) {
 	t.Helper()
 	for x := below - 1; x >= 10; x-- {
 		if ln, err := net.Listen("tcp", lockOf(x)); err == nil {
@@ -151,11 +151,11 @@ func holdSubnet(t *testing.T, below int) (int, net.Listener) {
 	return 0, nil
 }
 
-// lockOf is where the owner of a subnet listens.
+// lockOf returns the address at which the owner of a subnet listens.
 func lockOf(x int) string { return fmt.Sprintf("127.%d.0.1:6378", x) }
 
 func TestDoctorSparesContainersWhoseSubnetIsHeld(t *testing.T) {
-	x, _ := holdSubnet(t, 251)
+	x, _ := occupySubnet(t, 251)
 	host, removals := shared(t, x, func() {})
 	t.Setenv("DOCKER_HOST", host)
 	p := start(t, "doctor", "--clean")
@@ -167,7 +167,7 @@ func TestDoctorSparesContainersWhoseSubnetIsHeld(t *testing.T) {
 func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
 	for x := 251; ; {
 		var held net.Listener
-		x, held = holdSubnet(t, x)
+		x, held = occupySubnet(t, x)
 		require.NoError(t, held.Close())
 		var others atomic.Bool // another test claimed the subnet: the next one, then
 		look := func() {

@@ -22,13 +22,14 @@ func apart(t *testing.T, namespaces, before string, args ...string) process {
 	return startAs(t, exec.Command("unshare", append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
 }
 
-// somebodyAt is somebody else's Redis at all addresses of a network of its own.
+// somebodyAt returns somebody else's Redis at all addresses of a network of its own.
 func somebodyAt(port string) string {
 	return `ip link set lo up && { redis-server --port ` + port + ` --bind 0.0.0.0 --save "" >/dev/null & } && ` +
 		`until redis-cli -p ` + port + ` ping >/dev/null 2>&1; do sleep 0.05; done`
 }
 
 func TestARunLivesBesideARedisAtAllAddresses(t *testing.T) {
+	t.Parallel()
 	p := apart(t, "-n", somebodyAt("6379"), "run", "sequence/incr", "--nemesis", "kill-primary", "--duration", "1s", "--clients", "20", "--rate", "500")
 	require.Zero(t, p.exitCode(), p.output)
 	require.Contains(t, p.output.String(), "failover  kill-primary, r1 to r")
@@ -39,6 +40,7 @@ func TestARunLivesBesideARedisAtAllAddresses(t *testing.T) {
 }
 
 func TestATakenLockPortEndsInOneLine(t *testing.T) {
+	t.Parallel()
 	p := apart(t, "-n", somebodyAt("6378"), "run", "sequence/incr")
 	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
 	require.Regexp(t, `^doublegrant: cluster: a limit of this machine is too low: port 6378 of .* is taken, .*: `+
@@ -51,6 +53,7 @@ func TestATakenLockPortEndsInOneLine(t *testing.T) {
 }
 
 func TestLoopbackThatIsDownIsNamed(t *testing.T) {
+	t.Parallel()
 	const says = "the loopback interface seems to be down: as root: ip link set lo up"
 	p := apart(t, "-n", "true", "doctor")
 	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
@@ -63,6 +66,7 @@ func TestLoopbackThatIsDownIsNamed(t *testing.T) {
 }
 
 func TestAFullTemporaryFolderIsNamed(t *testing.T) {
+	t.Parallel()
 	const full = `mkdir full && mount -t tmpfs -o size=64k none full && export TMPDIR=$PWD/full`
 	p := apart(t, "-m", full, "run", "sequence/incr")
 	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
@@ -89,6 +93,7 @@ func TestSoFewFilesThatNobodyCanRunEndInTheRemedy(t *testing.T) {
 }
 
 func TestARedisThatNeverTellsItsVersionIsNamed(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "redis-server")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755))
 	p := start(t, "doctor", "--redis-server", path)

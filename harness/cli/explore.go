@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,14 +16,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // replayFlags holds the flags of a replay.
 type replayFlags struct {
-	file  string
+	from  string // path of a file, or a recipe
 	times int
 }
 
@@ -33,22 +34,27 @@ func (a *app) exploreCommand() *cobra.Command {
 	var replay replayFlags
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "explore [VARIANT]",
+		Annotations: map[string]string{writesMarkdown: "yes"},
+
+		Use:   "explore [VARIANT | -- COMMAND]",
 		Short: "go through every interleaving of a few clients, and print the smallest that breaks the variant",
 		Long: "Runs a few clients against a real Redis, one command at a time, through every order of their commands, and\n" +
 			"through every place where one of them can crash, the leases can end, or a replica that has not heard everything\n" +
 			"can be promoted. Exit code 0: all were run and none breaks it; 1: some do, the smallest are printed; 2: the\n" +
-			"limit was reached first.",
+			"limit was reached first, or schedules were drawn at random (--random, or 5 clients and more) and none broke it.",
 		Example: "  doublegrant explore dedup/get-set\n" +
 			"  doublegrant explore lock/set-nx-px --failovers 1 --crashes 0 --expiries 0\n" +
+			"  doublegrant explore lock/watch-multi --clients 8 --random 5000\n" +
 			"  doublegrant explore --replay results/latest/anomalies/001-double-grant.json --times 100\n" +
-			"  doublegrant explore --script my.lua --as sequence --keys k --args '{proposed}'",
+			"  doublegrant explore --replay dg1-... -o markdown\n" +
+			"  doublegrant explore --script my.lua --as sequence --keys k --args '{proposed}'\n" +
+			"  doublegrant explore -- python3 mylock.py",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if replay.file != "" {
-				if a.flags.script.file != "" || all {
-					return usage("a replay takes what it needs from its file: leave --script and --all out")
+			if replay.from != "" {
+				if all || a.flags.script.file+a.flags.client != "" && !interleave.IsRecipe(replay.from) {
+					return usage("a replay takes what it needs from its file: leave --script, --client and --all out")
 				}
-				return a.replay(cmd.Context(), replay, args)
+				return a.replay(cmd, replay, args)
 			}
 			return a.explore(cmd, s, all, args)
 		},
@@ -59,14 +65,14 @@ func (a *app) exploreCommand() *cobra.Command {
 	a.placeFlags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&all, "all", false, "the whole catalogue, sequences under every regime; exit code 0 if all is as documented")
-	f.StringVar(&replay.file, "replay", "", "run the counterexample in this file again; exit code 1 if it is the same each time")
+	f.StringVar(&replay.from, "replay", "", "run a counterexample again, from its file or its word (dg1-...); exit code 1 if it is the same each time")
 	f.IntVar(&replay.times, "times", 1, "how often to replay")
 	return a.grouped(cmd, ofSearches)
 }
 
 func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 	f := cmd.Flags()
-	f.IntVar(&s.Clients, "clients", 3, "clients that race, 2 to 4")
+	f.IntVar(&s.Clients, "clients", 3, "clients that race, 2 to 4; at random to 16")
 	f.IntVar(&s.Crashes, "crashes", 1, "how many of them may crash")
 	f.IntVar(&s.Expiries, "expiries", 1, "how often time may pass beyond the end of a lease")
 	f.IntVar(&s.Failovers, "failovers", 0, "how often a replica that has not heard everything may be promoted: 0 or 1")
@@ -80,27 +86,43 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after so many schedules (default: no limit)")
 	f.DurationVar(&s.For, "for", plan.DefaultFor, "end after so long; 0: no limit")
 	f.BoolVar(&s.First, "first", false, "end at the first counterexample, which need not be the smallest")
+	f.IntVar(&s.Random, "random", 0, "run so many schedules drawn at random, not every one (default: with 5 clients or more as many as --for has time for)")
+	f.IntVar(&s.Depth, "depth", 0, "how many steps must come in the right order for the bugs that --random looks for, 1 to 10 (default: 3)")
+	f.Uint64Var(&s.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
+	f.BoolVar(&s.Twice, "twice", false, "run some schedules twice first, and stop there if a client does not do the same")
 	f.BoolVar(&s.Unpruned, "unpruned", false, "run schedules that differ only in the order of independent commands, too")
 }
 
 // explore searches and prints what was found.
 func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string) error {
-	if err := noZeros(cmd, "clients", "ttl"); err != nil {
+	if err := noZeros(cmd, "clients", "ttl", "random", "depth"); err != nil {
 		return err
+	}
+	if err := noNegatives(cmd, "crashes", "expiries", "failovers", "flushes", "lost-answers", "lost-commands", "late", "max-schedules", "for", "ttl"); err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("times") {
+		return usage("--times is about a --replay: name its file, or leave --times out")
 	}
 	if s.Regime == everyRegimeFlag {
 		s.Regime = ""
 	}
 	s.Crashes, s.Expiries = noneIfZero(s.Crashes), noneIfZero(s.Expiries)
 	lost(cmd, &s)
-	variants, err := a.variants(cmd.Context(), args)
+	variants, err := a.variants(cmd, args)
 	switch {
 	case err != nil:
 		return err
 	case all && (s.Regime != "" || s.TTL != 0):
 		return usage("--all takes every regime, and each variant's own lease: leave --regime and --ttl out")
-	case a.flags.situation != "" && (all || a.json):
-		return usage("--situation prints steps of one search: leave --all and -o json out (the JSON has them of every situation)")
+	case all && (s.Random != 0 || s.Clients > interleave.MaxExhaustive):
+		return usage("--all runs every schedule, of %d clients at most: name one variant for schedules at random", interleave.MaxExhaustive)
+	case a.flags.situation != "" && !slices.Contains(harness.AllSituations(), harness.SituationName(a.flags.situation)):
+		return noSituation(a.flags.situation, harness.AllSituations())
+	case a.flags.situation != "" && (all || a.json || a.markdown):
+		return usage("--situation prints steps of one search: leave --all, -o json and -o markdown out (the JSON has them of every situation)")
+	case all && a.markdown:
+		return usage("-o markdown is the text of one search: name a variant instead of --all")
 	case all && len(variants) > 0:
 		return usage("--all is the whole catalogue: name no variant beside it")
 	case all:
@@ -108,7 +130,7 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string
 	case len(variants) != 1:
 		return usage("%d variants given: want one variant, such as dedup/get-set, or --all", len(variants))
 	}
-	s.Variant, s.Script = variants[0].id, variants[0].script
+	s.Variant, s.Script, s.Client = variants[0].id, variants[0].script, variants[0].client
 	if all := s.EveryRegime(); len(all) > 1 {
 		return a.exploreRegimes(cmd.Context(), all)
 	}
@@ -120,22 +142,25 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string
 		return err
 	}
 	a.code = verdictCode(out.Exploration.Verdict())
-	if a.json {
+	switch {
+	case a.json:
 		return reports.ExplorationJSON(a.out, out.Exploration)
+	case a.markdown:
+		return reports.IssueMarkdown(a.out, out.Exploration)
 	}
-	return a.printExploration(out)
+	return a.printExploration(out.Exploration)
 }
 
 // printExploration prints one search for people.
-func (a *app) printExploration(out results.Searched) error {
-	if err := reports.ExplorationText(a.out, out.Exploration); err != nil {
+func (a *app) printExploration(e reports.Exploration) error {
+	if err := reports.ExplorationText(a.out, e); err != nil {
 		return err
 	}
-	a.explainLost(out.Exploration.Result)
-	if err := a.showSituation(out.Exploration.Result); err != nil {
+	a.explainLost(e.Result)
+	if err := a.showSituation(e.Result); err != nil {
 		return err
 	}
-	a.println("report: %s", filepath.Join(out.Dir, "report.html"))
+	a.println("report: %s", filepath.Join(e.Dir, "report.html"))
 	return nil
 }
 
@@ -145,7 +170,7 @@ const everyRegimeFlag = "all"
 // explainLost explains that a lost message is not a message delivered twice, and how to leave crashes out.
 func (a *app) explainLost(r interleave.Result) {
 	if slices.ContainsFunc(r.Found, func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }) {
-		a.println("lost-message: nobody delivers a message twice here; one is never delivered, since its worker crashed between claim and delivery: --crashes 0 leaves crashes out")
+		a.println("lost-message: nobody delivers the message, because its worker crashed between claim and delivery; --crashes 0 leaves crashes out")
 	}
 }
 
@@ -154,16 +179,27 @@ func (a *app) showSituation(r interleave.Result) error {
 	if a.flags.situation == "" {
 		return nil
 	}
-	var known []string
+	var met []harness.SituationName
 	for _, s := range r.Situations {
-		if string(s.Name) != a.flags.situation {
-			known = append(known, strconv.Quote(string(s.Name)))
-			continue
+		if string(s.Name) == a.flags.situation {
+			a.println("%s, %d times; the shortest schedule:\n%s", s.Name, s.Count, s.Text())
+			return nil
 		}
-		a.println("%s, %d times; the shortest schedule:\n%s", s.Name, s.Count, s.Text())
-		return nil
+		met = append(met, s.Name)
 	}
-	return usage("--situation: there is no %q here: choose one of %s", a.flags.situation, strings.Join(known, ", "))
+	return noSituation(a.flags.situation, met)
+}
+
+// noSituation says that no situation has that name, and which there are.
+func noSituation(name string, there []harness.SituationName) error {
+	known := make([]string, len(there))
+	for i, s := range there {
+		known[i] = string(s)
+	}
+	if meant := suggest.Question("", name, known); meant != "" {
+		return usage("--situation: there is no %q here: %s", name, meant)
+	}
+	return usage("--situation: there is no %q here: choose one of %s", name, strings.Join(known, "; "))
 }
 
 // exploreAll makes several searches and prints a table. The exit code is 0 if each found what is documented.
@@ -197,7 +233,7 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 // searchAll makes several searches, one after the other.
 func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.Searched, rows []reports.Row, err error) {
 	for i, s := range searches {
-		fmt.Fprintf(a.err, "[%d/%d] %s %s\n", i+1, len(searches), s.Variant, s.Under())
+		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(searches), strings.TrimSuffix(s.Variant+", "+s.Under(), ", "))
 		a.err.beginStage(perSearch)
 		out, err := a.search(ctx, s)
 		if err != nil {
@@ -217,7 +253,7 @@ func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, erro
 	if err = uninterrupted(ctx, err); err != nil {
 		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
 	}
-	if !out.Exploration.Met && s.Script == nil { // nothing is documented of scripts
+	if !out.Exploration.Met && !s.Own() { // nothing is documented of it
 		a.code = ExitInvalid
 	}
 	return out, nil
@@ -277,15 +313,25 @@ func noneIfZero(n int) int {
 }
 
 // replay runs a counterexample again.
-func (a *app) replay(ctx context.Context, r replayFlags, args []string) error {
+func (a *app) replay(cmd *cobra.Command, r replayFlags, args []string) error {
+	args, client, err := a.client(cmd, args)
+	if err != nil {
+		return err
+	}
 	if len(args) > 1 {
-		return usage("%d variants given: a replay needs none, the file names its own", len(args))
+		return usage("%d variants given: a replay needs none, since it knows its own", len(args))
 	}
 	variant := ""
 	if len(args) == 1 {
 		variant = args[0]
 	}
-	out, err := results.Replay(ctx, r.file, variant, r.times, a.options())
+	var script *workloads.Script
+	if client == nil {
+		if script, err = a.flags.script.script(); err != nil {
+			return err
+		}
+	}
+	out, err := results.Replay(cmd.Context(), results.Again{From: r.from, Variant: variant, Script: script, Client: client, Times: r.times}, a.options())
 	if errors.Is(err, explore.ErrDiverged) {
 		a.code = ExitUnknown
 		a.println("UNKNOWN  %s", message(err))
@@ -295,11 +341,17 @@ func (a *app) replay(ctx context.Context, r replayFlags, args []string) error {
 		return err
 	}
 	a.code = ExitInvalid
-	if a.json {
+	switch {
+	case a.json:
 		return a.printJSON(out)
+	case a.markdown:
+		return reports.IssueMarkdown(a.out, out.Exploration)
 	}
 	c := out.Counterexample
 	a.println("INVALID  %s: %s in %d steps, the same %d of %d times\n", out.Variant, c.Anomaly.Class, c.Length(), r.times, r.times)
 	a.println("%s  %s", c.Text(), c.Anomaly.Note)
+	if again := out.Exploration.PassOn(c); again != "" {
+		a.println("  replay anywhere: %s", again)
+	}
 	return nil
 }

@@ -22,5 +22,5 @@ func TestEveryRegimeHasAName(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, errs, code := run(t, append([]string{"explore", "sequence/digits-compare", "--regime", "all"}, calm...)...)
 	require.Zero(t, code, errs)
-	require.Contains(t, errs, "[6/6] sequence/digits-compare, callers propose leading-zeros")
+	require.Contains(t, errs, "[6/6] sequence/digits-compare, regime leading-zeros")
 }

@@ -32,7 +32,7 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search) error 
 	stop := a.startBar(time.Duration(len(searches))*perSearch, "about")
 	defer stop()
 	for i, s := range searches {
-		fmt.Fprintf(a.err, "[%d/%d] %s, callers propose %s\n", i+1, len(searches), s.Variant, s.Regime)
+		fmt.Fprintf(a.err, "[%d/%d] %s, regime %s\n", i+1, len(searches), s.Variant, s.Regime)
 		a.err.beginStage(perSearch)
 		out, err := results.Explore(ctx, s, a.options())
 		if err = uninterrupted(ctx, err); err != nil {
@@ -50,7 +50,23 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search) error 
 		}
 		return a.printJSON(all)
 	}
+	if a.markdown {
+		return a.markdownRegimes(outs)
+	}
 	return a.printRegimes(outs, worst)
+}
+
+// markdownRegimes prints the searches under all regimes for an issue tracker, one after the other.
+func (a *app) markdownRegimes(outs []results.Searched) error {
+	for i, out := range outs {
+		if i > 0 {
+			a.println("")
+		}
+		if err := reports.IssueMarkdown(a.out, out.Exploration); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printRegimes prints a line for each regime, and the counterexamples of those that break the variant.
@@ -68,7 +84,7 @@ func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict) error
 			continue
 		}
 		a.println("\nregime %s", out.Search.Regime)
-		if err := a.printExploration(out); err != nil {
+		if err := a.printExploration(out.Exploration); err != nil {
 			return err
 		}
 	}

@@ -2,14 +2,17 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cli"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // calm is a small search: two clients that neither crash nor lose their leases.
@@ -21,6 +24,7 @@ func TestExplorePrintsTheCommandsThatBreakAVariant(t *testing.T) {
 	require.Equal(t, cli.ExitInvalid, code, errs)
 	require.Regexp(t, `(?s)duplicate-delivery in 7 steps:\n +1  client 1  GET msg +\(nil\)\n +2  client 2  GET msg +\(nil\)\n +3  client 1  SET msg 1`, out)
 	require.Contains(t, out, "were both told that msg is new")
+	first := out
 	require.FileExists(t, "results/latest/report.html")
 	page, err := os.ReadFile("results/latest/report.html")
 	require.NoError(t, err)
@@ -39,6 +43,22 @@ func TestExplorePrintsTheCommandsThatBreakAVariant(t *testing.T) {
 	_, errs, code = run(t, "explore", "dedup/set-nx-ex", "--replay", files[0])
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "is a schedule of dedup/get-set, not of dedup/set-nx-ex")
+
+	// The word that is printed says all that the file does.
+	word := regexp.MustCompile(`replay anywhere: doublegrant explore --replay (dg1-\S+)`).FindAllStringSubmatch(first, -1)
+	require.Len(t, word, 2)
+	out, errs, code = run(t, "explore", "--replay", word[1][1], "--times", "5")
+	require.Equal(t, cli.ExitInvalid, code, errs)
+	require.Contains(t, out, "duplicate-delivery in 7 steps, the same 5 of 5 times")
+	require.Contains(t, out, word[1][0])
+	out, errs, code = run(t, "explore", "--replay", word[1][1], "-o", "markdown")
+	require.Equal(t, cli.ExitInvalid, code, errs)
+	require.Contains(t, out, "**Promised:** Each message is delivered by one worker only.")
+	require.Contains(t, out, "**Repeat it:** `doublegrant explore --replay "+word[1][1]+"`")
+	require.NotContains(t, out, "INVALID")
+	_, errs, code = run(t, "explore", "--replay", word[1][1][:50])
+	require.Equal(t, cli.ExitUsage, code)
+	require.Regexp(t, `^doublegrant: dg1-[^\n]*damaged[^\n]*\n$`, errs)
 
 	b, err := os.ReadFile(files[0])
 	require.NoError(t, err)
@@ -63,6 +83,40 @@ func TestExploreSaysThatNothingBreaksAVariant(t *testing.T) {
 	require.Equal(t, "valid", doc.Verdict)
 	require.True(t, doc.Result.Exhausted)
 	require.Positive(t, doc.Result.Schedules)
+}
+
+func TestExploreWritesMarkdownForAnIssue(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, errs, code := run(t, append([]string{"explore", "sequence/string-compare-hash", "-o", "markdown"}, calm...)...)
+	require.Equal(t, cli.ExitInvalid, code, errs)
+	require.Contains(t, out, "**Promised:**")
+	require.Contains(t, out, "| Redis | ")
+	require.Contains(t, out, "| regime | fixed |", "each regime has a part")
+	require.Contains(t, out, "| regime | growing |")
+	for want, args := range map[string][]string{
+		"list writes no markdown: choose text or json":        {"list", "-o", "markdown"},
+		`unknown output "xml": choose text, markdown or json`: {"explore", "lock/set-nx-px", "-o", "xml"},
+		"name a variant instead of --all":                     {"explore", "--all", "-o", "markdown"},
+		"leave --all, -o json and -o markdown out":            {"explore", "lock/set-nx-px", "--situation", "client crashed", "-o", "markdown"},
+		`there is no "client crashd" here: did you mean`:      {"explore", "lock/set-nx-px", "--situation", "client crashd"},
+	} {
+		_, errs, code := run(t, args...)
+		require.Equal(t, cli.ExitUsage, code, errs)
+		require.Contains(t, errs, want)
+	}
+}
+
+// The word that the README shows replays, and is that of the counterexample above it.
+func TestTheWordOfTheReadmeReplays(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	word := regexp.MustCompile(`dg1-\w[\w-]+`).FindString(string(readme))
+	require.NotEmpty(t, word)
+	t.Chdir(t.TempDir())
+	out, errs, code := run(t, "explore", "--replay", word)
+	require.Equal(t, cli.ExitInvalid, code, errs+out)
+	step := regexp.MustCompile(`(?m)^ +5  client 3  SET lock CLIENT-1 .*$`)
+	require.Equal(t, strings.Fields(step.FindString(string(readme))), strings.Fields(step.FindString(out)))
 }
 
 func TestExploreSaysThatItsLimitCameFirst(t *testing.T) {
@@ -118,7 +172,7 @@ func TestWhatNobodyCanJudgeIsNoProof(t *testing.T) {
 	require.NoError(t, os.WriteFile("negative.lua", []byte("return -5"), 0o644))
 	out, errs, code := run(t, "explore", "--script", "negative.lua", "--as", "sequence")
 	require.Equal(t, cli.ExitUnknown, code, errs)
-	require.Contains(t, out, "are no decimal numbers")
+	require.Contains(t, out, "are not decimal numbers")
 
 	// Milliseconds where Redis takes seconds: a lease a thousand times too long.
 	require.NoError(t, os.WriteFile("unit.lua", []byte("return redis.call('set', KEYS[1], ARGV[1], 'NX', 'EX', ARGV[2]) or 0"), 0o644))
@@ -143,27 +197,35 @@ func TestABadScriptIsOneLineWithTheRemedy(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	for want, args := range map[string][]string{
-		"does not compile":             {"explore", "--script", "syntax.lua", "--as", "sequence"},
-		"returned an array":            {"explore", "--script", "list.lua", "--as", "sequence"},
-		"fails at line":                {"run", "--script", "fails.lua", "--as", "sequence"},
-		"no such file":                 {"explore", "--script", "none.lua", "--as", "lock"},
-		"--script needs --as":          {"explore", "--script", "ok.lua"},
-		"is no family":                 {"explore", "--script", "ok.lua", "--as", "queue"},
-		"name its file":                {"explore", "lock/set-nx-px", "--as", "lock"},
-		"stands for nothing":           {"compare", "--script", "ok.lua", "--as", "sequence", "--args", "{owner}"},
-		"want one variant":             {"explore", "lock/set-nx-px", "--script", "ok.lua", "--as", "sequence"},
-		"only a lock has a release":    {"explore", "--script", "ok.lua", "--as", "sequence", "--release", "ok.lua"},
-		"name no variant beside it":    {"explore", "--all", "lock/set-nx-px"},
-		"leave --regime and --ttl out": {"explore", "--all", "--ttl", "20s"},
-		"leave --script and --all out": {"explore", "--all", "--replay", "x.json"},
-		"cannot be explored":           {"explore", "writes/sadd"},
-		"ask for 2 to 4":               {"explore", "lock/set-nx-px", "--clients", "5"},
-		"0 replays":                    {"explore", "--replay", "ok.lua", "--times", "0"},
-		"is no schedule":               {"explore", "--replay", "ok.lua"},
-		"a replay needs none":          {"explore", "--replay", "ok.lua", "a", "b"},
-		"ask for 1ms or more":          {"explore", "lock/set-nx-px", "--ttl", "1us"},
-		"ask for 1ms to 512409h0m0s":   {"explore", "lock/set-nx-px", "--ttl", "876000h"},
-		"sequence/string-compare-hash": {"explore", "sequence/none"},
+		"does not compile":                       {"explore", "--script", "syntax.lua", "--as", "sequence"},
+		"returned an array":                      {"explore", "--script", "list.lua", "--as", "sequence"},
+		"fails at line":                          {"run", "--script", "fails.lua", "--as", "sequence"},
+		"no such file":                           {"explore", "--script", "none.lua", "--as", "lock"},
+		"--script needs --as":                    {"explore", "--script", "ok.lua"},
+		"is not a family":                        {"explore", "--script", "ok.lua", "--as", "queue"},
+		"name its file":                          {"explore", "lock/set-nx-px", "--as", "lock"},
+		"stands for nothing":                     {"compare", "--script", "ok.lua", "--as", "sequence", "--args", "{owner}"},
+		"want one variant":                       {"explore", "lock/set-nx-px", "--script", "ok.lua", "--as", "sequence"},
+		"only a lock has a release":              {"explore", "--script", "ok.lua", "--as", "sequence", "--release", "ok.lua"},
+		"name no variant beside it":              {"explore", "--all", "lock/set-nx-px"},
+		"leave --regime and --ttl out":           {"explore", "--all", "--ttl", "20s"},
+		"leave --script, --client and --all out": {"explore", "--all", "--replay", "x.json"},
+		"cannot be explored":                     {"explore", "writes/sadd"},
+		"ask for 2 to 16":                        {"explore", "lock/set-nx-px", "--clients", "17"},
+		"or for how long (--for)":                {"explore", "lock/set-nx-px", "--clients", "5", "--for", "0"},
+		"--random 0: ask for more":               {"explore", "lock/set-nx-px", "--random", "0"},
+		"-3 schedules at random":                 {"explore", "lock/set-nx-px", "--random", "-3"},
+		"--depth 0: ask for more":                {"explore", "lock/set-nx-px", "--random", "5", "--depth", "0"},
+		"depth 11: ask for 1 to 10":              {"explore", "lock/set-nx-px", "--random", "5", "--depth", "11"},
+		"for schedules at random: say":           {"explore", "lock/set-nx-px", "--depth", "2"},
+		"leave --max-schedules":                  {"explore", "lock/set-nx-px", "--random", "5", "--max-schedules", "5"},
+		"name one variant for":                   {"explore", "--all", "--random", "5"},
+		"0 replays":                              {"explore", "--replay", "ok.lua", "--times", "0"},
+		"is not a schedule":                      {"explore", "--replay", "ok.lua"},
+		"a replay needs none":                    {"explore", "--replay", "ok.lua", "a", "b"},
+		"ask for 1ms or more":                    {"explore", "lock/set-nx-px", "--ttl", "1us"},
+		"ask for 1ms to 512409h0m0s":             {"explore", "lock/set-nx-px", "--ttl", "876000h"},
+		"sequence/string-compare-hash":           {"explore", "sequence/none"},
 	} {
 		out, errs, code := run(t, args...)
 		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
@@ -172,4 +234,38 @@ func TestABadScriptIsOneLineWithTheRemedy(t *testing.T) {
 		require.Empty(t, out)
 	}
 	require.NoDirExists(t, "results")
+}
+
+func TestSchedulesAreDrawnAtRandom(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, errs, code := run(t, "explore", "lock/set-nx-px-blind-del", "--clients", "6", "--random", "40", "--first", "--seed", "5", "--twice")
+	require.Equal(t, cli.ExitInvalid, code, errs+out)
+	require.Contains(t, out, "double-grant in 4 steps:")
+	require.Regexp(t, `first found by schedule \d+; shrunk from \d+ steps of 6 clients by running \d+ schedules`, out)
+	require.Contains(t, out, "Nothing is claimed about deeper bugs.")
+	require.Regexp(t, `(?m)^search again: .* --random=40 --seed=5 --twice=true$`, out)
+	page, err := os.ReadFile("results/latest/report.html")
+	require.NoError(t, err)
+	require.Contains(t, string(page), "It was first found by schedule")
+	require.Contains(t, string(page), "drawn at random")
+	files, err := filepath.Glob("results/latest/anomalies/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	again, errs, code := run(t, "explore", "--replay", files[0], "--times", "2")
+	require.Equal(t, cli.ExitInvalid, code, errs+again)
+	require.Contains(t, again, "the same 2 of 2 times")
+
+	out, errs, code = run(t, "explore", "lock/set-nx-px", "--clients", "6", "--random", "20", "-o", "json")
+	require.Equal(t, cli.ExitUnknown, code, errs)
+	var doc struct {
+		Verdict, Summary, Command string
+		Result                    struct{ Random interleave.Random }
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	require.Equal(t, "unknown", doc.Verdict)
+	require.Contains(t, doc.Summary, "Searched at random, nothing found: 20 schedules at random of 6 clients")
+	require.Contains(t, doc.Summary, "One schedule finds a bug of depth 3 or less that needs no fault with a probability of at least 1 in ")
+	require.Equal(t, 20, doc.Result.Random.Schedules)
+	require.Positive(t, doc.Result.Random.Probability)
+	require.Contains(t, doc.Command, fmt.Sprintf("--seed=%d", doc.Result.Random.Seed), "what was drawn can be drawn again")
 }

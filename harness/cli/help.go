@@ -20,7 +20,7 @@ type flagGroup struct {
 // ofScripts and ofPlans are groups of flags that several commands share. The help of a command leaves out the flags that it does
 // not have.
 var (
-	ofScripts = flagGroup{"Your own script", []string{"script", "as", "keys", "args", "yes", "no-error", "release", "release-args"}}
+	ofScripts = flagGroup{"Your own script or program", []string{"script", "client", "as", "keys", "args", "yes", "no-error", "release", "release-args"}}
 
 	ofPlans = []flagGroup{
 		{"Variant and load", []string{
@@ -29,24 +29,25 @@ var (
 		{"Topology", []string{"topology", "on", "min-replicas", "max-lag", "aof", "acks", "redis-server", "redis-image"}},
 		{"Faults", []string{"nemesis", "repeat", "fault-for", "calm"}},
 		ofScripts,
-		{"Results", []string{"results", "output", "help"}},
+		{"Results", []string{"results", "output", "color", "no-color", "help"}},
 	}
 
 	ofSearches = []flagGroup{
-		{"Variant and search", []string{"clients", "ttl", "regime", "all", "for", "max-schedules", "first", "unpruned"}},
+		{"Variant and search", []string{"clients", "ttl", "regime", "all", "for", "max-schedules", "first", "unpruned", "twice"}},
+		{"At random", []string{"random", "depth", "seed"}},
 		{"Faults, each tried wherever it makes a difference", []string{
 			"crashes", "expiries", "failovers", "flushes", "lost-answers", "lost-commands", "late", "skew",
 		}},
 		ofScripts,
 		{"Replay", []string{"replay", "times"}},
-		{"Results", []string{"situation", "results", "redis-server", "output", "help"}},
+		{"Results", []string{"situation", "results", "redis-server", "output", "color", "no-color", "help"}},
 	}
 )
 
 // grouped puts the flags in the help of cmd into groups. Flags without a group come last.
 func (a *app) grouped(cmd *cobra.Command, groups []flagGroup) *cobra.Command {
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
-		_, err := fmt.Fprint(cmd.OutOrStdout(), usageText(cmd, groups, texttable.Width(a.out)))
+		_, err := fmt.Fprint(cmd.OutOrStdout(), usageText(cmd, groups, texttable.Width(a.terminal)))
 		return err
 	})
 	return cmd

@@ -11,9 +11,9 @@ import (
 
 func TestHelpHasItsFlagsInGroups(t *testing.T) {
 	for command, titles := range map[string][]string{
-		"run":     {"Variant and load", "Topology", "Faults", "Your own script", "Results"},
-		"compare": {"Variant and load", "Topology", "Faults", "Your own script", "Results"},
-		"explore": {"Variant and search", "Faults, each tried wherever it makes a difference", "Your own script", "Replay", "Results"},
+		"run":     {"Variant and load", "Topology", "Faults", "Your own script or program", "Results"},
+		"compare": {"Variant and load", "Topology", "Faults", "Your own script or program", "Results"},
+		"explore": {"Variant and search", "At random", "Faults, each tried wherever it makes a difference", "Your own script or program", "Replay", "Results"},
 	} {
 		out, errs, code := run(t, command, "--help")
 		require.Zero(t, code, errs)

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,20 +23,26 @@ func (p process) says(text string) {
 
 // TestTheSecondCtrlCEndsTheProcessAtOnce, while the first still ends the run in good order, and says so.
 func TestTheSecondCtrlCEndsTheProcessAtOnce(t *testing.T) {
+	t.Parallel()
 	p := start(t, "run", "sequence/incr", "--topology", "sentinel", "--duration", "1m")
 	p.awaitServers(6)
 	p.awaitOperations()
 	require.NoError(t, p.Process.Signal(os.Interrupt))
 	p.says(saidOnce)
 	require.NoError(t, p.Process.Signal(os.Interrupt))
-	code := p.exitCode()
-	require.Equal(t, -1, code, "killed by the signal, which a shell calls 130: %s", p.output)
+	require.Equal(t, cli.ExitInterrupted, p.exitCode(), p.output)
+	require.Equal(t, 130, cli.ExitInterrupted)
 	require.NotContains(t, p.output.String(), "expected ", "no verdict")
 	p.awaitServers(0)
+	require.Eventually(t, func() bool {
+		left, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
+		return err == nil && len(left) == 0
+	}, 10*time.Second, 10*time.Millisecond, "nodes' folders are removed")
 }
 
 // TestSearchesThatWereInterruptedHaveTheirRows: what was found before is shown.
 func TestSearchesThatWereInterruptedHaveTheirRows(t *testing.T) {
+	t.Parallel()
 	p := start(t, "explore", "--all")
 	p.says("\n[4/")
 	require.NoError(t, p.Process.Signal(os.Interrupt))

@@ -43,6 +43,7 @@ func underLoad(p process) {
 // At this rate neither a batch nor a frame is ever full: what is on record is there because time had passed. If nothing but
 // their size wrote them, the record would be seconds behind, and most kills would find none.
 func TestTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
+	t.Parallel()
 	var behind []time.Duration
 	for range 5 {
 		at, dir := killed(t, underLoad, "run", "sequence/incr", "--clients", "100", "--rate", "1000", "--topology", "standalone", "--duration", "1m")
@@ -65,6 +66,7 @@ func TestTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
 }
 
 func TestAKilledRunThatHadFoundAViolationIsInvalid(t *testing.T) {
+	t.Parallel()
 	_, dir := killed(t, underLoad, "run", "sequence/get-set", "--topology", "standalone", "--duration", "1m")
 	out, errs, code := run(t, "check", dir)
 	require.Equal(t, cli.ExitInvalid, code, errs)
@@ -92,6 +94,7 @@ func underFault(p process) {
 
 // A fault is on record from its beginning on: what was found in a run that was killed under it has its cause beside it.
 func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
+	t.Parallel()
 	_, dir := killed(t, underFault, "run", "lock/set-nx-px", "--nemesis", "partition-primary", "--fault-for", "1m", "--clients", "50")
 	h, err := results.Stored(dir)
 	require.NoError(t, err)
@@ -117,6 +120,7 @@ func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
 
 // Whatever there is so early, nobody takes it for a run that was well.
 func TestARunThatIsKilledWhileItStartsIsNeverValid(t *testing.T) {
+	t.Parallel()
 	for range 10 {
 		early := func(process) { time.Sleep(rand.N(400 * time.Millisecond)) } // the moment is random, not awaited
 		_, dir := killed(t, early, "run", "sequence/incr", "--topology", "standalone", "--duration", "1m")

@@ -79,6 +79,7 @@ func TestARunWarnsOfALimitThatMayBeShort(t *testing.T) {
 
 // TestASuiteWarnsOnce: its runs need the same.
 func TestASuiteWarnsOnce(t *testing.T) {
+	t.Parallel()
 	p := under(t, "ulimit -n 1024", "compare", "sequence/incr", "sequence/get-set", "--duration", "200ms")
 	require.NotEqual(t, cli.ExitFailed, p.exitCode(), p.output)
 	require.Equal(t, 1, strings.Count(p.output.String(), "warning: redis files"), p.output)

@@ -194,7 +194,7 @@ func (a *app) printFaults(all []plan.Nemesis) error {
 			values.Add("  "+v[0], v[1])
 		}
 		a.println("")
-		for _, line := range texttable.Wrap(word.Name+": "+word.Doc, texttable.Width(a.out)) {
+		for _, line := range texttable.Wrap(word.Name+": "+word.Doc, texttable.Width(a.terminal)) {
 			a.println("%s", line)
 		}
 		if err := a.write(&values); err != nil {
@@ -213,4 +213,4 @@ func has(n plan.Nemesis, word string) bool {
 }
 
 // write prints a table that fits the terminal's width.
-func (a *app) write(t *texttable.Table) error { return t.Write(a.out, texttable.Width(a.out)) }
+func (a *app) write(t *texttable.Table) error { return t.Write(a.out, texttable.Width(a.terminal)) }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,13 +36,13 @@ func (a *app) planFlags(cmd *cobra.Command) {
 	f.BoolVar(&p.Resource, "resource", false,
 		"a lock guards a resource that its owners write to: does a stale owner get through?")
 	f.Uint64Var(&p.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
-	a.guardFlags(cmd)
+	a.minReplicasFlags(cmd)
 	a.scriptFlags(cmd)
 	a.placeFlags(cmd)
 }
 
-// guardFlags adds the flags about the cluster, beside its topology.
-func (a *app) guardFlags(cmd *cobra.Command) {
+// minReplicasFlags adds the flags about the cluster, beside its topology.
+func (a *app) minReplicasFlags(cmd *cobra.Command) {
 	f, p := cmd.Flags(), &a.flags.plan
 	f.StringVar(&p.On, "on", "", "process, or docker: what Redis nodes run on (default process)")
 	f.StringVar(&p.Image, "redis-image", "", "image of Redis on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7)")
@@ -69,6 +70,16 @@ func noZeros(cmd *cobra.Command, names ...string) error {
 		f := cmd.Flags().Lookup(name)
 		if value := f.Value.String(); f.Changed && (value == "0" || value == "0s" || value == "-0") {
 			return usage("--%s %s: ask for more than 0, or leave it out", name, value)
+		}
+	}
+	return nil
+}
+
+// noNegatives refuses flags that are given a number or a time below 0.
+func noNegatives(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f.Changed && strings.HasPrefix(f.Value.String(), "-") {
+			return usage("--%s %s: ask for 0 or more", name, f.Value)
 		}
 	}
 	return nil
@@ -124,7 +135,7 @@ func (a *app) thePlan(cmd *cobra.Command, args []string) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	variants, err := a.variants(cmd.Context(), args)
+	variants, err := a.variants(cmd, args)
 	switch {
 	case err != nil:
 		return plan.Plan{}, err
@@ -138,6 +149,6 @@ func (a *app) thePlan(cmd *cobra.Command, args []string) (plan.Plan, error) {
 	case len(variants) != 1:
 		return plan.Plan{}, usage("%d variants given: want one variant, such as lock/set-nx-px", len(variants))
 	}
-	plans[0].Variant, plans[0].Script = variants[0].id, variants[0].script
+	plans[0].Variant, plans[0].Script, plans[0].Client = variants[0].id, variants[0].script, variants[0].client
 	return plans[0], nil
 }

@@ -23,9 +23,9 @@ func TestAPlanFileThatCannotBeIsOneLineWithItsPlace(t *testing.T) {
 	write("none.yaml", "variant: lock/set-nx-px\ntopology: standalone\nfaults:\n  - fault: kill-primary\n")
 	write("good.yaml", "variant: lock/set-nx-px\n")
 	for want, args := range map[string][]string{
-		`typo.yaml:4: unknown fault "kill-primry": unknown host "primry": choose `: {"run", "--plan", "typo.yaml"},
-		`field.yaml:4: unknown field "befor": choose one of fault,`:                {"compare", "--plan", "field.yaml"},
-		"none.yaml:4: kill-primary needs --topology sentinel":                      {"run", "--plan", "none.yaml"},
+		`typo.yaml:4: unknown fault "kill-primry": unknown host "primry": did you mean primary? choose `: {"run", "--plan", "typo.yaml"},
+		`field.yaml:4: unknown field "befor": choose one of fault,`:                                      {"compare", "--plan", "field.yaml"},
+		"none.yaml:4: kill-primary needs --topology sentinel":                                            {"run", "--plan", "none.yaml"},
 		"open nowhere.yaml":                                             {"run", "--plan", "nowhere.yaml"},
 		"--clients is the plan's to say":                                {"run", "--plan", "good.yaml", "--clients", "5"},
 		"--regime is the plan's to say":                                 {"compare", "--plan", "good.yaml", "--regime", "fixed"},
@@ -89,8 +89,8 @@ topology: standalone
 	require.Equal(t, string(plan), string(again))
 }
 
-// TestCompareTellsGuardsApart: variants under several plans, each row with what its plan asks of the cluster.
-func TestCompareTellsGuardsApart(t *testing.T) {
+// TestCompareTellsMinReplicasApart: variants under several plans, each row with what its plan asks of the cluster.
+func TestCompareTellsMinReplicasApart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const common = "variant: lock/set-nx-px\nclients: 20\nrate: 500\nkeys: 10\nttl: 400ms\nduration: 1s\ncalm: 1s\nnemesis: partition-clients-primary\nfaultFor: 1s\n"
 	require.NoError(t, os.WriteFile("bare.yaml", []byte(common), 0o644))
@@ -120,7 +120,7 @@ func TestNoFlagIsSilentlyOverruledByAPlan(t *testing.T) {
 	require.NoError(t, os.WriteFile("good.yaml", []byte("variant: lock/set-nx-px\n"), 0o644))
 	help, _, _ := run(t, "run", "--help")
 	values := map[string]string{"int": "=1", "uint": "=1", "float": "=1", "duration": "=1s", "string": "=x", "strings": "=x"}
-	beside := []string{"plan", "seed", "results", "redis-server", "output", "help", "as", "args", "keys", "yes", "no-error", "release", "release-args", "script"}
+	beside := []string{"plan", "seed", "results", "redis-server", "output", "color", "no-color", "help", "as", "args", "keys", "yes", "no-error", "release", "release-args", "script", "client"}
 	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+) (int|uint|float|duration|strings?)?`).FindAllStringSubmatch(help, -1)
 	require.Greater(t, len(flags), 25)
 	for _, f := range flags {

@@ -38,7 +38,7 @@ type process struct {
 	output *output
 }
 
-// output is what a process has printed so far.
+// output holds what a process has printed so far.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -73,7 +73,7 @@ func startAs(t *testing.T, cmd *exec.Cmd) process {
 	return p
 }
 
-// servers are the pids of processes that work in the process's temporary folders: its Redis nodes.
+// servers returns the pids of processes that work in the process's temporary folders: its Redis nodes.
 func (p process) servers() (pids []string) {
 	dirs, err := filepath.Glob("/proc/[0-9]*/cwd")
 	require.NoError(p, err)
@@ -112,6 +112,7 @@ func (p process) exitCode() int {
 }
 
 func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
+	t.Parallel()
 	p := start(t, "run", "sequence/incr", "--nemesis", "pause-primary", "--duration", "1m", "--fault-for", "1m")
 	p.awaitServers(6)
 	p.awaitOperations()
@@ -126,6 +127,7 @@ func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
 }
 
 func TestCtrlCWhileTheClusterStartsIsNoFailure(t *testing.T) {
+	t.Parallel()
 	p := start(t, "run", "sequence/incr", "--topology", "sentinel", "--duration", "1m")
 	require.Eventually(t, func() bool { return len(p.servers()) > 0 }, 10*time.Second, time.Millisecond)
 	require.NoError(t, p.Process.Signal(os.Interrupt))
@@ -135,6 +137,7 @@ func TestCtrlCWhileTheClusterStartsIsNoFailure(t *testing.T) {
 }
 
 func TestAKilledHarnessTakesEveryRedisWithItAndLeavesAReadableHistory(t *testing.T) {
+	t.Parallel()
 	p := start(t, "run", "sequence/incr", "--topology", "sentinel", "--duration", "1m")
 	p.awaitServers(6)
 	p.awaitOperations()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
@@ -57,4 +58,30 @@ func (p *progress) found(a harness.Anomaly, at time.Duration) {
 	}
 	p.seen[a.Class] = true
 	fmt.Fprintf(p.w, "  %4.0fs  the first %s: %s\n", at.Seconds(), a.Class, a.Note)
+}
+
+// searchProgress returns a function that shows a search under way: beside the bar on a terminal, elsewhere in a line every
+// plainEvery.
+func (a *app) searchProgress() func(explore.Progress) {
+	last := time.Now()
+	return func(p explore.Progress) {
+		if a.err.say(searchLine(p)) || time.Since(last) < plainEvery {
+			return
+		}
+		last = time.Now()
+		fmt.Fprintf(a.err, "  schedules: %s\n", searchLine(p))
+	}
+}
+
+// searchLine counts the schedules of a search: "12,345 run, 67 planned, 2 found, part 2 of 4, 89 pruned". What matters most is first,
+// since a terminal may be too narrow for all of it.
+func searchLine(p explore.Progress) string {
+	line := fmt.Sprintf("%s run, %s planned", units.Count(int64(p.Schedules)), units.Count(int64(p.Planned)))
+	if p.Found > 0 {
+		line += fmt.Sprintf(", %d found", p.Found)
+	}
+	if p.Parts > 1 {
+		line += fmt.Sprintf(", part %d of %d", p.Part, p.Parts)
+	}
+	return line + fmt.Sprintf(", %s pruned", units.Count(int64(p.Pruned)))
 }

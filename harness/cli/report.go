@@ -14,10 +14,10 @@ import (
 func (a *app) reportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "report RESULT",
-		Short: "write the reports of a run or a suite again, or for the first time if it was killed",
-		Long: "Write the reports of a results folder again from what is stored there: of a suite from its suite.jsonl, of a run from\n" +
-			"its history, which is judged once more. A soak or a run that was killed gets its reports by this, and they say that it\n" +
-			"was cut short. It exits as the suite or the run would have.",
+		Short: "write the reports of a run, a search or a suite again, or for the first time if it was killed",
+		Long: "Write the reports of a results folder again from what is stored there: of a suite from its suite.jsonl, of a search\n" +
+			"from its verdict.json, of a run from its history, which is judged once more. A soak or a run that was killed gets its\n" +
+			"reports by this, and they say that it was cut short. It exits as the suite, the search or the run would have.",
 		Example: "  doublegrant report results/latest\n" +
 			"  doublegrant report results/20260102-030405-suite-mine",
 		Args: exactly(1, "one results folder, such as results/latest"),
@@ -29,6 +29,13 @@ func (a *app) reportCommand() *cobra.Command {
 				}
 				return a.showSuite(s, args[0])
 			}
+			kind, err := results.KindOf(args[0])
+			if err != nil {
+				return err
+			}
+			if kind == results.OfSearch {
+				return a.reportSearch(args[0])
+			}
 			out, err := results.ReportRun(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -36,6 +43,18 @@ func (a *app) reportCommand() *cobra.Command {
 			return a.show(out)
 		},
 	}
+}
+
+func (a *app) reportSearch(dir string) error {
+	e, err := results.ReportSearch(dir)
+	if err != nil {
+		return err
+	}
+	a.code = verdictCode(e.Verdict())
+	if a.json {
+		return reports.ExplorationJSON(a.out, e)
+	}
+	return a.printExploration(e)
 }
 
 // showSuite prints the results of a suite, for people or programs, and sets the exit code by its ending.

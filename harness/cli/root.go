@@ -32,27 +32,46 @@ const (
 	ExitUnknown = 2  // nothing can be said, or interrupted before that
 	ExitFailed  = 3  // the harness or its environment failed
 	ExitUsage   = 64 // wrong usage
+
+	ExitInterrupted = 130 // a second interrupt ended the process at once
 )
 
-// Main runs the command line args and returns the exit code. An interrupt ends the run under way in good order; a second
-// one ends the process at once.
+// Main runs the command line args and returns the exit code. An interrupt ends what is under way in good order. After a second one
+// Main returns ExitInterrupted at once, while the command still runs: the process has to end then.
 func Main(args []string, stdout, stderr io.Writer) (code int) {
+	if docker.Watchdog() { // this process was started to remove another's containers
+		return ExitMet
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(interrupts)
+	a := &app{out: stdout, terminal: stdout, err: newScreen(stderr)}
+	ended := make(chan int, 1)
+	go func() { ended <- a.execute(ctx, args, stdout, stderr) }()
+	for {
+		select {
+		case code := <-ended:
+			return code
+		case <-interrupts:
+			if ctx.Err() != nil {
+				return ExitInterrupted
+			}
+			cancel()
+			go a.interrupted() // the second one counts even if nobody reads what is printed
+		}
+	}
+}
+
+// execute runs the command line and returns its exit code. ctx is canceled by an interrupt.
+func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 	defer func() {
 		if p := recover(); p != nil { // Go's own exit code of a panic would say that the verdict is unknown
 			fmt.Fprintf(stderr, "doublegrant: a defect of doublegrant: %v\n%s", p, debug.Stack())
 			code = ExitFailed
 		}
 	}()
-	if docker.Watchdog() { // this process was started to remove another's containers
-		return ExitMet
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	a := &app{out: stdout, err: newScreen(stderr)}
-	defer context.AfterFunc(ctx, func() { // runs on the first Ctrl-C, unless the command is over
-		stop()
-		a.interrupted()
-	})()
 	_ = cluster.RaiseFileLimit() // if it cannot be raised, a run that needs more says so
 	root := a.root()
 	root.SetArgs(args)
@@ -71,13 +90,18 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 
 // app is one invocation of the command line.
 type app struct {
-	out    io.Writer
-	err    *screen
-	code   int  // exit code of a command that ran
-	json   bool // -o json
-	flags  flags
-	warned sync.Map // warnings that have been printed
+	out      io.Writer // results, in colour if that is asked for
+	terminal io.Writer // what out writes to, whose width counts
+	err      *screen
+	code     int  // exit code of a command that ran
+	json     bool // -o json
+	markdown bool // -o markdown
+	flags    flags
+	warned   sync.Map // warnings that have been printed
 }
+
+// writesMarkdown is the annotation of commands that know -o markdown.
+const writesMarkdown = "markdown"
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -100,17 +124,32 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	var format string
-	root.PersistentFlags().StringVarP(&format, "output", "o", "text", "text or json")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		if format != "text" && format != "json" {
-			return usage("unknown output %q: choose text or json", format)
+	var colors colorFlags
+	colors.add(root.PersistentFlags())
+	root.PersistentFlags().StringVarP(&format, "output", "o", "text", "text or json; of explore also markdown, for an issue tracker")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		also := ""
+		if cmd.Annotations[writesMarkdown] != "" {
+			also = ", markdown"
 		}
-		a.json = format == "json"
-		return nil
+		switch {
+		case format == "markdown" && also != "":
+		case format == "markdown":
+			return usage("%s writes no markdown: choose text or json", cmd.Name())
+		case format != "text" && format != "json":
+			return usage("unknown output %q: choose text%s or json", format, also)
+		}
+		a.json, a.markdown = format == "json", format == "markdown"
+		colored, err := colors.on(a.terminal)
+		if colored && format == "text" {
+			a.out = painter{a.out}
+		}
+		return err
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage("%s", readable(cmd, err)) })
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.historyCommand(), a.reportCommand(), a.compareCommand(), a.suiteCommand(), a.demoCommand(),
+	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(), a.reportCommand(), a.compareCommand(),
+		a.suiteCommand(), a.mergeCommand(), a.demoCommand(),
 		a.reproduceCommand(), a.listCommand(), a.doctorCommand(), a.versionCommand())
 	return root
 }

@@ -29,6 +29,7 @@ type flags struct {
 	files   []string // files with plans
 	regimes []string // regimes to compare
 	script  scriptFlags
+	client  string        // command line of a program outside
 	explore time.Duration // of compare: the time for the explorer's search of each row
 	results string
 	redis   string
@@ -64,7 +65,7 @@ func (a *app) placeFlags(cmd *cobra.Command) {
 }
 
 func (a *app) options() results.Options {
-	return results.Options{Results: a.flags.results, Redis: a.flags.redis, Warn: a.warn,
+	return results.Options{Results: a.flags.results, Redis: a.flags.redis, Warn: a.warn, OnSearch: a.searchProgress(),
 		Docker: func(image string) cluster.Platform { return docker.Platform{Image: image} }}
 }
 
@@ -219,7 +220,7 @@ func (a *app) printJSON(v any) error {
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usage("%d arguments given: want %s", len(args), what)
+			return usage("%s given: want %s", units.Plural(int64(len(args)), "argument", "arguments"), what)
 		}
 		return nil
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +23,8 @@ type scriptFlags struct {
 func (a *app) scriptFlags(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &a.flags.script
 	f.StringVar(&s.file, "script", "", "a Lua file of your own, instead of a variant")
-	f.StringVar(&s.as, "as", "", "what the script is: lock, dedup or sequence")
+	f.StringVar(&s.as, "as", "", "what the script or program is: lock, dedup or sequence (default of a program: what it says)")
+	f.StringVar(&a.flags.client, "client", "", "a program of your own in any language, instead of a variant: its command line. Short form: -- COMMAND")
 	f.StringArrayVar(&s.keys, "keys", nil, "KEYS, one flag each: text with {key} (default {key})")
 	f.StringArrayVar(&s.args, "args", nil, "ARGV, one flag each: text with {owner} {ttl_ms} {ttl_s}, {window_ms} {window_s} or {proposed}\n(default: lock {owner} {ttl_ms}; dedup {window_s}; sequence {proposed})")
 	f.StringVar(&s.yes, "yes", "", "the reply that means granted, or first (default: 1, OK or true)")
@@ -33,30 +33,45 @@ func (a *app) scriptFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&s.releaseArgs, "release-args", nil, "its ARGV (default {owner})")
 }
 
-// chosen is a variant of the catalogue, or one made of a script.
+// chosen is a variant of the catalogue, or one made of a script or of a program outside.
 type chosen struct {
 	id     string
 	script *workloads.Script
+	client *workloads.Client
 }
 
-// variants lists the named variants and the one that the script flags make. It tries the script before anything else is done.
-func (a *app) variants(ctx context.Context, args []string) ([]chosen, error) {
+// variants lists the named variants, and those that the script flags and the client flag make. It tries these before anything else is
+// done.
+func (a *app) variants(cmd *cobra.Command, args []string) ([]chosen, error) {
 	var out []chosen
+	args, c, err := a.client(cmd, args)
+	if err != nil {
+		return out, err
+	}
 	for _, id := range args {
 		out = append(out, chosen{id: id})
+	}
+	if c != nil {
+		known, err := results.DescribeClient(cmd.Context(), *c, a.options())
+		return append(out, chosen{id: known.ID(), client: &known}), err
 	}
 	s, err := a.flags.script.script()
 	if s == nil || err != nil {
 		return out, err
 	}
-	id, err := results.TryScript(ctx, *s, a.options())
-	return append(out, chosen{id, s}), err
+	id, err := results.TryScript(cmd.Context(), *s, a.options())
+	return append(out, chosen{id: id, script: s}), err
+}
+
+// onlyOfScripts reports whether flags are given that are about scripts alone.
+func (f scriptFlags) onlyOfScripts() bool {
+	return f.yes != "" || f.release != "" || f.keys != nil || f.args != nil || f.releaseArgs != nil || f.noErrors != nil
 }
 
 // script reads the files that the flags name. It returns nil if they name none.
 func (f scriptFlags) script() (*workloads.Script, error) {
 	if f.file == "" {
-		if f.as != "" || f.yes != "" || f.release != "" || f.keys != nil || f.args != nil || f.releaseArgs != nil || f.noErrors != nil {
+		if f.as != "" || f.onlyOfScripts() {
 			return nil, usage("--as, --keys, --args, --yes, --no-error, --release and --release-args are about a --script: name its file (how many locks or sequences there are, --key-count says)")
 		}
 		return nil, nil
@@ -66,7 +81,7 @@ func (f scriptFlags) script() (*workloads.Script, error) {
 	}
 	text, err := os.ReadFile(f.file)
 	if err != nil {
-		return nil, usage("--script: %w", err)
+		return nil, usage("--script: %w: name a file of Lua", err)
 	}
 	s := &workloads.Script{
 		As: workloads.Family(f.as), Name: strings.TrimSuffix(filepath.Base(f.file), ".lua"), Source: string(text),
@@ -75,7 +90,7 @@ func (f scriptFlags) script() (*workloads.Script, error) {
 	if f.release != "" {
 		text, err := os.ReadFile(f.release)
 		if err != nil {
-			return nil, usage("--release: %w", err)
+			return nil, usage("--release: %w: name a file of Lua", err)
 		}
 		s.Release, s.ReleaseFile, s.ReleaseName = string(text), f.release, filepath.Base(f.release)
 	}

@@ -1,27 +1,25 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/harness/texttable"
-	"github.com/doublegrant/doublegrant/harness/units"
 )
 
 // suiteFlags holds the flags of suite alone.
 type suiteFlags struct {
 	list, print bool
 	only        string
+	shard       string // as suite.ParseShard reads it; empty: the whole suite
 	how         suite.Options
 }
 
@@ -32,11 +30,13 @@ func (a *app) suiteCommand() *cobra.Command {
 		Short: "run the plans of a file, each with what is expected of it: for CI, and for hours of soak",
 		Long: "suite runs the plans of a file, or of a suite that comes with the program, one after the other, and compares each\n" +
 			"run with what is expected of it.\n\n" +
-			"It exits with 0 if every run was as expected; otherwise with 1 if one was not, else with 3 if one failed for want of\n" +
-			"something on this machine, else with 2 if one could tell nothing or did not run.",
+			"It exits with 0 if every run was as expected; otherwise with 1 if one was not, else with 3 if one could not be carried\n" +
+			"out on this machine, else with 2 if one could tell nothing or did not run.",
 		Example: "  doublegrant suite ci\n" +
 			"  doublegrant suite ci --print > mine.yaml && doublegrant suite mine.yaml\n" +
-			"  doublegrant suite mine.yaml --for 8h",
+			"  doublegrant suite mine.yaml --for 8h\n" +
+			"  doublegrant suite mine.yaml --shard 3/8\n" +
+			"  doublegrant suite mine.yaml --resume results/20260102-030405-suite-mine",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.list:
@@ -47,20 +47,33 @@ func (a *app) suiteCommand() *cobra.Command {
 			if err := noZeros(cmd, "for"); err != nil {
 				return err
 			}
+			if f.how.Resume != "" && cmd.Flags().Changed("results") {
+				return usage("--resume names the folder to go on in: leave --results out")
+			}
 			s, err := readSuites(args, f.only)
 			if err != nil {
 				return err
 			}
-			return a.suite(cmd.Context(), s, f.how)
+			if cmd.Flags().Changed("shard") {
+				if s, err = shardOf(s, &f); err != nil {
+					return err
+				}
+			}
+			return a.suite(cmd.Context(), s, f, args)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.list, "list", false, "list the suites that come with the program")
 	flags.BoolVar(&f.print, "print", false, "print the suite's text, to be copied, and run nothing")
 	flags.StringVar(&f.only, "only", "", "only the runs whose names this regular expression matches")
+	flags.StringVar(&f.shard, "shard", "",
+		"only this part of the suite, such as 3/8, for one of several machines; auto: which one the variables of GitLab, CircleCI, "+
+			"Buildkite or Kubernetes (auto/8) say; doublegrant merge puts the results together")
 	flags.BoolVar(&f.how.FailFast, "fail-fast", false, "end after the first run that is not as expected")
 	flags.DurationVar(&f.how.For, "for", 0,
 		"repeat all runs with new seeds for so long, and keep the histories of those that are not as expected (default: once)")
+	flags.StringVar(&f.how.Resume, "resume", "",
+		"go on with the suite in this results folder, which was interrupted or killed: the runs that are left, for the rest of its time")
 	a.placeFlags(cmd)
 	return cmd
 }
@@ -86,6 +99,16 @@ func readSuites(names []string, only string) (s suite.Suite, err error) {
 		return s.Only(only)
 	}
 	return s, nil
+}
+
+// shardOf returns the part of the suite that the flags ask for, and puts its number into them, where they had auto.
+func shardOf(s suite.Suite, f *suiteFlags) (suite.Suite, error) {
+	shard, err := suite.ParseShard(f.shard, os.Getenv)
+	if err != nil {
+		return s, err
+	}
+	f.shard = shard.String()
+	return s.Shard(shard)
 }
 
 func (a *app) listSuites(args []string) error {
@@ -132,68 +155,35 @@ func (a *app) printSuites(names []string) error {
 	return err
 }
 
-// suite runs a suite. The worst run decides the exit code.
-func (a *app) suite(ctx context.Context, s suite.Suite, how suite.Options) error {
-	how.Options = a.options()
-	began := time.Now()
-	each, length := s.Takes()
-	stop := a.startBar(max(length, how.For), "about")
-	defer stop()
-	if how.For > 0 {
-		a.err.beginStage(max(length, how.For))
-	}
-	progress := a.newProgress()
-	how.Progress = func(p harness.Progress) { progress.show(p) }
-	how.Begin = func(at suite.Position) {
-		if at.Pass == 1 && at.Run == 1 { // now that nothing has refused the suite
-			fmt.Fprintln(a.err, lengthOfSuite(s, length, how.For))
-		}
-		pass := ""
-		if how.For > 0 {
-			pass = fmt.Sprintf("pass %d, %v of %v, ", at.Pass, time.Since(began).Round(time.Second), how.For)
-		}
-		fmt.Fprintf(a.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
-		progress = a.newProgress()
-		if how.For == 0 {
-			a.err.beginStage(each[at.Run-1])
-		}
-	}
-	how.End = func(_ suite.Position, r tally.Run) {
-		fmt.Fprintf(a.err, "      %s\n", suiteLine(r))
-	}
+// suite runs a suite. The worst run decides the exit code. files are the suite's, as given.
+func (a *app) suite(ctx context.Context, s suite.Suite, f suiteFlags, files []string) error {
+	v := a.newSuiteView(s, f.shard)
+	defer v.stop()
+	how := f.how
+	how.Options, how.Version = a.options(), version()
+	how.Progress, how.Begin, how.End = v.show, v.begin, v.end
 	out, dir, err := suite.Run(ctx, s, how)
-	stop()
+	v.stop()
 	if dir == "" {
 		return err
 	}
-	return errors.Join(err, a.showSuite(out, dir))
+	err = errors.Join(err, a.showSuite(out, dir))
+	if out.Ended != "" && !a.json {
+		a.println("go on     %s", resumeCommand(files, f, dir))
+	}
+	return err
 }
 
-// lengthOfSuite says in a sentence how long a suite takes.
-func lengthOfSuite(s suite.Suite, pass, soak time.Duration) string {
-	words := units.Plural(int64(len(s.Runs)), "run", "runs") + ", about " + pass.Round(time.Second).String()
-	if soak > 0 {
-		return fmt.Sprintf("%s each pass, for %v", words, soak)
+// resumeCommand returns the command line that goes on with a suite.
+func resumeCommand(files []string, f suiteFlags, dir string) string {
+	words := append([]string{"doublegrant", "suite"}, files...)
+	if f.only != "" {
+		words = append(words, "--only="+f.only)
 	}
-	return words
-}
-
-// suiteLine returns the result of a run, in a few words.
-func suiteLine(r tally.Run) string {
-	what := fmt.Sprintf("%s: %s %s", r.Ending, r.Verdict, r.Found)
-	switch {
-	case r.Ending == tally.NotRun && r.Found != "":
-		what = fmt.Sprintf("interrupted: found %s by then", r.Found)
-	case r.Ending == tally.NotRun:
-		what = "interrupted"
-	case r.Ending != tally.Met && r.Found == "":
-		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
+	if f.shard != "" {
+		words = append(words, "--shard="+f.shard)
 	}
-	line := fmt.Sprintf("%s, expected %s, %v", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond))
-	if r.Seed == 0 { // a search leaves nothing to chance
-		return line
-	}
-	return fmt.Sprintf("%s, seed %d", line, r.Seed)
+	return plan.CommandLine(append(words, "--resume="+dir)...)
 }
 
 // endingCode returns the exit code of a suite.

@@ -30,7 +30,7 @@ runs:
     expect: {invalid: [stolen-release], may: [double-grant]}
   - name: as documented
     variant: dedup/get-set
-    explore: {clients: 2}
+    explore: {clients: 5, random: 100, seed: 1}
   - name: under load
     script: {as: lock, file: lua/take.lua}
     expect: valid
@@ -44,6 +44,10 @@ runs:
 	require.Len(t, lines, 1)
 	require.Contains(t, lines[0], "doublegrant explore --script=ci/lua/take.lua --as=lock --release=ci/lua/give.lua")
 	require.Equal(t, cli.ExitInvalid, asInAShell(t, lines[0]))
+	searched, err := filepath.Glob(filepath.Join(latest, "*-explore-dedup-get-set*/verdict.json"))
+	require.NoError(t, err)
+	require.Len(t, searched, 1)
+	require.Contains(t, file(t, searched[0]), `"atRandom": true`)
 	junit := file(t, filepath.Join(latest, "junit.xml"))
 	require.Contains(t, junit, lines[0])
 	require.Contains(t, junit, `tests="4" failures="1"`)
@@ -61,7 +65,7 @@ func TestARunThatIsASearchSaysWhereItIsWrong(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for text, want := range map[string]string{
 		"  - {variant: lock/setnx, explore: {}, clients: 5}\n":                                       "mine.yaml:2: clients is about load, and this run is a search",
-		"  - {variant: lock/setnx, explore: {clients: 9}}\n":                                         "mine.yaml:2: ",
+		"  - {variant: lock/setnx, explore: {clients: 17}}\n":                                        "mine.yaml:2: ",
 		"  - {variant: lock/setnx, explore: {crashes: some}}\n":                                      `mine.yaml:2: crashes is "some": want a whole number, 0 or more`,
 		"  - {variant: lock/setnx, explore: {crashs: 1}}\n":                                          `unknown field "crashs": did you mean crashes?`,
 		"  - {variant: writes/sadd, explore: {}}\n":                                                  "cannot be explored",

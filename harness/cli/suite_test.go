@@ -60,7 +60,7 @@ func TestASuiteExitsWithItsWorstRun(t *testing.T) {
 	require.Len(t, doc.Cases, 1)
 }
 
-// summaryOfRuns is the latest summary without what it says of memory, of which the record has some samples only.
+// summaryOfRuns returns the latest summary without what it says of memory, of which the record has some samples only.
 func summaryOfRuns(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("results/latest/summary.md")
@@ -74,16 +74,17 @@ func TestASuiteThatCannotBeRunIsOneLine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	suiteFile(t, runsOfASecond+"  - {name: bad, variant: sequence/incr, expect: {invalid: [double-grant]}}\n")
 	for want, args := range map[string][]string{
-		"no suite given":                              {"suite"},
-		"no suite: open none.yaml":                    {"suite", "none.yaml"},
-		"mine.yaml:6: double-grant is never found of": {"suite", "mine.yaml"},
-		"no run of ci has such a name":                {"suite", "ci", "--only", "nothing"},
-		"is no regular expression":                    {"suite", "ci", "--only", "("},
-		"--for 0s: ask for more than 0":               {"suite", "ci", "--for", "0"},
-		"--for -1s: ask for up to":                    {"suite", "ci", "--for", "-1s"},
-		"--print takes one":                           {"suite", "--print"},
-		"--list names all suites":                     {"suite", "ci", "--list"},
-		"results cannot be kept in":                   {"suite", "ci", "--results", "/dev/null/x"},
+		"no suite given": {"suite"},
+		"did you mean ci? doublegrant suite --list":       {"suite", "cii"},
+		"no suite: open none.yaml":                        {"suite", "none.yaml"},
+		"mine.yaml:6: double-grant is never found of":     {"suite", "mine.yaml"},
+		"no run of ci has such a name":                    {"suite", "ci", "--only", "nothing"},
+		"is not a regular expression":                     {"suite", "ci", "--only", "("},
+		"--for 0s: ask for more than 0":                   {"suite", "ci", "--for", "0"},
+		"--for -1s: ask for more than 0 and at most 100h": {"suite", "ci", "--for", "-1s"},
+		"--print takes one":                               {"suite", "--print"},
+		"--list names all suites":                         {"suite", "ci", "--list"},
+		"results cannot be kept in":                       {"suite", "ci", "--results", "/dev/null/x"},
 	} {
 		out, errs, code := run(t, args...)
 		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
@@ -109,6 +110,7 @@ func TestABuiltInSuiteCanBeCopied(t *testing.T) {
 
 // TestAnInterruptedSuiteNamesTheRunItWasIn, and the folder of what that had recorded.
 func TestAnInterruptedSuiteNamesTheRunItWasIn(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(`
 defaults: {clients: 20, rate: 2000, duration: 1m}
@@ -138,6 +140,7 @@ runs:
 
 // TestAKilledSoakHasItsRecordOnDisk, with the runs that had ended, and nothing of those that were as expected.
 func TestAKilledSoakHasItsRecordOnDisk(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(runsOfASecond), 0o644))
 	p := start(t, "suite", file, "--for", "1h", "--only", "clean")

@@ -23,8 +23,8 @@ const (
 	firstSubnet, lastSubnet = 10, 250
 
 	// Hosts of the planes of nodes: Redis nodes come first.
-	firstGuard = 1 + mostReplicas + 1
-	lastHost   = firstGuard + mostSentinels - 1
+	firstSentinel = 1 + mostReplicas + 1
+	lastHost      = firstSentinel + mostSentinels - 1
 )
 
 // ports holds the port of all Redis nodes of a cluster and that of all its Sentinels.
@@ -117,7 +117,7 @@ func (n network) allFree(s subnet, p ports) error {
 	for _, plane := range []int{realPlane, announcedPlane} {
 		for host := 1; host <= lastHost; host++ {
 			port := p.redis
-			if host >= firstGuard {
+			if host >= firstSentinel {
 				port = p.sentinel
 			}
 			if err := n.free(hostPort(s.ip(plane, host), port)); err != nil {

@@ -24,14 +24,15 @@ func (c *Cluster) groupIP(group int) string { return c.subnet.ip(clientPlane, fi
 // lookIP returns the address from which the harness looks at a group's links.
 func (c *Cluster) lookIP(group int) string { return c.subnet.ip(lookPlane, firstClient+group) }
 
-// seat tells the group of a client, and the node to which it leads, both counted from 0.
-type seat struct{ group, node int }
+// clientKey tells the group of a client, and the node to which it leads, both counted from 0.
+type clientKey struct{ group, node int }
 
 // Connect returns the client of a group, counted from 0. It stands for one process of an application: all workers of the group
 // share it, and each has a connection of its own while it uses it. It retries only as Options.Retries says, since a retried
 // command hides what became of the first. It obeys contexts. With Sentinels it follows the primary as its own Sentinels see
-// it; of several masters it leads to the first. With more than 1,000 clients, all connections of a group are opened at the
-// first call for it. An error says that the cluster is not running, or that there is no such group.
+// it. Without Sentinels, and of several masters, it leads to the first node, also after Promote. With more than 1,000 clients,
+// the first call for a group opens all its connections. An error says that the cluster is not running, or that there is no such
+// group.
 func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	all, err := c.connect(group, 1)
 	if err != nil {
@@ -48,7 +49,7 @@ func (c *Cluster) ConnectAll(group int) ([]redis.UniversalClient, error) {
 
 // connect returns a group's clients for the first nodes.
 func (c *Cluster) connect(group, nodes int) ([]redis.UniversalClient, error) {
-	all, fresh, err := c.seated(group, nodes)
+	all, fresh, err := c.clientsOf(group, nodes)
 	if c.opts.Clients > warmFrom {
 		for _, r := range fresh {
 			c.warm(r)
@@ -57,8 +58,8 @@ func (c *Cluster) connect(group, nodes int) ([]redis.UniversalClient, error) {
 	return all, err
 }
 
-// seated returns a group's clients for the first nodes, and those of them that are new.
-func (c *Cluster) seated(group, nodes int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
+// clientsOf returns a group's clients for the first nodes, and those of them that are new.
+func (c *Cluster) clientsOf(group, nodes int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -68,7 +69,7 @@ func (c *Cluster) seated(group, nodes int) (all []redis.UniversalClient, fresh [
 		return nil, nil, fmt.Errorf("cluster: connect group %d: there are %d", group, c.Groups())
 	}
 	for i := range nodes {
-		s := seat{group, i}
+		s := clientKey{group, i}
 		if c.clients[s] == nil {
 			c.clients[s] = c.newClient(s)
 			fresh = append(fresh, c.clients[s])
@@ -103,11 +104,11 @@ func (c *Cluster) warm(r *redis.Client) {
 }
 
 // newClient makes the client of a group. It dials from the group's address, by which the fabric knows it.
-func (c *Cluster) newClient(s seat) *redis.Client {
+func (c *Cluster) newClient(s clientKey) *redis.Client {
 	t, dialer := c.opts.OpTimeout, c.services.heard(s.group, c.redis, c.dialAs(c.groupIP(s.group)))
 	// With a shorter dial timeout a client whose first Sentinel is cut off stays stuck for as long as the partition.
 	dial := max(2*time.Second, 4*t)
-	if len(c.guards) == 0 {
+	if len(c.sentinels) == 0 {
 		return redis.NewClient(&redis.Options{
 			Addr: c.redis[s.node].announced(), Dialer: dialer,
 			Protocol: 2, DisableIdentity: true, MaxRetries: c.retries(), DialerRetries: 1, ContextTimeoutEnabled: true,
@@ -116,9 +117,9 @@ func (c *Cluster) newClient(s seat) *redis.Client {
 		})
 	}
 	var sentinels []string
-	for i, guard := range c.guards {
-		if !c.opts.OwnSentinel || i == s.group%len(c.guards) {
-			sentinels = append(sentinels, guard.announced())
+	for i, sentinel := range c.sentinels {
+		if !c.opts.OwnSentinel || i == s.group%len(c.sentinels) {
+			sentinels = append(sentinels, sentinel.announced())
 		}
 	}
 	return redis.NewFailoverClient(&redis.FailoverOptions{
@@ -145,6 +146,6 @@ func (c *Cluster) dialAs(group string) dialer {
 // dialer opens connections for a client library.
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// quietRedisClients turns off go-redis's logger for the whole process: it would report every dial that a nemesis makes fail to
-// standard error.
+// quietRedisClients turns off go-redis's logger for the whole process, when the first cluster starts: it would report every dial
+// that a nemesis makes fail to standard error. go-redis has one logger for all clients.
 var quietRedisClients = sync.OnceFunc(logging.Disable)

@@ -27,20 +27,22 @@ type Cluster struct {
 	topology topology
 	ground   // set by Start
 
-	subnet  subnet
-	dir     string
-	folder  *folder // dir, and its lock
-	forget  func()  // ends the platform's watch over the folder; nil on processes
-	spawner *spawner
-	fabric  *fabric.Fabric
-	redis   []*node
-	guards  []*node // Sentinels
-	log     *slog.Logger
+	subnet    subnet
+	dir       string
+	folder    *folder // dir, and its lock
+	forget    func()  // ends the platform's watch over the folder; nil on processes
+	spawner   *spawner
+	fabric    *fabric.Fabric
+	redis     []*node
+	sentinels []*node // Sentinels
+	log       *slog.Logger
 
 	mu      sync.Mutex
-	clients map[seat]*redis.Client
+	clients map[clientKey]*redis.Client
 	used    bool
 	stopped bool
+
+	promoted *node // primary since the last failover by hand; nil: the first node. Guarded by mu
 
 	observing sync.WaitGroup
 	unobserve context.CancelFunc
@@ -79,7 +81,7 @@ func Masters(n int, o Options) *Cluster {
 const MostMasters = 9
 
 func newCluster(o Options, t topology) *Cluster {
-	return &Cluster{opts: o.withDefaults(), topology: t, clients: map[seat]*redis.Client{}}
+	return &Cluster{opts: o.withDefaults(), topology: t, clients: map[clientKey]*redis.Client{}}
 }
 
 // Topology returns "standalone", "replicated", "sentinel" or "masters:N".
@@ -162,8 +164,8 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 		return err
 	}
 	c.observe(clock, events)
-	for _, n := range c.guards {
-		if err := c.startGuard(ctx, n); err != nil {
+	for _, n := range c.sentinels {
+		if err := c.startSentinel(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -176,9 +178,9 @@ func (c *Cluster) layout() error {
 		c.redis = append(c.redis, c.newNode(fmt.Sprintf("r%d", i+1), i+1, c.subnet.ports.redis))
 	}
 	for i := range c.topology.sentinels {
-		n := c.newNode(fmt.Sprintf("s%d", i+1), firstGuard+i, c.subnet.ports.sentinel)
+		n := c.newNode(fmt.Sprintf("s%d", i+1), firstSentinel+i, c.subnet.ports.sentinel)
 		n.sentinel = true
-		c.guards = append(c.guards, n)
+		c.sentinels = append(c.sentinels, n)
 	}
 	for g := range c.Groups() {
 		c.fabric.Host(GroupName(g), c.groupIP(g))
@@ -223,9 +225,9 @@ func (c *Cluster) newNode(name string, host, port int) *node {
 	return n
 }
 
-func (c *Cluster) nodes() []*node { return append(append([]*node{}, c.redis...), c.guards...) }
+func (c *Cluster) nodes() []*node { return append(append([]*node{}, c.redis...), c.sentinels...) }
 
-func (c *Cluster) startGuard(ctx context.Context, n *node) error {
+func (c *Cluster) startSentinel(ctx context.Context, n *node) error {
 	if err := n.start(ctx); err != nil {
 		return err
 	}

@@ -1,91 +1,18 @@
 package cluster_test
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/internal/platformtest"
 )
-
-// events collects what a cluster reports.
-type events struct {
-	mu  sync.Mutex
-	all []harness.Event
-}
-
-func (e *events) add(ev harness.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.all = append(e.all, ev)
-}
-
-func (e *events) has(node, kind, detail string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, ev := range e.all {
-		if (node == "" || ev.Node == node) && ev.Kind == kind && (detail == "" || ev.Detail == detail) {
-			return true
-		}
-	}
-	return false
-}
-
-func up(t *testing.T, c *cluster.Cluster) *events {
-	t.Helper()
-	tmp := t.TempDir()
-	t.Setenv("TMPDIR", tmp)
-	ev := &events{}
-	began := time.Now()
-	require.NoError(t, c.Start(t.Context(), harness.NewClock(), ev.add, slog.New(slog.DiscardHandler)))
-	t.Logf("%s up in %v", c.Topology(), time.Since(began))
-	t.Cleanup(func() {
-		began := time.Now()
-		require.NoError(t, c.Stop())
-		t.Logf("down in %v", time.Since(began))
-		left, err := os.ReadDir(tmp)
-		require.NoError(t, err)
-		require.Empty(t, left, "temporary folders left behind")
-		for _, n := range append(c.RedisNodes(), c.Sentinels()...) {
-			require.False(t, c.Running(n), "%s still runs", n)
-		}
-	})
-	return ev
-}
-
-func connect(t *testing.T, c *cluster.Cluster, group int) redis.UniversalClient {
-	t.Helper()
-	r, err := c.Connect(group)
-	require.NoError(t, err)
-	return r
-}
-
-func whole(t *testing.T, c *cluster.Cluster) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
-	defer cancel()
-	require.NoError(t, c.AwaitWhole(ctx))
-}
-
-// eventually polls, since a test that sleeps is a test that flakes.
-func eventually(t *testing.T, cond func() bool, what string) {
-	t.Helper()
-	require.Eventually(t, cond, 10*time.Second, 20*time.Millisecond, what)
-}
-
-// sees waits until the host gets an answer from the node: a probe waits for a fraction of a second only.
-func sees(t *testing.T, c *cluster.Cluster, from, to string) {
-	t.Helper()
-	eventually(t, func() bool { return c.Probe(t.Context(), from, to) == nil }, from+" does not see "+to)
-}
 
 func TestStandaloneServesEveryGroup(t *testing.T) {
 	c := cluster.Standalone(cluster.Options{ClientGroups: 2})
@@ -119,10 +46,24 @@ func TestKilledPrimaryIsReplacedAndComesBackAsReplica(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "slave", role)
 	for _, kind := range []string{"+sdown", "+odown", "+switch-master"} {
-		require.True(t, ev.has("", kind, ""), "no %s was reported", kind)
+		require.NotEmpty(t, ev.Of("", kind), "no %s was reported", kind)
 	}
-	require.True(t, ev.has(old, "role", "down"))
-	require.True(t, ev.has(promoted, "role", "master"))
+	require.Contains(t, roles(ev, old), "down")
+	require.Contains(t, roles(ev, promoted), "master")
+}
+
+// roles lists the roles that a node was seen to have.
+func roles(ev *platformtest.Events, node string) (all []string) {
+	for _, e := range ev.Of(node, "role") {
+		all = append(all, e.Detail)
+	}
+	return all
+}
+
+func TestKillsOfAPrimaryProcessAreOneFailoverEach(t *testing.T) {
+	for range platformtest.Trials(1) {
+		t.Run("", onProcesses.OneFailover)
+	}
 }
 
 func TestCutIsSeenFromOneSideOnlyAndHeals(t *testing.T) {
@@ -131,7 +72,7 @@ func TestCutIsSeenFromOneSideOnlyAndHeals(t *testing.T) {
 	ctx := t.Context()
 	primary, err := c.Primary(ctx)
 	require.NoError(t, err)
-	heal, err := c.Impair(harness.Between([]string{cluster.GroupName(1)}, []string{primary}), harness.Hold())
+	heal, err := c.Impair(harness.Between([]string{cluster.GroupName(1)}, []string{primary}), harness.Withhold())
 	require.NoError(t, err)
 	defer heal()
 	sees(t, c, cluster.GroupName(0), primary)
@@ -186,7 +127,7 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, "ulimit -n")
 	err = start(cluster.Options{RedisServer: "/bin/true"})
 	require.ErrorIs(t, err, cluster.ErrNoRedis)
-	require.ErrorContains(t, err, "none of version 7.0")
+	require.ErrorContains(t, err, "not a redis-server of version 7.0")
 	broken := filepath.Join(t.TempDir(), "redis-server")
 	script := "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Redis server v=7.2.4 sha=0' && exit\necho 'no luck today'\n"
 	require.NoError(t, os.WriteFile(broken, []byte(script), 0o755))

@@ -40,7 +40,7 @@ repl-timeout %d
 repl-backlog-size 16mb
 enable-debug-command yes
 `, n.announcedIP, n.port, redisClients(int64(o.Clients)), redisBacklog, int(o.replicationTimeout().Seconds()))
-	o.guards(&b)
+	o.writeMinReplicas(&b)
 	if len(n.socket()) <= maxSocketPath {
 		fmt.Fprintf(&b, "unixsocket %s\n", n.socket())
 	}
@@ -70,8 +70,8 @@ func (o Options) replicationTimeout() time.Duration {
 
 const usualReplicationTimeout = 3 * time.Second
 
-// guards writes the settings that keep acknowledged writes from being lost.
-func (o Options) guards(b *strings.Builder) {
+// writeMinReplicas writes the settings that keep acknowledged writes from being lost.
+func (o Options) writeMinReplicas(b *strings.Builder) {
 	if o.AOF == NoAOF {
 		b.WriteString("appendonly no\n")
 	} else {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -14,7 +15,7 @@ import (
 // This file has the methods by which nemeses act on nodes. Nodes are named "r1" or "s2", client groups by GroupName.
 
 // Sentinels lists the names of the Sentinels.
-func (c *Cluster) Sentinels() []string { return names(c.guards) }
+func (c *Cluster) Sentinels() []string { return names(c.sentinels) }
 
 // RedisNodes lists the names of the Redis nodes, the first primary first.
 func (c *Cluster) RedisNodes() []string { return names(c.redis) }
@@ -29,16 +30,19 @@ func (c *Cluster) ClientGroups() []string {
 }
 
 // Primary returns the name of the node that is primary now. Of two in a split brain it is the one that a majority of the
-// Sentinels names. Without Sentinels it is the first node. It is an error if no majority names one, and for several masters.
+// Sentinels names. Without Sentinels failovers are made by hand: it is the node that was promoted last, in the beginning the first
+// one, and it stays primary while it is down. It is an error if no majority names one, and for several masters.
 func (c *Cluster) Primary(ctx context.Context) (string, error) {
 	if c.topology.primaries > 1 {
 		return "", fmt.Errorf("cluster: %s has no one primary", c.topology.name)
 	}
-	if len(c.guards) == 0 {
-		return c.redis[0].name, nil
+	if len(c.sentinels) == 0 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return cmp.Or(c.promoted, c.redis[0]).name, nil
 	}
 	votes := map[string]int{}
-	for _, s := range c.guards {
+	for _, s := range c.sentinels {
 		addr, err := s.sentinelClient.GetMasterAddrByName(ctx, masterName).Result()
 		if err != nil || len(addr) == 0 {
 			continue
@@ -46,7 +50,7 @@ func (c *Cluster) Primary(ctx context.Context) (string, error) {
 		votes[addr[0]]++
 	}
 	for _, n := range c.redis {
-		if votes[n.announcedIP] > len(c.guards)/2 {
+		if votes[n.announcedIP] > len(c.sentinels)/2 {
 			return n.name, nil
 		}
 	}
@@ -108,16 +112,22 @@ func (c *Cluster) Running(name string) bool {
 }
 
 // Restart starts a node that has ended, with its configuration as Redis or Sentinel last rewrote it, and returns when it
-// answers. If the node runs it does nothing.
+// answers. If the node runs it does nothing. Promote and Follow change no configuration.
 func (c *Cluster) Restart(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil || n.host.Running() {
 		return err
 	}
 	if n.sentinel {
-		return c.startGuard(ctx, n)
+		return c.startSentinel(ctx, n)
 	}
-	return n.start(ctx)
+	if err := n.start(ctx); err != nil {
+		return err
+	}
+	if len(c.sentinels) == 0 {
+		c.stepsDown(n, c.redis[0])
+	}
+	return nil
 }
 
 // Pause stops the node, as SIGSTOP does, and returns when it is stopped.

@@ -35,7 +35,7 @@ func TestASentinelClusterOfOnesOwn(t *testing.T) {
 	require.NoError(t, c.AwaitWhole(ctx))
 
 	// Cut the first group of clients off from the primary; the second one goes on.
-	heal, err := c.Impair([]harness.Link{{From: cluster.GroupName(0), To: primary}}, harness.Hold())
+	heal, err := c.Impair([]harness.Link{{From: cluster.GroupName(0), To: primary}}, harness.Withhold())
 	require.NoError(t, err)
 	require.Error(t, near.Set(ctx, "k", "cut off", 0).Err())
 	require.NoError(t, far.Set(ctx, "k", "goes on", 0).Err())

@@ -27,7 +27,8 @@ func (c *Cluster) newHost(n *node) Host {
 // makeHosts makes the hosts of all nodes at once, which saves some time.
 func (c *Cluster) makeHosts(ctx context.Context) error {
 	nodes := c.nodes()
-	return cmp.Or(await.All(len(nodes), func(i int) error { return nodes[i].host.Make(ctx) })...) // one is enough: the others are of the same kind
+	// One error is enough: the others are of the same kind.
+	return cmp.Or(await.All(len(nodes), func(i int) error { return nodes[i].host.Make(ctx) })...)
 }
 
 // removeHosts removes the hosts of all nodes, side by side: a platform that does not answer costs no more time for many hosts

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
 func TestOnlyLeftoversWithOurNameAndMarkAreRemoved(t *testing.T) {
@@ -117,7 +118,7 @@ func TestTheWatchdogOfAFolderRemovesWhatIsOursAlone(t *testing.T) {
 // watchdogOf finds the watchdog of a folder; ended reports whether it has ended.
 func watchdogOf(t *testing.T, dir string) (ended func() bool) {
 	t.Helper()
-	for _, pid := range pids() {
+	for _, pid := range processes.All() {
 		words := fmt.Sprintf("/proc/%d/cmdline", pid)
 		if b, err := os.ReadFile(words); err == nil && strings.Contains(string(b), "\x00doublegrant-watchdog\x00"+dir+"\x00") {
 			return func() bool { b, err := os.ReadFile(words); return err != nil || len(b) == 0 }

@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"fmt"
 	"math"
 	"os/exec"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
 // ample is a machine with enough of everything for 10,000 clients.
@@ -169,21 +167,7 @@ func TestANodeInAContainerIsGivenTheFilesThatItAsksFor(t *testing.T) {
 	require.EqualValues(t, 1024, o.RedisFilesOn(cluster.Machine{HardFiles: 1024}), "more than we may give")
 }
 
-// TestANodeTakesTheClientsThatItIsToTake: a redis-server that may open fewer files lowers its maxclients, and only logs it.
-func TestANodeTakesTheClientsThatItIsToTake(t *testing.T) {
-	for _, on := range []cluster.Platform{nil, docker.Platform{}} {
-		t.Run(nameOf(on), func(t *testing.T) {
-			if on != nil {
-				docker.Need(t)
-			}
-			c := cluster.Standalone(cluster.Options{On: on, Clients: 50})
-			up(t, c)
-			said, err := c.Do(t.Context(), "r1", "CONFIG", "GET", "maxclients")
-			require.NoError(t, err)
-			require.Contains(t, fmt.Sprint(said), "1400")
-		})
-	}
-}
+func TestANodeTakesTheClientsThatItIsToTake(t *testing.T) { onProcesses.TakesItsClients(t) }
 
 func TestWhatTheKernelTellsIsRead(t *testing.T) {
 	files := func(more map[string]string) fstest.MapFS {

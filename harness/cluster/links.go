@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// This file is what nemeses do to links, and how they see that it acts.
+// This file has the methods by which nemeses act on links and see that a fault acts.
 
 // Impair does a link fault to the links, as [fabric.Impair] says. heal undoes it, may be called more than once, and is never
 // nil. Of several faults on one link each acts until it is undone.
@@ -30,8 +30,8 @@ func (c *Cluster) Impair(links []harness.Link, f harness.LinkFault) (heal func()
 	return heal, err
 }
 
-// Touched is what faults have touched so far on the link, of the system's own connections: those by which the cluster looks
-// at a link (Probe, Echo, Hangup) are not counted.
+// Touched returns what faults have touched so far on the link. Connections by which the cluster looks at a link (Probe, Echo,
+// Hangup) are not counted.
 func (c *Cluster) Touched(l harness.Link) harness.Touched {
 	return c.fabric.Link(l.From, l.To).Touched()
 }
@@ -66,15 +66,15 @@ func (c *Cluster) Hangup(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// wire is a bare connection over the fabric.
-type wire struct {
+// echoConn is a bare connection over the fabric.
+type echoConn struct {
 	net.Conn
 	answers *bufio.Reader
 	stop    func() bool
 }
 
 // dial opens a connection whose reads and writes end with ctx.
-func (c *Cluster) dial(ctx context.Context, from, to string) (*wire, error) {
+func (c *Cluster) dial(ctx context.Context, from, to string) (*echoConn, error) {
 	target, err := c.node(to)
 	if err != nil {
 		return nil, err
@@ -88,16 +88,16 @@ func (c *Cluster) dial(ctx context.Context, from, to string) (*wire, error) {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
-	return &wire{conn, bufio.NewReader(conn), stop}, nil
+	return &echoConn{conn, bufio.NewReader(conn), stop}, nil
 }
 
-func (w *wire) Close() error {
+func (w *echoConn) Close() error {
 	w.stop()
 	return w.Conn.Close()
 }
 
-// echo has the word sent back. A Sentinel knows no ECHO, but PING of all.
-func (w *wire) echo(word string) error {
+// echo has the word sent back, by PING: a Sentinel knows no ECHO.
+func (w *echoConn) echo(word string) error {
 	answer := "$" + strconv.Itoa(len(word)) + "\r\n" + word + "\r\n"
 	if _, err := io.WriteString(w, "*2\r\n$4\r\nPING\r\n"+answer); err != nil {
 		return err
@@ -112,21 +112,21 @@ func (w *wire) echo(word string) error {
 	return nil
 }
 
-// Suspects reports whether the Sentinel itself, asked past the fabric, holds the primary to be down.
+// Suspects reports whether the Sentinel itself, asked past the fabric, believes that the primary is down.
 func (c *Cluster) Suspects(ctx context.Context, sentinel string) (bool, error) {
 	n, err := c.node(sentinel)
 	if err != nil {
 		return false, err
 	}
 	if n.sentinelClient == nil {
-		return false, fmt.Errorf("cluster: %s is no Sentinel", sentinel)
+		return false, fmt.Errorf("cluster: %s is not a Sentinel", sentinel)
 	}
 	m, err := n.sentinelClient.Master(ctx, masterName).Result()
 	return strings.Contains(m["flags"], "s_down"), err
 }
 
 // Hears reports whether the replica itself, asked past the fabric, has heard of its primary within the last two seconds;
-// a primary says something each second. A node that is no replica hears nobody.
+// a primary says something each second. A node that is not a replica hears nobody.
 func (c *Cluster) Hears(ctx context.Context, replica string) (bool, error) {
 	n, err := c.node(replica)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestEveryFaultOfALinkActsAndIsUndone(t *testing.T) {
 		fault harness.LinkFault
 		acts  func()
 	}{
-		"hold":         {harness.Hold(), cut},
+		"hold":         {harness.Withhold(), cut},
 		"refuse":       {harness.Refuse(), cut},
 		"drop":         {harness.Drop(), cut},
 		"drop replies": {harness.DropReplies(), cut},
@@ -71,7 +71,7 @@ func TestEveryFaultOfALinkActsAndIsUndone(t *testing.T) {
 func TestAProbeOfALinkEndsWithItsContext(t *testing.T) {
 	c := cluster.Standalone(cluster.Options{})
 	up(t, c)
-	heal, err := c.Impair(harness.Links(c.ClientGroups(), c.RedisNodes()), harness.Hold())
+	heal, err := c.Impair(harness.Links(c.ClientGroups(), c.RedisNodes()), harness.Withhold())
 	require.NoError(t, err)
 	defer heal()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -102,7 +102,7 @@ func TestWhoHearsAndWhoSuspectsWhom(t *testing.T) {
 	require.False(t, hears("r1"), "a primary hears nobody")
 	require.True(t, hears("r2") && hears("r3"))
 	require.False(t, suspects("s1"))
-	heal, err := c.Impair(harness.Between([]string{"r1"}, []string{"r2", "s1"}), harness.Hold())
+	heal, err := c.Impair(harness.Between([]string{"r1"}, []string{"r2", "s1"}), harness.Withhold())
 	require.NoError(t, err)
 	eventually(t, func() bool { return suspects("s1") }, "s1 suspects r1")
 	eventually(t, func() bool { return !hears("r2") }, "r2 is deaf")
@@ -111,7 +111,7 @@ func TestWhoHearsAndWhoSuspectsWhom(t *testing.T) {
 	require.NoError(t, heal())
 	eventually(t, func() bool { return !suspects("s1") && hears("r2") }, "all is well again")
 	_, err = c.Suspects(ctx, "r1")
-	require.ErrorContains(t, err, "no Sentinel")
+	require.ErrorContains(t, err, "not a Sentinel")
 	_, err = c.Hears(ctx, "r9")
 	require.ErrorContains(t, err, "no node")
 }

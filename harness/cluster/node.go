@@ -26,7 +26,7 @@ type node struct {
 	logPath             string
 	env                 []string // environment of its process, added to our own
 
-	// admin and guard lead straight to the node, past the fabric: for looking, and for the harness's own commands.
+	// admin and sentinelClient lead straight to the node, past the fabric: for looking, and for the harness's own commands.
 	admin          *redis.Client
 	sentinelClient *redis.SentinelClient // nil unless the node is a Sentinel
 

@@ -23,10 +23,10 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	for _, n := range c.redis {
 		c.observing.Go(func() { n.watchRole(ctx, clock, events) })
 	}
-	for _, n := range c.guards {
+	for _, n := range c.sentinels {
 		c.observing.Go(func() { n.watchMessages(ctx, clock, events) })
 	}
-	if len(c.guards) == 0 {
+	if len(c.sentinels) == 0 {
 		return // nobody moves the primary
 	}
 	c.services = newServices(c.Groups(), clock, events)

@@ -29,7 +29,7 @@ type Options struct {
 	SlowSentinels bool          // Sentinels look and tell each other as seldom as Redis's do, every 2 to 10 s instead of every 200 ms
 	OwnSentinel   bool          // group g asks only the Sentinel of its number (g mod Sentinels); default: it asks all
 
-	// Guards against the loss of acknowledged writes.
+	// Protections against the loss of acknowledged writes.
 	MinReplicas int           // min-replicas-to-write; default 0: a primary alone may write
 	MaxLag      time.Duration // min-replicas-max-lag, in whole seconds; default 10s, as Redis's own
 	AOF         AOF           // policy of the append-only file; default NoAOF
@@ -146,10 +146,24 @@ func FindRedis(named string) (path, version string, err error) {
 			ErrNoRedis, path, from, versionWithin, redisEnv)
 	}
 	version, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
-	_, number, _ := strings.Cut(version, " v=")
+	number := numberOf(version)
 	if err != nil || major(number) < OldestRedis {
-		return "", "", fmt.Errorf("%w: %q from %s is none of version %d.0 or newer (--version says %q): install one, or set %s",
+		return "", "", fmt.Errorf("%w: %q from %s is not a redis-server of version %d.0 or newer (--version says %q): install one, or set %s",
 			ErrNoRedis, path, from, OldestRedis, version, redisEnv)
 	}
 	return path, version, nil
+}
+
+// RedisVersion returns name and version of the server that FindRedis finds, such as "Redis 7.0.15".
+func RedisVersion(named string) (string, error) {
+	_, line, err := FindRedis(named)
+	product, _, _ := strings.Cut(line, " ")
+	return strings.TrimSpace(product + " " + numberOf(line)), err
+}
+
+// numberOf returns the number in the line in which a server tells its version, such as "Redis server v=7.0.15 sha=0".
+func numberOf(line string) string {
+	_, number, _ := strings.Cut(line, " v=")
+	number, _, _ = strings.Cut(number, " ")
+	return number
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// This file has the methods for failovers by hand, on a Replicated cluster. Redis calls a replica slave, and a primary master,
+// This file has the methods for failovers by hand, on a Replicated cluster. What they do to a node ends with its process: after
+// Restart it is again what it was in the beginning. Redis calls a replica slave, and a primary master,
 // in places.
 
 // Socket returns the path of the Unix socket at which a Redis node listens: straight to the node, past the fabric. The error
@@ -26,29 +27,51 @@ func (c *Cluster) Socket(name string) (string, error) {
 	return n.socket(), nil
 }
 
-// Promote makes the node a primary, even if it has not heard everything from its own primary.
+// Promote makes the node a primary, even if it has not heard everything from its own primary. Primary names it from then on.
+// The old primary stays one as well until it follows another.
 func (c *Cluster) Promote(ctx context.Context, name string) error {
-	return c.replicaOf(ctx, name, "NO", "ONE")
+	n, err := c.replicaOf(ctx, name, "NO", "ONE")
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.promoted = n
+	return nil
 }
 
-// Follow makes the node a replica of another.
+// Follow makes the node a replica of another. If it is the one that Primary names, that is the other from then on.
 func (c *Cluster) Follow(ctx context.Context, name, primary string) error {
 	p, err := c.node(primary)
 	if err != nil {
 		return err
 	}
-	return c.replicaOf(ctx, name, p.announcedIP, strconv.Itoa(p.port))
-}
-
-func (c *Cluster) replicaOf(ctx context.Context, name, host, port string) error {
-	n, err := c.node(name)
+	n, err := c.replicaOf(ctx, name, p.announcedIP, strconv.Itoa(p.port))
 	if err != nil {
 		return err
 	}
-	if err := n.admin.Do(ctx, "REPLICAOF", host, port).Err(); err != nil {
-		return fmt.Errorf("cluster: make %s a replica of %s %s: %w", name, host, port, err)
-	}
+	c.stepsDown(n, p)
 	return nil
+}
+
+// stepsDown notes that a node follows another from now on.
+func (c *Cluster) stepsDown(n, primary *node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.promoted == n {
+		c.promoted = primary
+	}
+}
+
+func (c *Cluster) replicaOf(ctx context.Context, name, host, port string) (*node, error) {
+	n, err := c.node(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.admin.Do(ctx, "REPLICAOF", host, port).Err(); err != nil {
+		return nil, fmt.Errorf("cluster: make %s a replica of %s %s: %w", name, host, port, err)
+	}
+	return n, nil
 }
 
 // AwaitReplicas waits until the named replicas follow the primary and no others are online with it.

@@ -19,7 +19,7 @@ func TestALargerCluster(t *testing.T) {
 	require.Len(t, c.Sentinels(), 5)
 	old := "r1"
 	minority := []string{"r1", "r2", "s1", "s2"}
-	heal, err := c.Impair(harness.Between(minority, []string{"r3", "r4", "r5", "s3", "s4", "s5"}), harness.Hold())
+	heal, err := c.Impair(harness.Between(minority, []string{"r3", "r4", "r5", "s3", "s4", "s5"}), harness.Withhold())
 	require.NoError(t, err)
 	defer heal()
 	promoted, err := c.AwaitPromotion(t.Context(), old)

@@ -45,8 +45,8 @@ func (c *Cluster) whole(ctx context.Context) error {
 			return fmt.Errorf("%s accepts no writes: %w", p.name, err)
 		}
 	}
-	for _, s := range c.guards {
-		if err := c.content(ctx, s, primaries[0]); err != nil {
+	for _, s := range c.sentinels {
+		if err := c.sentinelAgrees(ctx, s, primaries[0]); err != nil {
 			return fmt.Errorf("sentinel %s: %w", s.name, err)
 		}
 	}
@@ -65,8 +65,8 @@ func (c *Cluster) replicating(ctx context.Context, primary *node) error {
 	return nil
 }
 
-// content returns nil if the Sentinel s takes primary for the primary and sees everybody up.
-func (c *Cluster) content(ctx context.Context, s, primary *node) error {
+// sentinelAgrees returns nil if the Sentinel s takes primary for the primary and sees everybody up.
+func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 	m, err := s.sentinelClient.Master(ctx, masterName).Result()
 	if err != nil {
 		return err

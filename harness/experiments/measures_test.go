@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// partitioned is a run of 40 s in which 5 clients add a number every 100 ms. The partition lasts from 2 s to 32 s, a Sentinel
+// partitioned returns a run of 40 s in which 5 clients add a number every 100 ms. The partition lasts from 2 s to 32 s, a Sentinel
 // says +promoted-slave at 8 s and +switch-master at 8.2 s. Lost is what lost says.
 func partitioned(lost func(client int, at time.Duration) bool) harness.History {
 	const s = time.Second
@@ -78,7 +78,7 @@ func TestWhoFollowsLateIsNotSaidToLoseNothing(t *testing.T) {
 	require.Zero(t, got["lost later by 2, 3, 4"])
 }
 
-// measuredOn are the measures of Jepsen's experiment that need nothing but the history.
+// measuredOn returns the measures of Jepsen's experiment that need nothing but the history.
 func measuredOn(t *testing.T, h harness.History) map[string]float64 {
 	t.Helper()
 	got := map[string]float64{}

@@ -9,11 +9,11 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// All lists the published results that can be repeated, and after them the project's own measurement of what guards are worth.
+// All lists the published results that can be repeated, and after them the project's own measurement of what protections are worth.
 func All() []Experiment {
 	return []Experiment{
 		jepsenRedis(), jepsenRedux(), jepsenEtcd(), redis6062(), sentinelMaxLag(), failoverLocks(), clockJump(), clientPause(),
-		redlockNodes(), splitBrainGuards(),
+		redlockNodes(), splitBrainProtections(),
 	}
 }
 
@@ -24,21 +24,21 @@ const (
 	replicaOnOldSide = "split-brain-replica"
 )
 
-// none reports whether the figure was 0 in every trial.
-func none(r reports.Range) bool { return r.Max == 0 }
+// allZero reports whether the figure was 0 in every trial.
+func allZero(r reports.Range) bool { return r.Max == 0 }
 
-func some(r reports.Range) bool { return r.Min > 0 }
+func allPositive(r reports.Range) bool { return r.Min > 0 }
 
-// splitBrainGuards measures what each guard saves in a split brain. It is the project's own measurement: nobody else published
-// it.
-func splitBrainGuards() Experiment {
+// splitBrainProtections measures what each protection saves in a split brain. It is the project's own measurement, which nobody
+// else has published.
+func splitBrainProtections() Experiment {
 	base := plan.Plan{
 		Variant: plan.RoundsVariant, Topology: plan.Sentinel, Clients: 5, Rate: never, Duration: 11 * time.Second,
 		Rounds: &plan.Rounds{Count: 400, Every: 25 * time.Millisecond, Locks: true},
 	}
-	guard := func(name, sides string, published []string, change func(*plan.Plan)) arm {
+	protected := func(name, sides string, published []string, change func(*plan.Plan)) arm {
 		p := base
-		p.Faults = []plan.FaultPlan{{Fault: "partition", Parameters: nemesis.Parameters{Sides: sides}, Start: 1500 * time.Millisecond, For: 5 * time.Second}}
+		p.Faults = []plan.FaultPlan{{Fault: "partition", Parameters: nemesis.Parameters{Shape: sides}, Start: 1500 * time.Millisecond, For: 5 * time.Second}}
 		change(&p)
 		return arm{name, published, p}
 	}
@@ -55,25 +55,25 @@ func splitBrainGuards() Experiment {
 		expected: "no guard loses most; WAIT 1 and min-replicas 1 alone fail once a replica is on the old side; WAIT 2, or both together, lose none",
 		trials:   5,
 		arms: []arm{
-			guard("none", usual, []string{"1976", "401", "", "194"}, func(*plan.Plan) {}),
-			guard("min-replicas 1, max-lag 1 s", usual, []string{"1696", "124", "", "54"}, minReplicas),
-			guard("WAIT 1", usual, []string{"1858", "0", "", "0"}, wait(1)),
-			guard("WAIT 1, a replica on the old side", replicaOnOldSide, []string{"1915", "400", "", "182"}, wait(1)),
-			guard("min-replicas 1, a replica on the old side", replicaOnOldSide, []string{"1212", "402", "", "0"}, minReplicas),
-			guard("WAIT 2", usual, []string{"1784", "0", "", "0"}, wait(2)),
-			guard("WAIT 1 and min-replicas 1", usual, []string{"1357", "0", "", "0"}, func(p *plan.Plan) { minReplicas(p); wait(1)(p) }),
+			protected("none", usual, []string{"1976", "401", "", "194"}, func(*plan.Plan) {}),
+			protected("min-replicas 1, max-lag 1 s", usual, []string{"1696", "124", "", "54"}, minReplicas),
+			protected("WAIT 1", usual, []string{"1858", "0", "", "0"}, wait(1)),
+			protected("WAIT 1, a replica on the old side", replicaOnOldSide, []string{"1915", "400", "", "182"}, wait(1)),
+			protected("min-replicas 1, a replica on the old side", replicaOnOldSide, []string{"1212", "402", "", "0"}, minReplicas),
+			protected("WAIT 2", usual, []string{"1784", "0", "", "0"}, wait(2)),
+			protected("WAIT 1 and min-replicas 1", usual, []string{"1357", "0", "", "0"}, func(p *plan.Plan) { minReplicas(p); wait(1)(p) }),
 		},
 		measures: []measure{acknowledged(), lost(), lostPercent(), doubleGrants()},
 		shape: func(f found) (bool, string) {
-			lost := func(arm string) reports.Range { return f.of(arm, "lost") }
-			safe := none(lost("WAIT 2")) && none(lost("WAIT 1 and min-replicas 1")) && none(lost("WAIT 1")) &&
-				none(f.of("WAIT 2", "double grants")) && none(f.of("WAIT 1 and min-replicas 1", "double grants"))
-			unsafe := some(lost("none")) && some(lost("WAIT 1, a replica on the old side")) &&
-				some(lost("min-replicas 1, a replica on the old side")) && some(f.of("none", "double grants"))
+			lost := func(arm string) reports.Range { return f.measureOf(arm, "lost") }
+			safe := allZero(lost("WAIT 2")) && allZero(lost("WAIT 1 and min-replicas 1")) && allZero(lost("WAIT 1")) &&
+				allZero(f.measureOf("WAIT 2", "double grants")) && allZero(f.measureOf("WAIT 1 and min-replicas 1", "double grants"))
+			unsafe := allPositive(lost("none")) && allPositive(lost("WAIT 1, a replica on the old side")) &&
+				allPositive(lost("min-replicas 1, a replica on the old side")) && allPositive(f.measureOf("none", "double grants"))
 			less := lost("min-replicas 1, max-lag 1 s").Median < lost("none").Median
 			return safe && unsafe && less, fmt.Sprintf(
 				"without a guard %v writes are lost and %v locks granted twice; with min-replicas 1 %v; with WAIT 2 %v, with WAIT 1 and min-replicas 1 %v",
-				lost("none"), f.of("none", "double grants"), lost("min-replicas 1, max-lag 1 s"), lost("WAIT 2"), lost("WAIT 1 and min-replicas 1"))
+				lost("none"), f.measureOf("none", "double grants"), lost("min-replicas 1, max-lag 1 s"), lost("WAIT 2"), lost("WAIT 1 and min-replicas 1"))
 		},
 	}
 }

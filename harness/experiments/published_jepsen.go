@@ -52,9 +52,9 @@ func jepsenRedis() Experiment {
 			lostBy("lost after the heal", 5, everybody, afterHeal),
 		},
 		shape: func(f found) (bool, string) {
-			early, by01, by234 := f.of(arm1, "losing until the promotion"), f.of(arm1, "lost later by 0, 1"), f.of(arm1, "lost later by 2, 3, 4")
-			following := f.of(arm1, "lost by 2, 3, 4 in 2 s after it")
-			return early.Min == 5 && some(by01) && none(by234), fmt.Sprintf(
+			early, by01, by234 := f.measureOf(arm1, "losing until the promotion"), f.measureOf(arm1, "lost later by 0, 1"), f.measureOf(arm1, "lost later by 2, 3, 4")
+			following := f.measureOf(arm1, "lost by 2, 3, 4 in 2 s after it")
+			return early.Min == 5 && allPositive(by01) && allZero(by234), fmt.Sprintf(
 				"until the promotion %v of 5 clients lost writes; in the 2 s after it, while they follow, clients 2, 3 and 4 lost %v; "+
 					"from then to the heal clients 0 and 1 lost %v and the others %v", early, following, by01, by234)
 		},
@@ -75,17 +75,17 @@ func jepsenRedux() Experiment {
 		trials:   3,
 		arms:     []arm{{arm1, nil, jepsenPlan(2)}},
 		measures: []measure{
-			acknowledged(), lost(), reported("unknown", checkers.FigureUnknown), reported("unknown, there in the end", checkers.FigureSurvivedUnknown),
+			acknowledged(), lost(), reported("unknown", checkers.FigureUnknown), reported("unknown, there in the end", checkers.FigureRecovered),
 		},
 		shape: func(f found) (bool, string) {
-			lost, acked := f.of(arm1, "lost"), f.of(arm1, "acknowledged")
+			lost, acked := f.measureOf(arm1, "lost"), f.measureOf(arm1, "acknowledged")
 			if lost.Max > 0 {
 				return true, fmt.Sprintf("%v acknowledged writes were lost although two replicas had them", lost)
 			}
 			// The rule of three: none in n trials bounds the rate by 3/n with 95 % confidence.
 			n := acked.Median * float64(lost.N)
 			return true, fmt.Sprintf("none of about %.0f acknowledged writes was lost: with 95 %% confidence fewer than %.2g of a hundred are; %v unknown ones stayed",
-				n, 300/n, f.of(arm1, "unknown, there in the end"))
+				n, 300/n, f.measureOf(arm1, "unknown, there in the end"))
 		},
 	}
 }
@@ -117,9 +117,9 @@ func jepsenEtcd() Experiment {
 		},
 		measures: []measure{acknowledged(), lost(), lostPercent(), violations("stale holders", harness.StaleHolder)},
 		shape: func(f found) (bool, string) {
-			plain, fenced := f.of("lock/set-nx-px", "lost"), f.of("lock/fenced", "lost")
-			return plain.Max > 0 && none(fenced), fmt.Sprintf("the plain lock lost %v updates (%v %%), the fenced one %v",
-				plain, f.of("lock/set-nx-px", "lost share"), fenced)
+			plain, fenced := f.measureOf("lock/set-nx-px", "lost"), f.measureOf("lock/fenced", "lost")
+			return plain.Max > 0 && allZero(fenced), fmt.Sprintf("the plain lock lost %v updates (%v %%), the fenced one %v",
+				plain, f.measureOf("lock/set-nx-px", "lost share"), fenced)
 		},
 	}
 }

@@ -46,8 +46,8 @@ func clockJump() Experiment {
 		},
 		measures: []measure{doubleGrants()},
 		shape: func(f found) (bool, string) {
-			own, lib := f.of("lock/redlock", "double grants"), f.of("lib/redsync-quorum", "double grants")
-			return some(own) && some(lib), fmt.Sprintf("%v double grants with Redlock as documented, %v with redsync", own, lib)
+			own, lib := f.measureOf("lock/redlock", "double grants"), f.measureOf("lib/redsync-quorum", "double grants")
+			return allPositive(own) && allPositive(lib), fmt.Sprintf("%v double grants with Redlock as documented, %v with redsync", own, lib)
 		},
 	}
 }
@@ -81,9 +81,9 @@ func clientPause() Experiment {
 		},
 		shape: func(f found) (bool, string) {
 			stale := "stale owners' writes"
-			return f.of(plain, stale).Max > 0 && none(f.of(fenced, stale)) && none(f.of(fenced, "lost")) && f.of(fenced, "refused").Max > 0, fmt.Sprintf(
+			return f.measureOf(plain, stale).Max > 0 && allZero(f.measureOf(fenced, stale)) && allZero(f.measureOf(fenced, "lost")) && f.measureOf(fenced, "refused").Max > 0, fmt.Sprintf(
 				"stale owners wrote %v times under the plain lock and %v times under the fenced one, where %v writes were refused",
-				f.of(plain, stale), f.of(fenced, stale), f.of(fenced, "refused"))
+				f.measureOf(plain, stale), f.measureOf(fenced, stale), f.measureOf(fenced, "refused"))
 		},
 	}
 }
@@ -115,9 +115,9 @@ func redlockNodes() Experiment {
 		},
 		measures: []measure{doubleGrants()},
 		shape: func(f found) (bool, string) {
-			two := func(arm string) string { return f.of(arm, "double grants").String() }
-			safe := none(f.of(minority, "double grants")) && none(f.of(kept, "double grants"))
-			return safe && f.of(empty, "double grants").Max > 0 && f.of(library, "double grants").Max > 0, fmt.Sprintf(
+			two := func(arm string) string { return f.measureOf(arm, "double grants").String() }
+			safe := allZero(f.measureOf(minority, "double grants")) && allZero(f.measureOf(kept, "double grants"))
+			return safe && f.measureOf(empty, "double grants").Max > 0 && f.measureOf(library, "double grants").Max > 0, fmt.Sprintf(
 				"double grants: %s under kills of a minority, %s after empty restarts (redsync %s), %s with an append-only file",
 				two(minority), two(empty), two(library), two(kept))
 		},

@@ -36,10 +36,10 @@ func redis6062() Experiment {
 		},
 		measures: []measure{acknowledged(), lost(), rolledBack(), reported("refused or unknown", checkers.FigureUnknown)},
 		shape: func(f found) (bool, string) {
-			all := f.of(fast, "lost")
-			return some(all) && some(f.of(tuned, "lost")), fmt.Sprintf(
+			all := f.measureOf(fast, "lost")
+			return allPositive(all) && allPositive(f.measureOf(tuned, "lost")), fmt.Sprintf(
 				"of 200 writes a second %v were lost, %v s rolled back; with faster Sentinels %v, %v s",
-				all, f.of(fast, "rolled back"), f.of(tuned, "lost"), f.of(tuned, "rolled back"))
+				all, f.measureOf(fast, "rolled back"), f.measureOf(tuned, "lost"), f.measureOf(tuned, "rolled back"))
 		},
 	}
 }
@@ -51,10 +51,10 @@ func sentinelMaxLag() Experiment {
 			Variant: plan.RoundsVariant, Topology: plan.Sentinel, Clients: 5, Rate: never, Duration: 30 * time.Second,
 			MinReplicas: minReplicas, MaxLag: lag,
 			Rounds: &plan.Rounds{Count: 600, Every: 50 * time.Millisecond},
-			Faults: []plan.FaultPlan{{Fault: "partition", Parameters: nemesis.Parameters{Sides: "split-brain"}, Start: 2 * time.Second, For: 20 * time.Second}},
+			Faults: []plan.FaultPlan{{Fault: "partition", Parameters: nemesis.Parameters{Shape: "split-brain"}, Start: 2 * time.Second, For: 20 * time.Second}},
 		}
 	}
-	const unguarded, ten, one = "no guard", "max-lag 10 s", "max-lag 1 s"
+	const unprotected, ten, one = "no guard", "max-lag 10 s", "max-lag 1 s"
 	const bound = 2 // seconds: lag is counted in whole seconds, and rounded at both ends
 	return Experiment{
 		Name: "redis-sentinel-max-lag", Title: "How long an isolated primary goes on to accept writes that will be lost",
@@ -65,16 +65,16 @@ func sentinelMaxLag() Experiment {
 		expected:  "the last lost write comes at most max-lag and 2 s after the partition; without the guard they come until the heal",
 		trials:    3,
 		arms: []arm{
-			{unguarded, nil, of(0, 0)},
+			{unprotected, nil, of(0, 0)},
 			{ten, []string{"", "", "10 at most"}, of(1, 10*time.Second)},
 			{one, nil, of(1, time.Second)},
 		},
 		measures: []measure{acknowledged(), lost(), lastLost()},
 		shape: func(f found) (bool, string) {
-			last := func(arm string) reports.Range { return f.of(arm, "last lost write") }
-			return last(ten).Max <= 10+bound && last(one).Max <= 1+bound && last(unguarded).Min > 10+bound,
+			last := func(arm string) reports.Range { return f.measureOf(arm, "last lost write") }
+			return last(ten).Max <= 10+bound && last(one).Max <= 1+bound && last(unprotected).Min > 10+bound,
 				fmt.Sprintf("the last lost write came %v s after the partition with max-lag 10 s, %v s with 1 s, %v s without the guard",
-					last(ten), last(one), last(unguarded))
+					last(ten), last(one), last(unprotected))
 		},
 	}
 }
@@ -103,8 +103,8 @@ func failoverLocks() Experiment {
 		arms:     []arm{{loopback, nil, of(kill)}, {lagging, []string{"", "some"}, of(deaf, kill)}},
 		measures: []measure{failovers(), doubleGrants()},
 		shape: func(f found) (bool, string) {
-			return f.of(lagging, "double grants").Median > 0, fmt.Sprintf("double grants a failover: %v when replicas were cut off, %v when they were in step",
-				f.of(lagging, "double grants"), f.of(loopback, "double grants"))
+			return f.measureOf(lagging, "double grants").Median > 0, fmt.Sprintf("double grants a failover: %v when replicas were cut off, %v when they were in step",
+				f.measureOf(lagging, "double grants"), f.measureOf(loopback, "double grants"))
 		},
 	}
 }

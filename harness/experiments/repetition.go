@@ -15,7 +15,7 @@ func (e Experiment) Check(how Repetition) error {
 		return plan.Usagef("--parallel %d: ask for 1 to %d", how.Parallel, maxParallel)
 	}
 	for _, a := range e.arms {
-		if err := how.of(a.plan, 0).Check(); err != nil {
+		if err := how.planOfTrial(a.plan, 0).Check(); err != nil {
 			return fmt.Errorf("%s, %s: %w", e.Name, a.name, err)
 		}
 	}

@@ -51,8 +51,8 @@ type found struct {
 	arms []reports.Arm
 }
 
-// of returns the range of a measure over the trials of an arm.
-func (f found) of(arm, measure string) reports.Range {
+// measureOf returns the range of a measure over the trials of an arm.
+func (f found) measureOf(arm, measure string) reports.Range {
 	for i, a := range f.arms {
 		for m := range f.measures {
 			if a.Name == arm && f.measures[m].Name == measure {
@@ -99,7 +99,7 @@ func Reproduce(ctx context.Context, e Experiment, how Repetition, o results.Opti
 	}
 	o.Results, o.Progress = dir, nil
 	began := time.Now()
-	r = e.blank(began)
+	r = e.emptyReproduction(began)
 	r.Redis = how.redis(o)
 	err = e.runTrials(ctx, &r, how, o)
 	r.Elapsed = time.Since(began)
@@ -111,8 +111,8 @@ func Reproduce(ctx context.Context, e Experiment, how Repetition, o results.Opti
 // maxParallel is the largest Repetition.Parallel.
 const maxParallel = 16
 
-// of returns the plan p as the given trial runs it.
-func (how Repetition) of(p plan.Plan, trial int) plan.Plan {
+// planOfTrial returns the plan p as the given trial runs it.
+func (how Repetition) planOfTrial(p plan.Plan, trial int) plan.Plan {
 	p.Seed, p.On, p.Image = how.Seed+uint64(trial), how.On, how.Image
 	return p
 }
@@ -129,8 +129,8 @@ func (how Repetition) redis(o results.Options) string {
 	return version
 }
 
-// blank returns the reproduction before any trial.
-func (e Experiment) blank(began time.Time) reports.Reproduction {
+// emptyReproduction returns the reproduction before any trial.
+func (e Experiment) emptyReproduction(began time.Time) reports.Reproduction {
 	r := reports.Reproduction{
 		Name: e.Name, Title: e.Title, Source: e.Source, Published: e.Published, Setup: e.setup, Differs: e.differs,
 		Expected: e.expected, Started: began,
@@ -186,7 +186,7 @@ type trials struct {
 // run runs trial n of arm i.
 func (t *trials) run(ctx context.Context, i, n int) error {
 	a := t.arms[i]
-	trial, command, err := t.trial(ctx, t.how.of(a.plan, n*len(t.arms)+i), t.options)
+	trial, command, err := t.trial(ctx, t.how.planOfTrial(a.plan, n*len(t.arms)+i), t.options)
 	if err != nil {
 		return err
 	}

@@ -14,15 +14,17 @@ import (
 // errCrashed is the error that connections return to a client that crashed.
 var errCrashed = errors.New("explore: this client has crashed")
 
-// actor is one client in one schedule: a goroutine that is parked most of the time. Its fields belong to whoever has the
-// world's turn.
+// actor is one thread of a client in one schedule: a goroutine that is parked most of the time, or the way of a subscription's
+// commands to Redis. Its fields belong to whoever has the world's turn.
 type actor struct {
-	index int
-	ex    *execution
-	park  chan parked // the client tells the scheduler where it waits, or that it is done
-	awake chan bool   // the scheduler lets it go on; false: it has crashed
+	index  int   // the client, from 0
+	thread int   // 0: the client's first, in which its Step runs
+	sends  *conn // the subscription whose commands it brings to Redis; it has no goroutine; nil: it is a goroutine
+	ex     *execution
+	park   chan parked // the client tells the scheduler where it waits, or that it is done
+	awake  chan bool   // the scheduler lets it go on; false: it has crashed
 
-	at        parked
+	parkedAt  parked
 	started   bool // has taken a step
 	done      bool
 	crashed   bool
@@ -32,15 +34,24 @@ type actor struct {
 	callAt    time.Duration // virtual time at which the operation at hand began
 	commands  int           // number of commands that the operation at hand has sent
 	lost      []byte        // the command of the operation at hand that was executed without an answer; nil: none
-	goroutine int           // the id of its goroutine; 0: not needed, since the program promises no background work
-	ready     time.Duration // virtual time until which it sleeps; in the past: it does not sleep
+	goroutine int           // the id of its goroutine
+	refused   int           // how often it has asked for something since its client crashed
+	mind      *mind         // all that it has read, if the schedule is kept or run from memory
+	heard     event         // what it has read or noticed since
+	acts      []act         // what it has done since
+	watched   []watchedKey  // keys that it watches
+	nows      int           // looks at the time of the schedule
+	records   int           // operations that it has ended
+	wakeAt    time.Duration // virtual time until which it sleeps or waits; in the past: it does not sleep; 0 if it waits: for ever
 }
 
 // parked is the place at which a client waits for the scheduler.
 type parked struct {
-	kind parkKind
-	conn *conn // for inCommand
-	err  error // for atEnd: why the client ended other than by itself
+	kind   parkKind
+	conn   *conn           // for inCommand and inRead
+	thread *actor          // for inJoin
+	ctx    context.Context // for inNap
+	err    error           // for atEnd: why the client ended other than by itself
 }
 
 type parkKind uint8
@@ -50,21 +61,23 @@ const (
 	inSleep                   // waits for time to pass, inside an operation
 	inClock                   // is about to look at its clock
 	inWork                    // works between two operations, such as delivering a message
+	inNap                     // sleeps, and has other threads beside it
+	inRead                    // waits for a message of its subscription
+	inJoin                    // waits for the end of another thread of its client
+	inStart                   // a new thread that has not begun
 	atEnd                     // has done all it had to do
 )
 
 // launch starts the client's goroutine.
 func (a *actor) launch(ctx context.Context, c harness.Client) {
-	ctx = harness.WithTime(ctx, virtual{a})
-	s := harness.NewSession(timeline{a}, a.index+1, len(a.ex.actors)+1, 0, rand.New(rand.NewPCG(1, uint64(a.index))))
-	promised := a.ex.spec.Program.NoBackgroundWork
+	ctx = harness.WithTime(ctx, clientClock{a})
+	s := harness.NewSession(clientTimeline{a}, a.index+1, len(a.ex.actors)+1, 0, rand.New(rand.NewPCG(1, uint64(a.index))))
 	go func() {
-		if !promised {
-			a.goroutine = goroutineID()
-		}
+		a.goroutine = goroutineID()
 		end := parked{kind: atEnd}
 		defer func() {
-			if p := recover(); p != nil {
+			p := recover()
+			if end.err = brokenOutside(a.index, p); end.err == nil && p != nil {
 				end.err = fmt.Errorf("explore: client %d panicked: %v\n%s", a.index+1, p, debug.Stack())
 			}
 			a.park <- end
@@ -75,7 +88,7 @@ func (a *actor) launch(ctx context.Context, c harness.Client) {
 
 // wait parks the client, whose turn it is, and reports whether it goes on.
 func (a *actor) wait(p parked) bool {
-	if a.crashed {
+	if a.isCrashed() {
 		return false
 	}
 	defer a.ex.w.giveTurn()()
@@ -83,31 +96,42 @@ func (a *actor) wait(p parked) bool {
 	return <-a.awake
 }
 
-// begin notes at the operation's first command or look at a clock that it began at the given time. Later calls do nothing.
-func (a *actor) begin(at time.Duration) {
+// beginOp notes at the operation's first command or look at a clock that it began at the given time. Later calls do nothing.
+func (a *actor) beginOp(at time.Duration) {
 	if !a.inOp {
 		a.inOp, a.callAt = true, at
 	}
 }
 
-// timeline records a client's operations in virtual time. The client's goroutine uses it.
-type timeline struct{ a *actor }
+// clientTimeline records a client's operations in virtual time. The client's goroutine uses it.
+type clientTimeline struct{ a *actor }
 
-var _ harness.Timeline = timeline{}
+var _ harness.Timeline = clientTimeline{}
 
-func (t timeline) Now() time.Duration {
+func (t clientTimeline) Now() time.Duration {
 	defer t.a.ex.w.takeTurn()()
+	t.a.nows++
 	return t.a.ex.now
 }
 
 // Record stamps op and keeps it. An operation counts as called when it sent its first command or first looked at a clock:
 // before that nobody can tell that it had begun. An operation that a crash cut off ends with Info, and none is kept after it.
-func (t timeline) Record(op *harness.Op) {
+func (t clientTimeline) Record(op *harness.Op) {
 	a := t.a
 	defer a.ex.w.takeTurn()()
-	if a.ready > a.ex.now { // its end comes after the sleep
+	if a.wakeAt > a.ex.now { // its end comes after the sleep
 		a.wait(parked{kind: inSleep})
 	}
+	a.records++
+	a.noteAct(act{op: *op})
+	a.keep(op)
+	if !a.crashed && a.hasLiveThreads() { // they may act before the client does anything else
+		a.wait(parked{kind: inWork})
+	}
+}
+
+// keep stamps an operation that has ended, and keeps it.
+func (a *actor) keep(op *harness.Op) {
 	if a.crashed {
 		if !a.lastWord {
 			return
@@ -121,7 +145,7 @@ func (t timeline) Record(op *harness.Op) {
 	}
 	op.Return = a.ex.now
 	if a.lost != nil && (op.Kind == harness.Acquire && op.Outcome == harness.Fail || op.Kind == harness.Claim && op.Result == harness.ResultSeen) {
-		a.ex.meet(harness.RefusedByItself)
+		a.ex.noteSituation(harness.RefusedByItself)
 	}
 	a.ex.record(*op, a.commands)
 	a.commands, a.lost = 0, nil
@@ -131,7 +155,7 @@ func (t timeline) Record(op *harness.Op) {
 }
 
 // Sleep stands for work between two operations. It takes no virtual time, but the client may crash in it.
-func (t timeline) Sleep(d time.Duration) bool {
+func (t clientTimeline) Sleep(d time.Duration) bool {
 	defer t.a.ex.w.takeTurn()()
 	if d <= 0 || t.a.inOp {
 		return !t.a.crashed
@@ -139,31 +163,39 @@ func (t timeline) Sleep(d time.Duration) bool {
 	return t.a.wait(parked{kind: inWork})
 }
 
-// virtual is the clock of a client's algorithm.
-type virtual struct{ a *actor }
+// clientClock is the clock of a client's algorithm.
+type clientClock struct{ a *actor }
 
-var _ harness.ClientTime = virtual{}
+var _ harness.ClientTime = clientClock{}
 
 // Now returns the time that the client's clock shows. It is a step of its own: time may have passed since the client last
 // did anything. A client's clock shows the servers' time plus the schedule's skew. It goes on by a microsecond with each look
 // that any client takes, so no two looks show the same time. The commands of others do not move it.
-func (v virtual) Now() time.Time {
+func (v clientClock) Now() time.Time {
 	defer v.a.ex.w.takeTurn()()
-	v.a.wait(parked{kind: inClock})
+	if a := v.a.running(); !a.wait(parked{kind: inClock}) {
+		a.refuse()
+	}
 	return epoch.Add(v.a.ex.clock(v.a.index))
 }
 
 // Sleep makes the client's next step come later. It is not a step itself: whatever others do meanwhile they may as well do
-// before the client's next step. Where some lease ends meanwhile, waking up is a step of its own (see execution.run).
-func (v virtual) Sleep(ctx context.Context, d time.Duration) error {
-	a := v.a
+// before the client's next step. Where some lease ends meanwhile, waking up is a step of its own (see execution.stepClient). It
+// always is one where the client has other threads, since they may share memory with it.
+func (v clientClock) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
-	defer a.ex.w.takeTurn()()
-	if a.crashed {
+	defer v.a.ex.w.takeTurn()()
+	a := v.a.running()
+	if a.isCrashed() {
+		a.refuse()
 		return errCrashed
 	}
-	a.ready = max(a.ready, a.ex.now) + d
+	if a.hasThreads() {
+		return a.nap(ctx, d)
+	}
+	a.wakeAt = max(a.wakeAt, a.ex.now) + d
+	a.noteAct(act{sleep: d})
 	return nil
 }

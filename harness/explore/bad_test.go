@@ -132,7 +132,7 @@ func TestAClientThatTriesForEver(t *testing.T) {
 	}
 }
 
-// A client that is done at a place where it had a step to take before cannot be replayed.
+// A client that is done where it had a step to take before cannot be replayed.
 func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 	leavesNothing(t, func() {
 		var times atomic.Int64
@@ -141,7 +141,7 @@ func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 		p.Open = func(i int, r redis.UniversalClient) harness.Client {
 			if i == 1 {
 				n := 4
-				if times.Add(1) > 2 {
+				if times.Add(1) > 4 { // each schedule may be run twice: to learn it, and to compare
 					n = 1
 				}
 				return opened{writesTo("k", n), r}
@@ -164,7 +164,7 @@ func TestSpecsThatAreOfNoUse(t *testing.T) {
 		"the program has no lease":       func(s *Spec) { s.Program.Lease = 0 },
 		"no checkers":                    func(s *Spec) { s.Checkers = nil },
 		"1 clients: ask for 2 to 4":      func(s *Spec) { s.Clients = 1 },
-		"5 clients: ask for 2 to 4":      func(s *Spec) { s.Clients = 5 },
+		"17 clients: ask for 2 to 4":     func(s *Spec) { s.Clients = 17 },
 		"-1 clients":                     func(s *Spec) { s.Clients = -1 },
 		"2 failovers":                    func(s *Spec) { s.Failovers = 2 },
 		"-1 failovers":                   func(s *Spec) { s.Failovers = -1 },
@@ -190,12 +190,12 @@ func TestDefaultsOfASpec(t *testing.T) {
 		{Clients: 3, Expiries: 1, Approaches: 1},
 		{Clients: 2, Expiries: 1, LostAnswers: 1, Place: 2},
 		{Clients: 2, Expiries: 1, Late: 1, Place: 2},
-	}, s.parts())
+	}, s.budgets())
 	require.Equal(t, 2, s.Workers)
 	s.Crashes, s.Expiries, s.LostCommands = -1, -5, -1
 	s, err = s.withDefaults()
 	require.NoError(t, err)
-	require.Equal(t, []interleave.Budget{{Clients: 3}}, s.parts())
+	require.Equal(t, []interleave.Budget{{Clients: 3}}, s.budgets())
 }
 
 // A Redis that cannot be started, or dies, is a failure of the harness.
@@ -214,4 +214,43 @@ func TestRedisThatFails(t *testing.T) {
 		require.NotErrorIs(t, err, errStopped)
 		require.Contains(t, fmt.Sprint(err), "Redis")
 	})
+}
+
+// A program that starts goroutines without end is stopped with one line.
+func TestAClientThatStartsThreadsForEver(t *testing.T) {
+	leavesNothing(t, func() {
+		starts := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
+			for {
+				harness.Go(ctx, func(ctx context.Context) { _ = r.Get(ctx, "k").Err() })
+			}
+		}
+		res, err := searchSoon(t, quiet(program(starts, writesTo("k", 1))))
+		require.NoError(t, err)
+		require.Equal(t, "client 1 has started 31 goroutines and subscriptions in one schedule, and more are not explored: does it start some without end?", res.Stopped)
+	})
+}
+
+// A goroutine that never ends its turn is named, and one that the explorer does not know may not read a subscription.
+func TestAThreadThatNeverEndsItsTurn(t *testing.T) {
+	forever := make(chan struct{})
+	defer close(forever)
+	stuck := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		harness.Go(ctx, func(context.Context) { <-forever })
+		writesTo("k", 1)(ctx, s, r)
+	}
+	res, err := searchSoon(t, quiet(program(stuck, idle)))
+	require.NoError(t, err)
+	require.Contains(t, res.Stopped, "client 1's thread 2 neither sent a command nor finished within 2s")
+
+	reads := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
+		sub := r.Subscribe(ctx, "done")
+		defer func() { _ = sub.Close() }()
+		select {
+		case <-sub.Channel():
+		case <-forever:
+		}
+	}
+	res, err = searchSoon(t, quiet(program(reads, idle)))
+	require.NoError(t, err)
+	require.Contains(t, res.Stopped, "client 1 reads its subscription in a goroutine that the explorer does not know")
 }

@@ -11,9 +11,10 @@ import (
 
 // command is one command of a client, as it was sent.
 type command struct {
-	raw  []byte
-	args [][]byte
-	rest bool // came in one piece with the command before, as in a pipeline
+	raw       []byte
+	args      [][]byte
+	pipelined bool // came in one piece with the command before, as in a pipeline
+	meaning   *meaning
 	access
 }
 
@@ -36,6 +37,14 @@ const (
 	readsAll       // reads all its arguments
 	writes         // writes its first argument
 	writeAll       // writes all its arguments
+	popsAny        // writes all its arguments but the last, which is a time-out
+	moves          // writes its first two arguments
+	counted        // writes the keys whose number is its second argument
+	streams        // reads the keys that follow STREAMS
+	group          // writes the keys that follow STREAMS
+	publish        // sends to its first argument, a channel
+	channel        // listens, or does not listen any more, to its arguments, which are channels
+	pattern        // the same for patterns
 )
 
 // touches lists the commands that locks, filters and sequences use. A command that is missing here is taken to touch
@@ -46,11 +55,20 @@ var touches = func() map[string]touch {
 		own:     "wait",
 		nothing: "hello auth client select ping echo multi unwatch discard readonly readwrite command quit",
 		reads: "get ttl pttl expiretime pexpiretime type strlen getrange hget hexists hgetall hmget hlen scard smembers " +
-			"sismember llen lrange lindex zscore zrange zcard",
+			"sismember llen lrange lindex zscore zrange zcard xlen xrange",
 		readsAll: "exists mget watch",
 		writes: "set setnx setex psetex getset getdel getex incr incrby decr decrby append setrange expire pexpire expireat " +
-			"pexpireat persist hset hsetnx hmset hincrby hdel sadd srem lpush rpush lpop rpop zadd zrem",
+			"pexpireat persist hset hsetnx hmset hincrby hdel sadd srem lpush rpush lpop rpop lrem ltrim zadd zrem zpopmin zpopmax " +
+			"xadd xdel xtrim",
 		writeAll: "del unlink",
+		popsAny:  "blpop brpop bzpopmin bzpopmax",
+		moves:    "brpoplpush blmove rpoplpush lmove",
+		counted:  "blmpop bzmpop",
+		streams:  "xread",
+		group:    "xreadgroup",
+		publish:  "publish spublish",
+		channel:  "subscribe ssubscribe unsubscribe sunsubscribe",
+		pattern:  "psubscribe punsubscribe",
 	} {
 		for _, n := range strings.Fields(names) {
 			m[n] = t
@@ -59,15 +77,15 @@ var touches = func() map[string]touch {
 	return m
 }()
 
-// name returns the command's name in lower case.
-func name(args [][]byte) string { return string(bytes.ToLower(args[0])) }
+// commandName returns the command's name in lower case.
+func commandName(args [][]byte) string { return string(bytes.ToLower(args[0])) }
 
 // accessOf returns what a command touches, and how.
 func accessOf(args [][]byte) (a access, t touch) {
 	t, known := touches[string(args[0])] // most clients send one case
 	n := ""
 	if !known {
-		n = name(args)
+		n = commandName(args)
 		t = touches[n]
 	}
 	rest := args[1:]
@@ -84,6 +102,24 @@ func accessOf(args [][]byte) (a access, t touch) {
 		a.writes = []string{string(rest[0])}
 	case writeAll:
 		a.writes = words(rest)
+	case popsAny:
+		a.writes = words(rest[:len(rest)-1])
+	case moves:
+		a.writes = words(rest[:min(2, len(rest))])
+	case counted:
+		a.writes = countedKeys(rest)
+	case streams:
+		a.reads = streamKeys(rest)
+	case group:
+		a.writes = streamKeys(rest)
+	case publish:
+		a.writes, a.reads = []string{channelKey(string(rest[0]))}, []string{patternsKey}
+	case channel:
+		for _, c := range words(rest) {
+			a.writes = append(a.writes, channelKey(c))
+		}
+	case pattern:
+		a.writes = []string{patternsKey}
 	default:
 		a.everything = true
 		a.scripts = strings.HasPrefix(n, "eval") || strings.HasPrefix(n, "script") || strings.HasPrefix(n, "fcall")
@@ -113,23 +149,11 @@ func (a access) independent(b access) bool {
 	if a.everything || b.everything {
 		return false
 	}
-	return !meet(a.writes, b.reads) && !meet(a.writes, b.writes) && !meet(a.reads, b.writes)
+	return !intersect(a.writes, b.reads) && !intersect(a.writes, b.writes) && !intersect(a.reads, b.writes)
 }
 
-func meet(a, b []string) bool {
+func intersect(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
-}
-
-// blocks reports whether Redis may keep the client waiting for others.
-func (c command) blocks() bool {
-	switch n := name(c.args); n {
-	case "subscribe", "psubscribe", "ssubscribe", "monitor", "blpop", "brpop", "brpoplpush", "blmove", "blmpop", "bzpopmin",
-		"bzpopmax", "bzmpop":
-		return true
-	case "xread", "xreadgroup":
-		return slices.ContainsFunc(c.args, func(a []byte) bool { return strings.EqualFold(string(a), "block") })
-	}
-	return false
 }
 
 // seenByOthers reports whether a CLIENT command changes what others see of the connection, or asks about other connections.
@@ -147,8 +171,8 @@ func seenByOthers(args [][]byte) bool {
 // timely reports whether the command's effect or reply depends on the time of day: it asks for a TTL, sets one, or may do
 // either.
 func (c command) timely() bool {
-	switch name(c.args) {
-	case "ttl", "pttl", "expiretime", "pexpiretime":
+	switch commandName(c.args) {
+	case "ttl", "pttl", "expiretime", "pexpiretime", "xadd":
 		return true
 	}
 	return c.everything || c.setsTTL()
@@ -161,24 +185,27 @@ var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpir
 var quotedClockWord = regexp.MustCompile(`(?i)["'](` + strings.Join(clockWords, "|") + `|xadd)["']`)
 
 // readsClock reports whether the outcome depends on the time of day that the server shows, as far as can be seen.
-func (c command) readsClock(w *world) bool {
-	switch n := name(c.args); {
-	case n == "eval" && len(c.args) > 1:
-		return quotedClockWord.Match(c.args[1])
-	case n == "evalsha" && len(c.args) > 1:
-		return quotedClockWord.MatchString(w.scripts[strings.ToLower(string(c.args[1]))])
+func (c command) readsClock(w *world) bool { return clockIn(c.args, w.scripts) }
+
+// clockIn reports whether the outcome of a command depends on the time of day. scripts holds the texts of scripts by their hashes.
+func clockIn(args [][]byte, scripts map[string]string) bool {
+	switch n := commandName(args); {
+	case n == "eval" && len(args) > 1:
+		return quotedClockWord.Match(args[1])
+	case n == "evalsha" && len(args) > 1:
+		return quotedClockWord.MatchString(scripts[strings.ToLower(string(args[1]))])
 	case n == "xadd":
-		return slices.ContainsFunc(c.args, func(a []byte) bool { return bytes.Equal(a, []byte("*")) })
+		return slices.ContainsFunc(args, func(a []byte) bool { return bytes.Equal(a, []byte("*")) })
 	case n == "set", n == "getex":
-		return slices.ContainsFunc(c.args[min(2, len(c.args)):], func(a []byte) bool { return slices.Contains(clockWords, strings.ToLower(string(a))) })
+		return slices.ContainsFunc(args[min(2, len(args)):], func(a []byte) bool { return slices.Contains(clockWords, strings.ToLower(string(a))) })
 	default:
 		return slices.Contains(clockWords, n)
 	}
 }
 
-// acks returns the number of replicas that a WAIT asks for. It is 0 for any other command.
-func (c command) acks() int64 {
-	if name(c.args) != "wait" || len(c.args) < 2 {
+// wantedAcks returns the number of replicas that a WAIT asks for. It is 0 for any other command.
+func (c command) wantedAcks() int64 {
+	if commandName(c.args) != "wait" || len(c.args) < 2 {
 		return 0
 	}
 	n, err := strconv.ParseInt(string(c.args[1]), 10, 64)
@@ -188,9 +215,9 @@ func (c command) acks() int64 {
 	return n
 }
 
-// waits returns the time-out of a WAIT. It is 0 for any other command, and for a WAIT that waits for ever.
-func (c command) waits() time.Duration {
-	if name(c.args) != "wait" || len(c.args) < 3 {
+// waitTimeout returns the time-out of a WAIT. It is 0 for any other command, and for a WAIT that waits for ever.
+func (c command) waitTimeout() time.Duration {
+	if commandName(c.args) != "wait" || len(c.args) < 3 {
 		return 0
 	}
 	ms, err := strconv.ParseInt(string(c.args[2]), 10, 64)
@@ -202,7 +229,7 @@ func (c command) waits() time.Duration {
 
 // setsTTL reports whether the command may give a key a TTL.
 func (c command) setsTTL() bool {
-	switch n := name(c.args); n {
+	switch n := commandName(c.args); n {
 	case "set":
 		return len(c.args) > 3
 	case "getex", "setex", "psetex":

@@ -44,13 +44,19 @@ func TestTheTableOfCommandsIsTrue(t *testing.T) {
 		case reads, readsAll:
 			require.NotContains(t, flags, "write", n)
 			require.True(t, strings.Contains(flags, "readonly") || n == "watch", "%s: %s", n, flags)
-		case writes, writeAll:
+		case writes, writeAll, popsAny, moves, counted, group:
 			require.Contains(t, flags, "write", n)
+		case streams:
+			require.Contains(t, flags, "readonly", n)
+		case publish, channel, pattern:
+			require.Contains(t, flags, "pubsub", n)
+			require.NotContains(t, flags, "write", n)
+			continue // sharded channels count as keys
 		default:
 			require.NotContains(t, flags, "write", n)
 			require.NotContains(t, flags, "readonly", n)
 		}
-		require.NotContains(t, flags, "movablekeys", n)
+		require.Equal(t, touch == counted || touch == streams || touch == group, strings.Contains(flags, "movablekeys"), n)
 		first, last := keysOf(touch)
 		require.EqualValues(t, first, c.FirstKeyPos, n)
 		require.EqualValues(t, last, c.LastKeyPos, n)
@@ -65,6 +71,10 @@ func keysOf(t touch) (first, last int) {
 		return 1, 1
 	case readsAll, writeAll:
 		return 1, -1
+	case popsAny:
+		return 1, -2
+	case moves:
+		return 1, 2
 	}
 	return 0, 0
 }
@@ -85,6 +95,15 @@ func TestWhatACommandTouches(t *testing.T) {
 		{"DEL a b", access{writes: []string{"a", "b"}}, writeAll},
 		{"WAIT 1 0", access{}, own},
 		{"HELLO 2", access{}, nothing},
+		{"BLPOP a b 0", access{writes: []string{"a", "b"}}, popsAny},
+		{"BLMOVE a b LEFT RIGHT 0", access{writes: []string{"a", "b"}}, moves},
+		{"BLMPOP 0 2 a b LEFT", access{writes: []string{"a", "b"}}, counted},
+		{"BZMPOP 0 1 a MIN", access{writes: []string{"a"}}, counted},
+		{"XREAD COUNT 1 BLOCK 0 STREAMS a b 0 0", access{reads: []string{"a", "b"}}, streams},
+		{"XREADGROUP GROUP g c STREAMS a >", access{writes: []string{"a"}}, group},
+		{"PUBLISH c m", access{writes: []string{"\x00channel c"}, reads: []string{"\x00patterns"}}, publish},
+		{"SUBSCRIBE c d", access{writes: []string{"\x00channel c", "\x00channel d"}}, channel},
+		{"PSUBSCRIBE c*", access{writes: []string{"\x00patterns"}}, pattern},
 		{"PING", access{}, nothing},
 		{"EVAL x 1 a", access{everything: true, scripts: true}, unknown},
 		{"evalsha x 1 a", access{everything: true, scripts: true}, unknown},
@@ -143,7 +162,7 @@ func TestIndependenceOfStepsIsSymmetric(t *testing.T) {
 		for _, c := range []string{"GET a", "SET a 1", "SET b 1", "EVAL x 0"} {
 			for bits := range 8 {
 				all = append(all, move{
-					choice: interleave.Run(i), access: parsed(t, strings.Fields(c)...).access, begins: bits&1 > 0, ends: bits&2 > 0, passes: bits&4 > 0,
+					choice: interleave.Run(i), access: parsed(t, strings.Fields(c)...).access, begins: bits&1 > 0, ends: bits&2 > 0, timePasses: bits&4 > 0,
 				})
 			}
 		}
@@ -162,25 +181,25 @@ func TestWhatTheWorldDoesDependsOnClients(t *testing.T) {
 	step := func(c string) move {
 		return move{choice: interleave.Run(0), access: parsed(t, strings.Fields(c)...).access}
 	}
-	hold, flush := move{choice: interleave.HoldReplication, world: true}, move{choice: interleave.FlushScripts, world: true}
+	stop, flush := move{choice: interleave.StopReplication, world: true}, move{choice: interleave.FlushScripts, world: true}
 	expiry, promote := move{choice: interleave.Pass(0), world: true}, move{choice: interleave.Promote, world: true}
 	for _, c := range []struct {
 		did, asleep move
 		want        bool
 	}{
-		{step("GET a"), hold, false}, // what the world does comes after all that clients can do, and is never asleep
-		{step("SET a 1"), hold, false},
-		{step("EVAL x 0"), hold, false},
+		{step("GET a"), stop, false}, // what the world does comes after all that clients can do, and is never asleep
+		{step("SET a 1"), stop, false},
+		{step("EVAL x 0"), stop, false},
 		{step("SET a 1"), flush, false},
 		{step("EVALSHA x 0"), flush, false},
 		{step("GET a"), expiry, false},
 		{step("GET a"), promote, false},
-		{hold, step("GET a"), false},
-		{hold, flush, false},
-		{expiry, hold, false},
+		{stop, step("GET a"), false},
+		{stop, flush, false},
+		{expiry, stop, false},
 		{move{choice: interleave.Crash(0)}, step("SET a 1"), false}, // it will not come
 		{move{choice: interleave.Crash(1)}, step("SET a 1"), true},
-		{move{choice: interleave.Crash(1)}, hold, true},
+		{move{choice: interleave.Crash(1)}, stop, true},
 	} {
 		require.Equal(t, c.want, independent(c.did, c.asleep), "%v after %v", c.asleep.choice, c.did.choice)
 	}
@@ -198,10 +217,10 @@ func TestCommandsThatMaySetATTL(t *testing.T) {
 
 // A TTL that is set between MULTI and EXEC is set by the EXEC.
 func TestATransactionMaySetATTL(t *testing.T) {
-	c := &conn{seat: &seat{world: &world{}}}
+	c := &conn{dialer: &dialer{world: &world{}}}
 	pass := func(args ...string) bool {
 		c.queue = []command{parsed(t, args...)}
-		return c.passes()
+		return c.isUngated()
 	}
 	require.True(t, pass("MULTI"))
 	require.True(t, pass("INCR", "k"))

@@ -12,27 +12,37 @@ import (
 	"time"
 )
 
-// seat is the place of one client in all schedules of a worker. Its Redis client stays connected from one to the next.
-type seat struct {
-	world  *world
-	client bool                  // the seat is a client's, not the harness's own
-	actor  atomic.Pointer[actor] // the client of the current schedule; nil: none, and its connections pass everything
+// dialer is the place of one client in all schedules of a worker. Its Redis client stays connected from one to the next.
+type dialer struct {
+	world    *world
+	client   bool                  // it is a client's, not the harness's own
+	watchers []*conn               // connections on which the client has watched keys in this schedule
+	actor    atomic.Pointer[actor] // the client of the current schedule; nil: none, and its connections pass everything
 }
 
 // takeTurn takes the world's turn for a connection; end gives it back. The harness's own connection works in the scheduler's
 // turn, so for it takeTurn does nothing.
-func (s *seat) takeTurn() (end func()) {
+func (s *dialer) takeTurn() (end func()) {
 	if !s.client {
 		return func() {}
 	}
 	return s.world.takeTurn()
 }
 
-// dial opens a connection of the seat. The Redis client calls it.
-func (s *seat) dial(context.Context, string, string) (net.Conn, error) {
+// acting returns the actor of the client that runs now. It is nil if no schedule is under way, or the client is done.
+func (s *dialer) acting() *actor {
+	a := s.actor.Load()
+	if a == nil {
+		return nil
+	}
+	return a.running()
+}
+
+// dial opens a connection. The Redis client calls it.
+func (s *dialer) dial(context.Context, string, string) (net.Conn, error) {
 	defer s.takeTurn()()
-	c := &conn{seat: s, wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
-	if a := s.actor.Load(); a != nil && a.crashed {
+	c := &conn{dialer: s, wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
+	if a := s.actor.Load(); a != nil && a.isCrashed() {
 		c.failed = errCrashed // not an error of dial: after some of those a Redis client stops dialing
 		return c, nil
 	}
@@ -43,10 +53,10 @@ func (s *seat) dial(context.Context, string, string) (net.Conn, error) {
 // parked until the scheduler has sent its next command. Commands that concern the connection alone, such as HELLO, pass
 // ungated, and so do those inside a MULTI, which take effect with its EXEC only.
 type conn struct {
-	seat  *seat
-	wire  *wire
-	node  int    // index in world.names of the node to which wire leads
-	hello []byte // the client's HELLO, sent again on a new wire; nil: none
+	dialer *dialer
+	wire   *wire
+	node   int    // index in world.names of the node to which wire leads
+	hello  []byte // the client's HELLO, sent again on a new wire; nil: none
 
 	in    []byte    // bytes that the client wrote, not yet a whole command
 	queue []command // commands not yet sent
@@ -56,7 +66,15 @@ type conn struct {
 	multi    bool     // between MULTI and EXEC
 	queued   access   // access of the commands queued in the MULTI
 	watched  []string // keys under WATCH, which EXEC will look at
-	failed   error    // the error that the client gets instead of replies; nil: none
+
+	transaction []byte // commands queued in the MULTI
+
+	kept         *keptCommand  // the first in queue, which Redis keeps until it can answer; nil: none
+	subscription *subscription // nil: it has not subscribed
+	inbox        []byte        // whole replies that Redis has sent for kept, and messages, which the client has not got yet
+	patience     time.Duration // virtual time that a read of a subscription may wait; 0: no limit
+	timedOut     bool          // the time of the read under way is over
+	failed       error         // the error that the client gets instead of replies; nil: none
 
 	wrote chan struct{} // signals that there is something in queue
 	reply chan bool     // signals that there is something in out; false: the client has crashed
@@ -80,8 +98,8 @@ func (c *conn) connect() (err error) {
 	if c.wire != nil {
 		c.wire.close()
 	}
-	c.node = c.seat.world.primary
-	c.wire, err = dialWire(c.seat.world.sockets[c.node])
+	c.node = c.dialer.world.primary
+	c.wire, err = dialWire(c.dialer.world.sockets[c.node])
 	if err == nil && c.hello != nil {
 		_, err = c.wire.ask(c.hello, 1)
 	}
@@ -105,13 +123,14 @@ func (c *conn) Write(b []byte) (int, error) {
 		if size == 0 {
 			break
 		}
-		c.queue = append(c.queue, command{raw: c.in[at : at+size], args: args, rest: at > 0})
+		c.queue = append(c.queue, command{raw: c.in[at : at+size], args: args, pipelined: at > 0})
 		at += size
 	}
 	if c.in = c.in[at:]; len(c.in) == 0 {
 		c.in = nil // the queue has the old array
 	}
 	if at > 0 {
+		c.subscribe()
 		select {
 		case c.wrote <- struct{}{}:
 		default:
@@ -123,7 +142,7 @@ func (c *conn) Write(b []byte) (int, error) {
 // Read gives the client its replies.
 func (c *conn) Read(b []byte) (int, error) {
 	for len(c.out) == 0 {
-		if err := c.more(); err != nil {
+		if err := c.awaitReply(); err != nil {
 			return 0, err
 		}
 	}
@@ -134,10 +153,13 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// more gets one more reply into out, or waits for the client to write something.
-func (c *conn) more() error {
+// awaitReply gets one more reply into out, or waits for the client to write something.
+func (c *conn) awaitReply() error {
 	if c.failed != nil {
 		return c.failed
+	}
+	if c.subscription != nil {
+		return c.awaitMessage()
 	}
 	if len(c.queue) == 0 {
 		select {
@@ -147,32 +169,41 @@ func (c *conn) more() error {
 			return net.ErrClosed
 		}
 	}
-	a, err := c.pass()
+	a, err := c.sendUngated()
 	if a == nil {
 		return err
 	}
-	a.park <- parked{kind: inCommand, conn: c}
-	if !<-c.reply {
-		return errCrashed
+	select {
+	case a.park <- parked{kind: inCommand, conn: c}:
+	case <-c.gone:
+		return net.ErrClosed
 	}
-	return nil
+	select {
+	case answered := <-c.reply:
+		if !answered {
+			return errCrashed
+		}
+		return nil
+	case <-c.gone: // the search is over, and the client was astray
+		return net.ErrClosed
+	}
 }
 
-// pass sends the next command if it passes ungated. Otherwise it returns the client, which has to wait for the scheduler.
-func (c *conn) pass() (*actor, error) {
-	defer c.seat.takeTurn()()
-	a := c.seat.actor.Load()
+// sendUngated sends the next command if it passes ungated. Otherwise it returns the client, which has to wait for the scheduler.
+func (c *conn) sendUngated() (*actor, error) {
+	defer c.dialer.takeTurn()()
+	a := c.dialer.acting()
 	switch {
-	case a != nil && a.crashed:
+	case a != nil && a.isCrashed():
 		return nil, errCrashed
-	case a != nil && c.seat.world.asking:
+	case a != nil && c.dialer.world.asking && a.ex.running != a: // a thread that is left may act when the program lets time pass
 		return nil, errBusy
 	case a == nil:
-		if c.seat.client && !c.passes() && !c.seat.world.asking {
-			c.seat.world.strays++
+		if c.dialer.client && !c.isUngated() && !c.dialer.world.asking {
+			c.dialer.world.strayCommands++
 		}
 		return nil, c.send()
-	case c.passes():
+	case c.isUngated():
 		if c.failed != nil {
 			return nil, c.failed
 		}
@@ -181,18 +212,18 @@ func (c *conn) pass() (*actor, error) {
 	return a, nil
 }
 
-// passes reports whether the next command concerns nobody else. It notes the state that the command gives the connection.
-func (c *conn) passes() bool {
+// isUngated reports whether the next command concerns nobody else. It notes the state that the command gives the connection.
+func (c *conn) isUngated() bool {
 	next := &c.queue[0]
 	var t touch
 	next.access, t = accessOf(next.args)
-	switch n := name(next.args); {
+	switch n := commandName(next.args); {
 	case n == "exec" && c.multi:
 		next.access = c.queued
 		next.reads = append(next.reads, c.watched...)
 		return false
 	case n == "multi":
-		c.multi, c.queued = true, access{}
+		c.multi, c.queued, c.transaction = true, access{}, nil
 	case n == "discard", n == "unwatch" && !c.multi:
 		c.multi, c.watched = false, nil
 	case n == "hello":
@@ -200,63 +231,91 @@ func (c *conn) passes() bool {
 	case n == "client" && seenByOthers(next.args):
 		next.everything = true
 		if !c.stateful {
-			c.stateful, c.seat.world.stateful = true, append(c.seat.world.stateful, c)
+			c.stateful, c.dialer.world.stateful = true, append(c.dialer.world.stateful, c)
 		}
 		return false
 	case n == "select" && !slices.Equal(next.args[len(next.args)-1], []byte("0")):
 		c.failed = errDatabase
 	case c.multi:
 		next.ttl = next.setsTTL()
-		c.seat.world.learn(*next)
+		c.dialer.world.learnScript(*next)
 		c.queued.add(next.access)
+		c.transaction = append(c.transaction, next.raw...)
 		return true
 	}
 	return t == nothing
 }
 
-// send sends the next command and takes its reply.
-func (c *conn) send() error {
+// isGone reports whether the client has closed the connection.
+func (c *conn) isGone() bool {
 	select {
 	case <-c.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// ready makes the connection ready to send. If it cannot be, c.failed says why.
+func (c *conn) ready() error {
+	if c.isGone() {
 		c.failed = net.ErrClosed
 		return nil
-	default:
 	}
-	c.seat.world.clean = false
-	if err := c.follow(); err != nil || c.failed != nil {
+	c.dialer.world.clean = false
+	return c.reconnectToPrimary()
+}
+
+// send sends the next command and takes its reply.
+func (c *conn) send() error {
+	if c.queue[0].blocks() && !c.multi {
+		return c.askWaiting()
+	}
+	if err := c.ready(); err != nil || c.failed != nil {
 		return err
 	}
 	next := c.queue[0]
+	learned, err := c.askedByProgram(&next)
+	if err != nil {
+		return err
+	}
 	reply, err := c.wire.ask(c.request(next), 1)
 	if err != nil {
 		return err
 	}
+	if err := learned(reply); err != nil {
+		return err
+	}
 	c.out = append(c.out, reply...)
 	c.queue = c.queue[1:]
-	switch name(next.args) {
+	switch commandName(next.args) {
 	case "watch":
 		c.watched = append(c.watched, next.reads...)
+		if !slices.Contains(c.dialer.watchers, c) {
+			c.dialer.watchers = append(c.dialer.watchers, c)
+		}
 	case "exec":
 		c.multi, c.watched = false, nil
 	}
 	return nil
 }
 
-// follow connects to the current primary if the connection leads to another node. A MULTI, a WATCH or the rest of a pipeline
-// is lost with that node, so the connection then fails.
-func (c *conn) follow() error {
-	if c.node == c.seat.world.primary {
+// reconnectToPrimary connects to the current primary if the connection leads to another node. A MULTI, a WATCH or the rest of
+// a pipeline is lost with that node, so the connection then fails.
+func (c *conn) reconnectToPrimary() error {
+	if c.node == c.dialer.world.primary {
 		return nil
 	}
-	if c.multi || len(c.watched) > 0 || c.queue[0].rest {
+	begins := len(c.queue) > 0 && commandName(c.queue[0].args) == "multi" // and is on no node yet
+	if c.multi && !begins || len(c.watched) > 0 || len(c.queue) > 0 && c.queue[0].pipelined {
 		c.failed = errLost
 		return nil
 	}
 	return c.connect()
 }
 
-// restore gives the connection the state that it had when it was opened.
-func (c *conn) restore() error {
+// resetState gives the connection the state that it had when it was opened.
+func (c *conn) resetState() error {
 	c.stateful = false
 	if c.wire == nil || c.failed != nil {
 		return nil
@@ -268,33 +327,36 @@ func (c *conn) restore() error {
 	return err
 }
 
-// leave makes the client go on without an answer. It returns the connection, with the commands not sent yet, for a later
+// giveUp makes the client go on without an answer. It returns the connection, with the commands not sent yet, for a later
 // Arrive.
-func (c *conn) leave() (left late, err error) {
-	if err := c.follow(); err != nil || c.failed != nil {
+func (c *conn) giveUp() (left lateCommand, err error) {
+	if err := c.reconnectToPrimary(); err != nil || c.failed != nil {
 		return left, err
 	}
-	left = late{wire: c.wire, node: c.node, commands: c.queue}
+	left = lateCommand{wire: c.wire, node: c.node, commands: c.queue, gate: c.snapshot()}
 	for i := range c.queue[1:] {
 		left.commands[i+1].access, _ = accessOf(c.queue[i+1].args)
 	}
-	c.seat.world.late = append(c.seat.world.late, c.wire)
-	c.wire, c.queue, c.out, c.failed = nil, nil, nil, errUnanswered
+	c.dialer.world.abandonedWires = append(c.dialer.world.abandonedWires, c.wire)
+	c.wire, c.queue, c.out, c.watched, c.failed = nil, nil, nil, nil, errUnanswered
 	return left, nil
 }
 
-// late holds a command that its client has given up and Redis may still execute, with the rest of its pipeline.
-type late struct {
+// lateCommand holds a command that its client has given up and Redis may still execute, with the rest of its pipeline.
+type lateCommand struct {
 	client   int // the client that sent it, from 0
 	wire     *wire
 	node     int       // index in world.names of the node to which wire leads
 	commands []command // the one that the client waited for, then the rest of its pipeline
 	arrived  bool
 	at       int // length of the schedule when it was given up
+
+	gate    *conn        // what the connection was like, if the schedule is kept or run from memory
+	watched []watchedKey // keys that are watched on it
 }
 
 // access returns what the late commands touch.
-func (l late) access() (a access) {
+func (l lateCommand) access() (a access) {
 	for _, c := range l.commands {
 		a.add(c.access)
 	}
@@ -304,7 +366,7 @@ func (l late) access() (a access) {
 // request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than hear the primary, and
 // gets all the real time that they need. Its own time-out runs on the schedule's clock.
 func (c *conn) request(next command) []byte {
-	if n := min(next.acks(), c.seat.world.hearing()); next.acks() > 0 && !c.multi {
+	if n := min(next.wantedAcks(), c.dialer.world.hearingReplicas()); next.wantedAcks() > 0 && !c.multi {
 		return request("WAIT", strconv.FormatInt(n, 10), settleWithin)
 	}
 	return next.raw
@@ -313,6 +375,7 @@ func (c *conn) request(next command) []byte {
 // Close closes the connection; it may be called twice.
 func (c *conn) Close() error {
 	c.close.Do(func() {
+		c.unsubscribe()
 		close(c.gone)
 		if c.wire != nil {
 			c.wire.close()
@@ -336,8 +399,39 @@ func (c *conn) RemoteAddr() net.Addr { return unixAddr{} }
 // SetDeadline does nothing: time is virtual, and a schedule is bounded by other means.
 func (c *conn) SetDeadline(time.Time) error { return nil }
 
-// SetReadDeadline does nothing.
-func (c *conn) SetReadDeadline(time.Time) error { return nil }
+// SetReadDeadline sets the time-out of a subscription's reads. For commands it does nothing.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.setPatience(t)
+	return nil
+}
 
 // SetWriteDeadline does nothing.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+
+// askedByProgram notes a command of the program's own look at the store, which is about to be sent. The function that it returns is
+// to be called with the reply.
+func (c *conn) askedByProgram(next *command) (learned func(reply []byte) error, err error) {
+	ex := c.dialer.world.current
+	if ex == nil || !ex.learns() || !c.dialer.world.asking {
+		return func([]byte) error { return nil }, nil
+	}
+	if n := commandName(next.args); c.multi || n == "multi" || n == "watch" || n == "exec" {
+		ex.memory.forgo("the program's look at the store is a transaction")
+	}
+	var t touch
+	if next.access, t = accessOf(next.args); t == nothing { // it concerns the connection
+		return func([]byte) error { return nil }, nil
+	}
+	if next.scripts {
+		c.dialer.world.learnScript(*next) // or it is missing after the next flush
+	}
+	ex.looksFor(ask{kind: asksRedis, command: command{raw: next.raw, args: next.args, access: next.access}})
+	l, err := ex.learning(next, nil, nil, nil)
+	return func(reply []byte) error {
+		if err := ex.learn(l, reply); err != nil {
+			return err
+		}
+		ex.looksHear(event{kind: answered, text: string(reply)})
+		return nil
+	}, err
+}

@@ -205,7 +205,7 @@ func freeConnection(t *testing.T) net.Conn {
 	w := plainWorld(t)
 	w.turn.Unlock()
 	t.Cleanup(w.turn.Lock) // before the world ends
-	nc, err := w.seats[0].dial(t.Context(), "", "")
+	nc, err := w.dialers[0].dial(t.Context(), "", "")
 	require.NoError(t, err)
 	return nc
 }

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,106 +13,212 @@ import (
 // This file brings commands to Redis and answers to clients, in time, late or never.
 
 // deliver brings a client's command to Redis and its answer to the client, unless the choice says that one of them is
-// lost.
-func (ex *execution) deliver(c interleave.Choice, a *actor) error {
-	gate := a.at.conn
+// lost. It returns true if Redis keeps the command, so that there is no answer yet.
+func (ex *execution) deliver(c interleave.Choice, a *actor) (heard event, kept bool, err error) {
+	if ex.recalls {
+		heard, err = ex.recallDelivery(c, a)
+		return heard, false, err
+	}
+	gate := a.parkedAt.conn
+	before := len(gate.out)
+	if kept, err = ex.deliverReally(c, a); err != nil || kept {
+		return heard, kept, err
+	}
+	switch {
+	case gate.failed == nil:
+		heard = event{kind: answered, text: string(gate.out[before:])}
+	case gate.failed == errUnanswered:
+		heard.kind = unanswered
+	case gate.failed == errLost:
+		heard.kind = cut
+	default:
+		ex.memory.forgo("a connection fails: %v", gate.failed)
+	}
+	return heard, false, nil
+}
+
+// deliverReally does so with the real client and the real Redis. It returns true if Redis keeps the command.
+func (ex *execution) deliverReally(c interleave.Choice, a *actor) (kept bool, err error) {
+	gate := a.parkedAt.conn
 	if a.lost != nil && bytes.Equal(a.lost, gate.queue[0].raw) {
-		ex.meet(harness.SentAgain)
+		ex.noteSituation(harness.SentAgain)
 	}
 	switch c.Kind() {
 	case interleave.LosesAnswers:
-		ex.left.LostAnswers--
+		ex.remaining.LostAnswers--
 		if gate.queue[0].changes() {
 			a.lost = gate.queue[0].raw
 		}
-		err := ex.send(gate)
+		if kept, err = ex.sendNext(a, gate); kept { // the connection breaks before there is an answer
+			err = errors.Join(err, ex.cutOff(gate, errUnanswered))
+			gate.release()
+			a.wakeAt = 0
+		}
 		gate.out, gate.failed = nil, errUnanswered
 		ex.trace.unanswered("the answer is lost")
-		ex.meet(harness.AnswerLost)
-		return err
+		ex.noteSituation(harness.AnswerLost)
+		return false, err
 	case interleave.LosesCommands:
-		ex.left.LostCommands--
+		ex.remaining.LostCommands--
 		ex.trace.unsent(ex, gate.queue[0], "the command is lost")
 		gate.failed = errUnanswered
-		ex.meet(harness.CommandLost)
+		ex.noteSituation(harness.CommandLost)
 	case interleave.Delays:
-		ex.left.Late--
+		ex.remaining.Late--
 		ex.trace.unsent(ex, gate.queue[0], "no answer: the command is late")
-		left, err := gate.leave()
+		left, err := gate.giveUp()
 		if err != nil {
-			return err
+			return false, err
 		}
 		left.client, left.at, left.arrived = a.index, len(ex.path), left.wire == nil
-		ex.late = append(ex.late, left)
+		if !left.arrived {
+			left.watched, a.watched = takeWatched(left.gate, a.watched)
+		}
+		ex.lateCommands = append(ex.lateCommands, left)
 	default:
-		return ex.send(gate)
+		return ex.sendNext(a, gate)
 	}
-	return nil
+	return false, nil
 }
 
 // arrive executes a command that its client has given up.
 func (ex *execution) arrive(n int) (did move, err error) {
-	if n >= len(ex.late) || ex.late[n].arrived {
+	if n >= len(ex.lateCommands) || ex.lateCommands[n].arrived {
 		return did, fmt.Errorf("%w: there is no late command %d", errDiverged, n+1)
 	}
-	l := &ex.late[n]
+	l := &ex.lateCommands[n]
 	l.arrived = true
-	ex.meet(harness.CommandLate)
+	ex.noteSituation(harness.CommandLate)
 	did.access = l.access()
+	if ex.recalls {
+		return did, ex.recallArrival(l)
+	}
 	for _, c := range l.commands {
-		reply, err := l.wire.ask(c.raw, 1)
+		reply, err := ex.executeAndLearn(l, c)
 		if err != nil {
 			return did, err
 		}
 		ex.trace.arrived(ex, *l, c, reply)
-		ex.executed(c, reply)
+		ex.noteEffects(c, reply)
 	}
 	return did, nil
 }
 
-// send sends the next command of a connection and looks at the reply.
-func (ex *execution) send(c *conn) error {
-	next := c.queue[0]
-	if next.blocks() {
-		return stopped("client %d's %s waits for what others do, which cannot be explored", ex.last+1, strings.ToUpper(name(next.args)))
+// executeAndLearn executes a late command and keeps its outcome.
+func (ex *execution) executeAndLearn(l *lateCommand, c command) (reply []byte, err error) {
+	if c.wantedAcks() > 0 || ex.memory == nil {
+		return ex.executeLate(l, c)
 	}
-	before := len(c.out)
-	if err := c.send(); err != nil {
-		return err
+	lesson, err := ex.learning(&c, l.gate, nil, l.watched)
+	if err != nil {
+		return nil, err
 	}
-	reply := c.out[before:]
-	ex.trace.sent(ex, next, reply, c.failed)
-	if ex.unacknowledged(next, reply) {
-		ex.disturbed = true
+	if reply, err = ex.executeLate(l, c); err == nil {
+		err = ex.learn(lesson, reply)
 	}
-	ex.executed(next, reply)
-	if wait := next.waits(); wait > 0 && next.acks() > ex.w.hearing() {
-		return ex.passTo(ex.now + wait)
-	}
-	return nil
+	return reply, err
 }
 
-// executed notes the effects of an executed command on what can happen next.
-func (ex *execution) executed(c command, reply []byte) {
+// executeLate executes a late command. One that Redis would keep finds its connection closed instead of an answer.
+func (ex *execution) executeLate(l *lateCommand, c command) (reply []byte, err error) {
+	if !c.blocks() {
+		return l.wire.ask(c.raw, 1)
+	}
+	id, err := l.wire.id()
+	if err == nil {
+		err = ex.w.post(l.wire, l.node, c.withoutTimeout())
+	}
+	if err == nil {
+		_, err = ex.w.ask(l.node, "PING")
+	}
+	if err == nil {
+		_, err = ex.w.ask(l.node, "PING")
+	}
+	if err == nil {
+		reply, err = l.wire.poll()
+	}
+	if err != nil || len(reply) > 0 {
+		return reply, err
+	}
+	_, err = ex.w.ask(l.node, "CLIENT", "KILL", "ID", id)
+	return []byte("*-1\r\n"), err
+}
+
+// sendNext sends the next command of a connection and looks at the reply. It returns true if Redis keeps the command.
+func (ex *execution) sendNext(a *actor, c *conn) (kept bool, err error) {
+	next := c.queue[0]
+	switch {
+	case next.monitors():
+		return false, stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(commandName(next.args)))
+	case next.blocks() && !c.multi:
+		return ex.sendBlocking(a, c)
+	}
+	before := len(c.out)
+	lesson, err := ex.learningNext(a, c)
+	if err != nil {
+		return false, err
+	}
+	if err := c.send(); err != nil {
+		return false, err
+	}
+	reply := c.out[before:]
+	if c.failed == nil {
+		if err := ex.learn(lesson, reply); err != nil {
+			return false, err
+		}
+	}
+	ex.trace.sent(ex, next, reply, c.failed)
+	if ex.waitCutShort(next, reply) {
+		ex.disturbed = true
+	}
+	ex.noteEffects(next, reply)
+	if wait := next.waitTimeout(); wait > 0 && next.wantedAcks() > ex.hearingReplicas() {
+		return false, ex.passTo(ex.now + wait)
+	}
+	return false, nil
+}
+
+// noteEffects notes the effects of an executed command on what can happen next.
+func (ex *execution) noteEffects(c command, reply []byte) {
 	if c.changes() {
-		ex.known = false
-		ex.used = ex.used || ex.held
+		ex.endsKnown = false
+		ex.wroteSinceStop = ex.wroteSinceStop || ex.replicationStopped
 	}
-	ex.timed = ex.timed || c.setsTTL()
-	if c.scripts {
-		ex.w.learn(c)
-	}
-	ex.clocked = ex.clocked || c.readsClock(ex.w)
-	if missing(reply) {
-		ex.meet(harness.ScriptMissing)
+	ex.noteClock(c)
+	if saysNoScript(reply) {
+		ex.noteSituation(harness.ScriptMissing)
+		if ex.recalls {
+			return
+		}
 		ex.disturbed = ex.disturbed || ex.w.primary == firstPrimary && !ex.w.flushed
 	}
 }
 
-// unacknowledged reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear
+// noteClock notes whether a command gives a key a TTL or depends on the time of day.
+func (ex *execution) noteClock(c command) {
+	if ex.recalls && c.meaning != nil {
+		ex.ttlSet, ex.clockRead = ex.ttlSet || c.meaning.sets, ex.clockRead || c.meaning.clock
+		return
+	}
+	ex.ttlSet = ex.ttlSet || c.setsTTL()
+	if c.scripts && !ex.recalls {
+		ex.w.learnScript(c)
+	}
+	ex.clockRead = ex.clockRead || c.readsClock(ex.w)
+}
+
+// learningNext prepares to keep the outcome of the next command of a connection.
+func (ex *execution) learningNext(a *actor, c *conn) (*lesson, error) {
+	if !ex.learns() || c.isGone() || ex.losesState(c) {
+		return nil, nil
+	}
+	return ex.learning(&c.queue[0], c, a, a.watched)
+}
+
+// waitCutShort reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear
 // the primary if those are fewer.
-func (ex *execution) unacknowledged(c command, reply []byte) bool {
-	wanted := min(c.acks(), ex.w.hearing())
+func (ex *execution) waitCutShort(c command, reply []byte) bool {
+	wanted := min(c.wantedAcks(), ex.hearingReplicas())
 	got, err := integer(reply)
 	return wanted > 0 && err == nil && got < wanted
 }

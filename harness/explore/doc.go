@@ -15,9 +15,20 @@
 // interferences first (iterative context bounding: Musuvathi and Qadeer, PLDI 2007), and leaves out those that differ
 // from one already planned only in the order of independent commands (sleep sets: Godefroid, LNCS 1032, 1996).
 //
+// Where there are too many schedules, Spec.Random draws some at random (random.go, pct.go), with a bound on the probability of finding a
+// bug, and shrinks what it finds (shrink.go).
+//
 // Time is virtual, for clients and servers alike (servertime.go): every step takes a microsecond, and otherwise time passes only
 // where the schedule says so, to the last millisecond of some lease or just beyond it. Where the servers' clocks cannot be set,
 // TTLs are shortened instead, a schedule that took too long is run again, and an algorithm that reads a clock is not judged.
+//
+// # Threads and waiting
+//
+// A goroutine of [harness.Go] is an actor of its client, and so is a subscription (thread.go, subscribe.go). An actor may wait for
+// Redis, for time or for another actor of its client (wait.go): Redis keeps a BLPOP blocked, and after each step the explorer
+// looks whether it was answered. Time-outs pass in virtual time. Where others could go on meanwhile, one wait of a schedule ends
+// with time; the others end so only when nobody else can move. A client that nobody can wake any more is a deadlock
+// (deadlock.go). Goroutines that are left when every client is done act once more while time passes at the end.
 //
 // # What it does not say
 //

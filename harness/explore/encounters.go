@@ -14,8 +14,10 @@ import (
 // This file keeps the situations that schedules meet. Checkers see some of them in the history; the explorer brings about
 // the others itself.
 
-// meet notes a situation that the explorer brings about.
-func (ex *execution) meet(name harness.SituationName) { ex.met = append(ex.met, name) }
+// noteSituation notes a situation that the explorer brings about.
+func (ex *execution) noteSituation(name harness.SituationName) {
+	ex.situations = append(ex.situations, name)
+}
 
 // encounter is a situation, with the shortest schedule that met it.
 type encounter struct {
@@ -30,8 +32,8 @@ type encounters struct {
 	by    map[harness.SituationName]*encounter
 }
 
-// within lists the situations that the explorer can bring about within a budget.
-func within(b interleave.Budget) (names []harness.SituationName) {
+// possibleSituations lists the situations that the explorer can bring about within a budget.
+func possibleSituations(b interleave.Budget) (names []harness.SituationName) {
 	for _, of := range []struct {
 		n    int
 		name harness.SituationName
@@ -46,8 +48,8 @@ func within(b interleave.Budget) (names []harness.SituationName) {
 	return names
 }
 
-// of returns the encounter of a situation, and makes it if there is none yet.
-func (e *encounters) of(name harness.SituationName) *encounter {
+// entry returns the encounter of a situation, and makes it if there is none yet.
+func (e *encounters) entry(name harness.SituationName) *encounter {
 	if e.by == nil {
 		e.by = map[harness.SituationName]*encounter{}
 	}
@@ -61,19 +63,19 @@ func (e *encounters) of(name harness.SituationName) *encounter {
 // add takes what one schedule met.
 func (e *encounters) add(b interleave.Budget, ex *execution, seen []harness.Situation) {
 	for _, s := range seen {
-		e.of(s.Name).take(s, b, ex.path)
+		e.entry(s.Name).update(s, b, ex.path)
 	}
-	for _, name := range within(b) {
-		e.of(name)
+	for _, name := range possibleSituations(b) {
+		e.entry(name)
 	}
-	for _, name := range ex.met {
-		e.of(name).take(harness.Situation{Name: name, Count: 1}, b, ex.path)
+	for _, name := range ex.situations {
+		e.entry(name).update(harness.Situation{Name: name, Count: 1}, b, ex.path)
 	}
 }
 
-// take counts the situation of one schedule, and keeps the schedule if it is the shortest so far, or of equal length the first
+// update counts the situation of one schedule, and keeps the schedule if it is the shortest so far, or of equal length the first
 // by its choices.
-func (e *encounter) take(s harness.Situation, b interleave.Budget, path []interleave.Choice) {
+func (e *encounter) update(s harness.Situation, b interleave.Budget, path []interleave.Choice) {
 	if e.Count += s.Count; s.Count == 0 {
 		return
 	}
@@ -82,15 +84,15 @@ func (e *encounter) take(s harness.Situation, b interleave.Budget, path []interl
 	}
 }
 
-// tellSituations runs the shortest schedule of each situation again and returns the situations with their steps.
-func (s *search) tellSituations(ctx context.Context, w *world) (all []interleave.Situation, err error) {
-	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(stall)}
+// rerunSituations runs the shortest schedule of each situation again and returns the situations with their steps.
+func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleave.Situation, err error) {
+	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(parkWithin)}
 	slices.Sort(s.encounters.order) // which was met first depends on the workers
 	for _, name := range s.encounters.order {
 		e := s.encounters.by[name]
 		told := interleave.Situation{Situation: e.Situation}
 		if e.Count > 0 {
-			told.Steps, err = r.steps(context.WithoutCancel(ctx), e.budget, e.schedule)
+			told.Steps, err = r.stepsOf(context.WithoutCancel(ctx), e.budget, e.schedule)
 			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, errStopped) { // of those the verdict tells
 				return all, err
 			}
@@ -100,10 +102,10 @@ func (s *search) tellSituations(ctx context.Context, w *world) (all []interleave
 	return all, nil
 }
 
-// steps runs a schedule and returns its steps. They are nil if the machine disturbed every attempt.
-func (r replayer) steps(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) ([]interleave.Step, error) {
-	for range attempts {
-		ex, err := r.once(ctx, budget, schedule)
+// stepsOf runs a schedule and returns its steps. They are nil if the machine disturbed every attempt.
+func (r replayer) stepsOf(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) ([]interleave.Step, error) {
+	for range maxAttempts {
+		ex, err := r.runOnce(ctx, budget, schedule)
 		if ex != nil && ex.disturbed {
 			continue
 		}

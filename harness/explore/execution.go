@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -24,38 +22,54 @@ const (
 	tick     = time.Microsecond // virtual time that a step takes
 	maxSteps = 400              // steps of one schedule; all their ticks together are less than Redis's unit of time
 
-	stall = 2 * time.Second // real time that a client may take to reach its next command
+	parkWithin = 2 * time.Second // real time that a client may take to reach its next command
 )
 
 // execution is one schedule under way.
 type execution struct {
-	spec      *Spec
-	budget    interleave.Budget
-	w         *world
-	actors    []*actor
-	now       time.Duration // since the schedule began, in virtual time
-	moved     time.Duration // the last time to which time passed other than by a step
-	looks     int           // looks of all clients at their clocks since moved
-	ends      []ending      // ends of the keys in the store, valid if known
-	known     bool
-	path      []interleave.Choice
-	print     uint64          // fingerprint of what happened: choices, names of commands and their keys
-	times     []time.Duration // virtual times of the steps and, after them, of the harness's probes
-	late      []late          // commands that their clients have given up
-	ops       []harness.Op
-	left      interleave.Budget       // what may still go wrong
-	last      int                     // the client that took the last step; -1: none yet
-	fresh     bool                    // the last choice was a step of that client
-	held      bool                    // replication is held
-	used      bool                    // something was written since replication was held
-	timed     bool                    // some command may have set a TTL
-	met       []harness.SituationName // situations that the explorer brought about
-	idle      string                  // describes an operation that was granted without a command; empty: none was
-	clocked   bool                    // somebody has looked at a clock
-	expired   bool                    // time has passed beyond the end of a lease
-	crowded   bool                    // there were more instants to which time could have passed than are tried
-	disturbed bool                    // something that is no part of the schedule came between: a missing script, a WAIT cut short
-	alarm     *time.Timer
+	spec               *Spec
+	budget             interleave.Budget
+	w                  *world
+	actors             []*actor      // the first thread of each client
+	all                []*actor      // every thread, in the order in which they came into being
+	running            *actor        // whom the scheduler waits for; nil: nobody
+	waiters            []*conn       // connections on which something may arrive: a command that Redis keeps, a subscription
+	trouble            error         // why the schedule cannot go on, as a client's goroutine has found out; nil: it can
+	earlyWakes         int           // waits that ended with time although others could have gone on
+	wakesCut           bool          // some wait could have ended so, and did not: see maxEarlyWakes
+	idleFor            time.Duration // time that passed in waits since an operation has ended
+	finishing          bool          // the program looks at the end of the schedule
+	deadlock           *harness.Anomaly
+	now                time.Duration // since the schedule began, in virtual time
+	passedTo           time.Duration // the last time to which time passed other than by a step
+	clockLooks         int           // looks of all clients at their clocks since passedTo
+	ends               []keyEnd      // ends of the keys in the store, valid if endsKnown
+	endsKnown          bool
+	path               []interleave.Choice
+	fingerprint        uint64          // fingerprint of what happened: choices, names of commands and their keys
+	stepTimes          []time.Duration // virtual times of the steps and, after them, of the harness's probes
+	lateCommands       []lateCommand   // commands that their clients have given up
+	ops                []harness.Op
+	remaining          interleave.Budget       // what may still go wrong
+	last               *actor                  // took the last step; nil: none yet
+	justStepped        bool                    // the last choice was a step of that client
+	replicationStopped bool                    // the replica that will be promoted hears nothing
+	wroteSinceStop     bool                    // something was written since replication stopped
+	ttlSet             bool                    // some command may have set a TTL
+	situations         []harness.SituationName // situations that the explorer brought about
+	grantedFree        string                  // describes an operation that was granted without a command; empty: none was
+	clockRead          bool                    // somebody has looked at a clock
+	expired            bool                    // time has passed beyond the end of a lease
+	tooManyEnds        bool                    // there were more instants to which time could have passed than are tried
+	disturbed          bool                    // something that is not part of the schedule came between: a missing script, a WAIT cut short
+	alarm              *time.Timer
+
+	memory   *memory   // what the search knows, if this schedule is kept or run from it; nil: it is neither
+	recalls  bool      // the schedule is run from memory: no client and no Redis takes part
+	store    *contents // what is stored, if memory is not nil
+	replica  *contents // what the replica will have that is promoted
+	promoted bool      // it has been promoted
+	looking  *look     // the program's look at the store under way; nil: none, or it is not kept
 
 	trace    *trace       // nil: steps are not written down
 	recorded func(*actor) // called with a client whose operation has just ended; may be nil
@@ -72,15 +86,22 @@ func stopped(format string, args ...any) error {
 var errDiverged = fmt.Errorf("%w: a client does not do the same each time", errStopped)
 
 func diverged(a *actor) error {
-	return fmt.Errorf("%w: client %d is done where it had a step to take before", errDiverged, a.index+1)
+	return fmt.Errorf("%w: %s is done where it had a step to take before", errDiverged, a)
 }
 
-// begin starts a schedule: every client runs up to its first command.
-func begin(ctx context.Context, spec *Spec, budget interleave.Budget, w *world, alarm *time.Timer) (*execution, error) {
+// beginSchedule starts a schedule: every client runs up to its first command.
+func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w *world, alarm *time.Timer) (*execution, error) {
+	if err := w.endThreads(); err != nil {
+		return nil, err
+	}
 	if err := w.reset(ctx); err != nil {
 		return nil, err
 	}
-	ex := &execution{spec: spec, budget: budget, w: w, now: start, moved: start, left: budget, last: -1, alarm: alarm}
+	ex := &execution{spec: spec, budget: budget, w: w, now: start, passedTo: start, remaining: budget, alarm: alarm, memory: w.memory}
+	if ex.memory != nil {
+		ex.store = ex.memory.empty
+	}
+	w.current = ex
 	ex.actors = make([]*actor, budget.Clients)
 	opened := false
 	defer func() {
@@ -89,17 +110,20 @@ func begin(ctx context.Context, spec *Spec, budget interleave.Budget, w *world, 
 		}
 	}()
 	for i := range ex.actors {
-		w.seats[i].actor.Store(nil)
-		place := i
-		if i > 0 {
-			place += budget.Place
+		w.dialers[i].actor.Store(nil)
+		w.dialers[i].watchers = nil
+		client, err := ex.openClient(placeOf(budget, i), i)
+		if err != nil {
+			return ex, err
 		}
-		client := ex.open(place, w.clients[i])
 		a := &actor{index: i, ex: ex, park: make(chan parked, 4), awake: make(chan bool)}
-		ex.actors[i] = a
-		w.seats[i].actor.Store(a)
+		ex.actors[i], ex.all = a, append(ex.all, a)
+		if ex.memory != nil {
+			a.mind, a.heard = &ex.memory.root, beginning(budget, i)
+		}
+		w.dialers[i].actor.Store(a)
 		a.launch(ctx, client)
-		if err := ex.await(a); err != nil {
+		if err := ex.awaitClient(a); err != nil {
 			return ex, err
 		}
 	}
@@ -107,37 +131,68 @@ func begin(ctx context.Context, spec *Spec, budget interleave.Budget, w *world, 
 	return ex, nil
 }
 
-// open makes a client. The constructor may send commands, so it has the turn.
-func (ex *execution) open(place int, r redis.UniversalClient) harness.Client {
+// openClient makes a client. The constructor may send commands, so it has the turn.
+func (ex *execution) openClient(place, i int) (c harness.Client, err error) {
 	defer ex.w.giveTurn()()
-	return ex.spec.Program.Open(place, r)
+	p := ex.spec.Program
+	if p.Gate == interleave.InProcess {
+		return p.Open(place, ex.w.clients[i]), nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			if err = brokenOutside(i, p); err == nil {
+				panic(p)
+			}
+		}
+	}()
+	return p.OpenAt(place, ex.w.gates.addresses[i]), nil
 }
 
-// await gives the turn to the client, and returns with it when the client is parked or done.
-func (ex *execution) await(a *actor) error {
-	at, ok := ex.parks(a)
-	if !ok {
-		a.astray = true
-		return stopped("client %d neither sent a command nor finished within %v%s", a.index+1, stall, ex.lastSent(a))
-	}
-	a.at = at
-	if a.at.kind == atEnd {
-		a.done = true
-		ex.w.seats[a.index].actor.Store(nil)
-		return a.at.err
+// brokenOutside returns the error of a client that panicked since the program outside broke down; nil for any other panic.
+func brokenOutside(client int, panicked any) error {
+	if err, ok := panicked.(error); ok && errors.Is(err, interleave.ErrOutside) {
+		return stopped("client %d: %v", client+1, err)
 	}
 	return nil
 }
 
-// parks gives the turn away until the client parks. ok is false if it does not park within stall.
-func (ex *execution) parks(a *actor) (at parked, ok bool) {
+// awaitClient gives the turn to the client, and returns with it when the client is parked or done.
+func (ex *execution) awaitClient(a *actor) error {
+	ex.running = a
+	at, ok := ex.awaitParking(a)
+	ex.running = nil
+	if !ok {
+		a.astray, ex.actors[a.index].crashed = true, true
+		return cmp.Or(ex.trouble, stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a)))
+	}
+	a.parkedAt = at
+	a.done = at.kind == atEnd
+	if ex.trouble == nil && at.err == nil {
+		if err := ex.learnMind(a); err != nil {
+			return err
+		}
+	}
+	if a.done {
+		if !ex.isAlive(a.index) {
+			ex.w.dialers[a.index].actor.Store(nil)
+		}
+		return cmp.Or(ex.trouble, a.parkedAt.err)
+	}
+	if ex.trouble != nil {
+		return ex.trouble
+	}
+	return ex.startThreads()
+}
+
+// awaitParking gives the turn away until the client parks. ok is false if it does not park within parkWithin.
+func (ex *execution) awaitParking(a *actor) (at parked, ok bool) {
 	defer ex.w.giveTurn()()
 	select {
 	case at = <-a.park:
 		return at, true
 	default:
 	}
-	ex.alarm.Reset(stall)
+	ex.alarm.Reset(parkWithin)
 	select {
 	case at = <-a.park:
 		return at, true
@@ -146,7 +201,7 @@ func (ex *execution) parks(a *actor) (at parked, ok bool) {
 	}
 }
 
-func (ex *execution) lastSent(a *actor) string {
+func (ex *execution) whyStuck(a *actor) string {
 	if !a.started {
 		return ": it never sent any"
 	}
@@ -156,45 +211,53 @@ func (ex *execution) lastSent(a *actor) string {
 // step carries out a choice and returns the move that it was.
 func (ex *execution) step(ctx context.Context, c interleave.Choice) (did move, err error) {
 	if len(ex.path) == maxSteps {
-		return did, stopped("a schedule of %d steps does not end: the last command was %s: does a client try for ever?", maxSteps, ex.spins())
+		return did, stopped("a schedule of %d steps does not end: the last command was %s: does a client try for ever?", maxSteps, ex.describeNext())
 	}
-	ex.print = ex.printWith(c)
+	if !ex.recalls {
+		ex.fingerprint = ex.fingerprintWith(c)
+	}
 	ex.path = append(ex.path, c)
 	ex.now = ex.now.Truncate(tick) + tick
-	ex.times = append(ex.times, ex.now)
-	ex.w.setTime(ex.now)
-	ex.trace.start(ex, c)
+	ex.stepTimes = append(ex.stepTimes, ex.now)
+	if !ex.recalls {
+		ex.w.setTime(ex.now)
+	}
+	ex.trace.startStep(ex, c)
 	ops := len(ex.ops)
 	i, isClient := c.Client()
 	switch {
 	case !isClient:
-		did, err = ex.act(ctx, c)
+		did, err = ex.stepWorld(ctx, c)
 	case c.IsCrash():
 		did, err = ex.crash(c, ex.actors[i])
 	default:
-		did, err = ex.run(c, ex.actors[i])
+		did, err = ex.stepThread(c)
+	}
+	if err == nil && !ex.recalls {
+		err = ex.listen()
 	}
 	if err != nil {
 		return did, err // a client may be astray and still at work: what it records is nobody's business
 	}
-	ex.fresh = isClient && !c.IsCrash()
+	ex.justStepped = isClient && !c.IsCrash()
 	ended := ex.ops[ops:]
-	ex.observe(ctx, ended)
-	ex.trace.finish(ended, ex.ops[ops+len(ended):])
-	return did, err
+	if err := ex.observe(ctx, ended); err != nil {
+		return did, err
+	}
+	ex.trace.finishStep(ended, ex.ops[ops+len(ended):])
+	return did, ex.lookAtStore()
 }
 
-// printWith returns the fingerprint after a choice. Clients that act on what they read alone leave the same fingerprint for
+// fingerprintWith returns the fingerprint after a choice. Clients that act on what they read alone leave the same fingerprint for
 // the same choices. Of a command's arguments only the keys count: tokens may be random.
-func (ex *execution) printWith(c interleave.Choice) uint64 {
+func (ex *execution) fingerprintWith(c interleave.Choice) uint64 {
 	h := fnv.New64a()
-	_ = binary.Write(h, binary.LittleEndian, ex.print) // to memory
-	_, _ = h.Write([]byte{byte(c)})
-	if i, ok := c.Client(); ok {
-		a := ex.actors[i]
-		_, _ = h.Write([]byte{byte(a.at.kind)})
-		if a.at.kind == inCommand && !a.done {
-			next := a.at.conn.queue[0]
+	_ = binary.Write(h, binary.LittleEndian, ex.fingerprint) // to memory
+	_, _ = h.Write([]byte{byte(c), byte(c >> 8)})
+	if a := ex.actorOf(c); a != nil {
+		_, _ = h.Write([]byte{byte(a.parkedAt.kind)})
+		if a.parkedAt.kind == inCommand && a.sends == nil && !a.done {
+			next := a.parkedAt.conn.queue[0]
 			_, _ = h.Write(next.args[0])
 			for _, key := range slices.Concat(next.reads, next.writes) {
 				_, _ = h.Write([]byte(key))
@@ -204,40 +267,47 @@ func (ex *execution) printWith(c interleave.Choice) uint64 {
 	return h.Sum64()
 }
 
-// run lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps wakes up
+// stepClient lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps wakes up
 // first. If some lease ends during its sleep, waking up is the whole step.
-func (ex *execution) run(c interleave.Choice, a *actor) (did move, err error) {
+func (ex *execution) stepClient(c interleave.Choice, a *actor) (did move, err error) {
 	if a.done {
 		return did, diverged(a)
 	}
-	did = ex.next(c, a)
+	did = ex.nextMove(c, a)
 	ops := len(ex.ops)
 	a.started = true
-	ex.last = a.index
+	ex.last = a
+	if a.waits() {
+		did.ends, err = ex.goOn(c, a)
+		return did, err
+	}
 	slept, err := ex.wake(a)
 	if slept || err != nil {
 		did.access, did.ends = access{}, false
 		return did, err
 	}
-	switch a.at.kind {
+	heard := event{kind: awake}
+	switch a.parkedAt.kind {
 	case inCommand:
-		a.begin(ex.now)
-		a.commands++
-		if err := ex.deliver(c, a); err != nil {
+		a.beginOp(ex.now)
+		ex.countCommand(a)
+		var kept bool
+		if heard, kept, err = ex.deliver(c, a); err != nil {
 			return did, err
 		}
 		ex.now += tick / 2
-		a.at.conn.reply <- true
+		if kept {
+			did.ends = false
+			return did, nil
+		}
 	case inClock:
-		a.begin(ex.now)
-		ex.looks++
-		ex.clocked = true
-		ex.trace.looked(ex.clock(a.index))
-		a.awake <- true
-	case inSleep, inWork:
-		a.awake <- true
+		a.beginOp(ex.now)
+		ex.clockLooks++
+		ex.clockRead = true
+		heard = event{kind: looked, at: ex.clock(a.index)}
+		ex.trace.looked(heard.at)
 	}
-	if err := ex.await(a); err != nil {
+	if err := ex.goOnAfter(a, heard); err != nil {
 		return did, err
 	}
 	did.ends = len(ex.ops) > ops
@@ -247,65 +317,70 @@ func (ex *execution) run(c interleave.Choice, a *actor) (did move, err error) {
 // wake lets time pass until the client's sleep is over, if it sleeps. slept is true if some lease ended meanwhile, so that
 // others may have something to do before the client goes on.
 func (ex *execution) wake(a *actor) (slept bool, err error) {
-	if a.ready <= ex.now {
+	if a.wakeAt <= ex.now {
 		return false, nil
 	}
-	slept, err = ex.endsBefore(a.ready)
+	slept, err = ex.leaseEndsBefore(a.wakeAt)
 	if err != nil {
 		return false, err
 	}
-	a.begin(ex.now)
-	ex.trace.waited(a.ready - ex.now)
-	return slept && a.at.kind != inSleep, ex.passTo(a.ready)
+	a.beginOp(ex.now)
+	ex.trace.waited(a.wakeAt - ex.now)
+	return slept && a.parkedAt.kind != inSleep, ex.passTo(a.wakeAt)
 }
 
 // crash ends a client before its next step. The outcome of the operation that it cuts off stays unknown.
 func (ex *execution) crash(c interleave.Choice, a *actor) (move, error) {
-	if a.done {
+	if !ex.isAlive(a.index) {
 		return move{}, diverged(a)
 	}
-	ex.left.Crashes--
-	ex.meet(harness.ClientCrashed)
-	ex.end(a)
-	return move{choice: c}, ex.await(a)
+	ex.remaining.Crashes--
+	ex.noteSituation(harness.ClientCrashed)
+	did := move{choice: c, access: ex.waitAccess(a.index)}
+	return did, ex.endClient(a.index)
 }
 
-// end tells a parked client that it has crashed. Its goroutine goes on to its end, but its connections send nothing more.
-func (ex *execution) end(a *actor) {
-	a.crashed = true
-	a.lastWord = a.inOp && a.at.kind != inWork
-	if a.at.kind == inCommand {
-		a.at.conn.reply <- false
-	} else {
-		a.awake <- false
-	}
-}
-
-// act carries out a choice that happens to no client.
-func (ex *execution) act(ctx context.Context, c interleave.Choice) (move, error) {
+// stepWorld carries out a choice that happens to no client.
+func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (move, error) {
 	did := move{choice: c, world: true}
 	switch {
 	case c.IsTime():
-		ends, err := ex.pass(c.Number())
-		did.nears = !ends
+		ends, err := ex.passToInstant(c.Number())
+		did.approaches = !ends
 		return did, err
 	case c.Kind() == interleave.Arrives:
 		did, err := ex.arrive(c.Number())
-		did.choice, did.looks = c, ex.spec.Program.Observe != nil
+		did.choice, did.observes = c, ex.spec.Program.Observe != nil
 		return did, err
-	case c == interleave.HoldReplication:
-		ex.left.Failovers--
-		ex.held = true
-		return did, ex.w.holdReplication()
-	case c == interleave.Promote:
-		ex.held, ex.known = false, false
-		for i := range ex.late { // it was sent to the old primary
-			ex.late[i].arrived = true
+	case c == interleave.StopReplication:
+		ex.remaining.Failovers--
+		ex.replicationStopped = true
+		ex.changeWorld(c)
+		if ex.recalls {
+			return did, nil
 		}
-		ex.meet(harness.ReplicaPromoted)
-		return did, ex.w.promote(ctx)
+		return did, ex.w.stopReplication()
+	case c == interleave.Promote:
+		ex.replicationStopped, ex.endsKnown = false, false
+		for i := range ex.lateCommands { // it was sent to the old primary
+			ex.lateCommands[i].arrived = true
+		}
+		ex.noteSituation(harness.ReplicaPromoted)
+		ex.promoted = true
+		ex.changeWorld(c)
+		if ex.recalls {
+			return did, nil
+		}
+		if err := ex.w.promote(ctx); err != nil {
+			return did, err
+		}
+		return did, ex.loseWaits()
 	case c == interleave.FlushScripts:
-		ex.left.Flushes--
+		ex.remaining.Flushes--
+		ex.changeWorld(c)
+		if ex.recalls {
+			return did, nil
+		}
 		return did, ex.w.flush()
 	}
 	return did, fmt.Errorf("explore: unknown choice %v", c)
@@ -313,14 +388,14 @@ func (ex *execution) act(ctx context.Context, c interleave.Choice) (move, error)
 
 // record keeps an operation that has ended, and for which that many commands were sent.
 func (ex *execution) record(op harness.Op, commands int) {
-	ex.ops = append(ex.ops, op)
-	if commands == 0 && op.Outcome == harness.OK && claims(op) && ex.idle == "" {
-		ex.idle = fmt.Sprintf("client %d's %s was answered %s without any command through the client that it was given", op.Client, op.Kind, cmp.Or(op.Result, "yes"))
+	ex.ops, ex.idleFor = append(ex.ops, op), 0
+	if commands == 0 && op.Outcome == harness.OK && grantsExclusive(op) && ex.grantedFree == "" {
+		ex.grantedFree = fmt.Sprintf("client %d's %s was answered %s without any command through the client that it was given", op.Client, op.Kind, cmp.Or(op.Result, "yes"))
 	}
 }
 
-// claims reports whether the operation's answer gives its caller something that nobody else may have.
-func claims(op harness.Op) bool {
+// grantsExclusive reports whether the operation's answer gives its caller something that nobody else may have.
+func grantsExclusive(op harness.Op) bool {
 	switch op.Kind {
 	case harness.Acquire, harness.Next:
 		return true
@@ -358,20 +433,20 @@ func (ex *execution) drain(ctx context.Context) error {
 // abandon ends a schedule early: every parked client crashes. Errors of that are dropped, since the one that led here is
 // reported.
 func (ex *execution) abandon() {
-	for _, a := range ex.actors {
-		if a != nil && !a.done && !a.astray {
-			ex.end(a)
-			_ = ex.await(a)
+	if ex.recalls {
+		return
+	}
+	for i, a := range ex.actors {
+		if a != nil {
+			_ = ex.endClient(i)
 		}
 	}
 }
 
-// spins describes what the client that took the last step would do next, for a schedule that does not end.
-func (ex *execution) spins() string {
-	for _, a := range ex.actors {
-		if !a.done && a.index == ex.last && a.at.kind == inCommand {
-			return fmt.Sprintf("client %d's %s", a.index+1, strings.TrimSpace(a.at.conn.queue[0].text(ex.w)))
-		}
+// describeNext describes what the client that took the last step would do next, for a schedule that does not end.
+func (ex *execution) describeNext() string {
+	if a := ex.last; !a.done && a.sends == nil && a.parkedAt.kind == inCommand && len(a.parkedAt.conn.queue) > 0 {
+		return fmt.Sprintf("%s's %s", a, strings.TrimSpace(a.parkedAt.conn.queue[0].text(ex.w)))
 	}
-	return fmt.Sprintf("client %d's", ex.last+1)
+	return fmt.Sprintf("%s's", ex.last)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -26,35 +25,28 @@ type Followed struct {
 // choices that are not possible any more, and clients that are not done when the schedule ends go on, one after the other.
 // An error says that the harness or its environment failed, or that spec cannot be searched (ErrSpec).
 func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (out Followed, err error) {
-	if spec, err = spec.withDefaults(); err != nil {
+	if spec, err = spec.fit(c).withDefaults(); err != nil {
 		return out, err
 	}
 	w, err := newWorld(ctx, &spec)
 	if err != nil {
 		return out, err
 	}
-	out, err = replayer{spec: &spec, w: w, alarm: time.NewTimer(stall)}.guarded(ctx, c)
+	err = catchPanics(func() (err error) {
+		out, err = replayer{spec: &spec, w: w, alarm: time.NewTimer(parkWithin)}.follow(ctx, c)
+		return err
+	})
 	if errors.Is(err, errStopped) {
 		out.Stopped, err = err.Error()[len(errStopped.Error())+2:], nil
 	}
 	return out, errors.Join(err, w.stop())
 }
 
-// guarded does what follow does, and returns a panic of the program's or a checker's code as an error.
-func (r replayer) guarded(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("explore: the program or a checker panicked: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return r.follow(ctx, c)
-}
-
-// follow tries again while something that is no part of the schedule disturbs it, at most attempts times.
+// follow tries again while something that is not part of the schedule disturbs it, at most attempts times.
 func (r replayer) follow(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
-	for range attempts {
+	for range maxAttempts {
 		began := time.Now()
-		ex, unfit, err := r.along(ctx, r.spec.replayed(c), c.Schedule)
+		ex, unfit, err := r.runWherePossible(ctx, r.spec.replayBudget(c), c.Schedule)
 		if err != nil {
 			return Followed{Unfit: unfit}, err
 		}
@@ -62,25 +54,25 @@ func (r replayer) follow(ctx context.Context, c interleave.Counterexample) (out 
 			continue
 		}
 		out.Unfit = unfit
-		found := check(ctx, r.spec.Checkers, ex.history()).found
+		found := ex.withDeadlock(check(ctx, r.spec.Checkers, ex.history())).found
 		if len(found) == 0 {
 			return out, nil
 		}
 		first := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
-		now, err := r.counterexample(ctx, ex, r.spec.replayed(c), first.Class)
+		now, err := r.counterexample(ctx, ex, r.spec.replayBudget(c), first.Class)
 		out.Found = &now
 		return out, err
 	}
-	return out, fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", attempts)
+	return out, fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
 }
 
-// along runs the choices of a schedule that are possible, and then goes on to an end. unfit describes the first that is not
+// runWherePossible runs the choices of a schedule that are possible, and then goes on to an end. unfit describes the first that is not
 // possible.
-func (r replayer) along(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (ex *execution, unfit string, err error) {
-	if ex, err = begin(ctx, r.spec, budget, r.w, r.alarm); err != nil {
+func (r replayer) runWherePossible(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (ex *execution, unfit string, err error) {
+	if ex, err = beginSchedule(ctx, r.spec, budget, r.w, r.alarm); err != nil {
 		return ex, "", err
 	}
-	ex.trace = &trace{}
+	ex.trace = &trace{stores: true}
 	for i, c := range schedule {
 		moves, err := ex.moves()
 		if err != nil {

@@ -3,8 +3,6 @@ package explore
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,11 +15,12 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
 const lease = 10 * time.Second
 
-// client is the one step of a client of a test.
+// client does all the work of a client of a test.
 type client func(ctx context.Context, s *harness.Session, r redis.UniversalClient)
 
 // opened is a client with its connection.
@@ -87,6 +86,9 @@ type collector struct {
 func (*collector) Name() string { return "collector" }
 
 func (c *collector) Check(_ context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
+	if h.End == nil { // of a schedule under way
+		return harness.Judgement{Absent: true}
+	}
 	var ops []harness.Op
 	for op := range h.Ops {
 		ops = append(ops, op)
@@ -147,6 +149,7 @@ type scheduler struct {
 	t    *testing.T
 	spec Spec
 	w    *world
+	last *search // the last whole search
 }
 
 func newScheduler(t *testing.T, s Spec) *scheduler {
@@ -156,7 +159,7 @@ func newScheduler(t *testing.T, s Spec) *scheduler {
 	w, err := newWorld(t.Context(), &s)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.stop()) })
-	return &scheduler{t, s, w}
+	return &scheduler{t: t, spec: s, w: w}
 }
 
 // search runs a whole search in the scheduler's world, which saves the start of another.
@@ -164,8 +167,8 @@ func (s *scheduler) search(spec Spec) interleave.Result {
 	s.t.Helper()
 	spec, err := spec.withDefaults()
 	require.NoError(s.t, err)
-	se := &search{spec: &spec, found: map[harness.Class]*counter{}, seen: map[harness.Kind]bool{}, began: time.Now()}
-	se.wake = sync.NewCond(&se.mu)
+	se := newSearch(&spec)
+	s.last = se
 	require.NoError(s.t, se.run(s.t.Context(), []*world{s.w}))
 	res := se.result([]*world{s.w}, "")
 	require.Empty(s.t, se.stopped) // every schedule was run, whether that shows anything or not
@@ -175,7 +178,7 @@ func (s *scheduler) search(spec Spec) interleave.Result {
 // begin starts a schedule that is written down.
 func (s *scheduler) begin() *execution {
 	s.t.Helper()
-	ex, err := begin(s.t.Context(), &s.spec, s.spec.parts()[0], s.w, time.NewTimer(stall))
+	ex, err := beginSchedule(s.t.Context(), &s.spec, s.spec.budgets()[0], s.w, time.NewTimer(parkWithin))
 	require.NoError(s.t, err)
 	ex.trace = &trace{}
 	return ex
@@ -245,26 +248,13 @@ func results(ops []harness.Op) (out []string) {
 	return out
 }
 
-// children returns the names of the processes that this one has started and that still run.
-func children() (out []string) {
-	lists, _ := filepath.Glob("/proc/self/task/*/children") // of a good pattern
-	for _, l := range lists {
-		b, _ := os.ReadFile(l) // the thread may have ended
-		for _, pid := range strings.Fields(string(b)) {
-			name, _ := os.ReadFile("/proc/" + pid + "/comm")
-			out = append(out, strings.TrimSpace(string(name)))
-		}
-	}
-	return out
-}
-
 // leavesNothing runs f, and fails if processes or goroutines of it are left. Goroutines of toxiproxy do not count: it leaves one
 // behind when a link is cut off just as bytes pass.
 func leavesNothing(t *testing.T, f func()) {
 	t.Helper()
 	before := len(goroutines())
 	f()
-	require.NotContains(t, children(), "redis-server")
+	require.NotContains(t, processes.Children(), "redis-server")
 	for deadline := time.Now().Add(5 * time.Second); len(goroutines()) > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			require.Fail(t, "goroutines are left", "%s", strings.Join(goroutines(), "\n\n"))

@@ -8,30 +8,40 @@ import (
 
 // move is a choice that can happen next, or has happened, with what it touches.
 type move struct {
-	choice interleave.Choice
-	cost   int // preemptions and interferences that it adds
-	access access
-	world  bool // it is done by the world and independent of nothing, but for nears
-	passes bool // time passes in it
-	nears  bool // time passes to the last millisecond of a lease, and beyond the end of none
-	timely bool // its effect or reply depends on the time of day
-	begins bool // an operation of a client begins with it
-	ends   bool // an operation may end with it; of a move that has happened: did end
-	looks  bool // the program looks at the store if an operation ends with it
+	choice     interleave.Choice
+	cost       int // preemptions and interferences that it adds
+	access     access
+	world      bool // it is done by the world and independent of nothing, but for nears
+	timePasses bool // time passes in it
+	approaches bool // time passes to the last millisecond of a lease, and beyond the end of none
+	timely     bool // its effect or reply depends on the time of day
+	begins     bool // an operation of a client begins with it
+	ends       bool // an operation may end with it; of a move that has happened: did end
+	silent     bool // Redis is sent nothing in it
+	observes   bool // the program looks at the store if an operation ends with it
 }
 
-// next returns the step that a parked client would take.
-func (ex *execution) next(c interleave.Choice, a *actor) move {
-	m := move{choice: c, begins: !a.inOp, ends: true, looks: ex.spec.Program.Observe != nil, passes: a.ready > ex.now}
-	switch a.at.kind {
+// nextMove returns the step that a parked client would take.
+func (ex *execution) nextMove(c interleave.Choice, a *actor) move {
+	m := move{choice: c, begins: !a.inOp, ends: true, observes: ex.spec.Program.Observe != nil, timePasses: a.wakeAt > ex.now}
+	if a.sends != nil {
+		m.begins, m.ends, m.access = false, false, a.sends.queue[0].access
+		return m
+	}
+	if a.waits() {
+		m.silent = true
+		m.timePasses = ex.readiness(a) == byTime
+		return m
+	}
+	switch a.parkedAt.kind {
 	case inCommand:
 		if c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers {
-			first := a.at.conn.queue[0]
-			m.access, m.timely = first.access, first.timely()
-			m.passes = m.passes || first.waits() > 0 && first.acks() > ex.w.hearing()
+			first := a.parkedAt.conn.queue[0]
+			m.access, m.timely = ex.withWoken(first.access), first.timely()
+			m.timePasses = m.timePasses || first.waitTimeout() > 0 && first.wantedAcks() > ex.hearingReplicas()
 		}
 	case inClock:
-		m.access.writes, m.timely = []string{clockKey}, true // a later look sees a later time, so the order of looks matters
+		m.access.writes, m.timely = append(m.access.writes, clockKey), true // a later look sees a later time, so the order of looks matters
 	}
 	return m
 }
@@ -39,45 +49,47 @@ func (ex *execution) next(c interleave.Choice, a *actor) move {
 // clockKey stands for the time that clients see. No client's key has this name.
 const clockKey = "\x00clock"
 
-// moves lists what can happen next: the steps of clients, beginning with the client that took the last step, then
-// everything else. It is empty when every client is done and no late command is left.
+// moves lists what can happen next: the steps of clients, beginning with the thread that took the last step, then everything
+// else. It is empty when nobody can take a step and no late command is left.
 func (ex *execution) moves() ([]move, error) {
-	var out []move
-	scripts, pending := false, false
-	current := ex.last >= 0 && !ex.actors[ex.last].done
+	able := ex.able()
+	if len(able) == 0 {
+		return ex.addArrivals(nil), nil
+	}
+	current := ex.last != nil && slices.Contains(able, ex.last) && ex.readiness(ex.last) == ready
 	if current {
-		a := ex.actors[ex.last]
-		out = append(out, ex.next(interleave.Run(a.index), a))
-		if a.at.kind == inWork { // nobody else can tell when it does that
-			return ex.crashes(out), nil
+		able = slices.Insert(slices.DeleteFunc(able, func(a *actor) bool { return a == ex.last }), 0, ex.last)
+		if ex.last.parkedAt.kind == inWork && !ex.last.hasThreads() { // nobody else can tell when it does that
+			return ex.addCrash([]move{ex.stepOf(ex.last)}), nil
 		}
 	}
+	var out []move
+	scripts := false
 	untouched := true // no client before has yet to take its first step
-	for i, a := range ex.actors {
-		if a.done {
-			continue
-		}
-		pending = true
-		scripts = scripts || a.at.kind == inCommand && a.at.conn.queue[0].scripts
+	for _, a := range able {
+		scripts = scripts || a.sends == nil && a.parkedAt.kind == inCommand && a.parkedAt.conn.queue[0].scripts
 		if !a.started {
 			if ex.symmetric() && !untouched {
 				continue
 			}
 			untouched = false
 		}
-		if i != ex.last {
-			m := ex.next(interleave.Run(i), a)
-			if current {
-				m.cost = 1
-			}
-			out = append(out, m)
+		m := ex.stepOf(a)
+		if current && a != ex.last {
+			m.cost = 1
 		}
+		if ex.readiness(a) == byTime && ex.wakesEarly(a) {
+			m.cost++
+		}
+		out = append(out, m)
 	}
-	if !pending {
-		return ex.arrivals(nil), nil
-	}
-	out = ex.arrivals(ex.unanswered(out))
-	return ex.interferences(ex.crashes(out), scripts)
+	out = ex.addArrivals(ex.addUnanswered(out))
+	return ex.addInterferences(ex.addCrash(out), scripts)
+}
+
+// stepOf returns the step that an actor can take.
+func (ex *execution) stepOf(a *actor) move {
+	return ex.nextMove(interleave.Run(a.index).Of(a.thread), a)
 }
 
 // symmetric reports whether clients that have not begun may stand for each other. If not, the search runs every order in
@@ -86,78 +98,82 @@ func (ex *execution) symmetric() bool {
 	return ex.spec.Program.Symmetric && ex.spec.Skew == 0 && !ex.spec.Unreduced
 }
 
-// unanswered adds, for each client that can send a command, the moves in which it gets no answer. Whether a command that
+// addUnanswered adds, for each client that can send a command, the moves in which it gets no answer. Whether a command that
 // changes nothing is executed makes no difference, so it comes late only if the budget has no lost answers and commands.
-func (ex *execution) unanswered(out []move) []move {
+func (ex *execution) addUnanswered(out []move) []move {
 	for _, run := range slices.Clip(out) {
-		i, _ := run.choice.Client()
-		a := ex.actors[i]
-		if a.at.kind != inCommand || ex.napsFirst(a) {
+		a := ex.actorOf(run.choice)
+		if a.sends != nil || a.parkedAt.kind != inCommand {
 			continue
 		}
-		changes := slices.ContainsFunc(a.at.conn.queue, command.changes)
+		of := func(c interleave.Choice) interleave.Choice { return c.Of(a.thread) }
+		waits := a.waits()
+		if waits && !a.parkedAt.conn.hasArrived() || !waits && ex.onlyWakesNext(a) {
+			continue
+		}
+		changes := slices.ContainsFunc(a.parkedAt.conn.queue, command.changes)
 		add := func(c interleave.Choice) {
-			m := ex.next(c, a)
+			m := ex.nextMove(c, a)
 			m.cost = run.cost + 1
 			out = append(out, m)
 		}
-		if ex.left.LostAnswers > 0 {
-			add(interleave.LoseAnswer(i))
+		if ex.remaining.LostAnswers > 0 {
+			add(of(interleave.LoseAnswer(a.index)))
 		}
-		if ex.left.LostCommands > 0 {
-			add(interleave.LoseCommand(i))
+		if ex.remaining.LostCommands > 0 && !waits {
+			add(of(interleave.LoseCommand(a.index)))
 		}
-		if ex.left.Late > 0 && (changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
-			add(interleave.Delay(i))
+		if ex.remaining.Late > 0 && !waits && (changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
+			add(of(interleave.Delay(a.index)))
 		}
 	}
 	return out
 }
 
-// napsFirst reports whether the client's next step is only waking up, since some lease ends while it sleeps.
-func (ex *execution) napsFirst(a *actor) bool {
-	if a.ready <= ex.now {
+// onlyWakesNext reports whether the client's next step is only waking up, since some lease ends while it sleeps.
+func (ex *execution) onlyWakesNext(a *actor) bool {
+	if a.wakeAt <= ex.now {
 		return false
 	}
-	ends, err := ex.endsBefore(a.ready)
+	ends, err := ex.leaseEndsBefore(a.wakeAt)
 	return err == nil && ends
 }
 
-// arrivals adds the late commands that can be executed now: those after which something else has happened, or all of them
+// addArrivals adds the late commands that can be executed now: those after which something else has happened, or all of them
 // if nothing else is left to do.
-func (ex *execution) arrivals(out []move) []move {
+func (ex *execution) addArrivals(out []move) []move {
 	alone := len(out) == 0
-	for n, l := range ex.late {
+	for n, l := range ex.lateCommands {
 		if !l.arrived && (alone || l.at < len(ex.path)) {
-			out = append(out, move{choice: interleave.Arrive(n), access: l.access(), timely: true, looks: ex.spec.Program.Observe != nil})
+			out = append(out, move{choice: interleave.Arrive(n), access: l.access(), timely: true, observes: ex.spec.Program.Observe != nil})
 		}
 	}
 	return out
 }
 
-// crashes adds the crash of the client that took the last step. Crashes of the others were possible right after their own
+// addCrash adds the crash of the client that took the last step. Crashes of the others were possible right after their own
 // last steps, and nobody can tell the difference.
-func (ex *execution) crashes(out []move) []move {
-	if ex.left.Crashes > 0 && ex.fresh && !ex.actors[ex.last].done {
-		out = append(out, move{choice: interleave.Crash(ex.last), cost: 1})
+func (ex *execution) addCrash(out []move) []move {
+	if ex.remaining.Crashes > 0 && ex.justStepped && ex.isAlive(ex.last.index) {
+		out = append(out, move{choice: interleave.Crash(ex.last.index), cost: 1, access: ex.waitAccess(ex.last.index)})
 	}
 	return out
 }
 
-// interferences adds what the world can do, where it makes a difference.
-func (ex *execution) interferences(out []move, scripts bool) ([]move, error) {
-	passing, err := ex.passing()
+// addInterferences adds what the world can do, where it makes a difference.
+func (ex *execution) addInterferences(out []move, scripts bool) ([]move, error) {
+	passing, err := ex.timeMoves()
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, passing...)
-	if ex.left.Failovers > 0 && !ex.held {
-		out = append(out, move{choice: interleave.HoldReplication, cost: 1, world: true})
+	if ex.remaining.Failovers > 0 && !ex.replicationStopped {
+		out = append(out, move{choice: interleave.StopReplication, cost: 1, world: true})
 	}
-	if ex.held && ex.used {
+	if ex.replicationStopped && ex.wroteSinceStop {
 		out = append(out, move{choice: interleave.Promote, world: true})
 	}
-	if len(ex.path) > 0 && ex.left.Flushes > 0 && scripts {
+	if len(ex.path) > 0 && ex.remaining.Flushes > 0 && scripts {
 		out = append(out, move{choice: interleave.FlushScripts, cost: 1, world: true})
 	}
 	return out, nil
@@ -171,17 +187,17 @@ func independent(did, asleep move) bool {
 		return false
 	}
 	switch {
-	case did.choice.IsCrash():
-		return true // nobody notices
+	case did.choice.IsCrash(): // nobody notices, but for those who would have woken it
+		return !did.access.changes() || did.access.independent(asleep.access)
 	case did.choice.Kind() == interleave.Delays:
 		return false // a late command cannot be executed at once, but can be after another move
 	case did.choice.Unanswered() && asleep.choice.Kind() == did.choice.Kind():
 		return false // there may be no budget for both
-	case did.nears && !asleep.passes && !asleep.world:
+	case did.approaches && !asleep.timePasses && !asleep.world:
 		// What only reads, and not the time, shows the same in the last millisecond of a lease as before. What writes may end
 		// a lease, or give it another end.
 		return !asleep.begins && !asleep.timely && !asleep.access.changes()
-	case did.world || did.passes || asleep.passes:
+	case did.world || did.timePasses || asleep.timePasses:
 		return false
 	case asleep.world:
 		return false
@@ -191,8 +207,8 @@ func independent(did, asleep move) bool {
 		return false
 	}
 	// What the program saw in the store after an operation is for checkers to see as well.
-	if did.looks && (did.ends && asleep.access.changes() || asleep.ends && did.access.changes()) {
+	if did.observes && (did.ends && asleep.access.changes() || asleep.ends && did.access.changes()) {
 		return false
 	}
-	return did.access.independent(asleep.access)
+	return did.silent || asleep.silent || did.access.independent(asleep.access)
 }

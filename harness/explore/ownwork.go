@@ -20,49 +20,49 @@ import (
 // run for this: one in which clients come one after the other, and one in which they take turns. In them every allocation is
 // recorded, and the goroutines are listed in each step and after each operation.
 
-// watchOne lets one search at a time run such schedules: the memory profile is one for the whole process.
-var watchOne sync.Mutex
+// profileTurn lets one search at a time run such schedules: the memory profile is one for the whole process.
+var profileTurn sync.Mutex
 
-// ownWork describes what clients do by themselves, with the place in their source. It is empty if nothing was seen.
+// ownWork describes what clients do by themselves, with the line of their source. It is empty if nothing was seen.
 func (s *search) ownWork(ctx context.Context, w *world) (found string, err error) {
 	if s.spec.Program.NoBackgroundWork {
 		return "", nil
 	}
-	watchOne.Lock()
-	defer watchOne.Unlock()
+	profileTurn.Lock()
+	defer profileTurn.Unlock()
 	rate := runtime.MemProfileRate
 	runtime.MemProfileRate = 1
-	before := timers()
+	before := countTimers()
 	spawned := map[string]bool{}
-	for _, next := range []func([]move) interleave.Choice{first, lastClient} {
-		if err = s.watch(ctx, w, next, spawned); errors.Is(err, errStopped) {
-			err = nil // the search has met and reported it as well
+	for _, next := range []func([]move) interleave.Choice{stayWithClient, switchClient} {
+		if err = s.watchGoroutines(ctx, w, next, spawned); errors.Is(err, errStopped) {
+			err = nil // the search has seen and reported it as well
 		}
 		if err != nil {
 			break
 		}
 	}
-	after := timers()
+	after := countTimers()
 	runtime.MemProfileRate = rate
-	for place, n := range after {
-		if n > before[place] {
-			spawned[place] = true
+	for origin, n := range after {
+		if n > before[origin] {
+			spawned[origin] = true
 		}
 	}
-	places := make([]string, 0, len(spawned))
-	for place := range spawned {
-		places = append(places, place)
+	origins := make([]string, 0, len(spawned))
+	for origin := range spawned {
+		origins = append(origins, origin)
 	}
-	slices.Sort(places)
-	return strings.Join(places, " and "), err
+	slices.Sort(origins)
+	return strings.Join(origins, " and "), err
 }
 
-// first picks the move by which the same client goes on for as long as it can.
-func first(moves []move) interleave.Choice { return moves[0].choice }
+// stayWithClient picks the move by which the same client goes on for as long as it can.
+func stayWithClient(moves []move) interleave.Choice { return moves[0].choice }
 
-// lastClient picks moves so that clients take turns.
-func lastClient(moves []move) (c interleave.Choice) {
-	c = first(moves)
+// switchClient picks moves so that clients alternate.
+func switchClient(moves []move) (c interleave.Choice) {
+	c = stayWithClient(moves)
 	for _, m := range moves {
 		if m.choice.Kind() == interleave.Runs {
 			c = m.choice
@@ -71,20 +71,20 @@ func lastClient(moves []move) (c interleave.Choice) {
 	return c
 }
 
-// watch runs a schedule of the program step by step, and adds to spawned the places that start goroutines.
-func (s *search) watch(ctx context.Context, w *world, next func([]move) interleave.Choice, spawned map[string]bool) error {
+// watchGoroutines runs a schedule of the program step by step, and adds to spawned the code that starts goroutines.
+func (s *search) watchGoroutines(ctx context.Context, w *world, next func([]move) interleave.Choice, spawned map[string]bool) error {
 	look := func(a *actor) {
-		for _, place := range lingering(a.goroutine) {
-			spawned[place] = true
+		for _, origin := range lingeringGoroutines(a.goroutine) {
+			spawned[origin] = true
 		}
 	}
-	ex, err := begin(ctx, s.spec, s.spec.parts()[0], w, time.NewTimer(stall))
+	ex, err := beginSchedule(ctx, s.spec, s.spec.budgets()[0], w, time.NewTimer(parkWithin))
 	if err != nil {
 		return err
 	}
 	ex.recorded = look // a watchdog lives from a grant to the release, between which a client need not wait
 	for {
-		for _, a := range ex.actors {
+		for _, a := range ex.all {
 			look(a)
 		}
 		moves, err := ex.moves()
@@ -98,20 +98,25 @@ func (s *search) watch(ctx context.Context, w *world, next func([]move) interlea
 	}
 }
 
-// launched is the function in which every client runs.
-const launched = "explore.(*actor).launch."
+// launchFrame and threadFrame are the functions in which every client and every goroutine of harness.Go runs, and startFrame is
+// the one that starts the latter.
+const (
+	launchFrame = "explore.(*actor).launch."
+	threadFrame = "explore.(*actor).run"
+	startFrame  = "explore.clientClock.Go"
+)
 
-// allowed lists the packages whose goroutines and timers only serve the command at hand.
-var allowed = []string{
+// servingPackages lists the packages whose goroutines and timers only serve the command at hand.
+var servingPackages = []string{
 	"github.com/redis/go-redis/", "github.com/go-redsync/redsync/", "context.", "net.", "os.", "runtime.", "testing.", "internal/",
 }
 
 func isAllowed(function string) bool {
-	return slices.ContainsFunc(allowed, func(p string) bool { return strings.HasPrefix(function, p) })
+	return slices.ContainsFunc(servingPackages, func(p string) bool { return strings.HasPrefix(function, p) })
 }
 
-// timers counts the timers and sleeps of clients since the process started, by the place in the code that asked for them.
-func timers() map[string]int64 {
+// countTimers counts the timers and sleeps of clients since the process started, by the line of code that asked for them.
+func countTimers() map[string]int64 {
 	runtime.GC() // an allocation appears in the profile after the second collection
 	runtime.GC()
 	var records []runtime.MemProfileRecord
@@ -124,29 +129,29 @@ func timers() map[string]int64 {
 	}
 	out := map[string]int64{}
 	for _, r := range records {
-		if place := timerPlace(r.Stack()); place != "" {
-			out[place] += r.AllocObjects
+		if origin := timerOrigin(r.Stack()); origin != "" {
+			out[origin] += r.AllocObjects
 		}
 	}
 	return out
 }
 
-// timerPlace returns the place in the code that asked for a timer in a client's step. It is empty if there was no timer, or
+// timerOrigin returns the line of code that asked for a timer while a client was at work. It is empty if there was no timer, or
 // one that serves a command.
-func timerPlace(stack []uintptr) string {
-	place, timer, client := "", "", false
+func timerOrigin(stack []uintptr) string {
+	origin, timer, client := "", "", false
 	for frames := runtime.CallersFrames(stack); ; {
 		f, more := frames.Next()
 		switch name := f.Function; {
-		case strings.Contains(name, launched):
+		case strings.Contains(name, launchFrame), strings.Contains(name, threadFrame):
 			client = true
 		case strings.HasPrefix(name, "time."):
 			timer = name
-		case timer != "" && place == "" && !strings.HasPrefix(name, "runtime."):
+		case timer != "" && origin == "" && !strings.HasPrefix(name, "runtime."):
 			if isAllowed(name) {
 				return ""
 			}
-			place = fmt.Sprintf("%s at %s:%d", timer, filepath.Base(f.File), f.Line)
+			origin = fmt.Sprintf("%s at %s:%d", timer, filepath.Base(f.File), f.Line)
 		}
 		if !more {
 			break
@@ -155,43 +160,43 @@ func timerPlace(stack []uintptr) string {
 	if !client {
 		return ""
 	}
-	return place
+	return origin
 }
 
-// farewell is the real time that a goroutine with nothing left to do may take to end.
-const farewell = 5 * time.Millisecond
+// endWithin is the real time that a goroutine with nothing left to do may take to end.
+const endWithin = 5 * time.Millisecond
 
-// lingering returns what spawnedBy does, without goroutines that end within farewell.
-func lingering(goroutine int) (places []string) {
-	for until := time.Now().Add(farewell); ; runtime.Gosched() {
-		if places = spawnedBy(goroutine); len(places) == 0 || time.Now().After(until) {
-			return places
+// lingeringGoroutines returns what spawnedBy does, without goroutines that end within endWithin.
+func lingeringGoroutines(goroutine int) (origins []string) {
+	for until := time.Now().Add(endWithin); ; runtime.Gosched() {
+		if origins = spawnedBy(goroutine); len(origins) == 0 || time.Now().After(until) {
+			return origins
 		}
 	}
 }
 
-// spawnedBy lists the places at which a goroutine, or one that it has started, started others that are still there. Those
+// spawnedBy lists the lines of code at which a goroutine, or one that it has started, started others that are still there. Those
 // that wait for the scheduler are left out: they serve the command at hand.
-func spawnedBy(goroutine int) (places []string) {
+func spawnedBy(goroutine int) (origins []string) {
 	if goroutine == 0 {
 		return nil
 	}
 	family := []int{goroutine}
 	for _, g := range stacks() {
-		if !slices.Contains(family, g.parent) || isAllowed(g.creator) || strings.Contains(g.text, "explore.(*conn).") {
+		if !slices.Contains(family, g.parent) || isAllowed(g.creator) || strings.HasSuffix(g.creator, startFrame) || strings.Contains(g.text, "explore.(*conn).") {
 			continue
 		}
 		family = append(family, g.id)
-		places = append(places, "a goroutine started at "+g.place)
+		origins = append(origins, "a goroutine started at "+g.origin)
 	}
-	return places
+	return origins
 }
 
 // stack is a goroutine as the runtime prints it.
 type stack struct {
-	id, parent     int
-	creator, place string // the function that started it, and the file with the line
-	text           string
+	id, parent      int
+	creator, origin string // the function that started it, and the file with the line
+	text            string
 }
 
 // stacks lists all goroutines, older ones first.
@@ -217,7 +222,7 @@ func stacks() (all []stack) {
 		g.creator = creator
 		g.parent, _ = strconv.Atoi(parent)
 		where, _, _ = strings.Cut(strings.TrimSpace(where), " ")
-		g.place = filepath.Base(where)
+		g.origin = filepath.Base(where)
 		all = append(all, g)
 	}
 	slices.SortFunc(all, func(a, b stack) int { return a.id - b.id })

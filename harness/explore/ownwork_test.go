@@ -98,5 +98,5 @@ func TestACommandOutOfTurn(t *testing.T) {
 	s.w.turn.Unlock()
 	late.Wait()
 	s.w.turn.Lock()
-	require.EqualValues(t, 1, s.w.strays)
+	require.EqualValues(t, 1, s.w.strayCommands)
 }

@@ -9,40 +9,58 @@ import (
 )
 
 // observe lets the program look at what the operations that have just ended left in the store.
-func (ex *execution) observe(ctx context.Context, ended []harness.Op) {
+func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 	if ex.spec.Program.Observe == nil {
-		return
+		return nil
 	}
 	for _, op := range ended {
 		if op.Outcome == harness.OK {
 			ex.now += tick / 8 // after the operation, for certain
-			ex.ask(ctx, func(ctx context.Context) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
+			began := event{kind: observes, promoted: ex.promoted, text: canonicalOps([]harness.Op{op})}
+			if ex.recalls {
+				if err := ex.recallLook(began); err != nil {
+					return err
+				}
+				continue
+			}
+			ex.beginLook(began)
+			ex.askForProgram(ctx, func(ctx context.Context) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
+			ex.looksFor(ask{kind: asksNothing})
 		}
 	}
+	return nil
 }
 
-// ask calls f, which asks something for the program, in the schedule's time. Meanwhile the turn is free: f may use the
+// askForProgram calls f, which asks something for the program, in the schedule's time. Meanwhile the turn is free: f may use the
 // connection of a client that is done.
-func (ex *execution) ask(ctx context.Context, f func(context.Context)) {
+func (ex *execution) askForProgram(ctx context.Context, f func(context.Context)) {
 	ex.w.asking = true
 	defer func() { ex.w.asking = false }()
 	defer ex.w.giveTurn()()
-	f(harness.WithTime(ctx, outside{ex}.clock()))
+	f(harness.WithTime(ctx, harnessTimeline{ex}.clock()))
 }
 
 // finish calls Program.Finally when every client is done.
 func (ex *execution) finish(ctx context.Context) error {
-	if ex.spec.Program.Finally == nil {
-		return nil
+	if err := ex.findDeadlock(); err != nil || ex.spec.Program.Finally == nil {
+		return err
 	}
+	ex.finishing = true
 	ex.now = ex.now.Truncate(tick) + tick
 	ops := len(ex.ops)
 	var err error
-	ex.ask(ctx, func(ctx context.Context) {
-		err = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
-	})
+	began := event{kind: finishes, promoted: ex.promoted}
+	if ex.recalls {
+		err = ex.recallLook(began)
+	} else {
+		ex.beginLook(began)
+		ex.askForProgram(ctx, func(ctx context.Context) {
+			err = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
+		})
+		ex.looksFor(ask{kind: asksNothing})
+	}
 	for _, op := range ex.ops[ops:] {
-		ex.times = append(ex.times, op.Return)
+		ex.stepTimes = append(ex.stepTimes, op.Return)
 		ex.trace.probed(op)
 	}
 	return err
@@ -50,43 +68,69 @@ func (ex *execution) finish(ctx context.Context) error {
 
 // session returns the session of the harness's own operations.
 func (ex *execution) session() *harness.Session {
-	return harness.NewSession(outside{ex}, harness.HarnessClient, len(ex.actors)+1, 0, rand.New(rand.NewPCG(1, 1)))
+	return harness.NewSession(harnessTimeline{ex}, harness.HarnessClient, len(ex.actors)+1, 0, rand.New(rand.NewPCG(1, 1)))
 }
 
-// asked stands for the number of commands of a harness's own operation, which are not counted.
-const asked = 1
+// uncounted stands for the number of commands of a harness's own operation, which are not counted.
+const uncounted = 1
 
-// outside is the timeline of the harness's own operations.
-type outside struct{ ex *execution }
+// harnessTimeline is the timeline of the harness's own operations.
+type harnessTimeline struct{ ex *execution }
 
-func (o outside) Now() time.Duration {
+func (o harnessTimeline) Now() time.Duration {
 	defer o.ex.w.takeTurn()()
 	return o.ex.now
 }
 
-func (o outside) Sleep(time.Duration) bool { return true }
+func (o harnessTimeline) Sleep(time.Duration) bool { return true }
 
-func (o outside) Record(op *harness.Op) {
+func (o harnessTimeline) Record(op *harness.Op) {
 	defer o.ex.w.takeTurn()()
+	if l := o.ex.looking; l != nil {
+		done := act{op: *op, ago: o.ex.now - op.Call}
+		done.op.Call, done.op.Return = 0, 0
+		l.acts = append(l.acts, done)
+	}
+	o.keep(op)
+}
+
+// keep stamps an operation that has ended, and keeps it.
+func (o harnessTimeline) keep(op *harness.Op) {
 	o.ex.now += tick / 8
 	op.Return = o.ex.now
-	o.ex.record(*op, asked)
+	o.ex.record(*op, uncounted)
 	o.ex.now += tick / 8
 }
 
 // clock returns the clock of the harness's own operations, which shows the servers' time.
-func (o outside) clock() harness.ClientTime { return outsideClock(o) }
+func (o harnessTimeline) clock() harness.ClientTime { return harnessClock(o) }
 
-type outsideClock struct{ ex *execution }
+type harnessClock struct{ ex *execution }
+
+var _ harness.Starter = harnessClock{}
+
+// Go starts nothing: the harness asks one question, and what renews its lease would only disturb the schedule.
+func (harnessClock) Go(context.Context, func(context.Context)) (wait func()) { return func() {} }
+
+// Goes returns false.
+func (harnessClock) Goes() bool { return false }
 
 // Now returns the servers' time of day.
-func (c outsideClock) Now() time.Time { return epoch.Add(outside(c).Now()) }
+func (c harnessClock) Now() time.Time {
+	now := harnessTimeline(c).Now()
+	defer c.ex.w.takeTurn()()
+	c.ex.looksFor(ask{kind: asksClock})
+	c.ex.looksHear(event{kind: looked, at: now})
+	return epoch.Add(now)
+}
 
 // Sleep lets time pass.
-func (c outsideClock) Sleep(ctx context.Context, d time.Duration) error {
+func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 	defer c.ex.w.takeTurn()()
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
+	c.ex.looksFor(ask{kind: asksPass, d: d})
+	c.ex.looksHear(event{kind: passed})
 	return c.ex.passTo(c.ex.now + d)
 }

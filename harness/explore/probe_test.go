@@ -54,5 +54,5 @@ func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	s := newScheduler(t, spec)
 	s.run(interleave.Run(0), interleave.Run(0))
 	require.ErrorIs(t, meanwhile[0], errBusy)
-	require.Zero(t, s.w.strays)
+	require.Zero(t, s.w.strayCommands)
 }

@@ -85,6 +85,9 @@ func perform(ctx context.Context, r redis.UniversalClient, c string) (string, er
 	case work:
 		return "", nil
 	}
+	if words := strings.Fields(c); words[0] == "RUN" || words[0] == "CAS" {
+		return performTogether(ctx, r, words)
+	}
 	list, isTx := strings.CutPrefix(c, "TX ")
 	if !isTx {
 		return say(ctx, r, c)
@@ -246,6 +249,12 @@ func TestPruningLosesNoOutcome(t *testing.T) {
 		{"lost answers and commands", plain, 0, 5, 2, 2, false, func(s *Spec) { s.LostAnswers, s.LostCommands = 1, 1 }},
 		{"late commands and leases", ends, 0, 3, 2, 2, false, func(s *Spec) { s.Late, s.Expiries = 1, 1 }},
 		{"leases of two lengths", ends, 26, 4, 2, 3, false, func(s *Spec) { s.Expiries = 1 }},
+		{"waits", []string{"LPUSH $k $v", "RPUSH $k $v", "BLPOP $k 0", "BRPOP $k 0", "LLEN $k"}, 0, 12, 2, 3, false, nil},
+		{"waits and crashes", []string{"LPUSH $k $v", "RPUSH $k $v", "BLPOP a b 0", "BLMOVE a b LEFT LEFT 0", "LLEN $k"}, 0, 8, 2, 3, false, func(s *Spec) { s.Crashes = 1 }},
+		{"waits with time-outs", []string{"LPUSH $k $v", "BLPOP $k 5", "BLPOP $k 7", "LLEN $k"}, 0, 8, 2, 3, false, nil},
+		{"watched keys", []string{"CAS $k $v", "CAS $k $v", "SET $k $v", "GET $k"}, 0, 6, 2, 2, false, nil},
+		{"three clients and two keys", []string{"SET $k $v", "GET $k", "INCR $k", "MGET a b"}, 40, 6, 3, 2, false, nil},
+		{"late pairs", []string{"SET $k $v", "GET $k", "INCR $k", "DEL $k"}, 50, 10, 2, 3, false, func(s *Spec) { s.Late = 2 }},
 		{"failover", plain, 2, 1, 2, 2, false, func(s *Spec) { s.Failovers = 1 }}, // each takes a hundredth of a second
 	} {
 		t.Run(group.name, func(t *testing.T) {

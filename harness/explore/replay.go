@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,28 +22,39 @@ var ErrDiverged = errors.New("the replay went another way")
 // The error wraps ErrDiverged if something differs, and ErrSpec if spec cannot be searched; any other says that the harness or
 // its environment failed.
 func Replay(ctx context.Context, spec Spec, c interleave.Counterexample, times int) error {
-	spec, err := spec.withDefaults()
+	_, err := Rerun(ctx, spec, c, times)
+	return err
+}
+
+// Rerun does what Replay does, and returns the counterexample as it came out the last time. One that has no steps, since it
+// was passed on as a recipe, is compared with its first replay.
+func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (again interleave.Counterexample, err error) {
+	spec, err = spec.fit(c).withDefaults()
 	if err != nil {
-		return err
+		return again, err
 	}
 	w, err := newWorld(ctx, &spec)
 	if err != nil {
-		return err
+		return again, err
 	}
-	r := replayer{spec: &spec, w: w, alarm: time.NewTimer(stall)}
+	r := replayer{spec: &spec, w: w, alarm: time.NewTimer(parkWithin), stores: true}
 	for i := 0; i < times && err == nil && ctx.Err() == nil; i++ {
-		var again interleave.Counterexample
-		if again, err = r.run(ctx, spec.replayed(c), c.Schedule, c.Anomaly.Class); err == nil {
-			err = differ(c, again)
+		again, err = r.run(ctx, spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
+		switch {
+		case err != nil:
+		case len(c.Steps) == 0:
+			c = again
+		default:
+			err = compareReplay(c, again)
 		}
 	}
-	return errors.Join(err, ctx.Err(), w.stop())
+	return again, errors.Join(err, ctx.Err(), w.stop())
 }
 
-// tell runs the smallest counterexamples again and adds them, with their steps, to res. One that cannot be run again shows
-// only that a client does not do the same each time: res.Stopped then says so.
-func (s *search) tell(ctx context.Context, w *world, res *interleave.Result) error {
-	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(stall)}
+// addCounterexamples runs the smallest counterexamples again and adds them, with their steps, to res. One that cannot be run again
+// shows only that a client does not do the same each time: res.Stopped then says so.
+func (s *search) addCounterexamples(ctx context.Context, w *world, res *interleave.Result) error {
+	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(parkWithin), stores: true}
 	for _, c := range s.found {
 		told, err := r.run(context.WithoutCancel(ctx), c.budget, c.schedule, c.class)
 		switch {
@@ -52,6 +64,7 @@ func (s *search) tell(ctx context.Context, w *world, res *interleave.Result) err
 		case err != nil:
 			return err
 		default:
+			told.Shrunk = c.shrunk
 			res.Found = append(res.Found, told)
 		}
 	}
@@ -63,78 +76,96 @@ func (s *search) tell(ctx context.Context, w *world, res *interleave.Result) err
 
 // replayer runs given schedules.
 type replayer struct {
-	spec  *Spec
-	w     *world
-	alarm *time.Timer
+	spec   *Spec
+	w      *world
+	alarm  *time.Timer
+	stores bool // steps show what is stored
 }
 
 // run runs one schedule, again where it was disturbed, and returns it as the counterexample of a class.
 func (r replayer) run(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice, class harness.Class) (interleave.Counterexample, error) {
-	for range attempts {
+	for attempt := range maxAttempts {
 		began := time.Now()
-		ex, err := r.once(ctx, budget, schedule)
+		ex, err := r.runOnce(ctx, budget, schedule)
 		switch {
 		case ex != nil && ex.disturbed && (err == nil || errors.Is(err, ErrDiverged)):
+			if err := r.learnScripts(ctx, budget, attempt, len(schedule)); err != nil {
+				return interleave.Counterexample{}, err
+			}
 		case err != nil:
 			return interleave.Counterexample{}, err
 		case r.w.fixed != nil || time.Since(began) <= r.spec.Program.Lease/slowness:
 			return r.counterexample(ctx, ex, budget, class)
 		}
 	}
-	return interleave.Counterexample{}, fmt.Errorf("explore: a replay was disturbed or took more than a tenth of the lease, %d times in a row", attempts)
+	return interleave.Counterexample{}, fmt.Errorf("explore: a replay was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
 }
 
-// once runs the schedule. If it cannot be followed, it is run to some end, so that clients load the scripts that they miss.
-func (r replayer) once(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*execution, error) {
-	ex, err := begin(ctx, r.spec, budget, r.w, r.alarm)
+// runOnce runs the schedule. If it cannot be followed, it is run to some end, so that clients load the scripts that they miss.
+func (r replayer) runOnce(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*execution, error) {
+	ex, err := beginSchedule(ctx, r.spec, budget, r.w, r.alarm)
 	if err != nil {
 		return ex, err
 	}
-	ex.trace = &trace{}
+	ex.trace = &trace{stores: r.stores}
 	for i, c := range schedule {
 		moves, err := ex.moves()
 		if err != nil {
 			return ex, err
 		}
 		if !slices.ContainsFunc(moves, func(m move) bool { return m.choice == c }) {
-			lost := fmt.Errorf("%w: step %d, %v, is not possible: the file belongs to another version of this variant", ErrDiverged, i+1, c)
+			lost := fmt.Errorf("%w: step %d, %v, is not possible: it belongs to another version of this variant", ErrDiverged, i+1, c)
 			return ex, errors.Join(lost, ex.drain(ctx))
 		}
 		if _, err := ex.step(ctx, c); err != nil {
 			ex.abandon()
 			return ex, err
 		}
+		if ex.disturbed {
+			return ex, ex.drain(ctx)
+		}
 	}
 	if moves, err := ex.moves(); err != nil {
 		return ex, err
 	} else if len(moves) > 0 {
-		lost := fmt.Errorf("%w: after its last step clients are not done: the file belongs to another version of this variant", ErrDiverged)
+		lost := fmt.Errorf("%w: after its last step clients are not done: it belongs to another version of this variant", ErrDiverged)
 		return ex, errors.Join(lost, ex.drain(ctx))
 	}
 	return ex, ex.finish(ctx)
 }
 
+// learnScripts runs one schedule that is drawn at random, so that clients load the scripts that they miss. In the replayed schedule
+// somebody may keep them from that: a release stops the watchdog of a lock, which then does not send its script.
+func (r replayer) learnScripts(ctx context.Context, budget interleave.Budget, attempt, steps int) error {
+	t := walker{spec: r.spec, budget: budget, w: r.w, alarm: r.alarm}
+	_, _, err := t.run(ctx, drawPCT(rand.New(rand.NewPCG(1, uint64(attempt))), defaultDepth, steps, budget, false))
+	if errors.Is(err, errStopped) { // its end is of no interest
+		return nil
+	}
+	return err
+}
+
 // counterexample returns the schedule and its steps up to the first anomaly of the class. The error wraps ErrDiverged if there
 // is none.
 func (r replayer) counterexample(ctx context.Context, ex *execution, budget interleave.Budget, class harness.Class) (interleave.Counterexample, error) {
-	found := slices.DeleteFunc(check(ctx, r.spec.Checkers, ex.history()).found, func(a harness.Anomaly) bool { return a.Class != class })
+	found := slices.DeleteFunc(ex.withDeadlock(check(ctx, r.spec.Checkers, ex.history())).found, func(a harness.Anomaly) bool { return a.Class != class })
 	if len(found) > 0 {
 		a := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
-		a.Note = byClient(a.Note, budget.Clients+1)
+		a.Note = numberClients(a.Note, budget.Clients+1)
 		steps := slices.DeleteFunc(ex.trace.steps, func(s interleave.Step) bool { return s.At > a.To })
 		return interleave.Counterexample{Budget: budget, Schedule: ex.path, Steps: steps, Anomaly: a, Ops: ex.ops}, nil
 	}
 	return interleave.Counterexample{}, fmt.Errorf("%w: no %s at its end", ErrDiverged, class)
 }
 
-// ids matches the ids of clients in a checker's note.
-var ids = regexp.MustCompile(`\bclients? \d+(?:(?:, | and )\d+)*`)
+// clientIDs matches the ids of clients in a checker's note.
+var clientIDs = regexp.MustCompile(`\bclients? \d+(?:(?:, | and )\d+)*`)
 
-// byClient replaces the ids in a note by the numbers of the clients. A client whose operation got no answer has another id from
+// numberClients replaces the ids in a note by the numbers of the clients. A client whose operation got no answer has another id from
 // then on, which is its number plus a multiple of the number of workers.
-func byClient(note string, workers int) string {
-	return ids.ReplaceAllStringFunc(note, func(s string) string {
-		return number.ReplaceAllStringFunc(s, func(id string) string {
+func numberClients(note string, workers int) string {
+	return clientIDs.ReplaceAllStringFunc(note, func(s string) string {
+		return digits.ReplaceAllStringFunc(s, func(id string) string {
 			n, err := strconv.Atoi(id)
 			if err != nil {
 				return id
@@ -144,19 +175,24 @@ func byClient(note string, workers int) string {
 	})
 }
 
-var number = regexp.MustCompile(`\d+`)
+var digits = regexp.MustCompile(`\d+`)
 
-// differ compares a replay with the counterexample. Its error wraps ErrDiverged and describes the first difference; nil: none.
-func differ(want, got interleave.Counterexample) error {
+// compareReplay compares a replay with the counterexample. Its error wraps ErrDiverged and describes the first difference; nil: none.
+// Random tokens may differ if each stands for the same one everywhere.
+func compareReplay(want, got interleave.Counterexample) error {
+	names := renaming{map[string]string{}, map[string]string{}}
 	for i := range max(len(want.Steps), len(got.Steps)) {
 		if i >= len(want.Steps) || i >= len(got.Steps) {
 			return fmt.Errorf("%w: %d steps, %d were recorded", ErrDiverged, len(got.Steps), len(want.Steps))
 		}
 		a, b := want.Steps[i], got.Steps[i]
-		if !sameReply(a.Reply, b.Reply) && !enoughAcks(a, b) {
+		if names.same(a.Command, b.Command) {
+			a.Command = b.Command
+		}
+		if !sameReply(a.Reply, b.Reply) && !names.same(a.Reply, b.Reply) && !enoughAcks(a, b) {
 			return fmt.Errorf("%w: step %d, %s, was answered %q, recorded is %q", ErrDiverged, i+1, b.Command, b.Reply, a.Reply)
 		}
-		if a.Reply = b.Reply; a != b {
+		if a.Reply, a.Store = b.Reply, b.Store; a != b {
 			return fmt.Errorf("%w: step %d is %q (%s), recorded is %q (%s)", ErrDiverged, i+1, b.Command, b.Belief, a.Command, a.Belief)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // This file reads just enough of RESP, Redis's protocol: https://redis.io/docs/latest/develop/reference/protocol-spec/
 
-var errProtocol = errors.New("explore: what was sent is no RESP")
+var errProtocol = errors.New("explore: what was sent is not RESP")
 
 // maxReply bounds the text of a reply in a counterexample, in bytes.
 const maxReply = 200
@@ -29,8 +29,8 @@ func line(b []byte) ([]byte, int) {
 	return b[:i-1], i + 1
 }
 
-// count reads the number in a header such as "*3". It is -1 for null.
-func count(header []byte) (int, error) {
+// arrayLength reads the number in a header such as "*3". It is -1 for null.
+func arrayLength(header []byte) (int, error) {
 	n := 0
 	digits := header[1:]
 	if len(digits) == 2 && digits[0] == '-' && digits[1] == '1' {
@@ -55,7 +55,7 @@ func bulk(b []byte) (s []byte, size int, err error) {
 	if header[0] != '$' {
 		return nil, 0, errProtocol
 	}
-	n, err := count(header)
+	n, err := arrayLength(header)
 	if err != nil || n < 0 {
 		return nil, 0, errProtocol
 	}
@@ -75,7 +75,7 @@ func parseCommand(b []byte) (args [][]byte, size int, err error) {
 	if header[0] != '*' {
 		return nil, 0, errProtocol
 	}
-	n, err := count(header)
+	n, err := arrayLength(header)
 	if err != nil || n < 1 {
 		return nil, 0, errors.Join(err, errProtocol)
 	}
@@ -100,7 +100,7 @@ func replySize(b []byte) (int, error) {
 	case '+', '-', ':', ',', '_', '#', '(':
 		return at, nil
 	case '$', '=', '!':
-		n, err := count(header)
+		n, err := arrayLength(header)
 		switch {
 		case err != nil:
 			return 0, err
@@ -111,7 +111,7 @@ func replySize(b []byte) (int, error) {
 		}
 		return at + n + 2, nil
 	case '*', '~', '>', '%':
-		n, err := count(header)
+		n, err := arrayLength(header)
 		if err != nil {
 			return 0, err
 		}
@@ -146,7 +146,7 @@ func readReply(b []byte) (text string, rest []byte) {
 	case '-':
 		return "(error) " + printable(body), b[at:]
 	case '$', '=', '!':
-		n, _ := count(header)
+		n, _ := arrayLength(header)
 		if n < 0 {
 			return "(nil)", b[at:]
 		}
@@ -160,7 +160,7 @@ func readReply(b []byte) (text string, rest []byte) {
 }
 
 func readArray(header, rest []byte) (string, []byte) {
-	n, _ := count(header)
+	n, _ := arrayLength(header)
 	if n < 0 {
 		return "(nil)", rest
 	}

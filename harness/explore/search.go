@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -20,8 +19,8 @@ const (
 	// less than a tenth of the bound.
 	mostPlanned = 2_000_000
 
-	attempts = 20 // runs of one schedule, if something disturbs it or the machine is slow
-	slowness = 10 // with clocks that cannot be set, a schedule that takes longer than the lease/slowness is run again
+	maxAttempts = 20 // runs of one schedule, if something disturbs it or the machine is slow
+	slowness    = 10 // with clocks that cannot be set, a schedule that takes longer than the lease/slowness is run again
 )
 
 // Search runs every schedule of spec's program within its budget, or one that shows the same, and has the checkers judge
@@ -37,8 +36,7 @@ func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 	if err != nil {
 		return interleave.Result{}, err
 	}
-	s := &search{spec: &spec, found: map[harness.Class]*counter{}, seen: map[harness.Kind]bool{}, began: time.Now()}
-	s.wake = sync.NewCond(&s.mu)
+	s := newSearch(&spec)
 	err = s.run(ctx, worlds)
 	own := ""
 	if err == nil {
@@ -46,15 +44,24 @@ func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 	}
 	res := s.result(worlds, own)
 	if err == nil {
-		err = s.tell(ctx, worlds[0], &res)
+		err = s.shrinkFound(ctx, worlds[0])
 	}
 	if err == nil {
-		res.Situations, err = s.tellSituations(ctx, worlds[0])
+		err = s.addCounterexamples(ctx, worlds[0], &res)
+	}
+	if err == nil {
+		res.Situations, err = s.rerunSituations(ctx, worlds[0])
 	}
 	for _, w := range worlds {
 		err = errors.Join(err, w.stop())
 	}
 	return res, err
+}
+
+func newSearch(spec *Spec) *search {
+	s := &search{spec: spec, found: map[harness.Class]*smallestFound{}, okKinds: map[harness.Kind]bool{}, began: time.Now()}
+	s.wake = sync.NewCond(&s.mu)
+	return s
 }
 
 func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
@@ -74,25 +81,26 @@ func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
 	return nil, err
 }
 
-// item is a part of the search: every schedule that begins with prefix and does not go on with a move asleep.
+// item is a branch of the search: every schedule that begins with prefix and does not go on with a move of its sleep set.
 type item struct {
-	prefix []interleave.Choice
-	print  uint64 // fingerprint that prefix had when it was planned
-	asleep []*move
-	cost   int // preemptions and interferences in prefix
+	prefix      []interleave.Choice
+	fingerprint uint64 // fingerprint that prefix had when it was planned
+	sleepSet    []*move
+	cost        int // preemptions and interferences in prefix
 }
 
-// counter is the smallest counterexample of a class so far.
-type counter struct {
+// smallestFound is the smallest counterexample of a class so far.
+type smallestFound struct {
 	budget   interleave.Budget
 	schedule []interleave.Choice
 	length   int
 	class    harness.Class
+	shrunk   *interleave.Shrunk // nil: it is as it was found
 }
 
 // smaller reports whether c comes before than. Counterexamples are ordered by length, then by their choices, so that the result
 // does not depend on which worker was faster.
-func (c *counter) smaller(than *counter) bool {
+func (c *smallestFound) smaller(than *smallestFound) bool {
 	if d := cmp.Compare(c.length, than.length); d != 0 {
 		return d < 0
 	}
@@ -103,25 +111,31 @@ func (c *counter) smaller(than *counter) bool {
 type search struct {
 	spec   *Spec
 	budget interleave.Budget // budget of the part that is under way
+	part   int               // number of that part, from 1
 	began  time.Time
 
-	mu      sync.Mutex
-	wake    *sync.Cond
-	queue   [][]item // planned items, indexed by their cost
-	planned int      // items in queue
-	busy    int      // workers on an item
-	over    bool
-	stopped string
-	doubt   string // why some schedule could not be judged; empty: all could
-	failure error
-	first   time.Duration // real time to the first counterexample; 0: none
-	elapsed time.Duration
+	mu         sync.Mutex
+	wake       *sync.Cond
+	queue      [][]item // planned items, indexed by their cost
+	planned    int      // items in queue
+	busy       int      // workers on an item
+	over       bool
+	stopped    string
+	doubt      string // why some schedule could not be judged; empty: all could
+	failure    error
+	untilFirst time.Duration // real time to the first counterexample; 0: none
+	elapsed    time.Duration
+
+	memory *memory // what is known from schedules that were really run; nil: every schedule is
+	states *states // of the part that is under way
+
+	random randomState // of a search at random
 
 	schedules, pruned, steps int
 	parts                    []interleave.Part
-	found                    map[harness.Class]*counter
-	seen                     map[harness.Kind]bool // kinds of which at least one operation was ok
-	met                      met
+	found                    map[harness.Class]*smallestFound
+	okKinds                  map[harness.Kind]bool // kinds of which at least one operation was ok
+	coverage                 coverage
 	encounters               encounters
 }
 
@@ -133,27 +147,54 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 	}
 	interrupt := context.AfterFunc(ctx, func() { s.stop("interrupted") })
 	defer interrupt()
-	for i, b := range s.spec.parts() {
+	defer s.tellProgress()()
+	s.runTwice(context.WithoutCancel(ctx), worlds[0])
+	if s.spec.Random != nil {
+		s.runAtRandom(ctx, worlds)
+	} else {
+		s.runParts(ctx, worlds)
+	}
+	s.elapsed = time.Since(s.began)
+	return s.failure
+}
+
+// runParts goes through the parts of a search that runs every schedule.
+func (s *search) runParts(ctx context.Context, worlds []*world) {
+	for i, b := range s.spec.budgets() {
 		if i > 0 {
-			b = fitted(b, s.parts[0].Schedules)
+			b = fitToFirstPart(b, s.parts[0].Schedules)
 		}
 		s.runPart(ctx, b, worlds)
 		if !s.parts[i].Exhausted {
 			break
 		}
 	}
-	s.elapsed = time.Since(s.began)
-	return s.failure
 }
 
 // runPart lets every world's worker go through the queue until it is empty, or something ends the search.
 func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*world) {
-	s.budget = b
+	s.mu.Lock()
+	s.budget, s.part = b, len(s.parts)+1
+	s.mu.Unlock()
 	ran, pruned := s.schedules, s.pruned
+	if s.memory == nil && s.remembers(worlds) {
+		s.memory = newMemory()
+	}
+	s.states = newStates()
 	s.push([]item{{}})
 	var working sync.WaitGroup
-	for _, w := range worlds {
-		working.Go(func() { s.work(context.WithoutCancel(ctx), w) })
+	ctx = context.WithoutCancel(ctx)
+	remembering := make(chan visit, judgedAtOnce) // schedules of the first worker that are to be judged; closed when it is done, or goes on without memory
+	for i, w := range worlds {
+		working.Go(func() {
+			if i > 0 {
+				s.judgeAll(ctx, remembering)
+				s.work(ctx, w)
+				return
+			}
+			s.workFromMemory(ctx, w, remembering, len(worlds) > 1)
+			s.work(ctx, w)
+		})
 	}
 	working.Wait()
 	s.mu.Lock()
@@ -205,7 +246,7 @@ func (s *search) push(items []item) {
 	if s.planned += len(items); s.planned > mostPlanned && !s.over {
 		s.over = true
 		s.stopped = fmt.Sprintf("the budget multiplies to more than fits into memory: after %d schedules %d more were planned, which plan others in turn; "+
-			"ask for fewer clients, or for less in one schedule", s.schedules, s.planned)
+			"ask for fewer clients, for less in one schedule, or for schedules at random (--random)", s.schedules, s.planned)
 	}
 	s.wake.Broadcast()
 }
@@ -225,7 +266,7 @@ func (s *search) pop() (it item, ok bool) {
 			return it, false
 		case cost < 0:
 			s.wake.Wait()
-		case s.enough():
+		case s.reachedLimit():
 			return it, false
 		case s.spec.MaxSchedules > 0 && s.schedules+s.busy >= s.spec.MaxSchedules:
 			s.wake.Wait() // some of those under way may be given up
@@ -239,8 +280,8 @@ func (s *search) pop() (it item, ok bool) {
 	}
 }
 
-// enough reports whether the search ends here although more is planned. The caller holds s.mu.
-func (s *search) enough() bool {
+// reachedLimit reports whether the search ends here although more is planned. The caller holds s.mu.
+func (s *search) reachedLimit() bool {
 	switch {
 	case s.spec.First && len(s.found) > 0:
 		s.stopped = "a counterexample was found"
@@ -254,7 +295,7 @@ func (s *search) enough() bool {
 	return true
 }
 
-func (s *search) done() {
+func (s *search) itemDone() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy--
@@ -263,15 +304,15 @@ func (s *search) done() {
 
 // work runs items in one world.
 func (s *search) work(ctx context.Context, w *world) {
-	alarm := time.NewTimer(stall)
+	alarm := time.NewTimer(parkWithin)
 	defer alarm.Stop()
 	for {
 		it, ok := s.pop()
 		if !ok {
 			return
 		}
-		err := s.guarded(ctx, w, it, alarm)
-		s.done()
+		err := catchPanics(func() error { return s.explore(ctx, w, it, alarm, s.judge) })
+		s.itemDone()
 		if err != nil {
 			s.fail(err)
 			return
@@ -279,19 +320,48 @@ func (s *search) work(ctx context.Context, w *world) {
 	}
 }
 
-// guarded does what explore does, and returns a panic of the program's or a checker's code as an error.
-func (s *search) guarded(ctx context.Context, w *world, it item, alarm *time.Timer) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("explore: the program or a checker panicked: %v\n%s", p, debug.Stack())
+// judgedAtOnce is the number of schedules run from memory that may wait for a judge.
+const judgedAtOnce = 64
+
+// workFromMemory runs items from memory, as long as that works. One worker does, so that what is known at what time does not depend
+// on which of them is faster. Others judge, if there are any, and the search is not to end at an exact schedule.
+func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- visit, others bool) {
+	defer close(judged)
+	alarm := time.NewTimer(parkWithin)
+	defer alarm.Stop()
+	judge := s.judge
+	if others && !s.spec.First && s.spec.MaxSchedules == 0 {
+		judge = func(_ context.Context, v visit) error {
+			judged <- v
+			return nil
 		}
-	}()
-	return s.explore(ctx, w, it, alarm)
+	}
+	for s.memory.works() {
+		it, ok := s.pop()
+		if !ok {
+			return
+		}
+		err := catchPanics(func() error { return s.explore(ctx, w, it, alarm, judge) })
+		s.itemDone()
+		if err != nil {
+			s.fail(err)
+			return
+		}
+	}
+}
+
+// judgeAll judges schedules until there are no more.
+func (s *search) judgeAll(ctx context.Context, all <-chan visit) {
+	for v := range all {
+		if err := catchPanics(func() error { return s.judge(ctx, v) }); err != nil {
+			s.fail(err)
+		}
+	}
 }
 
 // explore runs the first schedule of an item and plans the others.
-func (s *search) explore(ctx context.Context, w *world, it item, alarm *time.Timer) error {
-	for range attempts {
+func (s *search) explore(ctx context.Context, w *world, it item, alarm *time.Timer, judge func(context.Context, visit) error) error {
+	for range maxAttempts {
 		v := visit{search: s, item: it, cost: it.cost}
 		again, err := v.run(ctx, w, alarm)
 		if err != nil {
@@ -301,17 +371,17 @@ func (s *search) explore(ctx context.Context, w *world, it item, alarm *time.Tim
 			continue
 		}
 		s.push(v.plan)
-		return s.judge(ctx, v)
+		return judge(ctx, v)
 	}
-	return fmt.Errorf("explore: a schedule took more than a tenth of the lease, %d times in a row: this machine is too busy, or a client waits by itself (time.Sleep) where harness.Sleep would do", attempts)
+	return fmt.Errorf("explore: a schedule took more than a tenth of the lease, %d times in a row: this machine is too busy, or a client waits by itself (time.Sleep) where harness.Sleep would do", maxAttempts)
 }
 
 // judge has the checkers look at a schedule that has ended.
 func (s *search) judge(ctx context.Context, v visit) error {
 	ex := v.ex
-	var seen verdict
+	var seen findings
 	if !v.prune {
-		seen = check(ctx, s.spec.Checkers, ex.history())
+		seen = ex.withDeadlock(check(ctx, s.spec.Checkers, ex.history()))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -322,35 +392,36 @@ func (s *search) judge(ctx context.Context, v visit) error {
 	}
 	s.schedules++
 	s.doubt = cmp.Or(s.doubt, seen.doubt)
-	s.met.add(ex)
+	s.coverage.add(ex)
 	s.encounters.add(s.budget, ex, seen.situations)
 	for _, op := range ex.ops {
 		if op.Outcome == harness.OK {
-			s.seen[op.Kind] = true
+			s.okKinds[op.Kind] = true
 		}
 	}
-	if ex.idle != "" { // something was granted without a command, so nobody knows when: the history shows nothing
+	if ex.grantedFree != "" { // something was granted without a command, so nobody knows when: the history shows nothing
 		return nil
 	}
 	for _, a := range seen.found {
-		c := &counter{budget: s.budget, schedule: ex.path, class: a.Class, length: ex.until(a.To)}
+		c := &smallestFound{budget: s.budget, schedule: ex.path, class: a.Class, length: ex.lengthUntil(a.To)}
 		if old := s.found[a.Class]; old == nil || c.smaller(old) {
 			s.found[a.Class] = c
 		}
-		s.first = cmp.Or(s.first, time.Since(s.began))
+		s.random.note(a.Class, v.number)
+		s.untilFirst = cmp.Or(s.untilFirst, time.Since(s.began))
 	}
 	return nil
 }
 
-// verdict holds the checkers' findings in one schedule.
-type verdict struct {
+// findings holds the checkers' findings in one schedule.
+type findings struct {
 	found      []harness.Anomaly
 	situations []harness.Situation
 	doubt      string // why a checker has no answer although there was something to judge; empty: all have one
 }
 
 // check has the checkers look at a history.
-func check(ctx context.Context, checkers []harness.Checker, h harness.History) (v verdict) {
+func check(ctx context.Context, checkers []harness.Checker, h harness.History) (v findings) {
 	for _, c := range checkers {
 		g := c.Check(ctx, h, func(a harness.Anomaly) { v.found = append(v.found, a) })
 		v.situations = append(v.situations, g.Situations...)
@@ -361,10 +432,10 @@ func check(ctx context.Context, checkers []harness.Checker, h harness.History) (
 	return v
 }
 
-// until counts the steps and probes up to t.
-func (ex *execution) until(t time.Duration) int {
+// lengthUntil counts the steps and probes up to t.
+func (ex *execution) lengthUntil(t time.Duration) int {
 	n := 0
-	for _, at := range ex.times {
+	for _, at := range ex.stepTimes {
 		if at <= t {
 			n++
 		}
@@ -378,7 +449,14 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 	defer s.mu.Unlock()
 	r := interleave.Result{
 		Schedules: s.schedules, Pruned: s.pruned, Steps: s.steps, Stopped: s.stopped,
-		First: s.first, Elapsed: s.elapsed, Budget: s.parts[0].Budget, Parts: s.parts,
+		First: s.untilFirst, Elapsed: s.elapsed, Budget: s.parts[0].Budget, Parts: s.parts,
+	}
+	s.promise(&r)
+	if s.coverage.wakesCut {
+		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, ended while others could go on")
+	}
+	if why := s.vacuousAtRandom(worlds, own); why != "" {
+		r.Stopped = why
 	}
 	r.Exhausted = r.Stopped == "" && s.failure == nil
 	if r.Exhausted && len(s.found) == 0 {
@@ -388,7 +466,7 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 	if own != "" && s.stopped != "" && len(s.found) == 0 {
 		r.Stopped += " (it does something by itself: " + own + ")"
 	}
-	if why := worlds[0].unset; why != "" {
+	if why := worlds[0].whyNoClock; why != "" {
 		r.Limits = append(r.Limits, "the servers' clocks could not be set ("+why+"): leases end early to an eighth, and none was in its last millisecond")
 	}
 	return r

@@ -14,6 +14,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
 // writesTo makes a client of n writes to one key, each an operation of its own.
@@ -135,9 +136,9 @@ func TestInterferencesAddSchedules(t *testing.T) {
 	require.Equal(t, 6+2*3, searched(t, s).Schedules, "either may crash after its first command, among two of the other")
 }
 
-// A hold without a promotion after it shows nothing. With a hold H and a promotion P, for each of the two orders of the steps A
-// and B, A B and H A P B are judged; H A B and A H B are given up.
-func TestHoldsWithoutAPromotionAreNotJudged(t *testing.T) {
+// Stopped replication without a promotion after it shows nothing. With a stop H of replication and a
+// promotion P, for each of the two orders of the steps A and B, A B and H A P B are judged; H A B and A H B are given up.
+func TestStoppedReplicationWithoutAPromotionIsNotJudged(t *testing.T) {
 	s := quiet(program(writesTo("k", 1)))
 	s.Unreduced, s.Failovers = true, 1
 	res := searched(t, s)
@@ -288,10 +289,10 @@ func TestTheSmallestCounterexampleIsFound(t *testing.T) {
 	require.Equal(t, ""+
 		"  1  client 1  GET msg        (nil)  \n"+
 		"  2  client 2  GET msg        (nil)  \n"+
-		"  3  client 1  SET msg 1      OK     \n"+
-		"  4  client 1  EXPIRE msg 20  1      -> has the number first\n"+
-		"  5  client 2  SET msg 1      OK     \n"+
-		"  6  client 2  EXPIRE msg 20  1      -> has the number first\n", c.Text())
+		"  3  client 2  SET msg 1      OK     \n"+
+		"  4  client 2  EXPIRE msg 20  1      -> has the number first\n"+
+		"  5  client 1  SET msg 1      OK     \n"+
+		"  6  client 1  EXPIRE msg 20  1      -> has the number first\n", c.Text())
 }
 
 // A search that never saw an operation succeed has shown nothing.
@@ -315,7 +316,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	var found []interleave.Counterexample
 	leavesNothing(t, func() {
 		s := s
-		s.Checkers = append(s.Checkers, finder(func(harness.Op) bool { once.Do(func() { running = children() }); return false }))
+		s.Checkers = append(s.Checkers, finder(func(harness.Op) bool { once.Do(func() { running = processes.Children() }); return false }))
 		res, err := Search(t.Context(), s)
 		require.NoError(t, err)
 		found = res.Found

@@ -29,12 +29,12 @@ const grain = time.Millisecond
 // fixTime stops the servers' clocks. If they cannot be set, w.unset says why, and the explorer's own commands end leases
 // instead.
 func (w *world) fixTime(ctx context.Context) (err error) {
-	if w.unset != "" {
+	if w.whyNoClock != "" {
 		return nil
 	}
 	w.fixed, err = w.cluster.FixClocks(ctx, epoch)
 	if errors.Is(err, cluster.ErrClock) {
-		w.unset, err = err.Error(), nil
+		w.whyNoClock, err = err.Error(), nil
 		return nil
 	}
 	if err != nil {
@@ -57,25 +57,25 @@ func (w *world) setTime(now time.Duration) {
 	}
 }
 
-// passTo lets time pass from one instant of the schedule to another.
-func (w *world) passTo(from, to time.Duration) error {
+// passTime lets time pass from one instant of the schedule to another.
+func (w *world) passTime(from, to time.Duration) error {
 	if w.fixed != nil {
 		w.setTime(to)
 		return nil
 	}
-	if w.hold != nil {
+	if w.resumeReplication != nil {
 		w.unheard += to - from
 	}
-	return w.age(to - from)
+	return w.ageKeys(to - from)
 }
 
-// age brings the end of every key nearer by d.
-func (w *world) age(d time.Duration) error {
-	_, err := w.ask(w.primary, "EVAL", agedBy, "0", strconv.FormatInt(d.Milliseconds(), 10))
+// ageKeys brings the end of every key nearer by d.
+func (w *world) ageKeys(d time.Duration) error {
+	_, err := w.ask(w.primary, "EVAL", ageScript, "0", strconv.FormatInt(d.Milliseconds(), 10))
 	return err
 }
 
-const agedBy = `for _, k in ipairs(redis.call('keys', '*')) do
+const ageScript = `for _, k in ipairs(redis.call('keys', '*')) do
   local left = redis.call('pttl', k) - tonumber(ARGV[1])
   if redis.call('pttl', k) >= 0 then
     if left > 0 then redis.call('pexpire', k, left) else redis.call('pexpireat', k, 1) end
@@ -83,8 +83,8 @@ const agedBy = `for _, k in ipairs(redis.call('keys', '*')) do
 end
 return 1`
 
-// ending is a key that ends by itself.
-type ending struct {
+// keyEnd is a key that ends by itself.
+type keyEnd struct {
 	key string
 	at  time.Duration // last virtual time at which the key is there
 }
@@ -104,9 +104,9 @@ var (
 	endsFromNow = keysWithEnd("pttl")
 )
 
-// endings lists the keys that end by themselves, in the order of their ends. Where clocks cannot be set, the time to the end
+// keyEnds lists the keys that end by themselves, in the order of their ends. Where clocks cannot be set, the time to the end
 // is rounded up to a multiple of unit.
-func (w *world) endings(now, unit time.Duration) ([]ending, error) {
+func (w *world) keyEnds(now, unit time.Duration) ([]keyEnd, error) {
 	script := endsByClock
 	if w.fixed == nil {
 		script = endsFromNow
@@ -116,11 +116,11 @@ func (w *world) endings(now, unit time.Duration) ([]ending, error) {
 		return nil, err
 	}
 	header, at := line(reply)
-	n, err := count(header)
+	n, err := arrayLength(header)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]ending, 0, n/2)
+	out := make([]keyEnd, 0, n/2)
 	for range n / 2 {
 		ms, err := integer(reply[at:])
 		if err != nil {
@@ -132,14 +132,14 @@ func (w *world) endings(now, unit time.Duration) ([]ending, error) {
 			return nil, err
 		}
 		at += size + keySize
-		out = append(out, ending{string(key), w.instant(ms, now, unit)})
+		out = append(out, keyEnd{string(key), w.virtualEnd(ms, now, unit)})
 	}
-	slices.SortFunc(out, func(a, b ending) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key)) })
+	slices.SortFunc(out, func(a, b keyEnd) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key)) })
 	return out, nil
 }
 
-// instant returns the virtual time at which a key ends. ms is what Redis says: time of day if clocks are set, else the TTL.
-func (w *world) instant(ms int64, now, unit time.Duration) time.Duration {
+// virtualEnd returns the virtual time at which a key ends. ms is what Redis says: time of day if clocks are set, else the TTL.
+func (w *world) virtualEnd(ms int64, now, unit time.Duration) time.Duration {
 	if w.fixed != nil {
 		return time.UnixMilli(ms).Sub(epoch)
 	}
@@ -148,14 +148,14 @@ func (w *world) instant(ms int64, now, unit time.Duration) time.Duration {
 
 func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
 
-// countAll counts the keys that are there. If there are none, it removes what is left of keys that have expired.
-const countAll = `local n = #redis.call('keys', '*')
+// countScript counts the keys that are there. If there are none, it removes what is left of keys that have expired.
+const countScript = `local n = #redis.call('keys', '*')
 if n == 0 then redis.call('flushdb') end
 return n`
 
-// count returns the number of keys that are there. If there are none, the store is as it was in the beginning.
-func (w *world) count() (int, error) {
-	reply, err := w.ask(w.primary, "EVAL", countAll, "0")
+// countKeys returns the number of keys that are there. If there are none, the store is as it was in the beginning.
+func (w *world) countKeys() (int, error) {
+	reply, err := w.ask(w.primary, "EVAL", countScript, "0")
 	if err != nil {
 		return 0, err
 	}

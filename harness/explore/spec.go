@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -16,7 +17,7 @@ type Spec struct {
 	Program  interleave.Program
 	Checkers []harness.Checker
 
-	Clients   int // clients of a schedule, 2 to interleave.MaxClients; default 3
+	Clients   int // clients of a schedule, 2 to interleave.MaxExhaustive, or at random to interleave.MaxClients; default 3
 	Crashes   int // clients that may crash in one schedule; default 1, negative: none
 	Expiries  int // times that time may pass beyond the end of a lease, and as often to its last millisecond; default 1, negative: never
 	Failovers int // promotions of a replica that has not heard everything, 0 or 1; default 0
@@ -33,13 +34,22 @@ type Spec struct {
 	LostCommands int // commands that are never executed, whose client gets no answer
 	Late         int // commands that are executed after their client has gone on without an answer, at most interleave.MaxPerKind
 
+	// Random draws schedules at random. The search then has one part with all that the four parts have. nil: every schedule is run.
+	Random *Random
+	Twice  int // schedules that are run twice before the search, which ends there if a client does not do the same; default 0
+
 	Skew         time.Duration // lead of the last client's clock over the others'; negative: it is behind
 	MaxSchedules int           // schedules after which the search stops; 0: no limit
 	For          time.Duration // real time after which the search stops; 0: no limit
 	First        bool          // stop at the first counterexample, which need not be the smallest
 	Unreduced    bool          // run schedules that differ only in the order of independent commands, too
 	Workers      int           // schedules that run at one time, each on a Redis of its own; default 2
+	unremembered bool          // run every schedule really, and none from memory
 	Redis        string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
+
+	// OnProgress is called four times a second while schedules are run, and when the last has ended. It is never called twice at
+	// one time, and holds nothing up but its next call and the end of the search. nil: nobody is told.
+	OnProgress func(Progress)
 }
 
 // ShortestLease is the shortest lease that a program may have: Redis's unit of time.
@@ -63,37 +73,55 @@ func (s Spec) withDefaults() (Spec, error) {
 		return s, fmt.Errorf("%w: %s", ErrSpec, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case s.Program.Open == nil:
+	case s.Program.Gate == interleave.InProcess && s.Program.Open == nil, s.Program.Gate != interleave.InProcess && s.Program.OpenAt == nil:
 		return refuse("the program has no clients")
+	case s.Program.Gate > interleave.Unix:
+		return refuse("gate %d is not known", s.Program.Gate)
+	case s.Program.Gate != interleave.InProcess && !s.Program.NoBackgroundWork:
+		return refuse("nobody can see from here what a program outside does in the background: let it promise NoBackgroundWork")
 	case s.Program.Lease <= 0:
 		return refuse("the program has no lease")
 	case s.Program.Lease < ShortestLease || s.Program.Lease > s.longestLease():
 		return refuse("a lease of %v: with expiries of %d ask for %v to %v", s.Program.Lease, s.Expiries, ShortestLease, s.longestLease())
 	case len(s.Checkers) == 0:
 		return refuse("no checkers, so nothing would be judged")
+	case s.Random == nil && (s.Clients < 2 || s.Clients > interleave.MaxExhaustive):
+		return refuse("%d clients: ask for 2 to %d, or for schedules at random of up to %d", s.Clients, interleave.MaxExhaustive, interleave.MaxClients)
 	case s.Clients < 2 || s.Clients > interleave.MaxClients:
 		return refuse("%d clients: ask for 2 to %d", s.Clients, interleave.MaxClients)
 	case s.Failovers < 0 || s.Failovers > 1:
 		return refuse("%d failovers: there is one replica to promote, so ask for 0 or 1", s.Failovers)
 	case s.Late > interleave.MaxPerKind:
 		return refuse("%d late commands: a schedule has room for %d", s.Late, interleave.MaxPerKind)
+	case s.Twice < 0:
+		return refuse("%d schedules to run twice: ask for 0 or more", s.Twice)
 	case s.Flushes < 0 || s.MaxSchedules < 0 || s.For < 0 || s.Workers < 0:
 		return refuse("flushes, limits and workers cannot be negative")
+	}
+	if s.Random != nil {
+		random, err := s.Random.withDefaults(s)
+		if err != nil {
+			return refuse("%v", err)
+		}
+		s.Random = &random
 	}
 	return s, nil
 }
 
-// parts returns the budgets of the parts of the search, in their order.
-func (s Spec) parts() []interleave.Budget {
+// budgets returns the budgets of the parts of the search, in their order.
+func (s Spec) budgets() []interleave.Budget {
 	base := interleave.Budget{
 		Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries, Failovers: s.Failovers, Flushes: s.Flushes,
 		LostAnswers: max(0, s.LostAnswers), LostCommands: max(0, s.LostCommands), Late: max(0, s.Late),
+	}
+	if s.Random != nil {
+		return []interleave.Budget{s.randomBudget(base)}
 	}
 	if s.LostAnswers != 0 || s.LostCommands != 0 || s.Late != 0 {
 		base.Approaches = s.Expiries
 		return []interleave.Budget{base}
 	}
-	fewer := interleave.Budget{Clients: 2, Expiries: s.Expiries, Place: interleave.MaxClients - 2}
+	fewer := interleave.Budget{Clients: 2, Expiries: s.Expiries, Place: interleave.MaxExhaustive - 2}
 	lost, late := fewer, fewer
 	lost.LostAnswers, late.Late = 1, 1
 	near := interleave.Budget{Clients: s.Clients, Expiries: s.Expiries, Approaches: s.Expiries}
@@ -103,20 +131,31 @@ func (s Spec) parts() []interleave.Budget {
 	return []interleave.Budget{base, near, lost, late}
 }
 
-// replayed returns the budget under which the counterexample can be replayed.
-func (s Spec) replayed(c interleave.Counterexample) interleave.Budget {
+// fit returns s with as many clients and failovers as the counterexample has.
+func (s Spec) fit(c interleave.Counterexample) Spec {
+	if c.Budget.Clients > 0 {
+		s.Clients, s.Failovers = max(s.Clients, c.Budget.Clients), max(s.Failovers, c.Budget.Failovers)
+	}
+	if s.Clients > interleave.MaxExhaustive && s.Random == nil { // schedules at random alone have so many
+		s.Random = &Random{Schedules: 1}
+	}
+	return s
+}
+
+// replayBudget returns the budget under which the counterexample can be replayed.
+func (s Spec) replayBudget(c interleave.Counterexample) interleave.Budget {
 	if c.Budget.Clients > 0 {
 		return c.Budget
 	}
-	return s.parts()[0]
+	return s.budgets()[0]
 }
 
-// many is the number of schedules of the first part above which the part of last instants has two clients only.
-const many = 3000
+// manySchedules is the number of schedules of the first part above which the part of last instants has two clients only.
+const manySchedules = 3000
 
-// fitted returns the budget of a part, fitted to the number of schedules that the first part had.
-func fitted(b interleave.Budget, schedules int) interleave.Budget {
-	if b.Approaches > 0 && schedules > many {
+// fitToFirstPart returns the budget of a part, fitted to the number of schedules that the first part had.
+func fitToFirstPart(b interleave.Budget, schedules int) interleave.Budget {
+	if b.Approaches > 0 && schedules > manySchedules {
 		b.Clients = 2
 	}
 	return b
@@ -125,17 +164,30 @@ func fitted(b interleave.Budget, schedules int) interleave.Budget {
 // after implements interleave.After for a schedule.
 type after struct{ ex *execution }
 
-func (a after) Ops() []harness.Op { return a.ex.ops }
+func (a after) Ops() []harness.Op {
+	defer a.ex.w.takeTurn()()
+	a.ex.looksFor(ask{kind: asksOps})
+	a.ex.looksHear(event{kind: finishes, text: canonicalOps(a.ex.ops)})
+	return a.ex.ops
+}
 
 func (a after) Pass(d time.Duration) error {
+	return a.pass(asksPass, d)
+}
+
+func (a after) pass(kind askKind, d time.Duration) error {
 	defer a.ex.w.takeTurn()()
-	return a.ex.passTo(a.ex.now + d)
+	a.ex.looksFor(ask{kind: kind, d: d})
+	a.ex.looksHear(event{kind: passed})
+	return a.ex.passBeside(a.ex.now+d, func() bool { return false })
 }
 
 func (a after) PassAll(d time.Duration) (left int, err error) {
-	if err := a.Pass(d); err != nil {
+	if err := a.pass(asksPassAll, d); err != nil {
 		return 0, err
 	}
 	defer a.ex.w.takeTurn()()
-	return a.ex.w.count()
+	left, err = a.ex.w.countKeys()
+	a.ex.looksHear(event{kind: passed, text: strconv.Itoa(left)})
+	return left, err
 }

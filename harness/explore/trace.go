@@ -10,13 +10,16 @@ import (
 )
 
 // trace writes down the steps of a schedule, for people. A nil trace writes nothing.
-type trace struct{ steps []interleave.Step }
+type trace struct {
+	steps  []interleave.Step
+	stores bool // what is stored after each step is written down, too
+}
 
-// at returns the step at hand.
-func (t *trace) at() *interleave.Step { return &t.steps[len(t.steps)-1] }
+// current returns the step at hand.
+func (t *trace) current() *interleave.Step { return &t.steps[len(t.steps)-1] }
 
-// start begins a step.
-func (t *trace) start(ex *execution, c interleave.Choice) {
+// startStep begins a step.
+func (t *trace) startStep(ex *execution, c interleave.Choice) {
 	if t == nil {
 		return
 	}
@@ -25,7 +28,7 @@ func (t *trace) start(ex *execution, c interleave.Choice) {
 	switch {
 	case !isClient:
 		s.Command = map[interleave.Choice]string{
-			interleave.HoldReplication: "replication stops: the replica hears nothing from here on",
+			interleave.StopReplication: "replication stops: the replica hears nothing from here on",
 			interleave.Promote:         "the replica becomes the primary, without what it did not hear",
 			interleave.FlushScripts:    "SCRIPT FLUSH",
 		}[c]
@@ -42,12 +45,12 @@ func (t *trace) sent(ex *execution, c command, reply []byte, lost error) {
 	if t == nil {
 		return
 	}
-	s := t.at()
+	s := t.current()
 	waits := s.Command // of a client that slept
 	if waits != "" {
 		waits += ", then "
 	}
-	if s.Command = waits + c.text(ex.w); name(c.args) == "exec" {
+	if s.Command = waits + c.text(ex.w); commandName(c.args) == "exec" {
 		s.Command = waits + fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.writes, ", "))
 	}
 	if lost != nil {
@@ -70,7 +73,7 @@ func (t *trace) unanswered(why string) {
 	if t == nil {
 		return
 	}
-	s := t.at()
+	s := t.current()
 	s.Reply = strings.TrimSpace(s.Reply + " (" + why + ")")
 }
 
@@ -79,7 +82,7 @@ func (t *trace) looked(at time.Duration) {
 	if t == nil {
 		return
 	}
-	s := t.at()
+	s := t.current()
 	if s.Command != "" {
 		s.Command += ", then "
 	}
@@ -88,11 +91,11 @@ func (t *trace) looked(at time.Duration) {
 }
 
 // arrived notes a late command that is executed, and the client that sent it.
-func (t *trace) arrived(ex *execution, l late, c command, reply []byte) {
+func (t *trace) arrived(ex *execution, l lateCommand, c command, reply []byte) {
 	if t == nil {
 		return
 	}
-	s := t.at()
+	s := t.current()
 	if s.Command != "" {
 		s.Command += "; "
 	}
@@ -100,12 +103,58 @@ func (t *trace) arrived(ex *execution, l late, c command, reply []byte) {
 	s.Reply = replyText(reply)
 }
 
+// wentOn notes that a wait for something other than Redis has ended.
+func (t *trace) wentOn(at parked) {
+	if t == nil {
+		return
+	}
+	if s := t.current(); s.Command == "" {
+		switch at.kind {
+		case inStart:
+			s.Command = "begins"
+		case inJoin:
+			s.Command = fmt.Sprintf("goes on: its thread %d has ended", at.thread.thread+1)
+		default:
+			s.Command = "goes on"
+		}
+	}
+}
+
+// awaitedWords says what an actor has waited for.
+func awaitedWords(ex *execution, at parked) string {
+	if at.kind == inRead {
+		return "message on " + channels(at.conn)
+	}
+	return "answer to " + at.conn.queue[0].text(ex.w)
+}
+
+// received notes what somebody has waited for, when it comes.
+func (t *trace) received(ex *execution, at parked, reply string) {
+	if t == nil {
+		return
+	}
+	s := t.current()
+	s.Command, s.Reply = "gets the "+awaitedWords(ex, at), reply
+}
+
+// timedOut notes the end of a wait whose time is over.
+func (t *trace) timedOut(ex *execution, at parked) {
+	if t == nil {
+		return
+	}
+	s := t.current()
+	if s.Command != "" {
+		s.Command += ": "
+	}
+	s.Command += "no " + awaitedWords(ex, at)
+}
+
 // waited notes that a client slept before its step.
 func (t *trace) waited(d time.Duration) {
 	if t == nil {
 		return
 	}
-	s := t.at()
+	s := t.current()
 	if s.Command == "" {
 		s.Command = fmt.Sprintf("waits %v", rounded(d))
 	}
@@ -116,7 +165,7 @@ func (t *trace) passed(d time.Duration, gone, last string) {
 	if t == nil {
 		return
 	}
-	s := t.at()
+	s := t.current()
 	s.Command = fmt.Sprintf("%v pass", rounded(d))
 	if gone != "" {
 		s.Command += ": " + clip(gone, 80) + " expires"
@@ -129,12 +178,12 @@ func (t *trace) passed(d time.Duration, gone, last string) {
 // rounded returns d without the microseconds that steps have taken of it.
 func rounded(d time.Duration) time.Duration { return roundUp(d, grain) }
 
-// finish ends a step. ended lists the operations that ended in it, seen what the program saw in the store after them.
-func (t *trace) finish(ended, seen []harness.Op) {
+// finishStep ends a step. ended lists the operations that ended in it, seen what the program saw in the store after them.
+func (t *trace) finishStep(ended, seen []harness.Op) {
 	if t == nil {
 		return
 	}
-	s := t.at()
+	s := t.current()
 	var beliefs []string
 	for _, op := range ended {
 		if s.Command == "" {
@@ -145,7 +194,7 @@ func (t *trace) finish(ended, seen []harness.Op) {
 		}
 	}
 	for _, op := range seen {
-		beliefs = append(beliefs, stored(op))
+		beliefs = append(beliefs, storedText(op))
 	}
 	s.Belief = printable(strings.Join(beliefs, "; "))
 }
@@ -202,7 +251,7 @@ func belief(op harness.Op) string {
 	return ""
 }
 
-func stored(op harness.Op) string {
+func storedText(op harness.Op) string {
 	switch {
 	case op.Kind != harness.Inspect:
 		return answer(op)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,13 +20,22 @@ type visit struct {
 	ex    *execution
 	plan  []item // items that branch off
 	prune bool   // the rest of the schedule shows nothing new
+
+	looked int // steps of the schedule after which an attempt before has looked for the state
+
+	number int // number of a schedule drawn at random, from 1
 }
 
 // run replays the item's prefix and goes on to the end. again is true if the schedule has to be run again: something that is
 // no part of it disturbed it, or it took too long.
 func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again bool, err error) {
+	if v.memory.works() {
+		if done, err := v.runFromMemory(ctx, w, alarm); done || err != nil {
+			return false, err
+		}
+	}
 	began := time.Now()
-	v.ex, err = begin(ctx, v.spec, v.budget, w, alarm)
+	v.ex, err = beginSchedule(ctx, v.spec, v.budget, w, alarm)
 	if err != nil {
 		return false, err
 	}
@@ -36,8 +46,8 @@ func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again boo
 		v.ex.abandon()
 		return false, err
 	}
-	if v.ex.held {
-		v.prune = true // no replica was promoted: the schedule shows the same as without the hold
+	if v.ex.replicationStopped {
+		v.prune = true // no replica was promoted: the schedule shows the same as if replication had gone on
 	}
 	if !v.prune {
 		err = v.ex.finish(ctx)
@@ -53,14 +63,18 @@ func (v *visit) descend(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(v.prefix) > 0 && v.ex.print != v.print {
+	if v.fingerprint != 0 && v.ex.fingerprint != v.fingerprint {
 		return fmt.Errorf("%w: the same choices led to other commands before: %s", errDiverged, inWords(v.prefix))
 	}
-	asleep := v.asleep
+	asleep := v.sleepSet
 	if len(v.prefix) > 0 {
-		asleep = stillAsleep(asleep, did)
+		asleep = sleepSetAfter(asleep, did)
 	}
 	for {
+		if v.comesBack(ctx, asleep) {
+			v.prune = true
+			return nil
+		}
 		moves, err := v.ex.moves()
 		if err != nil || len(moves) == 0 {
 			return err
@@ -68,6 +82,9 @@ func (v *visit) descend(ctx context.Context) error {
 		next, ok := v.branch(moves, asleep)
 		if !ok {
 			v.prune = true
+			if v.ex.recalls { // there are no clients to be kept connected
+				return nil
+			}
 			return v.ex.drain(ctx)
 		}
 		if did, err = v.ex.step(ctx, next.choice); err != nil {
@@ -75,7 +92,7 @@ func (v *visit) descend(ctx context.Context) error {
 		}
 		next.ends = did.ends // known now: later moves are more often independent of it
 		v.cost += next.cost
-		asleep = stillAsleep(asleep, did)
+		asleep = sleepSetAfter(asleep, did)
 	}
 }
 
@@ -86,17 +103,20 @@ func (v *visit) branch(moves []move, asleep []*move) (next *move, ok bool) {
 	tried := asleep
 	for i := range moves {
 		m := &moves[i]
-		if sleeps(m, asleep) {
+		if inSleepSet(m, asleep) {
 			continue
 		}
 		if !ok {
 			next, ok = m, true
 		} else {
 			it := item{
-				prefix: append(slices.Clone(v.ex.path), m.choice), print: v.ex.printWith(m.choice), asleep: tried, cost: v.cost + m.cost,
+				prefix: append(slices.Clone(v.ex.path), m.choice), sleepSet: tried, cost: v.cost + m.cost,
+			}
+			if !v.ex.recalls {
+				it.fingerprint = v.ex.fingerprintWith(m.choice)
 			}
 			if m.choice.IsCrash() {
-				it.asleep = asleep
+				it.sleepSet = asleep
 			}
 			v.plan = append(v.plan, it)
 		}
@@ -107,11 +127,108 @@ func (v *visit) branch(moves []move, asleep []*move) (next *move, ok bool) {
 	return next, ok
 }
 
-func sleeps(m *move, asleep []*move) bool {
+// runFromMemory runs the schedule from memory. Where something is not known, the schedule up to there is really run before. done is
+// false if the search has to go on without memory.
+func (v *visit) runFromMemory(ctx context.Context, w *world, alarm *time.Timer) (done bool, err error) {
+	for learned, attempts := -1, 0; v.memory.works(); {
+		*v = visit{search: v.search, item: v.item, cost: v.item.cost, looked: v.looked}
+		if v.ex, err = beginFromMemory(v.spec, v.budget, w, v.memory); err == nil {
+			err = v.descend(ctx)
+		}
+		if err == nil && v.ex.replicationStopped {
+			v.prune = true // as in run
+		}
+		if err == nil && !v.prune {
+			err = v.ex.finish(ctx)
+		}
+		if err == nil && !v.prune {
+			err = v.compareWithReality(ctx, w, alarm)
+		}
+		if !errors.Is(err, errUnknown) {
+			return true, err
+		}
+		if attempts++; len(v.ex.path) > learned {
+			learned, attempts = len(v.ex.path), 0
+		}
+		if attempts == maxAttempts {
+			v.memory.forgo("a schedule that was really run does not show what is to be known")
+		}
+		if _, err := v.reallyRun(ctx, w, alarm, v.ex.path); err != nil {
+			return false, err
+		}
+	}
+	*v = visit{search: v.search, item: v.item, cost: v.item.cost}
+	return false, nil
+}
+
+// comparedOnce is the number of schedules run from memory of which one is really run as well, to compare. So are those whose number is
+// a power of two: a client that does not do the same each time shows it soon, if at all.
+const comparedOnce = 1000
+
+// compareWithReality really runs some of the schedules that were run from memory. The error wraps errStopped if one shows something
+// else.
+func (v *visit) compareWithReality(ctx context.Context, w *world, alarm *time.Timer) error {
+	v.memory.recalled++
+	if n := v.memory.recalled; n%comparedOnce > 0 && n&(n-1) > 0 {
+		return nil
+	}
+	ex, err := v.reallyRun(ctx, w, alarm, v.ex.path)
+	if err != nil || ex.disturbed || !v.memory.works() {
+		return err
+	}
+	if !slices.Equal(ex.ops, v.ex.ops) || !slices.Equal(ex.path, v.ex.path) {
+		return fmt.Errorf("%w: a schedule that was run from memory shows something else when it is really run: %s", errDiverged, inWords(v.ex.path))
+	}
+	return nil
+}
+
+// reallyRun runs a schedule that begins with path, and keeps what it shows.
+func (s *search) reallyRun(ctx context.Context, w *world, alarm *time.Timer, path []interleave.Choice) (*execution, error) {
+	w.memory = s.memory
+	defer func() { w.memory = nil }()
+	strays := w.strayCommands
+	ex, err := beginSchedule(ctx, s.spec, s.budget, w, alarm)
+	if err != nil {
+		return ex, err
+	}
+	for _, c := range path {
+		if _, err = ex.step(ctx, c); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = ex.drain(ctx)
+	}
+	if err == nil && !ex.replicationStopped {
+		err = ex.finish(ctx)
+	}
+	maps.Copy(s.memory.scripts, w.scripts)
+	if w.strayCommands > strays {
+		s.memory.forgo("a client sends commands by itself")
+	}
+	if err != nil && ex.disturbed && errors.Is(err, errDiverged) {
+		return ex, ex.drain(ctx) // so that clients load the scripts that are missing
+	}
+	if err != nil {
+		ex.abandon()
+	}
+	return ex, err
+}
+
+// comesBack reports whether a schedule before has come to this state.
+func (v *visit) comesBack(ctx context.Context, asleep []*move) bool {
+	if !v.ex.recalls || v.spec.Unreduced || len(v.ex.path) < v.looked {
+		return false
+	}
+	v.looked = len(v.ex.path) + 1
+	return v.states.isKnown(ctx, v.ex, asleep)
+}
+
+func inSleepSet(m *move, asleep []*move) bool {
 	return slices.ContainsFunc(asleep, func(s *move) bool { return s.choice == m.choice })
 }
 
-func stillAsleep(asleep []*move, did move) []*move {
+func sleepSetAfter(asleep []*move, did move) []*move {
 	var out []*move
 	for _, s := range asleep {
 		if independent(did, *s) {

@@ -3,6 +3,7 @@ package explore
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"syscall"
 )
 
@@ -14,6 +15,8 @@ const replyWithin = 5 // seconds
 type wire struct {
 	fd  int
 	buf []byte // replies to the last request
+
+	rest []byte // what poll has read and not returned: part of a reply
 }
 
 func dialWire(socket string) (*wire, error) {
@@ -41,14 +44,53 @@ func dialWire(socket string) (*wire, error) {
 
 func (w *wire) close() { _ = syscall.Close(w.fd) }
 
-// ask sends request, which holds n commands, and returns their n replies. They are valid until the next call.
-func (w *wire) ask(request []byte, n int) ([]byte, error) {
+// post sends request and waits for no reply.
+func (w *wire) post(request []byte) error {
 	for sent := 0; sent < len(request); {
 		m, err := syscall.Write(w.fd, request[sent:])
 		if err != nil && err != syscall.EINTR {
-			return nil, fmt.Errorf("explore: write to Redis: %w", err)
+			return fmt.Errorf("explore: write to Redis: %w", err)
 		}
 		sent += max(m, 0)
+	}
+	return nil
+}
+
+// poll returns the whole replies that have come since the last call. Part of a reply is kept for the next.
+func (w *wire) poll() (replies []byte, err error) {
+	var b [4096]byte
+	for {
+		n, _, err := syscall.Recvfrom(w.fd, b[:], syscall.MSG_DONTWAIT)
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err == syscall.EAGAIN:
+			whole := 0
+			for {
+				size, err := replySize(w.rest[whole:])
+				if err != nil {
+					return nil, err
+				}
+				if size == 0 {
+					break
+				}
+				whole += size
+			}
+			replies, w.rest = w.rest[:whole:whole], w.rest[whole:]
+			return replies, nil
+		case err != nil:
+			return nil, fmt.Errorf("explore: read from Redis: %w", err)
+		case n == 0:
+			return nil, errors.New("explore: Redis closed the connection")
+		}
+		w.rest = append(w.rest, b[:n]...)
+	}
+}
+
+// ask sends request, which holds n commands, and returns their n replies. They are valid until the next call.
+func (w *wire) ask(request []byte, n int) ([]byte, error) {
+	if err := w.post(request); err != nil {
+		return nil, err
 	}
 	w.buf = w.buf[:0]
 	for whole := 0; n > 0; {
@@ -90,4 +132,14 @@ func (w *wire) fill() error {
 		w.buf = w.buf[:len(w.buf)+m]
 		return nil
 	}
+}
+
+// id returns the id of the connection, as Redis knows it.
+func (w *wire) id() (string, error) {
+	reply, err := w.ask(request("CLIENT", "ID"), 1)
+	if err != nil {
+		return "", err
+	}
+	n, err := integer(reply)
+	return strconv.FormatInt(n, 10), err
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Nodes of a replicated world by their place: the first primary, the replica that is promoted, and one that is never
+// Nodes of a replicated world by their number: the first primary, the replica that is promoted, and one that is never
 // behind, whose acknowledgement is all that WAIT 1 gets while the other hears nothing.
 const (
 	firstPrimary = iota
@@ -26,42 +26,47 @@ const (
 	bystander
 )
 
-// world is the Redis of one worker, and what may happen to it. Whoever uses it holds its turn.
+// world is the Redis of one worker, and what may happen to it. Whoever uses it has its turn.
 type world struct {
-	// turn guards the world, the schedule at hand and its actors. The scheduler holds it, except while it waits for a client.
-	// A client that acts in goroutines of its own may so disturb a schedule, but causes no data race.
+	// turn belongs to whoever uses the world, the schedule at hand and its actors. The scheduler has it, except while it waits for a
+	// client. A client that acts in goroutines of its own may so disturb a schedule, but causes no data race.
 	turn sync.Mutex
 
-	cluster  *cluster.Cluster
-	names    []string
-	sockets  []string
-	admin    []*wire      // the explorer's own connections, one to each node
-	primary  int          // index in names of the node that clients talk to
-	hold     func() error // ends the hold of replication; nil: nothing is held
-	moved    bool         // a failover is to be undone
-	waits    bool         // clients wait for acknowledgements: replicas follow a new primary
-	clean    bool         // database 0 is empty
-	strays   int64        // commands that clients sent when none of their operations was under way
-	stateful []*conn      // connections whose state others can see: reset before the next schedule
-	asking   bool         // the program looks at the store, in Observe or Finally
-	late     []*wire      // connections that clients have left behind: closed before the next schedule
+	cluster           *cluster.Cluster
+	names             []string
+	sockets           []string
+	admin             []*wire       // the explorer's own connections, one to each node
+	primary           int           // index in names of the node that clients talk to
+	resumeReplication func() error  // lets the replica hear its primary again; nil: it does
+	failedOver        bool          // a failover is to be undone
+	awaitsAcks        bool          // clients wait for acknowledgements: replicas follow a new primary
+	memory            *memory       // what the schedule under way is to be kept in; nil: it is not kept
+	witnesses         []*wire       // watch keys for memory
+	clean             bool          // database 0 is empty
+	strayCommands     int64         // commands that clients sent when none of their operations was under way
+	stateful          []*conn       // connections whose state others can see: reset before the next schedule
+	asking            bool          // the program looks at the store, in Observe or Finally
+	current           *execution    // the schedule under way, or the last; nil: none
+	patienceUnit      time.Duration // unit of the time-outs of subscriptions' reads
+	abandonedWires    []*wire       // connections that clients have left behind: closed before the next schedule
 
-	fixed   *cluster.FixedClock // the servers' time of day; nil: it cannot be set
-	unset   string              // why it cannot be set; empty: it can
-	unheard time.Duration       // virtual time that passed since replication was held; 0 if clocks can be set
+	fixed      *cluster.FixedClock // the servers' time of day; nil: it cannot be set
+	whyNoClock string              // why it cannot be set; empty: it can
+	unheard    time.Duration       // virtual time that passed since replication stopped; 0 if clocks can be set
 
-	seats   []*seat
-	clients []redis.UniversalClient // one for each seat
+	dialers []*dialer
+	clients []redis.UniversalClient // one for each dialer
 	probe   redis.UniversalClient   // the harness's own, never gated
+	gates   gates                   // addresses of clients outside this process
 
 	scripts map[string]string // texts of all scripts that were seen, by hash
 	titles  map[string]string // names of scripts, by their text
 	flushed bool              // the script cache was flushed and is to be filled again
 }
 
-// newWorld starts Redis and connects s.Clients clients and a probe. The caller holds its turn until stop.
+// newWorld starts Redis and connects s.Clients clients and a probe. The caller has its turn until stop.
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
-	w := &world{waits: s.Program.Replicas, scripts: map[string]string{}, titles: s.Program.Scripts}
+	w := &world{awaitsAcks: s.Program.Replicas, scripts: map[string]string{}, titles: s.Program.Scripts, patienceUnit: patienceUnit(s.Program)}
 	w.turn.Lock()
 	if err := w.start(ctx, s); err != nil {
 		return nil, err
@@ -86,17 +91,17 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 	if err := w.fixTime(ctx); err != nil {
 		return nil, err
 	}
-	if w.unset != "" && s.Program.Lease < shortestReal {
+	if w.whyNoClock != "" && s.Program.Lease < shortestReal {
 		return nil, fmt.Errorf("%w: a lease of %v can end within one schedule, since the servers' clocks cannot be set (%s): ask for %v or more",
-			ErrSpec, s.Program.Lease, w.unset, shortestReal)
+			ErrSpec, s.Program.Lease, w.whyNoClock, shortestReal)
 	}
 	for range s.Clients {
-		seat := &seat{world: w, client: true}
-		w.seats = append(w.seats, seat)
-		w.clients = append(w.clients, w.connect(seat, s.Program))
+		d := &dialer{world: w, client: true}
+		w.dialers = append(w.dialers, d)
+		w.clients = append(w.clients, w.connect(d, s.Program))
 	}
-	w.probe = w.connect(&seat{world: w}, s.Program)
-	return w, nil
+	w.probe = w.connect(&dialer{world: w}, s.Program)
+	return w, w.gates.open(s.Program.Gate, w.dialers)
 }
 
 // shortestReal is the shortest lease that can be explored in real time.
@@ -126,14 +131,14 @@ func (w *world) start(ctx context.Context, s *Spec) error {
 		if err == nil || !clocks || !errors.Is(err, cluster.ErrNoCompiler) {
 			return err
 		}
-		w.unset = err.Error()
+		w.whyNoClock = err.Error()
 	}
 	return nil
 }
 
-// connect makes the Redis client of a seat. It has no time-outs: the scheduler decides which answers are lost. Its address is
+// connect makes the Redis client behind a dialer. It has no time-outs: the scheduler decides which answers are lost. Its address is
 // never dialled. It is not a name, since go-redis would look a name up, for seconds where no resolver answers.
-func (w *world) connect(s *seat, p interleave.Program) redis.UniversalClient {
+func (w *world) connect(s *dialer, p interleave.Program) redis.UniversalClient {
 	retries := p.Retries
 	if retries == 0 {
 		retries = -1
@@ -150,22 +155,27 @@ func (w *world) connect(s *seat, p interleave.Program) redis.UniversalClient {
 }
 
 func (w *world) stop() error {
+	defer w.gates.running.Wait() // some need the turn to end
 	defer w.turn.Unlock()
-	var errs []error
+	errs := []error{w.endThreads(), w.gates.close()}
+	for _, d := range w.dialers {
+		d.actor.Store(nil) // their connections are closed in this turn
+	}
 	if w.probe != nil {
 		errs = append(errs, w.probe.Close())
 	}
 	for _, c := range w.clients {
 		errs = append(errs, c.Close())
 	}
-	for _, a := range append(w.admin, w.late...) {
+	w.closeWitnesses()
+	for _, a := range append(w.admin, w.abandonedWires...) {
 		a.close()
 	}
 	if w.fixed != nil {
 		w.fixed.Close()
 	}
-	if w.hold != nil {
-		errs = append(errs, w.hold())
+	if w.resumeReplication != nil {
+		errs = append(errs, w.resumeReplication())
 	}
 	return errors.Join(append(errs, w.cluster.Stop())...)
 }
@@ -184,29 +194,29 @@ var flushDB = request("FLUSHDB")
 
 // reset prepares the world for a schedule: no keys, the first primary, and in its cache the scripts that were seen so far.
 func (w *world) reset(ctx context.Context) error {
-	if err := w.release(); err != nil {
+	if err := w.resumeIfStopped(); err != nil {
 		return err
 	}
 	w.unheard = 0
-	for _, left := range w.late {
+	for _, left := range w.abandonedWires {
 		left.close()
 	}
-	w.late = nil
+	w.abandonedWires = nil
 	for _, c := range w.stateful {
-		if err := c.restore(); err != nil {
+		if err := c.resetState(); err != nil {
 			return err
 		}
 	}
 	w.stateful = nil
-	if !w.clean || w.moved {
+	if !w.clean || w.failedOver {
 		if _, err := w.admin[firstPrimary].ask(flushDB, 1); err != nil {
 			return err
 		}
 	}
 	w.clean = false
 	w.setTime(0)
-	if w.moved {
-		if err := w.goBack(ctx); err != nil {
+	if w.failedOver {
+		if err := w.undoFailover(ctx); err != nil {
 			return fmt.Errorf("explore: undo a failover: %w", err)
 		}
 	}
@@ -221,9 +231,10 @@ func (w *world) reset(ctx context.Context) error {
 	return nil
 }
 
-// goBack makes the first primary the primary again.
-func (w *world) goBack(ctx context.Context) error {
+// undoFailover makes the first primary the primary again.
+func (w *world) undoFailover(ctx context.Context) error {
 	w.primary = firstPrimary
+	w.closeWitnesses()
 	for _, replica := range []int{successor, bystander} {
 		if err := w.cluster.Follow(ctx, w.names[replica], w.names[firstPrimary]); err != nil {
 			return err
@@ -232,31 +243,31 @@ func (w *world) goBack(ctx context.Context) error {
 	if err := w.cluster.AwaitReplicas(ctx, w.names[firstPrimary], w.names[successor], w.names[bystander]); err != nil {
 		return err
 	}
-	w.moved = false
+	w.failedOver = false
 	return nil
 }
 
 // settleWithin is the time in milliseconds that a replica has to acknowledge what it hears: far more than it needs.
 const settleWithin = "2000"
 
-// hearing returns the number of replicas that hear what is written now.
-func (w *world) hearing() int64 {
+// hearingReplicas returns the number of replicas that hear what is written now.
+func (w *world) hearingReplicas() int64 {
 	switch {
 	case len(w.names) == 1:
 		return 0
-	case w.hold != nil:
+	case w.resumeReplication != nil:
 		return 1 // the bystander
 	case w.primary == firstPrimary:
 		return 2
-	case w.waits:
+	case w.awaitsAcks:
 		return 1 // the bystander, which follows the new primary
 	}
 	return 0
 }
 
-// holdReplication waits until the replicas have heard everything so far. From then on the one that will be promoted hears
+// stopReplication waits until the replicas have heard everything so far. From then on the one that will be promoted hears
 // nothing.
-func (w *world) holdReplication() error {
+func (w *world) stopReplication() error {
 	const mark = "{doublegrant}" // WAIT counts from the last write of its own connection
 	for _, args := range [][]string{{"SET", mark, ""}, {"DEL", mark}} {
 		if _, err := w.ask(firstPrimary, args...); err != nil {
@@ -268,25 +279,25 @@ func (w *world) holdReplication() error {
 		return err
 	}
 	if n, err := integer(reply); err != nil || n < 2 {
-		return errors.Join(err, fmt.Errorf("explore: only %d of 2 replicas are in step", n))
+		return errors.Join(err, fmt.Errorf("explore: only %d of 2 replicas have heard everything", n))
 	}
-	w.hold, err = w.cluster.Impair(harness.Between([]string{w.names[successor]}, []string{w.names[firstPrimary]}), harness.Hold())
+	w.resumeReplication, err = w.cluster.Impair(harness.Between([]string{w.names[successor]}, []string{w.names[firstPrimary]}), harness.Withhold())
 	return err
 }
 
-// release lets the replica that was held, if one was, hear its primary again.
-func (w *world) release() error {
-	if w.hold == nil {
+// resumeIfStopped lets the replica that hears nothing, if there is one, hear its primary again.
+func (w *world) resumeIfStopped() error {
+	if w.resumeReplication == nil {
 		return nil
 	}
-	err := w.hold()
-	w.hold = nil
+	err := w.resumeReplication()
+	w.resumeReplication = nil
 	return err
 }
 
-// promote makes the replica that was held the primary. Its script cache is empty, as that of every new primary.
+// promote makes the replica that hears nothing the primary. Its script cache is empty, as that of every new primary.
 func (w *world) promote(ctx context.Context) error {
-	w.moved = true
+	w.failedOver = true
 	if _, err := w.ask(successor, "SCRIPT", "FLUSH"); err != nil {
 		return err
 	}
@@ -294,15 +305,16 @@ func (w *world) promote(ctx context.Context) error {
 		return err
 	}
 	w.primary = successor
+	w.closeWitnesses()
 	if w.unheard > 0 { // keys on this replica age by the time that it did not hear of
-		if err := w.age(w.unheard); err != nil {
+		if err := w.ageKeys(w.unheard); err != nil {
 			return err
 		}
 	}
-	if err := w.release(); err != nil {
+	if err := w.resumeIfStopped(); err != nil {
 		return err
 	}
-	if !w.waits {
+	if !w.awaitsAcks {
 		return nil
 	}
 	if err := w.cluster.Follow(ctx, w.names[bystander], w.names[successor]); err != nil {
@@ -318,10 +330,10 @@ func (w *world) flush() error {
 	return err
 }
 
-// learn keeps the text of scripts that a client loads, so that reset can load them again.
-func (w *world) learn(c command) {
+// learnScript keeps the text of scripts that a client loads, so that reset can load them again.
+func (w *world) learnScript(c command) {
 	body := []byte(nil)
-	switch n := name(c.args); {
+	switch n := commandName(c.args); {
 	case n == "eval" && len(c.args) > 1:
 		body = c.args[1]
 	case n == "script" && len(c.args) > 2 && strings.EqualFold(string(c.args[1]), "load"):
@@ -332,5 +344,7 @@ func (w *world) learn(c command) {
 	w.scripts[fmt.Sprintf("%x", sha1.Sum(body))] = string(body) // SHA-1 is Redis's choice
 }
 
-// missing reports whether a reply says that the script cache lacks a script.
-func missing(reply []byte) bool { return slices.Equal(reply[:min(len(reply), 9)], []byte("-NOSCRIPT")) }
+// saysNoScript reports whether a reply says that the script cache lacks a script.
+func saysNoScript(reply []byte) bool {
+	return slices.Equal(reply[:min(len(reply), 9)], []byte("-NOSCRIPT"))
+}

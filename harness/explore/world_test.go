@@ -151,10 +151,10 @@ func (s *scheduler) whole() {
 	require.NoError(s.t, err)
 }
 
-func TestAFailoverLosesWhatCameAfterTheHold(t *testing.T) {
+func TestAFailoverLosesWhatCameAfterReplicationStopped(t *testing.T) {
 	s := failover(t, program(sends("SET before 1", "SET after 1"), sends("GET before", "GET after", "SET later 1", "GET later")))
 	for range 2 {
-		ex := s.run(interleave.Run(0), interleave.HoldReplication, interleave.Run(0), interleave.Promote, interleave.Run(1), interleave.Run(1), interleave.Run(1), interleave.Run(1))
+		ex := s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0), interleave.Promote, interleave.Run(1), interleave.Run(1), interleave.Run(1), interleave.Run(1))
 		require.Equal(t, []string{
 			"1: SET before 1 = OK", "1: SET after 1 = OK", "2: GET before = 1", "2: GET after = (nil)", "2: SET later 1 = OK", "2: GET later = 1",
 		}, results(ex.ops))
@@ -164,25 +164,25 @@ func TestAFailoverLosesWhatCameAfterTheHold(t *testing.T) {
 		require.Equal(t, []string{"2: GET before = 1", "2: GET after = 1"}, results(ex.ops)[2:4], "no failover in this one")
 		s.whole()
 		ex = s.begin()
-		s.follow(ex, interleave.Run(0), interleave.HoldReplication, interleave.Run(0)) // nobody is promoted
+		s.follow(ex, interleave.Run(0), interleave.StopReplication, interleave.Run(0)) // nobody is promoted
 		s.finish(ex)
 		s.whole()
 	}
 }
 
-// As long as nothing was written during the hold, a promotion loses nothing, so there is none.
+// As long as nothing was written since replication stopped, a promotion loses nothing, so there is none.
 func TestNobodyIsPromotedForNothing(t *testing.T) {
 	s := failover(t, program(sends("GET a", "SET a 1")))
 	ex := s.begin()
-	s.follow(ex, interleave.HoldReplication)
+	s.follow(ex, interleave.StopReplication)
 	require.NotContains(t, possible(ex), interleave.Promote)
-	require.NotContains(t, possible(ex), interleave.HoldReplication)
+	require.NotContains(t, possible(ex), interleave.StopReplication)
 	s.follow(ex, interleave.Run(0))
 	require.NotContains(t, possible(ex), interleave.Promote)
 	s.follow(ex, interleave.Run(0))
 	require.Contains(t, possible(ex), interleave.Promote)
 	s.follow(ex, interleave.Promote)
-	require.NotContains(t, possible(ex), interleave.HoldReplication, "there is nobody left to promote")
+	require.NotContains(t, possible(ex), interleave.StopReplication, "there is nobody left to promote")
 	s.finish(ex)
 }
 
@@ -194,14 +194,14 @@ func TestTheStateOfAConnectionDiesWithItsPrimary(t *testing.T) {
 	s := failover(t, program(watch, sends("SET b 1")))
 	lost := errLost.Error()
 	for _, path := range [][]interleave.Choice{
-		{interleave.Run(0), interleave.HoldReplication, interleave.Run(1), interleave.Promote},                    // between WATCH and GET
-		{interleave.Run(0), interleave.Run(0), interleave.HoldReplication, interleave.Run(1), interleave.Promote}, // between GET and EXEC
+		{interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote},                    // between WATCH and GET
+		{interleave.Run(0), interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote}, // between GET and EXEC
 	} {
 		ex := s.run(path...)
 		require.Equal(t, []string{"2: SET b 1 = OK", "1: watch = info " + lost, "1: GET a = (nil)"}, results(withoutIDs(ex.ops)))
 		require.Contains(t, strings.Join(commands(ex), "\n"), "= (lost) "+lost)
 	}
-	ex := s.run(interleave.HoldReplication, interleave.Run(1), interleave.Promote) // before WATCH
+	ex := s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote) // before WATCH
 	require.Contains(t, results(ex.ops), "1: watch = written")
 	s.whole()
 }
@@ -228,11 +228,11 @@ func TestAPipelineThatSpansAFailover(t *testing.T) {
 		sends("MGET a b c")(ctx, s, r)
 	}
 	s := failover(t, program(pipeline, sends("SET c 1")))
-	ex := s.run(interleave.HoldReplication, interleave.Run(0), interleave.Promote) // half of it was sent
+	ex := s.run(interleave.StopReplication, interleave.Run(0), interleave.Promote) // half of it was sent
 	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [<nil> <nil> <nil>]"}, results(withoutIDs(ex.ops))[:2])
-	ex = s.run(interleave.Run(0), interleave.HoldReplication, interleave.Run(1), interleave.Promote)
+	ex = s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote)
 	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [1 <nil> <nil>]"}, results(withoutIDs(ex.ops))[1:])
-	ex = s.run(interleave.HoldReplication, interleave.Run(1), interleave.Promote) // nothing was
+	ex = s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote) // nothing was
 	require.Equal(t, []string{"1: pipeline = incr a: 1; incr b: 1", "1: MGET a b c = [1 1 <nil>]"}, results(ex.ops)[1:])
 	s.whole()
 }
@@ -242,7 +242,7 @@ func TestScriptsAfterAFailover(t *testing.T) {
 	s := failover(t, program(byHash("return redis.call('incr', KEYS[1]) .. ''", 1), sends("SET c 1")))
 	s.run()
 	for range 2 {
-		ex := s.run(interleave.HoldReplication, interleave.Run(1), interleave.Promote, interleave.Run(0), interleave.Run(0))
+		ex := s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote, interleave.Run(0), interleave.Run(0))
 		require.Contains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 		require.Equal(t, "1: script = 1", results(ex.ops)[1])
 		ex = s.run()
@@ -260,8 +260,8 @@ func TestTheWorldsOwnCommands(t *testing.T) {
 	require.NoError(t, err)
 	_, err = w.ask(firstPrimary, "SET", "b", "1")
 	require.NoError(t, err)
-	require.NoError(t, w.passTo(0, 10*time.Second+grain))
-	left, err := w.count()
+	require.NoError(t, w.passTime(0, 10*time.Second+grain))
+	left, err := w.countKeys()
 	require.NoError(t, err)
 	require.Equal(t, 1, left)
 	_, err = dialWire("/nowhere/redis.sock")

@@ -32,9 +32,9 @@ func TestAcknowledgements(t *testing.T) {
 	p.Replicas = true
 	s := failover(t, p)
 	require.Contains(t, results(s.run(interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 2")
-	require.Contains(t, results(s.run(interleave.Run(0), interleave.HoldReplication, interleave.Run(0)).ops), "1: wait = WAIT 2 20: 2", "all have heard of it before the hold")
-	require.Contains(t, results(s.run(interleave.HoldReplication, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
-	require.Contains(t, results(s.run(interleave.HoldReplication, interleave.Run(1), interleave.Promote, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	require.Contains(t, results(s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)).ops), "1: wait = WAIT 2 20: 2", "all have heard of it before replication stops")
+	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
 	s.whole()
 }
 

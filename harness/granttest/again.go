@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// again returns the command that repeats a test, from anywhere in its module.
-func again(test string, flags ...string) string {
+// commandToRepeat returns the command that repeats a test, from anywhere in its module.
+func commandToRepeat(test string, flags ...string) string {
 	parts := strings.Split(test, "/")
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"

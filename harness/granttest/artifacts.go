@@ -16,12 +16,16 @@ func (s subject) keepSearch(t TB, p parameters, res interleave.Result, began tim
 		return
 	}
 	name := "search"
+	if res.Random != nil {
+		name += "-at-random"
+	}
 	if len(s.regimes) > 1 {
 		name += "-" + string(p.Regime)
 	}
 	dir := filepath.Join(testDir(*artifactsDir, t.Name()), name)
-	said(t, dir, reports.WriteExploration(dir, reports.Exploration{
-		Name: s.name, Variant: s.name, Command: again(t.Name()), Labels: p.labels(), Result: res, Started: began,
+	logWritten(t, dir, reports.WriteExploration(dir, reports.Exploration{
+		Name: s.name, Variant: s.name, Command: commandToRepeat(t.Name()), Labels: p.labels(), Result: res, Started: began,
+		Versions: reports.Versions(server()), Replay: passOn(t),
 	}))
 }
 
@@ -34,14 +38,14 @@ func (s subject) keepLoad(t TB, res harness.Result) {
 	dir := filepath.Join(testDir(*artifactsDir, t.Name()), "load")
 	r, err := reports.New(res.History, res.Judged)
 	if err == nil {
-		r.Command, r.Notes = again(t.Name()), res.Notes
+		r.Command, r.Notes = commandToRepeat(t.Name()), res.Notes
 		err = reports.Write(dir, r)
 	}
-	said(t, dir, err)
+	logWritten(t, dir, err)
 }
 
-// said logs where the report is, and fails the test if it could not be kept.
-func said(t TB, dir string, err error) {
+// logWritten logs where the report is, and fails the test if it could not be kept.
+func logWritten(t TB, dir string, err error) {
 	t.Helper()
 	if err != nil {
 		t.Errorf("granttest: the report could not be kept: %v", err)

@@ -2,9 +2,6 @@ package granttest_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/granttest"
+	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
 // This file has what people get wrong: each mistake is one clear failure, and leaves nothing running.
@@ -26,7 +24,7 @@ func (l *funcLock) Acquire(ctx context.Context, key, owner string, ttl time.Dura
 	return l.acquire(ctx, key, owner, ttl)
 }
 
-// acquiring is a goodLock with another Acquire.
+// acquiring returns a goodLock with another Acquire.
 func acquiring(f func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error)) func(redis.UniversalClient) *funcLock {
 	return func(r redis.UniversalClient) *funcLock {
 		good := goodLock{r}
@@ -118,22 +116,9 @@ func TestBadInput(t *testing.T) {
 				require.Contains(t, failure, want)
 			}
 			require.NotContains(t, failure, "is not a lock")
-			require.NotContains(t, children(), "redis-server")
+			require.NotContains(t, processes.Children(), "redis-server")
 		})
 	}
-}
-
-// children lists the processes that this one has started and that still run, by name.
-func children() (out []string) {
-	lists, _ := filepath.Glob("/proc/self/task/*/children") // of a good pattern
-	for _, l := range lists {
-		b, _ := os.ReadFile(l) // the thread may have ended
-		for _, pid := range strings.Fields(string(b)) {
-			name, _ := os.ReadFile("/proc/" + pid + "/comm")
-			out = append(out, strings.TrimSpace(string(name)))
-		}
-	}
-	return out
 }
 
 // Without a redis-server the failure says what to do: install it, or mend the variable.

@@ -62,7 +62,7 @@ func cleaned(parts []string) []string {
 
 // save writes a counterexample to the corpus of the test. The same counterexample gets the same name.
 func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time.Duration) (path string, err error) {
-	p.TTL = s.program(newGuard(callTime), p).Lease
+	p.TTL = s.program(newSupervisor(callTime), p).Lease
 	c.Ops = nil // the steps say it all
 	hash := fnv.New32a()
 	_, _ = fmt.Fprintln(hash, s.kind, p, skew, c.Budget, c.Schedule) // to memory
@@ -70,7 +70,7 @@ func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time
 	err = reports.WriteFile(path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		return e.Encode(saved{savedFormat, s.kind, again(t.Name()), p, skew, c})
+		return e.Encode(saved{savedFormat, s.kind, commandToRepeat(t.Name()), p, skew, c})
 	})
 	return path, err
 }
@@ -121,10 +121,18 @@ func (s subject) replaySaved(t TB) (goOn bool) {
 	return goOn
 }
 
-// replayOne leads the algorithm along one file, as a flag asks.
-func (s subject) replayOne(t TB, path string) {
+// replayOne leads the algorithm along one file or recipe, as a flag asks.
+func (s subject) replayOne(t TB, from string) {
 	t.Helper()
-	path, err := located(path)
+	if interleave.IsRecipe(from) {
+		f, err := s.parse(t, from)
+		if err != nil {
+			t.Fatalf("granttest: -granttest.replay: the schedule cannot be replayed: %v", err)
+		}
+		s.replay(t, "the word after -granttest.replay", f, "-granttest.replay", from)
+		return
+	}
+	path, err := located(from)
 	if err != nil {
 		t.Fatalf("granttest: -granttest.replay: %v", err)
 	}
@@ -132,7 +140,7 @@ func (s subject) replayOne(t TB, path string) {
 	if err != nil {
 		t.Fatalf("granttest: -granttest.replay: %s cannot be replayed: %v", path, err)
 	}
-	s.replay(t, path, f)
+	s.replay(t, path, f, "-granttest.replay", quoted(from))
 }
 
 // located finds a file whose path is relative to the package's folder, in which tests run, or to a folder above it, in
@@ -156,14 +164,14 @@ func workingDir() string {
 	return filepath.ToSlash(dir)
 }
 
-// replay leads the algorithm along a saved counterexample, and reports whether the test may go on.
-func (s subject) replay(t TB, path string, f saved) (well bool) {
+// replay leads the algorithm along a saved counterexample, and reports whether the test may go on. The flags repeat just that.
+func (s subject) replay(t TB, path string, f saved, flags ...string) (well bool) {
 	t.Helper()
-	g := newLastingGuard(callTime)
+	g := newLastingSupervisor(callTime)
 	spec := s.spec(g, f.Parameters)
 	spec.Skew = f.Skew
 	var got explore.Followed
-	err := g.during(searchGrace, func() (err error) {
+	err := g.runSupervised(searchGrace, func() (err error) {
 		got, err = explore.Follow(t.Context(), spec, f.Counterexample)
 		return err
 	})
@@ -172,8 +180,8 @@ func (s subject) replay(t TB, path string, f saved) (well bool) {
 	}
 	switch {
 	case got.Found != nil:
-		t.Errorf("%s is not %s%s: %s, which is saved in %s, happens again\n\n%s\nrepeat it: %s",
-			s.name, promise[s.kind], f.Parameters.in(), f.Counterexample.Anomaly.Class, path, told(*got.Found), again(t.Name()))
+		t.Errorf("%s is not %s%s: %s happens again, replayed from %s\n\n%s\nrepeat it: %s",
+			s.name, promise[s.kind], f.Parameters.in(), f.Counterexample.Anomaly.Class, path, counterexampleText(*got.Found), commandToRepeat(t.Name(), flags...))
 		return false
 	case got.Stopped != "":
 		t.Logf("%s: no end was reached, which the search will say as well: %s%s", path, got.Stopped, g.underWay())

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/granttest"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // quick is a search for what two clients do to each other by themselves.
@@ -52,7 +54,7 @@ func TestAFoundRaceStaysARegressionTest(t *testing.T) {
 	again := record(t, name, lock(newBlindDel))
 	require.Len(t, again.failures, 2)
 	for i, f := range files {
-		require.Contains(t, again.failures[i], "saved in "+f+", happens again")
+		require.Contains(t, again.failures[i], "happens again, replayed from "+f)
 		require.Contains(t, again.failures[i], "DEL lock")
 	}
 	require.Empty(t, again.logs, "neither search nor load was needed")
@@ -184,4 +186,37 @@ func TestShort(t *testing.T) {
 	nothing := record(t, "TestIt", lock(newGoodLock, onlyLoad))
 	nothing.passes(t)
 	require.True(t, nothing.skipped)
+}
+
+// A failure prints a word that repeats it, without any file, wherever the test is. It is of this test alone.
+func TestAFailureCanBePassedOnAsOneWord(t *testing.T) {
+	t.Chdir(t.TempDir())
+	failure := record(t, "TestIt", lock(newGetSet, quick)).failure(t)
+	found := regexp.MustCompile(`(?m)^replay it anywhere: go test -run '\^TestIt\$' \S+ -granttest\.replay (dg1-\S+)$`).FindStringSubmatch(failure)
+	require.Len(t, found, 2, failure)
+	t.Chdir(t.TempDir())
+	set(t, "granttest.replay", found[1])
+	again := record(t, "TestIt", lock(newGetSet))
+	require.Contains(t, again.failure(t), "double-grant in 4 steps")
+	require.Regexp(t, `(?m)^repeat it: go test -run '\^TestIt\$' \S+ -granttest\.replay `+found[1]+`$`, again.failure(t))
+	require.Empty(t, again.logs, "neither search nor load ran")
+	mended := record(t, "TestIt", lock(newGoodLock))
+	mended.passes(t)
+	require.Len(t, mended.logs, 1)
+	require.Contains(t, mended.logs[0], "the word after -granttest.replay: passes")
+
+	filter := dedup(newGoodFilter, granttest.DedupOptions{Load: granttest.Load{Skip: true}})
+	require.Contains(t, record(t, "TestIt", filter).failure(t), "it is of a lock, and this is the test of a dedup")
+	require.Contains(t, record(t, "TestOther", lock(newGoodLock)).failure(t), "it is of TestIt, and this is TestOther: choose that one with -run")
+	for word, want := range map[string]string{
+		found[1][:40]: "it is damaged",
+		"dg7-AAAA":    "it is of version dg7",
+		interleave.Recipe{Program: "lock/x", Budget: interleave.Budget{Clients: 2}, Schedule: []interleave.Choice{interleave.Run(0)}}.String():                     "doublegrant explore --replay",
+		interleave.Recipe{Program: "lock TestIt", Regime: "odd", Budget: interleave.Budget{Clients: 2}, Schedule: []interleave.Choice{interleave.Run(0)}}.String(): "unknown regime",
+	} {
+		set(t, "granttest.replay", word)
+		bad := record(t, "TestIt", lock(newGoodLock)).failure(t)
+		require.Contains(t, bad, want)
+		require.NotContains(t, bad, "\n")
+	}
 }

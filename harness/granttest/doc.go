@@ -20,14 +20,15 @@
 //
 // One value serves one client, from one goroutine. It sends its commands through the client that its constructor was given.
 // In the search time is virtual: it reads no clock but harness.Now(ctx), waits by nothing but harness.Sleep(ctx, d),
-// and starts no goroutine or timer that outlives a call. The search recognises one that does and says where; such an
+// and starts goroutines that outlive a call, such as a watchdog, by harness.Go(ctx, f). The search recognises a goroutine or
+// timer that was started otherwise and says where; such an
 // algorithm can be tested with Search{Skip: true} and a longer load.
 //
 // # Flags
 //
 //	-granttest.artifacts DIR  keep the reports of search and load in DIR/<name of the test>
 //	-granttest.seed N         repeat the random choices of a load; its interleaving cannot be repeated
-//	-granttest.replay FILE    run the saved schedule FILE, and nothing else
+//	-granttest.replay FILE    run the saved schedule FILE, or that of a word (dg1-...), and nothing else
 //
 // # What it needs
 //

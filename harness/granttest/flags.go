@@ -6,11 +6,11 @@ import "flag"
 var (
 	artifactsDir = flag.String("granttest.artifacts", "", "keep the reports of search and load in `DIR`/<name of the test>")
 	loadSeed     = flag.Uint64("granttest.seed", 0, "repeat the random choices of the load that printed this seed")
-	replayFile   = flag.String("granttest.replay", "", "run the saved schedule `FILE` and nothing else")
+	replayFile   = flag.String("granttest.replay", "", "run the saved schedule `FILE`, or the one that a word (dg1-...) holds, and nothing else")
 )
 
-// short reports whether the tests run with -short.
-func short() bool {
+// isShort reports whether the tests run with -short.
+func isShort() bool {
 	f := flag.Lookup("test.short")
 	return f != nil && f.Value.String() == "true"
 }

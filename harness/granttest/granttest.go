@@ -30,13 +30,13 @@ type TB interface {
 // any other interface that *redis.Client implements. At most one options value may follow.
 func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	t.Helper()
-	opts := one(t, o)
+	opts := onlyOptions(t, o)
 	s := subject{kind: lockKind, name: nameOf[L](lockKind), search: opts.Search, load: opts.Load}
-	newLocker := maker(t, newLock, func(s *seat, l L) Locker { return guardLock(s, l) })
-	s.program = func(g *guard, p parameters) interleave.Program {
+	newLocker := maker(t, newLock, func(s *caller, l L) Locker { return superviseLock(s, l) })
+	s.program = func(g *supervisor, p parameters) interleave.Program {
 		return workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease)}, newLocker(g))
 	}
-	s.workload = func(g *guard, c workloads.Connector) harness.Workload {
+	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {
 		return workloads.Locks(c, workloads.LockOptions{
 			Name: s.name, Keys: opts.Keys, TTL: opts.TTL, Hold: opts.Hold, Resource: opts.Resource,
 		}, newLocker(g))
@@ -54,17 +54,17 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 // C and the options are as for [Lock].
 func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 	t.Helper()
-	opts := one(t, o)
+	opts := onlyOptions(t, o)
 	s := subject{kind: dedupKind, name: nameOf[D](dedupKind), search: opts.Search, load: opts.Load}
-	newDeduper := maker(t, newFilter, func(s *seat, d D) Deduper { return guardFilter(s, d) })
-	if _, confirms := newDeduper(newGuard(callTime))(nil).(Confirmer); !confirms && opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0 {
+	newDeduper := maker(t, newFilter, func(s *caller, d D) Deduper { return superviseFilter(s, d) })
+	if _, confirms := newDeduper(newSupervisor(callTime))(nil).(Confirmer); !confirms && opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0 {
 		s.search.Crashes, s.search.LostAnswers = -1, -1
 	}
-	s.program = func(g *guard, p parameters) interleave.Program {
+	s.program = func(g *supervisor, p parameters) interleave.Program {
 		return workloads.DedupProgram(workloads.DedupOptions{Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow)}, newDeduper(g))
 	}
 	window := cmp.Or(opts.Window, dedupWindow)
-	s.workload = func(g *guard, c workloads.Connector) harness.Workload {
+	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {
 		return workloads.Dedups(c, workloads.DedupOptions{Name: s.name, Window: window, FanOut: opts.FanOut}, newDeduper(g))
 	}
 	s.lease = window
@@ -77,16 +77,16 @@ func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 // C and the options are as for [Lock].
 func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOptions) {
 	t.Helper()
-	opts := one(t, o)
+	opts := onlyOptions(t, o)
 	s := subject{kind: sequenceKind, name: nameOf[S](sequenceKind), search: opts.Search, load: opts.Load}
-	newSequencer := maker(t, newGenerator, func(s *seat, q S) Sequencer { return guardSequence(s, q) })
+	newSequencer := maker(t, newGenerator, func(s *caller, q S) Sequencer { return superviseSequence(s, q) })
 	if s.regimes = []Regime{opts.Regime}; opts.Regime == "" {
 		s.regimes = workloads.Regimes()
 	}
-	s.program = func(g *guard, p parameters) interleave.Program {
+	s.program = func(g *supervisor, p parameters) interleave.Program {
 		return workloads.SequenceProgram(workloads.SequenceOptions{Name: s.name, Regime: p.Regime}, newSequencer(g))
 	}
-	s.workload = func(g *guard, c workloads.Connector) harness.Workload {
+	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {
 		return workloads.Sequences(c, workloads.SequenceOptions{
 			Name: s.name, Keys: opts.Keys, Regime: opts.Regime, OneKey: opts.OneKey,
 		}, newSequencer(g))
@@ -94,8 +94,8 @@ func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOpt
 	s.run(t)
 }
 
-// one returns the options value, or the zero value if there is none. It fails the test if there are several.
-func one[O any](t TB, o []O) (opts O) {
+// onlyOptions returns the options value, or the zero value if there is none. It fails the test if there are several.
+func onlyOptions[O any](t TB, o []O) (opts O) {
 	t.Helper()
 	switch len(o) {
 	case 0:
@@ -107,9 +107,9 @@ func one[O any](t TB, o []O) (opts O) {
 	return opts
 }
 
-// maker turns a constructor into one of guarded values. Called without a client, that one makes a value to look at its type
+// maker turns a constructor into one of supervised values. Called without a client, that one makes a value to look at its type
 // only: the optional methods of an algorithm decide what clients ask of it.
-func maker[C, T, G any](t TB, newT func(C) T, guarded func(*seat, T) G) func(*guard) func(redis.UniversalClient) G {
+func maker[C, T, G any](t TB, newT func(C) T, supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
 	t.Helper()
 	if _, ok := any((*redis.Client)(nil)).(C); !ok {
 		t.Fatalf("granttest: the constructor takes a %v, which a *redis.Client is not: let it take redis.UniversalClient, redis.Cmdable or *redis.Client",
@@ -119,13 +119,13 @@ func maker[C, T, G any](t TB, newT func(C) T, guarded func(*seat, T) G) func(*gu
 		t.Fatalf("granttest: the constructor is nil")
 	}
 	shape := shapeOf(newT)
-	return func(g *guard) func(redis.UniversalClient) G {
+	return func(g *supervisor) func(redis.UniversalClient) G {
 		return func(r redis.UniversalClient) G {
 			if r == nil {
-				return guarded(nil, shape)
+				return supervise(nil, shape)
 			}
-			g.wire(r)
-			return guarded(g.sit(r), construct(g, "the constructor", func() T { return newT(any(r).(C)) }))
+			g.addHook(r)
+			return supervise(g.callerOf(r), construct(g, "the constructor", func() T { return newT(any(r).(C)) }))
 		}
 	}
 }

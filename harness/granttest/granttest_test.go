@@ -112,3 +112,19 @@ func TestLoadsWithFaults(t *testing.T) {
 		require.Contains(t, failure, "-granttest.seed=")
 	})
 }
+
+// A search that has found a violation goes on for a bounded time, and its failure says whether that was enough for the shortest.
+func TestASearchSaysWhetherItFoundTheShortest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const perhaps = "there may be shorter ones"
+	small := granttest.Search{Crashes: -1, LostAnswers: -1, LostCommands: -1, Late: -1, Minimize: time.Minute}
+	whole := record(t, "TestWhole", lock(newBlindDel, granttest.LockOptions{Search: small})).failure(t)
+	require.NotContains(t, whole, perhaps)
+	require.Contains(t, whole, "stolen-release in 5 steps")
+	for name, minimize := range map[string]time.Duration{"TestFirst": -1, "TestShort": time.Millisecond} {
+		o := granttest.LockOptions{Search: granttest.Search{Minimize: minimize}} // every schedule takes 500 times as long as the first finding
+		found := record(t, name, lock(newGetSet, o)).failure(t)
+		require.Contains(t, found, perhaps)
+		require.Contains(t, found, "saved in")
+	}
+}

@@ -26,13 +26,13 @@ const (
 // underLoad lets clients race on a real Redis.
 func (s subject) underLoad(t TB) {
 	t.Helper()
-	g := newGuard(cmp.Or(s.load.CallTime, callTime+s.lease))
+	g := newSupervisor(cmp.Or(s.load.CallTime, callTime+s.lease))
 	c := s.cluster()
 	spec := s.loadSpec(g, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var res harness.Result
-	err := g.during(loadGrace, func() (err error) {
+	err := g.runSupervised(loadGrace, func() (err error) {
 		go func() {
 			select {
 			case <-g.trouble:
@@ -84,11 +84,11 @@ func (s subject) cluster() *cluster.Cluster {
 func (s subject) clients() int { return cmp.Or(s.load.Clients, loadClients) }
 
 // loadSpec returns the load as the harness takes it.
-func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
+func (s subject) loadSpec(g *supervisor, c *cluster.Cluster) harness.Spec {
 	work := s.workload(g, c)
 	judges := checkers.For(work)
 	spec := harness.Spec{
-		Name: s.name, System: c, Workload: guardedWorkload{work, g}, Checkers: judges, Watchers: checkers.Watchers(judges), Clients: s.clients(), Seed: *loadSeed,
+		Name: s.name, System: c, Workload: supervisedWorkload{work, g}, Checkers: judges, Watchers: checkers.Watchers(judges), Clients: s.clients(), Seed: *loadSeed,
 		Duration: s.duration(), Final: 30*time.Second + s.lease,
 		QuietPeriod: s.lease.Truncate(time.Second) + time.Second + leaseOver,
 		StopOnFirst: true,
@@ -97,7 +97,7 @@ func (s subject) loadSpec(g *guard, c *cluster.Cluster) harness.Spec {
 		spec.Fleet = &harness.Fleet{}
 	}
 	for _, f := range s.load.Faults {
-		spec.Steps = append(spec.Steps, harness.FaultStep{Nemesis: f.make(c, spec.Fleet), For: f.lasts})
+		spec.Faults = append(spec.Faults, harness.TimedFault{Nemesis: f.make(c, spec.Fleet), For: f.lasts})
 	}
 	return spec
 }
@@ -133,7 +133,7 @@ func (s subject) sayLoad(t TB, res harness.Result) {
 		t.Errorf("unknown: the load has shown nothing of %s: %s", s.name, strings.Join(doubts(res.Judged), "; "))
 	default:
 		t.Errorf("%s is not %s under load: %s\n%srepeat the load's choices, not its interleaving: %s",
-			s.name, promise[s.kind], res.Summary(), anomalies(res.Judged), again(t.Name(), seed))
+			s.name, promise[s.kind], res.Summary(), anomalies(res.Judged), commandToRepeat(t.Name(), seed))
 	}
 }
 

@@ -84,6 +84,23 @@ type Search struct {
 
 	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0
 	For  time.Duration // the longest that the search may take; default 5 minutes
+
+	// Minimize is how long the search goes on after it has found a violation, for the shortest schedule of each class; default 2s,
+	// negative: not at all. A search that comes to its end in that time has the shortest there are. Otherwise the failure says
+	// that there may be shorter ones.
+	Minimize time.Duration
+
+	Twice  int    // schedules that are run twice before the search, which fails if the algorithm does not do the same; default none
+	Random Random // schedules at random, after every schedule was run; default none
+}
+
+// Random shapes schedules that are drawn at random, of more clients than every schedule can be run of. A violation fails the test, with
+// the counterexample shrunk; otherwise the log says what the schedules promise. A zero value means the default beside it.
+type Random struct {
+	Schedules int    // how many; default none
+	Clients   int    // 2 to 16; default 8
+	Depth     int    // depth of the bugs to look for, 1 to 10; default 3
+	Seed      uint64 // the same seed draws the same schedules; default: drawn as well, and logged
 }
 
 // Load shapes the load. A zero value means the default beside it.
@@ -96,7 +113,7 @@ type Load struct {
 	Duration time.Duration // of the load, which a violation ends; default 1.5s, or longer where leases or windows ask for it
 	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s and the longest lease or window
 
-	Servers cluster.Options // versions, guards against the loss of writes, ...; the zero value is right for most
+	Servers cluster.Options // versions, protections against the loss of writes, ...; the zero value is right for most
 }
 
 // Topology is a set of Redis servers.

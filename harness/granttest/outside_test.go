@@ -41,7 +41,7 @@ func (m outside) write(t *testing.T, name, text string) {
 func (m outside) run(args ...string) (string, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = m.dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -vet=off", "GOPROXY=off", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -vet=off", "GOWORK=off")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

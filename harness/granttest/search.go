@@ -23,17 +23,20 @@ const (
 // searchFor is the longest that a search may take by default: less than go test gives a package.
 const searchFor = 5 * time.Minute
 
+// minimizeFor is how long a search goes on by default after it has found a violation.
+const minimizeFor = 2 * time.Second
+
 // callTime is the longest that one call may take; a load adds its lease. Tests shorten it.
 var callTime = 10 * time.Second
 
 // spec returns the search of one program, without its bound in time.
-func (s subject) spec(g *guard, p parameters) explore.Spec {
+func (s subject) spec(g *supervisor, p parameters) explore.Spec {
 	o := s.search
 	program := s.program(g, p)
 	return explore.Spec{
 		Program: program, Checkers: checkers.ForSearch(program.Kinds...),
 		Clients: o.Clients, Crashes: o.Crashes, Expiries: o.Expiries, Failovers: o.Failovers, Flushes: o.Flushes,
-		LostAnswers: o.LostAnswers, LostCommands: o.LostCommands, Late: o.Late, Skew: o.Skew,
+		LostAnswers: o.LostAnswers, LostCommands: o.LostCommands, Late: o.Late, Skew: o.Skew, Twice: o.Twice,
 	}
 }
 
@@ -57,24 +60,44 @@ func (s subject) searchAll(t TB) (goOn bool) {
 // may tell more.
 func (s subject) searchOne(t TB, p parameters, until time.Time) (goOn bool) {
 	t.Helper()
-	g := newLastingGuard(callTime)
+	goOn = s.searchIn(t, p, until, nil)
+	r := s.search.Random
+	if !goOn || r.Schedules == 0 {
+		return goOn
+	}
+	return s.searchIn(t, p, until, &explore.Random{Schedules: r.Schedules, Depth: r.Depth, Seed: r.Seed})
+}
+
+// randomClients is the number of clients of schedules at random by default.
+const randomClients = 8
+
+// searchIn runs every schedule of a program, or those that are drawn at random.
+func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.Random) (goOn bool) {
+	t.Helper()
+	g := newLastingSupervisor(callTime)
 	spec := s.spec(g, p)
+	if random != nil {
+		spec.Random, spec.Clients, spec.Twice = random, cmp.Or(s.search.Random.Clients, randomClients), 0
+	}
 	spec.For = max(time.Second, time.Until(until))
 	began := time.Now()
 	var res interleave.Result
-	err := g.during(searchGrace, func() (err error) {
-		res, err = explore.Search(t.Context(), spec)
+	err := g.runSupervised(searchGrace, func() (err error) {
+		res, err = minimized(t.Context(), spec, cmp.Or(s.search.Minimize, minimizeFor))
 		return err
 	})
 	if !s.cameToAnEnd(t, g, err) {
 		return false
 	}
+	s.recipes(t, p, spec, res.Found)
 	s.keepSearch(t, p, res, began)
-	switch res.Verdict() {
-	case harness.Invalid:
-		s.found(t, p, res.Found, spec.Skew)
+	switch verdict := res.Verdict(); {
+	case verdict == harness.Invalid:
+		s.found(t, p, res, spec.Skew)
 		return false
-	case harness.Unknown:
+	case res.Random != nil && res.WhyAtRandom() == "":
+		t.Logf("schedules at random%s, seed %d: %s (%.1fs)", p.in(), res.Random.Seed, res.Summary(), res.Elapsed.Seconds())
+	case verdict == harness.Unknown:
 		t.Errorf("unknown: the search%s has shown nothing of %s: %s%s", p.in(), s.name, res.Stopped, g.underWay())
 	default:
 		t.Logf("search%s: %s (%.1fs)", p.in(), res.Summary(), res.Elapsed.Seconds())
@@ -82,8 +105,24 @@ func (s subject) searchOne(t TB, p parameters, until time.Time) (goOn bool) {
 	return true
 }
 
+// minimized searches until something is found. It then searches again for that long beyond the time which the first took, for the
+// smallest counterexample of each class. What it returns is not exhausted if there was no time for all schedules.
+func minimized(ctx context.Context, spec explore.Spec, beyond time.Duration) (interleave.Result, error) {
+	spec.First = true
+	first, err := explore.Search(ctx, spec)
+	if err != nil || len(first.Found) == 0 || beyond < 0 {
+		return first, err
+	}
+	spec.First, spec.For = false, min(spec.For, first.Elapsed+beyond)
+	all, err := explore.Search(ctx, spec)
+	if err != nil || len(all.Found) > 0 && all.Found[0].Length() <= first.Found[0].Length() {
+		return all, err
+	}
+	return first, nil
+}
+
 // cameToAnEnd fails the test if the code under test or the harness broke down, and reports whether neither did.
-func (s subject) cameToAnEnd(t TB, g *guard, err error) bool {
+func (s subject) cameToAnEnd(t TB, g *supervisor, err error) bool {
 	t.Helper()
 	switch said := g.failure(); {
 	case said != "":
@@ -98,27 +137,35 @@ func (s subject) cameToAnEnd(t TB, g *guard, err error) bool {
 	return false
 }
 
-// found fails the test with counterexamples, and saves them.
-func (s subject) found(t TB, p parameters, all []interleave.Counterexample, skew time.Duration) {
+// found fails the test with the counterexamples of a search, and saves them.
+func (s subject) found(t TB, p parameters, res interleave.Result, skew time.Duration) {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is not %s%s:\n", s.name, promise[s.kind], p.in())
-	for _, c := range all {
-		fmt.Fprintf(&b, "\n%s\n", told(c))
+	for _, c := range res.Found {
+		fmt.Fprintf(&b, "\n%s\n", counterexampleText(c))
 		file, err := s.save(t, p, c, skew)
 		if err != nil {
 			fmt.Fprintf(&b, "it could not be saved: %v\n", err)
 			continue
 		}
 		fmt.Fprintf(&b, "saved in %s: later runs begin with it\n", file)
+		fmt.Fprintf(&b, "replay it anywhere: %s %s\n", passOn(t), c.Recipe)
 	}
-	fmt.Fprintf(&b, "\nrepeat it: %s", again(t.Name()))
+	if !res.Exhausted {
+		fmt.Fprintf(&b, "\nthe search ended before its last schedule: there may be shorter ones, and other violations (Search.Minimize gives it more time)\n")
+	}
+	fmt.Fprintf(&b, "\nrepeat it: %s", commandToRepeat(t.Name()))
 	t.Errorf("%s", b.String())
 }
 
-// told returns a counterexample as text: what is wrong, and below it the steps as on a whiteboard.
-func told(c interleave.Counterexample) string {
-	return fmt.Sprintf("%s in %d steps: %s\n%s", c.Anomaly.Class, c.Length(), c.Anomaly.Note, strings.TrimRight(c.Text(), "\n"))
+// counterexampleText returns a counterexample as text: what is wrong, and below it the steps as on a whiteboard.
+func counterexampleText(c interleave.Counterexample) string {
+	text := fmt.Sprintf("%s in %d steps: %s\n%s", c.Anomaly.Class, c.Length(), c.Anomaly.Note, strings.TrimRight(c.Text(), "\n"))
+	if c.Shrunk != nil {
+		text += "\n" + c.Shrunk.String()
+	}
+	return text
 }
 
 // in returns the regime in parentheses, for messages. It is empty if there is none.
@@ -142,9 +189,9 @@ func deadline(t TB) (by time.Time, ok bool) {
 	return by, ok
 }
 
-// during runs f, which runs the code under test, and watches that code meanwhile. If something goes wrong in it, such as a
+// runSupervised runs f, which runs the code under test, and watches that code meanwhile. If something goes wrong in it, such as a
 // call that never returns, f has grace left to end; then the error is context.DeadlineExceeded.
-func (g *guard) during(grace time.Duration, f func() error) (err error) {
+func (g *supervisor) runSupervised(grace time.Duration, f func() error) (err error) {
 	stop := make(chan struct{})
 	defer close(stop)
 	go g.watch(stop)

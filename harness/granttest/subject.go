@@ -29,8 +29,8 @@ type subject struct {
 	kind     kind
 	name     string
 	regimes  []Regime // of a sequence; otherwise nil
-	program  func(*guard, parameters) interleave.Program
-	workload func(*guard, workloads.Connector) harness.Workload
+	program  func(*supervisor, parameters) interleave.Program
+	workload func(*supervisor, workloads.Connector) harness.Workload
 	lease    time.Duration // the longest lease of the load, or its window; 0: there is none
 	search   Search
 	load     Load
@@ -66,7 +66,7 @@ func (s subject) run(t TB) {
 		s.replayOne(t, *replayFile)
 		return
 	}
-	searching, loading := !s.search.Skip, !s.load.Skip && !short()
+	searching, loading := !s.search.Skip, !s.load.Skip && !isShort()
 	if !searching && !loading {
 		skip(t, "granttest: nothing to do: the search is left out by its options, and so is the load, or by -short")
 		return

@@ -15,11 +15,11 @@ import (
 type clients struct {
 	workers int // of the run; 0: every client is a worker of its own
 	meta    harness.Meta
-	said    map[int]*spoken   // by worker
-	left    map[string][]left // by lock: what clients held when they ended in info
-	waiting int               // number of entries in left
-	kept    int               // number of entries in left after the last sweep
-	late    map[tenure]asked  // by lock and token: the first operation that ended in info, which may still be executed
+	said    map[int]*spoken     // by worker
+	left    map[string][]left   // by lock: what clients held when they ended in info
+	waiting int                 // number of entries in left
+	kept    int                 // number of entries in left after the last sweep
+	late    map[lockToken]asked // by lock and token: the first operation that ended in info, which may still be executed
 }
 
 // asked is an operation that ended in info: its client, and its Return.
@@ -34,13 +34,13 @@ type spoken struct {
 	line     int
 	returned time.Duration
 	info     bool
-	began    time.Duration            // its first call
-	held     map[tenure]time.Duration // what it was granted and did not ask to be released, with the last instant of the lease
-	kept     int                      // number of entries in held after the last sweep
+	began    time.Duration               // its first call
+	held     map[lockToken]time.Duration // what it was granted and did not ask to be released, with the last instant of the lease
+	kept     int                         // number of entries in held after the last sweep
 }
 
-// tenure is a lock with the token of its owner.
-type tenure struct{ key, token string }
+// lockToken is a lock with the token of its owner.
+type lockToken struct{ key, token string }
 
 // left is a lock that a client held when it ended in info.
 type left struct {
@@ -53,7 +53,7 @@ type left struct {
 const sweepAt = 64
 
 func newClients(m harness.Meta) *clients {
-	return &clients{workers: m.Workers, meta: m, said: map[int]*spoken{}, left: map[string][]left{}, late: map[tenure]asked{}}
+	return &clients{workers: m.Workers, meta: m, said: map[int]*spoken{}, left: map[string][]left{}, late: map[lockToken]asked{}}
 }
 
 // hear returns an error if op, of that line, cannot come after the operations before it, which are in order of Return.
@@ -77,7 +77,7 @@ func (c *clients) hear(op harness.Op, line int) error {
 		return err
 	}
 	s.client, s.line, s.returned, s.info = op.Client, line, op.Return, op.Outcome == harness.Info
-	s.hold(op, c.meta.Drift)
+	s.noteGrant(op, c.meta.Drift)
 	if s.info && c.workers == 0 && op.Client != harness.HarnessClient {
 		c.leave(s, op)
 	}
@@ -87,7 +87,7 @@ func (c *clients) hear(op harness.Op, line int) error {
 // leave notes what s holds, and that op, in which it ended with info, may still be executed. A client leaves one such
 // operation at most, since it goes on under a new id.
 func (c *clients) leave(s *spoken, op harness.Op) {
-	if t := (tenure{op.Key, op.Arg}); onLock(op) {
+	if t := (lockToken{op.Key, op.Arg}); onLock(op) {
 		if _, earlier := c.late[t]; !earlier {
 			c.late[t] = asked{op.Client, op.Return}
 		}
@@ -155,7 +155,7 @@ func (c *clients) owns(s *spoken, op harness.Op) error {
 	case op.Kind == harness.Acquire && op.Outcome != harness.OK:
 		return nil
 	}
-	if _, own := s.held[tenure{op.Key, op.Arg}]; own {
+	if _, own := s.held[lockToken{op.Key, op.Arg}]; own {
 		return nil
 	}
 	unnamed := op.Kind != harness.Acquire && op.Arg == ""
@@ -172,7 +172,7 @@ func (c *clients) owns(s *spoken, op harness.Op) error {
 				op.Client, op.Key, l.token, l.client, sayWho)
 		}
 	}
-	if a, is := c.late[tenure{op.Key, op.Arg}]; is && grants(op) && s.began >= a.returned {
+	if a, is := c.late[lockToken{op.Key, op.Arg}]; is && grants(op) && s.began >= a.returned {
 		return fmt.Errorf("client %d did not acquire %q with the token %q, and what client %d asked for with it, which ended in info, "+
 			"may still be executed: %s", op.Client, op.Key, op.Arg, a.client, sayWho)
 	}
@@ -197,10 +197,10 @@ func (s *spoken) token(key string, asked bool) (token string, held bool) {
 	return token, held
 }
 
-// hold notes what op says about the locks that its worker may hold. A worker that asks for a release has given up the lock,
+// noteGrant notes what op says about the locks that its worker may hold. A worker that asks for a release has given up the lock,
 // unless it was refused. Whether the release is executed later makes no difference to what is held.
-func (s *spoken) hold(op harness.Op, drift float64) {
-	t := tenure{op.Key, op.Arg}
+func (s *spoken) noteGrant(op harness.Op, drift float64) {
+	t := lockToken{op.Key, op.Arg}
 	before, held := s.held[t]
 	switch {
 	case op.Kind == harness.Release && op.Outcome != harness.Fail:
@@ -209,11 +209,11 @@ func (s *spoken) hold(op harness.Op, drift float64) {
 		s.held[t] = max(before, lastInstant(op, drift))
 	case grants(op):
 		if s.held == nil {
-			s.held = map[tenure]time.Duration{}
+			s.held = map[lockToken]time.Duration{}
 		}
 		s.held[t] = lastInstant(op, drift)
 		if len(s.held) > 2*s.kept+sweepAt {
-			maps.DeleteFunc(s.held, func(_ tenure, last time.Duration) bool { return last < op.Return })
+			maps.DeleteFunc(s.held, func(_ lockToken, last time.Duration) bool { return last < op.Return })
 			s.kept = len(s.held)
 		}
 	}

@@ -6,19 +6,26 @@ import (
 	"strings"
 )
 
-// MaxClients bounds the clients of a search. A search needs two at least.
-const MaxClients = 4
+// MaxClients bounds the clients of a schedule. A schedule needs two at least.
+const MaxClients = 16
+
+// MaxExhaustive bounds the clients of a search that runs every schedule. With more, schedules are drawn at random.
+const MaxExhaustive = 4
 
 // MaxPerKind bounds the choices of one kind, and so the numbers that tell them apart: 0 to MaxPerKind-1.
 const MaxPerKind = 32
+
+// MaxThreads bounds the threads of a client in one schedule, its first included: see Choice.Thread.
+const MaxThreads = 32
 
 // Choice says what happens next in a schedule: a client takes its next step, or something happens to the client, to its
 // command or to the world. The zero value is Run(0). Make others with the functions and constants of this file.
 //
 // In JSON a choice is its String.
-type Choice uint8
+type Choice uint16
 
-// Kind groups choices by what happens. A choice is a kind and a number below MaxPerKind.
+// Kind groups choices by what happens. A choice is a kind, a number below MaxPerKind and, where it happens to a client, one of
+// the client's threads.
 type Kind uint8
 
 // Kinds, and what the number of a choice counts.
@@ -30,15 +37,15 @@ const (
 	Delays                    // a client gives up waiting for its command, which is executed later; the number is the client
 	Passes                    // time passes; the number is the instant, from the nearest on
 	Arrives                   // a command that its client has given up is executed; the number is the command
-	World                     // something else happens to the world: HoldReplication and the constants after it
+	World                     // something else happens to the world: StopReplication and the constants after it
 )
 
 // Choices of kind World. All but Probe are bounded by the Budget.
 const (
-	HoldReplication Choice = Choice(World)*MaxPerKind + iota // the replica that will be promoted hears nothing any more
-	Promote                                                  // that replica becomes the primary; what it did not hear is lost
-	FlushScripts                                             // SCRIPT FLUSH
-	Probe                                                    // the harness asks, after the last step; no part of a schedule
+	StopReplication Choice = Choice(World)*perKind + iota // the replica that will be promoted hears nothing any more
+	Promote                                               // that replica becomes the primary; what it did not hear is lost
+	FlushScripts                                          // SCRIPT FLUSH
+	Probe                                                 // the harness asks, after the last step; no part of a schedule
 )
 
 // Run lets client i, counted from 0, take its next step.
@@ -66,13 +73,26 @@ func Arrive(n int) Choice { return choice(Arrives, n) }
 // or the first after it.
 func Pass(n int) Choice { return choice(Passes, n) }
 
-func choice(k Kind, number int) Choice { return Choice(k)*MaxPerKind + Choice(number) }
+// perKind is the number of choices of one kind: a number and a thread.
+const perKind = MaxPerKind * MaxThreads
+
+func choice(k Kind, number int) Choice { return Choice(k)*perKind + Choice(number) }
+
+// Of returns the same choice for another thread of its client, counted from 0. It is for the choices of Run, LoseAnswer,
+// LoseCommand and Delay: a crash ends all threads of its client.
+func (c Choice) Of(thread int) Choice {
+	return choice(c.Kind(), c.Number()) + Choice(thread)*MaxPerKind
+}
 
 // Kind returns the kind of the choice.
-func (c Choice) Kind() Kind { return Kind(c / MaxPerKind) }
+func (c Choice) Kind() Kind { return Kind(c / perKind) }
+
+// Thread returns the thread of the client to which the choice happens: 0 is the one in which the client began, and the others
+// count from 1 in the order in which it started them. For a choice that happens to no client it is 0.
+func (c Choice) Thread() int { return int(c%perKind) / MaxPerKind }
 
 // Number returns the number that tells the choice apart from others of its kind, counted from 0.
-func (c Choice) Number() int { return int(c % MaxPerKind) }
+func (c Choice) Number() int { return int(c % MaxPerKind) } // MaxPerKind divides perKind
 
 // Client returns the client to which the choice happens, counted from 0. ok is false if it happens to no client.
 func (c Choice) Client() (i int, ok bool) {
@@ -95,34 +115,43 @@ func (c Choice) Unanswered() bool {
 
 // worldNames names the choices of kind World.
 var worldNames = map[Choice]string{
-	HoldReplication: "hold replication", Promote: "promote the replica", FlushScripts: "script flush", Probe: "probe",
+	StopReplication: "hold replication", Promote: "promote the replica", FlushScripts: "script flush", Probe: "probe",
 }
 
 // numbered names the kinds whose choices are told apart by a number. In words the number counts from 1.
 var numbered = []struct {
 	kind   Kind
 	prefix string
-	most   int // how many choices of the kind there are
+	most   int // how many numbers of the kind there are
+
+	threads bool // it may happen to a thread other than the first
 }{
-	{Runs, "client ", MaxClients},
-	{Crashes, "crash of client ", MaxClients},
-	{LosesAnswers, "lost answer to client ", MaxClients},
-	{LosesCommands, "lost command of client ", MaxClients},
-	{Delays, "late command of client ", MaxClients},
-	{Passes, "time ", MaxPerKind},
-	{Arrives, "arrival ", MaxPerKind},
+	{Runs, "client ", MaxClients, true},
+	{Crashes, "crash of client ", MaxClients, false},
+	{LosesAnswers, "lost answer to client ", MaxClients, true},
+	{LosesCommands, "lost command of client ", MaxClients, true},
+	{Delays, "late command of client ", MaxClients, true},
+	{Passes, "time ", MaxPerKind, false},
+	{Arrives, "arrival ", MaxPerKind, false},
 }
 
-// String says in words what happens: "client 1", "crash of client 1", "late command of client 2", "arrival 1", "time 2". It
-// is empty for a number that is not a choice.
+// String says in words what happens: "client 1", "client 1, thread 2", "crash of client 1", "late command of client 2",
+// "arrival 1", "time 2". It counts from 1. It is empty for a number that is not a choice.
 func (c Choice) String() string {
 	for _, k := range numbered {
 		if c.Kind() == k.kind {
-			return k.prefix + strconv.Itoa(c.Number()+1)
+			words := k.prefix + strconv.Itoa(c.Number()+1)
+			if c.Thread() > 0 {
+				words += ofThread + strconv.Itoa(c.Thread()+1)
+			}
+			return words
 		}
 	}
 	return worldNames[c]
 }
+
+// ofThread stands before the number of a thread in words.
+const ofThread = ", thread "
 
 // MarshalText writes the choice as String does.
 func (c Choice) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
@@ -137,11 +166,26 @@ func (c *Choice) UnmarshalText(text []byte) error {
 	}
 	for _, k := range numbered {
 		digits, ok := strings.CutPrefix(string(text), k.prefix)
-		n, err := strconv.Atoi(digits)
-		if ok && err == nil && n >= 1 && n <= k.most && digits == strconv.Itoa(n) {
-			*c = choice(k.kind, n-1)
+		if !ok {
+			continue
+		}
+		digits, thread, threaded := strings.Cut(digits, ofThread)
+		n, known := countOf(digits, k.most)
+		t, knownThread := 1, !threaded
+		if threaded && k.threads {
+			t, knownThread = countOf(thread, MaxThreads)
+			knownThread = knownThread && t > 1
+		}
+		if known && knownThread {
+			*c = choice(k.kind, n-1).Of(t - 1)
 			return nil
 		}
 	}
 	return fmt.Errorf("unknown choice %q: an older program wrote it, so explore again", text)
+}
+
+// countOf reads a number from 1 to most, written as strconv.Itoa does.
+func countOf(digits string, most int) (n int, ok bool) {
+	n, err := strconv.Atoi(digits)
+	return n, err == nil && n >= 1 && n <= most && digits == strconv.Itoa(n)
 }

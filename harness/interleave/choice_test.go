@@ -12,12 +12,15 @@ func everyChoice() []Choice {
 	all := worldsChoices()
 	for i := range MaxClients {
 		all = append(all, Run(i), Crash(i), LoseAnswer(i), LoseCommand(i), Delay(i))
+		for thread := 1; thread < MaxThreads; thread++ {
+			all = append(all, Run(i).Of(thread), LoseAnswer(i).Of(thread), LoseCommand(i).Of(thread), Delay(i).Of(thread))
+		}
 	}
 	return all
 }
 
 func worldsChoices() []Choice {
-	all := []Choice{HoldReplication, Promote, FlushScripts, Probe}
+	all := []Choice{StopReplication, Promote, FlushScripts, Probe}
 	for i := range MaxPerKind {
 		all = append(all, Pass(i), Arrive(i))
 	}
@@ -42,7 +45,8 @@ func TestEveryChoiceIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestWhatIsNoChoiceIsRefused(t *testing.T) {
-	for _, text := range []string{"", "client", "client 0", "client 5", "client 1 ", "crash of", "crash of expiry", "crash of client 9", "expiry", "time 0", "time 33", "time 01", "time", "arrival +1"} {
+	for _, text := range []string{"", "client", "client 0", "client 17", "client 1 ", "crash of", "crash of expiry", "crash of client 17", "expiry", "time 0", "time 33", "time 01", "time", "arrival +1",
+		"client 1, thread 1", "client 1, thread 33", "client 1, thread", "client 1, thread 02", "crash of client 1, thread 2", "time 1, thread 2", "client 17, thread 2"} {
 		c := Run(3)
 		require.ErrorContains(t, c.UnmarshalText([]byte(text)), "unknown choice", "%q", text)
 		require.Equal(t, Run(3), c, "an error leaves it alone")
@@ -50,6 +54,9 @@ func TestWhatIsNoChoiceIsRefused(t *testing.T) {
 }
 
 func TestWhomAChoiceIsAbout(t *testing.T) {
+	require.Equal(t, []int{2, 0}, []int{Run(3).Of(2).Thread(), Run(3).Thread()})
+	require.Equal(t, "client 4, thread 3", Run(3).Of(2).String())
+	require.Equal(t, Run(3), Run(3).Of(2).Of(0))
 	world := worldsChoices()
 	for _, c := range everyChoice() {
 		_, ok := c.Client()
@@ -76,7 +83,7 @@ func TestWhomAChoiceIsAbout(t *testing.T) {
 		require.Equal(t, 3, c.Number())
 		require.Equal(t, kind >= LosesAnswers, c.Unanswered(), c)
 	}
-	for _, c := range []Choice{HoldReplication, Promote, FlushScripts, Probe} {
+	for _, c := range []Choice{StopReplication, Promote, FlushScripts, Probe} {
 		require.Equal(t, World, c.Kind())
 	}
 	require.False(t, Pass(0).IsCrash())

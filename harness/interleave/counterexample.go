@@ -16,6 +16,11 @@ type Counterexample struct {
 	Steps    []Step          `json:"steps"`    // one for each thing that happened, up to the violation
 	Anomaly  harness.Anomaly `json:"anomaly"`
 	Ops      []harness.Op    `json:"ops"` // the whole history, in virtual time
+	// Shrunk says what it was before it was shrunk. nil: it was found as it is.
+	Shrunk *Shrunk `json:"shrunk,omitempty"`
+	// Recipe is the counterexample as one short word, which a replay takes: see [Recipe]. It is empty if nobody has named the
+	// program.
+	Recipe string `json:"recipe,omitempty"`
 }
 
 // Step is one line of a counterexample.
@@ -26,7 +31,33 @@ type Step struct {
 	Choice  Choice        `json:"choice"`           // choice that led to the step
 	Command string        `json:"command"`          // what is sent: "SET lock client-1 NX PX 10000"; or what happens: "10 s pass: lock expires"
 	Reply   string        `json:"reply,omitempty"`  // what is answered: "OK", "(nil)", "1", "(error) NOSCRIPT ..."; empty: nothing
-	Belief  string        `json:"belief,omitempty"` // what the client believes from now on: "holds lock until 10.001s"; empty: no operation of it has ended
+	Belief  string        `json:"belief,omitempty"` // what the client believes from now on: "holds lock until 10.001s"; empty: nothing new
+	Store   *Store        `json:"store,omitempty"`  // what is stored after the step; nil: nobody looked
+}
+
+// Store is the content of the server's store.
+type Store struct {
+	Keys []Stored `json:"keys,omitempty"` // in the order of their names
+	More int      `json:"more,omitempty"` // number of keys that are left out
+}
+
+// Stored is one key of the store.
+type Stored struct {
+	Key   string        `json:"key"`
+	Value string        `json:"value"`          // as redis-cli shows it, on one line; the middle of a long one is left out
+	Ends  time.Duration `json:"ends,omitempty"` // last virtual time at which the key is there; 0: it stays
+}
+
+// Who names the client that acts, and its thread if it is not the client's first: "client 1", "client 1, thread 2". It is "-"
+// if the world acts.
+func (s Step) Who() string {
+	switch {
+	case s.Client <= 0:
+		return "-"
+	case s.Choice.Thread() > 0:
+		return fmt.Sprintf("client %d%s%d", s.Client, ofThread, s.Choice.Thread()+1)
+	}
+	return fmt.Sprintf("client %d", s.Client)
 }
 
 // Length counts the steps.
@@ -43,15 +74,11 @@ func whiteboard(steps []Step) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, s := range steps {
-		who := "-"
-		if s.Client > 0 {
-			who = fmt.Sprintf("client %d", s.Client)
-		}
 		belief := ""
 		if s.Belief != "" {
 			belief = "-> " + s.Belief
 		}
-		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\n", s.Number, who, s.Command, s.Reply, belief)
+		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\n", s.Number, s.Who(), s.Command, s.Reply, belief)
 	}
 	_ = w.Flush() // to memory
 	return b.String()

@@ -26,8 +26,8 @@ type Program struct {
 	// The search uses this symmetry: it lets clients begin in their order only. A lock that compares tokens by their order
 	// or by their beginnings is not symmetric. If in doubt leave it false.
 	Symmetric bool
-	// NoBackgroundWork promises that clients start no goroutines and timers that outlive a command, and wait only by
-	// harness.Sleep. Without the promise the search looks for such work, and is unknown if it finds any.
+	// NoBackgroundWork promises that clients start no goroutines and timers that outlive a command other than by harness.Go, and
+	// wait in memory only by harness.Sleep. Without the promise the search looks for such work, and is unknown if it finds any.
 	NoBackgroundWork bool
 	// Replicas is set if clients wait for the acknowledgement of replicas.
 	Replicas bool
@@ -43,10 +43,23 @@ type Program struct {
 	// clients may leave some out: see Budget.Place. The search calls Step of the client once.
 	//
 	// What the client does has to follow from what it reads alone. It reads no clock but harness.Now, and waits only by
-	// harness.Sleep. It starts no goroutine that acts on its own, and sends no command that waits for other clients.
+	// harness.Sleep, by what harness.Go returns, and by Redis: BLPOP and its like, XREAD BLOCK, and messages of a subscription. It
+	// starts goroutines that act on their own by harness.Go, and reads a subscription in one of these or in the goroutine in which
+	// it was called.
 	// Sleeping between two operations takes no time, but the client may crash there. An operation that sends nothing and
 	// looks at no clock counts as called when it ends.
 	Open func(i int, r redis.UniversalClient) harness.Client
+	// Gate is the way by which clients reach Redis. With any but InProcess, OpenAt takes the place of Open.
+	Gate Gate
+	// OpenAt makes the client at place i for one schedule, as Open does, of a program outside this process that reaches Redis at
+	// address, and nowhere else. The address of a client is the same in every schedule, and its connections may stay open from one
+	// to the next. A connection that the gate closes is an answer that never comes: what was asked may have happened. The client
+	// sends one command, pipeline or transaction at a time, and none between its operations. It takes no longer than 2 s of real
+	// time for what it does without Redis. What it does in the background cannot be seen from here, so NoBackgroundWork has to be
+	// promised. The client panics with an error that wraps ErrOutside if the program breaks down.
+	OpenAt func(i int, address string) harness.Client
+	// What Observe and Finally do follows from what they read and from the operations, and not from the times of operations.
+	//
 	// Observe looks at the store when an operation of a client has ended, before anybody takes another step. It has r alone:
 	// the clients' own connections refuse it. nil: nobody looks.
 	Observe func(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op)

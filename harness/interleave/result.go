@@ -20,6 +20,8 @@ type Result struct {
 	Elapsed   time.Duration `json:"elapsed"`           // real time that the search took
 	Budget    Budget        `json:"budget"`            // budget of the first part
 	Parts     []Part        `json:"parts,omitempty"`   // searches that make up this one, in their order
+	// Random says what a search at random promises. nil: every schedule was to be run.
+	Random *Random `json:"random,omitempty"`
 	// Limits says in words what the search could not look at on this machine. It is empty if there is nothing.
 	Limits []string `json:"limits,omitempty"`
 	// Situations lists the situations that schedules met and, with a count of 0, those that they could have met and did not.
@@ -37,9 +39,10 @@ type Situation struct {
 // Part sums up a search with one budget.
 type Part struct {
 	Budget    Budget `json:"budget"`
-	Schedules int    `json:"schedules"` // schedules that were run to their end and judged
-	Pruned    int    `json:"pruned"`    // schedules that were given up, since another one shows the same
-	Exhausted bool   `json:"exhausted"` // whether every schedule within the budget was run, or one that shows the same
+	Schedules int    `json:"schedules"`          // schedules that were run to their end and judged
+	Pruned    int    `json:"pruned"`             // schedules that were given up, since another one shows the same
+	Exhausted bool   `json:"exhausted"`          // whether every schedule within the budget was run, or one that shows the same
+	AtRandom  bool   `json:"atRandom,omitempty"` // whether its schedules were drawn at random
 }
 
 // Verdict is Invalid if anything was found, Valid if the search ran every schedule and at least one, and Unknown otherwise.
@@ -68,15 +71,36 @@ func (r Result) Summary() string {
 		return fmt.Sprintf("a counterexample of %d steps: %s", r.Found[0].Length(), r.Found[0].Anomaly.Class)
 	case r.Exhausted:
 		return "no order of commands breaks it: " + r.contained()
+	case r.Random != nil && r.Random.Schedules > 0:
+		return fmt.Sprintf("nothing was found: %s. %s%s", r.contained(), r.Random.Guarantee(), r.WhyAtRandom())
 	}
 	return fmt.Sprintf("nothing can be said after %d schedules: %s", r.Schedules, r.Stopped)
+}
+
+// WhyAtRandom says, after a space, why a search at random ended, or shows nothing. It is empty if it came to its end.
+func (r Result) WhyAtRandom() string {
+	if r.Stopped == "" || r.Stopped == DrawnAtRandom {
+		return ""
+	}
+	return " The search ended: " + strings.TrimSuffix(r.Stopped, ".") + "."
 }
 
 // contained lists the parts that were run: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
 func (r Result) contained() string {
 	var parts []string
 	for _, p := range r.Parts {
-		parts = append(parts, fmt.Sprintf("all %d schedules of %s", p.Schedules, p.Budget))
+		parts = append(parts, fmt.Sprintf("%s %s", p.extent(r.Exhausted), p.Budget))
 	}
 	return strings.Join(parts, "; and ")
+}
+
+// extent says how much of the part was run, which may be part of an exhausted search: "all 50 schedules of", "500 schedules at random of".
+func (p Part) extent(all bool) string {
+	switch {
+	case p.AtRandom:
+		return fmt.Sprintf("%d schedules at random of", p.Schedules)
+	case all || p.Exhausted:
+		return fmt.Sprintf("all %d schedules of", p.Schedules)
+	}
+	return fmt.Sprintf("%d schedules of", p.Schedules)
 }

@@ -16,10 +16,10 @@ import (
 // blueprint describes a topology before its cluster exists. Faults are tried on it, so that a plan with a host that will not
 // exist is refused before anything starts.
 type blueprint struct {
-	name                 string
-	redis, guards, group int
-	primaries            int
-	elected              int // number of the node that is taken to be the primary, from 0; with Sentinels that may change
+	name                    string
+	redis, sentinels, group int
+	primaries               int
+	elected                 int // number of the node that is taken to be the primary, from 0; with Sentinels that may change
 
 	downAfter time.Duration // of the Sentinels; 0: usualDownAfter
 	workers   int           // number of clients, riders included; 0: enough for every group
@@ -44,12 +44,12 @@ func parseTopology(name string) (blueprint, error) {
 	case name == Standalone:
 		return b, nil
 	case name == Sentinel:
-		b.redis, b.guards = 3, 3
+		b.redis, b.sentinels = 3, 3
 		return b, nil
 	case several && kind == Sentinel && (err != nil || n < 3 || n > cluster.MostMasters):
 		return b, fmt.Errorf("%s: ask for %s:3 to %s:%d", name, Sentinel, Sentinel, cluster.MostMasters)
 	case several && kind == Sentinel:
-		b.redis, b.guards = n, n
+		b.redis, b.sentinels = n, n
 		return b, nil
 	case several && kind+":" == Masters && (err != nil || n < 2 || n > cluster.MostMasters):
 		return b, fmt.Errorf("%s: ask for %s2 to %s%d", name, Masters, Masters, cluster.MostMasters)
@@ -74,8 +74,8 @@ func (b blueprint) replicas() int { return b.redis/b.primaries - 1 }
 func (b blueprint) cluster(o cluster.Options) *cluster.Cluster {
 	o.ClientGroups = b.group
 	switch {
-	case b.guards > 0:
-		o.Replicas, o.Sentinels = b.replicas(), b.guards
+	case b.sentinels > 0:
+		o.Replicas, o.Sentinels = b.replicas(), b.sentinels
 		return cluster.Sentinel(o)
 	case b.primaries > 1:
 		return cluster.Masters(b.primaries, o)
@@ -93,7 +93,7 @@ func (b blueprint) Primary(context.Context) (string, error) {
 }
 
 func (b blueprint) RedisNodes() []string   { return numbered("r", 1, b.redis) }
-func (b blueprint) Sentinels() []string    { return numbered("s", 1, b.guards) }
+func (b blueprint) Sentinels() []string    { return numbered("s", 1, b.sentinels) }
 func (b blueprint) ClientGroups() []string { return numbered("g", 0, b.group) }
 
 func numbered(letter string, from, n int) (names []string) {
@@ -103,7 +103,7 @@ func numbered(letter string, from, n int) (names []string) {
 	return names
 }
 
-// pick draws hosts once, with a fixed seed.
-func (b blueprint) pick(h nemesis.Hosts) ([]string, error) {
-	return h.Pick(context.Background(), b, rand.New(rand.NewPCG(1, 1)))
+// pickTarget draws hosts once, with a fixed seed.
+func (b blueprint) pickTarget(t nemesis.Target) ([]string, error) {
+	return t.Pick(context.Background(), b, rand.New(rand.NewPCG(1, 1)))
 }

@@ -17,6 +17,9 @@ func commandLine(command string) *words { return &words{"doublegrant", command} 
 
 func (w *words) add(word string) { *w = append(*w, shellescape.Quote(word)) }
 
+// CommandLine joins words, each quoted for a shell.
+func CommandLine(all ...string) string { return shellescape.QuoteCommand(all) }
+
 // flag adds --name=value if it is set.
 func (w *words) flag(name string, value any, set bool) {
 	if set {
@@ -24,8 +27,13 @@ func (w *words) flag(name string, value any, set bool) {
 	}
 }
 
-// variant adds the variant, or the flags that make one of a script's files.
-func (w *words) variant(id string, s *workloads.Script) {
+// variant adds the variant, or the flags that make one of a script's files or of a program outside.
+func (w *words) variant(id string, s *workloads.Script, c *workloads.Client) {
+	if c != nil {
+		w.flag("client", CommandLine(c.Command...), true)
+		w.flag("as", c.As, c.As != "")
+		return
+	}
 	if s == nil {
 		w.add(id)
 		return

@@ -18,15 +18,15 @@ func Demo() []Case {
 	cases := []Case{
 		{"SETNX, EXPIRE, GET, DEL, each a command of its own: a lease that ends in a release", Plan{
 			Variant: "lock/setnx-expire", Clients: 300, Keys: 10, TTL: time.Second, Duration: 8 * time.Second}},
-		{"a lock released by a blind DEL", locks.of("lock/set-nx-px-blind-del")},
-		{"the same lock released by compare-and-delete", locks.of("lock/set-nx-px")},
-		{"GET, then SET: who pushes the message", workers.of("dedup/get-set")},
-		{"the same commands in one script", workers.of("dedup/get-set-lua")},
+		{"a lock released by a blind DEL", locks.withVariant("lock/set-nx-px-blind-del")},
+		{"the same lock released by compare-and-delete", locks.withVariant("lock/set-nx-px")},
+		{"GET, then SET: who pushes the message", workers.withVariant("dedup/get-set")},
+		{"the same commands in one script", workers.withVariant("dedup/get-set-lua")},
 	}
 	for _, regime := range []string{"fixed", "timestamp17"} {
 		numbers.Regime = regime
 		for _, script := range []string{"string-compare-hash", "numeric-compare-hash", "digits-compare"} {
-			cases = append(cases, Case{script + ", callers propose " + regime, numbers.of("sequence/" + script)})
+			cases = append(cases, Case{script + ", regime " + regime, numbers.withVariant("sequence/" + script)})
 		}
 	}
 	return append(cases,
@@ -52,8 +52,8 @@ func DemoSearches() []Search {
 	)
 }
 
-// of returns the plan with another variant.
-func (p Plan) of(variant string) Plan {
+// withVariant returns the plan with another variant.
+func (p Plan) withVariant(variant string) Plan {
 	p.Variant = variant
 	return p
 }

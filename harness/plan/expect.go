@@ -40,15 +40,15 @@ func (r Resolved) Expectation() (e Expectation) {
 	for _, v := range r.variants() {
 		var must []harness.Class
 		for _, c := range conditions(v) {
-			certain, possible := r.meets(c)
+			certain, possible := r.meetsCondition(c)
 			for _, class := range v.Under(c) {
 				switch {
-				case certain && surely(v, c, class):
-					must = add(must, class)
+				case certain && certainlyFound(v, c, class):
+					must = addClass(must, class)
 				case possible:
-					e.May = add(e.May, class)
+					e.May = addClass(e.May, class)
 				case c == workloads.Crash, c == workloads.Unanswered:
-					e.Late = add(e.Late, class)
+					e.Late = addClass(e.Late, class)
 				}
 			}
 		}
@@ -58,7 +58,7 @@ func (r Resolved) Expectation() (e Expectation) {
 	}
 	if r.Resource && !r.variant.Fenced() { // owners may outlive their leases, above all when they are frozen
 		e.Updates = !e.allows(harness.LostWrite)
-		e.May = add(add(e.May, harness.StaleHolder), harness.LostWrite)
+		e.May = addClass(addClass(e.May, harness.StaleHolder), harness.LostWrite)
 	}
 	return e
 }
@@ -88,10 +88,10 @@ func conditions(v workloads.Variant) (all []workloads.Condition) {
 	return append(all, workloads.NodeRestart, workloads.NodeClock, workloads.MemoryEvicts)
 }
 
-// surely reports whether a condition that is met for certain shows the class for certain. It does not in a failover if replicas
-// acknowledge writes. A node that comes back empty has lost every number and every write, but it is chance whether a lock was in
+// certainlyFound reports whether a condition that is met for certain shows the class for certain. It does not in a failover if
+// replicas acknowledge writes. A node that comes back empty has lost every number and every write, but it is chance whether a lock was in
 // use just then, or whether a message comes again.
-func surely(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
+func certainlyFound(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
 	switch c {
 	case workloads.Failover:
 		return v.Acks == 0
@@ -101,8 +101,8 @@ func surely(v workloads.Variant, c workloads.Condition, class harness.Class) boo
 	return true
 }
 
-// meets reports whether the plan brings the condition about: for certain, and possibly.
-func (r Resolved) meets(c workloads.Condition) (certain, possible bool) {
+// meetsCondition reports whether the plan brings the condition about: for certain, and possibly.
+func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool) {
 	switch c {
 	case workloads.Race, workloads.LateRelease:
 		return true, true
@@ -111,21 +111,21 @@ func (r Resolved) meets(c workloads.Condition) (certain, possible bool) {
 	case workloads.FractionOfSecond:
 		return r.TTL < time.Second, r.TTL%time.Second != 0 || r.TTL == 0 // one of the default leases is such
 	case workloads.Crash: // see Expectation.Late for runs without faults
-		return false, len(r.faults.steps()) > 0
+		return false, len(r.faults.timedFaults()) > 0
 	case workloads.Failover:
-		return r.some(nemesis.Loses) && r.MinReplicas == 0, r.some(nemesis.MayLose | nemesis.Loses)
+		return r.anyFaultWith(nemesis.Loses) && r.MinReplicas == 0, r.anyFaultWith(nemesis.MayLose | nemesis.Loses)
 	case workloads.NodeRestart:
 		return r.restartsEmpty()
 	case workloads.NodeClock:
-		return false, r.some(nemesis.Ages)
+		return false, r.anyFaultWith(nemesis.Ages)
 	case workloads.MemoryEvicts:
-		return false, r.some(nemesis.Evicts)
+		return false, r.anyFaultWith(nemesis.Evicts)
 	case workloads.ClockSkew, workloads.FastLoser:
-		return false, r.some(nemesis.Skews)
+		return false, r.anyFaultWith(nemesis.Skews)
 	case workloads.NamesBegin:
 		return false, true
 	case workloads.AnswerLost, workloads.Unanswered: // a client takes an answer that comes too late for lost
-		return false, len(r.faults.steps()) > 0
+		return false, len(r.faults.timedFaults()) > 0
 	}
 	proposed := r.variant.Family == workloads.Sequence && slices.ContainsFunc(r.regimes(), func(of workloads.Regime) bool { return c == workloads.In(of) })
 	return proposed, proposed
@@ -147,7 +147,7 @@ func (r Resolved) restartsEmpty() (certain, possible bool) {
 		return false, false
 	}
 	lease := cmp.Or(r.TTL, defaultLease)
-	for _, s := range r.faults.steps() {
+	for _, s := range r.faults.timedFaults() {
 		f := s.fault
 		certain = certain || f.it.Can(nemesis.AtOnce) && f.Host == "primary" && r.AOF == ""
 		possible = possible || f.it.Can(nemesis.AtOnce) || f.it.Can(nemesis.Forgets) && f.For < lease
@@ -158,7 +158,7 @@ func (r Resolved) restartsEmpty() (certain, possible bool) {
 // defaultLease is the longest lease that workloads ask for by default.
 const defaultLease = 1337 * time.Millisecond
 
-func add(to []harness.Class, c harness.Class) []harness.Class {
+func addClass(to []harness.Class, c harness.Class) []harness.Class {
 	if slices.Contains(to, c) {
 		return to
 	}
@@ -183,10 +183,10 @@ func (e Expectation) Met(j harness.Judged) bool {
 // Surprise says what is not as expected of a judged run: the classes that should not have been found, each with its first
 // violation, and those that should have been. It is empty if the run is as expected.
 func (e Expectation) Surprise(j harness.Judged) string {
-	words := e.Unexpected(j)
+	words := e.Disallowed(j)
 	for _, must := range e.Must {
 		if !slices.ContainsFunc(must, func(c harness.Class) bool { return j.Totals[c] > 0 }) {
-			words = append(words, "found no "+list(must, " and no "))
+			words = append(words, "found no "+joinClasses(must, " and no "))
 		}
 	}
 	if word := lostBesideUpdates(j); e.Updates && word != "" {
@@ -195,8 +195,8 @@ func (e Expectation) Surprise(j harness.Judged) string {
 	return strings.Join(words, "; ")
 }
 
-// Unexpected lists the classes that should not have been found, each with its first violation.
-func (e Expectation) Unexpected(j harness.Judged) (words []string) {
+// Disallowed lists the classes that should not have been found, each with its first violation.
+func (e Expectation) Disallowed(j harness.Judged) (words []string) {
 	for _, class := range slices.Sorted(maps.Keys(j.Totals)) {
 		if !e.allowsIn(j, class) {
 			words = append(words, fmt.Sprintf("found %s %s, which was not expected%s", units.Count(int64(j.Totals[class])), class, firstNote(j, class)))
@@ -234,26 +234,26 @@ func (e Expectation) String() string {
 	case len(e.Must) > 0:
 		var each []string
 		for _, must := range e.Must {
-			each = append(each, list(must, " or "))
+			each = append(each, joinClasses(must, " or "))
 		}
-		return "invalid: " + strings.Join(each, ", and ") + e.perhaps()
+		return "invalid: " + strings.Join(each, ", and ") + e.possiblePhrase()
 	case len(e.May) > 0:
-		return "valid, or invalid: " + list(e.May, " or ")
+		return "valid, or invalid: " + joinClasses(e.May, " or ")
 	default:
 		return "valid"
 	}
 }
 
-// perhaps lists the classes of May that are not in Must.
-func (e Expectation) perhaps() string {
+// possiblePhrase lists the classes of May that are not in Must.
+func (e Expectation) possiblePhrase() string {
 	may := slices.DeleteFunc(slices.Clone(e.May), func(c harness.Class) bool { return slices.Contains(slices.Concat(e.Must...), c) })
 	if len(may) == 0 {
 		return ""
 	}
-	return ", and perhaps " + list(may, " or ")
+	return ", and perhaps " + joinClasses(may, " or ")
 }
 
-func list(classes []harness.Class, between string) string {
+func joinClasses(classes []harness.Class, between string) string {
 	var words []string
 	for _, c := range classes {
 		words = append(words, fmt.Sprint(c))

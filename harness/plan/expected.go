@@ -82,7 +82,7 @@ func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error 
 	for _, word := range words {
 		class := harness.Class(fields.Followed(word).Value)
 		if fields.Followed(word).Kind != yaml.ScalarNode || !slices.Contains(allClasses(), class) {
-			return r.Errorf(word, "unknown class %s in %s: choose one of %s", fields.Written(fields.Followed(word)), name, list(allClasses(), ", "))
+			return r.Errorf(word, "unknown class %s in %s: choose one of %s", fields.Written(fields.Followed(word)), name, joinClasses(allClasses(), ", "))
 		}
 		*c = append(*c, class)
 	}
@@ -114,7 +114,7 @@ func (r *Resolved) possibleExpected() error {
 	for _, class := range slices.Concat(r.Expect.Invalid, r.Expect.May) {
 		if can := r.findable(); !slices.Contains(can, class) {
 			return r.errorf("expect", "%s is never found of %s: what is looked for is %s",
-				class, strings.Join(append([]string{r.Variant}, r.With...), " and "), list(can, ", "))
+				class, strings.Join(append([]string{r.Variant}, r.With...), " and "), joinClasses(can, ", "))
 		}
 	}
 	if r.Expect.Valid && r.Clients == 1 && r.variant.Family != workloads.Writes {

@@ -57,7 +57,7 @@ func TestEveryClassCanBeExpected(t *testing.T) {
 	for _, class := range []harness.Class{
 		harness.DoubleGrant, harness.StolenRelease, harness.StuckLock, harness.StaleHolder, harness.DuplicateDelivery,
 		harness.ImmortalMark, harness.LostMessage, harness.DuplicateNumber, harness.Regression, harness.FenceRegression,
-		harness.ReturnedNotStored, harness.SequenceRestart, harness.TTLLost, harness.LostWrite, harness.PhantomWrite,
+		harness.ReturnedNotStored, harness.SequenceRestart, harness.TTLLost, harness.LostWrite, harness.UnexpectedWrite,
 	} {
 		require.Contains(t, allClasses(), class)
 	}

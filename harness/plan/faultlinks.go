@@ -8,13 +8,13 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// possibleLinks refuses links and sides that the topology does not have.
+// possibleLinks refuses links and shapes that the topology does not have.
 func (f fault) possibleLinks(on blueprint) error {
-	if f.Sides != "" {
-		if err := f.it.CheckSides(on); err != nil {
+	if f.Shape != "" {
+		if err := f.it.CheckShape(on); err != nil {
 			return err
 		}
-		if _, err := on.Primary(context.Background()); err != nil && !slices.Contains(ofMasters, f.Sides) {
+		if _, err := on.Primary(context.Background()); err != nil && !slices.Contains(ofMasters, f.Shape) {
 			return err
 		}
 	}
@@ -22,8 +22,8 @@ func (f fault) possibleLinks(on blueprint) error {
 		return nil
 	}
 	from, to := f.it.Ends()
-	for _, end := range []nemesis.Hosts{from, to} {
-		if _, err := on.pick(end); err != nil {
+	for _, end := range []nemesis.Target{from, to} {
+		if _, err := on.pickTarget(end); err != nil {
 			return err
 		}
 	}

@@ -12,16 +12,17 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// FaultPlan is one step of a schedule: a fault or a package, when and how often it comes, and its parameters. Zero values mean
-// the defaults named beside them. A parameter that does not belong to the fault is refused.
+// FaultPlan is one entry of the timetable of faults: a fault or a package, when and how often it comes, and its parameters. Zero
+// values mean the defaults named beside them. A parameter that does not belong to the fault is refused.
 type FaultPlan struct {
 	Fault  string        `yaml:"fault,omitempty"`                // one of Nemeses, such as "kill-primary"
 	Random []string      `yaml:"random,omitempty"`               // instead of Fault: one of these is drawn from the seed, each time anew
-	Start  time.Duration `yaml:"start,omitempty" zero:"default"` // load between the end of the step before and this one; default: the plan's calm
+	Start  time.Duration `yaml:"start,omitempty" zero:"default"` // load between the end of the entry before and this one; default: the plan's calm
 	For    time.Duration `yaml:"for,omitempty" zero:"default"`   // how long the fault stays in force; default: the fault's own
 	Times  int           `yaml:"times,omitempty" zero:"default"` // number of times that it comes, at most MostTimes; default 1
 	Every  time.Duration `yaml:"every,omitempty" zero:"default"` // load between the end of one time and the next; default: the plan's calm
-	Track  string        `yaml:"track,omitempty"`                // steps of one track come in turn, tracks go on side by side; default: the track without a name
+	// Track names the track. Entries of one track come in turn, tracks go on side by side. Default: the track without a name.
+	Track string `yaml:"track,omitempty"`
 
 	nemesis.Parameters `yaml:",inline"`
 
@@ -33,12 +34,12 @@ func (f *FaultPlan) Put(p fields.Place) { f.place = p }
 // whenFields lists the fields that are not parameters of the fault.
 var whenFields = []string{"fault", "random", "start", "for", "times", "every", "track"}
 
-// parameters lists the names of the parameters that the step gives.
+// parameters lists the names of the parameters that the entry gives.
 func (f FaultPlan) parameters() []string {
 	return slices.DeleteFunc(fields.Given(f), func(name string) bool { return slices.Contains(whenFields, name) })
 }
 
-// errorf returns a usage error about a field of the step.
+// errorf returns a usage error about a field of the entry.
 func (f FaultPlan) errorf(field, format string, args ...any) error {
 	return Usagef("%s%w", f.place.At(field), fmt.Errorf(format, args...))
 }
@@ -47,12 +48,12 @@ func (f FaultPlan) errorf(field, format string, args ...any) error {
 func (f FaultPlan) check() error {
 	switch {
 	case f.Fault == "" && len(f.Random) == 0:
-		return f.errorf("", "a step without a fault: name one with fault, or several with random")
+		return f.errorf("", "an entry without a fault: name one with fault, or several with random")
 	case f.Fault != "" && len(f.Random) > 0:
-		return f.errorf("random", "a step is a fault or a random one of several: leave one of them out")
+		return f.errorf("random", "an entry is a fault or a random one of several: leave one of them out")
 	case len(f.Random) > 0 && len(f.parameters()) > 0:
 		own := f.parameters()[0]
-		return f.errorf(own, "%s belongs to one fault, and a random step has several: leave it out", own)
+		return f.errorf(own, "%s belongs to one fault, and a random entry has several: leave it out", own)
 	case f.Times > MostTimes:
 		return f.errorf("times", "%d times: ask for at most %d", f.Times, MostTimes)
 	case f.Times < 0:
@@ -71,29 +72,29 @@ func (f FaultPlan) check() error {
 	return nil
 }
 
-// step is one fault of a timetable.
-type step struct {
+// timedFault is one fault of a timetable.
+type timedFault struct {
 	fault fault
-	after time.Duration // load before it: see harness.Step.After
+	after time.Duration // load before it: see harness.TimedFault.After
 }
 
-// timetable holds the laid-out steps of a plan, in tracks side by side. The track without a name comes first.
+// timetable holds the laid-out faults of a plan, in tracks side by side. The track without a name comes first.
 type timetable struct {
-	tracks map[string][]step
+	tracks map[string][]timedFault
 	names  []string          // of the tracks, in order of appearance
-	alone  map[string]string // for each track the package of which it consists so far; empty if it has other steps
+	alone  map[string]string // for each track the package of which it consists so far; empty if it has other faults
 	calm   time.Duration
 	on     blueprint
-	rng    *rand.Rand // draws the random steps
+	rng    *rand.Rand // draws the random faults
 }
 
-// randomStream is the number of the seed's stream from which random steps are drawn.
+// randomStream is the number of the seed's stream from which random faults are drawn.
 const randomStream = 1 << 62
 
-// newTimetable looks up every fault of the plan and lays the steps out.
+// newTimetable looks up every fault of the plan and lays the entries out.
 func newTimetable(plans []FaultPlan, on blueprint, calm time.Duration, seed uint64) (*timetable, error) {
 	t := &timetable{
-		tracks: map[string][]step{}, names: []string{""}, alone: map[string]string{}, calm: calm, on: on,
+		tracks: map[string][]timedFault{}, names: []string{""}, alone: map[string]string{}, calm: calm, on: on,
 		rng: rand.New(rand.NewPCG(seed, randomStream)),
 	}
 	for _, p := range plans {
@@ -104,19 +105,19 @@ func newTimetable(plans []FaultPlan, on blueprint, calm time.Duration, seed uint
 			return nil, err
 		}
 	}
-	return t, t.touches()
+	return t, t.checkTouches()
 }
 
-// add lays out one step of the plan, as often as it comes.
+// add lays out one entry of the plan, as often as it comes.
 func (t *timetable) add(p FaultPlan) error {
 	for _, name := range p.Random { // a wrong name is refused even if it is never drawn
-		if _, err := p.look("random", name, t.on); err != nil {
+		if _, err := p.findFault("random", name, t.on); err != nil {
 			return err
 		}
 	}
 	after := cmp.Or(p.Start, t.calm)
 	for range max(1, p.Times) {
-		if err := t.once(p, after); err != nil {
+		if err := t.addOnce(p, after); err != nil {
 			return err
 		}
 		after = cmp.Or(p.Every, t.calm)
@@ -124,25 +125,25 @@ func (t *timetable) add(p FaultPlan) error {
 	return nil
 }
 
-func (t *timetable) once(p FaultPlan, after time.Duration) error {
+func (t *timetable) addOnce(p FaultPlan, after time.Duration) error {
 	if pack, ok := findPackage(p.Fault); ok {
-		return t.unpack(p, pack, after)
+		return t.addPackage(p, pack, after)
 	}
 	field, name := "fault", p.Fault
 	if len(p.Random) > 0 {
 		field, name = "random", p.Random[t.rng.IntN(len(p.Random))]
 	}
-	f, err := p.look(field, name, t.on)
+	f, err := p.findFault(field, name, t.on)
 	if err != nil {
 		return err
 	}
 	t.alone[p.Track] = ""
-	t.append(p.Track, step{f, after})
+	t.append(p.Track, timedFault{f, after})
 	return nil
 }
 
-// unpack lays out a package. The package's own tracks go on beside the step's.
-func (t *timetable) unpack(p FaultPlan, pack pack, after time.Duration) error {
+// addPackage lays out a package. The package's own tracks go on beside the entry's.
+func (t *timetable) addPackage(p FaultPlan, pack pack, after time.Duration) error {
 	if own := p.parameters(); len(own) > 0 || p.For > 0 {
 		field := append(own, "for")[0]
 		return p.errorf(field, "%s is a package of faults with times and parameters of their own: leave %s out", p.Fault, field)
@@ -151,18 +152,18 @@ func (t *timetable) unpack(p FaultPlan, pack pack, after time.Duration) error {
 		return p.errorf("fault", "%s has faults side by side: put it first, or into a track of its own", p.Fault)
 	}
 	first := map[string]bool{}
-	for _, s := range pack.steps {
+	for _, s := range pack.entries {
 		track := strings.TrimSuffix(p.Track+"/"+s.Track, "/")
 		lead := s.Start
 		if !first[track] {
 			first[track], lead = true, s.Start+after
 		}
 		for range max(1, s.Times) {
-			f, err := p.in(s).look("fault", s.Fault, t.on)
+			f, err := p.placedIn(s).findFault("fault", s.Fault, t.on)
 			if err != nil {
 				return err
 			}
-			t.append(track, step{f, cmp.Or(lead, t.calm)})
+			t.append(track, timedFault{f, cmp.Or(lead, t.calm)})
 			lead = s.Every
 		}
 	}
@@ -170,21 +171,21 @@ func (t *timetable) unpack(p FaultPlan, pack pack, after time.Duration) error {
 	return nil
 }
 
-// in returns the package's step s, placed where the plan names the package.
-func (f FaultPlan) in(s FaultPlan) FaultPlan {
+// placedIn returns the package's entry s, placed where the plan names the package.
+func (f FaultPlan) placedIn(s FaultPlan) FaultPlan {
 	s.place = f.place
 	return s
 }
 
-func (t *timetable) append(track string, s step) {
+func (t *timetable) append(track string, s timedFault) {
 	if !slices.Contains(t.names, track) {
 		t.names = append(t.names, track)
 	}
 	t.tracks[track] = append(t.tracks[track], s)
 }
 
-// steps lists every step, track by track.
-func (t *timetable) steps() (all []step) {
+// timedFaults lists every fault, track by track.
+func (t *timetable) timedFaults() (all []timedFault) {
 	if t == nil { // not planned yet
 		return nil
 	}

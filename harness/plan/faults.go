@@ -2,7 +2,7 @@ package plan
 
 import "github.com/doublegrant/doublegrant/nemesis"
 
-// fault is the fault of a step, found in the catalogue, with all its parameters filled in.
+// fault is the fault of an entry of the timetable, found in the catalogue, with all its parameters filled in.
 type fault struct {
 	FaultPlan
 	it nemesis.Fault

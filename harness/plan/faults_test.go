@@ -29,18 +29,18 @@ func TestEveryFaultCanBeNamed(t *testing.T) {
 		require.NotEmpty(t, e.Doc)
 		on, err := parseTopology(topologyOf(e))
 		require.NoError(t, err)
-		f, err := FaultPlan{}.look("fault", e.Base(), on)
+		f, err := FaultPlan{}.findFault("fault", e.Base(), on)
 		require.NoError(t, err, e.Name)
 		require.Equal(t, e.Name, f.it.Entry.Name)
 		require.Positive(t, f.For)
-		require.NotNil(t, f.it.Make(nemesis.Target{Cluster: on.cluster(cluster.Options{}), Fleet: &harness.Fleet{}}), e.Name)
+		require.NotNil(t, f.it.Make(nemesis.Subject{Cluster: on.cluster(cluster.Options{}), Fleet: &harness.Fleet{}}), e.Name)
 	}
 	for _, n := range Nemeses() {
 		require.False(t, strings.HasPrefix(n.Name, "-"), n.Name)
 	}
 }
 
-func TestNamesSayHostsAndSides(t *testing.T) {
+func TestNamesSayTargetAndShape(t *testing.T) {
 	on, err := parseTopology(Sentinel)
 	require.NoError(t, err)
 	for name, want := range map[string]string{
@@ -65,16 +65,16 @@ func TestNamesSayHostsAndSides(t *testing.T) {
 		"partition-primary-sentinels": "partition-SIDES  primary-sentinels",
 		"partition":                   "partition-SIDES  split-brain",
 	} {
-		f, err := FaultPlan{}.look("fault", name, on)
+		f, err := FaultPlan{}.findFault("fault", name, on)
 		require.NoError(t, err, name)
-		require.Equal(t, want, fmt.Sprintf("%s %s %s", f.it.Entry.Name, f.Host, f.Sides), name)
+		require.Equal(t, want, fmt.Sprintf("%s %s %s", f.it.Entry.Name, f.Host, f.Shape), name)
 	}
 }
 
 func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 	const head = "variant: lock/set-nx-px\n"
 	for _, c := range []struct{ text, want string }{
-		{"nemesis: kill-primry", `:2: unknown fault "kill-primry": unknown host "primry": choose primary, replicas`},
+		{"nemesis: kill-primry", `:2: unknown fault "kill-primry": unknown host "primry": did you mean primary? choose primary, replicas`},
 		{"nemesis: restart-primry-at-once", `unknown fault "restart-primry-at-once": unknown host "primry"`},
 		{"nemesis: partition-everything", `unknown fault "partition-everything": unknown sides "everything": choose split-brain`},
 		{"nemesis: nope", `:2: unknown fault "nope": doublegrant list names them all`},
@@ -91,12 +91,12 @@ func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		{"topology: standalone\nnemesis: restart-primary", "restart-primary needs --topology sentinel"},
 		{"topology: standalone\nnemesis: partition-split-brain", "needs 3 Redis nodes, 3 Sentinels and 2 client groups"},
 		{"topology: standalone\nnemesis: failover-storm", ":3: kill-primary needs --topology sentinel"},
-		{"faults:\n  - fault: kill\n    host: primry", `:4: unknown host "primry": choose`},
+		{"faults:\n  - fault: kill\n    host: primry", `:4: unknown host "primry": did you mean primary? choose`},
 		{"faults:\n  - fault: kill-primary\n    host: replica", ":4: kill-primary says already which host: leave host out"},
 		{"faults:\n  - fault: partition\n    sides: both", `:4: unknown sides "both": choose split-brain`},
 		{"faults:\n  - fault: partition\n    how: gently", `:4: unknown how "gently": choose hold, drop, drop-replies, refuse`},
 		{"faults:\n  - fault: partition\n    host: r1", ":4: host does not belong to partition, which takes sides, how"},
-		{"faults:\n  - fault: latency\n    from: client", `:4: unknown host "client": choose`},
+		{"faults:\n  - fault: latency\n    from: client", `:4: unknown host "client": did you mean clients? choose`},
 		{"faults:\n  - fault: latency\n    to: s9", `:3: latency cannot be on --topology sentinel: there is no host "s9"`},
 		{"faults:\n  - fault: latency\n    from: r1\n    to: r1", ":3: latency cannot be on --topology sentinel: no link lies between r1 and r1"},
 		{"topology: standalone\nfaults:\n  - fault: cut\n    from: primary\n    to: nodes", ":4: cut cannot be on --topology standalone: no link lies between"},
@@ -133,15 +133,15 @@ func TestLinksThatMayComeAboutAreLeftAlone(t *testing.T) {
 	}
 }
 
-// timesOf returns "name after+for" for each step of a track.
-func timesOf(steps []step) (out []string) {
+// timesOf returns "name after+for" for each fault of a track.
+func timesOf(steps []timedFault) (out []string) {
 	for _, s := range steps {
 		out = append(out, fmt.Sprintf("%s %v+%v", s.fault.it.Name, s.after, s.fault.For))
 	}
 	return out
 }
 
-func TestPackagesAreSchedulesOfTheirOwn(t *testing.T) {
+func TestPackagesAreTimetablesOfTheirOwn(t *testing.T) {
 	r, err := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"split-brain"}, Repeat: 2}.Resolve()
 	require.NoError(t, err)
 	once := []string{"partition-split-brain 2s+5s", "partition-split-brain-replica 2s+5s", "partition-isolate-primary 2s+5s"}

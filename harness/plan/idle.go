@@ -12,8 +12,8 @@ import (
 // This file refuses faults that would touch nobody, as far as that is known before the start. What is not known then, a fault
 // counts while it is in force (see nemesis).
 
-// manned reports whether the host is a client group with clients, or not a client group.
-func (b blueprint) manned(host string) bool {
+// hasClientsOn reports whether the host is a client group with clients, or not a client group.
+func (b blueprint) hasClientsOn(host string) bool {
 	return b.workers == 0 || slices.Index(b.ClientGroups(), host) < b.workers
 }
 
@@ -24,11 +24,11 @@ func (b blueprint) carries(l harness.Link, moved bool) bool {
 	toPrimary := b.primaries > 1 || moved || l.To == b.RedisNodes()[b.elected]
 	switch l.From[:1] + l.To[:1] {
 	case "gr":
-		return toPrimary && b.manned(l.From)
+		return toPrimary && b.hasClientsOn(l.From)
 	case "rr":
 		return toPrimary && b.primaries == 1
 	case "gs":
-		return b.manned(l.From)
+		return b.hasClientsOn(l.From)
 	case "ss", "sr":
 		return true
 	}
@@ -39,7 +39,7 @@ func (b blueprint) carries(l harness.Link, moved bool) bool {
 // other.
 func (b blueprint) elections(moves bool) (all []blueprint) {
 	for i := range b.redis {
-		if b.elected = i; i == 0 || moves && b.guards > 0 {
+		if b.elected = i; i == 0 || moves && b.sentinels > 0 {
 			all = append(all, b)
 		}
 	}
@@ -49,10 +49,10 @@ func (b blueprint) elections(moves bool) (all []blueprint) {
 // draws is the number of seeds that are tried for a random choice.
 const draws = 64
 
-// always reports whether ok holds for the hosts of every draw.
-func (b blueprint) always(h nemesis.Hosts, ok func(hosts []string) bool) bool {
+// everyDraw reports whether ok holds for the hosts of every draw.
+func (b blueprint) everyDraw(t nemesis.Target, ok func(hosts []string) bool) bool {
 	for seed := range uint64(draws) {
-		hosts, err := h.Pick(context.Background(), b, rand.New(rand.NewPCG(seed, 0)))
+		hosts, err := t.Pick(context.Background(), b, rand.New(rand.NewPCG(seed, 0)))
 		if err != nil || !ok(hosts) {
 			return false
 		}
@@ -60,8 +60,8 @@ func (b blueprint) always(h nemesis.Hosts, ok func(hosts []string) bool) bool {
 	return true
 }
 
-// touches refuses steps that would touch nobody. Whether the primary is known depends on the other faults.
-func (t *timetable) touches() error {
+// checkTouches refuses faults that would touch nobody. Whether the primary is known depends on the other faults.
+func (t *timetable) checkTouches() error {
 	for _, name := range t.names {
 		for i, s := range t.tracks[name] {
 			before, beside := t.moves(name, i)
@@ -76,7 +76,7 @@ func (t *timetable) touches() error {
 // moves reports whether faults may make another node the primary: faults before the i-th of the track, and faults of other
 // tracks.
 func (t *timetable) moves(track string, i int) (before, beside bool) {
-	moves := func(s step) bool { return s.fault.it.Can(nemesis.MayLose | nemesis.Loses) }
+	moves := func(s timedFault) bool { return s.fault.it.Can(nemesis.MayLose | nemesis.Loses) }
 	before = slices.ContainsFunc(t.tracks[track][:i], moves)
 	for _, other := range t.names {
 		beside = beside || other != track && slices.ContainsFunc(t.tracks[other], moves)
@@ -84,14 +84,14 @@ func (t *timetable) moves(track string, i int) (before, beside bool) {
 	return before, beside
 }
 
-// ofMasters lists the sides that cut some nodes off from clients, and may draw replicas only.
+// ofMasters lists the shapes that cut some nodes off from clients, and may draw replicas only.
 var ofMasters = []string{"minority", "clients-minority"}
 
 func (f fault) touchesSomebody(elections []blueprint, moved bool) error {
 	if f.From != "" {
 		return f.touchesTraffic(elections, moved)
 	}
-	if on := elections[0]; on.replicas() > 0 && slices.Contains(ofMasters, f.Sides) {
+	if on := elections[0]; on.replicas() > 0 && slices.Contains(ofMasters, f.Shape) {
 		return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: use --topology %s, or partition-clients-primary",
 			f.it.Name, ManyMasters)
 	}
@@ -111,9 +111,9 @@ func (f fault) touchesSomebody(elections []blueprint, moved bool) error {
 func (f fault) primaries(on blueprint) nemesis.Acting {
 	isPrimary := func(h string) bool { return h == on.RedisNodes()[on.elected] }
 	switch {
-	case on.always(f.it.Hosts(), func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
+	case on.everyDraw(f.it.Hosts(), func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
 		return nemesis.OnPrimariesOnly
-	case on.always(f.it.Hosts(), func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
+	case on.everyDraw(f.it.Hosts(), func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
 		return nemesis.OnSomePrimary
 	}
 	return nemesis.OnAnyNode
@@ -140,7 +140,7 @@ func whoTalks(on blueprint, oneWay bool) string {
 	switch {
 	case on.primaries > 1:
 		return "clients talk to every node, and nobody else to anybody"
-	case on.guards == 0:
+	case on.sentinels == 0:
 		return "clients talk to the primary, and nobody else to anybody"
 	case oneWay:
 		return "clients connect to the primary and to Sentinels, replicas to their primary, Sentinels to everybody but clients"

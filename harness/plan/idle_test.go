@@ -116,37 +116,37 @@ func TestTheLastCalmOutlivesTheLease(t *testing.T) {
 	}
 }
 
-// TestTheRecordedNameOfAFaultIsOneOfTheList checks that the name in a report can be given in a plan, for all hosts, sides and
-// ways of cutting.
+// TestTheRecordedNameOfAFaultIsOneOfTheList checks that the name in a report can be given in a plan, for all hosts, shapes
+// and ways of cutting.
 func TestTheRecordedNameOfAFaultIsOneOfTheList(t *testing.T) {
 	on, err := parseTopology(Sentinel)
 	require.NoError(t, err)
 	tried := 0
 	for _, e := range nemesis.Entries() {
 		for _, p := range everyForm(e) {
-			f, err := p.look("fault", e.Base(), on)
+			f, err := p.findFault("fault", e.Base(), on)
 			if err != nil {
 				continue // the fault cannot strike this host
 			}
 			tried++
-			recorded := f.it.Make(nemesis.Target{Cluster: on.cluster(cluster.Options{}), Fleet: &harness.Fleet{}}).Name()
+			recorded := f.it.Make(nemesis.Subject{Cluster: on.cluster(cluster.Options{}), Fleet: &harness.Fleet{}}).Name()
 			require.Equal(t, f.it.Name, recorded, "%+v", p)
-			again, err := FaultPlan{}.look("fault", recorded, on)
+			again, err := FaultPlan{}.findFault("fault", recorded, on)
 			require.NoError(t, err, recorded)
-			require.Equal(t, []string{e.Name, f.Host, f.Sides}, []string{again.it.Entry.Name, again.Host, again.Sides}, recorded)
+			require.Equal(t, []string{e.Name, f.Host, f.Shape}, []string{again.it.Entry.Name, again.Host, again.Shape}, recorded)
 		}
 	}
 	require.Greater(t, tried, 150)
 }
 
-// everyForm lists an entry with each host, sides and way of cutting that it may take.
+// everyForm lists an entry with each host, shape and way of cutting that it may take.
 func everyForm(e nemesis.Entry) (all []FaultPlan) {
 	values := map[string][]string{
 		"host":  {"primary", "replica", "replicas", "sentinel", "sentinels", "node", "nodes", "minority", "majority", "group", "clients", "r1", "s2", "g0", "r1,r2"},
 		"how":   {"hold", "drop", "drop-replies", "refuse"},
 		"sides": {},
 	}
-	for _, s := range nemesis.AllSides() {
+	for _, s := range nemesis.AllShapes() {
 		values["sides"] = append(values["sides"], s.String())
 	}
 	all = []FaultPlan{{}}
@@ -163,7 +163,7 @@ func everyForm(e nemesis.Entry) (all []FaultPlan) {
 				case "how":
 					p.How = v
 				case "sides":
-					p.Sides = v
+					p.Shape = v
 				}
 				more = append(more, p)
 			}

@@ -18,12 +18,12 @@ func (p Plan) Takes() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return r.takes(), nil
+	return r.expectedLength(), nil
 }
 
-func (r Resolved) takes() time.Duration {
+func (r Resolved) expectedLength() time.Duration {
 	start := startAlone
-	if r.on.guards > 0 {
+	if r.on.sentinels > 0 {
 		start = startCluster
 	}
 	return start + max(r.Duration, r.underFaults()) + lastWords

@@ -8,9 +8,9 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// look finds the fault called name, gives it the step's parameters, and tries it on a topology. field is the step's field that
-// holds the name, for errors.
-func (f FaultPlan) look(field, name string, on blueprint) (fault, error) {
+// findFault finds the fault called name, gives it the entry's parameters, and tries it on a topology. field is the entry's field
+// that holds the name, for errors.
+func (f FaultPlan) findFault(field, name string, on blueprint) (fault, error) {
 	var candidates []candidate
 	for _, e := range nemesis.Entries() {
 		if value, ok := e.Fits(name); ok {
@@ -21,7 +21,7 @@ func (f FaultPlan) look(field, name string, on blueprint) (fault, error) {
 	slices.SortStableFunc(candidates, func(a, b candidate) int { return len(a.value) - len(b.value) })
 	var wrong error
 	for _, c := range candidates {
-		found, err := f.as(c, field, name, on)
+		found, err := f.asCandidate(c, field, name, on)
 		if err == nil {
 			return found, found.possible(field, on)
 		}
@@ -39,8 +39,8 @@ type candidate struct {
 	value string
 }
 
-// as makes a candidate into the step's fault.
-func (f FaultPlan) as(c candidate, field, name string, on blueprint) (fault, error) {
+// asCandidate makes a candidate into the fault of this entry of the timetable.
+func (f FaultPlan) asCandidate(c candidate, field, name string, on blueprint) (fault, error) {
 	out := fault{FaultPlan: f}
 	for _, p := range f.parameters() {
 		if !slices.Contains(c.entry.Takes, p) {
@@ -76,8 +76,8 @@ func orNothing(words []string) string {
 // possible refuses a fault that is impossible on the topology.
 func (f fault) possible(field string, on blueprint) error {
 	missing := map[nemesis.Need]bool{
-		nemesis.NeedsSentinels:  on.guards == 0,
-		nemesis.NeedsSuccessors: on.guards == 0 && on.primaries == 1,
+		nemesis.NeedsSentinels:  on.sentinels == 0,
+		nemesis.NeedsSuccessors: on.sentinels == 0 && on.primaries == 1,
 		nemesis.NeedsMasters:    on.primaries == 1,
 	}
 	if missing[f.it.Entry.Needs] && f.it.Entry.Needs == nemesis.NeedsSuccessors {
@@ -90,7 +90,7 @@ func (f fault) possible(field string, on blueprint) error {
 	if err := f.possibleLinks(on); err != nil {
 		return f.errorf(field, "%s cannot be on --topology %s: %w", f.it.Name, on.name, err)
 	}
-	if err := f.possibleHosts(field, on); err != nil {
+	if err := f.possibleTarget(field, on); err != nil {
 		return err
 	}
 	if least := f.it.Least(on); f.For < least {
@@ -99,28 +99,28 @@ func (f fault) possible(field string, on blueprint) error {
 	return nil
 }
 
-// possibleHosts refuses hosts that the topology does not have, and hosts that the fault cannot strike.
-func (f fault) possibleHosts(field string, on blueprint) error {
+// possibleTarget refuses hosts that the topology does not have, and hosts that the fault cannot strike.
+func (f fault) possibleTarget(field string, on blueprint) error {
 	if f.it.Entry.Strikes == "" {
 		return nil
 	}
-	hosts, err := on.pick(f.it.Hosts())
+	hosts, err := on.pickTarget(f.it.Hosts())
 	if err != nil {
 		return f.errorf(field, "%s cannot be on --topology %s: %w", f.it.Name, on.name, err)
 	}
 	for _, h := range hosts {
 		if !strings.Contains(f.it.Entry.Strikes, h[:1]) {
-			return f.errorf(field, "%s cannot strike %s: it strikes %s", f.it.Name, f.Host, kindsOfHosts(f.it.Entry.Strikes))
+			return f.errorf(field, "%s cannot strike %s: it strikes %s", f.it.Name, f.Host, kindsOfTargets(f.it.Entry.Strikes))
 		}
 	}
-	nobody := func(hosts []string) bool { return !slices.ContainsFunc(hosts, on.manned) }
-	if f.it.Entry.Strikes == "g" && on.always(f.it.Hosts(), nobody) {
+	nobody := func(hosts []string) bool { return !slices.ContainsFunc(hosts, on.hasClientsOn) }
+	if f.it.Entry.Strikes == "g" && on.everyDraw(f.it.Hosts(), nobody) {
 		return f.errorf(field, "%s would strike nobody: %d clients are in the groups g0 to g%d", f.it.Name, on.workers, on.workers-1)
 	}
 	return nil
 }
 
-func kindsOfHosts(letters string) string {
+func kindsOfTargets(letters string) string {
 	var kinds []string
 	for _, l := range letters {
 		kinds = append(kinds, map[rune]string{'r': "Redis nodes", 's': "Sentinels", 'g': "client groups"}[l])

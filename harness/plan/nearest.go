@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// unknownFault returns the error for an unknown name, with similar names. packagesToo is false in random steps, which take no
-// packages.
+// unknownFault returns the error for an unknown name, with similar names. packagesToo is false for random entries, which
+// take no packages.
 func unknownFault(name string, packagesToo bool) error {
 	near := nearest(name, packagesToo)
 	if len(near) == 0 {

@@ -35,7 +35,7 @@ func TestEveryFaultHasAnObserver(t *testing.T) {
 }
 
 // TestAnObserverSeesEveryFaultActAndHeal looks at each fault with nothing of the harness's own. It takes each fault on its
-// default target and each of the sides, on a Sentinel cluster, and observes a third of these. With -deep it observes all, and
+// default target and each of the shapes, on a Sentinel cluster, and observes a third of these. With -deep it observes all, and
 // adds all other targets, ways of cutting and topologies.
 func TestAnObserverSeesEveryFaultActAndHeal(t *testing.T) {
 	topologies, every := []string{Sentinel}, 3
@@ -111,12 +111,12 @@ func accepted(p *FaultPlan, on blueprint) bool {
 	if err != nil {
 		return false
 	}
-	f := tt.steps()[0].fault
+	f := tt.timedFaults()[0].fault
 	p.For = 1500 * time.Millisecond // a replica says something each second
 	if least := f.it.Least(on); least > 0 {
 		p.For = max(p.For, least+time.Second)
 	}
-	if p.For > on.Failover() && on.guards > 0 && f.it.Can(nemesis.MayLose) {
+	if p.For > on.Failover() && on.sentinels > 0 && f.it.Can(nemesis.MayLose) {
 		p.For = secondElection
 	}
 	return true
@@ -143,7 +143,7 @@ func openStage(t *testing.T, on blueprint) *stage {
 // renamed exchanges the names of the first primary and of the present one in the plan: a fault that asks for r1 is meant for the
 // node that clients talk to.
 func (l *stage) renamed(p FaultPlan) FaultPlan {
-	if all := l.primaries(); l.on.guards > 0 && len(all) == 1 && all[0] != "r1" {
+	if all := l.primaries(); l.on.sentinels > 0 && len(all) == 1 && all[0] != "r1" {
 		swap := strings.NewReplacer("r1", all[0], all[0], "r1")
 		p.Host, p.From, p.To = swap.Replace(p.Host), swap.Replace(p.From), swap.Replace(p.To)
 	}
@@ -161,7 +161,7 @@ func (lasting) Stop() error { return nil }
 // watch runs one fault, under load, beside the observer.
 func (l *stage) watch(t *testing.T, p FaultPlan) {
 	p = l.renamed(p)
-	f, err := p.look("fault", p.Fault, l.on)
+	f, err := p.findFault("fault", p.Fault, l.on)
 	require.NoError(t, err)
 	name := strings.Trim(fmt.Sprintf("%s %s %s>%s", f.it.Name, f.How, f.From, f.To), " >")
 	t.Run(name, func(t *testing.T) {
@@ -170,11 +170,11 @@ func (l *stage) watch(t *testing.T, p FaultPlan) {
 		s := &scene{observer: &look, f: f, beat: &beat{on: l.Cluster}, pids: map[string]int{}, lines: map[string]*line{}, steps: map[int]int64{}, opens: map[int]int64{}}
 		seen := &seen{s: s, sight: sights()[f.it.Entry.Name]}
 		fleet := &harness.Fleet{}
-		seen.Nemesis = f.it.Make(nemesis.Target{Cluster: l.Cluster, Fleet: fleet})
+		seen.Nemesis = f.it.Make(nemesis.Subject{Cluster: l.Cluster, Fleet: fleet})
 		began := time.Now()
 		res, err := harness.Run(t.Context(), harness.Spec{
 			System: lasting{l.Cluster}, Workload: s.beat, Checkers: []harness.Checker{checkers.Gates()}, Clients: 2 * clientGroups, Rate: 500,
-			Duration: time.Millisecond, QuietPeriod: 300 * time.Millisecond, Steps: []harness.FaultStep{{Nemesis: seen, For: f.For}}, Fleet: fleet,
+			Duration: time.Millisecond, QuietPeriod: 300 * time.Millisecond, Faults: []harness.TimedFault{{Nemesis: seen, For: f.For}}, Fleet: fleet,
 		})
 		require.NoError(t, err)
 		require.NoError(t, seen.acted)

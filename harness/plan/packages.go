@@ -7,10 +7,10 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// pack is a package: a schedule that has a name. Its tracks begin together.
+// pack is a package: a timetable that has a name. Its tracks begin together.
 type pack struct {
 	name, doc string
-	steps     []FaultPlan
+	entries   []FaultPlan
 }
 
 func packages() []pack {
@@ -66,5 +66,5 @@ func findPackage(name string) (pack, bool) {
 
 // sideBySide reports whether the package has tracks of its own.
 func (p pack) sideBySide() bool {
-	return slices.ContainsFunc(p.steps, func(s FaultPlan) bool { return s.Track != "" })
+	return slices.ContainsFunc(p.entries, func(s FaultPlan) bool { return s.Track != "" })
 }

@@ -18,6 +18,7 @@ import (
 type Plan struct {
 	Variant  string            `yaml:"variant"`            // such as "lock/set-nx-px"
 	Script   *workloads.Script `yaml:"script,omitempty"`   // the variant's text, if it is not in the catalogue
+	Client   *workloads.Client `yaml:"client,omitempty"`   // the program outside that is the variant
 	With     []string          `yaml:"with,omitempty"`     // variants that ride along, such as "writes/sadd"
 	Resource bool              `yaml:"resource,omitempty"` // each lock guards a resource, to which its owners write
 
@@ -32,21 +33,29 @@ type Plan struct {
 	MinReplicas int           `yaml:"minReplicas,omitempty"`           // min-replicas-to-write; default 0
 	MaxLag      time.Duration `yaml:"maxLag,omitempty" zero:"default"` // min-replicas-max-lag, in whole seconds; default 10s
 	AOF         string        `yaml:"aof,omitempty"`                   // "always", "everysec" or "no": appendfsync; default: no append-only file
-	Acks        int           `yaml:"acks,omitempty" zero:"default"`   // number of replicas that a variant with a WAIT waits for; default: the variant's own
+	// Acks is the number of replicas that a variant with a WAIT waits for. Default: the variant's own.
+	Acks int `yaml:"acks,omitempty" zero:"default"`
 
 	Nemesis  []string      `yaml:"nemesis,omitempty"`                 // faults, one after the other: the short form of Faults
 	Repeat   int           `yaml:"repeat,omitempty" zero:"default"`   // number of times to go through Nemesis; default 1
 	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"` // how long each of Nemesis stays in force; default: each its own, mostly 5s
-	Faults   []FaultPlan   `yaml:"faults,omitempty"`                  // the schedule, instead of Nemesis
-	Calm     time.Duration `yaml:"calm,omitempty" zero:"default"`     // load without faults before each fault, and after the last, where it is a lock's lease and 1s at least; default 2s
+	Faults   []FaultPlan   `yaml:"faults,omitempty"`                  // the timetable, instead of Nemesis
+	// Calm is the load without faults before each fault and after the last. After the last it is a lock's lease and 1s at least.
+	// Default 2s.
+	Calm time.Duration `yaml:"calm,omitempty" zero:"default"`
 
-	Clients     int           `yaml:"clients" zero:"default"`        // default 100
-	Duration    time.Duration `yaml:"duration" zero:"default"`       // least duration of the load; default 10s
-	Rate        float64       `yaml:"rate" zero:"default"`           // operations a second aimed at; default 20000, on several masters 500; negative: no limit
-	Pacing      string        `yaml:"pacing,omitempty"`              // "open": operations are due at times of their own, see harness.Spec.OpenLoop; default "closed": clients think between them
-	Keys        int           `yaml:"keys,omitempty" zero:"default"` // locks or sequences; default: one lock for every ten clients, one sequence of each regime
-	TTL         time.Duration `yaml:"ttl,omitempty" zero:"default"`  // lease or window; default: the family's
-	Regime      string        `yaml:"regime,omitempty"`              // proposals to sequences; default every regime, or "fixed" for variants that take no notice
+	Clients  int           `yaml:"clients" zero:"default"`  // default 100
+	Duration time.Duration `yaml:"duration" zero:"default"` // least duration of the load; default 10s
+	// Rate is the number of operations a second to aim at. Default 20000, on several masters 500. Negative: no limit.
+	Rate float64 `yaml:"rate" zero:"default"`
+	// Pacing is "open", where operations are due at times of their own (harness.Spec.OpenLoop), or "closed", where clients think
+	// between them. Default "closed".
+	Pacing string `yaml:"pacing,omitempty"`
+	// Keys is the number of locks or sequences. Default: one lock for every ten clients, one sequence of each regime.
+	Keys int           `yaml:"keys,omitempty" zero:"default"`
+	TTL  time.Duration `yaml:"ttl,omitempty" zero:"default"` // lease or window; default: the family's
+	// Regime is how proposals to sequences go. Default: every regime, or "fixed" for variants that take no notice.
+	Regime      string        `yaml:"regime,omitempty"`
 	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"` // mean time a client keeps a lock; default 5ms
 	Rounds      *Rounds       `yaml:"rounds,omitempty"`              // the load of the variant writes/rounds
 	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"`         // end the load when a violation is found
@@ -88,7 +97,7 @@ const (
 
 // Workload returns the plan's variant. The error wraps ErrUsage.
 func (p Plan) Workload() (workloads.Variant, error) {
-	v, err := findVariant(p.Variant, p.Script)
+	v, err := findVariant(p.Variant, p.Script, p.Client)
 	if err != nil {
 		return v, p.errorf("variant", "%w", err)
 	}
@@ -108,14 +117,14 @@ type Resolved struct {
 // Resolve looks every name up, fills in defaults and refuses what is impossible. The error wraps ErrUsage.
 func (p Plan) Resolve() (r Resolved, err error) {
 	r.Plan = p
-	if r.variant, err = findVariant(p.Variant, p.Script); err != nil {
+	if r.variant, err = findVariant(p.Variant, p.Script, p.Client); err != nil {
 		return r, p.errorf("variant", "%w", err)
 	}
 	r.Variant = r.variant.ID
-	if err := r.ride(); err != nil {
+	if err := r.resolveRiders(); err != nil {
 		return r, err
 	}
-	if err := r.wait(); err != nil {
+	if err := r.resolveAcks(); err != nil {
 		return r, err
 	}
 	r.defaults()
@@ -126,7 +135,7 @@ func (p Plan) Resolve() (r Resolved, err error) {
 		return r, err
 	}
 	r.on.downAfter, r.on.workers = r.DownAfter, r.Clients+len(r.with)*riderClients
-	steps, err := p.steps()
+	steps, err := p.faultPlans()
 	if err != nil {
 		return r, err
 	}
@@ -134,14 +143,17 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	return r, err
 }
 
+// Own reports whether the algorithm is the user's own, of which nothing is documented.
+func (p Plan) Own() bool { return p.Script != nil || p.Client != nil }
+
 // Check returns an error if the plan cannot be run. It runs nothing. The error wraps ErrUsage.
 func (p Plan) Check() error {
 	_, err := p.Resolve()
 	return err
 }
 
-// ride looks up the variants that ride along.
-func (r *Resolved) ride() error {
+// resolveRiders looks up the variants that ride along.
+func (r *Resolved) resolveRiders() error {
 	for _, id := range r.With {
 		v, err := workloads.Find(id)
 		if err != nil {
@@ -159,8 +171,8 @@ func (r *Resolved) ride() error {
 	return nil
 }
 
-// wait sets the plan's number of acknowledgements in the variants that wait for replicas.
-func (r *Resolved) wait() error {
+// resolveAcks sets the plan's number of acknowledgements in the variants that wait for replicas.
+func (r *Resolved) resolveAcks() error {
 	if r.Acks == 0 {
 		return nil
 	}
@@ -189,8 +201,8 @@ func (r Resolved) variants() []workloads.Variant {
 	return append([]workloads.Variant{r.variant}, r.with...)
 }
 
-// steps returns the plan's schedule, which Nemesis or Faults gives.
-func (p Plan) steps() ([]FaultPlan, error) {
+// faultPlans returns the plan's timetable, which Nemesis or Faults gives.
+func (p Plan) faultPlans() ([]FaultPlan, error) {
 	switch {
 	case len(p.Nemesis) == 0 && (p.Repeat != 0 || p.FaultFor != 0):
 		return nil, p.errorf("repeat",

@@ -75,7 +75,7 @@ func TestAWrittenPlanIsReadBack(t *testing.T) {
 	require.ErrorIs(t, err, ErrUsage)
 	require.ErrorContains(t, err, `plan.yaml:2: unknown field "nemeses": did you mean nemesis?`)
 	_, err = ReadFolder(t.TempDir())
-	require.ErrorContains(t, err, "no results folder")
+	require.ErrorContains(t, err, "not a results folder")
 }
 
 func TestExpectationsFollowTheDocumentedFlaws(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"go.yaml.in/yaml/v3"
 
@@ -24,7 +25,7 @@ func ReadPlan(path string) (p Plan, err error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return p, Usagef("no plan: %w", err)
+		return p, Usagef("no plan: %w: name a plan file, or the results folder of a run", err)
 	}
 	defer f.Close()
 	if err := fields.Read(path, f, &p); err != nil {
@@ -36,17 +37,19 @@ func ReadPlan(path string) (p Plan, err error) {
 // ReadFolder reads the plan of a results folder.
 func ReadFolder(dir string) (Plan, error) {
 	if _, err := os.Stat(filepath.Join(dir, File)); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return Plan{}, Usagef("%s is no results folder: %s", dir, missing(dir))
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			return Plan{}, Usagef("%s is not a results folder: %s", dir, missing(dir))
 		}
-		return Plan{}, Usagef("%s is no results folder: %w", dir, err)
+		return Plan{}, Usagef("%s is not a results folder: %w", dir, err)
 	}
 	return ReadPlan(dir)
 }
 
 // missing says that dir is not a results folder, and which results folders are beside it.
 func missing(dir string) string {
-	if _, err := os.Stat(dir); err == nil {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return "it is a file: name the folder"
+	} else if err == nil {
 		return "there is no " + File + " in it"
 	}
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", File)) // the pattern is known to be valid
@@ -70,6 +73,9 @@ func (p Plan) Name() string {
 	variant := p.Variant
 	if variant == "" && p.Script != nil {
 		variant = "script/" + p.Script.Name
+	}
+	if variant == "" && p.Client != nil {
+		variant = p.Client.ID()
 	}
 	parts := []string{FileName(variant)}
 	if p.Regime != "" {
@@ -98,7 +104,7 @@ func (p Plan) faultNames() (names []string) {
 			add("random")
 			continue
 		}
-		add(strings.Join(slices.DeleteFunc([]string{f.Fault, f.Sides, f.Host}, func(s string) bool { return s == "" }), "-"))
+		add(strings.Join(slices.DeleteFunc([]string{f.Fault, f.Shape, f.Host}, func(s string) bool { return s == "" }), "-"))
 	}
 	return names
 }
@@ -129,7 +135,7 @@ func (p Plan) needsFile() bool {
 	return len(p.Faults) > 0 || Inline(p.Script) || p.Rounds != nil || p.DownAfter != 0 || p.SlowSentinels || p.OwnSentinel
 }
 
-// CommandWith is Command with the path of the plan's file, and with the redis-server that the user named; empty if none was
+// CommandWith does what Command does, with the path of the plan's file, and with the redis-server that the user named; empty if none was
 // named.
 func (p Plan) CommandWith(file, redis string) string {
 	w := commandLine("run")
@@ -138,7 +144,7 @@ func (p Plan) CommandWith(file, redis string) string {
 		w.flag("redis-server", redis, redis != "")
 		return w.String()
 	}
-	w.variant(p.Variant, p.Script)
+	w.variant(p.Variant, p.Script, p.Client)
 	w.flag("on", p.On, p.On != "")
 	w.flag("redis-image", p.Image, p.Image != "")
 	w.flag("topology", p.Topology, p.Topology != "")

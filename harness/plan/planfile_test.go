@@ -30,10 +30,10 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 		{"", ":1: nothing is in it"},
 		{"# only a comment\n", ":1: nothing is in it"},
 		{"- a\n", ":1: want fields and their values here"},
-		{head + "clients: [\n", ": no YAML: "},
-		{head + "a: b: c\n", ":2: no YAML: mapping values are not allowed"},
+		{head + "clients: [\n", ": not YAML: "},
+		{head + "a: b: c\n", ":2: not YAML: mapping values are not allowed"},
 		{head + "---\n" + head, "a second YAML document begins"},
-		{head + "colour: red\n", `:2: unknown field "colour": choose one of variant, script, with`},
+		{head + "colour: red\n", `:2: unknown field "colour": choose one of variant, script, client, with`},
 		{head + "\n\nvariant: lock/setnx\n", ":4: "},
 		{head + "clients: many\n", `:2: clients is "many": want a whole number`},
 		{head + "clients: 1.5\n", `:2: clients is "1.5": want a whole number`},
@@ -69,9 +69,9 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "faults:\n  - fault: kill-primary\n    for: -4s\n", ":4: for is -4s: a time cannot be negative"},
 		{head + "faults:\n  - fault: kill-primary\n    times: -1\n", ":4: -1 times: ask for 1 or more"},
 		{head + "faults:\n  - fault: kill-primary\n    every: 2s\n", ":4: every is the time between two of them"},
-		{head + "faults:\n  - fault: kill-primary\n    random: [pause-primary]\n", ":4: a step is a fault or a random one"},
+		{head + "faults:\n  - fault: kill-primary\n    random: [pause-primary]\n", ":4: an entry is a fault or a random one"},
 		{head + "faults:\n  - fault: kill-primary\n    latency: 5ms\n", ":4: latency does not belong to kill-primary, which takes "},
-		{head + "faults:\n  - times: 3\n", ":3: a step without a fault"},
+		{head + "faults:\n  - times: 3\n", ":3: an entry without a fault"},
 		{head + "faults:\n  - random: [pause-primary, flood]\n", `:3: unknown fault "flood"`},
 		{head + "faults:\n  - random: [pause-primary]\n    host: r1\n", ":4: host belongs to one fault"},
 		{head + "topology: standalone\nfaults:\n  - fault: kill-primary\n", ":4: kill-primary needs --topology sentinel"},
@@ -126,8 +126,8 @@ faults:
 	require.Equal(t, 500*time.Millisecond, r.faults.tracks["other"][0].after, "the plan's calm")
 }
 
-// TestAWrittenScheduleRunsAgainTheSame writes a plan and reads it again: its timetable stays the same.
-func TestAWrittenScheduleRunsAgainTheSame(t *testing.T) {
+// TestAWrittenTimetableRunsAgainTheSame writes a plan and reads it again: its timetable stays the same.
+func TestAWrittenTimetableRunsAgainTheSame(t *testing.T) {
 	r, err := Plan{Variant: "lock/set-nx-px", AOF: "no", On: "process", Calm: time.Second, Faults: []FaultPlan{
 		{Fault: "partition-primary", Start: 3 * time.Second, For: 6 * time.Second},
 		{Random: []string{"kill-primary", "pause-primary"}, Times: 20, Track: "a"},
@@ -145,7 +145,7 @@ func TestAWrittenScheduleRunsAgainTheSame(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "no", again.AOF)
 	names := func(r Resolved) (all []string) {
-		for _, s := range r.faults.steps() {
+		for _, s := range r.faults.timedFaults() {
 			all = append(all, s.fault.it.Name+" "+s.after.String()+" "+s.fault.For.String())
 		}
 		return all
@@ -157,7 +157,7 @@ func TestAWrittenScheduleRunsAgainTheSame(t *testing.T) {
 	require.Equal(t, "doublegrant run --plan=plan.yaml", back.Command())
 }
 
-// TestTheExampleOfTheReadme reads a schedule with everything: repeats, parameters, a track of its own, a random step.
+// TestTheExampleOfTheReadme reads a timetable with everything: repeats, parameters, a track of its own, a random fault.
 func TestTheExampleOfTheReadme(t *testing.T) {
 	p, err := planOf(t, `
 variant: lock/set-nx-px

@@ -12,7 +12,7 @@ import (
 
 // possible refuses combinations that make no sense.
 func (r *Resolved) possible() error {
-	for _, refuse := range []func() error{r.possibleLoad, r.possibleFamily, r.possibleGuards, r.possiblePlace, r.possibleExpected} {
+	for _, refuse := range []func() error{r.possibleLoad, r.possibleFamily, r.possibleMinReplicas, r.possiblePlace, r.possibleExpected} {
 		if err := refuse(); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (r *Resolved) possibleFamily() (err error) {
 // aofPolicies lists the values of appendfsync.
 var aofPolicies = []cluster.AOF{cluster.AOFAlways, cluster.AOFEverySec, cluster.AOFNoSync}
 
-func (r *Resolved) possibleGuards() error {
+func (r *Resolved) possibleMinReplicas() error {
 	replicas := r.on.replicas()
 	for _, v := range r.variants() {
 		if v.Acks > replicas && replicas > 0 {
@@ -131,7 +131,7 @@ func (r *Resolved) possiblePlace() error {
 		}
 	}
 	switch {
-	case r.on.guards == 0 && (r.DownAfter != 0 || r.SlowSentinels || r.OwnSentinel):
+	case r.on.sentinels == 0 && (r.DownAfter != 0 || r.SlowSentinels || r.OwnSentinel):
 		return r.errorf("topology", "downAfter, slowSentinels and ownSentinel are about Sentinels, and %s has none: use topology %s", r.Topology, Sentinel)
 	case r.DownAfter != 0 && r.DownAfter < time.Second:
 		return r.errorf("downAfter", "a downAfter of %v is too near to the Sentinels' ping period: use 1s or more", r.DownAfter)

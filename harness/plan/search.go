@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -18,6 +20,7 @@ import (
 type Search struct {
 	Variant string            `json:"variant"`
 	Script  *workloads.Script `json:"script,omitempty"` // the variant's text, where it is not in the catalogue
+	Client  *workloads.Client `json:"client,omitempty"` // the program outside that is the variant
 	Regime  string            `json:"regime,omitempty"` // regime of the numbers proposed to a sequence; default "fixed": see EveryRegime
 	TTL     time.Duration     `json:"ttl,omitempty"`    // lease or window; default: the variant's
 
@@ -37,12 +40,19 @@ type Search struct {
 	MaxSchedules int           `json:"maxSchedules,omitempty"`
 	For          time.Duration `json:"for,omitempty"`
 	First        bool          `json:"first,omitempty"`
-	Unpruned     bool          `json:"unpruned,omitempty"`
+
+	// Schedules at random: see explore.Random. With more than interleave.MaxExhaustive clients and no number, For decides how many.
+	Random int    `json:"random,omitempty"` // number of schedules; 0: every schedule is run
+	Depth  int    `json:"depth,omitempty"`  // depth of the bugs to look for
+	Seed   uint64 `json:"seed,omitempty"`
+
+	Twice    bool `json:"twice,omitempty"` // some schedules are run twice first
+	Unpruned bool `json:"unpruned,omitempty"`
 }
 
 // Resolve looks the variant up and makes the spec that explore runs. redis is the redis-server binary. The error wraps ErrUsage.
 func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, err error) {
-	if v, err = findVariant(s.Variant, s.Script); err != nil {
+	if v, err = findVariant(s.Variant, s.Script, s.Client); err != nil {
 		return v, spec, Usagef("%w", err)
 	}
 	options := workloads.Options{TTL: s.TTL}
@@ -70,12 +80,59 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	case !ok:
 		return v, spec, Usagef("%s cannot be explored: it measures what a fault loses, under load", v.ID)
 	}
+	if err := s.checkRandom(); err != nil {
+		return v, spec, err
+	}
 	return v, explore.Spec{
+		Random: s.random(), Twice: s.twice(),
 		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries,
 		Failovers: s.Failovers, Flushes: s.Flushes,
 		LostAnswers: s.LostAnswers, LostCommands: s.LostCommands, Late: s.Late, Skew: s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First,
 		Unreduced: s.Unpruned, Redis: redis,
 	}, nil
+}
+
+// atRandom reports whether schedules are drawn at random.
+func (s Search) atRandom() bool { return s.Random != 0 || s.Clients > interleave.MaxExhaustive }
+
+// random returns how schedules are drawn. It is nil if every schedule is run.
+func (s Search) random() *explore.Random {
+	if !s.atRandom() {
+		return nil
+	}
+	return &explore.Random{Schedules: s.Random, Depth: s.Depth, Seed: s.Seed}
+}
+
+func (s Search) twice() int {
+	if s.Twice {
+		return explore.DefaultTwice
+	}
+	return 0
+}
+
+// checkRandom returns an error if schedules cannot be drawn as the search says.
+func (s Search) checkRandom() error {
+	switch {
+	case s.Random < 0:
+		return Usagef("%d schedules at random: ask for 1 or more", s.Random)
+	case !s.atRandom() && (s.Depth != 0 || s.Seed != 0):
+		return Usagef("a depth and a seed are for schedules at random: say how many schedules (--random), or ask for more than %d clients", interleave.MaxExhaustive)
+	case s.Depth < 0 || s.Depth > explore.MaxDepth:
+		return Usagef("bugs of depth %d: ask for 1 to %d", s.Depth, explore.MaxDepth)
+	case s.atRandom() && (s.Unpruned || s.MaxSchedules != 0):
+		return Usagef("schedules at random: give their number by --random, and leave --max-schedules and --unpruned out")
+	case s.atRandom() && s.Random == 0 && s.For == 0:
+		return Usagef("%d clients have too many schedules to run all: say how many at random (--random), or for how long (--for)", s.Clients)
+	}
+	return nil
+}
+
+// Drawn returns the search with the seed that was drawn for it.
+func (s Search) Drawn(res interleave.Result) Search {
+	if res.Random != nil {
+		s.Seed = res.Random.Seed
+	}
+	return s
 }
 
 // Catalogue returns the search for every variant that can be explored. Sequences that heed proposals have one for each regime.
@@ -87,6 +144,9 @@ func (s Search) Catalogue() (all []Search) {
 		}
 		of := s
 		of.Clients = cmp.Or(s.Clients, v.Explored)
+		if v.ExploredBriefly && s.everyPart() {
+			of.Expiries, of.LostAnswers = cmp.Or(s.Expiries, -1), -1
+		}
 		all = append(all, of.EveryRegime()...)
 	}
 	return all
@@ -95,7 +155,7 @@ func (s Search) Catalogue() (all []Search) {
 // EveryRegime returns the search once for each regime if callers of a sequence propose numbers and no regime is named. Otherwise
 // it returns the search alone.
 func (s Search) EveryRegime() (all []Search) {
-	v, err := findVariant(s.Variant, s.Script)
+	v, err := findVariant(s.Variant, s.Script, s.Client)
 	if err != nil || s.Regime != "" || v.Family != workloads.Sequence || v.OwnNumbers {
 		return []Search{s}
 	}
@@ -106,13 +166,21 @@ func (s Search) EveryRegime() (all []Search) {
 	return all
 }
 
-// findVariant returns a variant of the catalogue, or makes one of a script.
-func findVariant(id string, script *workloads.Script) (workloads.Variant, error) {
-	if script != nil {
+// findVariant returns a variant of the catalogue, or makes one of a script or of a program outside.
+func findVariant(id string, script *workloads.Script, client *workloads.Client) (workloads.Variant, error) {
+	switch {
+	case script != nil && client != nil:
+		return workloads.Variant{}, errors.New("both a script and a client: leave one of them out")
+	case script != nil:
 		return workloads.ScriptVariant(*script)
+	case client != nil:
+		return outside.Variant(*client)
 	}
 	return workloads.Find(id)
 }
+
+// Own reports whether the algorithm is the user's own, of which nothing is documented.
+func (s Search) Own() bool { return s.Script != nil || s.Client != nil }
 
 // Check returns an error if the search cannot be made. It searches nothing. The error wraps ErrUsage.
 func (s Search) Check() error {
@@ -137,13 +205,14 @@ func (s Search) Expectation(v workloads.Variant) SearchExpectation {
 	for _, f := range v.Flaws {
 		switch {
 		case f.When == workloads.LargerProposal: // whether it occurs depends on the proposals of the few callers
-			may = add(may, f.Class)
+			may = addClass(may, f.Class)
 		case f.When == workloads.LeaseEndsInRelease && s.lease(v) < time.Second && v.Lease > 0: // it ends in the acquire
-			may = add(may, f.Class)
-		case s.meets(f.When, v):
-			must = add(must, f.Class)
-			if f.When == workloads.Unanswered && f.Class == harness.DoubleGrant { // a double grant that a release opened is named after the release
-				may = add(may, harness.StolenRelease)
+			may = addClass(may, f.Class)
+		case s.meetsCondition(f.When, v):
+			must = addClass(must, f.Class)
+			// A double grant that a release opened is named after the release.
+			if f.When == workloads.Unanswered && f.Class == harness.DoubleGrant {
+				may = addClass(may, harness.StolenRelease)
 			}
 		}
 	}
@@ -156,12 +225,12 @@ func (s Search) lease(v workloads.Variant) time.Duration {
 	return cmp.Or(s.TTL, v.Lease, workloads.ExploredLease)
 }
 
-func (s Search) meets(c workloads.Condition, v workloads.Variant) bool {
+func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool {
 	expiries, crashes := cmp.Or(s.Expiries, 1) > 0, cmp.Or(s.Crashes, 1) > 0
 	switch c {
 	case workloads.Race:
 		return true
-	case workloads.LateRelease, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
+	case workloads.LateRelease, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim, workloads.SignalEnds:
 		return expiries
 	case workloads.FractionOfSecond:
 		ttl := s.lease(v)
@@ -192,7 +261,7 @@ func (s Search) everyPart() bool { return s.LostAnswers == 0 && s.LostCommands =
 func (e SearchExpectation) Met(res interleave.Result) bool {
 	var found []harness.Class
 	for _, c := range res.Found {
-		found = add(found, c.Anomaly.Class)
+		found = addClass(found, c.Anomaly.Class)
 	}
 	for _, c := range found {
 		if !slices.Contains(e.Must, c) && !slices.Contains(e.May, c) {
@@ -202,11 +271,11 @@ func (e SearchExpectation) Met(res interleave.Result) bool {
 	if !res.Exhausted || e.part {
 		return len(found) > 0 || res.Exhausted
 	}
-	return !slices.ContainsFunc(e.Must, func(c harness.Class) bool { return !shown(c, found) })
+	return !slices.ContainsFunc(e.Must, func(c harness.Class) bool { return !isShown(c, found) })
 }
 
-// shown reports whether a class was found. A double grant that a late release opened is named after the release.
-func shown(c harness.Class, found []harness.Class) bool {
+// isShown reports whether a class was found. A double grant that a late release opened is named after the release.
+func isShown(c harness.Class, found []harness.Class) bool {
 	return slices.Contains(found, c) || c == harness.DoubleGrant && slices.Contains(found, harness.StolenRelease)
 }
 
@@ -215,7 +284,7 @@ func (e SearchExpectation) String() string {
 	if len(e.Must) == 0 {
 		return "valid"
 	}
-	return "invalid: " + list(e.Must, " and ")
+	return "invalid: " + joinClasses(e.Must, " and ")
 }
 
 // Labels returns the conditions under which the variant is searched.
@@ -243,6 +312,7 @@ func (s Search) Under() string {
 		{fmt.Sprintf("%d clients", s.Clients), s.Clients != 0 && s.Clients != enough},
 		{"1 failover", s.Failovers > 0},
 		{"script flushes", s.Flushes > 0},
+		{"at random", s.atRandom()},
 		{fmt.Sprintf("clock ahead %v", s.Skew), s.Skew != 0},
 	} {
 		if p.set {
@@ -260,13 +330,27 @@ func (s Search) Name(v workloads.Variant) string {
 // Command returns the command line that repeats the search.
 func (s Search) Command() string { return s.CommandWith("") }
 
+// ReplayCommand returns the command line that replays a recipe of the search, without the recipe, which comes last. It is empty for a
+// script whose file is not known: a recipe does not have the script's text.
+func (s Search) ReplayCommand() string {
+	if s.Script != nil && s.Script.File == "" {
+		return ""
+	}
+	w := commandLine("explore")
+	if s.Script != nil || s.Client != nil {
+		w.variant(s.Variant, s.Script, s.Client)
+	}
+	w.add("--replay")
+	return w.String()
+}
+
 // DefaultFor bounds a search without a time of its own. It is the default of --for.
 const DefaultFor = 2 * time.Minute
 
-// CommandWith is Command with the redis-server that the user named; empty if none was named.
+// CommandWith does what Command does, with the redis-server that the user named; empty if none was named.
 func (s Search) CommandWith(redis string) string {
 	w := commandLine("explore")
-	w.variant(s.Variant, s.Script)
+	w.variant(s.Variant, s.Script, s.Client)
 	w.flag("regime", s.Regime, s.Regime != "")
 	w.flag("ttl", s.TTL, s.TTL != 0)
 	w.flag("clients", s.Clients, s.Clients != 0)
@@ -281,6 +365,10 @@ func (s Search) CommandWith(redis string) string {
 	w.flag("max-schedules", s.MaxSchedules, s.MaxSchedules != 0)
 	w.flag("for", s.For, s.For != DefaultFor)
 	w.flag("first", s.First, s.First)
+	w.flag("random", s.Random, s.Random != 0)
+	w.flag("depth", s.Depth, s.Depth != 0)
+	w.flag("seed", s.Seed, s.Seed != 0)
+	w.flag("twice", s.Twice, s.Twice)
 	w.flag("unpruned", s.Unpruned, s.Unpruned)
 	w.flag("redis-server", redis, redis != "")
 	return w.String()

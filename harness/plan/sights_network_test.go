@@ -14,9 +14,9 @@ import (
 
 // link returns a link that the fault strikes, by its two choices of hosts as they are now.
 func (s *scene) link() (harness.Link, error) {
-	on := blueprint{name: Sentinel, redis: 3, guards: 3, group: clientGroups, primaries: 1}
+	on := blueprint{name: Sentinel, redis: 3, sentinels: 3, group: clientGroups, primaries: 1}
 	if n := s.count("s"); n == 0 {
-		on.redis, on.guards, on.primaries = s.count("r"), 0, s.count("r")
+		on.redis, on.sentinels, on.primaries = s.count("r"), 0, s.count("r")
 	}
 	on.elected = max(0, slices.Index(on.RedisNodes(), s.first))
 	links, err := s.f.linksOn(on, rand.Uint64())
@@ -143,7 +143,7 @@ func apart(s *scene) error {
 			return fmt.Errorf("%v, beside the cut: %w", l, err)
 		}
 	}
-	if all := s.primaries(); twoAreWritable(s.f.Sides) && s.f.How != "drop-replies" {
+	if all := s.primaries(); twoAreWritable(s.f.Shape) && s.f.How != "drop-replies" {
 		return want(len(all) == 2, "the primaries are %v", all)
 	}
 	return nil
@@ -153,13 +153,13 @@ func twoAreWritable(sides string) bool {
 	return slices.Contains([]string{"split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary"}, sides)
 }
 
-// drawn returns links that the sides cut, and links that they leave open, by the description of the sides.
+// drawn returns links that a partition of the shape cuts, and links that it leaves open, by the description of the shape.
 func (s *scene) drawn() (cut, open []harness.Link) {
-	var nodes, replicas, guards, struck []string
+	var nodes, replicas, sentinels, struck []string
 	for node := range s.at {
 		switch {
 		case strings.HasPrefix(node, "s"):
-			guards = append(guards, node)
+			sentinels = append(sentinels, node)
 		case node != s.first:
 			replicas = append(replicas, node)
 		}
@@ -179,22 +179,22 @@ func (s *scene) drawn() (cut, open []harness.Link) {
 		return some
 	}
 	p, few, many := []string{s.first}, []string{"g0", "g1"}, []string{"g2", "g4"}
-	switch s.f.Sides {
+	switch s.f.Shape {
 	case "split-brain", "split-brain-replica":
-		own := in(guards, true)
-		cut = slices.Concat(harness.Links(few, in(replicas, false)), harness.Links(many, p), harness.Links(in(guards, false), p), harness.Links(own, in(replicas, false)))
+		own := in(sentinels, true)
+		cut = slices.Concat(harness.Links(few, in(replicas, false)), harness.Links(many, p), harness.Links(in(sentinels, false), p), harness.Links(own, in(replicas, false)))
 		open = slices.Concat(harness.Links(few, p), harness.Links(many, in(replicas, false)), harness.Links(own, p), harness.Links(in(replicas, true), p))
 	case "bridge":
 		bridge := []string{s.targets[len(s.targets)-1]}
-		cut, open = append(harness.Links(many, p), harness.Links(in(guards, false), p)...), harness.Links(append(few, many...), bridge)
+		cut, open = append(harness.Links(many, p), harness.Links(in(sentinels, false), p)...), harness.Links(append(few, many...), bridge)
 	case "clients-primary":
-		cut, open = harness.Links(few, p), append(harness.Links(many, p), harness.Links(guards, p)...)
+		cut, open = harness.Links(few, p), append(harness.Links(many, p), harness.Links(sentinels, p)...)
 	case "primary-replica", "primary-replicas":
-		cut, open = harness.Between(in(replicas, true), p), append(harness.Links(append(few, many...), p), harness.Links(guards, p)...)
+		cut, open = harness.Between(in(replicas, true), p), append(harness.Links(append(few, many...), p), harness.Links(sentinels, p)...)
 	case "primary-sentinel", "primary-sentinels":
-		cut, open = harness.Between(in(guards, true), p), slices.Concat(harness.Links(in(guards, false), p), harness.Links(append(few, many...), p))
+		cut, open = harness.Between(in(sentinels, true), p), slices.Concat(harness.Links(in(sentinels, false), p), harness.Links(append(few, many...), p))
 	case "isolate-primary":
-		cut, open = append(harness.Between(replicas, p), harness.Between(guards, p)...), harness.Links(append(few, many...), p)
+		cut, open = append(harness.Between(replicas, p), harness.Between(sentinels, p)...), harness.Links(append(few, many...), p)
 	case "minority":
 		cut = harness.Links(append(few, many...), nodes)
 	case "clients-minority":

@@ -16,10 +16,10 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// compiler returns an error if faults set clocks and the compiler that this needs is missing. Without one the exit code is 3.
-func (r Resolved) compiler() error {
+// checkCompiler returns an error if faults set clocks and the compiler that this needs is missing. Without one the exit code is 3.
+func (r Resolved) checkCompiler() error {
 	words := append(strings.Fields(os.Getenv("CC")), "cc")
-	if _, err := exec.LookPath(words[0]); err != nil && r.some(nemesis.SetsClocks) {
+	if _, err := exec.LookPath(words[0]); err != nil && r.anyFaultWith(nemesis.SetsClocks) {
 		return fmt.Errorf("%w: faults that step a node's clock need one, and %q cannot be run: "+
 			"install it (Debian: apt-get install gcc libc6-dev) or set CC", cluster.ErrNoCompiler, words[0])
 	}
@@ -31,7 +31,8 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 	machine := r.machine(m)
 	machine.LogDir = logs
 	c := r.on.cluster(machine)
-	on := nemesis.Target{Cluster: c, Fleet: &harness.Fleet{}}
+	on := nemesis.Subject{Cluster: c, Fleet: &harness.Fleet{}}
+	r.variant.LogTo(logs)
 	spec := harness.Spec{
 		Name: r.Name(), System: c, Store: store, Labels: r.labels(),
 		Workload: r.variant.Workload(c, r.options()),
@@ -42,9 +43,12 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 	for _, v := range r.with {
 		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c, workloads.Options{Acks: r.Acks}), Clients: riderClients})
 	}
-	r.inject(&spec, on)
+	r.addFaults(&spec, on)
 	return spec
 }
+
+// Close ends what runs outside this process for the plan's variant.
+func (r Resolved) Close() { r.variant.Close() }
 
 // lastCalm returns the length of the load after the last fault. A lock whose owner crashed, or whose release was lost, is free
 // only when its lease is over; only then can the load show that the system works again.
@@ -66,7 +70,7 @@ const finalReads = 30 * time.Second
 // options returns what the plan asks of its variant.
 func (r Resolved) options() workloads.Options {
 	o := workloads.Options{Keys: r.Keys, TTL: r.TTL, Regime: r.regime, Acks: r.Acks, Hold: r.Hold, Resource: r.Resource}
-	if o.TTL == 0 && r.variant.Family == workloads.Dedup && r.some(nemesis.Crashes) {
+	if o.TTL == 0 && r.variant.Family == workloads.Dedup && r.anyFaultWith(nemesis.Crashes) {
 		o.TTL = r.Duration * 88 / 100 // marks left by a crash are looked for at the end, inside the window
 	}
 	o.Rounds.Clients = r.Clients
@@ -76,32 +80,32 @@ func (r Resolved) options() workloads.Options {
 	return o
 }
 
-// inject adds the plan's faults to spec.
-func (r Resolved) inject(spec *harness.Spec, on nemesis.Target) {
+// addFaults adds the plan's faults to spec.
+func (r Resolved) addFaults(spec *harness.Spec, on nemesis.Subject) {
 	for _, name := range r.faults.names {
-		var steps []harness.FaultStep
+		var steps []harness.TimedFault
 		for _, s := range r.faults.tracks[name] {
-			steps = append(steps, harness.FaultStep{Nemesis: s.fault.it.Make(on), After: s.after, For: s.fault.For})
+			steps = append(steps, harness.TimedFault{Nemesis: s.fault.it.Make(on), After: s.after, For: s.fault.For})
 		}
 		if name == "" {
-			spec.Steps = steps
+			spec.Faults = steps
 		} else {
 			spec.Tracks = append(spec.Tracks, steps)
 		}
 	}
-	if r.some(nemesis.OfClients) {
+	if r.anyFaultWith(nemesis.OfClients) {
 		spec.Fleet = on.Fleet
 	}
 }
 
-// some reports whether any of the plan's faults has any of the consequences.
-func (r Resolved) some(what nemesis.Consequences) bool {
-	return slices.ContainsFunc(r.faults.steps(), func(s step) bool { return s.fault.it.Can(what) })
+// anyFaultWith reports whether any of the plan's faults has any of the consequences.
+func (r Resolved) anyFaultWith(what nemesis.Consequences) bool {
+	return slices.ContainsFunc(r.faults.timedFaults(), func(s timedFault) bool { return s.fault.it.Can(what) })
 }
 
 // Preflight returns an error if this machine cannot carry the run. The checks tell each limit that may be too low.
 func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
-	if err := r.compiler(); err != nil {
+	if err := r.checkCompiler(); err != nil {
 		return nil, err
 	}
 	return r.on.cluster(r.machine(m)).Preflight()
@@ -113,7 +117,7 @@ func (r Resolved) machine(m Machine) cluster.Options {
 		RedisServer: m.Redis, On: m.platform(r.On, r.Image), Clients: r.Clients + len(r.with)*riderClients,
 		OpTimeout: r.patience(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels, OwnSentinel: r.OwnSentinel,
 		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
-		Clocks: r.some(nemesis.SetsClocks), Retries: r.variant.Retries,
+		Clocks: r.anyFaultWith(nemesis.SetsClocks), Retries: r.variant.Retries,
 	}
 }
 

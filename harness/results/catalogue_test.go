@@ -45,6 +45,10 @@ var large = []string{
 	"dedup/lock-get-set", "lib/redislock-retries", "lock/getset-deadline", "lock/redisson", "lock/set-nx-px-wait", "lock/watch-multi",
 }
 
+// endless lists the variants whose searches with a failover do not end within boundedBy: they run on Redis with real replicas, some
+// 200 schedules a second.
+var endless = []string{"lock/redisson", "lock/redisson-watchdog", "lock/watchdog-rearms"}
+
 // TestEveryDeclaredFlawIsFoundAndEveryClaimHolds goes through every interleaving of three clients, one crash and one expiry.
 func TestEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 	for _, s := range sampled((plan.Search{For: boundedBy}).Catalogue()) {
@@ -65,9 +69,13 @@ func TestNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 		if s.Regime != "" && s.Regime != string(workloads.Fixed) {
 			continue // a failover does not depend on proposals
 		}
+		ends := !slices.Contains(endless, s.Variant)
+		if !ends {
+			s.MaxSchedules = 2000
+		}
 		t.Run(s.Variant, func(t *testing.T) {
 			out := explored(t, s)
-			require.True(t, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
+			require.Equal(t, ends, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
 			require.True(t, out.Exploration.Met, "expected %s, found: %s", out.Exploration.Expected, out.Exploration.Sentence())
 			require.NotEmpty(t, out.Exploration.Result.Found)
 		})

@@ -1,14 +1,10 @@
 package results
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 
-	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
@@ -42,12 +38,12 @@ func writeCounterexample(path string, s plan.Search, v workloads.Variant, c inte
 func readCounterexample(path, variant string) (f counterexampleFile, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return f, plan.Usagef("%w", err)
+		return f, plan.Usagef("%w: name the file of a counterexample (explore leaves them in the folder %s of its results), or its word (dg1-...)", err, anomaliesDir)
 	}
 	err = json.Unmarshal(b, &f)
 	switch {
 	case f.Format != fileFormat:
-		return f, plan.Usagef("%s is no schedule of doublegrant: explore leaves them in the folder %s of its results", path, anomaliesDir)
+		return f, plan.Usagef("%s is not a schedule of doublegrant: explore leaves them in the folder %s of its results", path, anomaliesDir)
 	case f.Version != fileVersion:
 		return f, plan.Usagef("%s has version %d of the format, this program reads version %d: explore again", path, f.Version, fileVersion)
 	case err != nil:
@@ -56,34 +52,4 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 		return f, plan.Usagef("%s is a schedule of %s, not of %s", path, f.Search.Variant, variant)
 	}
 	return f, nil
-}
-
-// Replayed is the result of a replay.
-type Replayed struct {
-	Variant        string                    `json:"variant"`
-	Times          int                       `json:"times"` // number of repetitions asked for; all came out the same
-	Counterexample interleave.Counterexample `json:"counterexample"`
-}
-
-// Replay runs the counterexample in a file again, as often as times says. The error wraps explore.ErrDiverged if a repetition
-// went another way than the file says, and plan.ErrUsage if the file cannot be used.
-func Replay(ctx context.Context, path, variant string, times int, o Options) (Replayed, error) {
-	if times < 1 {
-		return Replayed{}, plan.Usagef("%d replays: ask for 1 or more", times)
-	}
-	f, err := readCounterexample(path, variant)
-	if err != nil {
-		return Replayed{}, err
-	}
-	_, spec, err := f.Search.Resolve(o.Redis)
-	if err != nil {
-		return Replayed{}, fmt.Errorf("%s: %w", path, err)
-	}
-	if err := explore.Replay(ctx, spec, f.Counterexample, times); err != nil {
-		if errors.Is(err, explore.ErrDiverged) {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-		return Replayed{}, asUsage(err)
-	}
-	return Replayed{f.Search.Variant, times, f.Counterexample}, nil
 }

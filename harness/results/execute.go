@@ -13,6 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
@@ -31,7 +32,10 @@ type Options struct {
 
 	Warn func(string) // called before a run for each limit of this machine that may be too low
 
-	Found func(harness.Anomaly, time.Duration) // called for each violation while the load runs, with its time; the final report may have another class for it
+	OnSearch func(explore.Progress) // called a few times a second while a search runs
+
+	// Found is called for each violation while the load runs, with its time. The final report may have another class for it.
+	Found func(harness.Anomaly, time.Duration)
 }
 
 func (o Options) machine() plan.Machine { return plan.Machine{Redis: o.Redis, Docker: o.Docker} }
@@ -71,10 +75,15 @@ const (
 // an error if the plan cannot be run (plan.ErrUsage), or if the harness or its environment failed. If something was recorded by
 // then, the Outcome has a Dir.
 func Execute(ctx context.Context, p plan.Plan, o Options) (Outcome, error) {
+	var err error
+	if p.Client, err = described(ctx, p.Client, o); err != nil {
+		return Outcome{}, err
+	}
 	r, err := p.Resolve()
 	if err != nil {
 		return Outcome{}, err
 	}
+	defer r.Close()
 	out := Outcome{Plan: r.Plan, Expectation: r.Expectation(), options: o}
 	if err := preflight(r, o); err != nil {
 		return out, err // nothing is written yet
@@ -131,7 +140,7 @@ func preflight(r plan.Resolved, o Options) error {
 
 // report writes everything that is derived from the history.
 func (out *Outcome) report(res harness.Result) (err error) {
-	if err := out.judge(res.History, res.Judged); err != nil {
+	if err := out.addVerdict(res.History, res.Judged); err != nil {
 		return err
 	}
 	out.Report.Notes = res.Notes
@@ -146,8 +155,8 @@ func (out *Outcome) write() (err error) {
 	return reports.Write(out.Dir, out.Report)
 }
 
-// judge fills in the outcome from a judged history.
-func (out *Outcome) judge(h harness.History, j harness.Judged) (err error) {
+// addVerdict fills in the outcome from a judged history.
+func (out *Outcome) addVerdict(h harness.History, j harness.Judged) (err error) {
 	out.Met = out.Expectation.Met(j)
 	if out.Report, err = reports.New(h, j); err != nil {
 		return fmt.Errorf("results: report: %w", err)
@@ -161,7 +170,7 @@ func (out *Outcome) judge(h harness.History, j harness.Judged) (err error) {
 }
 
 // Undocumented reports whether nothing is expected of the run: the algorithm is the user's own, and the plan says nothing.
-func (out Outcome) Undocumented() bool { return out.Plan.Script != nil && out.Plan.Expect.IsZero() }
+func (out Outcome) Undocumented() bool { return out.Plan.Own() && out.Plan.Expect.IsZero() }
 
 // Command returns the command line that repeats the run, from the folder in which it was started.
 func (out Outcome) Command() string {

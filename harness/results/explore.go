@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
@@ -24,17 +26,31 @@ type Searched struct {
 // Explore goes through the interleavings of a search and writes a results folder: report, verdict, and for every counterexample a
 // file that Replay can run. It returns an error if the search cannot be made (plan.ErrUsage), or if the harness or its
 // environment failed.
-func Explore(ctx context.Context, s plan.Search, o Options) (Searched, error) {
+func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err error) {
+	if s.Client, err = described(ctx, s.Client, o); err != nil {
+		return out, err
+	}
 	v, spec, err := s.Resolve(o.Redis)
+	if err != nil {
+		return out, err
+	}
+	defer v.Close()
+	spec.OnProgress = o.OnSearch
+	out = Searched{Search: s, Expectation: s.Expectation(v)}
+	server, err := cluster.RedisVersion(o.Redis)
 	if err != nil {
 		return Searched{}, err
 	}
-	out := Searched{Search: s, Expectation: s.Expectation(v)}
+	if err := checkRoot(o.Results); err != nil { // before a search that may be long
+		return Searched{}, err
+	}
 	began := time.Now()
 	res, err := explore.Search(ctx, spec)
 	if err != nil {
 		return out, asUsage(err)
 	}
+	s = s.Drawn(res)
+	out.Search = s
 	if out.Dir, err = NewFolder(o.Results, "explore-"+s.Name(v)); err != nil {
 		return out, err
 	}
@@ -42,11 +58,14 @@ func Explore(ctx context.Context, s plan.Search, o Options) (Searched, error) {
 	if again.Script, err = keepScript(s.Script, out.Dir); err != nil {
 		return out, err
 	}
+	for i, c := range res.Found {
+		res.Found[i].Recipe = recipeOf(s, v, c, server)
+	}
 	out.Exploration = reports.Exploration{
 		Dir: out.Dir, Name: v.ID, Variant: v.ID, Command: again.CommandWith(o.Redis), Labels: s.Labels(v, spec), Doc: v.Doc, Source: v.Source,
-		Result: res, Files: map[int]string{}, Started: began, Expected: out.Expectation.String(), Met: out.Expectation.Met(res),
+		Versions: reports.Versions(server), Replay: again.ReplayCommand(), Result: res, Files: map[int]string{}, Started: began, Expected: out.Expectation.String(), Met: out.Expectation.Met(res),
 	}
-	if s.Script != nil { // nothing is documented of scripts
+	if s.Own() { // nothing is documented of it
 		out.Exploration.Expected = ""
 	}
 	for i, c := range res.Found {
@@ -66,4 +85,20 @@ func asUsage(err error) error {
 		return plan.Usagef("%w", err)
 	}
 	return err
+}
+
+// ReportSearch writes the reports of a search again from the verdict.json in its results folder.
+func ReportSearch(dir string) (reports.Exploration, error) {
+	file, err := os.Open(filepath.Join(dir, verdictFile))
+	if err != nil {
+		return reports.Exploration{}, fmt.Errorf("results: %w", err)
+	}
+	defer file.Close()
+	d, err := reports.ReadExplorationJSON(file)
+	if err != nil {
+		return reports.Exploration{}, fmt.Errorf("results: %s: %w", file.Name(), err)
+	}
+	e := d.Exploration()
+	e.Dir = dir
+	return e, reports.WriteExploration(dir, e)
 }

@@ -26,9 +26,9 @@ func TestImpossibleSearchesAreRefused(t *testing.T) {
 		"a ttl of -1s: Redis counts":   {Variant: "lock/set-nx-px", TTL: -time.Second},
 		"cannot be explored":           {Variant: "writes/sadd"},
 		"it needs 3 masters":           {Variant: "lock/redlock"},
-		"ask for 2 to 4":               {Variant: "lock/set-nx-px", Clients: 9},
+		"ask for 2 to 16":              {Variant: "lock/set-nx-px", Clients: 17},
 		"ask for 0 or 1":               {Variant: "lock/set-nx-px", Failovers: 2},
-		"is no family of scripts":      {Script: &workloads.Script{Name: "x", Source: "return 1", As: "queue"}},
+		"is not a family of scripts":   {Script: &workloads.Script{Name: "x", Source: "return 1", As: "queue"}},
 	} {
 		_, err := Explore(t.Context(), s, Options{Results: filepath.Join(t.TempDir(), "results")})
 		require.ErrorIs(t, err, plan.ErrUsage, want)
@@ -49,7 +49,7 @@ func scheduleFile(t *testing.T) string {
 }
 
 func TestACounterexampleReplaysAHundredTimesOfAHundred(t *testing.T) {
-	out, err := Replay(t.Context(), scheduleFile(t), "dedup/get-set", 100, Options{})
+	out, err := Replay(t.Context(), Again{From: scheduleFile(t), Variant: "dedup/get-set", Times: 100}, Options{})
 	require.NoError(t, err)
 	require.Equal(t, 100, out.Times)
 	require.Equal(t, harness.DuplicateDelivery, out.Counterexample.Anomaly.Class)
@@ -73,18 +73,18 @@ func TestAReplayFileOfSomethingElseIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(text, []byte("no schedule"), 0o644))
 	for want, path := range map[string]string{
 		"no such file":                text + "x",
-		"is no schedule":              text,
+		"is not a schedule":           text,
 		"has version 99":              changed(func(f *counterexampleFile) { f.Version = 99 }),
 		"unknown variant":             changed(func(f *counterexampleFile) { f.Search.Variant = "dedup/none" }),
-		"unknown choice":              changedText(t, original, `"client 2"`, `"client 9"`),
-		"ask for 2 to 4":              changed(func(f *counterexampleFile) { f.Search.Clients = 7 }),
+		"unknown choice":              changedText(t, original, `"client 2"`, `"client 17"`),
+		"ask for 2 to 16":             changed(func(f *counterexampleFile) { f.Search.Clients = 17 }),
 		"is a schedule of lock/setnx": changed(func(f *counterexampleFile) { f.Search.Variant = "lock/setnx" }),
 	} {
 		variant := ""
 		if want == "is a schedule of lock/setnx" {
 			variant = "dedup/get-set"
 		}
-		_, err := Replay(t.Context(), path, variant, 1, Options{})
+		_, err := Replay(t.Context(), Again{From: path, Variant: variant, Times: 1}, Options{})
 		require.ErrorIs(t, err, plan.ErrUsage, want)
 		require.ErrorContains(t, err, want)
 	}
@@ -94,11 +94,11 @@ func TestAReplayFileOfSomethingElseIsRefused(t *testing.T) {
 		"recorded is":                     changed(func(f *counterexampleFile) { f.Counterexample.Anomaly.Note = "something else" }),
 		"no lost-message at its end":      changed(func(f *counterexampleFile) { f.Counterexample.Anomaly.Class = harness.LostMessage }),
 	} {
-		_, err := Replay(t.Context(), path, "", 3, Options{})
+		_, err := Replay(t.Context(), Again{From: path, Times: 3}, Options{})
 		require.ErrorIs(t, err, explore.ErrDiverged, want)
 		require.ErrorContains(t, err, want)
 	}
-	_, err = Replay(t.Context(), path, "", 0, Options{})
+	_, err = Replay(t.Context(), Again{From: path}, Options{})
 	require.ErrorIs(t, err, plan.ErrUsage)
 }
 

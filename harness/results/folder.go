@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
@@ -23,12 +24,31 @@ func resultsDir(root string, p plan.Plan) (string, error) {
 	return dir, p.Write(dir)
 }
 
+func rootOf(root string) string { return cmp.Or(root, "results") }
+
+// checkRoot refuses a folder for all results that is a file or lies below one, and makes nothing. The error wraps plan.ErrUsage.
+func checkRoot(root string) error {
+	root = rootOf(root)
+	info, err := os.Stat(root)
+	switch {
+	case err == nil && !info.IsDir():
+		return noRoot(root, syscall.ENOTDIR)
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return noRoot(root, err)
+	}
+	return nil
+}
+
+func noRoot(root string, err error) error {
+	return plan.Usagef("results cannot be kept in %s: %w: give another folder with --results", root, err)
+}
+
 // NewFolder makes a new folder in root (default "results"), named after the time and name.
 func NewFolder(root, name string) (dir string, err error) {
-	root = cmp.Or(root, "results")
+	root = rootOf(root)
 	base := filepath.Join(root, time.Now().Format("20060102-150405-")+plan.FileName(name))
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return "", plan.Usagef("results cannot be kept in %s: %w", root, err)
+		return "", noRoot(root, err)
 	}
 	dir = base
 	for n := 2; ; n++ {
@@ -37,7 +57,7 @@ func NewFolder(root, name string) (dir string, err error) {
 			return dir, nil
 		}
 		if !errors.Is(err, os.ErrExist) {
-			return "", plan.Usagef("results cannot be kept in %s: %w", root, err)
+			return "", noRoot(root, err)
 		}
 		dir = fmt.Sprintf("%s-%d", base, n)
 	}

@@ -147,7 +147,7 @@ func (s *direct) harness(b *testing.B, clients int) float64 {
 	s.clients, s.groups = clients, map[int]*redis.Client{}
 	w := &gauge{Checker: checkers.Sequence(), warm: warmFor(clients)}
 	res, err := harness.Run(b.Context(), harness.Spec{
-		System: s, Workload: v.Workload(s, workloads.Options{}), Watchers: []harness.Checker{w}, Checkers: []harness.Checker{nobody{}},
+		System: s, Workload: v.Workload(s, workloads.Options{Regime: workloads.Fixed}), Watchers: []harness.Checker{w}, Checkers: []harness.Checker{nobody{}},
 		Store: unread{store}, Clients: clients, Duration: lastFor(clients), Seed: 1,
 	})
 	require.NoError(b, err)

@@ -19,6 +19,9 @@ import (
 
 // Recheck judges the stored run in a results folder again. It writes nothing.
 func Recheck(ctx context.Context, dir string) (Outcome, error) {
+	if err := ofRun(dir); err != nil {
+		return Outcome{}, err
+	}
 	p, err := plan.ReadFolder(dir)
 	if err != nil {
 		return Outcome{}, err
@@ -32,7 +35,7 @@ func Recheck(ctx context.Context, dir string) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	return out, out.judge(h, harness.Judge(ctx, h, r.Checkers()))
+	return out, out.addVerdict(h, harness.Judge(ctx, h, r.Checkers()))
 }
 
 // ReportRun judges the stored run in a results folder again and writes its reports. A run that was killed gets its first reports
@@ -47,6 +50,9 @@ func ReportRun(ctx context.Context, dir string) (Outcome, error) {
 
 // Stored opens the history in a results folder. The error wraps plan.ErrUsage if dir is not a results folder.
 func Stored(dir string) (harness.History, error) {
+	if err := ofRun(dir); err != nil {
+		return harness.History{}, err
+	}
 	if _, err := plan.ReadFolder(dir); err != nil {
 		return harness.History{}, err
 	}
@@ -100,7 +106,8 @@ func until(ctx context.Context, r io.Reader) io.ReadCloser {
 	out, in := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
 	go func() {
-		_, err := io.CopyBuffer(in, struct{ io.Reader }{r}, make([]byte, copied)) // hides r's other methods, by which CopyBuffer would copy less at once
+		// The struct hides r's other methods, by which CopyBuffer would copy less at once.
+		_, err := io.CopyBuffer(in, struct{ io.Reader }{r}, make([]byte, copied))
 		_ = in.CloseWithError(err)
 	}()
 	return out

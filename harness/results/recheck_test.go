@@ -35,7 +35,8 @@ func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
 		"lock/set-nx-px":               {harness.Valid, harness.Unknown},
 		"sequence/string-compare-hash": {harness.Invalid, harness.Invalid},
 	} {
-		out := execute(t, plan.Plan{Variant: variant, Clients: 20, Rate: 2000, Duration: 3 * time.Second}) // a rate that a busy machine keeps up; leases have to end
+		// A busy machine keeps this rate up, and leases have to end.
+		out := execute(t, plan.Plan{Variant: variant, Clients: 20, Rate: 2000, Duration: 3 * time.Second})
 		require.Equal(t, want[0], out.Report.Judged.Verdict)
 		for _, name := range []string{"ops-000001.seg", "run.seg"} {
 			shorten(t, out.Dir, name, 1)
@@ -174,21 +175,21 @@ func TestAnotherProgramsHistoryIsJudged(t *testing.T) {
 		lines []string
 		want  harness.Verdict
 	}{
-		"two owners":         {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", meets)}, harness.Invalid},
-		"one owner":          {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", refused)}, harness.Valid},
-		"a token that falls": {results.LockModel, []string{op("1", "acquire", "l", "a", "7", first), op("2", "acquire", "m", "b", "7", meets), op("1", "release", "l", "a", "", later), op("2", "acquire", "l", "b", "6", `"call":10,"return":11,"outcome":"ok"`)}, harness.Invalid},
-		"first twice":        {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "first", meets)}, harness.Invalid},
-		"once":               {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "seen", meets)}, harness.Valid},
-		"a number twice":     {results.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "4", meets)}, harness.Invalid},
-		"two numbers":        {results.SequenceModel, []string{op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Valid},
-		"a lost write":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
-		"a kept write":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "4", later)}, harness.Valid},
-		"no last read":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("2", "read", "w", "", "4", later)}, harness.Unknown},
-		"a phantom, cut":     {results.WritesModel, []string{`{"cut":"x"}`, op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Unknown},
-		"a phantom":          {results.WritesModel, []string{op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Invalid},
-		"a lost write, cut":  {results.WritesModel, []string{`{"cut":"x"}`, op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
-		"no contention":      {results.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "5", later)}, harness.Unknown},
-		"only a part":        {results.SequenceModel, []string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
+		"two owners":          {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", meets)}, harness.Invalid},
+		"one owner":           {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", refused)}, harness.Valid},
+		"a token that falls":  {results.LockModel, []string{op("1", "acquire", "l", "a", "7", first), op("2", "acquire", "m", "b", "7", meets), op("1", "release", "l", "a", "", later), op("2", "acquire", "l", "b", "6", `"call":10,"return":11,"outcome":"ok"`)}, harness.Invalid},
+		"first twice":         {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "first", meets)}, harness.Invalid},
+		"once":                {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "seen", meets)}, harness.Valid},
+		"a number twice":      {results.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "4", meets)}, harness.Invalid},
+		"two numbers":         {results.SequenceModel, []string{op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Valid},
+		"a lost write":        {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
+		"a kept write":        {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "4", later)}, harness.Valid},
+		"no last read":        {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("2", "read", "w", "", "4", later)}, harness.Unknown},
+		"refused, there, cut": {results.WritesModel, []string{`{"cut":"x"}`, op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Unknown},
+		"refused, there":      {results.WritesModel, []string{op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Invalid},
+		"a lost write, cut":   {results.WritesModel, []string{`{"cut":"x"}`, op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
+		"no contention":       {results.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "5", later)}, harness.Unknown},
+		"only a part":         {results.SequenceModel, []string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
 	} {
 		rep, err := results.CheckText(t.Context(), strings.NewReader(strings.Join(c.lines, "\n")), "text", c.model)
 		require.NoError(t, err, name)

@@ -29,6 +29,10 @@ type Exploring struct {
 	LostCommands atMost        `yaml:"lostCommands,omitempty"`
 	Late         atMost        `yaml:"late,omitempty"`
 	Skew         time.Duration `yaml:"skew,omitempty"`
+	Random       int           `yaml:"random,omitempty" zero:"default"` // schedules that are drawn at random
+	Depth        int           `yaml:"depth,omitempty" zero:"default"`  // of the bugs that these look for
+	Seed         uint64        `yaml:"seed,omitempty"`                  // of these
+	Twice        bool          `yaml:"twice,omitempty"`
 	MaxSchedules int           `yaml:"maxSchedules,omitempty" zero:"default"`
 	For          time.Duration `yaml:"for,omitempty" zero:"default"` // default 2m
 }
@@ -49,7 +53,7 @@ func (a *atMost) ReadField(f fields.Reader, name string, n *yaml.Node) error {
 }
 
 // ofSearches lists the fields that a run may give if it is a search.
-var ofSearches = []string{"name", "times", "variant", "script", "regime", "ttl", "expect", "explore"}
+var ofSearches = []string{"name", "times", "variant", "script", "client", "regime", "ttl", "expect", "explore"}
 
 // loadless leaves a search no fields about load. It refuses those that the run gives itself, and drops those that came from the
 // suite's defaults.
@@ -59,7 +63,7 @@ func (r *Entry) loadless(own []string) error {
 			return r.errorf(name, "%s is about load, and this run is a search: leave it out, or put it under explore if it belongs there", name)
 		}
 	}
-	bare := plan.Plan{Variant: r.Variant, Script: r.Script, Expect: r.Expect}
+	bare := plan.Plan{Variant: r.Variant, Script: r.Script, Client: r.Client, Expect: r.Expect}
 	if slices.Contains(own, "ttl") {
 		bare.TTL = r.TTL
 	}
@@ -75,9 +79,9 @@ func (r *Entry) loadless(own []string) error {
 func (r Entry) searches() []plan.Search {
 	e := r.Explore
 	s := plan.Search{
-		Variant: r.Variant, Script: r.Script, Regime: r.Regime, TTL: r.TTL, Clients: e.Clients, Crashes: int(e.Crashes), Expiries: int(e.Expiries),
+		Variant: r.Variant, Script: r.Script, Client: r.Client, Regime: r.Regime, TTL: r.TTL, Clients: e.Clients, Crashes: int(e.Crashes), Expiries: int(e.Expiries),
 		Failovers: e.Failovers, Flushes: e.Flushes, LostAnswers: int(e.LostAnswers), LostCommands: int(e.LostCommands), Late: int(e.Late),
-		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For,
+		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For, Random: e.Random, Depth: e.Depth, Seed: e.Seed, Twice: e.Twice,
 	}
 	if s.For == 0 {
 		s.For = plan.DefaultFor

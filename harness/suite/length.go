@@ -1,21 +1,37 @@
 package suite
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // aSearch is the estimate for one search. How long it takes is not known before; most take less.
 const aSearch = 2 * time.Second
 
 // Takes estimates how long each run of the suite takes, in their order, and how long a pass takes, in which every run counts as
-// often as its Times says.
+// often as it is repeated. Each machine estimates the same.
 func (s Suite) Takes() (each []time.Duration, all time.Duration) {
 	for _, r := range s.Runs {
-		length := time.Duration(0)
-		if r.Explore != nil {
-			length = aSearch * time.Duration(len(r.searches()))
-		} else if takes, err := r.Plan.Takes(); err == nil { // Check reports what is wrong with it
-			length = takes
-		}
-		each, all = append(each, length), all+length*time.Duration(max(1, r.Times))
+		length := r.takes()
+		each, all = append(each, length), all+length*time.Duration(len(r.repetitions()))
 	}
 	return each, all
+}
+
+// takes estimates how long one repetition of the run takes; 0 if it cannot be run, which Check reports.
+func (r Entry) takes() time.Duration {
+	if e := r.Explore; e != nil {
+		one := aSearch
+		if e.For > 0 {
+			one = min(one, e.For)
+		}
+		return one * time.Duration(len(r.searches()))
+	}
+	p := r.Plan
+	p.Seed = cmp.Or(p.Seed, 1) // a seed drawn by chance would draw other faults each time
+	length, err := p.Takes()
+	if err != nil {
+		return 0
+	}
+	return length
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
 // Suite is a list of runs, each with what is expected of it.
@@ -27,6 +29,8 @@ type Suite struct {
 	Name  string
 	About string // its purpose, in one line; may be empty
 	Runs  []Entry
+
+	part *part // nil: the suite is whole
 }
 
 // Entry is one run of a suite: a plan, with the name under which it is reported.
@@ -36,6 +40,8 @@ type Entry struct {
 	plan.Plan `yaml:",inline"`
 
 	Explore *Exploring `yaml:"explore,omitempty"` // the run is a search through every interleaving, not a load
+
+	turns []int // repetitions that a shard makes, from 0, in order; nil: all of Times
 }
 
 // errorf returns a usage error about a field of the run.
@@ -71,18 +77,23 @@ var builtIn embed.FS
 
 // BuiltIn lists the suites that come with the program, in order of name.
 func BuiltIn() (all []Suite, err error) {
-	files, err := fs.Glob(builtIn, "suites/*.yaml")
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		s, err := Read(strings.TrimSuffix(path.Base(file), ".yaml"))
+	for _, name := range builtInNames() {
+		s, err := Read(name)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// builtInNames lists the names of the suites that come with the program.
+func builtInNames() (names []string) {
+	files, _ := fs.Glob(builtIn, "suites/*.yaml") // the pattern is known to be valid
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(path.Base(file), ".yaml"))
+	}
+	return names
 }
 
 // Text returns the text of the built-in suite of that name, or else of the file. The error wraps plan.ErrUsage.
@@ -92,6 +103,9 @@ func Text(name string) ([]byte, error) {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
+		if meant := suggest.Question("", name, builtInNames()); meant != "" && errors.Is(err, os.ErrNotExist) {
+			return nil, plan.Usagef("no suite: %w: %s doublegrant suite --list names them all", err, meant)
+		}
 		return nil, plan.Usagef("no suite: %w: name a file, or one of doublegrant suite --list", err)
 	}
 	return text, nil
@@ -185,7 +199,7 @@ func Join(suites ...Suite) Suite {
 func (s Suite) Only(pattern string) (Suite, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return s, plan.Usagef("--only %q is no regular expression: %w", pattern, err)
+		return s, plan.Usagef("--only %q is not a regular expression: %w", pattern, err)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(s.Runs), func(r Entry) bool { return !re.MatchString(r.Title) })
 	if len(chosen) == 0 {
@@ -230,10 +244,17 @@ func (s Suite) preflight(o results.Options) error {
 	return nil
 }
 
-// tryScripts tries every script of the suite, so that a broken one is reported before the first run. It leaves out runs in
-// containers, since there may be no Redis outside of them.
+// tryScripts tries every script and every program of the suite, so that a broken one is reported before the first run, and notes what
+// the programs can do. It leaves out runs in containers, since there may be no Redis outside of them.
 func (s Suite) tryScripts(ctx context.Context, o results.Options) error {
-	for _, run := range s.Runs {
+	for i, run := range s.Runs {
+		if run.Client != nil && run.On != string(cluster.OnDocker) {
+			known, err := results.DescribeClient(ctx, *run.Client, o)
+			if err != nil {
+				return fmt.Errorf("%s%w (in the run %q)", run.Place().At("client"), err, fields.Shortened(run.Title))
+			}
+			s.Runs[i].Client = &known
+		}
 		if run.Script == nil || run.On == string(cluster.OnDocker) {
 			continue
 		}

@@ -41,7 +41,7 @@ func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "    expect:\n      invalid:\n        - double-grant\n        - double-grnt\n", `:6: unknown class "double-grnt" in invalid: choose one of double-grant, stolen-release`},
 		{head + "    expect: {invalid: [{a: b}]}\n", `:3: unknown class a mapping in invalid`},
 		{head + "    expect: {never: [double-grant]}\n", `:3: unknown field "never": choose one of invalid, may`},
-		{head + "    expect: invalid: [double-grant]\n", `:3: no YAML: mapping values are not allowed in this context: put what follows the first colon into braces`},
+		{head + "    expect: invalid: [double-grant]\n", `:3: not YAML: mapping values are not allowed in this context: put what follows the first colon into braces`},
 		{head + "    expect: {invalid: [duplicate-number]}\n", ":3: duplicate-number is never found of lock/set-nx-px: what is looked for is double-grant, stolen-release, stuck-lock"},
 		{head + "    expect: {may: [lost-write]}\n", ":3: lost-write is never found of lock/set-nx-px"},
 		{head + "    clients: 1\n    expect: valid\n", ":4: one client alone is never valid"},

@@ -23,7 +23,7 @@ const cutShort = "it was cut short, or is still under way: suite.jsonl stops bef
 func Report(dir string) (tally.Suite, error) {
 	file, err := os.Open(filepath.Join(dir, recordFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return tally.Suite{}, plan.Usagef("%s is no results folder of a suite: it has no %s", dir, recordFile)
+		return tally.Suite{}, plan.Usagef("%w", notASuite(dir))
 	}
 	if err != nil {
 		return tally.Suite{}, fmt.Errorf("suite: %w", err)
@@ -42,31 +42,46 @@ func IsFolder(dir string) bool {
 	return err == nil
 }
 
+// notASuite says that dir is not the results folder of a suite.
+func notASuite(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("%s is not a results folder: there is no such folder", dir)
+	}
+	return fmt.Errorf("%s is not the results folder of a suite: it has no %s", dir, recordFile)
+}
+
 // readRecord reads a record up to its last whole line.
 func readRecord(r io.Reader) (s tally.Suite, err error) {
 	s.Ended = cutShort
+	_, err = readLines(r, func(l recordLine) error { return l.addTo(&s) })
+	return s, err
+}
+
+// readLines calls add for each line of a record up to its last whole one, and returns how many bytes these lines have.
+func readLines(r io.Reader, add func(recordLine) error) (whole int64, err error) {
 	lines := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		text, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) { // the rest is a line that the suite was writing when it was killed
 			if n == 1 {
-				return s, errors.New("it does not say what was begun")
+				return 0, errors.New("it does not say what was begun")
 			}
-			return s, nil
+			return whole, nil
 		}
 		if err != nil {
-			return s, err
+			return whole, err
 		}
 		var l recordLine
 		if err := json.NewDecoder(bytes.NewReader(text)).Decode(&l); err != nil {
-			return s, fmt.Errorf("line %d: %w", n, err)
+			return whole, fmt.Errorf("line %d: %w", n, err)
 		}
 		if (n == 1) != (l.Suite != nil) {
-			return s, fmt.Errorf("line %d: what was begun belongs in the first line, and nowhere else", n)
+			return whole, fmt.Errorf("line %d: what was begun belongs in the first line, and nowhere else", n)
 		}
-		if err := l.addTo(&s); err != nil {
-			return s, fmt.Errorf("line %d: %w", n, err)
+		if err := add(l); err != nil {
+			return whole, fmt.Errorf("line %d: %w", n, err)
 		}
+		whole += int64(len(text))
 	}
 }
 
@@ -74,24 +89,42 @@ func readRecord(r io.Reader) (s tally.Suite, err error) {
 func (l recordLine) addTo(s *tally.Suite) error {
 	switch {
 	case l.Suite != nil:
-		s.Name, s.Started, s.For, s.Cases = l.Suite.Name, l.Suite.Started, l.Suite.For, l.Suite.cases()
+		l.Suite.begin(s)
 	case l.Sample != nil:
 		s.Elapsed = max(s.Elapsed, l.Sample.At)
 		s.Memory.UnderLoad(*l.Sample)
 	case l.End != nil:
 		s.Elapsed, s.Ended = l.End.At, l.End.Reason
+	case l.Resume != nil:
+		s.Ended, s.Elapsed = cutShort, l.Resume.At
+		s.Resumed++
+		s.Memory.Restart(l.Resume.At)
 	case l.Run != nil:
 		for i := range s.Cases {
 			if s.Cases[i].Name == l.Run.Name {
 				s.Cases[i].Add(*l.Run)
 				s.Passes, s.Elapsed = max(s.Passes, l.Run.Pass), max(s.Elapsed, l.Run.Process.At)
-				s.Memory.AfterRun(l.Run.Pass, l.Run.Process)
+				if s.Shards == nil { // processes of several machines have no common curve
+					s.Memory.AfterRun(l.Run.Pass, l.Run.Process)
+				}
 				return nil
 			}
 		}
 		return fmt.Errorf("%q is none of the suite's runs", l.Run.Name)
 	}
 	return nil
+}
+
+// begin fills in what is known of a suite before its first run.
+func (h recordHead) begin(s *tally.Suite) {
+	s.Name, s.Started, s.For, s.Cases = h.Name, h.Started, h.For, h.cases()
+	s.Version, s.Fingerprint, s.Servers, s.Shards = h.Version, h.Fingerprint, h.Servers, h.Shards
+	if h.Shard != nil {
+		s.Shard = &h.Shard.Shard
+	}
+	for _, one := range h.Shards {
+		s.Memory.Max = max(s.Memory.Max, one.RSS)
+	}
 }
 
 // cases lists the suite's cases, none of which has run yet.

@@ -32,6 +32,7 @@ type recordLine struct {
 	Run    *tally.Run    `json:"run,omitempty"`
 	Sample *tally.Sample `json:"sample,omitempty"`
 	End    *recordEnd    `json:"end,omitempty"`
+	Resume *recordResume `json:"resume,omitempty"`
 }
 
 // recordHead is the first line: the suite as it began.
@@ -40,6 +41,15 @@ type recordHead struct {
 	Started time.Time     `json:"started"`
 	For     time.Duration `json:"for,omitempty"`
 	Cases   []recordCase  `json:"cases"`
+
+	// A suite is resumed by the program of this version and with a suite of this fingerprint only. Empty: of an older record.
+	Version     string `json:"version,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"` // of the whole suite, also in a shard's record
+
+	Servers map[string]string   `json:"servers,omitempty"` // as in tally.Suite
+	Folder  string              `json:"folder,omitempty"`  // path of the results folder, as the commands in the record have it
+	Shard   *recordShard        `json:"shard,omitempty"`   // the part that this is of a suite; nil: it is whole
+	Shards  []tally.ShardResult `json:"shards,omitempty"`  // the parts that Merge put together
 }
 
 // recordCase is a case of that suite.
@@ -47,13 +57,33 @@ type recordCase struct {
 	Name     string `json:"name"`
 	Variant  string `json:"variant"`
 	Expected string `json:"expected"`
+	Turns    []int  `json:"turns,omitempty"` // repetitions that a shard makes in each pass, from 0, in order
 }
 
-// recordEnd is the last line. It is missing if the suite was killed or is still under way: see Report.
+// recordShard says which part of a suite is on record, so that Merge can see whether nothing is missing.
+type recordShard struct {
+	tally.Shard
+	Whole []recordWhole `json:"whole"` // all runs of the suite, in its order
+}
+
+// recordWhole is a run of the suite of which a shard is a part.
+type recordWhole struct {
+	Name  string `json:"name"`
+	Times int    `json:"times"` // repetitions in a pass
+}
+
+// recordEnd is the last line, unless the suite was resumed. It is missing if the suite was killed or is still under way: see
+// Report.
 type recordEnd struct {
 	At     time.Duration `json:"at"`
 	Ending tally.Ending  `json:"ending"`
 	Reason string        `json:"reason,omitempty"`
+}
+
+// recordResume is the line from which on another process went on with the suite.
+type recordResume struct {
+	At      time.Duration `json:"at"` // since the start, without the time in which no process ran the suite
+	Started time.Time     `json:"started"`
 }
 
 func newRecord(dir string, head recordHead) (*record, error) {
@@ -61,12 +91,15 @@ func newRecord(dir string, head recordHead) (*record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("suite: %w", err)
 	}
-	r := &record{f, json.NewEncoder(f)}
-	if err := r.write(recordLine{Suite: &head}); err != nil {
+	r := openedRecord(f)
+	if err := errors.Join(claim(f), r.write(recordLine{Suite: &head})); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil
 }
+
+// openedRecord returns a record that goes on at the end of file.
+func openedRecord(file *os.File) *record { return &record{file, json.NewEncoder(file)} }
 
 func (r *record) write(l recordLine) error {
 	if err := r.enc.Encode(l); err != nil {
@@ -92,11 +125,17 @@ func (k keeper) tidy(dir string, r tally.Run) (kept bool, err error) {
 	if r.Ending == tally.Met {
 		return false, os.RemoveAll(dir)
 	}
-	kind := r.Name + "/" + r.Ending.String()
-	if k[kind]++; k[kind] <= keptOfEach {
+	if k.count(r) {
 		return true, nil
 	}
 	return false, thin(dir)
+}
+
+// count counts a run, and reports whether its whole folder is kept.
+func (k keeper) count(r tally.Run) bool {
+	kind := r.Name + "/" + r.Ending.String()
+	k[kind]++
+	return k[kind] <= keptOfEach
 }
 
 // keeper counts the runs of each case and ending. Keys are "case/ending".

@@ -21,6 +21,8 @@ import (
 type Options struct {
 	results.Options
 	For      time.Duration // repeat all runs with new seeds for so long; the first pass is always finished; 0: one pass
+	Resume   string        // results folder of an interrupted suite to go on with, for as long as it was asked for; "": begin anew
+	Version  string        // of the program; a suite is resumed by the same version only
 	FailFast bool          // end after the first run that is not as expected
 	Begin    func(Position)
 	End      func(Position, tally.Run)
@@ -31,6 +33,9 @@ type Position struct {
 	Pass    int // from 1
 	Run, Of int // number of the run, from 1, and how many the suite has; repetitions by Times keep the number
 	Name    string
+	Elapsed time.Duration // since the start of the suite, without the time in which no process ran it
+	For     time.Duration // as in Options; of a resumed suite as it was asked for
+	Before  int           // runs that had ended before this process
 }
 
 // memoryEvery is the time between two samples of the harness's memory in the record while load runs.
@@ -46,29 +51,59 @@ func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error)
 		return tally.Suite{}, "", err
 	}
 	if how.For < 0 || how.For > plan.Longest {
-		return tally.Suite{}, "", plan.Usagef("--for %v: ask for up to %v", how.For, plan.Longest)
+		return tally.Suite{}, "", plan.Usagef("--for %v: ask for more than 0 and at most %gh", how.For, plan.Longest.Hours())
 	}
-	if err := s.preflight(how.Options); err != nil {
-		return tally.Suite{}, "", err
-	}
-	if err := s.tryScripts(ctx, how.Options); err != nil {
-		return tally.Suite{}, "", err
-	}
-	dir, err := results.NewFolder(how.Results, "suite-"+plan.FileName(strings.ReplaceAll(s.Name, " ", "-")))
+	r, err := s.prepare(ctx, how)
 	if err != nil {
 		return tally.Suite{}, "", err
 	}
-	r, err := newSuiteRunner(s, how, dir)
-	if err != nil {
-		return tally.Suite{}, dir, err
-	}
+	dir := r.dir
 	if err := results.Relink(dir); err != nil { // now already: the suite may be killed
 		return r.out, dir, errors.Join(err, r.record.end(recordEnd{Reason: err.Error()}))
 	}
-	err = r.all(ctx)
+	err = r.runAll(ctx)
 	r.out.Elapsed = r.since()
 	err = errors.Join(err, r.record.end(recordEnd{r.out.Elapsed, r.out.Ending(), r.out.Ended}))
 	return r.out, dir, errors.Join(err, reports.WriteSuite(dir, r.out), results.Relink(dir))
+}
+
+// prepare refuses what this machine cannot run, and opens the suite's record: a new one, or the one to go on with.
+func (s Suite) prepare(ctx context.Context, how Options) (*suiteRunner, error) {
+	head, err := s.head(how)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.preflight(how.Options); err != nil {
+		return nil, err
+	}
+	if head.Servers, err = s.servers(ctx, how.Options); err != nil {
+		return nil, err
+	}
+	if err := s.tryScripts(ctx, how.Options); err != nil {
+		return nil, err
+	}
+	if how.Resume != "" {
+		return s.resume(how, head)
+	}
+	dir, err := results.NewFolder(how.Results, s.folderName())
+	if err != nil {
+		return nil, err
+	}
+	head.Folder = dir
+	return s.begin(how, dir, head)
+}
+
+// folderName returns the name of the suite's results folder, without its time.
+func (s Suite) folderName() string {
+	name := suiteFolder(s.Name)
+	if s.part != nil {
+		name += fmt.Sprintf("-shard-%d-of-%d", s.part.Number, s.part.Of)
+	}
+	return name
+}
+
+func suiteFolder(name string) string {
+	return "suite-" + plan.FileName(strings.ReplaceAll(name, " ", "-"))
 }
 
 // suiteRunner runs one suite.
@@ -79,92 +114,114 @@ type suiteRunner struct {
 	out     tally.Suite
 	record  *record
 	kept    keeper
-	ran     []uint64      // number of times that each run of the suite has begun
 	sampled time.Duration // since the start: when a sample of memory was last recorded
+
+	began  time.Time     // when this process began
+	before time.Duration // time that earlier processes ran the suite
+	done   []int         // of each run, the repetitions that had ended before in the pass that was under way
+	ended  int           // runs that had ended before
 }
 
-func newSuiteRunner(s Suite, how Options, dir string) (*suiteRunner, error) {
-	r := &suiteRunner{Suite: s, how: how, dir: dir, kept: keeper{}, ran: make([]uint64, len(s.Runs))}
-	r.out = tally.Suite{Name: s.Name, Started: time.Now(), For: how.For}
-	head := recordHead{Name: s.Name, Started: r.out.Started, For: how.For}
+// head returns the first line of a record of the suite.
+func (s Suite) head(how Options) (recordHead, error) {
+	head := recordHead{Name: s.Name, Started: time.Now(), For: how.For, Version: how.Version}
 	for _, run := range s.Runs {
 		if run.Explore != nil {
 			v, err := run.Workload()
 			if err != nil {
-				return nil, err
+				return head, err
 			}
-			head.Cases = append(head.Cases, recordCase{run.Title, v.ID, run.expectedOfSearch()})
+			head.Cases = append(head.Cases, recordCase{run.Title, v.ID, run.expectedOfSearch(), run.turns})
 			continue
 		}
 		plan, err := run.Resolve()
 		if err != nil {
-			return nil, err
+			return head, err
 		}
-		head.Cases = append(head.Cases, recordCase{run.Title, plan.Variant, plan.Expectation().String()})
+		head.Cases = append(head.Cases, recordCase{run.Title, plan.Variant, plan.Expectation().String(), run.turns})
 	}
-	r.out.Cases = head.cases()
+	if s.part != nil {
+		head.Fingerprint, head.Shard = s.part.fingerprint, &recordShard{s.part.Shard, s.part.whole}
+		return head, nil
+	}
 	var err error
-	r.record, err = newRecord(dir, head)
-	return r, err
+	head.Fingerprint, err = s.fingerprint()
+	return head, err
 }
 
-func (r *suiteRunner) since() time.Duration { return time.Since(r.out.Started) }
+// begin begins a suite anew.
+func (s Suite) begin(how Options, dir string, head recordHead) (*suiteRunner, error) {
+	record, err := newRecord(dir, head)
+	if err != nil {
+		return nil, err
+	}
+	r := &suiteRunner{Suite: s, how: how, dir: dir, record: record, kept: keeper{}, done: make([]int, len(s.Runs)), began: head.Started}
+	head.begin(&r.out)
+	return r, nil
+}
 
-// all repeats passes until there is a reason to end.
-func (r *suiteRunner) all(ctx context.Context) error {
+// since returns for how long the suite has run.
+func (r *suiteRunner) since() time.Duration { return r.before + time.Since(r.began) }
+
+// runAll repeats passes until there is a reason to end.
+func (r *suiteRunner) runAll(ctx context.Context) error {
 	for r.out.Ended == "" {
 		r.out.Passes++
-		before := r.broken()
+		before := r.countBroken()
 		for i := range r.Runs {
-			for range max(1, r.Runs[i].Times) {
-				if err := r.once(ctx, i); err != nil || r.out.Ended != "" {
-					return err
-				}
-				if r.out.Passes > 1 && r.over() {
+			turns := r.Runs[i].repetitions()
+			for _, turn := range turns[min(r.done[i], len(turns)):] {
+				if r.out.Passes > 1 && r.timeIsUp() {
 					return nil
+				}
+				if err := r.runOne(ctx, i, turn); err != nil || r.out.Ended != "" {
+					return err
 				}
 			}
 		}
-		if r.over() {
+		clear(r.done)
+		if r.timeIsUp() {
 			return nil
 		}
-		if r.broken()-before == r.runs() { // a soak would fail like this for hours
+		if r.countBroken()-before == r.runs() { // a soak would fail like this for hours
 			r.out.Ended = "not one run of a whole pass could be carried out"
 		}
 	}
 	return nil
 }
 
-// over reports whether the time asked for is over; without one it is over from the beginning.
-func (r *suiteRunner) over() bool { return r.since() >= r.how.For }
+// timeIsUp reports whether the time asked for is over; without one it is over from the beginning.
+func (r *suiteRunner) timeIsUp() bool { return r.since() >= r.how.For }
 
 // runs returns the number of runs in a pass.
 func (r *suiteRunner) runs() (n int) {
 	for _, run := range r.Runs {
-		n += max(1, run.Times)
+		n += len(run.repetitions())
 	}
 	return n
 }
 
-// broken counts the runs whose environment failed.
-func (r *suiteRunner) broken() (n int) {
+// countBroken counts the runs whose environment failed.
+func (r *suiteRunner) countBroken() (n int) {
 	for _, c := range r.out.Cases {
 		n += c.Failed
 	}
 	return n
 }
 
-// once runs the suite's run i one time.
-func (r *suiteRunner) once(ctx context.Context, i int) error {
+// runOne makes one repetition of the suite's run i.
+func (r *suiteRunner) runOne(ctx context.Context, i, turn int) error {
 	if ctx.Err() != nil {
 		r.out.Ended = "interrupted"
 		return nil
 	}
-	where := Position{Pass: r.out.Passes, Run: i + 1, Of: len(r.Runs), Name: r.Runs[i].Title}
+	where := Position{
+		Pass: r.out.Passes, Run: i + 1, Of: len(r.Runs), Name: r.Runs[i].Title, Elapsed: r.since(), For: r.how.For, Before: r.ended,
+	}
 	if r.how.Begin != nil {
 		r.how.Begin(where)
 	}
-	run, err := r.execute(ctx, i)
+	run, err := r.execute(ctx, i, turn)
 	if err != nil {
 		return err
 	}
@@ -189,13 +246,13 @@ func interruptedIn(run tally.Run) string {
 	return fmt.Sprintf("interrupted in the run %q, which is in %s", run.Name, path.Dir(run.Link))
 }
 
-// execute runs the plan or the search of run i with its next seed, and records what came of it.
-func (r *suiteRunner) execute(ctx context.Context, i int) (tally.Run, error) {
+// execute runs the plan or the search of run i, and records what came of it. The seed counts on with each repetition and pass, so that
+// a repetition has the same in the whole suite and in a shard.
+func (r *suiteRunner) execute(ctx context.Context, i, turn int) (tally.Run, error) {
 	plan := r.Runs[i].Plan
 	if plan.Seed != 0 {
-		plan.Seed += r.ran[i]
+		plan.Seed += uint64((r.out.Passes-1)*max(1, r.Runs[i].Times) + turn)
 	}
-	r.ran[i]++
 	o := r.how.Options
 	o.Results, o.Progress = r.dir, r.progress
 	began := time.Now()
@@ -291,7 +348,7 @@ func suiteRun(out results.Outcome, err error) tally.Run {
 	switch {
 	case err != nil:
 		run.Why = strings.ReplaceAll(err.Error(), "\n", "; ")
-		if unexpected := out.Expectation.Unexpected(j); len(unexpected) > 0 { // a violation counts whatever else went wrong
+		if unexpected := out.Expectation.Disallowed(j); len(unexpected) > 0 { // a violation counts whatever else went wrong
 			run.Ending, run.Why = tally.NotMet, strings.Join(append(unexpected, run.Why), "; ")
 		}
 		return run

@@ -2,57 +2,69 @@ package drawing
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// bar is a grip in pixels: from its beginning at from, over the end of the lease, to where the client lets go.
+// bar is a client's belief in pixels: from its beginning at from, over the end of the lease, to where the client lets go.
 type bar struct {
-	grip
+	interleave.Belief
 	from, lease, to float64
 }
 
-// shared is a span in which two clients rely on one lock.
+// shared is a stretch in which two clients certainly hold one lock.
 type shared struct {
-	a, b     bar
+	a, b     int // the clients, from 0
 	from, to float64
 }
 
-// measure turns grips into bars.
-func (l *Sequence) measure(all []grip) {
-	for _, g := range all {
-		if g.from >= len(l.places) || !l.has(g.client) {
+// believe finds the place of each belief.
+func (l *Sequence) believe(c Story) {
+	for _, g := range c.Beliefs(c.Clients) {
+		if g.From >= len(l.places) || !l.has(g.Client) {
 			continue
 		}
-		b := bar{grip: g, from: l.places[g.from].reply, to: l.y(g.to)}
-		if g.renewed && g.to < len(l.places) {
-			b.to = l.places[g.to].reply
+		b := bar{Belief: g, from: l.places[g.From].reply, to: l.y(g.To)}
+		if g.Renewed && g.To < len(l.places) {
+			b.to = l.places[g.To].reply
 		}
-		b.lease = min(b.to, l.y(g.lease))
+		b.lease = min(b.to, l.y(g.LeaseEnds))
 		l.bars = append(l.bars, b)
 	}
 }
 
-// shared lists the spans in which two clients rely on one lock.
-func (l *Sequence) shared() []shared {
-	var all []shared
-	for i, a := range l.bars {
-		for _, b := range l.bars[i+1:] {
-			from, to := max(a.from, b.from), min(a.lease, b.lease)
-			if a.client != b.client && a.key == b.key && from < to {
-				all = append(all, shared{a, b, from, to})
-			}
+// meet finds the place of each overlap that the checker judged. Those of messages are left out: no client believes that it holds one.
+func (l *Sequence) meet(c Story) {
+	l.key = c.Anomaly.Key
+	for _, o := range c.Anomaly.Overlaps() {
+		s := shared{a: interleave.ClientOf(o.With, c.Clients), b: interleave.ClientOf(o.Client, c.Clients), to: l.end}
+		if o.To > 0 {
+			s.to = l.y(c.StepAt(o.To, 0))
+		}
+		begun := 0
+		for begun < len(l.places) && c.Steps[begun].At <= o.From {
+			s.from = l.places[begun].reply
+			begun++
+		}
+		if l.believes(s.a) && l.believes(s.b) && s.from < s.to {
+			l.both = append(l.both, s)
 		}
 	}
-	return all
 }
 
-// overlaps marks the field between two clients while both rely on one lock.
+// believes reports whether a client has a bar of the anomaly's lock.
+func (l *Sequence) believes(client int) bool {
+	return slices.ContainsFunc(l.bars, func(b bar) bool { return b.Client == client && b.Key == l.key })
+}
+
+// overlaps marks the field between two clients while both certainly hold one lock.
 func (l *Sequence) overlaps() {
-	for _, s := range l.shared() {
-		left, right := min(s.a.client, s.b.client), max(s.a.client, s.b.client)
+	for _, s := range l.both {
+		left, right := min(s.a, s.b), max(s.a, s.b)
 		l.rect("overlap", l.lane(left), l.lane(right), s.from, s.to,
-			fmt.Sprintf("client %d and client %d both hold %s", left+1, right+1, keyName(s.a.key)))
+			fmt.Sprintf("client %d and client %d both certainly hold %s", left+1, right+1, keyName(l.key)))
 	}
 }
 
@@ -60,15 +72,15 @@ func (l *Sequence) overlaps() {
 // alarm while another client has the lock, too.
 func (l *Sequence) drawBars() {
 	for _, b := range l.bars {
-		l.drawBar("grip", b.client, b.from, b.lease, fmt.Sprintf("client %d holds %s", b.client+1, keyName(b.key)))
+		l.drawBar("grip", b.Client, b.from, b.lease, fmt.Sprintf("client %d has %s, as far as it knows", b.Client+1, keyName(b.Key)))
 		if b.over() {
-			l.drawBar("grip over", b.client, b.lease, b.to,
-				fmt.Sprintf("the lease is over, client %d has not given %s up", b.client+1, keyName(b.key)))
+			l.drawBar("grip over", b.Client, b.lease, b.to,
+				fmt.Sprintf("the lease is over, client %d has not given %s up", b.Client+1, keyName(b.Key)))
 		}
 	}
-	for _, s := range l.shared() {
-		l.drawBar("grip two", s.a.client, s.from, s.to, "")
-		l.drawBar("grip two", s.b.client, s.from, s.to, "")
+	for _, s := range l.both {
+		l.drawBar("grip two", s.a, s.from, s.to, "")
+		l.drawBar("grip two", s.b, s.from, s.to, "")
 	}
 }
 
@@ -87,15 +99,15 @@ func (l *Sequence) Legend() []LegendKey {
 	if len(l.bars) == 0 {
 		return nil
 	}
-	all := []LegendKey{{"grip", "the client holds the lock"}}
+	all := []LegendKey{{"grip", "the client has the lock, as far as it knows"}}
 	for _, b := range l.bars {
 		if b.over() {
 			all = append(all, LegendKey{"grip-over", "its lease is over, and it has not let go"})
 			break
 		}
 	}
-	if len(l.shared()) > 0 {
-		all = append(all, LegendKey{"two", "two clients hold it at once"})
+	if len(l.both) > 0 {
+		all = append(all, LegendKey{"two", "two clients certainly hold it at once"})
 	}
 	return all
 }

@@ -95,8 +95,8 @@ func width(s string) float64 {
 // label in a row, in percent.
 type lanes []float64
 
-// place returns the row of a label that begins at x and is w wide, both in percent.
-func (l *lanes) place(x, w float64) int {
+// put returns the row of a label that begins at x and is w wide, both in percent.
+func (l *lanes) put(x, w float64) int {
 	for i, end := range *l {
 		if end <= x {
 			(*l)[i] = x + w

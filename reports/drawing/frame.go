@@ -46,7 +46,7 @@ func (f *frame) name(faults []harness.Fault) {
 		}
 		w := width(label)
 		x := max(0, min(f.x(fault.Start), 100-w))
-		row := rows.place(x, w)
+		row := rows.put(x, w)
 		f.text("band-name", x, f.top+float64(row*laneHeight)+10, "start", label)
 	}
 	if len(rows) > 0 {
@@ -67,7 +67,7 @@ func (f *frame) edges(faults []harness.Fault, top, bottom float64) {
 // timeAxis draws the axis with at most nine ticks. sign stands before each label.
 func (f *frame) timeAxis(sign string) {
 	f.line("axis", 0, f.bottom, 100, f.bottom)
-	step := timeStep(f.to-f.from, 8)
+	step := timeTickEvery(f.to-f.from, 8)
 	for t := (f.from + step - 1) / step * step; t <= f.to; t += step {
 		x := f.x(t)
 		f.line("tick", x, f.bottom, x, f.bottom+4)
@@ -87,8 +87,8 @@ func edge(x float64) string {
 	}
 }
 
-// timeStep returns a round step that divides span into at most n parts.
-func timeStep(span time.Duration, n int) time.Duration {
+// timeTickEvery returns a round step that divides span into at most n parts.
+func timeTickEvery(span time.Duration, n int) time.Duration {
 	for _, s := range []time.Duration{10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600} {
 		if s *= time.Second; span > 50*time.Second && span <= time.Duration(n)*s {
 			return s
@@ -118,7 +118,7 @@ func timeTick(t, end, step time.Duration) string {
 
 // linear draws a value axis from 0 to at least peak and returns the y of a value.
 func (f *frame) linear(top, bottom, peak float64, lines int) func(float64) float64 {
-	step := valueStep(peak, lines)
+	step := valueTickEvery(peak, lines)
 	high := step * max(1, math.Ceil(peak/step-0.02))
 	y := func(v float64) float64 { return bottom - (bottom-top)*v/high }
 	for v := 0.0; v <= high*1.0001; v += step {
@@ -130,8 +130,8 @@ func (f *frame) linear(top, bottom, peak float64, lines int) func(float64) float
 	return y
 }
 
-// valueStep returns a round step that divides peak into at most n parts.
-func valueStep(peak float64, n int) float64 {
+// valueTickEvery returns a round step that divides peak into at most n parts.
+func valueTickEvery(peak float64, n int) float64 {
 	if peak <= 0 {
 		return 1
 	}

@@ -26,8 +26,8 @@ type gantt struct {
 	key     string
 	clients []int
 	ops     []harness.Op
-	spans   []harness.Span // who held it, as the checker judged
-	both    []harness.Span // when two did
+	spans   []harness.Span    // what the checker judged
+	both    []harness.Overlap // when two certainly held it
 }
 
 // newGantt prepares the picture of an anomaly with at least one operation.
@@ -92,7 +92,7 @@ func (g *gantt) ticks() {
 	for _, c := range g.axis.cuts {
 		write("missing", (g.axis.x(c.from)+g.axis.x(c.to))/2, units.Duration(c.length()))
 	}
-	step := timeStep(g.axis.shown(), 6)
+	step := timeTickEvery(g.axis.shown(), 6)
 	for _, p := range g.axis.parts() {
 		g.line("axis", g.axis.x(p.from), g.bottom, g.axis.x(p.to), g.bottom)
 		for t := (p.from + step - 1) / step * step; t <= p.to; t += step {
@@ -140,8 +140,11 @@ func (g *gantt) moments(span time.Duration) []time.Duration {
 	for _, op := range g.ops {
 		all = append(all, op.Call-g.zero, op.Return-g.zero)
 	}
-	for _, s := range slices.Concat(g.spans, g.both) {
+	for _, s := range g.spans {
 		all = append(all, s.From-g.zero, s.To-g.zero)
+	}
+	for _, o := range g.both {
+		all = append(all, o.From-g.zero, o.To-g.zero)
 	}
 	return slices.DeleteFunc(all, func(t time.Duration) bool { return t < 0 || t > span })
 }
@@ -162,7 +165,7 @@ func (g *gantt) row(client int) {
 		if op.Client == client {
 			w := width(brief(op))
 			x := max(0, min(g.at(op.Call), 100-w))
-			labels = append(labels, label{x, rows.place(x, w), brief(op)})
+			labels = append(labels, label{x, rows.put(x, w), brief(op)})
 		}
 	}
 	bar := g.bottom + 12 + float64(len(rows)*laneHeight)
@@ -187,7 +190,7 @@ func (g *gantt) name(client int) string {
 func (g *gantt) bars(client int, y float64) {
 	for _, s := range g.spans {
 		if s.Client == client {
-			g.rect("hold", g.at(s.From), g.end(s), y+3, y+barHigh-3, fmt.Sprintf("holds %s from %s%s", units.Clip(g.key, 60), units.At(s.From), until(s)))
+			g.rect(spanClass[s.Kind], g.at(s.From), g.end(s), y+3, y+barHigh-3, g.told(s))
 		}
 	}
 	for _, op := range g.ops {
@@ -201,7 +204,7 @@ func (g *gantt) bars(client int, y float64) {
 // highlight marks the time in which two owners hold the same key.
 func (g *gantt) highlight() {
 	for _, o := range g.both {
-		g.rect("overlap", g.at(o.From), g.end(o), g.top, g.bottom, fmt.Sprintf("two owners from %s%s", units.At(o.From), until(o)))
+		g.rect("overlap", g.at(o.From), g.end(o.Span), g.top, g.bottom, fmt.Sprintf("two owners from %s%s", units.At(o.From), until(o.Span)))
 	}
 }
 
@@ -211,17 +214,6 @@ func (g *gantt) end(s harness.Span) float64 {
 		return 100
 	}
 	return g.at(s.To)
-}
-
-// until says how long a span lasts and what ends it.
-func until(s harness.Span) string {
-	switch s.Until {
-	case harness.LeaseEnds:
-		return fmt.Sprintf(" to %s (%s): its lease ends", units.At(s.To), units.Duration(s.To-s.From))
-	case harness.OwnRelease:
-		return fmt.Sprintf(" to %s (%s): its owner releases it", units.At(s.To), units.Duration(s.To-s.From))
-	}
-	return " on: its lease has no end"
 }
 
 // brief describes an operation and its outcome in a few words.

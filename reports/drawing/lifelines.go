@@ -34,15 +34,17 @@ const (
 type Sequence struct {
 	Drawing
 	lines   []Line
-	places  []place
+	places  []rowPosition
 	bars    []bar
+	key     string   // of the anomaly
+	both    []shared // as the checker judged
 	clients int
 	end     float64 // y at which the lanes end
 }
 
-// place holds the y positions of a line: its borders, the arrow to Redis and the arrow back. In a line without arrows both are at
-// the middle.
-type place struct{ top, call, reply, bottom float64 }
+// rowPosition holds the y positions of a line: its borders, the arrow to Redis and the arrow back. In a line without arrows both
+// are at the middle.
+type rowPosition struct{ top, call, reply, bottom float64 }
 
 // Draw draws the first lines of a counterexample.
 func (c Story) Draw() *Sequence {
@@ -51,7 +53,8 @@ func (c Story) Draw() *Sequence {
 	l.Label = "sequence diagram of the " + units.Plural(int64(c.Length()), "step", "steps")
 	l.Margin = 34
 	l.arrange()
-	l.measure(c.grips())
+	l.believe(c)
+	l.meet(c)
 	l.overlaps()
 	l.lanes()
 	l.drawBars()
@@ -80,17 +83,17 @@ func (l *Sequence) arrange() {
 }
 
 // flat returns the place of a line without arrows. Its text may take a second row.
-func (l *Sequence) flat(y float64, one Line) place {
+func (l *Sequence) flat(y float64, one Line) rowPosition {
 	high := lineHigh
 	if units.Letters(one.deed())+units.Letters(one.Belief)+1 > l.room() {
 		high += textHigh
 	}
-	return place{top: y, call: y + high/2, reply: y + high/2, bottom: y + high}
+	return rowPosition{top: y, call: y + high/2, reply: y + high/2, bottom: y + high}
 }
 
 // arrowed returns the place of a command and its reply.
-func (l *Sequence) arrowed(y float64, one Line) place {
-	p := place{top: y, call: y + callAt, reply: y + replyAt}
+func (l *Sequence) arrowed(y float64, one Line) rowPosition {
+	p := rowPosition{top: y, call: y + callAt, reply: y + replyAt}
 	if one.Reply == "" {
 		p.reply = p.call
 	}
@@ -114,8 +117,8 @@ func (l *Sequence) fits(one Line) bool {
 // lane returns the x of a client's lane.
 func (l *Sequence) lane(client int) float64 {
 	gap := laneGap
-	if l.clients > interleave.MaxClients {
-		gap = laneGap * (interleave.MaxClients - 1) / float64(l.clients-1)
+	if l.clients > interleave.MaxExhaustive {
+		gap = laneGap * (interleave.MaxExhaustive - 1) / float64(l.clients-1)
 	}
 	return firstLane + gap*float64(client)
 }
@@ -126,9 +129,9 @@ func (l *Sequence) column() float64 { return l.lane(l.clients-1) + 2.8 }
 // room returns the number of letters that always fit into a row of the column.
 func (l *Sequence) room() int { return int((textEnd - l.column()) / 100 * slim / letter) }
 
-// y returns the position at which a step begins; for never the end of the lanes.
+// y returns the position at which a step begins; for Never the end of the lanes.
 func (l *Sequence) y(step int) float64 {
-	if step == never || step >= len(l.places) {
+	if step == interleave.Never || step >= len(l.places) {
 		return l.end
 	}
 	return l.places[step].call
@@ -144,7 +147,7 @@ func (l *Sequence) lanes() {
 			}
 		}
 		name := fmt.Sprint(c + 1)
-		if l.clients <= interleave.MaxClients {
+		if l.clients <= interleave.MaxExhaustive {
 			name = "client " + name
 		}
 		l.text("lane-name", l.lane(c), 15, "middle", name)
@@ -155,7 +158,7 @@ func (l *Sequence) lanes() {
 }
 
 // draw draws one line of the counterexample.
-func (l *Sequence) draw(one Line, p place) {
+func (l *Sequence) draw(one Line, p rowPosition) {
 	switch {
 	case l.speaks(one):
 		l.exchange(one, p)
@@ -173,7 +176,7 @@ func (l *Sequence) draw(one Line, p place) {
 }
 
 // exchange draws a command and its reply.
-func (l *Sequence) exchange(one Line, p place) {
+func (l *Sequence) exchange(one Line, p rowPosition) {
 	x := l.lane(one.Client)
 	l.row("command-name", p.call, one.Command, "", "")
 	l.line("ask", x, p.call, redisLane, p.call)
@@ -201,12 +204,12 @@ func (l *Sequence) row(class string, y float64, text, tailClass, tail string) {
 }
 
 // flow writes what happened in a line without arrows, in up to two rows.
-func (l *Sequence) flow(class string, p place, one Line) {
+func (l *Sequence) flow(class string, p rowPosition, one Line) {
 	l.words("wrap "+class, l.column(), textEnd, p.top, p.bottom-p.top, one.deed(), one.tailClass(), one.Belief)
 }
 
 // alone draws what a client does without Redis, and its crash, joined to its lane.
-func (l *Sequence) alone(one Line, p place) {
+func (l *Sequence) alone(one Line, p rowPosition) {
 	l.line("lead", l.lane(one.Client), p.call, l.column()-0.8, p.call)
 	class := "step-name"
 	if one.kind == dies {

@@ -71,7 +71,7 @@ func acquire(client int, t, took time.Duration) harness.Op {
 	return harness.Op{Client: client, Kind: harness.Acquire, Key: "k", Call: t, Return: t + took, Outcome: harness.OK, TTL: 300 * ms}
 }
 
-// lateTheft is a lock of 300 ms whose story is told by its last 6 ms.
+// lateTheft returns a lock of 300 ms whose story is told by its last 6 ms.
 func lateTheft() harness.Anomaly {
 	a, b := acquire(1, 0, ms), acquire(2, 294*ms, ms/2)
 	theft := harness.Op{Client: 1, Kind: harness.Release, Key: "k", Call: 295 * ms, Return: 295*ms + ms/10, Outcome: harness.OK}

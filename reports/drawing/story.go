@@ -1,14 +1,12 @@
 package drawing
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
@@ -49,7 +47,7 @@ func (c Story) Lines() []Line {
 	for _, s := range c.Steps {
 		all = append(all, LineOf(s))
 	}
-	for i, row := range c.answers() {
+	for i, row := range c.Answers(c.Clients) {
 		if row >= 0 && slices.Contains(c.Anomaly.Ops, c.Ops[i]) {
 			all[row].Guilty = true
 		}
@@ -61,7 +59,7 @@ func (c Story) Lines() []Line {
 func LineOf(s interleave.Step) Line {
 	l := Line{
 		kind: kindOf(s), Number: strconv.Itoa(s.Number), At: s.At, Client: max(0, s.Client) - 1,
-		Who:     fmt.Sprintf("client %d", s.Client),
+		Who:     s.Who(),
 		Command: units.Visible(s.Command), Reply: units.Visible(s.Reply), Belief: units.Visible(s.Belief),
 	}
 	switch {
@@ -96,10 +94,4 @@ func kindOf(s interleave.Step) lineKind {
 func lower(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
 	return unicode.IsLower(r)
-}
-
-// client returns the number of the client, from 0, that has the given id in an operation of c; -1 for the harness. The explorer's
-// ids count from 1, as its steps do; no client has worker 0.
-func (c Story) client(id int) int {
-	return max(-1, harness.Meta{Workers: c.Clients + 1}.Worker(id)-1)
 }

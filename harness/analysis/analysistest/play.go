@@ -13,6 +13,7 @@ type Play struct {
 	interleave.Counterexample
 	Now   time.Duration // of the last step
 	began map[int]time.Duration
+	spans []harness.Span // of the anomaly
 }
 
 func NewPlay() *Play { return &Play{began: map[int]time.Duration{}} }
@@ -68,9 +69,14 @@ func (p *Play) Step(c interleave.Choice, client int, command, reply string) {
 
 func (p *Play) Last() *interleave.Step { return &p.Steps[len(p.Steps)-1] }
 
-// Shows ends the counterexample with its anomaly. Checkers count clients from 0.
+// holds adds the certain hold that op began to the spans of the anomaly.
+func (p *Play) holds(op harness.Op, owner int, to time.Duration, until harness.SpanEnd) {
+	p.spans = append(p.spans, harness.Span{Client: op.Client, Owner: owner, From: op.Return, To: to, Until: until})
+}
+
+// Shows ends the counterexample with its anomaly.
 func (p *Play) Shows(class harness.Class, key, note string, ops ...harness.Op) interleave.Counterexample {
-	p.Anomaly = harness.Anomaly{Class: class, Key: key, Note: note, Ops: ops, From: ops[0].Call, To: p.Now}
+	p.Anomaly = harness.Anomaly{Class: class, Key: key, Note: note, Ops: ops, From: ops[0].Call, To: p.Now, Spans: p.spans}
 	return p.Counterexample
 }
 
@@ -120,7 +126,9 @@ func BlindDel() interleave.Counterexample {
 	b := p.Ends(2, "SET lock client-2-1 NX PX 10000", "OK", "holds lock until 20.004s", LockOp(harness.Acquire, ""))
 	c := p.Ends(1, "DEL lock", "1", "has given lock up", LockOp(harness.Release, ""))
 	d := p.Ends(3, "SET lock client-3-2 NX PX 10000", "OK", "holds lock until 20.006s", LockOp(harness.Acquire, ""))
-	p.Ends(2, "DEL lock", "1", "has given lock up", LockOp(harness.Release, ""))
+	e := p.Ends(2, "DEL lock", "1", "has given lock up", LockOp(harness.Release, ""))
+	p.holds(b, 0, e.Call, harness.OwnRelease)
+	p.holds(d, 1, d.Call+d.TTL, harness.LeaseEnds)
 	return p.Shows(harness.StolenRelease, "lock", "client 3 was granted lock by 10.0065 s, while client 2 certainly held it from "+
 		"10.0045 s until 10.0070 s; client 1, granted it at 0.0015 s, had it removed by a release from 10.0050 s to 10.0055 s", b, c, d)
 }
@@ -141,7 +149,7 @@ func Stuck() interleave.Counterexample {
 // LostGrant returns a grant that a promoted replica had not received.
 func LostGrant() interleave.Counterexample {
 	p := NewPlay()
-	p.World(interleave.HoldReplication, "replication stops: the replica hears nothing from here on")
+	p.World(interleave.StopReplication, "replication stops: the replica hears nothing from here on")
 	a := p.Ends(1, "SET lock 0-1 NX PX 10000", "OK", "holds lock until 10.002s", LockOp(harness.Acquire, ""))
 	p.World(interleave.Promote, "the replica becomes the primary, without what it did not hear")
 	p.Does(2, "EVALSHA {take the lock for ARGV[2] milliseconds unless so} lock:orders:2026-11-21 client-2-0000000000000017 10000",
@@ -153,6 +161,8 @@ func LostGrant() interleave.Counterexample {
 	p.Ends(4, "SET lock 3-1 NX PX 10000", "(nil)", "lock is somebody else's", LockOp(harness.Acquire, harness.Held))
 	p.Ends(1, "PEXPIRE lock 10000", "1", "holds lock until 10.009s", LockOp(harness.Extend, ""))
 	p.Ends(1, "EVALSHA {delete the lock if it is ours} lock 0-1", "0", "lock was not its own any more", LockOp(harness.Release, harness.NotMine))
+	p.holds(a, 0, a.Call+a.TTL, harness.LeaseEnds)
+	p.holds(b, 1, b.Call+b.TTL, harness.LeaseEnds)
 	return p.Shows(harness.DoubleGrant, "lock",
 		"client 2 was granted lock by 0.0055 s, while client 1 certainly held it from 0.0025 s until 0.0100 s", a, b)
 }

@@ -1,14 +1,74 @@
 package docker_test
 
 import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
 	"testing"
+	"time"
 
+	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
+	"github.com/doublegrant/doublegrant/harness/cluster/internal/platformtest"
 )
+
+// onDocker runs the tests that every platform has to pass, in containers.
+var onDocker = platformtest.Platform{
+	Options: cluster.Options{On: docker.Platform{}}, Sites: docker.Here,
+	Dogs:  1,               // of the containers
+	Usual: 4 * time.Second, // containers start and end more slowly
+}
+
+// Helpers of tests, by short names.
+var (
+	up           = onDocker.Up
+	startQuietly = platformtest.StartQuietly
+	connect      = platformtest.Connect
+	whole        = platformtest.Whole
+	eventually   = platformtest.Eventually
+	sees         = platformtest.Sees
+)
+
+// options returns options for containers. It skips the test where there is no Docker.
+func options(t *testing.T) cluster.Options {
+	t.Helper()
+	docker.Need(t)
+	return onDocker.Options
+}
 
 func TestMain(m *testing.M) {
 	if docker.Watchdog() {
 		return
 	}
-	m.Run()
+	onDocker.Main(m, map[string]func() int{stepwise: actStepwise})
+}
+
+// stepwise names a victim that starts one cluster, waits for a line on its standard input, acts on its node, stops it, and prints
+// the results.
+const stepwise = "stepwise"
+
+func actStepwise() int {
+	c := cluster.Standalone(cluster.Options{On: docker.Platform{Patience: 2 * time.Second}})
+	fmt.Println("start", platformtest.Begin(c))
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+		return 1
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, act := range []struct {
+		name string
+		do   func() error
+	}{
+		{"pause", func() error { return c.Pause(ctx, "r1") }},
+		{"resume", func() error { return c.Resume("r1") }},
+		{"terminate", func() error { return c.Terminate(ctx, "r1") }},
+		{"kill", func() error { return c.Kill("r1") }},
+		{"stop", c.Stop},
+	} {
+		began := time.Now()
+		err := act.do()
+		fmt.Printf("%s %v %q\n", act.name, time.Since(began).Round(time.Millisecond), fmt.Sprint(err))
+	}
+	return 0
 }

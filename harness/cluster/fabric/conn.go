@@ -15,10 +15,10 @@ type conn struct {
 	passage *passage
 }
 
-// Read reads, and returns what it read, or an end of file, only when the link is not held.
+// Read reads, and returns what it read, or an end of file, only when the link is not withheld.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.TCPConn.Read(b)
-	c.passage.meets(c.passage.link.held(), n)
+	c.passage.meets(c.passage.link.withheld(), n)
 	c.passage.link.pass()
 	return n, err
 }

@@ -5,7 +5,7 @@
 // can be cut while all others flow: one Sentinel can lose the primary while another still sees it.
 //
 // The data path and its toxics are toxiproxy's (github.com/Shopify/toxiproxy/v2); accepting connections, telling pairs
-// apart, holding and refusing are done here. toxiproxy stays inside this package.
+// apart, withholding and refusing are done here. toxiproxy stays inside this package.
 //
 // Thousands of connections come from clients in this very process. [Fabric.Dial] opens theirs: they need no second socket,
 // and no detour through toxiproxy while their link has no toxic.
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
+	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/rs/zerolog"
 	"github.com/rs/zerolog/log"
 )
@@ -50,7 +51,7 @@ type (
 
 // New returns a fabric without hosts.
 func New() *Fabric {
-	quiet()
+	setUp()
 	return &Fabric{
 		// toxiproxy's links panic on a nil metrics container; an empty one measures nothing.
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
@@ -60,9 +61,14 @@ func New() *Fabric {
 	}
 }
 
-// quiet turns off zerolog's logger for the whole process: toxiproxy's bandwidth toxic logs to standard error by it whenever it
-// is removed.
-var quiet = sync.OnceFunc(func() { log.Logger = zerolog.Nop() })
+// setUp changes what toxiproxy keeps for a whole process, when the first fabric is made: linking this package changes nothing.
+// Neither can be set for one fabric. Toxics are looked up by name in one table. The bandwidth toxic logs by zerolog's global
+// logger whenever it is removed, and would write to standard error.
+var setUp = sync.OnceFunc(func() {
+	toxics.Register(dropName, new(drop))
+	toxics.Register(limitDataName, new(limitData))
+	log.Logger = zerolog.Nop()
+})
 
 // Host declares that connections from the address ip (no port) come from the host called name.
 func (f *Fabric) Host(name, ip string) { f.host(ip, host{name: name}) }

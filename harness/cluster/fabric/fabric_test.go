@@ -137,32 +137,32 @@ func (w world) hears(c net.Conn, word string, within time.Duration) error {
 	return nil
 }
 
-func TestHoldKeepsEveryByteOfOneLinkOnly(t *testing.T) {
+func TestWithholdKeepsEveryByteOfOneLinkOnly(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a, b := w.dial(alice), w.dial(bob)
 		require.NoError(t, w.echoes(a, "one"))
 		require.NoError(t, w.echoes(b, "one"))
 		require.Equal(t, 1, w.Link("alice", "server").Connections())
 
-		heal := w.Link("alice", "server").Hold()
+		heal := w.Link("alice", "server").Withhold()
 		w.keepsSilent(a, "two")
-		require.NoError(t, w.echoes(b, "two"), "another link is held, too")
+		require.NoError(t, w.echoes(b, "two"), "another link is withheld, too")
 		late := w.dial(alice)
 		w.keepsSilent(late, "new")
 
 		heal()
-		require.NoError(t, w.receives(a, "two"), "held bytes were lost")
+		require.NoError(t, w.receives(a, "two"), "withheld bytes were lost")
 		require.NoError(t, w.receives(late, "new"))
 		require.NoError(t, w.echoes(a, "three"))
 	})
 }
 
-func TestHoldKeepsTheEndOfAConnection(t *testing.T) {
+func TestWithholdKeepsTheEndOfAConnection(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a := w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
 		l := w.Link("alice", "server")
-		heal := l.Hold()
+		heal := l.Withhold()
 		require.NoError(t, a.Close())
 		time.Sleep(50 * time.Millisecond) // long enough for a FIN to be passed on, if it were
 		require.Equal(t, 1, l.Connections())
@@ -188,7 +188,7 @@ func TestALinkFlowsWhenTheLastOfItsFaultsHeals(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		l, a := w.Link("alice", "server"), w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
-		first, second := l.Hold(), l.Hold()
+		first, second := l.Withhold(), l.Withhold()
 		first()
 		first() // counts once
 		w.keepsSilent(a, "two")
@@ -221,11 +221,11 @@ func TestADeadServerResets(t *testing.T) {
 	require.True(t, refused(alice, "127.5.2.9:7000"))
 }
 
-func TestCloseEndsHeldConnections(t *testing.T) {
+func TestCloseEndsWithheldConnections(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a := w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
-		w.Link("alice", "server").Hold()
+		w.Link("alice", "server").Withhold()
 		w.dial(alice) // waits at the gate
 		require.NoError(t, w.Close())
 		require.True(t, gone(w.receives(a, "x")))

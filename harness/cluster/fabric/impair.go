@@ -10,7 +10,7 @@ import (
 // Impair does a link fault to every link, to all at once: one that is stuck does not delay the others. heal undoes it, may be
 // called more than once, and is never nil. Of several faults on one link each acts until it is undone.
 //
-// A fault that is not valid is an error, and nothing is done. Hold and Refuse do not fail otherwise. The others are toxics
+// A fault that is not valid is an error, and nothing is done. Withhold and Refuse do not fail otherwise. The others are toxics
 // of toxiproxy, and can: of several links' errors the first is returned. A link whose connections cannot take the toxic
 // because the far side does not read is ErrStuck; its connections were reset.
 func Impair(links []*Link, f harness.LinkFault) (heal func() error, err error) {
@@ -28,8 +28,8 @@ func Impair(links []*Link, f harness.LinkFault) (heal func() error, err error) {
 // impair does a valid link fault to one link.
 func (l *Link) impair(f harness.LinkFault) (heal func() error, err error) {
 	switch f.Kind {
-	case harness.LinkHold:
-		return cannotFail(l.Hold()), nil
+	case harness.LinkWithhold:
+		return cannotFail(l.Withhold()), nil
 	case harness.LinkRefuse:
 		return cannotFail(l.Refuse()), nil
 	}

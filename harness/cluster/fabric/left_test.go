@@ -16,12 +16,12 @@ func openFiles(t *testing.T) int {
 	return len(fds)
 }
 
-// Sentinels connect ten times a second to a node that they have lost, and give each connection up. A hold of minutes must not
-// keep these connections.
-func TestAHeldLinkKeepsNoConnectionThatWasGivenUp(t *testing.T) {
+// Sentinels connect ten times a second to a node that they have lost, and give each connection up. A link withheld for minutes
+// must not keep these connections.
+func TestAWithheldLinkKeepsNoConnectionThatWasGivenUp(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		link := w.Link("alice", "server")
-		unhold := link.Hold()
+		unhold := link.Withhold()
 		none := openFiles(t)
 		patient := w.dial(alice)
 		_, err := patient.Write([]byte("still here"))
@@ -37,7 +37,7 @@ func TestAHeldLinkKeepsNoConnectionThatWasGivenUp(t *testing.T) {
 			require.NoError(t, c.Close())
 		}
 		require.Eventually(t, func() bool { return openFiles(t) <= before }, 5*time.Second, 20*time.Millisecond, "connections are kept")
-		require.Zero(t, w.received(), "a byte came through a held link")
+		require.Zero(t, w.received(), "a byte came through a withheld link")
 		unhold()
 		require.NoError(t, patient.SetReadDeadline(time.Now().Add(5*time.Second)))
 		answer := make([]byte, len("still here"))

@@ -36,13 +36,13 @@ type Link struct {
 	dialing  chan struct{} // has mostDialing places
 	changing sync.Mutex    // held while a toxic comes or goes
 
-	mu              sync.Mutex
-	holds, refusals int // in force
-	toxics          int // in force, coming or going
-	closed          bool
-	conns           map[*net.TCPConn]*passage // both ends of every connection from outside of this process
-	pipelines       map[*pipeline]struct{}    // pipelines in toxiproxy
-	torn            []*pipeline               // see pipeline
+	mu                  sync.Mutex
+	withholds, refusals int // in force
+	toxics              int // in force, coming or going
+	closed              bool
+	conns               map[*net.TCPConn]*passage // both ends of every connection from outside of this process
+	pipelines           map[*pipeline]struct{}    // pipelines in toxiproxy
+	torn                []*pipeline               // see pipeline
 
 	nearMu sync.Mutex         // taken last, while a near is locked too
 	nears  map[*near]struct{} // connections from within this process
@@ -60,25 +60,25 @@ func newLink(server *toxiproxy.ApiServer, src, dst string) *Link {
 	return l
 }
 
-// Hold stops the link's bytes, and the ends of connections, where they are, in old connections and new ones, until heal is
-// called. Nothing is lost: when the last hold has healed everything flows on. heal may be called more than once.
-func (l *Link) Hold() (heal func()) {
+// Withhold stops the link's bytes, and the ends of connections, where they are, in old connections and new ones, until heal is
+// called. Nothing is lost: when the last has healed everything flows on. heal may be called more than once.
+func (l *Link) Withhold() (heal func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.holds++; l.holds == 1 && !l.closed {
+	if l.withholds++; l.withholds == 1 && !l.closed {
 		c := make(chan struct{})
 		l.gate.Store(&c)
 	}
 	return sync.OnceFunc(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.holds--; l.holds == 0 {
+		if l.withholds--; l.withholds == 0 {
 			l.open()
 		}
 	})
 }
 
-// open lets what is held flow on. The caller holds l.mu.
+// open lets what is withheld flow on. The caller holds l.mu.
 func (l *Link) open() {
 	if c := l.gate.Swap(nil); c != nil {
 		close(*c)
@@ -142,7 +142,7 @@ func (l *Link) Connections() int {
 
 // serve connects c to the link's destination and hands both ends to toxiproxy.
 func (l *Link) serve(c *net.TCPConn, real string, p *passage) {
-	if l.held() != nil {
+	if l.withheld() != nil {
 		p.waits()
 	}
 	if !l.reach(c) {
@@ -166,17 +166,17 @@ func (l *Link) serve(c *net.TCPConn, real string, p *passage) {
 	l.start(name, &conn{u, p}, &conn{c, p}, p, stream.Downstream)
 }
 
-// leftEvery is the time between two looks whether the opener of a new connection on a held link has given up. Sentinels connect,
-// and give up, ten times a second.
+// leftEvery is the time between two looks whether the opener of a new connection on a withheld link has given up. Sentinels
+// connect, and give up, ten times a second.
 const leftEvery = 100 * time.Millisecond
 
-// reach waits until the link is not held: until then a new connection does not reach the other side. It is false if the opener
-// of c gives up before. Without that, the connections of a long hold would use up every file of the process.
+// reach waits until the link is not withheld: until then a new connection does not reach the other side. It is false if the opener
+// of c gives up before. Without that, the connections to a link withheld for long would use up every file of the process.
 func (l *Link) reach(c *net.TCPConn) bool {
 	look := time.NewTicker(leftEvery)
 	defer look.Stop()
 	for {
-		g := l.held()
+		g := l.withheld()
 		if g == nil {
 			return true
 		}
@@ -244,17 +244,17 @@ func (l *Link) allNear() []*near {
 	return slices.Collect(maps.Keys(l.nears))
 }
 
-// held returns a channel that is closed when the link's hold heals, or nil if the link is not held.
-func (l *Link) held() <-chan struct{} {
+// withheld returns a channel that is closed when the link is restored, or nil if the link is not withheld.
+func (l *Link) withheld() <-chan struct{} {
 	if g := l.gate.Load(); g != nil {
 		return *g
 	}
 	return nil
 }
 
-// pass waits until the link is not held.
+// pass waits until the link is not withheld.
 func (l *Link) pass() {
-	if g := l.held(); g != nil {
+	if g := l.withheld(); g != nil {
 		<-g
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// near is the opener's end of a connection that was opened from within this process, see [Fabric.Dial]. It has one socket,
-// which leads to the host itself. While the link is clear, reads and writes go straight to it. Under a hold, bytes wait here in
-// both directions. While toxics are in force the bytes take a detour: a pipeline of toxiproxy each way, between two queues here
-// and the socket (near_detour.go). The opener notices nothing of these changes, but only the effects of the faults.
+// near is the opener's end of a connection that was opened from within this process, see [Fabric.Dial]. It has one socket, which
+// leads to the host itself. While the link is clear, reads and writes go straight to it. While the link is withheld, bytes wait
+// here in both directions. While toxics are in force the bytes take a detour: a pipeline of toxiproxy each way, between two queues
+// here and the socket (near_detour.go). The opener notices only the effects of the faults, and nothing of these changes.
 type near struct {
 	link          *Link
 	passage       passage
@@ -23,7 +23,7 @@ type near struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change; nil: nobody waits for one
-	tcp     *net.TCPConn  // the socket; nil: the connection was opened under a hold that still lasts
+	tcp     *net.TCPConn  // the socket; nil: the connection was opened on a withheld link and has not reached the host
 	route   route
 	using   int // number of our reads and writes on the socket that are under way
 	writing int // number of the opener's writes among them
@@ -63,8 +63,8 @@ var (
 // of the kernel's to that address, with the same faults. It costs one socket instead of three, since the fabric needs none, and
 // while no fault is in force the way is as short as without a fabric.
 //
-// ctx bounds the time to connect. Under a hold Dial returns at once, as if the connection was accepted, and the connection reaches
-// the host when the hold has healed. Errors are those of [net.Dialer], a reset if the link refuses. The connection has
+// ctx bounds the time to connect. While the link is withheld Dial returns at once, as if the connection was accepted, and the
+// connection reaches the host when the link is restored. Errors are those of [net.Dialer], a reset if the link refuses. The connection has
 // CloseWrite.
 func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, error) {
 	f.mu.Lock()
@@ -87,7 +87,7 @@ func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, erro
 	link := f.Link(from.name, to.name)
 	c := &near{link: link, passage: passage{link: link, own: from.own}, local: &net.TCPAddr{IP: net.ParseIP(ip)}, remote: remote}
 	c.peek.c = c
-	if c.link.held() != nil {
+	if c.link.withheld() != nil {
 		c.passage.waits()
 		go c.connectLater(to.real)
 		return c, nil
@@ -129,10 +129,10 @@ func (c *near) connected(tcp *net.TCPConn, raw syscall.RawConn) {
 	c.applyDeadlines()
 }
 
-// connectLater connects when a hold has ended, unless the opener gives up before.
+// connectLater connects when the link is withheld no longer, unless the opener gives up before.
 func (c *near) connectLater(real string) {
 	c.mu.Lock()
-	for gate := c.link.held(); gate != nil && !c.closed && c.broken == nil; gate = c.link.held() {
+	for gate := c.link.withheld(); gate != nil && !c.closed && c.broken == nil; gate = c.link.withheld() {
 		c.wait(time.Time{}, gate)
 	}
 	given := c.closed || c.broken != nil
@@ -153,7 +153,7 @@ func (c *near) connectLater(real string) {
 	c.signal()
 }
 
-// Close ends the connection once all that was written is sent. Under a hold, and with toxics, it returns before that.
+// Close ends the connection once all that was written is sent. While the link is withheld, and with toxics, it returns before that.
 func (c *near) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -260,8 +260,8 @@ func (c *near) signal() {
 	}
 }
 
-// wait waits for a change, for the end of the hold that the caller has met (nil: none), or for the deadline by if it is not zero,
-// whichever comes first. The caller holds c.mu, which is free meanwhile.
+// wait waits for a change, for the end of the withholding that the caller has met (nil: none), or for the deadline by if it is
+// not zero, whichever comes first. The caller holds c.mu, which is free meanwhile.
 func (c *near) wait(by time.Time, healed <-chan struct{}) {
 	if c.changed == nil {
 		c.changed = make(chan struct{})

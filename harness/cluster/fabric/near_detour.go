@@ -132,13 +132,13 @@ func (c *near) arrived() {
 // openerEnd is the opener's side of a detoured connection, as toxiproxy sees it.
 type openerEnd struct{ c *near }
 
-// Read takes what the opener has written, unless the link is held.
+// Read takes what the opener has written, unless the link is withheld.
 func (e openerEnd) Read(b []byte) (int, error) {
 	c := e.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		gate := c.link.held()
+		gate := c.link.withheld()
 		switch {
 		case c.broken != nil || c.detour.gone:
 			return 0, io.EOF

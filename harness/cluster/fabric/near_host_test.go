@@ -35,7 +35,7 @@ func newPair(t *testing.T) (l *fabric.Link, near, host net.Conn) {
 	return f.Link("alice", "server"), near, host
 }
 
-func TestAHoldKeepsWhatArrivesAtABlockedReader(t *testing.T) {
+func TestAWithheldLinkKeepsWhatArrivesAtABlockedReader(t *testing.T) {
 	l, near, host := newPair(t)
 	type got struct {
 		word string
@@ -49,12 +49,12 @@ func TestAHoldKeepsWhatArrivesAtABlockedReader(t *testing.T) {
 		read <- got{string(b[:n]), err}
 	}()
 	awaitBlocked(t, "fabric.(*near).Read(")
-	heal := l.Hold()
+	heal := l.Withhold()
 	_, err := host.Write([]byte("late"))
 	require.NoError(t, err)
 	select {
 	case <-read:
-		t.Fatal("it came through a hold")
+		t.Fatal("it came through a withheld link")
 	case <-time.After(50 * time.Millisecond):
 	}
 	require.NoError(t, near.SetReadDeadline(time.Now().Add(-time.Second)))
@@ -89,7 +89,7 @@ func TestTheHostsEndComesThroughAToxic(t *testing.T) {
 
 // If the host does not read, the socket has taken only a part of a write when the way changes.
 func TestNothingIsLostOfABlockedWriteWhenAToxicComes(t *testing.T) {
-	for name, queued := range map[string]bool{"of the opener": false, "of what a hold has queued": true} {
+	for name, queued := range map[string]bool{"of the opener": false, "of what a withheld link has queued": true} {
 		t.Run(name, func(t *testing.T) {
 			l, near, host := newPair(t)
 			sent := 0
@@ -110,7 +110,7 @@ func TestNothingIsLostOfABlockedWriteWhenAToxicComes(t *testing.T) {
 			flooding := make(chan error, 1)
 			begin := func() {
 				if queued {
-					heal := l.Hold()
+					heal := l.Withhold()
 					flooding <- flood(200_000, time.Minute)
 					heal()
 				} else {
@@ -168,8 +168,8 @@ func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
 	require.True(t, bytes.HasPrefix(append(all, "beyond the gap"...), got), "%d bytes came, and then others", len(all)-100)
 }
 
-// A hold keeps neither a Close nor a deadline from a Write that waits for the host.
-func TestAWriteThatIsUnderWayEndsUnderAHold(t *testing.T) {
+// A withheld link keeps neither a Close nor a deadline from a Write that waits for the host.
+func TestAWriteThatIsUnderWayEndsOnAWithheldLink(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(c net.Conn) error
 		want error
@@ -202,7 +202,7 @@ func TestAWriteThatIsUnderWayEndsUnderAHold(t *testing.T) {
 				still++
 				return still > 10
 			}, 10*time.Second, 20*time.Millisecond)
-			heal := l.Hold()
+			heal := l.Withhold()
 			require.NoError(t, tc.end(near))
 			select {
 			case err := <-wrote:

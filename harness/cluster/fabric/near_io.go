@@ -9,12 +9,12 @@ import (
 
 // This file has the opener's reads and writes on a near connection, and sends the bytes that wait.
 
-// Read reads from the socket while the link is clear. Bytes that meet a hold on their way stay for the next Read.
+// Read reads from the socket while the link is clear. Bytes that meet a withheld link on their way stay for the next Read.
 func (c *near) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		gate := c.link.held()
+		gate := c.link.withheld()
 		switch {
 		case c.closed:
 			return 0, opError("read", net.ErrClosed)
@@ -43,18 +43,19 @@ func (c *near) Read(b []byte) (int, error) {
 	}
 }
 
-// readSocket reads from the socket. ok is false if a hold, a detour or an end has come between: then Read has to look again.
+// readSocket reads from the socket. ok is false if a withheld link, a detour or an end has come between: then Read has to look
+// again.
 func (c *near) readSocket(b []byte) (n int, err error, ok bool) {
 	n, err = c.use(func(tcp *net.TCPConn) (int, error) { return tcp.Read(b) })
 	if c.broken != nil || c.closed {
 		return 0, nil, false
 	}
-	if c.route == direct && c.link.held() == nil {
+	if c.route == direct && c.link.withheld() == nil {
 		return n, err, true
 	}
 	c.in = append(c.in, b[:n]...)
 	if n > 0 {
-		c.passage.meets(c.link.held(), n)
+		c.passage.meets(c.link.withheld(), n)
 	}
 	if err != nil && !timedOut(err) {
 		c.inEnd = err
@@ -68,7 +69,7 @@ func (c *near) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for done := 0; ; {
-		gate := c.link.held()
+		gate := c.link.withheld()
 		switch {
 		case c.closed:
 			return done, opError("write", net.ErrClosed)
@@ -99,7 +100,8 @@ func (c *near) Write(b []byte) (int, error) {
 	}
 }
 
-// clear reports whether bytes go straight to the socket. gate is the hold that the caller has seen, or nil. The caller holds c.mu.
+// clear reports whether bytes go straight to the socket. gate is the withholding that the caller has seen, or nil. The caller
+// holds c.mu.
 func (c *near) clear(gate <-chan struct{}) bool {
 	return c.route == direct && c.tcp != nil && gate == nil
 }
@@ -121,7 +123,7 @@ func (c *near) use(do func(*net.TCPConn) (int, error)) (int, error) {
 func (c *near) send() {
 	switch {
 	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:
-	case len(c.out) == 0 && c.clear(c.link.held()):
+	case len(c.out) == 0 && c.clear(c.link.withheld()):
 		c.end()
 	default:
 		c.sender = true
@@ -134,7 +136,7 @@ func (c *near) sending() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.route == direct && c.broken == nil {
-		gate := c.link.held()
+		gate := c.link.withheld()
 		if gate != nil || c.writing > 0 {
 			c.wait(time.Time{}, gate)
 			continue

@@ -7,7 +7,7 @@ import (
 )
 
 // SyscallConn returns a raw connection by which a client library looks whether an idle connection has ended. Its Read calls f
-// once. It does not show what a hold or a toxic keeps from the opener.
+// once. It does not show what a withheld link or a toxic keeps from the opener.
 func (c *near) SyscallConn() (syscall.RawConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +35,7 @@ func (p *peek) Read(f func(fd uintptr) bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.link.held() != nil:
+	case c.link.withheld() != nil:
 		return nil
 	case len(c.in) > 0:
 		return errUnread

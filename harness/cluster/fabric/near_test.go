@@ -122,7 +122,8 @@ func countUp(c net.Conn, words uint32) {
 
 func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
 	l := w.Link("alice", "server")
-	toxics := []harness.LinkFault{ // a pipeline that cuts thousands of bytes into pieces of a few is busy for seconds, and cannot be changed
+	// A pipeline that cuts thousands of bytes into pieces of a few is busy for seconds, and cannot be changed.
+	toxics := []harness.LinkFault{
 		harness.Latency(time.Millisecond, time.Millisecond), harness.Slice(100, time.Microsecond), harness.Bandwidth(1_000_000),
 		harness.SlowClose(10 * time.Millisecond),
 	}
@@ -133,7 +134,7 @@ func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
 		case <-time.After(time.Duration(rng.IntN(10)) * time.Millisecond):
 		}
 		if rng.IntN(2) == 0 {
-			heal := l.Hold()
+			heal := l.Withhold()
 			time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond) // the moment is random, not awaited
 			heal()
 			continue
@@ -149,12 +150,12 @@ func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
 	}
 }
 
-func TestWhatIsWrittenUnderAHoldArrivesAlthoughItsWriterHasLeft(t *testing.T) {
+func TestWhatIsWrittenToAWithheldLinkArrivesAlthoughItsWriterHasLeft(t *testing.T) {
 	w := newWithin(t)
 	a := w.dial(alice)
 	require.NoError(t, w.echoes(a, "one"))
 	before := w.received()
-	heal := w.Link("alice", "server").Hold()
+	heal := w.Link("alice", "server").Withhold()
 	for range 3 {
 		_, err := a.Write([]byte("word"))
 		require.NoError(t, err)
@@ -173,7 +174,7 @@ func TestAFullQueueMakesTheWriterWait(t *testing.T) {
 	a := w.dial(alice)
 	require.NoError(t, w.echoes(a, "one"))
 	before := w.received()
-	heal := w.Link("alice", "server").Hold()
+	heal := w.Link("alice", "server").Withhold()
 	block := bytes.Repeat([]byte("x"), 100_000)
 	sent, err := 0, error(nil)
 	for began := time.Now(); err == nil || sent < 256<<10; {
@@ -192,10 +193,10 @@ func TestAFullQueueMakesTheWriterWait(t *testing.T) {
 
 func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
 	for name, fault := range map[string]func(w world) (heal func()){
-		"nothing":                  func(world) func() { return func() {} },
-		"a hold, before":           func(w world) func() { return w.Link("alice", "server").Hold() },
-		"a toxic":                  func(w world) func() { return w.add(harness.Latency(time.Millisecond, 0)) },
-		"a hold and then no toxic": func(w world) func() { h := w.Link("alice", "server").Hold(); w.add(harness.Drop())(); return h },
+		"nothing":                    func(world) func() { return func() {} },
+		"withheld, before":           func(w world) func() { return w.Link("alice", "server").Withhold() },
+		"a toxic":                    func(w world) func() { return w.add(harness.Latency(time.Millisecond, 0)) },
+		"withheld and then no toxic": func(w world) func() { h := w.Link("alice", "server").Withhold(); w.add(harness.Drop())(); return h },
 	} {
 		for _, when := range []string{"before the read", "during the read"} {
 			t.Run(name+" "+when, func(t *testing.T) {
@@ -209,7 +210,7 @@ func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
 				}
 				read := make(chan error, 1)
 				go func() { _, err := a.Read(make([]byte, 1)); read <- err }()
-				if name != "a hold and then no toxic" { // where the read has ended already
+				if name != "withheld and then no toxic" { // where the read has ended already
 					awaitBlocked(t, "fabric.(*near).Read(")
 				}
 				if heal == nil {
@@ -238,7 +239,7 @@ func TestAnIdleConnectionShowsOnlyWhatHasArrived(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return w.idle(a) == nil }, 2*time.Second, time.Millisecond, "an answer is there")
 
-	heal := w.Link("alice", "server").Hold()
+	heal := w.Link("alice", "server").Withhold()
 	require.ErrorIs(t, w.idle(a), errNotShown)
 	heal()
 	require.NoError(t, w.idle(a))
@@ -277,9 +278,9 @@ func TestDialFromWithin(t *testing.T) {
 	_, err = w.Dial(t.Context(), alice, "127.5.2.9:7000")
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 
-	heal := w.Link("alice", "nobody").Hold()
+	heal := w.Link("alice", "nobody").Withhold()
 	c, err := w.Dial(t.Context(), alice, "127.5.2.9:7000")
-	require.NoError(t, err, "under a hold nobody knows")
+	require.NoError(t, err, "while the link is withheld nobody knows")
 	heal()
 	require.True(t, ended(c))
 

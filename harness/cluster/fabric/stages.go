@@ -8,10 +8,11 @@ import (
 // This file has two toxics of our own, in place of toxiproxy's timeout and limit_data. Those end a pipeline in the middle and read
 // no more, so that the stages before them wait for ever.
 
-func init() {
-	toxics.Register("drop", new(drop))
-	toxics.Register("limit-data", new(limitData))
-}
+// The names of our own toxics. toxiproxy's table of toxics is one for the process, in which somebody else may have a toxic too.
+const (
+	dropName      = "doublegrant-drop"
+	limitDataName = "doublegrant-limit-data"
+)
 
 // drop loses all bytes until it is removed.
 type drop struct{}

@@ -11,7 +11,7 @@ import (
 // traffic counts what a link's faults touch. The harness's own connections, which look whether a fault acts, are not counted: a
 // link that nobody else uses must not look busy.
 type traffic struct {
-	held, waited, reset, passed, ended atomic.Int64
+	withheld, waited, reset, passed, ended atomic.Int64
 	// acting is the number of toxics in force in each direction.
 	acting [2]atomic.Int32
 }
@@ -20,7 +20,7 @@ type traffic struct {
 func (l *Link) Touched() harness.Touched {
 	t := &l.traffic
 	return harness.Touched{
-		Held: t.held.Load(), Waited: t.waited.Load(), Reset: t.reset.Load(), Passed: t.passed.Load(), Ended: t.ended.Load(),
+		Withheld: t.withheld.Load(), Waited: t.waited.Load(), Reset: t.reset.Load(), Passed: t.passed.Load(), Ended: t.ended.Load(),
 	}
 }
 
@@ -45,14 +45,14 @@ type passage struct {
 	cut  atomic.Bool // it was counted as ended by toxics in the middle of its bytes
 }
 
-// meets counts bytes that meet a hold. The end of a connection counts as one byte.
-func (p *passage) meets(hold <-chan struct{}, bytes int) {
-	if hold != nil && !p.own {
-		p.link.traffic.held.Add(max(1, int64(bytes)))
+// meets counts bytes that meet a withheld link. The end of a connection counts as one byte.
+func (p *passage) meets(withheld <-chan struct{}, bytes int) {
+	if withheld != nil && !p.own {
+		p.link.traffic.withheld.Add(max(1, int64(bytes)))
 	}
 }
 
-// waits counts a connection that is opened under a hold.
+// waits counts a connection that is opened while the link is withheld.
 func (p *passage) waits() {
 	if !p.own {
 		p.link.traffic.waited.Add(1)

@@ -19,7 +19,7 @@ func TestFaultsCountWhatTheyTouch(t *testing.T) {
 		begin   func(w world, l *fabric.Link) (heal func())
 		touches func(now harness.Touched) bool
 	}{
-		"hold":    {func(_ world, l *fabric.Link) func() { return l.Hold() }, func(n harness.Touched) bool { return n.Held >= 4 && n.Waited == 1 }},
+		"hold":    {func(_ world, l *fabric.Link) func() { return l.Withhold() }, func(n harness.Touched) bool { return n.Withheld >= 4 && n.Waited == 1 }},
 		"refuse":  {func(_ world, l *fabric.Link) func() { return l.Refuse() }, func(n harness.Touched) bool { return n.Reset == 2 }},
 		"drop":    {func(w world, _ *fabric.Link) func() { return w.add(harness.Drop()) }, func(n harness.Touched) bool { return n.Passed == 8 }},
 		"replies": {func(w world, _ *fabric.Link) func() { return w.add(harness.DropReplies()) }, func(n harness.Touched) bool { return n.Passed == 8 }},

@@ -25,16 +25,16 @@ type toxic struct {
 	cuts  bool // it ends connections itself
 }
 
-// bothWays are the directions of a connection.
+// bothWays returns the directions of a connection.
 func bothWays() []stream.Direction { return []stream.Direction{stream.Upstream, stream.Downstream} }
 
-// toxicOf is the toxic that does a valid link fault. Holds and refusals are no toxics: the link does them itself.
+// toxicOf returns the toxic for a valid link fault. There is none for withholding and refusing, which the link does itself.
 func toxicOf(f harness.LinkFault) toxic {
 	switch f.Kind {
 	case harness.LinkDrop:
-		return toxic{kind: "drop", toxic: &drop{}, dirs: bothWays(), ends: true}
+		return toxic{kind: dropName, toxic: &drop{}, dirs: bothWays(), ends: true}
 	case harness.LinkDropReplies:
-		return toxic{kind: "drop", toxic: &drop{}, dirs: []stream.Direction{stream.Downstream}, ends: true}
+		return toxic{kind: dropName, toxic: &drop{}, dirs: []stream.Direction{stream.Downstream}, ends: true}
 	case harness.LinkLatency:
 		return toxic{kind: "latency", dirs: bothWays(), toxic: &toxics.LatencyToxic{
 			Latency: f.Latency.Milliseconds(), Jitter: f.Jitter.Milliseconds(),
@@ -44,7 +44,7 @@ func toxicOf(f harness.LinkFault) toxic {
 	case harness.LinkSlicer:
 		return toxic{kind: "slicer", dirs: bothWays(), toxic: &toxics.SlicerToxic{AverageSize: f.Size, Delay: int(f.Delay.Microseconds())}}
 	case harness.LinkLimitData: // an old connection's count begins with the fault
-		return toxic{kind: "limit-data", dirs: bothWays(), cuts: true, toxic: &limitData{int(f.Bytes)}}
+		return toxic{kind: limitDataName, dirs: bothWays(), cuts: true, toxic: &limitData{int(f.Bytes)}}
 	case harness.LinkSlowClose:
 		return toxic{kind: "slow_close", dirs: bothWays(), toxic: &toxics.SlowCloseToxic{Delay: f.Delay.Milliseconds()}}
 	}
@@ -162,8 +162,8 @@ func (l *Link) goDirect() {
 
 func toxicName(d stream.Direction, number int64) string { return fmt.Sprintf("%v #%d", d, number) }
 
-// operate runs op, which changes toxics. An op that does not end is freed by resetting the link's connections: stuck. What
-// follows op waits for nobody else, but is of all connections.
+// operate runs op, which changes toxics, and then calls then, before another op can begin. If op does not end in time operate
+// resets the link's connections, which frees it, and returns stuck.
 func (l *Link) operate(op func() error, then func()) (stuck bool, err error) {
 	done, over := make(chan error, 1), make(chan struct{})
 	go func() {

@@ -23,7 +23,7 @@ func (w world) add(fault harness.LinkFault) (heal func()) {
 	return func() { w.Helper(); require.NoError(w, remove()); require.NoError(w, remove(), "a second time") }
 }
 
-// took is how long the word takes there and back.
+// took measures how long the word takes there and back.
 func (w world) took(c net.Conn, word []byte) time.Duration {
 	w.Helper()
 	require.NoError(w, c.SetDeadline(time.Now().Add(5*time.Second)))
@@ -44,7 +44,7 @@ func (w world) quick(c net.Conn, word []byte, bound time.Duration, otherwise str
 	require.Eventually(w, func() bool { return w.took(c, word) < bound }, 5*time.Second, time.Millisecond, otherwise)
 }
 
-// firstPiece is how much of the word comes back at first: who looks late sees several pieces.
+// firstPiece returns how much of the word comes back in the first read. A late reader sees several pieces at once.
 func (w world) firstPiece(c net.Conn, word []byte) int {
 	w.Helper()
 	require.NoError(w, c.SetReadDeadline(time.Now().Add(5*time.Second)))
@@ -57,7 +57,7 @@ func (w world) firstPiece(c net.Conn, word []byte) int {
 	return n
 }
 
-// ends is how long c, closed for writing, takes to be closed by the other side.
+// ends measures how long the other side takes to close c, after c was closed for writing.
 func (w world) ends(c net.Conn) time.Duration {
 	w.Helper()
 	began := time.Now()
@@ -271,13 +271,13 @@ func TestToxicsOfOneKindAddUp(t *testing.T) {
 	})
 }
 
-func TestAHoldOfALinkWithAToxic(t *testing.T) {
+func TestAWithheldLinkWithAToxic(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a := w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
 		before := w.received()
 		slow := w.add(harness.Latency(time.Millisecond, 0))
-		flow := w.Link("alice", "server").Hold()
+		flow := w.Link("alice", "server").Withhold()
 		w.keepsSilent(a, "two")
 		require.Equal(t, before, w.received(), "the command arrived")
 		flow()
@@ -302,15 +302,15 @@ func TestAToxicRightAfterAnother(t *testing.T) {
 	})
 }
 
-func TestAHoldAndADropOfOneLink(t *testing.T) {
+func TestAWithheldLinkAndADrop(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a := w.dial(alice)
 		require.NoError(t, w.echoes(a, "one"))
-		flow := w.Link("alice", "server").Hold()
+		flow := w.Link("alice", "server").Withhold()
 		undrop := w.add(harness.Drop())
 		flow()
 		w.keepsSilent(a, "two")
-		flow = w.Link("alice", "server").Hold()
+		flow = w.Link("alice", "server").Withhold()
 		undrop()
 		late := w.dial(alice)
 		w.keepsSilent(late, "three")

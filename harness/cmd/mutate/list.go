@@ -69,9 +69,9 @@ func parseList(r io.Reader) (list, error) {
 	return l, s.Err()
 }
 
-// judge reports whether the survivors are those on the list. It names those that are not, and entries that are stale: of a
+// report reports whether the survivors are those on the list. It names those that are not, and entries that are stale: of a
 // mutant that there is no more, or that a test notices.
-func (l list) judge(all, tried []mutant, survived map[int]bool, out io.Writer) bool {
+func (l list) report(all, tried []mutant, survived map[int]bool, out io.Writer) bool {
 	fine := true
 	complain := func(what string, m string) {
 		fine = false

@@ -134,7 +134,7 @@ func mutate(ctx context.Context, o options, out io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return known.judge(p.mutants, chosen, survived, out), nil
+	return known.report(p.mutants, chosen, survived, out), nil
 }
 
 // choose returns the mutants that the flags ask for.

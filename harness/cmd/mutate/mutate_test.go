@@ -81,7 +81,7 @@ func TestSurvivorsAreHeldAgainstTheList(t *testing.T) {
 		{"gone", list{"p.go f: z => x": "why"}, nil, "though there is no such mutant: p.go f: z => x"},
 	} {
 		var out strings.Builder
-		require.Equal(t, c.want == "", c.listed.judge(all, all, c.survived, &out), c.name)
+		require.Equal(t, c.want == "", c.listed.report(all, all, c.survived, &out), c.name)
 		require.Contains(t, out.String(), c.want, c.name)
 	}
 }

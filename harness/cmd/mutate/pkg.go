@@ -23,7 +23,7 @@ type pkg struct {
 	woven           map[string]string // by path of the file: its source with all mutants in it
 }
 
-// list is the file that names the mutants nobody can tell from the original.
+// list returns the file that names the mutants nobody can tell from the original.
 func (p pkg) list() string { return filepath.Join(p.dir, "mutants.txt") }
 
 // listed is what the go command says of a package.

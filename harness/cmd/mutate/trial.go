@@ -22,11 +22,11 @@ import (
 type trial struct {
 	binary, dir string
 	flags       []string
-	steps       []step
+	steps       []stage
 }
 
-// step is a set of tests that run in one process.
-type step struct {
+// stage is a set of tests that run in one process.
+type stage struct {
 	tests []string
 	limit time.Duration // a mutant that takes longer is noticed: it does not end
 }
@@ -79,7 +79,7 @@ func (t *trial) learn(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("the tests fail without a mutant: %w\n%s", err, failures(out))
 	}
-	var first, then step
+	var first, then stage
 	var long []string
 	took := durations(out)
 	for _, name := range slices.Sorted(maps.Keys(took)) {
@@ -94,7 +94,7 @@ func (t *trial) learn(ctx context.Context, o options) error {
 		s.tests = append(s.tests, name)
 		s.limit += took[name]
 	}
-	for _, s := range []step{first, then} {
+	for _, s := range []stage{first, then} {
 		if len(s.tests) > 0 {
 			s.limit = 10*time.Second + 5*s.limit
 			t.steps = append(t.steps, s)

@@ -71,10 +71,10 @@ func Read(file string, r io.Reader, into any) error {
 	var doc, more yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%s:1: nothing is in it: name at least a variant", file)
+		return fmt.Errorf("%s:1: nothing is in it: a plan names at least a variant, a suite has a list of runs", file)
 	case err != nil:
 		line := cmpOr(yamlLine.FindStringSubmatch(err.Error()), "1")
-		return fmt.Errorf("%s:%s: no YAML: %s%s", file, line, yamlLine.ReplaceAllString(err.Error(), ""), hint(err))
+		return fmt.Errorf("%s:%s: not YAML: %s%s", file, line, yamlLine.ReplaceAllString(err.Error(), ""), hint(err))
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s:%d: here a second YAML document begins, after a line of --- or a closing bracket: put one plan or suite into a file", file, max(more.Line, 1))

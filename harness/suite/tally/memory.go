@@ -20,6 +20,8 @@ type Memory struct {
 	Load   Curve         `json:"load"`   // measured while clients load the system
 	WarmUp time.Duration `json:"warmUp"` // until when memory may grow: WarmUp, or the end of the first pass if that is sooner
 	Max    int64         `json:"max"`    // most resident memory in any sample, bytes
+
+	from time.Duration // when the process began; 0: with the suite
 }
 
 // Curve is a series of samples, evenly thinned out when there are many.
@@ -35,10 +37,13 @@ const WarmUp = 5 * time.Minute
 // maxSamples bounds the points of a curve.
 const maxSamples = 480
 
+// Restart forgets all samples but the largest, since another process goes on at the time at. Growth is that of one process.
+func (m *Memory) Restart(at time.Duration) { *m = Memory{Max: m.Max, WarmUp: at + WarmUp, from: at} }
+
 // AfterRun adds a sample that was taken after a run of the given pass, from 1.
 func (m *Memory) AfterRun(pass int, s Sample) {
 	if pass == 1 {
-		m.WarmUp = min(WarmUp, s.At)
+		m.WarmUp = m.from + min(WarmUp, s.At-m.from)
 	}
 	m.Max = max(m.Max, s.RSS)
 	m.Runs.add(s)

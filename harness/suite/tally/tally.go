@@ -133,11 +133,19 @@ type Suite struct {
 	Name    string        `json:"name"`
 	Started time.Time     `json:"started"`
 	Elapsed time.Duration `json:"elapsed"`
-	For     time.Duration `json:"for,omitempty"`   // time asked for; 0: one pass
-	Passes  int           `json:"passes"`          // passes that have begun
-	Ended   string        `json:"ended,omitempty"` // reason for an early end; empty: it ran to its end
+	For     time.Duration `json:"for,omitempty"`     // time asked for; 0: one pass
+	Passes  int           `json:"passes"`            // passes that have begun
+	Ended   string        `json:"ended,omitempty"`   // reason for an early end; empty: it ran to its end
+	Resumed int           `json:"resumed,omitempty"` // times that another process went on with it; Elapsed leaves the time between out
 	Cases   []Case        `json:"cases"`
 	Memory  Memory        `json:"memory"` // of the harness
+
+	Version     string            `json:"version,omitempty"`     // of doublegrant; empty: of an older one
+	Fingerprint string            `json:"fingerprint,omitempty"` // of the whole suite: its runs, their scripts and expectations
+	Servers     map[string]string `json:"servers,omitempty"`     // what nodes ran, by platform: {"process": "Redis 7.0.15"}
+
+	Shard  *Shard        `json:"shard,omitempty"`  // the part that this is of a suite; nil: it is whole
+	Shards []ShardResult `json:"shards,omitempty"` // the parts that this was put together from; Elapsed is the longest one's
 }
 
 // Ending returns the worst ending of the suite's cases: NotMet before Failed, and Failed before Unsaid, since a violation that

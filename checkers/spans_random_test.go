@@ -1,0 +1,206 @@
+package checkers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// Each anomaly of a small random history carries the spans that its class speaks of, with the times that plain comparisons of all
+// operations give. Anomalies of classes that compare no leases and no tokens carry none.
+func TestSpansAreWhatWasJudged(t *testing.T) {
+	for _, p := range properties {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			anomalies, drawn := 0, 0
+			some := p.generator()
+			rapid.Check(t, func(rt *rapid.T) {
+				one := some.Draw(rt, "history")
+				_, found := judgeWithin(context.Background(), p.checker, one.h)
+				for _, a := range found {
+					anomalies++
+					drawn += min(1, len(a.Spans))
+					if err := (spansIn{a, one.ops, one.h.Meta}).wrong(); err != nil {
+						rt.Fatalf("%v\n%+v\n%s", err, a, one)
+					}
+				}
+			})
+			fmt.Printf("%-18s %6d anomalies, %6d with spans\n", p.name, anomalies, drawn)
+			require.NotZero(t, anomalies)
+		})
+	}
+}
+
+// spansIn holds an anomaly and the history in which it was found.
+type spansIn struct {
+	harness.Anomaly
+	all  []harness.Op
+	meta harness.Meta
+}
+
+// wrong says what is wrong with the spans. It returns nil if they are as they should be.
+func (a spansIn) wrong() error {
+	for _, s := range a.Spans {
+		if s.To != 0 && s.From >= s.To {
+			return fmt.Errorf("a span without length: %+v", s)
+		}
+		if !slices.ContainsFunc(a.Ops, func(x harness.Op) bool { return x.Client == s.Client }) {
+			return fmt.Errorf("a span of a client without an operation: %+v", s)
+		}
+	}
+	last := a.Ops[len(a.Ops)-1]
+	switch a.Class {
+	case harness.DoubleGrant, harness.StolenRelease, harness.DuplicateDelivery:
+		return a.twoCertain()
+	case harness.FenceRegression:
+		first := a.Ops[0]
+		return a.are(harness.Span{Client: first.Client, Kind: harness.LargestToken, From: first.Return, To: last.Call})
+	case harness.StaleHolder:
+		return a.stale(last)
+	case harness.StuckLock, harness.ImmortalMark:
+		return a.past(last)
+	case harness.LostMessage:
+		if slices.Contains(a.meta.Kinds, harness.Confirm) {
+			return a.past(last)
+		}
+	}
+	return a.are()
+}
+
+// are compares the spans with those that are wanted.
+func (a spansIn) are(want ...harness.Span) error {
+	if !slices.Equal(a.Spans, want) {
+		return fmt.Errorf("want the spans %+v", want)
+	}
+	return nil
+}
+
+// past compares the spans with the longest time for which anything before probe can have kept the lock or mark.
+func (a spansIn) past(probe harness.Op) error {
+	over := time.Duration(0)
+	for _, x := range a.all[:slices.Index(a.all, probe)] {
+		lasts := x.Kind == harness.Acquire || x.Kind == harness.Extend || x.Kind == harness.Claim || x.Kind == harness.Confirm
+		if x.Key == a.Key && lasts && x.Outcome != harness.Fail {
+			over = max(over, x.Return+longest(x.TTL, a.meta.Drift))
+		}
+	}
+	by := a.Ops[0]
+	for _, x := range a.Ops[:len(a.Ops)-1] {
+		if x.Outcome == harness.Info { // rather than one that was answered
+			by = x
+		}
+	}
+	return a.are(possiblyUntil(over, by, probe)...)
+}
+
+func possiblyUntil(over time.Duration, by, late harness.Op) []harness.Span {
+	all := []harness.Span{{Client: by.Client, Kind: harness.PossibleHold, From: by.Call, To: over}}
+	if late.Kind != harness.Inspect || late.Call > over { // a look at a mark may come before that
+		all = append(all, harness.Span{Client: by.Client, Kind: harness.PastLease, From: over, To: late.Call})
+	}
+	return all
+}
+
+// stale compares the spans with the leases that the owner of write asked for since it last called a release.
+func (a spansIn) stale(write harness.Op) error {
+	acquire, next, first := a.Ops[0], a.Ops[1], a.Ops[2]
+	over := time.Duration(0)
+	for _, x := range a.all[:slices.Index(a.all, write)] {
+		switch {
+		case x.Key != acquire.Key || !sameOwner(x, acquire, a.meta):
+		case x.Kind == harness.Release:
+			over = 0
+		case x.Outcome != harness.Fail:
+			over = max(over, x.Return+time.Duration(math.Ceil(float64(x.TTL)*(1+a.meta.Drift))))
+		}
+	}
+	if write.Call <= first.Return || acquire.Return >= next.Call || sameOwner(acquire, next, a.meta) {
+		return fmt.Errorf("the next owner's turn is not after the stale one's")
+	}
+	return a.are(append(possiblyUntil(over, acquire, write),
+		harness.Span{Client: next.Client, Owner: 1, Kind: harness.NextOwner, From: next.Return, To: write.Call})...)
+}
+
+// twoCertain checks that two certain holds or marks overlap. One of them may be missing, if its lease could be over when it was
+// answered: then the other one covers that answer.
+func (a spansIn) twoCertain() error {
+	var two []harness.Span
+	for _, s := range a.Spans {
+		if err := a.certain(s); err != nil {
+			return err
+		}
+		if s.Owner < 2 {
+			two = append(two, s)
+		}
+	}
+	if n := len(a.Overlaps()); len(two) == 2 && n == 0 {
+		return fmt.Errorf("two holds that do not overlap")
+	}
+	if len(two) == 1 && (two[0].From > a.To || two[0].To != 0 && two[0].To <= a.From) {
+		return fmt.Errorf("the one hold is not of that time")
+	}
+	return nil
+}
+
+// certain checks that a span begins with the answer to a grant of the anomaly, and ends with its lease, or with a release.
+func (a spansIn) certain(s harness.Span) error {
+	err := fmt.Errorf("nothing was granted at the beginning of %+v", s)
+	for _, x := range a.Ops {
+		if x.Client == s.Client && x.Return == s.From && x.Outcome == harness.OK && x.Kind != harness.Release && s.Kind == harness.CertainHold {
+			if err = a.hold(s, x); err == nil {
+				return nil
+			}
+		}
+	}
+	return err
+}
+
+// hold checks the end of a span that began with the grant x.
+func (a spansIn) hold(s harness.Span, x harness.Op) error {
+	to := s.To
+	if to == 0 {
+		to = endless
+	}
+	released := func(r harness.Op) bool { return r.Kind == harness.Release && sameOwner(x, r, a.meta) && r.Call == to }
+	sooner := func(r harness.Op) bool {
+		return r.Kind == harness.Release && sameOwner(x, r, a.meta) && x.Return <= r.Call && r.Call < to
+	}
+	lock := x.Kind == harness.Acquire || x.Kind == harness.Extend
+	switch end := a.leaseOf(x); {
+	case s.Until == harness.OwnRelease && !slices.ContainsFunc(a.all, released):
+		return fmt.Errorf("no release ends %+v", s)
+	case slices.ContainsFunc(a.Ops, sooner):
+		return fmt.Errorf("%+v goes on after a release", s)
+	case to > end && s.Until != harness.OwnRelease && !(lock && a.renewed(x, s)):
+		return fmt.Errorf("%+v is longer than its lease, to %v", s, end)
+	case lock && to < holdEnd(a.onKey(), slices.Index(a.onKey(), x), a.meta):
+		return fmt.Errorf("%+v is shorter than its lease", s)
+	}
+	return nil
+}
+
+// onKey lists the operations of the history on the key of the anomaly.
+func (a spansIn) onKey() []harness.Op { return byKey(a.all)[a.Key] }
+
+// leaseOf returns the earliest end of the lease of x by itself.
+func (a spansIn) leaseOf(x harness.Op) time.Duration {
+	end := x.Call + length(x.TTL, a.meta.Drift)
+	if x.Until > 0 {
+		end = min(end, x.Until)
+	}
+	return max(x.Call, end)
+}
+
+// renewed reports whether the owner of x renewed the lock inside s, so that a later lease may end it.
+func (a spansIn) renewed(x harness.Op, s harness.Span) bool {
+	return slices.ContainsFunc(a.onKey(), func(y harness.Op) bool {
+		return y.Return >= s.From && sameOwner(x, y, a.meta) && y.Outcome == harness.OK && y.Kind != harness.Release && a.leaseOf(y) >= s.To
+	})
+}

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+func (a *app) clientCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "client",
+		Short: "programs in other languages whose lock, filter or sequence is put under test",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("unknown command %q of client: there is doublegrant client check -- COMMAND", args[0])
+			}
+			return nil
+		},
+	}
+	check := &cobra.Command{
+		Use:   "check -- COMMAND",
+		Short: "talk with a program through every message, on a Redis of its own, and say what is wrong",
+		Long: "Starts a program that speaks the protocol of workloads/clients/README.md on a Redis of its own, asks it for everything\n" +
+			"once, and prints a line for each step. Exit code 0: it can be explored and run; 1: something is wrong.",
+		Example: "  doublegrant client check -- python3 mylock.py",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, c, err := a.client(cmd, args)
+			switch {
+			case err != nil:
+				return err
+			case c == nil:
+				return usage("no program given: doublegrant client check -- COMMAND")
+			}
+			return a.checkClient(cmd.Context(), *c)
+		},
+	}
+	f := check.Flags()
+	f.StringVar(&a.flags.script.as, "as", "", "what the program is: lock, dedup or sequence (default: what it says)")
+	f.StringVar(&a.flags.client, "client", "", "the program's command line, instead of -- COMMAND")
+	f.StringVar(&a.flags.redis, "redis-server", "", "redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
+	cmd.AddCommand(check)
+	return cmd
+}
+
+// clientCheck is the JSON of a check.
+type clientCheck struct {
+	Steps []clientStep      `json:"steps"`
+	Wrong bool              `json:"wrong"`
+	Is    *workloads.Client `json:"client,omitempty"`
+}
+
+type clientStep struct {
+	Step  string `json:"step"`
+	Wrong string `json:"wrong,omitempty"`
+}
+
+// checkClient prints each step of a check.
+func (a *app) checkClient(ctx context.Context, c workloads.Client) error {
+	var said clientCheck
+	c, err := results.CheckClient(ctx, c, a.options(), func(step string, wrong error) {
+		s := clientStep{Step: step}
+		if wrong != nil {
+			s.Wrong, said.Wrong = message(wrong), true
+		}
+		said.Steps = append(said.Steps, s)
+		switch {
+		case a.json:
+		case wrong != nil:
+			a.println("WRONG  %s: %s", s.Step, s.Wrong)
+		default:
+			a.println("ok     %s", s.Step)
+		}
+	})
+	if err != nil && (!said.Wrong || !errors.Is(err, plan.ErrUsage)) {
+		return err
+	}
+	if said.Wrong {
+		a.code = ExitInvalid
+	}
+	switch said.Is = &c; {
+	case a.json:
+		return a.printJSON(said)
+	case !said.Wrong:
+		a.println("next: doublegrant explore -- %s", plan.CommandLine(c.Command...))
+	}
+	return nil
+}
+
+// client returns the program that --client or the words after -- name, and the other arguments. It is nil if none is named.
+func (a *app) client(cmd *cobra.Command, args []string) (others []string, c *workloads.Client, err error) {
+	var command []string
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		args, command = args[:at], args[at:]
+		if len(command) == 0 {
+			return args, nil, usage("no program after --: give its command, such as python3 mylock.py")
+		}
+	}
+	if a.flags.client != "" {
+		if command != nil {
+			return args, nil, usage("two programs given, by --client and after --: leave one of them out")
+		}
+		if command, err = splitWords(a.flags.client); err != nil {
+			return args, nil, usage("--client: %w", err)
+		}
+	}
+	if command == nil {
+		return args, nil, nil
+	}
+	if _, err := strconv.Atoi(command[0]); err == nil && len(command) == 1 {
+		return args, nil, usage("--client %s: a program is wanted: did you mean --clients?", command[0])
+	}
+	if s := a.flags.script; s.file != "" || s.onlyOfScripts() {
+		return args, nil, usage("--script and its flags are about Lua, and %s is a program: leave one of them out", command[0])
+	}
+	return args, &workloads.Client{As: workloads.Family(a.flags.script.as), Command: command}, nil
+}
+
+// splitWords splits a command line at spaces, as a shell does: quotes keep words together, and a backslash keeps the character after it.
+func splitWords(line string) (words []string, err error) {
+	var word strings.Builder
+	quote, begun, escaped := rune(0), false, false
+	for _, c := range line {
+		switch {
+		case escaped:
+			word.WriteRune(c)
+			escaped = false
+		case c == '\\' && quote != '\'':
+			escaped, begun = true, true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote, begun = c, true
+		case quote == 0 && (c == ' ' || c == '\t' || c == '\n'):
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(c)
+			begun = true
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, errors.New("a quote or backslash at its end is open: close it")
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	if len(words) == 0 {
+		return nil, errors.New("it is empty: give a command line, such as 'python3 mylock.py'")
+	}
+	return words, nil
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"regexp"
+
+	"github.com/fatih/color"
+	"github.com/spf13/pflag"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/texttable"
+)
+
+// colorFlags holds --color and --no-color.
+type colorFlags struct{ always, never bool }
+
+func (c *colorFlags) add(f *pflag.FlagSet) {
+	f.BoolVar(&c.always, "color", false, "colour verdicts and classes of violations also where the output is not a terminal")
+	f.BoolVar(&c.never, "no-color", false, "colour nothing, as if NO_COLOR were set")
+}
+
+// on reports whether out is to be coloured: if a flag says so, else on a terminal unless NO_COLOR is set (no-color.org).
+func (c colorFlags) on(out io.Writer) (bool, error) {
+	switch {
+	case c.always && c.never:
+		return false, usage("--color and --no-color: choose one of them")
+	case c.always || c.never:
+		return c.always, nil
+	}
+	return texttable.Terminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", nil
+}
+
+// A word is coloured only where it stands as a verdict: at the beginning of a line in capitals, or alone in a column of a table.
+// The name of a class of violations is coloured before the first violation of that class, and above the steps that show it. In
+// sentences nothing is coloured.
+var (
+	verdictWords = regexp.MustCompile(`(?m)^(VALID|INVALID|UNKNOWN)\b|(?:^|  )(valid|invalid|unknown)(?:  |$)`)
+	classMarks   = regexp.MustCompile(`(?m)^  the first ([a-z-]+)[:,]|^([a-z-]+) in \d+ steps?:$`)
+)
+
+var (
+	ofWords = map[string]*color.Color{
+		"valid": shade(color.FgGreen), "invalid": shade(color.FgRed), "unknown": shade(color.FgYellow),
+		"VALID": shade(color.FgGreen, color.Bold), "INVALID": shade(color.FgRed, color.Bold), "UNKNOWN": shade(color.FgYellow, color.Bold),
+	}
+	ofClasses = shade(color.FgRed)
+)
+
+// shade returns a colour that does not look at the environment: colorFlags has.
+func shade(all ...color.Attribute) *color.Color {
+	c := color.New(all...)
+	c.EnableColor()
+	return c
+}
+
+// painter colours verdicts and classes of violations in what is written through it. Each Write has whole lines.
+type painter struct{ out io.Writer }
+
+func (p painter) Write(text []byte) (int, error) {
+	painted := inGroups(verdictWords, string(text), func(word string) string { return ofWords[word].Sprint(word) })
+	painted = inGroups(classMarks, painted, func(word string) string {
+		if harness.Class(word).Doc().Meaning == "" { // any other word in this place
+			return word
+		}
+		return ofClasses.Sprint(word)
+	})
+	if _, err := io.WriteString(p.out, painted); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// inGroups replaces what the groups of pattern match in text.
+func inGroups(pattern *regexp.Regexp, text string, replace func(string) string) string {
+	var changed []byte
+	end := 0
+	for _, m := range pattern.FindAllStringSubmatchIndex(text, -1) {
+		for i := 2; i < len(m); i += 2 {
+			if m[i] >= 0 {
+				changed = append(append(changed, text[end:m[i]]...), replace(text[m[i]:m[i+1]])...)
+				end = m[i+1]
+			}
+		}
+	}
+	return string(append(changed, text[end:]...))
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// suiteView shows on standard error how a suite goes on: a line when a run begins, one when it has ended, and the bar.
+type suiteView struct {
+	*app
+	suite suite.Suite
+	shard string          // such as "3/8"; empty: the suite is whole
+	each  []time.Duration // estimates of its runs
+	pass  time.Duration   // estimate of a pass
+
+	run     *progress // of the run under way
+	begun   bool      // a run has begun, so that nothing has refused the suite
+	takeBar func()    // takes the bar away
+}
+
+func (a *app) newSuiteView(s suite.Suite, shard string) *suiteView {
+	v := &suiteView{app: a, suite: s, shard: shard, run: a.newProgress(), takeBar: func() {}}
+	v.each, v.pass = s.Takes()
+	return v
+}
+
+// show shows the load of the run under way.
+func (v *suiteView) show(p harness.Progress) { v.run.show(p) }
+
+// begin shows that a run begins. Before the first one it says how long the suite takes.
+func (v *suiteView) begin(at suite.Position) {
+	one := v.each[at.Run-1]
+	if !v.begun {
+		v.begun = true
+		fmt.Fprintln(v.err, lengthOfSuite(v.suite, v.shard, v.pass, at))
+		left := max(v.pass, at.For) - at.Elapsed
+		v.takeBar = v.startBar(max(left, one), "about")
+		if at.For > 0 { // a soak is one stage
+			v.err.beginStage(left)
+		}
+	}
+	pass := ""
+	if at.For > 0 {
+		pass = fmt.Sprintf("pass %d, %v of %v, ", at.Pass, at.Elapsed.Round(time.Second), at.For)
+	}
+	fmt.Fprintf(v.err, "[%s%d/%d] %s\n", pass, at.Run, at.Of, at.Name)
+	v.run = v.newProgress()
+	if at.For == 0 {
+		v.err.beginStage(one)
+	}
+}
+
+// end shows what came of a run.
+func (v *suiteView) end(_ suite.Position, r tally.Run) {
+	fmt.Fprintf(v.err, "      %s\n", suiteLine(r))
+}
+
+// stop takes the bar away. It may be called twice.
+func (v *suiteView) stop() { v.takeBar() }
+
+// lengthOfSuite says in a sentence how long a suite or a shard of it takes, of which each pass takes about pass.
+func lengthOfSuite(s suite.Suite, shard string, pass time.Duration, at suite.Position) string {
+	words := units.Plural(int64(len(s.Runs)), "run", "runs") + ", about " + pass.Round(time.Second).String()
+	if shard != "" {
+		words = "shard " + shard + ": " + words
+	}
+	if at.For > 0 {
+		words = fmt.Sprintf("%s each pass, for %v", words, at.For)
+	}
+	if at.Before > 0 {
+		words += fmt.Sprintf("; it goes on after %s and %v", units.Plural(int64(at.Before), "run", "runs"), at.Elapsed.Round(time.Second))
+	}
+	return words
+}
+
+// suiteLine returns the result of a run, in a few words.
+func suiteLine(r tally.Run) string {
+	what := fmt.Sprintf("%s: %s %s", r.Ending, r.Verdict, r.Found)
+	switch {
+	case r.Ending == tally.NotRun && r.Found != "":
+		what = fmt.Sprintf("interrupted: found %s by then", r.Found)
+	case r.Ending == tally.NotRun:
+		what = "interrupted"
+	case r.Ending != tally.Met && r.Found == "":
+		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
+	}
+	line := fmt.Sprintf("%s, expected %s, %v", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond))
+	if r.Seed == 0 { // a search leaves nothing to chance
+		return line
+	}
+	return fmt.Sprintf("%s, seed %d", line, r.Seed)
+}

@@ -1,0 +1,172 @@
+package docker_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
+	"github.com/doublegrant/doublegrant/harness/cluster/internal/platformtest"
+)
+
+// proxy stands before the Docker daemon, and can die or fall silent in its stead.
+type proxy struct {
+	net.Listener
+	docker string // path of the real daemon's socket
+	mu     sync.Mutex
+	conns  []net.Conn
+	silent bool
+}
+
+// newProxy returns a proxy and its DOCKER_HOST.
+func newProxy(t *testing.T) (*proxy, string) {
+	t.Helper()
+	path := filepath.Join(os.TempDir(), "docker.sock")
+	return standBefore(t, path, dockerSocket(t)), "unix://" + path
+}
+
+func standBefore(t *testing.T, path, docker string) *proxy {
+	t.Helper()
+	ln, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	p := &proxy{Listener: ln, docker: docker}
+	t.Cleanup(p.die)
+	go p.serve(docker)
+	return p
+}
+
+// dockerSocket returns the path of the socket at which the real daemon listens.
+func dockerSocket(t *testing.T) string {
+	t.Helper()
+	if host := os.Getenv("DOCKER_HOST"); host != "" {
+		u, err := url.Parse(host)
+		require.NoError(t, err)
+		require.Equal(t, "unix", u.Scheme)
+		return u.Path
+	}
+	return "/var/run/docker.sock"
+}
+
+func (p *proxy) serve(docker string) {
+	for {
+		in, err := p.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("unix", docker)
+		if err != nil {
+			in.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns = append(p.conns, in, out)
+		p.mu.Unlock()
+		go p.pass(in, out)
+		go p.pass(out, in)
+	}
+}
+
+// pass copies bytes until the daemon dies or falls silent; it then keeps the connection and reads on.
+func (p *proxy) pass(to, from net.Conn) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		silent := p.silent
+		p.mu.Unlock()
+		if !silent {
+			_, _ = to.Write(buf[:n])
+		}
+		if err != nil {
+			if c, ok := to.(interface{ CloseWrite() error }); ok && !silent {
+				_ = c.CloseWrite()
+			}
+			return
+		}
+	}
+}
+
+func (p *proxy) die() {
+	p.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		c.Close()
+	}
+}
+
+func (p *proxy) hush(silent bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent = silent
+}
+
+func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
+	docker.Need(t)
+	for name, way := range map[string]struct{ lose, regain func(*testing.T, *proxy) }{
+		"dies": {
+			func(_ *testing.T, p *proxy) { p.die() },
+			func(t *testing.T, p *proxy) { standBefore(t, p.Addr().String(), p.docker) },
+		},
+		"falls silent": {
+			func(_ *testing.T, p *proxy) { p.hush(true) },
+			func(_ *testing.T, p *proxy) { p.hush(false) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tmp, err := os.MkdirTemp("", "lost")
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, os.Remove(tmp), "a folder was left behind") })
+			t.Setenv("TMPDIR", tmp)
+			p, host := newProxy(t)
+			said := actWithout(t, host, func() { way.lose(t, p) })
+			for _, act := range []string{"pause", "resume", "terminate", "kill", "stop"} {
+				took, what := said[act][0], said[act][1]
+				require.NotContains(t, what, "<nil>", act)
+				require.Contains(t, what, "docker", act)
+				require.Contains(t, what, "r1", "%s does not say where", act)
+				t.Logf("%s: %s %s", act, took, what)
+			}
+			require.Contains(t, said["stop"][1], "doctor --clean")
+			way.regain(t, p)
+			require.Eventually(t, func() bool { return len(onDocker.Remains(t, tmp, "-")) == 0 }, 30*time.Second, 20*time.Millisecond,
+				"the watchdog did not find the daemon once it was there")
+		})
+	}
+}
+
+// actWithout runs a harness that loses its daemon once its cluster is up, and returns its report of each act: the time that it
+// took, and the error.
+func actWithout(t *testing.T, dockerHost string, lose func()) map[string][2]string {
+	t.Helper()
+	t.Setenv("DOCKER_HOST", dockerHost)
+	v := platformtest.NewVictim(t, stepwise)
+	in, err := v.StdinPipe()
+	require.NoError(t, err)
+	out, err := v.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, v.Start())
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan())
+	require.Equal(t, "start <nil>", lines.Text())
+	lose()
+	_, err = io.WriteString(in, "\n")
+	require.NoError(t, err)
+	said := map[string][2]string{}
+	for lines.Scan() {
+		word := strings.SplitN(lines.Text(), " ", 3)
+		require.Len(t, word, 3, lines.Text())
+		said[word[0]] = [2]string{word[1], word[2]}
+	}
+	require.NoError(t, v.Wait())
+	return said
+}

@@ -1,0 +1,134 @@
+// Package platformtest holds what every platform of clusters has to pass, local processes and containers alike, and the helpers
+// of those tests.
+package platformtest
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// Platform is a platform under test. The zero value runs nodes as local processes.
+type Platform struct {
+	Options cluster.Options                      // options of its clusters; On is the platform
+	Sites   func(context.Context) []cluster.Site // where its hosts may be left over; nil: nowhere
+	Dogs    int                                  // watchdogs of a harness besides the one of its folder
+	Usual   time.Duration                        // time in which a harness surely starts a cluster and stops it; default 2s
+}
+
+// Events collects what a cluster reports.
+type Events struct {
+	mu  sync.Mutex
+	all []harness.Event
+}
+
+func (e *Events) add(ev harness.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, ev)
+}
+
+// Of lists the events of a kind, in the order in which they were reported. An empty node fits any.
+func (e *Events) Of(node, kind string) (all []harness.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, ev := range e.all {
+		if (node == "" || ev.Node == node) && ev.Kind == kind {
+			all = append(all, ev)
+		}
+	}
+	return all
+}
+
+// Up starts a cluster in a temporary folder of its own. When the test is over it stops the cluster, and fails the test if a file, a
+// process or a host is left.
+func (p Platform) Up(t *testing.T, c *cluster.Cluster) *Events {
+	t.Helper()
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	ev := &Events{}
+	began := time.Now()
+	require.NoError(t, c.Start(t.Context(), harness.NewClock(), ev.add, slog.New(slog.DiscardHandler)))
+	t.Logf("%s up in %v", c.Topology(), time.Since(began))
+	t.Cleanup(func() {
+		began := time.Now()
+		require.NoError(t, c.Stop())
+		t.Logf("down in %v", time.Since(began))
+		left, err := os.ReadDir(tmp)
+		require.NoError(t, err)
+		require.Empty(t, left, "temporary folders left behind")
+		for _, n := range append(c.RedisNodes(), c.Sentinels()...) {
+			require.False(t, c.Running(n), "%s still runs", n)
+		}
+		p.NothingLeft(t, tmp)
+	})
+	return ev
+}
+
+// NothingLeft fails the test if a folder or a host of a cluster in the temporary folder tmp is left.
+func (p Platform) NothingLeft(t *testing.T, tmp string) {
+	t.Helper()
+	for _, l := range p.leftovers(t) {
+		require.NotEqual(t, tmp, filepath.Dir(l.Run), "left behind: %+v", l)
+	}
+}
+
+// leftovers lists what is left of any cluster on the platform. It also works when the test is over.
+func (p Platform) leftovers(t *testing.T) []cluster.Leftover {
+	t.Helper()
+	all, err := cluster.Leftovers(context.Background(), p.sites(context.Background())...)
+	require.NoError(t, err)
+	return all
+}
+
+func (p Platform) sites(ctx context.Context) []cluster.Site {
+	if p.Sites == nil {
+		return nil
+	}
+	return p.Sites(ctx)
+}
+
+// StartQuietly starts a cluster whose events and log nobody reads.
+func StartQuietly(t *testing.T, c *cluster.Cluster) error {
+	t.Helper()
+	return c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+}
+
+// Connect returns a client of a group.
+func Connect(t *testing.T, c *cluster.Cluster, group int) redis.UniversalClient {
+	t.Helper()
+	r, err := c.Connect(group)
+	require.NoError(t, err)
+	return r
+}
+
+// Whole waits until the cluster is whole.
+func Whole(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	require.NoError(t, c.AwaitWhole(ctx))
+}
+
+// Eventually polls a condition, for 10 s at most: a test that sleeps is a test that flakes.
+func Eventually(t *testing.T, cond func() bool, what string) {
+	t.Helper()
+	require.Eventually(t, cond, 10*time.Second, 20*time.Millisecond, what)
+}
+
+// Sees waits until the host gets an answer from the node: a probe waits for a fraction of a second only.
+func Sees(t *testing.T, c *cluster.Cluster, from, to string) {
+	t.Helper()
+	Eventually(t, func() bool { return c.Probe(t.Context(), from, to) == nil }, from+" does not see "+to)
+}

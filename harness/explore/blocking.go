@@ -1,0 +1,82 @@
+package explore
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// This file knows the commands that Redis keeps until somebody else has done something.
+
+// blocks reports whether Redis may keep the command until others have done something.
+func (c command) blocks() bool {
+	_, _, ok := c.timeoutArg()
+	return ok
+}
+
+// monitors reports whether the command shows what others do.
+func (c command) monitors() bool { return commandName(c.args) == "monitor" }
+
+// timeoutArg returns the place of the time-out among the arguments of a command that blocks, and its unit. ok is false for any
+// other command, and for one that Redis refuses.
+func (c command) timeoutArg() (place int, unit time.Duration, ok bool) {
+	n := len(c.args)
+	switch commandName(c.args) {
+	case "blpop", "brpop", "bzpopmin", "bzpopmax":
+		return n - 1, time.Second, n >= 3
+	case "brpoplpush":
+		return n - 1, time.Second, n == 4
+	case "blmove":
+		return n - 1, time.Second, n == 6
+	case "blmpop", "bzmpop":
+		return 1, time.Second, n >= 5
+	case "xread", "xreadgroup":
+		block := slices.IndexFunc(c.args, func(a []byte) bool { return strings.EqualFold(string(a), "block") })
+		return block + 1, time.Millisecond, block > 0 && block+1 < n
+	}
+	return 0, 0, false
+}
+
+// blocksFor returns the time-out of a command that blocks. It is 0 for any other command, and for one that waits for ever.
+func (c command) blocksFor() time.Duration {
+	place, unit, ok := c.timeoutArg()
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseFloat(string(c.args[place]), 64)
+	if err != nil || n <= 0 {
+		return 0
+	}
+	return time.Duration(n * float64(unit))
+}
+
+// withoutTimeout returns the bytes of a command that blocks, with a time-out of 0. A time-out that Redis refuses stays.
+func (c command) withoutTimeout() []byte {
+	if c.blocksFor() == 0 {
+		return c.raw
+	}
+	args := words(c.args)
+	place, _, _ := c.timeoutArg()
+	args[place] = "0"
+	return request(args...)
+}
+
+// streamKeys returns the keys of XREAD and XREADGROUP: the first half of what follows STREAMS.
+func streamKeys(args [][]byte) []string {
+	at := slices.IndexFunc(args, func(a []byte) bool { return strings.EqualFold(string(a), "streams") })
+	if at < 0 {
+		return nil
+	}
+	rest := args[at+1:]
+	return words(rest[:len(rest)/2])
+}
+
+// countedKeys returns the keys of BLMPOP and BZMPOP, whose number stands before them.
+func countedKeys(args [][]byte) []string {
+	n, err := strconv.Atoi(string(args[min(1, len(args)-1)]))
+	if err != nil || n < 1 || n+2 > len(args) {
+		return nil
+	}
+	return words(args[2 : 2+n])
+}

@@ -1,0 +1,92 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file finds schedules at whose end somebody waits for ever.
+
+// findDeadlock looks, when nobody can take a step any more, for clients that are not done. They wait for ever, so they are
+// ended, and the anomaly says what they wait for.
+func (ex *execution) findDeadlock() error {
+	var stuck []*actor
+	for _, a := range ex.actors {
+		if !a.done {
+			stuck = append(stuck, a)
+		}
+	}
+	if len(stuck) == 0 {
+		return nil
+	}
+	ex.deadlock = ex.deadlockOf(stuck)
+	for _, a := range stuck {
+		if err := ex.endClient(a.index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (ex *execution) deadlockOf(stuck []*actor) *harness.Anomaly {
+	d := &harness.Anomaly{Class: harness.Deadlock, From: ex.now, To: ex.now}
+	var waits []string
+	for _, a := range stuck {
+		d.From = min(d.From, a.callAt)
+		what, key := ex.awaited(a)
+		if d.Key == "" {
+			d.Key = key
+		}
+		waits = append(waits, fmt.Sprintf("client %d waits for ever %s", a.index+1, what))
+	}
+	d.Note = strings.Join(waits, ", ") + ": nobody is left who would wake it"
+	return d
+}
+
+// awaited says what an actor waits for, and its first key.
+func (ex *execution) awaited(a *actor) (what, key string) {
+	switch at := a.parkedAt; {
+	case at.kind == inJoin:
+		return fmt.Sprintf("for its thread %d", at.thread.thread+1), ""
+	case at.kind == inRead:
+		return "for a message on " + channels(at.conn), channels(at.conn)
+	case at.kind == inCommand:
+		c := at.conn.queue[0]
+		if keys := slices.Concat(c.reads, c.writes); len(keys) > 0 {
+			key = keys[0]
+		}
+		return "in " + c.text(ex.w), key
+	case a.wakeAt > ex.now:
+		return "and sleeps again and again, " + (a.wakeAt - ex.now).Round(time.Millisecond).String() + " each time", ""
+	}
+	return "", ""
+}
+
+// channels lists what a connection has subscribed to.
+func channels(c *conn) string {
+	if c.subscription == nil {
+		return ""
+	}
+	var names []string
+	for _, key := range c.subscription.access.writes {
+		if name, ok := strings.CutPrefix(key, channelKey("")); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "patterns"
+	}
+	return strings.Join(names, ", ")
+}
+
+// withDeadlock adds the deadlock, which is the explorer's own finding, to those of the checkers.
+func (ex *execution) withDeadlock(f findings) findings {
+	if ex.deadlock != nil {
+		f.found = append(f.found, *ex.deadlock)
+	}
+	return f
+}

@@ -1,0 +1,177 @@
+package explore
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// mind is all that a client has read so far, and what it did then: a node of a tree whose branches are what clients read. Those of the
+// program's own looks at the store are in the same tree.
+type mind struct {
+	acts    []act // what it did, in its order
+	at      parked
+	watches bool // it watches keys
+	asks    ask  // of the program's look at the store: what it asks for; at is not used
+	after   map[event]*mind
+	number  int // tells minds apart
+}
+
+// act is something that a client does without waiting: it ends an operation or goes to sleep.
+type act struct {
+	op    harness.Op    // valid if sleep is 0. Times are not valid
+	ago   time.Duration // of an operation of the program's own: how long it took
+	sleep time.Duration
+}
+
+// event is what a client, or the program's look at the store, reads or notices.
+type event struct {
+	kind     eventKind
+	promoted bool // a replica has been promoted: a connection may lead to the old primary
+	text     string
+	at       time.Duration // of a clock
+}
+
+type eventKind uint8
+
+const (
+	begins     eventKind = iota // the schedule begins; text says for whom
+	answered                    // text is the reply
+	unanswered                  // there is no answer
+	cut                         // the connection's state was lost with its primary
+	looked                      // at is what the clock shows
+	awake                       // its work or its sleep is over
+	crashed                     // nothing is answered any more
+	observes                    // the program looks at the store after an operation, which text describes
+	finishes                    // the program looks at the store at the end of the schedule
+	passed                      // time has passed; text says how many keys are left
+)
+
+// ask is something that the program's look at the store waits for.
+type ask struct {
+	kind    askKind
+	command command
+	d       time.Duration // by how much time is to pass
+}
+
+type askKind uint8
+
+const (
+	asksNothing askKind = iota // it has ended
+	asksRedis
+	asksPass
+	asksPassAll
+	asksClock
+	asksOps
+)
+
+// child returns the mind after an event, and makes it if it is not known yet.
+func (m *memory) child(of *mind, heard event) (next *mind, isNew bool) {
+	if next := of.after[heard]; next != nil {
+		return next, false
+	}
+	if of.after == nil {
+		of.after = map[event]*mind{}
+	}
+	m.grow()
+	next = &mind{number: m.size}
+	of.after[heard] = next
+	return next, true
+}
+
+// noteAct keeps an act of the actor, until it waits again.
+func (a *actor) noteAct(done act) {
+	if a.ex.memory != nil {
+		done.op.Call, done.op.Return = 0, 0
+		a.acts = append(a.acts, done)
+	}
+}
+
+// learnMind keeps what a client that has just come to its next wait has done since the last. The error wraps errDiverged if it did
+// something else the last time.
+func (ex *execution) learnMind(a *actor) error {
+	m := ex.memory
+	if !ex.learns() {
+		return nil
+	}
+	if a.mind == nil || a.hasThreads() || len(ex.waiters) > 0 {
+		m.forgo("a client has several threads")
+		return nil
+	}
+	acts := a.acts
+	a.acts = nil
+	watches := ex.w.dialers[a.index].watching()
+	if watches > 1 {
+		m.forgo("a client watches keys on two connections")
+	}
+	if watches == 0 {
+		a.watched = nil
+	}
+	if a.nows > a.records+1 || slices.ContainsFunc(acts, func(d act) bool { return d.op.Until != 0 || d.op.Due != 0 }) {
+		m.forgo("a client looks at the time of the schedule")
+	}
+	at := parked{kind: a.parkedAt.kind}
+	switch at.kind {
+	case inCommand:
+		at.conn = a.parkedAt.conn.snapshot()
+	case inSleep, inClock, inWork, atEnd:
+	default:
+		m.forgo("a client waits for something else than an answer")
+	}
+	a.heard.promoted = ex.promoted
+	next, isNew := m.child(a.mind, a.heard)
+	if isNew {
+		next.acts, next.at, next.watches = acts, at, watches > 0
+	} else if err := ex.compareMinds(a, next, acts, at, watches > 0); err != nil {
+		return err
+	}
+	a.mind = next
+	return nil
+}
+
+// compareMinds compares what a client did with what it did the last time when it had read the same.
+func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, watches bool) error {
+	if (at.kind == atEnd) != (known.at.kind == atEnd) {
+		return diverged(a)
+	}
+	if known.at.kind != at.kind || len(known.acts) != len(acts) || at.kind == inCommand && !sameStep(known.at.conn, at.conn) {
+		return fmt.Errorf("%w: the same choices led to other commands before: %s", errDiverged, inWords(ex.path))
+	}
+	same := slices.Equal(known.acts, acts) && known.watches == watches
+	if at.kind == inCommand {
+		same = same && slices.EqualFunc(known.at.conn.queue, at.conn.queue, func(a, b command) bool { return bytes.Equal(a.raw, b.raw) }) &&
+			bytes.Equal(known.at.conn.transaction, at.conn.transaction)
+	}
+	if !same {
+		ex.memory.forgo("a client's commands or results differ each time, as random tokens do")
+	}
+	return nil
+}
+
+// sameStep reports whether two commands that come next have the same name and touch the same keys.
+func sameStep(a, b *conn) bool {
+	x, y := a.queue[0], b.queue[0]
+	return bytes.Equal(x.args[0], y.args[0]) && slices.Equal(x.reads, y.reads) && slices.Equal(x.writes, y.writes)
+}
+
+// snapshot returns what the next command of the connection depends on. It is never changed.
+func (c *conn) snapshot() *conn {
+	s := &conn{queue: slices.Clone(c.queue), node: c.node, multi: c.multi, queued: c.queued, watched: slices.Clone(c.watched)}
+	if c.multi {
+		s.transaction = slices.Clone(c.transaction)
+	}
+	return s
+}
+
+// watching counts the connections on which the client watches keys.
+func (s *dialer) watching() (n int) {
+	for _, c := range s.watchers {
+		if len(c.watched) > 0 && !c.isGone() && c.wire != nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,39 @@
+package explore
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestProgressCountsUpToWhatTheResultSays(t *testing.T) {
+	s := quiet(program(writesTo("k", 6))) // 924 schedules: most of a second
+	s.Unreduced = true
+	var all []Progress // no lock: the race detector would tell if a call came beside another, or after the search
+	s.OnProgress = func(p Progress) { all = append(all, p) }
+	res, err := Search(context.Background(), s)
+	require.NoError(t, err)
+
+	last := all[len(all)-1]
+	require.Equal(t, Progress{Budget: res.Budget, Part: len(res.Parts), Parts: len(res.Parts), Schedules: res.Schedules, Pruned: res.Pruned, Found: len(res.Found)}, last)
+	require.Greater(t, len(all), 1, "a search of %v tells nothing before its end", res.Elapsed)
+	require.Less(t, len(all), int(res.Elapsed/progressEvery)+3)
+	require.Positive(t, all[0].Planned)
+	for i, p := range all[1:] {
+		require.GreaterOrEqual(t, p.Schedules, all[i].Schedules)
+	}
+}
+
+func TestProgressOfASearchThatEndsEarlyNamesThePartItEndedIn(t *testing.T) {
+	s := quiet(program(writesTo("k", 3)))
+	s.MaxSchedules = 5
+	s.LostAnswers, s.LostCommands, s.Late = 0, 0, 0 // several parts
+	var last Progress
+	s.OnProgress = func(p Progress) { last = p }
+	res, err := Search(context.Background(), s)
+	require.NoError(t, err)
+	require.Equal(t, 5, last.Schedules)
+	require.Equal(t, len(res.Parts), last.Part)
+	require.Less(t, last.Part, last.Parts)
+}

@@ -1,0 +1,327 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// Random shapes a search that draws its schedules at random (pct.go), for programs of which not every schedule can be run. Its verdict
+// is never valid. What a search that found nothing promises is in [interleave.Result.Random]. The zero value draws schedules for as
+// long as Spec.For says.
+type Random struct {
+	// Schedules is the number of schedules that are drawn. With 0 the time decides, Spec.For: up to three fifths of it go to every
+	// schedule of 2 clients, then of 3, and the rest to schedules at random.
+	Schedules int
+	Depth     int    // depth of the bugs to look for, 1 to MaxDepth; default 3
+	Seed      uint64 // the same seed draws the same schedules; default: drawn as well, and said in the result
+}
+
+// MaxDepth bounds the depth of bugs that a search at random looks for. With it, no search ever comes near its promise.
+const MaxDepth = 10
+
+const (
+	defaultDepth = 3
+	mostSeeds    = 1_000_000_000 // seeds that are drawn are below, so that people can type them
+	longestRound = 512
+)
+
+func (r Random) withDefaults(s Spec) (Random, error) {
+	if r.Depth == 0 {
+		r.Depth = defaultDepth
+	}
+	for r.Seed == 0 {
+		r.Seed = rand.Uint64N(mostSeeds)
+	}
+	switch {
+	case r.Schedules < 0:
+		return r, fmt.Errorf("%d schedules at random: ask for 1 or more", r.Schedules)
+	case r.Schedules == 0 && s.For == 0:
+		return r, fmt.Errorf("schedules at random without end: say how many, or for how long")
+	case r.Depth < 1 || r.Depth > MaxDepth:
+		return r, fmt.Errorf("bugs of depth %d: ask for 1 to %d", r.Depth, MaxDepth)
+	case s.MaxSchedules > 0:
+		return r, fmt.Errorf("schedules at random and a bound on schedules: give the number once, as that of schedules at random")
+	case s.Unreduced:
+		return r, fmt.Errorf("schedules at random leave none out: nothing is to be unreduced")
+	}
+	return r, nil
+}
+
+// randomBudget returns the budget of schedules at random: all that base has, and what the other parts of a search have.
+func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
+	base.Approaches = s.Expiries
+	if s.LostAnswers == 0 && s.LostCommands == 0 && s.Late == 0 {
+		base.LostAnswers, base.Late = 1, 1
+	}
+	return base
+}
+
+// randomState is what a search at random has seen. The search's lock guards it.
+type randomState struct {
+	drawn    int                   // schedules that were drawn and run to their end
+	judged   int                   // those of them that were drawn knowing the length of the longest
+	actors   int                   // the most actors that one had
+	steps    int                   // steps of the longest
+	instants int                   // the most instants to which time could have passed by one kind of fault
+	firstAt  map[harness.Class]int // number of the first schedule that showed a class
+}
+
+// note notes that a schedule drawn at random showed a class. Those that were not drawn have the number 0.
+func (r *randomState) note(c harness.Class, number int) {
+	if number == 0 {
+		return
+	}
+	if r.firstAt == nil {
+		r.firstAt = map[harness.Class]int{}
+	}
+	if old := r.firstAt[c]; old == 0 || number < old {
+		r.firstAt[c] = number
+	}
+}
+
+// runAtRandom draws schedules and runs them, in rounds: in each the length of the longest schedule so far is known, whichever
+// worker ran it, so that the seed alone decides what is drawn.
+func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
+	if s.spec.Random.Schedules == 0 && !s.runFewerClients(ctx, worlds) {
+		return
+	}
+	s.mu.Lock()
+	s.budget, s.part = s.spec.budgets()[0], len(s.parts)+1
+	s.mu.Unlock()
+	ran, pruned := s.schedules, s.pruned
+	for from := 1; !s.isOver(); {
+		to := from + min(from, longestRound)
+		if n := s.spec.Random.Schedules; n > 0 {
+			to = min(to, n+1)
+		}
+		if from == to {
+			s.stop(interleave.DrawnAtRandom)
+			break
+		}
+		s.runRound(context.WithoutCancel(ctx), worlds, from, to)
+		from = to
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parts = append(s.parts, interleave.Part{Budget: s.budget, Schedules: s.schedules - ran, Pruned: s.pruned - pruned, AtRandom: true})
+}
+
+// runFewerClients runs every schedule of 2 clients, and then of 3, each part for a fifth of the time at most. goOn is false if the
+// search is over.
+func (s *search) runFewerClients(ctx context.Context, worlds []*world) (goOn bool) {
+	until := time.Now().Add(s.spec.For * 3 / 5)
+	for _, clients := range []int{2, 3} {
+		fewer := *s.spec
+		fewer.Random, fewer.Clients = nil, clients
+		for _, b := range fewer.budgets() {
+			if s.isOver() || clients >= s.spec.Clients || b.Clients != clients || time.Until(until) <= 0 {
+				continue
+			}
+			if !s.runPartFor(ctx, b, worlds, min(s.spec.For/5, time.Until(until))) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// runPartFor runs a part until its time is up. goOn is false if the search is over.
+func (s *search) runPartFor(ctx context.Context, b interleave.Budget, worlds []*world, d time.Duration) (goOn bool) {
+	const up = "the time for fewer clients is up"
+	part := len(s.parts)
+	limit := time.AfterFunc(d, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.over && len(s.parts) == part {
+			s.over, s.stopped = true, up
+			s.wake.Broadcast()
+		}
+	})
+	defer limit.Stop()
+	s.runPart(ctx, b, worlds)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over && s.stopped == up {
+		s.over, s.stopped, s.queue, s.planned = false, "", nil, 0
+	}
+	return !s.over
+}
+
+// runRound runs the schedules from the number from to before the number to.
+func (s *search) runRound(ctx context.Context, worlds []*world, from, to int) {
+	known := s.random.steps
+	var working sync.WaitGroup
+	for _, w := range worlds {
+		working.Go(func() {
+			alarm := time.NewTimer(parkWithin)
+			defer alarm.Stop()
+			for {
+				number, ok := s.nextNumber(&from, to)
+				if !ok {
+					return
+				}
+				if err := catchPanics(func() error { return s.walk(ctx, w, alarm, number, known) }); err != nil {
+					s.fail(err)
+					return
+				}
+			}
+		})
+	}
+	working.Wait()
+	if s.random.steps > known { // the round did not know it, so its schedules do not count
+		s.random.judged = 0
+	}
+}
+
+func (s *search) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
+// nextNumber takes the number of the next schedule of a round. ok is false if there is none, or the search is over.
+func (s *search) nextNumber(next *int, to int) (number int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || *next == to || s.reachedLimit() {
+		return 0, false
+	}
+	*next++
+	return *next - 1, true
+}
+
+// walk runs one schedule that is drawn at random, and has the checkers judge it.
+func (s *search) walk(ctx context.Context, w *world, alarm *time.Timer, number, steps int) error {
+	for range maxAttempts {
+		t := walker{spec: s.spec, budget: s.budget, w: w, alarm: alarm}
+		p := s.spec.Random.draw(s.spec, s.budget, number, steps)
+		ex, again, err := t.run(ctx, p)
+		if err != nil {
+			return err
+		}
+		if again {
+			continue
+		}
+		s.mu.Lock()
+		s.random.drawn++
+		s.random.judged++
+		s.random.steps = max(s.random.steps, len(ex.path))
+		s.random.actors = max(s.random.actors, len(p.priority))
+		s.random.instants = max(s.random.instants, t.instants)
+		s.mu.Unlock()
+		return s.judge(ctx, visit{search: s, ex: ex, prune: ex.replicationStopped, number: number})
+	}
+	return fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
+}
+
+// draw draws the schedule of a number. steps is the length of the longest so far.
+func (r Random) draw(spec *Spec, b interleave.Budget, number, steps int) *pct {
+	inOrder := spec.Program.Symmetric && spec.Skew == 0
+	return drawPCT(rand.New(rand.NewPCG(r.Seed, uint64(number))), r.Depth, steps, b, inOrder)
+}
+
+// promise says in the result what schedules at random promise. The caller holds s.mu.
+func (s *search) promise(res *interleave.Result) {
+	r := s.spec.Random
+	if r == nil {
+		return
+	}
+	res.Budget = s.spec.budgets()[0]
+	told := interleave.Random{
+		Seed: r.Seed, Depth: r.Depth, Schedules: s.random.drawn, Judged: s.random.judged, Clients: max(res.Budget.Clients, s.random.actors),
+		Steps: s.random.steps, Faults: len(faultsOf(res.Budget)), Instants: s.random.instants,
+	}.Promise()
+	res.Random = &told
+}
+
+// enoughToTell is the number of schedules at random that would have shown a crash or the end of a lease, if there can be one.
+const enoughToTell = 200
+
+// vacuousAtRandom returns why schedules at random that found nothing have shown nothing, as vacuous does.
+func (s *search) vacuousAtRandom(worlds []*world, own string) string {
+	if s.stopped != interleave.DrawnAtRandom || len(s.found) > 0 || s.random.drawn < enoughToTell {
+		return ""
+	}
+	return s.vacuous(worlds, own)
+}
+
+// walker runs schedules that are drawn at random.
+type walker struct {
+	spec     *Spec
+	budget   interleave.Budget
+	w        *world
+	alarm    *time.Timer
+	traced   bool // steps are written down
+	instants int  // the most instants to which time could have passed by one kind of fault
+}
+
+// run runs one schedule to its end. again is true if something that is no part of it disturbed it, or it took too long.
+func (t *walker) run(ctx context.Context, p *pct) (ex *execution, again bool, err error) {
+	began := time.Now()
+	if ex, err = beginSchedule(ctx, t.spec, t.budget, t.w, t.alarm); err != nil {
+		return ex, false, err
+	}
+	if t.traced {
+		ex.trace = &trace{}
+	}
+	for {
+		moves, err := ex.moves()
+		if err != nil {
+			return ex, false, err
+		}
+		if len(moves) == 0 {
+			break
+		}
+		beyondEnd, err := t.passings(ex, moves)
+		if err != nil {
+			return ex, false, err
+		}
+		c := p.pick(moves, len(ex.path), beyondEnd)
+		if _, err := ex.step(ctx, c); err != nil {
+			ex.abandon()
+			return ex, false, err
+		}
+		p.took(c, len(ex.path))
+	}
+	if !ex.replicationStopped { // or no replica was promoted, and the schedule shows the same as if replication had gone on
+		err = ex.finish(ctx)
+	}
+	return ex, ex.disturbed || t.w.fixed == nil && time.Since(began) > t.spec.Program.Lease/slowness, err
+}
+
+// passings tells which moves in which time passes go beyond the end of a lease, and notes how many there are of either kind.
+func (t *walker) passings(ex *execution, moves []move) (beyondEnd func(interleave.Choice) bool, err error) {
+	if !slices.ContainsFunc(moves, func(m move) bool { return m.choice.IsTime() }) {
+		return func(interleave.Choice) bool { return false }, nil
+	}
+	instants, err := ex.reachableInstants()
+	if err != nil {
+		return nil, err
+	}
+	beyond := 0
+	for _, i := range instants {
+		if i.beyondEnd {
+			beyond++
+		}
+	}
+	t.instants = max(t.instants, beyond, len(instants)-beyond)
+	return func(c interleave.Choice) bool { return c.Number() < len(instants) && instants[c.Number()].beyondEnd }, nil
+}
+
+// catchPanics does what f does, and returns a panic of the program's or a checker's code as an error.
+func catchPanics(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("explore: the program or a checker panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,219 @@
+package explore
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// plantedDeep makes a program with a bug of depth 4, which client 1 sees: its three reads have to come before, between and after
+// the two writes of client 2. Any other client has one command, which changes nothing about that.
+func plantedDeep(clients int) Spec {
+	s := quiet(program(together("GET x", "GET x", "GET x"), together("SET x 1", "SET x 2"), sends("INCR other")), seesBoth)
+	s.Clients, s.Workers = clients, 2
+	return s
+}
+
+var seesBoth = finder(func(op harness.Op) bool { return op.Result == "(nil) 1 2" })
+
+// PCT promises to find it within 49,034 schedules with 99 %: 8 clients of 11 steps together. DOUBLEGRANT_SEEDS asks for more seeds than
+// the one.
+func TestADeepBugIsFoundAtRandomAmongEightClients(t *testing.T) {
+	exhaustive := searched(t, plantedDeep(2)).Found[0]
+	seeds, _ := strconv.ParseUint(os.Getenv("DOUBLEGRANT_SEEDS"), 10, 64)
+	var took []int
+	for seed := uint64(1); seed <= max(1, seeds); seed++ {
+		s := plantedDeep(8)
+		s.First, s.Random = true, &Random{Schedules: 49_034, Depth: 4, Seed: seed}
+		res, err := Search(t.Context(), s)
+		require.NoError(t, err)
+		require.Len(t, res.Found, 1, "seed %d", seed)
+		c := res.Found[0]
+		require.Equal(t, exhaustive.Schedule, c.Schedule)
+		require.Equal(t, exhaustive.Length(), c.Length())
+		require.Equal(t, interleave.Budget{Clients: 2}, c.Budget)
+		require.Equal(t, 8, c.Shrunk.Clients)
+		require.InDelta(t, 49_034, res.Random.Needed, 0.5)
+		require.NoError(t, Replay(t.Context(), s, c, 2))
+		took = append(took, c.Shrunk.Schedule)
+	}
+	slices.Sort(took)
+	t.Logf("found after %d schedules in the middle, %d to %d", took[len(took)/2], took[0], took[len(took)-1])
+}
+
+func TestASearchAtRandomThatFindsNothingIsUnknown(t *testing.T) {
+	s := plantedDeep(8)
+	s.Checkers, s.Random = []harness.Checker{&collector{}}, &Random{Schedules: 300, Depth: 2, Seed: 7}
+	res, err := Search(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, harness.Unknown, res.Verdict())
+	require.Equal(t, interleave.DrawnAtRandom, res.Stopped)
+	require.Equal(t, 300, res.Schedules)
+	require.Len(t, res.Parts, 1)
+	require.True(t, res.Parts[0].AtRandom)
+	r := res.Random
+	require.Equal(t, []any{uint64(7), 2, 300, 299, 8, 11, 0}, []any{r.Seed, r.Depth, r.Schedules, r.Judged, r.Clients, r.Steps, r.Faults}, "the first alone measures")
+	require.InDelta(t, 1.0/88, r.Probability, 1e-9)
+	require.Contains(t, res.Summary(), "depth 2 or less with a probability of at least 1 in 88 (8 clients, 11 steps)")
+	require.Contains(t, res.Summary(), "Nothing is claimed about deeper bugs.")
+}
+
+// The seed alone decides what is drawn, however many workers there are and whichever is faster.
+func TestTheSeedDecidesWhatIsDrawn(t *testing.T) {
+	draws := func(seed uint64, workers int) interleave.Result {
+		s := quiet(program(together("GET x", "SET x 1 PX 5000"), together("INCR y", "GET x")), finder(func(op harness.Op) bool { return op.Result == "(nil) OK" }))
+		s.Clients, s.Workers, s.Crashes, s.Expiries, s.LostAnswers = 5, workers, 2, 1, 1
+		s.Random = &Random{Schedules: 80, Seed: seed}
+		res, err := Search(t.Context(), s)
+		require.NoError(t, err)
+		res.First, res.Elapsed = 0, 0
+		return res
+	}
+	one := draws(1, 1)
+	require.NotEmpty(t, one.Found)
+	require.Equal(t, one, draws(1, 1))
+	require.Equal(t, one, draws(1, 2))
+	require.NotEqual(t, one.Steps, draws(2, 1).Steps)
+	drawn := draws(0, 1)
+	require.NotZero(t, drawn.Random.Seed)
+	require.Equal(t, drawn, draws(drawn.Random.Seed, 1))
+}
+
+// Whatever the budget has happens in some schedule.
+func TestEveryFaultHappensAtRandom(t *testing.T) {
+	s := quiet(program(together("SET x 1 PX 5000", "EVAL redis.call('GET','x') 0", "SET x 2 PX 7000", "DEL x")))
+	s.Clients, s.Crashes, s.Expiries, s.LostAnswers, s.LostCommands, s.Late, s.Failovers, s.Flushes = 5, 1, 1, 1, 1, 1, 1, 1
+	s.Program.Retries, s.Workers = 1, 2
+	s.Random = &Random{Schedules: 150, Seed: 1}
+	res, err := Search(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, 8, res.Random.Faults)
+	require.Positive(t, res.Random.WithFault)
+	met := map[harness.SituationName]int{}
+	for _, situation := range res.Situations {
+		met[situation.Name] = situation.Count
+	}
+	for _, name := range []harness.SituationName{
+		harness.ClientCrashed, harness.AnswerLost, harness.CommandLost, harness.CommandLate, harness.ReplicaPromoted,
+	} {
+		require.Positive(t, met[name], "%s: %v", name, met)
+	}
+}
+
+// With more clients and a time alone, every schedule of fewer clients comes first, and shows what it can.
+func TestFewerClientsComeFirstWhereTimeDecides(t *testing.T) {
+	s := plantedDeep(6)
+	s.Random, s.For = &Random{}, 2*time.Second
+	res, err := Search(t.Context(), s)
+	require.NoError(t, err)
+	require.Len(t, res.Parts, 3)
+	for i, clients := range []int{2, 3, 6} {
+		require.Equal(t, clients, res.Parts[i].Budget.Clients)
+		require.Equal(t, i == 2, res.Parts[i].AtRandom)
+		require.Positive(t, res.Parts[i].Schedules)
+	}
+	require.True(t, res.Parts[0].Exhausted)
+	require.Equal(t, 6, res.Budget.Clients)
+	require.Len(t, res.Found, 1)
+	require.Nil(t, res.Found[0].Shrunk, "it is the smallest already")
+	require.Equal(t, 5, res.Found[0].Length())
+}
+
+func TestWhatCannotBeDrawnIsRefused(t *testing.T) {
+	for want, change := range map[string]func(*Spec){
+		"17 clients: ask for 2 to 16":                  func(s *Spec) { s.Clients, s.Random = 17, &Random{Schedules: 1} },
+		"5 clients: ask for 2 to 4, or for":            func(s *Spec) { s.Clients = 5 },
+		"-1 schedules at random":                       func(s *Spec) { s.Random = &Random{Schedules: -1} },
+		"without end":                                  func(s *Spec) { s.Random, s.For = &Random{}, 0 },
+		"depth 11: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: 11} },
+		"depth -1: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: -1} },
+		"give the number once":                         func(s *Spec) { s.Random, s.MaxSchedules = &Random{Schedules: 1}, 5 },
+		"nothing is to be unreduced":                   func(s *Spec) { s.Random, s.Unreduced = &Random{Schedules: 1}, true },
+		"-1 schedules to run twice: ask for 0 or more": func(s *Spec) { s.Twice = -1 },
+	} {
+		s := plantedDeep(2)
+		change(&s)
+		_, err := Search(t.Context(), s)
+		require.ErrorIs(t, err, ErrSpec)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// oddly makes a checker that finds a violation in about one operation of n, whatever it shows, and so in any kind of schedule.
+func oddly(n, seed uint64) finder {
+	return func(op harness.Op) bool {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(strconv.Itoa(op.Client) + op.Key + op.Result + strconv.FormatUint(seed, 10)))
+		return op.Client > 0 && h.Sum64()%n == 0
+	}
+}
+
+// What is shrunk still shows its class, is a schedule like any other, and is as short as what a search of its clients and faults shows:
+// nearly always without making that search, and always if it was made.
+func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
+	menu := []string{"GET $k", "SET $k $v", "INCR $k", "DEL $k", "SETNX $k $v", "SET $k $v EX 10"}
+	var s *scheduler
+	tried, alone, runs := 0, 0, 0
+	for seed := uint64(1); seed <= 25; seed++ {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		var scripts []script
+		for range 4 {
+			scripts = append(scripts, randomScript(rng, 2+rng.IntN(2), menu))
+		}
+		spec := quiet(scripted(scripts), oddly(7, seed))
+		spec.Clients, spec.Crashes, spec.Expiries, spec.LostAnswers = 4, int(seed%3)-1, int(seed%2)*2-1, int((seed+1)%2)*2-1
+		spec.Random = &Random{Schedules: 25, Seed: seed}
+		spec, err := spec.withDefaults()
+		require.NoError(t, err)
+		if s == nil {
+			s = newScheduler(t, spec)
+		}
+		se := newSearch(&spec)
+		require.NoError(t, se.run(t.Context(), []*world{s.w}))
+		c := se.found[harness.DoubleGrant]
+		if c == nil || c.length <= 2 {
+			continue
+		}
+		h := newShrinker(&spec, s.w, c)
+		require.NoError(t, h.shrink(t.Context()))
+		if h.best.budget.Clients == c.budget.Clients {
+			require.LessOrEqual(t, h.best.length, c.length)
+		}
+		runs += h.runs
+
+		every := spec
+		every.Random, every.MaxSchedules = nil, 500
+		all := newSearch(&every)
+		all.runPart(t.Context(), h.best.budget, []*world{s.w})
+		require.NoError(t, all.failure)
+		if all.over { // too many to compare with
+			continue
+		}
+		tried++
+		smallest := all.found[harness.DoubleGrant]
+		require.NotNil(t, smallest, "seed %d: what is shrunk is a schedule of its budget", seed)
+		if h.best.length <= smallest.length { // a search leaves schedules out, the shorter of two that show the same among them
+			alone++
+		}
+		all.spec = &spec
+		told, err := all.polish(t.Context(), s.w, h)
+		require.NoError(t, err)
+		require.True(t, told)
+		require.LessOrEqual(t, h.best.length, smallest.length)
+		again, err := h.run(t.Context(), h.best.budget, h.best.schedule, harness.DoubleGrant)
+		require.NoError(t, err)
+		require.Equal(t, h.best.length, again.Length())
+	}
+	t.Logf("of %d: %d as short as a search shows, without making it; %d runs each", tried, alone, runs/max(1, tried))
+	require.GreaterOrEqual(t, tried, 5)
+	require.GreaterOrEqual(t, alone*10, tried*8)
+}

@@ -1,0 +1,323 @@
+package explore
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file runs schedules from memory: what a client does next comes from its mind, what Redis answers from a transition. All else
+// is the schedule's own, as in one that is really run.
+
+// beginFromMemory starts a schedule from memory. The error is errUnknown if not every client's beginning is known.
+func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *memory) (*execution, error) {
+	ex := &execution{
+		spec: spec, budget: budget, w: w, now: start, passedTo: start, remaining: budget, memory: m, recalls: true, store: m.empty,
+		actors: make([]*actor, 0, budget.Clients),
+	}
+	for i := range budget.Clients {
+		a := &actor{index: i, ex: ex, mind: &m.root}
+		ex.actors, ex.all = append(ex.actors, a), append(ex.all, a)
+		if err := ex.recallMind(a, beginning(budget, i)); err != nil {
+			return ex, err
+		}
+	}
+	return ex, nil
+}
+
+// beginning returns the event with which a client begins.
+func beginning(b interleave.Budget, i int) event {
+	return event{kind: begins, text: fmt.Sprintf("client %d of %d at place %d", i, b.Clients, placeOf(b, i))}
+}
+
+// placeOf returns the place of a client: see Program.Open.
+func placeOf(b interleave.Budget, i int) int {
+	if i > 0 {
+		i += b.Place
+	}
+	return i
+}
+
+// goOnAfter lets an actor go on that has read or noticed something, until it waits again.
+func (ex *execution) goOnAfter(a *actor, heard event) error {
+	if ex.recalls {
+		return ex.recallMind(a, heard)
+	}
+	a.heard = heard
+	if a.parkedAt.kind == inCommand {
+		a.parkedAt.conn.reply <- true
+	} else {
+		a.awake <- true
+	}
+	return ex.awaitClient(a)
+}
+
+// recallMind lets a client do what it does after an event.
+func (ex *execution) recallMind(a *actor, heard event) error {
+	heard.promoted = ex.promoted
+	next := a.mind.after[heard]
+	if next == nil {
+		return errUnknown
+	}
+	a.mind = next
+	for i := range next.acts {
+		if d := next.acts[i].sleep; d > 0 {
+			a.wakeAt = max(a.wakeAt, ex.now) + d
+			continue
+		}
+		op := next.acts[i].op
+		a.keep(&op)
+	}
+	if !next.watches {
+		a.watched = nil
+	}
+	a.parkedAt = next.at
+	a.done = next.at.kind == atEnd
+	return nil
+}
+
+// recallDelivery does what deliver does, from memory, and returns what the client hears.
+func (ex *execution) recallDelivery(c interleave.Choice, a *actor) (heard event, err error) {
+	gate := a.parkedAt.conn
+	if a.lost != nil && bytes.Equal(a.lost, gate.queue[0].raw) {
+		ex.noteSituation(harness.SentAgain)
+	}
+	switch c.Kind() {
+	case interleave.LosesAnswers:
+		ex.remaining.LostAnswers--
+		if gate.queue[0].changes() {
+			a.lost = gate.queue[0].raw
+		}
+		_, err := ex.recallCommand(a, gate)
+		ex.noteSituation(harness.AnswerLost)
+		return event{kind: unanswered}, err
+	case interleave.LosesCommands:
+		ex.remaining.LostCommands--
+		ex.noteSituation(harness.CommandLost)
+		return event{kind: unanswered}, nil
+	case interleave.Delays:
+		ex.remaining.Late--
+		return ex.recallDelay(a, gate), nil
+	}
+	return ex.recallCommand(a, gate)
+}
+
+// recallDelay makes the command of a client late.
+func (ex *execution) recallDelay(a *actor, gate *conn) (heard event) {
+	left := lateCommand{client: a.index, at: len(ex.path), gate: gate}
+	if heard = (event{kind: unanswered}); ex.losesState(gate) {
+		heard.kind, left.arrived = cut, true
+	} else {
+		left.commands = slices.Clone(gate.queue)
+		for i := range left.commands[1:] {
+			left.commands[i+1].access, _ = accessOf(left.commands[i+1].args)
+		}
+		left.watched, a.watched = takeWatched(gate, a.watched)
+	}
+	ex.lateCommands = append(ex.lateCommands, left)
+	return heard
+}
+
+// takeWatched splits what a client watches into what it watches on a connection that it gives up, and the rest.
+func takeWatched(gate *conn, all []watchedKey) (given, left []watchedKey) {
+	if len(gate.watched) == 0 {
+		return nil, all
+	}
+	return all, nil
+}
+
+// losesState reports whether a connection cannot follow a failover: see conn.reconnectToPrimary.
+func (ex *execution) losesState(gate *conn) bool {
+	return gate.node != ex.primary() && (gate.multi || len(gate.watched) > 0 || gate.queue[0].pipelined)
+}
+
+// primary returns the node that clients talk to.
+func (ex *execution) primary() int {
+	if ex.promoted {
+		return successor
+	}
+	return firstPrimary
+}
+
+// recallCommand executes the next command of a connection from memory.
+func (ex *execution) recallCommand(a *actor, gate *conn) (heard event, err error) {
+	next := &gate.queue[0]
+	if ex.losesState(gate) {
+		ex.noteEffects(*next, nil)
+		heard.kind = cut
+	} else {
+		t, err := ex.recallTransition(next, gate, a, a.watched)
+		if err != nil {
+			return heard, err
+		}
+		heard = event{kind: answered, text: t.reply}
+	}
+	if means, ok := ex.memory.meaningOf(next, gate); ok && means.wait > 0 && means.wants > ex.hearingReplicas() {
+		return heard, ex.passTo(ex.now + means.wait)
+	}
+	return heard, nil
+}
+
+// recallTransition executes a command from memory.
+func (ex *execution) recallTransition(c *command, on *conn, a *actor, watched []watchedKey) (*transition, error) {
+	q, ok := ex.question(c, on, watched)
+	if !ok {
+		return nil, errUnknown
+	}
+	ex.store = ex.store.at(ex.memory, ex.now)
+	t := ex.store.after[q]
+	if t == nil || c.changes() && t.watched < len(ex.memory.watched) && ex.isWatching() {
+		return nil, errUnknown
+	}
+	ex.took(c, t, a)
+	ex.noteEffects(*c, []byte(t.reply))
+	return t, nil
+}
+
+// recallArrival executes a command from memory that its client has given up.
+func (ex *execution) recallArrival(l *lateCommand) error {
+	for i := range l.commands {
+		c := &l.commands[i]
+		if c.wantedAcks() > 0 {
+			ex.noteEffects(*c, nil)
+			continue // nobody hears its answer
+		}
+		if _, err := ex.recallTransition(c, l.gate, nil, l.watched); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeWorld lets the contents change as the world does, in a schedule that is kept or run from memory.
+func (ex *execution) changeWorld(c interleave.Choice) {
+	if ex.memory == nil {
+		return
+	}
+	now := ex.store.at(ex.memory, ex.now)
+	switch c {
+	case interleave.StopReplication:
+		ex.replica = now
+	case interleave.Promote:
+		ex.store = ex.replica.at(ex.memory, ex.now).withoutScripts(ex.memory)
+		for _, a := range ex.actors {
+			a.watched = nil // who watched keys there is cut off
+		}
+	case interleave.FlushScripts:
+		ex.store = now.withoutScripts(ex.memory)
+	}
+}
+
+// hearingReplicas returns the number of replicas that hear what is written now.
+func (ex *execution) hearingReplicas() int64 {
+	if !ex.recalls {
+		return ex.w.hearingReplicas()
+	}
+	switch {
+	case len(ex.w.names) == 1:
+		return 0
+	case ex.replicationStopped:
+		return 1 // the bystander
+	case !ex.promoted:
+		return 2
+	case ex.w.awaitsAcks:
+		return 1 // the bystander, which follows the new primary
+	}
+	return 0
+}
+
+// canonicalOps describes operations without their times.
+func canonicalOps(ops []harness.Op) string {
+	var b strings.Builder
+	for _, op := range ops {
+		op.Call, op.Return = 0, 0
+		fmt.Fprintf(&b, "%q\n", fmt.Sprint(op))
+	}
+	return b.String()
+}
+
+// recallLook does from memory what the program does when it looks at the store. began is the event with which the look begins.
+func (ex *execution) recallLook(began event) error {
+	heard := began
+	for m := &ex.memory.root; ; {
+		if m = m.after[heard]; m == nil {
+			return errUnknown
+		}
+		for _, done := range m.acts {
+			op := done.op
+			op.Call = ex.now - done.ago
+			harnessTimeline{ex}.keep(&op)
+		}
+		var err error
+		if heard, err = ex.recallAnswer(m.asks); err != nil || m.asks.kind == asksNothing {
+			return err
+		}
+	}
+}
+
+// recallAnswer returns what the program's look at the store hears when it asks for something.
+func (ex *execution) recallAnswer(q ask) (heard event, err error) {
+	switch q.kind {
+	case asksRedis:
+		t, err := ex.recallTransition(&q.command, nil, nil, nil)
+		if err != nil {
+			return heard, err
+		}
+		return event{kind: answered, text: t.reply}, nil
+	case asksPass, asksPassAll:
+		if err := ex.passTo(ex.now + q.d); err != nil {
+			return heard, err
+		}
+		heard.kind = passed
+		if q.kind == asksPassAll {
+			heard.text = strconv.Itoa(len(ex.store.at(ex.memory, ex.now).keys))
+		}
+	case asksClock:
+		heard = event{kind: looked, at: ex.now}
+	case asksOps:
+		heard = event{kind: finishes, text: canonicalOps(ex.ops)}
+	}
+	return heard, nil
+}
+
+// look is a look of the program at the store that is being learned.
+type look struct {
+	mind  *mind
+	heard event
+	acts  []act
+}
+
+// beginLook notes that the program begins to look at the store.
+func (ex *execution) beginLook(began event) {
+	if ex.learns() {
+		ex.looking = &look{mind: &ex.memory.root, heard: began}
+	}
+}
+
+// looksFor notes what the program's look at the store asks for next, after all that it did since it heard something.
+func (ex *execution) looksFor(next ask) {
+	l := ex.looking
+	if l == nil || !ex.learns() {
+		ex.looking = nil
+		return
+	}
+	node, isNew := ex.memory.child(l.mind, l.heard)
+	if isNew {
+		node.acts, node.asks = l.acts, next
+	} else if !slices.Equal(node.acts, l.acts) || node.asks.kind != next.kind || node.asks.d != next.d || !bytes.Equal(node.asks.command.raw, next.command.raw) {
+		ex.memory.forgo("the program does not look at the store in the same way each time")
+	}
+	l.mind, l.acts = node, nil
+}
+
+// looksHear notes what the program's look at the store has heard.
+func (ex *execution) looksHear(heard event) {
+	if ex.looking != nil {
+		ex.looking.heard = heard
+	}
+}

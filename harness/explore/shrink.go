@@ -1,0 +1,323 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file shrinks counterexamples that were found at random, as delta debugging does: Zeller and Hildebrandt, "Simplifying and
+// Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering 28(2), 2002. Every candidate is run.
+
+const (
+	mostShrinkRuns = 4000             // schedules that are run to shrink one counterexample
+	shrinkWithin   = 20 * time.Second // real time in which one counterexample is shrunk, if the candidates take long
+	mostPolishRuns = 3000             // schedules of the clients and faults that are left
+)
+
+// shrinkFound shrinks the counterexamples that schedules at random have found.
+func (s *search) shrinkFound(ctx context.Context, w *world) error {
+	if s.spec.Random == nil {
+		return nil
+	}
+	for class, c := range s.found {
+		at := s.random.firstAt[class]
+		if at == 0 || c.budget != s.spec.budgets()[0] { // every schedule of fewer clients was run
+			continue
+		}
+		small, shrunk, err := s.shrink(ctx, w, c)
+		if err != nil {
+			return err
+		}
+		shrunk.Schedule = at
+		small.shrunk = &shrunk
+		s.found[class] = small
+	}
+	return nil
+}
+
+// shrink makes a counterexample as small as it can: fewer clients, then fewer steps, fewer faults and fewer preemptions. At last it
+// runs every schedule of the clients and faults that are left, if those are not too many.
+func (s *search) shrink(ctx context.Context, w *world, c *smallestFound) (*smallestFound, interleave.Shrunk, error) {
+	h := newShrinker(s.spec, w, c)
+	h.over = ctx.Err
+	ctx = context.WithoutCancel(ctx)
+	told := interleave.Shrunk{Clients: c.budget.Clients, Steps: c.length}
+	err := catchPanics(func() error { return h.shrink(ctx) })
+	if err == nil {
+		told.Smallest, err = s.polish(ctx, w, h)
+	}
+	told.Runs = h.runs
+	return h.best, told, err
+}
+
+// polish runs every schedule of the clients and faults that are left, up to a bound, and takes the smallest counterexample. all is true
+// if there are no more.
+func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, err error) {
+	if h.best.budget.Clients > interleave.MaxExhaustive || h.over() != nil {
+		return false, nil
+	}
+	spec := *s.spec
+	spec.Random, spec.First, spec.MaxSchedules = nil, false, mostPolishRuns
+	within := newSearch(&spec)
+	limit := time.AfterFunc(time.Until(h.until), func() { within.stop("its time is up") })
+	defer limit.Stop()
+	within.runPart(ctx, h.best.budget, []*world{w})
+	h.runs += within.schedules + within.pruned
+	if found := within.found[h.class]; found != nil && found.smaller(h.best) {
+		h.best = found
+	}
+	return !within.over, within.failure
+}
+
+// shrinker shrinks one counterexample.
+type shrinker struct {
+	replayer
+	class  harness.Class
+	budget interleave.Budget // of candidates, but for their clients
+	best   *smallestFound
+	seen   map[string]bool // candidates that were run
+	runs   int
+	until  time.Time
+	over   func() error // not nil: the search is interrupted
+}
+
+func newShrinker(spec *Spec, w *world, c *smallestFound) *shrinker {
+	return &shrinker{
+		replayer: replayer{spec: spec, w: w, alarm: time.NewTimer(parkWithin)}, class: c.class, budget: c.budget, best: c,
+		seen: map[string]bool{}, until: time.Now().Add(shrinkWithin), over: func() error { return nil },
+	}
+}
+
+// shrink tries smaller and smaller candidates until none is a counterexample of the class.
+func (h *shrinker) shrink(ctx context.Context) error {
+	for {
+		before := h.best
+		for _, pass := range []func(context.Context) error{h.dropClients, h.dropChunks, h.cutShort, h.mend, h.bringForward} {
+			if err := pass(ctx); err != nil {
+				return err
+			}
+		}
+		if h.best == before || h.spent() {
+			return nil
+		}
+	}
+}
+
+func (h *shrinker) spent() bool {
+	return h.runs >= mostShrinkRuns || time.Now().After(h.until) || h.over() != nil
+}
+
+// dropClients leaves clients out, one after the other.
+func (h *shrinker) dropClients(ctx context.Context) error {
+	for i := h.best.budget.Clients - 1; i >= 0 && h.best.budget.Clients > 2; i-- {
+		if i >= h.best.budget.Clients {
+			continue
+		}
+		if _, err := h.try(ctx, h.best.budget.Clients-1, withoutClient(h.best.schedule, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropChunks leaves choices out: half of them, a quarter, ..., one.
+func (h *shrinker) dropChunks(ctx context.Context) error {
+	for size := len(h.best.schedule) / 2; size > 0; size /= 2 {
+		for at := 0; at < len(h.best.schedule); {
+			old := h.best.schedule
+			smaller, err := h.try(ctx, h.best.budget.Clients, slices.Delete(slices.Clone(old), at, min(at+size, len(old))))
+			if err != nil {
+				return err
+			}
+			if !smaller {
+				at += size
+			}
+		}
+	}
+	return nil
+}
+
+// cutShort leaves out all from some choice on: clients then go on one after the other.
+func (h *shrinker) cutShort(ctx context.Context) error {
+	for n := 0; n < len(h.best.schedule); n++ {
+		for first := range h.best.budget.Clients {
+			if n >= len(h.best.schedule) {
+				break
+			}
+			if _, err := h.try(ctx, h.best.budget.Clients, append(slices.Clone(h.best.schedule[:n]), interleave.Run(first))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mend lets a command be answered that was not, and time pass to an earlier instant.
+func (h *shrinker) mend(ctx context.Context) error {
+	for at := 0; at < len(h.best.schedule); at++ {
+		var others []interleave.Choice
+		c := h.best.schedule[at]
+		if i, ok := c.Client(); ok && c.Unanswered() {
+			others = append(others, interleave.Run(i).Of(c.Thread()))
+		}
+		if c.IsTime() {
+			for n := range c.Number() {
+				others = append(others, interleave.Pass(n))
+			}
+		}
+		for _, other := range others {
+			changed := slices.Clone(h.best.schedule)
+			changed[at] = other
+			if smaller, err := h.try(ctx, h.best.budget.Clients, changed); err != nil {
+				return err
+			} else if smaller {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// bringForward moves one choice to an earlier place, so that a client goes on without a preemption, or that what shows the
+// violation happens sooner.
+func (h *shrinker) bringForward(ctx context.Context) error {
+	for from := 1; from < len(h.best.schedule); from++ {
+		for to := 0; to < from && from < len(h.best.schedule); to++ {
+			moved := slices.Clone(h.best.schedule)
+			c := moved[from]
+			moved = slices.Insert(slices.Delete(moved, from, from+1), to, c)
+			if _, err := h.try(ctx, h.best.budget.Clients, moved); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// try runs a candidate, of which it leaves out what is not possible, and keeps what became of it if that is smaller.
+func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.Choice) (smaller bool, err error) {
+	if h.spec.Program.Symmetric && h.spec.Skew == 0 {
+		schedule = inOrderOfBegin(schedule)
+	}
+	key := string(rune(clients)) + inBytes(schedule)
+	if h.seen[key] || h.spent() {
+		return false, nil
+	}
+	h.seen[key] = true
+	budget := h.budget
+	budget.Clients = clients
+	found, err := h.outcome(ctx, budget, schedule)
+	if found == nil || err != nil || !h.isSmaller(found) {
+		return false, err
+	}
+	h.seen[string(rune(clients))+inBytes(found.schedule)] = true
+	h.best = found
+	return true, nil
+}
+
+// outcome runs a schedule and returns the counterexample of the class that it became. It is nil if it became none.
+func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*smallestFound, error) {
+	for range maxAttempts {
+		h.runs++
+		began := time.Now()
+		ex, _, err := h.runWherePossible(ctx, budget, schedule)
+		switch {
+		case errors.Is(err, errStopped):
+			return nil, nil // such as one that does not end
+		case err != nil:
+			return nil, err
+		case ex.disturbed || h.w.fixed == nil && time.Since(began) > h.spec.Program.Lease/slowness:
+			continue
+		case ex.replicationStopped || ex.grantedFree != "":
+			return nil, nil
+		}
+		var first *smallestFound
+		for _, a := range check(ctx, h.spec.Checkers, ex.history()).found {
+			c := &smallestFound{budget: used(ex), schedule: ex.path, class: a.Class, length: ex.lengthUntil(a.To)}
+			if a.Class == h.class && (first == nil || c.smaller(first)) {
+				first = c
+			}
+		}
+		return first, nil
+	}
+	return nil, nil // the machine is too busy for this one
+}
+
+// isSmaller reports whether a counterexample has fewer clients than the best so far, or as many and fewer steps, faults or preemptions,
+// in this order.
+func (h *shrinker) isSmaller(c *smallestFound) bool {
+	return cmp.Or(
+		cmp.Compare(c.budget.Clients, h.best.budget.Clients),
+		cmp.Compare(c.length, h.best.length),
+		cmp.Compare(len(faultsOf(c.budget)), len(faultsOf(h.best.budget))),
+		cmp.Compare(switches(c.schedule), switches(h.best.schedule)),
+	) < 0
+}
+
+// switches counts how often another client goes on than the one before.
+func switches(schedule []interleave.Choice) (n int) {
+	last := -1
+	for _, c := range schedule {
+		if i, ok := c.Client(); ok {
+			if last >= 0 && i != last {
+				n++
+			}
+			last = i
+		}
+	}
+	return n
+}
+
+// used returns the budget that a schedule has used.
+func used(ex *execution) interleave.Budget {
+	b, left := ex.budget, ex.remaining
+	return interleave.Budget{
+		Clients: b.Clients, Place: b.Place, Crashes: b.Crashes - left.Crashes, Expiries: b.Expiries - left.Expiries, Approaches: b.Approaches - left.Approaches,
+		Failovers: b.Failovers - left.Failovers, Flushes: b.Flushes - left.Flushes,
+		LostAnswers: b.LostAnswers - left.LostAnswers, LostCommands: b.LostCommands - left.LostCommands, Late: b.Late - left.Late,
+	}
+}
+
+// withoutClient leaves out all that happens to a client. Those after it move up.
+func withoutClient(schedule []interleave.Choice, gone int) (out []interleave.Choice) {
+	for _, c := range schedule {
+		i, ok := c.Client()
+		switch {
+		case ok && i == gone:
+		case ok && i > gone:
+			out = append(out, c-1)
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// inOrderOfBegin renames clients that stand for each other so that they begin in their order.
+func inOrderOfBegin(schedule []interleave.Choice) []interleave.Choice {
+	names := map[int]int{}
+	out := slices.Clone(schedule)
+	for at, c := range out {
+		if i, ok := c.Client(); ok {
+			if _, known := names[i]; !known {
+				names[i] = len(names)
+			}
+			out[at] = c - interleave.Choice(i) + interleave.Choice(names[i])
+		}
+	}
+	return out
+}
+
+func inBytes(schedule []interleave.Choice) string {
+	b := make([]byte, 0, len(schedule))
+	for _, c := range schedule {
+		b = append(b, byte(c), byte(c>>8))
+	}
+	return string(b)
+}

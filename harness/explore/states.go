@@ -1,0 +1,212 @@
+package explore
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file finds schedules that come to the same state as one before. What follows is the same for both, step by step, and so is what
+// checkers can see of it, so it is looked at once. Equal are:
+//
+//   - what is stored, at the primary and at the replica to be promoted, and what is watched;
+//   - every client's mind, its sleep, and the operation that it is in;
+//   - the number of steps, the time, what is left of the budget, late commands, and the moves that are asleep: these pruned a part of
+//     what follows;
+//   - the history, but for the order of operations that were under way at one time: the order independent moves can change as well.
+//     Of two times only the millisecond counts, and whether an operation had ended when the other began. Where a checker has found
+//     something already, its place in the schedule counts as well, or a shorter counterexample would be lost.
+//
+// A state is kept as a hash of 128 bits.
+
+// mostStates bounds the states that a part of a search keeps, of about 50 bytes each. Beyond that no more are kept, and what follows
+// a state is looked at again: that costs time only.
+const mostStates = 8_000_000
+
+// states holds the states to which the schedules of a part have come.
+type states struct {
+	seeds    [2]maphash.Seed
+	seen     map[stateID]struct{}
+	suspects map[stateID]bool // by history: whether a checker finds something in it
+	buf      []byte
+}
+
+type stateID [2]uint64
+
+func newStates() *states {
+	return &states{
+		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, seen: map[stateID]struct{}{}, suspects: map[stateID]bool{},
+	}
+}
+
+func (t *states) id(b []byte) stateID {
+	return stateID{maphash.Bytes(t.seeds[0], b), maphash.Bytes(t.seeds[1], b)}
+}
+
+// isKnown reports whether a schedule has come to this state before. If not, it is known from now on.
+func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) bool {
+	t.buf = ex.appendHistory(t.buf[:0])
+	history := t.id(t.buf)
+	t.buf = ex.appendState(t.buf, asleep)
+	if t.suspicious(ctx, history, ex) {
+		for _, a := range check(ctx, ex.spec.Checkers, ex.historySoFar()).found {
+			t.buf = appendInts(appendText(t.buf, string(a.Class)), ex.lengthUntil(a.To))
+		}
+	}
+	id := t.id(t.buf)
+	if _, known := t.seen[id]; known {
+		return true
+	}
+	if len(t.seen) < mostStates {
+		t.seen[id] = struct{}{}
+	}
+	return false
+}
+
+// suspicious reports whether a checker finds something in the history so far.
+func (t *states) suspicious(ctx context.Context, history stateID, ex *execution) bool {
+	if len(ex.ops) == 0 {
+		return false
+	}
+	found, known := t.suspects[history]
+	if !known {
+		found = len(check(ctx, ex.spec.Checkers, ex.historySoFar()).found) > 0
+		if len(t.suspects) < mostStates {
+			t.suspects[history] = found
+		}
+	}
+	return found
+}
+
+// historySoFar returns the history of a schedule under way: it has no end.
+func (ex *execution) historySoFar() harness.History {
+	h := ex.history()
+	h.End = nil
+	return h
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendInts[T ~int | ~int64 | ~uint8 | ~uint16](b []byte, all ...T) []byte {
+	for _, n := range all {
+		b = binary.AppendVarint(b, int64(n))
+	}
+	return b
+}
+
+func appendBools(b []byte, all ...bool) []byte {
+	for _, yes := range all {
+		if yes {
+			b = append(b, 1)
+		} else {
+			b = append(b, 0)
+		}
+	}
+	return b
+}
+
+// appendHistory describes the operations so far, those of each client in their order.
+func (ex *execution) appendHistory(b []byte) []byte {
+	of := harness.Meta{Workers: len(ex.actors) + 1}
+	for client := harness.HarnessClient; client <= len(ex.actors); client++ {
+		for i := range ex.ops {
+			op := &ex.ops[i]
+			if of.Worker(op.Client) != client {
+				continue
+			}
+			b = appendInts(b, client+2, op.Client)
+			b = appendText(b, string(op.Kind))
+			b = appendText(appendText(appendText(appendText(b, op.Key), op.Arg), op.Result), op.Err)
+			b = appendInts(b, op.TTL, op.Until, op.Due, op.Call/grain, op.Return/grain)
+			b = appendInts(b, op.Outcome)
+			b = ex.appendEndedBefore(b, op.Call)
+		}
+	}
+	return append(b, 0)
+}
+
+// appendEndedBefore tells how many operations of each client had ended before a time.
+func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
+	of := harness.Meta{Workers: len(ex.actors) + 1}
+	var counts [interleave.MaxClients + 2]uint8
+	for i := range ex.ops {
+		if ex.ops[i].Return < at {
+			counts[of.Worker(ex.ops[i].Client)+1]++
+		}
+	}
+	return append(b, counts[:len(ex.actors)+2]...)
+}
+
+// appendState describes everything else on which it depends what can follow.
+func (ex *execution) appendState(b []byte, asleep []*move) []byte {
+	ex.store = ex.store.at(ex.memory, ex.now)
+	b = appendInts(b, ex.store.number, len(ex.path), ex.clockLooks)
+	b = appendInts(b, ex.now, ex.passedTo)
+	if ex.replicationStopped {
+		b = appendInts(b, ex.replica.number)
+	}
+	r := ex.remaining
+	b = appendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
+	b = appendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.ttlSet, ex.clockRead, ex.expired, ex.tooManyEnds, ex.grantedFree != "", ex.justStepped)
+	if ex.last != nil {
+		b = appendInts(b, ex.last.index+1)
+	}
+	if len(ex.path) > 0 { // time does not pass twice in a row
+		b = appendBools(b, ex.path[len(ex.path)-1].IsTime())
+	}
+	for _, a := range ex.actors {
+		b = a.appendState(b)
+	}
+	for i := range ex.lateCommands {
+		l := &ex.lateCommands[i]
+		b = appendBools(b, l.arrived, l.at < len(ex.path))
+		b = appendInts(b, l.client, l.node, len(l.commands))
+		for _, c := range l.commands {
+			b = appendText(b, string(c.raw))
+		}
+		if l.gate != nil {
+			b = appendText(b, string(l.gate.transaction))
+		}
+		b = appendWatched(b, l.watched)
+	}
+	met := slices.Clone(ex.situations)
+	slices.Sort(met)
+	for _, name := range met {
+		b = appendText(b, string(name))
+	}
+	sleeping := slices.Clone(asleep)
+	slices.SortFunc(sleeping, func(x, y *move) int { return int(x.choice) - int(y.choice) })
+	for _, m := range sleeping {
+		b = appendInts(b, m.choice)
+		b = appendBools(b, m.begins, m.ends, m.timePasses, m.silent, m.timely, m.approaches)
+	}
+	return b
+}
+
+// appendState describes a client.
+func (a *actor) appendState(b []byte) []byte {
+	b = appendInts(b, a.mind.number)
+	b = appendBools(b, a.started, a.done, a.crashed, a.lastWord, a.inOp, a.commands > 0)
+	if a.inOp {
+		b = appendInts(b, a.callAt/grain)
+		b = a.ex.appendEndedBefore(b, a.callAt)
+	}
+	if a.wakeAt > a.ex.now {
+		b = appendInts(b, a.wakeAt)
+	}
+	return appendWatched(appendText(append(b, 0), string(a.lost)), a.watched)
+}
+
+func appendWatched(b []byte, watched []watchedKey) []byte {
+	for _, k := range watched {
+		b = appendBools(appendText(b, k.name), k.there, k.touched)
+	}
+	return append(b, 0)
+}

@@ -1,0 +1,92 @@
+package explore
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// Bounds of what a counterexample shows of the store.
+const (
+	mostKeys  = 12 // keys
+	mostValue = 80 // bytes of one value
+)
+
+// content lists all keys: each with its end as endsBy tells it, in ms, and its value. ARGV[1] bounds their number. The first
+// element of the answer is the number of keys that are left out.
+func content(endsBy string) string {
+	return `local keys = redis.call('keys', '*')
+table.sort(keys)
+local out = {math.max(0, #keys - ARGV[1])}
+for i = 1, math.min(#keys, ARGV[1]) do
+  local k = keys[i]
+  local type = redis.call('type', k).ok
+  local v = '(' .. type .. ')'
+  if type == 'string' then v = redis.call('get', k)
+  elseif type == 'hash' then v = redis.call('hgetall', k)
+  elseif type == 'list' then v = redis.call('lrange', k, 0, -1)
+  elseif type == 'set' then v = redis.call('smembers', k); table.sort(v)
+  elseif type == 'zset' then v = redis.call('zrange', k, 0, -1, 'withscores')
+  elseif type == 'stream' then v = redis.call('xrange', k, '-', '+')
+  end
+  out[#out + 1] = k; out[#out + 1] = redis.call('` + endsBy + `', k); out[#out + 1] = v
+end
+return out`
+}
+
+var (
+	contentByClock = content("pexpiretime")
+	contentFromNow = content("pttl")
+)
+
+// content returns what the primary stores at virtual time now.
+func (w *world) content(now, unit time.Duration) (*interleave.Store, error) {
+	script := contentByClock
+	if w.fixed == nil {
+		script = contentFromNow
+	}
+	reply, err := w.ask(w.primary, "EVAL", script, "0", strconv.Itoa(mostKeys))
+	if err != nil {
+		return nil, err
+	}
+	header, at := line(reply)
+	n, err := arrayLength(header)
+	if err != nil {
+		return nil, err
+	}
+	more, err := integer(reply[at:])
+	if err != nil {
+		return nil, err
+	}
+	s := &interleave.Store{More: int(more)}
+	_, rest := readReply(reply[at:])
+	for range (n - 1) / 3 {
+		one := interleave.Stored{}
+		one.Key, rest = readReply(rest)
+		ms, err := integer(rest)
+		if err != nil {
+			return nil, err
+		}
+		if ms >= 0 {
+			one.Ends = w.virtualEnd(ms, now, unit)
+		}
+		_, rest = readReply(rest)
+		one.Value, rest = readReply(rest)
+		one.Key, one.Value = clip(one.Key, mostValue), clip(one.Value, mostValue)
+		s.Keys = append(s.Keys, one)
+	}
+	slices.SortFunc(s.Keys, func(a, b interleave.Stored) int { return cmp.Compare(a.Key, b.Key) }) // bytes, as Lua's locale may differ
+	return s, nil
+}
+
+// lookAtStore adds the content of the store to the step at hand, if the trace is of a counterexample.
+func (ex *execution) lookAtStore() (err error) {
+	if ex.trace == nil || !ex.trace.stores {
+		return nil
+	}
+	ex.trace.current().Store, err = ex.w.content(ex.now, ex.roundingUnit())
+	return err
+}

@@ -1,0 +1,229 @@
+package explore
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file lets clients subscribe. Whoever writes SUBSCRIBE does not wait for an answer, so its way to Redis is an actor of its
+// own: the command takes effect at any time until somebody reads its confirmation. A message arrives when it is published. The
+// step of a reader is that it reads one.
+
+// subscription is what the explorer knows of a connection that has subscribed.
+type subscription struct {
+	id     string // of the connection, as Redis knows it
+	access access // channels that it listens to, as keys
+}
+
+// channelKey returns the name that stands for a channel among keys. No client's key has it.
+func channelKey(channel string) string { return "\x00channel " + channel }
+
+// patternsKey stands for all patterns that clients listen to: any channel may fit any of them.
+const patternsKey = "\x00patterns"
+
+// subscribes reports whether the command belongs to a subscription.
+func subscribes(n string) bool {
+	switch n {
+	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
+		return true
+	}
+	return false
+}
+
+// subscribe turns the connection into that of a subscription, if the client has written such a command on it. What it writes from
+// then on is sent by an actor of its own.
+func (c *conn) subscribe() {
+	wants := slices.ContainsFunc(c.queue, func(next command) bool { return subscribes(commandName(next.args)) })
+	if c.subscription == nil && (!wants || c.multi) {
+		return
+	}
+	defer c.dialer.takeTurn()()
+	for i := range c.queue {
+		c.queue[i].access, _ = accessOf(c.queue[i].args)
+	}
+	if c.subscription != nil {
+		c.unsubscribeNow()
+		return
+	}
+	c.subscription = &subscription{}
+	if a := c.dialer.acting(); a != nil && !a.isCrashed() {
+		if sender := a.ex.senderOf(a.index); sender != nil {
+			sender.sends = c
+		}
+		a.ex.waiters = append(a.ex.waiters, c)
+	}
+}
+
+// unsubscribeNow sends an UNSUBSCRIBE at once. Whether it takes effect now or later only changes how many messages come that
+// nobody waits for.
+func (c *conn) unsubscribeNow() {
+	a := c.dialer.actor.Load()
+	if a == nil || len(c.queue) != 1 || !strings.HasSuffix(commandName(c.queue[0].args), "unsubscribe") || c.failed != nil {
+		return
+	}
+	next := c.queue[0]
+	c.queue = nil
+	if err := c.post(next.raw); err != nil {
+		a.ex.trouble = err
+	}
+}
+
+// senderOf returns an actor for a new subscription of a client: that of one that was closed, or a new one. It is nil if the
+// client has too many threads.
+func (ex *execution) senderOf(client int) *actor {
+	for _, a := range ex.threadsOf(client) {
+		if a.sends != nil && a.sends.isGone() {
+			return a
+		}
+	}
+	if len(ex.threadsOf(client)) == interleave.MaxThreads {
+		ex.trouble = tooManyThreads(client)
+		return nil
+	}
+	return ex.addThread(client)
+}
+
+// unsubscribe ends the subscription of a connection that is about to be closed, at once.
+func (c *conn) unsubscribe() {
+	a := c.dialer.actor.Load()
+	if a == nil || c.subscription == nil && c.kept == nil {
+		return
+	}
+	defer c.dialer.takeTurn()()
+	if err := a.ex.cutOff(c, net.ErrClosed); err != nil {
+		a.ex.trouble = err
+	}
+}
+
+// sendSubscription sends the next command of a connection that has subscribed. Its confirmation comes as messages do.
+func (ex *execution) sendSubscription(c *conn) error {
+	if c.failed != nil { // it was cut off after the client had written, as by a failover
+		c.queue = nil
+		return nil
+	}
+	next := c.queue[0]
+	if c.subscription.id == "" {
+		if err := c.ready(); err != nil || c.failed != nil {
+			return err
+		}
+		id, err := c.wire.id()
+		if err != nil {
+			return err
+		}
+		c.subscription.id = id
+	}
+	c.queue = c.queue[1:]
+	c.subscription.access.add(next.access)
+	ex.trace.sent(ex, next, nil, nil)
+	return c.post(next.raw)
+}
+
+// foreignReader is the reason for a search that ends since a goroutine reads that the explorer does not know.
+const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not know, such as that of PubSub.Channel: " +
+	"read by ReceiveTimeout or ReceiveMessage, in the goroutine that was called or in one of harness.Go"
+
+// awaitMessage gets one more message into out. The actor that reads waits until there is one, or its time is over.
+func (c *conn) awaitMessage() error {
+	a, err := c.reader()
+	if a == nil {
+		return err
+	}
+	a.park <- parked{kind: inRead, conn: c}
+	if !<-c.reply {
+		return errCrashed
+	}
+	if c.timedOut {
+		c.timedOut = false
+		return &net.OpError{Op: "read", Net: "unix", Err: errTimedOut}
+	}
+	return nil
+}
+
+// reader returns the actor that has to wait for a message. It is nil if there is one, or an error.
+func (c *conn) reader() (*actor, error) {
+	defer c.dialer.takeTurn()()
+	if c.isGone() {
+		return nil, net.ErrClosed
+	}
+	a := c.dialer.acting()
+	switch {
+	case a != nil && a.isCrashed():
+		return nil, errCrashed
+	case a == nil:
+		return nil, c.askMessage()
+	case a.goroutine != goroutineID():
+		a.ex.trouble = stopped(foreignReader, a.index+1)
+		back := c.dialer.world.giveTurn()
+		<-c.gone
+		back()
+		return nil, net.ErrClosed
+	case len(c.inbox) > 0:
+		c.out = append(c.out, c.takeMessage()...)
+		return nil, nil
+	}
+	if a.wakeAt > a.ex.now && !a.wait(parked{kind: inSleep}) {
+		return nil, errCrashed
+	}
+	a.wakeAt = 0
+	if c.patience > 0 {
+		a.wakeAt = a.ex.now + c.patience
+	}
+	return a, nil
+}
+
+// askMessage reads a message for the harness itself, or for a client when no schedule is under way.
+func (c *conn) askMessage() error {
+	if err := c.sendAll(); err != nil {
+		return err
+	}
+	if ex := c.dialer.world.current; ex != nil && ex.finishing && !c.hasArrived() {
+		if err := ex.passAlong(c, c.patience); err != nil {
+			return err
+		}
+	}
+	if len(c.inbox) == 0 {
+		return &net.OpError{Op: "read", Net: "unix", Err: errTimedOut}
+	}
+	c.out = append(c.out, c.takeMessage()...)
+	return nil
+}
+
+// sendAll sends what was written on a connection that has subscribed.
+func (c *conn) sendAll() error {
+	if err := c.ready(); err != nil || c.failed != nil {
+		return errors.Join(err, c.failed)
+	}
+	for _, next := range c.queue {
+		if err := c.post(next.raw); err != nil {
+			return err
+		}
+	}
+	c.queue = nil
+	return c.listen()
+}
+
+// setPatience notes until when the next read of a subscription may wait. The instant is one of the machine's clock, a given time
+// from now on, so the time left is rounded up to a unit far longer than the way here takes.
+func (c *conn) setPatience(until time.Time) {
+	if c.subscription == nil {
+		return
+	}
+	if c.patience = 0; !until.IsZero() {
+		c.patience = roundUp(max(time.Until(until), 1), c.dialer.world.patienceUnit)
+	}
+}
+
+// The unit of read time-outs is a hundredth of the lease, within these bounds.
+const (
+	leastPatienceUnit = time.Millisecond
+	mostPatienceUnit  = 100 * time.Millisecond
+)
+
+func patienceUnit(p interleave.Program) time.Duration {
+	return min(max((p.Lease/100).Truncate(grain), leastPatienceUnit), mostPatienceUnit)
+}

@@ -1,0 +1,259 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file starts and ends the threads of a client: goroutines that it starts by harness.Go, and its subscriptions. Each is an
+// actor. They end with their client, or at the end of the schedule.
+
+var _ harness.Starter = clientClock{}
+
+// Go starts a goroutine of the client. It runs to its first command, sleep or look at a clock when the goroutine that called has
+// come to its next.
+func (v clientClock) Go(ctx context.Context, f func(context.Context)) (wait func()) {
+	t := v.start()
+	if t == nil { // the client has crashed
+		return func() {}
+	}
+	go t.run(harness.WithTime(ctx, clientClock{t}), f)
+	return t.join
+}
+
+// Goes reports whether a goroutine of the client has not ended.
+func (v clientClock) Goes() bool {
+	defer v.a.ex.w.takeTurn()()
+	return v.a.hasLiveThreads()
+}
+
+// start makes the actor of a new goroutine. It is nil if the client has crashed. If the client has too many, start ends the
+// goroutine that called it.
+func (v clientClock) start() *actor {
+	defer v.a.ex.w.takeTurn()()
+	a := v.a.running()
+	if a.isCrashed() {
+		return nil
+	}
+	if a.wakeAt > a.ex.now && !a.wait(parked{kind: inSleep}) { // what it starts begins after its sleep
+		return nil
+	}
+	if len(a.ex.threadsOf(a.index)) == interleave.MaxThreads {
+		a.ex.trouble = tooManyThreads(a.index)
+		runtime.Goexit()
+	}
+	t := a.ex.addThread(a.index)
+	t.parkedAt = parked{kind: inStart}
+	return t
+}
+
+func tooManyThreads(client int) error {
+	return stopped("client %d has started %d goroutines and subscriptions in one schedule, and more are not explored: does it start some without end?",
+		client+1, interleave.MaxThreads-1)
+}
+
+// startThreads runs new threads to their first step.
+func (ex *execution) startThreads() error {
+	for _, t := range slices.Clone(ex.all) {
+		if t.parkedAt.kind == inStart && !t.isCrashed() {
+			t.awake <- true
+			if err := ex.awaitClient(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addThread makes one more actor of a client.
+func (ex *execution) addThread(client int) *actor {
+	t := &actor{index: client, thread: len(ex.threadsOf(client)), ex: ex, started: true, park: make(chan parked, 4), awake: make(chan bool)}
+	ex.all = append(ex.all, t)
+	return t
+}
+
+// threadsOf lists the actors of a client, its first included.
+func (ex *execution) threadsOf(client int) (out []*actor) {
+	for _, a := range ex.all {
+		if a.index == client {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// hasThreads reports whether the actor's client has, or had, threads other than its first.
+func (a *actor) hasThreads() bool { return len(a.ex.threadsOf(a.index)) > 1 }
+
+// hasLiveThreads reports whether the actor's client has goroutines of harness.Go that have not ended.
+func (a *actor) hasLiveThreads() bool {
+	return slices.ContainsFunc(a.ex.threadsOf(a.index), func(t *actor) bool { return t.thread > 0 && t.sends == nil && !t.done })
+}
+
+// running returns the actor of the same client that runs at the moment, or a itself if none does.
+func (a *actor) running() *actor {
+	if r := a.ex.running; r != nil && r.index == a.index {
+		return r
+	}
+	return a
+}
+
+// isCrashed reports whether the actor's client has crashed.
+func (a *actor) isCrashed() bool { return a.ex.actors[a.index].crashed }
+
+// run is the goroutine of a thread.
+func (t *actor) run(ctx context.Context, f func(context.Context)) {
+	end := parked{kind: atEnd}
+	defer func() {
+		if p := recover(); p != nil {
+			end.err = fmt.Errorf("explore: thread %d of client %d panicked: %v\n%s", t.thread+1, t.index+1, p, debug.Stack())
+		}
+		t.park <- end
+	}()
+	if <-t.awake {
+		t.goroutine = goroutineID()
+		f(ctx)
+	}
+}
+
+// join waits until the thread has ended.
+func (t *actor) join() {
+	defer t.ex.w.takeTurn()()
+	a := t.ex.running
+	if t.done || a == nil || a.index != t.index || a.isCrashed() {
+		return
+	}
+	a.wait(parked{kind: inJoin, thread: t})
+}
+
+// String names the actor in sentences.
+func (a *actor) String() string {
+	if a.thread == 0 {
+		return fmt.Sprintf("client %d", a.index+1)
+	}
+	return fmt.Sprintf("client %d's thread %d", a.index+1, a.thread+1)
+}
+
+// actorOf returns the actor to which a choice happens. It is nil if there is none.
+func (ex *execution) actorOf(c interleave.Choice) *actor {
+	i, ok := c.Client()
+	if !ok || i >= len(ex.actors) {
+		return nil
+	}
+	if c.Thread() == 0 {
+		return ex.actors[i]
+	}
+	for _, a := range ex.all {
+		if a.index == i && a.thread == c.Thread() {
+			return a
+		}
+	}
+	return nil
+}
+
+// stepThread lets the thread of a client take its next step.
+func (ex *execution) stepThread(c interleave.Choice) (move, error) {
+	a := ex.actorOf(c)
+	if a == nil {
+		return move{}, fmt.Errorf("%w: there is nobody for %v", errDiverged, c)
+	}
+	return ex.stepClient(c, a)
+}
+
+// goOn ends the wait of an actor, which then runs on to its next step. It reports whether an operation ended with that.
+func (ex *execution) goOn(c interleave.Choice, a *actor) (endedOp bool, err error) {
+	ops := len(ex.ops)
+	runs, err := ex.resume(c, a)
+	if err == nil && runs {
+		err = ex.awaitClient(a)
+	}
+	return len(ex.ops) > ops, err
+}
+
+// countCommand counts a command for the operation at hand: that of the client's first thread, if it waits for this one.
+func (ex *execution) countCommand(a *actor) {
+	first := ex.actors[a.index]
+	if a != first && first.parkedAt.kind == inJoin && !first.done {
+		first.beginOp(ex.now)
+		first.commands++
+	}
+	a.beginOp(ex.now)
+	a.commands++
+}
+
+// isAlive reports whether a goroutine of the client is left.
+func (ex *execution) isAlive(client int) bool {
+	return slices.ContainsFunc(ex.threadsOf(client), func(a *actor) bool { return !a.done && a.sends == nil })
+}
+
+// stubborn is how often a client that has crashed may still ask for the time or sleep before its goroutine is ended.
+const stubborn = 100
+
+// refuse counts what a client tries that has crashed, and ends a goroutine that never stops trying.
+func (a *actor) refuse() {
+	if a.refused++; a.refused > stubborn {
+		runtime.Goexit()
+	}
+}
+
+// endClient tells all threads of a client, which are parked, that it has crashed. Their goroutines go on to their end, but its
+// connections send nothing more.
+func (ex *execution) endClient(client int) error {
+	main := ex.actors[client]
+	main.crashed = true
+	main.lastWord = main.inOp && main.parkedAt.kind != inWork
+	if ex.recalls {
+		return ex.recallMind(main, event{kind: crashed})
+	}
+	for _, c := range ex.waitersOf(client) {
+		if err := ex.cutOff(c, errCrashed); err != nil {
+			return err
+		}
+	}
+	var told []*actor
+	for _, a := range ex.threadsOf(client) {
+		a.heard = event{kind: crashed}
+		switch {
+		case a.done || a.astray: // there is nobody to tell
+			continue
+		case a.sends != nil:
+			a.done = true
+			continue
+		case a.parkedAt.kind == inCommand || a.parkedAt.kind == inRead:
+			a.parkedAt.conn.reply <- false
+		default:
+			a.awake <- false
+		}
+		told = append(told, a)
+	}
+	var first error
+	for _, a := range told { // each has been told, so each is waited for
+		first = cmp.Or(first, ex.awaitClient(a))
+	}
+	return first
+}
+
+// endThreads ends what is left of the clients of the last schedule: waits, threads and subscriptions.
+func (w *world) endThreads() error {
+	ex := w.current
+	if ex == nil {
+		return nil
+	}
+	w.current = nil
+	for i, a := range ex.actors {
+		if a == nil || !slices.ContainsFunc(ex.threadsOf(i), func(a *actor) bool { return !a.done && !a.astray }) {
+			continue
+		}
+		if err := ex.endClient(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}

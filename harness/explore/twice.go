@@ -1,0 +1,168 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file runs some schedules twice before a search, and ends the search there if a client does not do the same both times.
+
+// DefaultTwice is a number of schedules to run twice that finds most clients that do not do the same each time.
+const DefaultTwice = 50
+
+// runTwice runs as many schedules twice as the spec asks for. If one differs, the search is over.
+func (s *search) runTwice(ctx context.Context, w *world) {
+	if s.spec.Twice == 0 {
+		return
+	}
+	why := ""
+	err := catchPanics(func() (err error) {
+		why, err = s.firstDifference(ctx, w)
+		return err
+	})
+	switch {
+	case err != nil:
+		s.fail(err)
+	case why != "":
+		s.stop(why + remedy)
+	}
+}
+
+// firstDifference runs schedules that are drawn at random, each twice, and describes the first step that differs. It is empty if none
+// does.
+func (s *search) firstDifference(ctx context.Context, w *world) (string, error) {
+	random := Random{Seed: 1, Depth: defaultDepth}
+	if s.spec.Random != nil {
+		random = *s.spec.Random
+	}
+	b, steps := s.spec.budgets()[0], 0
+	for number := 1; number <= s.spec.Twice && !s.isOver(); number++ {
+		first, err := s.traced(ctx, w, b, func() *pct { return random.draw(s.spec, b, number, steps) })
+		if err != nil {
+			return "", err
+		}
+		steps = max(steps, len(first.path))
+		why, err := s.again(ctx, w, first)
+		if why != "" || err != nil {
+			return why, err
+		}
+	}
+	return "", nil
+}
+
+// traced runs a schedule and writes its steps down.
+func (s *search) traced(ctx context.Context, w *world, b interleave.Budget, draw func() *pct) (*execution, error) {
+	t := walker{spec: s.spec, budget: b, w: w, alarm: time.NewTimer(parkWithin), traced: true}
+	for range maxAttempts {
+		ex, again, err := t.run(ctx, draw())
+		if err != nil || !again {
+			return ex, err
+		}
+	}
+	return nil, fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
+}
+
+// again runs a schedule the second time, and describes the first step that differs.
+func (s *search) again(ctx context.Context, w *world, first *execution) (why string, err error) {
+	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(parkWithin)}
+	for range maxAttempts {
+		second, err := r.runOnce(ctx, first.budget, first.path)
+		switch {
+		case second != nil && second.disturbed && (err == nil || errors.Is(err, ErrDiverged)):
+			continue
+		case err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, errStopped):
+			return "", err
+		}
+		return differs(first, second), nil
+	}
+	return "", fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
+}
+
+// differs describes the first step in which two runs of a schedule differ: what its client sent the first and the second time, or else
+// what it was answered. The second run may have left the schedule, where a step was not possible.
+func differs(first, second *execution) string {
+	const not = "a client does not do the same each time: "
+	together := 0
+	for together < min(len(first.path), len(second.path)) && first.path[together] == second.path[together] {
+		together++
+	}
+	a, b := first.trace.steps, second.trace.steps
+	left := together < len(first.path) || together < len(second.path)
+	if left { // probes after it are of another schedule
+		a, b = a[:min(len(a), len(first.path))], b[:min(len(b), len(second.path))]
+	}
+	names := renaming{map[string]string{}, map[string]string{}}
+	for i := range min(len(a), len(b)) {
+		if left && i >= together {
+			break
+		}
+		switch a, b := a[i], b[i]; {
+		case !names.same(a.Command, b.Command):
+			return fmt.Sprintf(not+"in step %d, client %d %s the first time, and %s the second time", i+1, a.Client, sentText(a.Command), sentText(b.Command))
+		case !names.same(a.Reply, b.Reply) && !sameReply(a.Reply, b.Reply) && !enoughAcks(a, b):
+			return fmt.Sprintf(not+"in step %d, client %d's %s is answered %q the first time, and %q the second time", i+1, a.Client, a.Command, a.Reply, b.Reply)
+		}
+	}
+	switch {
+	case left && together < len(a):
+		return fmt.Sprintf(not+"in step %d, client %d %s the first time, and cannot the second time", together+1, a[together].Client, sentText(a[together].Command))
+	case left && together < len(b):
+		return fmt.Sprintf(not+"after step %d all are done the first time, and client %d %s the second time", together, b[together].Client, sentText(b[together].Command))
+	}
+	return ""
+}
+
+// sentText says what a client did in a step.
+func sentText(command string) string {
+	switch {
+	case command == "":
+		return "did nothing"
+	case strings.HasPrefix(command, "waits"), strings.HasPrefix(command, "looks"):
+		return command
+	}
+	return "sent " + command
+}
+
+// renaming tells the random tokens of one run that stand for those of another.
+type renaming struct{ to, from map[string]string }
+
+// shortestToken is the number of characters from which on a word may be a random token, which differs each time.
+const shortestToken = 8
+
+// same reports whether two texts differ at most in tokens, each of which stands for the same one everywhere.
+func (r renaming) same(a, b string) bool {
+	x, y := tokens(a), tokens(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if x[i] != y[i] && !r.sameToken(x[i], y[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func tokens(s string) []string {
+	return strings.FieldsFunc(s, func(c rune) bool { return strings.ContainsRune(" ,;:\"'()", c) })
+}
+
+func (r renaming) sameToken(a, b string) bool {
+	if min(len(a), len(b)) < shortestToken || isNumber(a) || isNumber(b) {
+		return false
+	}
+	to, known := r.to[a]
+	from, taken := r.from[b]
+	if known || taken {
+		return to == b && from == a
+	}
+	r.to[a], r.from[b] = b, a
+	return true
+}
+
+func isNumber(s string) bool { return strings.Trim(s, "0123456789.+-") == "" }

@@ -1,0 +1,93 @@
+package explore
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// A client that does not do the same each time is refused before the search, with the first step that differs.
+func TestWhatIsNotTheSameTwiceIsRefused(t *testing.T) {
+	var schedules atomic.Int64 // the second client counts them
+	counting := func(do func(n int64, ctx context.Context, s *harness.Session, r redis.UniversalClient)) client {
+		return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			do(schedules.Add(1), ctx, s, r)
+		}
+	}
+	for want, second := range map[string]client{
+		"client 2 sent SET k 1 the first time, and sent SET k 2 the second time. Let it act on what it reads alone": counting(
+			func(n int64, ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+				sends(fmt.Sprintf("SET k %d", n))(ctx, s, r)
+			}),
+		"client 2 sent GET again the first time, and cannot the second time": counting(
+			func(n int64, ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+				sends([]string{"GET k", "GET again"}[:1+n%2]...)(ctx, s, r)
+			}),
+		"client 2 sent GET again the second time": counting(
+			func(n int64, ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+				sends([]string{"GET k", "GET again"}[:1+(n+1)%2]...)(ctx, s, r)
+			}),
+	} {
+		for _, random := range []*Random{nil, {Schedules: 100, Seed: 1}} {
+			schedules.Store(0)
+			leavesNothing(t, func() {
+				s := quiet(program(sends("INCR other"), second))
+				s.Twice, s.Random = 5, random
+				res, err := searchSoon(t, s)
+				require.NoError(t, err)
+				require.Contains(t, res.Stopped, "a client does not do the same each time: ")
+				require.Contains(t, res.Stopped, want)
+				require.Equal(t, harness.Unknown, res.Verdict())
+				require.Zero(t, res.Schedules)
+			})
+		}
+	}
+}
+
+// What is the same twice is searched as without it. Tokens may differ: each stands for the same one everywhere.
+func TestWhatIsTheSameTwiceIsSearched(t *testing.T) {
+	token := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		mine := rand.Text()
+		op(s, "lock", func() (string, error) {
+			if _, err := say(ctx, r, "SET lock "+mine+" PX 5000"); err != nil {
+				return "", err
+			}
+			return say(ctx, r, "GET lock")
+		})
+	}
+	s := quiet(program(token))
+	s.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
+		dump(ctx, s, r)
+		return nil
+	}
+	s.Crashes, s.Expiries, s.LostAnswers, s.Late, s.Twice = 1, 1, 1, 1, 20
+	res := searched(t, s)
+	s.Twice = 0
+	require.Equal(t, searched(t, s).Schedules, res.Schedules)
+}
+
+func TestTokensThatAreNoneDiffer(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"SET k abcdefgh1 NX", "SET k abcdefgh2 NX", true},
+		{"SET k abcdefgh1 abcdefgh1", "SET k abcdefgh2 abcdefgh3", false},
+		{"SET k abcdefgh1 abcdefgh3", "SET k abcdefgh2 abcdefgh2", false},
+		{"SET k 1234567890", "SET k 1234567891", false},
+		{"SET k short1", "SET k short2", false},
+		{"SET k abcdefgh1", "SET k abcdefgh1 NX", false},
+	} {
+		require.Equal(t, c.same, renaming{map[string]string{}, map[string]string{}}.same(c.a, c.b), "%v", c)
+	}
+	require.Equal(t, "looks at its clock", sentText("looks at its clock"))
+	require.Equal(t, "did nothing", sentText(""))
+}

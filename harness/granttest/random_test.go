@@ -1,0 +1,53 @@
+package granttest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/granttest"
+)
+
+// fifthWins grants the lock to the fifth that tries, whoever has it.
+type fifthWins struct{ goodLock }
+
+func newFifthWins(r redis.UniversalClient) *fifthWins { return &fifthWins{goodLock{r}} }
+
+func (l *fifthWins) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	n, err := l.redis.Incr(ctx, key+":tries").Result()
+	if err != nil {
+		return false, err
+	}
+	if err := l.redis.PExpire(ctx, key+":tries", 10*ttl).Err(); err != nil {
+		return false, err
+	}
+	if n == 5 {
+		return true, l.redis.Set(ctx, key, owner, ttl).Err()
+	}
+	return l.goodLock.Acquire(ctx, key, owner, ttl)
+}
+
+// What no three clients show, schedules at random of more do.
+func TestSchedulesAtRandomFindWhatTakesMoreClients(t *testing.T) {
+	t.Chdir(t.TempDir())
+	options := granttest.LockOptions{
+		Search: granttest.Search{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1, Twice: 3}, Load: granttest.Load{Skip: true},
+	}
+	record(t, "TestIt", lock(newFifthWins, options)).passes(t)
+
+	few := options
+	options.Search.Random = granttest.Random{Schedules: 100, Clients: 6, Seed: 1}
+	failure := record(t, "TestIt", lock(newFifthWins, options)).failure(t)
+	require.Contains(t, failure, "double-grant in ")
+	require.Contains(t, failure, "shrunk from ")
+	again := record(t, "TestIt", lock(newFifthWins, few))
+	require.Len(t, again.failures, 1)
+	require.Contains(t, again.failures[0], "happens again", "saved schedules may have more clients than the search")
+
+	good := record(t, "TestGood", lock(newGoodLock, options))
+	good.passes(t)
+	require.Regexp(t, `schedules at random, seed 1: nothing was found: 100 schedules at random of 6 clients.*Nothing is claimed about deeper bugs\.`, good.logs)
+}

@@ -1,0 +1,62 @@
+package granttest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// This file turns counterexamples into words that can be passed on, and back.
+
+// recipes gives each counterexample of a search its word.
+func (s subject) recipes(t TB, p parameters, spec explore.Spec, all []interleave.Counterexample) {
+	for i, c := range all {
+		r := interleave.RecipeOf(c)
+		r.Program, r.Regime, r.Lease, r.Skew, r.Server = s.programName(t), string(p.Regime), spec.Program.Lease, spec.Skew, server()
+		all[i].Recipe = r.String()
+	}
+}
+
+// programName names the algorithm in a recipe by its kind and its test.
+func (s subject) programName(t TB) string { return string(s.kind) + " " + t.Name() }
+
+// server returns name and version of the server that tests use; empty: it does not say.
+func server() string {
+	v, err := cluster.RedisVersion("")
+	if err != nil {
+		return ""
+	}
+	return v
+}
+
+// passOn returns the command that runs a recipe, without the recipe, which comes last.
+func passOn(t TB) string { return commandToRepeat(t.Name(), "-granttest.replay") }
+
+// parse reads a recipe. The error says why it cannot be used.
+func (s subject) parse(t TB, word string) (f saved, err error) {
+	r, err := interleave.ParseRecipe(word)
+	if err != nil {
+		return f, err
+	}
+	of, test, ok := strings.Cut(r.Program, " ")
+	switch {
+	case !ok:
+		return f, fmt.Errorf("it is of %s, which doublegrant explore --replay runs, and not of a test", r.Program)
+	case kind(of) != s.kind:
+		return f, fmt.Errorf("it is of a %s, and this is the test of a %s", of, s.kind)
+	case test != t.Name():
+		return f, fmt.Errorf("it is of %s, and this is %s: choose that one with -run", test, t.Name())
+	case r.Regime != "":
+		if _, err = workloads.ParseRegime(r.Regime); err != nil {
+			return f, err
+		}
+	}
+	f = saved{Kind: s.kind, Parameters: parameters{TTL: r.Lease, Regime: Regime(r.Regime)}, Skew: r.Skew}
+	f.Counterexample = interleave.Counterexample{Budget: r.Budget, Schedule: r.Schedule}
+	f.Counterexample.Anomaly.Class = r.Class
+	return f, nil
+}

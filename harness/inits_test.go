@@ -1,0 +1,88 @@
+package harness_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// allowedInits lists the packages that may have an init function, each with the reason.
+var allowedInits = map[string]string{}
+
+// TestLinkingChangesNothing: what changes a process, such as a logger, is done when a cluster starts. A program that only links us
+// stays as it was.
+func TestLinkingChangesNothing(t *testing.T) {
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	found, err := initsOf(root)
+	require.NoError(t, err)
+	for name, where := range found {
+		require.NotEmpty(t, allowedInits[name], "%s has an init function: do its work on first use, or list the package with the reason", where)
+	}
+	for name := range allowedInits {
+		require.Contains(t, found, name, "it has no init function any more: take it out of the list")
+	}
+}
+
+// TestInitFunctionsAreSeen: those of packages only, not methods of that name, and not tests.
+func TestInitFunctionsAreSeen(t *testing.T) {
+	root := t.TempDir()
+	for file, text := range map[string]string{
+		"go.mod":      "module x",
+		"a/a.go":      "package a\nfunc init() {}\n",
+		"b/b.go":      "package b\ntype b int\nfunc (b) init() {}\nfunc Init() {}\n",
+		"c/c_test.go": "package c\nfunc init() {}\n",
+	} {
+		path := filepath.Join(root, file)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	found, err := initsOf(root)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "a/a.go"}, found)
+}
+
+// initsOf finds the packages below root that have an init function, and a file of each that has one. Tests are left out.
+func initsOf(root string) (map[string]string, error) {
+	found := map[string]string{}
+	err := eachSource(root, func(name, path string) error {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				found[name] = name + "/" + filepath.Base(path)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// eachSource calls f for each source file of the module at root, with the folder of its package. Tests, and modules inside
+// this one, are left out.
+func eachSource(root string, f func(name, path string) error) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && notOurs(path):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		return f(filepath.ToSlash(folder), path)
+	})
+}

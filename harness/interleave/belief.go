@@ -1,0 +1,135 @@
+package interleave
+
+import (
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Never is the index of a step that does not come.
+const Never = -1
+
+// Belief is a stretch of steps in which a client has a lock as far as it knows. What it certainly holds, the checkers judge: see
+// [harness.Anomaly].
+type Belief struct {
+	Client    int    // from 0
+	Key       string // of the lock
+	From      int    // index of the step whose reply granted it
+	LeaseEnds int    // index of the step in which the lease ends, or Never
+	To        int    // index of the step in which the client begins to give the lock up, crashes, or gets it anew; or Never
+	Renewed   bool   // the client gets the lock anew at To
+}
+
+// Beliefs lists which client of a schedule had which lock, as far as it knew, in the order of their operations. The lease ends as it
+// does for the checkers, on a clock without drift. A client's crash ends what it believed.
+func (c Counterexample) Beliefs(clients int) []Belief {
+	var all []Belief
+	steps := c.Answers(clients)
+	for i, op := range c.Ops {
+		if !grants(op) || steps[i] == Never || op.Client < 0 {
+			continue
+		}
+		b := Belief{Client: ClientOf(op.Client, clients), Key: op.Key, From: steps[i], LeaseEnds: c.leaseEnds(steps[i], op)}
+		b.To, b.Renewed = c.ends(steps, i, clients)
+		all = append(all, b)
+	}
+	return all
+}
+
+// ClientOf returns the number of the client, from 0, that has the given id in an operation of a schedule; -1 for the harness. Ids
+// count from 1, as steps do; no client has worker 0.
+func ClientOf(id, clients int) int { return max(-1, harness.Meta{Workers: clients + 1}.Worker(id)-1) }
+
+// Answers returns for each operation the index of the step that completed it, or Never. Times alone cannot tell, since an operation
+// that sends nothing has no step; so it goes through the steps of each client in order.
+func (c Counterexample) Answers(clients int) []int {
+	steps := make([]int, len(c.Ops))
+	next := map[int]int{} // by client: the first step that no earlier operation has taken
+	for i, op := range c.Ops {
+		client := ClientOf(op.Client, clients)
+		steps[i] = c.answer(next[client], client, op)
+		if steps[i] != Never {
+			next[client] = steps[i] + 1
+		}
+	}
+	return steps
+}
+
+// answer returns the first step of op, from next on, after which its client believes something, or else the last step of op.
+func (c Counterexample) answer(next, client int, op harness.Op) int {
+	step := Never
+	for i := next; i < len(c.Steps); i++ {
+		s := c.Steps[i]
+		if s.Client != client+1 || s.Choice.IsCrash() || s.At < op.Call {
+			continue
+		}
+		if s.At > op.Return {
+			break
+		}
+		if step = i; s.Belief != "" {
+			break
+		}
+	}
+	return step
+}
+
+// grants reports whether op gave its client a lock, or renewed it.
+func grants(op harness.Op) bool {
+	return op.Outcome == harness.OK && (op.Kind == harness.Acquire || op.Kind == harness.Extend)
+}
+
+// leaseEnds returns the first step after from in which the lease that op was granted is over, or Never.
+func (c Counterexample) leaseEnds(from int, op harness.Op) int {
+	end := op.HeldUntil(0)
+	if end == harness.Forever {
+		return Never
+	}
+	return c.StepAt(end, from+1)
+}
+
+// StepAt returns the index of the first step, from the given one on, in which the time t comes or has come. It returns Never if there
+// is none.
+func (c Counterexample) StepAt(t time.Duration, from int) int {
+	for i := from; i < len(c.Steps); i++ {
+		after := t // no later step shows how much time a last step lets pass
+		if i+1 < len(c.Steps) {
+			after = c.Steps[i+1].At
+		}
+		if s := c.Steps[i]; s.At >= t || s.Client == 0 && s.Choice.IsTime() && after >= t {
+			return i
+		}
+	}
+	return Never
+}
+
+// ends returns the step in which the client lets go of the lock that operation i granted, and whether it gets the lock anew there.
+func (c Counterexample) ends(steps []int, i, clients int) (step int, renewed bool) {
+	client := ClientOf(c.Ops[i].Client, clients)
+	gives, again := c.later(steps, i, clients)
+	for k := steps[i] + 1; k < len(c.Steps); k++ {
+		s := c.Steps[k]
+		own := s.Client == client+1
+		if k == again {
+			return k, true
+		}
+		if own && (s.Choice.IsCrash() || gives >= 0 && s.At >= gives) {
+			return k, false
+		}
+	}
+	return Never, false
+}
+
+// later returns what the client of operation i does next with its lock: the time at which it begins to give the lock up, or -1;
+// and the step that grants it anew, or Never.
+func (c Counterexample) later(steps []int, i, clients int) (gives time.Duration, again int) {
+	for j := i + 1; j < len(c.Ops); j++ {
+		switch x := c.Ops[j]; {
+		case ClientOf(x.Client, clients) != ClientOf(c.Ops[i].Client, clients) || x.Key != c.Ops[i].Key:
+		case x.Kind == harness.Release:
+			return x.Call, Never
+		case grants(x):
+			return -1, steps[j]
+		}
+	}
+	return -1, Never
+}

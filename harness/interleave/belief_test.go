@@ -1,0 +1,56 @@
+package interleave_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/stretchr/testify/require"
+)
+
+func TestBeliefsFollowWhatClientsDo(t *testing.T) {
+	require.Equal(t, []interleave.Belief{
+		{Client: 0, Key: "lock", From: 0, LeaseEnds: 2, To: 4},
+		{Client: 1, Key: "lock", From: 3, LeaseEnds: interleave.Never, To: 6},
+		{Client: 2, Key: "lock", From: 5, LeaseEnds: interleave.Never, To: interleave.Never},
+	}, analysistest.BlindDel().Beliefs(3), "an expiry ends the lease, a release the belief")
+	require.Equal(t, []interleave.Belief{
+		{Client: 0, Key: "lock", From: 1, LeaseEnds: interleave.Never, To: 8, Renewed: true},
+		{Client: 1, Key: "lock", From: 4, LeaseEnds: interleave.Never, To: interleave.Never},
+		{Client: 0, Key: "lock", From: 8, LeaseEnds: interleave.Never, To: 9},
+	}, analysistest.LostGrant().Beliefs(4), "a renewal goes on where the grant ends")
+	require.Empty(t, analysistest.DedupRace().Beliefs(4), "a claim is no lock")
+	require.Empty(t, analysistest.Stuck().Beliefs(4), "a refused acquire is no grant")
+}
+
+func TestACrashEndsABelief(t *testing.T) {
+	p := analysistest.NewPlay()
+	p.Ends(1, "SET lock 0-1 NX PX 10000", "OK", "holds lock", analysistest.LockOp(harness.Acquire, ""))
+	p.Does(1, "GET lock", "0-1")
+	p.Crashes(1)
+	p.World(interleave.Pass(0), "10s pass")
+	require.Equal(t, []interleave.Belief{{Client: 0, Key: "lock", From: 0, LeaseEnds: 3, To: 2}}, p.Counterexample.Beliefs(2))
+}
+
+func TestAPromisedEndEndsALease(t *testing.T) {
+	p := analysistest.NewPlay()
+	op := analysistest.LockOp(harness.Acquire, "")
+	op.Until = 3 * time.Millisecond
+	p.Ends(1, "SET lock 0-1 NX PX 10000", "OK", "holds lock", op)
+	p.Does(2, "GET lock", "0-1")
+	p.Does(2, "GET lock", "0-1")
+	require.Equal(t, 2, p.Counterexample.Beliefs(2)[0].LeaseEnds)
+}
+
+func TestOperationsFindTheirSteps(t *testing.T) {
+	p := analysistest.NewPlay()
+	p.Does(1, "GET msg", "(nil)")
+	p.Does(2, "GET msg", "(nil)")
+	p.Ends(1, "SET msg 1", "OK", "is the first", analysistest.Claim(harness.ResultFirst))
+	p.Ops = append(p.Ops, harness.Op{Kind: harness.Deliver, Call: p.Now + time.Millisecond/2, Return: p.Now + time.Millisecond/2})
+	p.Ops = append(p.Ops, harness.Op{Client: harness.HarnessClient, Kind: harness.Inspect, Call: p.Now, Return: p.Now + time.Millisecond/4})
+	p.Ends(1, "DEL msg", "1", "", analysistest.LockOp(harness.Release, ""))
+	require.Equal(t, []int{2, interleave.Never, interleave.Never, 3}, p.Counterexample.Answers(2))
+}

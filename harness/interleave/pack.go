@@ -1,0 +1,184 @@
+package interleave
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+// This file packs the parts of a recipe into bytes. What the bytes stand for is a file format: codes are added, and none changes.
+
+// packedKinds and packedWorld give each choice a code that stays when the numbers of choices move: the place in the list.
+var (
+	packedKinds = []Kind{Runs, Crashes, LosesAnswers, LosesCommands, Delays, Passes, Arrives}
+	packedWorld = []Choice{StopReplication, Promote, FlushScripts}
+)
+
+// Codes of choices beside those of packedKinds.
+const (
+	codeWorld = 14 // the number is the place in packedWorld
+	codeWords = 15 // the number is the size of the choice's String, which follows
+	codes     = 16
+)
+
+// packedCounts lists the counts of a budget. Add new ones at the end.
+func packedCounts(b *Budget) []*int {
+	return []*int{
+		&b.Clients, &b.Crashes, &b.Expiries, &b.Approaches, &b.Failovers, &b.Flushes, &b.LostAnswers, &b.LostCommands, &b.Place, &b.Late,
+	}
+}
+
+// mostCount bounds the counts of a budget that is read.
+const mostCount = 1 << 20
+
+// mostText bounds the texts that are read, in bytes.
+const mostText = 1 << 10
+
+// packer writes the parts of a recipe one after the other.
+type packer []byte
+
+func (p *packer) number(n uint64) { *p = binary.AppendUvarint(*p, n) }
+
+func (p *packer) signed(n int64) { *p = binary.AppendVarint(*p, n) }
+
+func (p *packer) text(s string) {
+	p.number(uint64(len(s)))
+	*p = append(*p, s...)
+}
+
+// budget writes one bit for each count that is not 0, and these counts.
+func (p *packer) budget(b Budget) {
+	bits := uint64(0)
+	for i, n := range packedCounts(&b) {
+		if *n != 0 {
+			bits |= 1 << i
+		}
+	}
+	p.number(bits)
+	for _, n := range packedCounts(&b) {
+		if *n != 0 {
+			p.number(uint64(*n))
+		}
+	}
+}
+
+// choice writes the code of a choice and its number. A choice that has no code is written in words.
+func (p *packer) choice(c Choice) {
+	if code := slices.Index(packedKinds, c.Kind()); code >= 0 && c.Thread() == 0 {
+		p.number(uint64(c.Number())*codes + uint64(code))
+	} else if i := slices.Index(packedWorld, c); i >= 0 {
+		p.number(uint64(i)*codes + codeWorld)
+	} else {
+		words := c.String()
+		p.number(uint64(len(words))*codes + codeWords)
+		*p = append(*p, words...)
+	}
+}
+
+// unpacker reads what a packer wrote. After the first thing that it cannot read, wrong says what that is, and the rest is zero.
+type unpacker struct {
+	rest  []byte
+	wrong string
+}
+
+func (u *unpacker) fail(format string, args ...any) {
+	if u.wrong == "" {
+		u.wrong = fmt.Sprintf(format, args...)
+	}
+	u.rest = nil
+}
+
+func (u *unpacker) number() uint64 {
+	n, size := binary.Uvarint(u.rest)
+	if size <= 0 {
+		u.fail("it ends too early")
+		return 0
+	}
+	u.rest = u.rest[size:]
+	return n
+}
+
+func (u *unpacker) signed() int64 {
+	n, size := binary.Varint(u.rest)
+	if size <= 0 {
+		u.fail("it ends too early")
+		return 0
+	}
+	u.rest = u.rest[size:]
+	return n
+}
+
+func (u *unpacker) fingerprint() uint32 {
+	n := u.number()
+	if n > math.MaxUint32 {
+		u.fail("its fingerprint is of another kind")
+		return 0
+	}
+	return uint32(n)
+}
+
+func (u *unpacker) text() string { return u.letters(u.number()) }
+
+// letters reads a text of n bytes.
+func (u *unpacker) letters(n uint64) string {
+	if n > mostText || n > uint64(len(u.rest)) {
+		u.fail("a text in it is longer than it is")
+		return ""
+	}
+	s := string(u.rest[:n])
+	u.rest = u.rest[n:]
+	if !utf8.ValidString(s) || slices.ContainsFunc([]rune(s), func(r rune) bool { return !unicode.IsPrint(r) }) {
+		u.fail("a text in it cannot be printed")
+		return ""
+	}
+	return s
+}
+
+func (u *unpacker) budget() (b Budget) {
+	counts := packedCounts(&b)
+	bits := u.number()
+	if bits >= 1<<len(counts) {
+		u.fail("something may happen in it that this version does not know")
+	}
+	for i, n := range counts {
+		if bits&(1<<i) == 0 {
+			continue
+		}
+		count := u.number()
+		if count > mostCount {
+			u.fail("it asks for %d of one thing", count)
+		}
+		*n = int(min(count, mostCount))
+	}
+	return b
+}
+
+func (u *unpacker) choice() (c Choice) {
+	n := u.number()
+	code, at := n%codes, n/codes
+	switch {
+	case u.wrong != "":
+	case code == codeWords:
+		if c.UnmarshalText([]byte(u.letters(at))) != nil {
+			u.fail("a step of it is one that this version does not know")
+		}
+	case code == codeWorld && at < uint64(len(packedWorld)):
+		c = packedWorld[at]
+	case code < uint64(len(packedKinds)) && at < MaxPerKind:
+		if c = choice(packedKinds[code], int(at)); !exists(c) {
+			u.fail("a step of it, %v, is one that this version does not know", c)
+		}
+	default:
+		u.fail("a step of it is one that this version does not know")
+	}
+	return c
+}
+
+// exists reports whether a choice is one that files may hold.
+func exists(c Choice) bool {
+	var again Choice
+	return again.UnmarshalText([]byte(c.String())) == nil && again == c
+}

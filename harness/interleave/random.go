@@ -1,0 +1,117 @@
+package interleave
+
+import (
+	"fmt"
+	"math"
+)
+
+// Random sums up a search whose schedules were drawn at random by PCT, and says what it promises. The promise is that of
+// Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs",
+// ASPLOS 2010, times what drawing the faults costs.
+//
+// The depth of a bug is the number of pairs of steps whose order has to be right for it to show.
+type Random struct {
+	Seed      uint64 `json:"seed"`      // the same seed draws the same schedules
+	Depth     int    `json:"depth"`     // depth of the bugs that the promise is about, and of any that are less deep
+	Schedules int    `json:"schedules"` // schedules that were drawn
+	Judged    int    `json:"judged"`    // those of them that were drawn knowing Steps, and so count for the promise
+	Clients   int    `json:"clients"`   // n of the promise: the clients, or their threads if those are more
+	Steps     int    `json:"steps"`     // k of the promise: the steps of the longest schedule
+	Faults    int    `json:"faults"`    // faults that the budget allows in one schedule
+	Instants  int    `json:"instants"`  // the most instants, at one moment, to which time could pass by one kind of fault
+
+	// Probability is the least probability with which one schedule finds a bug of Depth that needs no fault.
+	Probability float64 `json:"probability"`
+	// WithFault is the same for a bug that needs one fault, at one place. 0: the budget has no faults.
+	WithFault float64 `json:"withFault,omitempty"`
+	// Needed is the number of schedules after which a bug of Depth without a fault is found with a probability of 99 %.
+	Needed float64 `json:"needed"`
+}
+
+// DrawnAtRandom is [Result.Stopped] of a search at random that came to its end.
+const DrawnAtRandom = "its schedules were drawn at random"
+
+// Promise returns r with what it promises, computed from its other fields.
+func (r Random) Promise() Random {
+	if r.Clients == 0 || r.Steps == 0 {
+		return r
+	}
+	// PCT's own bound, times the probability that no fault is drawn: their number is drawn first, each as likely.
+	pct := 1 / (float64(r.Clients) * math.Pow(float64(r.Steps), float64(r.Depth-1)))
+	r.Probability = pct / float64(r.Faults+1)
+	if r.Faults > 0 { // that one fault is drawn, that it is this one, its place, and the instant to which time passes
+		r.WithFault = pct / float64(r.Faults+1) / float64(r.Faults) / float64(r.Steps) / float64(max(1, r.Instants))
+	}
+	r.Needed = needed(r.Probability)
+	return r
+}
+
+// needed returns the number of tries after which something of a probability has happened with a probability of 99 %.
+func needed(probability float64) float64 {
+	return math.Ceil(math.Log(0.01) / math.Log1p(-probability))
+}
+
+// Odds returns the least probability with which the schedules so far have found a bug of Depth that needs no fault.
+func (r Random) Odds() float64 {
+	return -math.Expm1(float64(r.Judged) * math.Log1p(-r.Probability))
+}
+
+// Guarantee says in a sentence or two what the search promises: "One schedule finds a bug of depth 3 that needs no fault with a
+// probability of 1 in 4,800 at least ...".
+func (r Random) Guarantee() string {
+	if r.Probability == 0 {
+		return "Too few schedules were run to promise anything."
+	}
+	need := "that needs no fault "
+	if r.Faults == 0 {
+		need = ""
+	}
+	s := fmt.Sprintf("One schedule finds a bug of depth %d or less %swith a probability of at least 1 in %s (%d clients, %d steps); %s find it with 99 %%, and these have found it with %s at least.",
+		r.Depth, need, counted(1/r.Probability), r.Clients, r.Steps, counted(r.Needed), percent(r.Odds()))
+	if r.WithFault > 0 {
+		s += fmt.Sprintf(" If it needs one fault, at one place, 1 in %s.", counted(1/r.WithFault))
+	}
+	return s + " Nothing is claimed about deeper bugs."
+}
+
+// percent writes a probability for people, rounded down, so that nothing is promised that is not so.
+func percent(p float64) string {
+	switch {
+	case p < 0.0001:
+		return "less than 0.01 %"
+	case p < 0.1:
+		return fmt.Sprintf("%.2f %%", math.Floor(p*1e4)/100)
+	}
+	return fmt.Sprintf("%d %%", int(p*100))
+}
+
+// counted writes a count for people, rounded up: "4,800", and from a million on "2.4 million" or "3.1e+12".
+func counted(n float64) string {
+	switch n = math.Ceil(n - 1e-6); {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1e", n)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f million", n/1e6)
+	case n >= 1000:
+		return fmt.Sprintf("%d,%03d", int(n)/1000, int(n)%1000)
+	}
+	return fmt.Sprint(int(n))
+}
+
+// Shrunk says what a counterexample was before it was shrunk.
+type Shrunk struct {
+	Schedule int  `json:"schedule"` // number of the schedule, from 1, that found this class first
+	Clients  int  `json:"clients"`  // clients of the schedule that was shrunk
+	Steps    int  `json:"steps"`    // its length
+	Runs     int  `json:"runs"`     // schedules that were run to shrink it
+	Smallest bool `json:"smallest"` // a search of the clients and faults that are left came to its end, and found none that is shorter
+}
+
+// String says it in words.
+func (s Shrunk) String() string {
+	text := fmt.Sprintf("first found by schedule %s; shrunk from %d steps of %d clients by running %s schedules", counted(float64(s.Schedule)), s.Steps, s.Clients, counted(float64(s.Runs)))
+	if s.Smallest {
+		text += "; a search of these clients and faults finds none that is shorter"
+	}
+	return text
+}

@@ -1,0 +1,163 @@
+package interleave
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"hash/fnv"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Recipe is what it takes to run a counterexample again. Its String is one short word, to be passed on in a message or an issue;
+// ParseRecipe reads it. The steps are not in it: a replay finds them out again, and Commands tells whether they are the same.
+type Recipe struct {
+	Program  string        // name of the program
+	Text     uint32        // fingerprint of the program's text, if the text is the user's own; 0: it is not
+	Regime   string        // how callers propose numbers; empty: they propose none
+	Lease    time.Duration // lease that clients ask for; 0: the program's own
+	Skew     time.Duration // lead of the last client's clock
+	Server   string        // version of the server on which it was found; empty: unknown
+	Class    harness.Class // what the schedule ends in
+	Budget   Budget
+	Schedule []Choice
+	Commands uint32 // CommandsOf the counterexample's steps
+}
+
+// RecipeOf returns the recipe of a counterexample. The caller adds what it knows of the program and the server.
+func RecipeOf(c Counterexample) Recipe {
+	return Recipe{Class: c.Anomaly.Class, Budget: c.Budget, Schedule: c.Schedule, Commands: CommandsOf(c.Steps)}
+}
+
+// CommandsOf returns a fingerprint of what the clients send and do in steps: of each command its name and first argument, since
+// tokens may be random. Names of scripts, replies, and the words for what they mean are no part of it.
+func CommandsOf(steps []Step) uint32 {
+	h := fnv.New32a()
+	for _, s := range steps {
+		if s.Client > 0 {
+			words := strings.Fields(s.Command)
+			if len(words) > 1 && strings.HasPrefix(strings.ToUpper(words[0]), "EVAL") {
+				words = words[:1]
+			}
+			_, _ = fmt.Fprintln(h, s.Client, words[:min(2, len(words))]) // to memory
+		}
+	}
+	return h.Sum32()
+}
+
+// ErrRecipe marks a text that ParseRecipe cannot read.
+var ErrRecipe = errors.New("this string holds no schedule")
+
+const (
+	recipePrefix = "dg1-" // the number is the version of the format
+	checksumSize = 4
+)
+
+// recipeLike matches what is meant to be a recipe, of any version. A path of a file has dots or slashes.
+var recipeLike = regexp.MustCompile(`^dg\d+-[\w\s-]*$`)
+
+// IsRecipe reports whether s is meant to be a recipe and not the path of a file. ParseRecipe may refuse it all the same.
+func IsRecipe(s string) bool { return recipeLike.MatchString(strings.TrimSpace(s)) }
+
+// String writes the recipe as one word of letters, digits, dashes and underscores. About 60 characters are names and numbers;
+// a step takes one or two more.
+func (r Recipe) String() string {
+	var b packer
+	b.text(r.Program)
+	b.number(uint64(r.Text))
+	b.text(r.Regime)
+	b.signed(int64(r.Lease))
+	b.signed(int64(r.Skew))
+	b.text(r.Server)
+	b.text(string(r.Class))
+	b.budget(r.Budget)
+	b.number(uint64(len(r.Schedule)))
+	for _, c := range r.Schedule {
+		b.choice(c)
+	}
+	b.number(uint64(r.Commands))
+	return sealed(b)
+}
+
+// sealed writes packed bytes as text, with their checksum.
+func sealed(b []byte) string {
+	b = binary.BigEndian.AppendUint32(b[:len(b):len(b)], checksum(b))
+	return recipePrefix + base64.RawURLEncoding.EncodeToString(b)
+}
+
+func checksum(b []byte) uint32 { return crc32.ChecksumIEEE(append([]byte(recipePrefix), b...)) }
+
+// ParseRecipe reads what Recipe.String wrote. Spaces and line breaks in s do not matter: mail programs add some. An error wraps
+// ErrRecipe and says on one line what is wrong and what to do.
+func ParseRecipe(s string) (Recipe, error) {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, s)
+	coded, ok := strings.CutPrefix(s, recipePrefix)
+	if !ok {
+		if version, _, like := strings.Cut(s, "-"); like && IsRecipe(s) {
+			return refuse("it is of version %s of the format and this program reads %s: take a newer doublegrant", version, strings.TrimSuffix(recipePrefix, "-"))
+		}
+		return refuse("one begins with %s: copy it again", recipePrefix)
+	}
+	b, err := base64.RawURLEncoding.DecodeString(coded)
+	if err != nil || len(b) < checksumSize {
+		return refuse("it is damaged: copy it again, from %s to its end", recipePrefix)
+	}
+	b, sum := b[:len(b)-checksumSize], binary.BigEndian.Uint32(b[len(b)-checksumSize:])
+	if sum != checksum(b) {
+		return refuse("it is damaged, since its checksum is another: copy it again, from %s to its end", recipePrefix)
+	}
+	u := unpacker{rest: b}
+	r := u.recipe()
+	if u.wrong != "" {
+		return refuse("%s: take the version of doublegrant that wrote it", u.wrong)
+	}
+	return r, nil
+}
+
+func refuse(format string, args ...any) (Recipe, error) {
+	return Recipe{}, fmt.Errorf("%w: %s", ErrRecipe, fmt.Sprintf(format, args...))
+}
+
+// recipe reads all of a recipe.
+func (u *unpacker) recipe() Recipe {
+	r := Recipe{
+		Program: u.text(), Text: u.fingerprint(), Regime: u.text(), Lease: time.Duration(u.signed()), Skew: time.Duration(u.signed()),
+		Server: u.text(), Class: harness.Class(u.text()), Budget: u.budget(),
+	}
+	for n := u.number(); n > 0 && u.wrong == ""; n-- {
+		r.Schedule = append(r.Schedule, u.choice())
+	}
+	r.Commands = u.fingerprint()
+	switch {
+	case u.wrong != "":
+	case len(u.rest) > 0:
+		u.fail("it holds more than this version knows")
+	case len(r.Schedule) == 0:
+		u.fail("it has no steps")
+	case r.Budget.Clients < 2 || r.Budget.Clients > MaxClients:
+		u.fail("it has %d clients, and this version runs 2 to %d", r.Budget.Clients, MaxClients)
+	default:
+		u.clients(r)
+	}
+	return r
+}
+
+// clients refuses a schedule with a client that its budget does not have.
+func (u *unpacker) clients(r Recipe) {
+	for _, c := range r.Schedule {
+		if i, ok := c.Client(); ok && i >= r.Budget.Clients {
+			u.fail("%v is one of %d clients", c, r.Budget.Clients)
+		}
+	}
+}

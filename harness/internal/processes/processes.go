@@ -1,0 +1,34 @@
+// Package processes lists processes, for tests that look whether one keeps running. It reads /proc, and finds nothing where there
+// is none.
+package processes
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// All returns the ids of all processes of the machine that can be seen.
+func All() (pids []int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // of a good pattern
+	for _, dir := range dirs {
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Children returns the names of the processes that this one has started and that still run.
+func Children() (names []string) {
+	lists, _ := filepath.Glob("/proc/self/task/*/children") // of a good pattern
+	for _, l := range lists {
+		b, _ := os.ReadFile(l) // the thread may have ended
+		for _, pid := range strings.Fields(string(b)) {
+			name, _ := os.ReadFile("/proc/" + pid + "/comm")
+			names = append(names, strings.TrimSpace(string(name)))
+		}
+	}
+	return names
+}

@@ -1,0 +1,240 @@
+package outside
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// trialTTL is the lease and the window of a check: nothing ends in it.
+const trialTTL = 10 * time.Second
+
+// answerWithin bounds each operation of a check. Tests shorten it.
+var answerWithin = 3 * time.Second
+
+// Check starts the client's program on the Redis of r, asks it for everything once, and says of each step what is wrong; wrong is nil
+// if it is as it should be. It returns the client with what the program says that it can do, and the first thing that was wrong. The keys
+// of the check begin with doublegrant-trial, and it leaves none behind if the program is right.
+func Check(ctx context.Context, c workloads.Client, r redis.UniversalClient, say func(step string, wrong error)) (workloads.Client, error) {
+	return try(ctx, c, r, say, (*trial).all)
+}
+
+// Describe starts the client's program on the Redis of r, and lets it do one operation there. It returns the client with what the program
+// says that it can do. It does not ask whether the algorithm is right.
+func Describe(ctx context.Context, c workloads.Client, r redis.UniversalClient) (workloads.Client, error) {
+	return try(ctx, c, r, func(string, error) {}, (*trial).once)
+}
+
+// try starts the client's program and does with it what all does.
+func try(ctx context.Context, c workloads.Client, r redis.UniversalClient, say func(string, error), all func(*trial, workloads.Client)) (workloads.Client, error) {
+	y, err := newRelay(r)
+	if err != nil {
+		return c, err
+	}
+	defer y.close()
+	t := &trial{ctx: ctx, relay: y, say: say}
+	defer t.end()
+	began := time.Now()
+	c, err = t.begin(c)
+	say(fmt.Sprintf("init: it begins within %v (took %v)", startWithin, time.Since(began).Round(time.Millisecond)), err)
+	if err != nil {
+		return c, err
+	}
+	all(t, c)
+	return c, t.first
+}
+
+// trial asks a program for one thing after the other, until something is wrong.
+type trial struct {
+	ctx      context.Context
+	children []*child // one, or one for each of two clients
+	relay    *relay
+	say      func(string, error)
+	first    error // the first thing that was wrong
+}
+
+// begin starts the program, a second time if a process serves one client only.
+func (t *trial) begin(c workloads.Client) (workloads.Client, error) {
+	p := New(c.As, c.Command...)
+	for len(t.children) == 0 || len(t.children) == 1 && t.children[0].ready.Clients == 1 {
+		one, err := p.start(urlOf(t.relay.address()), request{Timeout: timeout.Milliseconds()})
+		if err != nil {
+			return c, err
+		}
+		t.children = append(t.children, one)
+	}
+	return c.Described(t.children[0].ready.Can, t.children[0].ready.Symmetric)
+}
+
+func (t *trial) end() {
+	for _, c := range t.children {
+		c.end()
+	}
+}
+
+// all asks for everything that the program can do.
+func (t *trial) all(c workloads.Client) {
+	t.step("it can "+strings.Join(c.Can, ", ")+", so it is a "+string(c.As), func() error { return nil })
+	switch c.As {
+	case workloads.Lock:
+		t.lock(slices.Contains(c.Can, doExtend))
+	case workloads.Dedup:
+		t.dedup(slices.Contains(c.Can, doConfirm))
+	default:
+		t.sequence()
+	}
+	t.heard()
+	t.step("reset: answered ok", func() error { return t.want(true, request{Do: doReset}) })
+	t.reconnects(c.As)
+	t.step("it writes nothing but answers", func() error { return t.broken() })
+}
+
+// once asks for one operation.
+func (t *trial) once(c workloads.Client) {
+	t.step("the first operation", func() error { return t.operate(c.As, trialKey) })
+	t.heard()
+}
+
+// heard looks whether commands have come.
+func (t *trial) heard() {
+	t.step("its commands come to the Redis that init names", func() error {
+		if !t.relay.heard.Load() {
+			return fmt.Errorf("none has come to %s: it talks to another Redis", urlOf(t.relay.address()))
+		}
+		return nil
+	})
+}
+
+// operate does the first operation of a family on a name, and gives a lock up again. An answer of no is no error.
+func (t *trial) operate(f workloads.Family, key string) (err error) {
+	ops := t.operations(1)
+	switch f {
+	case workloads.Lock:
+		if _, err = ops.Acquire(t.ctx, key, key, trialTTL); err == nil {
+			_, err = ops.Release(t.ctx, key, key)
+		}
+	case workloads.Dedup:
+		_, err = ops.First(t.ctx, key, trialTTL)
+	default:
+		_, err = ops.Next(t.ctx, key, "23")
+	}
+	return err
+}
+
+const trialKey = "doublegrant-trial"
+
+func (t *trial) lock(extends bool) {
+	acquire := request{Do: doAcquire, Client: 1, Key: trialKey, Owner: trialKey + "-1", TTL: milliseconds(trialTTL)}
+	other := acquire
+	other.Client, other.Owner = 2, trialKey+"-2"
+	t.step("acquire: ok, for the lock is free", func() error { return t.want(true, acquire) })
+	t.step("acquire by another client: not ok, for it is taken", func() error { return t.want(false, other) })
+	if extends {
+		t.step("extend: ok, for the lock is the caller's", func() error { return t.want(true, as(acquire, doExtend)) })
+	}
+	t.step("release: ok, for the lock is the caller's", func() error { return t.want(true, as(acquire, doRelease)) })
+	t.step("acquire by another client: ok, for it was released", func() error { return t.want(true, other) })
+	t.step("release: ok", func() error { return t.want(true, as(other, doRelease)) })
+}
+
+func (t *trial) dedup(confirms bool) {
+	claim := request{Do: doClaim, Client: 1, Key: trialKey, TTL: milliseconds(trialTTL)}
+	other := claim
+	other.Client = 2
+	t.step("claim: ok, for the message is new", func() error { return t.want(true, claim) })
+	t.step("claim by another client: not ok, for it is claimed", func() error { return t.want(false, other) })
+	if confirms {
+		t.step("confirm: ok, for the claim is the caller's", func() error { return t.want(true, as(claim, doConfirm)) })
+	}
+}
+
+func (t *trial) sequence() {
+	var last string
+	for _, n := range []string{"the first", "the second"} {
+		t.step("next: "+n+" number", func() error {
+			number, err := t.operations(1).Next(t.ctx, trialKey, "23")
+			if err == nil && number == last {
+				err = fmt.Errorf("it is %s again", number)
+			}
+			last = number
+			return err
+		})
+	}
+}
+
+// reconnects closes the program's connections, as a search does where an answer is lost. The operation after that may fail, and the
+// next one has to reach Redis again.
+func (t *trial) reconnects(f workloads.Family) {
+	t.step("it connects again when its connections were closed", func() (err error) {
+		t.relay.cut()
+		for i := range 3 {
+			if err = t.operate(f, fmt.Sprintf("%s-again-%d", trialKey, i)); err == nil || t.of(1).isBroken() {
+				return err
+			}
+		}
+		return fmt.Errorf("three operations after it were not answered by ok, the last with: %w", err)
+	})
+}
+
+// of returns the process of a client.
+func (t *trial) of(client int) *child { return t.children[max(0, min(client, len(t.children))-1)] }
+
+// operations asks the program as one of its clients, each time within answerWithin.
+func (t *trial) operations(client int) workloads.Operations {
+	return operations{func(ctx context.Context, r request) (answer, error) {
+		r.Client = client
+		return t.of(client).ask(ctx, r, answerWithin)
+	}}
+}
+
+// as returns another operation of the same client on the same name.
+func as(r request, do string) request {
+	if r.Do = do; do == doRelease {
+		r.TTL = 0
+	}
+	return r
+}
+
+// want asks for an operation and returns an error unless it is answered as it should be.
+func (t *trial) want(yes bool, r request) error {
+	a, err := t.of(r.Client).ask(t.ctx, r, answerWithin)
+	if err != nil {
+		return err
+	}
+	got, err := a.result()
+	if err == nil && got != yes {
+		err = fmt.Errorf("it answered ok: %t", got)
+	}
+	return err
+}
+
+// broken returns why the program has broken down, a moment after its last answer; nil: it has not.
+func (t *trial) broken() error {
+	select {
+	case <-t.of(1).broken:
+		return t.of(1).why
+	case <-t.of(2).broken:
+		return t.of(2).why
+	case <-time.After(50 * time.Millisecond): // there is no way to await that nothing comes
+		return nil
+	}
+}
+
+// step does one step and says what came of it. After something was wrong it does nothing.
+func (t *trial) step(what string, do func() error) {
+	if t.first != nil {
+		return
+	}
+	if err := do(); err != nil {
+		t.first = fmt.Errorf("%s: %w", what, err)
+		t.say(what, err)
+		return
+	}
+	t.say(what, nil)
+}

@@ -1,0 +1,292 @@
+package outside
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+const lastWords = 2 << 10 // bytes that are kept of what a process writes to its standard error
+
+// startWithin bounds the time from the start of a process to its answer to init. Tests shorten it.
+var startWithin = 10 * time.Second
+
+// child is one process. It serves several operations at a time, which it may answer in any order.
+type child struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     *os.File
+	said    *tail
+	log     io.Closer
+	release func()
+	ended   chan struct{} // closed when the process has ended and was waited for
+	ready   answer        // to init
+
+	mu      sync.Mutex
+	asked   int
+	waiting map[int]chan answer // by id of the operation
+	why     error               // why nothing more comes from the process; nil: something may
+
+	broken chan struct{} // closed when why is set
+}
+
+// start starts a process, tells it what it is to be, and waits for its answer. Its standard error goes to log as well, if that is not
+// nil.
+func start(command []string, log *os.File, init request) (_ *child, err error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	c := &child{cmd: cmd, said: &tail{}, ended: make(chan struct{}), broken: make(chan struct{}), waiting: map[int]chan answer{}}
+	if cmd.Err != nil {
+		return nil, fmt.Errorf("%q cannot be started: %w", command[0], cmd.Err)
+	}
+	if c.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, w, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, c.in.Close())
+	}
+	c.out, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, w, c.said, time.Second
+	if log != nil {
+		c.log, cmd.Stderr = log, io.MultiWriter(c.said, log)
+	}
+	if c.release, err = cluster.StartProcess(cmd); err != nil {
+		return nil, errors.Join(fmt.Errorf("%q cannot be started: %w", command[0], err), c.in.Close(), out.Close(), w.Close())
+	}
+	_ = w.Close() // the process has its own
+	go func() {
+		defer close(c.ended)
+		_ = cmd.Wait() // ProcessState tells how it ended
+	}()
+	go c.listen()
+	init.Do, init.Version = doInit, Version
+	if c.ready, err = c.ask(context.Background(), init, startWithin); err == nil {
+		err = c.isReady()
+	}
+	if err != nil {
+		c.end()
+		return nil, err
+	}
+	return c, nil
+}
+
+// isReady returns an error if the answer to init says that the process cannot do with this version of the protocol.
+func (c *child) isReady() error {
+	switch _, err := c.ready.result(); {
+	case c.ready.Version != Version:
+		return fmt.Errorf("it speaks version %d of the protocol, and this is version %d: %s", c.ready.Version, Version, page)
+	case err != nil:
+		return fmt.Errorf("it could not begin: %w", err)
+	case !*c.ready.OK:
+		return errors.New("it answered no to init: answer with fail and the reason")
+	}
+	return nil
+}
+
+// ask sends a request and returns its answer. Meanwhile it answers the questions of the process, on the clock of ctx. It waits for as
+// long as the process lives, or for patience if that is not 0; time asleep does not count.
+func (c *child) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
+	answers, err := c.send(r)
+	if err != nil {
+		return answer{}, err
+	}
+	var alarm <-chan time.Time
+	for {
+		if patience > 0 {
+			alarm = time.After(patience)
+		}
+		select {
+		case a := <-answers:
+			if a.Ask == "" {
+				return a, nil
+			}
+			c.tell(ctx, a)
+		case <-c.broken:
+			select {
+			case a := <-answers: // it came before the end
+				if a.Ask == "" {
+					return a, nil
+				}
+			default:
+			}
+			return answer{}, c.why
+		case <-alarm:
+			c.breakDown(fmt.Errorf("it has not answered %s within %v%s", r.Do, patience, c.said))
+			return answer{}, c.why
+		}
+	}
+}
+
+// tell answers a question of the process.
+func (c *child) tell(ctx context.Context, q answer) {
+	if q.Ask == askSleep {
+		_ = harness.Sleep(ctx, time.Duration(q.MS)*time.Millisecond) // a client that has crashed hears that from its connections
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.write(request{ID: q.ID, Now: harness.Now(ctx).UnixMilli()})
+}
+
+// send sends a request under the next id, and returns where its answers come.
+func (c *child) send(r request) (<-chan answer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why != nil {
+		return nil, c.why
+	}
+	c.asked++
+	r.ID = c.asked
+	answers := make(chan answer, 1)
+	c.waiting[r.ID] = answers
+	c.write(r)
+	return answers, nil
+}
+
+// write writes a line to the process. The caller holds the lock.
+func (c *child) write(r request) {
+	line, _ := json.Marshal(r)            // of strings and numbers
+	_, _ = c.in.Write(append(line, '\n')) // a process that has closed its input is about to end, and listen says how
+}
+
+// listen takes the lines of the process until they end or make no sense.
+func (c *child) listen() {
+	lines := bufio.NewReaderSize(c.out, longestLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if err == nil {
+			err = c.take(bytes.TrimSpace(line))
+		} else {
+			err = c.died(line, err)
+		}
+		if err != nil {
+			c.breakDown(err)
+			return
+		}
+	}
+}
+
+// take hands a line to whoever waits for it.
+func (c *child) take(line []byte) error {
+	a, err := parse(line)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answers, waits := c.waiting[a.ID]
+	switch {
+	case !waits && a.ID <= c.asked:
+		return fmt.Errorf("it answered %d twice: %.60q", a.ID, line)
+	case !waits:
+		return fmt.Errorf("it answered %d, which was never asked: %.60q", a.ID, line)
+	case a.Ask == "":
+		delete(c.waiting, a.ID)
+	}
+	select {
+	case answers <- a:
+		return nil
+	default:
+		return fmt.Errorf("it asked again before it was told: %.60q", line)
+	}
+}
+
+// breakDown notes why nothing more is to be expected of the process. Only the first reason counts.
+func (c *child) breakDown(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why == nil {
+		c.why = why
+		close(c.broken)
+	}
+}
+
+// isBroken reports whether nothing more is to be expected of the process.
+func (c *child) isBroken() bool {
+	select {
+	case <-c.broken:
+		return true
+	default:
+		return false
+	}
+}
+
+// died says why nothing more comes from the process; rest is what it wrote without a newline.
+func (c *child) died(rest []byte, err error) error {
+	if errors.Is(err, bufio.ErrBufferFull) {
+		return fmt.Errorf("it wrote a line of more than %d bytes, which begins with %.40q", longestLine, rest)
+	}
+	half := ""
+	if len(rest) > 0 {
+		half = fmt.Sprintf(" in the middle of the line %.60q", rest)
+	}
+	select {
+	case <-c.ended:
+		return fmt.Errorf("it ended%s (%v)%s", half, c.cmd.ProcessState, c.said)
+	case <-time.After(time.Second):
+		return fmt.Errorf("it closed its output%s%s", half, c.said)
+	}
+}
+
+// end ends the process, and all that it has started in its process group.
+func (c *child) end() {
+	_ = c.in.Close()                                      // it may have ended
+	_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) // the same
+	<-c.ended
+	c.release()
+	_ = c.out.Close()
+	if c.log != nil {
+		_ = c.log.Close() // what it lacks is in said
+	}
+}
+
+// openLog opens the file for what a process writes to its standard error. It returns nil if dir is empty.
+func openLog(dir, name string) (*os.File, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	return os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	t.text = bytes.Clone(t.text[max(0, len(t.text)-lastWords):])
+	return len(b), nil
+}
+
+// String returns the last line that names an error, or else the last line, for the end of a message.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
+	last := lines[len(lines)-1]
+	for _, line := range lines {
+		if strings.Contains(line, "Error") {
+			last = line
+		}
+	}
+	if last = strings.TrimSpace(last); last != "" {
+		return ": " + last
+	}
+	return ""
+}

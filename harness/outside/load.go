@@ -1,0 +1,171 @@
+package outside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+const (
+	// patience is how long an operation under load may take. Its process is replaced then: it may stand for ever.
+	patience = 15 * time.Second
+	// timeout is how long a program under load is asked to wait for an answer of Redis.
+	timeout = time.Second
+	// startAgainAfter bounds how often a process is started that cannot begin.
+	startAgainAfter = time.Second
+)
+
+// On returns one more client whose Redis is where r leads. Clients with the same r share processes, and an address. A process that
+// cannot be started is the error of each operation. With a nil r nothing is started.
+func (p *Program) On(r redis.UniversalClient) workloads.Operations {
+	s := &seat{program: p, redis: r}
+	if r != nil {
+		_ = s.sit() // ask says why
+	}
+	return operations{s.ask}
+}
+
+// Beside returns the client with which the harness itself looks, in the end of a schedule: one for each r. Its process is started with
+// its first operation.
+func (p *Program) Beside(r redis.UniversalClient) workloads.Operations {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.beside[r] == nil {
+		p.beside[r] = &seat{program: p, redis: r}
+	}
+	return operations{p.beside[r].ask}
+}
+
+// seat is one client under load. It does one operation at a time.
+type seat struct {
+	program *Program
+	redis   redis.UniversalClient
+	group   *group
+	child   *child
+	number  int // of the client in its process, from 1
+}
+
+// ask asks the seat's process, and gives it another one in place of one that broke down.
+func (s *seat) ask(ctx context.Context, r request) (answer, error) {
+	if err := s.sit(); err != nil {
+		return answer{}, fmt.Errorf("%w: no process: %w", errNothingDone, err)
+	}
+	r.Client = s.number
+	s.group.relay.acting.Store(&ctx)
+	a, err := s.child.ask(ctx, r, patience)
+	if err == nil && a.OK != nil && *a.OK && !s.group.relay.heard.Load() {
+		s.child.breakDown(errElsewhere(r.Do, s.group.relay.address()))
+		return a, s.child.why
+	}
+	return a, err
+}
+
+// sit gives the seat a process, if it has none that lives.
+func (s *seat) sit() (err error) {
+	if s.child != nil && !s.child.isBroken() {
+		return nil
+	}
+	if s.group, err = s.program.group(s.redis); err != nil {
+		return err
+	}
+	s.child, s.number, err = s.group.sit(s.program)
+	return err
+}
+
+// errElsewhere is the error of a program that succeeds without its Redis.
+func errElsewhere(do, address string) error {
+	return fmt.Errorf("%s was answered ok, and no command has come to %s: it talks to another Redis than the one that init names", do, urlOf(address))
+}
+
+// group is the processes of a client group under load. They have one address.
+type group struct {
+	relay *relay
+
+	mu       sync.Mutex
+	closed   bool
+	all      []*child
+	seats    map[*child]int // clients that a process has had
+	failed   error          // why the last process could not begin; nil: it could
+	failedAt time.Time
+}
+
+// group returns the group of a Redis client, new if it is the first time.
+func (p *Program) group(r redis.UniversalClient) (*group, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if g, ok := p.groups[r]; ok {
+		return g, nil
+	}
+	if p.closed {
+		return nil, errClosed
+	}
+	y, err := newRelay(r)
+	if err != nil {
+		return nil, err
+	}
+	g := &group{relay: y, seats: map[*child]int{}}
+	p.groups[r] = g
+	return g, nil
+}
+
+// sit returns a process that has room for one more client, and the client's number in it.
+func (g *group) sit(p *Program) (*child, int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, 0, errClosed
+	}
+	for _, c := range g.all {
+		if room := c.ready.Clients; !c.isBroken() && (room == 0 || g.seats[c] < room) {
+			g.seats[c]++
+			return c, g.seats[c], nil
+		}
+	}
+	if g.failed != nil && time.Since(g.failedAt) < startAgainAfter {
+		return nil, 0, g.failed
+	}
+	c, err := p.start(urlOf(g.relay.address()), request{Timeout: timeout.Milliseconds()})
+	if g.failed = err; err != nil {
+		g.failedAt = time.Now()
+		return nil, 0, err
+	}
+	g.bury()
+	g.all = append(g.all, c)
+	g.seats[c] = 1
+	return c, 1, nil
+}
+
+// bury ends processes that broke down. The caller holds the lock.
+func (g *group) bury() {
+	alive := g.all[:0]
+	for _, c := range g.all {
+		if c.isBroken() {
+			c.end()
+			delete(g.seats, c)
+			continue
+		}
+		alive = append(alive, c)
+	}
+	g.all = alive
+}
+
+// close ends the group's processes, and closes its address.
+func (g *group) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	var ending sync.WaitGroup
+	for _, c := range g.all {
+		c.breakDown(errors.New("the load is over"))
+		ending.Go(c.end)
+	}
+	ending.Wait()
+	g.all = nil
+	g.relay.close()
+}

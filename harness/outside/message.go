@@ -1,0 +1,100 @@
+package outside
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Version is the version of the protocol that both sides speak.
+const Version = 1
+
+// longestLine bounds a line of a program, in bytes.
+const longestLine = 64 << 10
+
+// page is where the protocol is written down, for messages.
+const page = "see workloads/clients/README.md"
+
+// Names of the protocol: what a program is asked to do, and what it may ask meanwhile.
+const (
+	doInit    = "init"
+	doReset   = "reset"
+	doAcquire = "acquire"
+	doExtend  = "extend"
+	doRelease = "release"
+	doClaim   = "claim"
+	doConfirm = "confirm"
+	doNext    = "next"
+
+	askNow   = "now"
+	askSleep = "sleep"
+)
+
+// request is a line to a program: an operation, or the time that it has asked for.
+type request struct {
+	ID       int    `json:"id"`           // of the operation, from 1
+	Do       string `json:"do,omitempty"` // empty: the time
+	Version  int    `json:"version,omitempty"`
+	Family   string `json:"family,omitempty"`
+	Redis    string `json:"redis,omitempty"`
+	Timeout  int64  `json:"timeout_ms,omitempty"`
+	Client   int    `json:"client,omitempty"` // from 1
+	Key      string `json:"key,omitempty"`
+	Owner    string `json:"owner,omitempty"`
+	TTL      int64  `json:"ttl_ms,omitempty"`
+	Proposed string `json:"proposed,omitempty"`
+	Now      int64  `json:"now_ms,omitempty"`
+}
+
+// answer is a line of a program: what came of an operation, or a question while it is under way.
+type answer struct {
+	ID   int    `json:"id"`
+	OK   *bool  `json:"ok"`
+	Fail string `json:"fail"` // certainly nothing was done, and why
+	Info string `json:"info"` // nobody knows whether it was done, and why
+
+	Number json.Number `json:"number"` // what next has drawn
+
+	Ask string `json:"ask"` // askNow or askSleep
+	MS  int64  `json:"ms"`  // how long to sleep
+
+	// Of the answer to init.
+	Version   int      `json:"version"`
+	Can       []string `json:"can"`
+	Clients   int      `json:"clients"` // how many clients one process serves at the same time; 0: any number
+	Reset     bool     `json:"reset"`   // it wants to hear of every new schedule
+	Symmetric bool     `json:"symmetric"`
+}
+
+// parse reads a line of a program.
+func parse(line []byte) (a answer, err error) {
+	if err := json.Unmarshal(line, &a); err != nil {
+		return a, fmt.Errorf("it wrote %.60q, which is not a line of the protocol: write nothing but answers to standard output, %s", line, page)
+	}
+	said := 0
+	for _, is := range []bool{a.OK != nil, a.Fail != "", a.Info != "", a.Ask != ""} {
+		if is {
+			said++
+		}
+	}
+	switch {
+	case a.ID == 0:
+		return a, fmt.Errorf("it wrote %.60q, which has no id: an answer has the id of what was asked, %s", line, page)
+	case said != 1:
+		return a, fmt.Errorf("it wrote %.60q: want one of ok, fail, info and ask, %s", line, page)
+	case a.Ask != "" && a.Ask != askNow && a.Ask != askSleep:
+		return a, fmt.Errorf("it asked for %q: it can ask for now and sleep, %s", a.Ask, page)
+	}
+	return a, nil
+}
+
+// result returns the outcome of an operation that was answered, as errors that a workload understands.
+func (a answer) result() (bool, error) {
+	switch {
+	case a.Info != "":
+		return false, errors.New(a.Info)
+	case a.Fail != "":
+		return false, fmt.Errorf("%w: %s", errNothingDone, a.Fail)
+	}
+	return *a.OK, nil
+}

@@ -1,0 +1,241 @@
+package outside_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/outside"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// inside is the child's lock inside this process: the same commands through go-redis.
+type inside struct {
+	r       redis.UniversalClient
+	compare bool
+}
+
+func (l inside) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	err := l.r.Do(ctx, "SET", key, owner, "NX", "PX", ttl.Milliseconds()).Err()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (l inside) Release(ctx context.Context, key, owner string) (bool, error) {
+	if l.compare {
+		got, err := l.r.Do(ctx, "GET", key).Text()
+		if errors.Is(err, redis.Nil) || err == nil && got != owner {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	n, err := l.r.Do(ctx, "DEL", key).Int()
+	return n == 1, err
+}
+
+// spec is the search of a lock, inside this process or outside it.
+func spec(p interleave.Program) explore.Spec {
+	p.NoBackgroundWork = true
+	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, Expiries: -1, LostAnswers: 1, For: time.Minute}
+}
+
+func newInside(compare bool) func(redis.UniversalClient) workloads.Locker {
+	return func(r redis.UniversalClient) workloads.Locker { return inside{r, compare} }
+}
+
+// outer is the search of a child that does what mode says.
+func outer(t *testing.T, mode string, gate interleave.Gate) explore.Spec {
+	p, ok := variant(t, childOf(workloads.Lock, mode)).Program(workloads.Options{})
+	require.True(t, ok)
+	p.Gate = gate
+	return spec(p)
+}
+
+// comparable returns a result without the time that it took, and without the words in which each side tells of a lost connection.
+func comparable(r interleave.Result) interleave.Result {
+	r.First, r.Elapsed = 0, 0
+	for _, c := range r.Found {
+		wordless(c.Ops)
+		wordless(c.Anomaly.Ops)
+	}
+	for _, s := range r.Situations {
+		wordless(s.Example)
+	}
+	return r
+}
+
+func wordless(ops []harness.Op) {
+	for i := range ops {
+		ops[i].Err = ""
+	}
+}
+
+// A child that speaks RESP by itself is searched as the same client inside this process is: the same schedules, situations and
+// counterexamples, by either gate.
+func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
+	for _, c := range []struct {
+		mode   string
+		gate   interleave.Gate
+		budget func(*explore.Spec)
+		found  bool
+	}{
+		{"blind", interleave.TCP, func(*explore.Spec) {}, true}, // crashes and lost answers
+		{"blind", interleave.Unix, func(s *explore.Spec) { s.Late, s.Crashes, s.LostAnswers = 1, -1, -1 }, true},
+		{"compare", interleave.Unix, func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, 1, -1 }, false},
+		{"compare", interleave.TCP, func(s *explore.Spec) {
+			s.Failovers, s.Crashes, s.LostAnswers, s.MaxSchedules, s.Workers = 1, -1, -1, 50, 1
+		}, true},
+	} {
+		t.Run(c.mode, func(t *testing.T) {
+			t.Parallel()
+			in, s := spec(workloads.LockProgram(workloads.LockOptions{}, newInside(c.mode == "compare"))), outer(t, c.mode, c.gate)
+			c.budget(&in)
+			c.budget(&s)
+			within, err := explore.Search(t.Context(), in)
+			require.NoError(t, err)
+			require.Equal(t, c.found, len(within.Found) > 0, within.Summary())
+			without, err := explore.Search(t.Context(), s)
+			require.NoError(t, err)
+			t.Logf("%d schedules: inside %v, outside %v", within.Schedules, within.Elapsed, without.Elapsed)
+			require.Equal(t, comparable(within), comparable(without))
+			for _, found := range without.Found {
+				require.NoError(t, explore.Replay(t.Context(), s, found, 5))
+			}
+		})
+	}
+}
+
+func TestAProgramOutsideThatBreaksDown(t *testing.T) {
+	const broke = "client 1: the program outside has broken down: "
+	for mode, want := range map[string]string{
+		"dies":      broke + "it ended (exit status 3): lost my head",
+		"half":      broke + `it ended in the middle of the line "{\"id\":3,\"o" (exit status 0)`,
+		"stillborn": broke + "it ended (exit status 7): ModuleNotFoundError: no module named redlock",
+		"tomorrow":  "it speaks version 2 of the protocol, and this is version 1",
+		"idles":     "client 1 neither sent a command nor finished within 2s: it never sent any",
+		"sleeps":    "client 1 neither sent a command nor finished within 2s: it may wait for something else than a reply",
+		"banner":    broke + `it wrote "Welcome to my lock 1.0", which is not a line of the protocol`,
+		"babbles":   broke + `it wrote "releasing now", which is not a line of the protocol`,
+		"long":      broke + "it wrote a line of more than 65536 bytes, which begins with ",
+		"twice":     broke + "it answered 3 twice: ",
+		"unasked":   broke + "it answered 4711, which was never asked: ",
+		"undecided": "want one of ok, fail, info and ask",
+		"elsewhere": "client 1's acquire was answered yes without any command through the client that it was given",
+		"nowhere":   "no acquire ever succeeded, so nothing was shown",
+		"garbles":   "client 1: what came to its gate is not RESP in arrays of bulk strings",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			res, err := explore.Search(t.Context(), outer(t, mode, interleave.TCP))
+			require.NoError(t, err)
+			require.Equal(t, harness.Unknown, res.Verdict())
+			require.Contains(t, res.Stopped, want)
+			require.NotContains(t, res.Stopped, "\n")
+		})
+	}
+}
+
+func TestAProgramOutsideThatIsNotThere(t *testing.T) {
+	p, _ := variant(t, workloads.Client{As: workloads.Lock, Command: []string{"no-such-program"}}).Program(workloads.Options{})
+	res, err := explore.Search(t.Context(), spec(p))
+	require.NoError(t, err)
+	require.Contains(t, res.Stopped, `"no-such-program" cannot be started: `)
+}
+
+func TestAProgramOutsideThatSaysNothing(t *testing.T) {
+	defer outside.ShortenStart(200 * time.Millisecond)()
+	res, err := explore.Search(t.Context(), outer(t, "mute", interleave.TCP))
+	require.NoError(t, err)
+	require.Equal(t, harness.Unknown, res.Verdict())
+	require.Contains(t, res.Stopped, "client 1: the program outside has broken down: it has not answered init within 200ms")
+}
+
+// Time that a program asks for is the schedule's: a lease of 10 s ends while its owner sleeps for 11 s before it deletes the lock.
+func TestAProgramOutsideAsksForTheTime(t *testing.T) {
+	s := outer(t, "asks", interleave.TCP)
+	s.Clients, s.Crashes, s.LostAnswers, s.First = 3, -1, -1, true
+	res, err := explore.Search(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, harness.Invalid, res.Verdict(), res.Summary())
+	require.NoError(t, explore.Replay(t.Context(), s, res.Found[0], 3))
+}
+
+// Filters and sequences are searched as locks are, and a program that wants to hear of new schedules hears of them.
+func TestProgramsOutsideOfEveryFamily(t *testing.T) {
+	for _, c := range []workloads.Client{
+		childOf(workloads.Dedup, "filter", "claim", "confirm"), childOf(workloads.Sequence, "counter", "next"), childOf(workloads.Lock, "resets", "acquire", "release"),
+	} {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			p, ok := variant(t, c).Program(workloads.Options{})
+			require.True(t, ok)
+			s := spec(p)
+			s.Crashes, s.LostAnswers, s.Expiries = -1, -1, -1
+			res, err := explore.Search(t.Context(), s)
+			require.NoError(t, err)
+			require.Equal(t, harness.Valid, res.Verdict(), res.Stopped)
+		})
+	}
+}
+
+func TestASearchOfAProgramOutsideLeavesNothing(t *testing.T) {
+	for _, mode := range []string{"blind", "sleeps"} {
+		v := variant(t, childOf(workloads.Lock, mode))
+		p, _ := v.Program(workloads.Options{})
+		s := spec(p)
+		s.First = true
+		_, err := explore.Search(t.Context(), s)
+		require.NoError(t, err)
+		require.NotEmpty(t, children(t), "they wait for the next search")
+		v.Close()
+		require.Panics(t, func() { p.OpenAt(0, "anywhere") })
+	}
+	require.Empty(t, children(t))
+}
+
+// children lists the processes that this one has started from its own binary.
+func children(t *testing.T) (pids []string) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/status")
+	require.NoError(t, err)
+	name, err := os.ReadFile("/proc/self/comm")
+	require.NoError(t, err)
+	for _, path := range all {
+		status, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) && strings.HasPrefix(string(status), "Name:\t"+string(name)) {
+			pids = append(pids, path)
+		}
+	}
+	return pids
+}
+
+func TestAProgramOutsideHasToPromise(t *testing.T) {
+	s := outer(t, "blind", interleave.TCP)
+	s.Program.NoBackgroundWork = false
+	_, err := explore.Search(t.Context(), s)
+	require.ErrorIs(t, err, explore.ErrSpec)
+	require.ErrorContains(t, err, "let it promise NoBackgroundWork")
+	s = outer(t, "blind", interleave.TCP)
+	s.Program.OpenAt = nil
+	_, err = explore.Search(t.Context(), s)
+	require.ErrorIs(t, err, explore.ErrSpec)
+	s = outer(t, "blind", 9)
+	_, err = explore.Search(t.Context(), s)
+	require.ErrorContains(t, err, "gate 9 is not known")
+}

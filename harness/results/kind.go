@@ -1,0 +1,96 @@
+package results
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// Kind says what a results folder holds.
+type Kind uint8
+
+// The kinds of results folders whose reports can be written again. The zero value is none of them.
+const (
+	Other    Kind = iota
+	OfRun         // of a run: ReportRun
+	OfSearch      // of a search: ReportSearch
+)
+
+// Names of files that tell the kind of a folder.
+const (
+	verdictFile      = "verdict.json"
+	reproductionFile = "reproduction.json"
+	suiteFile        = "suite.jsonl"
+	indexFile        = "index.html"
+)
+
+// KindOf returns the kind of a results folder, or an error that says what the folder is instead. The error wraps plan.ErrUsage.
+func KindOf(dir string) (Kind, error) {
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	switch {
+	case has(plan.File):
+		return OfRun, nil
+	case kindInVerdict(dir) == reports.ExplorationKind:
+		return OfSearch, nil
+	case has(verdictFile):
+		return Other, plan.Usagef("%s has a %s of a run, and no %s: a report needs the whole results folder of the run", dir, verdictFile, plan.File)
+	case has(reproductionFile):
+		return Other, plan.Usagef("%s is the results folder of reproduce: its report.html is there, and reproduce writes it anew; the folders in it are of runs", dir)
+	}
+	if newest := newestIn(dir); newest != "" {
+		what := "a folder of results folders"
+		if has(indexFile) {
+			what += ", with a page that leads to them"
+		}
+		return Other, plan.Usagef("%s is %s: name one of them, such as %s", dir, what, newest)
+	}
+	_, err := plan.ReadFolder(dir)
+	return Other, err
+}
+
+// ofRun returns an error that says what dir is if it is not the results folder of a run. It wraps plan.ErrUsage.
+func ofRun(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, suiteFile)); err == nil {
+		return plan.Usagef("%s is the results folder of a suite: name the folder of one of its runs; report takes the whole", dir)
+	}
+	kind, err := KindOf(dir)
+	if kind == OfSearch {
+		return plan.Usagef("%s is the results folder of a search, which records no history: report writes its pages again", dir)
+	}
+	return err
+}
+
+// kindInVerdict returns the kind that the folder's verdict.json names; "" if there is none.
+func kindInVerdict(dir string) string {
+	text, err := os.ReadFile(filepath.Join(dir, verdictFile))
+	if err != nil {
+		return ""
+	}
+	var head struct {
+		Kind string `json:"kind"`
+	}
+	_ = json.Unmarshal(text, &head) // what cannot be read has no kind
+	return head.Kind
+}
+
+// newestIn returns the newest results folder in dir; "" if there is none.
+func newestIn(dir string) string {
+	var all []string
+	for _, name := range []string{plan.File, verdictFile, reproductionFile, suiteFile} {
+		found, _ := filepath.Glob(filepath.Join(dir, "2*", name)) // the pattern is known to be valid
+		for _, path := range found {
+			all = append(all, filepath.Dir(path))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return slices.Max(all) // their names begin with the time
+}

@@ -1,0 +1,57 @@
+package results
+
+import (
+	"cmp"
+	"encoding/json"
+	"hash/fnv"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// recipeOf returns the word by which a counterexample of the search can be passed on. server is the version that it was found on.
+func recipeOf(s plan.Search, v workloads.Variant, c interleave.Counterexample, server string) string {
+	r := interleave.RecipeOf(c)
+	r.Program, r.Text, r.Regime, r.Lease, r.Skew, r.Server = v.ID, textOf(s.Script), s.Regime, s.TTL, s.Skew, server
+	return r.String()
+}
+
+// textOf returns the fingerprint of a script and what it is given. Names of files are no part of it. It is 0 for no script.
+func textOf(s *workloads.Script) uint32 {
+	if s == nil {
+		return 0
+	}
+	text := *s
+	text.Name, text.ReleaseName = "", ""
+	h := fnv.New32a()
+	_ = json.NewEncoder(h).Encode(text) // of strings, to memory
+	return max(1, h.Sum32())
+}
+
+// searchOf returns the search to which a recipe belongs, with the script or program that it needs if the algorithm is its finder's own.
+// The error wraps plan.ErrUsage if it is of another variant or script.
+func searchOf(r interleave.Recipe, a Again) (s plan.Search, err error) {
+	variant, script := a.Variant, a.Script
+	switch ofClient := strings.HasPrefix(r.Program, workloads.ClientPrefix); {
+	case ofClient && a.Client == nil:
+		return s, plan.Usagef("it is of %s, a program of its finder's: give --client", r.Program)
+	case !ofClient && a.Client != nil:
+		return s, plan.Usagef("it is of %s, not of a program outside: leave --client out", r.Program)
+	case r.Text != 0 && script == nil:
+		return s, plan.Usagef("it is of %s, a script of its finder's: give --script and the other flags of the search", r.Program)
+	case r.Text == 0 && script != nil:
+		return s, plan.Usagef("it is of %s, not of a script: leave --script out", r.Program)
+	case r.Text != textOf(script):
+		return s, plan.Usagef("it is of another text of %s, or the script was given other keys or arguments", r.Program)
+	case variant != "" && variant != r.Program:
+		return s, plan.Usagef("it is a schedule of %s, not of %s", r.Program, variant)
+	}
+	b := r.Budget
+	return plan.Search{
+		Variant: r.Program, Script: script, Client: a.Client, Regime: r.Regime, TTL: r.Lease, Skew: r.Skew, Clients: b.Clients, Failovers: b.Failovers, Flushes: b.Flushes,
+		Crashes: cmp.Or(b.Crashes, -1), Expiries: cmp.Or(b.Expiries, -1), LostAnswers: cmp.Or(b.LostAnswers, -1),
+		LostCommands: cmp.Or(b.LostCommands, -1), Late: cmp.Or(b.Late, -1),
+	}, nil
+}

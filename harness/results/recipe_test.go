@@ -1,0 +1,113 @@
+package results
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// found makes a search and returns its counterexamples.
+func found(t *testing.T, s plan.Search) []interleave.Counterexample {
+	t.Helper()
+	out, err := Explore(t.Context(), s, Options{Results: t.TempDir()})
+	require.NoError(t, err)
+	require.NotEmpty(t, out.Exploration.Result.Found)
+	return out.Exploration.Result.Found
+}
+
+// A recipe alone leads to the same counterexample: the conditions of the search are in it.
+func TestARecipeLeadsToTheSameCounterexample(t *testing.T) {
+	for name, s := range map[string]plan.Search{
+		"a race":   race,
+		"a lease":  {Variant: "lock/set-nx-px-blind-del", TTL: 777 * time.Millisecond, LostAnswers: -1},
+		"a regime": {Variant: "sequence/string-compare-hash", Regime: "growing", Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1},
+		"a skew":   {Variant: "lock/getset-deadline", Skew: 20 * time.Second, Clients: 2, LostAnswers: -1},
+		"failover": {Variant: "lock/set-nx-px", Failovers: 1, Crashes: -1, Expiries: -1, LostAnswers: -1, Clients: 2},
+		"late":     {Variant: "lock/set-nx-px-blind-del", Late: 1, Clients: 2, First: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range found(t, s) {
+				again, err := Replay(t.Context(), Again{From: c.Recipe, Times: 2}, Options{})
+				require.NoError(t, err)
+				require.Equal(t, c, again.Counterexample)
+				require.Equal(t, s.Variant, again.Variant)
+				require.Equal(t, c.Recipe, again.Exploration.Result.Found[0].Recipe)
+			}
+		})
+	}
+}
+
+func TestARecipeOfAScriptNeedsTheScript(t *testing.T) {
+	script := &workloads.Script{As: workloads.Lock, Name: "naive", Args: []string{"{owner}"}, Source: `if redis.call('exists', KEYS[1]) == 1 then return 0 end
+redis.call('set', KEYS[1], ARGV[1])
+return 1`}
+	c := found(t, plan.Search{Script: script, Clients: 2, LostAnswers: -1})[0]
+	renamed := *script
+	renamed.Name, renamed.File = "other", "/elsewhere/other.lua"
+	again, err := Replay(t.Context(), Again{From: c.Recipe, Script: &renamed, Times: 1}, Options{})
+	require.NoError(t, err, "its name does not matter")
+	require.Equal(t, c.Anomaly.Class, again.Counterexample.Anomaly.Class)
+	require.Contains(t, again.Exploration.Replay, "--script=/elsewhere/other.lua")
+
+	changed := *script
+	changed.Source += " "
+	for want, a := range map[string]Again{
+		"a script of its finder's: give --script": {From: c.Recipe},
+		"of another text of script/naive":         {From: c.Recipe, Script: &changed},
+		"not of a script: leave --script out":     {From: found(t, race)[0].Recipe, Script: script},
+	} {
+		a.Times = 1
+		_, err := Replay(t.Context(), a, Options{})
+		require.ErrorIs(t, err, plan.ErrUsage)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestARecipeOfSomethingElseIsRefused(t *testing.T) {
+	good, err := interleave.ParseRecipe(found(t, race)[0].Recipe)
+	require.NoError(t, err)
+	changed := func(change func(*interleave.Recipe)) string {
+		r := good
+		change(&r)
+		return r.String()
+	}
+	for want, from := range map[string]string{
+		"damaged":                             good.String()[:30],
+		"of version dg9":                      "dg9-AAAA",
+		"it is a schedule of dedup/set-nx-ex": changed(func(r *interleave.Recipe) { r.Program = "dedup/set-nx-ex" }),
+		"ask for 0 or 1":                      changed(func(r *interleave.Recipe) { r.Budget.Failovers = 3 }),
+		"a ttl of 1µs":                        changed(func(r *interleave.Recipe) { r.Lease = time.Microsecond }),
+		"a regime is for sequences":           changed(func(r *interleave.Recipe) { r.Regime = "fixed" }),
+		"ask for 1ms to":                      changed(func(r *interleave.Recipe) { r.Budget.Expiries = 1 << 20; r.Lease = 1000 * time.Hour }),
+		"a schedule has room for 32":          changed(func(r *interleave.Recipe) { r.Budget.Late = 33 }),
+	} {
+		_, err := Replay(t.Context(), Again{From: from, Variant: "dedup/get-set", Times: 1}, Options{})
+		require.ErrorIs(t, err, plan.ErrUsage, want)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+	_, err = Replay(t.Context(), Again{From: changed(func(r *interleave.Recipe) { r.Program = "dedup/none" }), Times: 1}, Options{})
+	require.ErrorContains(t, err, "unknown variant")
+	for want, from := range map[string]string{
+		"no lost-message at its end": changed(func(r *interleave.Recipe) { r.Class = harness.LostMessage }),
+		"send other commands":        changed(func(r *interleave.Recipe) { r.Commands++ }),
+		"is not possible: it belongs to another version of this variant": changed(func(r *interleave.Recipe) { r.Program = "dedup/set-nx-ex" }),
+	} {
+		_, err := Replay(t.Context(), Again{From: from, Times: 1}, Options{})
+		require.ErrorIs(t, err, explore.ErrDiverged, want)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "found on", "it is the same server")
+	}
+	_, err = Replay(t.Context(), Again{From: changed(func(r *interleave.Recipe) { r.Commands++; r.Server = "Redis 6.6.6" }), Times: 1}, Options{})
+	require.ErrorContains(t, err, "it was found on Redis 6.6.6, and this is Redis ")
+	_, err = Replay(t.Context(), Again{From: changed(func(r *interleave.Recipe) { r.Server = "Redis 6.6.6" }), Times: 1}, Options{})
+	require.NoError(t, err, "another server that does the same will do")
+}

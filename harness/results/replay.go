@@ -1,0 +1,125 @@
+package results
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// Again says what Replay runs again.
+type Again struct {
+	From    string            // path of the file of a counterexample, or its recipe: see interleave.Recipe
+	Variant string            // refuse another variant's; empty: take any
+	Script  *workloads.Script // the script, for the recipe of one; files have theirs
+	Client  *workloads.Client // the same for a program outside
+	Times   int               // 1 or more
+}
+
+// Replayed is the result of a replay.
+type Replayed struct {
+	Variant        string                    `json:"variant"`
+	Times          int                       `json:"times"` // number of repetitions asked for; all came out the same
+	Counterexample interleave.Counterexample `json:"counterexample"`
+
+	Exploration reports.Exploration `json:"-"` // of this counterexample alone, for reports
+}
+
+// recorded is a counterexample as it was written down, with the search that found it.
+type recorded struct {
+	search         plan.Search
+	counterexample interleave.Counterexample
+	commands       uint32 // interleave.CommandsOf its steps, if these are not there; 0: they are
+	server         string // version of the server on which it was found; empty: unknown
+	name           string // for errors
+}
+
+// read reads what From names. The error wraps plan.ErrUsage.
+func (a Again) read() (r recorded, err error) {
+	if !interleave.IsRecipe(a.From) {
+		f, err := readCounterexample(a.From, a.Variant)
+		return recorded{search: f.Search, counterexample: f.Counterexample, name: a.From}, err
+	}
+	const shown = 16 // bytes, enough to tell recipes apart
+	name := strings.Join(strings.Fields(a.From), "")
+	r.name = name[:min(shown, len(name))] + "…"
+	recipe, err := interleave.ParseRecipe(a.From)
+	if err != nil {
+		return r, plan.Usagef("%s: %w", r.name, err)
+	}
+	if r.search, err = searchOf(recipe, a); err != nil {
+		return r, fmt.Errorf("%s: %w", r.name, err)
+	}
+	r.commands, r.server = recipe.Commands, recipe.Server
+	r.counterexample = interleave.Counterexample{Budget: recipe.Budget, Schedule: recipe.Schedule, Recipe: name}
+	r.counterexample.Anomaly.Class = recipe.Class
+	return r, nil
+}
+
+// Replay runs a counterexample again, as often as a.Times says. The error wraps explore.ErrDiverged if a repetition went another
+// way than it was recorded, and plan.ErrUsage if what a.From names cannot be used.
+func Replay(ctx context.Context, a Again, o Options) (Replayed, error) {
+	if a.Times < 1 {
+		return Replayed{}, plan.Usagef("%d replays: ask for 1 or more", a.Times)
+	}
+	var err error
+	if a.Client, err = described(ctx, a.Client, o); err != nil {
+		return Replayed{}, err
+	}
+	r, err := a.read()
+	if err != nil {
+		return Replayed{}, err
+	}
+	v, spec, err := r.search.Resolve(o.Redis)
+	if err != nil {
+		return Replayed{}, fmt.Errorf("%s: %w", r.name, err)
+	}
+	defer v.Close()
+	server, err := cluster.RedisVersion(o.Redis)
+	if err != nil {
+		return Replayed{}, err
+	}
+	began := time.Now()
+	c, err := r.rerun(ctx, spec, a.Times)
+	if errors.Is(err, explore.ErrDiverged) {
+		return Replayed{}, fmt.Errorf("%s: %w%s", r.name, err, r.elsewhere(server))
+	}
+	if err != nil {
+		return Replayed{}, asUsage(err)
+	}
+	if c.Recipe == "" { // the file is an older one
+		c.Recipe = recipeOf(r.search, v, c, server)
+	}
+	e := reports.Exploration{
+		Name: v.ID, Variant: v.ID, Labels: r.search.Labels(v, spec), Doc: v.Doc, Source: v.Source, Clients: c.Budget.Clients, Started: began,
+		Result: interleave.Result{Budget: c.Budget, Found: []interleave.Counterexample{c}}, Versions: reports.Versions(server),
+		Replay: r.search.ReplayCommand(),
+	}
+	return Replayed{v.ID, a.Times, c, e}, nil
+}
+
+// rerun runs the counterexample again and returns it with its steps.
+func (r recorded) rerun(ctx context.Context, spec explore.Spec, times int) (interleave.Counterexample, error) {
+	c, err := explore.Rerun(ctx, spec, r.counterexample, times)
+	if err == nil && r.commands != 0 && interleave.CommandsOf(c.Steps) != r.commands {
+		err = fmt.Errorf("%w: clients send other commands than were recorded: it belongs to another version of this variant", explore.ErrDiverged)
+	}
+	c.Recipe = r.counterexample.Recipe
+	return c, err
+}
+
+// elsewhere says that the counterexample was found on another server than this one; empty: it was not, or nobody knows.
+func (r recorded) elsewhere(here string) string {
+	if r.server == "" || r.server == here {
+		return ""
+	}
+	return fmt.Sprintf("; it was found on %s, and this is %s: name another with --redis-server", r.server, here)
+}

@@ -1,0 +1,180 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+)
+
+// Merge puts the results of all shards of a suite together. Folders are results folders of shards, or hold such at any depth. It
+// makes a new results folder in root (default "results") and returns what came of the suite, and that folder, which has the files of a
+// suite that one machine ran, and a copy of each shard's folder, to which they lead. The shards' own folders stay as they are. A shard that
+// ended early makes the suite end early. The error wraps plan.ErrUsage if a shard is missing, there twice, or of another suite, program or
+// server than the others. After an error nothing new is left, unless reports could not be written.
+func Merge(ctx context.Context, folders []string, root string) (tally.Suite, string, error) {
+	shards, err := readShards(folders)
+	if err != nil {
+		return tally.Suite{}, "", err
+	}
+	if err := fit(shards); err != nil {
+		return tally.Suite{}, "", err
+	}
+	dir, err := results.NewFolder(root, suiteFolder(shards[0].head.Name))
+	if err != nil {
+		return tally.Suite{}, "", err
+	}
+	if err := assemble(ctx, dir, shards); err != nil {
+		return tally.Suite{}, "", errors.Join(err, os.RemoveAll(dir))
+	}
+	out, err := Report(dir)
+	return out, dir, errors.Join(err, results.Relink(dir))
+}
+
+// assemble copies the shards into dir, and writes a record of the suite from theirs.
+func assemble(ctx context.Context, dir string, shards []shardRecord) error {
+	for _, s := range shards {
+		if err := copyFolder(ctx, filepath.Join(dir, s.folder()), s.dir); err != nil {
+			return fmt.Errorf("suite: copy %v: %w", s, err)
+		}
+	}
+	head := headOf(shards)
+	record, err := newRecord(dir, head)
+	if err != nil {
+		return err
+	}
+	out := tally.Suite{Ended: early(shards)}
+	head.begin(&out)
+	for _, run := range inOrder(shards, dir) {
+		line := recordLine{Run: &run}
+		if err := errors.Join(line.addTo(&out), record.write(line)); err != nil {
+			return errors.Join(err, record.file.Close())
+		}
+	}
+	return record.end(recordEnd{longest(shards), out.Ending(), out.Ended})
+}
+
+// headOf returns the first line of the record of a suite that is put together.
+func headOf(shards []shardRecord) recordHead {
+	first := shards[0].head
+	head := recordHead{Name: first.Name, Started: first.Started, For: first.For, Version: first.Version, Fingerprint: first.Fingerprint,
+		Servers: map[string]string{}, Cases: make([]recordCase, len(first.Shard.Whole))}
+	for _, s := range shards {
+		if s.head.Started.Before(head.Started) {
+			head.Started = s.head.Started
+		}
+		maps.Copy(head.Servers, s.head.Servers)
+		for _, c := range s.head.Cases {
+			c.Turns = nil
+			head.Cases[first.Shard.index(c.Name)] = c
+		}
+		head.Shards = append(head.Shards, tally.ShardResult{
+			Shard: s.head.Shard.Shard, Folder: s.folder(), Started: s.head.Started, Elapsed: s.out.Elapsed, Runs: len(s.runs),
+			Ended: s.out.Ended, Resumed: s.out.Resumed, RSS: s.out.Memory.Max,
+		})
+	}
+	return head
+}
+
+// inOrder lists the runs of all shards in the order in which one machine would have made them. Their links and commands lead into dir.
+func inOrder(shards []shardRecord, dir string) (all []tally.Run) {
+	order := shards[0].head.Shard
+	var made []madeRun
+	for _, s := range shards {
+		for _, run := range s.runs {
+			if run.Link != "" {
+				run.Link = path.Join(s.folder(), run.Link)
+			}
+			run.Command = moved(run.Command, s.head.Folder, filepath.Join(dir, s.folder()))
+			made = append(made, run)
+		}
+	}
+	slices.SortStableFunc(made, func(a, b madeRun) int {
+		return cmp.Or(cmp.Compare(a.Pass, b.Pass), cmp.Compare(order.index(a.Name), order.index(b.Name)), cmp.Compare(a.turn, b.turn))
+	})
+	for _, run := range made {
+		all = append(all, run.Run)
+	}
+	return all
+}
+
+// moved returns a command line with the folder to for the folder from. A folder that a shell would need quotes for stays as it was.
+func moved(command, from, to string) string {
+	if from == "" || plan.CommandLine(from, to) != from+" "+to {
+		return command
+	}
+	return strings.ReplaceAll(command, from+"/", to+"/")
+}
+
+// early says which shards ended early, and why; empty if all ran to their ends.
+func early(shards []shardRecord) string {
+	var all []string
+	for _, s := range shards {
+		if s.out.Ended != "" {
+			all = append(all, fmt.Sprintf("shard %v: %s", s.head.Shard, s.out.Ended))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// longest returns the time of the shard that took longest.
+func longest(shards []shardRecord) (most time.Duration) {
+	for _, s := range shards {
+		most = max(most, s.out.Elapsed)
+	}
+	return most
+}
+
+// folder returns the name of the shard's folder in that of the suite.
+func (s shardRecord) folder() string { return fmt.Sprintf("shard-%d", s.head.Shard.Number) }
+
+// copyFolder copies the folders and files in from into a new folder. Links and whatever else a shard does not write are left out.
+func copyFolder(ctx context.Context, into, from string) error {
+	root, err := filepath.EvalSymlinks(from) // WalkDir follows no link, not even the first
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+		if err := cmp.Or(err, ctx.Err()); err != nil { // histories may be large
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		switch target := filepath.Join(into, rel); {
+		case e.IsDir():
+			return os.MkdirAll(target, 0o755)
+		case e.Type().IsRegular():
+			return copyFile(target, name)
+		}
+		return nil
+	})
+}
+
+func copyFile(into, from string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(into, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
+}

@@ -1,0 +1,189 @@
+package suite
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+)
+
+// fingerprint returns a hash of what the suite runs and expects: equal for two readings of one file, other as soon as a run, its
+// script or its expectation is another. Where scripts lie does not matter.
+func (s Suite) fingerprint() (string, error) {
+	hash := sha256.New()
+	enc := yaml.NewEncoder(hash)
+	for _, r := range s.Runs {
+		if r.Script != nil {
+			text := *r.Script
+			text.File, text.ReleaseFile = "", ""
+			r.Script = &text
+		}
+		if err := enc.Encode(r); err != nil {
+			return "", fmt.Errorf("suite: %w", err)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8]), enc.Close()
+}
+
+// interrupted is a suite that did not run to its end, as its record has it.
+type interrupted struct {
+	head  recordHead
+	out   tally.Suite
+	kept  keeper
+	ran   map[string]int // times that each case ran to an end
+	inNow map[string]int // times that it did so in the pass of out.Passes
+	over  bool           // the suite ran to its end
+	whole int64          // bytes of the record up to the end of its last whole line
+}
+
+func readInterrupted(file *os.File) (i interrupted, err error) {
+	i = interrupted{out: tally.Suite{Ended: cutShort}, kept: keeper{}, ran: map[string]int{}, inNow: map[string]int{}}
+	i.whole, err = readLines(file, i.add)
+	if err != nil {
+		return i, fmt.Errorf("suite: %s: %w", file.Name(), err)
+	}
+	return i, nil
+}
+
+// add follows one line of the record.
+func (i *interrupted) add(l recordLine) error {
+	pass := i.out.Passes
+	if err := l.addTo(&i.out); err != nil {
+		return err
+	}
+	if i.out.Passes > pass {
+		clear(i.inNow)
+	}
+	switch {
+	case l.Suite != nil:
+		i.head = *l.Suite
+	case l.Resume != nil:
+		i.over = false
+	case l.End != nil:
+		i.over = l.End.Reason == ""
+	case l.Run != nil && l.Run.Ending != tally.NotRun:
+		i.ran[l.Run.Name]++
+		i.inNow[l.Run.Name]++
+		if i.head.For > 0 {
+			i.kept.count(*l.Run)
+		}
+	}
+	return nil
+}
+
+// fits returns an error if the suite, or the program that is to go on with it, is not the one that the record was begun with.
+func (i interrupted) fits(dir string, now recordHead) error {
+	const anew = "leave --resume out to begin anew"
+	refuse := func(format string, args ...any) error {
+		return plan.Usagef("%s cannot be resumed: %s", dir, fmt.Sprintf(format, args...))
+	}
+	switch was := i.head; {
+	case was.Shards != nil:
+		return refuse("merge put it together from %d shards: resume the shard that was interrupted, and merge again", len(was.Shards))
+	case was.Fingerprint == "":
+		return refuse("it was begun by an older doublegrant, which did not record what it needs for that; %s", anew)
+	case was.Name != now.Name:
+		return refuse("it was begun with the suite %q, and this is %q: name that file, or %s", was.Name, now.Name, anew)
+	case was.Fingerprint != now.Fingerprint:
+		return refuse("its suite had other runs, scripts or expectations than this file has now: give it the file, and the --only, of then, or %s", anew)
+	case was.shard() != now.shard():
+		return refuse("it was begun with %s: give the same, or %s", shardWords(was.Shard), anew)
+	case was.Version != now.Version:
+		return refuse("it was begun by %s, and this is %s: use that one, or %s", was.Version, now.Version, anew)
+	case was.Servers != nil && !maps.Equal(was.Servers, now.Servers):
+		return refuse("it was begun on %s, and here is %s: use that one, or %s", serverWords(was.Servers), serverWords(now.Servers), anew)
+	case now.For != 0 && now.For != was.For:
+		return refuse("it was begun with %s: leave --for out, or give the same", forWords(was.For))
+	case i.over:
+		return refuse("it ran to its end, and nothing is left to run; %s", anew)
+	}
+	return nil
+}
+
+// shard returns the part of a suite that is on record; the zero Shard of a whole suite.
+func (h recordHead) shard() (s tally.Shard) {
+	if h.Shard != nil {
+		s = h.Shard.Shard
+	}
+	return s
+}
+
+// shardWords says which part of a suite was begun.
+func shardWords(s *recordShard) string {
+	if s == nil {
+		return "no --shard"
+	}
+	return "--shard " + s.String()
+}
+
+// forWords says how long a suite was asked to go on.
+func forWords(d time.Duration) string {
+	if d == 0 {
+		return "no --for"
+	}
+	return "--for " + d.String()
+}
+
+// resume opens the results folder of a suite that was interrupted or killed. The suite goes on with the run after the last one
+// on record. A line that was being written when it was killed is dropped.
+func (s Suite) resume(how Options, now recordHead) (*suiteRunner, error) {
+	dir, err := filepath.EvalSymlinks(how.Resume) // such as results/latest, which will lead elsewhere
+	if err != nil || !IsFolder(dir) {
+		return nil, plan.Usagef("--resume: %w", notASuite(how.Resume))
+	}
+	file, err := os.OpenFile(filepath.Join(dir, recordFile), os.O_RDWR|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("suite: %w", err)
+	}
+	r, err := s.resumeFrom(file, dir, how, now)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return r, nil
+}
+
+func (s Suite) resumeFrom(file *os.File, dir string, how Options, now recordHead) (*suiteRunner, error) {
+	if err := claim(file); err != nil {
+		return nil, plan.Usagef("%s cannot be resumed: it is still under way", dir)
+	}
+	was, err := readInterrupted(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := was.fits(dir, now); err != nil {
+		return nil, err
+	}
+	if err := file.Truncate(was.whole); err != nil {
+		return nil, fmt.Errorf("suite: %w", err)
+	}
+	how.For = was.head.For
+	r := &suiteRunner{Suite: s, how: how, dir: dir, out: was.out, kept: was.kept, done: make([]int, len(s.Runs))}
+	for i, run := range s.Runs {
+		r.done[i] = was.inNow[run.Title]
+		r.ended += was.ran[run.Title]
+	}
+	r.out.Ended, r.out.Passes = "", max(0, r.out.Passes-1) // all begins that pass again, with what is left of it
+	r.before, r.began = was.out.Elapsed, time.Now()
+	r.record = openedRecord(file)
+	line := recordLine{Resume: &recordResume{At: r.before, Started: r.began}}
+	if err := line.addTo(&r.out); err != nil {
+		return nil, err
+	}
+	r.out.Ended = ""
+	return r, r.record.write(line)
+}
+
+// claim takes the record for this process, until its file is closed or the process ends.
+func claim(file *os.File) error {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}

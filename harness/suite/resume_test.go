@@ -1,0 +1,115 @@
+package suite
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+)
+
+func fingerprintOf(t *testing.T, folder, text string) string {
+	t.Helper()
+	path := filepath.Join(folder, "mine.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	s, err := Read(path)
+	require.NoError(t, err)
+	print, err := s.fingerprint()
+	require.NoError(t, err)
+	return print
+}
+
+func TestAFingerprintIsOfWhatIsRun(t *testing.T) {
+	const text = "runs:\n  - {name: one, variant: sequence/incr}\n" +
+		"  - {name: two, script: {as: lock, file: take.lua, args: ['{owner}']}, explore: {crashes: 0}, expect: valid}\n"
+	here, there := t.TempDir(), t.TempDir()
+	for _, dir := range []string{here, there} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "take.lua"), []byte("return 1"), 0o644))
+	}
+	of := fingerprintOf(t, here, text)
+	require.Equal(t, of, fingerprintOf(t, there, "# the same elsewhere\n"+text))
+	for _, change := range [][2]string{
+		{"name: one", "name: uno"}, {"sequence/incr", "sequence/get-set"}, {"expect: valid", "expect: documented"}, {"{crashes: 0}", "{}"},
+		{"{name: one", "{times: 2, name: one"}, {"{name: one", "{duration: 3s, name: one"},
+	} {
+		require.NotEqual(t, of, fingerprintOf(t, here, strings.Replace(text, change[0], change[1], 1)), change)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(there, "take.lua"), []byte("return 2"), 0o644))
+	require.NotEqual(t, of, fingerprintOf(t, there, text), "the script is another")
+}
+
+// readBack reads a record of these lines as one to go on with.
+func readBack(t *testing.T, lines string) interrupted {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), recordFile)
+	require.NoError(t, os.WriteFile(path, []byte(lines), 0o644))
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	was, err := readInterrupted(file)
+	require.NoError(t, err)
+	return was
+}
+
+const (
+	cutRun = `{"run":{"name":"two","pass":2,"ending":"not run","verdict":"unknown","process":{"at":9500000000}}}` + "\n"
+	cutEnd = `{"end":{"at":9600000000,"ending":"not met","reason":"interrupted"}}` + "\n"
+	goesOn = `{"resume":{"at":9600000000,"started":"2026-11-21T09:00:00Z"}}` + "\n"
+)
+
+func TestWhatIsLeftOfAnInterruptedSuite(t *testing.T) {
+	was := readBack(t, recordedHead+recordedRuns+cutRun+cutEnd+`{"run":{"na`)
+	require.EqualValues(t, len(recordedHead+recordedRuns+cutRun+cutEnd), was.whole)
+	require.Equal(t, 2, was.out.Passes)
+	require.Equal(t, map[string]int{"one": 2, "two": 1}, was.ran, "the run that was cut short is to be run")
+	require.Equal(t, map[string]int{"one": 1}, was.inNow)
+	require.Equal(t, keeper{"one/met": 2, "two/not met": 1}, was.kept)
+	require.False(t, was.over)
+	require.Equal(t, 9600*time.Millisecond, was.out.Elapsed)
+	require.True(t, readBack(t, recordedHead+recordedRuns+recordedEnd).over)
+
+	was = readBack(t, recordedHead+recordedRuns+cutRun+cutEnd+goesOn)
+	require.Equal(t, 1, was.out.Resumed)
+	require.Equal(t, cutShort, was.out.Ended, "until it ends, it may have been killed")
+	require.Empty(t, was.out.Memory.Runs.All, "memory is that of one process")
+	require.EqualValues(t, 12, was.out.Memory.Max)
+	require.Equal(t, 9600*time.Millisecond+tally.WarmUp, was.out.Memory.WarmUp)
+}
+
+func TestOnlyTheSameSuiteAndVersionGoOn(t *testing.T) {
+	head := recordHead{Name: "mine", For: time.Hour, Version: "v1", Fingerprint: "f"}
+	was := interrupted{head: head}
+	require.NoError(t, was.fits("x", head))
+	again := head
+	again.For = 0
+	require.NoError(t, was.fits("x", again), "the time is on record")
+	for want, change := range map[string]func(was *interrupted, now *recordHead){
+		"an older doublegrant":     func(was *interrupted, _ *recordHead) { was.head.Fingerprint = "" },
+		`with the suite "mine"`:    func(_ *interrupted, now *recordHead) { now.Name = "other" },
+		"its suite had other runs": func(_ *interrupted, now *recordHead) { now.Fingerprint = "g" },
+		"begun by v1, and this is": func(_ *interrupted, now *recordHead) { now.Version = "v2" },
+		"--for 1h0m0s":             func(_ *interrupted, now *recordHead) { now.For = time.Minute },
+		"with no --for":            func(was *interrupted, _ *recordHead) { was.head.For = 0 },
+		"it ran to its end":        func(was *interrupted, _ *recordHead) { was.over = true },
+		"begun on Redis 7.0.15, and here is Redis 7.2.4": func(was *interrupted, now *recordHead) {
+			was.head.Servers, now.Servers = map[string]string{"process": "Redis 7.0.15"}, map[string]string{"process": "Redis 7.2.4"}
+		},
+		"with no --shard": func(_ *interrupted, now *recordHead) { now.Shard = &recordShard{Shard: tally.Shard{Number: 1, Of: 2}} },
+		"with --shard 2/3": func(was *interrupted, _ *recordHead) {
+			was.head.Shard = &recordShard{Shard: tally.Shard{Number: 2, Of: 3}}
+		},
+		"merge put it together": func(was *interrupted, _ *recordHead) { was.head.Shards = make([]tally.ShardResult, 3) },
+	} {
+		was, now := interrupted{head: head}, head
+		change(&was, &now)
+		err := was.fits("x", now)
+		require.ErrorIs(t, err, plan.ErrUsage)
+		require.ErrorContains(t, err, "x cannot be resumed: ")
+		require.ErrorContains(t, err, want)
+	}
+}

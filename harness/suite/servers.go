@@ -1,0 +1,54 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/harness/results"
+)
+
+// servers says what the nodes of the suite's runs are, by platform: of processes the server and its version, of containers the name of
+// their image, which is all that is known before one has started.
+func (s Suite) servers(ctx context.Context, o results.Options) (all map[string]string, err error) {
+	all = map[string]string{}
+	for _, run := range s.Runs {
+		platform := string(cluster.OnProcess)
+		if run.On == string(cluster.OnDocker) {
+			platform = strings.TrimSpace(run.On + " " + run.Image)
+		}
+		if all[platform] != "" {
+			continue
+		}
+		if all[platform], err = server(ctx, run, o); err != nil {
+			return nil, fmt.Errorf("%w (in the run %q)", err, fields.Shortened(run.Title))
+		}
+	}
+	return all, nil
+}
+
+// server says what the nodes of one run are.
+func server(ctx context.Context, run Entry, o results.Options) (string, error) {
+	if run.On != string(cluster.OnDocker) {
+		return cluster.RedisVersion(o.Redis)
+	}
+	site, err := o.Docker(run.Image).Find(ctx, slog.New(slog.DiscardHandler)) // the preflight has refused a program without Docker
+	if err != nil {
+		return "", fmt.Errorf("suite: %w", err)
+	}
+	return "image " + site.String(), nil
+}
+
+// serverWords names the servers in order of their platforms.
+func serverWords(servers map[string]string) string {
+	var all []string
+	for _, platform := range slices.Sorted(maps.Keys(servers)) {
+		all = append(all, servers[platform])
+	}
+	return strings.Join(all, ", ")
+}

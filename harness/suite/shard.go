@@ -1,0 +1,108 @@
+package suite
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+)
+
+// part says which part of a suite another suite is.
+type part struct {
+	tally.Shard
+	fingerprint string        // of the whole suite
+	whole       []recordWhole // all runs of the whole suite, in its order
+}
+
+// Shard returns the part of a whole suite that one of several machines runs. Every repetition of every run is in exactly one shard. The
+// longest are dealt out first, each to the shard that has least to do so far, so that all shards end at about the same time.
+// Which runs a shard has depends on the suite and the number of shards alone. The error wraps plan.ErrUsage: there is no such
+// shard, or there are more shards than runs.
+func (s Suite) Shard(of tally.Shard) (Suite, error) {
+	units := s.units()
+	if of.Of > len(units) {
+		return s, plan.Usagef("--shard %v: the suite has %d runs, repetitions included: split it into %d shards at most", of, len(units), len(units))
+	}
+	if of.Number < 1 || of.Number > of.Of {
+		return s, plan.Usagef("--shard %v: name a shard from 1/%d to %d/%d", of, of.Of, of.Of, of.Of)
+	}
+	p := part{Shard: of}
+	var err error
+	if p.fingerprint, err = s.fingerprint(); err != nil {
+		return s, err
+	}
+	turns := make([][]int, len(s.Runs))
+	for i, shard := range deal(units, of.Of) {
+		if shard == of.Number {
+			turns[units[i].run] = append(turns[units[i].run], units[i].turn)
+		}
+	}
+	var mine []Entry
+	for i, r := range s.Runs {
+		p.whole = append(p.whole, recordWhole{r.Title, len(r.repetitions())})
+		if r.turns = turns[i]; len(r.turns) > 0 {
+			mine = append(mine, r)
+		}
+	}
+	s.Runs, s.part = mine, &p
+	return s, nil
+}
+
+// unit is what no shard splits: one repetition of one run.
+type unit struct {
+	run, turn int // index of the run in the suite, and of the repetition
+	takes     time.Duration
+}
+
+// units lists the repetitions of all runs, in the suite's order.
+func (s Suite) units() (all []unit) {
+	for i, r := range s.Runs {
+		takes := r.takes()
+		for _, turn := range r.repetitions() {
+			all = append(all, unit{i, turn, takes})
+		}
+	}
+	return all
+}
+
+// deal returns the number of the shard, from 1, that has each unit. It is Graham's rule for machines that are alike, longest first: the
+// last shard ends at most a third later than in the best of all assignments.
+func deal(units []unit, shards int) []int {
+	order := make([]int, len(units))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(units[b].takes, units[a].takes) })
+	type load struct {
+		time  time.Duration
+		count int
+	}
+	loads, number := make([]load, shards), make([]int, len(units))
+	less := func(a, b load) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.count, b.count)) }
+	for _, i := range order {
+		idlest := 0
+		for shard := range loads {
+			if less(loads[shard], loads[idlest]) < 0 {
+				idlest = shard
+			}
+		}
+		loads[idlest].time += units[i].takes
+		loads[idlest].count++
+		number[i] = idlest + 1
+	}
+	return number
+}
+
+// repetitions lists the repetitions of the run that a pass makes, from 0.
+func (r Entry) repetitions() []int {
+	if r.turns != nil {
+		return r.turns
+	}
+	all := make([]int, max(1, r.Times))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

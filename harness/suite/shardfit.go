@@ -1,0 +1,118 @@
+package suite
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+)
+
+// fit returns an error that wraps plan.ErrUsage unless the shards are all those of one suite, each once, run by one program on one server.
+// It names the first that does not fit. The shards are in order of their numbers, and there is one at least.
+func fit(shards []shardRecord) error {
+	for _, trait := range common {
+		first := shards[0]
+		for _, s := range shards[1:] {
+			if is, was := trait.of(s.head), trait.of(first.head); is != was {
+				return plan.Usagef(trait.refusal, s, is, first, was)
+			}
+		}
+	}
+	if err := oneServer(shards); err != nil {
+		return err
+	}
+	if err := complete(shards); err != nil {
+		return err
+	}
+	return covered(shards)
+}
+
+// common lists what all shards of a suite have in common. A refusal is given a shard, what it has, another shard, and what that has.
+var common = []struct {
+	of      func(recordHead) string
+	refusal string
+}{
+	{func(h recordHead) string { return h.Name },
+		"%v is of the suite %q, and %v of %q: merge the shards of one suite"},
+	{func(h recordHead) string { return h.Fingerprint },
+		"%v is of another suite (%s) than %v (%s): its file, a script, an expectation or --only was another; run all shards with the same"},
+	{func(h recordHead) string { return fmt.Sprint(h.Shard.Of) },
+		"%v is one of %s, and %v one of %s: split the suite in one way, and merge these shards"},
+	{func(h recordHead) string { return h.Version },
+		"%v was run by %s, and %v by %s: run all shards by one program"},
+	{func(h recordHead) string { return forWords(h.For) },
+		"%v was run with %s, and %v with %s: run all shards for the same time"},
+}
+
+// oneServer returns an error if two shards ran on different servers. A shard has those of its own runs only.
+func oneServer(shards []shardRecord) error {
+	seen := map[string]shardRecord{} // by platform
+	for _, s := range shards {
+		for _, platform := range slices.Sorted(maps.Keys(s.head.Servers)) {
+			first, known := seen[platform]
+			if !known {
+				seen[platform] = s
+				continue
+			}
+			if is, was := s.head.Servers[platform], first.head.Servers[platform]; is != was {
+				return plan.Usagef("%v was run on %s, and %v on %s: run all shards on one version of the server", s, is, first, was)
+			}
+		}
+	}
+	return nil
+}
+
+// complete returns an error if a shard is missing, or there twice.
+func complete(shards []shardRecord) error {
+	next := 1 // number of the shard that comes next
+	for i, s := range shards {
+		if n := s.head.Shard.Number; n > next {
+			return missing(shards)
+		} else if n < next {
+			return plan.Usagef("shard %v is there twice, in %s and %s: if it was tried again, choose the one that counts, and keep the other out of what is merged",
+				s.head.Shard, shards[i-1].dir, s.dir)
+		}
+		next++
+	}
+	if next <= shards[0].head.Shard.Of {
+		return missing(shards)
+	}
+	return nil
+}
+
+// missing says which shards are not there.
+func missing(shards []shardRecord) error {
+	of := shards[0].head.Shard.Of
+	var numbers []int
+	for n := 1; n <= of; n++ {
+		if !slices.ContainsFunc(shards, func(s shardRecord) bool { return s.head.Shard.Number == n }) {
+			numbers = append(numbers, n)
+		}
+	}
+	which := fmt.Sprintf("shard %d of %d is", numbers[0], of)
+	if len(numbers) > 1 {
+		which = fmt.Sprintf("%d of %d shards are missing, the first is shard %d, which is", len(numbers), of, numbers[0])
+	}
+	return plan.Usagef("%s missing: name its folder, too, or run it with doublegrant suite FILE --shard %d/%d", which, numbers[0], of)
+}
+
+// covered returns an error unless each repetition of each run is in exactly one shard. Shards that doublegrant split are.
+func covered(shards []shardRecord) error {
+	whole := shards[0].head.Shard
+	for _, run := range whole.Whole {
+		var turns []int
+		for _, s := range shards {
+			for _, c := range s.head.Cases {
+				if c.Name == run.Name {
+					turns = append(turns, c.Turns...)
+				}
+			}
+		}
+		slices.Sort(turns)
+		if len(turns) != run.Times || len(slices.Compact(turns)) != run.Times {
+			return fmt.Errorf("suite: the shards have other repetitions of %q than the %d that the suite has: a record was changed", run.Name, run.Times)
+		}
+	}
+	return nil
+}

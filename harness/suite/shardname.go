@@ -1,0 +1,127 @@
+package suite
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+)
+
+// ci is a CI system that tells each of several parallel jobs which of them it is.
+type ci struct {
+	name  string
+	index string // variable with the number of the job
+	total string // variable with the number of jobs; empty: the system tells none
+	first int    // number of the first job
+}
+
+// cis lists the CI systems whose variables --shard auto reads.
+var cis = []ci{
+	{"GitLab", "CI_NODE_INDEX", "CI_NODE_TOTAL", 1},
+	{"CircleCI", "CIRCLE_NODE_INDEX", "CIRCLE_NODE_TOTAL", 0},
+	{"Buildkite", "BUILDKITE_PARALLEL_JOB", "BUILDKITE_PARALLEL_JOB_COUNT", 0},
+	{"Kubernetes", "JOB_COMPLETION_INDEX", "", 0},
+}
+
+// ParseShard reads the value of --shard: a number from 1 and how many there are ("3/8"), or auto, which reads the variables of the CI
+// system ("auto", or "auto/8" where these do not tell how many). env returns the value of a variable, such as os.Getenv. What a
+// variable holds is put into no message unless it is a number. The error wraps plan.ErrUsage.
+func ParseShard(text string, env func(string) string) (tally.Shard, error) {
+	number, of, both := strings.Cut(text, "/")
+	total, ok := wholeNumber(of)
+	if both && ok && total == 0 {
+		return tally.Shard{}, plan.Usagef("--shard %q: split the suite into 1 shard or more", fields.Shortened(text))
+	}
+	if number == auto && both == ok {
+		return shardOfJob(total, env)
+	}
+	n, numbered := wholeNumber(number)
+	if !ok || !numbered {
+		return tally.Shard{}, plan.Usagef("--shard %q: give a number and how many there are, such as 3/8; in CI also auto, or auto/8", fields.Shortened(text))
+	}
+	if n < 1 || n > total {
+		return tally.Shard{}, plan.Usagef("--shard %q: shards count from 1: name one from 1/%d to %d/%d", text, total, total, total)
+	}
+	return tally.Shard{Number: n, Of: total}, nil
+}
+
+const auto = "auto"
+
+// wholeNumber reads a whole number of at most six digits, without a sign.
+func wholeNumber(text string) (n int, ok bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && len(text) <= 6 && text[0] != '+' && text[0] != '-'
+}
+
+// shardOfJob returns the shard of the CI job that this process is in. total is the number of shards; 0: the job's variables tell it.
+func shardOfJob(total int, env func(string) string) (shard tally.Shard, err error) {
+	var from string // the variable that shard was read from
+	for _, c := range cis {
+		if env(c.index) == "" && (c.total == "" || env(c.total) == "") {
+			continue
+		}
+		one, err := c.shard(total, env)
+		if err != nil {
+			return shard, plan.Usagef("--shard auto: %w", err)
+		}
+		if from != "" && one != shard {
+			return shard, plan.Usagef("--shard auto: by %s this is shard %v, and by %s %v: give the right one, such as --shard %v", from, shard, c.index, one, shard)
+		}
+		shard, from = one, c.index
+	}
+	if from == "" {
+		return shard, plan.Usagef("--shard auto: this is no job of a CI system that is known here (%s): give the shard, such as 3/8", variables())
+	}
+	return shard, nil
+}
+
+// shard reads the variables of the CI system. total is what the user says; 0: nothing.
+func (c ci) shard(total int, env func(string) string) (s tally.Shard, err error) {
+	if s.Of, err = c.count(total, env); err != nil {
+		return s, err
+	}
+	index := env(c.index)
+	if index == "" && s.Of == 1 { // GitLab sets the total alone in a job that is not parallel
+		return tally.Shard{Number: 1, Of: 1}, nil
+	}
+	number, ok := wholeNumber(index)
+	switch {
+	case index == "":
+		return s, fmt.Errorf("%s is set and %s is not: give the shard, such as 3/8", c.total, c.index)
+	case !ok:
+		return s, fmt.Errorf("%s is not a whole number: give the shard, such as 3/8", c.index)
+	case s.Of == 0:
+		return s, fmt.Errorf("%s says which shard this is, and no variable says how many there are: give --shard auto/8 for 8", c.index)
+	case number < c.first || number >= c.first+s.Of:
+		return s, fmt.Errorf("%s is %d, and %s counts %d jobs from %d to %d: give the shard, such as 3/8", c.index, number, c.name, s.Of, c.first, c.first+s.Of-1)
+	}
+	s.Number = number - c.first + 1
+	return s, nil
+}
+
+// count returns how many jobs there are, by the user's word or by the system's variable, which may not differ; 0: neither tells.
+func (c ci) count(total int, env func(string) string) (int, error) {
+	if c.total == "" || env(c.total) == "" {
+		return total, nil
+	}
+	of, ok := wholeNumber(env(c.total))
+	switch {
+	case !ok || of == 0:
+		return 0, fmt.Errorf("%s is not a number from 1 on: give the shard, such as 3/8", c.total)
+	case total != 0 && of != total:
+		return 0, fmt.Errorf("%s is %d, and the flag says %d shards: give --shard auto, or run as many jobs as there are shards", c.total, of, total)
+	}
+	return of, nil
+}
+
+// variables lists the variables of all CI systems.
+func variables() string {
+	var all []string
+	for _, c := range cis {
+		all = append(all, c.index)
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,194 @@
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+)
+
+// shardRecord is what a shard left behind.
+type shardRecord struct {
+	dir  string
+	head recordHead
+	out  tally.Suite
+	runs []madeRun // that ended, in order
+
+	made map[place]int // repetitions of a case that have ended in a pass
+}
+
+// place is a case in a pass.
+type place struct {
+	name string
+	pass int
+}
+
+// madeRun is a run on record, and which repetition of the whole suite it was.
+type madeRun struct {
+	tally.Run
+	turn int
+}
+
+// readShard reads the record of the shard in dir. The error wraps plan.ErrUsage if what is there is no shard.
+func readShard(dir string) (s shardRecord, err error) {
+	file, err := os.Open(filepath.Join(dir, recordFile))
+	if err != nil {
+		return s, fmt.Errorf("suite: %w", err)
+	}
+	defer file.Close()
+	s = shardRecord{dir: dir, out: tally.Suite{Ended: cutShort}, made: map[place]int{}}
+	if _, err := readLines(file, s.add); err != nil {
+		return s, fmt.Errorf("suite: %s: %w", file.Name(), err)
+	}
+	switch {
+	case s.head.Shards != nil:
+		return s, plan.Usagef("%s is what merge put together from %d shards: name the folders of shards", dir, len(s.head.Shards))
+	case s.head.Shard == nil:
+		return s, plan.Usagef("%s is the results folder of a whole suite: only shards are merged, see suite --shard", dir)
+	}
+	if left := s.left(); left > 0 && s.out.Ended == "" {
+		s.out.Ended = fmt.Sprintf("%d of its runs are not on record", left)
+	}
+	return s, nil
+}
+
+// add follows one line of the record.
+func (s *shardRecord) add(l recordLine) error {
+	if err := l.addTo(&s.out); err != nil {
+		return err
+	}
+	if l.Suite != nil {
+		s.head = *l.Suite
+		return s.head.checkShard()
+	}
+	if l.Run == nil || l.Run.Ending == tally.NotRun || s.head.Shard == nil {
+		return nil
+	}
+	turn, err := s.turnOf(*l.Run)
+	if err != nil {
+		return err
+	}
+	if l.Run.Link != "" && !filepath.IsLocal(filepath.FromSlash(l.Run.Link)) {
+		return fmt.Errorf("the report of %q is not in this folder", l.Run.Name)
+	}
+	s.runs = append(s.runs, madeRun{*l.Run, turn})
+	return nil
+}
+
+// turnOf returns which repetition of its case the next run on record is. addTo has refused a run that is none of the cases.
+func (s *shardRecord) turnOf(run tally.Run) (int, error) {
+	i := slices.IndexFunc(s.head.Cases, func(c recordCase) bool { return c.Name == run.Name })
+	at := place{run.Name, run.Pass}
+	before := s.made[at]
+	s.made[at]++
+	if turns := s.head.Cases[i].Turns; before < len(turns) {
+		return turns[before], nil
+	}
+	return 0, fmt.Errorf("pass %d has more runs of %q than this shard was to make", run.Pass, run.Name)
+}
+
+// checkShard returns an error if the first line of a shard's record contradicts itself.
+func (h recordHead) checkShard() error {
+	if h.Shard == nil {
+		return nil
+	}
+	if h.Shard.Number < 1 || h.Shard.Number > h.Shard.Of {
+		return fmt.Errorf("there is no shard %v", h.Shard)
+	}
+	for _, c := range h.Cases {
+		i := h.Shard.index(c.Name)
+		if i < 0 || len(c.Turns) == 0 || c.Turns[0] < 0 || c.Turns[len(c.Turns)-1] >= h.Shard.Whole[i].Times || !slices.IsSorted(c.Turns) {
+			return fmt.Errorf("%q is no run of the suite, or is not repeated so often", c.Name)
+		}
+	}
+	return nil
+}
+
+// index returns the index of a run in the whole suite; -1 if it has no such run.
+func (s recordShard) index(name string) int {
+	return slices.IndexFunc(s.Whole, func(w recordWhole) bool { return w.Name == name })
+}
+
+// left counts the runs of the first pass that are not on record.
+func (s shardRecord) left() (n int) {
+	for _, c := range s.head.Cases {
+		n += len(c.Turns)
+	}
+	for _, r := range s.runs {
+		if r.Pass == 1 {
+			n--
+		}
+	}
+	return n
+}
+
+// String names the shard and its folder, for errors.
+func (s shardRecord) String() string { return fmt.Sprintf("shard %v in %s", s.head.Shard, s.dir) }
+
+// readShards reads the shards that the folders are or hold, in order of their numbers. What else a folder holds is passed over: whole
+// suites, and what Merge has made. The error wraps plan.ErrUsage.
+func readShards(folders []string) (all []shardRecord, err error) {
+	seen := map[string]bool{}
+	for _, folder := range folders {
+		dirs, err := suitesIn(folder)
+		if err != nil {
+			return nil, err
+		}
+		found := 0
+		for _, dir := range dirs {
+			s, err := readShard(dir)
+			if errors.Is(err, plan.ErrUsage) && dir != folder {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			found++
+			if real, err := filepath.EvalSymlinks(dir); err == nil && !seen[real] { // one folder may be named twice, and in two ways
+				seen[real] = true
+				all = append(all, s)
+			}
+		}
+		if found == 0 {
+			return nil, plan.Usagef("no shard is in %s: name the results folders of suite --shard, or a folder that holds them", folder)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b shardRecord) int { return a.head.Shard.Number - b.head.Shard.Number })
+	return all, nil
+}
+
+// suitesIn lists the results folders of suites at and below folder. Links are not followed, nor folders called latest: CI systems store the
+// link of that name as a second copy of what it leads to.
+func suitesIn(folder string) (dirs []string, err error) {
+	if _, err := os.Stat(folder); err != nil {
+		return nil, plan.Usagef("%s: there is no such folder: name the results folders of suite --shard, or a folder that holds them", folder)
+	}
+	if IsFolder(folder) {
+		return []string{folder}, nil
+	}
+	root, err := filepath.EvalSymlinks(folder) // WalkDir follows no link, not even the first
+	if err != nil {
+		return nil, fmt.Errorf("suite: %w", err)
+	}
+	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("suite: %w", err)
+		case !e.IsDir():
+			return nil
+		case path != root && e.Name() == results.Latest:
+			return filepath.SkipDir
+		case IsFolder(path):
+			dirs = append(dirs, path)
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return dirs, err
+}

@@ -1,0 +1,138 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// wholeWithin bounds how long the system may take to be whole again after a heal. A longer wait ends the run with an error.
+const wholeWithin = 30 * time.Second
+
+// injectWithin bounds how long a fault may take to be in force; tenths of a second are usual.
+const injectWithin = 10 * time.Second
+
+// runTimetable lets the load run for its Duration, with the sequences of faults side by side. The load does not end before the last
+// fault has healed and a quiet period has passed.
+func (r *run) runTimetable(ctx context.Context) error {
+	start := r.clock.Now()
+	ctx, stop := context.WithCancel(ctx) // one sequence that fails ends the others
+	defer stop()
+	var tracks sync.WaitGroup
+	failures := make([]error, len(r.tracks()))
+	for i, track := range r.tracks() {
+		tracks.Go(func() {
+			failures[i] = catchPanic("a nemesis", func() error { return r.runTrack(ctx, track, rngStream(r.Seed, nemesisStream+uint64(i))) })
+			if failures[i] != nil {
+				stop()
+			}
+		})
+	}
+	tracks.Wait()
+	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	if len(slices.Concat(r.tracks()...)) > 0 {
+		wait(ctx, r.QuietPeriod)
+	}
+	wait(ctx, start+r.Duration-r.clock.Now())
+	return nil
+}
+
+// runTrack goes through one sequence of faults.
+func (r *run) runTrack(ctx context.Context, track []TimedFault, rng *rand.Rand) error {
+	for _, next := range track {
+		wait(ctx, cmp.Or(next.After, r.QuietPeriod))
+		if ctx.Err() != nil {
+			return nil
+		}
+		inject := func() (Injection, error) {
+			ctx, cancel := context.WithTimeout(ctx, injectWithin)
+			defer cancel()
+			return next.Nemesis.Inject(ctx, rng)
+		}
+		if err := r.runFault(ctx, next, inject); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runFault does what is the same for every fault: its record, its time, its proof and its heal. A fault that cannot be injected
+// ends the run, unless others are in force: then it is recorded as not proved.
+func (r *run) runFault(ctx context.Context, timed TimedFault, inject func() (Injection, error)) (err error) {
+	f := &Fault{Name: timed.Nemesis.Name(), Effects: effectsOf(timed.Nemesis), Proof: "its injection came to no end"}
+	r.outages.begin(f, r.clock)
+	var inj Injection
+	defer func() { err = errors.Join(err, r.heal(ctx, inj, f)) }() // on every path, a panic of the nemesis included
+	if ctx.Err() != nil {
+		f.Start = 0 // it ended while others healed: this one never starts
+		return nil
+	}
+	r.rec.fault(*f) // at once: whatever happens now, what it may explain has a cause on record
+	inj, err = inject()
+	f.Active, f.Targets, f.Groups, f.Frozen = r.clock.Now(), inj.Targets, inj.Groups, inj.Frozen
+	if err != nil {
+		f.Proof = err.Error()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case r.outages.beside(f): // one fault may be in the way of another: neither the harness's nor the system's failure
+			r.Log.Warn("fault not in force", "fault", f.Name, "error", err)
+			return nil
+		}
+		return fmt.Errorf("harness: inject %s: %w", f.Name, err)
+	}
+	r.Log.Info("fault in force", "fault", f.Name, "targets", inj.Targets, "bite", inj.Bite)
+	f.Proof = inj.Bite + "; then nobody looked any further"
+	r.rec.fault(*f)
+	f.Proved, f.Proof = r.prove(ctx, inj, timed.For)
+	r.rec.fault(*f)
+	wait(ctx, f.Active+timed.For-r.clock.Now())
+	f.account(inj)
+	return nil
+}
+
+// account adds what the fault has touched to its proof. A fault that touched nothing is not proved.
+func (f *Fault) account(inj Injection) {
+	if inj.Touched == nil {
+		return
+	}
+	what, err := inj.Touched()
+	if err != nil {
+		f.Proved, what = false, err.Error()
+	}
+	f.Proof += "; " + what
+}
+
+// prove waits for the fault's consequence, at most for as long as the fault stays in force.
+func (r *run) prove(ctx context.Context, inj Injection, within time.Duration) (bool, string) {
+	if inj.Prove == nil {
+		return true, inj.Bite
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	seen, err := inj.Prove(ctx)
+	if err != nil {
+		return false, fmt.Sprintf("%s; then no effect within %v: %v", inj.Bite, within, err)
+	}
+	return true, inj.Bite + "; " + seen
+}
+
+// wait sleeps for d or until ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,75 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// IssueMarkdown writes a search as text for an issue tracker: each counterexample with what was promised, what was found, the
+// steps and how to repeat it, and the versions of all that took part.
+func IssueMarkdown(w io.Writer, e Exploration) error {
+	var b bytes.Buffer
+	if len(e.Result.Found) == 0 {
+		fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", plain(e.title()), e.Verdict(), plain(e.Sentence()))
+	}
+	for _, c := range e.Result.Found {
+		if err := e.issue(&b, c); err != nil {
+			return fmt.Errorf("reports: write markdown: %w", err)
+		}
+	}
+	if err := e.surroundings(&b); err != nil {
+		return fmt.Errorf("reports: write markdown: %w", err)
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("reports: write markdown: %w", err)
+	}
+	return nil
+}
+
+// issue writes one counterexample.
+func (e Exploration) issue(w io.Writer, c interleave.Counterexample) error {
+	class := c.Anomaly.Class
+	fmt.Fprintf(w, "## %s: %s in %s\n\n", plain(e.title()), plain(string(class)), steps(c))
+	if promise := promises[class]; promise != "" {
+		fmt.Fprintf(w, "**Promised:** %s\n\n", promise)
+	}
+	fmt.Fprintf(w, "**Found:** %s", plain(e.note(c)))
+	if meaning := class.Doc().Meaning; meaning != "" {
+		fmt.Fprintf(w, " (%s)", meaning)
+	}
+	fmt.Fprint(w, "\n\n")
+	var rows [][]string
+	for _, l := range e.story(c).Lines() {
+		rows = append(rows, []string{l.Number, units.At(l.At), plain(l.Who), code(l.Command), code(l.Reply), plain(l.Belief)})
+	}
+	if err := table(w, []string{":step", ":at", "client", "command", "reply", "believes now"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if again := e.PassOn(c); again != "" {
+		fmt.Fprintf(w, "**Repeat it:** %s\n\n", command(again))
+	}
+	return nil
+}
+
+// surroundings writes what was searched, the versions, and how to search again.
+func (e Exploration) surroundings(w io.Writer) error {
+	var rows [][]string
+	for _, v := range e.Versions {
+		rows = append(rows, []string{plain(v.Name), plain(v.Version)})
+	}
+	for _, f := range e.setup() {
+		rows = append(rows, []string{plain(f.Name), plain(f.Value)})
+	}
+	if err := table(w, []string{"with", ""}, rows); err != nil {
+		return err
+	}
+	if e.Command != "" {
+		fmt.Fprintf(w, "\n**Search again:** %s\n", command(e.Command))
+	}
+	return nil
+}

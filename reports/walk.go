@@ -1,0 +1,49 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/reports/drawing"
+)
+
+// walk is a counterexample whose steps a reader goes through one at a time: a picture, of which the future is veiled, and beside it
+// what is stored and what each client believes. It needs no script: each step is a radio button, and the stylesheet shows what
+// belongs to the one that is chosen.
+type walk struct {
+	ID      string // tells walks of one page apart
+	Picture drawing.Drawing
+	Steps   []walkStep
+	Style   template.CSS
+}
+
+// walkStep is one step of a walk.
+type walkStep struct {
+	drawing.Moment
+	Place, Back, Next int // this step, and those to which the reader goes from here; from 1, and 0 is all steps
+}
+
+// newWalk returns the walk through the steps that a picture shows.
+func newWalk(number int, picture *drawing.Sequence, story drawing.Story) walk {
+	w := walk{ID: fmt.Sprintf("w%d", number), Picture: picture.Drawing}
+	moments := picture.Moments(story)
+	var css strings.Builder
+	for i, m := range moments {
+		s := walkStep{m, i + 1, i, (i + 2) % (len(moments) + 1)}
+		chosen := fmt.Sprintf("#%s-%d:checked~.stage", w.ID, s.Place)
+		fmt.Fprintf(&css, "%s{--top:%dpx;--end:%dpx}%s .m%d{display:block}%s .l%d{background:var(--ok);color:var(--card)}\n",
+			chosen, m.Top, m.Bottom, chosen, s.Place, chosen, s.Place)
+		w.Steps = append(w.Steps, s)
+	}
+	w.Style = template.CSS(css.String()) // numbers alone
+	return w
+}
+
+// Last returns the state in the end; nil if there are no steps.
+func (w walk) Last() *walkStep {
+	if len(w.Steps) == 0 {
+		return nil
+	}
+	return &w.Steps[len(w.Steps)-1]
+}

@@ -1,0 +1,186 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// Client is an algorithm in a program outside this process, in any language. It is told what to do in lines of JSON: see
+// clients/README.md. ClientVariant makes a variant of it.
+type Client struct {
+	As      Family   `json:"as,omitempty" yaml:"as,omitempty"`     // Lock, Dedup or Sequence; default: by what the program can do
+	Command []string `json:"command" yaml:"command"`               // the program and its arguments
+	Name    string   `json:"name,omitempty" yaml:"name,omitempty"` // the variant's id is "client/" and this name; default: by Command
+
+	// Can lists the operations that the program has said that it can do, by their names in the protocol. Symmetric repeats its promise
+	// that it compares tokens for equality only. Whoever asks the program fills them in; empty: it was not asked.
+	Can       []string `json:"can,omitempty" yaml:"can,omitempty"`
+	Symmetric bool     `json:"symmetric,omitempty" yaml:"symmetric,omitempty"`
+}
+
+// Outside runs the program of a Client. Package harness/outside has one.
+type Outside interface {
+	// At returns the client of a search whose Redis is at address, for one schedule.
+	At(address string) Operations
+	// On returns one more client of a load, whose Redis is where r leads. If r is nil it is one that does nothing.
+	On(r redis.UniversalClient) Operations
+	// Beside returns the client with which the harness itself looks, in the end of a schedule: one for each r.
+	Beside(r redis.UniversalClient) Operations
+	// LogTo keeps what processes that start from now on write to their standard error in files in the folder dir.
+	LogTo(dir string)
+	// Close ends all processes. It may be called twice.
+	Close()
+}
+
+// Operations are all that the program of a Client may be asked for. Which of them it can do, Client.Can says.
+type Operations interface {
+	Extender
+	Deduper // First marks the message for a window, or claims it for a lease where Confirm is to follow
+	Sequencer
+	// Confirm marks the message that the caller has claimed as delivered, as that of a Confirmer does.
+	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
+}
+
+// ErrNothingDone is the error of an operation that has certainly changed nothing, and is no answer of the algorithm.
+var ErrNothingDone = errors.New("certainly nothing was done")
+
+// needed lists what a program of each family has to be able to do, by the names of the protocol.
+var needed = map[Family][]string{Lock: {"acquire", "release"}, Dedup: {"claim"}, Sequence: {"next"}}
+
+// Optional operations of a program, by their names in the protocol.
+const (
+	canExtend  = "extend"
+	canConfirm = "confirm"
+)
+
+// Described returns the client with what its program has said that it can do. An error says why it is no algorithm of a family.
+func (c Client) Described(can []string, symmetric bool) (Client, error) {
+	if c.As == "" {
+		for _, f := range []Family{Lock, Dedup, Sequence} {
+			if slices.Contains(can, needed[f][0]) {
+				c.As = f
+				break
+			}
+		}
+	}
+	for _, want := range needed[c.As] {
+		if !slices.Contains(can, want) {
+			return c, fmt.Errorf("it says that it can do %s: a %s has to say %s", quotedWords(can), c.As, quotedWords(needed[c.As]))
+		}
+	}
+	if c.As == "" {
+		return c, fmt.Errorf("it says that it can do %s, which is neither a lock (acquire, release), a dedup (claim) nor a sequence (next)", quotedWords(can))
+	}
+	c.Can, c.Symmetric = can, symmetric
+	return c, nil
+}
+
+func quotedWords(words []string) string { return fmt.Sprintf("%q", words) }
+
+// ClientVariant makes a variant of a program outside, which run runs. An error says what to change in the client's settings.
+func ClientVariant(c Client, run Outside) (Variant, error) {
+	if len(c.Command) == 0 || c.Command[0] == "" {
+		return Variant{}, errors.New("client: no command: give the program and its arguments, such as python3 mylock.py")
+	}
+	if c.As != "" && needed[c.As] == nil {
+		return Variant{}, fmt.Errorf("client %s: %q is not a family of clients: choose %s, %s or %s", c.name(), c.As, Lock, Dedup, Sequence)
+	}
+	v := Variant{
+		Doc: "your program " + strings.Join(c.Command, " "), Source: "your program", Claim: OneNode, ComparesNames: !c.Symmetric, outside: run,
+	}
+	id := c.ID()
+	switch c.As {
+	case Dedup:
+		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}
+		v.program = func(o Options) interleave.Program {
+			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
+			return outsideProgram(p, func(i int, address string) harness.Client {
+				return exploredDedupClient(c.deduper(run.At(address)), p.Lease, i)
+			})
+		}
+		return dedupVariant(id, func(r redis.UniversalClient) Deduper { return c.deduper(run.On(r)) }, v), nil
+	case Sequence:
+		v.Flaws = []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}}
+		v.program = func(o Options) interleave.Program {
+			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime}, nil)
+			return outsideProgram(p, func(i int, address string) harness.Client {
+				return exploredSequenceClient(run.At(address), o.Regime, i)
+			})
+		}
+		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return run.On(r) }, v), nil
+	default: // until the program was asked, the family may be open
+		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
+		v.program = func(o Options) interleave.Program {
+			p := LockProgram(LockOptions{Name: id, TTL: o.TTL}, func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
+			return outsideProgram(p, func(i int, address string) harness.Client {
+				return exploredLockClient(c.locker(run.At(address)), LockOptions{TTL: p.Lease}, exploredLock, exploredNames[i])
+			})
+		}
+		return lockVariant(id, func(r redis.UniversalClient) Locker { return c.locker(run.On(r)) }, v), nil
+	}
+}
+
+// outsideProgram lets the clients of a program be processes with gates of their own.
+func outsideProgram(p interleave.Program, openAt func(i int, address string) harness.Client) interleave.Program {
+	p.Gate, p.Open, p.OpenAt = interleave.TCP, nil, openAt
+	return p
+}
+
+// ID returns the id of the client's variant.
+func (c Client) ID() string { return ClientPrefix + c.name() }
+
+// ClientPrefix begins the ids of variants that are programs outside.
+const ClientPrefix = "client/"
+
+// name returns what the client is called: by its settings, or by the last word of its command that names a file.
+func (c Client) name() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	name := c.Command[0]
+	for _, word := range c.Command[1:] {
+		if !strings.HasPrefix(word, "-") && filepath.Ext(word) != "" {
+			name = word
+		}
+	}
+	base := filepath.Base(name)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// locker returns the operations of a lock, with those methods only that the program can do.
+func (c Client) locker(o Operations) Locker {
+	if slices.Contains(c.Can, canExtend) {
+		return struct{ Extender }{o}
+	}
+	return struct{ Locker }{o}
+}
+
+// deduper does the same for a filter.
+func (c Client) deduper(o Operations) Deduper {
+	if slices.Contains(c.Can, canConfirm) {
+		return outsideClaims{o}
+	}
+	return struct{ Deduper }{o}
+}
+
+// outsideClaims is a filter that marks in two steps. A claim lasts for a quarter of the window.
+type outsideClaims struct{ Operations }
+
+var _ Confirmer = outsideClaims{}
+
+func (outsideClaims) Lease(window time.Duration) time.Duration { return dedupLease(window) }
+
+// First claims the message for the lease.
+func (f outsideClaims) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	return f.Operations.First(ctx, id, f.Lease(window))
+}

@@ -1,0 +1,60 @@
+# A lock in Ruby (redis-rb) for doublegrant: doublegrant explore -- ruby lock.rb
+#
+# To test your own lock, change the class Lock. The rest speaks the protocol of ../README.md.
+require 'json'
+require 'redis'
+
+RELEASE = 'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0'
+EXTEND = 'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0'
+
+# The lock of one client. Each method returns whether it was done, and raises if nobody knows.
+class Lock
+  CAN = %w[acquire extend release].freeze
+
+  def initialize(url, timeout) # timeout in seconds
+    @redis = Redis.new(url: url, timeout: timeout, reconnect_attempts: 0)
+  end
+
+  def acquire(r) = @redis.set(r['key'], r['owner'], nx: true, px: r['ttl_ms']) # try once; owner is a token that nobody else has
+
+  def extend(r) = @redis.eval(EXTEND, keys: [r['key']], argv: [r['owner'], r['ttl_ms']]) == 1
+
+  def release(r) = @redis.eval(RELEASE, keys: [r['key']], argv: [r['owner']]) == 1
+end
+
+MUTEX = Mutex.new
+
+def say(answer)
+  MUTEX.synchronize { $stdout.write(JSON.generate(answer) + "\n") }
+end
+
+# One client: a thread that does one operation after the other.
+def work(requests, lock)
+  while (r = requests.pop)
+    begin
+      say(id: r['id'], ok: lock.public_send(r['do'], r))
+    rescue StandardError => e
+      say(id: r['id'], info: e.inspect)
+    end
+  end
+end
+
+$stdout.sync = true
+init = nil
+clients = {}
+$stdin.each_line do |line|
+  r = JSON.parse(line)
+  case r['do']
+  when 'init'
+    init = r
+    say(id: r['id'], ok: true, version: 1, can: Lock::CAN, symmetric: true)
+  when 'reset'
+    say(id: r['id'], ok: true)
+  else
+    clients[r['client']] ||= Queue.new.tap do |requests|
+      lock = Lock.new(init['redis'], (init['timeout_ms'] || 600_000) / 1000.0)
+      Thread.new { work(requests, lock) }
+    end
+    clients[r['client']] << r
+  end
+end

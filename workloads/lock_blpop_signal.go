@@ -1,0 +1,111 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/lua"
+)
+
+// lock/blpop-signal, a lock without a lease whose waiters wait for a signal.
+//
+//	acquire  SET key owner NX. Who is refused: BLPOP signal 0, and the same again
+//	release  script: GET, compare; DEL signal, LPUSH signal, PEXPIRE signal, DEL key
+//
+// Source: python-redis-lock, as it is without its option expire. A release leaves one signal, which wakes one waiter. If the owner
+// crashes there is no release: the lock is stuck, and whoever waits does so for ever. If the waiter crashes that the signal has
+// woken, the lock is free and the others wait for ever all the same. So does a waiter who was refused, and waits only when the
+// signal has ended, a second after the release. Under load a waiter gives up after a second.
+func blpopSignal() Variant {
+	return lockVariant("lock/blpop-signal", func(r redis.UniversalClient) Locker { return signalLock(r, time.Second) }, Variant{
+		Doc:    "SET NX without a TTL; who is refused waits by BLPOP for the signal of a release",
+		Source: "python-redis-lock",
+		Claim:  Nothing,
+		Flaws: []Flaw{
+			{harness.StuckLock, Crash}, {harness.Deadlock, Crash}, {harness.Deadlock, SignalEnds}, {harness.StuckLock, Unanswered}, {harness.Deadlock, Unanswered},
+			{harness.DoubleGrant, Failover}, {harness.Deadlock, Failover}, {harness.StuckLock, Failover},
+		},
+		Explored: 2, ExploredBriefly: true,
+		newExplored: func(r redis.UniversalClient) Locker { return signalLock(r, 0) },
+	})
+}
+
+// lock/blpop-signal-lease, the same with a lease.
+//
+//	acquire  SET key owner NX PX ttl. Who is refused: BLPOP signal ttl, and the same once more
+//	release  as lock/blpop-signal
+//
+// Source: python-redis-lock, with its option expire. A waiter that no signal wakes looks again when a lease is over, in full
+// seconds. Then the lock is free, or somebody else has taken it since. Safe on one node.
+func blpopSignalLease() Variant {
+	return lockVariant("lock/blpop-signal-lease", func(r redis.UniversalClient) Locker { return &signalLeaseLock{*signalLock(r, 0)} }, Variant{
+		Doc:    "SET NX PX; who is refused waits by BLPOP for the signal of a release, for one lease at most",
+		Source: "python-redis-lock",
+		Claim:  OneNode,
+		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
+
+		Explored: 2, ExploredBriefly: true,
+	})
+}
+
+type blpopSignalLock struct {
+	redis redis.UniversalClient
+	leave *redis.Script
+	wait  time.Duration // how long to wait for a signal, in whole seconds; 0: for ever
+}
+
+func signalLock(r redis.UniversalClient, wait time.Duration) *blpopSignalLock {
+	return &blpopSignalLock{redis: r, leave: redis.NewScript(lua.LockSignalRelease), wait: wait}
+}
+
+// signalKept is how long a signal is kept that nobody has waited for.
+const signalKept = time.Second
+
+// signalKey names the list of signals of a lock. It shares the lock's slot on a Cluster.
+func signalKey(key string) string { return "lock-signal:{" + key + "}" }
+
+func (l *blpopSignalLock) Acquire(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
+	for {
+		ok, err := l.try(ctx, key, owner, 0)
+		if ok || err != nil {
+			return ok, err
+		}
+		if signalled, err := l.signalled(ctx, key, l.wait); err != nil || !signalled {
+			return false, err
+		}
+	}
+}
+
+// try takes the lock if it is free, for ttl; 0: for good.
+func (l *blpopSignalLock) try(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return granted(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
+}
+
+// signalled waits for a signal, and reports whether one came.
+func (l *blpopSignalLock) signalled(ctx context.Context, key string, within time.Duration) (bool, error) {
+	err := l.redis.BLPop(ctx, within, signalKey(key)).Err()
+	if err == redis.Nil {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (l *blpopSignalLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	return yes(l.leave.Run(ctx, l.redis, []string{key, signalKey(key)}, owner, signalKept.Milliseconds()))
+}
+
+type signalLeaseLock struct{ blpopSignalLock }
+
+func (l *signalLeaseLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	ok, err := l.try(ctx, key, owner, ttl)
+	if ok || err != nil {
+		return ok, err
+	}
+	if _, err := l.signalled(ctx, key, fullSeconds(ttl)); err != nil {
+		return false, err
+	}
+	return l.try(ctx, key, owner, ttl)
+}
