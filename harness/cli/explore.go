@@ -204,6 +204,9 @@ func noSituation(name string, there []harness.SituationName) error {
 
 // exploreAll makes several searches and prints a table. The exit code is 0 if each found what is documented.
 func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
+	for _, err := range plan.Missing() {
+		fmt.Fprintf(a.err, "left out: %s\n", message(err))
+	}
 	for _, s := range searches { // refuse all before one is made
 		if err := s.Check(); err != nil {
 			return err

@@ -18,8 +18,10 @@ import (
 type Program struct {
 	command []string
 	family  workloads.Family
+	prepare func() (command []string, remove func() error, err error) // makes the command with the first process; nil: it is there
 
 	mu      sync.Mutex
+	remove  func() error // removes what prepare has made; nil: it has made nothing
 	closed  bool
 	logs    string                           // the folder for what processes write to their standard error; empty: none
 	started int                              // processes so far
@@ -62,6 +64,25 @@ func (p *Program) Close() {
 		ending.Go(g.close)
 	}
 	ending.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.remove != nil {
+		_ = p.remove() // what stays does not outlive this process
+		p.remove = nil
+	}
+}
+
+// prepared makes the command, if it is still to be made, and returns it.
+func (p *Program) prepared() (command []string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return nil, errClosed
+	case p.command == nil && p.prepare != nil:
+		p.command, p.remove, err = p.prepare()
+	}
+	return p.command, err
 }
 
 // errClosed is the error of a program that was closed.
@@ -69,20 +90,21 @@ var errClosed = errors.New("the program is closed")
 
 // start starts one more process, whose Redis is at url.
 func (p *Program) start(url string, init request) (*child, error) {
+	command, err := p.prepared()
+	if err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
-	dir, closed := p.logs, p.closed
+	dir := p.logs
 	p.started++
 	name := fmt.Sprintf("client-%d.log", p.started)
 	p.mu.Unlock()
-	if closed {
-		return nil, errClosed
-	}
 	log, err := openLog(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	init.Family, init.Redis = string(p.family), url
-	return start(p.command, log, init)
+	return start(command, log, init)
 }
 
 // At returns the client of a search whose gate is at address, for one schedule. It panics with an error that wraps
