@@ -97,7 +97,7 @@ func (c *child) isReady() error {
 }
 
 // ask sends a request and returns its answer. Meanwhile it answers the questions of the process, on the clock of ctx. It waits for as
-// long as the process lives, or for patience if that is not 0; time asleep does not count.
+// long as the process lives, or for patience if that is not 0; time in which it sleeps or is stopped does not count.
 func (c *child) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	answers, err := c.send(r)
 	if err != nil {
@@ -105,10 +105,15 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 	}
 	var alarm <-chan time.Time
 	for {
+		struck := harness.Struck(ctx) // before the checkpoint, so that none is missed
+		if err := harness.Checkpoint(ctx); err != nil {
+			return answer{}, err
+		}
 		if patience > 0 {
 			alarm = time.After(patience)
 		}
 		select {
+		case <-struck:
 		case a := <-answers:
 			if a.Ask == "" {
 				return a, nil
@@ -237,6 +242,15 @@ func (c *child) died(rest []byte, err error) error {
 		return fmt.Errorf("it ended%s (%v)%s", half, c.cmd.ProcessState, c.said)
 	case <-time.After(time.Second):
 		return fmt.Errorf("it closed its output%s%s", half, c.said)
+	}
+}
+
+// signal sends a signal to the process and all that it has started in its process group, if it was not waited for.
+func (c *child) signal(s syscall.Signal) {
+	select {
+	case <-c.ended: // its number may be another's
+	default:
+		_ = syscall.Kill(-c.cmd.Process.Pid, s) // it may have ended
 	}
 }
 
