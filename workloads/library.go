@@ -155,6 +155,7 @@ var errIdle = errors.New("this variant is of a listing, and nobody runs its prog
 func (idle) At(string) Operations                    { return idle{} }
 func (idle) On(redis.UniversalClient) Operations     { return idle{} }
 func (idle) Beside(redis.UniversalClient) Operations { return idle{} }
+func (idle) Kill(string)                             {}
 func (idle) LogTo(string)                            {}
 func (idle) Close()                                  {}
 

@@ -51,7 +51,7 @@ func (a *app) exploreCommand() *cobra.Command {
 			"  doublegrant explore -- python3 mylock.py",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if replay.from != "" {
-				if all || a.flags.script.file+a.flags.client != "" && !interleave.IsRecipe(replay.from) {
+				if all || a.flags.script.file+a.flags.client.line+a.flags.client.connect != "" && !interleave.IsRecipe(replay.from) {
 					return usage("a replay takes what it needs from its file: leave --script, --client and --all out")
 				}
 				return a.replay(cmd, replay, args)

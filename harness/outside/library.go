@@ -22,7 +22,7 @@ func Run(v workloads.Variant) workloads.Variant {
 	if !ok {
 		return v
 	}
-	p := New(workloads.Lock)
+	p := New(workloads.Client{As: workloads.Lock})
 	p.prepare = func() (command []string, remove func() error, err error) { return unpack(l) }
 	return v.RunBy(p)
 }

@@ -123,11 +123,9 @@ func (g *group) sit(p *Program) (*child, int, error) {
 	if g.closed {
 		return nil, 0, errClosed
 	}
-	for _, c := range g.all {
-		if room := c.ready.Clients; !c.isBroken() && (room == 0 || g.seats[c] < room) {
-			g.seats[c]++
-			return c, g.seats[c], nil
-		}
+	if c := g.free(p.client.Processes); c != nil {
+		g.seats[c]++
+		return c, g.seats[c], nil
 	}
 	if g.failed != nil && time.Since(g.failedAt) < startAgainAfter {
 		return nil, 0, g.failed
@@ -142,6 +140,25 @@ func (g *group) sit(p *Program) (*child, int, error) {
 	g.struck.add(c)
 	g.seats[c] = 1
 	return c, 1, nil
+}
+
+// free returns the process with the fewest clients that has room for one more; nil: it is time for another process. The caller holds
+// the lock.
+func (g *group) free(processes int) (best *child) {
+	alive := 0
+	for _, c := range g.all {
+		if c.isBroken() {
+			continue
+		}
+		alive++
+		if room := c.ready.Clients; (room == 0 || g.seats[c] < room) && (best == nil || g.seats[c] < g.seats[best]) {
+			best = c
+		}
+	}
+	if alive < processes {
+		return nil
+	}
+	return best
 }
 
 // bury ends processes that broke down. The caller holds the lock.

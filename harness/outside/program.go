@@ -17,7 +17,7 @@ import (
 // gate. Under load the clients of a group share processes. Each is started when it is first needed.
 type Program struct {
 	command []string
-	family  workloads.Family
+	client  workloads.Client
 	prepare func() (command []string, remove func() error, err error) // makes the command with the first process; nil: it is there
 
 	mu      sync.Mutex
@@ -32,14 +32,14 @@ type Program struct {
 
 var _ workloads.Outside = (*Program)(nil)
 
-// New returns the program that the command starts, as an algorithm of the family; empty: the program knows.
-func New(family workloads.Family, command ...string) *Program {
-	return &Program{command: command, family: family, gates: map[string]*child{}, groups: map[redis.UniversalClient]*group{}, beside: map[redis.UniversalClient]*seat{}}
+// New returns the program of a client.
+func New(c workloads.Client) *Program {
+	return &Program{command: c.Command, client: c, gates: map[string]*child{}, groups: map[redis.UniversalClient]*group{}, beside: map[redis.UniversalClient]*seat{}}
 }
 
 // Variant makes a variant of a client, with a program of its own. An error says what to change in the client's settings.
 func Variant(c workloads.Client) (workloads.Variant, error) {
-	return workloads.ClientVariant(c, New(c.As, c.Command...))
+	return workloads.ClientVariant(c, New(c))
 }
 
 // LogTo keeps what processes that start from now on write to their standard error in the folder dir, a file each.
@@ -103,7 +103,10 @@ func (p *Program) start(url string, init request) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	init.Family, init.Redis = string(p.family), url
+	init.Family, init.Redis = string(p.client.As), url
+	if p.client.Connect != "" {
+		return connect(p.client.Connect, init)
+	}
 	return start(command, log, init)
 }
 
@@ -118,8 +121,27 @@ func (p *Program) At(address string) workloads.Operations {
 		}
 		begun = true
 		r.Client = 1
-		return must(c.ask(ctx, r, 0)), nil
+		a, err := c.ask(ctx, r, 0)
+		if errors.Is(err, errKilled) {
+			return a, err
+		}
+		return must(a, err), nil
 	}}
+}
+
+// errKilled is the error of a process that a crash of its client has killed.
+var errKilled = errors.New("the client has crashed, and its process was killed")
+
+// Kill ends the process of the client of a search whose Redis is at address. The next schedule has a new one.
+func (p *Program) Kill(address string) {
+	p.mu.Lock()
+	c := p.gates[address]
+	delete(p.gates, address)
+	p.mu.Unlock()
+	if c != nil {
+		c.breakDown(errKilled)
+		c.end()
+	}
 }
 
 // atGate returns the process of a gate.
