@@ -51,7 +51,7 @@ func (a *app) exploreCommand() *cobra.Command {
 			"  doublegrant explore -- python3 mylock.py",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if replay.from != "" {
-				if all || a.flags.script.file+a.flags.client != "" && !interleave.IsRecipe(replay.from) {
+				if all || a.flags.script.file+a.flags.client.line+a.flags.client.connect != "" && !interleave.IsRecipe(replay.from) {
 					return usage("a replay takes what it needs from its file: leave --script, --client and --all out")
 				}
 				return a.replay(cmd, replay, args)
@@ -204,6 +204,9 @@ func noSituation(name string, there []harness.SituationName) error {
 
 // exploreAll makes several searches and prints a table. The exit code is 0 if each found what is documented.
 func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
+	for _, err := range plan.Missing() {
+		fmt.Fprintf(a.err, "left out: %s\n", message(err))
+	}
 	for _, s := range searches { // refuse all before one is made
 		if err := s.Check(); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -142,6 +143,9 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	r.faults, err = newTimetable(steps, r.on, cmp.Or(p.Calm, defaultCalm), r.Seed)
 	return r, err
 }
+
+// Missing returns an error that says what to install, if the variant is a library that this machine does not have.
+func (r Resolved) Missing() error { return outside.Missing(r.variant) }
 
 // Own reports whether the algorithm is the user's own, of which nothing is documented.
 func (p Plan) Own() bool { return p.Script != nil || p.Client != nil }
