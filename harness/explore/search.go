@@ -52,6 +52,9 @@ func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 		err = s.shrinkFound(ctx, worlds[0])
 	}
 	if err == nil {
+		err = s.orderFound(ctx, worlds[0])
+	}
+	if err == nil {
 		err = s.addCounterexamples(ctx, worlds[0], &res)
 	}
 	if err == nil {
@@ -103,13 +106,24 @@ type smallestFound struct {
 	shrunk   *interleave.Shrunk // nil: it is as it was found
 }
 
-// smaller reports whether c comes before than. Counterexamples are ordered by length, then by their choices, so that the result
-// does not depend on which worker was faster.
+// smaller reports whether c comes before than. Counterexamples are ordered by length, by the faults in them, then by their choices,
+// so that the result does not depend on which worker was faster.
 func (c *smallestFound) smaller(than *smallestFound) bool {
-	if d := cmp.Compare(c.length, than.length); d != 0 {
-		return d < 0
+	return cmp.Or(
+		cmp.Compare(c.length, than.length),
+		cmp.Compare(faultsIn(c.schedule), faultsIn(than.schedule)),
+		slices.Compare(c.schedule, than.schedule),
+	) < 0
+}
+
+// faultsIn counts the choices of a schedule that are no step of a client.
+func faultsIn(schedule []interleave.Choice) (n int) {
+	for _, c := range schedule {
+		if c.Kind() != interleave.Runs {
+			n++
+		}
 	}
-	return slices.Compare(c.schedule, than.schedule) < 0
+	return n
 }
 
 // search is the state that workers share.

@@ -239,7 +239,7 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, schedu
 			return nil, nil
 		}
 		var first *smallestFound
-		for _, a := range check(ctx, h.spec.Checkers, ex.history()).found {
+		for _, a := range ex.withDeadlock(check(ctx, h.spec.Checkers, ex.history())).found {
 			c := &smallestFound{budget: used(ex), schedule: ex.path, class: a.Class, length: ex.lengthUntil(a.To)}
 			if a.Class == h.class && (first == nil || c.smaller(first)) {
 				first = c
