@@ -106,7 +106,7 @@ func planOf(s *Spec) string {
 		Observes, Finishes                              bool
 	}{
 		p.Name, p.Kinds, p.Lease, p.Timeless, p.Symmetric, p.NoBackgroundWork, p.Replicas, p.Retries, p.Gate,
-		s.Clients, s.Crashes, s.Expiries, s.Failovers, s.Flushes, s.LostAnswers, s.LostCommands, s.Late, s.Random, s.Skew, s.Unreduced, s.unremembered,
+		s.Clients, s.Crashes, s.Expiries, s.Failovers, s.Flushes, s.LostAnswers, s.LostCommands, s.Late, s.Random, s.Skew, s.Unreduced, s.Unremembered,
 		p.Observe != nil, p.Finally != nil,
 	})
 	if err != nil {

@@ -100,7 +100,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 		s.drawing = *p.Drawing
 		s.runRound(context.WithoutCancel(ctx), []*world{r.w})
 	} else {
-		spec.unremembered = spec.unremembered || !p.Remember
+		spec.Unremembered = spec.Unremembered || !p.Remember
 		s.mostRuns = p.Most
 		s.resumed = &savedPart{Budget: p.Budget, Queue: p.Items, Known: saveStates(known)}
 		s.runPart(ctx, p.Budget, []*world{r.w})
