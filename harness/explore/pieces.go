@@ -25,12 +25,7 @@ import (
 const (
 	piecesAtOnce = 8    // of a round: as many workers can be busy
 	mostItems    = 1000 // branches of one piece
-
-	// Schedules of a piece. Where all are really run one takes a few seconds; where they are run from memory each piece begins to learn
-	// anew, and has to be worth it.
-	firstPiece, laterPieces                     = 100, 500
-	firstPieceFromMemory, laterPiecesFromMemory = 2000, 4000
-	drawnInPiece                                = 32
+	drawnInPiece = 32   // schedules at random of one piece
 
 	triesOfPiece    = 3
 	checkpointEvery = 2 * time.Second
@@ -44,7 +39,19 @@ type Pieces struct {
 	// says that the worker was lost, and nothing about the piece: the piece is done again, three times in all. When ctx is canceled
 	// the result is not wanted any more.
 	Run func(ctx context.Context, p Piece) (PieceResult, error)
+
+	sizes pieceSizes // the zero value means the usual ones
 }
+
+// pieceSizes bounds the schedules of the first piece of a part, and of later ones.
+type pieceSizes struct{ first, later int }
+
+// Where every schedule is really run, a piece takes a second or some. Where schedules are run from memory each piece begins to learn
+// anew, and has to be worth it.
+var (
+	piecesReallyRun  = pieceSizes{100, 500}
+	piecesFromMemory = pieceSizes{2000, 4000}
+)
 
 // MaxWorkers is the most workers that a search in pieces keeps busy.
 const MaxWorkers = piecesAtOnce
@@ -104,22 +111,24 @@ func (s *search) planRound(remembers bool) *round {
 		}
 		slices.Reverse(items) // the last of a cost comes first
 		r.pieces = append(r.pieces, Piece{
-			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Items: items, Remember: remembers, Most: sizeOfPiece(first, remembers),
+			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Items: items, Remember: remembers, Most: s.sizeOfPiece(first, remembers),
 		})
 	}
 	return r
 }
 
-func sizeOfPiece(first, remembers bool) int {
-	switch {
-	case first && remembers:
-		return firstPieceFromMemory
-	case first:
-		return firstPiece
-	case remembers:
-		return laterPiecesFromMemory
+// sizeOfPiece returns the number of schedules after which a piece ends.
+func (s *search) sizeOfPiece(first, remembers bool) int {
+	sizes := s.spec.Pieces.sizes
+	if sizes.first == 0 {
+		if sizes = piecesReallyRun; remembers {
+			sizes = piecesFromMemory
+		}
 	}
-	return laterPieces
+	if first {
+		return sizes.first
+	}
+	return sizes.later
 }
 
 // doPieces does pieces, up to Pieces.Workers at one time, and hands their results to add in their order. It returns when all are done, or
