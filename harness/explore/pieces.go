@@ -35,9 +35,10 @@ const (
 type Pieces struct {
 	Workers int // pieces that are done at one time; 1 to MaxWorkers
 
-	// Run does a piece as PieceRunner.Run does, somewhere. It is called for several pieces at one time. An error that wraps ErrWorker
-	// says that the worker was lost, and nothing about the piece: the piece is done again, three times in all. When ctx is canceled
-	// the result is not wanted any more.
+	// Run does a piece as PieceRunner.Run does, somewhere. It is called for several pieces at one time. After an error that does not wrap
+	// ErrSpec the piece is done again, three times in all. If the last error wraps ErrWorker, workers were lost and nothing is said
+	// about the piece: the search ends, and says so in Result.Stopped. Any other is an error of the search. When ctx is canceled the
+	// result is not wanted any more.
 	Run func(ctx context.Context, p Piece) (PieceResult, error)
 
 	sizes pieceSizes // the zero value means the usual ones
@@ -203,9 +204,12 @@ func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err err
 		if err == nil && res.Piece != p.ID() {
 			err = fmt.Errorf("%w: it answered with another piece", ErrWorker)
 		}
-		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrWorker) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, ErrSpec) {
 			return res, err
 		}
+	}
+	if !errors.Is(err, ErrWorker) {
+		return res, err
 	}
 	return res, stopped("a piece of it was given to a worker %d times: %v", triesOfPiece, err)
 }

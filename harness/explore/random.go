@@ -37,8 +37,8 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 	if r.Depth == 0 {
 		r.Depth = defaultDepth
 	}
-	for r.Seed == 0 {
-		r.Seed = rand.Uint64N(mostSeeds)
+	if r.Seed == 0 {
+		r.Seed = DrawSeed()
 	}
 	switch {
 	case r.Schedules < 0:
@@ -54,6 +54,9 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 	}
 	return r, nil
 }
+
+// DrawSeed draws a seed for Random.
+func DrawSeed() uint64 { return 1 + rand.Uint64N(mostSeeds-1) }
 
 // randomBudget returns the budget of schedules at random: all that base has, and what the other parts of a search have.
 func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
