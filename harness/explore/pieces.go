@@ -98,12 +98,10 @@ func (s *search) planRound(remembers bool) *round {
 	if first {
 		dealt = dealt[:1]
 	}
-	for n := range len(dealt) * mostItems {
-		it, ok := s.takeItem()
-		if !ok {
-			break
-		}
-		dealt[n%len(dealt)] = append(dealt[n%len(dealt)], saveItem(it))
+	n := min(s.planned, len(dealt)*mostItems)
+	for i := range n {
+		it, _ := s.takeItem()
+		dealt[i*len(dealt)/n] = append(dealt[i*len(dealt)/n], saveItem(it))
 	}
 	r := &round{}
 	for _, items := range dealt {
