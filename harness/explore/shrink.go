@@ -64,6 +64,7 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 	}
 	spec := *s.spec
 	spec.Random, spec.First, spec.MaxSchedules = nil, false, mostPolishRuns
+	spec.Pieces, spec.Resume, spec.OnCheckpoint = nil, nil, nil
 	within := newSearch(&spec)
 	limit := time.AfterFunc(time.Until(h.until), func() { within.stop("its time is up") })
 	defer limit.Stop()
