@@ -156,6 +156,8 @@ func (idle) At(string) Operations                    { return idle{} }
 func (idle) On(redis.UniversalClient) Operations     { return idle{} }
 func (idle) Beside(redis.UniversalClient) Operations { return idle{} }
 func (idle) Kill(string)                             {}
+func (idle) Drive(string, ...string) Driving         { panic(errIdle) }
+func (idle) Announced(string, string)                {}
 func (idle) LogTo(string)                            {}
 func (idle) Close()                                  {}
 
