@@ -96,7 +96,7 @@ func beChild(mode string) int {
 	return 0
 }
 
-// drive is a test that drives itself: it takes a lock, and gives it up by DEL; in mode "drives-right" it looks first.
+// drive is a test that drives itself: it takes a lock, and gives it up by DEL; in mode "drives-right" by a script that looks first.
 func (r *resp) drive(mode string) int {
 	r.connectTo(mode, os.Getenv("REDIS_URL"))
 	say := func(text string) { _, _ = r.do("ECHO", "dg "+text) }
@@ -127,7 +127,12 @@ func (r *resp) drive(mode string) int {
 	}
 	lock.Do = "release"
 	say("invoke release lock")
-	tell(r.operate(map[bool]string{true: "compare", false: "blind"}[mode == "drives-right"], lock))
+	if mode == "drives-right" {
+		got, err := r.do("EVAL", `return redis.call("get", KEYS[1]) == ARGV[1] and redis.call("del", KEYS[1]) or 0`, "1", lock.Key, lock.Owner)
+		tell(got == ":1", err)
+	} else {
+		tell(r.operate("blind", lock))
+	}
 	return 0
 }
 
