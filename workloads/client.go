@@ -23,6 +23,7 @@ type Client struct {
 	Connect string   `json:"connect,omitempty" yaml:"connect,omitempty"` // in place of Command: where a program listens, "unix:" and a path
 	Name    string   `json:"name,omitempty" yaml:"name,omitempty"`       // the variant's id is "client/" and this name; default: by Command
 
+	Announces bool `json:"announces,omitempty" yaml:"announces,omitempty"` // it drives itself, and announces its operations by ECHO
 	Processes int  `json:"processes,omitempty" yaml:"processes,omitempty"` // that share the clients of each client group under load; default 1
 	RealCrash bool `json:"realCrash,omitempty" yaml:"realCrash,omitempty"` // a crash in a search kills the process; else it cuts it off from Redis
 
@@ -42,6 +43,10 @@ type Outside interface {
 	Beside(r redis.UniversalClient) Operations
 	// Kill ends the process of the client of a search whose Redis is at address. The next schedule has a new one.
 	Kill(address string)
+	// Drive starts a program that drives itself, as the client of a search whose Redis is at address, for one schedule.
+	Drive(address string, environment ...string) Driving
+	// Announced hands on what the program whose Redis is at address has announced. It returns when the program may go on.
+	Announced(address, text string)
 	// LogTo keeps what processes that start from now on write to their standard error in files in the folder dir.
 	LogTo(dir string)
 	// Close ends all processes. It may be called twice.
@@ -98,6 +103,15 @@ func ClientVariant(c Client, run Outside) (Variant, error) {
 	if err := c.check(); err != nil {
 		return Variant{}, err
 	}
+	made, err := c.variant(run)
+	if c.Announces {
+		made.program = func(o Options) interleave.Program { return c.announcedProgram(o, run) }
+	}
+	return made, err
+}
+
+// variant makes the variant of a client whose settings are checked.
+func (c Client) variant(run Outside) (Variant, error) {
 	if c.As != "" && needed[c.As] == nil {
 		return Variant{}, fmt.Errorf("client %s: %q is not a family of clients: choose %s, %s or %s", c.name(), c.As, Lock, Dedup, Sequence)
 	}
@@ -165,6 +179,14 @@ func (c Client) check() error {
 		return fmt.Errorf("client: connect %q: give %s and the path of the socket on which the program listens", c.Connect, SocketPrefix)
 	case c.RealCrash:
 		return fmt.Errorf("client: a real crash kills the process, and %s was not started here: leave one of them out", c.Connect)
+	}
+	if c.Announces {
+		switch {
+		case c.As == "":
+			return fmt.Errorf("client %s: it drives itself, so say what it is: as %s, %s or %s", c.name(), Lock, Dedup, Sequence)
+		case c.Connect != "" || c.Processes != 0:
+			return fmt.Errorf("client %s: it drives itself, a process for each client: leave connect and processes out", c.name())
+		}
 	}
 	if c.Processes < 0 {
 		return fmt.Errorf("client: %d processes: ask for 1 or more", c.Processes)

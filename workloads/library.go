@@ -69,8 +69,8 @@ func libRQScheduler() Variant {
 // lib/rq-scheduler-two-queues, schedulers of two queues each. One that stops deletes the locks of both, also the one it never got.
 func libRQSchedulerTwoQueues() Variant {
 	return foreignLock("lib/rq-scheduler-two-queues", canLock, rqScheduler("two-queues"), Variant{
-		Doc: "rq's schedulers (Python) of two queues; one that stops deletes locks that it never got", Claim: Nothing, Lease: rqLease,
-		Flaws: []Flaw{{harness.DoubleGrant, Race}, {harness.DoubleGrant, Failover}},
+		Doc: "rq's schedulers (Python) of two queues; one that stops deletes locks that it never got", Claim: Nothing, Lease: rqLease, ExploredBriefly: true,
+		Flaws: []Flaw{{harness.DoubleGrant, Race}, {harness.StolenRelease, LateRelease}, {harness.DoubleGrant, Failover}},
 	})
 }
 
@@ -156,6 +156,8 @@ func (idle) At(string) Operations                    { return idle{} }
 func (idle) On(redis.UniversalClient) Operations     { return idle{} }
 func (idle) Beside(redis.UniversalClient) Operations { return idle{} }
 func (idle) Kill(string)                             {}
+func (idle) Drive(string, ...string) Driving         { panic(errIdle) }
+func (idle) Announced(string, string)                {}
 func (idle) LogTo(string)                            {}
 func (idle) Close()                                  {}
 

@@ -51,6 +51,9 @@ func (a *app) variants(cmd *cobra.Command, args []string) ([]chosen, error) {
 	for _, id := range args {
 		out = append(out, chosen{id: id})
 	}
+	if c != nil && c.Announces { // nobody can ask it
+		return append(out, chosen{id: c.ID(), client: c}), nil
+	}
 	if c != nil {
 		known, err := results.DescribeClient(cmd.Context(), *c, a.options())
 		return append(out, chosen{id: known.ID(), client: &known}), err

@@ -283,13 +283,18 @@ func (c *child) end() {
 	if c.cmd == nil {
 		return
 	}
-	_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) // the same
+	killGroup(c.cmd)
 	<-c.ended
 	c.release()
 	_ = c.out.Close()
 	if c.log != nil {
 		_ = c.log.Close() // what it lacks is in said
 	}
+}
+
+// killGroup kills a process, and all that it has started in its process group.
+func killGroup(cmd *exec.Cmd) {
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
 }
 
 // openLog opens the file for what a process writes to its standard error. It returns nil if dir is empty.

@@ -26,6 +26,7 @@ type Program struct {
 	logs    string                           // the folder for what processes write to their standard error; empty: none
 	started int                              // processes so far
 	gates   map[string]*child                // of searches, by address of the gate
+	drives  map[string]*driven               // the same, of a program that drives itself
 	groups  map[redis.UniversalClient]*group // of loads, and of the harness's own looks
 	beside  map[redis.UniversalClient]*seat  // of the harness
 }
@@ -34,7 +35,7 @@ var _ workloads.Outside = (*Program)(nil)
 
 // New returns the program of a client.
 func New(c workloads.Client) *Program {
-	return &Program{command: c.Command, client: c, gates: map[string]*child{}, groups: map[redis.UniversalClient]*group{}, beside: map[redis.UniversalClient]*seat{}}
+	return &Program{command: c.Command, client: c, gates: map[string]*child{}, drives: map[string]*driven{}, groups: map[redis.UniversalClient]*group{}, beside: map[redis.UniversalClient]*seat{}}
 }
 
 // Variant makes a variant of a client, with a program of its own. An error says what to change in the client's settings.
@@ -53,12 +54,15 @@ func (p *Program) LogTo(dir string) {
 func (p *Program) Close() {
 	p.mu.Lock()
 	p.closed = true
-	gates, groups := p.gates, p.groups
-	p.gates, p.groups = map[string]*child{}, map[redis.UniversalClient]*group{}
+	gates, drives, groups := p.gates, p.drives, p.groups
+	p.gates, p.drives, p.groups = map[string]*child{}, map[string]*driven{}, map[redis.UniversalClient]*group{}
 	p.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, c := range gates {
 		ending.Go(c.end)
+	}
+	for _, d := range drives {
+		ending.Go(d.kill)
 	}
 	for _, g := range groups {
 		ending.Go(g.close)
@@ -103,6 +107,9 @@ func (p *Program) start(url string, init request) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.client.Announces {
+		return nil, errAnnounces
+	}
 	init.Family, init.Redis = string(p.client.As), url
 	if p.client.Connect != "" {
 		return connect(p.client.Connect, init)
@@ -135,9 +142,13 @@ var errKilled = errors.New("the client has crashed, and its process was killed")
 // Kill ends the process of the client of a search whose Redis is at address. The next schedule has a new one.
 func (p *Program) Kill(address string) {
 	p.mu.Lock()
-	c := p.gates[address]
+	c, d := p.gates[address], p.drives[address]
 	delete(p.gates, address)
+	delete(p.drives, address)
 	p.mu.Unlock()
+	if d != nil {
+		d.kill()
+	}
 	if c != nil {
 		c.breakDown(errKilled)
 		c.end()

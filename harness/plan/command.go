@@ -32,6 +32,7 @@ func (w *words) variant(id string, s *workloads.Script, c *workloads.Client) {
 	if c != nil {
 		w.flag("client", CommandLine(c.Command...), c.Connect == "")
 		w.flag("connect", c.Connect, c.Connect != "")
+		w.flag("announces", c.Announces, c.Announces)
 		w.flag("processes", c.Processes, c.Processes != 0)
 		w.flag("real-crash", c.RealCrash, c.RealCrash)
 		w.flag("as", c.As, c.As != "")

@@ -121,6 +121,9 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	if r.variant, err = findVariant(p.Variant, p.Script, p.Client); err != nil {
 		return r, p.errorf("variant", "%w", err)
 	}
+	if p.Client != nil && p.Client.Announces {
+		return r, p.errorf("client", "%s drives itself, so it can be explored, and not run under load", r.variant.ID)
+	}
 	r.Variant = r.variant.ID
 	if err := r.resolveRiders(); err != nil {
 		return r, err

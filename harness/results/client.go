@@ -47,7 +47,7 @@ func onRedis(ctx context.Context, c workloads.Client, o Options, do func(redis.U
 
 // described returns a client with what its program can do. It asks a program that was not asked yet. Of no client it returns nil.
 func described(ctx context.Context, c *workloads.Client, o Options) (*workloads.Client, error) {
-	if c == nil || len(c.Can) > 0 {
+	if c == nil || len(c.Can) > 0 || c.Announces {
 		return c, nil
 	}
 	known, err := DescribeClient(ctx, *c, o)
