@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -30,6 +31,7 @@ const mostStates = 8_000_000
 
 // states holds the states to which the schedules of a part have come.
 type states struct {
+	mu       sync.Mutex
 	seeds    [2]maphash.Seed
 	seen     map[stateID]struct{}
 	suspects map[stateID]bool // by history: whether a checker finds something in it
@@ -49,7 +51,9 @@ func (t *states) id(b []byte) stateID {
 }
 
 // isKnown reports whether a schedule has come to this state before. If not, it is known from now on.
-func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) bool {
+func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) (id stateID, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.buf = ex.appendHistory(t.buf[:0])
 	history := t.id(t.buf)
 	t.buf = ex.appendState(t.buf, asleep)
@@ -58,14 +62,20 @@ func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) boo
 			t.buf = appendInts(appendText(t.buf, string(a.Class)), ex.lengthUntil(a.To))
 		}
 	}
-	id := t.id(t.buf)
-	if _, known := t.seen[id]; known {
-		return true
-	}
-	if len(t.seen) < mostStates {
+	id = t.id(t.buf)
+	if _, known = t.seen[id]; !known && len(t.seen) < mostStates {
 		t.seen[id] = struct{}{}
 	}
-	return false
+	return id, known
+}
+
+// forget forgets states from which a schedule did not go on after all.
+func (t *states) forget(all []stateID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range all {
+		delete(t.seen, id)
+	}
 }
 
 // suspicious reports whether a checker finds something in the history so far.
@@ -146,11 +156,11 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 
 // appendState describes everything else on which it depends what can follow.
 func (ex *execution) appendState(b []byte, asleep []*move) []byte {
-	ex.store = ex.store.at(ex.memory, ex.now)
-	b = appendInts(b, ex.store.number, len(ex.path), ex.clockLooks)
-	b = appendInts(b, ex.now, ex.passedTo)
-	if ex.replicationStopped {
-		b = appendInts(b, ex.replica.number)
+	b = appendInts(b, len(ex.path), ex.clockLooks)
+	if b = appendBools(b, ex.recalls); ex.recalls {
+		b = ex.appendMinds(b)
+	} else {
+		b = ex.appendTrails(b)
 	}
 	r := ex.remaining
 	b = appendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
@@ -160,9 +170,6 @@ func (ex *execution) appendState(b []byte, asleep []*move) []byte {
 	}
 	if len(ex.path) > 0 { // time does not pass twice in a row
 		b = appendBools(b, ex.path[len(ex.path)-1].IsTime())
-	}
-	for _, a := range ex.actors {
-		b = a.appendState(b)
 	}
 	for i := range ex.lateCommands {
 		l := &ex.lateCommands[i]
@@ -186,6 +193,20 @@ func (ex *execution) appendState(b []byte, asleep []*move) []byte {
 	for _, m := range sleeping {
 		b = appendInts(b, m.choice)
 		b = appendBools(b, m.begins, m.ends, m.timePasses, m.silent, m.timely, m.approaches)
+	}
+	return b
+}
+
+// appendMinds describes what is stored, and each client, in a schedule that is run from memory.
+func (ex *execution) appendMinds(b []byte) []byte {
+	ex.store = ex.store.at(ex.memory, ex.now)
+	b = appendInts(b, ex.store.number)
+	b = appendInts(b, ex.now, ex.passedTo)
+	if ex.replicationStopped {
+		b = appendInts(b, ex.replica.number)
+	}
+	for _, a := range ex.actors {
+		b = a.appendState(b)
 	}
 	return b
 }

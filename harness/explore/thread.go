@@ -212,6 +212,7 @@ func (ex *execution) endClient(client int) error {
 	if ex.recalls {
 		return ex.recallMind(main, event{kind: crashed})
 	}
+	ex.hear(main, event{kind: crashed})
 	for _, c := range ex.waitersOf(client) {
 		if err := ex.cutOff(c, errCrashed); err != nil {
 			return err
