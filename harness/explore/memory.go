@@ -192,5 +192,5 @@ func (m *memory) why(c *command, on *conn) string {
 // remembers reports whether the search may run schedules from memory.
 func (s *search) remembers(worlds []*world) bool {
 	p := s.spec.Program
-	return !s.spec.unremembered && worlds[0].fixed != nil && p.Gate == interleave.InProcess
+	return !s.spec.unremembered && !s.spec.forgetful && worlds[0].fixed != nil && p.Gate == interleave.InProcess
 }

@@ -44,7 +44,8 @@ type Spec struct {
 	First        bool          // stop at the first counterexample, which need not be the smallest
 	Unreduced    bool          // run schedules that differ only in the order of independent commands, too
 	Workers      int           // schedules that run at one time, each on a Redis of its own; default 2
-	unremembered bool          // run every schedule really, and none from memory
+	unremembered bool          // run every schedule really, and none from memory, and look for no states
+	forgetful    bool          // run every schedule really, and look for states all the same
 	Redis        string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
 
 	// OnProgress is called four times a second while schedules are run, and when the last has ended. It is never called twice at
