@@ -139,7 +139,7 @@ func TestMemoryShowsWhatIsReallyRun(t *testing.T) {
 				}
 				recalled := s.everyHistory(spec)
 				require.Empty(t, s.last.memory.broken, "seed %d: %v", seed, texts)
-				spec.unremembered = true
+				spec.Unremembered = true
 				run := s.everyHistory(spec)
 				require.Equal(t, run, recalled, "seed %d: %v", seed, texts)
 			}
@@ -176,6 +176,6 @@ func TestALookThatWaitsIsReallyRun(t *testing.T) {
 	s := newScheduler(t, spec)
 	looked := s.everyHistory(spec)
 	require.Contains(t, s.last.memory.broken, "waits")
-	spec.unremembered = true
+	spec.Unremembered = true
 	require.Subset(t, s.everyHistory(spec), looked)
 }

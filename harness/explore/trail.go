@@ -16,8 +16,7 @@ import (
 
 // trails holds what a schedule that is really run has to know for that.
 type trails struct {
-	of     []stateID // by client
-	hash   func([]byte) stateID
+	of     []stateID   // by client
 	blind  bool        // the outcome of some command depends on more than what is stored
 	strays int64       // stray commands of the world when the schedule began
 	stored []storedKey // what is stored now
@@ -26,12 +25,12 @@ type trails struct {
 
 // followsTrails reports whether the search looks for states of schedules that are really run.
 func (s *search) followsTrails(w *world) bool {
-	return !s.spec.unremembered && !s.spec.Unreduced && w.fixed != nil && s.spec.Program.Gate == interleave.InProcess
+	return !s.spec.Unremembered && !s.spec.Unreduced && w.fixed != nil && s.spec.Program.Gate == interleave.InProcess
 }
 
 // beginTrails makes a schedule that has just begun follow its clients' trails.
-func (ex *execution) beginTrails(t *states) {
-	ex.trails = &trails{of: make([]stateID, len(ex.actors)), hash: t.id, strays: ex.w.strayCommands}
+func (ex *execution) beginTrails() {
+	ex.trails = &trails{of: make([]stateID, len(ex.actors)), strays: ex.w.strayCommands}
 }
 
 // hear adds what a thread of a client has read or noticed to the client's trail.
@@ -40,8 +39,8 @@ func (ex *execution) hear(a *actor, heard event) {
 		return
 	}
 	trail := &ex.trails.of[a.index]
-	b := appendInts(nil, int64(trail[0]), int64(trail[1]), int64(a.thread), int64(heard.kind), int64(heard.at))
-	*trail = ex.trails.hash(appendText(appendBools(b, ex.promoted), heard.text))
+	b := appendInts(appendID(nil, *trail), int64(a.thread), int64(heard.kind), int64(heard.at))
+	*trail = idOf(appendText(appendBools(b, ex.promoted), heard.text))
 }
 
 // hearFrom adds what a thread has got on a connection on which it waited, beyond the first bytes of its replies.
@@ -118,7 +117,7 @@ func (ex *execution) appendTrails(b []byte) []byte {
 		b = appendInts(b, ex.last.thread)
 	}
 	for _, trail := range ex.trails.of {
-		b = appendInts(b, int64(trail[0]), int64(trail[1]))
+		b = appendID(b, trail)
 	}
 	for _, a := range ex.all {
 		b = a.appendThread(b)

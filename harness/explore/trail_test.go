@@ -100,11 +100,11 @@ func TestStatesOfReallyRunSchedulesLoseNothing(t *testing.T) {
 				}
 				what := fmt.Sprintf("seed %d: %v", seed, texts)
 				every := &collector{}
-				spec.unremembered, spec.Checkers = true, []harness.Checker{every}
+				spec.Unremembered, spec.Checkers = true, []harness.Checker{every}
 				s.search(spec)
 				rare := rarest(every.histories)
 				want, wantFound, n := s.shownAndFound(spec, rare)
-				spec.unremembered, spec.forgetful = false, true
+				spec.Unremembered, spec.forgetful = false, true
 				got, gotFound, fewerOf := s.shownAndFound(spec, rare)
 				want.in(t, got, false, what+"\nlost:")
 				got.in(t, want, false, what+"\nonly with states:")

@@ -41,7 +41,7 @@ func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again boo
 		return false, err
 	}
 	if v.followsTrails(w) {
-		v.ex.beginTrails(v.states)
+		v.ex.beginTrails()
 	}
 	if err := v.descend(ctx); err != nil {
 		if v.ex.disturbed && errors.Is(err, errDiverged) {
