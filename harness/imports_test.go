@@ -46,7 +46,8 @@ var allowed = []room{
 	{"checkers", []string{"harness", "harness/units"}},
 	{"nemesis", []string{"harness", "harness/await", "harness/suggest"}},
 	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
-	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "workloads"}},
+	{"workloads/clients", nil},
+	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "workloads", "workloads/clients"}},
 	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/units"}},
 	{"reports", []string{
 		"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/texttable", "harness/units", "reports/drawing",

@@ -55,7 +55,7 @@ func (a *app) exploreCommand() *cobra.Command {
 				if pieces != (pieceFlags{}) {
 					return usage("--save, --resume and --workers are of a search: leave them out of a replay")
 				}
-				if all || a.flags.script.file+a.flags.client != "" && !interleave.IsRecipe(replay.from) {
+				if all || a.flags.script.file+a.flags.client.line+a.flags.client.connect != "" && !interleave.IsRecipe(replay.from) {
 					return usage("a replay takes what it needs from its file: leave --script, --client and --all out")
 				}
 				return a.replay(cmd, replay, args)
@@ -233,6 +233,9 @@ func noSituation(name string, there []harness.SituationName) error {
 
 // exploreAll makes several searches and prints a table. The exit code is 0 if each found what is documented.
 func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
+	for _, err := range plan.Missing() {
+		fmt.Fprintf(a.err, "left out: %s\n", message(err))
+	}
 	for _, s := range searches { // refuse all before one is made
 		if err := s.Check(); err != nil {
 			return err

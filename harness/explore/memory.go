@@ -3,8 +3,6 @@ package explore
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -106,24 +104,6 @@ func repeats(args [][]byte) bool {
 		return n == "rpoplpush" || n == "lmove"
 	}
 	return false
-}
-
-var (
-	luaCall    = regexp.MustCompile(`redis\s*\.\s*p?call`)
-	luaCommand = regexp.MustCompile(`redis\s*\.\s*p?call\s*\(\s*["'](\w+)["']`)
-)
-
-// scriptRepeats reports whether the outcome of a Lua script follows from what is stored, its arguments and the time. It has to name
-// its commands where it calls them.
-func scriptRepeats(body string) bool {
-	calls := luaCommand.FindAllStringSubmatch(body, -1)
-	if len(calls) < len(luaCall.FindAllString(body, -1)) || strings.Contains(body, "redis[") {
-		return false
-	}
-	return !slices.ContainsFunc(calls, func(call []string) bool {
-		n := strings.ToLower(call[1])
-		return n == "eval" || n == "evalsha" || n == "wait" || !repeats([][]byte{[]byte(n), nil, nil})
-	})
 }
 
 // meaning is what a command says, and on what its outcome depends besides the contents of the store.

@@ -134,6 +134,9 @@ func Preflight(p plan.Plan, o Options) error {
 }
 
 func preflight(r plan.Resolved, o Options) error {
+	if err := r.Missing(); err != nil {
+		return err
+	}
 	warnings, err := r.Preflight(o.machine())
 	if err != nil || o.Warn == nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -36,6 +37,9 @@ func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err e
 		return out, err
 	}
 	defer v.Close()
+	if err := outside.Missing(v); err != nil {
+		return out, err
+	}
 	spec.OnProgress = o.OnSearch
 	out = Searched{Search: s, Expectation: s.Expectation(v)}
 	server, err := cluster.RedisVersion(o.Redis)
