@@ -87,6 +87,7 @@ var others = []library{
 	{"github.com/moby/moby", []string{"harness/cluster/docker"}},
 	{"github.com/containerd/errdefs", []string{"harness/cluster/docker"}},
 	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/cluster/internal/platformtest", "harness/explore", "harness/granttest", "harness/interleave", "harness/outside", "harness/results", "workloads"}},
+	{"github.com/cespare/xxhash", []string{"harness/explore"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},
 	{"github.com/RoaringBitmap/roaring", []string{"checkers"}},

@@ -39,6 +39,7 @@ var (
 			"crashes", "expiries", "failovers", "flushes", "lost-answers", "lost-commands", "late", "skew",
 		}},
 		ofScripts,
+		{"In pieces", []string{"save", "resume", "workers"}},
 		{"Replay", []string{"replay", "times"}},
 		{"Results", []string{"situation", "results", "redis-server", "output", "color", "no-color", "help"}},
 	}
