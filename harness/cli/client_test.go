@@ -23,6 +23,13 @@ func TestABadClientIsOneLineWithTheRemedy(t *testing.T) {
 		"are about Lua, and true is a program":              {"explore", "--keys", "k", "--", "true"},
 		"--client: a quote or backslash at its end is open": {"explore", "--client", "python3 'x"},
 		"no program given":                                  {"client", "check"},
+		"nobody listens on unix:/no/such: start":            {"explore", "--connect", "unix:/no/such"},
+		"give unix: and the path of the socket":             {"run", "--connect", "/no/such"},
+		"both a command (true) and where to connect":        {"explore", "--connect", "unix:/a", "--", "true"},
+		"are about a program in another language":           {"run", "lock/set-nx-px", "--processes", "2"},
+		"-1 processes: ask for 1 or more":                   {"run", "--client", "true", "--processes", "-1"},
+		"so say what it is":                                 {"explore", "--announces", "--", "true"},
+		"drives itself, so it can be explored":              {"run", "--announces", "--as", "lock", "--client", "true"},
 		"there is doublegrant client check -- COMMAND":      {"client", "chekc"},
 	} {
 		out, errs, code := run(t, args...)
