@@ -68,7 +68,7 @@ func (c *conn) unsubscribeNow() {
 	}
 	next := c.queue[0]
 	c.queue = nil
-	if err := c.post(next.raw); err != nil {
+	if err := c.postNow(next.raw); err != nil {
 		a.ex.trouble = err
 	}
 }
@@ -120,7 +120,7 @@ func (ex *execution) sendSubscription(c *conn) error {
 	c.queue = c.queue[1:]
 	c.subscription.access.add(next.access)
 	ex.trace.sent(ex, next, nil, nil)
-	return c.post(next.raw)
+	return c.postNow(next.raw)
 }
 
 // foreignReader is the reason for a search that ends since a goroutine reads that the explorer does not know.
@@ -199,7 +199,7 @@ func (c *conn) sendAll() error {
 		return errors.Join(err, c.failed)
 	}
 	for _, next := range c.queue {
-		if err := c.post(next.raw); err != nil {
+		if err := c.postNow(next.raw); err != nil {
 			return err
 		}
 	}

@@ -208,7 +208,7 @@ func (a *actor) refuse() {
 func (ex *execution) endClient(client int) error {
 	main := ex.actors[client]
 	main.crashed = true
-	main.lastWord = main.inOp && main.parkedAt.kind != inWork
+	main.cutOffUnrecorded = main.inOp && main.parkedAt.kind != inWork
 	if ex.recalls {
 		return ex.recallMind(main, event{kind: crashed})
 	}

@@ -83,7 +83,7 @@ func errElsewhere(do, address string) error {
 	return fmt.Errorf("%s was answered ok, and no command has come to %s: it talks to another Redis than the one that init names", do, urlOf(address))
 }
 
-// group is the processes of a client group under load. They have one address.
+// group holds the processes of one client group under load. They share one address.
 type group struct {
 	relay *relay
 
@@ -135,14 +135,14 @@ func (g *group) sit(p *Program) (*child, int, error) {
 		g.failedAt = time.Now()
 		return nil, 0, err
 	}
-	g.bury()
+	g.removeBroken()
 	g.all = append(g.all, c)
 	g.seats[c] = 1
 	return c, 1, nil
 }
 
-// bury ends processes that broke down. The caller holds the lock.
-func (g *group) bury() {
+// removeBroken ends processes that broke down. The caller holds the lock.
+func (g *group) removeBroken() {
 	alive := g.all[:0]
 	for _, c := range g.all {
 		if c.isBroken() {

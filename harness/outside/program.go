@@ -30,7 +30,7 @@ type Program struct {
 
 var _ workloads.Outside = (*Program)(nil)
 
-// New returns the program that the command starts, as an algorithm of the family; empty: the program knows.
+// New returns the program that the command starts, as an algorithm of the family. With an empty family the program says which it is.
 func New(family workloads.Family, command ...string) *Program {
 	return &Program{command: command, family: family, gates: map[string]*child{}, groups: map[redis.UniversalClient]*group{}, beside: map[redis.UniversalClient]*seat{}}
 }
@@ -92,11 +92,11 @@ func (p *Program) At(address string) workloads.Operations {
 	begun := false
 	return operations{func(ctx context.Context, r request) (answer, error) {
 		if c.ready.Reset && !begun {
-			must(c.ask(ctx, request{Do: doReset}, 0))
+			mustAnswer(c.ask(ctx, request{Do: doReset}, 0))
 		}
 		begun = true
 		r.Client = 1
-		return must(c.ask(ctx, r, 0)), nil
+		return mustAnswer(c.ask(ctx, r, 0)), nil
 	}}
 }
 
@@ -130,7 +130,7 @@ func urlOf(address string) string {
 	return "redis://" + address
 }
 
-func must(a answer, err error) answer {
+func mustAnswer(a answer, err error) answer {
 	if err != nil {
 		panic(broken(err))
 	}
