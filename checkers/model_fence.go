@@ -88,8 +88,8 @@ func fenceOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation 
 		if x.Kind != harness.Acquire || x.Outcome != harness.OK || !ok {
 			continue
 		}
-		ask, grant := at(x, x.Call), at(x, x.Return)
-		s := fenceInput{grant: i, owner: ownerOf(x, meta), token: token, text: sentence(x)}
+		ask, grant := opAt(x, x.Call), opAt(x, x.Return)
+		s := fenceInput{grant: i, owner: ownerOf(x, meta), token: token, text: describeOp(x)}
 		steps = append(steps, toOperation(grant, s))
 		s.asked, s.text = true, s.text+", asked for"
 		steps = append(steps, toOperation(ask, s))
