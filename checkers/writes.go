@@ -45,15 +45,15 @@ type writes struct{}
 func (writes) Name() string { return "writes" }
 
 func (c writes) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &writesPass{tally: newTally(h, found), sets: map[string]*set{}, ledger: newWriteCounts(h)}
+	p := &writesPass{tally: newTally(h, found), sets: map[string]*set{}, counts: newWriteCounts(h)}
 	err := eachOp(ctx, h, p.collect)
 	if err == nil {
 		err = p.compare(ctx, h)
 	}
 	p.doubts = append(p.doubts, noneSeen(p.adds, harness.Add))
 	return p.judge(judgement{
-		name: c.Name(), err: err, doubts: p.doubts, figures: p.ledger.figures(),
-		valid: fmt.Sprintf("all of %s acknowledged writes are there", units.Count(int64(p.ledger.total.acknowledged))),
+		name: c.Name(), err: err, doubts: p.doubts, figures: p.counts.figures(),
+		valid: fmt.Sprintf("all of %s acknowledged writes are there", units.Count(int64(p.counts.total.acknowledged))),
 	})
 }
 
@@ -63,7 +63,7 @@ var errOnce = errors.New("the history cannot be read again, as long as the run g
 // writesPass makes the passes over a history.
 type writesPass struct {
 	*tally
-	ledger     *writeCounts
+	counts     *writeCounts
 	sets       map[string]*set
 	adds, read int    // adds of the first pass, and of the latest
 	odd        string // the doubt that comes from the first add of what is not an integer
@@ -165,7 +165,7 @@ func (p *writesPass) write(x harness.Op) {
 		_, s.err = s.survivors()
 	}
 	if s.err != nil {
-		p.ledger.count(x, false, false)
+		p.counts.count(x, false, false)
 		return
 	}
 	present := s.there.has(value)
@@ -174,7 +174,7 @@ func (p *writesPass) write(x harness.Op) {
 		s.late++
 	}
 	lost := x.Outcome == harness.OK && !present && !late
-	p.ledger.count(x, present, lost)
+	p.counts.count(x, present, lost)
 	switch x.Outcome {
 	case harness.OK:
 		p.follow(s, x, lost)
@@ -189,7 +189,7 @@ func (p *writesPass) write(x harness.Op) {
 // follow begins, goes on with or ends the run of the worker of x, an acknowledged write.
 func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 	if s.guarded {
-		p.ledger.guarded.add(lost)
+		p.counts.guarded.add(lost)
 	}
 	worker := p.meta.Worker(x.Client)
 	r := s.runs[worker]
@@ -267,7 +267,7 @@ func (s *set) unexpectedAnomaly(x harness.Op) harness.Anomaly {
 func (p *writesPass) lost(s *set, r *run) harness.Anomaly {
 	first, last := written(r.first), written(r.last)
 	a := harness.Anomaly{
-		Class: harness.LostWrite, Key: s.key, From: first.Call, To: p.ledger.untilNextFault(first.Call, last.Return),
+		Class: harness.LostWrite, Key: s.key, From: first.Call, To: p.counts.untilNextFault(first.Call, last.Return),
 		Ops:  []harness.Op{first},
 		Note: fmt.Sprintf("worker %d lost %s, acknowledged at %s", r.worker, first.Arg, formatTime(first.Return)),
 	}

@@ -115,8 +115,8 @@ func (f Fault) Can(what Consequences) bool {
 	return f.Does&what != 0
 }
 
-// within returns a check that a parameter is between least and most, where its effect can be seen.
-func within[T int | time.Duration](field string, is, least, most T) func() (string, error) {
+// inBounds returns a check that a parameter is between least and most, where its effect can be seen.
+func inBounds[T int | time.Duration](field string, is, least, most T) func() (string, error) {
 	return func() (string, error) {
 		if is < least || is > most {
 			return field, fmt.Errorf("%s is %v: ask for %v to %v", field, is, least, most)

@@ -38,7 +38,7 @@ func (m memoryPressure) Inject(ctx context.Context, rng *rand.Rand) (harness.Inj
 	} else if err != nil {
 		return harness.Injection{}, err
 	}
-	cramped := map[string]*ballast{}
+	cramped := map[string]*memoryBallast{}
 	inj := harness.Injection{Targets: a.hosts, Heal: func(ctx context.Context) error {
 		return a.eachAtOnce(func(node string) error {
 			if b := cramped[node]; b != nil {

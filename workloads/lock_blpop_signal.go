@@ -81,7 +81,7 @@ func (l *blpopSignalLock) Acquire(ctx context.Context, key, owner string, _ time
 
 // try takes the lock if it is free, for ttl; 0: for good.
 func (l *blpopSignalLock) try(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	return granted(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
+	return wasGranted(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
 }
 
 // signalled waits for a signal, and reports whether one came.
@@ -94,7 +94,7 @@ func (l *blpopSignalLock) signalled(ctx context.Context, key string, within time
 }
 
 func (l *blpopSignalLock) Release(ctx context.Context, key, owner string) (bool, error) {
-	return yes(l.leave.Run(ctx, l.redis, []string{key, signalKey(key)}, owner, signalKept.Milliseconds()))
+	return saysYes(l.leave.Run(ctx, l.redis, []string{key, signalKey(key)}, owner, signalKept.Milliseconds()))
 }
 
 type signalLeaseLock struct{ blpopSignalLock }

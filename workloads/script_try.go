@@ -100,7 +100,7 @@ func (t *luaText) mustSayYes(ctx context.Context, v values, because string) erro
 		return err
 	}
 	return &ScriptError{t.name, fmt.Sprintf("answered %s where the answer has to be yes, since %s: a yes is %s",
-		quoted(reply), because, t.yesInLua())}
+		quoteReply(reply), because, t.yesInLua())}
 }
 
 // clean deletes the KEYS of the trial, one by one since they may be in different slots.

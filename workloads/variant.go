@@ -162,15 +162,15 @@ type Options struct {
 // themselves.
 func (v Variant) Under(c Condition) (found []harness.Class) {
 	for _, f := range v.Flaws {
-		if f.When == c || v.Masters == 0 && f.When == Failover && v.forgets(c, f.Class) {
+		if f.When == c || v.Masters == 0 && f.When == Failover && v.forgetsAsFailover(c, f.Class) {
 			found = append(found, f.Class)
 		}
 	}
 	return found
 }
 
-// forgets reports whether the condition brings out the class as a failover does.
-func (v Variant) forgets(c Condition, class harness.Class) bool {
+// forgetsAsFailover reports whether the condition brings out the class as a failover does.
+func (v Variant) forgetsAsFailover(c Condition, class harness.Class) bool {
 	switch c {
 	case NodeRestart:
 		return true

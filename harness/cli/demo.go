@@ -18,7 +18,7 @@ func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "a tour in about 90 seconds: naive variants caught, scripts compared, a failover reported",
-		Args:  exactly(0, "none"),
+		Args:  exactArgs(0, "none"),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
 	}
 	a.placeFlags(cmd)
@@ -61,7 +61,7 @@ func (a *app) demo(ctx context.Context) error {
 	a.println("What was found, in %v:", time.Since(began).Round(time.Second))
 	cases := plan.Demo()
 	for i, out := range outs {
-		a.println("  %s%s", summary(cases[i].Title, result(out)), onlyExplored(out, searches))
+		a.println("  %s%s", caseLine(cases[i].Title, describeResult(out)), onlyExplored(out, searches))
 	}
 	for _, out := range outs {
 		for _, f := range out.Report.Failovers {
@@ -78,8 +78,8 @@ func (a *app) demo(ctx context.Context) error {
 	return nil
 }
 
-// summary returns the line of one case: its title, which may have a colon of its own, and its result.
-func summary(title, result string) string {
+// caseLine returns the line of one case: its title, which may have a colon of its own, and its result.
+func caseLine(title, result string) string {
 	return title + " -> " + strings.ToLower(result[:1]) + result[1:]
 }
 

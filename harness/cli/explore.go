@@ -67,7 +67,7 @@ func (a *app) exploreCommand() *cobra.Command {
 	f.BoolVar(&all, "all", false, "the whole catalogue, sequences under every regime; exit code 0 if all is as documented")
 	f.StringVar(&replay.from, "replay", "", "run a counterexample again, from its file or its word (dg1-...); exit code 1 if it is the same each time")
 	f.IntVar(&replay.times, "times", 1, "how often to replay")
-	return a.grouped(cmd, ofSearches)
+	return a.groupFlags(cmd, ofSearches)
 }
 
 func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
@@ -108,7 +108,7 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string
 		s.Regime = ""
 	}
 	s.Crashes, s.Expiries = noneIfZero(s.Crashes), noneIfZero(s.Expiries)
-	lost(cmd, &s)
+	setLost(cmd, &s)
 	variants, err := a.variants(cmd, args)
 	switch {
 	case err != nil:
@@ -250,7 +250,7 @@ func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []res
 // search makes one of several searches. If it does not find what is documented, the exit code is 1.
 func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, error) {
 	out, err := results.Explore(ctx, s, a.options())
-	if err = uninterrupted(ctx, err); err != nil {
+	if err = orInterrupted(ctx, err); err != nil {
 		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
 	}
 	if !out.Exploration.Met && !s.Own() { // nothing is documented of it
@@ -266,7 +266,7 @@ func (a *app) searchTable(outs []results.Searched) error {
 	schedules := 0
 	for _, out := range outs {
 		e, r := out.Exploration, out.Exploration.Result
-		t.Add(e.Variant, dash(out.Search.Under()), e.Verdict().String(), dash(classSteps(e)), yes(e.Met),
+		t.Add(e.Variant, orDash(out.Search.Under()), e.Verdict().String(), orDash(classSteps(e)), yesOrNo(e.Met),
 			units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), rounded(r.First).String(), rounded(r.Elapsed).String())
 		total, schedules = total+r.Elapsed, schedules+r.Schedules+r.Pruned
 	}
@@ -286,8 +286,8 @@ func classSteps(e reports.Exploration) string {
 	return strings.Join(all, ", ")
 }
 
-// lost sets the fields for lost answers and commands from the flags, if one of these was given. Otherwise it leaves the defaults.
-func lost(cmd *cobra.Command, s *plan.Search) {
+// setLost sets the fields for lost answers and commands from the flags, if one of these was given. Otherwise it leaves the defaults.
+func setLost(cmd *cobra.Command, s *plan.Search) {
 	f := cmd.Flags()
 	if !f.Changed("lost-answers") && !f.Changed("lost-commands") && !f.Changed("late") {
 		s.LostAnswers, s.LostCommands, s.Late = 0, 0, 0

@@ -35,7 +35,7 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search) error 
 		fmt.Fprintf(a.err, "[%d/%d] %s, regime %s\n", i+1, len(searches), s.Variant, s.Regime)
 		a.err.beginStage(perSearch)
 		out, err := results.Explore(ctx, s, a.options())
-		if err = uninterrupted(ctx, err); err != nil {
+		if err = orInterrupted(ctx, err); err != nil {
 			return err
 		}
 		outs, verdicts = append(outs, out), append(verdicts, out.Exploration.Verdict())

@@ -17,10 +17,10 @@ import (
 // with it, and all Sentinels agree on it and see nobody down. Of several masters each is a primary. If ctx ends first, the error
 // says what was missing.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
-	return await.Until(ctx, 20*time.Millisecond, func() error { return c.whole(ctx) })
+	return await.Until(ctx, 20*time.Millisecond, func() error { return c.isWhole(ctx) })
 }
 
-func (c *Cluster) whole(ctx context.Context) error {
+func (c *Cluster) isWhole(ctx context.Context) error {
 	var primaries []*node
 	for _, n := range c.redis {
 		role, err := n.role(ctx)
@@ -35,7 +35,7 @@ func (c *Cluster) whole(ctx context.Context) error {
 		return fmt.Errorf("the primaries are %v, and there should be %d", names(primaries), c.topology.primaries)
 	}
 	for _, p := range primaries {
-		if err := c.replicating(ctx, p); err != nil {
+		if err := c.allReplicasOnline(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -53,8 +53,8 @@ func (c *Cluster) whole(ctx context.Context) error {
 	return nil
 }
 
-// replicating returns nil if every replica is online with the primary.
-func (c *Cluster) replicating(ctx context.Context, primary *node) error {
+// allReplicasOnline returns nil if every replica is online with the primary.
+func (c *Cluster) allReplicasOnline(ctx context.Context, primary *node) error {
 	info, err := primary.admin.Info(ctx, "replication").Result()
 	if err != nil {
 		return fmt.Errorf("%s does not answer: %w", primary.name, err)

@@ -25,7 +25,7 @@ func (s subject) keepSearch(t TB, p parameters, res interleave.Result, began tim
 	dir := filepath.Join(testDir(*artifactsDir, t.Name()), name)
 	logWritten(t, dir, reports.WriteExploration(dir, reports.Exploration{
 		Name: s.name, Variant: s.name, Command: commandToRepeat(t.Name()), Labels: p.labels(), Result: res, Started: began,
-		Versions: reports.Versions(server()), Replay: passOn(t),
+		Versions: reports.Versions(serverVersion()), Replay: passOn(t),
 	}))
 }
 

@@ -106,13 +106,13 @@ func allClasses() (all []harness.Class) {
 	return all
 }
 
-// findable lists the classes that a run of the plan, or a search of its variants, can show.
-func (r Resolved) findable() []harness.Class { return checkers.Finds(r.loads()...) }
+// findableClasses lists the classes that a run of the plan, or a search of its variants, can show.
+func (r Resolved) findableClasses() []harness.Class { return checkers.Finds(r.loads()...) }
 
 // possibleExpected refuses an expectation that cannot come true.
 func (r *Resolved) possibleExpected() error {
 	for _, class := range slices.Concat(r.Expect.Invalid, r.Expect.May) {
-		if can := r.findable(); !slices.Contains(can, class) {
+		if can := r.findableClasses(); !slices.Contains(can, class) {
 			return r.errorf("expect", "%s is never found of %s: what is looked for is %s",
 				class, strings.Join(append([]string{r.Variant}, r.With...), " and "), joinClasses(can, ", "))
 		}

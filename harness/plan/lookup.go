@@ -23,7 +23,7 @@ func (f FaultPlan) findFault(field, name string, on blueprint) (fault, error) {
 	for _, c := range candidates {
 		found, err := f.asCandidate(c, field, name, on)
 		if err == nil {
-			return found, found.possible(field, on)
+			return found, found.checkTopology(field, on)
 		}
 		wrong = cmp.Or(wrong, err)
 	}
@@ -73,8 +73,8 @@ func orNothing(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// possible refuses a fault that is impossible on the topology.
-func (f fault) possible(field string, on blueprint) error {
+// checkTopology refuses a fault that is impossible on the topology.
+func (f fault) checkTopology(field string, on blueprint) error {
 	missing := map[nemesis.Need]bool{
 		nemesis.NeedsSentinels:  on.sentinels == 0,
 		nemesis.NeedsSuccessors: on.sentinels == 0 && on.primaries == 1,

@@ -131,7 +131,7 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	if r.on, err = parseTopology(r.Topology); err != nil {
 		return r, p.errorf("topology", "%w", err)
 	}
-	if err := r.possible(); err != nil {
+	if err := r.checkCombination(); err != nil {
 		return r, err
 	}
 	r.on.downAfter, r.on.workers = r.DownAfter, r.Clients+len(r.with)*riderClients
@@ -177,19 +177,19 @@ func (r *Resolved) resolveAcks() error {
 		return nil
 	}
 	waits := false
-	for _, v := range append([]*workloads.Variant{&r.variant}, pointers(r.with)...) {
+	for _, v := range append([]*workloads.Variant{&r.variant}, pointersTo(r.with)...) {
 		var ok bool
 		*v, ok = v.Waiting(r.Acks)
 		waits = waits || ok
 	}
 	if !waits {
 		return r.errorf("acks", "%d acknowledgements of a write, and %s waits for none: acks are for variants with a WAIT, such as %s",
-			r.Acks, r.Variant, waiting())
+			r.Acks, r.Variant, variantWithWait())
 	}
 	return nil
 }
 
-func pointers[T any](of []T) (all []*T) {
+func pointersTo[T any](of []T) (all []*T) {
 	for i := range of {
 		all = append(all, &of[i])
 	}

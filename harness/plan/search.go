@@ -336,7 +336,7 @@ func (s Search) ReplayCommand() string {
 	if s.Script != nil && s.Script.File == "" {
 		return ""
 	}
-	w := commandLine("explore")
+	w := newCommandLine("explore")
 	if s.Script != nil || s.Client != nil {
 		w.variant(s.Variant, s.Script, s.Client)
 	}
@@ -349,7 +349,7 @@ const DefaultFor = 2 * time.Minute
 
 // CommandWith does what Command does, with the redis-server that the user named; empty if none was named.
 func (s Search) CommandWith(redis string) string {
-	w := commandLine("explore")
+	w := newCommandLine("explore")
 	w.variant(s.Variant, s.Script, s.Client)
 	w.flag("regime", s.Regime, s.Regime != "")
 	w.flag("ttl", s.TTL, s.TTL != 0)

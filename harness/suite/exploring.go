@@ -55,9 +55,9 @@ func (a *atMost) ReadField(f fields.Reader, name string, n *yaml.Node) error {
 // ofSearches lists the fields that a run may give if it is a search.
 var ofSearches = []string{"name", "times", "variant", "script", "client", "regime", "ttl", "expect", "explore"}
 
-// loadless leaves a search no fields about load. It refuses those that the run gives itself, and drops those that came from the
+// dropLoadFields leaves a search no fields about load. It refuses those that the run gives itself, and drops those that came from the
 // suite's defaults.
-func (r *Entry) loadless(own []string) error {
+func (r *Entry) dropLoadFields(own []string) error {
 	for _, name := range own {
 		if !slices.Contains(ofSearches, name) {
 			return r.errorf(name, "%s is about load, and this run is a search: leave it out, or put it under explore if it belongs there", name)

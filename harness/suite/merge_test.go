@@ -288,8 +288,8 @@ func TestAMergeThatIsInterruptedLeavesNothing(t *testing.T) {
 func TestACommandThatNeedsQuotesStays(t *testing.T) {
 	t.Parallel()
 	const command = "doublegrant run '--plan=my results/x/plan.yaml'"
-	require.Equal(t, command, moved(command, "my results", "there"))
-	require.Equal(t, "doublegrant run --plan=a/x", moved("doublegrant run --plan=a/x", "a", "over there"))
-	require.Equal(t, "doublegrant run --plan=b/x", moved("doublegrant run --plan=a/x", "a", "b"))
-	require.Equal(t, "doublegrant run lock/setnx", moved("doublegrant run lock/setnx", "", "b"))
+	require.Equal(t, command, withFolder(command, "my results", "there"))
+	require.Equal(t, "doublegrant run --plan=a/x", withFolder("doublegrant run --plan=a/x", "a", "over there"))
+	require.Equal(t, "doublegrant run --plan=b/x", withFolder("doublegrant run --plan=a/x", "a", "b"))
+	require.Equal(t, "doublegrant run lock/setnx", withFolder("doublegrant run lock/setnx", "", "b"))
 }

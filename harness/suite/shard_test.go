@@ -84,8 +84,8 @@ func TestShardsEndAtAboutTheSameTime(t *testing.T) {
 		require.LessOrEqual(t, longest, best*4/3, "%d shards", of)
 	}
 	units := []unit{{takes: 5}, {takes: 4}, {takes: 3}, {takes: 3}, {takes: 3}}
-	require.Equal(t, []int{1, 2, 2, 1, 2}, deal(units, 2), "8 and 10, where file order would make 9 and 9 or worse")
-	require.Equal(t, []int{1, 2, 3, 1, 2}, deal(make([]unit, 5), 3), "runs of no length are dealt out by number")
+	require.Equal(t, []int{1, 2, 2, 1, 2}, dealOut(units, 2), "8 and 10, where file order would make 9 and 9 or worse")
+	require.Equal(t, []int{1, 2, 3, 1, 2}, dealOut(make([]unit, 5), 3), "runs of no length are dealt out by number")
 }
 
 // TestAShardKeepsWhatARunIs: its seeds, its place, and the fingerprint of the whole suite.
