@@ -156,7 +156,7 @@ func twoPrimaries(ctx context.Context, c Partitionable, old string) (string, err
 	if err != nil {
 		return "", fmt.Errorf("%s, but %s does not say what it is: %w", seen, old, err)
 	}
-	if role != "master" {
+	if role != harness.RolePrimary {
 		return "", fmt.Errorf("%s, but %s is %q: no split brain", seen, old, role)
 	}
 	return seen + " while " + old + " was still primary", nil

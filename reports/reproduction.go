@@ -190,7 +190,7 @@ func WriteReproduction(dir string, r Reproduction) error {
 		name  string
 		write func(io.Writer, Reproduction) error
 	}{
-		{"reproduction.json", ReproductionJSON}, {"summary.md", ReproductionSummary}, {"report.html", ReproductionHTML},
+		{ReproductionFile, ReproductionJSON}, {SummaryFile, ReproductionSummary}, {ReportFile, ReproductionHTML},
 	} {
 		if err := WriteFile(filepath.Join(dir, f.name), func(w io.Writer) error { return f.write(w, r) }); err != nil {
 			return err

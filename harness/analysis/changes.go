@@ -109,7 +109,7 @@ func (c *change) primary(events []harness.Event) string {
 		switch {
 		case e.At > c.first || e.At > c.after && slices.Contains(began, e.Kind):
 			return node
-		case isRole(e, "master"):
+		case isRole(e, harness.RolePrimary):
 			node = e.Node
 		}
 	}
@@ -128,7 +128,7 @@ func (c *change) promoted(events []harness.Event) string {
 		if e.Kind != harness.EventRole {
 			continue
 		}
-		if e.At > c.after && e.At <= c.last+rolesWithin && e.Detail == "master" && e.Node != c.old && role[e.Node] != "down" {
+		if e.At > c.after && e.At <= c.last+rolesWithin && e.Detail == harness.RolePrimary && e.Node != c.old && role[e.Node] != harness.RoleDown {
 			return e.Node
 		}
 		role[e.Node] = e.Detail

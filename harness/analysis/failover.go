@@ -213,7 +213,7 @@ func (a *aftermath) first(wanted func(harness.Event) bool) (harness.Event, bool)
 func (a *aftermath) promotion() time.Duration {
 	e, _ := a.first(func(e harness.Event) bool {
 		return e.Kind == string(Switched) || e.Kind == string(Promoted) ||
-			a.new != "" && e.Node == a.new && (isRole(e, "master") || e.Kind == harness.EventWritable)
+			a.new != "" && e.Node == a.new && (isRole(e, harness.RolePrimary) || e.Kind == harness.EventWritable)
 	})
 	return e.At
 }
@@ -290,7 +290,7 @@ func (a *aftermath) rejoined() Stage {
 		return Stage{Name: Rejoined, Note: "which node was the primary is not known"}
 	}
 	e, ok := a.first(func(e harness.Event) bool {
-		return e.At >= a.switched.At && e.Node == a.old && isRole(e, "slave")
+		return e.At >= a.switched.At && e.Node == a.old && isRole(e, harness.RoleReplica)
 	})
 	if !ok {
 		return Stage{Name: Rejoined, Note: a.old + " was not seen as a replica"}

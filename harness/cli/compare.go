@@ -134,7 +134,7 @@ func (a *app) writeComparison(rows []reports.Row) (path string, err error) {
 	for i := range rows {
 		rows[i].Link = "../" + rows[i].Link
 	}
-	path = filepath.Join(dir, "index.html")
+	path = filepath.Join(dir, reports.IndexFile)
 	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })
 }
 
@@ -318,6 +318,6 @@ func yesOrNo(b bool) string {
 
 // writeIndex writes a page that leads to every report.
 func (a *app) writeIndex(rows []reports.Row) (path string, err error) {
-	path = filepath.Join(a.flags.results, "index.html")
+	path = filepath.Join(a.flags.results, reports.IndexFile)
 	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })
 }

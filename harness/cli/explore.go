@@ -160,7 +160,7 @@ func (a *app) printExploration(e reports.Exploration) error {
 	if err := a.showSituation(e.Result); err != nil {
 		return err
 	}
-	a.println("report: %s", filepath.Join(e.Dir, "report.html"))
+	a.println("report: %s", filepath.Join(e.Dir, reports.ReportFile))
 	return nil
 }
 
@@ -240,7 +240,7 @@ func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []res
 			return outs, rows, err
 		}
 		outs = append(outs, out)
-		row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), "report.html"))
+		row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), reports.ReportFile))
 		row.Regime = strings.TrimSuffix("every interleaving, "+s.Under(), ", ") // one variant may be searched under several conditions
 		rows = append(rows, row)
 	}

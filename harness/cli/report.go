@@ -66,6 +66,6 @@ func (a *app) showSuite(s tally.Suite, dir string) error {
 	if err := reports.SuiteText(a.out, s); err != nil {
 		return err
 	}
-	a.println("\nreports   %s", filepath.Join(dir, "index.html"))
+	a.println("\nreports   %s", filepath.Join(dir, reports.IndexFile))
 	return nil
 }

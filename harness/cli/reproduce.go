@@ -135,7 +135,7 @@ func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, ho
 		if err := reports.ReproductionText(a.out, r); err != nil {
 			return err
 		}
-		a.println("\n  report  %s\n", filepath.Join(dir, "report.html"))
+		a.println("\n  report  %s\n", filepath.Join(dir, reports.ReportFile))
 	}
 	if a.json {
 		return a.printJSON(all)

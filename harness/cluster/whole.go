@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
@@ -27,7 +28,7 @@ func (c *Cluster) isWhole(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s does not answer: %w", n.name, err)
 		}
-		if role == rolePrimary {
+		if role == harness.RolePrimary {
 			primaries = append(primaries, n)
 		}
 	}
@@ -72,7 +73,7 @@ func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 		return err
 	}
 	want := map[string]string{
-		"ip": primary.announcedIP, "flags": "master",
+		"ip": primary.announcedIP, "flags": harness.RolePrimary,
 		"num-slaves": strconv.Itoa(c.topology.replicas), "num-other-sentinels": strconv.Itoa(c.topology.sentinels - 1),
 	}
 	for field, value := range want {
@@ -102,14 +103,12 @@ func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 		return err
 	}
 	for _, r := range replicas {
-		if r["flags"] != "slave" || r["master-host"] != primary.announcedIP {
+		if r["flags"] != harness.RoleReplica || r["master-host"] != primary.announcedIP {
 			return fmt.Errorf("its replica %s is %q of %q", r["ip"], r["flags"], r["master-host"])
 		}
 	}
 	return nil
 }
-
-const rolePrimary = "master" // Redis's own word
 
 // role asks the node itself for its role, past the fabric.
 func (n *node) role(ctx context.Context) (string, error) {

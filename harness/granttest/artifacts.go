@@ -54,7 +54,7 @@ func logWritten(t TB, dir string, err error) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	t.Logf("report: %s", filepath.Join(dir, "report.html"))
+	t.Logf("report: %s", filepath.Join(dir, reports.ReportFile))
 }
 
 func (p parameters) labels() map[string]string {

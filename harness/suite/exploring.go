@@ -150,7 +150,7 @@ func (r Entry) search(ctx context.Context, o results.Options) (run tally.Run, di
 		}
 	}
 	j.Verdict = harness.Worst(verdicts...)
-	run = tally.Run{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command, Link: filepath.Join(worst.Dir, "report.html")}
+	run = tally.Run{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command, Link: filepath.Join(worst.Dir, reports.ReportFile)}
 	run.Ending, run.Why = r.endingOfSearch(j, documented, worst.Exploration.Sentence())
 	return run, dirs, nil
 }

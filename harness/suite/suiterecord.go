@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	recordFile = "suite.jsonl"
-	pageFile   = "index.html"
+	recordFile = results.SuiteRecord
+	pageFile   = reports.IndexFile
 
 	keptOfEach = 10 // number of runs of one case and one ending whose whole folders a soak keeps
 )
@@ -114,7 +114,7 @@ func (r *record) end(e recordEnd) error {
 
 // thinnedFiles lists the files that a soak keeps of a run that was not as expected, beyond the first keptOfEach of its case and
 // ending.
-var thinnedFiles = []string{plan.File, "verdict.json", "summary.md"}
+var thinnedFiles = []string{plan.File, reports.VerdictFile, reports.SummaryFile}
 
 // tidy removes what a soak does not keep of a run. A run that was as expected loses its whole folder; beyond the first keptOfEach
 // of a case and ending, only the files in remains stay. tidy reports whether the run's report is still there.

@@ -49,7 +49,8 @@ type (
 	hostPlace struct{ name, real string }
 )
 
-// New returns a fabric without hosts.
+// New returns a fabric without hosts. The first call changes two things for the whole process: it turns off zerolog's global logger,
+// and adds two toxics to toxiproxy's table.
 func New() *Fabric {
 	setUp()
 	return &Fabric{
