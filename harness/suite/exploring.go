@@ -16,6 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 // Exploring makes a run a search through every interleaving. Fields that are left out have the defaults of the explore command.
