@@ -14,7 +14,7 @@ const certifyWithin = time.Second
 // state that it visits. Windows are the smallest that show an anomaly, a handful of steps.
 const certifyOperations = 64
 
-// certify has porcupine judge the operations of a alone, together with what the rules allow to happen besides: leases and
+// certify has porcupine judge the operations of a alone, together with what may happen by the rules alone: leases and
 // windows may end, and releases that were not answered may be executed at any later time. It reports whether no order
 // of all that explains them. It needs nothing but a, so a reader of a stored anomaly can ask again.
 func certify(a harness.Anomaly, meta harness.Meta) bool {

@@ -112,8 +112,8 @@ func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration
 // suspected is a claim that marks rule out, unless a confirm that is still under way set these anew meanwhile.
 type suspected struct {
 	claim   mark
-	against []mark
-	more    bool // there are more of these
+	against []mark // marks that rule it out, the first againstKept of them
+	more    bool   // more marks rule it out
 }
 
 // againstKept bounds the marks that are kept for one claim which they rule out. The first ones are kept.

@@ -35,8 +35,8 @@ import (
 // A history in which most claims were answered when their window could be over shows nothing: the verdict is Unknown.
 //
 // Every further claim is one violation, against the earliest claim or confirm in force. Messages whose window has passed
-// are forgotten: time is O(1) amortised for each of the message's marks in force that rule nothing out, of which there is one
-// unless the filter fails, and memory is bounded by twice the marks in their window, the latest confirms of 16,384 messages
+// are forgotten: time for a claim is O(1) amortised for each mark of its message that is in force, of which there is one unless
+// the filter fails. Memory is bounded by twice the marks in their window, the latest confirms of 16,384 messages
 // (with shorter windows than later marks have, more of them make the verdict Unknown), and 4,096 claims that are not decided.
 func Dedup() harness.Checker { return dedup{} }
 

@@ -23,9 +23,9 @@ type hold struct {
 	tenure   *tenure
 	own      tenure        // the tenure, if it began with this hold
 	until    time.Duration // when it can be over, if nobody releases it; not before op.Call
-	least    time.Duration // what until was when op returned
+	least    time.Duration // the value of until when op returned
 	known    time.Duration // it is known to have lasted until then: what it overlaps before is decided
-	given    time.Duration // the Call of the release that ended it; -1: none was seen
+	given    time.Duration // the Call of the release that gave it up; -1: none was seen
 	latest   time.Duration // the Return of the latest hold that it may overlap as the first of the two; -1: none
 	overlap  *overlap      // with an earlier one; nil: there is none to overlap
 	thefts   []*theft      // releases by other owners that may have removed the lock, in the order of the history
@@ -34,7 +34,7 @@ type hold struct {
 	links    []*link       // the earlier grants that show it
 	cut      bool          // there are more of these
 	queued   bool          // among the waiting of its worker
-	before   *hold         // an earlier one of the same grip that is still waited for
+	before   *hold         // an earlier one of the same lock and token that is still waited for
 }
 
 // waits reports whether an overlap waits for how long h lasts.
@@ -121,7 +121,7 @@ type theft struct {
 	release sight
 }
 
-// mayHaveRemoved reports whether the release may have removed the lock of h: somebody else's later hold, which can have begun before
+// mayHaveRemoved reports whether the release may have removed the lock of h, a later hold of somebody else: h can have begun before
 // the release was over.
 func (t *theft) mayHaveRemoved(h *hold) bool {
 	return t.hold.tenure.seq < h.seq && t.hold.owner != h.owner && t.release.op.Return >= h.op.Call

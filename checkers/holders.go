@@ -194,7 +194,7 @@ func (p *holdersPass) staleAnomaly(g *grantee, s successor, x harness.Op) harnes
 	}
 }
 
-// successor is the first write of an owner since it was granted the lock.
+// successor holds the first write of an owner since it was granted the lock, and that grant.
 type successor struct {
 	acquire, write harness.Op
 	gap            bool // others before this one were dropped

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// writeCounts counts writes by client group, by fault and by time.
+// writeCounts counts writes by client group, by fault and by time, and how many of them were lost.
 type writeCounts struct {
 	meta             harness.Meta
 	faults           []faultCounts
@@ -41,7 +41,7 @@ func (c count) percent(m harness.Metric) []harness.Figure {
 	return []harness.Figure{m.Of(100 * float64(c.lost) / float64(c.acknowledged))}
 }
 
-// faultCounts is the part of the ledger during one fault.
+// faultCounts counts the writes during one fault.
 type faultCounts struct {
 	harness.Fault
 	total count
@@ -58,7 +58,7 @@ func newWriteCounts(h harness.History) *writeCounts {
 	return l
 }
 
-// count enters one write: whether it is there in the end, and whether that makes it a lost one.
+// count counts one write. present says that it is there in the end, lost that it should be and is not.
 func (l *writeCounts) count(w harness.Op, present, lost bool) {
 	switch w.Outcome {
 	case harness.OK:

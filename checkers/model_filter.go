@@ -27,8 +27,8 @@ type filterState struct {
 }
 
 // filterModel returns porcupine's model of a whole message where claims are confirmed. Claims exclude each other as in dedupModel.
-// A confirm excludes only the claims that are called after it has returned, however late others are answered. So it has one step
-// at its Return, and a claim has three: at its Call, at its mark and at its Return.
+// A confirm excludes only the claims that are called after it has returned, however late others are answered. So it is one
+// operation of the model, at its Return, and a claim is three: at its Call, at its mark and at its Return.
 func filterModel() porcupine.Model {
 	return porcupine.Model{
 		Init:                      func() any { return filterState{} },
@@ -84,7 +84,7 @@ func (s filterState) withoutClaim(claim int) map[int][]int {
 	return out
 }
 
-// filterOperations turns the claims of ops that were told "first", and the confirms that were ok, into steps.
+// filterOperations turns the claims of ops that were told "first", and the confirms that were ok, into operations of the model.
 func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	confirmed := slices.ContainsFunc(ops, func(x harness.Op) bool { return x.Kind == harness.Confirm && x.Outcome == harness.OK })

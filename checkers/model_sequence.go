@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// sequenceInput returns a number.
+// sequenceInput is the return of a number.
 type sequenceInput struct {
 	number number
 	text   string // for pages
@@ -30,7 +30,7 @@ func sequenceModel() porcupine.Model {
 	}
 }
 
-// sequenceOperations turns the ok calls of ops that returned a number, such as a fencing token, into steps.
+// sequenceOperations turns the ok calls of ops that returned a number, such as a fencing token, into operations of the model.
 func sequenceOperations(ops []harness.Op, kind harness.Kind) []porcupine.Operation {
 	var steps []porcupine.Operation
 	for _, x := range ops {

@@ -171,7 +171,7 @@ func (p *mutexPass) settleWorker(worker int, x harness.Op) *hold {
 		return nil
 	}
 	var room [4]*hold
-	var left *hold // the latest of that grip that is kept
+	var left *hold // the latest of that lock and token that is kept
 	for _, h := range w.takeConcerned(room[:0], same) {
 		about := lockTokenOf(h.op) == g
 		if p.settle(h, x, about) {

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// tailDigits is how many decimal digits always fit into 64 bits.
+// tailDigits is the number of decimal digits that always fit into 64 bits.
 const tailDigits = 19
 
 // numbers is a set of numbers of one key that share all but their last 19 digits. It keeps those digits in Roaring bitmaps: two

@@ -25,14 +25,14 @@ type overlap struct {
 	decided     bool          // reported, or none
 }
 
-// maxUndecided is how many overlaps may wait at a time, about 400 bytes each: where somebody who holds a lock without a
+// maxUndecided bounds the overlaps that may wait at a time, about 400 bytes each: where somebody who holds a lock without a
 // lease stays silent, and others get it, every grant of the rest of a run does.
 const maxUndecided = 1 << 12
 
 // open reports whether o is not decided yet. It returns false for nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
 
-// needsSecond reports whether o, which is open, still needs to know if its second hold lasts beyond its own Return.
+// needsSecond reports whether o, which is open, cannot be decided before it is known if its second hold lasts beyond its own Return.
 func (o *overlap) needsSecond() bool {
 	return !o.lasted && !o.over && (o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }

@@ -30,7 +30,7 @@ func Draw(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harness.Fa
 	return nil
 }
 
-// assignRows gives each client a row, in order of appearance, and each of the rules' own steps one below.
+// assignRows gives each client a row, in order of appearance. Below these, each operation that happens by the rules alone has one.
 func assignRows(steps []porcupine.Operation) {
 	byClient := map[int]int{}
 	for _, s := range steps {
@@ -49,7 +49,7 @@ func assignRows(steps []porcupine.Operation) {
 	}
 }
 
-// annotations lists the faults that overlap the drawn steps, cut to the span of those.
+// annotations lists the faults that overlap the drawn operations, cut to the span of those.
 func annotations(steps []porcupine.Operation, faults []harness.Fault) []porcupine.Annotation {
 	from, to := steps[0].Call, steps[0].Return
 	for _, s := range steps {
@@ -85,7 +85,7 @@ func faultDetails(f harness.Fault) string {
 		f.Name, strings.Join(f.Targets, ", "), f.Start, f.Active, heal, whole, f.Proof)
 }
 
-// describeMetadata shows the whole operation behind a step, escaped.
+// describeMetadata shows the recorded operation behind one that is drawn, escaped.
 func describeMetadata(info any) string {
 	op, ok := info.(harness.Op)
 	if !ok {

@@ -16,7 +16,7 @@ type sampledMarks struct {
 	mask  uint32 // messages are kept whose hash has none of these bits
 }
 
-// glimpsedMark is what is kept of a claim that was told "first", or of a confirm, both ok.
+// glimpsedMark holds what is kept of a claim that was told "first", or of a confirm, both ok.
 type glimpsedMark struct {
 	confirm             bool
 	client              int32

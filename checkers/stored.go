@@ -66,7 +66,7 @@ type storedPass struct {
 	oddities             oddities
 }
 
-// sequenceState holds what is known about one key.
+// sequenceState holds what is known about one sequence.
 type sequenceState struct {
 	last   peak          // the last inspection
 	ends   time.Duration // when it can have come to its end; 0: it does not exist as far as known

@@ -10,13 +10,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// window is a piece of one key's history in the form that porcupine takes.
+// window holds a piece of one key's history in the form that porcupine takes.
 type window struct {
 	model      porcupine.Model
 	operations []porcupine.Operation
 }
 
-// ruleClient is the ClientId of a step that no client takes, such as the end of a lease.
+// ruleClient is the ClientId of an operation that no client asks for, such as the end of a lease.
 const ruleClient = -2
 
 // windowOf builds the window that a class of anomaly is about from ops, which all have one key. It returns false for a
@@ -37,20 +37,20 @@ func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window,
 	return window{}, false
 }
 
-// toOperation returns the step of the model that op asks for, at some time of [op.Call, op.Return].
+// toOperation returns the model's operation that op asks for, at some time of [op.Call, op.Return].
 func toOperation(op harness.Op, input any) porcupine.Operation {
 	return porcupine.Operation{
 		ClientId: op.Client, Input: input, Metadata: op, Call: int64(op.Call), Return: int64(op.Return),
 	}
 }
 
-// fromThenOn returns a step that the rules themselves may take at any time from t on.
+// fromThenOn returns an operation that happens by the rules alone, at any time from t on.
 func fromThenOn(t time.Duration, input any) porcupine.Operation {
 	return porcupine.Operation{ClientId: ruleClient, Input: input, Call: int64(t), Return: int64(forever)}
 }
 
-// withEnds gives steps that may happen at any later time an end after everything else, so that they can be drawn. To
-// porcupine any such end is as good as infinity.
+// withEnds gives operations that may happen at any later time an end after everything else, so that they can be drawn. To porcupine
+// any such end is as good as infinity.
 func withEnds(steps []porcupine.Operation) []porcupine.Operation {
 	var horizon int64
 	for _, s := range steps {

@@ -16,7 +16,7 @@ type Influence struct {
 	Last time.Duration // Forever: the record does not show an end
 }
 
-// unseen is how long a fault is taken to have effects after its heal, where the record does not show when they ended. With
+// unseen is the time for which a fault is taken to have effects after its heal, where the record does not show when they ended. With
 // Sentinels a primary that comes back follows the new one within one to two seconds.
 const unseen = 3 * time.Second
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// maxAnomalies is how many anomalies of each class are kept with their operations. All are counted.
+// maxAnomalies bounds the anomalies of each class that are kept with their operations. All are counted.
 const maxAnomalies = 100
 
 // Judged holds what a set of checkers says about a history.

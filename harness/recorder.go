@@ -45,7 +45,7 @@ type recorder struct {
 	counts [3]int64
 }
 
-// slot is where one worker leaves its operations. The writer looks at the first two fields of every slot each time.
+// slot holds the operations that one worker leaves for the writer. The writer looks at the first two fields of every slot each time.
 type slot struct {
 	completing atomic.Int64 // 1 + a time not after the Return being taken; 0: none
 	filled     atomic.Bool  // ops is not empty

@@ -64,7 +64,7 @@ type run struct {
 	workers []*worker
 }
 
-// worker is one of the load's concurrent workers, with its client of the moment.
+// worker is one of the load's concurrent workers, with its present client.
 type worker struct {
 	workload Workload
 	client   Client
@@ -275,7 +275,7 @@ func (r *run) finish(ctx context.Context) error {
 	return nil
 }
 
-// patience is how long the final reads of an interrupted run may still wait, such as for leases to end.
+// patience bounds the time that the final reads of an interrupted run may still wait, such as for leases to end.
 const patience = 3 * time.Second
 
 // endOfWaits returns a channel that is closed when the final reads are to wait no longer: when final is done, or patience after

@@ -25,7 +25,7 @@ type Fault struct {
 	link             harness.LinkFault
 }
 
-// defaultFor is how long most faults stay in force: a failover takes two seconds.
+// defaultFor is the time for which most faults stay in force: a failover takes two seconds.
 const defaultFor = 5 * time.Second
 
 // With makes the entry's fault of the given parameters, to stay in force for last. Zero values mean the defaults. The error is

@@ -123,7 +123,7 @@ func unanswered(ctx context.Context, c Prober, l harness.Link) (string, error) {
 	return fmt.Sprintf("%s does not reach %s", l.From, l.To), nil
 }
 
-// slack is what a busy machine may add to an echo.
+// slack bounds the time that a busy machine may add to an echo.
 const slack = 500 * time.Millisecond
 
 // answersLate checks that an answer takes at least latency. A wait longer than most is due to another fault or a busy machine: then

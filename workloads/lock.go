@@ -303,6 +303,6 @@ func (c *lockClient) usualHold(rng *rand.Rand, k *lockKeyState) time.Duration {
 	return min(time.Duration(rng.ExpFloat64()*float64(c.holdMean())), k.lease/4)
 }
 
-// probes is how often the harness asks for a lock that is refused when no lease is left. A lock that is granted in the end
+// probes bounds how often the harness asks for a lock that is refused when no lease is left. A lock that is granted in the end
 // was not stuck: algorithms may tidy up as they refuse.
 const probes = 3

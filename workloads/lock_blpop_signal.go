@@ -61,7 +61,7 @@ func signalLock(r redis.UniversalClient, wait time.Duration) *blpopSignalLock {
 	return &blpopSignalLock{redis: r, leave: redis.NewScript(lua.LockSignalRelease), wait: wait}
 }
 
-// signalKept is how long a signal is kept that nobody has waited for.
+// signalKept is the time for which a signal is kept that nobody has waited for.
 const signalKept = time.Second
 
 // signalKey names the list of signals of a lock. It shares the lock's slot on a Cluster.

@@ -179,7 +179,7 @@ func drawPart(rng *rand.Rand, d time.Duration, from, to float64) time.Duration {
 	return time.Duration((from + (to-from)*rng.Float64()) * float64(d))
 }
 
-// lateExtends is how often an owner tries to renew a lease after its end: whether a wrong renewal is granted may depend on
+// lateExtends bounds how often an owner tries to renew a lease after its end: whether a wrong renewal is granted may depend on
 // who has the lock just then.
 const lateExtends = 4
 

@@ -208,7 +208,7 @@ func anyDelivered(ops []harness.Op) bool {
 	return false
 }
 
-// longest is how often the first client of a sequence draws. With three draws in a row, a draw that was held up and takes
+// longest is the number of draws of a sequence's first client. With three draws in a row, a draw that was held up and takes
 // the sequence back leads to a smaller number in the end, not only to a duplicate.
 const longest = 3
 

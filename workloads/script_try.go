@@ -90,7 +90,7 @@ func (s Script) tryLock(ctx context.Context, r redis.UniversalClient, callers []
 	return err
 }
 
-// coolDown is how long a lock may still be refused after its release: some algorithms let go a little later.
+// coolDown bounds the time for which a lock may still be refused after its release: some algorithms let go a little later.
 const coolDown = time.Second
 
 // mustSayYes runs the text and returns an error unless it says yes; because says why it must.

@@ -86,7 +86,7 @@ type Variant struct {
 	// Then it matters which client has which name.
 	ComparesNames bool
 
-	// Retries is how often the callers' Redis client sends a command again that got no answer. It is 0, as for all clients
+	// Retries bounds how often the callers' Redis client sends a command again that got no answer. It is 0, as for all clients
 	// of this project, or go-redis's own default.
 	Retries int
 

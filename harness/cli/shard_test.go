@@ -39,7 +39,7 @@ func smallSuite(t *testing.T) {
 	require.NoError(t, os.WriteFile("next.lua", []byte(next), 0o644))
 }
 
-// told is what a suite says of its cases that does not depend on time.
+// told holds what a suite says of its cases, as far as it does not depend on time.
 type told struct {
 	Name, Variant, Expected            string
 	Runs, Met, NotMet, Unknown, Failed int

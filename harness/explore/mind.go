@@ -27,7 +27,7 @@ type act struct {
 	sleep time.Duration
 }
 
-// event is what a client, or the program's look at the store, reads or notices.
+// event is one thing that a client, or the program's look at the store, reads or notices.
 type event struct {
 	kind     eventKind
 	promoted bool // a replica has been promoted: a connection may lead to the old primary

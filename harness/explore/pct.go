@@ -28,7 +28,7 @@ type placedFault struct {
 	place int // steps before it, at least
 }
 
-// faultKind is what a fault does.
+// faultKind says what a fault does.
 type faultKind uint8
 
 const (

@@ -64,7 +64,7 @@ func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
 	return base
 }
 
-// randomState is what a search at random has seen. The search's lock guards it.
+// randomState holds what a search at random has seen. The search's lock guards it.
 type randomState struct {
 	drawn    int                   // schedules that were drawn and run to their end
 	judged   int                   // those of them that were drawn knowing the length of the longest

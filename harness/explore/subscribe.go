@@ -14,7 +14,7 @@ import (
 // own: the command takes effect at any time until somebody reads its confirmation. A message arrives when it is published. The
 // step of a reader is that it reads one.
 
-// subscription is what the explorer knows of a connection that has subscribed.
+// subscription holds what the explorer knows of a connection that has subscribed.
 type subscription struct {
 	id     string // of the connection, as Redis knows it
 	access access // channels that it listens to, as keys

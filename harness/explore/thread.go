@@ -193,7 +193,7 @@ func (ex *execution) isAlive(client int) bool {
 	return slices.ContainsFunc(ex.threadsOf(client), func(a *actor) bool { return !a.done && a.sends == nil })
 }
 
-// stubborn is how often a client that has crashed may still ask for the time or sleep before its goroutine is ended.
+// stubborn bounds how often a client that has crashed may still ask for the time or sleep. After that its goroutine is ended.
 const stubborn = 100
 
 // refuse counts what a client tries that has crashed, and ends a goroutine that never stops trying.

@@ -23,7 +23,7 @@ const (
 // searchFor is the longest that a search may take by default: less than go test gives a package.
 const searchFor = 5 * time.Minute
 
-// minimizeFor is how long a search goes on by default after it has found a violation.
+// minimizeFor is the default of Search.Minimize.
 const minimizeFor = 2 * time.Second
 
 // callTime is the longest that one call may take; a load adds its lease. Tests shorten it.

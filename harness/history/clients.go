@@ -49,7 +49,7 @@ type heldLock struct {
 	since, last time.Duration // its last Return, and the last instant of its lease
 }
 
-// sweepAt is how many locks are kept before the first sweep drops those whose lease is over.
+// sweepAt is the number of locks that are kept before the first sweep, which drops those whose lease is over.
 const sweepAt = 64
 
 func newClients(m harness.Meta) *clients {

@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Recipe is what it takes to run a counterexample again. Its String is one short word, to be passed on in a message or an issue;
+// Recipe holds what it takes to run a counterexample again. Its String is one short word, to be passed on in a message or an issue;
 // ParseRecipe reads it. The steps are not in it: a replay finds them out again, and Commands tells whether they are the same.
 type Recipe struct {
 	Program  string        // name of the program

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// patience is how long an operation under load may take. Its process is replaced then: it may stand for ever.
+	// patience bounds the time of an operation under load. After that its process is replaced, which may stand for ever.
 	patience = 15 * time.Second
-	// timeout is how long a program under load is asked to wait for an answer of Redis.
+	// timeout is the time for which a program under load is asked to wait for an answer of Redis.
 	timeout = time.Second
 	// startAgainAfter bounds how often a process is started that cannot begin.
 	startAgainAfter = time.Second

@@ -29,7 +29,7 @@ const (
 // classList is a list of classes in a file; a single class may stand alone.
 type classList []harness.Class
 
-// expectedClasses is how a file gives an expectation with classes.
+// expectedClasses is the form in which a file gives an expectation with classes.
 type expectedClasses struct {
 	Invalid classList `yaml:"invalid,omitempty,flow"`
 	May     classList `yaml:"may,omitempty,flow"`

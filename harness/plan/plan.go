@@ -54,7 +54,7 @@ type Plan struct {
 	// Keys is the number of locks or sequences. Default: one lock for every ten clients, one sequence of each regime.
 	Keys int           `yaml:"keys,omitempty" zero:"default"`
 	TTL  time.Duration `yaml:"ttl,omitempty" zero:"default"` // lease or window; default: the family's
-	// Regime is how proposals to sequences go. Default: every regime, or "fixed" for variants that take no notice.
+	// Regime says what numbers callers of a sequence propose. Default: every regime, or "fixed" for variants that take no notice.
 	Regime      string        `yaml:"regime,omitempty"`
 	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"` // mean time a client keeps a lock; default 5ms
 	Rounds      *Rounds       `yaml:"rounds,omitempty"`              // the load of the variant writes/rounds

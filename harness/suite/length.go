@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// searchEstimate is the estimate for one search. How long it takes is not known before; most take less.
+// searchEstimate is the time that a search is taken to need. Its real time is not known before; most need less.
 const searchEstimate = 2 * time.Second
 
 // Takes estimates how long each run of the suite takes, in their order, and how long a pass takes, in which every run counts as

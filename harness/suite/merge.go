@@ -111,7 +111,8 @@ func inOrder(shards []shardRecord, dir string) (all []tally.Run) {
 	return all
 }
 
-// withFolder returns a command line with the folder to for the folder from. A folder that a shell would need quotes for stays as it was.
+// withFolder returns a command line in which the folder to takes the place of the folder from. A folder that a shell would need
+// quotes for stays as it was.
 func withFolder(command, from, to string) string {
 	if from == "" || plan.CommandLine(from, to) != from+" "+to {
 		return command

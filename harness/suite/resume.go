@@ -17,8 +17,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// fingerprint returns a hash of what the suite runs and expects: equal for two readings of one file, other as soon as a run, its
-// script or its expectation is another. Where scripts lie does not matter.
+// fingerprint returns a hash of what the suite runs and expects. It is the same for two readings of one file, and differs if a run, a
+// script or an expectation differs. The folders of scripts do not matter.
 func (s Suite) fingerprint() (string, error) {
 	hash := sha256.New()
 	enc := yaml.NewEncoder(hash)

@@ -50,7 +50,7 @@ func (s Suite) Shard(of tally.Shard) (Suite, error) {
 	return s, nil
 }
 
-// unit is what no shard splits: one repetition of one run.
+// unit is one repetition of one run. No shard splits it.
 type unit struct {
 	run, turn int // index of the run in the suite, and of the repetition
 	takes     time.Duration

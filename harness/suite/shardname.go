@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// ciSystem is a CI system that tells each of several parallel jobs which of them it is.
+// ciSystem describes a CI system that gives each of several parallel jobs a number.
 type ciSystem struct {
 	name  string
 	index string // variable with the number of the job

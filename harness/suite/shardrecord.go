@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// shardRecord is what a shard left behind.
+// shardRecord holds what a shard left behind.
 type shardRecord struct {
 	dir  string
 	head recordHead
@@ -23,7 +23,7 @@ type shardRecord struct {
 	made map[caseInPass]int // repetitions of a case that have ended in a pass
 }
 
-// caseInPass is a case in a pass.
+// caseInPass names a case and a pass.
 type caseInPass struct {
 	name string
 	pass int
@@ -81,7 +81,7 @@ func (s *shardRecord) add(l recordLine) error {
 	return nil
 }
 
-// turnOf returns which repetition of its case the next run on record is. addTo has refused a run that is none of the cases.
+// turnOf returns which repetition of its case the next run on record is. Runs of unknown cases were refused by addTo.
 func (s *shardRecord) turnOf(run tally.Run) (int, error) {
 	i := slices.IndexFunc(s.head.Cases, func(c recordCase) bool { return c.Name == run.Name })
 	at := caseInPass{run.Name, run.Pass}

@@ -19,7 +19,7 @@ type Moment struct {
 	More        int64       // number of keys beside them
 }
 
-// ClientState is what a client takes for true after a step.
+// ClientState says what a client takes for true after a step.
 type ClientState struct {
 	Who    string
 	Belief string // empty: nothing yet
