@@ -93,8 +93,8 @@ func (f Fault) Least(on Outlook) time.Duration {
 	return f.Entry.least(f, on)
 }
 
-// Hosts returns the choice of targets; the zero value if the fault takes no hosts.
-func (f Fault) Hosts() Target { return f.target }
+// Target returns the choice of hosts that the fault strikes; the zero value if the fault takes none.
+func (f Fault) Target() Target { return f.target }
 
 // Ends returns the hosts between which the fault's links lie; zero values if the fault takes no From and To.
 func (f Fault) Ends() (from, to Target) { return f.from, f.to }

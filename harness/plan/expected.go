@@ -113,7 +113,7 @@ func (r Resolved) findableClasses() []harness.Class { return checkers.Finds(r.lo
 func (r *Resolved) possibleExpected() error {
 	for _, class := range slices.Concat(r.Expect.Invalid, r.Expect.May) {
 		if can := r.findableClasses(); !slices.Contains(can, class) {
-			return r.errorf("expect", "%s is never found of %s: what is looked for is %s",
+			return r.errorf("expect", "no run of %[2]s can show %[1]s: expect %[3]s",
 				class, strings.Join(append([]string{r.Variant}, r.With...), " and "), joinClasses(can, ", "))
 		}
 	}

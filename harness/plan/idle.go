@@ -111,9 +111,9 @@ func (f fault) touchesSomebody(elections []blueprint, moved bool) error {
 func (f fault) actsOnPrimaries(on blueprint) nemesis.Acting {
 	isPrimary := func(h string) bool { return h == on.RedisNodes()[on.elected] }
 	switch {
-	case on.everyDraw(f.it.Hosts(), func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
+	case on.everyDraw(f.it.Target(), func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
 		return nemesis.OnPrimariesOnly
-	case on.everyDraw(f.it.Hosts(), func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
+	case on.everyDraw(f.it.Target(), func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
 		return nemesis.OnSomePrimary
 	}
 	return nemesis.OnAnyNode

@@ -104,7 +104,7 @@ func (f fault) possibleTarget(field string, on blueprint) error {
 	if f.it.Entry.Strikes == "" {
 		return nil
 	}
-	hosts, err := on.pickTarget(f.it.Hosts())
+	hosts, err := on.pickTarget(f.it.Target())
 	if err != nil {
 		return f.errorf(field, "%s cannot be on --topology %s: %w", f.it.Name, on.name, err)
 	}
@@ -114,7 +114,7 @@ func (f fault) possibleTarget(field string, on blueprint) error {
 		}
 	}
 	nobody := func(hosts []string) bool { return !slices.ContainsFunc(hosts, on.hasClientsOn) }
-	if f.it.Entry.Strikes == "g" && on.everyDraw(f.it.Hosts(), nobody) {
+	if f.it.Entry.Strikes == "g" && on.everyDraw(f.it.Target(), nobody) {
 		return f.errorf(field, "%s would strike nobody: %d clients are in the groups g0 to g%d", f.it.Name, on.workers, on.workers-1)
 	}
 	return nil

@@ -231,8 +231,8 @@ func TestARecordThatWasChangedIsNotMerged(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(all []*shardMade){
 		"there is no shard 0/3": func(all []*shardMade) { all[0].head.Shard.Number = 0 },
-		`"one" is no run of the suite, or is not repeated so often`:      func(all []*shardMade) { all[0].head.Cases[0].Turns = []int{0, 3} },
-		`"uno" is no run of the suite`:                                   func(all []*shardMade) { all[0].head.Cases[0].Name = "uno" },
+		`"one" is not a run of the suite, or is not repeated so often`:   func(all []*shardMade) { all[0].head.Cases[0].Turns = []int{0, 3} },
+		`"uno" is not a run of the suite`:                                func(all []*shardMade) { all[0].head.Cases[0].Name = "uno" },
 		`pass 1 has more runs of "two" than this shard was to make`:      func(all []*shardMade) { all[2].add("two", 1, 0) },
 		`line 2: "two" is none of the suite's runs`:                      func(all []*shardMade) { all[0].runs[0].Name = "two" },
 		`the report of "one" is not in this folder`:                      func(all []*shardMade) { all[0].runs[0].Link = "../../secret.html" },

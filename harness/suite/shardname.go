@@ -73,7 +73,7 @@ func shardOfJob(total int, env func(string) string) (shard tally.Shard, err erro
 		shard, from = one, c.index
 	}
 	if from == "" {
-		return shard, plan.Usagef("--shard auto: this is no job of a CI system that is known here (%s): give the shard, such as 3/8", ciVariables())
+		return shard, plan.Usagef("--shard auto: this is not a job of a CI system that is known here (%s): give the shard, such as 3/8", ciVariables())
 	}
 	return shard, nil
 }

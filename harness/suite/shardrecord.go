@@ -104,7 +104,7 @@ func (h recordHead) checkShard() error {
 	for _, c := range h.Cases {
 		i := h.Shard.index(c.Name)
 		if i < 0 || len(c.Turns) == 0 || c.Turns[0] < 0 || c.Turns[len(c.Turns)-1] >= h.Shard.Whole[i].Times || !slices.IsSorted(c.Turns) {
-			return fmt.Errorf("%q is no run of the suite, or is not repeated so often", c.Name)
+			return fmt.Errorf("%q is not a run of the suite, or is not repeated so often", c.Name)
 		}
 	}
 	return nil
