@@ -180,7 +180,7 @@ func TestAShardThatCannotBeIsOneLine(t *testing.T) {
 		{"auto/x", "", `--shard "auto/x": give`},
 		{"auto/0", "", `--shard "auto/0": split the suite into 1 shard or more`},
 		{"auto", "", "--shard auto: this is not a job of a CI system that is known here (CI_NODE_INDEX, CIRCLE_NODE_INDEX, BUILDKITE_PARALLEL_JOB, JOB_COMPLETION_INDEX): give the shard"},
-		{"auto/8", "", "--shard auto: this is no job"},
+		{"auto/8", "", "--shard auto: this is not a job"},
 		{"auto", "CI_NODE_INDEX=0 CI_NODE_TOTAL=8", "CI_NODE_INDEX is 0, and GitLab counts 8 jobs from 1 to 8"},
 		{"auto", "CI_NODE_INDEX=9 CI_NODE_TOTAL=8", "CI_NODE_INDEX is 9, and GitLab counts 8 jobs from 1 to 8"},
 		{"auto", "CIRCLE_NODE_INDEX=8 CIRCLE_NODE_TOTAL=8", "CIRCLE_NODE_INDEX is 8, and CircleCI counts 8 jobs from 0 to 7"},
