@@ -125,7 +125,8 @@ cc:
 
 # The interpreters and Redis clients of workloads/clients/. Tests of a language that is not there are skipped, unless
 # DOUBLEGRANT_REQUIRE_CLIENTS is set.
-CLIENTS := python3-redis python3-rq php-cli php-redis php-symfony-lock ruby-redis node-redis
+CLIENTS := python3-redis python3-rq python3-tooz php-cli php-redis php-symfony-lock php-illuminate-cache php-illuminate-redis ruby-redis node-redis \
+	gcc libc6-dev libhiredis-dev default-jdk-headless
 clients:
 	@if [ -z "$$DOUBLEGRANT_REQUIRE_CLIENTS" ] || dpkg -s $(CLIENTS) >/dev/null 2>&1; then exit 0; fi; \
 	$(call install,a client in another language,$(CLIENTS))

@@ -26,12 +26,13 @@ type Fleet struct {
 
 // fleetGroup is one client group. The fleet's lock protects the fields that are not atomic.
 type fleetGroup struct {
-	pauses  int           // pauses in force
-	wake    chan struct{} // closed, and replaced, when clients that stand at a checkpoint are to look again
-	crashes int
-	procs   []*fleetMember
-	paused  atomic.Bool  // pauses > 0
-	ahead   atomic.Int64 // nanoseconds by which its clock is fast
+	pauses   int           // pauses in force
+	wake     chan struct{} // closed, and replaced, when clients that stand at a checkpoint are to look again
+	crashes  int
+	procs    []*fleetMember
+	watchers []*func(Strike)
+	paused   atomic.Bool  // pauses > 0
+	ahead    atomic.Int64 // nanoseconds by which its clock is fast
 }
 
 // fleetMember is one client as a fleet sees it. Its successor is another process: what a dead one has left behind, such as commands
@@ -94,6 +95,7 @@ func (f *Fleet) release() {
 		g.procs = nil
 		g.ahead.Store(0)
 		g.setPauses(0)
+		g.watchers = nil
 	}
 }
 
@@ -109,6 +111,12 @@ func (f *Fleet) group(g int) *fleetGroup { // the caller holds f.mu
 
 // setPauses changes the number of pauses in force. The caller holds the fleet's lock.
 func (g *fleetGroup) setPauses(n int) {
+	switch {
+	case g.pauses == 0 && n > 0:
+		g.tell(Freezes)
+	case g.pauses > 0 && n == 0:
+		g.tell(Thaws)
+	}
 	g.pauses = n
 	g.paused.Store(n > 0)
 	g.wakeAll()
@@ -211,6 +219,7 @@ func (f *Fleet) Crash(group int, rng *rand.Rand) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.group(group)
+	g.tell(Kills)
 	for _, p := range g.procs {
 		steps := 1 + rng.IntN(nextFew)
 		switch {

@@ -46,7 +46,8 @@ var allowed = []room{
 	{"checkers", []string{"harness", "harness/units"}},
 	{"nemesis", []string{"harness", "harness/await", "harness/suggest"}},
 	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
-	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "workloads"}},
+	{"workloads/clients", nil},
+	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "workloads", "workloads/clients"}},
 	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/units"}},
 	{"reports", []string{
 		"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/texttable", "harness/units", "reports/drawing",
@@ -86,6 +87,7 @@ var others = []library{
 	{"github.com/moby/moby", []string{"harness/cluster/docker"}},
 	{"github.com/containerd/errdefs", []string{"harness/cluster/docker"}},
 	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/cluster/internal/platformtest", "harness/explore", "harness/granttest", "harness/interleave", "harness/outside", "harness/results", "workloads"}},
+	{"github.com/cespare/xxhash", []string{"harness/explore"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},
 	{"github.com/RoaringBitmap/roaring", []string{"checkers"}},

@@ -11,7 +11,7 @@ import (
 
 // Catalogue lists every variant that comes with the project, in the order of its documentation.
 func Catalogue() []Variant {
-	return slices.Concat(lockVariants(), dedupVariants(), sequenceVariants(), []Variant{saddVariant(), saddWait(waitAcks), roundsVariant(0)})
+	return slices.Concat(lockVariants(), foreignVariants(), dedupVariants(), sequenceVariants(), []Variant{saddVariant(), saddWait(waitAcks), roundsVariant(0)})
 }
 
 func lockVariants() []Variant {

@@ -18,9 +18,14 @@ import (
 // Client is an algorithm in a program outside this process, in any language. It is told what to do in lines of JSON: see
 // clients/README.md. ClientVariant makes a variant of it.
 type Client struct {
-	As      Family   `json:"as,omitempty" yaml:"as,omitempty"`     // Lock, Dedup or Sequence; default: by what the program can do
-	Command []string `json:"command" yaml:"command"`               // the program and its arguments
-	Name    string   `json:"name,omitempty" yaml:"name,omitempty"` // the variant's id is "client/" and this name; default: by Command
+	As      Family   `json:"as,omitempty" yaml:"as,omitempty"`           // Lock, Dedup or Sequence; default: by what the program can do
+	Command []string `json:"command,omitempty" yaml:"command,omitempty"` // the program and its arguments
+	Connect string   `json:"connect,omitempty" yaml:"connect,omitempty"` // in place of Command: where a program listens, "unix:" and a path
+	Name    string   `json:"name,omitempty" yaml:"name,omitempty"`       // the variant's id is "client/" and this name; default: by Command
+
+	Announces bool `json:"announces,omitempty" yaml:"announces,omitempty"` // it drives itself, and announces its operations by ECHO
+	Processes int  `json:"processes,omitempty" yaml:"processes,omitempty"` // that share the clients of each client group under load; default 1
+	RealCrash bool `json:"realCrash,omitempty" yaml:"realCrash,omitempty"` // a crash in a search kills the process; else it cuts it off from Redis
 
 	// Can lists the operations that the program has said that it can do, by their names in the protocol. Symmetric repeats its promise
 	// that it compares tokens for equality only. Whoever asks the program fills them in; empty: it was not asked.
@@ -36,6 +41,12 @@ type Outside interface {
 	On(r redis.UniversalClient) Operations
 	// Beside returns the client with which the harness itself looks, in the end of a schedule: one for each r.
 	Beside(r redis.UniversalClient) Operations
+	// Kill ends the process of the client of a search whose Redis is at address. The next schedule has a new one.
+	Kill(address string)
+	// Drive starts a program that drives itself, as the client of a search whose Redis is at address, for one schedule.
+	Drive(address string, environment ...string) Driving
+	// Announced hands on what the program whose Redis is at address has announced. It returns when the program may go on.
+	Announced(address, text string)
 	// LogTo keeps what processes that start from now on write to their standard error in files in the folder dir.
 	LogTo(dir string)
 	// Close ends all processes. It may be called twice.
@@ -89,14 +100,23 @@ func quotedWords(words []string) string { return fmt.Sprintf("%q", words) }
 
 // ClientVariant makes a variant of a program outside, which run runs. An error says what to change in the client's settings.
 func ClientVariant(c Client, run Outside) (Variant, error) {
-	if len(c.Command) == 0 || c.Command[0] == "" {
-		return Variant{}, errors.New("client: no command: give the program and its arguments, such as python3 mylock.py")
+	if err := c.check(); err != nil {
+		return Variant{}, err
 	}
+	made, err := c.variant(run)
+	if c.Announces {
+		made.program = func(o Options) interleave.Program { return c.announcedProgram(o, run) }
+	}
+	return made, err
+}
+
+// variant makes the variant of a client whose settings are checked.
+func (c Client) variant(run Outside) (Variant, error) {
 	if c.As != "" && needed[c.As] == nil {
 		return Variant{}, fmt.Errorf("client %s: %q is not a family of clients: choose %s, %s or %s", c.name(), c.As, Lock, Dedup, Sequence)
 	}
 	v := Variant{
-		Doc: "your program " + strings.Join(c.Command, " "), Source: "your program", Claim: OneNode, ComparesNames: !c.Symmetric, outside: run,
+		Doc: "your program " + c.String(), Source: "your program", Claim: OneNode, ComparesNames: !c.Symmetric, outside: run,
 	}
 	id := c.ID()
 	switch c.As {
@@ -106,7 +126,7 @@ func ClientVariant(c Client, run Outside) (Variant, error) {
 			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
 			return outsideProgram(p, func(i int, address string) harness.Client {
 				return exploredDedupClient(c.deduper(run.At(address)), p.Lease, i)
-			})
+			}, c.kill(run))
 		}
 		return dedupVariant(id, func(r redis.UniversalClient) Deduper { return c.deduper(run.On(r)) }, v), nil
 	case Sequence:
@@ -115,7 +135,7 @@ func ClientVariant(c Client, run Outside) (Variant, error) {
 			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime}, nil)
 			return outsideProgram(p, func(i int, address string) harness.Client {
 				return exploredSequenceClient(run.At(address), o.Regime, i)
-			})
+			}, c.kill(run))
 		}
 		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return run.On(r) }, v), nil
 	default: // until the program was asked, the family may be open
@@ -124,16 +144,62 @@ func ClientVariant(c Client, run Outside) (Variant, error) {
 			p := LockProgram(LockOptions{Name: id, TTL: o.TTL}, func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
 			return outsideProgram(p, func(i int, address string) harness.Client {
 				return exploredLockClient(c.locker(run.At(address)), LockOptions{TTL: p.Lease}, exploredLock, exploredNames[i])
-			})
+			}, c.kill(run))
 		}
 		return lockVariant(id, func(r redis.UniversalClient) Locker { return c.locker(run.On(r)) }, v), nil
 	}
 }
 
 // outsideProgram lets the clients of a program be processes with gates of their own.
-func outsideProgram(p interleave.Program, openAt func(i int, address string) harness.Client) interleave.Program {
-	p.Gate, p.Open, p.OpenAt = interleave.TCP, nil, openAt
+func outsideProgram(p interleave.Program, openAt func(i int, address string) harness.Client, kill func(address string)) interleave.Program {
+	p.Gate, p.Open, p.OpenAt, p.Kill = interleave.TCP, nil, openAt, kill
 	return p
+}
+
+// kill returns what a crash in a search does to a process; nil: nothing.
+func (c Client) kill(run Outside) func(address string) {
+	if !c.RealCrash {
+		return nil
+	}
+	return run.Kill
+}
+
+// SocketPrefix begins the address of a program that listens on a Unix socket.
+const SocketPrefix = "unix:"
+
+// check returns an error that says what to change in the client's settings.
+func (c Client) check() error {
+	switch path, isSocket := strings.CutPrefix(c.Connect, SocketPrefix); {
+	case c.Connect == "" && (len(c.Command) == 0 || c.Command[0] == ""):
+		return errors.New("client: no command: give the program and its arguments, such as python3 mylock.py")
+	case c.Connect == "":
+	case len(c.Command) > 0:
+		return fmt.Errorf("client: both a command (%s) and where to connect (%s): leave one of them out", c.Command[0], c.Connect)
+	case !isSocket || path == "":
+		return fmt.Errorf("client: connect %q: give %s and the path of the socket on which the program listens", c.Connect, SocketPrefix)
+	case c.RealCrash:
+		return fmt.Errorf("client: a real crash kills the process, and %s was not started here: leave one of them out", c.Connect)
+	}
+	if c.Announces {
+		switch {
+		case c.As == "":
+			return fmt.Errorf("client %s: it drives itself, so say what it is: as %s, %s or %s", c.name(), Lock, Dedup, Sequence)
+		case c.Connect != "" || c.Processes != 0:
+			return fmt.Errorf("client %s: it drives itself, a process for each client: leave connect and processes out", c.name())
+		}
+	}
+	if c.Processes < 0 {
+		return fmt.Errorf("client: %d processes: ask for 1 or more", c.Processes)
+	}
+	return nil
+}
+
+// String returns the command line, or where the program listens.
+func (c Client) String() string {
+	if c.Connect != "" {
+		return c.Connect
+	}
+	return strings.Join(c.Command, " ")
 }
 
 // ID returns the id of the client's variant.
@@ -147,8 +213,12 @@ func (c Client) name() string {
 	if c.Name != "" {
 		return c.Name
 	}
-	name := c.Command[0]
-	for _, word := range c.Command[1:] {
+	words := c.Command
+	if c.Connect != "" {
+		words = []string{strings.TrimPrefix(c.Connect, SocketPrefix)}
+	}
+	name := words[0]
+	for _, word := range words[1:] {
 		if !strings.HasPrefix(word, "-") && filepath.Ext(word) != "" {
 			name = word
 		}

@@ -17,14 +17,15 @@ import (
 // ExploredLease is the default lease of explored clients.
 const ExploredLease = 10 * time.Second
 
-// Program returns what the clients of the variant do under the explorer. It reports false for the family Writes, and for
-// variants that need several masters: the explorer has one.
+// Program returns what the clients of the variant do under the explorer. It reports false for the family Writes, for
+// variants that need several masters, since the explorer has one, and for a library's variant that nobody runs: see RunBy.
 func (v Variant) Program(o Options) (interleave.Program, bool) {
-	if v.newQuorum != nil {
+	if v.newQuorum != nil || v.outside == (idle{}) {
 		return interleave.Program{}, false
 	}
 	v, _ = v.Waiting(o.Acks)
 	lease := cmp.Or(o.TTL, v.Lease)
+	o.TTL = lease
 	var p interleave.Program
 	switch v.Family {
 	case Lock:

@@ -125,6 +125,9 @@ type Variant struct {
 	// nil for every other variant.
 	outside Outside
 	program func(Options) interleave.Program
+
+	library Library  // of another language, which is the algorithm; zero: none
+	can     []string // what the library's adapter can do, by the names of the protocol
 }
 
 // LogTo keeps what the processes of a program outside write to their standard error in the folder dir. Other variants have none.

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
@@ -44,10 +46,30 @@ func (a *app) clientCommand() *cobra.Command {
 	}
 	f := check.Flags()
 	f.StringVar(&a.flags.script.as, "as", "", "what the program is: lock, dedup or sequence (default: what it says)")
-	f.StringVar(&a.flags.client, "client", "", "the program's command line, instead of -- COMMAND")
+	f.StringVar(&a.flags.client.line, "client", "", "the program's command line, instead of -- COMMAND")
+	f.StringVar(&a.flags.client.connect, "connect", "", connectHelp)
 	f.StringVar(&a.flags.redis, "redis-server", "", "redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
 	cmd.AddCommand(check)
 	return cmd
+}
+
+// clientFlags name a program in another language, and say how it is run.
+type clientFlags struct {
+	line      string // its command line
+	connect   string // where it listens
+	announces bool
+	processes int
+	realCrash bool
+}
+
+const connectHelp = "where a program listens that speaks the protocol, unix:PATH, instead of its command line"
+
+func (c *clientFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&c.line, "client", "", "a program of your own in any language, instead of a variant: its command line. Short form: -- COMMAND")
+	f.StringVar(&c.connect, "connect", "", connectHelp)
+	f.BoolVar(&c.announces, "announces", false, "the program drives itself, and announces its operations by ECHO; with --as, and only in a search")
+	f.IntVar(&c.processes, "processes", 0, "processes of the program that share the clients of each of the 5 client groups, under load (default: 1)")
+	f.BoolVar(&c.realCrash, "real-crash", false, "a crash in a search kills the program's process (default: it is cut off from Redis, which is faster)")
 }
 
 // clientCheck is the JSON of a check.
@@ -89,7 +111,11 @@ func (a *app) checkClient(ctx context.Context, c workloads.Client) error {
 	case a.json:
 		return a.printJSON(said)
 	case !said.Wrong:
-		a.println("next: doublegrant explore -- %s", plan.CommandLine(c.Command...))
+		next := "-- " + plan.CommandLine(c.Command...)
+		if c.Connect != "" {
+			next = "--connect " + plan.CommandLine(c.Connect)
+		}
+		a.println("next: doublegrant explore %s", next)
 	}
 	return nil
 }
@@ -103,24 +129,31 @@ func (a *app) client(cmd *cobra.Command, args []string) (others []string, c *wor
 			return args, nil, usage("no program after --: give its command, such as python3 mylock.py")
 		}
 	}
-	if a.flags.client != "" {
+	f := a.flags.client
+	if f.line != "" {
 		if command != nil {
 			return args, nil, usage("two programs given, by --client and after --: leave one of them out")
 		}
-		if command, err = splitWords(a.flags.client); err != nil {
+		if command, err = splitWords(f.line); err != nil {
 			return args, nil, usage("--client: %w", err)
 		}
 	}
-	if command == nil {
+	if command == nil && f.connect == "" {
+		if f.processes != 0 || f.realCrash || f.announces {
+			return args, nil, usage("--announces, --processes and --real-crash are about a program in another language: name it by --client")
+		}
 		return args, nil, nil
 	}
-	if _, err := strconv.Atoi(command[0]); err == nil && len(command) == 1 {
-		return args, nil, usage("--client %s: a program is wanted: did you mean --clients?", command[0])
+	if len(command) == 1 {
+		if _, err := strconv.Atoi(command[0]); err == nil {
+			return args, nil, usage("--client %s: a program is wanted: did you mean --clients?", command[0])
+		}
 	}
+	known := &workloads.Client{As: workloads.Family(a.flags.script.as), Command: command, Connect: f.connect, Announces: f.announces, Processes: f.processes, RealCrash: f.realCrash}
 	if s := a.flags.script; s.file != "" || s.onlyOfScripts() {
-		return args, nil, usage("--script and its flags are about Lua, and %s is a program: leave one of them out", command[0])
+		return args, nil, usage("--script and its flags are about Lua, and %s is a program: leave one of them out", cmp.Or(f.connect, strings.Join(command[:min(1, len(command))], "")))
 	}
-	return args, &workloads.Client{As: workloads.Family(a.flags.script.as), Command: command}, nil
+	return args, known, nil
 }
 
 // splitWords splits a command line at spaces, as a shell does: quotes keep words together, and a backslash keeps the character after it.

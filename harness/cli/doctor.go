@@ -12,6 +12,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
+	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
 // finding is the result of one of doctor's examinations.
@@ -82,7 +83,7 @@ func (a *app) examine(ctx context.Context, f doctorFlags) []finding {
 	}
 	all = append(all, a.redisFinding(f), a.dockerFinding(ctx, f))
 	all = append(all, limitFindings(f)...)
-	return append(all, loopbackFinding(cluster.Addresses()), roomFinding(), leftoversFinding(ctx, f.clean))
+	return append(all, loopbackFinding(cluster.Addresses()), roomFinding(), libraryFinding(), leftoversFinding(ctx, f.clean))
 }
 
 func (a *app) printFindings(findings []finding) error {
@@ -168,6 +169,18 @@ func roomFinding() finding {
 		return finding{What: "temp folder", Is: message(err)}
 	}
 	return finding{What: "temp folder", OK: true, Is: "can be written to " + os.TempDir()}
+}
+
+// libraryFinding reports which libraries of other languages are missing. Only variants that are one of them need it.
+func libraryFinding() finding {
+	var missing []string
+	for _, err := range plan.Missing() {
+		missing = append(missing, message(err))
+	}
+	if len(missing) == 0 {
+		return finding{What: "libraries", OK: true, Is: "those of other languages that the catalogue has are there"}
+	}
+	return finding{What: "libraries", OK: true, Is: "only these variants need them: " + strings.Join(missing, "; ")}
 }
 
 // leftoversFinding lists what killed runs left behind or, with clean, removes it.

@@ -32,6 +32,7 @@ type replayFlags struct {
 func (a *app) exploreCommand() *cobra.Command {
 	var s plan.Search
 	var replay replayFlags
+	var pieces pieceFlags
 	var all bool
 	cmd := &cobra.Command{
 		Annotations: map[string]string{writesMarkdown: "yes"},
@@ -51,12 +52,15 @@ func (a *app) exploreCommand() *cobra.Command {
 			"  doublegrant explore -- python3 mylock.py",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if replay.from != "" {
-				if all || a.flags.script.file+a.flags.client != "" && !interleave.IsRecipe(replay.from) {
+				if pieces != (pieceFlags{}) {
+					return usage("--save, --resume and --workers are of a search: leave them out of a replay")
+				}
+				if all || a.flags.script.file+a.flags.client.line+a.flags.client.connect != "" && !interleave.IsRecipe(replay.from) {
 					return usage("a replay takes what it needs from its file: leave --script, --client and --all out")
 				}
 				return a.replay(cmd, replay, args)
 			}
-			return a.explore(cmd, s, all, args)
+			return a.explore(cmd, s, all, pieces, args)
 		},
 	}
 	a.searchFlags(cmd, &s)
@@ -67,6 +71,7 @@ func (a *app) exploreCommand() *cobra.Command {
 	f.BoolVar(&all, "all", false, "the whole catalogue, sequences under every regime; exit code 0 if all is as documented")
 	f.StringVar(&replay.from, "replay", "", "run a counterexample again, from its file or its word (dg1-...); exit code 1 if it is the same each time")
 	f.IntVar(&replay.times, "times", 1, "how often to replay")
+	pieces.add(cmd)
 	return a.groupFlags(cmd, ofSearches)
 }
 
@@ -94,7 +99,7 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 }
 
 // explore searches and prints what was found.
-func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string) error {
+func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces pieceFlags, args []string) error {
 	if err := noZeros(cmd, "clients", "ttl", "random", "depth"); err != nil {
 		return err
 	}
@@ -103,6 +108,16 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string
 	}
 	if cmd.Flags().Changed("times") {
 		return usage("--times is about a --replay: name its file, or leave --times out")
+	}
+	if err := pieces.check(cmd, all, args); err != nil {
+		return err
+	}
+	if pieces.resume != "" {
+		s, from, err := pieces.resumed(s)
+		if err != nil {
+			return err
+		}
+		return a.exploreOne(cmd.Context(), s, pieces, from)
 	}
 	if s.Regime == everyRegimeFlag {
 		s.Regime = ""
@@ -132,11 +147,21 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string
 	}
 	s.Variant, s.Script, s.Client = variants[0].id, variants[0].script, variants[0].client
 	if all := s.EveryRegime(); len(all) > 1 {
-		return a.exploreRegimes(cmd.Context(), all)
+		if pieces.save != "" {
+			return usage("--save is of one search, and %s has one for each regime: name it by --regime", s.Variant)
+		}
+		return a.exploreRegimes(cmd.Context(), all, pieces.workers)
 	}
+	return a.exploreOne(cmd.Context(), s, pieces, nil)
+}
+
+// exploreOne makes one search, which may go on from a file, and prints it.
+func (a *app) exploreOne(ctx context.Context, s plan.Search, pieces pieceFlags, from *results.Saved) error {
+	o := a.options()
+	o.Save, o.Resume, o.Workers = pieces.save, from, pieces.workers
 	stop := a.startBar(s.For, "at most")
 	a.err.beginStage(s.For)
-	out, err := results.Explore(cmd.Context(), s, a.options())
+	out, err := results.Explore(ctx, s, o)
 	stop()
 	if err != nil {
 		return err
@@ -148,7 +173,11 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, args []string
 	case a.markdown:
 		return reports.IssueMarkdown(a.out, out.Exploration)
 	}
-	return a.printExploration(out.Exploration)
+	if err := a.printExploration(out.Exploration); err != nil {
+		return err
+	}
+	a.tellSaved(pieces.save)
+	return nil
 }
 
 // printExploration prints one search for people.
@@ -204,6 +233,9 @@ func noSituation(name string, there []harness.SituationName) error {
 
 // exploreAll makes several searches and prints a table. The exit code is 0 if each found what is documented.
 func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
+	for _, err := range plan.Missing() {
+		fmt.Fprintf(a.err, "left out: %s\n", message(err))
+	}
 	for _, s := range searches { // refuse all before one is made
 		if err := s.Check(); err != nil {
 			return err

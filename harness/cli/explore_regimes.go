@@ -23,7 +23,7 @@ type everyRegime struct {
 }
 
 // exploreRegimes searches under one regime after the other. The worst verdict decides the exit code.
-func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search) error {
+func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, workers int) error {
 	if err := searches[0].Check(); err != nil {
 		return err
 	}
@@ -34,7 +34,9 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search) error 
 	for i, s := range searches {
 		fmt.Fprintf(a.err, "[%d/%d] %s, regime %s\n", i+1, len(searches), s.Variant, s.Regime)
 		a.err.beginStage(perSearch)
-		out, err := results.Explore(ctx, s, a.options())
+		o := a.options()
+		o.Workers = workers
+		out, err := results.Explore(ctx, s, o)
 		if err = orInterrupted(ctx, err); err != nil {
 			return err
 		}

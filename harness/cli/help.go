@@ -20,7 +20,7 @@ type flagGroup struct {
 // ofScripts and ofPlans are groups of flags that several commands share. The help of a command leaves out the flags that it does
 // not have.
 var (
-	ofScripts = flagGroup{"Your own script or program", []string{"script", "client", "as", "keys", "args", "yes", "no-error", "release", "release-args"}}
+	ofScripts = flagGroup{"Your own script or program", []string{"script", "client", "connect", "announces", "processes", "real-crash", "as", "keys", "args", "yes", "no-error", "release", "release-args"}}
 
 	ofPlans = []flagGroup{
 		{"Variant and load", []string{
@@ -39,6 +39,7 @@ var (
 			"crashes", "expiries", "failovers", "flushes", "lost-answers", "lost-commands", "late", "skew",
 		}},
 		ofScripts,
+		{"In pieces", []string{"save", "resume", "workers"}},
 		{"Replay", []string{"replay", "times"}},
 		{"Results", []string{"situation", "results", "redis-server", "output", "color", "no-color", "help"}},
 	}

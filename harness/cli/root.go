@@ -150,7 +150,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(), a.reportCommand(), a.compareCommand(),
 		a.suiteCommand(), a.mergeCommand(), a.demoCommand(),
-		a.reproduceCommand(), a.listCommand(), a.doctorCommand(), a.versionCommand())
+		a.reproduceCommand(), a.listCommand(), a.doctorCommand(), a.versionCommand(), a.workerCommand())
 	return root
 }
 

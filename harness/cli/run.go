@@ -29,7 +29,7 @@ type flags struct {
 	files   []string // files with plans
 	regimes []string // regimes to compare
 	script  scriptFlags
-	client  string        // command line of a program outside
+	client  clientFlags
 	explore time.Duration // of compare: the time for the explorer's search of each row
 	results string
 	redis   string

@@ -24,7 +24,7 @@ func (a *app) scriptFlags(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &a.flags.script
 	f.StringVar(&s.file, "script", "", "a Lua file of your own, instead of a variant")
 	f.StringVar(&s.as, "as", "", "what the script or program is: lock, dedup or sequence (default of a program: what it says)")
-	f.StringVar(&a.flags.client, "client", "", "a program of your own in any language, instead of a variant: its command line. Short form: -- COMMAND")
+	a.flags.client.add(f)
 	f.StringArrayVar(&s.keys, "keys", nil, "KEYS, one flag each: text with {key} (default {key})")
 	f.StringArrayVar(&s.args, "args", nil, "ARGV, one flag each: text with {owner} {ttl_ms} {ttl_s}, {window_ms} {window_s} or {proposed}\n(default: lock {owner} {ttl_ms}; dedup {window_s}; sequence {proposed})")
 	f.StringVar(&s.yes, "yes", "", "the reply that means granted, or first (default: 1, OK or true)")
@@ -50,6 +50,9 @@ func (a *app) variants(cmd *cobra.Command, args []string) ([]chosen, error) {
 	}
 	for _, id := range args {
 		out = append(out, chosen{id: id})
+	}
+	if c != nil && c.Announces { // nobody can ask it
+		return append(out, chosen{id: c.ID(), client: c}), nil
 	}
 	if c != nil {
 		known, err := results.DescribeClient(cmd.Context(), *c, a.options())

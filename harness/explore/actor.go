@@ -42,6 +42,7 @@ type actor struct {
 	watched          []watchedKey  // keys that it watches
 	clockReads       int           // looks at the time of the schedule
 	records          int           // operations that it has ended
+	lookedAt         time.Duration // what its clock showed when it last looked; 0: it has not
 	wakeAt           time.Duration // virtual time until which it sleeps or waits; in the past: it does not sleep; 0 if it waits: for ever
 }
 
@@ -170,13 +171,17 @@ var _ harness.ClientTime = clientClock{}
 
 // Now returns the time that the client's clock shows. It is a step of its own: time may have passed since the client last
 // did anything. A client's clock shows the servers' time plus the schedule's skew. It goes on by a microsecond with each look
-// that any client takes, so no two looks show the same time. The commands of others do not move it.
+// that any client takes, so no two looks show the same time. The commands of others do not move it. For a client that has crashed
+// it stands still: what such a client does must not depend on when it crashed.
 func (v clientClock) Now() time.Time {
 	defer v.a.ex.w.takeTurn()()
-	if a := v.a.running(); !a.wait(parked{kind: inClock}) {
+	a := v.a.running()
+	if a.wait(parked{kind: inClock}) {
+		a.lookedAt = v.a.ex.clock(a.index)
+	} else {
 		a.refuse()
 	}
-	return epoch.Add(v.a.ex.clock(v.a.index))
+	return epoch.Add(a.lookedAt)
 }
 
 // Sleep makes the client's next step come later. It is not a step itself: whatever others do meanwhile they may as well do

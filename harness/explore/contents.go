@@ -19,7 +19,7 @@ type contents struct {
 	ends    []keyEnd      // as world.keyEnds lists them
 	first   time.Duration // the first of ends; noKeyEnd: there is none
 	after   map[question]*transition
-	number  int // tells contents apart
+	id      stateID // tells contents apart
 }
 
 // allScripts is the state of a script cache that nobody has flushed.
@@ -63,7 +63,7 @@ func (m *memory) contents(keys []storedKey, scripts string) *contents {
 		return c
 	}
 	m.grow()
-	c := &contents{keys: keys, scripts: scripts, first: noKeyEnd, number: m.size, after: map[question]*transition{}}
+	c := &contents{keys: keys, scripts: scripts, first: noKeyEnd, id: idOf(id), after: map[question]*transition{}}
 	for _, k := range keys {
 		if k.end != noKeyEnd {
 			c.ends = append(c.ends, keyEnd{k.name, k.end})

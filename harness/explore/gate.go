@@ -1,12 +1,14 @@
 package explore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
@@ -26,14 +28,16 @@ type gates struct {
 	closed  bool
 	passing map[net.Conn]*conn
 	running sync.WaitGroup
+
+	announced func(address, text string) // see interleave.Program; nil: nothing is announced
 }
 
 // open opens a gate for each dialer.
-func (g *gates) open(kind interleave.Gate, dialers []*dialer) error {
+func (g *gates) open(kind interleave.Gate, dialers []*dialer, announced func(address, text string)) error {
 	if kind == interleave.InProcess {
 		return nil
 	}
-	g.passing = map[net.Conn]*conn{}
+	g.passing, g.announced = map[net.Conn]*conn{}, announced
 	folder := ""
 	if kind == interleave.Unix {
 		var err error
@@ -76,7 +80,7 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	}
 	defer g.leave(outer)
 	in := make([]byte, 16<<10)
-	n, err := outer.Read(in)
+	n, err := g.read(outer, in)
 	if err != nil {
 		return
 	}
@@ -86,7 +90,7 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 		return
 	}
 	defer inner.Close()
-	if err := inner.passOn(outer, in, n); errors.Is(err, errProtocol) {
+	if err := inner.passOn(outer, in, n, g.read); errors.Is(err, errProtocol) {
 		defer d.takeTurn()()
 		if a := d.acting(); a != nil && a.ex.trouble == nil {
 			a.ex.trouble = stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
@@ -95,9 +99,10 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 }
 
 // passOn takes what the client sends, of which in has the first n bytes, and gives it the replies, until one side ends.
-func (c *conn) passOn(outer net.Conn, in []byte, n int) (err error) {
+// read reads more of what it sends.
+func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []byte) (int, error)) (err error) {
 	out := make([]byte, 16<<10)
-	for ; err == nil; n, err = outer.Read(in) {
+	for ; err == nil; n, err = read(outer, in) {
 		if _, err := c.Write(in[:n]); err != nil {
 			return err
 		}
@@ -112,6 +117,31 @@ func (c *conn) passOn(outer net.Conn, in []byte, n int) (err error) {
 		}
 	}
 	return err
+}
+
+// announcing begins the text of what a client announces.
+const announcing = "dg "
+
+// read reads what a client sends. Announcements at its beginning are answered, and left out.
+func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
+	for n == 0 && err == nil {
+		if n, err = outer.Read(in); g.announced == nil || err != nil {
+			return n, err
+		}
+		for {
+			args, size, parseErr := parseCommand(in[:n])
+			if parseErr != nil || size == 0 || len(args) != 2 || commandName(args) != "echo" || !bytes.HasPrefix(args[1], []byte(announcing)) {
+				break
+			}
+			said := string(args[1])
+			n = copy(in, in[size:n])
+			g.announced(outer.LocalAddr().String(), strings.TrimPrefix(said, announcing))
+			if _, err := fmt.Fprintf(outer, "$%d\r\n%s\r\n", len(said), said); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, err
 }
 
 // enter notes a connection, so that close can end it; inner is nil until it leads to Redis. It reports false if the gates are closed.

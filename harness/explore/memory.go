@@ -3,8 +3,6 @@ package explore
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -108,24 +106,6 @@ func repeats(args [][]byte) bool {
 	return false
 }
 
-var (
-	luaCall    = regexp.MustCompile(`redis\s*\.\s*p?call`)
-	luaCommand = regexp.MustCompile(`redis\s*\.\s*p?call\s*\(\s*["'](\w+)["']`)
-)
-
-// scriptRepeats reports whether the outcome of a Lua script follows from what is stored, its arguments and the time. It has to name
-// its commands where it calls them.
-func scriptRepeats(body string) bool {
-	calls := luaCommand.FindAllStringSubmatch(body, -1)
-	if len(calls) < len(luaCall.FindAllString(body, -1)) || strings.Contains(body, "redis[") {
-		return false
-	}
-	return !slices.ContainsFunc(calls, func(call []string) bool {
-		n := strings.ToLower(call[1])
-		return n == "eval" || n == "evalsha" || n == "wait" || !repeats([][]byte{[]byte(n), nil, nil})
-	})
-}
-
 // meaning holds the text of a command and what its outcome depends on, apart from the contents of the store.
 type meaning struct {
 	text  string // its bytes
@@ -192,5 +172,5 @@ func (m *memory) whyNotRepeatable(c *command, on *conn) string {
 // remembers reports whether the search may run schedules from memory.
 func (s *search) remembers(worlds []*world) bool {
 	p := s.spec.Program
-	return !s.spec.unremembered && worlds[0].fixed != nil && p.Gate == interleave.InProcess
+	return !s.spec.Unremembered && worlds[0].fixed != nil && p.Gate == interleave.InProcess
 }

@@ -110,7 +110,7 @@ func TestMemoryShowsWhatIsReallyRun(t *testing.T) {
 				}
 				recalled := s.everyHistory(spec)
 				require.Empty(t, s.last.memory.broken, "seed %d: %v", seed, texts)
-				spec.unremembered = true
+				spec.Unremembered = true
 				run := s.everyHistory(spec)
 				require.Equal(t, run, recalled, "seed %d: %v", seed, texts)
 			}

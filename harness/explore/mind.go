@@ -17,7 +17,7 @@ type mind struct {
 	watches bool // it watches keys
 	asks    ask  // of the program's look at the store: what it asks for; at is not used
 	after   map[event]*mind
-	number  int // tells minds apart
+	id      stateID // of all that was read: tells minds apart
 }
 
 // act is one thing that a client does without waiting: it ends an operation or goes to sleep.
@@ -77,9 +77,15 @@ func (m *memory) child(of *mind, heard event) (next *mind, isNew bool) {
 		of.after = map[event]*mind{}
 	}
 	m.grow()
-	next = &mind{number: m.size}
+	next = &mind{id: heard.after(of.id)}
 	of.after[heard] = next
 	return next, true
+}
+
+// after returns the id of the mind that has noticed the event after all that of stands for.
+func (e event) after(of stateID) stateID {
+	b := appendInts(appendID(nil, of), e.kind)
+	return idOf(appendText(appendInts(appendBools(b, e.promoted), e.at), e.text))
 }
 
 // noteAct keeps an act of the actor, until it waits again.

@@ -37,8 +37,8 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 	if r.Depth == 0 {
 		r.Depth = defaultDepth
 	}
-	for r.Seed == 0 {
-		r.Seed = rand.Uint64N(mostSeeds)
+	if r.Seed == 0 {
+		r.Seed = DrawSeed()
 	}
 	switch {
 	case r.Schedules < 0:
@@ -54,6 +54,9 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 	}
 	return r, nil
 }
+
+// DrawSeed draws a seed for Random.
+func DrawSeed() uint64 { return 1 + rand.Uint64N(mostSeeds-1) }
 
 // randomBudget returns the budget of schedules at random: all that base has, and what the other parts of a search have.
 func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
@@ -96,22 +99,35 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 	s.mu.Lock()
 	s.budget, s.part = s.spec.budgets()[0], len(s.parts)+1
 	s.mu.Unlock()
-	ran, pruned := s.schedules, s.pruned
-	for from := 1; !s.isOver(); {
-		to := from + min(from, longestRound)
-		if n := s.spec.Random.Schedules; n > 0 {
-			to = min(to, n+1)
-		}
-		if from == to {
+	ran, pruned := s.before()
+	for !s.isOver() {
+		if s.drawing.Next == s.drawing.To && !s.nextRound() {
 			s.stop(interleave.DrawnAtRandom)
 			break
 		}
-		s.runRound(context.WithoutCancel(ctx), worlds, from, to)
-		from = to
+		if s.spec.Pieces != nil {
+			s.drawPieces(context.WithoutCancel(ctx))
+		} else {
+			s.runRound(context.WithoutCancel(ctx), worlds)
+		}
+		if s.random.steps > s.drawing.Known { // the round did not know it, so its schedules do not count
+			s.random.judged = 0
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts = append(s.parts, interleave.Part{Budget: s.budget, Schedules: s.schedules - ran, Pruned: s.pruned - pruned, AtRandom: true})
+}
+
+// nextRound begins the next round. ok is false if every schedule was drawn.
+func (s *search) nextRound() (ok bool) {
+	from := max(1, s.drawing.Next)
+	to := from + min(from, longestRound)
+	if n := s.spec.Random.Schedules; n > 0 {
+		to = min(to, n+1)
+	}
+	s.drawing = drawing{Next: from, To: to, Known: s.random.steps}
+	return from < to
 }
 
 // runFewerClients runs every schedule of 2 clients, and then of 3, each part for a fifth of the time at most. goOn is false if the
@@ -150,25 +166,24 @@ func (s *search) runPartFor(ctx context.Context, b interleave.Budget, worlds []*
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over && s.stopped == up {
-		s.over, s.stopped, s.queue, s.planned = false, "", nil, 0
+		s.over, s.stopped, s.queue, s.planned, s.round = false, "", nil, 0, nil
 	}
 	return !s.over
 }
 
-// runRound runs the schedules from the number from to before the number to.
-func (s *search) runRound(ctx context.Context, worlds []*world, from, to int) {
-	known := s.random.steps
+// runRound runs the rest of the round under way.
+func (s *search) runRound(ctx context.Context, worlds []*world) {
 	var working sync.WaitGroup
 	for _, w := range worlds {
 		working.Go(func() {
 			alarm := time.NewTimer(parkWithin)
 			defer alarm.Stop()
 			for {
-				number, ok := s.nextNumber(&from, to)
+				number, ok := s.nextNumber()
 				if !ok {
 					return
 				}
-				if err := catchPanics(func() error { return s.walk(ctx, w, alarm, number, known) }); err != nil {
+				if err := catchPanics(func() error { return s.walk(ctx, w, alarm, number, s.drawing.Known) }); err != nil {
 					s.fail(err)
 					return
 				}
@@ -176,9 +191,6 @@ func (s *search) runRound(ctx context.Context, worlds []*world, from, to int) {
 		})
 	}
 	working.Wait()
-	if s.random.steps > known { // the round did not know it, so its schedules do not count
-		s.random.judged = 0
-	}
 }
 
 func (s *search) isOver() bool {
@@ -188,14 +200,14 @@ func (s *search) isOver() bool {
 }
 
 // nextNumber takes the number of the next schedule of a round. ok is false if there is none, or the search is over.
-func (s *search) nextNumber(next *int, to int) (number int, ok bool) {
+func (s *search) nextNumber() (number int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over || *next == to || s.reachedLimit() {
+	if s.over || s.drawing.Next == s.drawing.To || s.reachedLimit() {
 		return 0, false
 	}
-	*next++
-	return *next - 1, true
+	s.drawing.Next++
+	return s.drawing.Next - 1, true
 }
 
 // walk runs one schedule that is drawn at random, and has the checkers judge it.

@@ -37,7 +37,12 @@ func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 		return interleave.Result{}, err
 	}
 	s := newSearch(&spec)
+	s.resume(spec.Resume)
 	err = s.run(ctx, worlds)
+	if err == nil {
+		s.save(worlds)
+		err = s.failure
+	}
 	own := ""
 	if err == nil {
 		own, err = s.ownWork(context.WithoutCancel(ctx), worlds[0])
@@ -45,6 +50,9 @@ func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 	res := s.result(worlds, own)
 	if err == nil {
 		err = s.shrinkFound(ctx, worlds[0])
+	}
+	if err == nil {
+		err = s.orderFound(ctx, worlds[0])
 	}
 	if err == nil {
 		err = s.addCounterexamples(ctx, worlds[0], &res)
@@ -98,13 +106,24 @@ type smallestFound struct {
 	shrunk   *interleave.Shrunk // nil: it is as it was found
 }
 
-// smaller reports whether c comes before than. Counterexamples are ordered by length, then by their choices, so that the result
-// does not depend on which worker was faster.
+// smaller reports whether c comes before than. Counterexamples are ordered by length, by the faults in them, then by their choices,
+// so that the result does not depend on which worker was faster.
 func (c *smallestFound) smaller(than *smallestFound) bool {
-	if d := cmp.Compare(c.length, than.length); d != 0 {
-		return d < 0
+	return cmp.Or(
+		cmp.Compare(c.length, than.length),
+		cmp.Compare(faultsIn(c.schedule), faultsIn(than.schedule)),
+		slices.Compare(c.schedule, than.schedule),
+	) < 0
+}
+
+// faultsIn counts the choices of a schedule that are no step of a client.
+func faultsIn(schedule []interleave.Choice) (n int) {
+	for _, c := range schedule {
+		if c.Kind() != interleave.Runs {
+			n++
+		}
 	}
-	return slices.Compare(c.schedule, than.schedule) < 0
+	return n
 }
 
 // search is the state that workers share.
@@ -129,7 +148,15 @@ type search struct {
 	memory *memory // what is known from schedules that were really run; nil: every schedule is
 	states *states // of the part that is under way
 
-	random randomState // of a search at random
+	resumed      *savedPart // what a checkpoint left of the part that comes next; nil: nothing
+	whyForgotten string     // why no schedule of later pieces, or after a checkpoint, is run from memory; empty: they may be
+	round        *round     // of pieces; nil: none is under way
+	mostRuns     int        // of a piece: schedules after which it ends, pruned ones included; 0: no limit
+	strays       int64      // commands that clients sent outside of their turns in other processes
+	savedAt      time.Time  // time of the last checkpoint
+
+	random  randomState // of a search at random
+	drawing drawing     // its round under way
 
 	schedules, pruned, steps int
 	parts                    []interleave.Part
@@ -161,6 +188,9 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 // runParts goes through the parts of a search that runs every schedule.
 func (s *search) runParts(ctx context.Context, worlds []*world) {
 	for i, b := range s.spec.budgets() {
+		if i < len(s.parts) { // a checkpoint has it
+			continue
+		}
 		if i > 0 {
 			b = fitToFirstPart(b, s.parts[0].Schedules)
 		}
@@ -171,17 +201,31 @@ func (s *search) runParts(ctx context.Context, worlds []*world) {
 	}
 }
 
-// runPart lets every world's worker go through the queue until it is empty, or something ends the search.
+// runPart goes through a part until its queue is empty, or something ends the search.
 func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*world) {
 	s.mu.Lock()
 	s.budget, s.part = b, len(s.parts)+1
 	s.mu.Unlock()
-	ran, pruned := s.schedules, s.pruned
+	ran, pruned := s.before()
+	s.beginPart()
+	if s.spec.Pieces != nil {
+		s.runPieces(context.WithoutCancel(ctx), s.remembers(worlds))
+	} else {
+		s.runItems(ctx, worlds)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parts = append(s.parts, interleave.Part{
+		Budget: b, Schedules: s.schedules - ran, Pruned: s.pruned - pruned, Exhausted: !s.over,
+	})
+}
+
+// runItems lets every world's worker go through the queue.
+func (s *search) runItems(ctx context.Context, worlds []*world) {
 	if s.memory == nil && s.remembers(worlds) {
 		s.memory = newMemory()
+		s.memory.broken = s.whyForgotten
 	}
-	s.states = newStates()
-	s.push([]item{{}})
 	var working sync.WaitGroup
 	ctx = context.WithoutCancel(ctx)
 	remembering := make(chan visit, judgedAtOnce) // schedules of the first worker that are to be judged; closed when it is done, or goes on without memory
@@ -197,11 +241,6 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 		})
 	}
 	working.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.parts = append(s.parts, interleave.Part{
-		Budget: b, Schedules: s.schedules - ran, Pruned: s.pruned - pruned, Exhausted: !s.over,
-	})
 }
 
 // stop ends the search early.
@@ -287,6 +326,8 @@ func (s *search) reachedLimit() bool {
 		s.stopped = "a counterexample was found"
 	case s.spec.MaxSchedules > 0 && s.schedules >= s.spec.MaxSchedules:
 		s.stopped = fmt.Sprintf("%d schedules were run", s.spec.MaxSchedules)
+	case s.mostRuns > 0 && s.schedules+s.pruned >= s.mostRuns:
+		s.stopped = pieceOver
 	default:
 		return false
 	}
@@ -294,6 +335,9 @@ func (s *search) reachedLimit() bool {
 	s.wake.Broadcast()
 	return true
 }
+
+// putBack plans an item again that could not be gone through, so that a checkpoint has it.
+func (s *search) putBack(it item) { s.push([]item{it}) }
 
 func (s *search) itemDone() {
 	s.mu.Lock()
@@ -314,6 +358,7 @@ func (s *search) work(ctx context.Context, w *world) {
 		err := catchPanics(func() error { return s.explore(ctx, w, it, alarm, s.judge) })
 		s.itemDone()
 		if err != nil {
+			s.putBack(it)
 			s.fail(err)
 			return
 		}
@@ -344,6 +389,7 @@ func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- vis
 		err := catchPanics(func() error { return s.explore(ctx, w, it, alarm, judge) })
 		s.itemDone()
 		if err != nil {
+			s.putBack(it)
 			s.fail(err)
 			return
 		}

@@ -64,6 +64,7 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 	}
 	spec := *s.spec
 	spec.Random, spec.First, spec.MaxSchedules = nil, false, mostPolishRuns
+	spec.Pieces, spec.Resume, spec.OnCheckpoint = nil, nil, nil
 	within := newSearch(&spec)
 	limit := time.AfterFunc(time.Until(h.until), func() { within.stop("its time is up") })
 	defer limit.Stop()
@@ -238,7 +239,7 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, schedu
 			return nil, nil
 		}
 		var first *smallestFound
-		for _, a := range check(ctx, h.spec.Checkers, ex.history()).found {
+		for _, a := range ex.withDeadlock(check(ctx, h.spec.Checkers, ex.history())).found {
 			c := &smallestFound{budget: usedBudget(ex), schedule: ex.path, class: a.Class, length: ex.lengthUntil(a.To)}
 			if a.Class == h.class && (first == nil || c.smaller(first)) {
 				first = c

@@ -44,8 +44,18 @@ type Spec struct {
 	First        bool          // stop at the first counterexample, which need not be the smallest
 	Unreduced    bool          // run schedules that differ only in the order of independent commands, too
 	Workers      int           // schedules that run at one time, each on a Redis of its own; default 2
-	unremembered bool          // run every schedule really, and none from memory
+	Unremembered bool          // really run every schedule, and none from memory
 	Redis        string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
+
+	// Pieces lets the search work in pieces, which others do: Workers does not count then. Its result is the same whoever does them, but
+	// may differ in counts from that of a search that is not in pieces, and a limit of schedules ends it when the piece that
+	// reaches it is done. nil: it is not in pieces.
+	Pieces *Pieces
+	// Resume is where the search goes on. MaxSchedules and For count from there. nil: it begins.
+	Resume *Checkpoint
+	// OnCheckpoint is called when all schedules were run, or the search ended early, before its counterexamples are run again. In a
+	// search in pieces it is called every two seconds as well, as pieces are done. An error ends the search. nil: nobody is told.
+	OnCheckpoint func(*Checkpoint) error
 
 	// OnProgress is called four times a second while schedules are run, and when the last has ended. It is never called twice at
 	// one time, and holds nothing up but its next call and the end of the search. nil: nobody is told.
@@ -104,6 +114,15 @@ func (s Spec) withDefaults() (Spec, error) {
 			return refuse("%v", err)
 		}
 		s.Random = &random
+	}
+	if p := s.Pieces; p != nil {
+		if p.Run == nil || p.Workers < 1 || p.Workers > MaxWorkers {
+			return refuse("%d workers for pieces: ask for 1 to %d, and say what they do", p.Workers, MaxWorkers)
+		}
+		s.Workers = 1
+	}
+	if err := s.checkResume(); err != nil {
+		return refuse("%v", err)
 	}
 	return s, nil
 }

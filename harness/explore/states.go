@@ -3,9 +3,10 @@ package explore
 import (
 	"context"
 	"encoding/binary"
-	"hash/maphash"
 	"slices"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -22,7 +23,8 @@ import (
 //     Of two times only the millisecond counts, and whether an operation had ended when the other began. Where a checker has found
 //     something already, its place in the schedule counts as well, or a shorter counterexample would be lost.
 //
-// A state is kept as a hash of 128 bits.
+// A state is kept as a hash of 128 bits. It is the same in every process, so that a search can go on in another: it has no pointers, and
+// no numbers that are given as things become known.
 
 // mostStates bounds the states that a part of a search keeps, of about 50 bytes each. Beyond that no more are kept, and what follows
 // a state is looked at again: that costs time only.
@@ -30,40 +32,57 @@ const mostStates = 8_000_000
 
 // states holds the states to which the schedules of a part have come.
 type states struct {
-	seeds    [2]maphash.Seed
 	seen     map[stateID]struct{}
+	news     bool             // fresh is kept
+	fresh    []stateID        // states that came to be known since the table was made
 	suspects map[stateID]bool // by history: whether a checker finds something in it
 	buf      []byte
 }
 
+// stateID is a hash of what makes up a state, or a part of it.
 type stateID [2]uint64
 
-func newStates() *states {
-	return &states{
-		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, seen: map[stateID]struct{}{}, suspects: map[stateID]bool{},
+// newStates returns a table of states. Some may be known from before.
+func newStates(known ...stateID) *states {
+	t := &states{seen: make(map[stateID]struct{}, len(known)), suspects: map[stateID]bool{}}
+	for _, id := range known {
+		t.seen[id] = struct{}{}
 	}
+	return t
 }
 
-func (t *states) id(b []byte) stateID {
-	return stateID{maphash.Bytes(t.seeds[0], b), maphash.Bytes(t.seeds[1], b)}
+// idOf returns the hash of a description.
+func idOf(b []byte) stateID {
+	var second xxhash.Digest
+	second.ResetWithSeed(1)
+	_, _ = second.Write(b) // to memory
+	return stateID{xxhash.Sum64(b), second.Sum64()}
+}
+
+// appendID appends a hash to a description.
+func appendID(b []byte, id stateID) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, id[0]), id[1])
 }
 
 // isKnown reports whether a schedule has come to this state before. If not, it is known from now on.
 func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) bool {
 	t.buf = ex.appendHistory(t.buf[:0])
-	history := t.id(t.buf)
+	history := idOf(t.buf)
 	t.buf = ex.appendState(t.buf, asleep)
 	if t.suspicious(ctx, history, ex) {
 		for _, a := range check(ctx, ex.spec.Checkers, ex.historySoFar()).found {
 			t.buf = appendInts(appendText(t.buf, string(a.Class)), ex.lengthUntil(a.To))
 		}
 	}
-	id := t.id(t.buf)
+	id := idOf(t.buf)
 	if _, known := t.seen[id]; known {
 		return true
 	}
 	if len(t.seen) < mostStates {
 		t.seen[id] = struct{}{}
+		if t.news {
+			t.fresh = append(t.fresh, id)
+		}
 	}
 	return false
 }
@@ -147,10 +166,10 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 // appendState describes everything else that decides what can follow.
 func (ex *execution) appendState(b []byte, asleep []*move) []byte {
 	ex.store = ex.store.at(ex.memory, ex.now)
-	b = appendInts(b, ex.store.number, len(ex.path), ex.clockLooks)
+	b = appendInts(appendID(b, ex.store.id), len(ex.path), ex.clockLooks)
 	b = appendInts(b, ex.now, ex.passedTo)
 	if ex.replicationStopped {
-		b = appendInts(b, ex.replica.number)
+		b = appendID(b, ex.replica.id)
 	}
 	r := ex.remaining
 	b = appendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
@@ -192,7 +211,7 @@ func (ex *execution) appendState(b []byte, asleep []*move) []byte {
 
 // appendState describes a client.
 func (a *actor) appendState(b []byte) []byte {
-	b = appendInts(b, a.mind.number)
+	b = appendID(b, a.mind.id)
 	b = appendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0)
 	if a.inOp {
 		b = appendInts(b, a.callAt/grain)

@@ -212,6 +212,9 @@ func (ex *execution) endClient(client int) error {
 	if ex.recalls {
 		return ex.recallMind(main, event{kind: crashed})
 	}
+	if kill := ex.spec.Program.Kill; kill != nil && client < len(ex.w.gates.addresses) {
+		kill(ex.w.gates.addresses[client])
+	}
 	for _, c := range ex.waitersOf(client) {
 		if err := ex.cutOff(c, errCrashed); err != nil {
 			return err

@@ -35,7 +35,7 @@ func (m *coverage) add(ex *execution) {
 // something.
 func (s *search) vacuous(worlds []*world, own string) string {
 	b := s.spec.budgets()[0]
-	switch strays := countStrays(worlds); {
+	switch strays := s.strays + countStrays(worlds); {
 	case s.coverage.grantedFree != "":
 		return s.coverage.grantedFree + ": whatever it does, it is not part of the search; send its commands through that client"
 	case own != "":

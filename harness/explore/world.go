@@ -101,7 +101,7 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 		w.clients = append(w.clients, w.connect(d, s.Program))
 	}
 	w.probe = w.connect(&dialer{world: w}, s.Program)
-	return w, w.gates.open(s.Program.Gate, w.dialers)
+	return w, w.gates.open(s.Program.Gate, w.dialers, s.Program.Announced)
 }
 
 // shortestReal is the shortest lease that can be explored in real time.

@@ -58,6 +58,11 @@ type Program struct {
 	// time for what it does without Redis. What it does in the background cannot be seen from here, so NoBackgroundWork has to be
 	// promised. The client panics with an error that wraps ErrOutside if the program breaks down.
 	OpenAt func(i int, address string) harness.Client
+	// Announced is called with the text of each "ECHO dg TEXT" that comes from the client at address, and returns when the client
+	// may go on. Such a command is no step, and never comes to Redis. nil: it is a command like any other.
+	Announced func(address, text string)
+	// Kill is called when the client at address has crashed, before its connections are closed. nil: a crash cuts it off from Redis only.
+	Kill func(address string)
 	// What Observe and Finally do follows from what they read and from the operations, and not from the times of operations.
 	//
 	// Observe looks at the store when an operation of a client has ended, before anybody takes another step. It has r alone:

@@ -61,7 +61,7 @@ type trial struct {
 
 // begin starts the program, a second time if a process serves one client only.
 func (t *trial) begin(c workloads.Client) (workloads.Client, error) {
-	p := New(c.As, c.Command...)
+	p := New(c)
 	for len(t.children) == 0 || len(t.children) == 1 && t.children[0].ready.Clients == 1 {
 		one, err := p.start(urlOf(t.relay.address()), request{Timeout: timeout.Milliseconds()})
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/workloads"
 )
 
 const lastWords = 2 << 10 // bytes that are kept of what a process writes to its standard error
@@ -25,11 +27,12 @@ const lastWords = 2 << 10 // bytes that are kept of what a process writes to its
 // startWithin bounds the time from the start of a process to its answer to init. Tests shorten it.
 var startWithin = 10 * time.Second
 
-// child is one process. It serves several operations at a time, which it may answer in any order.
+// child is one process, or a connection to one that somebody else has started. It serves several operations at a time, which it may
+// answer in any order.
 type child struct {
-	cmd     *exec.Cmd
+	cmd     *exec.Cmd // nil: it was not started here
 	in      io.WriteCloser
-	out     *os.File
+	out     io.ReadCloser
 	said    *tail
 	log     io.Closer
 	release func()
@@ -71,6 +74,21 @@ func start(command []string, log *os.File, init request) (_ *child, err error) {
 		defer close(c.ended)
 		_ = cmd.Wait() // ProcessState tells how it ended
 	}()
+	return c, c.begin(init)
+}
+
+// connect connects to a program that listens on a socket, and does with the connection what start does with a process.
+func connect(address string, init request) (*child, error) {
+	conn, err := (&net.Dialer{Timeout: startWithin}).Dial("unix", strings.TrimPrefix(address, workloads.SocketPrefix))
+	if err != nil {
+		return nil, fmt.Errorf("nobody listens on %s: start the program first (%w)", address, err)
+	}
+	c := &child{in: conn, out: conn, said: &tail{}, ended: make(chan struct{}), broken: make(chan struct{}), waiting: map[int]chan answer{}}
+	return c, c.begin(init)
+}
+
+// begin tells the process what it is to be, and waits for its answer. If that says no, it ends the process.
+func (c *child) begin(init request) (err error) {
 	go c.listen()
 	init.Do, init.Version = doInit, Version
 	if c.ready, err = c.ask(context.Background(), init, startWithin); err == nil {
@@ -78,9 +96,8 @@ func start(command []string, log *os.File, init request) (_ *child, err error) {
 	}
 	if err != nil {
 		c.end()
-		return nil, err
 	}
-	return c, nil
+	return err
 }
 
 // isReady returns an error if the answer to init says that the process does not speak this version of the protocol.
@@ -97,7 +114,7 @@ func (c *child) isReady() error {
 }
 
 // ask sends a request and returns its answer. Meanwhile it answers the questions of the process, on the clock of ctx. It waits for as
-// long as the process lives, or for patience if that is not 0; time asleep does not count.
+// long as the process lives, or for patience if that is not 0; time in which it sleeps or is stopped does not count.
 func (c *child) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	answers, err := c.send(r)
 	if err != nil {
@@ -105,10 +122,15 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 	}
 	var alarm <-chan time.Time
 	for {
+		struck := harness.Struck(ctx) // before the checkpoint, so that none is missed
+		if err := harness.Checkpoint(ctx); err != nil {
+			return answer{}, err
+		}
 		if patience > 0 {
 			alarm = time.After(patience)
 		}
 		select {
+		case <-struck:
 		case a := <-answers:
 			if a.Ask == "" {
 				return a, nil
@@ -232,6 +254,9 @@ func (c *child) deathReason(rest []byte, err error) error {
 	if len(rest) > 0 {
 		half = fmt.Sprintf(" in the middle of the line %.60q", rest)
 	}
+	if c.cmd == nil {
+		return fmt.Errorf("it closed the connection%s", half)
+	}
 	select {
 	case <-c.ended:
 		return fmt.Errorf("it ended%s (%v)%s", half, c.cmd.ProcessState, c.said)
@@ -240,16 +265,36 @@ func (c *child) deathReason(rest []byte, err error) error {
 	}
 }
 
+// signal sends a signal to the process and all that it has started in its process group, if it was not waited for.
+func (c *child) signal(s syscall.Signal) {
+	if c.cmd == nil {
+		return
+	}
+	select {
+	case <-c.ended: // its number may be another's
+	default:
+		_ = syscall.Kill(-c.cmd.Process.Pid, s) // it may have ended
+	}
+}
+
 // end ends the process, and all that it has started in its process group.
 func (c *child) end() {
-	_ = c.in.Close()                                      // it may have ended
-	_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) // the same
+	_ = c.in.Close() // it may have ended
+	if c.cmd == nil {
+		return
+	}
+	killGroup(c.cmd)
 	<-c.ended
 	c.release()
 	_ = c.out.Close()
 	if c.log != nil {
 		_ = c.log.Close() // what it lacks is in said
 	}
+}
+
+// killGroup kills a process, and all that it has started in its process group.
+func killGroup(cmd *exec.Cmd) {
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
 }
 
 // openLog opens the file for what a process writes to its standard error. It returns nil if dir is empty.

@@ -82,6 +82,9 @@ func beChild(mode string) int {
 		fmt.Println("Welcome to my lock 1.0")
 	}
 	r := &resp{network: "tcp"}
+	if strings.HasPrefix(mode, "drives") {
+		return r.drive(mode)
+	}
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		var t task
@@ -89,6 +92,46 @@ func beChild(mode string) int {
 			return 1
 		}
 		fmt.Println(r.perform(mode, t, in))
+	}
+	return 0
+}
+
+// drive is a test that drives itself: it takes a lock, and gives it up by DEL; in mode "drives-right" by a script that looks first.
+func (r *resp) drive(mode string) int {
+	r.connectTo(mode, os.Getenv("REDIS_URL"))
+	say := func(text string) { _, _ = r.do("ECHO", "dg "+text) }
+	tell := func(yes bool, err error) bool {
+		switch {
+		case err != nil:
+			say("return info " + err.Error())
+		case yes:
+			say("return ok")
+		default:
+			say("return no")
+		}
+		return yes
+	}
+	lock := task{Key: "lock", Owner: os.Getenv("DOUBLEGRANT_CLIENT"), TTL: 10000, Do: "acquire"}
+	switch mode {
+	case "drives-badly":
+		say("invoke dance lock")
+	case "drives-out-of-order":
+		say("return ok")
+	case "drives-nowhere":
+		fmt.Fprintln(os.Stderr, "no such module")
+		return 4
+	}
+	say("invoke acquire lock 10000")
+	if !tell(r.operate("compare", lock)) {
+		return 0
+	}
+	lock.Do = "release"
+	say("invoke release lock")
+	if mode == "drives-right" {
+		got, err := r.do("EVAL", `return redis.call("get", KEYS[1]) == ARGV[1] and redis.call("del", KEYS[1]) or 0`, "1", lock.Key, lock.Owner)
+		tell(got == ":1", err)
+	} else {
+		tell(r.operate("blind", lock))
 	}
 	return 0
 }

@@ -57,7 +57,7 @@ func (s *seat) ask(ctx context.Context, r request) (answer, error) {
 		return answer{}, fmt.Errorf("%w: no process: %w", errNothingDone, err)
 	}
 	r.Client = s.number
-	s.group.relay.acting.Store(&ctx)
+	s.group.watch(ctx)
 	a, err := s.child.ask(ctx, r, patience)
 	if err == nil && a.OK != nil && *a.OK && !s.group.relay.heard.Load() {
 		s.child.breakDown(errElsewhere(r.Do, s.group.relay.address()))
@@ -93,6 +93,8 @@ type group struct {
 	seats    map[*child]int // clients that a process has had
 	failed   error          // why the last process could not begin; nil: it could
 	failedAt time.Time
+
+	struck strikes
 }
 
 // group returns the group of a Redis client, new if it is the first time.
@@ -121,11 +123,9 @@ func (g *group) sit(p *Program) (*child, int, error) {
 	if g.closed {
 		return nil, 0, errClosed
 	}
-	for _, c := range g.all {
-		if room := c.ready.Clients; !c.isBroken() && (room == 0 || g.seats[c] < room) {
-			g.seats[c]++
-			return c, g.seats[c], nil
-		}
+	if c := g.free(p.client.Processes); c != nil {
+		g.seats[c]++
+		return c, g.seats[c], nil
 	}
 	if g.failed != nil && time.Since(g.failedAt) < startAgainAfter {
 		return nil, 0, g.failed
@@ -137,8 +137,28 @@ func (g *group) sit(p *Program) (*child, int, error) {
 	}
 	g.removeBroken()
 	g.all = append(g.all, c)
+	g.struck.add(c)
 	g.seats[c] = 1
 	return c, 1, nil
+}
+
+// free returns the process with the fewest clients that has room for one more; nil: it is time for another process. The caller holds
+// the lock.
+func (g *group) free(processes int) (best *child) {
+	alive := 0
+	for _, c := range g.all {
+		if c.isBroken() {
+			continue
+		}
+		alive++
+		if room := c.ready.Clients; (room == 0 || g.seats[c] < room) && (best == nil || g.seats[c] < g.seats[best]) {
+			best = c
+		}
+	}
+	if alive < processes {
+		return nil
+	}
+	return best
 }
 
 // removeBroken ends processes that broke down. The caller holds the lock.
@@ -146,6 +166,7 @@ func (g *group) removeBroken() {
 	alive := g.all[:0]
 	for _, c := range g.all {
 		if c.isBroken() {
+			g.struck.drop(c)
 			c.end()
 			delete(g.seats, c)
 			continue
@@ -160,6 +181,7 @@ func (g *group) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
+	g.struck.end()
 	var ending sync.WaitGroup
 	for _, c := range g.all {
 		c.breakDown(errors.New("the load is over"))

@@ -17,27 +17,30 @@ import (
 // gate. Under load the clients of a group share processes. Each is started when it is first needed.
 type Program struct {
 	command []string
-	family  workloads.Family
+	client  workloads.Client
+	prepare func() (command []string, remove func() error, err error) // makes the command with the first process; nil: it is there
 
 	mu      sync.Mutex
+	remove  func() error // removes what prepare has made; nil: it has made nothing
 	closed  bool
 	logs    string                           // the folder for what processes write to their standard error; empty: none
 	started int                              // processes so far
 	gates   map[string]*child                // of searches, by address of the gate
+	drives  map[string]*driven               // the same, of a program that drives itself
 	groups  map[redis.UniversalClient]*group // of loads, and of the harness's own looks
 	beside  map[redis.UniversalClient]*seat  // of the harness
 }
 
 var _ workloads.Outside = (*Program)(nil)
 
-// New returns the program that the command starts, as an algorithm of the family. With an empty family the program says which it is.
-func New(family workloads.Family, command ...string) *Program {
-	return &Program{command: command, family: family, gates: map[string]*child{}, groups: map[redis.UniversalClient]*group{}, beside: map[redis.UniversalClient]*seat{}}
+// New returns the program of a client.
+func New(c workloads.Client) *Program {
+	return &Program{command: c.Command, client: c, gates: map[string]*child{}, drives: map[string]*driven{}, groups: map[redis.UniversalClient]*group{}, beside: map[redis.UniversalClient]*seat{}}
 }
 
 // Variant makes a variant of a client, with a program of its own. An error says what to change in the client's settings.
 func Variant(c workloads.Client) (workloads.Variant, error) {
-	return workloads.ClientVariant(c, New(c.As, c.Command...))
+	return workloads.ClientVariant(c, New(c))
 }
 
 // LogTo keeps what processes that start from now on write to their standard error in the folder dir, a file each.
@@ -51,17 +54,39 @@ func (p *Program) LogTo(dir string) {
 func (p *Program) Close() {
 	p.mu.Lock()
 	p.closed = true
-	gates, groups := p.gates, p.groups
-	p.gates, p.groups = map[string]*child{}, map[redis.UniversalClient]*group{}
+	gates, drives, groups := p.gates, p.drives, p.groups
+	p.gates, p.drives, p.groups = map[string]*child{}, map[string]*driven{}, map[redis.UniversalClient]*group{}
 	p.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, c := range gates {
 		ending.Go(c.end)
 	}
+	for _, d := range drives {
+		ending.Go(d.kill)
+	}
 	for _, g := range groups {
 		ending.Go(g.close)
 	}
 	ending.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.remove != nil {
+		_ = p.remove() // what stays does not outlive this process
+		p.remove = nil
+	}
+}
+
+// prepared makes the command, if it is still to be made, and returns it.
+func (p *Program) prepared() (command []string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return nil, errClosed
+	case p.command == nil && p.prepare != nil:
+		p.command, p.remove, err = p.prepare()
+	}
+	return p.command, err
 }
 
 // errClosed is the error of a program that was closed.
@@ -69,20 +94,27 @@ var errClosed = errors.New("the program is closed")
 
 // start starts one more process, whose Redis is at url.
 func (p *Program) start(url string, init request) (*child, error) {
+	command, err := p.prepared()
+	if err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
-	dir, closed := p.logs, p.closed
+	dir := p.logs
 	p.started++
 	name := fmt.Sprintf("client-%d.log", p.started)
 	p.mu.Unlock()
-	if closed {
-		return nil, errClosed
-	}
 	log, err := openLog(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	init.Family, init.Redis = string(p.family), url
-	return start(p.command, log, init)
+	if p.client.Announces {
+		return nil, errAnnounces
+	}
+	init.Family, init.Redis = string(p.client.As), url
+	if p.client.Connect != "" {
+		return connect(p.client.Connect, init)
+	}
+	return start(command, log, init)
 }
 
 // At returns the client of a search whose gate is at address, for one schedule. It panics with an error that wraps
@@ -96,8 +128,31 @@ func (p *Program) At(address string) workloads.Operations {
 		}
 		begun = true
 		r.Client = 1
-		return mustAnswer(c.ask(ctx, r, 0)), nil
+		a, err := c.ask(ctx, r, 0)
+		if errors.Is(err, errKilled) {
+			return a, err
+		}
+		return mustAnswer(a, err), nil
 	}}
+}
+
+// errKilled is the error of a process that a crash of its client has killed.
+var errKilled = errors.New("the client has crashed, and its process was killed")
+
+// Kill ends the process of the client of a search whose Redis is at address. The next schedule has a new one.
+func (p *Program) Kill(address string) {
+	p.mu.Lock()
+	c, d := p.gates[address], p.drives[address]
+	delete(p.gates, address)
+	delete(p.drives, address)
+	p.mu.Unlock()
+	if d != nil {
+		d.kill()
+	}
+	if c != nil {
+		c.breakDown(errKilled)
+		c.end()
+	}
 }
 
 // atGate returns the process of a gate.

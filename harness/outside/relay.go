@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/doublegrant/doublegrant/harness"
 )
 
 // relay is an address that leads where a Redis client leads: whatever connects there goes the way of that client's connections, through
@@ -18,8 +16,7 @@ import (
 type relay struct {
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)
-	heard    atomic.Bool                     // something came from a program
-	acting   atomic.Pointer[context.Context] // the client of the group that began an operation last; nil: nobody strikes clients
+	heard    atomic.Bool // something came from a program
 
 	mu      sync.Mutex
 	closed  bool
@@ -73,7 +70,7 @@ func (y *relay) pass(outer net.Conn) {
 	var copying sync.WaitGroup
 	copying.Go(func() {
 		defer y.leave(outer)
-		_, _ = io.Copy(inner, &checkpoint{outer, y}) // an error is an end
+		_, _ = io.Copy(inner, &ear{outer, y}) // an error is an end
 	})
 	copying.Go(func() {
 		defer y.leave(outer)
@@ -82,19 +79,16 @@ func (y *relay) pass(outer net.Conn) {
 	copying.Wait()
 }
 
-// checkpoint is a connection of a program, on its way to Redis. While the program's group is frozen, what it has sent stands here.
-type checkpoint struct {
-	from  io.Reader
+// ear is a connection of a program, on its way to Redis. It notes that something came.
+type ear struct {
+	io.Reader
 	relay *relay
 }
 
-func (n *checkpoint) Read(b []byte) (int, error) {
-	size, err := n.from.Read(b)
-	if size > 0 && !n.relay.heard.Load() {
-		n.relay.heard.Store(true)
-	}
-	if ctx := n.relay.acting.Load(); ctx != nil {
-		_ = harness.Checkpoint(*ctx) // a client that has crashed had sent this before
+func (e *ear) Read(b []byte) (int, error) {
+	size, err := e.Reader.Read(b)
+	if size > 0 && !e.relay.heard.Load() {
+		e.relay.heard.Store(true)
 	}
 	return size, err
 }

@@ -30,7 +30,11 @@ func (w *commandLine) flag(name string, value any, set bool) {
 // variant adds the variant, or the flags that make one of a script's files or of a program outside.
 func (w *commandLine) variant(id string, s *workloads.Script, c *workloads.Client) {
 	if c != nil {
-		w.flag("client", CommandLine(c.Command...), true)
+		w.flag("client", CommandLine(c.Command...), c.Connect == "")
+		w.flag("connect", c.Connect, c.Connect != "")
+		w.flag("announces", c.Announces, c.Announces)
+		w.flag("processes", c.Processes, c.Processes != 0)
+		w.flag("real-crash", c.RealCrash, c.RealCrash)
 		w.flag("as", c.As, c.As != "")
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -120,6 +121,9 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	if r.variant, err = findVariant(p.Variant, p.Script, p.Client); err != nil {
 		return r, p.errorf("variant", "%w", err)
 	}
+	if p.Client != nil && p.Client.Announces {
+		return r, p.errorf("client", "%s drives itself, so it can be explored, and not run under load", r.variant.ID)
+	}
 	r.Variant = r.variant.ID
 	if err := r.resolveRiders(); err != nil {
 		return r, err
@@ -142,6 +146,9 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	r.faults, err = newTimetable(steps, r.on, cmp.Or(p.Calm, defaultCalm), r.Seed)
 	return r, err
 }
+
+// Missing returns an error that says what to install, if the variant is a library that this machine does not have.
+func (r Resolved) Missing() error { return outside.Missing(r.variant) }
 
 // Own reports whether the algorithm is the user's own, of which nothing is documented.
 func (p Plan) Own() bool { return p.Script != nil || p.Client != nil }

@@ -136,10 +136,11 @@ func (s Search) Drawn(res interleave.Result) Search {
 }
 
 // Catalogue returns the search for every variant that can be explored. Sequences that heed proposals have one for each regime.
+// Libraries of other languages that this machine does not have are left out: Missing names them.
 func (s Search) Catalogue() (all []Search) {
 	for _, v := range workloads.Catalogue() {
 		s.Variant, s.Regime = v.ID, ""
-		if _, explorable := v.Program(workloads.Options{}); !explorable {
+		if _, explorable := outside.Run(v).Program(workloads.Options{}); !explorable || outside.Missing(v) != nil {
 			continue
 		}
 		of := s
@@ -148,6 +149,16 @@ func (s Search) Catalogue() (all []Search) {
 			of.Expiries, of.LostAnswers = cmp.Or(s.Expiries, -1), -1
 		}
 		all = append(all, of.EveryRegime()...)
+	}
+	return all
+}
+
+// Missing lists the libraries of the catalogue that this machine does not have, each with what to install.
+func Missing() (all []error) {
+	for _, v := range workloads.Catalogue() {
+		if err := outside.Missing(v); err != nil {
+			all = append(all, err)
+		}
 	}
 	return all
 }
@@ -176,7 +187,8 @@ func findVariant(id string, script *workloads.Script, client *workloads.Client) 
 	case client != nil:
 		return outside.Variant(*client)
 	}
-	return workloads.Find(id)
+	v, err := workloads.Find(id)
+	return outside.Run(v), err
 }
 
 // Own reports whether the algorithm is the user's own, of which nothing is documented.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -40,7 +39,7 @@ func onRedis(ctx context.Context, c workloads.Client, o Options, do func(redis.U
 	r, err := s.Connect(0)
 	if err == nil {
 		if c, err = do(r); err != nil {
-			err = plan.Usagef("client %s: %w", strings.Join(c.Command, " "), err)
+			err = plan.Usagef("client %s: %w", c, err)
 		}
 	}
 	return c, errors.Join(err, s.Stop())
@@ -48,7 +47,7 @@ func onRedis(ctx context.Context, c workloads.Client, o Options, do func(redis.U
 
 // described returns a client with what its program can do. It asks a program that was not asked yet. Of no client it returns nil.
 func described(ctx context.Context, c *workloads.Client, o Options) (*workloads.Client, error) {
-	if c == nil || len(c.Can) > 0 {
+	if c == nil || len(c.Can) > 0 || c.Announces {
 		return c, nil
 	}
 	known, err := DescribeClient(ctx, *c, o)

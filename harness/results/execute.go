@@ -34,6 +34,12 @@ type Options struct {
 
 	OnSearch func(explore.Progress) // called a few times a second while a search runs
 
+	// Of a search alone.
+	Save    string   // file to which Explore writes the work that is left of the search, or that none is; empty: to none
+	Resume  *Saved   // where the search goes on; nil: it begins
+	Workers int      // processes that share the search out between them, 1 to explore.MaxWorkers; 0: this process makes it, whole
+	Worker  []string // command line of a process that runs Work; default: this program's own
+
 	// Found is called for each violation while the load runs, with its time. The final report may have another class for it.
 	Found func(harness.Anomaly, time.Duration)
 }
@@ -127,6 +133,9 @@ func Preflight(p plan.Plan, o Options) error {
 }
 
 func preflight(r plan.Resolved, o Options) error {
+	if err := r.Missing(); err != nil {
+		return err
+	}
 	warnings, err := r.Preflight(o.machine())
 	if err != nil || o.Warn == nil {
 		return err

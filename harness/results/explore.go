@@ -10,6 +10,8 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -35,6 +37,9 @@ func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err e
 		return out, err
 	}
 	defer v.Close()
+	if err := outside.Missing(v); err != nil {
+		return out, err
+	}
 	spec.OnProgress = o.OnSearch
 	out = Searched{Search: s, Expectation: s.Expectation(v)}
 	server, err := cluster.RedisVersion(o.Redis)
@@ -45,7 +50,7 @@ func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err e
 		return Searched{}, err
 	}
 	began := time.Now()
-	res, err := explore.Search(ctx, spec)
+	res, err := search(ctx, &s, v, spec, server, o)
 	if err != nil {
 		return out, asUsage(err)
 	}
@@ -76,6 +81,36 @@ func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err e
 		out.Exploration.Files[i] = rel
 	}
 	return out, errors.Join(reports.WriteExploration(out.Dir, out.Exploration), Relink(out.Dir))
+}
+
+// search makes a search, which may go on from a file, be shared out, and be kept in a file.
+func search(ctx context.Context, s *plan.Search, v workloads.Variant, spec explore.Spec, server string, o Options) (res interleave.Result, err error) {
+	if spec.Random != nil && spec.Random.Seed == 0 && (o.Save != "" || o.Workers > 0) { // whoever goes on draws the same schedules
+		s.Seed = explore.DrawSeed()
+		spec.Random.Seed = s.Seed
+	}
+	head := headOf(*s, v, server)
+	if o.Resume != nil {
+		if err := o.Resume.fits(head); err != nil {
+			return res, err
+		}
+		spec.Resume = o.Resume.Checkpoint
+	}
+	if err := checkSave(o.Save); err != nil {
+		return res, err
+	}
+	if o.Save != "" {
+		spec.OnCheckpoint = func(c *explore.Checkpoint) error { return head.save(o.Save, c) }
+	}
+	if o.Workers > 0 {
+		shared, err := newWorkers(*s, o)
+		if err != nil {
+			return res, err
+		}
+		defer shared.close()
+		spec.Pieces = &explore.Pieces{Workers: o.Workers, Run: shared.run}
+	}
+	return explore.Search(ctx, spec)
 }
 
 // asUsage marks errors that the caller can mend.

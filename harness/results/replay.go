@@ -10,6 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -83,6 +84,9 @@ func Replay(ctx context.Context, a Again, o Options) (Replayed, error) {
 		return Replayed{}, fmt.Errorf("%s: %w", r.name, err)
 	}
 	defer v.Close()
+	if err := outside.Missing(v); err != nil {
+		return Replayed{}, err
+	}
 	server, err := cluster.RedisVersion(o.Redis)
 	if err != nil {
 		return Replayed{}, err

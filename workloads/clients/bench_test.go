@@ -45,7 +45,7 @@ func BenchmarkSchedules(b *testing.B) {
 	b.Run("go", func(b *testing.B) { schedules(b, inside) })
 	for _, a := range adapters {
 		b.Run(a.file, func(b *testing.B) {
-			c := workloads.Client{As: workloads.Lock, Command: []string{a.language.interpreter(b), a.file}, Can: []string{"acquire", "extend", "release"}, Symmetric: true}
+			c := workloads.Client{As: workloads.Lock, Command: a.language.command(b, a.file), Can: []string{"acquire", "extend", "release"}, Symmetric: true}
 			v, err := outside.Variant(c)
 			if err != nil {
 				b.Fatal(err)

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
+)
+
+// pieceFlags holds the flags of a search that is kept in a file or shared out.
+type pieceFlags struct {
+	save, resume string
+	workers      int
+}
+
+func (p *pieceFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&p.save, "save", "", "if the search ends early, write the work that is left to this file, for --resume")
+	f.StringVar(&p.resume, "resume", "", "go on with the search in this file, and save it there again (or where --save says)")
+	f.IntVar(&p.workers, "workers", 0, "processes that share the search out between them, 1 to 8 (default: this one makes it, in one piece)")
+}
+
+// besideResume lists the flags that may stand beside --resume: all else is in the file.
+var besideResume = []string{"resume", "save", "workers", "for", "max-schedules", "situation", "results", "redis-server", "output", "color", "no-color"}
+
+// check refuses flags that do not go together.
+func (p *pieceFlags) check(cmd *cobra.Command, all bool, args []string) error {
+	if cmd.Flags().Changed("workers") && (p.workers < 1 || p.workers > explore.MaxWorkers) {
+		return usage("--workers %d: ask for 1 to %d", p.workers, explore.MaxWorkers)
+	}
+	if all && (p.save != "" || p.workers > 0) {
+		return usage("--save and --workers are of one search: name a variant instead of --all")
+	}
+	if p.resume == "" {
+		return nil
+	}
+	if len(args) > 0 {
+		return usage("--resume takes the variant from its file: leave %s out", args[0])
+	}
+	other := ""
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(besideResume, f.Name) {
+			other = cmp.Or(other, f.Name)
+		}
+	})
+	if other != "" {
+		return usage("--resume takes the search from its file, but for its limits (--for, --max-schedules): leave --%s out", other)
+	}
+	return nil
+}
+
+// resumed returns the search of the file that --resume names, with the limits of the flags.
+func (p *pieceFlags) resumed(limits plan.Search) (s plan.Search, from *results.Saved, err error) {
+	saved, err := results.ReadSearch(p.resume)
+	if err != nil {
+		return s, nil, err
+	}
+	switch in := saved.Checkpoint.InPieces(); {
+	case in && p.workers == 0:
+		p.workers = 1
+	case !in && p.workers > 0:
+		return s, nil, usage("%s: it was begun without --workers, and goes on so: leave --workers out", p.resume)
+	}
+	p.save = cmp.Or(p.save, p.resume)
+	s = saved.Search
+	s.For, s.MaxSchedules = limits.For, limits.MaxSchedules
+	return s, &saved, nil
+}
+
+// tellSaved says how a search that ended early goes on.
+func (a *app) tellSaved(path string) {
+	if path == "" || a.json || a.markdown {
+		return
+	}
+	saved, err := results.ReadSearch(path)
+	switch {
+	case err != nil: // the search has failed to write it, and said so
+	case saved.Checkpoint.Done():
+		a.println("saved: %s; no work is left", path)
+	default:
+		a.println("saved: %s; go on: doublegrant explore --resume %s", path, plan.CommandLine(path))
+	}
+}

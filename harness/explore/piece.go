@@ -1,0 +1,135 @@
+package explore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// Piece is a piece of a search that can be done anywhere: branches to go through, and all on which it depends what comes of them, but for
+// the program, which is that of the same Spec. Done twice, it has an equal PieceResult. It is JSON.
+type Piece struct {
+	Plan   string            `json:"plan"` // hash of the search: a PieceRunner refuses the pieces of another
+	Budget interleave.Budget `json:"budget"`
+	First  bool              `json:"first,omitempty"` // end at the first counterexample
+
+	// Of a search that runs every schedule.
+	Items    []savedItem `json:"items,omitempty"`
+	Most     int         `json:"most,omitempty"`     // schedules after which the piece ends, pruned ones included
+	Remember bool        `json:"remember,omitempty"` // schedules are run from memory where they can be
+	Known    []byte      `json:"known,omitempty"`    // states that need not be looked at again
+
+	// Of schedules at random: those with the numbers from Next on, before To.
+	Drawing *drawing `json:"drawing,omitempty"`
+}
+
+// PieceResult is what came of a piece. It is JSON.
+type PieceResult struct {
+	Piece   string      `json:"piece"` // the piece's ID
+	Tally   tally       `json:"tally"`
+	Left    []savedItem `json:"left,omitempty"`    // branches that were not gone through
+	Fresh   []byte      `json:"fresh,omitempty"`   // states that were not known before
+	Memory  string      `json:"memory,omitempty"`  // why schedules could not be run from memory any more; empty: they could
+	Stopped string      `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
+}
+
+// ID names a piece by its content: two pieces of one ID have an equal result.
+func (p Piece) ID() string {
+	known := sha256.Sum256(p.Known)
+	p.Known = known[:]
+	b, err := json.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("explore: a piece that is no JSON: %v", err)) // it has numbers and texts only
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+// PieceRunner does pieces, one after the other, on a Redis of its own.
+type PieceRunner struct {
+	spec Spec
+	w    *world
+}
+
+// StartPieceRunner starts a Redis for the pieces of a spec's searches. The caller calls Stop. Errors are those of Search.
+func StartPieceRunner(ctx context.Context, spec Spec) (*PieceRunner, error) {
+	spec, err := spec.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	spec.Workers, spec.MaxSchedules, spec.For, spec.OnProgress = 1, 0, 0, nil
+	spec.Pieces, spec.Resume, spec.OnCheckpoint = nil, nil, nil
+	w, err := newWorld(ctx, &spec)
+	if err != nil {
+		return nil, err
+	}
+	return &PieceRunner{spec, w}, nil
+}
+
+// Stop stops the Redis.
+func (r *PieceRunner) Stop() error { return r.w.stop() }
+
+// Run does a piece. What it knows from memory begins anew with each, so that a piece's result depends on nothing that was done before
+// it. The error is that of ctx if it is canceled, wraps ErrSpec if the piece is of another search, and otherwise says that the harness or
+// its environment failed, or that the program or a checker panicked.
+func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
+	if plan := planOf(&r.spec); p.Plan != plan {
+		return PieceResult{}, fmt.Errorf("%w: a piece of another search", ErrSpec)
+	}
+	known, err := readStates(p.Known)
+	if err == nil {
+		err = checkItems(p.Items, p.Budget)
+	}
+	if err != nil || p.Budget.Clients > r.spec.Clients {
+		return PieceResult{}, errors.Join(fmt.Errorf("%w: a piece with what no search has planned", ErrSpec), err)
+	}
+	spec := r.spec
+	spec.First = p.First
+	s := newSearch(&spec)
+	end := context.AfterFunc(ctx, func() { s.stop("interrupted") })
+	defer end()
+	strays := r.w.strayCommands
+	if p.Drawing != nil {
+		s.budget = p.Budget
+		s.drawing = *p.Drawing
+		s.runRound(context.WithoutCancel(ctx), []*world{r.w})
+	} else {
+		spec.Unremembered = spec.Unremembered || !p.Remember
+		s.mostRuns = p.Most
+		s.resumed = &savedPart{Budget: p.Budget, Queue: p.Items, Known: saveStates(known)}
+		s.runPart(ctx, p.Budget, []*world{r.w})
+	}
+	if err := errors.Join(ctx.Err(), s.failure); err != nil {
+		return PieceResult{}, err
+	}
+	res := PieceResult{Piece: p.ID(), Tally: s.tally(r.w.strayCommands - strays), Left: s.saveQueue()}
+	if s.stopped != pieceOver && !s.foundFirst() {
+		res.Stopped = s.stopped
+	}
+	if s.memory != nil {
+		res.Memory = s.memory.broken
+	}
+	if s.states != nil {
+		res.Fresh = saveStates(sortStates(slices.Clone(s.states.fresh)))
+	}
+	return res, nil
+}
+
+// pieceOver is why a piece ended that had more schedules than it may.
+const pieceOver = "the piece is over"
+
+// foundFirst reports whether the search was to end at the first counterexample, and did.
+func (s *search) foundFirst() bool { return s.spec.First && len(s.found) > 0 }
+
+// drawing is a round of schedules at random: see runAtRandom.
+type drawing struct {
+	Next  int `json:"next"`  // number of the next schedule
+	To    int `json:"to"`    // number before which the round ends
+	Known int `json:"known"` // steps of the longest schedule before the round
+}

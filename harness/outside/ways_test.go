@@ -1,0 +1,223 @@
+package outside_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/outside"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// A crash that kills the process shows what one shows that cuts it off, and the next schedule has a new process.
+func TestARealCrashShowsWhatACrashShows(t *testing.T) {
+	searched := func(real bool) interleave.Result {
+		c := childOf(workloads.Lock, "blind", "acquire", "release")
+		c.RealCrash = real
+		p, ok := variant(t, c).Program(workloads.Options{})
+		require.True(t, ok)
+		s := spec(p)
+		s.LostAnswers, s.Workers = -1, 1
+		res, err := explore.Search(t.Context(), s)
+		require.NoError(t, err)
+		require.NotEqual(t, harness.Unknown, res.Verdict(), res.Stopped)
+		return comparable(res)
+	}
+	require.Equal(t, searched(false), searched(true))
+}
+
+// listen starts a program that listens on a Unix socket, and serves each connection by a process of its own.
+func listen(t *testing.T, mode string) (address string, connections *atomic.Int64) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	connections = &atomic.Int64{}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			connections.Add(1)
+			file, err := conn.(*net.UnixConn).File()
+			if err != nil {
+				return
+			}
+			cmd := exec.Command(os.Args[0], childWord, mode)
+			cmd.Stdin, cmd.Stdout = file, file
+			_ = cmd.Start()
+			_, _ = file.Close(), conn.Close()
+			go cmd.Wait()
+		}
+	}()
+	return "unix:" + path, connections
+}
+
+// A program that listens on a socket is searched, and loaded, as one that was started.
+func TestAProgramThatListens(t *testing.T) {
+	address, _ := listen(t, "blind")
+	v := variant(t, workloads.Client{As: workloads.Lock, Connect: address, Can: []string{"acquire", "release"}, Name: "blind"})
+	p, ok := v.Program(workloads.Options{})
+	require.True(t, ok)
+	found, err := explore.Search(t.Context(), spec(p))
+	require.NoError(t, err)
+	p, _ = variant(t, childOf(workloads.Lock, "blind", "acquire", "release")).Program(workloads.Options{})
+	started, err := explore.Search(t.Context(), spec(p))
+	require.NoError(t, err)
+	require.Equal(t, comparable(started), comparable(found))
+	require.Positive(t, outcomes(load(t, v))[harness.OK])
+}
+
+// A program under load has as many processes as it was asked for in each client group.
+func TestClientsShareProcesses(t *testing.T) {
+	address, connections := listen(t, "compare")
+	c := workloads.Client{As: workloads.Lock, Connect: address, Can: []string{"acquire", "release"}, Processes: 2}
+	load(t, variant(t, c)) // 8 clients in 5 groups, of which three have two; and the harness's own
+	require.EqualValues(t, 8, connections.Load())
+}
+
+func TestASocketOnWhichNobodyListens(t *testing.T) {
+	c := workloads.Client{As: workloads.Lock, Connect: "unix:/no/such/socket", Can: []string{"acquire", "release"}}
+	p, _ := variant(t, c).Program(workloads.Options{})
+	res, err := explore.Search(t.Context(), spec(p))
+	require.NoError(t, err)
+	require.Contains(t, res.Stopped, "nobody listens on unix:/no/such/socket: start the program first")
+}
+
+func TestClientsThatCannotBe(t *testing.T) {
+	for want, c := range map[string]workloads.Client{
+		"no command: give the program":               {},
+		"both a command (a) and where to connect":    {Command: []string{"a"}, Connect: "unix:b"},
+		"give unix: and the path":                    {Connect: "tcp:1"},
+		"was not started here":                       {Connect: "unix:a", RealCrash: true},
+		"-1 processes: ask for 1 or more":            {Command: []string{"a"}, Processes: -1},
+		"it drives itself, so say what it is":        {Command: []string{"a"}, Announces: true},
+		"a process for each client: leave connect":   {Connect: "unix:a", Announces: true, As: workloads.Lock},
+		`"queue" is not a family of clients: choose`: {Command: []string{"a"}, As: "queue"},
+	} {
+		_, err := outside.Variant(c)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// A test that drives itself is searched by what it announces.
+func TestAProgramThatDrivesItself(t *testing.T) {
+	for mode, invalid := range map[string]bool{"drives-blind": true, "drives-right": false} {
+		t.Run(mode, func(t *testing.T) {
+			c := childOf(workloads.Lock, mode)
+			c.Announces = true
+			p, ok := variant(t, c).Program(workloads.Options{})
+			require.True(t, ok)
+			s := spec(p)
+			s.Expiries, s.Crashes, s.LostAnswers, s.Clients, s.First = 1, -1, -1, 3, true
+			res, err := explore.Search(t.Context(), s)
+			require.NoError(t, err)
+			require.Equal(t, invalid, res.Verdict() == harness.Invalid, res.Stopped)
+			require.Equal(t, !invalid, res.Verdict() == harness.Valid, res.Stopped)
+			for _, found := range res.Found {
+				require.NoError(t, explore.Replay(t.Context(), s, found, 3))
+				for _, s := range found.Steps {
+					require.NotContains(t, strings.ToUpper(s.Command), "ECHO", "an announcement is no step")
+				}
+			}
+		})
+	}
+	require.Empty(t, children(t))
+}
+
+func TestAProgramThatDrivesItselfBadly(t *testing.T) {
+	for mode, want := range map[string]string{
+		"drives-badly":        `it announced "invoke dance lock": "dance" is no operation of a lock`,
+		"drives-out-of-order": `it announced "return ok": want invoke, an operation and a name`,
+		"drives-nowhere":      "it ended (exit status 4): no such module",
+	} {
+		c := childOf(workloads.Lock, mode)
+		c.Announces = true
+		p, _ := variant(t, c).Program(workloads.Options{})
+		res, err := explore.Search(t.Context(), spec(p))
+		require.NoError(t, err)
+		require.Equal(t, harness.Unknown, res.Verdict())
+		require.Contains(t, res.Stopped, want)
+		require.NotContains(t, res.Stopped, "\n")
+	}
+}
+
+// strike is a fault that does something to a client group.
+type strike struct {
+	name string
+	do   func(ctx context.Context) error
+}
+
+func (s strike) Name() string { return s.name }
+
+func (s strike) Inject(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+	return harness.Injection{Bite: "seen"}, s.do(ctx)
+}
+
+// states returns how the children are: "T" is stopped.
+func states(t *testing.T) (all []string) {
+	for _, path := range children(t) {
+		status, _ := os.ReadFile(path)
+		_, rest, _ := strings.Cut(string(status), "\nState:\t")
+		all = append(all, rest[:min(1, len(rest))])
+	}
+	return all
+}
+
+// A frozen group's process is stopped, and goes on. One that crashes is killed, and replaced.
+func TestNemesesStrikeProcesses(t *testing.T) {
+	const clients = 4
+	fleet := &harness.Fleet{}
+	c := cluster.Standalone(cluster.Options{Clients: clients, ClientGroups: 1})
+	v := variant(t, childOf(workloads.Lock, "compare", "acquire", "release"))
+	w := v.Workload(c, workloads.Options{Keys: 2, TTL: 500 * time.Millisecond})
+	until := func(ctx context.Context, yes func() bool) error {
+		return await.Until(ctx, time.Millisecond, func() error {
+			if yes() {
+				return nil
+			}
+			return errors.New("not yet")
+		})
+	}
+	freeze := strike{"freeze", func(ctx context.Context) error {
+		if err := until(ctx, func() bool { return len(children(t)) == 1 }); err != nil {
+			return err
+		}
+		resume := fleet.Pause(0)
+		if err := until(ctx, func() bool { return fmt.Sprint(states(t)) == "[T]" && fleet.Standing(0) == clients }); err != nil {
+			return err
+		}
+		resume()
+		return until(ctx, func() bool { return fmt.Sprint(states(t)) != "[T]" })
+	}}
+	crash := strike{"crash", func(ctx context.Context) error {
+		before := fmt.Sprint(children(t))
+		fleet.Crash(0, rand.New(rand.NewPCG(1, 1)))
+		return until(ctx, func() bool { now := children(t); return len(now) == 1 && fmt.Sprint(now) != before })
+	}}
+	res, err := harness.Run(t.Context(), harness.Spec{
+		Name: v.ID, System: c, Workload: w, Clients: clients, Duration: 3 * time.Second, Checkers: checkers.For(w), Seed: 1, Fleet: fleet,
+		Faults: []harness.TimedFault{{After: 300 * time.Millisecond, Nemesis: freeze}, {After: 300 * time.Millisecond, Nemesis: crash}},
+	})
+	require.NoError(t, err)
+	require.Positive(t, outcomes(res)[harness.Info], "what was under way in the process that was killed")
+}

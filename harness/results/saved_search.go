@@ -1,0 +1,174 @@
+package results
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/reports"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// This file keeps searches in files, so that another process can go on with them. A file has two lines of JSON: what the search is of,
+// and its checkpoint.
+
+const (
+	savedKind   = "doublegrant search"
+	savedFormat = 1 // raised when older programs cannot read the file any more
+)
+
+// savedHead is the first line of the file of a search.
+type savedHead struct {
+	Kind        string      `json:"kind"`
+	Format      int         `json:"format"`
+	Program     string      `json:"program"`     // id of the variant
+	Doublegrant string      `json:"doublegrant"` // version that searched
+	Server      string      `json:"server"`
+	Files       []savedFile `json:"files,omitempty"` // of a program outside
+	Search      plan.Search `json:"search"`          // without limits
+	Schedules   int         `json:"schedules"`       // that were run
+	Done        bool        `json:"done"`            // no work is left
+	Sum         string      `json:"sum"`             // SHA-256 of the file with an empty sum
+}
+
+// savedFile is a file that the command line of a program outside names.
+type savedFile struct {
+	Name string `json:"name"`
+	Sum  string `json:"sum"` // SHA-256
+}
+
+// Saved is a search that a file holds.
+type Saved struct {
+	Search     plan.Search
+	Checkpoint *explore.Checkpoint
+
+	path string
+	head savedHead
+}
+
+// headOf describes a search for its file.
+func headOf(s plan.Search, v workloads.Variant, server string) savedHead {
+	s.For, s.MaxSchedules = 0, 0
+	return savedHead{
+		Kind: savedKind, Format: savedFormat, Program: v.ID, Doublegrant: reports.Versions(server)[0].Version, Server: server, Files: filesOf(s.Client), Search: s,
+	}
+}
+
+// filesOf lists the files that the command line of a program outside names. Its interpreter is not among them if it is found by the PATH.
+func filesOf(c *workloads.Client) (all []savedFile) {
+	if c == nil {
+		return nil
+	}
+	for _, word := range c.Command {
+		if info, err := os.Stat(word); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if text, err := os.ReadFile(word); err == nil {
+			all = append(all, savedFile{word, sumOf(text)})
+		}
+	}
+	return all
+}
+
+func sumOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// save writes a search to a file. What was there is replaced at once, or not at all.
+func (h savedHead) save(path string, c *explore.Checkpoint) error {
+	body, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	h.Schedules, h.Done, h.Sum = c.Schedules(), c.Done(), ""
+	if h.Sum, err = h.sum(body); err != nil {
+		return err
+	}
+	head, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	return reports.WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(bytes.Join([][]byte{head, body, nil}, []byte("\n")))
+		return err
+	})
+}
+
+func (h savedHead) sum(body []byte) (string, error) {
+	h.Sum = ""
+	head, err := json.Marshal(h)
+	return sumOf(append(append(head, '\n'), body...)), err
+}
+
+// checkSave refuses a file that cannot be written, before a search that may be long.
+func checkSave(path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return plan.Usagef("--save %s: it is no file: name another", path)
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".doublegrant-*")
+	if err != nil {
+		return plan.Usagef("--save %s: its folder cannot be written to: %w", path, err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// ReadSearch reads the file of a search. The error wraps plan.ErrUsage, and says on one line what is wrong and what to do.
+func ReadSearch(path string) (Saved, error) {
+	refuse := func(format string, args ...any) (Saved, error) {
+		return Saved{}, plan.Usagef("%s: %w", path, fmt.Errorf(format, args...))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return refuse("the file of a search cannot be read: %w", errors.Unwrap(err))
+	}
+	first, body, whole := bytes.Cut(text, []byte("\n"))
+	var h savedHead
+	if err := json.Unmarshal(first, &h); err != nil || h.Kind != savedKind {
+		return refuse("it holds no search: explore --save writes such files")
+	}
+	body, ended := bytes.CutSuffix(body, []byte("\n"))
+	switch sum, err := h.sum(body); {
+	case h.Format > savedFormat:
+		return refuse("it is of format %d and this program reads %d: take a newer doublegrant", h.Format, savedFormat)
+	case err != nil || !whole || !ended || sum != h.Sum:
+		return refuse("it is cut short or was changed: copy it again")
+	}
+	c := &explore.Checkpoint{}
+	if err := json.Unmarshal(body, c); err != nil {
+		return refuse("%w: take the version of doublegrant that wrote it (%s)", err, h.Doublegrant)
+	}
+	return Saved{Search: h.Search, Checkpoint: c, path: path, head: h}, nil
+}
+
+// fits returns an error if the search of the file cannot go on here: now describes this program and machine.
+func (f *Saved) fits(now savedHead) error {
+	refuse := func(format string, args ...any) error {
+		return plan.Usagef("%s: %w", f.path, fmt.Errorf(format, args...))
+	}
+	switch was := f.head; {
+	case was.Doublegrant != now.Doublegrant:
+		return refuse("it was searched by doublegrant %s, and this is %s, which may plan otherwise: take that version, or search anew", was.Doublegrant, now.Doublegrant)
+	case was.Server != now.Server:
+		return refuse("it was searched on %s, and this is %s: name the same by --redis-server, or search anew", was.Server, now.Server)
+	case len(was.Files) != len(now.Files):
+		return refuse("a file of %s is missing here, or there are others: go on from the folder in which it was searched", was.Program)
+	}
+	for i, was := range f.head.Files {
+		if was != now.Files[i] {
+			return refuse("%s has changed since: search anew", was.Name)
+		}
+	}
+	return nil
+}

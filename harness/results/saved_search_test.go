@@ -1,0 +1,111 @@
+package results
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// savedRace returns the path of a file with a search that ended after one schedule.
+func savedRace(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "race.search")
+	s := race
+	s.MaxSchedules = 1
+	_, err := Explore(t.Context(), s, Options{Results: t.TempDir(), Save: path})
+	require.NoError(t, err)
+	return path
+}
+
+func TestAFileThatHoldsNoSearchIsRefused(t *testing.T) {
+	path := savedRace(t)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	for want, content := range map[string][]byte{
+		"it is cut short or was changed": text[:len(text)-1],
+		"or was changed: copy it again":  text[:len(text)/2],
+		"cut short":                      append(bytes.Clone(first), '\n'),
+		"was changed":                    bytes.Replace(text, []byte(`"schedules":1`), []byte(`"schedules":2`), 1),
+		"it holds no search":             []byte("variant: lock/setnx\n"),
+		"explore --save writes":          {},
+		"it is of format 9":              bytes.Replace(text, []byte(`"format":1`), []byte(`"format":9`), 1),
+	} {
+		require.NotEqual(t, string(text), string(content), want)
+		require.NoError(t, os.WriteFile(path, content, 0o644))
+		_, err := ReadSearch(path)
+		require.ErrorIs(t, err, plan.ErrUsage)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+	for cut := range text {
+		require.NoError(t, os.WriteFile(path, text[:cut], 0o644))
+		_, err := ReadSearch(path)
+		require.ErrorIs(t, err, plan.ErrUsage, "cut after %d bytes", cut)
+	}
+	_, err = ReadSearch(filepath.Join(t.TempDir(), "none"))
+	require.ErrorIs(t, err, plan.ErrUsage)
+	require.ErrorContains(t, err, "cannot be read")
+}
+
+func TestASearchGoesOnOnlyWhereItFits(t *testing.T) {
+	path := savedRace(t)
+	saved, err := ReadSearch(path)
+	require.NoError(t, err)
+	require.False(t, saved.Checkpoint.Done())
+	for want, change := range map[string]func(*savedHead){
+		"by doublegrant v0.1, and this is": func(h *savedHead) { h.Doublegrant = "v0.1" },
+		"on Redis 1.0, and this is Redis":  func(h *savedHead) { h.Server = "Redis 1.0" },
+		"a file of dedup/get-set is miss":  func(h *savedHead) { h.Files = []savedFile{{"x.py", "1"}} },
+		"other clients, faults or numbers": func(h *savedHead) { h.Search.Crashes = 1 },
+		"of another program":               func(h *savedHead) { h.Search.Variant = "dedup/set-nx-ex" },
+	} {
+		head := saved.head
+		change(&head)
+		require.NoError(t, head.save(path, saved.Checkpoint))
+		other, err := ReadSearch(path)
+		require.NoError(t, err)
+		_, err = Explore(t.Context(), other.Search, Options{Results: t.TempDir(), Resume: &other})
+		require.ErrorIs(t, err, plan.ErrUsage)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+func TestAProgramOutsideThatHasChangedIsAnotherProgram(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.py")
+	require.NoError(t, os.WriteFile(file, []byte("one"), 0o644))
+	c := &workloads.Client{Command: []string{"python3", file}}
+	f := Saved{path: "saved", head: savedHead{Files: filesOf(c)}}
+	require.Len(t, f.head.Files, 1)
+	require.NoError(t, f.fits(savedHead{Files: filesOf(c)}))
+	require.NoError(t, os.WriteFile(file, []byte("two"), 0o644))
+	require.ErrorContains(t, f.fits(savedHead{Files: filesOf(c)}), "mine.py has changed since")
+}
+
+func TestASaveThatCannotBeWrittenIsRefusedBeforeTheSearch(t *testing.T) {
+	for want, path := range map[string]string{
+		"it is no file":        t.TempDir(),
+		"cannot be written to": filepath.Join(t.TempDir(), "none", "x"),
+	} {
+		_, err := Explore(t.Context(), race, Options{Results: t.TempDir(), Save: path})
+		require.ErrorIs(t, err, plan.ErrUsage)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestASavedSearchNamesWhatItIsOf(t *testing.T) {
+	text, err := os.ReadFile(savedRace(t))
+	require.NoError(t, err)
+	head, _, _ := strings.Cut(string(text), "\n")
+	for _, want := range []string{`"program":"dedup/get-set"`, `"server":"Redis 7`, `"doublegrant":"`, `"format":1`, `"schedules":1`, `"done":false`} {
+		require.Contains(t, head, want)
+	}
+}

@@ -1,0 +1,143 @@
+package workloads
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file is for programs that drive themselves: tests that a user has already. They say what they are about to do, and what came of
+// it, over their own connection to Redis.
+
+// Driving is one process that drives itself, in one schedule.
+type Driving interface {
+	// Next lets the process go on, and returns what it announces next. It reports false when the process has ended.
+	Next() (text string, more bool)
+}
+
+// announcedKinds lists the operations that a program of each family can announce, by their names in the protocol.
+var announcedKinds = map[Family]map[string]harness.Kind{
+	Lock:     {"acquire": harness.Acquire, canExtend: harness.Extend, "release": harness.Release},
+	Dedup:    {"claim": harness.Claim, canConfirm: harness.Confirm, "deliver": harness.Deliver},
+	Sequence: {"next": harness.Next},
+}
+
+// announcedProgram is what the clients of a program that drives itself do in a search: whatever they announce.
+func (c Client) announcedProgram(o Options, run Outside) interleave.Program {
+	p := interleave.Program{
+		Name: c.ID(), Lease: cmp.Or(o.TTL, ExploredLease), Kinds: []harness.Kind{announcedKinds[c.As][needed[c.As][0]]}, NoBackgroundWork: true,
+		Announced: run.Announced,
+	}
+	return outsideProgram(p, func(i int, address string) harness.Client {
+		a := &announcer{family: c.As, lease: p.Lease, owner: exploredNames[i]}
+		d := run.Drive(address, "DOUBLEGRANT_CLIENT="+strconv.Itoa(i+1), "DOUBLEGRANT_TTL_MS="+strconv.FormatInt(p.Lease.Milliseconds(), 10))
+		return clientFunc(func(_ context.Context, s *harness.Session) { a.step(s, d) })
+	}, run.Kill)
+}
+
+// announcer records what one client announces.
+type announcer struct {
+	family  Family
+	lease   time.Duration
+	owner   string // its name, for the tokens of its attempts
+	attempt int
+}
+
+func (a *announcer) step(s *harness.Session, d Driving) {
+	for {
+		text, more := d.Next()
+		if !more {
+			return
+		}
+		op := a.begun(text)
+		s.Invoke(op, func(op *harness.Op) {
+			text, more := d.Next()
+			if !more {
+				op.Outcome, op.Err = harness.Info, "the program ended"
+				return
+			}
+			a.ended(op, text)
+		})
+	}
+}
+
+const announcedPage = "see workloads/clients/README.md"
+
+// begun returns the operation that an announcement begins: "invoke acquire lock-1", perhaps with the lease in milliseconds.
+func (a *announcer) begun(text string) (op harness.Op) {
+	w := strings.Fields(text)
+	if len(w) < 3 || len(w) > 4 || w[0] != "invoke" {
+		panic(wrongAnnouncement(text, "want invoke, an operation and a name, before each return"))
+	}
+	kind, known := announcedKinds[a.family][w[1]]
+	if !known {
+		panic(wrongAnnouncement(text, fmt.Sprintf("%q is no operation of a %s", w[1], a.family)))
+	}
+	op = harness.Op{Kind: kind, Key: w[2]}
+	if a.family == Sequence {
+		return op
+	}
+	if op.TTL = a.lease; len(w) == 4 {
+		ms, err := strconv.ParseInt(w[3], 10, 64)
+		if err != nil || ms < 1 {
+			panic(wrongAnnouncement(text, fmt.Sprintf("%q is no lease in milliseconds", w[3])))
+		}
+		op.TTL = time.Duration(ms) * time.Millisecond
+	}
+	if kind == harness.Acquire {
+		a.attempt++
+	}
+	if a.family == Lock {
+		op.Arg = a.owner + "-" + strconv.Itoa(a.attempt)
+	}
+	if kind == harness.Release || kind == harness.Deliver {
+		op.TTL = 0
+	}
+	return op
+}
+
+// ended fills in what came of the operation: "return ok", "return no", "return fail" or "return info", the last two with a reason, and
+// for a number "return ok 7".
+func (a *announcer) ended(op *harness.Op, text string) {
+	w := strings.SplitN(text, " ", 3)
+	if len(w) < 2 || w[0] != "return" {
+		panic(wrongAnnouncement(text, "want a return before anything else is invoked"))
+	}
+	reason := strings.Join(w[2:], "")
+	switch op.Outcome = harness.OK; w[1] {
+	case "ok":
+		if op.Kind == harness.Claim {
+			op.Result = harness.ResultFirst
+		}
+		if op.Kind == harness.Next {
+			if op.Result = reason; reason == "" {
+				panic(wrongAnnouncement(text, "want the number that was drawn"))
+			}
+		}
+	case "no":
+		switch op.Kind {
+		case harness.Claim:
+			op.Result = harness.ResultSeen
+		case harness.Acquire:
+			op.Outcome, op.Err = harness.Fail, harness.Held
+		default:
+			op.Outcome, op.Err = harness.Fail, harness.NotMine
+		}
+	case "fail":
+		op.Outcome, op.Err = harness.Fail, cmp.Or(reason, "failed")
+	case "info":
+		op.Outcome, op.Err = harness.Info, cmp.Or(reason, "unknown")
+	default:
+		panic(wrongAnnouncement(text, fmt.Sprintf("%q is not ok, no, fail or info", w[1])))
+	}
+}
+
+func wrongAnnouncement(text, why string) error {
+	return fmt.Errorf("%w: it announced %q: %s, %s", interleave.ErrOutside, text, why, announcedPage)
+}

@@ -1,0 +1,173 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// Library says how a variant is run whose algorithm is another language's library, as it comes. The zero value is no library.
+type Library struct {
+	Interpreters []string // the first that passes Probe runs the adapter
+	Probe        []string // arguments with which an interpreter says by exit code 0 that it has the library
+	Packages     string   // Debian packages that have it all
+	File         string   // the adapter, in package clients
+	Args         []string // of the adapter
+}
+
+var (
+	pythons = []string{"python3", "/usr/bin/python3"} // the PATH's may lack what Debian's has
+	phps    = []string{"php"}
+)
+
+// foreignVariants lists the locks of other languages' libraries. They need what Library.Packages names.
+func foreignVariants() []Variant {
+	return []Variant{libRedisPyLock(), libRedisPyLockEndless(), libRQScheduler(), libRQSchedulerTwoQueues(), libToozLock(), libSymfonyLock(), libLaravelLock()}
+}
+
+// lib/redis-py-lock, redis.lock.Lock, unmodified.
+//
+//	acquire  SET NX PX
+//	extend   reacquire(), a script: GET, compare, PEXPIRE
+//	release  script: GET, compare, DEL
+func libRedisPyLock() Variant {
+	return foreignLock("lib/redis-py-lock", canLock, redisPy(), Variant{
+		Doc: "redis-py's Lock (Python), which tries once", Claim: OneNode, Flaws: []Flaw{{harness.DoubleGrant, Failover}},
+	})
+}
+
+// lib/redis-py-lock-endless, the same lock without an end.
+//
+// Source: redis-py's issue 4279. reacquire() sends PEXPIRE 0, which deletes the lock, and returns True.
+func libRedisPyLockEndless() Variant {
+	return foreignLock("lib/redis-py-lock-endless", canLock, redisPy("timeout=0"), Variant{
+		Doc: "redis-py's Lock(timeout=0) (Python); its reacquire() deletes the lock and returns True", Claim: Nothing,
+		Flaws: []Flaw{{harness.DoubleGrant, Race}, {harness.StuckLock, Crash}, {harness.DoubleGrant, Failover}},
+	})
+}
+
+func redisPy(args ...string) Library {
+	return Library{Interpreters: pythons, Probe: []string{"-c", "import redis.lock"}, Packages: "python3-redis", File: "python/redis_py_lock.py", Args: args}
+}
+
+// lib/rq-scheduler-lock, the locks by which rq's schedulers share queues, unmodified.
+//
+//	acquire  SET NX EX, for the interval and a minute
+//	extend   EXPIRE, whoever has the lock
+//	release  DEL, whoever has the lock
+func libRQScheduler() Variant {
+	return foreignLock("lib/rq-scheduler-lock", canLock, rqScheduler(), Variant{
+		Doc: "rq's scheduler (Python); release_locks deletes whatever is there", Claim: Nothing, Lease: rqLease,
+		Flaws: []Flaw{{harness.DoubleGrant, LateRelease}, {harness.StolenRelease, LateRelease}, {harness.DoubleGrant, Failover}},
+	})
+}
+
+// lib/rq-scheduler-two-queues, schedulers of two queues each. One that stops deletes the locks of both, also the one it never got.
+func libRQSchedulerTwoQueues() Variant {
+	return foreignLock("lib/rq-scheduler-two-queues", canLock, rqScheduler("two-queues"), Variant{
+		Doc: "rq's schedulers (Python) of two queues; one that stops deletes locks that it never got", Claim: Nothing, Lease: rqLease, ExploredBriefly: true,
+		Flaws: []Flaw{{harness.DoubleGrant, Race}, {harness.StolenRelease, LateRelease}, {harness.DoubleGrant, Failover}},
+	})
+}
+
+// rqLease is a lease that an rq scheduler can ask for: its interval, of 10 s here, and a minute.
+const rqLease = 70 * time.Second
+
+func rqScheduler(args ...string) Library {
+	return Library{Interpreters: pythons, Probe: []string{"-c", "import rq.scheduler"}, Packages: "python3-rq", File: "python/rq_scheduler.py", Args: args}
+}
+
+// lib/tooz-lock, the lock of OpenStack's tooz, unmodified: redis-py's, with a heartbeat that renews it.
+func libToozLock() Variant {
+	return foreignLock("lib/tooz-lock", canLock, Library{
+		Interpreters: pythons, Probe: []string{"-c", "import redis, tooz.drivers.redis"}, Packages: "python3-tooz python3-redis", File: "python/tooz_lock.py",
+	}, Variant{
+		Doc: "tooz's lock on Redis (Python, OpenStack), which tries once", Claim: OneNode, Flaws: []Flaw{{harness.DoubleGrant, Failover}},
+	})
+}
+
+// lib/symfony-lock, Symfony\Component\Lock\Store\RedisStore, unmodified. It keeps each lock as a sorted set, and looks at the client's
+// clock often, so that searches with more than two clients are long.
+func libSymfonyLock() Variant {
+	return foreignLock("lib/symfony-lock", canLock, Library{
+		Interpreters: phps, Probe: []string{"-r", phpHas("Symfony/Component/Lock/autoload.php")}, Packages: "php-cli php-redis php-symfony-lock",
+		File: "php/symfony_lock.php",
+	}, Variant{
+		Doc: "Symfony's lock on Redis (PHP), which tries once", Claim: OneNode, Explored: 2, ExploredBriefly: true, Flaws: []Flaw{{harness.DoubleGrant, Failover}},
+	})
+}
+
+// lib/laravel-lock, Cache::lock of Laravel, unmodified.
+//
+//	acquire  SET NX EX
+//	release  script: GET, compare, DEL
+func libLaravelLock() Variant {
+	return foreignLock("lib/laravel-lock", canLock[:2], Library{
+		Interpreters: phps, Probe: []string{"-r", phpHas("Illuminate/Cache/autoload.php", "Illuminate/Redis/autoload.php")},
+		Packages: "php-cli php-redis php-illuminate-cache php-illuminate-redis", File: "php/laravel_lock.php",
+	}, Variant{
+		Doc: "Laravel's cache lock on Redis (PHP), in whole seconds", Claim: OneNode, Flaws: []Flaw{{harness.DoubleGrant, Failover}},
+	})
+}
+
+// phpHas returns a line of PHP that ends with 0 if the extension redis and the files are there.
+func phpHas(files ...string) string {
+	line := "exit(extension_loaded('redis')"
+	for _, f := range files {
+		line += " && stream_resolve_include_path('" + f + "')"
+	}
+	return line + " ? 0 : 1);"
+}
+
+// canLock lists what most adapters of locks can do, by the names of the protocol.
+var canLock = []string{"acquire", "release", canExtend}
+
+// foreignLock makes the variant of a library. Until RunBy has given it a program it can do nothing.
+func foreignLock(id string, can []string, l Library, v Variant) Variant {
+	v.ID, v.Family, v.library, v.can = id, Lock, l, can
+	v.Source = "the library, from Debian's " + l.Packages
+	return v.RunBy(idle{})
+}
+
+// Library returns how the library of another language is run that is the variant. It reports false for all other variants.
+func (v Variant) Library() (Library, bool) { return v.library, v.library.File != "" }
+
+// RunBy returns the variant of a library as run runs it. Without it the variant is for listings only.
+func (v Variant) RunBy(run Outside) Variant {
+	c := Client{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
+	made, err := ClientVariant(c, run)
+	if err != nil {
+		panic(err) // what the catalogue has makes variants
+	}
+	v.newLocker, v.outside, v.program = made.newLocker, run, made.program
+	return v
+}
+
+// idle is the program of a variant that nobody runs.
+type idle struct{}
+
+var errIdle = errors.New("this variant is of a listing, and nobody runs its program")
+
+func (idle) At(string) Operations                    { return idle{} }
+func (idle) On(redis.UniversalClient) Operations     { return idle{} }
+func (idle) Beside(redis.UniversalClient) Operations { return idle{} }
+func (idle) Kill(string)                             {}
+func (idle) Drive(string, ...string) Driving         { panic(errIdle) }
+func (idle) Announced(string, string)                {}
+func (idle) LogTo(string)                            {}
+func (idle) Close()                                  {}
+
+func (idle) Acquire(context.Context, string, string, time.Duration) (bool, error) {
+	return false, errIdle
+}
+func (idle) Extend(context.Context, string, string, time.Duration) (bool, error) {
+	return false, errIdle
+}
+func (idle) Release(context.Context, string, string) (bool, error)        { return false, errIdle }
+func (idle) First(context.Context, string, time.Duration) (bool, error)   { return false, errIdle }
+func (idle) Confirm(context.Context, string, time.Duration) (bool, error) { return false, errIdle }
+func (idle) Next(context.Context, string, string) (string, error)         { return "", errIdle }
