@@ -135,7 +135,7 @@ func runCases(t *testing.T, c harness.Checker, cases []verdictCase) {
 			g, found := judge(t, c, tc.h)
 			require.Equal(t, tc.want, classes(found), "%v", found)
 			for _, a := range found {
-				require.Equal(t, drawable(a), a.Certified, "certified: %v", a)
+				require.Equal(t, hasModel(a), a.Certified, "certified: %v", a)
 				require.NotEmpty(t, a.Note)
 				require.LessOrEqual(t, a.From, a.To)
 				require.True(t, slices.IsSortedFunc(a.Ops, func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) }))

@@ -14,27 +14,27 @@ const certifyWithin = time.Second
 // state that it visits. Windows are the smallest that show an anomaly, a handful of steps.
 const certifyOperations = 64
 
-// certify has porcupine judge the operations of a alone, together with what the rules allow to happen besides: leases and
+// certify has porcupine judge the operations of a alone, together with what may happen by the rules alone: leases and
 // windows may end, and releases that were not answered may be executed at any later time. It reports whether no order
 // of all that explains them. It needs nothing but a, so a reader of a stored anomaly can ask again.
 func certify(a harness.Anomaly, meta harness.Meta) bool {
 	w, ok := windowOf(a.Class, a.Ops, meta)
-	return ok && len(w.steps) <= certifyOperations && twice(func() porcupine.CheckResult {
-		return porcupine.CheckOperationsTimeout(w.model, w.steps, certifyWithin)
+	return ok && len(w.operations) <= certifyOperations && askAgain(func() porcupine.CheckResult {
+		return porcupine.CheckOperationsTimeout(w.model, w.operations, certifyWithin)
 	}) == porcupine.Illegal
 }
 
-// twice asks again if there was no answer in time: time-outs run on the wall's clock, and of 100,000 windows some are open
+// askAgain asks again if there was no answer in time: time-outs run on the wall's clock, and of 100,000 windows some are open
 // when a busy machine stands still.
-func twice(ask func() porcupine.CheckResult) porcupine.CheckResult {
+func askAgain(ask func() porcupine.CheckResult) porcupine.CheckResult {
 	if said := ask(); said != porcupine.Unknown {
 		return said
 	}
 	return ask()
 }
 
-// drawable reports whether porcupine has a model for the class of a, so that Draw can draw it.
-func drawable(a harness.Anomaly) bool {
+// hasModel reports whether porcupine has a model for the class of a, so that Draw can draw it.
+func hasModel(a harness.Anomaly) bool {
 	_, ok := windowOf(a.Class, nil, harness.Meta{})
 	return ok
 }

@@ -12,8 +12,8 @@ func setsAnew(c, m harness.Op, drift float64) time.Duration {
 	return harness.EarliestEnd(max(c.Call, m.Call), c.TTL, drift)
 }
 
-// follows reports whether the confirm c may have been executed after the mark m was set.
-func follows(c, m harness.Op) bool {
+// mayFollow reports whether the confirm c may have been executed after the mark m was set.
+func mayFollow(c, m harness.Op) bool {
 	return c.Kind == harness.Confirm && c.Outcome != harness.Fail && (c.Outcome == harness.Info || c.Return >= m.Call)
 }
 
@@ -35,17 +35,17 @@ type confirms struct {
 func (all *confirms) add(c harness.Op, drift float64) {
 	if c.Outcome == harness.Info {
 		if len(all.late) >= confirmsKept && all.late[c.Key] == nil {
-			all.droppedInfo = shortest(all.droppedInfo, all.late, drift)
+			all.droppedInfo = shortestWindow(all.droppedInfo, all.late, drift)
 			all.late = nil
 		}
 		if all.late == nil {
 			all.late = map[string][]harness.Op{}
 		}
-		all.late[c.Key] = undominated(all.late[c.Key], c)
+		all.late[c.Key] = withoutNeedless(all.late[c.Key], c)
 		return
 	}
 	if len(all.young) >= confirmsKept && all.young[c.Key] == nil {
-		all.droppedOK = shortest(all.droppedOK, all.old, drift)
+		all.droppedOK = shortestWindow(all.droppedOK, all.old, drift)
 		for _, of := range all.old {
 			all.droppedUntil = max(all.droppedUntil, of[len(of)-1].Return)
 		}
@@ -54,12 +54,12 @@ func (all *confirms) add(c harness.Op, drift float64) {
 	if all.young == nil {
 		all.young = map[string][]harness.Op{}
 	}
-	all.young[c.Key] = undominated(all.young[c.Key], c)
+	all.young[c.Key] = withoutNeedless(all.young[c.Key], c)
 }
 
-// undominated returns the confirms of one message together with c, without needless ones. A confirm is needless if another was
+// withoutNeedless returns the confirms of one message together with c, without needless ones. A confirm is needless if another was
 // called no later, returned no earlier, and has no longer window.
-func undominated(of []harness.Op, c harness.Op) []harness.Op {
+func withoutNeedless(of []harness.Op, c harness.Op) []harness.Op {
 	window := func(x harness.Op) time.Duration { return harness.EarliestEnd(0, x.TTL, 0) }
 	kept := of[:0]
 	for _, x := range of {
@@ -73,8 +73,8 @@ func undominated(of []harness.Op, c harness.Op) []harness.Op {
 	return append(kept, c)
 }
 
-// shortest returns the shortest window of those confirms, or n if that is smaller and not 0.
-func shortest(n time.Duration, of map[string][]harness.Op, drift float64) time.Duration {
+// shortestWindow returns the shortest window of those confirms, or n if that is smaller and not 0.
+func shortestWindow(n time.Duration, of map[string][]harness.Op, drift float64) time.Duration {
 	for _, cs := range of {
 		for _, c := range cs {
 			if w := max(1, harness.EarliestEnd(0, c.TTL, drift)); n == 0 || w < n {
@@ -85,16 +85,16 @@ func shortest(n time.Duration, of map[string][]harness.Op, drift float64) time.D
 	return n
 }
 
-// leave returns the earliest end of the mark m, given the confirms that have come before it. It is unsure if that depends on a
+// earliestEnd returns the earliest end of the mark m, given the confirms that have come before it. It is unsure if that depends on a
 // confirm that was dropped.
-func (all *confirms) leave(m harness.Op, drift float64) (end time.Duration, unsure bool) {
+func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration, unsure bool) {
 	end = harness.EarliestEnd(m.Call, m.TTL, drift)
 	for _, from := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
 		if len(from) == 0 {
 			continue
 		}
 		for _, c := range from[m.Key] {
-			if follows(c, m) {
+			if mayFollow(c, m) {
 				end = min(end, setsAnew(c, m, drift))
 			}
 		}
@@ -112,15 +112,15 @@ func (all *confirms) leave(m harness.Op, drift float64) (end time.Duration, unsu
 // suspected is a claim that marks rule out, unless a confirm that is still under way set these anew meanwhile.
 type suspected struct {
 	claim   mark
-	against []mark
-	more    bool // there are more of these
+	against []mark // marks that rule it out, the first againstKept of them
+	more    bool   // more marks rule it out
 }
 
 // againstKept bounds the marks that are kept for one claim which they rule out. The first ones are kept.
 const againstKept = 16
 
-// heed notes the confirm c, which may have set marks anew before claims were told "first".
-func (p *dedupPass) heed(c harness.Op) {
+// noteConfirm notes the confirm c, which may have set marks anew before claims were told "first".
+func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.heeded++
 	marks := p.marks[c.Key]
 	for i := range marks {
@@ -135,8 +135,8 @@ func (p *dedupPass) heed(c harness.Op) {
 	p.confirmed.add(c, p.meta.Drift)
 }
 
-// suspect keeps s until no confirm that was called in time can come any more.
-func (p *dedupPass) suspect(s *suspected) {
+// keepSuspect keeps s until no confirm that was called in time can come any more.
+func (p *dedupPass) keepSuspect(s *suspected) {
 	if !p.waits {
 		p.decide(s)
 		return
@@ -171,7 +171,7 @@ func (p *dedupPass) decide(s *suspected) {
 	for i := range s.against {
 		if m := &s.against[i]; m.rulesOut(&s.claim) {
 			p.duplicates++
-			a := duplicate(*m, s.claim.Op)
+			a := duplicateAnomaly(*m, s.claim.Op)
 			a.Spans = append(m.span(0), s.claim.span(1)...)
 			p.add(a)
 			return
@@ -196,8 +196,8 @@ func (p *dedupPass) undecided(complete bool) string {
 	return fmt.Sprintf("the record stops before %d possible duplicates were decided", len(p.queue))
 }
 
-// inexact returns a doubt if claims could not be judged for lack of room.
-func (p *dedupPass) inexact() string {
+// tooManyClaims returns a doubt if claims could not be judged for lack of room.
+func (p *dedupPass) tooManyClaims() string {
 	if p.unjudged == 0 {
 		return ""
 	}

@@ -35,8 +35,8 @@ import (
 // A history in which most claims were answered when their window could be over shows nothing: the verdict is Unknown.
 //
 // Every further claim is one violation, against the earliest claim or confirm in force. Messages whose window has passed
-// are forgotten: time is O(1) amortised for each of the message's marks in force that rule nothing out, of which there is one
-// unless the filter fails, and memory is bounded by twice the marks in their window, the latest confirms of 16,384 messages
+// are forgotten: time for a claim is O(1) amortised for each mark of its message that is in force, of which there is one unless
+// the filter fails. Memory is bounded by twice the marks in their window, the latest confirms of 16,384 messages
 // (with shorter windows than later marks have, more of them make the verdict Unknown), and 4,096 claims that are not decided.
 func Dedup() harness.Checker { return dedup{} }
 
@@ -52,12 +52,12 @@ func (dedup) Name() string { return "dedup" }
 
 func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := newDedupPass(h, c, found)
-	err := each(ctx, h, p.op)
-	undecided := p.undecided(err == nil && complete(h))
+	err := eachOp(ctx, h, p.op)
+	undecided := p.undecided(err == nil && isComplete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(),
 		valid:  fmt.Sprintf("none of %s messages was new twice", units.Count(int64(p.messages))),
-		absent: []string{none(p.claims, harness.Claim), p.uncertain()}, doubts: []string{undecided, p.inexact()},
+		absent: []string{noneSeen(p.claims, harness.Claim), p.uncertain()}, doubts: []string{undecided, p.tooManyClaims()},
 	})
 }
 
@@ -113,30 +113,30 @@ func (p *dedupPass) op(x harness.Op) {
 	case x.Kind == harness.Claim:
 		p.claims++
 		if x.Outcome == harness.OK && x.Result == harness.ResultFirst {
-			p.first(x)
+			p.judgeFirst(x)
 		}
 	case x.Kind == harness.Confirm && x.Outcome != harness.Fail:
 		this := mark{x, p.claimOf(x), p.end(x)}
-		p.heed(x)
+		p.noteConfirm(x)
 		if x.Outcome == harness.OK {
 			p.confirms++
-			p.mark(p.marks[x.Key], this)
+			p.addMark(p.marks[x.Key], this)
 		}
 	}
 }
 
-// first judges x, a claim that was told "first".
-func (p *dedupPass) first(x harness.Op) {
+// judgeFirst judges x, a claim that was told "first".
+func (p *dedupPass) judgeFirst(x harness.Op) {
 	this, marks := mark{Op: x, ends: p.end(x)}, p.marks[x.Key]
 	if x.Return < this.ends {
 		p.inside++
 	}
 	if s := ruledOut(marks, this); s != nil {
-		p.suspect(s)
+		p.keepSuspect(s)
 	} else {
 		p.messages++
 	}
-	p.mark(marks, this)
+	p.addMark(marks, this)
 }
 
 // ruledOut returns this claim with those of marks that rule it out, as far as is known; nil if none does.
@@ -167,8 +167,8 @@ func (m *mark) rulesOut(this *mark) bool {
 	return before && m.ends > this.Return
 }
 
-// mark adds m to the marks of its message and forgets what is past.
-func (p *dedupPass) mark(marks []mark, m mark) {
+// addMark adds m to the marks of its message and forgets what is past.
+func (p *dedupPass) addMark(marks []mark, m mark) {
 	if len(marks) == cap(marks) {
 		marks = withoutPast(marks, m.Return)
 	}
@@ -207,7 +207,7 @@ func (p *dedupPass) claimOf(c harness.Op) *harness.Op {
 
 // end returns the earliest time at which the mark of x can be gone, as far as is known when x returns.
 func (p *dedupPass) end(x harness.Op) time.Duration {
-	end, unsure := p.confirmed.leave(x, p.meta.Drift)
+	end, unsure := p.confirmed.earliestEnd(x, p.meta.Drift)
 	if unsure {
 		p.unjudged++
 	}
@@ -247,14 +247,14 @@ func (p *dedupPass) figures() []harness.Figure {
 	return out
 }
 
-func duplicate(first mark, second harness.Op) harness.Anomaly {
+func duplicateAnomaly(first mark, second harness.Op) harness.Anomaly {
 	a := harness.Anomaly{
 		Class: harness.DuplicateDelivery, Key: first.Key, From: min(first.Call, second.Call), To: second.Return,
 		Ops: []harness.Op{first.Op, second},
 	}
 	if first.Kind == harness.Confirm {
 		a.Note = fmt.Sprintf("%s was told at %s that %s is new, though %s had confirmed it at %s, for %s", clientName(second.Client),
-			moment(second.Return), first.Key, clientName(first.Client), moment(first.Return), windowName(first.Op))
+			formatTime(second.Return), first.Key, clientName(first.Client), formatTime(first.Return), windowName(first.Op))
 		if first.claim != nil {
 			a.Ops = []harness.Op{*first.claim, first.Op, second}
 			a.From = min(a.From, first.claim.Call)
@@ -262,7 +262,7 @@ func duplicate(first mark, second harness.Op) harness.Anomaly {
 		return a
 	}
 	a.Note = fmt.Sprintf("%s and %s were both told that %s is new, at %s and at %s, inside its window of %s",
-		clientName(first.Client), clientName(second.Client), first.Key, moment(first.Return), moment(second.Return), windowName(first.Op))
+		clientName(first.Client), clientName(second.Client), first.Key, formatTime(first.Return), formatTime(second.Return), windowName(first.Op))
 	return a
 }
 

@@ -51,8 +51,8 @@ func (c delivery) Check(ctx context.Context, h harness.History, found func(harne
 	p := &deliveryPass{
 		tally: newTally(h, found), messages: map[string]*message{}, leases: slices.Contains(h.Meta.Kinds, harness.Confirm),
 	}
-	err := each(ctx, h, p.collect)
-	if again := each(ctx, h, p.op); err == nil {
+	err := eachOp(ctx, h, p.collect)
+	if again := eachOp(ctx, h, p.op); err == nil {
 		err = again
 	}
 	undecided := p.end()
@@ -126,13 +126,13 @@ func (p *deliveryPass) op(x harness.Op) {
 	switch x.Kind {
 	case harness.Claim, harness.Confirm, harness.Deliver, harness.Inspect:
 		if m := p.messages[x.Key]; m != nil {
-			p.judges(m, x)
+			p.useToJudge(m, x)
 		}
 	}
 }
 
-// judges uses x to judge the message m, which is asked for or looked at.
-func (p *deliveryPass) judges(m *message, x harness.Op) {
+// useToJudge uses x to judge the message m, which is asked for or looked at.
+func (p *deliveryPass) useToJudge(m *message, x harness.Op) {
 	probe := isProbe(x)
 	switch {
 	case x.Outcome == harness.Fail && !probe:
@@ -146,14 +146,14 @@ func (p *deliveryPass) judges(m *message, x harness.Op) {
 			p.probe(m, x)
 		}
 		if x.Outcome != harness.Fail {
-			m.window(x, goneBy(x, p.meta.Drift))
+			m.noteWindow(x, lastKept(x, p.meta.Drift))
 		}
 	}
 }
 
 // probe judges the probe x.
 func (p *deliveryPass) probe(m *message, x harness.Op) {
-	p.note(m)
+	p.noteProbed(m)
 	if !m.asked {
 		m.asked = true
 		p.asked++
@@ -184,15 +184,15 @@ func (p *deliveryPass) look(m *message, x harness.Op) {
 	if x.Result == "" {
 		return
 	}
-	p.note(m)
+	p.noteProbed(m)
 	p.looked++
 	if m.immortal == nil && x.TTL == 0 && m.last != nil && m.over < forever {
 		m.immortal = m.immortalMark(x)
 	}
 }
 
-// note keeps m for the end.
-func (p *deliveryPass) note(m *message) {
+// noteProbed keeps m for the end.
+func (p *deliveryPass) noteProbed(m *message) {
 	if !m.probed {
 		m.probed = true
 		p.probed = append(p.probed, m)
@@ -201,7 +201,7 @@ func (p *deliveryPass) note(m *message) {
 
 // withdraw takes back what x, a claim or confirm, shows to be wrong.
 func (m *message) withdraw(x harness.Op) {
-	if m.probed && first(x) {
+	if m.probed && toldFirst(x) {
 		m.lost, m.immortal = nil, nil
 	}
 	if m.immortal != nil && x.Client != harness.HarnessClient && x.Call <= m.immortal.To {
@@ -209,11 +209,11 @@ func (m *message) withdraw(x harness.Op) {
 	}
 }
 
-// window notes x, a claim or confirm that did not fail, whose window is over by then at the latest.
-func (m *message) window(x harness.Op, over time.Duration) {
+// noteWindow notes x, a claim or confirm that did not fail, whose window is over by then at the latest.
+func (m *message) noteWindow(x harness.Op, over time.Duration) {
 	m.over = max(m.over, over)
-	m.free = m.free || first(x) && m.asked
-	if x.Outcome == harness.OK && x.Kind == harness.Claim && !first(x) {
+	m.free = m.free || toldFirst(x) && m.asked
+	if x.Outcome == harness.OK && x.Kind == harness.Claim && !toldFirst(x) {
 		return // it found a mark
 	}
 	m.last = copyOf(x)
@@ -232,8 +232,8 @@ func obligesDelivery(x harness.Op) bool {
 	return x.Outcome == harness.OK || x.Err == harness.Crashed || x.Err == harness.FewAcks || harness.IsErrorReply(x.Err)
 }
 
-// first reports whether x is a claim that was told that its message is new.
-func first(x harness.Op) bool {
+// toldFirst reports whether x is a claim that was told that its message is new.
+func toldFirst(x harness.Op) bool {
 	return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
 }
 
@@ -279,9 +279,9 @@ func (p *deliveryPass) none() string {
 
 func (m *message) lostMessage(probe harness.Op, claimsAreLeases bool) *harness.Anomaly {
 	by := *m.owing
-	a := evidence(harness.LostMessage, by, probe, fmt.Sprintf(
+	a := pairAnomaly(harness.LostMessage, by, probe, fmt.Sprintf(
 		"%s, which %s claimed at %s, was never delivered, and %s is told at %s that it was",
-		by.Key, clientName(by.Client), moment(by.Call), clientName(probe.Client), moment(probe.Return)))
+		by.Key, clientName(by.Client), formatTime(by.Call), clientName(probe.Client), formatTime(probe.Return)))
 	if claimsAreLeases {
 		a.Spans = pastLease(by, m.over, probe)
 	}
@@ -290,22 +290,22 @@ func (m *message) lostMessage(probe harness.Op, claimsAreLeases bool) *harness.A
 
 func (m *message) immortalMark(probe harness.Op) *harness.Anomaly {
 	by := *m.last
-	a := evidence(harness.ImmortalMark, by, probe, fmt.Sprintf(
+	a := pairAnomaly(harness.ImmortalMark, by, probe, fmt.Sprintf(
 		"%s is %s at %s; %s's %s at %s, for %s, was the last that may have marked it",
-		by.Key, how(probe), moment(probe.Return), clientName(by.Client), by.Kind, moment(by.Call), windowName(by)))
+		by.Key, howFound(probe), formatTime(probe.Return), clientName(by.Client), by.Kind, formatTime(by.Call), windowName(by)))
 	a.Spans = pastLease(by, m.over, probe)
 	return &a
 }
 
-// how says what the probe has found out about a mark.
-func how(probe harness.Op) string {
+// howFound says what the probe has found out about a mark.
+func howFound(probe harness.Op) string {
 	if probe.Kind == harness.Inspect {
 		return "marked without an end"
 	}
 	return "still marked"
 }
 
-// evidence returns the anomaly that two operations on one key show, b called after a.
-func evidence(class harness.Class, a, b harness.Op, note string) harness.Anomaly {
+// pairAnomaly returns the anomaly that two operations on one key show, b called after a.
+func pairAnomaly(class harness.Class, a, b harness.Op, note string) harness.Anomaly {
 	return harness.Anomaly{Class: class, Key: b.Key, From: a.Call, To: b.Return, Ops: []harness.Op{a, b}, Note: note}
 }

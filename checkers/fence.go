@@ -32,12 +32,12 @@ func (fence) Name() string { return "fence" }
 
 func (c fence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}, mark: watermark{workers: h.Meta.Workers}}
-	err := each(ctx, h, p.op)
+	err := eachOp(ctx, h, p.op)
 	p.late.retry(ctx, h, harness.Acquire, p.rejudge)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("%s fencing tokens, each larger than those granted before its call", units.Count(int64(p.tokens))),
-		absent: []string{p.none()}, doubts: []string{p.oddities.doubt(), overtaken(p.late.unsure, harness.Acquire)},
+		absent: []string{p.none()}, doubts: []string{p.oddities.doubt(), overtakenDoubt(p.late.unsure, harness.Acquire)},
 		figures: []harness.Figure{
 			figureTokens.Count(p.tokens), figureFenceRegressions.Count(p.counts[harness.FenceRegression]),
 		},
@@ -70,24 +70,24 @@ func (p *fencePass) op(x harness.Op) {
 		before = &peaks{}
 		p.peaks[x.Key] = before
 	}
-	if a, ok := p.regressed(before.before(x.Call), x, token); ok {
-		p.add(p.regression(a, x))
+	if a, ok := p.largerBefore(before.returnedBefore(x.Call), x, token); ok {
+		p.add(p.regressionAnomaly(a, x))
 	} else if before.unsure(x.Call, token) {
 		p.late.add(peak{Op: x, number: token})
 	}
-	before.raise(peak{Op: x, number: token}, p.meta, p.mark.low)
+	before.addIfLarger(peak{Op: x, number: token}, p.meta, p.mark.low)
 }
 
 // rejudge holds x against the largest tokens that had been given before its call.
 func (p *fencePass) rejudge(before peaks, x peak) {
-	if a, ok := p.regressed(before, x.Op, x.number); ok {
-		p.add(p.regression(a, x.Op))
+	if a, ok := p.largerBefore(before, x.Op, x.number); ok {
+		p.add(p.regressionAnomaly(a, x.Op))
 	}
 }
 
-// regressed returns the grant with the largest token that had returned before x was called and whose token forbids x to get
+// largerBefore returns the grant with the largest token that had returned before x was called and whose token forbids x to get
 // this one.
-func (p *fencePass) regressed(before peaks, x harness.Op, token number) (harness.Op, bool) {
+func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harness.Op, bool) {
 	for _, a := range slices.Backward(before) {
 		switch c := a.number.compare(token); {
 		case c < 0:
@@ -99,10 +99,10 @@ func (p *fencePass) regressed(before peaks, x harness.Op, token number) (harness
 	return harness.Op{}, false
 }
 
-func (p *fencePass) regression(a, b harness.Op) harness.Anomaly {
-	found := evidence(harness.FenceRegression, a, b, fmt.Sprintf(
+func (p *fencePass) regressionAnomaly(a, b harness.Op) harness.Anomaly {
+	found := pairAnomaly(harness.FenceRegression, a, b, fmt.Sprintf(
 		"%s was granted %s with the fencing token %s by %s, after %s had been granted it with %s by %s",
-		clientName(b.Client), b.Key, b.Result, moment(b.Return), clientName(a.Client), a.Result, moment(a.Return)))
+		clientName(b.Client), b.Key, b.Result, formatTime(b.Return), clientName(a.Client), a.Result, formatTime(a.Return)))
 	found.Spans = []harness.Span{{Client: a.Client, Kind: harness.LargestToken, From: a.Return, To: b.Call}}
 	return found
 }

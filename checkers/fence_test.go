@@ -59,13 +59,13 @@ func TestFenceEvidence(t *testing.T) {
 func TestPeaksOfEqualNumbers(t *testing.T) {
 	var p peaks
 	for i, owner := range []string{"a", "a", "b", "a", "b", "c"} {
-		p.raise(peak{Op: acquire(0, owner, time.Duration(i), time.Duration(i), 10), number: "7"}, harness.Meta{}, 0)
+		p.addIfLarger(peak{Op: acquire(0, owner, time.Duration(i), time.Duration(i), 10), number: "7"}, harness.Meta{}, 0)
 	}
 	require.Len(t, p, 2)
 	require.Equal(t, []string{"a", "b"}, []string{p[0].Arg, p[1].Arg})
-	p.raise(peak{Op: acquire(0, "a", 9, 9, 10), number: "6"}, harness.Meta{}, 0)
+	p.addIfLarger(peak{Op: acquire(0, "a", 9, 9, 10), number: "6"}, harness.Meta{}, 0)
 	require.Len(t, p, 2)
-	p.raise(peak{Op: acquire(0, "b", 9, 9, 10), number: "8"}, harness.Meta{}, 0)
+	p.addIfLarger(peak{Op: acquire(0, "b", 9, 9, 10), number: "8"}, harness.Meta{}, 0)
 	require.Len(t, p, 3)
 }
 
@@ -73,13 +73,13 @@ func TestPeaksOfEqualNumbers(t *testing.T) {
 func TestPeaksForget(t *testing.T) {
 	var p peaks
 	for i := range 10 * peaksKept {
-		p.raise(peak{Op: next(i, time.Duration(i), time.Duration(i), ""), number: number(strconv.Itoa(10*peaksKept + i))}, harness.Meta{}, 0)
+		p.addIfLarger(peak{Op: next(i, time.Duration(i), time.Duration(i), ""), number: number(strconv.Itoa(10*peaksKept + i))}, harness.Meta{}, 0)
 		require.LessOrEqual(t, len(p), 2*peaksKept)
 		require.GreaterOrEqual(t, len(p), min(i+1, peaksKept))
 	}
 	last := time.Duration(10*peaksKept - 1)
 	require.Equal(t, last, p.top().Return)
-	require.Equal(t, last-10, p.before(last-9).top().Return)
-	require.Equal(t, last-1, p.before(last).top().Return)
-	require.Empty(t, p.before(5))
+	require.Equal(t, last-10, p.returnedBefore(last-9).top().Return)
+	require.Equal(t, last-1, p.returnedBefore(last).top().Return)
+	require.Empty(t, p.returnedBefore(5))
 }

@@ -11,14 +11,14 @@ import (
 // of a workload that is [Fenced] are judged, too. If no checker knows any of the kinds it returns none, and a run without
 // checkers is refused.
 func For(loads ...harness.Workload) []harness.Checker {
-	return belonging(inLoads, func(r role) bool { return r.judgesAny(loads) })
+	return checkersFor(inLoads, func(r role) bool { return r.judgesAny(loads) })
 }
 
 // ForSearch returns the checkers of the explorer's schedules, in which operations of these kinds occur, such as the Kinds
 // of a program. [Gates] is not among them, since a schedule has no load to judge. A lock whose grants carry no tokens leaves
 // [Fence] without anything to judge, which does no harm in a search.
 func ForSearch(kinds ...harness.Kind) []harness.Checker {
-	return belonging(inSearches, func(r role) bool { return r.judges(kinds, true) })
+	return checkersFor(inSearches, func(r role) bool { return r.judges(kinds, true) })
 }
 
 // Seen says what a history that another program recorded holds.
@@ -33,7 +33,7 @@ type Seen struct {
 // ForHistory returns the checkers of a history that another program recorded. Such a history lacks the probes that the harness
 // makes at the end of its own runs, so neither [Stuck] nor [Delivery] nor [Stored] is among them. [Gates] is the last.
 func ForHistory(seen Seen) []harness.Checker {
-	out := belonging(inHistories, func(r role) bool { return r.judges(seen.Kinds, seen.Tokens) })
+	out := checkersFor(inHistories, func(r role) bool { return r.judges(seen.Kinds, seen.Tokens) })
 	for i, c := range out {
 		if seen.Confirms && c == Dedup() {
 			out[i] = DedupConfirmed(seen.HarnessConfirms)
@@ -83,39 +83,39 @@ const (
 
 // role says which operations a checker belongs to.
 type role struct {
-	checker harness.Checker
-	places  setting
-	needs   []harness.Kind // all of them occur
-	tokens  bool           // and grants carry fencing tokens
-	watches bool           // finds violations while a load goes on
-	finds   []harness.Class
+	checker  harness.Checker
+	settings setting
+	needs    []harness.Kind // all of them occur
+	tokens   bool           // and grants carry fencing tokens
+	watches  bool           // finds violations while a load goes on
+	finds    []harness.Class
 }
 
 // roles lists the checkers that judge operations, in the order in which reports name them. A change here is a change of
 // checkers/README.md.
 var roles = []role{
-	{checker: Mutex(), places: everywhere, needs: kinds(harness.Acquire), watches: true,
-		finds: finding(harness.DoubleGrant, harness.StolenRelease)},
-	{checker: Stuck(), places: inLoads | inSearches, needs: kinds(harness.Acquire, harness.Release), // probes come with releases
-		finds: finding(harness.StuckLock)},
-	{checker: Fence(), places: everywhere, needs: kinds(harness.Acquire), tokens: true, watches: true,
-		finds: finding(harness.FenceRegression)},
-	{checker: Dedup(), places: everywhere, needs: kinds(harness.Claim), watches: true,
-		finds: finding(harness.DuplicateDelivery)},
-	{checker: Delivery(), places: inLoads | inSearches, needs: kinds(harness.Claim, harness.Deliver),
-		finds: finding(harness.LostMessage, harness.ImmortalMark)},
-	{checker: Sequence(), places: everywhere, needs: kinds(harness.Next), watches: true,
-		finds: finding(harness.DuplicateNumber, harness.Regression)},
-	{checker: Stored(), places: inSearches, needs: kinds(harness.Next), // a load inspects nothing
-		finds: finding(harness.SequenceRestart, harness.ReturnedNotStored, harness.TTLLost)},
-	{checker: Holders(), places: inLoads, needs: kinds(harness.Acquire, harness.Release, harness.Add), watches: true,
-		finds: finding(harness.StaleHolder)},
-	{checker: Writes(), places: inLoads | inHistories, needs: kinds(harness.Add, harness.Read),
-		finds: finding(harness.LostWrite, harness.UnexpectedWrite)},
+	{checker: Mutex(), settings: everywhere, needs: kindList(harness.Acquire), watches: true,
+		finds: classList(harness.DoubleGrant, harness.StolenRelease)},
+	{checker: Stuck(), settings: inLoads | inSearches, needs: kindList(harness.Acquire, harness.Release), // probes come with releases
+		finds: classList(harness.StuckLock)},
+	{checker: Fence(), settings: everywhere, needs: kindList(harness.Acquire), tokens: true, watches: true,
+		finds: classList(harness.FenceRegression)},
+	{checker: Dedup(), settings: everywhere, needs: kindList(harness.Claim), watches: true,
+		finds: classList(harness.DuplicateDelivery)},
+	{checker: Delivery(), settings: inLoads | inSearches, needs: kindList(harness.Claim, harness.Deliver),
+		finds: classList(harness.LostMessage, harness.ImmortalMark)},
+	{checker: Sequence(), settings: everywhere, needs: kindList(harness.Next), watches: true,
+		finds: classList(harness.DuplicateNumber, harness.Regression)},
+	{checker: Stored(), settings: inSearches, needs: kindList(harness.Next), // a load inspects nothing
+		finds: classList(harness.SequenceRestart, harness.ReturnedNotStored, harness.TTLLost)},
+	{checker: Holders(), settings: inLoads, needs: kindList(harness.Acquire, harness.Release, harness.Add), watches: true,
+		finds: classList(harness.StaleHolder)},
+	{checker: Writes(), settings: inLoads | inHistories, needs: kindList(harness.Add, harness.Read),
+		finds: classList(harness.LostWrite, harness.UnexpectedWrite)},
 }
 
-func kinds(all ...harness.Kind) []harness.Kind     { return all }
-func finding(all ...harness.Class) []harness.Class { return all }
+func kindList(all ...harness.Kind) []harness.Kind    { return all }
+func classList(all ...harness.Class) []harness.Class { return all }
 
 // judges reports whether a load, search or history with operations of those kinds has something for the checker to judge.
 func (r role) judges(kinds []harness.Kind, tokens bool) bool {
@@ -139,12 +139,12 @@ func roleOf(c harness.Checker) role {
 	return role{}
 }
 
-// belonging lists the checkers that have something to judge in that place, together with those that the place always has.
-func belonging(in setting, judges func(role) bool) []harness.Checker {
+// checkersFor lists the checkers that have something to judge in that place, together with those that the place always has.
+func checkersFor(in setting, judges func(role) bool) []harness.Checker {
 	var out []harness.Checker
 	seconded := false // porcupine has a model of what is judged
 	for _, r := range roles {
-		if r.places&in != 0 && judges(r) {
+		if r.settings&in != 0 && judges(r) {
 			out = append(out, r.checker)
 			seconded = seconded || slices.ContainsFunc(r.needs, func(k harness.Kind) bool { return familyOf(k) != 0 })
 		}

@@ -7,9 +7,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// awake returns the part, from 0 to 1, of the workers' time in [from, to] in which no fault froze their client groups. Faults
+// awakeShare returns the part, from 0 to 1, of the workers' time in [from, to] in which no fault froze their client groups. Faults
 // are in order of their Start. If from equals to it is 1.
-func awake(h harness.History, from, to time.Duration) float64 {
+func awakeShare(h harness.History, from, to time.Duration) float64 {
 	length := to - from
 	if length <= 0 {
 		return 1

@@ -49,8 +49,8 @@ func (c gates) Check(ctx context.Context, h harness.History, found func(harness.
 		tally: newTally(h, found), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{}, situations: NewSituations(h.Meta),
 		drawn: map[string]bool{},
 	}
-	err := each(ctx, h, p.op)
-	doubts := slices.Concat(p.record(), p.kinds(), p.contention(), p.met(), p.faults(), p.environment(), p.load())
+	err := eachOp(ctx, h, p.op)
+	doubts := slices.Concat(p.missingRecord(), p.missingKinds(), p.missingContention(), p.missingGrants(), p.missingProofs(), p.tiltsWithoutFault(), p.missingLoad())
 	if err != nil {
 		doubts = nil // what is missing may only not have been read
 	}
@@ -90,22 +90,22 @@ func (p *gatesPass) op(x harness.Op) {
 	}
 	p.last = x.Return
 	p.situations.Op(x)
-	p.gave(x)
+	p.noteGiven(x)
 	for _, ph := range p.phases {
 		if x.Call <= ph.to && x.Return >= ph.from {
 			ph.ops++
-			if x.Outcome == harness.OK && p.main(x) {
+			if x.Outcome == harness.OK && p.isMain(x) {
 				ph.ok++
 			}
 		}
 	}
 }
 
-// gave notes what x, a claim or a draw, was given.
-func (p *gatesPass) gave(x harness.Op) {
+// noteGiven notes what x, a claim or a draw, was given.
+func (p *gatesPass) noteGiven(x harness.Op) {
 	switch x.Kind {
 	case harness.Claim:
-		if wins(x) {
+		if gotIt(x) {
 			p.firsts++
 		}
 	case harness.Next:
@@ -118,8 +118,8 @@ func (p *gatesPass) gave(x harness.Op) {
 // sequencesWatched bounds the sequences that are watched for whether they gave a number.
 const sequencesWatched = 4096
 
-// main reports whether x is a promised operation of the main workload.
-func (p *gatesPass) main(x harness.Op) bool {
+// isMain reports whether x is a promised operation of the main workload.
+func (p *gatesPass) isMain(x harness.Op) bool {
 	return slices.Contains(p.meta.Kinds, x.Kind) && (p.meta.Clients == 0 || p.meta.Worker(x.Client) < p.meta.Clients)
 }
 
@@ -134,8 +134,8 @@ var contests = []struct {
 	{harness.Acquire, harness.AcquiresAtOnce}, {harness.Claim, harness.ClaimsAtOnce}, {harness.Next, harness.DrawsAtOnce},
 }
 
-// record returns what is missing if the run was not recorded to its end.
-func (p *gatesPass) record() []string {
+// missingRecord returns what is missing if the run was not recorded to its end.
+func (p *gatesPass) missingRecord() []string {
 	switch {
 	case p.h.End == nil:
 		return []string{"the record stops before the run did"}
@@ -145,8 +145,8 @@ func (p *gatesPass) record() []string {
 	return nil
 }
 
-// kinds lists the promised kinds without an ok operation.
-func (p *gatesPass) kinds() (missing []string) {
+// missingKinds lists the promised kinds without an ok operation.
+func (p *gatesPass) missingKinds() (missing []string) {
 	if len(p.meta.Kinds) == 0 {
 		return []string{"the run promised no kind of operation"}
 	}
@@ -158,9 +158,9 @@ func (p *gatesPass) kinds() (missing []string) {
 	return missing
 }
 
-// contention lists the promised kinds that should contend and did not: no two workers wanted one key at one time, of whom one
+// missingContention lists the promised kinds that should contend and did not: no two workers wanted one key at one time, of whom one
 // got it.
-func (p *gatesPass) contention() (missing []string) {
+func (p *gatesPass) missingContention() (missing []string) {
 	for _, c := range contests {
 		if slices.Contains(p.meta.Kinds, c.kind) && p.ok[c.kind] > 0 && p.situations.Count(c.name) == 0 {
 			missing = append(missing, fmt.Sprintf("no contention: never did the %ss of two workers meet and one of them get what both wanted", c.kind))
@@ -169,9 +169,9 @@ func (p *gatesPass) contention() (missing []string) {
 	return missing
 }
 
-// met lists what is missing of three things: a claim that was told that its message is new, a number from every sequence, and
+// missingGrants lists what is missing of three things: a claim that was told that its message is new, a number from every sequence, and
 // the promised situations.
-func (p *gatesPass) met() (missing []string) {
+func (p *gatesPass) missingGrants() (missing []string) {
 	if slices.Contains(p.meta.Kinds, harness.Claim) && p.ok[harness.Claim] > 0 && p.firsts == 0 {
 		missing = append(missing, `no claim was told "first", so nothing was marked that could be claimed twice`)
 	}
@@ -188,25 +188,25 @@ func (p *gatesPass) met() (missing []string) {
 	return missing
 }
 
-// faults lists the faults without a proof or an end.
-func (p *gatesPass) faults() (missing []string) {
+// missingProofs lists the faults without a proof or an end.
+func (p *gatesPass) missingProofs() (missing []string) {
 	for _, f := range p.h.Faults {
 		if !f.Proved {
-			missing = append(missing, fmt.Sprintf("the fault %s at %s was not proved: %s", f.Name, moment(f.Start), f.Proof))
+			missing = append(missing, fmt.Sprintf("the fault %s at %s was not proved: %s", f.Name, formatTime(f.Start), f.Proof))
 		}
 		if f.End == 0 {
-			missing = append(missing, fmt.Sprintf("the fault %s at %s never healed", f.Name, moment(f.Start)))
+			missing = append(missing, fmt.Sprintf("the fault %s at %s never healed", f.Name, formatTime(f.Start)))
 		}
 	}
 	return missing
 }
 
-// environment lists Sentinels that stopped acting without a fault: one whose clock jumps, or that is stopped, does nothing for 30
+// tiltsWithoutFault lists Sentinels that stopped acting without a fault: one whose clock jumps, or that is stopped, does nothing for 30
 // seconds. Unless a fault did that to it, it is the machine's failure and says nothing about the system under test.
-func (p *gatesPass) environment() (missing []string) {
+func (p *gatesPass) tiltsWithoutFault() (missing []string) {
 	for _, e := range p.h.Events {
 		if e.Kind == "+tilt" && !slices.ContainsFunc(p.h.Faults, func(f harness.Fault) bool { return tilted(f, e) }) {
-			missing = append(missing, fmt.Sprintf("the Sentinel %s entered TILT mode at %s", e.Node, moment(e.At)))
+			missing = append(missing, fmt.Sprintf("the Sentinel %s entered TILT mode at %s", e.Node, formatTime(e.At)))
 		}
 	}
 	return missing
@@ -220,8 +220,8 @@ func tilted(f harness.Fault, e harness.Event) bool {
 	return slices.Contains(f.Targets, e.Node) && (f.Overlaps(e.At, e.At) || f.Start <= e.At && e.At <= f.Heal+tiltSeen)
 }
 
-// load lists the phases without enough operations.
-func (p *gatesPass) load() (missing []string) {
+// missingLoad lists the phases without enough operations.
+func (p *gatesPass) missingLoad() (missing []string) {
 	h := p.h
 	h.Faults = h.FaultsByStart()
 	slow := false
@@ -232,13 +232,13 @@ func (p *gatesPass) load() (missing []string) {
 			if end == harness.Forever { // the record stops while it is in force
 				end = max(ph.from, p.last)
 			}
-			awake := awake(h, ph.from, end)
+			awake := awakeShare(h, ph.from, end)
 			if awake == 0 {
 				continue
 			}
 			from, to, rate = ph.from, end, awake*min(rate, float64(p.meta.Workers)/2)
 		}
-		lacks, short := ph.reached(rate, to-from)
+		lacks, short := ph.lackOfLoad(rate, to-from)
 		missing, slow = append(missing, lacks...), slow || short
 	}
 	if slow {
@@ -248,8 +248,8 @@ func (p *gatesPass) load() (missing []string) {
 	return missing
 }
 
-// rivalry returns how many operations met a rival.
-func (p *gatesPass) rivalry() (n int) {
+// countRivals returns how many operations met a rival.
+func (p *gatesPass) countRivals() (n int) {
 	for _, c := range contests {
 		n += p.situations.Count(c.name)
 	}
@@ -260,7 +260,7 @@ func (p *gatesPass) figures() []harness.Figure {
 	ok, fail, info := p.outcomes[harness.OK], p.outcomes[harness.Fail], p.outcomes[harness.Info]
 	return []harness.Figure{
 		FigureOps.Count(ok + fail + info), figureOK.Count(ok), figureFailed.Count(fail), FigureUnanswered.Count(info),
-		figureContended.Count(p.rivalry()),
+		figureContended.Count(p.countRivals()),
 	}
 }
 
@@ -298,8 +298,8 @@ func phasesOf(h harness.History) []*phase {
 	return phases
 }
 
-// reached says what the phase, of the given length, lacks of its load: rate operations a second.
-func (ph *phase) reached(rate float64, length time.Duration) (lacks []string, slow bool) {
+// lackOfLoad says what the phase, of the given length, lacks of its load: rate operations a second.
+func (ph *phase) lackOfLoad(rate float64, length time.Duration) (lacks []string, slow bool) {
 	if need := max(1, rate*length.Seconds()); float64(ph.ops) < need {
 		slow = true
 		lacks = append(lacks, fmt.Sprintf("%s operations %s, where at least %s were wanted", units.Count(int64(ph.ops)), ph.name, units.Whole(math.Ceil(need))))

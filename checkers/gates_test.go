@@ -240,11 +240,11 @@ func TestAwake(t *testing.T) {
 		h := of()
 		h.Faults = tc.faults
 		h.Faults = h.FaultsByStart()
-		require.InDelta(t, tc.want, awake(h, 10, 20), 1e-9, tc.name)
+		require.InDelta(t, tc.want, awakeShare(h, 10, 20), 1e-9, tc.name)
 	}
 	h := of()
 	h.Faults = []harness.Fault{fault(0, 99, 0, 1)}
-	require.Equal(t, 1.0, awake(h, 10, 10), "an instant")
+	require.Equal(t, 1.0, awakeShare(h, 10, 10), "an instant")
 }
 
 func TestGatesSayEverythingThatIsMissing(t *testing.T) {

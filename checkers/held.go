@@ -8,25 +8,25 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// grip is a lock with the token under which a worker holds it.
-type grip struct{ key, token string }
+// lockToken names a lock and the token under which a worker holds it.
+type lockToken struct{ key, token string }
 
-func gripOf(op harness.Op) grip { return grip{op.Key, op.Arg} }
+func lockTokenOf(op harness.Op) lockToken { return lockToken{op.Key, op.Arg} }
 
-// fewHeld is the number of a worker's grips up to which they are searched one by one; more are looked up in a map.
+// fewHeld is the number of locks held by one worker up to which they are searched one by one; more are looked up in a map.
 const fewHeld = 8
 
 // possessions holds what one worker was granted and has not released. Lapsed leases stay in it for the sake of late releases.
-// The latest hold of each grip is kept. Earlier ones that an overlap still waits for hang on it.
+// The latest hold of each lock and token is kept. Earlier ones that an overlap still waits for hang on it.
 type possessions struct {
 	few     []*hold
-	many    map[grip]*hold // instead of few
-	swept   int            // grips that the last sweep left
-	waiting []*hold        // those for which an overlap waits, and some for which one did
+	many    map[lockToken]*hold // instead of few
+	swept   int                 // grips that the last sweep left
+	waiting []*hold             // those for which an overlap waits, and some for which one did
 }
 
-// last returns the latest hold of a grip, or nil.
-func (w *possessions) last(g grip) *hold {
+// last returns the latest hold of a lock under a token, or nil.
+func (w *possessions) last(g lockToken) *hold {
 	if w.many != nil {
 		return w.many[g]
 	}
@@ -36,12 +36,12 @@ func (w *possessions) last(g grip) *hold {
 	return nil
 }
 
-func (w *possessions) index(g grip) int {
-	return slices.IndexFunc(w.few, func(h *hold) bool { return gripOf(h.op) == g })
+func (w *possessions) index(g lockToken) int {
+	return slices.IndexFunc(w.few, func(h *hold) bool { return lockTokenOf(h.op) == g })
 }
 
-// set makes h the latest hold of a grip. Without h, the grip is dropped.
-func (w *possessions) set(g grip, h *hold) {
+// set makes h the latest hold of its lock and token. If h is nil, they are dropped.
+func (w *possessions) set(g lockToken, h *hold) {
 	switch i := w.index(g); {
 	case w.many != nil && h == nil:
 		delete(w.many, g)
@@ -56,7 +56,7 @@ func (w *possessions) set(g grip, h *hold) {
 	}
 }
 
-// sweep drops lapsed leases, each time that the grips have doubled. Nothing waits for these: whatever did was settled when
+// sweep drops lapsed leases, each time that the holds have doubled. Nothing waits for these: whatever did was settled when
 // the worker spoke.
 func (w *possessions) sweep(now time.Duration) {
 	if len(w.few)+len(w.many) <= 2*w.swept+fewHeld {
@@ -71,9 +71,9 @@ func (w *possessions) sweep(now time.Duration) {
 	}
 	w.swept = len(w.few) + len(w.many)
 	if len(w.few) > fewHeld {
-		w.many = make(map[grip]*hold, 2*len(w.few))
+		w.many = make(map[lockToken]*hold, 2*len(w.few))
 		for _, h := range w.few {
-			w.many[gripOf(h.op)] = h
+			w.many[lockTokenOf(h.op)] = h
 		}
 		w.few = nil
 	}
@@ -87,9 +87,9 @@ func (w *possessions) queue(h *hold) {
 	}
 }
 
-// concerned appends to holds those about which the next operation of the worker says something: of its own grip, of which
-// latest is the last, and those that are waited for. They come in the order of the history, and leave the queue.
-func (w *possessions) concerned(holds []*hold, latest *hold) []*hold {
+// takeConcerned appends to holds those about which the next operation of the worker says something: those of its own
+// lock and token, of which latest is the last, and those that are waited for. They come in the order of the history, and leave the queue.
+func (w *possessions) takeConcerned(holds []*hold, latest *hold) []*hold {
 	holds = append(holds, w.waiting...)
 	clear(w.waiting)
 	w.waiting = w.waiting[:0]

@@ -23,9 +23,9 @@ type hold struct {
 	tenure   *tenure
 	own      tenure        // the tenure, if it began with this hold
 	until    time.Duration // when it can be over, if nobody releases it; not before op.Call
-	least    time.Duration // what until was when op returned
+	least    time.Duration // the value of until when op returned
 	known    time.Duration // it is known to have lasted until then: what it overlaps before is decided
-	given    time.Duration // the Call of the release that ended it; -1: none was seen
+	given    time.Duration // the Call of the release that gave it up; -1: none was seen
 	latest   time.Duration // the Return of the latest hold that it may overlap as the first of the two; -1: none
 	overlap  *overlap      // with an earlier one; nil: there is none to overlap
 	thefts   []*theft      // releases by other owners that may have removed the lock, in the order of the history
@@ -34,12 +34,12 @@ type hold struct {
 	links    []*link       // the earlier grants that show it
 	cut      bool          // there are more of these
 	queued   bool          // among the waiting of its worker
-	before   *hold         // an earlier one of the same grip that is still waited for
+	before   *hold         // an earlier one of the same lock and token that is still waited for
 }
 
 // waits reports whether an overlap waits for how long h lasts.
 func (h *hold) waits() bool {
-	return h.latest >= h.known || h.overlap.open() && h.overlap.asks()
+	return h.latest >= h.known || h.overlap.open() && h.overlap.needsSecond()
 }
 
 // meets reports whether h and later, which returned after it or at the same time, exclude each other by their leases: neither can
@@ -49,8 +49,8 @@ func (h *hold) meets(later *hold) bool { return h.outlives(later) && h.since < l
 // outlives reports whether h is of another owner, and its lease is not over when later is granted.
 func (h *hold) outlives(later *hold) bool { return h.owner != later.owner && later.op.Return < h.until }
 
-// ties reports whether later returned at the instant when h began: then they exclude each other only if later lasts beyond it.
-func (h *hold) ties(later *hold) bool { return h.since == later.op.Return }
+// beginsAtReturnOf reports whether later returned at the instant when h began: then they exclude each other only if later lasts beyond it.
+func (h *hold) beginsAtReturnOf(later *hold) bool { return h.since == later.op.Return }
 
 // link is a grant that its owner renewed before it could be over.
 type link struct {
@@ -61,9 +61,9 @@ type link struct {
 // linksKept bounds the renewals through which an owner's hold is followed back, not counting those inside an earlier lease.
 const linksKept = 16
 
-// follow makes h go on with before, a hold of the same owner. If that could not be over when h returned, nobody else can have
+// continueFrom makes h go on with before, a hold of the same owner. If that could not be over when h returned, nobody else can have
 // been granted the lock between the two.
-func (h *hold) follow(before *hold) {
+func (h *hold) continueFrom(before *hold) {
 	h.tenure = before.tenure
 	if before.until <= h.op.Return {
 		return
@@ -80,8 +80,8 @@ func (h *hold) follow(before *hold) {
 	h.since = h.links[0].op.Return
 }
 
-// against lists the operations of h and its links that are needed to exclude later.
-func (h *hold) against(later *hold) []sight {
+// evidenceAgainst lists the operations of h and its links that are needed to exclude later.
+func (h *hold) evidenceAgainst(later *hold) []sight {
 	if h.op.Return < later.least {
 		return []sight{h.sight}
 	}
@@ -121,9 +121,9 @@ type theft struct {
 	release sight
 }
 
-// from reports whether the release may have removed the lock of h: somebody else's later hold, which can have begun before
+// mayHaveRemoved reports whether the release may have removed the lock of h, a later hold of somebody else: h can have begun before
 // the release was over.
-func (t *theft) from(h *hold) bool {
+func (t *theft) mayHaveRemoved(h *hold) bool {
 	return t.hold.tenure.seq < h.seq && t.hold.owner != h.owner && t.release.op.Return >= h.op.Call
 }
 
@@ -157,14 +157,14 @@ func (l *lock) prune(x harness.Op) {
 	l.open = slices.DeleteFunc(l.open, func(h *hold) bool { return h.until <= x.Return && !h.waits() })
 }
 
-// seconds ranges over what is undecided and may have h as its first hold, from the one that returned at from on.
-func (l *lock) seconds(h *hold, from time.Duration) iter.Seq[*overlap] {
+// undecidedAfter ranges over what is undecided and may have h as its first hold, from the one that returned at from on.
+func (l *lock) undecidedAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
 	from = max(from, h.known)
 	return func(yield func(*overlap) bool) {
 		n, _ := slices.BinarySearchFunc(l.undecided, from, func(o *overlap, t time.Duration) int { return cmp.Compare(o.second.op.Return, t) })
 		for _, o := range l.undecided[n:] {
 			s := o.second
-			if s.seq > h.seq && h.meets(s) && !(o.over && h.ties(s)) && !yield(o) {
+			if s.seq > h.seq && h.meets(s) && !(o.over && h.beginsAtReturnOf(s)) && !yield(o) {
 				return
 			}
 		}
@@ -179,20 +179,20 @@ func (l *lock) sweep() {
 	}
 }
 
-// suspect notes a release that may have removed the lock of others. A release inside its own lease is not suspect: it removed its
+// noteSuspectRelease notes a release that may have removed the lock of others. A release inside its own lease is not suspect: it removed its
 // own lock, and did not cause a hold beside it, on the other side of a split brain.
-func (l *lock) suspect(t *theft) {
+func (l *lock) noteSuspectRelease(t *theft) {
 	for _, h := range l.open {
-		if t.from(h) {
+		if t.mayHaveRemoved(h) {
 			h.thefts = lastOf(append(h.thefts, t), theftsKept)
 		}
 	}
 	l.late = t
 }
 
-// blame looks for a release that returned before h did and may have removed its lock all the same.
-func (l *lock) blame(h *hold) {
-	if l.late != nil && l.late.from(h) {
+// blameRelease looks for a release that returned before h did and may have removed its lock all the same.
+func (l *lock) blameRelease(h *hold) {
+	if l.late != nil && l.late.mayHaveRemoved(h) {
 		h.thefts = append(h.thefts, l.late)
 	}
 }

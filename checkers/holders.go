@@ -46,12 +46,12 @@ func (holders) Name() string { return "holders" }
 
 func (c holders) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := &holdersPass{tally: newTally(h, found), grants: map[int][]*grantee{}, written: map[string]successors{}, mark: watermark{workers: h.Meta.Workers}}
-	err := each(ctx, h, p.op)
+	err := eachOp(ctx, h, p.op)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid: fmt.Sprintf("none of %s guarded writes came after its lease and after a write of the next owner; %s were refused",
 			units.Count(int64(p.accepted)), units.Count(int64(p.refused))),
-		absent: []string{p.none()}, doubts: []string{p.unowned(), overtaken(p.unsure, harness.Add)},
+		absent: []string{p.noWrites()}, doubts: []string{p.unknownOwners(), overtakenDoubt(p.unsure, harness.Add)},
 		figures: []harness.Figure{
 			figureGuarded.Count(p.accepted), figureGuardedRefused.Count(p.refused),
 			figureLate.Count(p.late), figureStale.Count(p.counts[harness.StaleHolder]),
@@ -94,7 +94,7 @@ func (p *holdersPass) op(x harness.Op) {
 		}
 	case harness.Release:
 		worker := p.meta.Worker(x.Client)
-		p.grants[worker] = slices.DeleteFunc(p.grants[worker], func(g *grantee) bool { return g.is(x.Key, ownerOf(x, p.meta)) })
+		p.grants[worker] = slices.DeleteFunc(p.grants[worker], func(g *grantee) bool { return g.matches(x.Key, ownerOf(x, p.meta)) })
 	case harness.Add:
 		if lock, ok := harness.GuardedBy(x.Key); ok {
 			p.write(lock, x)
@@ -102,12 +102,12 @@ func (p *holdersPass) op(x harness.Op) {
 	}
 }
 
-func (g *grantee) is(lock string, o owner) bool { return g.lock == lock && g.owner == o }
+func (g *grantee) matches(lock string, o owner) bool { return g.lock == lock && g.owner == o }
 
 // find returns the grant of an owner, or nil.
 func (p *holdersPass) find(lock string, o owner) *grantee {
 	for _, g := range p.grants[o.worker] {
-		if g.is(lock, o) {
+		if g.matches(lock, o) {
 			return g
 		}
 	}
@@ -117,7 +117,7 @@ func (p *holdersPass) find(lock string, o owner) *grantee {
 // lease notes x, which may have granted or renewed a lease.
 func (p *holdersPass) lease(x harness.Op) {
 	o := ownerOf(x, p.meta)
-	g, over := p.find(x.Key, o), p.over(x)
+	g, over := p.find(x.Key, o), p.leaseOver(x)
 	if g == nil && x.Kind == harness.Extend {
 		return
 	}
@@ -131,12 +131,12 @@ func (p *holdersPass) lease(x harness.Op) {
 	g.over = max(g.over, over)
 }
 
-// over returns when the lease of x is over at the latest: never, if its owner has commands that may still set it anew.
-func (p *holdersPass) over(x harness.Op) time.Duration {
+// leaseOver returns when the lease of x is over at the latest: never, if its owner has commands that may still set it anew.
+func (p *holdersPass) leaseOver(x harness.Op) time.Duration {
 	if x.Outcome != harness.OK {
 		p.pending.add(x, p.meta)
 	}
-	if l, known := p.pending.of(x, p.meta); !known || l.sets {
+	if l, known := p.pending.commandsOf(x, p.meta); !known || l.sets {
 		return forever
 	}
 	return leaseOver(x, p.meta.Drift)
@@ -166,35 +166,35 @@ func (p *holdersPass) write(lock string, x harness.Op) {
 	}
 	if x.Call > g.over {
 		p.late++
-		s, ok := p.written[lock].before(x.Call)
+		s, ok := p.written[lock].lastBefore(x.Call)
 		switch {
 		case ok && s.acquire.Call > g.acquire.Return:
-			p.add(p.stale(g, s, x))
+			p.add(p.staleAnomaly(g, s, x))
 		case !ok && len(p.written[lock]) > 0 && p.written[lock][0].gap:
 			p.unsure++
 		}
 	}
 	if !g.wrote {
 		g.wrote = true
-		p.written[lock] = p.written[lock].prune(p.mark.low).with(successor{acquire: g.acquire, write: x})
+		p.written[lock] = p.written[lock].prune(p.mark.low).withSuccessor(successor{acquire: g.acquire, write: x})
 	}
 }
 
-// stale returns the anomaly of the write x.
-func (p *holdersPass) stale(g *grantee, s successor, x harness.Op) harness.Anomaly {
+// staleAnomaly returns the anomaly of the write x.
+func (p *holdersPass) staleAnomaly(g *grantee, s successor, x harness.Op) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.StaleHolder, Key: x.Key, From: g.acquire.Call, To: x.Return,
 		Ops: []harness.Op{g.acquire, s.acquire, s.write, x},
 		Note: fmt.Sprintf("%s wrote %s to %s at %s, although its lease was over by %s and %s, granted %s by %s, had written %s "+
-			"by %s", clientName(x.Client), x.Arg, x.Key, moment(x.Call), moment(g.over),
-			clientName(s.acquire.Client), g.lock, moment(s.acquire.Return), s.write.Arg, moment(s.write.Return)),
+			"by %s", clientName(x.Client), x.Arg, x.Key, formatTime(x.Call), formatTime(g.over),
+			clientName(s.acquire.Client), g.lock, formatTime(s.acquire.Return), s.write.Arg, formatTime(s.write.Return)),
 		Spans: append(pastLease(g.acquire, g.over, x), harness.Span{
 			Client: s.acquire.Client, Owner: 1, Kind: harness.NextOwner, From: s.acquire.Return, To: x.Call,
 		}),
 	}
 }
 
-// successor is the first write of an owner since it was granted the lock.
+// successor holds the first write of an owner since it was granted the lock, and that grant.
 type successor struct {
 	acquire, write harness.Op
 	gap            bool // others before this one were dropped
@@ -207,8 +207,8 @@ type successors []successor
 // successorsKept is the least number of a lock's latest successors that are kept.
 const successorsKept = 512
 
-// with adds s, whose write returned after all others.
-func (all successors) with(s successor) successors {
+// withSuccessor adds s, whose write returned after all others.
+func (all successors) withSuccessor(s successor) successors {
 	if n := len(all); n > 0 && s.acquire.Call <= all[n-1].acquire.Call {
 		return all
 	}
@@ -232,8 +232,8 @@ func (all successors) prune(low time.Duration) successors {
 	return slices.Delete(all, 0, n-1)
 }
 
-// before returns the last entry whose write had returned before t.
-func (all successors) before(t time.Duration) (successor, bool) {
+// lastBefore returns the last entry whose write had returned before t.
+func (all successors) lastBefore(t time.Duration) (successor, bool) {
 	n := sort.Search(len(all), func(i int) bool { return all[i].write.Return >= t })
 	if n == 0 {
 		return successor{}, false
@@ -241,16 +241,16 @@ func (all successors) before(t time.Duration) (successor, bool) {
 	return all[n-1], true
 }
 
-// none returns a doubt if the history has no writes to judge.
-func (p *holdersPass) none() string {
+// noWrites returns a doubt if the history has no writes to judge.
+func (p *holdersPass) noWrites() string {
 	if p.accepted+p.refused > 0 {
 		return ""
 	}
 	return "no write to what a lock guards was recorded"
 }
 
-// unowned returns a doubt if nothing can be said of some writes, since no grant of their owners is known.
-func (p *holdersPass) unowned() string {
+// unknownOwners returns a doubt if nothing can be said of some writes, since no grant of their owners is known.
+func (p *holdersPass) unknownOwners() string {
 	if p.foreign == 0 {
 		return ""
 	}

@@ -102,7 +102,7 @@ func TestHoldersForget(t *testing.T) {
 		require.Less(t, len(p.written["k"]), 2*successorsKept)
 		require.GreaterOrEqual(t, len(p.written["k"]), min(i+1, successorsKept), "one for each owner")
 	}
-	last, ok := p.written["k"].before(forever)
+	last, ok := p.written["k"].lastBefore(forever)
 	require.True(t, ok)
 	require.Equal(t, strconv.Itoa(5*successorsKept-1), last.write.Arg)
 }
@@ -161,12 +161,12 @@ func holding(ops []harness.Op, o owner, meta harness.Meta) (a harness.Op, over t
 		if ownerOf(x, meta) != o {
 			continue
 		}
-		late = late || renews(x) && x.Outcome == harness.Info
+		late = late || setsLease(x) && x.Outcome == harness.Info
 		switch {
 		case x.Kind == harness.Release:
 			a, over, ok = harness.Op{}, 0, false
 			continue
-		case !renews(x) || x.Kind == harness.Extend && over == 0:
+		case !setsLease(x) || x.Kind == harness.Extend && over == 0:
 			continue
 		case x.Kind == harness.Acquire && x.Outcome == harness.OK:
 			a, ok = x, true

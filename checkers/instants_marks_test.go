@@ -88,14 +88,14 @@ func TestHoldersAtEqualInstants(t *testing.T) {
 	all := successors{{acquire: acquire(0, "a", 0, 0, 1), write: add(0, 1, 1, 1)}, {acquire: acquire(1, "b", 2, 2, 1), write: add(1, 2, 3, 5)},
 		{acquire: acquire(2, "c", 6, 6, 1), write: add(2, 3, 7, 9)}}
 	kept := append(successors(nil), all...).prune(5)
-	s, ok := kept.before(5)
+	s, ok := kept.lastBefore(5)
 	require.True(t, ok)
 	require.Equal(t, all[0].write, s.write, "a write called at 5 may still come: the one answered then is not before it")
-	s, ok = append(successors(nil), all...).prune(9).before(9)
+	s, ok = append(successors(nil), all...).prune(9).lastBefore(9)
 	require.True(t, ok)
 	require.Equal(t, all[1].write, s.write)
 	require.Len(t, append(successors(nil), all...).prune(10), 1)
-	require.Len(t, all.with(successor{acquire: acquire(0, "d", 6, 6, 1), write: add(0, 4, 10, 11)}), 3, "asked for its lock no later than the last")
+	require.Len(t, all.withSuccessor(successor{acquire: acquire(0, "d", 6, 6, 1), write: add(0, 4, 10, 11)}), 3, "asked for its lock no later than the last")
 }
 
 // Extends without a grant do not displace a grant that is kept.

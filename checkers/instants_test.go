@@ -147,7 +147,7 @@ func TestMutexFiguresWithoutExtends(t *testing.T) {
 }
 
 func TestTimesAtTheirEnds(t *testing.T) {
-	require.Equal(t, "the end", moment(forever))
+	require.Equal(t, "the end", formatTime(forever))
 	require.Less(t, harness.EarliestEnd(1, forever-1, 0.1), forever, "the last lease that ends")
 	require.Equal(t, forever, harness.EarliestEnd(2, forever-1, 0.1))
 	require.Equal(t, "all time", windowName(claim(0, 1, 2, 0)))

@@ -8,17 +8,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// late says how short the commands of one owner that ended in info, and may still be executed, can make a lease. The zero value
+// lateCommands says how short the commands of one owner that ended in info, and may still be executed, can make a lease. The zero value
 // stands for no such command. See soundness rule 2 in the README.
-type late struct {
+type lateCommands struct {
 	released bool          // a release may still come
 	sets     bool          // an acquire or extend may still set the lease anew:
 	length   time.Duration // to this at least, from its execution on
 	until    time.Duration // to no longer than this, which one of them promised; 0: nothing is promised
 }
 
-// with returns l with x added, an operation on a lock that ended in info.
-func (l late) with(x harness.Op, drift float64) late {
+// withOp returns l with x added, an operation on a lock that ended in info.
+func (l lateCommands) withOp(x harness.Op, drift float64) lateCommands {
 	if x.Kind == harness.Release {
 		l.released = true
 		return l
@@ -34,8 +34,8 @@ func (l late) with(x harness.Op, drift float64) late {
 	return l
 }
 
-// leaves returns the earliest end of a lease asked for at call, after those commands: they may be executed right after it.
-func (l late) leaves(call time.Duration) time.Duration {
+// earliestEnd returns the earliest end of a lease asked for at call, after those commands: they may be executed right after it.
+func (l lateCommands) earliestEnd(call time.Duration) time.Duration {
 	end := forever
 	switch {
 	case l.released:
@@ -56,7 +56,7 @@ const lateKept = 1 << 14
 // lateOwners knows which owners of locks have commands that may still be executed. Such a command may come at any later
 // time, so none is ever forgotten: memory is about 16 bytes for each owner beyond lateKept.
 type lateOwners struct {
-	kept map[lateOwner]late
+	kept map[lateOwner]lateCommands
 	old  map[uint64]struct{} // hashes of owners
 }
 
@@ -72,9 +72,9 @@ func (all *lateOwners) add(x harness.Op, meta harness.Meta) {
 		all.forget()
 	}
 	if all.kept == nil {
-		all.kept = map[lateOwner]late{}
+		all.kept = map[lateOwner]lateCommands{}
 	}
-	all.kept[o] = all.kept[o].with(x, meta.Drift)
+	all.kept[o] = all.kept[o].withOp(x, meta.Drift)
 }
 
 // forget keeps nothing of the owners but their hashes.
@@ -88,15 +88,15 @@ func (all *lateOwners) forget() {
 	clear(all.kept)
 }
 
-// of returns what late commands of the owner of x may leave of its leases. known is false for an owner that was forgotten.
-func (all *lateOwners) of(x harness.Op, meta harness.Meta) (l late, known bool) {
+// commandsOf returns what late commands of the owner of x may leave of its leases. known is false for an owner that was forgotten.
+func (all *lateOwners) commandsOf(x harness.Op, meta harness.Meta) (l lateCommands, known bool) {
 	if len(all.kept) == 0 && all.old == nil {
-		return late{}, true
+		return lateCommands{}, true
 	}
 	o := lateOwner{x.Key, ownerOf(x, meta)}
 	if all.old != nil {
 		if _, forgotten := all.old[o.hash()]; forgotten {
-			return late{released: true}, false
+			return lateCommands{released: true}, false
 		}
 	}
 	return all.kept[o], true

@@ -11,8 +11,8 @@ import (
 // forever is the end of a lease or window that never ends.
 const forever = harness.Forever
 
-// moment writes a time on the run's clock for a note, to the microsecond.
-func moment(t time.Duration) string {
+// formatTime writes a time on the run's clock for a note, to the microsecond.
+func formatTime(t time.Duration) string {
 	switch {
 	case t == forever:
 		return "the end"
@@ -33,10 +33,10 @@ func leaseOver(op harness.Op, drift float64) time.Duration {
 	return op.Return + time.Duration(math.Ceil(length))
 }
 
-// goneBy returns the last instant at which a server may keep a lease or window that op asked for, under the conditions of
+// lastKept returns the last instant at which a server may keep a lease or window that op asked for, under the conditions of
 // leaseOver. Redis counts in whole milliseconds and keeps a key until its last one has passed, which may be a millisecond of
 // its clock longer than was asked for. Redis has no ttl of less than a millisecond, so to such a ttl nothing is added.
-func goneBy(op harness.Op, drift float64) time.Duration {
+func lastKept(op harness.Op, drift float64) time.Duration {
 	if op.TTL < time.Millisecond || op.TTL == forever {
 		return leaseOver(op, drift)
 	}
@@ -47,17 +47,17 @@ func goneBy(op harness.Op, drift float64) time.Duration {
 	return forever
 }
 
-// leftEnd returns the earliest time at which a key can be gone that showed a remaining ttl when asked at call. A millisecond may
+// earliestEndOfTTL returns the earliest time at which a key can be gone that showed a remaining ttl when asked at call. A millisecond may
 // stand for less, since 0 would mean that the key has no end.
-func leftEnd(call, ttl time.Duration, drift float64) time.Duration {
+func earliestEndOfTTL(call, ttl time.Duration, drift float64) time.Duration {
 	if ttl == time.Millisecond {
 		return call
 	}
 	return harness.EarliestEnd(call, ttl, drift)
 }
 
-// renews reports whether x, an operation of the owner of a lock, may have set the lease anew.
-func renews(x harness.Op) bool {
+// setsLease reports whether x, an operation of the owner of a lock, may have set the lease anew.
+func setsLease(x harness.Op) bool {
 	return (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
 }
 

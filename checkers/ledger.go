@@ -8,10 +8,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ledger counts writes by client group, by fault and by time.
-type ledger struct {
+// writeCounts counts writes by client group, by fault and by time, and how many of them were lost.
+type writeCounts struct {
 	meta             harness.Meta
-	faults           []faultLedger
+	faults           []faultCounts
 	total            count
 	guarded          count // those to what locks guard
 	groups           map[int]*count
@@ -41,25 +41,25 @@ func (c count) percent(m harness.Metric) []harness.Figure {
 	return []harness.Figure{m.Of(100 * float64(c.lost) / float64(c.acknowledged))}
 }
 
-// faultLedger is the part of the ledger during one fault.
-type faultLedger struct {
+// faultCounts counts the writes during one fault.
+type faultCounts struct {
 	harness.Fault
 	total count
 }
 
-func newLedger(h harness.History) *ledger {
-	l := &ledger{meta: h.Meta, groups: map[int]*count{}}
+func newWriteCounts(h harness.History) *writeCounts {
+	l := &writeCounts{meta: h.Meta, groups: map[int]*count{}}
 	for _, f := range h.Faults {
 		if len(f.Groups) > 0 {
 			l.partitions++
 		}
-		l.faults = append(l.faults, faultLedger{Fault: f})
+		l.faults = append(l.faults, faultCounts{Fault: f})
 	}
 	return l
 }
 
-// book enters one write: whether it is there in the end, and whether that makes it a lost one.
-func (l *ledger) book(w harness.Op, present, lost bool) {
+// count counts one write. present says that it is there in the end, lost that it should be and is not.
+func (l *writeCounts) count(w harness.Op, present, lost bool) {
 	switch w.Outcome {
 	case harness.OK:
 		l.acknowledge(w, lost)
@@ -73,7 +73,7 @@ func (l *ledger) book(w harness.Op, present, lost bool) {
 	}
 }
 
-func (l *ledger) acknowledge(w harness.Op, lost bool) {
+func (l *writeCounts) acknowledge(w harness.Op, lost bool) {
 	group := l.meta.Group(w.Client)
 	l.total.add(lost)
 	if l.groups[group] == nil {
@@ -81,7 +81,7 @@ func (l *ledger) acknowledge(w harness.Op, lost bool) {
 	}
 	l.groups[group].add(lost)
 	if lost {
-		l.span(w)
+		l.widenLostSpan(w)
 	}
 	inFault, sided := false, false
 	for i := range l.faults {
@@ -93,7 +93,7 @@ func (l *ledger) acknowledge(w harness.Op, lost bool) {
 		f.total.add(lost)
 		if len(f.Groups) > 0 && !sided {
 			sided = true
-			l.side(f.Fault, group).add(lost)
+			l.sideOf(f.Fault, group).add(lost)
 		}
 	}
 	if lost && inFault {
@@ -101,16 +101,16 @@ func (l *ledger) acknowledge(w harness.Op, lost bool) {
 	}
 }
 
-// side returns the count for the side of a partition on which a client group is.
-func (l *ledger) side(f harness.Fault, group int) *count {
+// sideOf returns the count for the side of a partition on which a client group is.
+func (l *writeCounts) sideOf(f harness.Fault, group int) *count {
 	if slices.Contains(f.Groups, group) {
 		return &l.cut
 	}
 	return &l.others
 }
 
-// span widens the span of lost writes.
-func (l *ledger) span(w harness.Op) {
+// widenLostSpan widens the span of lost writes.
+func (l *writeCounts) widenLostSpan(w harness.Op) {
 	switch {
 	case l.lost == nil:
 		l.lost = []harness.Op{w, w}
@@ -122,12 +122,12 @@ func (l *ledger) span(w harness.Op) {
 }
 
 // during reports whether t lies between the fault's Start and its Heal.
-func (f *faultLedger) during(t time.Duration) bool {
+func (f *faultCounts) during(t time.Duration) bool {
 	return f.Start <= t && (t <= f.Heal || f.Heal == 0)
 }
 
-// reach returns the end of the span [from, to], extended to the start of the next fault if it overlaps none.
-func (l *ledger) reach(from, to time.Duration) time.Duration {
+// untilNextFault returns the end of the span [from, to], extended to the start of the next fault if it overlaps none.
+func (l *writeCounts) untilNextFault(from, to time.Duration) time.Duration {
 	next := forever
 	for _, f := range l.faults {
 		if f.Overlaps(from, to) {
@@ -144,7 +144,7 @@ func (l *ledger) reach(from, to time.Duration) time.Duration {
 }
 
 // figures lists everything in a fixed order. Groups without an acknowledged write are left out.
-func (l *ledger) figures() []harness.Figure {
+func (l *writeCounts) figures() []harness.Figure {
 	out := []harness.Figure{FigureAdded.Count(l.total.acknowledged), FigureLost.Count(l.total.lost)}
 	out = append(out, l.total.percent(FigureLostPercent)...)
 	if l.guarded.acknowledged > 0 {
@@ -164,20 +164,20 @@ func (l *ledger) figures() []harness.Figure {
 			figureCutLost.Count(l.cut.lost),
 			figureOthersLost.Count(l.others.lost))
 	}
-	return append(out, l.times()...)
+	return append(out, l.lostTimes()...)
 }
 
-// times says when writes were lost, relative to the start of the first fault that their span meets or that follows it,
+// lostTimes says when writes were lost, relative to the start of the first fault that their span meets or that follows it,
 // so that a write lost by being acknowledged just before a kill has a negative time.
-func (l *ledger) times() []harness.Figure {
+func (l *writeCounts) lostTimes() []harness.Figure {
 	if l.lost == nil {
 		return nil
 	}
 	first, last := l.lost[0], l.lost[1]
-	reach := l.reach(first.Call, last.Return)
+	reach := l.untilNextFault(first.Call, last.Return)
 	for _, f := range l.faults {
 		if f.Overlaps(first.Call, reach) {
-			return append(l.rate(),
+			return append(l.lostRate(),
 				figureFirstLost.Of((first.Return - f.Start).Seconds()),
 				figureLastLost.Of((last.Return - f.Start).Seconds()))
 		}
@@ -185,8 +185,8 @@ func (l *ledger) times() []harness.Figure {
 	return nil
 }
 
-// rate returns how many writes were lost in each second of the faults during which any were.
-func (l *ledger) rate() []harness.Figure {
+// lostRate returns how many writes were lost in each second of the faults during which any were.
+func (l *writeCounts) lostRate() []harness.Figure {
 	var length time.Duration
 	for _, f := range l.faults {
 		if f.total.lost > 0 && f.Heal > 0 {

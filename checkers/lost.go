@@ -12,14 +12,14 @@ import (
 // and with what is lost.
 func LostWrites(ctx context.Context, h harness.History) ([]harness.Op, error) {
 	p := &writesPass{tally: newTally(h, func(harness.Anomaly) {}), sets: map[string]*set{}}
-	if err := each(ctx, h, p.collect); err != nil {
+	if err := eachOp(ctx, h, p.collect); err != nil {
 		return nil, err
 	}
 	for _, s := range p.sets {
 		s.there, s.err = s.survivors()
 	}
 	var lost []harness.Op
-	err := each(ctx, h, func(x harness.Op) {
+	err := eachOp(ctx, h, func(x harness.Op) {
 		s := p.sets[x.Key]
 		if s == nil || s.err != nil || x.Kind != harness.Add || x.Outcome != harness.OK || x.Return >= s.final.Call {
 			return

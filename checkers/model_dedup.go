@@ -50,7 +50,7 @@ func (s markState) String() string {
 	return fmt.Sprintf("marked by %v", []int(s))
 }
 
-// dedupOperations turns the claims of ops that were told "first", and the confirms that were ok, into steps. The end of a window
+// dedupOperations turns the claims of ops that were told "first", and the confirms that were ok, into operations of the model. The end of a window
 // may come at any time from the earliest one.
 func dedupOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
@@ -61,10 +61,10 @@ func dedupOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation 
 			continue
 		}
 		n++
-		steps = append(steps, toOperation(c, markInput{marks: n, anew: confirm, text: sentence(c)}))
+		steps = append(steps, toOperation(c, markInput{marks: n, anew: confirm, text: describeOp(c)}))
 		if end := windowEnd(ops, i, meta); end < forever {
 			text := fmt.Sprintf("the window of mark %d may end", n)
-			steps = append(steps, eventually(end, markInput{unmarks: n, text: text}))
+			steps = append(steps, fromThenOn(end, markInput{unmarks: n, text: text}))
 		}
 	}
 	return steps
@@ -75,7 +75,7 @@ func windowEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	m := ops[i]
 	end := harness.EarliestEnd(m.Call, m.TTL, meta.Drift)
 	for j, c := range ops {
-		if j != i && follows(c, m) {
+		if j != i && mayFollow(c, m) {
 			end = min(end, setsAnew(c, m, meta.Drift))
 		}
 	}

@@ -32,7 +32,7 @@ type fenceTop struct {
 }
 
 // fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token has to be larger than those that had been
-// given when it was asked for. Grants that overlap may come in any order, so asking and giving are two steps.
+// given when it was asked for. Grants that overlap may come in any order, so asking and giving are two operations.
 func fenceModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return fenceState{} },
@@ -80,7 +80,7 @@ func (t fenceTop) with(step fenceInput) fenceTop {
 	return t
 }
 
-// fenceOperations turns the ok acquires of ops that have a token into steps.
+// fenceOperations turns the ok acquires of ops that have a token into operations of the model.
 func fenceOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	for i, x := range ops {
@@ -88,8 +88,8 @@ func fenceOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation 
 		if x.Kind != harness.Acquire || x.Outcome != harness.OK || !ok {
 			continue
 		}
-		ask, grant := at(x, x.Call), at(x, x.Return)
-		s := fenceInput{grant: i, owner: ownerOf(x, meta), token: token, text: sentence(x)}
+		ask, grant := opAt(x, x.Call), opAt(x, x.Return)
+		s := fenceInput{grant: i, owner: ownerOf(x, meta), token: token, text: describeOp(x)}
 		steps = append(steps, toOperation(grant, s))
 		s.asked, s.text = true, s.text+", asked for"
 		steps = append(steps, toOperation(ask, s))

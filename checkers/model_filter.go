@@ -27,8 +27,8 @@ type filterState struct {
 }
 
 // filterModel returns porcupine's model of a whole message where claims are confirmed. Claims exclude each other as in dedupModel.
-// A confirm excludes only the claims that are called after it has returned, however late others are answered. So it has one step
-// at its Return, and a claim has three: at its Call, at its mark and at its Return.
+// A confirm excludes only the claims that are called after it has returned, however late others are answered. So it is one
+// operation of the model, at its Return, and a claim is three: at its Call, at its mark and at its Return.
 func filterModel() porcupine.Model {
 	return porcupine.Model{
 		Init:                      func() any { return filterState{} },
@@ -61,11 +61,11 @@ func (s filterState) after(step filterInput) (ok bool, next filterState) {
 	case step.lapses > 0:
 		next.confirms = slices.DeleteFunc(slices.Clone(s.confirms), func(c int) bool { return c == step.lapses })
 	case step.asks > 0:
-		next.asked = s.but(step.asks)
+		next.asked = s.withoutClaim(step.asks)
 		next.asked[step.asks] = s.confirms
 	case step.told > 0:
 		before, asked := s.asked[step.told]
-		next.asked = s.but(step.told)
+		next.asked = s.withoutClaim(step.told)
 		ok = asked && !slices.ContainsFunc(before, func(c int) bool { return slices.Contains(s.confirms, c) })
 	default:
 		ok, next.marks = s.marks.after(step.markInput)
@@ -73,8 +73,8 @@ func (s filterState) after(step filterInput) (ok bool, next filterState) {
 	return ok, next
 }
 
-// but returns a copy of what was asked, without one claim.
-func (s filterState) but(claim int) map[int][]int {
+// withoutClaim returns a copy of what was asked, without one claim.
+func (s filterState) withoutClaim(claim int) map[int][]int {
 	out := make(map[int][]int, len(s.asked)+1)
 	for c, confirms := range s.asked {
 		if c != claim {
@@ -84,7 +84,7 @@ func (s filterState) but(claim int) map[int][]int {
 	return out
 }
 
-// filterOperations turns the claims of ops that were told "first", and the confirms that were ok, into steps.
+// filterOperations turns the claims of ops that were told "first", and the confirms that were ok, into operations of the model.
 func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	confirmed := slices.ContainsFunc(ops, func(x harness.Op) bool { return x.Kind == harness.Confirm && x.Outcome == harness.OK })
@@ -92,29 +92,29 @@ func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation
 		n, confirm, end := i+1, x.Kind == harness.Confirm, windowEnd(ops, i, meta)
 		switch {
 		case confirm && x.Outcome == harness.OK:
-			steps = append(steps, toOperation(at(x, x.Return), filterInput{confirms: n, markInput: markInput{text: sentence(x)}}))
-		case first(x):
-			steps = append(steps, toOperation(x, filterInput{markInput: markInput{marks: n, text: sentence(x)}}))
+			steps = append(steps, toOperation(opAt(x, x.Return), filterInput{confirms: n, markInput: markInput{text: describeOp(x)}}))
+		case toldFirst(x):
+			steps = append(steps, toOperation(x, filterInput{markInput: markInput{marks: n, text: describeOp(x)}}))
 		default:
 			continue
 		}
-		if first(x) && confirmed {
-			steps = append(steps, toOperation(at(x, x.Call), filterInput{asks: n, markInput: markInput{text: sentence(x) + ", asked for"}}),
-				toOperation(at(x, x.Return), filterInput{told: n, markInput: markInput{text: sentence(x) + ", told"}}))
+		if toldFirst(x) && confirmed {
+			steps = append(steps, toOperation(opAt(x, x.Call), filterInput{asks: n, markInput: markInput{text: describeOp(x) + ", asked for"}}),
+				toOperation(opAt(x, x.Return), filterInput{told: n, markInput: markInput{text: describeOp(x) + ", told"}}))
 		}
 		if end < forever {
 			s := filterInput{markInput: markInput{unmarks: n, text: "a window may end"}}
 			if confirm {
 				s = filterInput{lapses: n, markInput: markInput{text: "the window of a confirm may end"}}
 			}
-			steps = append(steps, eventually(end, s))
+			steps = append(steps, fromThenOn(end, s))
 		}
 	}
 	return steps
 }
 
-// at returns op as if it had been called and had returned at t.
-func at(op harness.Op, t time.Duration) harness.Op {
+// opAt returns op as if it had been called and had returned at t.
+func opAt(op harness.Op, t time.Duration) harness.Op {
 	op.Call, op.Return = t, t
 	return op
 }

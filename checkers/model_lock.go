@@ -71,7 +71,7 @@ type lockGrant struct {
 func grantsOf(ops []harness.Op, meta harness.Meta) []lockGrant {
 	var out []lockGrant
 	for i, a := range ops {
-		if !renews(a) || a.Outcome != harness.OK {
+		if !setsLease(a) || a.Outcome != harness.OK {
 			continue
 		}
 		g := lockGrant{number: len(out) + 1, index: i, owner: ownerOf(a, meta), until: max(a.Call, a.HeldUntil(meta.Drift))}
@@ -83,7 +83,7 @@ func grantsOf(ops []harness.Op, meta harness.Meta) []lockGrant {
 			switch {
 			case x.Kind == harness.Release && late:
 				g.until = a.Call
-			case renews(x):
+			case setsLease(x):
 				x.Call = max(x.Call, a.Call)
 				g.until = min(g.until, renewedUntil(x, meta.Drift))
 			}
@@ -101,17 +101,17 @@ func lockOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	holds := grantsOf(ops, meta)
 	for _, h := range holds {
 		a := ops[h.index]
-		steps = append(steps, toOperation(a, lockInput{owner: h.owner, takes: h.number, text: sentence(a)}))
+		steps = append(steps, toOperation(a, lockInput{owner: h.owner, takes: h.number, text: describeOp(a)}))
 		if h.until < forever {
 			text := fmt.Sprintf("client %d's lease may end", a.Client)
-			steps = append(steps, eventually(h.until, lockInput{ends: []int{h.number}, text: text}))
+			steps = append(steps, fromThenOn(h.until, lockInput{ends: []int{h.number}, text: text}))
 		}
 	}
 	for i, r := range ops {
 		if r.Kind != harness.Release {
 			continue
 		}
-		s := toOperation(r, lockInput{ends: heldBy(ownerOf(r, meta), holds, i), text: sentence(r)})
+		s := toOperation(r, lockInput{ends: heldBy(ownerOf(r, meta), holds, i), text: describeOp(r)})
 		if r.Outcome != harness.OK {
 			s.Return = int64(forever)
 		}

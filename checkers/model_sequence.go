@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// nextStep returns a number.
-type nextStep struct {
+// sequenceInput is the return of a number.
+type sequenceInput struct {
 	number number
 	text   string // for pages
 }
@@ -19,10 +19,10 @@ func sequenceModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return number("") },
 		Step: func(state, input, _ any) (bool, any) {
-			next := input.(nextStep).number
+			next := input.(sequenceInput).number
 			return next.compare(state.(number)) > 0, next
 		},
-		DescribeOperation: func(input, _ any) string { return input.(nextStep).text },
+		DescribeOperation: func(input, _ any) string { return input.(sequenceInput).text },
 		DescribeState: func(state any) string {
 			return html.EscapeString("the last number is " + string(state.(number)))
 		},
@@ -30,13 +30,13 @@ func sequenceModel() porcupine.Model {
 	}
 }
 
-// sequenceOperations turns the ok calls of ops that returned a number, such as a fencing token, into steps.
+// sequenceOperations turns the ok calls of ops that returned a number, such as a fencing token, into operations of the model.
 func sequenceOperations(ops []harness.Op, kind harness.Kind) []porcupine.Operation {
 	var steps []porcupine.Operation
 	for _, x := range ops {
 		n, ok := parseNumber(x.Result)
 		if x.Kind == kind && x.Outcome == harness.OK && ok {
-			steps = append(steps, toOperation(x, nextStep{number: n, text: sentence(x)}))
+			steps = append(steps, toOperation(x, sequenceInput{number: n, text: describeOp(x)}))
 		}
 	}
 	return steps

@@ -53,12 +53,12 @@ func (mutex) Name() string { return "mutex" }
 
 func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := &mutexPass{tally: newTally(h, found), faults: harness.Influences(h.Faults), held: map[int]*possessions{}, locks: map[string]*lock{}}
-	err := each(ctx, h, p.op)
-	undecided := p.end(err == nil && complete(h))
+	err := eachOp(ctx, h, p.op)
+	undecided := p.end(err == nil && isComplete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("no two certain holds overlap in %s grants", units.Count(int64(p.grants))),
-		absent: []string{none(p.acquires, harness.Acquire), p.uncertain()}, doubts: []string{undecided, p.beyond(), p.forgot(), overtaken(p.overtaken, harness.Acquire)},
+		absent: []string{noneSeen(p.acquires, harness.Acquire), p.uncertain()}, doubts: []string{undecided, p.tooManyWaiting(), p.tooLittleKnown(), overtakenDoubt(p.overtaken, harness.Acquire)},
 		figures: p.figures(),
 	})
 }
@@ -82,16 +82,16 @@ func (p *mutexPass) uncertain() string {
 	return fmt.Sprintf("only %d of %d grants were answered inside their lease: the TTL is too short for this load", p.certain, p.grants)
 }
 
-// beyond returns a doubt if too many grants waited for a silent owner.
-func (p *mutexPass) beyond() string {
+// tooManyWaiting returns a doubt if too many grants waited for a silent owner.
+func (p *mutexPass) tooManyWaiting() string {
 	if p.unjudged == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%d grants were not judged: %d others waited already for owners that have fallen silent", p.unjudged, maxUndecided)
 }
 
-// forgot returns a doubt if too little is known of the late commands of owners that were granted locks.
-func (p *mutexPass) forgot() string {
+// tooLittleKnown returns a doubt if too little is known of the late commands of owners that were granted locks.
+func (p *mutexPass) tooLittleKnown() string {
 	if p.forgotten == 0 {
 		return ""
 	}
@@ -120,7 +120,7 @@ type mutexPass struct {
 func (p *mutexPass) op(x harness.Op) {
 	p.seq++
 	worker := p.meta.Worker(x.Client)
-	before := p.hear(worker, x)
+	before := p.settleWorker(worker, x)
 	switch x.Kind {
 	case harness.Acquire:
 		p.acquires++
@@ -157,23 +157,23 @@ func (p *mutexPass) lock(key string) *lock {
 	return l
 }
 
-// hear settles what x, an operation of worker, decides about the holds of that worker. A release ends them. Anything
+// settleWorker settles what x, an operation of worker, decides about the holds of that worker. A release ends them. Anything
 // else shows that they lasted until x returned, unless x set their lease anew: a worker does one thing after the other, so
 // a release still to come is called after that. It returns the latest hold that x goes on with or ends, if there is one.
-func (p *mutexPass) hear(worker int, x harness.Op) *hold {
+func (p *mutexPass) settleWorker(worker int, x harness.Op) *hold {
 	w := p.held[worker]
 	if w == nil {
 		return nil
 	}
-	g := gripOf(x)
+	g := lockTokenOf(x)
 	same := w.last(g)
 	if same == nil && len(w.waiting) == 0 {
 		return nil
 	}
 	var room [4]*hold
-	var left *hold // the latest of that grip that is kept
-	for _, h := range w.concerned(room[:0], same) {
-		about := gripOf(h.op) == g
+	var left *hold // the latest of that lock and token that is kept
+	for _, h := range w.takeConcerned(room[:0], same) {
+		about := lockTokenOf(h.op) == g
 		if p.settle(h, x, about) {
 			continue
 		}
@@ -189,7 +189,7 @@ func (p *mutexPass) hear(worker int, x harness.Op) *hold {
 	}
 	w.set(g, left)
 	if x.Kind == harness.Release && x.Outcome == harness.OK && same.expiredBefore(x) {
-		p.locks[x.Key].suspect(&theft{hold: same, release: sight{x, p.seq}})
+		p.locks[x.Key].noteSuspectRelease(&theft{hold: same, release: sight{x, p.seq}})
 	}
 	return same
 }
@@ -201,15 +201,15 @@ func (p *mutexPass) settle(h *hold, x harness.Op, about bool) (done bool) {
 		p.release(h, x)
 		return true
 	}
-	if about && renews(x) {
+	if about && setsLease(x) {
 		p.renew(h, x)
 	}
 	if h.waits() {
-		p.lasted(h, x.Return, nil)
-		p.outlast(h, x.Return, nil)
+		p.noteLasted(h, x.Return, nil)
+		p.confirmLasted(h, x.Return, nil)
 		p.locks[h.op.Key].sweep()
 	}
-	if !about || !renews(x) || x.Outcome != harness.OK || h.waits() {
+	if !about || !setsLease(x) || x.Outcome != harness.OK || h.waits() {
 		return false
 	}
 	p.remove(h)
@@ -225,11 +225,11 @@ func (p *mutexPass) grant(worker int, x harness.Op, before *hold) {
 	}
 	h.least, h.own.seq, h.tenure = h.until, p.seq, &h.own
 	if before != nil {
-		h.follow(before)
+		h.continueFrom(before)
 	}
 	l := p.lock(x.Key)
 	l.prune(x)
-	p.meet(l, h)
+	p.openOverlap(l, h)
 	p.keep(worker, h)
 	if h.until <= x.Return {
 		return // nothing later can be granted too early
@@ -237,18 +237,18 @@ func (p *mutexPass) grant(worker int, x harness.Op, before *hold) {
 	if x.Kind == harness.Acquire {
 		p.certain++
 	}
-	l.blame(h)
+	l.blameRelease(h)
 	l.open = append(l.open, h)
 }
 
 // leastEnd returns the earliest end of the lease of x, as far as is known when x returns: its own end, or an earlier one that
 // commands of its owner which may still be executed can set.
 func (p *mutexPass) leastEnd(x harness.Op) time.Duration {
-	l, known := p.late.of(x, p.meta)
+	l, known := p.late.commandsOf(x, p.meta)
 	if !known {
 		p.forgotten++
 	}
-	return max(x.Call, min(x.HeldUntil(p.meta.Drift), l.leaves(x.Call)))
+	return max(x.Call, min(x.HeldUntil(p.meta.Drift), l.earliestEnd(x.Call)))
 }
 
 // keep puts h into the possessions of its worker.
@@ -258,7 +258,7 @@ func (p *mutexPass) keep(worker int, h *hold) {
 		w = &possessions{}
 		p.held[worker] = w
 	}
-	g := gripOf(h.op)
+	g := lockTokenOf(h.op)
 	h.before = w.last(g)
 	w.set(g, h)
 	if h.waits() {
@@ -267,8 +267,8 @@ func (p *mutexPass) keep(worker int, h *hold) {
 	w.sweep(h.op.Return)
 }
 
-// meet notes which open holds h may exclude, and opens an overlap if there are any and there is room for it.
-func (p *mutexPass) meet(l *lock, h *hold) {
+// openOverlap notes which open holds h may exclude, and opens an overlap if there are any and there is room for it.
+func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	room := p.undecided < maxUndecided
 	firsts, ties, unsure := 0, 0, false
 	for _, first := range l.open {
@@ -277,7 +277,7 @@ func (p *mutexPass) meet(l *lock, h *hold) {
 			continue
 		}
 		firsts++
-		if first.ties(h) {
+		if first.beginsAtReturnOf(h) {
 			ties++
 		}
 		if room {
@@ -303,10 +303,10 @@ func (p *mutexPass) release(h *hold, r harness.Op) {
 	if h.waits() {
 		ended := &sight{r, p.seq}
 		if r.Call <= h.op.Return {
-			p.ended(h)
+			p.endedAtReturn(h)
 		}
-		p.lasted(h, r.Call, ended)
-		p.outlast(h, r.Call, ended)
+		p.noteLasted(h, r.Call, ended)
+		p.confirmLasted(h, r.Call, ended)
 		p.locks[h.op.Key].sweep()
 	}
 	p.remove(h)
@@ -323,11 +323,11 @@ func (p *mutexPass) renew(h *hold, x harness.Op) {
 		return
 	}
 	if until <= h.op.Return {
-		p.ended(h)
+		p.endedAtReturn(h)
 	}
 	l := p.locks[h.op.Key]
-	for o := range l.seconds(h, until) {
-		p.fewer(o, h)
+	for o := range l.undecidedAfter(h, until) {
+		p.dropFirst(o, h)
 	}
 	h.until = until
 	l.sweep()
@@ -352,8 +352,8 @@ func (p *mutexPass) end(complete bool) string {
 	undecided := 0
 	if complete {
 		for _, h := range rest {
-			p.lasted(h, forever, nil)
-			p.outlast(h, forever, nil)
+			p.noteLasted(h, forever, nil)
+			p.confirmLasted(h, forever, nil)
 		}
 	}
 	for _, l := range p.locks {

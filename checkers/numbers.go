@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// tailDigits is how many decimal digits always fit into 64 bits.
+// tailDigits is the number of decimal digits that always fit into 64 bits.
 const tailDigits = 19
 
 // numbers is a set of numbers of one key that share all but their last 19 digits. It keeps those digits in Roaring bitmaps: two
@@ -31,8 +31,8 @@ func (s *numbers) add(tail uint64) {
 	s.bits[upper].Add(uint32(tail))
 }
 
-// raise reports whether tail is larger than every one before, and so cannot be in the set.
-func (s *numbers) raise(tail uint64) bool {
+// isLargest reports whether tail is larger than every one before, and so cannot be in the set.
+func (s *numbers) isLargest(tail uint64) bool {
 	if tail <= s.largest {
 		return false
 	}
@@ -64,8 +64,8 @@ func parseNumber(s string) (number, bool) {
 	return number(s), true
 }
 
-// split returns the digits of n before its last 19, and the value of those 19.
-func (n number) split() (head string, tail uint64) {
+// splitTail returns the digits of n before its last 19, and the value of those 19.
+func (n number) splitTail() (head string, tail uint64) {
 	cut := max(0, len(n)-tailDigits)
 	for i := cut; i < len(n); i++ {
 		tail = 10*tail + uint64(n[i]-'0')
@@ -89,7 +89,7 @@ type oddities struct {
 
 func (o *oddities) add(x harness.Op) {
 	if o.n++; o.n == 1 {
-		o.first = fmt.Sprintf("%s was given %q at %s", clientName(x.Client), x.Result, moment(x.Return))
+		o.first = fmt.Sprintf("%s was given %q at %s", clientName(x.Client), x.Result, formatTime(x.Return))
 	}
 }
 

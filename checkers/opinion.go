@@ -54,9 +54,9 @@ type opinion struct{ budget Budget }
 func (opinion) Name() string { return "porcupine" }
 
 func (c opinion) Check(ctx context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
-	p := &opinionPass{budget: c.budget, meta: h.Meta, keys: map[whole]*keyOps{}}
-	err := each(ctx, h, p.op)
-	if err == nil && complete(h) {
+	p := &opinionPass{budget: c.budget, meta: h.Meta, keys: map[familyKey]*keyOps{}}
+	err := eachOp(ctx, h, p.op)
+	if err == nil && isComplete(h) {
 		p.ask(ctx, h)
 	}
 	out := harness.Judgement{Checker: c.Name(), Verdict: harness.Valid, Figures: p.figures()}
@@ -67,10 +67,10 @@ func (c opinion) Check(ctx context.Context, h harness.History, _ func(harness.An
 		out.Verdict, out.Reason = harness.Unknown, err.Error()
 	case ctx.Err() != nil:
 		out.Verdict, out.Reason = harness.Unknown, fmt.Sprintf("stopped after %d keys: %v", p.asked, ctx.Err())
-	case !complete(h):
+	case !isComplete(h):
 		out.Reason = "porcupine was asked of no key: the record is not whole"
 	default:
-		out.Reason = p.reason()
+		out.Reason = p.describeAsked()
 	}
 	if p.asked == 0 && err == nil && ctx.Err() == nil {
 		out.Verdict, out.Unasked = harness.Unknown, true
@@ -100,9 +100,9 @@ func familyOf(kind harness.Kind) family {
 	return 0
 }
 
-// idle reports whether models and rules can pass x over, since it certainly had no effect that they know: it was refused, or
+// hasNoEffect reports whether models and rules can pass x over, since it certainly had no effect that they know: it was refused, or
 // found a mark. Releases are never idle.
-func idle(x harness.Op) bool {
+func hasNoEffect(x harness.Op) bool {
 	switch x.Kind {
 	case harness.Release:
 		return false
@@ -112,15 +112,15 @@ func idle(x harness.Op) bool {
 	return x.Outcome == harness.Fail
 }
 
-// whole is a key of one family.
-type whole struct {
+// familyKey is a key of one family.
+type familyKey struct {
 	family family
 	key    string
 }
 
 // keyOps holds the operations of a key; nil when they were too many.
 type keyOps struct {
-	whole
+	familyKey
 	ops []harness.Op
 }
 
@@ -128,7 +128,7 @@ type keyOps struct {
 type opinionPass struct {
 	budget Budget
 	meta   harness.Meta
-	keys   map[whole]*keyOps
+	keys   map[familyKey]*keyOps
 	order  []*keyOps // by their first operation
 	kept   int       // operations
 	full   bool      // no key is taken up any more
@@ -141,17 +141,17 @@ type opinionPass struct {
 
 func (p *opinionPass) op(x harness.Op) {
 	f := familyOf(x.Kind)
-	if f == 0 || idle(x) {
+	if f == 0 || hasNoEffect(x) {
 		return
 	}
-	name := whole{f, x.Key}
+	name := familyKey{f, x.Key}
 	k := p.keys[name]
 	switch {
 	case k == nil && p.full:
 		p.beyond++
 		return
 	case k == nil:
-		k = &keyOps{whole: name, ops: []harness.Op{}}
+		k = &keyOps{familyKey: name, ops: []harness.Op{}}
 		p.keys[name] = k
 		p.order = append(p.order, k)
 	case k.ops == nil:
@@ -190,9 +190,9 @@ func (p *opinionPass) ask(ctx context.Context, h harness.History) {
 func (p *opinionPass) compare(ctx context.Context, k *keyOps, h harness.History, within time.Duration) {
 	h.Ops = harness.OpsOf(k.ops)
 	answers, same, illegal := 0, true, false
-	all := k.opinions(p.meta)
+	all := k.questions(p.meta)
 	for _, o := range all {
-		said := porcupine.CheckOperationsTimeout(o.model, o.steps, within/time.Duration(len(all)))
+		said := porcupine.CheckOperationsTimeout(o.model, o.operations, within/time.Duration(len(all)))
 		if said == porcupine.Unknown {
 			continue
 		}
@@ -217,23 +217,23 @@ func (p *opinionPass) compare(ctx context.Context, k *keyOps, h harness.History,
 	}
 }
 
-// view is one question about a key that porcupine and a checker are both asked.
-type view struct {
+// keyQuestion is one question about a key that porcupine and a checker are both asked.
+type keyQuestion struct {
 	window
 	checker harness.Checker
 }
 
-// opinions lists the questions about k, whose operations are in order of Return.
-func (k *keyOps) opinions(meta harness.Meta) []view {
+// questions lists the questions about k, whose operations are in order of Return.
+func (k *keyOps) questions(meta harness.Meta) []keyQuestion {
 	switch k.family {
 	case filters:
-		return []view{{window{filterModel(), closed(filterOperations(k.ops, meta))}, Dedup()}}
+		return []keyQuestion{{window{filterModel(), withEnds(filterOperations(k.ops, meta))}, Dedup()}}
 	case sequences:
-		return []view{{window{sequenceModel(), closed(sequenceOperations(k.ops, harness.Next))}, Sequence()}}
+		return []keyQuestion{{window{sequenceModel(), withEnds(sequenceOperations(k.ops, harness.Next))}, Sequence()}}
 	}
-	out := []view{{window{lockModel(), closed(lockOperations(k.ops, meta))}, Mutex()}}
+	out := []keyQuestion{{window{lockModel(), withEnds(lockOperations(k.ops, meta))}, Mutex()}}
 	if slices.ContainsFunc(k.ops, func(x harness.Op) bool { return x.Kind == harness.Acquire && x.Result != "" }) {
-		out = append(out, view{window{fenceModel(), closed(fenceOperations(k.ops, meta))}, Fence()})
+		out = append(out, keyQuestion{window{fenceModel(), withEnds(fenceOperations(k.ops, meta))}, Fence()})
 	}
 	return out
 }
@@ -241,8 +241,8 @@ func (k *keyOps) opinions(meta harness.Meta) []view {
 // String names a key with its size.
 func (k *keyOps) String() string { return fmt.Sprintf("%q (%d operations)", k.key, len(k.ops)) }
 
-// reason says what was asked and what was not.
-func (p *opinionPass) reason() string {
+// describeAsked says what was asked and what was not.
+func (p *opinionPass) describeAsked() string {
 	out := fmt.Sprintf("porcupine agreed with the checkers on %d of %d keys", p.agreed, p.asked)
 	switch {
 	case len(p.keys) == 0:

@@ -57,7 +57,7 @@ func TestSecondOpinion(t *testing.T) {
 
 // Keys that porcupine is not asked about are not kept, so that memory stays within the budget.
 func TestSecondOpinionFrees(t *testing.T) {
-	p := &opinionPass{budget: Budget{Ops: 10, Kept: 100}.withDefaults(), keys: map[whole]*keyOps{}}
+	p := &opinionPass{budget: Budget{Ops: 10, Kept: 100}.withDefaults(), keys: map[familyKey]*keyOps{}}
 	for i := range 10_000 {
 		at := time.Duration(i)
 		p.op(on(strconv.Itoa(i/100), next(0, at, at, strconv.Itoa(i))))
@@ -75,8 +75,8 @@ func TestSecondOpinionFrees(t *testing.T) {
 // A checker that overlooks something, or sees what is not there, is named.
 func TestSecondOpinionNamesADefect(t *testing.T) {
 	h := of(acquire(0, "a", 1, 2, 10), acquire(1, "a", 3, 4, 10))
-	p := &opinionPass{budget: Budget{}.withDefaults(), meta: h.Meta, keys: map[whole]*keyOps{}}
-	require.NoError(t, each(t.Context(), h, p.op))
+	p := &opinionPass{budget: Budget{}.withDefaults(), meta: h.Meta, keys: map[familyKey]*keyOps{}}
+	require.NoError(t, eachOp(t.Context(), h, p.op))
 	p.meta.Workers = 1 // one worker behind both: porcupine is told another story than the checker
 	p.ask(t.Context(), h)
 	require.Equal(t, []int{1, 0}, []int{p.asked, p.agreed})

@@ -13,28 +13,28 @@ import (
 // returned at one instant, it has to last beyond that as well. There is one for all earlier holds together: where nobody
 // is ever refused, pairs would be too many.
 type overlap struct {
-	second    *hold
-	firsts    int           // holds that may be the first, as long as that is not known
-	ties      int           // of these, those that returned at the same instant as the second
-	lasted    bool          // the second did last beyond that
-	over      bool          // it did not
-	first     *hold         // the earliest that is known to have lasted; nil: none
-	ended     [2]*sight     // the releases that ended the two, where those have shown that they lasted
-	heldUntil time.Duration // when the first hold ended, as far as seen
-	thief     *theft        // who may have removed the first one's lock
-	decided   bool          // reported, or none
+	second      *hold
+	firsts      int           // holds that may be the first, as long as that is not known
+	ties        int           // of these, those that returned at the same instant as the second
+	lasted      bool          // the second did last beyond that
+	over        bool          // it did not
+	first       *hold         // the earliest that is known to have lasted; nil: none
+	secondEnded [2]*sight     // the releases that ended the two, where those have shown that they lasted
+	heldUntil   time.Duration // when the first hold ended, as far as seen
+	thief       *theft        // who may have removed the first one's lock
+	decided     bool          // reported, or none
 }
 
-// maxUndecided is how many overlaps may wait at a time, about 400 bytes each: where somebody who holds a lock without a
+// maxUndecided bounds the overlaps that may wait at a time, about 400 bytes each: where somebody who holds a lock without a
 // lease stays silent, and others get it, every grant of the rest of a run does.
 const maxUndecided = 1 << 12
 
 // open reports whether o is not decided yet. It returns false for nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
 
-// asks reports whether o, which is open, still needs to know if its second hold lasts beyond its own Return.
-func (o *overlap) asks() bool {
-	return !o.lasted && !o.over && (o.ties > 0 || o.first != nil && o.first.ties(o.second))
+// needsSecond reports whether o, which is open, cannot be decided before it is known if its second hold lasts beyond its own Return.
+func (o *overlap) needsSecond() bool {
+	return !o.lasted && !o.over && (o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }
 
 // close decides o, if that has not been done. It removes the second hold's reference to o: otherwise chains of overlaps would
@@ -47,29 +47,29 @@ func (p *mutexPass) close(o *overlap) {
 	}
 }
 
-// fewer notes that h is not the first hold of o, as it may have been.
-func (p *mutexPass) fewer(o *overlap, h *hold) {
-	o.without(h)
-	p.settled(o)
+// dropFirst notes that h is not the first hold of o, as it may have been.
+func (p *mutexPass) dropFirst(o *overlap, h *hold) {
+	o.removeFirst(h)
+	p.decideIfHopeless(o)
 }
 
-// without removes h from the holds that may be the first of o.
-func (o *overlap) without(h *hold) {
+// removeFirst removes h from the holds that may be the first of o.
+func (o *overlap) removeFirst(h *hold) {
 	o.firsts--
-	if h.ties(o.second) {
+	if h.beginsAtReturnOf(o.second) {
 		o.ties--
 	}
 }
 
-// settled decides o if it has no first hold any more, and none that may become it.
-func (p *mutexPass) settled(o *overlap) {
+// decideIfHopeless decides o if it has no first hold any more, and none that may become it.
+func (p *mutexPass) decideIfHopeless(o *overlap) {
 	if o.firsts == 0 && o.first == nil {
 		p.close(o)
 	}
 }
 
-// ended notes that h did not last beyond its own Return: it excludes nothing that returned at that instant.
-func (p *mutexPass) ended(h *hold) {
+// endedAtReturn notes that h did not last beyond its own Return: it excludes nothing that returned at that instant.
+func (p *mutexPass) endedAtReturn(h *hold) {
 	o := h.overlap
 	if !o.open() || o.lasted || o.over {
 		return
@@ -77,18 +77,18 @@ func (p *mutexPass) ended(h *hold) {
 	o.over = true
 	o.firsts -= o.ties
 	o.ties = 0
-	if o.first != nil && o.first.ties(h) {
+	if o.first != nil && o.first.beginsAtReturnOf(h) {
 		o.first = nil
 	}
-	p.settled(o)
+	p.decideIfHopeless(o)
 }
 
-// follows notes that first lasted beyond the Return of the second hold, until the release ended if that is not nil.
-func (o *overlap) follows(first *hold, ended *sight) {
+// confirmFirst notes that first lasted beyond the Return of the second hold, until the release ended if that is not nil.
+func (o *overlap) confirmFirst(first *hold, ended *sight) {
 	if o.first != nil && o.first.seq < first.seq {
 		return
 	}
-	o.first, o.heldUntil, o.ended[0], o.thief = first, first.until, ended, first.thief(o.second)
+	o.first, o.heldUntil, o.secondEnded[0], o.thief = first, first.until, ended, first.thief(o.second)
 	if ended != nil {
 		o.heldUntil = min(o.heldUntil, ended.op.Call)
 	}
@@ -99,32 +99,32 @@ func (o *overlap) anomaly() harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: inOrder(o.sights()), Spans: o.spans(),
 		Note: fmt.Sprintf("%s %s %s by %s, while %s certainly held it from %s until %s",
-			clientName(b.Client), got(b), b.Key, moment(b.Return), clientName(a.Client), moment(a.Return), moment(o.heldUntil)),
+			clientName(b.Client), describeGrant(b), b.Key, formatTime(b.Return), clientName(a.Client), formatTime(a.Return), formatTime(o.heldUntil)),
 	}
 }
 
-// got describes how an operation came to hold a lock.
-func got(op harness.Op) string {
+// describeGrant describes how an operation came to hold a lock.
+func describeGrant(op harness.Op) string {
 	if op.Kind == harness.Extend {
 		return "extended"
 	}
 	return "was granted"
 }
 
-// blame attributes a to the release that may have removed the first hold's lock.
-func (o *overlap) blame(a *harness.Anomaly) {
+// blameRelease attributes a to the release that may have removed the first hold's lock.
+func (o *overlap) blameRelease(a *harness.Anomaly) {
 	t := o.thief
 	a.Class = harness.StolenRelease
 	a.Ops = inOrder(append(o.sights(), t.hold.sight, t.release))
 	a.Spans = append(a.Spans, t.hold.span(t.hold.op, 2)...)
 	a.Note += fmt.Sprintf("; %s, which %s it at %s, had it removed by a release from %s to %s",
-		clientName(t.release.op.Client), got(t.hold.op), moment(t.hold.op.Return), moment(t.release.op.Call), moment(t.release.op.Return))
+		clientName(t.release.op.Client), describeGrant(t.hold.op), formatTime(t.hold.op.Return), formatTime(t.release.op.Call), formatTime(t.release.op.Return))
 }
 
 // sights lists the operations that suffice to show the overlap.
 func (o *overlap) sights() []sight {
-	out := append(o.first.against(o.second), o.second.sight)
-	for _, ended := range o.ended {
+	out := append(o.first.evidenceAgainst(o.second), o.second.sight)
+	for _, ended := range o.secondEnded {
 		if ended != nil {
 			out = append(out, *ended)
 		}
@@ -134,7 +134,7 @@ func (o *overlap) sights() []sight {
 
 // spans lists the certain holds of the two owners. The first owner's span may begin with an earlier grant, which it renewed.
 func (o *overlap) spans() []harness.Span {
-	return append(o.first.span(o.first.against(o.second)[0].op, 0), o.second.span(o.second.op, 1)...)
+	return append(o.first.span(o.first.evidenceAgainst(o.second)[0].op, 0), o.second.span(o.second.op, 1)...)
 }
 
 // span returns the time from that grant of h's owner until h ended, as far as was seen; none if the lease could be over at once.
@@ -177,28 +177,28 @@ func inOrder(sights []sight) []harness.Op {
 	return ops
 }
 
-// lasted notes that h was not given up before t, and that ended gave it up if that is not nil. If t is later than h's Return, h
-// lasted beyond it, for which its own overlap may wait.
-func (p *mutexPass) lasted(h *hold, t time.Duration, ended *sight) {
+// noteLasted notes that h was not given up before t, and that ended gave it up if that is not nil. If t is later than h's Return, h
+// noteLasted beyond it, for which its own overlap may wait.
+func (p *mutexPass) noteLasted(h *hold, t time.Duration, ended *sight) {
 	if o := h.overlap; o.open() && !o.lasted && !o.over && h.op.Return < t {
-		o.lasted, o.ended[1] = true, ended
+		o.lasted, o.secondEnded[1] = true, ended
 		p.confirm(o)
 	}
 }
 
-// outlast notes that h was not given up before t, and that ended gave it up if that is not nil. h overlaps what began before t and
+// confirmLasted notes that h was not given up before t, and that ended gave it up if that is not nil. h overlaps what began before t and
 // before the end of its lease. If it was given up, it overlaps nothing else.
-func (p *mutexPass) outlast(h *hold, t time.Duration, ended *sight) {
+func (p *mutexPass) confirmLasted(h *hold, t time.Duration, ended *sight) {
 	if h.latest < h.known || ended == nil && t <= h.known {
 		return
 	}
-	for o := range p.locks[h.op.Key].seconds(h, h.known) {
+	for o := range p.locks[h.op.Key].undecidedAfter(h, h.known) {
 		if o.second.op.Return < t {
-			o.without(h)
-			o.follows(h, ended)
+			o.removeFirst(h)
+			o.confirmFirst(h, ended)
 			p.confirm(o)
 		} else if ended != nil {
-			p.fewer(o, h)
+			p.dropFirst(o, h)
 		}
 	}
 	h.known = max(h.known, t)
@@ -206,7 +206,7 @@ func (p *mutexPass) outlast(h *hold, t time.Duration, ended *sight) {
 
 // confirm reports o if its holds are known to exclude each other.
 func (p *mutexPass) confirm(o *overlap) {
-	if !o.open() || o.first == nil || o.first.ties(o.second) && !o.lasted {
+	if !o.open() || o.first == nil || o.first.beginsAtReturnOf(o.second) && !o.lasted {
 		return
 	}
 	p.close(o)
@@ -215,13 +215,13 @@ func (p *mutexPass) confirm(o *overlap) {
 	}
 	o.second.reported, o.first.tenure.reported, o.second.tenure.reported = true, true, true
 	a := o.anomaly()
-	if o.thief != nil && !p.faulty(a) {
-		o.blame(&a)
+	if o.thief != nil && !p.faultMayExplain(a) {
+		o.blameRelease(&a)
 	}
 	p.add(a)
 }
 
-// faulty reports whether a fault may explain what happened in the span of a.
-func (p *mutexPass) faulty(a harness.Anomaly) bool {
+// faultMayExplain reports whether a fault may explain what happened in the span of a.
+func (p *mutexPass) faultMayExplain(a harness.Anomaly) bool {
 	return slices.ContainsFunc(p.faults, func(f harness.Influence) bool { return f.Overlaps(a.From, a.To) })
 }

@@ -45,7 +45,7 @@ func (l *lateCalls) retry(ctx context.Context, h harness.History, kind harness.K
 	ordinals, largest := map[string]int{}, map[string]*peaks{}
 	left := len(l.calls)
 	// What ends this pass early leaves doubts.
-	_ = each(ctx, h, func(x harness.Op) {
+	_ = eachOp(ctx, h, func(x harness.Op) {
 		n, ok := parseNumber(x.Result)
 		if x.Kind != kind || x.Outcome != harness.OK || !ok || len(waiting[x.Key]) == 0 {
 			return
@@ -59,14 +59,14 @@ func (l *lateCalls) retry(ctx context.Context, h harness.History, kind harness.K
 			left--
 		}
 		ordinals[x.Key]++
-		largest[x.Key].raise(peak{Op: x, number: n, ordinal: ordinals[x.Key]}, h.Meta, 0)
+		largest[x.Key].addIfLarger(peak{Op: x, number: n, ordinal: ordinals[x.Key]}, h.Meta, 0)
 		*largest[x.Key] = lastOf(*largest[x.Key], 2)
 	})
 	l.unsure += left
 }
 
-// overtaken returns a doubt if nothing can be said of some calls.
-func overtaken(n int, kind harness.Kind) string {
+// overtakenDoubt returns a doubt if nothing can be said of some calls.
+func overtakenDoubt(n int, kind harness.Kind) string {
 	if n == 0 {
 		return ""
 	}

@@ -18,29 +18,29 @@ import (
 // escaped here; the others reach the page as text and must not be.
 func Draw(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harness.Fault) error {
 	win, ok := windowOf(a.Class, a.Ops, meta)
-	if !ok || len(win.steps) == 0 {
+	if !ok || len(win.operations) == 0 {
 		return fmt.Errorf("checkers: there is no picture of a %s on %q with %d operations", a.Class, a.Key, len(a.Ops))
 	}
-	rows(win.steps)
-	_, info := porcupine.CheckOperationsVerbose(win.model, win.steps, certifyWithin)
-	info.AddAnnotations(annotations(win.steps, faults))
+	assignRows(win.operations)
+	_, info := porcupine.CheckOperationsVerbose(win.model, win.operations, certifyWithin)
+	info.AddAnnotations(annotations(win.operations, faults))
 	if err := porcupine.Visualize(win.model, info, w); err != nil {
 		return fmt.Errorf("checkers: draw %s: %w", a.Class, err)
 	}
 	return nil
 }
 
-// rows gives each client a row, in order of appearance, and each of the rules' own steps one below.
-func rows(steps []porcupine.Operation) {
+// assignRows gives each client a row, in order of appearance. Below these, each operation that happens by the rules alone has one.
+func assignRows(steps []porcupine.Operation) {
 	byClient := map[int]int{}
 	for _, s := range steps {
-		if _, seen := byClient[s.ClientId]; !seen && s.ClientId != ruled {
+		if _, seen := byClient[s.ClientId]; !seen && s.ClientId != ruleClient {
 			byClient[s.ClientId] = len(byClient)
 		}
 	}
 	below := len(byClient)
 	for i, s := range steps {
-		if s.ClientId == ruled {
+		if s.ClientId == ruleClient {
 			steps[i].ClientId = below
 			below++
 		} else {
@@ -49,7 +49,7 @@ func rows(steps []porcupine.Operation) {
 	}
 }
 
-// annotations lists the faults that overlap the drawn steps, cut to the span of those.
+// annotations lists the faults that overlap the drawn operations, cut to the span of those.
 func annotations(steps []porcupine.Operation, faults []harness.Fault) []porcupine.Annotation {
 	from, to := steps[0].Call, steps[0].Return
 	for _, s := range steps {
@@ -85,13 +85,13 @@ func faultDetails(f harness.Fault) string {
 		f.Name, strings.Join(f.Targets, ", "), f.Start, f.Active, heal, whole, f.Proof)
 }
 
-// describeMetadata shows the whole operation behind a step, escaped.
+// describeMetadata shows the recorded operation behind one that is drawn, escaped.
 func describeMetadata(info any) string {
 	op, ok := info.(harness.Op)
 	if !ok {
 		return ""
 	}
-	out := fmt.Sprintf("%s, %v to %v, %s", sentence(op), op.Call, op.Return, op.Outcome)
+	out := fmt.Sprintf("%s, %v to %v, %s", describeOp(op), op.Call, op.Return, op.Outcome)
 	if op.TTL > 0 {
 		out += fmt.Sprintf(", ttl %v", op.TTL)
 	}

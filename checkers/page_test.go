@@ -30,7 +30,7 @@ func drawn(t *testing.T, c harness.Checker, h harness.History) (string, pageData
 	t.Helper()
 	_, found := judge(t, c, h)
 	require.Len(t, found, 1)
-	require.True(t, drawable(found[0]))
+	require.True(t, hasModel(found[0]))
 	var page strings.Builder
 	require.NoError(t, Draw(&page, found[0], h.Meta, h.Faults))
 	line := regexp.MustCompile(`const data = (.*)`).FindStringSubmatch(page.String())
@@ -102,7 +102,7 @@ func TestDraw(t *testing.T) {
 func TestWhatCannotBeDrawn(t *testing.T) {
 	for _, class := range []harness.Class{harness.LostWrite, harness.UnexpectedWrite, "made-up"} {
 		a := harness.Anomaly{Class: class, Ops: []harness.Op{add(0, 1, 1, 2)}}
-		require.False(t, drawable(a), class)
+		require.False(t, hasModel(a), class)
 		require.ErrorContains(t, Draw(&strings.Builder{}, a, harness.Meta{}, nil), "checkers: there is no picture of a "+string(class))
 	}
 	require.Error(t, Draw(&strings.Builder{}, harness.Anomaly{Class: harness.DoubleGrant}, harness.Meta{}, nil), "no operations")

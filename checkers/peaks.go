@@ -24,9 +24,9 @@ type peak struct {
 	gap     bool // others between this one and the one before it were dropped
 }
 
-// raise notes x, if no more than one owner has returned as much. Operations come in order of Return, and none is called
+// addIfLarger notes x, if no more than one owner has returned as much. Operations come in order of Return, and none is called
 // before low any more.
-func (p *peaks) raise(x peak, meta harness.Meta, low time.Duration) {
+func (p *peaks) addIfLarger(x peak, meta harness.Meta, low time.Duration) {
 	all := *p
 	if k := len(all); k > 0 {
 		switch c := all[k-1].number.compare(x.number); {
@@ -45,7 +45,7 @@ func (p peaks) prune(low time.Duration) peaks {
 	if len(p) < 2 || p[1].Return >= low {
 		return p
 	}
-	last := len(p.before(low)) - 1
+	last := len(p.returnedBefore(low)) - 1
 	if last > 0 && p[last-1].number == p[last].number {
 		last--
 	}
@@ -67,8 +67,8 @@ func (p peaks) thin() peaks {
 	return slices.Delete(p, peaksKept/2, peaksKept)
 }
 
-// before lists the peaks that had returned before t. It looks among the latest ones first, as most calls are young.
-func (p peaks) before(t time.Duration) peaks {
+// returnedBefore lists the peaks that had returned before t. It looks among the latest ones first, as most calls are young.
+func (p peaks) returnedBefore(t time.Duration) peaks {
 	low, high := 0, len(p)
 	for step := 1; low < high; step *= 2 {
 		i := max(0, len(p)-step)
@@ -84,7 +84,7 @@ func (p peaks) before(t time.Duration) peaks {
 // unsure reports whether a number larger than n may have been dropped that had returned before t, although before(t) has
 // none.
 func (p peaks) unsure(t time.Duration, n number) bool {
-	next := len(p.before(t))
+	next := len(p.returnedBefore(t))
 	return next < len(p) && p[next].gap && n.compare(p[next].number) < 0
 }
 

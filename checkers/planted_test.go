@@ -130,7 +130,7 @@ func culprit(a harness.Anomaly, x harness.Op) bool {
 
 func illegal(class harness.Class, ops []harness.Op, meta harness.Meta) bool {
 	w, _ := windowOf(class, ops, meta)
-	return !porcupine.CheckOperations(w.model, w.steps)
+	return !porcupine.CheckOperations(w.model, w.operations)
 }
 
 // A window that is not small is not looked at, and so not certified.

@@ -99,7 +99,7 @@ func (p property) disagreement(c harness.Checker, one history, s *score) error {
 		return fmt.Errorf("%s counts %v (%v: %s), its rule %v, on\n%s", c.Name(), got, g.Verdict, g.Reason, want, one)
 	}
 	for _, a := range found {
-		if drawable(a) && !a.Certified {
+		if hasModel(a) && !a.Certified {
 			return fmt.Errorf("not certified: %v\n%s", a, one)
 		}
 	}
@@ -112,16 +112,16 @@ func (p property) disagreement(c harness.Checker, one history, s *score) error {
 // ask has porcupine judge each key, where it has a model for the checker, and compares with what legal says.
 func (p property) ask(one history, s *score, legal func([]harness.Op) bool) error {
 	for key, its := range byKey(one.ops) {
-		k := keyOps{whole{familyOf(its[0].Kind), key}, its}
+		k := keyOps{familyKey{familyOf(its[0].Kind), key}, its}
 		if k.family == 0 {
 			continue
 		}
-		for _, v := range k.opinions(one.h.Meta) {
+		for _, v := range k.questions(one.h.Meta) {
 			if v.checker.Name() != p.checker.Name() {
 				continue
 			}
 			s.asked++
-			said := porcupine.CheckOperations(v.model, v.steps)
+			said := porcupine.CheckOperations(v.model, v.operations)
 			if said != legal(its) {
 				return fmt.Errorf("porcupine says legal=%v of %s, which is not so, on\n%s", said, key, one)
 			}

@@ -16,8 +16,8 @@ type oldDuplicate struct {
 	first *draw // once it is found
 }
 
-// later keeps a duplicate for the end, or reports it without evidence if there are too many.
-func (p *sequencePass) later(this draw) {
+// keepOldDuplicate keeps a duplicate for the end, or reports it without evidence if there are too many.
+func (p *sequencePass) keepOldDuplicate(this draw) {
 	d := &oldDuplicate{draw: this}
 	if len(p.old) < recallAtMost {
 		p.old = append(p.old, d)
@@ -37,7 +37,7 @@ func (p *sequencePass) recall(ctx context.Context, h harness.History) {
 	}
 	draws := map[string]int{}
 	// What ends this pass early costs evidence, nothing else.
-	_ = each(ctx, h, func(x harness.Op) {
+	_ = eachOp(ctx, h, func(x harness.Op) {
 		n, ok := parseNumber(x.Result)
 		s := p.series[x.Key]
 		if x.Kind != harness.Next || x.Outcome != harness.OK || !ok || s == nil || len(wanted) == 0 {
@@ -57,7 +57,7 @@ func (p *sequencePass) recall(ctx context.Context, h harness.History) {
 
 func (d *oldDuplicate) anomaly() harness.Anomaly {
 	if d.first != nil {
-		return repeated(d.first, d.draw)
+		return duplicateNumber(d.first, d.draw)
 	}
 	return harness.Anomaly{
 		Class: harness.DuplicateNumber, Key: d.Key, From: d.Call, To: d.Return, Ops: []harness.Op{d.Op},

@@ -85,11 +85,11 @@ func TestManyOldDuplicates(t *testing.T) {
 func TestPeaksBehindTheWatermark(t *testing.T) {
 	var p peaks
 	for i := range 100 {
-		p.raise(peak{Op: next(0, time.Duration(i), time.Duration(i), ""), number: number(strconv.Itoa(100 + i))}, harness.Meta{}, time.Duration(max(0, i-10)))
+		p.addIfLarger(peak{Op: next(0, time.Duration(i), time.Duration(i), ""), number: number(strconv.Itoa(100 + i))}, harness.Meta{}, time.Duration(max(0, i-10)))
 		require.LessOrEqual(t, len(p), 12)
 	}
-	require.EqualValues(t, "188", p.before(89).top().number)
-	require.EqualValues(t, "190", p.before(91).top().number)
+	require.EqualValues(t, "188", p.returnedBefore(89).top().number)
+	require.EqualValues(t, "190", p.returnedBefore(91).top().number)
 }
 
 func TestWatermark(t *testing.T) {

@@ -2,7 +2,7 @@ package checkers
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// recentKept is how many draws are kept whole, over all keys together: about 180 bytes each.
+// recentKept bounds the draws that are kept whole, over all keys together: about 180 bytes each.
 const recentKept = 1 << 13
 
 // recent keeps the latest draws, to show them again, in two generations. The rest of a run is known by its numbers alone.

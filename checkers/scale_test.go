@@ -165,14 +165,14 @@ func checkerOn(t *testing.T, h harness.History, c harness.Checker, making *time.
 // porcupineOn has porcupine judge each key of h as a whole. It returns what kept it from that, if anything did.
 func porcupineOn(t *testing.T, h harness.History, class harness.Class) string {
 	byKey := map[string][]harness.Op{}
-	require.NoError(t, each(t.Context(), h, func(x harness.Op) { byKey[x.Key] = append(byKey[x.Key], x) }))
+	require.NoError(t, eachOp(t.Context(), h, func(x harness.Op) { byKey[x.Key] = append(byKey[x.Key], x) }))
 	ctx, cancel := context.WithTimeout(t.Context(), scaleWithin)
 	defer cancel()
 	done := make(chan porcupine.CheckResult, 1)
 	go func() {
 		for _, ops := range byKey {
 			w, _ := windowOf(class, ops, h.Meta)
-			if got := porcupine.CheckOperationsTimeout(w.model, w.steps, scaleWithin); got != porcupine.Ok {
+			if got := porcupine.CheckOperationsTimeout(w.model, w.operations, scaleWithin); got != porcupine.Ok {
 				done <- got
 				return
 			}

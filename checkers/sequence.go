@@ -36,13 +36,13 @@ func (sequence) Name() string { return "sequence" }
 
 func (c sequence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := &sequencePass{tally: newTally(h, found), series: map[string]*series{}, mark: watermark{workers: h.Meta.Workers}}
-	err := each(ctx, h, p.op)
+	err := eachOp(ctx, h, p.op)
 	p.recall(ctx, h)
 	p.late.retry(ctx, h, harness.Next, p.rejudge)
 	return p.judge(judgement{
 		name: c.Name(), err: err, figures: p.figures(), byKey: true,
 		valid:  fmt.Sprintf("%s numbers, none twice and none smaller than one returned before its call", units.Count(int64(p.drawn))),
-		absent: []string{none(p.calls, harness.Next)}, doubts: []string{p.oddities.doubt(), overtaken(p.late.unsure, harness.Next)},
+		absent: []string{noneSeen(p.calls, harness.Next)}, doubts: []string{p.oddities.doubt(), overtakenDoubt(p.late.unsure, harness.Next)},
 	})
 }
 
@@ -86,44 +86,44 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	}
 	s.draws++
 	this := draw{Op: x, value: s.value(n), ordinal: s.draws}
-	p.once(this)
-	if largest := s.largest.before(x.Call).top(); largest.number.compare(n) > 0 {
-		p.add(regression(largest, peak{Op: x, ordinal: s.draws}))
+	p.checkNew(this)
+	if largest := s.largest.returnedBefore(x.Call).top(); largest.number.compare(n) > 0 {
+		p.add(regressionOf(largest, peak{Op: x, ordinal: s.draws}))
 	} else if s.largest.unsure(x.Call, n) {
 		p.late.add(peak{Op: x, number: n, ordinal: s.draws})
 	}
 	if s.largest.top().number.compare(n) < 0 {
-		s.largest.raise(peak{Op: x, number: n, ordinal: s.draws}, p.meta, p.mark.low)
+		s.largest.addIfLarger(peak{Op: x, number: n, ordinal: s.draws}, p.meta, p.mark.low)
 	}
 }
 
 // rejudge holds x against the largest number that had returned before its call.
 func (p *sequencePass) rejudge(before peaks, x peak) {
 	if largest := before.top(); largest.number.compare(x.number) > 0 {
-		p.add(regression(largest, x))
+		p.add(regressionOf(largest, x))
 	}
 }
 
-// once checks whether a number is new, and keeps the draw if no other draw of it is kept.
-func (p *sequencePass) once(this draw) {
-	if this.numbers.raise(this.tail) {
+// checkNew checks whether a number is new, and keeps the draw if no other draw of it is kept.
+func (p *sequencePass) checkNew(this draw) {
+	if this.numbers.isLargest(this.tail) {
 		p.recent.add(this)
 		return
 	}
 	if first, twice := p.recent.find(this.value); twice {
-		p.twice(this)
-		p.add(repeated(first, this))
+		p.noteDuplicate(this)
+		p.add(duplicateNumber(first, this))
 		return
 	}
 	if this.numbers.has(this.tail) {
-		p.twice(this)
-		p.later(this)
+		p.noteDuplicate(this)
+		p.keepOldDuplicate(this)
 	}
 	p.recent.add(this)
 }
 
-// twice notes a duplicate.
-func (p *sequencePass) twice(this draw) {
+// noteDuplicate notes a duplicate.
+func (p *sequencePass) noteDuplicate(this draw) {
 	if p.firstDuplicate == 0 || this.ordinal < p.firstDuplicate {
 		p.firstDuplicate = this.ordinal
 	}
@@ -151,7 +151,7 @@ type series struct {
 
 // value returns the number n of the series.
 func (s *series) value(n number) value {
-	head, tail := n.split()
+	head, tail := n.splitTail()
 	if head == "" {
 		return value{&s.short, tail}
 	}
@@ -166,12 +166,12 @@ func (s *series) value(n number) value {
 	return value{in, tail}
 }
 
-func repeated(first *draw, this draw) harness.Anomaly {
-	return evidence(harness.DuplicateNumber, first.Op, this.Op, fmt.Sprintf(
+func duplicateNumber(first *draw, this draw) harness.Anomaly {
+	return pairAnomaly(harness.DuplicateNumber, first.Op, this.Op, fmt.Sprintf(
 		"call %d of %s returned %s, which call %d had returned", this.ordinal, this.Key, this.Result, first.ordinal))
 }
 
-func regression(largest, this peak) harness.Anomaly {
-	return evidence(harness.Regression, largest.Op, this.Op, fmt.Sprintf(
+func regressionOf(largest, this peak) harness.Anomaly {
+	return pairAnomaly(harness.Regression, largest.Op, this.Op, fmt.Sprintf(
 		"call %d of %s returned %s, after call %d had returned %s", this.ordinal, this.Key, this.Result, largest.ordinal, largest.Result))
 }

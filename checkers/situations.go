@@ -104,27 +104,27 @@ func (c *Situations) Op(x harness.Op) {
 	}
 	worker := c.meta.Worker(x.Client)
 	c.seen[x.Kind] = true
-	c.retried(worker, x)
+	c.noteRetry(worker, x)
 	switch x.Kind {
 	case harness.Acquire:
-		c.rival(harness.AcquiresAtOnce, worker, x)
+		c.noteRival(harness.AcquiresAtOnce, worker, x)
 		c.acquire(worker, x)
 	case harness.Extend:
 		c.extend(worker, x)
 	case harness.Release:
 		c.release(worker, x)
 	case harness.Claim:
-		c.rival(harness.ClaimsAtOnce, worker, x)
+		c.noteRival(harness.ClaimsAtOnce, worker, x)
 		c.claim(x)
 	case harness.Confirm:
 		c.confirm(x)
 	case harness.Next:
-		c.rival(harness.DrawsAtOnce, worker, x)
+		c.noteRival(harness.DrawsAtOnce, worker, x)
 	}
 }
 
-// retried notes that x asks again for what is not known to have happened.
-func (c *Situations) retried(worker int, x harness.Op) {
+// noteRetry notes that x asks again for what is not known to have happened.
+func (c *Situations) noteRetry(worker int, x harness.Op) {
 	if last, ok := c.unknown[worker]; ok {
 		if last.Kind == x.Kind && last.Key == x.Key {
 			c.meet(harness.RetryAfterUnknown, last, x)
@@ -136,15 +136,15 @@ func (c *Situations) retried(worker int, x harness.Op) {
 	}
 }
 
-// rival notes that two workers asked for one key at one time, and at least one of them got it.
-func (c *Situations) rival(name harness.SituationName, worker int, x harness.Op) {
-	if other, ok := c.rivals.met(x, worker, wins(x)); ok {
+// noteRival notes that two workers asked for one key at one time, and at least one of them got it.
+func (c *Situations) noteRival(name harness.SituationName, worker int, x harness.Op) {
+	if other, ok := c.rivals.met(x, worker, gotIt(x)); ok {
 		c.meet(name, byCall(other, x)...)
 	}
 }
 
-// wins reports whether x, which contends, got what it asked for.
-func wins(x harness.Op) bool {
+// gotIt reports whether x, which contends, got what it asked for.
+func gotIt(x harness.Op) bool {
 	return x.Outcome == harness.OK && (x.Kind != harness.Claim || x.Result == harness.ResultFirst)
 }
 
@@ -162,8 +162,8 @@ func (c *Situations) lastInstant(op, x harness.Op) bool {
 	return end < forever && x.Return >= end-op.TTL/20 && x.Call < leaseOver(op, c.meta.Drift)
 }
 
-// over reports whether the lease or window that op asked for was certainly over when x was called.
-func (c *Situations) over(op, x harness.Op) bool { return x.Call > leaseOver(op, c.meta.Drift) }
+// isOver reports whether the lease or window that op asked for was certainly over when x was called.
+func (c *Situations) isOver(op, x harness.Op) bool { return x.Call > leaseOver(op, c.meta.Drift) }
 
 // watchedKeys bounds the keys that a generation holds.
 const watchedKeys = 8192
@@ -191,8 +191,8 @@ func (c *Situations) claim(x harness.Op) {
 	if x.Outcome != harness.OK {
 		return
 	}
-	if mark, ok := c.marks.of(x.Key); ok && x.Call > mark.Return && mark.TTL > 0 {
-		if name := c.age(mark, x); name != "" {
+	if mark, ok := c.marks.lastMark(x.Key); ok && x.Call > mark.Return && mark.TTL > 0 {
+		if name := c.situationOfAge(mark, x); name != "" {
 			c.meet(name, mark, x)
 		}
 	}
@@ -201,12 +201,12 @@ func (c *Situations) claim(x harness.Op) {
 	}
 }
 
-// age returns the situation of a message that was marked by mark and asked for again by x; empty: so near to the end of the
+// situationOfAge returns the situation of a message that was marked by mark and asked for again by x; empty: so near to the end of the
 // window that nothing can be said of its mark.
-func (c *Situations) age(mark, x harness.Op) harness.SituationName {
+func (c *Situations) situationOfAge(mark, x harness.Op) harness.SituationName {
 	end := harness.EarliestEnd(mark.Call, mark.TTL, c.meta.Drift)
 	switch {
-	case c.over(mark, x):
+	case c.isOver(mark, x):
 		return harness.AskedAgainAfter
 	case x.Return >= end:
 		return ""
@@ -220,8 +220,8 @@ func (c *Situations) age(mark, x harness.Op) harness.SituationName {
 
 // confirm notes that a claim was confirmed when its lease was over, and that the message is marked for longer now.
 func (c *Situations) confirm(x harness.Op) {
-	mark, ok := c.marks.of(x.Key)
-	if ok && mark.Kind == harness.Claim && c.meta.Worker(mark.Client) == c.meta.Worker(x.Client) && c.over(mark, x) {
+	mark, ok := c.marks.lastMark(x.Key)
+	if ok && mark.Kind == harness.Claim && c.meta.Worker(mark.Client) == c.meta.Worker(x.Client) && c.isOver(mark, x) {
 		c.meet(harness.ConfirmAfterTime, mark, x)
 	}
 	if x.Outcome == harness.OK {
@@ -229,5 +229,5 @@ func (c *Situations) confirm(x harness.Op) {
 	}
 }
 
-// certainly returns when the lease or window that op asked for stops being certain.
-func (c *Situations) certainly(op harness.Op) time.Duration { return op.HeldUntil(c.meta.Drift) }
+// certainUntil returns when the lease or window that op asked for stops being certain.
+func (c *Situations) certainUntil(op harness.Op) time.Duration { return op.HeldUntil(c.meta.Drift) }

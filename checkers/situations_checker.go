@@ -8,14 +8,14 @@ import (
 
 // Met returns a checker that finds nothing and judges nothing: it lists the [Situations] that a history meets. [Gates] does so
 // for runs; Met is for histories without gates, such as a schedule of the explorer.
-func Met() harness.Checker { return met{} }
+func Met() harness.Checker { return metChecker{} }
 
-type met struct{}
+type metChecker struct{}
 
-func (met) Name() string { return "situations" }
+func (metChecker) Name() string { return "situations" }
 
-func (met) Check(ctx context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
+func (metChecker) Check(ctx context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
 	s := NewSituations(h.Meta)
-	each(ctx, h, s.Op)
+	eachOp(ctx, h, s.Op)
 	return harness.Judgement{Checker: "situations", Absent: true, Reason: "it only counts", Situations: s.List()}
 }

@@ -38,10 +38,10 @@ func (c *Situations) acquire(worker int, x harness.Op) {
 		if c.lastInstant(h.lease, x) {
 			c.meet(harness.AskedInLastInstant, h.lease, x)
 		}
-		if x.Outcome == harness.OK && x.Return >= c.certainly(h.lease) {
+		if x.Outcome == harness.OK && x.Return >= c.certainUntil(h.lease) {
 			c.meet(harness.TakenAfterLease, h.lease, x)
 		}
-		c.names(h, x)
+		c.noteSimilarNames(h, x)
 	}
 	if x.Outcome == harness.OK {
 		o := &ownership{owner: owner{worker, x.Arg}, key: x.Key, lease: x}
@@ -51,8 +51,8 @@ func (c *Situations) acquire(worker int, x harness.Op) {
 	}
 }
 
-// names notes that one of the two names, the holder's and that of the owner who asks, begins with the other.
-func (c *Situations) names(h *ownership, x harness.Op) {
+// noteSimilarNames notes that one of the two names, the holder's and that of the owner who asks, begins with the other.
+func (c *Situations) noteSimilarNames(h *ownership, x harness.Op) {
 	if x.Arg != "" && x.Arg != h.token && (strings.HasPrefix(x.Arg, h.token) || strings.HasPrefix(h.token, x.Arg)) {
 		c.meet(harness.NameBeginsAnother, h.lease, x)
 	}
@@ -74,8 +74,8 @@ func (c *Situations) extend(worker int, x harness.Op) {
 		return
 	}
 	switch {
-	case c.over(o.lease, x):
-		c.late(o, x, harness.ExtendAfterLease, harness.LateExtendMeets)
+	case c.isOver(o.lease, x):
+		c.noteLate(o, x, harness.ExtendAfterLease, harness.LateExtendMeets)
 	case c.lastInstant(o.lease, x):
 		c.meet(harness.ExtendInLastInstant, o.lease, x)
 	default:
@@ -92,8 +92,8 @@ func (c *Situations) release(worker int, x harness.Op) {
 		return
 	}
 	switch {
-	case c.over(o.lease, x):
-		c.late(o, x, harness.ReleaseAfterLease, harness.LateReleaseMeets)
+	case c.isOver(o.lease, x):
+		c.noteLate(o, x, harness.ReleaseAfterLease, harness.LateReleaseMeets)
 	case c.lastInstant(o.lease, x):
 		c.meet(harness.ReleaseInLastInstant, o.lease, x)
 	}
@@ -103,17 +103,17 @@ func (c *Situations) release(worker int, x harness.Op) {
 	}
 }
 
-// late notes that the owner speaks after its lease, and whether another certainly holds the lock meanwhile.
-func (c *Situations) late(o *ownership, x harness.Op, after, meets harness.SituationName) {
+// noteLate notes that the owner speaks after its lease, and whether another certainly holds the lock meanwhile.
+func (c *Situations) noteLate(o *ownership, x harness.Op, after, meets harness.SituationName) {
 	c.meet(after, o.lease, x)
 	if !o.outlive {
 		o.outlive = true
 		c.meet(harness.LeaseEndedInside, o.lease, x)
 	}
 	h := c.lock(x.Key).holder
-	if h == nil || h == o || h.lease.Return > x.Return || c.certainly(h.lease) < x.Call {
+	if h == nil || h == o || h.lease.Return > x.Return || c.certainUntil(h.lease) < x.Call {
 		return
 	}
 	c.meet(meets, o.lease, h.lease, x)
-	c.names(h, x)
+	c.noteSimilarNames(h, x)
 }

@@ -16,15 +16,15 @@ type sampledMarks struct {
 	mask  uint32 // messages are kept whose hash has none of these bits
 }
 
-// glimpsedMark is what is kept of a claim that was told "first", or of a confirm, both ok.
+// glimpsedMark holds what is kept of a claim that was told "first", or of a confirm, both ok.
 type glimpsedMark struct {
 	confirm             bool
 	client              int32
 	call, returned, ttl time.Duration
 }
 
-// of returns the claim or confirm that marked the message last, if it is watched.
-func (s *sampledMarks) of(message string) (harness.Op, bool) {
+// lastMark returns the claim or confirm that marked the message last, if it is watched.
+func (s *sampledMarks) lastMark(message string) (harness.Op, bool) {
 	m, ok := s.marks[message]
 	if !ok {
 		return harness.Op{}, false
@@ -38,7 +38,7 @@ func (s *sampledMarks) of(message string) (harness.Op, bool) {
 
 // put notes that x has marked its message.
 func (s *sampledMarks) put(x harness.Op) {
-	if s.mask != 0 && !s.sampled(x.Key) {
+	if s.mask != 0 && !s.isKept(x.Key) {
 		return
 	}
 	if s.marks == nil {
@@ -50,7 +50,7 @@ func (s *sampledMarks) put(x harness.Op) {
 	}
 }
 
-func (s *sampledMarks) sampled(message string) bool {
+func (s *sampledMarks) isKept(message string) bool {
 	h := fnv.New32a()
 	h.Write([]byte(message))
 	sum := h.Sum32()
@@ -67,7 +67,7 @@ func (s *sampledMarks) shrink(now time.Duration) {
 	for len(s.marks) > marksKept/2 {
 		s.mask = s.mask<<1 | 1
 		for message := range s.marks {
-			if !s.sampled(message) {
+			if !s.isKept(message) {
 				delete(s.marks, message)
 			}
 		}

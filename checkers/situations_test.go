@@ -129,7 +129,7 @@ func TestOfVeryManyMessagesASampleIsWatched(t *testing.T) {
 	require.Greater(t, len(s.marks), marksKept/8)
 	old := 0
 	for i := range marksKept {
-		if _, ok := s.of(fmt.Sprint("msg-", i)); ok {
+		if _, ok := s.lastMark(fmt.Sprint("msg-", i)); ok {
 			old++
 		}
 	}

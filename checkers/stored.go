@@ -40,13 +40,13 @@ type stored struct{}
 func (stored) Name() string { return "stored" }
 
 func (c stored) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &storedPass{tally: newTally(h, found), keys: map[string]*register{}, mark: watermark{workers: h.Meta.Workers, ours: true}}
-	err := each(ctx, h, p.op)
+	p := &storedPass{tally: newTally(h, found), keys: map[string]*sequenceState{}, mark: watermark{workers: h.Meta.Workers, ours: true}}
+	err := eachOp(ctx, h, p.op)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid: fmt.Sprintf("%d inspections: stored numbers never went back, nor behind what was issued, and kept their end",
 			p.inspections),
-		absent: []string{none(p.inspections, harness.Inspect), none(p.numbers, harness.Next), p.tooLate()}, doubts: []string{p.oddities.doubt(), overtaken(p.unsure, harness.Inspect)},
+		absent: []string{noneSeen(p.inspections, harness.Inspect), noneSeen(p.numbers, harness.Next), p.tooLate()}, doubts: []string{p.oddities.doubt(), overtakenDoubt(p.unsure, harness.Inspect)},
 		figures: []harness.Figure{
 			figureInspections.Count(p.inspections), figureNumbers.Count(p.numbers),
 			figureRestarts.Count(p.counts[harness.SequenceRestart]), figureNotStored.Count(p.counts[harness.ReturnedNotStored]),
@@ -59,15 +59,15 @@ func (c stored) Check(ctx context.Context, h harness.History, found func(harness
 type storedPass struct {
 	*tally
 	mark                 watermark
-	keys                 map[string]*register
+	keys                 map[string]*sequenceState
 	inspections, numbers int // those that were ok
 	late                 int // inspections of what may have come to its end
 	unsure               int // inspections of which nothing can be said, as too many numbers came meanwhile
 	oddities             oddities
 }
 
-// register holds what is known about one key.
-type register struct {
+// sequenceState holds what is known about one sequence.
+type sequenceState struct {
 	last   peak          // the last inspection
 	ends   time.Duration // when it can have come to its end; 0: it does not exist as far as known
 	issued peaks         // by Nexts
@@ -85,7 +85,7 @@ func (p *storedPass) op(x harness.Op) {
 	}
 	r := p.keys[x.Key]
 	if r == nil {
-		r = &register{ended: -1}
+		r = &sequenceState{ended: -1}
 		p.keys[x.Key] = r
 	}
 	if x.Kind == harness.Next {
@@ -105,7 +105,7 @@ func (p *storedPass) op(x harness.Op) {
 	case x.Kind == harness.Next:
 		p.numbers++
 		if x.Call > r.ended { // else it may have been issued before the end
-			r.issued.raise(peak{Op: x, number: n}, p.meta, p.mark.low)
+			r.issued.addIfLarger(peak{Op: x, number: n}, p.meta, p.mark.low)
 		}
 	default:
 		p.inspections++
@@ -115,7 +115,7 @@ func (p *storedPass) op(x harness.Op) {
 
 // begin notes when the sequence can have come to its end, if it was x that began it. Nexts come in order of Return, and
 // one that began it after an inspection found nothing may have returned before that inspection did.
-func (r *register) begin(x harness.Op, drift float64) {
+func (r *sequenceState) begin(x harness.Op, drift float64) {
 	call := x.Call
 	if r.last.Kind != "" && r.last.number == "" {
 		call = min(call, r.last.Call)
@@ -126,7 +126,7 @@ func (r *register) begin(x harness.Op, drift float64) {
 }
 
 // end returns when the sequence can have come to its end.
-func (r *register) end() time.Duration {
+func (r *sequenceState) end() time.Duration {
 	if r.ends == 0 {
 		return forever
 	}
@@ -134,26 +134,26 @@ func (r *register) end() time.Duration {
 }
 
 // inspect judges the inspection i, and makes it the last one.
-func (p *storedPass) inspect(r *register, i peak) {
+func (p *storedPass) inspect(r *sequenceState, i peak) {
 	if r.ends > 0 && i.Return >= r.ends {
 		p.late++
-		*r = register{late: r.late, mortal: r.mortal, ended: i.Return}
+		*r = sequenceState{late: r.late, mortal: r.mortal, ended: i.Return}
 	}
 	if r.last.Kind != "" && r.last.Return < i.Call {
 		p.compare(r.last, i)
 	}
-	n := r.issued.before(i.Call).top()
+	n := r.issued.returnedBefore(i.Call).top()
 	behind := n.number.compare(i.number) > 0 && n.number.compare(r.shown) > 0
 	if !behind && r.issued.unsure(i.Call, i.number) {
 		p.unsure++
 	}
 	if behind && !r.behind {
-		p.add(evidence(harness.ReturnedNotStored, n.Op, i.Op, fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
-			clientName(n.Client), n.Result, i.Key, moment(n.Return), moment(i.Return), numberName(i))))
+		p.add(pairAnomaly(harness.ReturnedNotStored, n.Op, i.Op, fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
+			clientName(n.Client), n.Result, i.Key, formatTime(n.Return), formatTime(i.Return), numberName(i))))
 	}
 	r.behind, r.last, r.ends = behind, i, 0
 	if i.number != "" {
-		r.ends = max(1, leftEnd(i.Call, i.TTL, p.meta.Drift)) // 0: none is known
+		r.ends = max(1, earliestEndOfTTL(i.Call, i.TTL, p.meta.Drift)) // 0: none is known
 	}
 	if r.late > 0 {
 		r.ends = min(r.end(), max(1, harness.EarliestEnd(i.Call, r.late, p.meta.Drift)))
@@ -169,12 +169,12 @@ func (p *storedPass) inspect(r *register, i peak) {
 // compare judges the inspection i by the one before it.
 func (p *storedPass) compare(last, i peak) {
 	if i.number.compare(last.number) < 0 {
-		p.add(evidence(harness.SequenceRestart, last.Op, i.Op, fmt.Sprintf("%s went back: %s was stored at %s, %s at %s",
-			i.Key, numberName(last), moment(last.Return), numberName(i), moment(i.Return))))
+		p.add(pairAnomaly(harness.SequenceRestart, last.Op, i.Op, fmt.Sprintf("%s went back: %s was stored at %s, %s at %s",
+			i.Key, numberName(last), formatTime(last.Return), numberName(i), formatTime(i.Return))))
 	}
 	if i.number != "" && i.TTL == 0 && last.TTL > 0 {
-		p.add(evidence(harness.TTLLost, last.Op, i.Op, fmt.Sprintf("%s had %s left at %s, and no end any more at %s",
-			i.Key, last.TTL, moment(last.Return), moment(i.Return))))
+		p.add(pairAnomaly(harness.TTLLost, last.Op, i.Op, fmt.Sprintf("%s had %s left at %s, and no end any more at %s",
+			i.Key, last.TTL, formatTime(last.Return), formatTime(i.Return))))
 	}
 }
 

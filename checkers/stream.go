@@ -14,9 +14,9 @@ const ctxEvery = 1024
 // errOrder says that a record cannot have come from a recorder, so that nothing can be concluded from it.
 var errOrder = errors.New("its operations are not in order of Return, or one returned before it was called")
 
-// each calls f for every operation of h in order. It stops at the end of ctx, at an error of the history, and at an
+// eachOp calls f for every operation of h in order. It stops at the end of ctx, at an error of the history, and at an
 // operation that is out of order, since every rule here rests on the order of Return.
-func each(ctx context.Context, h harness.History, f func(harness.Op)) error {
+func eachOp(ctx context.Context, h harness.History, f func(harness.Op)) error {
 	if h.Ops == nil {
 		return nil
 	}
@@ -39,5 +39,5 @@ func each(ctx context.Context, h harness.History, f func(harness.Op)) error {
 	return nil
 }
 
-// complete reports whether h is the record of a run that came to its end, so that what is not in it did not happen.
-func complete(h harness.History) bool { return h.End != nil && h.End.Reason == "" }
+// isComplete reports whether h is the record of a run that came to its end, so that what is not in it did not happen.
+func isComplete(h harness.History) bool { return h.End != nil && h.End.Reason == "" }

@@ -146,7 +146,7 @@ func TestWhoGaveNoAnswerInTimeIsAskedOnceMore(t *testing.T) {
 		{porcupine.Illegal}, {porcupine.Ok}, {porcupine.Unknown, porcupine.Illegal}, {porcupine.Unknown, porcupine.Unknown},
 	} {
 		asked := 0
-		said := twice(func() porcupine.CheckResult { asked++; return answers[asked-1] })
+		said := askAgain(func() porcupine.CheckResult { asked++; return answers[asked-1] })
 		require.Equal(t, answers[len(answers)-1], said)
 		require.Len(t, answers, asked)
 	}

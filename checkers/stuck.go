@@ -36,8 +36,8 @@ type stuck struct{}
 func (stuck) Name() string { return "stuck" }
 
 func (c stuck) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &stuckPass{tally: newTally(h, found), locks: map[string]*leased{}}
-	err := each(ctx, h, p.op)
+	p := &stuckPass{tally: newTally(h, found), locks: map[string]*probedLock{}}
+	err := eachOp(ctx, h, p.op)
 	undecided := p.end()
 	return p.judge(judgement{
 		name: c.Name(), err: err,
@@ -53,13 +53,13 @@ func (c stuck) Check(ctx context.Context, h harness.History, found func(harness.
 // stuckPass is one pass over a history.
 type stuckPass struct {
 	*tally
-	locks                map[string]*leased
-	tried                []*leased // in order of their first probe
+	locks                map[string]*probedLock
+	tried                []*probedLock // in order of their first probe
 	probes, inconclusive int
 }
 
-// leased holds what is known about one key.
-type leased struct {
+// probedLock holds what is known about one key.
+type probedLock struct {
 	over       time.Duration // when every lease asked for so far is over at the latest
 	last       harness.Op    // the last acquire or extend that was ok
 	unanswered harness.Op    // the last that ended in info, unless an acquire that was called later is ok
@@ -80,19 +80,19 @@ func (p *stuckPass) op(x harness.Op) {
 	}
 	l := p.locks[x.Key]
 	if l == nil {
-		l = &leased{}
+		l = &probedLock{}
 		p.locks[x.Key] = l
 	}
 	if probe {
 		p.probe(l, x)
 	}
 	if x.Outcome != harness.Fail {
-		l.lease(x, goneBy(x, p.meta.Drift))
+		l.lease(x, lastKept(x, p.meta.Drift))
 	}
 }
 
 // probe judges the probe x.
-func (p *stuckPass) probe(l *leased, x harness.Op) {
+func (p *stuckPass) probe(l *probedLock, x harness.Op) {
 	p.probes++
 	if !l.tried {
 		l.tried = true
@@ -109,10 +109,10 @@ func (p *stuckPass) probe(l *leased, x harness.Op) {
 }
 
 // known reports whether anything was seen that can have taken the lock.
-func (l *leased) known() bool { return l.last.Kind != "" || l.unanswered.Kind != "" }
+func (l *probedLock) known() bool { return l.last.Kind != "" || l.unanswered.Kind != "" }
 
 // lease notes x, which may have taken or renewed the lock until over, and withdraws what that shows to be wrong.
-func (l *leased) lease(x harness.Op, over time.Duration) {
+func (l *probedLock) lease(x harness.Op, over time.Duration) {
 	l.over = max(l.over, over)
 	if l.stuck != nil && (x.Outcome == harness.OK || x.Client != harness.HarnessClient && x.Call <= l.stuck.To) {
 		l.stuck = nil
@@ -154,12 +154,12 @@ func (p *stuckPass) none() string {
 }
 
 // anomaly returns the anomaly that probe shows, with the operation that may have taken the lock last.
-func (l *leased) anomaly(probe harness.Op) *harness.Anomaly {
+func (l *probedLock) anomaly(probe harness.Op) *harness.Anomaly {
 	a := harness.Anomaly{
 		Class: harness.StuckLock, Key: probe.Key, From: probe.Call, To: probe.Return,
 		Note: fmt.Sprintf("%s is refused at %s although every lease ended by %s at the latest; %s",
-			probe.Key, moment(probe.Return), moment(l.over), l.suspicion()),
-		Spans: pastLease(l.suspect(), l.over, probe),
+			probe.Key, formatTime(probe.Return), formatTime(l.over), l.suspectName()),
+		Spans: pastLease(l.mayHaveLeft(), l.over, probe),
 	}
 	for _, x := range []harness.Op{l.last, l.unanswered, probe} {
 		if x.Kind != "" {
@@ -170,19 +170,19 @@ func (l *leased) anomaly(probe harness.Op) *harness.Anomaly {
 	return &a
 }
 
-// suspect returns the operation that may have left the lock behind: one that was never answered, or else the last owner's.
-func (l *leased) suspect() harness.Op {
+// mayHaveLeft returns the operation that may have left the lock behind: one that was never answered, or else the last owner's.
+func (l *probedLock) mayHaveLeft() harness.Op {
 	if l.unanswered.Kind != "" {
 		return l.unanswered
 	}
 	return l.last
 }
 
-// suspicion names the client that may have left the lock behind.
-func (l *leased) suspicion() string {
-	x := l.suspect()
+// suspectName names the client that may have left the lock behind.
+func (l *probedLock) suspectName() string {
+	x := l.mayHaveLeft()
 	if x.Outcome != harness.OK {
-		return fmt.Sprintf("%s's %s at %s was never answered", clientName(x.Client), x.Kind, moment(x.Call))
+		return fmt.Sprintf("%s's %s at %s was never answered", clientName(x.Client), x.Kind, formatTime(x.Call))
 	}
-	return fmt.Sprintf("%s %s it last, by %s", clientName(x.Client), got(x), moment(x.Return))
+	return fmt.Sprintf("%s %s it last, by %s", clientName(x.Client), describeGrant(x), formatTime(x.Return))
 }

@@ -33,7 +33,7 @@ func newTally(h harness.History, found func(harness.Anomaly)) *tally {
 // operations that share all their times.
 func (t *tally) add(a harness.Anomaly) {
 	slices.SortStableFunc(a.Ops, func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) })
-	if t.counts[a.Class] < certifyAtMost && len(a.Ops) > 1 && drawable(a) {
+	if t.counts[a.Class] < certifyAtMost && len(a.Ops) > 1 && hasModel(a) {
 		t.asked++
 		if a.Certified = certify(a, t.meta); a.Certified {
 			t.certified++
@@ -43,14 +43,14 @@ func (t *tally) add(a harness.Anomaly) {
 		t.counts = map[harness.Class]int{}
 	}
 	t.counts[a.Class] += a.Violations()
-	t.breaks(a)
+	t.countBroken(a)
 	t.found(a)
 }
 
 // keysNamed bounds the broken keys that are counted one by one.
 const keysNamed = 12
 
-func (t *tally) breaks(a harness.Anomaly) {
+func (t *tally) countBroken(a harness.Anomaly) {
 	if t.broken == nil {
 		t.broken = map[string]int{}
 	}
@@ -61,8 +61,8 @@ func (t *tally) breaks(a harness.Anomaly) {
 	t.broken[key] += a.Violations()
 }
 
-// where lists which keys are broken, and how often each.
-func (t *tally) where() string {
+// brokenKeys lists which keys are broken, and how often each.
+func (t *tally) brokenKeys() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(t.broken)) {
 		parts = append(parts, key+" "+units.Count(int64(t.broken[key])))
@@ -88,12 +88,12 @@ func (t *tally) judge(j judgement) harness.Judgement {
 	}
 	empty := func(s string) bool { return s == "" }
 	absent, doubts := slices.DeleteFunc(j.absent, empty), slices.DeleteFunc(j.doubts, empty)
-	out := harness.Judgement{Checker: j.name, Figures: append(j.figures, t.certificates()...)}
+	out := harness.Judgement{Checker: j.name, Figures: append(j.figures, t.certifyFigures()...)}
 	switch {
 	case len(t.counts) > 0:
-		out.Verdict, out.Reason = harness.Invalid, t.summary()
+		out.Verdict, out.Reason = harness.Invalid, t.classCounts()
 		if j.byKey {
-			out.Reason += ": " + t.where()
+			out.Reason += ": " + t.brokenKeys()
 		}
 	case len(absent)+len(doubts) > 0:
 		out.Verdict, out.Reason = harness.Unknown, reasons(append(absent, doubts...))
@@ -115,16 +115,16 @@ func reasons(all []string) string {
 	return strings.Join(all, "; ")
 }
 
-// certificates says how porcupine's part went, if it had one.
-func (t *tally) certificates() []harness.Figure {
+// certifyFigures says how porcupine's part went, if it had one.
+func (t *tally) certifyFigures() []harness.Figure {
 	if t.asked == 0 {
 		return nil
 	}
 	return []harness.Figure{figureCertified.Count(t.certified), figureCertifyAsked.Count(t.asked)}
 }
 
-// summary names the classes found with their counts, in order of name.
-func (t *tally) summary() string {
+// classCounts names the classes found with their counts, in order of name.
+func (t *tally) classCounts() string {
 	var parts []string
 	for class, n := range t.counts {
 		parts = append(parts, units.Count(int64(n))+" "+string(class))
@@ -135,8 +135,8 @@ func (t *tally) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// none returns the doubt of a checker that has seen n operations of its kind.
-func none(n int, kind harness.Kind) string {
+// noneSeen returns the doubt of a checker that has seen n operations of its kind.
+func noneSeen(n int, kind harness.Kind) string {
 	if n > 0 {
 		return ""
 	}

@@ -10,7 +10,7 @@ import (
 // watermarkEvery is the least number of operations between two looks for the slowest worker, and before the first.
 const watermarkEvery = 1024
 
-// watermark knows of a time before which no operation of a worker to come was called. A worker does one thing after the
+// watermark keeps a time before which no operation of a worker to come was called. A worker does one thing after the
 // other, so its next call is not before its last Return, whatever the operation; of a worker that has not spoken yet nothing
 // is known. The harness is not one of the workers: it may stay silent for the whole load. So its operations may be called before
 // the watermark, and whoever relies on that has to notice them. With ours the watermark heeds the harness from its first
@@ -22,7 +22,7 @@ type watermark struct {
 	n        int
 	returned []time.Duration // by worker: the last Return
 	harness  time.Duration   // the last Return of the harness; 0: it has said nothing
-	low      time.Duration   // what it knows
+	low      time.Duration   // no operation of a worker to come was called before this
 }
 
 // hear notes x, an operation of whatever kind.

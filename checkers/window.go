@@ -10,14 +10,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// window is a piece of one key's history in the form that porcupine takes.
+// window holds a piece of one key's history in the form that porcupine takes.
 type window struct {
-	model porcupine.Model
-	steps []porcupine.Operation
+	model      porcupine.Model
+	operations []porcupine.Operation
 }
 
-// ruled is the ClientId of a step that no client takes, such as the end of a lease.
-const ruled = -2
+// ruleClient is the ClientId of an operation that no client asks for, such as the end of a lease.
+const ruleClient = -2
 
 // windowOf builds the window that a class of anomaly is about from ops, which all have one key. It returns false for a
 // class without a model.
@@ -26,32 +26,32 @@ func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window,
 	slices.SortStableFunc(ops, func(a, b harness.Op) int { return cmp.Compare(a.Return, b.Return) })
 	switch class {
 	case harness.DoubleGrant, harness.StolenRelease:
-		return window{lockModel(), closed(lockOperations(ops, meta))}, true
+		return window{lockModel(), withEnds(lockOperations(ops, meta))}, true
 	case harness.DuplicateDelivery:
-		return window{dedupModel(), closed(dedupOperations(ops, meta))}, true
+		return window{dedupModel(), withEnds(dedupOperations(ops, meta))}, true
 	case harness.DuplicateNumber, harness.Regression:
-		return window{sequenceModel(), closed(sequenceOperations(ops, harness.Next))}, true
+		return window{sequenceModel(), withEnds(sequenceOperations(ops, harness.Next))}, true
 	case harness.FenceRegression:
-		return window{sequenceModel(), closed(sequenceOperations(ops, harness.Acquire))}, true
+		return window{sequenceModel(), withEnds(sequenceOperations(ops, harness.Acquire))}, true
 	}
 	return window{}, false
 }
 
-// toOperation returns the step of the model that op asks for, at some time of [op.Call, op.Return].
+// toOperation returns the model's operation that op asks for, at some time of [op.Call, op.Return].
 func toOperation(op harness.Op, input any) porcupine.Operation {
 	return porcupine.Operation{
 		ClientId: op.Client, Input: input, Metadata: op, Call: int64(op.Call), Return: int64(op.Return),
 	}
 }
 
-// eventually returns a step that the rules themselves may take at any time from t on.
-func eventually(t time.Duration, input any) porcupine.Operation {
-	return porcupine.Operation{ClientId: ruled, Input: input, Call: int64(t), Return: int64(forever)}
+// fromThenOn returns an operation that happens by the rules alone, at any time from t on.
+func fromThenOn(t time.Duration, input any) porcupine.Operation {
+	return porcupine.Operation{ClientId: ruleClient, Input: input, Call: int64(t), Return: int64(forever)}
 }
 
-// closed gives steps that may happen at any later time an end after everything else, so that they can be drawn. To
-// porcupine any such end is as good as infinity.
-func closed(steps []porcupine.Operation) []porcupine.Operation {
+// withEnds gives operations that may happen at any later time an end after everything else, so that they can be drawn. To porcupine
+// any such end is as good as infinity.
+func withEnds(steps []porcupine.Operation) []porcupine.Operation {
 	var horizon int64
 	for _, s := range steps {
 		horizon = max(horizon, s.Call+1)
@@ -65,8 +65,8 @@ func closed(steps []porcupine.Operation) []porcupine.Operation {
 	return steps
 }
 
-// sentence says what op asked and got.
-func sentence(op harness.Op) string {
+// describeOp says what op asked and got.
+func describeOp(op harness.Op) string {
 	out := fmt.Sprintf("client %d: %s %s", op.Client, op.Kind, op.Key)
 	if op.Arg != "" {
 		out += " " + op.Arg

@@ -45,15 +45,15 @@ type writes struct{}
 func (writes) Name() string { return "writes" }
 
 func (c writes) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &writesPass{tally: newTally(h, found), sets: map[string]*set{}, ledger: newLedger(h)}
-	err := each(ctx, h, p.collect)
+	p := &writesPass{tally: newTally(h, found), sets: map[string]*set{}, counts: newWriteCounts(h)}
+	err := eachOp(ctx, h, p.collect)
 	if err == nil {
 		err = p.compare(ctx, h)
 	}
-	p.doubts = append(p.doubts, none(p.adds, harness.Add))
+	p.doubts = append(p.doubts, noneSeen(p.adds, harness.Add))
 	return p.judge(judgement{
-		name: c.Name(), err: err, doubts: p.doubts, figures: p.ledger.figures(),
-		valid: fmt.Sprintf("all of %s acknowledged writes are there", units.Count(int64(p.ledger.total.acknowledged))),
+		name: c.Name(), err: err, doubts: p.doubts, figures: p.counts.figures(),
+		valid: fmt.Sprintf("all of %s acknowledged writes are there", units.Count(int64(p.counts.total.acknowledged))),
 	})
 }
 
@@ -63,7 +63,7 @@ var errOnce = errors.New("the history cannot be read again, as long as the run g
 // writesPass makes the passes over a history.
 type writesPass struct {
 	*tally
-	ledger     *ledger
+	counts     *writeCounts
 	sets       map[string]*set
 	adds, read int    // adds of the first pass, and of the latest
 	odd        string // the doubt that comes from the first add of what is not an integer
@@ -134,15 +134,15 @@ func (p *writesPass) compare(ctx context.Context, h harness.History) error {
 	for _, s := range p.sets {
 		s.there, s.err = s.survivors()
 	}
-	err := each(ctx, h, p.write)
+	err := eachOp(ctx, h, p.write)
 	if err == nil && p.read == p.adds && p.unexpected > 0 {
 		p.read = 0
-		err = each(ctx, h, p.excuse)
+		err = eachOp(ctx, h, p.excuse)
 	}
 	if err == nil && p.read != p.adds {
 		err = errOnce
 	}
-	p.end(err == nil, complete(h))
+	p.end(err == nil, isComplete(h))
 	return err
 }
 
@@ -165,7 +165,7 @@ func (p *writesPass) write(x harness.Op) {
 		_, s.err = s.survivors()
 	}
 	if s.err != nil {
-		p.ledger.book(x, false, false)
+		p.counts.count(x, false, false)
 		return
 	}
 	present := s.there.has(value)
@@ -174,7 +174,7 @@ func (p *writesPass) write(x harness.Op) {
 		s.late++
 	}
 	lost := x.Outcome == harness.OK && !present && !late
-	p.ledger.book(x, present, lost)
+	p.counts.count(x, present, lost)
 	switch x.Outcome {
 	case harness.OK:
 		p.follow(s, x, lost)
@@ -189,7 +189,7 @@ func (p *writesPass) write(x harness.Op) {
 // follow begins, goes on with or ends the run of the worker of x, an acknowledged write.
 func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 	if s.guarded {
-		p.ledger.guarded.add(lost)
+		p.counts.guarded.add(lost)
 	}
 	worker := p.meta.Worker(x.Client)
 	r := s.runs[worker]
@@ -258,7 +258,7 @@ func (p *writesPass) end(whole, complete bool) {
 func (s *set) unexpectedAnomaly(x harness.Op) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.UnexpectedWrite, Key: s.key, From: x.Call, To: x.Return, Ops: []harness.Op{written(x)},
-		Note: fmt.Sprintf("client %d was refused %s at %s, yet %s holds it in the end", x.Client, written(x).Arg, moment(x.Return), s.key),
+		Note: fmt.Sprintf("client %d was refused %s at %s, yet %s holds it in the end", x.Client, written(x).Arg, formatTime(x.Return), s.key),
 	}
 }
 
@@ -267,15 +267,15 @@ func (s *set) unexpectedAnomaly(x harness.Op) harness.Anomaly {
 func (p *writesPass) lost(s *set, r *run) harness.Anomaly {
 	first, last := written(r.first), written(r.last)
 	a := harness.Anomaly{
-		Class: harness.LostWrite, Key: s.key, From: first.Call, To: p.ledger.reach(first.Call, last.Return),
+		Class: harness.LostWrite, Key: s.key, From: first.Call, To: p.counts.untilNextFault(first.Call, last.Return),
 		Ops:  []harness.Op{first},
-		Note: fmt.Sprintf("worker %d lost %s, acknowledged at %s", r.worker, first.Arg, moment(first.Return)),
+		Note: fmt.Sprintf("worker %d lost %s, acknowledged at %s", r.worker, first.Arg, formatTime(first.Return)),
 	}
 	if r.n > 1 {
 		a.Count = r.n
 		a.Ops = append(a.Ops, last)
 		a.Note = fmt.Sprintf("worker %d lost %d acknowledged writes in a row, from %s at %s to %s at %s",
-			r.worker, r.n, first.Arg, moment(first.Return), last.Arg, moment(last.Return))
+			r.worker, r.n, first.Arg, formatTime(first.Return), last.Arg, formatTime(last.Return))
 	}
 	return a
 }

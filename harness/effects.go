@@ -52,8 +52,8 @@ func (e Effects) Has(all Effects) bool { return e&all == all }
 // Any reports whether e contains at least one effect of some.
 func (e Effects) Any(some Effects) bool { return e&some != 0 }
 
-// names lists the effects of the set in the order of their declaration.
-func (e Effects) names() []string {
+// list lists the effects of the set in the order of their declaration.
+func (e Effects) list() []string {
 	names := make([]string, 0, bits.OnesCount32(uint32(e)))
 	for i, name := range effectNames {
 		if e.Has(1 << i) {
@@ -64,10 +64,10 @@ func (e Effects) names() []string {
 }
 
 // String lists the effects, such as "ends-process, starts-process"; empty for none.
-func (e Effects) String() string { return strings.Join(e.names(), ", ") }
+func (e Effects) String() string { return strings.Join(e.list(), ", ") }
 
 // MarshalJSON writes a list of names.
-func (e Effects) MarshalJSON() ([]byte, error) { return json.Marshal(e.names()) }
+func (e Effects) MarshalJSON() ([]byte, error) { return json.Marshal(e.list()) }
 
 // UnmarshalJSON reads a list of names. An unknown name is an error that lists the known ones.
 func (e *Effects) UnmarshalJSON(b []byte) error {

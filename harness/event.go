@@ -15,7 +15,7 @@ type Event struct {
 const (
 	// EventAddress says that Sentinels know the node by the address in Detail, such as "127.7.2.1 6379".
 	EventAddress = "address"
-	// EventRole says that the node has another role: Detail is "master", "slave", or "down" when it does not answer.
+	// EventRole says that the node has another role: Detail is RolePrimary, RoleReplica, or RoleDown when it does not answer.
 	EventRole = "role"
 	// EventWritable says that the node took a write after a time without. At is the time of its answer.
 	EventWritable = "writable"
@@ -24,4 +24,11 @@ const (
 	// EventServes says that the node acknowledged a write of the client group in Detail. Until then another node had acknowledged
 	// the group's writes, or none had. At is when the answer had reached the client.
 	EventServes = "serves"
+)
+
+// Roles of a Redis node. The first two are Redis's own words.
+const (
+	RolePrimary = "master"
+	RoleReplica = "slave"
+	RoleDown    = "down" // it does not answer
 )

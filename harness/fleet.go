@@ -119,11 +119,11 @@ func (g *fleetGroup) setPauses(n int) {
 	}
 	g.pauses = n
 	g.paused.Store(n > 0)
-	g.awaken()
+	g.wakeAll()
 }
 
-// awaken lets every client that stands at a checkpoint look again. The caller holds the fleet's lock.
-func (g *fleetGroup) awaken() {
+// wakeAll lets every client that stands at a checkpoint look again. The caller holds the fleet's lock.
+func (g *fleetGroup) wakeAll() {
 	close(g.wake)
 	g.wake = make(chan struct{})
 }
@@ -161,11 +161,11 @@ func (f *Fleet) Pause(group int) (resume func()) {
 	defer f.mu.Unlock()
 	g := f.group(group)
 	g.setPauses(g.pauses + 1)
-	return f.undo(func() { g.setPauses(g.pauses - 1) })
+	return f.undoOnce(func() { g.setPauses(g.pauses - 1) })
 }
 
-// undo returns a function that does do once, if this run's load still goes on, with f.mu held. The caller of undo holds f.mu.
-func (f *Fleet) undo(do func()) func() {
+// undoOnce returns a function that does do once, if this run's load still goes on, with f.mu held. The caller of undo holds f.mu.
+func (f *Fleet) undoOnce(do func()) func() {
 	run := f.runs
 	return sync.OnceFunc(func() {
 		f.mu.Lock()
@@ -202,7 +202,7 @@ func (f *Fleet) Skew(group int, ahead time.Duration) (heal func()) {
 	defer f.mu.Unlock()
 	g := f.group(group)
 	g.ahead.Add(int64(ahead))
-	return f.undo(func() { g.ahead.Add(-int64(ahead)) })
+	return f.undoOnce(func() { g.ahead.Add(-int64(ahead)) })
 }
 
 // Ahead returns by how much the clocks of the group's clients are fast now; negative if they are slow.
@@ -231,7 +231,7 @@ func (f *Fleet) Crash(group int, rng *rand.Rand) {
 			p.struck.Store(true)
 		}
 	}
-	g.awaken()
+	g.wakeAll()
 }
 
 // nextFew is about the number of checkpoints between two of a client's operations.
@@ -253,9 +253,9 @@ func (p *fleetMember) die() {
 
 type fleetMemberKey struct{}
 
-// bind returns a context whose checkpoints and clock are the process's. When ctx ends, checkpoints stop waiting. It is called
+// bindContext returns a context whose checkpoints and clock are the process's. When ctx ends, checkpoints stop waiting. It is called
 // once, before the client comes to a checkpoint.
-func (p *fleetMember) bind(ctx context.Context) context.Context {
+func (p *fleetMember) bindContext(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx
 	}

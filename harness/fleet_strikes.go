@@ -28,7 +28,7 @@ func OnStrike(ctx context.Context, f func(Strike)) (stop func()) {
 	if g.pauses > 0 {
 		f(Freezes)
 	}
-	return p.fleet.undo(func() { g.forget(&f) })
+	return p.fleet.undoOnce(func() { g.forget(&f) })
 }
 
 // Struck returns a channel that is closed when the group of the client that ctx belongs to is struck next. Whoever waits for something

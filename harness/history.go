@@ -72,33 +72,35 @@ type Store interface {
 }
 
 // NewMemory returns a Store that keeps everything in memory, for tests and short runs.
-func NewMemory() Store { return &memory{} }
+func NewMemory() Store { return &memoryHistory{} }
 
-type memory struct {
+type memoryHistory struct {
 	mu  sync.Mutex
 	h   History
 	ops []Op
 }
 
-func (m *memory) WriteMeta(meta Meta) error { return m.with(func() { m.h.Meta = meta }) }
-func (m *memory) WriteOps(ops []Op) error   { return m.with(func() { m.ops = append(m.ops, ops...) }) }
-func (m *memory) WriteEvent(e Event) error {
-	return m.with(func() { m.h.Events = append(m.h.Events, e) })
+func (m *memoryHistory) WriteMeta(meta Meta) error { return m.withLock(func() { m.h.Meta = meta }) }
+func (m *memoryHistory) WriteOps(ops []Op) error {
+	return m.withLock(func() { m.ops = append(m.ops, ops...) })
 }
-func (m *memory) WriteFault(f Fault) error {
-	return m.with(func() { m.h.Faults = WithFault(m.h.Faults, f) })
+func (m *memoryHistory) WriteEvent(e Event) error {
+	return m.withLock(func() { m.h.Events = append(m.h.Events, e) })
 }
-func (m *memory) WriteEnd(e End) error { return m.with(func() { m.h.End = &e }) }
-func (m *memory) Close() error         { return nil }
+func (m *memoryHistory) WriteFault(f Fault) error {
+	return m.withLock(func() { m.h.Faults = WithFault(m.h.Faults, f) })
+}
+func (m *memoryHistory) WriteEnd(e End) error { return m.withLock(func() { m.h.End = &e }) }
+func (m *memoryHistory) Close() error         { return nil }
 
-func (m *memory) with(f func()) error {
+func (m *memoryHistory) withLock(f func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f()
 	return nil
 }
 
-func (m *memory) History() (History, error) {
+func (m *memoryHistory) History() (History, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.h

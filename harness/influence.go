@@ -16,7 +16,7 @@ type Influence struct {
 	Last time.Duration // Forever: the record does not show an end
 }
 
-// unseen is how long a fault is taken to have effects after its heal, where the record does not show when they ended. With
+// unseen is the time for which a fault is taken to have effects after its heal, where the record does not show when they ended. With
 // Sentinels a primary that comes back follows the new one within one to two seconds.
 const unseen = 3 * time.Second
 
@@ -24,13 +24,13 @@ const unseen = 3 * time.Second
 func Influences(faults []Fault) []Influence {
 	all := make([]Influence, len(faults))
 	for i, f := range faults {
-		all[i] = Influence{f, f.last(slices.Concat(faults[:i], faults[i+1:]))}
+		all[i] = Influence{f, f.influenceEnd(slices.Concat(faults[:i], faults[i+1:]))}
 	}
 	return all
 }
 
-// last returns the end of f's influence, given the other faults of the run.
-func (f Fault) last(others []Fault) time.Duration {
+// influenceEnd returns the end of f's influence, given the other faults of the run.
+func (f Fault) influenceEnd(others []Fault) time.Duration {
 	whole := f.End
 	if whole == 0 {
 		whole = Forever

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// maxAnomalies is how many anomalies of each class are kept with their operations. All are counted.
+// maxAnomalies bounds the anomalies of each class that are kept with their operations. All are counted.
 const maxAnomalies = 100
 
 // Judged holds what a set of checkers says about a history.
@@ -36,7 +36,7 @@ func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 			j.Judgements[i] = j.check(ctx, c, feeds[i])
 		})
 	}
-	distribute(h.Ops, feeds)
+	feedReaders(h.Ops, feeds)
 	running.Wait()
 	var verdicts []Verdict
 	for _, g := range j.Judgements {
@@ -46,13 +46,13 @@ func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 		}
 	}
 	j.Verdict = Worst(verdicts...)
-	j.order()
+	j.sortAnomalies()
 	return j.Judged
 }
 
-// order puts the first anomaly of each class in front, the most frequent class first, and then the rest in order of time, so that
+// sortAnomalies puts the first anomaly of each class in front, the most frequent class first, and then the rest in order of time, so that
 // the beginning shows every class. An anomaly's time is To, when it was complete.
-func (j *Judged) order() {
+func (j *Judged) sortAnomalies() {
 	slices.SortStableFunc(j.Anomalies, func(a, b Anomaly) int { return cmp.Compare(a.To, b.To) })
 	var first, rest []Anomaly
 	seen := map[Class]bool{}
@@ -151,8 +151,8 @@ type entry struct {
 	err error
 }
 
-// distribute reads ops once and feeds every reader.
-func distribute(ops iter.Seq2[Op, error], feeds []chan []entry) {
+// feedReaders reads ops once and feeds every reader.
+func feedReaders(ops iter.Seq2[Op, error], feeds []chan []entry) {
 	const size = 512
 	batch := make([]entry, 0, size)
 	send := func() {

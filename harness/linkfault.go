@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// LinkFault is what happens to the bytes of a link while a fault is in force. The constructors below make it; it is comparable.
+// LinkFault says what happens to the bytes of a link while a fault is in force. The constructors below make it; it is comparable.
 // The zero value is not a fault, and Validate returns ErrNoLinkFault for it. Unless a constructor says otherwise, a link fault
 // acts on each connection and on each direction separately, and connections live on when it heals.
 type LinkFault struct {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// outages keeps account of the faults of all sequences of a run: which are in force, and which have healed but wait for others
+// faultsInForce keeps account of the faults of all sequences of a run: which are in force, and which have healed but wait for others
 // to heal before the system can be whole.
-type outages struct {
+type faultsInForce struct {
 	mending chan struct{} // holds one token, taken while the run waits for a whole system: no fault begins then
 
 	mu      sync.Mutex
@@ -22,12 +22,12 @@ type outages struct {
 	begun   int           // number of faults so far
 }
 
-func newOutages() *outages {
-	return &outages{mending: make(chan struct{}, 1), fewer: make(chan struct{})}
+func newOutages() *faultsInForce {
+	return &faultsInForce{mending: make(chan struct{}, 1), fewer: make(chan struct{})}
 }
 
 // begin waits for a mending under way to end, sets the fault's Start and Number, and counts it as in force from now on.
-func (o *outages) begin(f *Fault, clock Clock) {
+func (o *faultsInForce) begin(f *Fault, clock Clock) {
 	o.mending <- struct{}{}
 	defer func() { <-o.mending }()
 	o.mu.Lock()
@@ -40,7 +40,7 @@ func (o *outages) begin(f *Fault, clock Clock) {
 
 // end counts a healed fault as no longer in force, and reports whether it was the last. A fault that never started leaves no
 // record.
-func (o *outages) end(f *Fault) (last bool) {
+func (o *faultsInForce) end(f *Fault) (last bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	i := slices.Index(o.inForce, f)
@@ -53,9 +53,9 @@ func (o *outages) end(f *Fault) (last bool) {
 	return len(o.inForce) == 0
 }
 
-// turn waits until no fault is in force that began after f, at most for within. When the faults of several sequences all have to
+// waitForLater waits until no fault is in force that began after f, at most for within. When the faults of several sequences all have to
 // heal at once, the last that began heals first.
-func (o *outages) turn(f *Fault, within time.Duration) {
+func (o *faultsInForce) waitForLater(f *Fault, within time.Duration) {
 	late := time.NewTimer(within)
 	defer late.Stop()
 	for {
@@ -73,8 +73,8 @@ func (o *outages) turn(f *Fault, within time.Duration) {
 	}
 }
 
-// take returns and forgets the faults that have healed since the last call.
-func (o *outages) take() []Fault {
+// takeHealed returns and forgets the faults that have healed since the last call.
+func (o *faultsInForce) takeHealed() []Fault {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	healed := o.healed
@@ -82,22 +82,22 @@ func (o *outages) take() []Fault {
 	return healed
 }
 
-// beside reports whether other faults than f are in force.
-func (o *outages) beside(f *Fault) bool {
+// othersInForce reports whether other faults than f are in force.
+func (o *faultsInForce) othersInForce(f *Fault) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.ContainsFunc(o.inForce, func(other *Fault) bool { return other != f })
 }
 
 // allHealed reports whether no fault is in force.
-func (o *outages) allHealed() bool {
+func (o *faultsInForce) allHealed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.inForce) == 0
 }
 
 // names lists the faults in force.
-func (o *outages) names() string {
+func (o *faultsInForce) names() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var names []string
@@ -111,7 +111,7 @@ func (o *outages) names() string {
 // then all faults heal at once, in the reverse order of their beginning.
 func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 	if ctx.Err() != nil {
-		r.outages.turn(f, injectWithin)
+		r.outages.waitForLater(f, injectWithin)
 	}
 	ctx = context.WithoutCancel(ctx)
 	f.Heal = r.clock.Now()
@@ -145,7 +145,7 @@ func (r *run) awaitWhole(ctx context.Context) error {
 	if err != nil {
 		err = fmt.Errorf("harness: the system did not become whole within %v of the heal: %w", wholeWithin, err)
 	}
-	for _, f := range o.take() {
+	for _, f := range o.takeHealed() {
 		if err == nil {
 			f.End = r.clock.Now()
 		}

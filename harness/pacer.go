@@ -15,8 +15,8 @@ type pacer struct {
 	rng  *rand.Rand
 }
 
-// next returns when the next step is due, on the run's clock.
-func (p *pacer) next() time.Duration {
+// nextDue returns when the next step is due, on the run's clock.
+func (p *pacer) nextDue() time.Duration {
 	p.due += time.Duration(p.rng.ExpFloat64() * float64(p.mean))
 	return p.due
 }

@@ -45,7 +45,7 @@ type recorder struct {
 	counts [3]int64
 }
 
-// slot is where one worker leaves its operations. The writer looks at the first two fields of every slot each time.
+// slot holds the operations that one worker leaves for the writer. The writer looks at the first two fields of every slot each time.
 type slot struct {
 	completing atomic.Int64 // 1 + a time not after the Return being taken; 0: none
 	filled     atomic.Bool  // ops is not empty
@@ -114,7 +114,7 @@ func (r *recorder) flush() {
 	for i := range r.slots {
 		r.slots[i].drain(&r.pending)
 	}
-	ready := r.before(mark)
+	ready := r.takeBefore(mark)
 	if len(ready) == 0 {
 		return
 	}
@@ -147,9 +147,9 @@ func (s *slot) drain(to *[]Op) {
 	s.drained.Broadcast()
 }
 
-// before takes the pending operations that returned before mark, in order of Return. It sorts their places, so that each
+// takeBefore takes the pending operations that returned before mark, in order of Return. It sorts their places, so that each
 // operation is copied once. The result is valid until the next call.
-func (r *recorder) before(mark time.Duration) []Op {
+func (r *recorder) takeBefore(mark time.Duration) []Op {
 	r.order = r.order[:0]
 	for i := range r.pending {
 		r.order = append(r.order, returnedAt{r.pending[i].Return, i})
@@ -164,12 +164,12 @@ func (r *recorder) before(mark time.Duration) []Op {
 	for _, p := range r.order[n:] {
 		rest = append(rest, r.pending[p.i])
 	}
-	r.pending, r.spare, r.ready = rest, kept(r.pending), kept(ready)
+	r.pending, r.spare, r.ready = rest, reusable(r.pending), reusable(ready)
 	return ready
 }
 
-// kept returns the buffer for reuse, or nil if a rare burst has made it large.
-func kept(ops []Op) []Op {
+// reusable returns the buffer for reuse, or nil if a rare burst has made it large.
+func reusable(ops []Op) []Op {
 	if cap(ops) > keptBuffer {
 		return nil
 	}

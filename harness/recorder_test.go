@@ -72,7 +72,7 @@ func TestASlowStoreSlowsTheWorkersAndLosesNothing(t *testing.T) {
 
 // writing returns the session of worker w of rec.
 func writing(rec *recorder, w int) *Session {
-	return NewSession(&live{rec: rec, slot: &rec.slots[w]}, w, len(rec.slots), 0, nil)
+	return NewSession(&workerTimeline{rec: rec, slot: &rec.slots[w]}, w, len(rec.slots), 0, nil)
 }
 
 func TestAnUnknownOutcomeRetiresTheClient(t *testing.T) {

@@ -58,13 +58,13 @@ type run struct {
 	abort   context.CancelCauseFunc
 	stop    chan struct{}   // closed when the load ends
 	enough  context.Context // done when the load is to end, in time or early
-	outages *outages
+	outages *faultsInForce
 	notes   []string              // of the Result
 	failed  atomic.Pointer[error] // the first client that panicked
 	workers []*worker
 }
 
-// worker is one of the load's concurrent workers, with its client of the moment.
+// worker is one of the load's concurrent workers, with its present client.
 type worker struct {
 	workload Workload
 	client   Client
@@ -87,7 +87,7 @@ func (r *run) record(parent context.Context) (err error) {
 		first = nil
 	}
 	r.watch = newWatch(r.clock, r.meta, r.Spec, first)
-	r.rec = newRecorder(r.clock, r.meta.Workers+1, r.Store, r.watch.show, func(err error) {
+	r.rec = newRecorder(r.clock, r.meta.Workers+1, r.Store, r.watch.handOn, func(err error) {
 		abort(fmt.Errorf("harness: write the history: %w", err))
 	})
 	err = r.onSystem(ctx)
@@ -172,9 +172,9 @@ func (r *run) load(ctx context.Context) error {
 
 // work steps a worker's clients, one after the other if they crash, until the load ends.
 func (r *run) work(ctx context.Context, w *worker) {
-	turn := r.turns(w.session)
+	turn := r.stepWaiter(w.session)
 	steps := func() error {
-		ctx := w.proc.bind(ctx)
+		ctx := w.proc.bindContext(ctx)
 		for turn() {
 			w.client.Step(ctx, w.session)
 		}
@@ -183,7 +183,7 @@ func (r *run) work(ctx context.Context, w *worker) {
 	whose := fmt.Sprintf("client %d", w.session.id)
 	err := catchPanic(whose, steps)
 	for errors.Is(err, ErrCrashed) {
-		if err = catchPanic(whose, func() error { return r.replace(ctx, w) }); err == nil {
+		if err = catchPanic(whose, func() error { return r.replaceClient(ctx, w) }); err == nil {
 			err = catchPanic(whose, steps)
 		}
 	}
@@ -193,8 +193,8 @@ func (r *run) work(ctx context.Context, w *worker) {
 	}
 }
 
-// turns returns a function that waits for a worker's next step and reports whether the load goes on.
-func (r *run) turns(s *Session) func() bool {
+// stepWaiter returns a function that waits for a worker's next step and reports whether the load goes on.
+func (r *run) stepWaiter(s *Session) func() bool {
 	mean := time.Duration(0)
 	if r.Rate > 0 {
 		mean = time.Duration(float64(r.meta.Workers) / r.Rate * float64(time.Second))
@@ -204,16 +204,16 @@ func (r *run) turns(s *Session) func() bool {
 	}
 	p := pacer{mean: mean, due: r.clock.Now(), rng: s.Rand}
 	return func() bool {
-		s.due = p.next()
+		s.due = p.nextDue()
 		return s.Sleep(s.due - r.clock.Now())
 	}
 }
 
-// replace opens a new client, under a new id, for a worker whose client has crashed. If that fails it tries again for as long as
+// replaceClient opens a new client, under a new id, for a worker whose client has crashed. If that fails it tries again for as long as
 // the load goes on: the system may be broken as well.
-func (r *run) replace(ctx context.Context, w *worker) error {
+func (r *run) replaceClient(ctx context.Context, w *worker) error {
 	w.proc = r.Fleet.replaceDead(w.proc)
-	w.session.time.(*live).proc = w.proc
+	w.session.time.(*workerTimeline).proc = w.proc
 	w.session.id += w.session.workers
 	for {
 		c, err := w.workload.Open(ctx, w.session.Group)
@@ -234,7 +234,7 @@ func catchPanic(whose string, f func() error) (err error) {
 	defer func() {
 		switch p := recover(); {
 		case p == nil:
-		case crashed(p):
+		case isCrash(p):
 			err = ErrCrashed
 		default:
 			err = fmt.Errorf("harness: %s panicked: %v\n%s", whose, p, debug.Stack())
@@ -243,8 +243,8 @@ func catchPanic(whose string, f func() error) (err error) {
 	return f()
 }
 
-// crashed reports whether a panic is that of a client that a nemesis crashed, or of one that panicked with ErrCrashed.
-func crashed(panicked any) bool {
+// isCrash reports whether a panic is that of a client that a nemesis crashed, or of one that panicked with ErrCrashed.
+func isCrash(panicked any) bool {
 	if _, ok := panicked.(crash); ok {
 		return true
 	}
@@ -275,7 +275,7 @@ func (r *run) finish(ctx context.Context) error {
 	return nil
 }
 
-// patience is how long the final reads of an interrupted run may still wait, such as for leases to end.
+// patience bounds the time that the final reads of an interrupted run may still wait, such as for leases to end.
 const patience = 3 * time.Second
 
 // endOfWaits returns a channel that is closed when the final reads are to wait no longer: when final is done, or patience after

@@ -76,8 +76,8 @@ func (s *Session) Backoff() bool {
 // Ended reports whether the load has ended: no new work should begin.
 func (s *Session) Ended() bool { return !s.Sleep(0) }
 
-// live is the Timeline of a worker in a run.
-type live struct {
+// workerTimeline is the Timeline of a worker in a run.
+type workerTimeline struct {
 	rec  *recorder
 	slot *slot
 	proc *fleetMember    // the worker's client as the Fleet sees it; nil: there is no Fleet
@@ -85,14 +85,14 @@ type live struct {
 }
 
 // Now returns the time since the start of the run. It is a checkpoint, since a process that is paused reads no clock.
-func (l *live) Now() time.Duration {
+func (l *workerTimeline) Now() time.Duration {
 	l.proc.checkpointOrCrash()
 	return l.rec.clock.Now()
 }
 
-func (l *live) Record(op *Op) { l.rec.finish(l.slot, op) }
+func (l *workerTimeline) Record(op *Op) { l.rec.finish(l.slot, op) }
 
-func (l *live) Sleep(d time.Duration) bool {
+func (l *workerTimeline) Sleep(d time.Duration) bool {
 	defer l.proc.checkpointOrCrash()
 	if d <= 0 {
 		select {
@@ -114,6 +114,6 @@ func (l *live) Sleep(d time.Duration) bool {
 
 // session makes the session of worker w, whose clients are the process proc and whose load ends when done is closed.
 func (r *run) session(w int, rng *rand.Rand, proc *fleetMember, done <-chan struct{}) *Session {
-	t := &live{rec: r.rec, slot: &r.rec.slots[w], proc: proc, done: done}
+	t := &workerTimeline{rec: r.rec, slot: &r.rec.slots[w], proc: proc, done: done}
 	return NewSession(t, w, r.meta.Workers, r.meta.Group(w), rng)
 }

@@ -4,7 +4,7 @@ import "time"
 
 // Span is a stretch of time that a checker judged. Kind says what it is.
 type Span struct {
-	Client int           `json:"client"`          // client that the grant was given to with which the span begins
+	Client int           `json:"client"`          // client of the grant with which the span begins
 	Owner  int           `json:"owner"`           // spans of one owner have the same number, from 0
 	Kind   SpanKind      `json:"kind,omitempty"`  // CertainHold is left out
 	From   time.Duration `json:"from"`            // on the run's clock

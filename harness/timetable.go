@@ -82,7 +82,7 @@ func (r *run) runFault(ctx context.Context, timed TimedFault, inject func() (Inj
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case r.outages.beside(f): // one fault may be in the way of another: neither the harness's nor the system's failure
+		case r.outages.othersInForce(f): // one fault may be in the way of another: neither the harness's nor the system's failure
 			r.Log.Warn("fault not in force", "fault", f.Name, "error", err)
 			return nil
 		}
@@ -94,12 +94,12 @@ func (r *run) runFault(ctx context.Context, timed TimedFault, inject func() (Inj
 	f.Proved, f.Proof = r.prove(ctx, inj, timed.For)
 	r.rec.fault(*f)
 	wait(ctx, f.Active+timed.For-r.clock.Now())
-	f.account(inj)
+	f.addTouched(inj)
 	return nil
 }
 
-// account adds what the fault has touched to its proof. A fault that touched nothing is not proved.
-func (f *Fault) account(inj Injection) {
+// addTouched adds what the fault has touched to its proof. A fault that touched nothing is not proved.
+func (f *Fault) addTouched(inj Injection) {
 	if inj.Touched == nil {
 		return
 	}

@@ -57,14 +57,14 @@ func newWatch(clock Clock, meta Meta, spec Spec, first func()) *watch {
 				_ = recover() // Judge runs the same checker on the same operations, and says what it panics with
 				f.pass(func(Op) bool { return true })
 			}()
-			c.Check(ctx, History{Meta: meta, Ops: f.once()}, func(a Anomaly) { w.found(f, a) })
+			c.Check(ctx, History{Meta: meta, Ops: f.opsOnce()}, func(a Anomaly) { w.found(f, a) })
 		}()
 	}
 	return w
 }
 
-// show hands the watchers the operations that come next in the record. It copies ops, and never waits.
-func (w *watch) show(ops []Op) {
+// handOn hands the watchers the operations that come next in the record. It copies ops, and never waits.
+func (w *watch) handOn(ops []Op) {
 	if len(w.feeds) == 0 {
 		return
 	}
@@ -135,9 +135,9 @@ func (w *watch) found(f *feed, a Anomaly) {
 	}
 }
 
-// once returns a sequence of the operations that the feed brings. Only the first range has any: while a run goes on its record
+// opsOnce returns a sequence of the operations that the feed brings. Only the first range has any: while a run goes on its record
 // cannot be read again.
-func (f *feed) once() iter.Seq2[Op, error] {
+func (f *feed) opsOnce() iter.Seq2[Op, error] {
 	begun := false
 	return func(yield func(Op, error) bool) {
 		if begun {

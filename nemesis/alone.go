@@ -15,12 +15,12 @@ import (
 // so that the second sees what the first has done.
 var claims = struct {
 	sync.Mutex
-	on map[claim]chan struct{} // closed when the fault lets go of the node
-}{on: map[claim]chan struct{}{}}
+	on map[nodeClaim]chan struct{} // closed when the fault lets go of the node
+}{on: map[nodeClaim]chan struct{}{}}
 
-// claim names a node of one cluster. cluster is nil where clusters cannot be compared: then nodes of the same name in several
+// nodeClaim names a node of one cluster. cluster is nil where clusters cannot be compared: then nodes of the same name in several
 // clusters wait for each other.
-type claim struct{ cluster, node any }
+type nodeClaim struct{ cluster, node any }
 
 // eachExclusively keeps other faults away from the hosts, calls fit for each of them and, if all are fit, act for each. Without
 // that, one death could be the bite of two faults. If the error is errUnfit, nothing has been touched.
@@ -29,7 +29,7 @@ func (a targets) eachExclusively(ctx context.Context, c any, fit, act func(node 
 		c = nil
 	}
 	for _, node := range slices.Sorted(slices.Values(a.hosts)) { // in one order, so that nobody waits in a circle
-		letGo, err := claimNode(ctx, claim{c, node})
+		letGo, err := claimNode(ctx, nodeClaim{c, node})
 		if err != nil {
 			return fmt.Errorf("%w: %s: another fault is about to take it: %w", errUnfit, node, err)
 		}
@@ -45,7 +45,7 @@ func (a targets) eachExclusively(ctx context.Context, c any, fit, act func(node 
 var errUnfit = errors.New("nothing is left to break")
 
 // claimNode waits until no other fault has the node, and takes it until letGo is called.
-func claimNode(ctx context.Context, h claim) (letGo func(), err error) {
+func claimNode(ctx context.Context, h nodeClaim) (letGo func(), err error) {
 	for {
 		claims.Lock()
 		busy, taken := claims.on[h]

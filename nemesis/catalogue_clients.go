@@ -32,7 +32,7 @@ func clientFaults() []Entry {
 
 // prepareSkew refuses skews of more than longestSkew in either direction.
 func prepareSkew(f *Fault) (string, error) {
-	return within("by", f.By, -longestSkew, longestSkew)()
+	return inBounds("by", f.By, -longestSkew, longestSkew)()
 }
 
 const longestSkew = 1000 * time.Hour

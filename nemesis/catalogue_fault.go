@@ -25,7 +25,7 @@ type Fault struct {
 	link             harness.LinkFault
 }
 
-// defaultFor is how long most faults stay in force: a failover takes two seconds.
+// defaultFor is the time for which most faults stay in force: a failover takes two seconds.
 const defaultFor = 5 * time.Second
 
 // With makes the entry's fault of the given parameters, to stay in force for last. Zero values mean the defaults. The error is
@@ -93,8 +93,8 @@ func (f Fault) Least(on Outlook) time.Duration {
 	return f.Entry.least(f, on)
 }
 
-// Hosts returns the choice of targets; the zero value if the fault takes no hosts.
-func (f Fault) Hosts() Target { return f.target }
+// Target returns the choice of hosts that the fault strikes; the zero value if the fault takes none.
+func (f Fault) Target() Target { return f.target }
 
 // Ends returns the hosts between which the fault's links lie; zero values if the fault takes no From and To.
 func (f Fault) Ends() (from, to Target) { return f.from, f.to }
@@ -115,8 +115,8 @@ func (f Fault) Can(what Consequences) bool {
 	return f.Does&what != 0
 }
 
-// within returns a check that a parameter is between least and most, where its effect can be seen.
-func within[T int | time.Duration](field string, is, least, most T) func() (string, error) {
+// inBounds returns a check that a parameter is between least and most, where its effect can be seen.
+func inBounds[T int | time.Duration](field string, is, least, most T) func() (string, error) {
 	return func() (string, error) {
 		if is < least || is > most {
 			return field, fmt.Errorf("%s is %v: ask for %v to %v", field, is, least, most)

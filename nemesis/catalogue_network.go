@@ -88,7 +88,7 @@ func (f *Fault) parseHow() (field string, err error) {
 		}
 		known = append(known, string(cut.Kind))
 	}
-	return "how", fmt.Errorf("unknown how %q: choose %s", f.How, strings.Join(known, ", "))
+	return "how", fmt.Errorf("unknown way to cut %q: choose one of %s", f.How, strings.Join(known, ", "))
 }
 
 func prepareShape(f *Fault) (field string, err error) {

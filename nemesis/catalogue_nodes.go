@@ -33,7 +33,7 @@ func nodeFaults() []Entry {
 		{
 			Name: "sleep-HOST", Doc: "DEBUG SLEEP: commands wait, and are executed when it wakes by itself, a moment before the fault ends",
 			Takes: []string{"host"}, Defaults: primary, Strikes: "r", Does: MayLose,
-			prepare: func(f *Fault) (string, error) { return within("for", f.For, 500*time.Millisecond, time.Hour)() },
+			prepare: func(f *Fault) (string, error) { return inBounds("for", f.For, 500*time.Millisecond, time.Hour)() },
 			make:    func(f Fault, on Subject) harness.Nemesis { return Sleep(on.Cluster, f.target, f.For) },
 		},
 		{
@@ -62,7 +62,7 @@ func leastUnnoticed(_ Fault, on Outlook) time.Duration {
 
 // prepareClockStep refuses steps that go unnoticed. The name says which way they go.
 func prepareClockStep(f *Fault) (string, error) {
-	return within("by", f.By, 3*time.Second, 24*time.Hour)()
+	return inBounds("by", f.By, 3*time.Second, 24*time.Hour)()
 }
 
 // sentinelFaults returns the faults by which Sentinels fail over although nothing calls for it.

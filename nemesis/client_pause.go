@@ -67,7 +67,7 @@ func (p clientPause) Inject(ctx context.Context, rng *rand.Rand) (harness.Inject
 	if err != nil {
 		return inj, err
 	}
-	inj.Bite, err = p.bite(ctx, a)
+	inj.Bite, err = p.prove(ctx, a)
 	return inj, err
 }
 
@@ -83,7 +83,7 @@ func (p clientPause) unpause(ctx context.Context, node string) error {
 	return nil
 }
 
-func (p clientPause) bite(ctx context.Context, a targets) (string, error) {
+func (p clientPause) prove(ctx context.Context, a targets) (string, error) {
 	from := p.c.ClientGroups()[0]
 	if !p.onlyWrites {
 		return fmt.Sprintf("no answer to PING from %v", a), a.each(func(node string) error {

@@ -11,16 +11,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// squad holds the client groups that a fault strikes.
-type squad struct {
+// struckGroups holds the client groups that a fault strikes.
+type struckGroups struct {
 	fleet  *harness.Fleet
 	names  []string // such as "g0"
 	groups []int
 }
 
 // chooseGroups chooses a fault's client groups. Groups without clients are left out.
-func chooseGroups(ctx context.Context, f *harness.Fleet, c Topology, t Target, rng *rand.Rand) (squad, error) {
-	s := squad{fleet: f}
+func chooseGroups(ctx context.Context, f *harness.Fleet, c Topology, t Target, rng *rand.Rand) (struckGroups, error) {
+	s := struckGroups{fleet: f}
 	chosen, err := t.Pick(ctx, populated{c, f}, rng)
 	if err != nil { // one that is named may have no clients
 		chosen, err = t.Pick(ctx, c, rng)
@@ -66,10 +66,10 @@ func (m populated) ClientGroups() []string {
 }
 
 // String lists the groups.
-func (s squad) String() string { return strings.Join(s.names, ", ") }
+func (s struckGroups) String() string { return strings.Join(s.names, ", ") }
 
 // sum adds up what count says of each group.
-func (s squad) sum(count func(group int) int) (n int) {
+func (s struckGroups) sum(count func(group int) int) (n int) {
 	for _, g := range s.groups {
 		n += count(g)
 	}
@@ -77,11 +77,11 @@ func (s squad) sum(count func(group int) int) (n int) {
 }
 
 // clients returns how many clients the groups have.
-func (s squad) clients() int { return s.sum(s.fleet.Clients) }
+func (s struckGroups) clients() int { return s.sum(s.fleet.Clients) }
 
 // untilSeen waits until seen returns true.
 func untilSeen(ctx context.Context, seen func() bool) error {
-	return until(ctx, func() error {
+	return pollUntil(ctx, func() error {
 		if !seen() {
 			return errNoCheckpoint
 		}
@@ -89,8 +89,8 @@ func untilSeen(ctx context.Context, seen func() bool) error {
 	})
 }
 
-// undoing returns the heal that calls all of heals.
-func undoing(heals []func()) func(context.Context) error {
+// callAll returns the heal that calls all of heals.
+func callAll(heals []func()) func(context.Context) error {
 	return func(context.Context) error {
 		for _, heal := range heals {
 			heal()

@@ -101,7 +101,7 @@ func (s clockStep) checkRight(ctx context.Context, node string) error {
 
 // awaitTilt waits until the Sentinel has noticed that its clock jumped.
 func (s clockStep) awaitTilt(ctx context.Context, node string) error {
-	return until(ctx, func() error {
+	return pollUntil(ctx, func() error {
 		tilt, err := infoField(ctx, s.c, node, "sentinel", "sentinel_tilt")
 		if err == nil && tilt != "1" {
 			err = fmt.Errorf("%s is not in TILT after a clock step", node)

@@ -30,23 +30,23 @@ type Degradable interface {
 // that is true of all links, Inject waits, and returns an error when ctx ends. Where no link lies between the two at the
 // moment, nothing is done. Then the fault is not proved; nor is it where the system itself sends nothing while it is in force.
 func Degrade(c Degradable, from, to Target, f harness.LinkFault) harness.Nemesis {
-	return degrade{c, from, to, f}
+	return degradation{c, from, to, f}
 }
 
-type degrade struct {
+type degradation struct {
 	c        Degradable
 	from, to Target
 	fault    harness.LinkFault
 }
 
-func (d degrade) Name() string {
-	if cuts(d.fault) {
+func (d degradation) Name() string {
+	if cutsLink(d.fault) {
 		return "cut"
 	}
 	return string(d.fault.Kind)
 }
 
-func (d degrade) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+func (d degradation) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	if err := d.fault.Validate(); err != nil {
 		return harness.Injection{}, err
 	}
@@ -65,19 +65,19 @@ func (d degrade) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection,
 	if err != nil {
 		return inj, err
 	}
-	inj.Bite, err = d.bite(ctx, between.look)
+	inj.Bite, err = d.proveAll(ctx, between.look)
 	return inj, err
 }
 
-// affected holds the hosts and links on which a degradation acts.
-type affected struct {
+// affectedLinks holds the hosts and links on which a degradation acts.
+type affectedLinks struct {
 	hosts []string
 	links []harness.Link
 	look  []harness.Link // those of links that are looked at, one to each node
 }
 
 // chooseWorking chooses the links, and from those to look at the ones that work. It waits, until ctx ends, for at least one.
-func (d degrade) chooseWorking(ctx context.Context, rng *rand.Rand) (s affected, err error) {
+func (d degradation) chooseWorking(ctx context.Context, rng *rand.Rand) (s affectedLinks, err error) {
 	seed := rng.Uint64() // for the same choice each time round
 	err = poll(ctx, func() (again bool, err error) {
 		s, err = d.choose(ctx, rand.New(rand.NewPCG(seed, 0)))
@@ -91,7 +91,7 @@ func (d degrade) chooseWorking(ctx context.Context, rng *rand.Rand) (s affected,
 }
 
 // filterAnswering returns those of the links that answer. If none does it returns the first link's error.
-func (d degrade) filterAnswering(ctx context.Context, links []harness.Link) (answering []harness.Link, err error) {
+func (d degradation) filterAnswering(ctx context.Context, links []harness.Link) (answering []harness.Link, err error) {
 	errs := await.All(len(links), func(i int) error { return d.answers(ctx, links[i]) })
 	for i, l := range links {
 		if errs[i] == nil {
@@ -106,7 +106,7 @@ func (d degrade) filterAnswering(ctx context.Context, links []harness.Link) (ans
 
 // answers probes the link, for a fault whose bite is a failed probe or a closed connection. A fault that slows links may act on
 // one that is slow already.
-func (d degrade) answers(ctx context.Context, l harness.Link) error {
+func (d degradation) answers(ctx context.Context, l harness.Link) error {
 	if d.fault.Effects().Any(harness.CutsLinks | harness.EndsConnections) {
 		return d.c.Probe(ctx, l.From, l.To)
 	}
@@ -115,28 +115,28 @@ func (d degrade) answers(ctx context.Context, l harness.Link) error {
 	return d.c.Echo(ctx, l.From, l.To, 1)
 }
 
-func (d degrade) choose(ctx context.Context, rng *rand.Rand) (affected, error) {
+func (d degradation) choose(ctx context.Context, rng *rand.Rand) (affectedLinks, error) {
 	a, err := d.from.Pick(ctx, d.c, rng)
 	if err != nil {
-		return affected{}, err
+		return affectedLinks{}, err
 	}
 	b, err := d.to.Pick(ctx, d.c, rng)
 	if err != nil {
-		return affected{}, err
+		return affectedLinks{}, err
 	}
 	links := slices.Compact(slices.SortedFunc(slices.Values(harness.Between(a, b)), byName)) // a host may be in both
 	look := oneToEach(d.c, links)
 	if len(look) == 0 {
 		if len(links) == 0 && d.from.name != d.to.name { // who is primary changes
-			return affected{hosts: union(a, b)}, fmt.Errorf("no links of %s with %s: %w", d.from, d.to, errNoLink)
+			return affectedLinks{hosts: union(a, b)}, fmt.Errorf("no links of %s with %s: %w", d.from, d.to, errNoLink)
 		}
-		return affected{}, fmt.Errorf("no links of %s with %s: they are the same host, or clients all of them", d.from, d.to)
+		return affectedLinks{}, fmt.Errorf("no links of %s with %s: they are the same host, or clients all of them", d.from, d.to)
 	}
-	return affected{union(a, b), links, look}, nil
+	return affectedLinks{union(a, b), links, look}, nil
 }
 
-// bite looks at all links at the same time.
-func (d degrade) bite(ctx context.Context, look []harness.Link) (string, error) {
+// proveAll looks at all links at the same time.
+func (d degradation) proveAll(ctx context.Context, look []harness.Link) (string, error) {
 	seen := make([]string, len(look))
 	errs := await.All(len(look), func(i int) (err error) {
 		seen[i], err = proofOf(d.fault).bites(ctx, d.c, look[i])

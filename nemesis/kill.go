@@ -23,23 +23,23 @@ type Killable interface {
 // starts them again, with an empty memory unless there is an append-only file. Inject returns an error for a node that another
 // fault has ended already.
 func Kill(c Killable, t Target) harness.Nemesis {
-	return down{c, t, "kill-" + t.String(), "killed", func(_ context.Context, node string) error { return c.Kill(node) }}
+	return downNodes{c, t, "kill-" + t.String(), "killed", func(_ context.Context, node string) error { return c.Kill(node) }}
 }
 
 // KillPrimary is Kill of the primary. It comes back as a replica.
 func KillPrimary(c Killable) harness.Nemesis { return Kill(c, Primary()) }
 
-// down takes nodes down and starts them again.
-type down struct {
+// downNodes takes nodes down and starts them again.
+type downNodes struct {
 	c          Killable
 	hosts      Target
 	name, what string
 	end        func(ctx context.Context, node string) error
 }
 
-func (d down) Name() string { return d.name }
+func (d downNodes) Name() string { return d.name }
 
-func (d down) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+func (d downNodes) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	a, err := chooseTargets(ctx, d.c, d.hosts, rng)
 	if err != nil {
 		return harness.Injection{}, err
@@ -67,14 +67,14 @@ func (d down) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, er
 }
 
 // onlyReplicas reports whether all the hosts are replicas of the primary.
-func (d down) onlyReplicas(a targets, primary string) bool {
+func (d downNodes) onlyReplicas(a targets, primary string) bool {
 	return !slices.ContainsFunc(a.hosts, func(h string) bool { return h == primary || !slices.Contains(d.c.RedisNodes(), h) })
 }
 
 // awaitMissing waits until the primary counts so many replicas fewer than it should have.
-func (d down) awaitMissing(ctx context.Context, primary string, fewer int) (string, error) {
+func (d downNodes) awaitMissing(ctx context.Context, primary string, fewer int) (string, error) {
 	left := len(d.c.RedisNodes()) - 1 - fewer
-	err := until(ctx, func() error {
+	err := pollUntil(ctx, func() error {
 		value, err := infoField(ctx, d.c, primary, "replication", "connected_slaves")
 		if err != nil {
 			return err

@@ -32,11 +32,11 @@ func Cuts() []harness.LinkFault {
 	return []harness.LinkFault{harness.Withhold(), harness.Drop(), harness.DropReplies(), harness.Refuse()}
 }
 
-// cuts reports whether nothing is answered while the fault is in force.
-func cuts(f harness.LinkFault) bool { return f.Effects().Has(harness.CutsLinks) }
+// cutsLink reports whether nothing is answered while the fault is in force.
+func cutsLink(f harness.LinkFault) bool { return f.Effects().Has(harness.CutsLinks) }
 
-// proof says how a link fault is seen to act, and what of the system it has touched.
-type proof struct {
+// linkProof says how a link fault is seen to act, and what of the system it has touched.
+type linkProof struct {
 	bites func(ctx context.Context, c Prober, l harness.Link) (string, error) // looks at a link, and says what it saw
 	count func(harness.Touched) int64                                         // returns how much of the system it has touched; 0: nothing
 	tell  func(harness.Touched) string                                        // says what it has done
@@ -44,12 +44,12 @@ type proof struct {
 }
 
 // proofOf returns the proof of a valid link fault.
-func proofOf(f harness.LinkFault) proof {
+func proofOf(f harness.LinkFault) linkProof {
 	switch f.Kind {
 	case harness.LinkWithhold:
-		return proof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Withheld + t.Waited }, tell: tellWithheld}
+		return linkProof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Withheld + t.Waited }, tell: tellWithheld}
 	case harness.LinkRefuse:
-		return proof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Reset }, tell: tellResets}
+		return linkProof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Reset }, tell: tellResets}
 	case harness.LinkLatency:
 		return actsOnAllBytes("delayed", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
 			return answersLate(ctx, c, l, f.Latency, 4*(f.Latency+f.Jitter)+slack)
@@ -75,8 +75,8 @@ func proofOf(f harness.LinkFault) proof {
 }
 
 // actsOnAllBytes returns the proof of a fault that acts on all bytes; verb says what it does to them.
-func actsOnAllBytes(verb string, bites func(context.Context, Prober, harness.Link) (string, error)) proof {
-	return proof{
+func actsOnAllBytes(verb string, bites func(context.Context, Prober, harness.Link) (string, error)) linkProof {
+	return linkProof{
 		bites: bites,
 		count: func(t harness.Touched) int64 { return t.Passed },
 		tell:  func(t harness.Touched) string { return fmt.Sprintf("%s %d B", verb, t.Passed) },
@@ -84,8 +84,8 @@ func actsOnAllBytes(verb string, bites func(context.Context, Prober, harness.Lin
 }
 
 // endsConnections returns the proof of a limit of so many bytes.
-func endsConnections(bytes int64) proof {
-	return proof{
+func endsConnections(bytes int64) linkProof {
+	return linkProof{
 		bites: func(ctx context.Context, c Prober, l harness.Link) (string, error) {
 			return connectionEnds(ctx, c, l, bytes)
 		},
@@ -123,7 +123,7 @@ func unanswered(ctx context.Context, c Prober, l harness.Link) (string, error) {
 	return fmt.Sprintf("%s does not reach %s", l.From, l.To), nil
 }
 
-// slack is what a busy machine may add to an echo.
+// slack bounds the time that a busy machine may add to an echo.
 const slack = 500 * time.Millisecond
 
 // answersLate checks that an answer takes at least latency. A wait longer than most is due to another fault or a busy machine: then

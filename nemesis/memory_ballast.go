@@ -43,8 +43,8 @@ redis.set_repl(redis.REPL_NONE)
 for i = 1, tonumber(ARGV[1]) do redis.call('DEL', KEYS[1] .. ':' .. i) end
 return 0`
 
-// ballast keeps the memory of a node short.
-type ballast struct {
+// memoryBallast keeps the memory of a node short.
+type memoryBallast struct {
 	c      MemoryLimited
 	node   string
 	was    map[string]string // settings, as they were
@@ -58,8 +58,8 @@ var memorySettings = []string{"maxmemory", "maxmemory-policy"}
 
 // newBallast begins to fill the node's memory. It returns an error if another ballast does already: each puts settings back as it
 // found them, and two would do so in any order.
-func newBallast(ctx context.Context, c MemoryLimited, node string) (b *ballast, err error) {
-	b = &ballast{c: c, node: node}
+func newBallast(ctx context.Context, c MemoryLimited, node string) (b *memoryBallast, err error) {
+	b = &memoryBallast{c: c, node: node}
 	if b.was, err = b.settings(ctx); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func newBallast(ctx context.Context, c MemoryLimited, node string) (b *ballast, 
 }
 
 // keepAdding adds pieces until ctx ends.
-func (b *ballast) keepAdding(ctx context.Context) {
+func (b *memoryBallast) keepAdding(ctx context.Context) {
 	tick := time.NewTicker(ballastEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -94,7 +94,7 @@ func (b *ballast) keepAdding(ctx context.Context) {
 
 // add adds a piece, and lets half of all pieces fit. What clients and buffers need may grow and shrink meanwhile: the
 // limit follows it, so that it is always the ballast that is too much.
-func (b *ballast) add(ctx context.Context) error {
+func (b *memoryBallast) add(ctx context.Context) error {
 	there, used, err := b.addPiece(ctx)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (b *ballast) add(ctx context.Context) error {
 }
 
 // addPiece adds a piece, and returns how many are there now and the memory in use.
-func (b *ballast) addPiece(ctx context.Context) (there, used int64, err error) {
+func (b *memoryBallast) addPiece(ctx context.Context) (there, used int64, err error) {
 	reply, err := b.c.Do(ctx, b.node, "EVAL", ballastScript, 1, b.key(), ballastPieces, ballastSize, ballastTTL.Milliseconds())
 	if err != nil {
 		return 0, 0, err
@@ -121,10 +121,10 @@ func (b *ballast) addPiece(ctx context.Context) (there, used int64, err error) {
 }
 
 // key returns the pieces' common prefix. It names the node, since another may have copied its keys when it became its replica.
-func (b *ballast) key() string { return ballastKey + ":" + b.node }
+func (b *memoryBallast) key() string { return ballastKey + ":" + b.node }
 
 // settings reads the values of memorySettings.
-func (b *ballast) settings(ctx context.Context) (map[string]string, error) {
+func (b *memoryBallast) settings(ctx context.Context) (map[string]string, error) {
 	now := map[string]string{}
 	for _, name := range memorySettings {
 		reply, err := b.c.Do(ctx, b.node, "CONFIG", "GET", name)
@@ -141,7 +141,7 @@ func (b *ballast) settings(ctx context.Context) (map[string]string, error) {
 }
 
 // evicted returns how many keys the node has evicted since it was started.
-func (b *ballast) evicted(ctx context.Context) (int64, error) {
+func (b *memoryBallast) evicted(ctx context.Context) (int64, error) {
 	field, err := infoField(ctx, b.c, b.node, "stats", "evicted_keys")
 	if err != nil {
 		return 0, err
@@ -150,8 +150,8 @@ func (b *ballast) evicted(ctx context.Context) (int64, error) {
 }
 
 // awaitEvictions returns when the node has evicted keys.
-func (b *ballast) awaitEvictions(ctx context.Context) error {
-	return until(ctx, func() error {
+func (b *memoryBallast) awaitEvictions(ctx context.Context) error {
+	return pollUntil(ctx, func() error {
 		now, err := b.evicted(ctx)
 		if err == nil && now <= b.before {
 			b.before = now // less than before: another process, which counts anew
@@ -163,10 +163,10 @@ func (b *ballast) awaitEvictions(ctx context.Context) error {
 
 // remove ends the pressure. If another fault has ended the node, remove waits until it is back: Sentinels may have made it write
 // the settings to its configuration.
-func (b *ballast) remove(ctx context.Context) error {
+func (b *memoryBallast) remove(ctx context.Context) error {
 	b.stop()
 	b.adding.Wait()
-	return until(ctx, func() error {
+	return pollUntil(ctx, func() error {
 		if err := b.restore(ctx); err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (b *ballast) remove(ctx context.Context) error {
 
 // restore puts the settings back, and checks that they stay: a change by add may have waited in the socket of a node that was
 // paused or asleep, and be made after this one.
-func (b *ballast) restore(ctx context.Context) error {
+func (b *memoryBallast) restore(ctx context.Context) error {
 	set := []any{"CONFIG", "SET"}
 	for _, name := range memorySettings {
 		set = append(set, name, b.was[name])

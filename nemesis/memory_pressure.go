@@ -38,7 +38,7 @@ func (m memoryPressure) Inject(ctx context.Context, rng *rand.Rand) (harness.Inj
 	} else if err != nil {
 		return harness.Injection{}, err
 	}
-	cramped := map[string]*ballast{}
+	cramped := map[string]*memoryBallast{}
 	inj := harness.Injection{Targets: a.hosts, Heal: func(ctx context.Context) error {
 		return a.eachAtOnce(func(node string) error {
 			if b := cramped[node]; b != nil {
@@ -62,7 +62,7 @@ func (m memoryPressure) Inject(ctx context.Context, rng *rand.Rand) (harness.Inj
 // evicts returns an error for a replica.
 func (m memoryPressure) evicts(ctx context.Context, node string) error {
 	role, err := infoField(ctx, m.c, node, "replication", "role")
-	if err == nil && role != "master" {
+	if err == nil && role != harness.RolePrimary {
 		err = fmt.Errorf("%s %w", node, errReplica)
 	}
 	return err

@@ -27,14 +27,14 @@ type primary interface {
 	Patience() time.Duration
 }
 
-// promoted waits until another node than old is primary and most Sentinels know of it. An old primary that comes back
+// awaitPromoted waits until another node than old is primary and most Sentinels know of it. An old primary that comes back
 // earlier may be primary again.
-func promoted(ctx context.Context, c primary, old string) (string, error) {
+func awaitPromoted(ctx context.Context, c primary, old string) (string, error) {
 	name, err := c.AwaitPromotion(ctx, old)
 	if err != nil {
 		return "", fmt.Errorf("no failover: %w", err)
 	}
-	err = until(ctx, func() error {
+	err = pollUntil(ctx, func() error {
 		p, err := c.Primary(ctx)
 		if err == nil && p == old {
 			err = fmt.Errorf("%s was promoted, and most Sentinels still name %s", name, old)
@@ -79,7 +79,7 @@ func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (a ta
 				return true, fmt.Errorf("%s is broken already: %w", host, err)
 			}
 		}
-		a.old = replaceable(ctx, c, a.hosts)
+		a.old = replaceablePrimary(ctx, c, a.hosts)
 		return false, nil
 	})
 	return a, err
@@ -99,8 +99,8 @@ func chooseRedisTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) 
 	return a, nil
 }
 
-// replaceable returns the primary if it is one of hosts and Sentinels can promote a node that is not; else "".
-func replaceable(ctx context.Context, c nodes, hosts []string) string {
+// replaceablePrimary returns the primary if it is one of hosts and Sentinels can promote a node that is not; else "".
+func replaceablePrimary(ctx context.Context, c nodes, hosts []string) string {
 	p, err := c.Primary(ctx)
 	if err != nil || len(c.Sentinels()) == 0 || !slices.Contains(hosts, p) {
 		return ""
@@ -122,7 +122,7 @@ func (a targets) failover(c primary) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		ends, ever := ctx.Deadline()
 		lasts := time.Until(ends).Round(time.Millisecond)
-		seen, err := promoted(ctx, c, a.old)
+		seen, err := awaitPromoted(ctx, c, a.old)
 		if err != nil && ever && lasts < c.Patience() && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return fmt.Sprintf("nobody was promoted within %v, and Sentinels may take %v", lasts, c.Patience()), nil
 		}
@@ -130,8 +130,8 @@ func (a targets) failover(c primary) func(context.Context) (string, error) {
 	}
 }
 
-// sentinel chooses one of the Sentinels.
-func sentinel(ctx context.Context, c nodes, rng *rand.Rand) (string, error) {
+// chooseSentinel chooses one of the Sentinels.
+func chooseSentinel(ctx context.Context, c nodes, rng *rand.Rand) (string, error) {
 	if len(c.Sentinels()) == 0 {
 		return "", errors.New("this fault needs Sentinels, and there are none in this topology")
 	}
@@ -176,7 +176,7 @@ func awaitReachable(ctx context.Context, c interface {
 	asker
 }, node string) error {
 	from := c.ClientGroups()[0]
-	return until(ctx, func() error {
+	return pollUntil(ctx, func() error {
 		if err := c.Probe(ctx, from, node); err != nil {
 			return fmt.Errorf("%s does not reach %s before the fault (is another in force?): %w", from, node, err)
 		}
@@ -197,11 +197,11 @@ const answerWithin = 2 * time.Second
 func awaitAnswer(ctx context.Context, c asker, from, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	return until(ctx, func() error { return c.Probe(ctx, from, to) })
+	return pollUntil(ctx, func() error { return c.Probe(ctx, from, to) })
 }
 
-// until polls cond until it returns nil.
-func until(ctx context.Context, cond func() error) error {
+// pollUntil polls cond until it returns nil.
+func pollUntil(ctx context.Context, cond func() error) error {
 	return poll(ctx, func() (bool, error) { err := cond(); return err != nil, err })
 }
 

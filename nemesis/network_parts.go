@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// parts holds the hosts by their roles when a partition begins.
-type parts struct {
+// hostsByRole holds the hosts by their roles when a partition begins.
+type hostsByRole struct {
 	c                           Partitionable
 	rng                         *rand.Rand
 	old                         string // the primary
@@ -18,13 +18,13 @@ type parts struct {
 }
 
 // withPrimary makes a shape that is drawn around the primary.
-func withPrimary(name, doc string, n needs, draw func(p parts) cut) Shape {
-	return Shape{name, doc, n, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
+func withPrimary(name, doc string, n shapeNeeds, draw func(p hostsByRole) cutHosts) Shape {
+	return Shape{name, doc, n, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cutHosts, error) {
 		old, err := c.Primary(ctx)
 		if err != nil {
-			return cut{}, err
+			return cutHosts{}, err
 		}
-		p := parts{c: c, rng: rng, old: old, sentinels: c.Sentinels(), groups: c.ClientGroups()}
+		p := hostsByRole{c: c, rng: rng, old: old, sentinels: c.Sentinels(), groups: c.ClientGroups()}
 		p.replicas = slices.DeleteFunc(slices.Clone(c.RedisNodes()), func(n string) bool { return n == old })
 		p.few, p.many = p.groups[:smallerShare(p.groups)], p.groups[smallerShare(p.groups):]
 		return draw(p), nil
@@ -43,23 +43,23 @@ func firstIndexes(n int) []int {
 	return out
 }
 
-func (p parts) drawOne(of []string) string { return of[p.rng.IntN(len(of))] }
+func (p hostsByRole) drawOne(of []string) string { return of[p.rng.IntN(len(of))] }
 
 // primarySide lists the hosts on the primary's side, with a few client groups. The primary is first: it is the fault's first target.
-func (p parts) primarySide(with ...string) []string {
+func (p hostsByRole) primarySide(with ...string) []string {
 	return slices.Concat([]string{p.old}, with, p.few)
 }
 
 // allBut lists all hosts but those.
-func (p parts) allBut(but []string) []string {
+func (p hostsByRole) allBut(but []string) []string {
 	all := slices.Concat(p.c.RedisNodes(), p.sentinels, p.groups)
 	return slices.DeleteFunc(all, func(h string) bool { return slices.Contains(but, h) })
 }
 
 // splitBrain cuts the primary's side off from everybody else.
-func (p parts) splitBrain(with ...string) cut {
+func (p hostsByRole) splitBrain(with ...string) cutHosts {
 	side := p.primarySide(with...)
-	return cut{
+	return cutHosts{
 		targets: side, groups: firstIndexes(len(p.few)),
 		links: harness.Between(side, p.allBut(side)),
 		open:  []harness.Link{{From: p.few[0], To: p.old}},
@@ -68,8 +68,8 @@ func (p parts) splitBrain(with ...string) cut {
 }
 
 // cutPrimaryFrom cuts the primary off from the hosts, but from no clients.
-func (p parts) cutPrimaryFrom(from []string) cut {
-	return cut{
+func (p hostsByRole) cutPrimaryFrom(from []string) cutHosts {
+	return cutHosts{
 		targets: append([]string{p.old}, from...),
 		links:   harness.Between([]string{p.old}, from),
 		open:    []harness.Link{{From: p.groups[0], To: p.old}},
@@ -77,7 +77,7 @@ func (p parts) cutPrimaryFrom(from []string) cut {
 	}
 }
 
-func (p parts) fromReplicas(replicas []string) cut {
+func (p hostsByRole) fromReplicas(replicas []string) cutHosts {
 	one := p.cutPrimaryFrom(replicas)
 	one.prove = func(ctx context.Context) (string, error) {
 		seen, err := awaitDeaf(ctx, p.c, replicas)
@@ -90,13 +90,13 @@ func (p parts) fromReplicas(replicas []string) cut {
 }
 
 // fromMinority cuts the groups off from a minority of the Redis nodes. A probe from the group one has to reach another node.
-func fromMinority(ctx context.Context, c Partitionable, rng *rand.Rand, groups []string, one string) (cut, error) {
+func fromMinority(ctx context.Context, c Partitionable, rng *rand.Rand, groups []string, one string) (cutHosts, error) {
 	nodes, err := Minority().Pick(ctx, c, rng)
 	if err != nil {
-		return cut{}, err
+		return cutHosts{}, err
 	}
 	kept := slices.DeleteFunc(slices.Clone(c.RedisNodes()), func(n string) bool { return slices.Contains(nodes, n) })
-	return cut{
+	return cutHosts{
 		targets: append(slices.Clone(nodes), groups...),
 		links:   harness.Links(groups, nodes),
 		open:    []harness.Link{{From: one, To: kept[0]}},

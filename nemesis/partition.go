@@ -61,7 +61,7 @@ func (p partition) Inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 	if err := cmp.Or(p.fault.Validate(), p.shape.Check(p.c)); err != nil {
 		return harness.Injection{}, err
 	}
-	if !cuts(p.fault) {
+	if !cutsLink(p.fault) {
 		return harness.Injection{}, fmt.Errorf("%v is not a partition: choose one of hold, drop, drop-replies or refuse", p.fault)
 	}
 	cut, err := p.shape.make(ctx, p.c, rng)
@@ -80,13 +80,13 @@ func (p partition) Inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 	if err != nil {
 		return inj, err
 	}
-	inj.Bite, err = cut.bite(ctx, p.c)
+	inj.Bite, err = cut.probe(ctx, p.c)
 	inj.Bite = string(p.fault.Kind) + ": " + inj.Bite
 	return inj, err
 }
 
-// cut is a Shape with the hosts that it has at the moment.
-type cut struct {
+// cutHosts is a Shape with the hosts that it has at the moment.
+type cutHosts struct {
 	targets []string
 	groups  []int // client groups on the smaller side
 	links   []harness.Link
@@ -94,8 +94,8 @@ type cut struct {
 	prove   func(ctx context.Context) (string, error)
 }
 
-// bite probes the cut from both sides, and what should pass beside it.
-func (c cut) bite(ctx context.Context, p Partitionable) (string, error) {
+// probe looks at the cut from both sides, and what should pass beside it.
+func (c cutHosts) probe(ctx context.Context, p Partitionable) (string, error) {
 	shut := c.linksToProbe(p.ClientGroups())
 	if len(shut) == 0 {
 		return "", errors.New("nobody connects to anybody over this cut")
@@ -121,7 +121,7 @@ func (c cut) bite(ctx context.Context, p Partitionable) (string, error) {
 
 // linksToProbe lists the cut links to look at: those that lead to nodes, and of those that client groups open only the first and the
 // last group's.
-func (c cut) linksToProbe(groups []string) []harness.Link {
+func (c cutHosts) linksToProbe(groups []string) []harness.Link {
 	var clients []string
 	for _, l := range c.links {
 		if slices.Contains(groups, l.From) {
@@ -134,7 +134,7 @@ func (c cut) linksToProbe(groups []string) []harness.Link {
 	})
 }
 
-func (c cut) describe(shut []harness.Link) string {
+func (c cutHosts) describe(shut []harness.Link) string {
 	last := shut[len(shut)-1]
 	s := fmt.Sprintf("%s does not reach %s", last.From, last.To)
 	if len(shut) > 1 {
@@ -148,7 +148,7 @@ func (c cut) describe(shut []harness.Link) string {
 
 // twoPrimaries waits for another primary than old, and sees that old still is one as well.
 func twoPrimaries(ctx context.Context, c Partitionable, old string) (string, error) {
-	seen, err := promoted(ctx, c, old)
+	seen, err := awaitPromoted(ctx, c, old)
 	if err != nil {
 		return "", err
 	}
@@ -156,7 +156,7 @@ func twoPrimaries(ctx context.Context, c Partitionable, old string) (string, err
 	if err != nil {
 		return "", fmt.Errorf("%s, but %s does not say what it is: %w", seen, old, err)
 	}
-	if role != "master" {
+	if role != harness.RolePrimary {
 		return "", fmt.Errorf("%s, but %s is %q: no split brain", seen, old, role)
 	}
 	return seen + " while " + old + " was still primary", nil
@@ -176,7 +176,7 @@ func stillPrimary(ctx context.Context, c Partitionable, old, seen string) (strin
 
 // awaitDeaf waits until none of the replicas hears its primary any more.
 func awaitDeaf(ctx context.Context, c Partitionable, replicas []string) (string, error) {
-	err := until(ctx, func() error {
+	err := pollUntil(ctx, func() error {
 		for _, r := range replicas {
 			if hears, err := c.Hears(ctx, r); err != nil || hears {
 				return errors.Join(err, fmt.Errorf("%s still hears its primary", r))
@@ -195,7 +195,7 @@ func aloneSuspects(ctx context.Context, c Partitionable, one string) (string, er
 		}
 		return nil
 	}
-	err := until(ctx, func() error { return suspects(one, true) })
+	err := pollUntil(ctx, func() error { return suspects(one, true) })
 	for _, s := range c.Sentinels() {
 		if s != one && err == nil {
 			err = suspects(s, false)

@@ -40,7 +40,7 @@ type sentinelCrash struct {
 func (s sentinelCrash) Name() string { return "sentinel-crash-" + s.at.name }
 
 func (s sentinelCrash) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	victim, err := sentinel(ctx, s.c, rng)
+	victim, err := chooseSentinel(ctx, s.c, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
@@ -59,7 +59,7 @@ func (s sentinelCrash) Inject(ctx context.Context, rng *rand.Rand) (harness.Inje
 	if err := beginFailover(ctx, s.c, victim); err != nil {
 		return inj, err
 	}
-	return inj, until(ctx, func() error {
+	return inj, pollUntil(ctx, func() error {
 		if !s.c.Running(victim) {
 			return nil
 		}

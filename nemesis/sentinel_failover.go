@@ -27,7 +27,7 @@ type sentinelFailover struct{ c Watched }
 func (sentinelFailover) Name() string { return "sentinel-failover" }
 
 func (f sentinelFailover) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	s, err := sentinel(ctx, f.c, rng)
+	s, err := chooseSentinel(ctx, f.c, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
@@ -38,7 +38,7 @@ func (f sentinelFailover) Inject(ctx context.Context, rng *rand.Rand) (harness.I
 	return harness.Injection{
 		Targets: []string{s},
 		Bite:    fmt.Sprintf("%s began a failover from %s", s, old),
-		Prove:   func(ctx context.Context) (string, error) { return promoted(ctx, f.c, old) },
+		Prove:   func(ctx context.Context) (string, error) { return awaitPromoted(ctx, f.c, old) },
 		Heal:    nothingToHeal,
 	}, beginFailover(ctx, f.c, s)
 }

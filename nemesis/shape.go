@@ -15,8 +15,8 @@ import (
 // shapes; the zero value cannot be injected.
 type Shape struct {
 	name, doc string
-	needs     needs
-	make      func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error)
+	needs     shapeNeeds
+	make      func(ctx context.Context, c Partitionable, rng *rand.Rand) (cutHosts, error)
 }
 
 // String returns the shape's name, such as "split-brain".
@@ -36,8 +36,8 @@ const oneWay = "one-way"
 // Doc returns one line that says who loses whom, and what follows.
 func (s Shape) Doc() string { return s.doc }
 
-// needs is the smallest topology in which a shape can be made.
-type needs struct{ nodes, sentinels, groups int }
+// shapeNeeds is the smallest topology in which a shape can be made.
+type shapeNeeds struct{ nodes, sentinels, groups int }
 
 // Check returns an error that says what the topology lacks for this shape. It looks at the numbers of hosts only, so a stand-in
 // for a cluster that has not started will do. A topology without a single primary fails later, when the fault is injected.
@@ -48,12 +48,12 @@ func (s Shape) Check(c Topology) error {
 	nodes, sentinels, groups := len(c.RedisNodes()), len(c.Sentinels()), len(c.ClientGroups())
 	n := s.needs
 	if nodes < n.nodes || sentinels < n.sentinels || groups < n.groups {
-		return fmt.Errorf("partition %s needs %v; here are %v", s.name, n, needs{nodes, sentinels, groups})
+		return fmt.Errorf("partition %s needs %v; here are %v", s.name, n, shapeNeeds{nodes, sentinels, groups})
 	}
 	return nil
 }
 
-func (n needs) String() string {
+func (n shapeNeeds) String() string {
 	return fmt.Sprintf("%d Redis nodes, %d Sentinels and %d client groups", n.nodes, n.sentinels, n.groups)
 }
 
@@ -67,14 +67,14 @@ func (n needs) String() string {
 // names the new one, and clients that ask it are sent to a node that does not answer them.
 func SplitBrain() Shape {
 	return withPrimary("split-brain", "the primary, one Sentinel and 2/5 of the client groups lose all others: two primaries",
-		needs{3, 3, 2}, func(p parts) cut { return p.splitBrain(p.drawOne(p.sentinels)) })
+		shapeNeeds{3, 3, 2}, func(p hostsByRole) cutHosts { return p.splitBrain(p.drawOne(p.sentinels)) })
 }
 
 // SplitBrainWithReplica is SplitBrain with one replica on the old primary's side, which goes on acknowledging its
 // writes: WAIT 1 and min-replicas-to-write 1 are satisfied there.
 func SplitBrainWithReplica() Shape {
 	doc := "as split-brain, with a replica on the old primary's side: WAIT 1 is content there"
-	return withPrimary("split-brain-replica", doc, needs{3, 3, 2}, func(p parts) cut {
+	return withPrimary("split-brain-replica", doc, shapeNeeds{3, 3, 2}, func(p hostsByRole) cutHosts {
 		return p.splitBrain(p.drawOne(p.replicas), p.drawOne(p.sentinels))
 	})
 }
@@ -83,9 +83,9 @@ func SplitBrainWithReplica() Shape {
 // groups still reach it, and it stays primary.
 func ClientsFromPrimary() Shape {
 	return withPrimary("clients-primary", "2/5 of the client groups lose the primary, nobody else does: no failover",
-		needs{1, 0, 2}, func(p parts) cut {
+		shapeNeeds{1, 0, 2}, func(p hostsByRole) cutHosts {
 			other := harness.Link{From: p.many[0], To: p.old}
-			return cut{
+			return cutHosts{
 				targets: append([]string{p.old}, p.few...), groups: firstIndexes(len(p.few)),
 				links: harness.Links(p.few, []string{p.old}), open: []harness.Link{other},
 				prove: func(ctx context.Context) (string, error) {
@@ -102,30 +102,30 @@ func ClientsFromPrimary() Shape {
 // primary. Under Withhold or Drop that takes seconds to show.
 func PrimaryFromReplicas() Shape {
 	return withPrimary("primary-replicas", "the primary loses all its replicas: no failover, and nothing is replicated",
-		needs{2, 0, 1}, func(p parts) cut { return p.fromReplicas(p.replicas) })
+		shapeNeeds{2, 0, 1}, func(p hostsByRole) cutHosts { return p.fromReplicas(p.replicas) })
 }
 
 // PrimaryFromReplica takes one replica from the primary. The proof is that of PrimaryFromReplicas.
 func PrimaryFromReplica() Shape {
 	return withPrimary("primary-replica", "the primary loses one replica: no failover",
-		needs{2, 0, 1}, func(p parts) cut { return p.fromReplicas([]string{p.drawOne(p.replicas)}) })
+		shapeNeeds{2, 0, 1}, func(p hostsByRole) cutHosts { return p.fromReplicas([]string{p.drawOne(p.replicas)}) })
 }
 
 // PrimaryFromSentinels takes all Sentinels from the primary: they fail over although every client reaches it. The proof:
 // two primaries, as in SplitBrain.
 func PrimaryFromSentinels() Shape {
 	return withPrimary("primary-sentinels", "the primary loses all Sentinels, no client loses anybody: two primaries",
-		needs{2, 1, 1}, func(p parts) cut { return p.cutPrimaryFrom(p.sentinels) })
+		shapeNeeds{2, 1, 1}, func(p hostsByRole) cutHosts { return p.cutPrimaryFrom(p.sentinels) })
 }
 
 // PrimaryFromSentinel takes one Sentinel from the primary. The proof: that one believes that the primary is down, the others
 // do not, and it stays primary.
 func PrimaryFromSentinel() Shape {
 	return withPrimary("primary-sentinel", "the primary loses one Sentinel: no quorum, so no failover",
-		needs{1, 3, 1}, func(p parts) cut {
+		shapeNeeds{1, 3, 1}, func(p hostsByRole) cutHosts {
 			one := p.drawOne(p.sentinels)
 			rest := slices.DeleteFunc(slices.Clone(p.sentinels), func(s string) bool { return s == one })
-			return cut{
+			return cutHosts{
 				targets: []string{p.old, one},
 				links:   harness.Between([]string{p.old}, []string{one}),
 				open:    []harness.Link{{From: rest[0], To: p.old}, {From: p.groups[0], To: p.old}},
@@ -144,7 +144,7 @@ func PrimaryFromSentinel() Shape {
 // primaries, as in SplitBrain.
 func IsolatePrimary() Shape {
 	return withPrimary("isolate-primary", "the primary loses replicas and Sentinels, no client loses anybody: two primaries",
-		needs{2, 1, 1}, func(p parts) cut { return p.cutPrimaryFrom(slices.Concat(p.replicas, p.sentinels)) })
+		shapeNeeds{2, 1, 1}, func(p hostsByRole) cutHosts { return p.cutPrimaryFrom(slices.Concat(p.replicas, p.sentinels)) })
 }
 
 // Bridge makes two halves that do not see each other, and leaves one replica, the bridge, that both see. One half is the
@@ -152,14 +152,14 @@ func IsolatePrimary() Shape {
 // bridge, so two primaries do not last.
 func Bridge() Shape {
 	return withPrimary("bridge", "two halves lose each other, one replica is seen by both: a failover",
-		needs{3, 3, 2}, func(p parts) cut {
+		shapeNeeds{3, 3, 2}, func(p hostsByRole) cutHosts {
 			bridge := p.drawOne(p.replicas)
 			half := p.primarySide(p.drawOne(p.sentinels))
-			return cut{
+			return cutHosts{
 				targets: append(slices.Clone(half), bridge), groups: firstIndexes(len(p.few)),
 				links: harness.Between(half, p.allBut(append(slices.Clone(half), bridge))),
 				open:  []harness.Link{{From: p.few[0], To: bridge}, {From: p.many[0], To: bridge}},
-				prove: func(ctx context.Context) (string, error) { return promoted(ctx, p.c, p.old) },
+				prove: func(ctx context.Context) (string, error) { return awaitPromoted(ctx, p.c, p.old) },
 			}
 		})
 }
@@ -167,16 +167,16 @@ func Bridge() Shape {
 // OneWay cuts the connections that hosts of from open to hosts of to. Connections in the other direction go on.
 func OneWay(from, to Target) Shape {
 	doc := fmt.Sprintf("the connections that %s opens to %s are cut, those the other way are not", from, to)
-	return Shape{oneWay, doc, needs{}, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
+	return Shape{oneWay, doc, shapeNeeds{}, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cutHosts, error) {
 		a, err := from.Pick(ctx, c, rng)
 		if err != nil {
-			return cut{}, err
+			return cutHosts{}, err
 		}
 		b, err := to.Pick(ctx, c, rng)
 		if err != nil {
-			return cut{}, err
+			return cutHosts{}, err
 		}
-		one := cut{targets: union(a, b), links: harness.Links(a, b)}
+		one := cutHosts{targets: union(a, b), links: harness.Links(a, b)}
 		back := harness.Links(b, a)
 		if len(back) > 0 && !slices.Contains(c.ClientGroups(), back[0].To) && !slices.Contains(one.links, back[0]) {
 			one.open = back[:1]
@@ -187,8 +187,8 @@ func OneWay(from, to Target) Shape {
 
 // MinorityOfNodes cuts all clients off from a minority of the Redis nodes. It is for topologies of several masters.
 func MinorityOfNodes() Shape {
-	return Shape{"minority", "all clients lose a minority of the Redis nodes", needs{3, 0, 1},
-		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
+	return Shape{"minority", "all clients lose a minority of the Redis nodes", shapeNeeds{3, 0, 1},
+		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cutHosts, error) {
 			groups := c.ClientGroups()
 			return fromMinority(ctx, c, rng, groups, groups[0])
 		}}
@@ -196,8 +196,8 @@ func MinorityOfNodes() Shape {
 
 // ClientsFromMinority cuts the first two fifths of the client groups off from a minority of the Redis nodes.
 func ClientsFromMinority() Shape {
-	return Shape{"clients-minority", "2/5 of the client groups lose a minority of the Redis nodes", needs{3, 0, 2},
-		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cut, error) {
+	return Shape{"clients-minority", "2/5 of the client groups lose a minority of the Redis nodes", shapeNeeds{3, 0, 2},
+		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cutHosts, error) {
 			groups := c.ClientGroups()
 			n := smallerShare(groups)
 			one, err := fromMinority(ctx, c, rng, groups[:n], groups[0])

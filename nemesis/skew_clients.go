@@ -41,7 +41,7 @@ func (n skewClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Inject
 	for _, g := range s.groups {
 		right = append(right, n.fleet.Skew(g, n.ahead))
 	}
-	inj := harness.Injection{Targets: s.names, Heal: undoing(right)}
+	inj := harness.Injection{Targets: s.names, Heal: callAll(right)}
 	for i, g := range s.groups {
 		if n.fleet.Ahead(g) == 0 {
 			return inj, fmt.Errorf("the clocks of %s are right: another skew is in force that makes up for %v", s.names[i], n.ahead)

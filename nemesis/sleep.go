@@ -25,17 +25,17 @@ const shortestSleep = 500 * time.Millisecond
 // replaced does the same until it hears of that. Sentinels replace a primary that sleeps for longer than their patience. The
 // bite: a PING gets no answer. If the machine was too busy to see the node asleep, it sleeps again. The heal waits for the end
 // of the sleep.
-func Sleep(c DebugSleeper, t Target, d time.Duration) harness.Nemesis { return nap{c, t, d} }
+func Sleep(c DebugSleeper, t Target, d time.Duration) harness.Nemesis { return nodeSleep{c, t, d} }
 
-type nap struct {
+type nodeSleep struct {
 	c     DebugSleeper
 	hosts Target
 	d     time.Duration
 }
 
-func (s nap) Name() string { return "sleep-" + s.hosts.String() }
+func (s nodeSleep) Name() string { return "sleep-" + s.hosts.String() }
 
-func (s nap) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+func (s nodeSleep) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	if s.d < shortestSleep {
 		return harness.Injection{}, fmt.Errorf("a sleep of %v is too short to be seen: ask for %v or more", s.d, shortestSleep)
 	}
@@ -55,7 +55,7 @@ func (s nap) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, err
 
 // sleep sends the node to sleep, again if need be, until a probe has seen it asleep: on a busy machine the first look may come
 // too late.
-func (s nap) sleep(ctx context.Context, node string) error {
+func (s nodeSleep) sleep(ctx context.Context, node string) error {
 	return poll(ctx, func() (again bool, err error) {
 		if err := awaitReachable(ctx, s.c, node); err != nil {
 			return false, err
@@ -65,7 +65,7 @@ func (s nap) sleep(ctx context.Context, node string) error {
 }
 
 // sleepOnce lets the node sleep once. again says that no probe saw it asleep.
-func (s nap) sleepOnce(ctx context.Context, node string) (again bool, err error) {
+func (s nodeSleep) sleepOnce(ctx context.Context, node string) (again bool, err error) {
 	over := make(chan error, 1)
 	go func() { // the reply comes late, or never: an admin client waits for it for a second
 		_, err := s.c.Do(context.WithoutCancel(ctx), node, "DEBUG", "SLEEP", s.d.Seconds())
@@ -90,8 +90,8 @@ func (s nap) sleepOnce(ctx context.Context, node string) (again bool, err error)
 }
 
 // awaitAwake waits until the node answers or its process has ended.
-func (s nap) awaitAwake(ctx context.Context, node string) error {
-	return until(ctx, func() error {
+func (s nodeSleep) awaitAwake(ctx context.Context, node string) error {
+	return pollUntil(ctx, func() error {
 		if !s.c.Running(node) {
 			return nil
 		}

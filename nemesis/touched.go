@@ -28,16 +28,16 @@ func idleInjection(targets []string, why error) harness.Injection {
 // errNoLink says that no link lies where a fault was to act.
 var errNoLink = errors.New("they are one host now")
 
-// meter counts what a link fault touches on links from now on.
-type meter struct {
+// touchedMeter counts what a link fault touches on links from now on.
+type touchedMeter struct {
 	c      Metered
-	proof  proof
+	proof  linkProof
 	links  []harness.Link // those that lead to nodes: nobody connects to clients
 	before []harness.Touched
 }
 
-func newMeter(c Metered, f harness.LinkFault, links []harness.Link) meter {
-	m := meter{c: c, proof: proofOf(f)}
+func newMeter(c Metered, f harness.LinkFault, links []harness.Link) touchedMeter {
+	m := touchedMeter{c: c, proof: proofOf(f)}
 	for _, l := range links {
 		if !slices.Contains(c.ClientGroups(), l.To) {
 			m.links, m.before = append(m.links, l), append(m.before, c.Touched(l))
@@ -51,7 +51,7 @@ const mostLinks = 8
 
 // touched says what was touched on each link, the busiest first. It returns an error if nothing was touched on any of them: the
 // fault was in force where the system under test sends nothing.
-func (m meter) touched() (string, error) {
+func (m touchedMeter) touched() (string, error) {
 	type share struct {
 		link harness.Link
 		of   harness.Touched
@@ -84,7 +84,7 @@ func (m meter) touched() (string, error) {
 }
 
 // whyIdle says whose traffic was missing, and on which links.
-func (m meter) whyIdle() string {
+func (m touchedMeter) whyIdle() string {
 	if m.proof.lacks != "" {
 		return fmt.Sprintf("idle: %s on %s", m.proof.lacks, listFew(m.links))
 	}

@@ -40,14 +40,14 @@ func (e Exploration) Verdict() harness.Verdict { return e.Result.Verdict() }
 func (e Exploration) Sentence() string {
 	switch found := e.Result.Found; {
 	case len(found) == 1:
-		return fmt.Sprintf("A counterexample of %s: %s.%s", steps(found[0]), found[0].Anomaly.Class, e.searched())
+		return fmt.Sprintf("A counterexample of %s: %s.%s", stepCount(found[0]), found[0].Anomaly.Class, e.searched())
 	case len(found) > 1:
-		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.%s", len(found), steps(found[0]), units.And(e.classes()), e.searched())
+		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.%s", len(found), stepCount(found[0]), units.And(e.classes()), e.searched())
 	case e.Verdict() == harness.Valid && len(e.Result.Parts) > 1:
 		return fmt.Sprintf("No interleaving breaks it: %s.", e.parts())
 	case e.Verdict() == harness.Valid:
 		return fmt.Sprintf("No interleaving of %s breaks it: all %s, %s.",
-			e.people(), e.everything(), bounds(e.Result.Budget))
+			e.clientCount(), e.everything(), boundsOf(e.Result.Budget))
 	case e.Result.Random != nil && e.Result.Schedules > 0:
 		return fmt.Sprintf("Searched at random, nothing found: %s, in %s. %s%s",
 			e.parts(), units.Duration(e.Result.Elapsed), e.Result.Random.Guarantee(), e.Result.WhyAtRandom())
@@ -77,7 +77,7 @@ func (e Exploration) parts() string {
 			of = "at random of"
 		}
 		all = append(all, fmt.Sprintf("%s%s %s %s, %s", extent, units.Plural(int64(p.Schedules), "schedule", "schedules"), of,
-			units.Plural(int64(p.Budget.Clients), "client", "clients"), bounds(p.Budget)))
+			units.Plural(int64(p.Budget.Clients), "client", "clients"), boundsOf(p.Budget)))
 	}
 	return strings.Join(all, "; ")
 }
@@ -86,7 +86,7 @@ func (e Exploration) parts() string {
 func (e Exploration) Brief() string {
 	switch e.Verdict() {
 	case harness.Invalid:
-		return steps(e.Result.Found[0])
+		return stepCount(e.Result.Found[0])
 	case harness.Valid:
 		return "all " + units.Count(int64(e.Result.Schedules)) + " hold"
 	default:
@@ -111,7 +111,9 @@ func (e Exploration) title() string { return cmp.Or(e.Name, e.Variant, "explorat
 
 func (e Exploration) clients() int { return cmp.Or(e.Clients, e.Result.Budget.Clients) }
 
-func (e Exploration) people() string { return units.Plural(int64(e.clients()), "client", "clients") }
+func (e Exploration) clientCount() string {
+	return units.Plural(int64(e.clients()), "client", "clients")
+}
 
 func (e Exploration) schedules() string {
 	return units.Plural(int64(e.Result.Schedules), "schedule", "schedules")
@@ -136,7 +138,7 @@ func (e Exploration) stopped() string {
 func (e Exploration) found() string {
 	var parts []string
 	for _, c := range e.Result.Found {
-		parts = append(parts, fmt.Sprintf("%s in %s", c.Anomaly.Class, steps(c)))
+		parts = append(parts, fmt.Sprintf("%s in %s", c.Anomaly.Class, stepCount(c)))
 	}
 	return units.And(parts)
 }
@@ -149,26 +151,26 @@ func (e Exploration) classes() []string {
 	return all
 }
 
-func steps(c interleave.Counterexample) string {
+func stepCount(c interleave.Counterexample) string {
 	return units.Plural(int64(c.Length()), "step", "steps")
 }
 
-// bounds says what may go wrong in one schedule, and how often.
-func bounds(b interleave.Budget) string {
+// boundsOf says what may go wrong in one schedule, and how often.
+func boundsOf(b interleave.Budget) string {
 	return cmp.Or(b.Bounds(), "without crash, expiry or failover")
 }
 
 // setup returns what was searched, for the lines below the headline.
 func (e Exploration) setup() []fact {
 	all := []fact{
-		{"variant", dash(e.Variant)}, {"clients", units.Count(int64(e.clients()))},
+		{"variant", orDash(e.Variant)}, {"clients", units.Count(int64(e.clients()))},
 	}
 	if len(e.Result.Parts) < 2 { // otherwise a table has them
-		all = append(all, fact{"in each schedule", bounds(e.Result.Budget)})
+		all = append(all, fact{"in each schedule", boundsOf(e.Result.Budget)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
 		if name != "variant" {
-			all = append(all, fact{name, dash(e.Labels[name])})
+			all = append(all, fact{name, orDash(e.Labels[name])})
 		}
 	}
 	if e.Doc != "" {

@@ -10,12 +10,12 @@ import (
 // ExplorationSummary writes the summary.md of a search: what one would paste into a pull request.
 func ExplorationSummary(w io.Writer, e Exploration) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", e.Verdict(), plain(e.title()), plain(e.Sentence()))
+	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", e.Verdict(), escapeMarkdown(e.title()), escapeMarkdown(e.Sentence()))
 	if e.Expected != "" {
-		fmt.Fprintf(&b, "Expected %s: **%s**.\n\n", plain(e.Expected), met(e.Met))
+		fmt.Fprintf(&b, "Expected %s: **%s**.\n\n", escapeMarkdown(e.Expected), metWord(e.Met))
 	}
 	for _, warning := range e.warnings() {
-		fmt.Fprintf(&b, "> %s\n\n", plain(warning))
+		fmt.Fprintf(&b, "> %s\n\n", escapeMarkdown(warning))
 	}
 	if len(e.Result.Found) > 0 {
 		// Nothing but a fence ends a code block, so without back quotes nothing in it is markup.
@@ -25,17 +25,17 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 	}
 	var rows [][]string
 	for _, f := range append(e.setup(), e.numbers()...) {
-		rows = append(rows, []string{plain(f.Name), plain(f.Value)})
+		rows = append(rows, []string{escapeMarkdown(f.Name), escapeMarkdown(f.Value)})
 	}
-	if err := table(&b, []string{"search", ""}, rows); err != nil {
+	if err := markdownTable(&b, []string{"search", ""}, rows); err != nil {
 		return fmt.Errorf("reports: write summary: %w", err)
 	}
 	for _, line := range SituationsText(e.situations()) {
-		fmt.Fprintf(&b, "\n%s\n", plain(line))
+		fmt.Fprintf(&b, "\n%s\n", escapeMarkdown(line))
 	}
 	for _, again := range e.repeats() {
 		if again.Value != "" {
-			fmt.Fprintf(&b, "\n%s: %s\n", again.Name, command(again.Value))
+			fmt.Fprintf(&b, "\n%s: %s\n", again.Name, markdownCommand(again.Value))
 		}
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {

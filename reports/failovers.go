@@ -32,7 +32,7 @@ type failoverRow struct {
 	Cells []string
 }
 
-func tabulate(all []analysis.Failover) failoverTable {
+func failoverRows(all []analysis.Failover) failoverTable {
 	names := analysis.Milestones()[1:]
 	t := failoverTable{}
 	columns := make([][]time.Duration, len(names)+2)
@@ -53,7 +53,7 @@ func tabulate(all []analysis.Failover) failoverTable {
 	}
 	t.Foot = []failoverRow{{Name: "median"}, {Name: "least"}, {Name: "most"}}
 	for _, c := range columns {
-		low, mid, high := spread(c)
+		low, mid, high := spreadOf(c)
 		for i, cell := range []string{mid, low, high} {
 			t.Foot[i].Cells = append(t.Foot[i].Cells, cell)
 		}
@@ -70,8 +70,8 @@ func cellOf(seen bool, d time.Duration, column *[]time.Duration) string {
 	return units.Duration(d)
 }
 
-// spread returns the least, the median and the most of values, as text.
-func spread(values []time.Duration) (low, mid, high string) {
+// spreadOf returns the least, the median and the most of values, as text.
+func spreadOf(values []time.Duration) (low, mid, high string) {
 	if len(values) == 0 {
 		return "–", "–", "–"
 	}

@@ -60,9 +60,9 @@ func printable(r rune) rune {
 
 func helpers() template.FuncMap {
 	return template.FuncMap{
-		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count, "times": times,
+		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count, "times": countOrNever,
 		"clip": units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
-		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass, "outcome": drawing.OutcomeText, "say": say, "words": words, "memory": units.Size,
+		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass, "outcome": drawing.OutcomeText, "say": sayFigure, "words": words, "memory": units.Size,
 	}
 }
 
@@ -88,7 +88,7 @@ type page struct {
 	Anomalies []anomalyView
 	Charts    charts
 	FaultKey  string // the key to the numbers of faults in charts; empty: the charts have the names
-	Falls     []fall
+	Falls     []drawnFailover
 	Table     *failoverTable
 	Events    []harness.Event
 }
@@ -121,8 +121,8 @@ type charts struct {
 	Width                                time.Duration
 }
 
-// fall is one failover with its picture.
-type fall struct {
+// drawnFailover is one failover with its picture.
+type drawnFailover struct {
 	analysis.Failover
 	Number  int
 	Picture drawing.Drawing
@@ -133,7 +133,7 @@ func newPage(r Report) page {
 		Report: r, Verdict: r.Judged.Verdict.String(), Sentence: r.Sentence(), Warnings: r.warnings(),
 		Setup: setup(r), Totals: totals(r.Stats), Classes: classCounts(r.Judged), Anomalies: anomalyViews(r), Charts: drawCharts(r),
 		FaultKey: drawing.FaultKey(r.History.Faults),
-		Falls:    falls(r.Failovers), Table: severalFailovers(r.Failovers),
+		Falls:    drawnFailovers(r.Failovers), Table: severalFailovers(r.Failovers),
 		Events: r.History.Events[:min(len(r.History.Events), maxEvents)],
 	}
 }
@@ -230,15 +230,15 @@ func anomalyViews(r Report) []anomalyView {
 		v.Hidden = len(a.Ops) - len(v.Listed)
 		v.Legend = drawing.SpanLegend(a)
 		for _, o := range a.Overlaps() {
-			v.Two = append(v.Two, lasting(o.Span))
+			v.Two = append(v.Two, describeLength(o.Span))
 		}
 		all = append(all, v)
 	}
 	return all
 }
 
-// lasting says how long a span lasts.
-func lasting(s harness.Span) string {
+// describeLength says how long a span lasts.
+func describeLength(s harness.Span) string {
 	if s.To == 0 {
 		return "without end"
 	}
@@ -249,13 +249,13 @@ func opViews(a harness.Anomaly, meta harness.Meta) []opView {
 	var all []opView
 	ops := drawing.Shown(a.Ops)
 	for _, op := range ops {
-		all = append(all, opView{Op: op, Who: who(op.Client, meta), Since: op.Call - ops[0].Call, Took: op.Return - op.Call})
+		all = append(all, opView{Op: op, Who: nameClient(op.Client, meta), Since: op.Call - ops[0].Call, Took: op.Return - op.Call})
 	}
 	return all
 }
 
-// who names a client, and its worker when the id has moved on.
-func who(client int, meta harness.Meta) string {
+// nameClient names a client, and its worker when the id has moved on.
+func nameClient(client int, meta harness.Meta) string {
 	switch w := meta.Worker(client); {
 	case client < 0:
 		return "harness"
@@ -272,27 +272,27 @@ func drawCharts(r Report) charts {
 		return c
 	}
 	run := drawing.Run{Stats: r.Stats, Faults: r.History.Faults, Groups: r.History.Meta.Groups}
-	c.Throughput = drawn(run.Throughput())
+	c.Throughput = drawingPointer(run.Throughput())
 	if r.Stats.Totals.Failed+r.Stats.Totals.Unknown > 0 {
-		c.Trouble = drawn(run.Trouble())
+		c.Trouble = drawingPointer(run.Trouble())
 	}
 	if r.Stats.Totals.OK > 0 {
-		c.Latency = drawn(run.Latencies())
+		c.Latency = drawingPointer(run.Latencies())
 		if r.History.Meta.Groups > 1 {
-			c.Groups = drawn(run.PerGroup())
+			c.Groups = drawingPointer(run.PerGroup())
 		}
 	}
 	return c
 }
 
-func drawn(d drawing.Drawing) *drawing.Drawing { return &d }
+func drawingPointer(d drawing.Drawing) *drawing.Drawing { return &d }
 
-// falls returns the failovers that are drawn: all of a few, or the slowest of many.
-func falls(all []analysis.Failover) []fall {
-	var some []fall
+// drawnFailovers returns the failovers that are drawn: all of a few, or the slowest of many.
+func drawnFailovers(all []analysis.Failover) []drawnFailover {
+	var some []drawnFailover
 	for i, f := range all {
 		if len(all) <= maxFalls || i == slowest(all) {
-			some = append(some, fall{Failover: f, Number: i + 1, Picture: drawing.Waterfall(f)})
+			some = append(some, drawnFailover{Failover: f, Number: i + 1, Picture: drawing.Waterfall(f)})
 		}
 	}
 	return some
@@ -302,6 +302,6 @@ func severalFailovers(all []analysis.Failover) *failoverTable {
 	if len(all) < 2 {
 		return nil
 	}
-	t := tabulate(all)
+	t := failoverRows(all)
 	return &t
 }

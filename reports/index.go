@@ -36,11 +36,11 @@ type indexRow struct {
 }
 
 func newIndex(rows []Row) index {
-	x := index{Tone: harness.Valid.String(), Word: "passed", Explored: explored(rows)}
+	x := index{Tone: harness.Valid.String(), Word: "passed", Explored: anyExplored(rows)}
 	passed := 0
 	for _, r := range rows {
 		one := indexRow{
-			Row: r, Title: r.title(), About: r.about(), Passed: r.passed(), Result: r.Verdict.String(), Count: r.ran(units.Count(r.Ops)), Pace: r.ran(units.Whole(r.Rate)),
+			Row: r, Title: r.title(), About: r.about(), Passed: r.passed(), Result: r.Verdict.String(), Count: r.orDashForSearch(units.Count(r.Ops)), Pace: r.orDashForSearch(units.Whole(r.Rate)),
 		}
 		if one.Passed {
 			passed++

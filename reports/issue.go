@@ -14,14 +14,14 @@ import (
 func IssueMarkdown(w io.Writer, e Exploration) error {
 	var b bytes.Buffer
 	if len(e.Result.Found) == 0 {
-		fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", plain(e.title()), e.Verdict(), plain(e.Sentence()))
+		fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", escapeMarkdown(e.title()), e.Verdict(), escapeMarkdown(e.Sentence()))
 	}
 	for _, c := range e.Result.Found {
 		if err := e.issue(&b, c); err != nil {
 			return fmt.Errorf("reports: write markdown: %w", err)
 		}
 	}
-	if err := e.surroundings(&b); err != nil {
+	if err := e.writeSetup(&b); err != nil {
 		return fmt.Errorf("reports: write markdown: %w", err)
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {
@@ -33,43 +33,43 @@ func IssueMarkdown(w io.Writer, e Exploration) error {
 // issue writes one counterexample.
 func (e Exploration) issue(w io.Writer, c interleave.Counterexample) error {
 	class := c.Anomaly.Class
-	fmt.Fprintf(w, "## %s: %s in %s\n\n", plain(e.title()), plain(string(class)), steps(c))
+	fmt.Fprintf(w, "## %s: %s in %s\n\n", escapeMarkdown(e.title()), escapeMarkdown(string(class)), stepCount(c))
 	if promise := promises[class]; promise != "" {
 		fmt.Fprintf(w, "**Promised:** %s\n\n", promise)
 	}
-	fmt.Fprintf(w, "**Found:** %s", plain(e.note(c)))
+	fmt.Fprintf(w, "**Found:** %s", escapeMarkdown(e.note(c)))
 	if meaning := class.Doc().Meaning; meaning != "" {
 		fmt.Fprintf(w, " (%s)", meaning)
 	}
 	fmt.Fprint(w, "\n\n")
 	var rows [][]string
 	for _, l := range e.story(c).Lines() {
-		rows = append(rows, []string{l.Number, units.At(l.At), plain(l.Who), code(l.Command), code(l.Reply), plain(l.Belief)})
+		rows = append(rows, []string{l.Number, units.At(l.At), escapeMarkdown(l.Who), markdownCode(l.Command), markdownCode(l.Reply), escapeMarkdown(l.Belief)})
 	}
-	if err := table(w, []string{":step", ":at", "client", "command", "reply", "believes now"}, rows); err != nil {
+	if err := markdownTable(w, []string{":step", ":at", "client", "command", "reply", "believes now"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
 	if again := e.PassOn(c); again != "" {
-		fmt.Fprintf(w, "**Repeat it:** %s\n\n", command(again))
+		fmt.Fprintf(w, "**Repeat it:** %s\n\n", markdownCommand(again))
 	}
 	return nil
 }
 
-// surroundings writes what was searched, the versions, and how to search again.
-func (e Exploration) surroundings(w io.Writer) error {
+// writeSetup writes what was searched, the versions, and how to search again.
+func (e Exploration) writeSetup(w io.Writer) error {
 	var rows [][]string
 	for _, v := range e.Versions {
-		rows = append(rows, []string{plain(v.Name), plain(v.Version)})
+		rows = append(rows, []string{escapeMarkdown(v.Name), escapeMarkdown(v.Version)})
 	}
 	for _, f := range e.setup() {
-		rows = append(rows, []string{plain(f.Name), plain(f.Value)})
+		rows = append(rows, []string{escapeMarkdown(f.Name), escapeMarkdown(f.Value)})
 	}
-	if err := table(w, []string{"with", ""}, rows); err != nil {
+	if err := markdownTable(w, []string{"with", ""}, rows); err != nil {
 		return err
 	}
 	if e.Command != "" {
-		fmt.Fprintf(w, "\n**Search again:** %s\n", command(e.Command))
+		fmt.Fprintf(w, "\n**Search again:** %s\n", markdownCommand(e.Command))
 	}
 	return nil
 }

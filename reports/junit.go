@@ -72,7 +72,7 @@ func junitCaseOf(r Row) junitCase {
 	if r.Variant != "" {
 		c.Class += "." + r.Variant
 	}
-	problem := &junitProblem{Message: r.Sentence, Type: r.Verdict.String(), Text: explain(r)}
+	problem := &junitProblem{Message: r.Sentence, Type: r.Verdict.String(), Text: failureText(r)}
 	switch {
 	case r.passed():
 	case r.Expected == "" && r.Verdict == harness.Unknown:
@@ -86,8 +86,8 @@ func junitCaseOf(r Row) junitCase {
 	return c
 }
 
-// explain returns the text of a failed test.
-func explain(r Row) string {
+// failureText returns the text of a failed test.
+func failureText(r Row) string {
 	s := r.Sentence + "\n"
 	if r.First != "" {
 		s += "first: " + r.First + "\n"

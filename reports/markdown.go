@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// plain writes s so that Markdown shows it as it is: no markup, no HTML, no mentions, one line.
-func plain(s string) string {
+// escapeMarkdown writes s so that Markdown shows it as it is: no markup, no HTML, no mentions, one line.
+func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for _, r := range oneLine(s) {
 		switch {
@@ -30,8 +30,8 @@ func plain(s string) string {
 	return b.String()
 }
 
-// code writes s as code that is safe in a table, too.
-func code(s string) string {
+// markdownCode writes s as code that is safe in a table, too.
+func markdownCode(s string) string {
 	s = strings.ReplaceAll(oneLine(s), "`", "'")
 	if strings.TrimSpace(s) == "" {
 		return ""
@@ -39,11 +39,11 @@ func code(s string) string {
 	return "`" + strings.ReplaceAll(s, "|", "\\|") + "`"
 }
 
-// command writes a command line as code outside tables, so that it can be copied as it is; one with back quotes as text,
+// markdownCommand writes a command line as code outside tables, so that it can be copied as it is; one with back quotes as text,
 // since these would end the code.
-func command(s string) string {
+func markdownCommand(s string) string {
 	if strings.Contains(s, "`") {
-		return plain(s)
+		return escapeMarkdown(s)
 	}
 	return "`" + oneLine(s) + "`"
 }
@@ -58,8 +58,8 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// table writes a Markdown table. Heads that begin with a colon are aligned to the right.
-func table(w io.Writer, heads []string, rows [][]string) error {
+// markdownTable writes a Markdown table. Heads that begin with a colon are aligned to the right.
+func markdownTable(w io.Writer, heads []string, rows [][]string) error {
 	var b strings.Builder
 	for _, h := range heads {
 		b.WriteString("| " + strings.TrimPrefix(h, ":") + " ")

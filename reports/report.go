@@ -53,7 +53,7 @@ func (r Report) Sentence() string {
 	case len(r.Judged.Totals) > 0:
 		s := "Found " + r.Found() + " in " + r.scope()
 		if len(r.Judged.Anomalies) > 0 {
-			s += ", the first at " + units.At(earliest(r.Judged.Anomalies))
+			s += ", the first at " + units.At(firstComplete(r.Judged.Anomalies))
 		}
 		return s + "."
 	default:
@@ -61,8 +61,8 @@ func (r Report) Sentence() string {
 	}
 }
 
-// earliest returns the time at which the first of the anomalies was complete. They are sorted by class before time.
-func earliest(anomalies []harness.Anomaly) time.Duration {
+// firstComplete returns the time at which the first of the anomalies was complete. They are sorted by class before time.
+func firstComplete(anomalies []harness.Anomaly) time.Duration {
 	return slices.MinFunc(anomalies, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) }).To
 }
 
@@ -107,8 +107,8 @@ func (r Report) reasons() string {
 	return strings.Join(parts, "; ")
 }
 
-// unasked names the checkers that were asked nothing, with the reason.
-func (r Report) unasked() string {
+// uncheckedNote names the checkers that were asked nothing, with the reason.
+func (r Report) uncheckedNote() string {
 	var parts []string
 	for _, g := range r.Judged.Judgements {
 		if g.Unasked {

@@ -44,7 +44,7 @@ func TestAReportOfWhatCouldNotBeReadToItsEnd(t *testing.T) {
 
 func TestSeveralFailoversAreATable(t *testing.T) {
 	all := analysis.Failovers(analysistest.Kills(10))
-	table := tabulate(all)
+	table := failoverRows(all)
 	require.Len(t, table.Rows, 10)
 	require.Equal(t, "1.01 s", table.Foot[0].Cells[0])
 	require.Equal(t, 9, slowest(all))

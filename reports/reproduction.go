@@ -190,7 +190,7 @@ func WriteReproduction(dir string, r Reproduction) error {
 		name  string
 		write func(io.Writer, Reproduction) error
 	}{
-		{"reproduction.json", ReproductionJSON}, {"summary.md", ReproductionSummary}, {"report.html", ReproductionHTML},
+		{ReproductionFile, ReproductionJSON}, {SummaryFile, ReproductionSummary}, {ReportFile, ReproductionHTML},
 	} {
 		if err := WriteFile(filepath.Join(dir, f.name), func(w io.Writer) error { return f.write(w, r) }); err != nil {
 			return err
@@ -209,19 +209,19 @@ func ReproductionJSON(w io.Writer, r Reproduction) error {
 // ReproductionSummary writes a reproduction as Markdown.
 func ReproductionSummary(w io.Writer, r Reproduction) error {
 	var b strings.Builder
-	b.WriteString("## " + plain(r.Title) + "\n\n")
+	b.WriteString("## " + escapeMarkdown(r.Title) + "\n\n")
 	for _, f := range r.facts() {
-		b.WriteString("- " + f.Name + ": " + plain(f.Value) + "\n")
+		b.WriteString("- " + f.Name + ": " + escapeMarkdown(f.Value) + "\n")
 	}
 	b.WriteString("\n")
 	var rows [][]string
 	for _, row := range r.rows() {
 		for i := range row {
-			row[i] = plain(row[i])
+			row[i] = escapeMarkdown(row[i])
 		}
 		rows = append(rows, row)
 	}
-	if err := table(&b, r.heads(), rows); err != nil {
+	if err := markdownTable(&b, r.heads(), rows); err != nil {
 		return err
 	}
 	b.WriteString("\nMedian (least to largest) of the trials; in brackets what was published.\n")

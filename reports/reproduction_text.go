@@ -16,7 +16,7 @@ func ReproductionText(w io.Writer, r Reproduction) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n\n", strings.ToUpper(string(r.Shape)), r.Title)
 	for _, f := range r.facts() {
-		b.WriteString(wrapped(fmt.Sprintf("  %-18s  ", f.Name), oneLine(f.Value)))
+		b.WriteString(wrapBehind(fmt.Sprintf("  %-18s  ", f.Name), oneLine(f.Value)))
 	}
 	b.WriteString("\n")
 	var t texttable.Table
@@ -42,8 +42,8 @@ func ReproductionText(w io.Writer, r Reproduction) error {
 	return err
 }
 
-// wrapped returns text behind a head, in lines of a readable length that begin below each other.
-func wrapped(head, text string) string {
+// wrapBehind returns text behind a head, in lines of a readable length that begin below each other.
+func wrapBehind(head, text string) string {
 	var b strings.Builder
 	line := head
 	indent := strings.Repeat(" ", len(head))

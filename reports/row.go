@@ -34,7 +34,7 @@ type Row struct {
 func RowOf(r Report, link string) Row {
 	row := Row{
 		Name: r.Name, Variant: r.Labels["variant"], Regime: regime(r.Labels), Expected: r.Expected, Met: r.Met,
-		Verdict: r.Judged.Verdict, Sentence: r.Sentence(), Unasked: r.unasked(), Found: r.Found(), Ops: r.Stats.Totals.All(),
+		Verdict: r.Judged.Verdict, Sentence: r.Sentence(), Unasked: r.uncheckedNote(), Found: r.Found(), Ops: r.Stats.Totals.All(),
 		Rate: r.Stats.Rate, P50: r.Stats.Latency.P50, P99: r.Stats.Latency.P99,
 		Started: r.History.Meta.Started, Elapsed: r.Elapsed, Command: r.Command, Link: link,
 	}
@@ -54,13 +54,13 @@ func regime(labels map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// explored reports whether the explorer was asked about any of rows.
-func explored(rows []Row) bool {
+// anyExplored reports whether the explorer was asked about any of rows.
+func anyExplored(rows []Row) bool {
 	return slices.ContainsFunc(rows, func(r Row) bool { return r.Explorer != "" })
 }
 
-// ran returns s, or a dash if the row is about a search, which has no operations to count.
-func (r Row) ran(s string) string {
+// orDashForSearch returns s, or a dash if the row is about a search, which has no operations to count.
+func (r Row) orDashForSearch(s string) string {
 	if r.Explorer != "" && r.Ops == 0 {
 		return "–"
 	}

@@ -9,41 +9,41 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// saying is a figure of a judgement as a sentence has it: words, the number with its unit, words.
-type saying struct{ Lead, Number, Rest string }
+// figureSentence is a figure of a judgement as a sentence has it: words, the number with its unit, words.
+type figureSentence struct{ Lead, Number, Rest string }
 
-// say puts a figure into words. The name says what is counted, so of a name such as "lost per second of fault" the unit 1/s
+// sayFigure puts a figure into words. The name says what is counted, so of a name such as "lost per second of fault" the unit 1/s
 // is left out, and of "lost percent" the word that repeats the unit.
-func say(f harness.Figure) saying {
+func sayFigure(f harness.Figure) figureSentence {
 	switch {
 	case f.Unit == "%":
-		return saying{Number: units.Digits(f.Value) + " %", Rest: strings.TrimSuffix(f.Name, " percent")}
+		return figureSentence{Number: units.Digits(f.Value) + " %", Rest: strings.TrimSuffix(f.Name, " percent")}
 	case f.Unit == "1/s":
-		return saying{Number: units.Digits(f.Value), Rest: f.Name}
+		return figureSentence{Number: units.Digits(f.Value), Rest: f.Name}
 	case f.Unit == "s":
 		return sayTime(f)
 	case strings.HasSuffix(f.Name, " at call"): // an ordinal, not a count
-		return saying{Lead: f.Name, Number: units.Figure(f.Value)}
+		return figureSentence{Lead: f.Name, Number: units.Figure(f.Value)}
 	case f.Unit != "":
-		return saying{Number: units.Figure(f.Value) + " " + f.Unit, Rest: f.Name}
+		return figureSentence{Number: units.Figure(f.Value) + " " + f.Unit, Rest: f.Name}
 	case f.Value == 1:
-		return saying{Number: "1", Rest: singular(f.Name)}
+		return figureSentence{Number: "1", Rest: singular(f.Name)}
 	}
-	return saying{Number: units.Figure(f.Value), Rest: f.Name}
+	return figureSentence{Number: units.Figure(f.Value), Rest: f.Name}
 }
 
 // sayTime puts a time into the middle of its name, before the moment from which it counts: "first lost write 2.50 s after fault
 // start".
-func sayTime(f harness.Figure) saying {
+func sayTime(f harness.Figure) figureSentence {
 	d := time.Duration(f.Value * float64(time.Second)).Round(time.Microsecond)
 	lead, moment, ok := strings.Cut(f.Name, " after ")
 	switch {
 	case !ok:
-		return saying{Lead: f.Name, Number: units.Duration(d)}
+		return figureSentence{Lead: f.Name, Number: units.Duration(d)}
 	case d < 0:
-		return saying{Lead: lead, Number: units.Duration(-d), Rest: "before " + moment}
+		return figureSentence{Lead: lead, Number: units.Duration(-d), Rest: "before " + moment}
 	}
-	return saying{Lead: lead, Number: units.Duration(d), Rest: "after " + moment}
+	return figureSentence{Lead: lead, Number: units.Duration(d), Rest: "after " + moment}
 }
 
 // singular makes the first plural of a name one of its kind, unless a preposition comes before it.

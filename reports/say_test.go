@@ -24,7 +24,7 @@ func TestFiguresReadAsSentences(t *testing.T) {
 		"first lost write 100 ms after fault start":   {Name: "first lost write after fault start", Value: 0.1, Unit: "s"},
 		"first lost write 20.0 ms before fault start": {Name: "first lost write after fault start", Value: -0.02, Unit: "s"},
 	} {
-		s := say(f)
+		s := sayFigure(f)
 		require.Equal(t, want, strings.TrimSpace(s.Lead+" "+s.Number+" "+s.Rest), f.Name)
 	}
 }

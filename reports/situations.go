@@ -48,8 +48,8 @@ func SituationsText(all []harness.Situation) (lines []string) {
 	return lines
 }
 
-// times returns a count as text, or "never".
-func times(n int) string {
+// countOrNever returns a count as text, or "never".
+func countOrNever(n int) string {
 	if n == 0 {
 		return "never"
 	}
@@ -64,8 +64,8 @@ func summarySituations(w io.Writer, r Report) error {
 	}
 	var rows [][]string
 	for _, s := range all {
-		rows = append(rows, []string{plain(string(s.Name)), times(s.Count)})
+		rows = append(rows, []string{escapeMarkdown(string(s.Name)), countOrNever(s.Count)})
 	}
 	fmt.Fprintln(w)
-	return table(w, []string{"situation", ":met"}, rows)
+	return markdownTable(w, []string{"situation", ":met"}, rows)
 }

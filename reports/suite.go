@@ -21,7 +21,7 @@ func WriteSuite(dir string, s tally.Suite) error {
 	for _, f := range []struct {
 		name  string
 		write func(io.Writer, tally.Suite) error
-	}{{"suite.json", SuiteJSON}, {"index.html", SuiteHTML}, {"junit.xml", SuiteJUnit}, {"summary.md", SuiteSummary}} {
+	}{{SuiteFile, SuiteJSON}, {IndexFile, SuiteHTML}, {JUnitFile, SuiteJUnit}, {SummaryFile, SuiteSummary}} {
 		failed = append(failed, WriteFile(filepath.Join(dir, f.name), func(w io.Writer) error { return f.write(w, s) }))
 	}
 	return errors.Join(failed...)

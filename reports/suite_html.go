@@ -59,20 +59,20 @@ type suiteFailure struct {
 
 func newSuitePage(s tally.Suite) suitePage {
 	p := suitePage{
-		Suite: s, Tone: tone(s.Ending()), Word: suiteWord(s), Sentence: SuiteSentence(s), Heads: suiteColumns(suiteHeads(s)),
+		Suite: s, Tone: endingTone(s.Ending()), Word: suiteWord(s), Sentence: SuiteSentence(s), Heads: suiteColumns(suiteHeads(s)),
 		Facts: memoryFacts(s.Memory), Curve: drawing.Memory(s.Memory, s.Elapsed),
 		ShardHeads: suiteColumns(shardHeads), ShardFacts: shardFacts(s),
 	}
 	for _, row := range suiteRows(s) {
-		p.Rows = append(p.Rows, suiteLine{row, below(p.Heads, row.Cells)})
+		p.Rows = append(p.Rows, suiteLine{row, cellsUnder(p.Heads, row.Cells)})
 	}
 	for _, r := range s.Shards {
-		p.ShardRows = append(p.ShardRows, shardLine{r, below(p.ShardHeads, shardCells(r))})
+		p.ShardRows = append(p.ShardRows, shardLine{r, cellsUnder(p.ShardHeads, shardCells(r))})
 	}
 	failures, others := s.Failures(tally.MaxFailures)
 	p.Unlisted = others
 	for _, r := range failures {
-		p.Failures = append(p.Failures, suiteFailure{r, r.Ending.String(), tone(r.Ending), headline(r)})
+		p.Failures = append(p.Failures, suiteFailure{r, r.Ending.String(), endingTone(r.Ending), runHeadline(r)})
 	}
 	return p
 }
@@ -90,8 +90,8 @@ func suiteColumns(names []string) (all []suiteHead) {
 	return all
 }
 
-// below returns cells that know the columns they are in.
-func below(heads []suiteHead, cells []string) (all []suiteCell) {
+// cellsUnder returns cells that know the columns they are in.
+func cellsUnder(heads []suiteHead, cells []string) (all []suiteCell) {
 	for i, text := range cells {
 		all = append(all, suiteCell{heads[i], text})
 	}

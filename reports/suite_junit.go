@@ -32,7 +32,7 @@ func SuiteJUnit(w io.Writer, s tally.Suite) error {
 }
 
 func junitOf(s tally.Suite, c tally.Case) junitCase {
-	one := junitCase{Name: c.Name, Class: "doublegrant." + s.Name, Time: seconds(c.Elapsed), Out: sums(c)}
+	one := junitCase{Name: c.Name, Class: "doublegrant." + s.Name, Time: seconds(c.Elapsed), Out: caseNumbers(c)}
 	first := c.First()
 	problem := &junitProblem{Message: first.Why, Type: c.Ending().String(), Text: story(c)}
 	switch c.Ending() {
@@ -48,8 +48,8 @@ func junitOf(s tally.Suite, c tally.Case) junitCase {
 	return one
 }
 
-// sums returns the numbers of a case in one line.
-func sums(c tally.Case) string {
+// caseNumbers returns the numbers of a case in one line.
+func caseNumbers(c tally.Case) string {
 	sums := fmt.Sprintf("%s as expected", units.Count(int64(c.Met)))
 	if c.Runs != c.Met {
 		sums += fmt.Sprintf(", %s not, %s unknown, %s failed", units.Count(int64(c.NotMet)), units.Count(int64(c.Unknown)), units.Count(int64(c.Failed)))
@@ -62,7 +62,7 @@ func sums(c tally.Case) string {
 func story(c tally.Case) string {
 	var b strings.Builder
 	for _, r := range c.Failures {
-		fmt.Fprintf(&b, "%s: %s\n", r.Ending, headline(r))
+		fmt.Fprintf(&b, "%s: %s\n", r.Ending, runHeadline(r))
 		if r.Command != "" {
 			fmt.Fprintf(&b, "run it again: %s\n", r.Command)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// grown says in words how memory grew after the warm-up.
-func grown(c tally.Curve, warmUp time.Duration) string {
+// describeGrowth says in words how memory grew after the warm-up.
+func describeGrowth(c tally.Curve, warmUp time.Duration) string {
 	from, to, ok := c.Growth(warmUp)
 	if !ok {
 		return "too short a time to tell how it grows"
@@ -32,7 +32,7 @@ func memoryFacts(m tally.Memory) []fact {
 		{"memory at most", units.Size(m.Max)},
 	}
 	if m.Soaked() {
-		all = append(all, fact{"memory under load", grown(m.Load, m.WarmUp)}, fact{"memory between runs", grown(m.Runs, m.WarmUp)},
+		all = append(all, fact{"memory under load", describeGrowth(m.Load, m.WarmUp)}, fact{"memory between runs", describeGrowth(m.Runs, m.WarmUp)},
 			fact{"warm-up", units.Duration(m.WarmUp.Round(time.Second)) + "; medians of the first and last quarter of the time after it"})
 	}
 	return all

@@ -12,27 +12,27 @@ import (
 // SuiteSummary writes the summary.md of a suite: what one would paste into a pull request.
 func SuiteSummary(w io.Writer, s tally.Suite) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", suiteWord(s), plain(s.Name), plain(SuiteSentence(s)))
+	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", suiteWord(s), escapeMarkdown(s.Name), escapeMarkdown(SuiteSentence(s)))
 	if s.Ended != "" {
-		fmt.Fprintf(&b, "> It ended early: %s.\n\n", plain(s.Ended))
+		fmt.Fprintf(&b, "> It ended early: %s.\n\n", escapeMarkdown(s.Ended))
 	}
 	var rows [][]string
 	for _, row := range suiteRows(s) {
-		cells := []string{plain(row.Name), "**" + row.Ends + "**"}
+		cells := []string{escapeMarkdown(row.Name), "**" + row.Ends + "**"}
 		for _, c := range row.Cells {
-			cells = append(cells, plain(c))
+			cells = append(cells, escapeMarkdown(c))
 		}
 		rows = append(rows, cells)
 	}
-	if err := table(&b, append([]string{"run", "ended"}, suiteHeads(s)...), rows); err != nil {
+	if err := markdownTable(&b, append([]string{"run", "ended"}, suiteHeads(s)...), rows); err != nil {
 		return fmt.Errorf("reports: write summary: %w", err)
 	}
 	const most = 10
 	failures, others := s.Failures(most)
 	for _, r := range failures {
-		fmt.Fprintf(&b, "\n- **%s** %s", r.Ending, plain(units.Clip(headline(r), 400)))
+		fmt.Fprintf(&b, "\n- **%s** %s", r.Ending, escapeMarkdown(units.Clip(runHeadline(r), 400)))
 		if r.Command != "" {
-			fmt.Fprintf(&b, "\n  %s", command(r.Command))
+			fmt.Fprintf(&b, "\n  %s", markdownCommand(r.Command))
 		}
 	}
 	if others > 0 {
@@ -43,7 +43,7 @@ func SuiteSummary(w io.Writer, s tally.Suite) error {
 		return fmt.Errorf("reports: write summary: %w", err)
 	}
 	for _, f := range append(shardFacts(s), memoryFacts(s.Memory)...) {
-		fmt.Fprintf(&b, "\n- %s: %s", f.Name, plain(f.Value))
+		fmt.Fprintf(&b, "\n- %s: %s", f.Name, escapeMarkdown(f.Value))
 	}
 	if _, err := fmt.Fprintln(w, b.String()); err != nil {
 		return fmt.Errorf("reports: write summary: %w", err)
@@ -60,10 +60,10 @@ func shardsSummary(b *bytes.Buffer, s tally.Suite) error {
 	for _, r := range s.Shards {
 		row := []string{r.String()}
 		for _, c := range shardCells(r) {
-			row = append(row, plain(c))
+			row = append(row, escapeMarkdown(c))
 		}
 		rows = append(rows, row)
 	}
 	fmt.Fprintln(b)
-	return table(b, append([]string{"shard"}, shardHeads...), rows)
+	return markdownTable(b, append([]string{"shard"}, shardHeads...), rows)
 }

@@ -32,7 +32,7 @@ func suiteHeads(s tally.Suite) []string {
 
 func suiteRows(s tally.Suite) (all []suiteRow) {
 	for _, c := range s.Cases {
-		row := suiteRow{Case: c, Ends: c.Ending().String(), Tone: tone(c.Ending()), Results: c.First().Link}
+		row := suiteRow{Case: c, Ends: c.Ending().String(), Tone: endingTone(c.Ending()), Results: c.First().Link}
 		took := units.Duration(c.Elapsed.Round(100 * time.Millisecond))
 		found := cmp.Or(c.Last.Found, noMedian)
 		switch {
@@ -56,8 +56,8 @@ func suiteRows(s tally.Suite) (all []suiteRow) {
 	return all
 }
 
-// tone returns the verdict whose colour suits an ending.
-func tone(e tally.Ending) string {
+// endingTone returns the verdict whose colour suits an ending.
+func endingTone(e tally.Ending) string {
 	switch e {
 	case tally.Met:
 		return "valid"
@@ -81,7 +81,7 @@ func SuiteText(w io.Writer, s tally.Suite) error {
 		for i := range cells {
 			cells[i] = oneLine(cells[i])
 		}
-		t.Add(append(cells, cmp.Or(folder(row.Results), noMedian))...)
+		t.Add(append(cells, cmp.Or(folderOf(row.Results), noMedian))...)
 	}
 	if err := t.Write(&b, texttable.Width(w)); err != nil {
 		return err
@@ -93,7 +93,7 @@ func SuiteText(w io.Writer, s tally.Suite) error {
 	const most = 3
 	failures, others := s.Failures(most)
 	for _, r := range failures {
-		b.WriteString("\n" + wrapped(fmt.Sprintf("  %-8s", r.Ending), oneLine(headline(r))))
+		b.WriteString("\n" + wrapBehind(fmt.Sprintf("  %-8s", r.Ending), oneLine(runHeadline(r))))
 		if r.Command != "" {
 			b.WriteString("  again   " + r.Command + "\n") // in one piece, to be copied
 		}
@@ -109,7 +109,7 @@ func SuiteText(w io.Writer, s tally.Suite) error {
 	if facts := memoryFacts(s.Memory); len(facts) > 0 {
 		b.WriteString("\n")
 		for _, f := range facts {
-			b.WriteString(wrapped(fmt.Sprintf("  %-20s", f.Name), f.Value))
+			b.WriteString(wrapBehind(fmt.Sprintf("  %-20s", f.Name), f.Value))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -136,13 +136,13 @@ func shardsText(b *strings.Builder, s tally.Suite, width int) error {
 		return err
 	}
 	for _, f := range shardFacts(s) {
-		b.WriteString(wrapped(fmt.Sprintf("  %-20s", f.Name), oneLine(f.Value)))
+		b.WriteString(wrapBehind(fmt.Sprintf("  %-20s", f.Name), oneLine(f.Value)))
 	}
 	return nil
 }
 
-// headline returns a run's name and its result.
-func headline(r tally.Run) string {
+// runHeadline returns a run's name and its result.
+func runHeadline(r tally.Run) string {
 	which := r.Name
 	if r.Seed != 0 {
 		which += fmt.Sprintf(", seed %d", r.Seed)
@@ -150,8 +150,8 @@ func headline(r tally.Run) string {
 	return which + ": " + cmp.Or(strings.TrimSuffix(r.Why, "."), "no reason was given")
 }
 
-// folder returns the folder of a report; empty if there is none.
-func folder(link string) string {
+// folderOf returns the folder of a report; empty if there is none.
+func folderOf(link string) string {
 	if link == "" {
 		return ""
 	}

@@ -15,12 +15,12 @@ import (
 // Summary writes summary.md: what one would paste into a pull request.
 func Summary(w io.Writer, r Report) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", r.Judged.Verdict, plain(r.Name), plain(r.Sentence()))
+	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", r.Judged.Verdict, escapeMarkdown(r.Name), escapeMarkdown(r.Sentence()))
 	if r.Expected != "" {
-		fmt.Fprintf(&b, "Expected %s: **%s**.\n\n", plain(r.Expected), met(r.Met))
+		fmt.Fprintf(&b, "Expected %s: **%s**.\n\n", escapeMarkdown(r.Expected), metWord(r.Met))
 	}
 	for _, warning := range r.warnings() {
-		fmt.Fprintf(&b, "> %s\n\n", plain(warning))
+		fmt.Fprintf(&b, "> %s\n\n", escapeMarkdown(warning))
 	}
 	for _, part := range []func(io.Writer, Report) error{
 		summaryFacts, summaryJudged, summarySituations, summaryAnomaly, summaryFailovers, summaryCommand,
@@ -35,7 +35,7 @@ func Summary(w io.Writer, r Report) error {
 	return nil
 }
 
-func met(yes bool) string {
+func metWord(yes bool) string {
 	if yes {
 		return "met"
 	}
@@ -45,21 +45,21 @@ func met(yes bool) string {
 func summaryFacts(w io.Writer, r Report) error {
 	var rows [][]string
 	for _, f := range append(setup(r), totals(r.Stats)...) {
-		rows = append(rows, []string{plain(f.Name), plain(f.Value)})
+		rows = append(rows, []string{escapeMarkdown(f.Name), escapeMarkdown(f.Value)})
 	}
-	return table(w, []string{"run", ""}, rows)
+	return markdownTable(w, []string{"run", ""}, rows)
 }
 
 func summaryJudged(w io.Writer, r Report) error {
 	var rows [][]string
 	for _, g := range r.Judged.Judgements {
-		rows = append(rows, []string{code(g.Checker), g.Said(), plain(g.Reason)})
+		rows = append(rows, []string{markdownCode(g.Checker), g.Said(), escapeMarkdown(g.Reason)})
 	}
 	if len(rows) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
-	return table(w, []string{"checker", "verdict", "reason"}, rows)
+	return markdownTable(w, []string{"checker", "verdict", "reason"}, rows)
 }
 
 func summaryAnomaly(w io.Writer, r Report) error {
@@ -67,7 +67,7 @@ func summaryAnomaly(w io.Writer, r Report) error {
 		return nil
 	}
 	a := r.Judged.Anomalies[0]
-	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", plain(string(a.Class)), code(units.Clip(a.Key, 80)), plain(a.Note))
+	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", escapeMarkdown(string(a.Class)), markdownCode(units.Clip(a.Key, 80)), escapeMarkdown(a.Note))
 	aboutClass(w, a.Class)
 	if len(a.Ops) == 0 {
 		return nil
@@ -76,20 +76,20 @@ func summaryAnomaly(w io.Writer, r Report) error {
 	for _, op := range opViews(a, r.History.Meta) {
 		rows = append(rows, opCells(op))
 	}
-	return table(w, []string{":client", "kind", "argument", "result", ":call", ":took", "outcome"}, rows)
+	return markdownTable(w, []string{":client", "kind", "argument", "result", ":call", ":took", "outcome"}, rows)
 }
 
 // aboutClass says what a class means in production and what mends it.
 func aboutClass(w io.Writer, c harness.Class) {
 	if d := c.Doc(); d.Harm != "" {
-		fmt.Fprintf(w, "%s in production: %s\n\nWhat to do: %s\n\n", plain(string(c)), plain(d.Harm), plain(d.Remedy))
+		fmt.Fprintf(w, "%s in production: %s\n\nWhat to do: %s\n\n", escapeMarkdown(string(c)), escapeMarkdown(d.Harm), escapeMarkdown(d.Remedy))
 	}
 }
 
 func opCells(op opView) []string {
 	return []string{
-		op.Who, plain(string(op.Kind)), code(units.Clip(op.Arg, 60)), code(units.Clip(op.Result, 60)), units.At(op.Call), units.Duration(op.Took),
-		plain(units.Clip(drawing.OutcomeText(op.Op), 80)),
+		op.Who, escapeMarkdown(string(op.Kind)), markdownCode(units.Clip(op.Arg, 60)), markdownCode(units.Clip(op.Result, 60)), units.At(op.Call), units.Duration(op.Took),
+		escapeMarkdown(units.Clip(drawing.OutcomeText(op.Op), 80)),
 	}
 }
 
@@ -102,39 +102,39 @@ func summaryFailovers(w io.Writer, r Report) error {
 		return oneFailover(w, r.Failovers[0])
 	}
 	fmt.Fprintf(w, "\n### %d failovers, times since the fault\n\n", len(r.Failovers))
-	t := tabulate(r.Failovers)
+	t := failoverRows(r.Failovers)
 	heads := []string{"after fault"}
 	for _, h := range t.Heads {
 		heads = append(heads, ":"+h)
 	}
 	var rows [][]string
 	for _, row := range append(t.Rows, t.Foot...) {
-		rows = append(rows, append([]string{plain(row.Name)}, row.Cells...))
+		rows = append(rows, append([]string{escapeMarkdown(row.Name)}, row.Cells...))
 	}
-	return table(w, heads, rows)
+	return markdownTable(w, heads, rows)
 }
 
 func oneFailover(w io.Writer, f analysis.Failover) error {
-	fmt.Fprintf(w, "\n### Failover after %s\n\n", plain(f.Name+f.Moved()))
+	fmt.Fprintf(w, "\n### Failover after %s\n\n", escapeMarkdown(f.Name+f.Moved()))
 	var rows [][]string
 	for _, s := range f.Stages {
 		if s.Seen {
-			rows = append(rows, []string{string(s.Name), units.Duration(s.After), code(s.By)})
+			rows = append(rows, []string{string(s.Name), units.Duration(s.After), markdownCode(s.By)})
 		} else {
-			rows = append(rows, []string{string(s.Name), "not seen", plain(s.Note)})
+			rows = append(rows, []string{string(s.Name), "not seen", escapeMarkdown(s.Note)})
 		}
 	}
 	for _, c := range f.Costs() {
-		rows = append(rows, []string{c.Name + " for", units.Duration(c.Length()), plain(c.Note)})
+		rows = append(rows, []string{c.Name + " for", units.Duration(c.Length()), escapeMarkdown(c.Note)})
 	}
-	return table(w, []string{"stage", ":since the fault", "by"}, rows)
+	return markdownTable(w, []string{"stage", ":since the fault", "by"}, rows)
 }
 
 func summaryCommand(w io.Writer, r Report) error {
 	if r.Command == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "\nRun it again: %s\n", command(r.Command))
+	_, err := fmt.Fprintf(w, "\nRun it again: %s\n", markdownCommand(r.Command))
 	return err
 }
 
@@ -142,22 +142,22 @@ func summaryCommand(w io.Writer, r Report) error {
 // the table says what it answered.
 func CompareMarkdown(w io.Writer, rows []Row) error {
 	heads := []string{"variant", "regime, fault", "verdict", "found", "first anomaly", ":ops/s", ":p50", ":p99"}
-	asked := explored(rows)
+	asked := anyExplored(rows)
 	if asked {
 		heads = slices.Insert(heads, explorerColumn, "explorer")
 	}
 	var cells [][]string
 	for _, r := range rows {
 		row := []string{
-			code(r.Variant), plain(r.Regime), mark(r.Verdict), plain(dash(r.Found)), plain(units.Clip(dash(r.First), 160)),
-			r.ran(units.Whole(r.Rate)), units.Took(r.P50), units.Took(r.P99),
+			markdownCode(r.Variant), escapeMarkdown(r.Regime), markVerdict(r.Verdict), escapeMarkdown(orDash(r.Found)), escapeMarkdown(units.Clip(orDash(r.First), 160)),
+			r.orDashForSearch(units.Whole(r.Rate)), units.Took(r.P50), units.Took(r.P99),
 		}
 		if asked {
-			row = slices.Insert(row, explorerColumn, plain(dash(r.Explorer)))
+			row = slices.Insert(row, explorerColumn, escapeMarkdown(orDash(r.Explorer)))
 		}
 		cells = append(cells, row)
 	}
-	if err := table(w, heads, cells); err != nil {
+	if err := markdownTable(w, heads, cells); err != nil {
 		return fmt.Errorf("reports: write comparison: %w", err)
 	}
 	return nil
@@ -166,15 +166,15 @@ func CompareMarkdown(w io.Writer, rows []Row) error {
 // explorerColumn is the index of the column with the explorer's answer, after the verdict.
 const explorerColumn = 3
 
-// mark makes what is not valid stand out.
-func mark(v harness.Verdict) string {
+// markVerdict makes what is not valid stand out.
+func markVerdict(v harness.Verdict) string {
 	if v == harness.Valid {
 		return v.String()
 	}
 	return "**" + v.String() + "**"
 }
 
-func dash(s string) string {
+func orDash(s string) string {
 	if s == "" {
 		return "–"
 	}

@@ -30,7 +30,7 @@ func ExplorationText(w io.Writer, e Exploration) error {
 		fmt.Fprintf(&b, "  %s\n", units.Visible(line))
 	}
 	if e.Expected != "" {
-		fmt.Fprintf(&b, "  expected %s: %s\n", units.Visible(e.Expected), met(e.Met))
+		fmt.Fprintf(&b, "  expected %s: %s\n", units.Visible(e.Expected), metWord(e.Met))
 	}
 	for i, c := range e.Result.Found {
 		fmt.Fprintf(&b, "\n%s", e.whiteboard(c))
@@ -65,7 +65,7 @@ func (e Exploration) pace() string {
 func (e Exploration) whiteboard(c interleave.Counterexample) string {
 	lines := e.story(c).Lines()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s:\n", units.Visible(string(c.Anomaly.Class)), steps(c))
+	fmt.Fprintf(&b, "%s in %s:\n", units.Visible(string(c.Anomaly.Class)), stepCount(c))
 	w := columnsOf(lines)
 	for _, l := range lines {
 		b.WriteString("  " + w.write(l) + "\n")

@@ -8,6 +8,17 @@ import (
 	"path/filepath"
 )
 
+// Names of the files that reports are written as. A folder's kind is told by them (results.KindOf), so each stands here alone.
+const (
+	VerdictFile      = "verdict.json"      // of a run or a search
+	ReportFile       = "report.html"       // of a run, a search or a reproduction
+	JUnitFile        = "junit.xml"         // of a run, a search or a suite
+	SummaryFile      = "summary.md"        // of all of these
+	SuiteFile        = "suite.json"        // of a suite
+	IndexFile        = "index.html"        // of a suite, or of several results folders
+	ReproductionFile = "reproduction.json" // of a reproduction
+)
+
 // Format is one file that a report is written as.
 type Format struct {
 	File  string
@@ -17,10 +28,10 @@ type Format struct {
 // Formats lists every file of a report.
 func Formats() []Format {
 	return []Format{
-		{"verdict.json", JSON},
-		{"report.html", HTML},
-		{"junit.xml", func(w io.Writer, r Report) error { return JUnit(w, r.Name, []Row{RowOf(r, "report.html")}) }},
-		{"summary.md", Summary},
+		{VerdictFile, JSON},
+		{ReportFile, HTML},
+		{JUnitFile, func(w io.Writer, r Report) error { return JUnit(w, r.Name, []Row{RowOf(r, ReportFile)}) }},
+		{SummaryFile, Summary},
 	}
 }
 
@@ -43,10 +54,10 @@ type ExplorationFormat struct {
 // ExplorationFormats lists every file of a search. They have the names of those of a run.
 func ExplorationFormats() []ExplorationFormat {
 	return []ExplorationFormat{
-		{"verdict.json", ExplorationJSON},
-		{"report.html", ExplorationHTML},
-		{"junit.xml", func(w io.Writer, e Exploration) error { return JUnit(w, e.title(), []Row{e.Row("report.html")}) }},
-		{"summary.md", ExplorationSummary},
+		{VerdictFile, ExplorationJSON},
+		{ReportFile, ExplorationHTML},
+		{JUnitFile, func(w io.Writer, e Exploration) error { return JUnit(w, e.title(), []Row{e.Row(ReportFile)}) }},
+		{SummaryFile, ExplorationSummary},
 	}
 }
 

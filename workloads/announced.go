@@ -37,7 +37,7 @@ func (c Client) announcedProgram(o Options, run Outside) interleave.Program {
 	return outsideProgram(p, func(i int, address string) harness.Client {
 		a := &announcer{family: c.As, lease: p.Lease, owner: exploredNames[i]}
 		d := run.Drive(address, "DOUBLEGRANT_CLIENT="+strconv.Itoa(i+1), "DOUBLEGRANT_TTL_MS="+strconv.FormatInt(p.Lease.Milliseconds(), 10))
-		return step(func(_ context.Context, s *harness.Session) { a.step(s, d) })
+		return clientFunc(func(_ context.Context, s *harness.Session) { a.step(s, d) })
 	}, run.Kill)
 }
 

@@ -39,7 +39,7 @@ type (
 	attemptKey struct{}
 )
 
-func track(ctx context.Context) (context.Context, *call) {
+func withCall(ctx context.Context) (context.Context, *call) {
 	c := &call{}
 	return context.WithValue(ctx, callKey{}, c), c
 }
@@ -65,8 +65,8 @@ type tracer struct {
 	retries bool // the client sends a command again that got no answer, so that no error proves that nothing was executed
 }
 
-// retries reports whether a client sends commands again by itself.
-func retries(r redis.UniversalClient) bool {
+// retriesByItself reports whether a client sends commands again by itself.
+func retriesByItself(r redis.UniversalClient) bool {
 	c, ok := r.(*redis.Client)
 	return ok && c.Options().MaxRetries > 0
 }
@@ -107,9 +107,9 @@ func (t tracer) trace(ctx context.Context, cmds []redis.Cmder, pipeline bool, se
 	}
 	a := &attempt{}
 	c.seen.Store(true)
-	if err := harness.Checkpoint(ctx); err != nil && !tidies(cmds) {
+	if err := harness.Checkpoint(ctx); err != nil && !onlyTidies(cmds) {
 		c.masters.note(t.master, false, err)
-		return unheard(cmds, err)
+		return setError(cmds, err)
 	}
 	err := send(context.WithValue(ctx, attemptKey{}, a))
 	ran := t.retries && err != nil || a.mayHaveRun(err, cmds, pipeline)
@@ -117,7 +117,7 @@ func (t tracer) trace(ctx context.Context, cmds []redis.Cmder, pipeline bool, se
 		c.executed.Store(true)
 	}
 	if crash := harness.Checkpoint(ctx); crash != nil {
-		err = unheard(cmds, crash)
+		err = setError(cmds, crash)
 	}
 	c.masters.note(t.master, ran, err)
 	return err
@@ -128,14 +128,14 @@ func (a *attempt) mayHaveRun(err error, cmds []redis.Cmder, pipeline bool) bool 
 	return !a.unsent.Load() && !(notExecuted(err) && (!pipeline || noneExecuted(cmds)))
 }
 
-// tidies reports whether the commands only undo what the end of a connection undoes: a crashed client's connections would
+// onlyTidies reports whether the commands only undo what the end of a connection undoes: a crashed client's connections would
 // be closed, and here others go on to use them.
-func tidies(cmds []redis.Cmder) bool {
+func onlyTidies(cmds []redis.Cmder) bool {
 	return len(cmds) == 1 && (cmds[0].Name() == "unwatch" || cmds[0].Name() == "discard")
 }
 
-// unheard sets err as the answer to every one of the commands, and returns it.
-func unheard(cmds []redis.Cmder, err error) error {
+// setError sets err as the answer to every one of the commands, and returns it.
+func setError(cmds []redis.Cmder, err error) error {
 	for _, cmd := range cmds {
 		cmd.SetErr(err)
 	}
@@ -226,7 +226,7 @@ func (p *pool) client(group int) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.AddHook(tracer{retries: retries(r)})
+	r.AddHook(tracer{retries: retriesByItself(r)})
 	p.clients[group] = r
 	return r, nil
 }
@@ -247,7 +247,7 @@ func (p *pool) masters(group int) ([]redis.UniversalClient, error) {
 		return nil, err
 	}
 	for i, r := range all {
-		r.AddHook(tracer{master: i + 1, retries: retries(r)})
+		r.AddHook(tracer{master: i + 1, retries: retriesByItself(r)})
 	}
 	p.quorums[group] = all
 	return all, nil

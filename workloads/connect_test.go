@@ -18,7 +18,7 @@ import (
 // settled runs one operation of commands through the tracer and returns its outcome.
 func settled(ctx context.Context, r redis.UniversalClient, commands func(context.Context) error) harness.Op {
 	var op harness.Op
-	ctx, call := track(ctx)
+	ctx, call := withCall(ctx)
 	call.settle(&op, commands(ctx))
 	return op
 }
@@ -161,6 +161,6 @@ func TestIntervals(t *testing.T) {
 	for want, in := range map[string][]int64{
 		"": nil, "3": {3}, "0-2": {0, 1, 2}, "0-1,5,7-9": {0, 1, 5, 7, 8, 9},
 	} {
-		require.Equal(t, want, intervals(in))
+		require.Equal(t, want, formatIntervals(in))
 	}
 }

@@ -73,9 +73,9 @@ type dedups struct {
 	opts       DedupOptions
 	newDeduper func(redis.UniversalClient) Deduper
 	delivered  atomic.Int64 // to all workers so far
-	claimed    claimed
-	marks      diary // messages by the time at which they were marked for the window
-	received   diary // messages by the time at which they first came
+	claimed    undelivered
+	marks      sampledTimes // messages by the time at which they were marked for the window
+	received   sampledTimes // messages by the time at which they first came
 	slow       slowClaims
 }
 
@@ -158,7 +158,7 @@ func (c *dedupClient) claim(ctx context.Context, s *harness.Session, id string) 
 		ttl = f.Lease(c.window)
 	}
 	return s.Invoke(harness.Op{Kind: harness.Claim, Key: id, TTL: ttl}, func(op *harness.Op) {
-		ctx, call := track(ctx)
+		ctx, call := withCall(ctx)
 		first, err := c.filter.First(ctx, id, c.window)
 		if !call.settle(op, err) {
 			return
@@ -183,16 +183,16 @@ func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string
 		return harness.Op{}
 	}
 	return s.Invoke(harness.Op{Kind: harness.Confirm, Key: id, TTL: c.window}, func(op *harness.Op) {
-		ctx, call := track(ctx)
+		ctx, call := withCall(ctx)
 		mine, err := f.Confirm(ctx, id, c.window)
-		answered(op, call, mine, err, harness.NotMine)
+		setOutcome(op, call, mine, err, harness.NotMine)
 	})
 }
 
 // receive returns the number of the message that the caller gets now, and whether it is one that comes again.
 func (d *dedups) receive(s *harness.Session) (number int64, again bool) {
 	if s.Rand.Float64() < redelivered {
-		if number, ok := d.again(s); ok {
+		if number, ok := d.drawRepeated(s); ok {
 			return number, true
 		}
 	}

@@ -28,8 +28,8 @@ var ageBands = []ageBand{
 	{0.20, 1.012, 1.2},
 }
 
-// again draws a message that comes again. It reports false if there is none of the age that was drawn.
-func (d *dedups) again(s *harness.Session) (int64, bool) {
+// drawRepeated draws a message that comes again. It reports false if there is none of the age that was drawn.
+func (d *dedups) drawRepeated(s *harness.Session) (int64, bool) {
 	if number, ok := d.slow.draw(s.Rand); ok && s.Rand.IntN(4) == 0 {
 		return number, true
 	}
@@ -42,18 +42,18 @@ func (d *dedups) again(s *harness.Session) (int64, bool) {
 	return 0, false
 }
 
-// diary keeps the times at which messages were marked, or came, for a sample that is spread evenly over time. It is safe
+// sampledTimes keeps the times at which messages were marked, or came, for a sample that is spread evenly over time. It is safe
 // for concurrent use. The zero value with a window is empty.
-type diary struct {
+type sampledTimes struct {
 	window time.Duration
 
 	mu     sync.Mutex
-	first  []entry // from the beginning of the load, in order of time
-	latest []entry // from the last two windows or more, in order of time
+	first  []sampledTime // from the beginning of the load, in order of time
+	latest []sampledTime // from the last two windows or more, in order of time
 }
 
-// entry is a message and its time.
-type entry struct {
+// sampledTime is a message and its time.
+type sampledTime struct {
 	number int64
 	at     time.Duration
 }
@@ -65,7 +65,7 @@ const (
 )
 
 // add enters a message, unless another one was entered just before.
-func (d *diary) add(number int64, at time.Duration) {
+func (d *sampledTimes) add(number int64, at time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if n := len(d.latest); n > 0 && at < d.latest[n-1].at+d.window/entriesAWindow {
@@ -74,14 +74,14 @@ func (d *diary) add(number int64, at time.Duration) {
 	if len(d.latest) == 4*entriesAWindow {
 		d.latest = append(d.latest[:0], d.latest[2*entriesAWindow:]...)
 	}
-	d.latest = append(d.latest, entry{number, at})
+	d.latest = append(d.latest, sampledTime{number, at})
 	if n := len(d.first); n < firstEntries && (n == 0 || at >= d.first[n-1].at+d.window/firstAWindow) {
-		d.first = append(d.first, entry{number, at})
+		d.first = append(d.first, sampledTime{number, at})
 	}
 }
 
 // draw returns a random message whose time is in [from, to], and false if there is none.
-func (d *diary) draw(rng *rand.Rand, from, to time.Duration) (number int64, ok bool) {
+func (d *sampledTimes) draw(rng *rand.Rand, from, to time.Duration) (number int64, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := sort.Search(len(d.latest), func(i int) bool { return d.latest[i].at >= from })
@@ -93,7 +93,7 @@ func (d *diary) draw(rng *rand.Rand, from, to time.Duration) (number int64, ok b
 }
 
 // oldest lists up to n of the first messages, whose time is at most before.
-func (d *diary) oldest(n int, before time.Duration) (numbers []int64) {
+func (d *sampledTimes) oldest(n int, before time.Duration) (numbers []int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range d.first {
@@ -104,11 +104,11 @@ func (d *diary) oldest(n int, before time.Duration) (numbers []int64) {
 	return numbers
 }
 
-// when returns the approximate time of a message: that of the last entry whose number is not larger, or 0 if there is none.
-func (d *diary) when(number int64) time.Duration {
+// timeOf returns the approximate time of a message: that of the last entry whose number is not larger, or 0 if there is none.
+func (d *sampledTimes) timeOf(number int64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, entries := range [][]entry{d.latest, d.first} {
+	for _, entries := range [][]sampledTime{d.latest, d.first} {
 		i := sort.Search(len(entries), func(i int) bool { return entries[i].number > number })
 		if i > 0 {
 			return entries[i-1].at
@@ -134,7 +134,7 @@ func (c *slowClaims) wait(s *harness.Session, number int64, claim harness.Op) {
 		return
 	}
 	defer c.end(number)
-	s.Sleep(part(s.Rand, claim.TTL, 0.3, 1.6))
+	s.Sleep(drawPart(s.Rand, claim.TTL, 0.3, 1.6))
 }
 
 func (c *slowClaims) begin(number int64) bool {

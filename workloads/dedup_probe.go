@@ -19,13 +19,13 @@ const (
 	leaseAtMost  = 15 * time.Second // the longest lease that the harness waits for: a run has not much more time to end
 )
 
-// claimed holds the messages that some client may have marked and nobody has delivered yet.
-type claimed struct {
+// undelivered holds the messages that some client may have marked and nobody has delivered yet.
+type undelivered struct {
 	mu      sync.Mutex
 	numbers map[int64]struct{}
 }
 
-func (c *claimed) add(number int64) {
+func (c *undelivered) add(number int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.numbers == nil {
@@ -34,14 +34,14 @@ func (c *claimed) add(number int64) {
 	c.numbers[number] = struct{}{}
 }
 
-func (c *claimed) remove(number int64) {
+func (c *undelivered) remove(number int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.numbers, number)
 }
 
 // latest lists the latest n of them, in order.
-func (c *claimed) latest(n int) []int64 {
+func (c *undelivered) latest(n int) []int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := slices.Sorted(maps.Keys(c.numbers))
@@ -59,10 +59,10 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 		if lease > leaseAtMost {
 			return nil
 		}
-		outwait(s, lease)
+		waitOutLease(s, lease)
 	}
 	now := s.Now()
-	for _, number := range d.questions(now) {
+	for _, number := range d.messagesToAsk(now) {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -71,9 +71,9 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// questions lists the messages to ask for at about now: those that were claimed and not delivered, the latest, and some
+// messagesToAsk lists the messages to ask for at about now: those that were claimed and not delivered, the latest, and some
 // that came so long ago that their marks have to be gone.
-func (d *dedups) questions(now time.Duration) []int64 {
+func (d *dedups) messagesToAsk(now time.Duration) []int64 {
 	all := d.claimed.latest(probedAtMost)
 	end := (d.delivered.Load() + int64(d.opts.FanOut) - 1) / int64(d.opts.FanOut)
 	for number := max(0, end-probedAtMost); number < end; number++ {
@@ -91,9 +91,9 @@ const outlivedAtMost = 100 // messages that the harness asks for long after thei
 // them.
 func (d *dedups) longGone() time.Duration { return d.opts.Window*13/4 + time.Second }
 
-// tells reports whether a claim now would tell anything about a message: inside its window, or long after it.
-func (d *dedups) tells(number int64, now time.Duration) bool {
-	age := now - d.received.when(number)
+// isConclusive reports whether a claim now would tell anything about a message: inside its window, or long after it.
+func (d *dedups) isConclusive(number int64, now time.Duration) bool {
+	age := now - d.received.timeOf(number)
 	return age < d.opts.Window*97/100 || age > d.longGone()
 }
 
@@ -105,7 +105,7 @@ func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int6
 		c.look(ctx, s, f, id)
 	}
 	for range 3 {
-		if !c.load.tells(number, s.Now()) {
+		if !c.load.isConclusive(number, s.Now()) {
 			return
 		}
 		if op := c.claim(ctx, s, id); op.Outcome == harness.OK || ctx.Err() != nil {

@@ -14,7 +14,7 @@ import (
 
 func TestTheHarnessAsksForWhatWasClaimedAndNotDeliveredAndForTheLatest(t *testing.T) {
 	d := Dedups(nil, DedupOptions{FanOut: 2}, newDedupSetNXEX).(*dedups)
-	require.Empty(t, d.questions(0))
+	require.Empty(t, d.messagesToAsk(0))
 	for number := range int64(2 * probedAtMost) {
 		d.claimed.add(number)
 	}
@@ -22,19 +22,19 @@ func TestTheHarnessAsksForWhatWasClaimedAndNotDeliveredAndForTheLatest(t *testin
 	for number := range int64(probedAtMost) {
 		d.claimed.remove(number + 10)
 	}
-	require.Len(t, d.questions(0), probedAtMost, "those that were claimed, bounded")
-	require.EqualValues(t, 1010, d.questions(0)[10], "the latest of them")
+	require.Len(t, d.messagesToAsk(0), probedAtMost, "those that were claimed, bounded")
+	require.EqualValues(t, 1010, d.messagesToAsk(0)[10], "the latest of them")
 
-	d.claimed = claimed{}
+	d.claimed = undelivered{}
 	d.claimed.add(3)
 	d.delivered.Store(2*5000 + 1) // the first delivery of message 5000
-	all := d.questions(0)
+	all := d.messagesToAsk(0)
 	require.EqualValues(t, 3, all[0])
 	require.EqualValues(t, 4001, all[1])
 	require.EqualValues(t, 5000, all[len(all)-1])
 	require.Len(t, all, 1+probedAtMost)
 	d.claimed.add(4500)
-	require.Equal(t, all, d.questions(0), "asked for twice")
+	require.Equal(t, all, d.messagesToAsk(0), "asked for twice")
 }
 
 // finished lets the harness ask a filter, and lists what it recorded.

@@ -31,10 +31,10 @@ func dedupSetNXEXWait(acks int) Variant {
 
 type dedupSetNXEXWaitFilter struct {
 	redis redis.UniversalClient
-	wait  waiting
+	wait  waitArguments
 }
 
-func newDedupSetNXEXWait(w waiting) func(redis.UniversalClient) Deduper {
+func newDedupSetNXEXWait(w waitArguments) func(redis.UniversalClient) Deduper {
 	return func(r redis.UniversalClient) Deduper { return &dedupSetNXEXWaitFilter{r, w} }
 }
 
@@ -43,7 +43,7 @@ func (f *dedupSetNXEXWaitFilter) First(ctx context.Context, id string, window ti
 	enough := f.wait.write(ctx, f.redis, func(p redis.Cmdable) {
 		set = p.SetArgs(ctx, id, "1", redis.SetArgs{Mode: "NX", TTL: fullSeconds(window)})
 	})
-	first, err := granted(set)
+	first, err := wasGranted(set)
 	if err != nil || !first { // whether somebody else's mark is replicated is not this worker's concern
 		return false, err
 	}

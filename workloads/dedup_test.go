@@ -23,7 +23,7 @@ const muchPatience = 5 * time.Second
 
 // patientWait returns v with a longer timeout for its replicas.
 func patientWait(v Variant) Variant {
-	w := waiting{v.Acks, muchPatience}
+	w := waitArguments{v.Acks, muchPatience}
 	switch {
 	case v.Acks == 0:
 	case v.Family == Lock:

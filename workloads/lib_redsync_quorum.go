@@ -50,7 +50,7 @@ func (l *redsyncQuorumLock) Acquire(ctx context.Context, key, owner string, ttl 
 	case err == nil:
 		l.held[grant{key, owner}] = m
 		return true, nil
-	case noes(err) == l.pools:
+	case countNoes(err) == l.pools:
 		return false, nil
 	}
 	return false, errors.Join(errGivenBack, err)
@@ -67,7 +67,7 @@ func (l *redsyncQuorumLock) Extend(ctx context.Context, key, owner string, _ tim
 	switch {
 	case ok:
 		return true, nil
-	case noes(err) == l.pools:
+	case countNoes(err) == l.pools:
 		return false, nil
 	case err == nil:
 		return false, errInPart
@@ -89,11 +89,11 @@ func (l *redsyncQuorumLock) Release(ctx context.Context, key, owner string) (boo
 }
 
 // outvoted reports whether so many masters said no that no majority was left.
-func (l *redsyncQuorumLock) outvoted(err error) bool { return noes(err) > l.pools-(l.pools/2+1) }
+func (l *redsyncQuorumLock) outvoted(err error) bool { return countNoes(err) > l.pools-(l.pools/2+1) }
 
-// noes counts the masters that answered no: taken, another's, or gone. The library joins one error for each master. If a
+// countNoes counts the masters that answered no: taken, another's, or gone. The library joins one error for each master. If a
 // majority refused, it names them in one error and drops the others.
-func noes(err error) int {
+func countNoes(err error) int {
 	switch e := err.(type) {
 	case *redsync.ErrTaken:
 		return len(e.Nodes)
@@ -102,7 +102,7 @@ func noes(err error) int {
 	case interface{ Unwrap() []error }:
 		sum := 0
 		for _, err := range e.Unwrap() {
-			sum += noes(err)
+			sum += countNoes(err)
 		}
 		return sum
 	}

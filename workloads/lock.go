@@ -82,7 +82,7 @@ type locks struct {
 	opts      LockOptions
 	newLocker func(redis.UniversalClient) Locker
 	quorum                             // in place of newLocker, for a lock on several masters
-	resource  resource                 // what the locks guard
+	resource  guardedResource          // what the locks guard
 	keys      map[string]*lockKeyState // by name of the lock
 }
 
@@ -105,18 +105,18 @@ func (l *locks) Situations() []harness.SituationName {
 }
 
 func (l *locks) extends() (yes bool) {
-	_, yes = l.sample().(Extender)
+	_, yes = l.unconnected().(Extender)
 	return yes
 }
 
 // Fenced reports whether grants carry fencing tokens.
 func (l *locks) Fenced() (yes bool) {
-	_, yes = l.sample().(Fencer)
+	_, yes = l.unconnected().(Fencer)
 	return yes
 }
 
-// sample returns a lock without a connection, to look at its type. It is nil if the constructor cannot do without one.
-func (l *locks) sample() (one Locker) {
+// unconnected returns a lock without a connection, to look at its type. It is nil if the constructor cannot do without one.
+func (l *locks) unconnected() (one Locker) {
 	defer func() { _ = recover() }()
 	if l.newQuorum != nil {
 		return l.newQuorum(nil)
@@ -146,7 +146,7 @@ func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 	}
 	lease := fullSeconds(l.opts.TTL) // as locks take it that count in seconds
 	if lease <= longestWait {
-		outwait(s, lease)
+		waitOutLease(s, lease)
 	}
 	for i := range l.opts.Keys {
 		if l.opts.Resource {
@@ -157,8 +157,8 @@ func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// outwait waits until a lease that nobody renews is over, with 5 % and 50 ms to spare for clocks that differ.
-func outwait(s *harness.Session, lease time.Duration) {
+// waitOutLease waits until a lease that nobody renews is over, with 5 % and 50 ms to spare for clocks that differ.
+func waitOutLease(s *harness.Session, lease time.Duration) {
 	s.Sleep(lease + lease/20 + 50*time.Millisecond)
 }
 
@@ -167,7 +167,7 @@ func lockKey(i int) string { return fmt.Sprintf("lock-%d", i) }
 type lockClient struct {
 	lock     Locker
 	opts     LockOptions
-	resource *resource                // that Step updates, if the options ask for it
+	resource *guardedResource         // that Step updates, if the options ask for it
 	keys     map[string]*lockKeyState // shared by all clients, by name of the lock; nil: every lock has the lease of opts
 	tries    int
 }
@@ -201,7 +201,7 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 		return
 	}
 	until := got.Return + c.usualHold(s.Rand, k)
-	late := k.next(got.Return)
+	late := k.isLate(got.Return)
 	if c.opts.Resource {
 		c.update(s, key, got.Arg, got.Result)
 	}
@@ -212,7 +212,7 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 	}
 	c.release(ctx, s, key, got.Arg)
 	if late {
-		k.over(s.Now(), c.holdMean())
+		k.endLate(s.Now(), c.holdMean())
 	}
 }
 
@@ -250,9 +250,9 @@ func (c *lockClient) probe(ctx context.Context, s *harness.Session, key string) 
 func (c *lockClient) acquire(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
 	op := harness.Op{Kind: harness.Acquire, Key: key, Arg: owner, TTL: c.lease(key)}
 	return s.Invoke(op, func(op *harness.Op) {
-		ctx, call := track(ctx)
+		ctx, call := withCall(ctx)
 		granted, err := c.lock.Acquire(ctx, key, owner, op.TTL)
-		answered(op, call, granted, err, harness.Held)
+		setOutcome(op, call, granted, err, harness.Held)
 		if f, ok := c.lock.(Fencer); ok && op.Outcome == harness.OK {
 			op.Result = f.Fence()
 		}
@@ -263,23 +263,23 @@ func (c *lockClient) acquire(ctx context.Context, s *harness.Session, key, owner
 func (c *lockClient) extend(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
 	op := harness.Op{Kind: harness.Extend, Key: key, Arg: owner, TTL: c.lease(key)}
 	return s.Invoke(op, func(op *harness.Op) {
-		ctx, call := track(ctx)
+		ctx, call := withCall(ctx)
 		mine, err := c.lock.(Extender).Extend(ctx, key, owner, op.TTL)
-		answered(op, call, mine, err, harness.NotMine)
+		setOutcome(op, call, mine, err, harness.NotMine)
 	})
 }
 
 // release gives the lock up and records it.
 func (c *lockClient) release(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
 	return s.Invoke(harness.Op{Kind: harness.Release, Key: key, Arg: owner}, func(op *harness.Op) {
-		ctx, call := track(ctx)
+		ctx, call := withCall(ctx)
 		mine, err := c.lock.Release(ctx, key, owner)
-		answered(op, call, mine, err, harness.NotMine)
+		setOutcome(op, call, mine, err, harness.NotMine)
 	})
 }
 
-// answered sets the outcome of op by a lock's answer; no is the reason recorded for a definite no.
-func answered(op *harness.Op, c *call, yes bool, err error, no string) {
+// setOutcome sets the outcome of op by a lock's answer; no is the reason recorded for a definite no.
+func setOutcome(op *harness.Op, c *call, yes bool, err error, no string) {
 	switch {
 	case !yes && c.masters.doubtful(op, err):
 	case errors.Is(err, errGivenBack):
@@ -303,6 +303,6 @@ func (c *lockClient) usualHold(rng *rand.Rand, k *lockKeyState) time.Duration {
 	return min(time.Duration(rng.ExpFloat64()*float64(c.holdMean())), k.lease/4)
 }
 
-// probes is how often the harness asks for a lock that is refused when no lease is left. A lock that is granted in the end
+// probes bounds how often the harness asks for a lock that is refused when no lease is left. A lock that is granted in the end
 // was not stuck: algorithms may tidy up as they refuse.
 const probes = 3

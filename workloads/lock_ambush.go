@@ -49,7 +49,7 @@ func (c *lockClient) ambush(ctx context.Context, s *harness.Session, key string,
 		return got
 	}
 	defer k.rise()
-	if !s.Sleep(end - lastInstant + part(s.Rand, lastInstant, 0, 1) - s.Now()) {
+	if !s.Sleep(end - lastInstant + drawPart(s.Rand, lastInstant, 0, 1) - s.Now()) {
 		return got
 	}
 	for range ambushTries {
@@ -88,15 +88,15 @@ const likeHolder = 0.4
 // nameFor returns the name for a try at a lock.
 func (c *lockClient) nameFor(s *harness.Session, k *lockKeyState) string {
 	if s.Rand.Float64() < likeHolder {
-		if name := k.alike(); name != "" {
+		if name := k.similarName(); name != "" {
 			return name
 		}
 	}
 	return c.newOwner(s)
 }
 
-// alike returns a name like the watched owner's, which nobody else gets. It is empty if nobody is watched.
-func (k *lockKeyState) alike() string {
+// similarName returns a name like the watched owner's, which nobody else gets. It is empty if nobody is watched.
+func (k *lockKeyState) similarName() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.watched.owner == "" {

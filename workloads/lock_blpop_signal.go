@@ -61,7 +61,7 @@ func signalLock(r redis.UniversalClient, wait time.Duration) *blpopSignalLock {
 	return &blpopSignalLock{redis: r, leave: redis.NewScript(lua.LockSignalRelease), wait: wait}
 }
 
-// signalKept is how long a signal is kept that nobody has waited for.
+// signalKept is the time for which a signal is kept that nobody has waited for.
 const signalKept = time.Second
 
 // signalKey names the list of signals of a lock. It shares the lock's slot on a Cluster.
@@ -81,7 +81,7 @@ func (l *blpopSignalLock) Acquire(ctx context.Context, key, owner string, _ time
 
 // try takes the lock if it is free, for ttl; 0: for good.
 func (l *blpopSignalLock) try(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	return granted(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
+	return wasGranted(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
 }
 
 // signalled waits for a signal, and reports whether one came.
@@ -94,7 +94,7 @@ func (l *blpopSignalLock) signalled(ctx context.Context, key string, within time
 }
 
 func (l *blpopSignalLock) Release(ctx context.Context, key, owner string) (bool, error) {
-	return yes(l.leave.Run(ctx, l.redis, []string{key, signalKey(key)}, owner, signalKept.Milliseconds()))
+	return saysYes(l.leave.Run(ctx, l.redis, []string{key, signalKey(key)}, owner, signalKept.Milliseconds()))
 }
 
 type signalLeaseLock struct{ blpopSignalLock }

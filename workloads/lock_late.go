@@ -52,11 +52,11 @@ type lockKeyState struct {
 	waiting int // clients that wait for the end of watched
 }
 
-// late is a way to hold a lock too long.
-type late int
+// lateWay is a way to hold a lock too long.
+type lateWay int
 
 const (
-	releaseLate late = iota
+	releaseLate lateWay = iota
 	releaseAtEnd
 	extendLate
 	extendAtEnd
@@ -65,12 +65,12 @@ const (
 
 // lateTurns lists the ways, in turn, for a lock that cannot be renewed, and lateExtenderTurns for one that can.
 var (
-	lateTurns         = []late{releaseLate, releaseAtEnd}
-	lateExtenderTurns = []late{extendLate, extendAtEnd, releaseLate, extendAtEnd, extendInTime, extendAtEnd, releaseAtEnd, extendLate, extendAtEnd}
+	lateTurns         = []lateWay{releaseLate, releaseAtEnd}
+	lateExtenderTurns = []lateWay{extendLate, extendAtEnd, releaseLate, extendAtEnd, extendInTime, extendAtEnd, releaseAtEnd, extendLate, extendAtEnd}
 )
 
-// next reports whether a lock that was granted at now is to be held late.
-func (k *lockKeyState) next(now time.Duration) bool {
+// isLate reports whether a lock that was granted at now is to be held late.
+func (k *lockKeyState) isLate(now time.Duration) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now < k.due || !k.late && !k.others.begin() {
@@ -80,8 +80,8 @@ func (k *lockKeyState) next(now time.Duration) bool {
 	return true
 }
 
-// over ends a late hold at now. Usual holds come next, for half a lease or ten holds, whichever is longer.
-func (k *lockKeyState) over(now, mean time.Duration) {
+// endLate ends a late hold at now. Usual holds come next, for half a lease or ten holds, whichever is longer.
+func (k *lockKeyState) endLate(now, mean time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.due = now + max(k.lease/2, 10*min(mean, k.lease/4))
@@ -98,9 +98,9 @@ type lateHolds struct {
 	first atomic.Int64 // locks that were held late at least once
 }
 
-// turn returns the index of a lock's first way to hold late. Locks that are held late one after the other get ways that come one
+// firstWay returns the index of a lock's first way to hold late. Locks that are held late one after the other get ways that come one
 // after the other. So the first ways are tried in every load, however few of its locks are held late before it ends.
-func (l *lateHolds) turn() int {
+func (l *lateHolds) firstWay() int {
 	if l == nil {
 		return 0
 	}
@@ -129,7 +129,7 @@ func (l *lateHolds) end() {
 }
 
 // way returns how to hold the lock late this time.
-func (k *lockKeyState) way(extender bool) late {
+func (k *lockKeyState) way(extender bool) lateWay {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	turns := lateTurns
@@ -137,7 +137,7 @@ func (k *lockKeyState) way(extender bool) late {
 		turns = lateExtenderTurns
 	}
 	if !k.turned {
-		k.turn, k.turned = k.others.turn(), true
+		k.turn, k.turned = k.others.firstWay(), true
 	}
 	k.turn++
 	return turns[(k.turn-1)%len(turns)]
@@ -150,9 +150,9 @@ func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKe
 	k.watch(got.Arg, end)
 	switch k.way(extender) {
 	case releaseLate:
-		s.Sleep(end + part(s.Rand, k.lease, 0.05, 0.5) - s.Now())
+		s.Sleep(end + drawPart(s.Rand, k.lease, 0.05, 0.5) - s.Now())
 	case releaseAtEnd:
-		s.Sleep(end - part(s.Rand, got.Return-got.Call, 0, 3) - s.Now())
+		s.Sleep(end - drawPart(s.Rand, got.Return-got.Call, 0, 3) - s.Now())
 	case extendLate:
 		c.extendLate(ctx, s, k, got, end)
 	case extendAtEnd:
@@ -169,17 +169,17 @@ const lastInstant = 1500 * time.Microsecond
 // since timers may be late by that much. trip is how long a request takes.
 func aroundEnd(rng *rand.Rand, trip time.Duration) time.Duration {
 	if rng.IntN(2) == 0 {
-		return -part(rng, lastInstant, 0, 4)
+		return -drawPart(rng, lastInstant, 0, 4)
 	}
-	return part(rng, lastInstant+trip, 0, 1.4) - lastInstant
+	return drawPart(rng, lastInstant+trip, 0, 1.4) - lastInstant
 }
 
-// part draws a duration between from*d and to*d.
-func part(rng *rand.Rand, d time.Duration, from, to float64) time.Duration {
+// drawPart draws a duration between from*d and to*d.
+func drawPart(rng *rand.Rand, d time.Duration, from, to float64) time.Duration {
 	return time.Duration((from + (to-from)*rng.Float64()) * float64(d))
 }
 
-// lateExtends is how often an owner tries to renew a lease after its end: whether a wrong renewal is granted may depend on
+// lateExtends bounds how often an owner tries to renew a lease after its end: whether a wrong renewal is granted may depend on
 // who has the lock just then.
 const lateExtends = 4
 
@@ -188,10 +188,10 @@ const lateExtends = 4
 func (c *lockClient) extendLate(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, end time.Duration) {
 	at := end
 	for range lateExtends {
-		at += part(s.Rand, k.lease, 0.02, 0.2)
+		at += drawPart(s.Rand, k.lease, 0.02, 0.2)
 		x, ok := c.renew(ctx, s, k, got, at)
 		if ok {
-			s.Sleep(part(s.Rand, k.lease, 0.1, 0.5))
+			s.Sleep(drawPart(s.Rand, k.lease, 0.1, 0.5))
 		}
 		if x.Outcome != harness.Fail {
 			return
@@ -213,7 +213,7 @@ func (c *lockClient) extendAtEnds(ctx context.Context, s *harness.Session, k *lo
 		}
 		lease = x
 	}
-	s.Sleep(part(s.Rand, k.lease, 0.1, 0.5))
+	s.Sleep(drawPart(s.Rand, k.lease, 0.1, 0.5))
 }
 
 // renew renews the lease at the given time. It reports false if that was not granted, or if the load ended.
@@ -241,5 +241,5 @@ func (c *lockClient) watchdog(ctx context.Context, s *harness.Session, k *lockKe
 		}
 		k.renewed(got.Arg, x.Call+k.lease)
 	}
-	s.Sleep(part(s.Rand, k.lease, 0.1, 1.2))
+	s.Sleep(drawPart(s.Rand, k.lease, 0.1, 1.2))
 }

@@ -171,7 +171,7 @@ func TestHalfOfTheLocksAreHeldLateAtATime(t *testing.T) {
 	w := Locks(nil, LockOptions{Keys: 5, TTL: time.Second}, nil).(*locks)
 	late := func(now time.Duration) (keys []int) {
 		for i := range 5 {
-			if w.keys[lockKey(i)].next(now) {
+			if w.keys[lockKey(i)].isLate(now) {
 				keys = append(keys, i)
 			}
 		}
@@ -180,7 +180,7 @@ func TestHalfOfTheLocksAreHeldLateAtATime(t *testing.T) {
 	require.Empty(t, late(0))
 	require.Equal(t, []int{0, 1, 2}, late(time.Second))
 	require.Empty(t, late(time.Second))
-	w.keys[lockKey(1)].over(time.Second, 0)
+	w.keys[lockKey(1)].endLate(time.Second, 0)
 	require.Equal(t, []int{3}, late(time.Second), "one in the place of another")
 	require.Equal(t, []int{0, 2, 3}, late(time.Hour), "owners that have crashed leave their places to the next of their lock")
 }

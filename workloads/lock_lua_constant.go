@@ -44,16 +44,16 @@ func newLuaConstant(r redis.UniversalClient) Locker {
 }
 
 func (l *luaConstantLock) Acquire(ctx context.Context, key, _ string, ttl time.Duration) (bool, error) {
-	return yes(l.setnxExpire.Run(ctx, l.redis, []string{key}, locked, int(fullSeconds(ttl).Seconds())))
+	return saysYes(l.setnxExpire.Run(ctx, l.redis, []string{key}, locked, int(fullSeconds(ttl).Seconds())))
 }
 
 func (l *luaConstantLock) Release(ctx context.Context, key, _ string) (bool, error) {
-	return yes(l.releaseByCodes.Run(ctx, l.redis, []string{key}, locked))
+	return saysYes(l.releaseByCodes.Run(ctx, l.redis, []string{key}, locked))
 }
 
-// yes reads the reply of a script that says yes in one of these ways: the integer 1, the status OK, or Lua's true,
+// saysYes reads the reply of a script that says yes in one of these ways: the integer 1, the status OK, or Lua's true,
 // which is the integer 1 in RESP2 and can be a boolean in RESP3. Lua's false is nil in RESP2.
-func yes(cmd *redis.Cmd) (bool, error) {
+func saysYes(cmd *redis.Cmd) (bool, error) {
 	reply, err := cmd.Result()
 	if err == redis.Nil {
 		return false, nil

@@ -39,5 +39,5 @@ func newLuaKeys(r redis.UniversalClient) Locker {
 
 func (l *luaKeysLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	seconds := fmt.Sprint(int(fullSeconds(ttl).Seconds()))
-	return yes(l.setnxSetex.Run(ctx, l.redis, []string{key, seconds, owner}))
+	return saysYes(l.setnxSetex.Run(ctx, l.redis, []string{key, seconds, owner}))
 }

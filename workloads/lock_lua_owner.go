@@ -37,9 +37,9 @@ func newLuaOwner(r redis.UniversalClient) Locker {
 }
 
 func (l *luaOwnerLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	return yes(l.setnxExpire.Run(ctx, l.redis, []string{key}, owner, int(fullSeconds(ttl).Seconds())))
+	return saysYes(l.setnxExpire.Run(ctx, l.redis, []string{key}, owner, int(fullSeconds(ttl).Seconds())))
 }
 
 func (l *luaOwnerLock) Release(ctx context.Context, key, owner string) (bool, error) {
-	return yes(l.releaseByCodes.Run(ctx, l.redis, []string{key}, owner))
+	return saysYes(l.releaseByCodes.Run(ctx, l.redis, []string{key}, owner))
 }

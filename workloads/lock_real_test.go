@@ -254,7 +254,7 @@ func TestScriptsThatAnswerWithBooleansAreReadUnderBothProtocols(t *testing.T) {
 		require.False(t, acquired(t, newLuaOwner(p), key, "b"))
 		require.False(t, released(t, newLuaOwner(p), key, "b"))
 		require.True(t, released(t, newLuaOwner(p), key, "a"))
-		ask := func(script string) (bool, error) { return yes(p.Eval(t.Context(), script, nil)) }
+		ask := func(script string) (bool, error) { return saysYes(p.Eval(t.Context(), script, nil)) }
 		for script, want := range map[string]bool{
 			"return true": true, "return false": false, "redis.setresp(3) return true": true,
 			"redis.setresp(3) return false": false, "return redis.status_reply('OK')": true, "return 2": false,

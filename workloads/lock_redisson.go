@@ -109,7 +109,7 @@ func (l *redissonLock) listen(ctx context.Context, key string, within time.Durat
 }
 
 func (l *redissonLock) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	return yes(l.stay.Run(ctx, l.redis, []string{key}, ttl.Milliseconds(), owner))
+	return saysYes(l.stay.Run(ctx, l.redis, []string{key}, ttl.Milliseconds(), owner))
 }
 
 // Release gives up one entry. It returns true even if entries are left.

@@ -63,17 +63,17 @@ func newRedlock(masters []redis.UniversalClient) Locker {
 // returns errGivenBack: perhaps nobody has the lock, and a caller that tries again should wait for a random time, as the
 // documentation asks.
 func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	l.patience = min(patience(ttl), l.most)
+	l.patience = min(masterTimeout(ttl), l.most)
 	start := harness.Now(ctx)
 	v := l.ask(ctx, func(ctx context.Context, r redis.UniversalClient) (bool, error) {
-		return granted(r.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
+		return wasGranted(r.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
 	})
-	if v.carried() && valid(ctx, start, ttl) {
+	if v.majorityYes() && leaseLeft(ctx, start, ttl) {
 		return true, nil
 	}
 	_ = l.deleteAll(ctx, key, owner) // what it may have left is in the operation's ledger
 	switch {
-	case v.yes == 0 && v.rejected():
+	case v.yes == 0 && v.majorityNo():
 		return false, nil
 	case v.yes+v.no == 0:
 		return false, v.err
@@ -84,15 +84,15 @@ func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.D
 // Extend returns an error if it renewed the lock on less than a majority, or too late. Some masters then keep the key for
 // longer, although the lock is not the caller's.
 func (l *redlockLock) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	l.patience = min(patience(ttl), l.most)
+	l.patience = min(masterTimeout(ttl), l.most)
 	start := harness.Now(ctx)
 	v := l.ask(ctx, func(ctx context.Context, r redis.UniversalClient) (bool, error) {
-		return yes(l.compareExpire.Run(ctx, r, []string{key}, owner, ttl.Milliseconds()))
+		return saysYes(l.compareExpire.Run(ctx, r, []string{key}, owner, ttl.Milliseconds()))
 	})
 	switch {
-	case v.carried() && valid(ctx, start, ttl):
+	case v.majorityYes() && leaseLeft(ctx, start, ttl):
 		return true, nil
-	case v.yes == 0 && v.rejected():
+	case v.yes == 0 && v.majorityNo():
 		return false, nil
 	case v.yes > 0:
 		return false, errors.Join(errInPart, v.err)
@@ -106,9 +106,9 @@ var errInPart = errors.New("renewed in part, or too late")
 func (l *redlockLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	v := l.deleteAll(ctx, key, owner)
 	switch {
-	case v.carried():
+	case v.majorityYes():
 		return true, nil
-	case v.rejected():
+	case v.majorityNo():
 		return false, nil
 	}
 	return false, v.err
@@ -116,7 +116,7 @@ func (l *redlockLock) Release(ctx context.Context, key, owner string) (bool, err
 
 func (l *redlockLock) deleteAll(ctx context.Context, key, owner string) votes {
 	return l.ask(ctx, func(ctx context.Context, r redis.UniversalClient) (bool, error) {
-		return yes(l.compareDelete.Run(ctx, r, []string{key}, owner))
+		return saysYes(l.compareDelete.Run(ctx, r, []string{key}, owner))
 	})
 }
 
@@ -131,14 +131,14 @@ func (l *redlockLock) ask(ctx context.Context, question func(context.Context, re
 	return v
 }
 
-// valid reports whether anything is left of a lease that began at start, on clocks that differ by a hundredth of it.
-func valid(ctx context.Context, start time.Time, ttl time.Duration) bool {
+// leaseLeft reports whether anything is left of a lease that began at start, on clocks that differ by a hundredth of it.
+func leaseLeft(ctx context.Context, start time.Time, ttl time.Duration) bool {
 	const expiryStep = 2 * time.Millisecond
 	return harness.Now(ctx).Sub(start) < ttl-ttl/100-expiryStep
 }
 
-// patience returns how long a quorum lock waits for one master: a twentieth of its lease, so that masters which do not
+// masterTimeout returns how long a quorum lock waits for one master: a twentieth of its lease, so that masters which do not
 // answer leave time to ask the others.
-func patience(ttl time.Duration) time.Duration { return max(ttl/20, minPatience) }
+func masterTimeout(ttl time.Duration) time.Duration { return max(ttl/20, minPatience) }
 
 const minPatience, maxPatience = 5 * time.Millisecond, 50 * time.Millisecond

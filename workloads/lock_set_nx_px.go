@@ -42,15 +42,15 @@ func compareDeleteLock(r redis.UniversalClient) setNXPXLock {
 }
 
 func (l *setNXPXLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	return granted(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
+	return wasGranted(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
 }
 
 func (l *setNXPXLock) Release(ctx context.Context, key, owner string) (bool, error) {
-	return yes(l.compareDelete.Run(ctx, l.redis, []string{key}, owner))
+	return saysYes(l.compareDelete.Run(ctx, l.redis, []string{key}, owner))
 }
 
-// granted reads the reply of SET NX: OK, or nil when the key exists.
-func granted(cmd *redis.StatusCmd) (bool, error) {
+// wasGranted reads the reply of SET NX: OK, or nil when the key exists.
+func wasGranted(cmd *redis.StatusCmd) (bool, error) {
 	err := cmd.Err()
 	if err == redis.Nil {
 		return false, nil

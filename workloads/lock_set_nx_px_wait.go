@@ -33,10 +33,10 @@ func setNXPXWait(acks int) Variant {
 
 type setNXPXWaitLock struct {
 	setNXPXLock
-	wait waiting
+	wait waitArguments
 }
 
-func newSetNXPXWait(w waiting) func(redis.UniversalClient) Locker {
+func newSetNXPXWait(w waitArguments) func(redis.UniversalClient) Locker {
 	return func(r redis.UniversalClient) Locker { return &setNXPXWaitLock{compareDeleteLock(r), w} }
 }
 
@@ -45,7 +45,7 @@ func (l *setNXPXWaitLock) Acquire(ctx context.Context, key, owner string, ttl ti
 	replicated := l.wait.write(ctx, l.redis, func(p redis.Cmdable) {
 		set = p.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl})
 	})
-	if ok, err := granted(set); err != nil || !ok {
+	if ok, err := wasGranted(set); err != nil || !ok {
 		return false, err
 	}
 	if !errors.Is(replicated, errFewAcks) {

@@ -77,7 +77,7 @@ func TestEveryCommandOfATransactionIsTraced(t *testing.T) {
 		seen = append(seen, names...)
 		return nil
 	}))
-	ctx, _ := track(t.Context())
+	ctx, _ := withCall(t.Context())
 	l := newWatchMulti(r)
 	require.True(t, acquiredAt(t, ctx, l, "k", "a"))
 	require.False(t, acquiredAt(t, ctx, l, "k", "b"))

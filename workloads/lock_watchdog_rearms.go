@@ -57,7 +57,7 @@ func (l *watchdogRearmsLock) set(ctx context.Context, key, owner string, ttl tim
 		if harness.Sleep(timer, ttl/3) != nil {
 			return
 		}
-		renewed, err := yes(l.extendOrTake.Run(timer, l.redis, []string{key}, owner, ttl.Milliseconds()))
+		renewed, err := saysYes(l.extendOrTake.Run(timer, l.redis, []string{key}, owner, ttl.Milliseconds()))
 		if err == nil && renewed {
 			l.set(context.WithoutCancel(timer), key, owner, ttl)
 		}

@@ -80,10 +80,10 @@ var exploredNames = [interleave.MaxClients]string{
 	"client-3", "client-32", "CLIENT-3", "my-client-3", "client-4", "client-42", "CLIENT-4", "my-client-4",
 }
 
-// step makes a harness.Client of a function.
-type step func(ctx context.Context, s *harness.Session)
+// clientFunc makes a harness.Client of a function.
+type clientFunc func(ctx context.Context, s *harness.Session)
 
-func (f step) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
+func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
 // LockProgram lets each client try one lock once and, when it is granted, renew it if it can be renewed, and release it. A
 // client that gets no answer on the way gives the lock up whether it has it or not, and acquires it anew, once. It then releases
@@ -119,7 +119,7 @@ const exploredLock = "lock"
 
 func exploredLockClient(lock Locker, o LockOptions, key, owner string) harness.Client {
 	c := &lockClient{lock: lock, opts: o}
-	return step(func(ctx context.Context, s *harness.Session) {
+	return clientFunc(func(ctx context.Context, s *harness.Session) {
 		if c.attempt(ctx, s, key, owner) {
 			return
 		}
@@ -164,7 +164,7 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
 			ctx = withTokens(ctx, "harness")
-			if !delivered(after.Ops()) {
+			if !anyDelivered(after.Ops()) {
 				if err := after.Pass(o.Window / 2); err != nil { // a claim is over by then, a mark is not
 					return err
 				}
@@ -186,7 +186,7 @@ const exploredMessage = "msg"
 func exploredDedupClient(filter Deduper, window time.Duration, i int) harness.Client {
 	const id = exploredMessage
 	c := &dedupClient{filter: filter, window: window}
-	return step(func(ctx context.Context, s *harness.Session) {
+	return clientFunc(func(ctx context.Context, s *harness.Session) {
 		ctx = withTokens(ctx, exploredNames[i])
 		got := c.claim(ctx, s, id)
 		if got.Outcome == harness.Info {
@@ -200,7 +200,7 @@ func exploredDedupClient(filter Deduper, window time.Duration, i int) harness.Cl
 	})
 }
 
-func delivered(ops []harness.Op) bool {
+func anyDelivered(ops []harness.Op) bool {
 	for _, op := range ops {
 		if op.Kind == harness.Deliver {
 			return true
@@ -209,7 +209,7 @@ func delivered(ops []harness.Op) bool {
 	return false
 }
 
-// longest is how often the first client of a sequence draws. With three draws in a row, a draw that was held up and takes
+// longest is the number of draws of a sequence's first client. With three draws in a row, a draw that was held up and takes
 // the sequence back leads to a smaller number in the end, not only to a duplicate.
 const longest = 3
 
@@ -232,7 +232,7 @@ func exploredSequenceClient(generator Sequencer, regime Regime, i int) harness.C
 	if i == 0 {
 		calls = longest
 	}
-	return step(func(ctx context.Context, s *harness.Session) {
+	return clientFunc(func(ctx context.Context, s *harness.Session) {
 		for call := range calls {
 			c.next(ctx, s, key, regime.sample(i, call))
 		}

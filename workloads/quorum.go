@@ -63,16 +63,16 @@ func (l *locks) locker(group int) (Locker, error) {
 // ballot notes what one operation may have left on each of several masters. The operation's commands may run side by side.
 type ballot struct {
 	mu sync.Mutex
-	on map[int]standing // by master
+	on map[int]masterState // by master
 }
 
-// standing says what is known about one master on which some command may have been executed.
-type standing int
+// masterState says what is known about one master on which some command may have been executed.
+type masterState int
 
 const (
-	known standing = iota + 1 // the last command was answered: the algorithm knows what it left there
-	stale                     // the same, but a later command was not executed
-	lost                      // a command may have been executed that was not answered
+	known masterState = iota + 1 // the last command was answered: the algorithm knows what it left there
+	stale                        // the same, but a later command was not executed
+	lost                         // a command may have been executed that was not answered
 )
 
 // note records a command to a master: whether it may have run, and its error.
@@ -83,7 +83,7 @@ func (l *ballot) note(master int, ran bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.on == nil {
-		l.on = map[int]standing{}
+		l.on = map[int]masterState{}
 	}
 	switch was := l.on[master]; {
 	case was == lost:
@@ -135,6 +135,6 @@ func (v *votes) cast(yes bool, err error) {
 	}
 }
 
-// carried reports whether a majority said yes; rejected, whether so many said no that none could.
-func (v *votes) carried() bool  { return v.yes >= v.all/2+1 }
-func (v *votes) rejected() bool { return v.no > v.all-(v.all/2+1) }
+// majorityYes reports whether a majority said yes; rejected, whether so many said no that none could.
+func (v *votes) majorityYes() bool { return v.yes >= v.all/2+1 }
+func (v *votes) majorityNo() bool  { return v.no > v.all-(v.all/2+1) }

@@ -242,11 +242,11 @@ func TestAQuorumIsTracedBesideAnotherWorkloadOfItsFirstMaster(t *testing.T) {
 	require.NoError(t, err)
 	all, err := newPool(c).masters(0)
 	require.NoError(t, err)
-	ctx, call := track(t.Context())
+	ctx, call := withCall(t.Context())
 	for _, r := range all {
 		require.NoError(t, r.Set(ctx, "k", "v", 0).Err())
 	}
-	require.Equal(t, map[int]standing{1: known, 2: known, 3: known, 4: known, 5: known}, call.masters.on)
+	require.Equal(t, map[int]masterState{1: known, 2: known, 3: known, 4: known, 5: known}, call.masters.on)
 	require.NoError(t, c.Kill("r1"))
 	require.Error(t, all[0].Set(ctx, "k", "v", 0).Err())
 	require.NotEqual(t, known, call.masters.on[1])
@@ -262,11 +262,11 @@ func TestVotes(t *testing.T) {
 		{0, 0, 0, false, true}, // nobody to ask is nobody to grant it
 	} {
 		v := votes{all: c.all, yes: c.yes, no: c.no}
-		require.Equal(t, c.carried, v.carried(), "%+v", c)
-		require.Equal(t, c.rejected, v.rejected(), "%+v", c)
+		require.Equal(t, c.carried, v.majorityYes(), "%+v", c)
+		require.Equal(t, c.rejected, v.majorityNo(), "%+v", c)
 	}
-	require.Equal(t, 5*time.Millisecond, patience(10*time.Millisecond))
-	require.Equal(t, 20*time.Millisecond, patience(400*time.Millisecond))
+	require.Equal(t, 5*time.Millisecond, masterTimeout(10*time.Millisecond))
+	require.Equal(t, 20*time.Millisecond, masterTimeout(400*time.Millisecond))
 }
 
 func TestAQuorumLockSaysHowManyMastersItNeeds(t *testing.T) {

@@ -75,21 +75,21 @@ func (r Regime) generator() proposals {
 	case ClockBack:
 		return func(rng *rand.Rand) string { return timestamp17(clockBack(time.Now(), rng), rng) }
 	case Growing:
-		next := growing(1)
+		next := growingFrom(1)
 		return func(rng *rand.Rand) string { return strconv.FormatInt(next(rng), 10) }
 	case Beyond53:
-		next := growing(twoTo53 - below53)
+		next := growingFrom(twoTo53 - below53)
 		return func(rng *rand.Rand) string { return strconv.FormatInt(next(rng), 10) }
 	case LeadingZeros:
-		next := growing(1)
-		return func(rng *rand.Rand) string { return padded(next(rng), rng) }
+		next := growingFrom(1)
+		return func(rng *rand.Rand) string { return padAtRandom(next(rng), rng) }
 	default:
 		return func(*rand.Rand) string { return fixedProposal }
 	}
 }
 
-// growing counts from first. Each number is a little behind the newest.
-func growing(first int64) func(*rand.Rand) int64 {
+// growingFrom counts from first. Each number is a little behind the newest.
+func growingFrom(first int64) func(*rand.Rand) int64 {
 	var n atomic.Int64
 	return func(rng *rand.Rand) int64 { return first + max(0, n.Add(1)-1-rng.Int64N(growingLag)) }
 }
@@ -107,8 +107,8 @@ func clockBack(t time.Time, rng *rand.Rand) time.Time {
 	return t.Add(-time.Second - time.Duration(rng.Int64N(int64(stepBack-time.Second))))
 }
 
-// padded writes n plainly, or with zeros in front.
-func padded(n int64, rng *rand.Rand) string {
+// padAtRandom writes n plainly, or with zeros in front.
+func padAtRandom(n int64, rng *rand.Rand) string {
 	if rng.IntN(2) == 0 {
 		return strconv.FormatInt(n, 10)
 	}

@@ -14,39 +14,39 @@ import (
 // This file has the resource that locks guard: an owner reads its value, thinks and writes it back. The workload is that of
 // Jepsen's analysis of etcd 3.4.3 (2020), and of Kleppmann's article on distributed locking (2016).
 
-// resource holds the values that locks guard, one for each lock. It lives inside the harness, so it is linearizable,
+// guardedResource holds the values that locks guard, one for each lock. It lives inside the harness, so it is linearizable,
 // answers at once and is never down: what goes wrong is the lock's doing. The zero value is empty.
 //
 // A value is a chain of updates, the latest first. Whoever writes it back from an older value undoes what came in between.
-type resource struct {
+type guardedResource struct {
 	mu     sync.Mutex
-	values map[string]*value // by lock
-	drawn  int64             // numbers
+	values map[string]*guardedValue // by lock
+	drawn  int64                    // numbers
 }
 
-type value struct {
-	latest *update
+type guardedValue struct {
+	latest *guardedUpdate
 	fence  string // the largest token seen; "": none
 }
 
-// update is one number, and the updates that its writer had read. It is never changed.
-type update struct {
+// guardedUpdate is one number, and the updates that its writer had read. It is never changed.
+type guardedUpdate struct {
 	number int64
-	read   *update
+	read   *guardedUpdate
 }
 
-func (r *resource) value(lock string) *value { // the caller holds r.mu
+func (r *guardedResource) value(lock string) *guardedValue { // the caller holds r.mu
 	if r.values == nil {
-		r.values = map[string]*value{}
+		r.values = map[string]*guardedValue{}
 	}
 	if r.values[lock] == nil {
-		r.values[lock] = &value{}
+		r.values[lock] = &guardedValue{}
 	}
 	return r.values[lock]
 }
 
 // number draws a number that nobody else has.
-func (r *resource) number() int64 {
+func (r *guardedResource) number() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drawn++
@@ -55,7 +55,7 @@ func (r *resource) number() int64 {
 
 // read returns the value. ok is false if token is older than one that was seen: an update begins with its read, so an owner
 // that was overtaken before its read must not write either.
-func (r *resource) read(lock, token string) (latest *update, ok bool) {
+func (r *guardedResource) read(lock, token string) (latest *guardedUpdate, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := r.value(lock)
@@ -63,7 +63,7 @@ func (r *resource) read(lock, token string) (latest *update, ok bool) {
 }
 
 // write makes u the value, unless token is older than one that was seen.
-func (r *resource) write(lock, token string, u *update) (ok bool) {
+func (r *guardedResource) write(lock, token string, u *guardedUpdate) (ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := r.value(lock)
@@ -76,19 +76,19 @@ func (r *resource) write(lock, token string, u *update) (ok bool) {
 
 // admits compares a fencing token with the largest seen, and keeps it if it is larger. An owner without a token is always
 // admitted.
-func (v *value) admits(token string) bool {
+func (v *guardedValue) admits(token string) bool {
 	if token == "" {
 		return true
 	}
-	if older(token, v.fence) {
+	if isOlder(token, v.fence) {
 		return false
 	}
 	v.fence = token
 	return true
 }
 
-// older reports whether the decimal number a is smaller than b, whatever their lengths.
-func older(a, b string) bool {
+// isOlder reports whether the decimal number a is smaller than b, whatever their lengths.
+func isOlder(a, b string) bool {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	if len(a) != len(b) {
 		return len(a) < len(b)
@@ -97,7 +97,7 @@ func older(a, b string) bool {
 }
 
 // numbers lists what the value is made of, in ascending order.
-func (r *resource) numbers(lock string) (all []int64) {
+func (r *guardedResource) numbers(lock string) (all []int64) {
 	r.mu.Lock()
 	u := r.value(lock).latest
 	r.mu.Unlock()
@@ -109,9 +109,9 @@ func (r *resource) numbers(lock string) (all []int64) {
 }
 
 // readAll records the final value.
-func (r *resource) readAll(s *harness.Session, lock string) {
+func (r *guardedResource) readAll(s *harness.Session, lock string) {
 	s.Invoke(harness.Op{Kind: harness.Read, Key: harness.Guarded(lock)}, func(op *harness.Op) {
-		op.Outcome, op.Result = harness.OK, intervals(r.numbers(lock))
+		op.Outcome, op.Result = harness.OK, formatIntervals(r.numbers(lock))
 	})
 }
 
@@ -122,8 +122,8 @@ const tokenTooOld = "stale token"
 // write, and does not look at the clock before it writes: a pause might come just after the look.
 func (c *lockClient) update(s *harness.Session, key, owner, token string) harness.Op {
 	read, admitted := c.resource.read(key, token)
-	s.Sleep(think(s.Rand, c.lease(key)))
-	mine := &update{number: c.resource.number(), read: read}
+	s.Sleep(thinkTime(s.Rand, c.lease(key)))
+	mine := &guardedUpdate{number: c.resource.number(), read: read}
 	op := harness.Op{Kind: harness.Add, Key: harness.Guarded(key), Arg: strconv.FormatInt(mine.number, 10), Result: owner}
 	return s.Invoke(op, func(op *harness.Op) {
 		op.Outcome = harness.OK
@@ -133,8 +133,8 @@ func (c *lockClient) update(s *harness.Session, key, owner, token string) harnes
 	})
 }
 
-// think draws how long an owner thinks between its read and its write: as long as it usually holds a lock, and a small
+// thinkTime draws how long an owner thinks between its read and its write: as long as it usually holds a lock, and a small
 // part of the lease at most.
-func think(rng *rand.Rand, ttl time.Duration) time.Duration {
+func thinkTime(rng *rand.Rand, ttl time.Duration) time.Duration {
 	return min(time.Duration(rng.ExpFloat64()*float64(usualHoldMean)), ttl/8)
 }

@@ -12,35 +12,35 @@ import (
 )
 
 func TestAResourceTakesWhatIsWrittenBack(t *testing.T) {
-	var r resource
-	read := func(lock, token string) *update {
+	var r guardedResource
+	read := func(lock, token string) *guardedUpdate {
 		u, ok := r.read(lock, token)
 		require.True(t, ok)
 		return u
 	}
 	a, b := read("a", ""), read("a", "")
-	require.True(t, r.write("a", "", &update{0, a}))
-	require.True(t, r.write("a", "", &update{1, read("a", "")}))
-	require.True(t, r.write("b", "", &update{2, read("b", "")}))
+	require.True(t, r.write("a", "", &guardedUpdate{0, a}))
+	require.True(t, r.write("a", "", &guardedUpdate{1, read("a", "")}))
+	require.True(t, r.write("b", "", &guardedUpdate{2, read("b", "")}))
 	require.Equal(t, []int64{0, 1}, r.numbers("a"))
 	require.Equal(t, []int64{2}, r.numbers("b"))
-	require.True(t, r.write("a", "", &update{3, b}), "locks without tokens are never refused")
+	require.True(t, r.write("a", "", &guardedUpdate{3, b}), "locks without tokens are never refused")
 	require.Equal(t, []int64{3}, r.numbers("a"), "what came since the read is lost")
 	require.Empty(t, r.numbers("c"))
 	require.Equal(t, []int64{0, 1}, []int64{r.number(), r.number()})
 }
 
 func TestAResourceRefusesTokensOlderThanItHasSeen(t *testing.T) {
-	var r resource
+	var r guardedResource
 	stale, ok := r.read("a", "9")
 	require.True(t, ok)
 	fresh, ok := r.read("a", "10") // from here on the other one is too late, though nobody has written yet
 	require.True(t, ok)
-	require.False(t, r.write("a", "9", &update{0, stale}))
-	require.True(t, r.write("a", "10", &update{1, fresh}))
+	require.False(t, r.write("a", "9", &guardedUpdate{0, stale}))
+	require.True(t, r.write("a", "10", &guardedUpdate{1, fresh}))
 	_, ok = r.read("a", "9")
 	require.False(t, ok)
-	require.True(t, r.write("a", "010", &update{2, nil}), "the same owner, again")
+	require.True(t, r.write("a", "010", &guardedUpdate{2, nil}), "the same owner, again")
 	require.Equal(t, []int64{2}, r.numbers("a"))
 	_, ok = r.read("b", "1")
 	require.True(t, ok, "another lock's tokens")
@@ -54,7 +54,7 @@ func TestOlder(t *testing.T) {
 		{"1", "2", true}, {"2", "1", false}, {"2", "2", false}, {"9", "10", true}, {"10", "9", false}, {"09", "9", false},
 		{"9007199254740992", "9007199254740993", true}, {"1", "", false}, {"0", "", false},
 	} {
-		require.Equal(t, c.want, older(c.a, c.b), "%s, %s", c.a, c.b)
+		require.Equal(t, c.want, isOlder(c.a, c.b), "%s, %s", c.a, c.b)
 	}
 }
 
@@ -81,7 +81,7 @@ type granting struct {
 func (g *granting) Fence() string { return g.token }
 
 // updating returns a client of the guarded resource, and its Timeline.
-func updating(r *resource, lock Locker) (*lockClient, *meanwhile) {
+func updating(r *guardedResource, lock Locker) (*lockClient, *meanwhile) {
 	opts := LockOptions{Keys: 1, TTL: 3 * time.Second, Resource: true}
 	return &lockClient{lock: lock, opts: opts, resource: r, keys: seldomLate(opts.TTL)}, &meanwhile{}
 }
@@ -99,7 +99,7 @@ func lines(ops []harness.Op) (out []string) {
 }
 
 func TestAnOwnerUpdatesWhatTheLockGuards(t *testing.T) {
-	var r resource
+	var r guardedResource
 	c, timeline := updating(&r, noTokens{})
 	s := harness.NewSession(timeline, 0, 1, 0, newRand())
 	c.Step(t.Context(), s)
@@ -137,7 +137,7 @@ func TestAnOwnerThatIsOvertakenBetweenItsReadAndItsWrite(t *testing.T) {
 		"with tokens":    {[2]Locker{&granting{token: "1"}, &granting{token: "2"}}, []int64{0}, tokenTooOld},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r resource
+			var r guardedResource
 			slow, slowly := updating(&r, c.locks[0])
 			next, later := updating(&r, c.locks[1])
 			slowly.happens = func() { next.Step(t.Context(), harness.NewSession(later, 1, 2, 0, newRand())) }

@@ -53,7 +53,7 @@ func Rounds(c Connector, o RoundsOptions) harness.Workload {
 	o.Every = cmp.Or(o.Every, 100*time.Millisecond)
 	o.Within = cmp.Or(o.Within, waitTimeout)
 	o.TTL = cmp.Or(o.TTL, time.Minute)
-	return &rounds{pool: newPool(c), opts: o, seats: map[*harness.Session]*seat{}, taken: map[int]bool{}}
+	return &rounds{pool: newPool(c), opts: o, participants: map[*harness.Session]*participant{}, taken: map[int]bool{}}
 }
 
 const roundsKey = "rounds"
@@ -62,14 +62,14 @@ type rounds struct {
 	pool *pool
 	opts RoundsOptions
 
-	mu    sync.Mutex
-	seats map[*harness.Session]*seat
-	taken map[int]bool
-	extra int // workers beyond opts.Clients
+	mu           sync.Mutex
+	participants map[*harness.Session]*participant
+	taken        map[int]bool
+	extra        int // workers beyond opts.Clients
 }
 
-// seat is a worker's place in the experiment. Its clients may change, as they crash.
-type seat struct {
+// participant is a worker's place in the experiment. Its clients may change, as they crash.
+type participant struct {
 	number int // w; opts.Clients for one that is too many
 	round  int // the next
 	first  time.Duration
@@ -97,18 +97,18 @@ func (w *rounds) Open(_ context.Context, group int) (harness.Client, error) {
 	return &roundsClient{rounds: w, redis: r, lock: &lockClient{lock: newLocker(r), opts: LockOptions{TTL: w.opts.TTL}}}, nil
 }
 
-func (w *rounds) wait() waiting { return waiting{w.opts.Acks, w.opts.Within} }
+func (w *rounds) wait() waitArguments { return waitArguments{w.opts.Acks, w.opts.Within} }
 
-// sit gives a worker its seat: that of its number, so that the first integers are those of the first client group.
-func (w *rounds) sit(s *harness.Session) *seat {
+// participantOf gives a worker its seat: that of its number, so that the first integers are those of the first client group.
+func (w *rounds) participantOf(s *harness.Session) *participant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if known := w.seats[s]; known != nil {
+	if known := w.participants[s]; known != nil {
 		return known
 	}
 	n := w.opts.Clients
-	at := &seat{number: n, first: s.Now()}
-	w.seats[s] = at
+	at := &participant{number: n, first: s.Now()}
+	w.participants[s] = at
 	for i := range n {
 		if want := (s.Client() + i) % n; !w.taken[want] {
 			at.number, w.taken[want] = want, true
@@ -123,13 +123,13 @@ type roundsClient struct {
 	*rounds
 	redis redis.UniversalClient
 	lock  *lockClient
-	at    *seat
+	at    *participant
 }
 
 // Step does one round, at its time. After the last round it idles until the load ends.
 func (c *roundsClient) Step(ctx context.Context, s *harness.Session) {
 	if c.at == nil {
-		c.at = c.sit(s)
+		c.at = c.participantOf(s)
 	}
 	if c.at.number == c.opts.Clients || c.at.round == c.opts.Rounds {
 		for s.Sleep(time.Second) {

@@ -47,7 +47,7 @@ func comparesNames(text string) bool {
 	if luaOrders.MatchString(text) {
 		return true
 	}
-	own := locals(text)
+	own := declaredNames(text)
 	return slices.ContainsFunc(luaWord.FindAllString(text, -1), func(w string) bool {
 		return !slices.Contains(plainWords, w) && !slices.Contains(own, w)
 	})
@@ -55,8 +55,8 @@ func comparesNames(text string) bool {
 
 var luaLocal = regexp.MustCompile(`\blocal\s+([A-Za-z_][A-Za-z0-9_]*(?:\s*,\s*[A-Za-z_][A-Za-z0-9_]*)*)`)
 
-// locals lists the names that a text declares.
-func locals(text string) (names []string) {
+// declaredNames lists the names that a text declares.
+func declaredNames(text string) (names []string) {
 	for _, m := range luaLocal.FindAllStringSubmatch(text, -1) {
 		for name := range strings.SplitSeq(m[1], ",") {
 			names = append(names, strings.TrimSpace(name))

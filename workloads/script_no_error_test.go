@@ -21,7 +21,7 @@ func TestAnErrorReplyCanBeADefiniteNo(t *testing.T) {
 		_, err := text.number(t.Context(), sequenceValues("k", "1"))
 		require.Error(t, err)
 		op := harness.Op{}
-		_, call := track(t.Context())
+		_, call := withCall(t.Context())
 		call.seen.Store(true)
 		call.executed.Store(true)
 		call.settle(&op, err)

@@ -90,7 +90,7 @@ var decimal = regexp.MustCompile(`^-?[0-9]+$`)
 func (t *luaText) number(ctx context.Context, v values) (string, error) {
 	reply, err := t.answer(ctx, v)
 	if err == nil && !decimal.MatchString(reply) {
-		return "", &ScriptError{t.name, fmt.Sprintf("returned %s: %s", quoted(reply), t.expected())}
+		return "", &ScriptError{t.name, fmt.Sprintf("returned %s: %s", quoteReply(reply), t.expected())}
 	}
 	return reply, err
 }
@@ -259,8 +259,8 @@ func (q *userSequence) Next(ctx context.Context, key, proposed string) (string, 
 	return q.next.number(ctx, sequenceValues(key, proposed))
 }
 
-// quoted shows a reply in a message, or its beginning.
-func quoted(reply string) string {
+// quoteReply shows a reply in a message, or its beginning.
+func quoteReply(reply string) string {
 	if reply == noReply || decimal.MatchString(reply) {
 		return reply
 	}

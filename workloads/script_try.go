@@ -90,7 +90,7 @@ func (s Script) tryLock(ctx context.Context, r redis.UniversalClient, callers []
 	return err
 }
 
-// coolDown is how long a lock may still be refused after its release: some algorithms let go a little later.
+// coolDown bounds the time for which a lock may still be refused after its release: some algorithms let go a little later.
 const coolDown = time.Second
 
 // mustSayYes runs the text and returns an error unless it says yes; because says why it must.
@@ -100,7 +100,7 @@ func (t *luaText) mustSayYes(ctx context.Context, v values, because string) erro
 		return err
 	}
 	return &ScriptError{t.name, fmt.Sprintf("answered %s where the answer has to be yes, since %s: a yes is %s",
-		quoted(reply), because, t.yesInLua())}
+		quoteReply(reply), because, t.yesInLua())}
 }
 
 // clean deletes the KEYS of the trial, one by one since they may be in different slots.

@@ -108,7 +108,7 @@ func (c *sequenceClient) draw(ctx context.Context, s *harness.Session, q sequenc
 // next draws one number and records it.
 func (c *sequenceClient) next(ctx context.Context, s *harness.Session, key, proposed string) harness.Op {
 	return s.Invoke(harness.Op{Kind: harness.Next, Key: key, Arg: proposed}, func(op *harness.Op) {
-		ctx, call := track(ctx)
+		ctx, call := withCall(ctx)
 		number, err := c.generator.Next(ctx, key, proposed)
 		if call.settle(op, err) {
 			op.Result = number
@@ -116,8 +116,8 @@ func (c *sequenceClient) next(ctx context.Context, s *harness.Session, key, prop
 	})
 }
 
-// flaws returns a flaw of each class, all under one condition.
-func flaws(when Condition, classes ...harness.Class) (all []Flaw) {
+// flawsUnder returns a flaw of each class, all under one condition.
+func flawsUnder(when Condition, classes ...harness.Class) (all []Flaw) {
 	for _, c := range classes {
 		all = append(all, Flaw{c, when})
 	}
@@ -127,5 +127,5 @@ func flaws(when Condition, classes ...harness.Class) (all []Flaw) {
 // forgottenNumbers returns the flaws of every sequence here: a failover may forget numbers that were drawn, and they are
 // drawn again.
 func forgottenNumbers() []Flaw {
-	return flaws(Failover, harness.DuplicateNumber, harness.Regression, harness.SequenceRestart)
+	return flawsUnder(Failover, harness.DuplicateNumber, harness.Regression, harness.SequenceRestart)
 }

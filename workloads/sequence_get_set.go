@@ -23,7 +23,7 @@ func sequenceGetSet() Variant {
 		OwnNumbers: true,
 		Claim:      Nothing,
 		Flaws: slices.Concat(
-			flaws(Race, harness.DuplicateNumber, harness.Regression, harness.SequenceRestart),
+			flawsUnder(Race, harness.DuplicateNumber, harness.Regression, harness.SequenceRestart),
 			forgottenNumbers(),
 		),
 	})

@@ -29,10 +29,10 @@ func sequenceIncrWait(acks int) Variant {
 
 type incrWaitSequence struct {
 	redis redis.UniversalClient
-	wait  waiting
+	wait  waitArguments
 }
 
-func newIncrWaitSequence(w waiting) func(redis.UniversalClient) Sequencer {
+func newIncrWaitSequence(w waitArguments) func(redis.UniversalClient) Sequencer {
 	return func(r redis.UniversalClient) Sequencer { return &incrWaitSequence{r, w} }
 }
 

@@ -23,9 +23,9 @@ func sequenceNumericCompareHash() Variant {
 		Source: "Unique serial numbers (article), final script",
 		Claim:  OneNode,
 		Flaws: slices.Concat(
-			flaws(In(Timestamp17), harness.DuplicateNumber, harness.ReturnedNotStored),
-			flaws(In(ClockBack), harness.DuplicateNumber, harness.ReturnedNotStored),
-			flaws(In(Beyond53), harness.DuplicateNumber, harness.ReturnedNotStored),
+			flawsUnder(In(Timestamp17), harness.DuplicateNumber, harness.ReturnedNotStored),
+			flawsUnder(In(ClockBack), harness.DuplicateNumber, harness.ReturnedNotStored),
+			flawsUnder(In(Beyond53), harness.DuplicateNumber, harness.ReturnedNotStored),
 			forgottenNumbers(),
 		),
 	})

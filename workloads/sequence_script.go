@@ -23,7 +23,7 @@ func newLuaSequence(source string) func(redis.UniversalClient) Sequencer {
 }
 
 func (q *luaSequence) Next(ctx context.Context, key, proposed string) (string, error) {
-	return number(q.script.Run(ctx, q.redis, []string{key}, proposed))
+	return readNumber(q.script.Run(ctx, q.redis, []string{key}, proposed))
 }
 
 // hashSequence draws numbers with a script that keeps all sequences in one hash, a field each.
@@ -39,11 +39,11 @@ func newHashSequence(source string) func(redis.UniversalClient) Sequencer {
 }
 
 func (q *hashSequence) Next(ctx context.Context, key, proposed string) (string, error) {
-	return number(q.script.Run(ctx, q.redis, []string{sequencesHash}, key, proposed))
+	return readNumber(q.script.Run(ctx, q.redis, []string{sequencesHash}, key, proposed))
 }
 
-// number reads a number that a script returned, whichever way it returned it.
-func number(cmd *redis.Cmd) (string, error) {
+// readNumber reads a number that a script returned, whichever way it returned it.
+func readNumber(cmd *redis.Cmd) (string, error) {
 	v, err := cmd.Result()
 	if err != nil {
 		return "", err

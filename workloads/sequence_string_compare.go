@@ -31,7 +31,7 @@ func sequenceStringCompare() Variant {
 func stringCompareFlaws() []Flaw {
 	var all []Flaw
 	for _, r := range []Regime{Fixed, Growing, LeadingZeros} {
-		all = append(all, flaws(In(r), harness.DuplicateNumber, harness.Regression, harness.SequenceRestart)...)
+		all = append(all, flawsUnder(In(r), harness.DuplicateNumber, harness.Regression, harness.SequenceRestart)...)
 	}
 	return slices.Concat(all, forgottenNumbers())
 }

@@ -45,7 +45,7 @@ func (c *sequenceClient) nextTurn(ctx context.Context, now time.Duration) {
 	t.RUnlock()
 	t.Lock()
 	defer t.Unlock()
-	if t.n > 0 && (now < t.until || !emptied(ctx, c.redis)) {
+	if t.n > 0 && (now < t.until || !emptyStore(ctx, c.redis)) {
 		return
 	}
 	regimes := Regimes()
@@ -57,7 +57,7 @@ func (c *sequenceClient) nextTurn(ctx context.Context, now time.Duration) {
 	t.n, t.until = t.n+1, now+sequenceTurn
 }
 
-// emptied empties the store and reports whether that worked. Numbers that were drawn before may come again after it.
-func emptied(ctx context.Context, r redis.UniversalClient) bool {
+// emptyStore empties the store and reports whether that worked. Numbers that were drawn before may come again after it.
+func emptyStore(ctx context.Context, r redis.UniversalClient) bool {
 	return r.FlushAll(ctx).Err() == nil
 }

@@ -86,7 +86,7 @@ type Variant struct {
 	// Then it matters which client has which name.
 	ComparesNames bool
 
-	// Retries is how often the callers' Redis client sends a command again that got no answer. It is 0, as for all clients
+	// Retries bounds how often the callers' Redis client sends a command again that got no answer. It is 0, as for all clients
 	// of this project, or go-redis's own default.
 	Retries int
 
@@ -165,15 +165,15 @@ type Options struct {
 // themselves.
 func (v Variant) Under(c Condition) (found []harness.Class) {
 	for _, f := range v.Flaws {
-		if f.When == c || v.Masters == 0 && f.When == Failover && v.forgets(c, f.Class) {
+		if f.When == c || v.Masters == 0 && f.When == Failover && v.forgetsAsFailover(c, f.Class) {
 			found = append(found, f.Class)
 		}
 	}
 	return found
 }
 
-// forgets reports whether the condition brings out the class as a failover does.
-func (v Variant) forgets(c Condition, class harness.Class) bool {
+// forgetsAsFailover reports whether the condition brings out the class as a failover does.
+func (v Variant) forgetsAsFailover(c Condition, class harness.Class) bool {
 	switch c {
 	case NodeRestart:
 		return true

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// waiting holds the arguments of the WAIT after a write.
-type waiting struct {
+// waitArguments holds the arguments of the WAIT after a write.
+type waitArguments struct {
 	acks   int           // replicas that have to acknowledge the write; 0: no WAIT is sent
 	within time.Duration // timeout, in whole milliseconds
 }
@@ -23,14 +23,14 @@ const (
 )
 
 // waitFor returns a WAIT for acks replicas with the default timeout.
-func waitFor(acks int) waiting { return waiting{acks, waitTimeout} }
+func waitFor(acks int) waitArguments { return waitArguments{acks, waitTimeout} }
 
 // errFewAcks says that a write was made, and that too few replicas acknowledged it in time.
 var errFewAcks = errors.New(harness.FewAcks)
 
 // write sends one write and a WAIT for replicas. Both are in one pipeline, since WAIT concerns the writes of its own
 // connection. It returns the error of the WAIT, or errFewAcks; the write's command has its own error.
-func (w waiting) write(ctx context.Context, r redis.UniversalClient, write func(redis.Cmdable)) error {
+func (w waitArguments) write(ctx context.Context, r redis.UniversalClient, write func(redis.Cmdable)) error {
 	if w.acks == 0 {
 		write(r)
 		return nil

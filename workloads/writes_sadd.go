@@ -42,7 +42,7 @@ type sadd struct {
 	name, key string
 	pool      *pool
 	next      atomic.Int64
-	wait      waiting
+	wait      waitArguments
 }
 
 func (w *sadd) Name() string          { return w.name }
@@ -69,10 +69,10 @@ func (c *saddClient) Step(ctx context.Context, s *harness.Session) {
 }
 
 // add adds n to the set key and records it.
-func add(ctx context.Context, s *harness.Session, r redis.UniversalClient, w waiting, key string, n int64) harness.Op {
+func add(ctx context.Context, s *harness.Session, r redis.UniversalClient, w waitArguments, key string, n int64) harness.Op {
 	member := strconv.FormatInt(n, 10)
 	return s.Invoke(harness.Op{Kind: harness.Add, Key: key, Arg: member}, func(op *harness.Op) {
-		ctx, call := track(ctx)
+		ctx, call := withCall(ctx)
 		var added *redis.IntCmd
 		enough := w.write(ctx, r, func(p redis.Cmdable) { added = p.SAdd(ctx, key, member) })
 		call.settle(op, cmp.Or(added.Err(), enough))
@@ -96,7 +96,7 @@ func readFinally(ctx context.Context, s *harness.Session, p *pool, key string) e
 			op.Outcome, op.Err = harness.Fail, reason(err)
 			return
 		}
-		op.Outcome, op.Result = harness.OK, intervals(members)
+		op.Outcome, op.Result = harness.OK, formatIntervals(members)
 	})
 	if op.Outcome != harness.OK {
 		return fmt.Errorf("final read: %w", err)
@@ -150,8 +150,8 @@ func parsePage(reply []any) (cursor string, members []int64, err error) {
 	return fmt.Sprint(reply[0]), members, nil
 }
 
-// intervals writes sorted integers as "0-7,9,12-40".
-func intervals(sorted []int64) string {
+// formatIntervals writes sorted integers as "0-7,9,12-40".
+func formatIntervals(sorted []int64) string {
 	var b strings.Builder
 	for i := 0; i < len(sorted); {
 		j := i

@@ -40,9 +40,9 @@ const (
 	oldPrimary                // it struck the old primary, or asked for a failover
 )
 
-// of returns the index of the fault that led to ch: the earliest of those with the best grounds, unless it was healed before
+// faultBehind returns the index of the fault that led to ch: the earliest of those with the best grounds, unless it was healed before
 // another of them began. Of faults that were over it returns the last. ok is false if no fault had begun.
-func (c causes) of(ch change) (fault int, ok bool) {
+func (c causes) faultBehind(ch change) (fault int, ok bool) {
 	best := noNode
 	for _, i := range c.order {
 		f := c.faults[i]
@@ -64,7 +64,7 @@ func (c causes) grounds(f harness.Fault, ch change) grounds {
 	switch {
 	case len(nodes) == 0:
 		return noNode
-	case ch.first > passed(f):
+	case ch.first > directUntil(f):
 		return over
 	case f.Effects.Has(harness.MovesPrimary):
 		return oldPrimary
@@ -82,9 +82,9 @@ func clientGroup(name string) bool {
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// passed returns the end of the time in which a fault can lead to a change directly: when the system was whole again or, if that
+// directUntil returns the end of the time in which a fault can lead to a change directly: when the system was whole again or, if that
 // is not known, the heal.
-func passed(f harness.Fault) time.Duration {
+func directUntil(f harness.Fault) time.Duration {
 	if f.End == 0 {
 		return f.Until()
 	}

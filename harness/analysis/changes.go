@@ -26,7 +26,7 @@ func changesOf(events []harness.Event) []change {
 			continue
 		}
 		n := len(all)
-		if n > 0 && all[n-1].is(e) {
+		if n > 0 && all[n-1].isAnnouncedBy(e) {
 			all[n-1].said, all[n-1].last = append(all[n-1].said, e), e.At
 			continue
 		}
@@ -36,19 +36,19 @@ func changesOf(events []harness.Event) []change {
 		}
 		all = append(all, c)
 	}
-	name(all, events)
+	nameNodes(all, events)
 	return all
 }
 
-// is reports whether e announces the change c, too.
-func (c change) is(e harness.Event) bool {
+// isAnnouncedBy reports whether e announces the change c, too.
+func (c change) isAnnouncedBy(e harness.Event) bool {
 	again := func(said harness.Event) bool { return said.Node == e.Node }
 	return e.Detail == c.said[0].Detail && !slices.ContainsFunc(c.said, again)
 }
 
-// name finds the nodes of every change by the addresses in its announcement. The record says which node has which address. In a
+// nameNodes finds the nodes of every change by the addresses in its announcement. The record says which node has which address. In a
 // record of an older program, which does not, the nodes are found by their roles.
-func name(all []change, events []harness.Event) {
+func nameNodes(all []change, events []harness.Event) {
 	at := map[string]string{} // node, by address
 	for _, e := range events {
 		if e.Kind == harness.EventAddress {
@@ -59,10 +59,10 @@ func name(all []change, events []harness.Event) {
 	previous := "" // the new primary of the change before
 	for i := range all {
 		c := &all[i]
-		from, to := addresses(c.said[0].Detail)
+		from, to := switchAddresses(c.said[0].Detail)
 		c.old, c.new = at[from], at[to]
 		if !known {
-			c.guess(events, previous)
+			c.guessNodes(events, previous)
 			learnAddress(at, from, c.old)
 			learnAddress(at, to, c.new)
 		}
@@ -76,9 +76,9 @@ func learnAddress(at map[string]string, address, node string) {
 	}
 }
 
-// addresses returns the old and the new address in a "+switch-master": name, old host and port, new host and port. They are
+// switchAddresses returns the old and the new address in a "+switch-master": name, old host and port, new host and port. They are
 // empty if it is not of that form.
-func addresses(detail string) (from, to string) {
+func switchAddresses(detail string) (from, to string) {
 	f := strings.Fields(detail)
 	if len(f) != 5 {
 		return "", ""
@@ -86,9 +86,9 @@ func addresses(detail string) (from, to string) {
 	return f[1] + " " + f[2], f[3] + " " + f[4]
 }
 
-// guess finds the nodes of a change by their roles. The old primary is the new one of the change before or, at first, the first
+// guessNodes finds the nodes of a change by their roles. The old primary is the new one of the change before or, at first, the first
 // primary.
-func (c *change) guess(events []harness.Event, previous string) {
+func (c *change) guessNodes(events []harness.Event, previous string) {
 	if c.old == "" {
 		c.old = previous
 	}
@@ -109,7 +109,7 @@ func (c *change) primary(events []harness.Event) string {
 		switch {
 		case e.At > c.first || e.At > c.after && slices.Contains(began, e.Kind):
 			return node
-		case isRole(e, "master"):
+		case isRole(e, harness.RolePrimary):
 			node = e.Node
 		}
 	}
@@ -128,7 +128,7 @@ func (c *change) promoted(events []harness.Event) string {
 		if e.Kind != harness.EventRole {
 			continue
 		}
-		if e.At > c.after && e.At <= c.last+rolesWithin && e.Detail == "master" && e.Node != c.old && role[e.Node] != "down" {
+		if e.At > c.after && e.At <= c.last+rolesWithin && e.Detail == harness.RolePrimary && e.Node != c.old && role[e.Node] != harness.RoleDown {
 			return e.Node
 		}
 		role[e.Node] = e.Detail

@@ -6,18 +6,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// taking is a span of time in which a node took writes.
-type taking struct{ from, to time.Duration }
+// writableSpan is a span of time in which a node took writes.
+type writableSpan struct{ from, to time.Duration }
 
-// takings lists the spans in which the node took writes. events are in order of time. If the last span is open, its to is
+// writableSpans lists the spans in which the node took writes. events are in order of time. If the last span is open, its to is
 // harness.Forever.
-func takings(events []harness.Event, node string) []taking {
-	var all []taking
+func writableSpans(events []harness.Event, node string) []writableSpan {
+	var all []writableSpan
 	for _, e := range events {
 		switch n := len(all); {
 		case e.Node != node:
 		case e.Kind == harness.EventWritable:
-			all = append(all, taking{e.At, harness.Forever})
+			all = append(all, writableSpan{e.At, harness.Forever})
 		case e.Kind == harness.EventUnwritable && n > 0 && all[n-1].to == harness.Forever:
 			all[n-1].to = e.At
 		}
@@ -28,12 +28,12 @@ func takings(events []harness.Event, node string) []taking {
 // downtime finds the longest time in which neither the old nor the new primary took writes, from the start of the fault to the
 // first write of the new primary.
 func (a *aftermath) downtime(events []harness.Event) Downtime {
-	accepted := a.accepted()
-	before := takings(events, a.old)
+	accepted := a.firstOwnWrite()
+	before := writableSpans(events, a.old)
 	if !accepted.Seen || len(before) == 0 {
 		return Downtime{}
 	}
-	first, reign := accepted.At, a.reign(events, accepted.At)
+	first, reign := accepted.At, a.tookWritesUntil(events, accepted.At)
 	d := Downtime{Seen: true, From: first, To: first}
 	for i, t := range before {
 		next := first
@@ -48,8 +48,8 @@ func (a *aftermath) downtime(events []harness.Event) Downtime {
 	return d
 }
 
-// reign returns until when the new primary, which takes writes at from, went on taking them, at most the end of the aftermath.
-func (a *aftermath) reign(events []harness.Event, from time.Duration) time.Duration {
+// tookWritesUntil returns until when the new primary, which takes writes at from, went on taking them, at most the end of the aftermath.
+func (a *aftermath) tookWritesUntil(events []harness.Event, from time.Duration) time.Duration {
 	end := from
 	for _, e := range events {
 		end = max(end, e.At)
@@ -57,7 +57,7 @@ func (a *aftermath) reign(events []harness.Event, from time.Duration) time.Durat
 	if !a.last {
 		end = min(end, a.until)
 	}
-	for _, t := range takings(events, a.new) {
+	for _, t := range writableSpans(events, a.new) {
 		if t.from <= from && from <= t.to {
 			end = min(end, t.to)
 		}

@@ -140,7 +140,7 @@ func aftermaths(h harness.History) []aftermath {
 	events := inOrder(h.Events)
 	causes, led := newCauses(h.Faults, events), map[int][]change{}
 	for _, c := range changesOf(events) {
-		if i, ok := causes.of(c); ok {
+		if i, ok := causes.faultBehind(c); ok {
 			led[i] = append(led[i], c)
 		}
 	}
@@ -148,7 +148,7 @@ func aftermaths(h harness.History) []aftermath {
 	for _, i := range causes.order {
 		if len(led[i]) > 0 {
 			a := aftermath{Fault: h.Faults[i], index: i, changes: led[i]}
-			a.bound(h.Faults, led)
+			a.findEnd(h.Faults, led)
 			a.fill(events)
 			all = append(all, a)
 		}
@@ -163,13 +163,13 @@ func inOrder(events []harness.Event) []harness.Event {
 	return events
 }
 
-// bound finds the end of the aftermath: the start of a later fault that began when this one was over, or that led to a failover
+// findEnd finds the end of the aftermath: the start of a later fault that began when this one was over, or that led to a failover
 // of its own after the first of this one.
-func (a *aftermath) bound(faults []harness.Fault, led map[int][]change) {
+func (a *aftermath) findEnd(faults []harness.Fault, led map[int][]change) {
 	first := a.changes[0]
 	a.switched, a.from, a.last = first.said[0], max(a.Start, first.after+1), true
 	for i, next := range faults {
-		takesOver := i != a.index && next.Start > first.first && (next.Start >= passed(a.Fault) || len(led[i]) > 0)
+		takesOver := i != a.index && next.Start > first.first && (next.Start >= directUntil(a.Fault) || len(led[i]) > 0)
 		if takesOver && (a.last || next.Start < a.until) {
 			a.until, a.last = next.Start, false
 		}
@@ -213,13 +213,13 @@ func (a *aftermath) first(wanted func(harness.Event) bool) (harness.Event, bool)
 func (a *aftermath) promotion() time.Duration {
 	e, _ := a.first(func(e harness.Event) bool {
 		return e.Kind == string(Switched) || e.Kind == string(Promoted) ||
-			a.new != "" && e.Node == a.new && (isRole(e, "master") || e.Kind == harness.EventWritable)
+			a.new != "" && e.Node == a.new && (isRole(e, harness.RolePrimary) || e.Kind == harness.EventWritable)
 	})
 	return e.At
 }
 
-// again counts the failovers after the first: how often the most talkative Sentinel announced one.
-func (a *aftermath) again() int {
+// repeatedFailovers counts the failovers after the first: how often the most talkative Sentinel announced one.
+func (a *aftermath) repeatedFailovers() int {
 	said := map[string]int{}
 	most := 0
 	for _, c := range a.changes {
@@ -245,9 +245,9 @@ func (a *aftermath) stage(name Milestone) Stage {
 	case Injected:
 		return a.seen(name, a.Start, strings.Join(a.Targets, " "))
 	case Accepted:
-		return a.accepted()
+		return a.firstOwnWrite()
 	case Writable:
-		return Stage{Name: name, Note: a.unwritten()}
+		return Stage{Name: name, Note: a.noteNoWrites()}
 	case Rejoined:
 		return a.rejoined()
 	}
@@ -263,8 +263,8 @@ func (a *aftermath) stage(name Milestone) Stage {
 // ofPrimary reports whether a +sdown is about the primary, and not about a replica or a Sentinel.
 func ofPrimary(e harness.Event) bool { return e.Detail == "" || strings.HasPrefix(e.Detail, "master ") }
 
-// accepted returns the stage in which the new primary took the first write of the harness's own.
-func (a *aftermath) accepted() Stage {
+// firstOwnWrite returns the stage in which the new primary took the first write of the harness's own.
+func (a *aftermath) firstOwnWrite() Stage {
 	e, ok := a.first(func(e harness.Event) bool {
 		return a.new != "" && e.Node == a.new && e.Kind == harness.EventWritable && e.At < a.changes[0].until
 	})
@@ -277,8 +277,8 @@ func (a *aftermath) accepted() Stage {
 	return Stage{Name: Accepted, Note: a.new + " was not seen to take a write"}
 }
 
-// unwritten returns the note that the new primary acknowledged no write of a client.
-func (a *aftermath) unwritten() string {
+// noteNoWrites returns the note that the new primary acknowledged no write of a client.
+func (a *aftermath) noteNoWrites() string {
 	if a.new == "" {
 		return "no write was acknowledged afterwards"
 	}
@@ -290,7 +290,7 @@ func (a *aftermath) rejoined() Stage {
 		return Stage{Name: Rejoined, Note: "which node was the primary is not known"}
 	}
 	e, ok := a.first(func(e harness.Event) bool {
-		return e.At >= a.switched.At && e.Node == a.old && isRole(e, "slave")
+		return e.At >= a.switched.At && e.Node == a.old && isRole(e, harness.RoleReplica)
 	})
 	if !ok {
 		return Stage{Name: Rejoined, Note: a.old + " was not seen as a replica"}

@@ -21,8 +21,8 @@ type gap struct {
 // add takes the next operation, in order of Return. A gap counts if it ended after start. Once over is true, no further gap
 // counts.
 func (g *gap) add(op harness.Op, start time.Duration, over bool) {
-	if !answered(op) {
-		g.miss(op)
+	if !wasAnswered(op) {
+		g.countUnanswered(op)
 		return
 	}
 	waited := op.Return - max(g.last, min(g.asked, op.Call))
@@ -33,11 +33,11 @@ func (g *gap) add(op harness.Op, start time.Duration, over bool) {
 	g.last, g.began, g.asked, g.failed, g.unknown = op.Return, true, harness.Forever, 0, 0
 }
 
-// answered reports whether the system answered op: it did what was asked, or said that another client has the lock.
-func answered(op harness.Op) bool { return op.Outcome == harness.OK || op.Denied() }
+// wasAnswered reports whether the system answered op: it did what was asked, or said that another client has the lock.
+func wasAnswered(op harness.Op) bool { return op.Outcome == harness.OK || op.Denied() }
 
-// miss counts an operation without an answer in the open gap, and in the longest one if it was under way then.
-func (g *gap) miss(op harness.Op) {
+// countUnanswered counts an operation without an answer in the open gap, and in the longest one if it was under way then.
+func (g *gap) countUnanswered(op harness.Op) {
 	g.asked = min(g.asked, op.Call)
 	late := g.longest.Seen && op.Call < g.longest.To
 	switch op.Outcome {

@@ -18,7 +18,7 @@ type histogram struct {
 }
 
 func (h *histogram) add(d time.Duration) {
-	h.counts[slot(d)]++
+	h.counts[slotOf(d)]++
 	h.n++
 	h.max = max(h.max, d)
 }
@@ -37,7 +37,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 	seen := int64(0)
 	for i, n := range h.counts {
 		if seen += int64(n); seen >= rank {
-			return min(middle(i), h.max)
+			return min(slotMiddle(i), h.max)
 		}
 	}
 	return h.max
@@ -47,8 +47,8 @@ func (h *histogram) latency() Latency {
 	return Latency{P50: h.quantile(0.50), P99: h.quantile(0.99), Max: h.max}
 }
 
-// slot returns the slot of d. Slots are linear below 16 microseconds; above, they keep the four leading bits.
-func slot(d time.Duration) int {
+// slotOf returns the slot of d. Slots are linear below 16 microseconds; above, they keep the four leading bits.
+func slotOf(d time.Duration) int {
 	us := uint64(max(0, d.Microseconds()))
 	if us < 16 {
 		return int(us)
@@ -57,8 +57,8 @@ func slot(d time.Duration) int {
 	return min(slots-1, (shift+1)*16+int(us>>shift)-16)
 }
 
-// middle returns the middle of the latencies that slot i counts.
-func middle(i int) time.Duration {
+// slotMiddle returns the middle of the latencies that slot i counts.
+func slotMiddle(i int) time.Duration {
 	if i < 16 {
 		return time.Duration(i)*time.Microsecond + time.Microsecond/2
 	}

@@ -18,7 +18,7 @@ type failoverMeters struct {
 type failoverMeter struct {
 	aftermath
 	events   []harness.Event // of the run, in order of time
-	served   served
+	served   newPrimaryWrites
 	promoted time.Duration
 	first    harness.Op // the first write of the new primary
 	written  bool       // there was one
@@ -31,7 +31,7 @@ func newFailoverMeters(h harness.History) *failoverMeters {
 	events := inOrder(h.Events)
 	for _, a := range aftermaths(h) {
 		one := &failoverMeter{aftermath: a, events: events, promoted: a.promotion()}
-		one.served = one.serves(events)
+		one.served = one.newPrimaryWrites(events)
 		w.all = append(w.all, one)
 	}
 	return w
@@ -74,22 +74,22 @@ func isWrite(op harness.Op) bool {
 func (w *failoverMeter) hear(op harness.Op, group int) {
 	over := w.written && len(w.changes) == 1 // for clients the failover is over
 	w.gap.add(op, w.Start, over)
-	if !w.written && isWrite(op) && w.served.by(op, group) {
+	if !w.written && isWrite(op) && w.served.includes(op, group) {
 		w.first, w.written = op, true
 	}
 }
 
-// served tells which acknowledged writes the new primary did.
-type served struct {
+// newPrimaryWrites tells which acknowledged writes the new primary did.
+type newPrimaryWrites struct {
 	known  bool                  // the record says which node served whom
 	groups map[int]time.Duration // the time from which the new primary served each client group
 	cut    time.Duration         // if known is false: operations called after this time were done by the new primary
 }
 
-// serves finds out which acknowledged writes the new primary did. If the record does not say which node answered, these are the
+// newPrimaryWrites finds out which acknowledged writes the new primary did. If the record does not say which node answered, these are the
 // ones that were called after the promotion, or after the end of the old primary's process.
-func (a *aftermath) serves(events []harness.Event) served {
-	s := served{groups: map[int]time.Duration{}, cut: a.promotion()}
+func (a *aftermath) newPrimaryWrites(events []harness.Event) newPrimaryWrites {
+	s := newPrimaryWrites{groups: map[int]time.Duration{}, cut: a.promotion()}
 	if a.Down(a.old) {
 		s.cut = max(a.Active, a.Start)
 	}
@@ -109,8 +109,8 @@ func (a *aftermath) serves(events []harness.Event) served {
 	return s
 }
 
-// by reports whether the new primary did the acknowledged operation op.
-func (s served) by(op harness.Op, group int) bool {
+// includes reports whether the new primary did the acknowledged operation op.
+func (s newPrimaryWrites) includes(op harness.Op, group int) bool {
 	if !s.known {
 		return op.Call > s.cut
 	}
@@ -129,7 +129,7 @@ func (w *failoverMeters) failovers() []Failover {
 func (w *failoverMeter) failover() Failover {
 	f := Failover{
 		Fault: w.index, Name: w.Name, Old: w.old, New: w.new, Start: w.Start, Stages: w.stages(),
-		Again: w.again(), Minority: w.minority, Servers: w.downtime(w.events), Outage: w.gap.longest,
+		Again: w.repeatedFailovers(), Minority: w.minority, Servers: w.downtime(w.events), Outage: w.gap.longest,
 	}
 	if w.written {
 		i := slices.Index(Milestones(), Writable)

@@ -133,7 +133,7 @@ func (c *collector) add(op harness.Op) {
 	c.last = max(c.last, op.Return)
 	c.total.count(op)
 	c.kind(op.Kind).count(op)
-	cell := c.at(op.Return)
+	cell := c.bucketAt(op.Return)
 	cell.count(op)
 	if op.Outcome == harness.OK && op.Client >= 0 {
 		cell.groups[c.meta.Group(op.Client)]++
@@ -145,7 +145,7 @@ func (c *cell) count(op harness.Op) {
 	switch {
 	case op.Outcome == harness.OK:
 		c.OK++
-		c.ok.add(waited(op))
+		c.ok.add(waitOf(op))
 	case Refused(op):
 		c.Refused++
 	case op.Outcome == harness.Fail:
@@ -160,11 +160,11 @@ func Refused(op harness.Op) bool {
 	return op.Outcome == harness.Fail && op.Kind == harness.Acquire && op.Err == harness.Held
 }
 
-// at returns the bucket of time t. If the run is longer than expected, it doubles the width of the buckets.
-func (c *collector) at(t time.Duration) *cell {
+// bucketAt returns the bucket of time t. If the run is longer than expected, it doubles the width of the buckets.
+func (c *collector) bucketAt(t time.Duration) *cell {
 	t = max(0, t)
 	for t/c.width >= maxBuckets {
-		c.halve()
+		c.mergePairs()
 	}
 	i := int(t / c.width)
 	for len(c.cells) <= i {
@@ -173,8 +173,8 @@ func (c *collector) at(t time.Duration) *cell {
 	return &c.cells[i]
 }
 
-// halve merges buckets in pairs.
-func (c *collector) halve() {
+// mergePairs merges buckets in pairs.
+func (c *collector) mergePairs() {
 	c.width *= 2
 	for i := range c.cells {
 		if i%2 == 1 {
@@ -264,9 +264,9 @@ func (s Stats) span(i int) time.Duration {
 // PerSecond returns the rate of n operations in bucket i, per second.
 func (s Stats) PerSecond(i int, n int64) float64 { return float64(n) / s.span(i).Seconds() }
 
-// waited returns how long an operation made its caller wait. In an open loop this counts from the time at which the operation was
+// waitOf returns how long an operation made its caller wait. In an open loop this counts from the time at which the operation was
 // due.
-func waited(op harness.Op) time.Duration {
+func waitOf(op harness.Op) time.Duration {
 	if op.Due > 0 {
 		return op.Return - op.Due
 	}

@@ -30,7 +30,7 @@ type screen struct {
 	terminal bool
 
 	mu  sync.Mutex
-	bar *bar // nil: none
+	bar *progressBar // nil: none
 }
 
 func newScreen(out io.Writer) *screen { return &screen{out: out, terminal: texttable.Terminal(out)} }
@@ -51,8 +51,8 @@ func (s *screen) clear() {
 	}
 }
 
-// bar shows the progress of a command in stages, each with an estimate of its length. A nil bar shows nothing.
-type bar struct {
+// progressBar shows the progress of a command in stages, each with an estimate of its length. A nil bar shows nothing.
+type progressBar struct {
 	screen *screen
 	shown  *progressbar.ProgressBar
 	most   string // the word before the time left: "about", or "at most" if the command may end sooner
@@ -70,7 +70,7 @@ func (a *app) startBar(total time.Duration, most string) (stop func()) {
 	if !a.err.terminal || a.json || total <= 0 {
 		return func() {}
 	}
-	b := &bar{screen: a.err, most: most, total: total, began: time.Now(), stageBegan: time.Now()}
+	b := &progressBar{screen: a.err, most: most, total: total, began: time.Now(), stageBegan: time.Now()}
 	b.shown = progressbar.NewOptions64(int64(total), progressbar.OptionSetWriter(a.err.out), progressbar.OptionSetWidth(barWidth),
 		progressbar.OptionUseANSICodes(true), progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false)) // whose time left is of the last seconds alone
@@ -93,7 +93,7 @@ func (a *app) startBar(total time.Duration, most string) (stop func()) {
 }
 
 // draw redraws the bar until over is closed.
-func (b *bar) draw(over <-chan struct{}) {
+func (b *progressBar) draw(over <-chan struct{}) {
 	tick := time.NewTicker(barEvery)
 	defer tick.Stop()
 	for {
@@ -112,12 +112,12 @@ func (b *bar) draw(over <-chan struct{}) {
 }
 
 // position returns how much of total the command has done. It never reaches total.
-func (b *bar) position(now time.Time) time.Duration {
+func (b *progressBar) position(now time.Time) time.Duration {
 	return min(b.done+min(now.Sub(b.stageBegan), b.stage), b.total-1)
 }
 
 // text returns what stands beside the bar: the time left, judged by the progress so far, and the detail.
-func (b *bar) text(at time.Duration, now time.Time) string {
+func (b *progressBar) text(at time.Duration, now time.Time) string {
 	left := ""
 	if at > 0 {
 		d := time.Duration(float64(now.Sub(b.began)) / float64(at) * float64(b.total-at))
@@ -127,11 +127,11 @@ func (b *bar) text(at time.Duration, now time.Time) string {
 	if b.detail == "" || room <= 0 {
 		return left
 	}
-	return left + "  " + cut(b.detail, room)
+	return left + "  " + clipAtComma(b.detail, room)
 }
 
-// cut shortens a text to n runes, after the last comma before them if there is one: half a number would be another number.
-func cut(text string, n int) string {
+// clipAtComma shortens a text to n runes, after the last comma before them if there is one: half a number would be another number.
+func clipAtComma(text string, n int) string {
 	r := []rune(text)
 	if len(r) <= n {
 		return text

@@ -29,7 +29,7 @@ func (a *app) checkCommand() *cobra.Command {
 			if file != "" || model != "" {
 				return a.checkText(cmd, args, file, results.Model(model))
 			}
-			if err := exactly(1, "one results folder, such as results/latest")(cmd, args); err != nil {
+			if err := exactArgs(1, "one results folder, such as results/latest")(cmd, args); err != nil {
 				return err
 			}
 			out, err := results.Recheck(cmd.Context(), args[0])
@@ -44,8 +44,8 @@ func (a *app) checkCommand() *cobra.Command {
 	return cmd
 }
 
-// opened opens a file to read. A named pipe that nobody writes to is waited for until ctx ends.
-func opened(ctx context.Context, file string) (*os.File, error) {
+// openReadable opens a file to read. A named pipe that nobody writes to is waited for until ctx ends.
+func openReadable(ctx context.Context, file string) (*os.File, error) {
 	files, errs := make(chan *os.File, 1), make(chan error, 1)
 	go func() {
 		f, err := os.Open(file)
@@ -77,7 +77,7 @@ func (a *app) checkText(cmd *cobra.Command, args []string, file string, m result
 	}
 	r, name := cmd.InOrStdin(), "standard input"
 	if file != "-" {
-		f, err := opened(cmd.Context(), file)
+		f, err := openReadable(cmd.Context(), file)
 		if err != nil {
 			return err
 		}

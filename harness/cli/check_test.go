@@ -19,7 +19,7 @@ func TestAPipeThatNobodyWritesToIsWaitedForUntilSomebodyInterrupts(t *testing.T)
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := opened(ctx, pipe)
+	_, err := openReadable(ctx, pipe)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, pipe)
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // whoever waits to read goes on

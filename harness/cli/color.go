@@ -20,8 +20,8 @@ func (c *colorFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&c.never, "no-color", false, "colour nothing, as if NO_COLOR were set")
 }
 
-// on reports whether out is to be coloured: if a flag says so, else on a terminal unless NO_COLOR is set (no-color.org).
-func (c colorFlags) on(out io.Writer) (bool, error) {
+// isOn reports whether out is to be coloured: if a flag says so, else on a terminal unless NO_COLOR is set (no-color.org).
+func (c colorFlags) isOn(out io.Writer) (bool, error) {
 	switch {
 	case c.always && c.never:
 		return false, usage("--color and --no-color: choose one of them")
@@ -41,14 +41,14 @@ var (
 
 var (
 	ofWords = map[string]*color.Color{
-		"valid": shade(color.FgGreen), "invalid": shade(color.FgRed), "unknown": shade(color.FgYellow),
-		"VALID": shade(color.FgGreen, color.Bold), "INVALID": shade(color.FgRed, color.Bold), "UNKNOWN": shade(color.FgYellow, color.Bold),
+		"valid": colorOf(color.FgGreen), "invalid": colorOf(color.FgRed), "unknown": colorOf(color.FgYellow),
+		"VALID": colorOf(color.FgGreen, color.Bold), "INVALID": colorOf(color.FgRed, color.Bold), "UNKNOWN": colorOf(color.FgYellow, color.Bold),
 	}
-	ofClasses = shade(color.FgRed)
+	ofClasses = colorOf(color.FgRed)
 )
 
-// shade returns a colour that does not look at the environment: colorFlags has.
-func shade(all ...color.Attribute) *color.Color {
+// colorOf returns a colour that does not look at the environment: colorFlags has.
+func colorOf(all ...color.Attribute) *color.Color {
 	c := color.New(all...)
 	c.EnableColor()
 	return c

@@ -40,7 +40,7 @@ func (a *app) compareCommand() *cobra.Command {
 	a.planFlags(cmd)
 	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", plan.DefaultFor, "how long the explorer may take for a row; 0: do not ask it")
 	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil, "what callers of sequences propose; several give a row each (default: every regime, in one row)")
-	return a.grouped(cmd, ofPlans)
+	return a.groupFlags(cmd, ofPlans)
 }
 
 // cases lists every variant under every plan or regime. If no variant is named, each plan runs its own.
@@ -134,7 +134,7 @@ func (a *app) writeComparison(rows []reports.Row) (path string, err error) {
 	for i := range rows {
 		rows[i].Link = "../" + rows[i].Link
 	}
-	path = filepath.Join(dir, "index.html")
+	path = filepath.Join(dir, reports.IndexFile)
 	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })
 }
 
@@ -155,7 +155,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 			rows[i].Explorer = "not asked"
 			continue
 		}
-		brief, met, worst, err := a.brief(ctx, s)
+		brief, met, worst, err := a.exploreBriefly(ctx, s)
 		if err != nil {
 			return broken, err
 		}
@@ -189,9 +189,9 @@ func classesInSteps(e reports.Exploration) string {
 	return units.And(all)
 }
 
-// brief returns in a few words what the explorer finds. For a sequence without a named regime it searches every regime and
+// exploreBriefly returns in a few words what the explorer finds. For a sequence without a named regime it searches every regime and
 // returns the first with the worst verdict.
-func (a *app) brief(ctx context.Context, s plan.Search) (brief string, met bool, worst results.Searched, err error) {
+func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, met bool, worst results.Searched, err error) {
 	met = true
 	all := s.EveryRegime()
 	for i, s := range all {
@@ -231,13 +231,13 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 		o := a.options()
 		o.Progress, o.Found = progress.show, progress.found
 		out, err := results.Execute(ctx, c.Plan, o)
-		if err = uninterrupted(ctx, err); err != nil {
+		if err = orInterrupted(ctx, err); err != nil {
 			return rows, outs, fmt.Errorf("%s: %w", c.Title, err)
 		}
 		if !out.Met && !out.Undocumented() {
 			a.code = ExitInvalid
 		}
-		fmt.Fprintf(a.err, "      %s, %s\n", result(out), metWord(out))
+		fmt.Fprintf(a.err, "      %s, %s\n", describeResult(out), metWord(out))
 		row := reports.RowOf(out.Report, filepath.Join(filepath.Base(out.Dir), filepath.Base(out.ReportPath())))
 		row.Name = row.Variant
 		row.Regime = strings.Trim(row.Regime+", "+out.Plan.Conditions(), ", ")
@@ -249,8 +249,8 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 
 var errInterrupted = errors.New("interrupted")
 
-// uninterrupted returns err, or an error if ctx has ended: a run that ended early is not a row of a table.
-func uninterrupted(ctx context.Context, err error) error {
+// orInterrupted returns err, or an error if ctx has ended: a run that ended early is not a row of a table.
+func orInterrupted(ctx context.Context, err error) error {
 	if err == nil && ctx.Err() != nil {
 		return errInterrupted
 	}
@@ -268,7 +268,7 @@ func (a *app) table(rows []reports.Row) error {
 	}
 	add("EXPLORER", "VARIANT", "UNDER", "VERDICT", "FOUND", "AS DOCUMENTED", "OPS/S", "P50", "P99")
 	for _, r := range rows {
-		add(dash(r.Explorer), r.Variant, dash(r.Regime), r.Verdict.String(), dash(r.Found), asDocumented(r),
+		add(orDash(r.Explorer), r.Variant, orDash(r.Regime), r.Verdict.String(), orDash(r.Found), asDocumented(r),
 			units.Whole(r.Rate), rounded(r.P50).String(), rounded(r.P99).String())
 	}
 	if err := a.write(&t); err != nil {
@@ -286,15 +286,15 @@ func (a *app) table(rows []reports.Row) error {
 	return nil
 }
 
-// result returns the result of a run, in a few words.
-func result(out results.Outcome) string {
+// describeResult returns the result of a run, in a few words.
+func describeResult(out results.Outcome) string {
 	if found := out.Report.Found(); found != "" {
 		return "broken: " + found
 	}
 	return strings.TrimSuffix(out.Report.Sentence(), ".")
 }
 
-func dash(s string) string {
+func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}
@@ -325,6 +325,6 @@ func yes(met bool, v harness.Verdict) string {
 
 // writeIndex writes a page that leads to every report.
 func (a *app) writeIndex(rows []reports.Row) (path string, err error) {
-	path = filepath.Join(a.flags.results, "index.html")
+	path = filepath.Join(a.flags.results, reports.IndexFile)
 	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })
 }

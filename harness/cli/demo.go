@@ -20,7 +20,7 @@ func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "a tour in about 90 seconds: naive variants caught, scripts compared, a failover reported",
-		Args:  exactly(0, "none"),
+		Args:  exactArgs(0, "none"),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context()) },
 	}
 	a.placeFlags(cmd)
@@ -63,7 +63,7 @@ func (a *app) demo(ctx context.Context) error {
 	a.println("What was found, in %v:", time.Since(began).Round(time.Second))
 	cases := plan.Demo()
 	for i, out := range outs {
-		a.println("  %s%s", summary(cases[i].Title, result(out)), onlyExplored(out, searches))
+		a.println("  %s%s", caseLine(cases[i].Title, describeResult(out)), onlyExplored(out, searches))
 	}
 	for _, out := range outs {
 		for _, f := range out.Report.Failovers {

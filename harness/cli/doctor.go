@@ -55,7 +55,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			"  doublegrant doctor --on docker    # Docker has to be there, too\n" +
 			"  doublegrant doctor --clean        # remove orphaned folders and containers; runs under way are spared\n" +
 			"  doublegrant doctor --build-image  # make " + docker.LocalImage + " of this machine's redis-server",
-		Args: exactly(0, "none"),
+		Args: exactArgs(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.on != cluster.OnProcess && f.on != cluster.OnDocker {
 				return usage("unknown platform %q: choose %s or %s", f.on, cluster.OnProcess, cluster.OnDocker)

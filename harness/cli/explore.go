@@ -72,7 +72,7 @@ func (a *app) exploreCommand() *cobra.Command {
 	f.StringVar(&replay.from, "replay", "", "run a counterexample again, from its file or its word (dg1-...); exit code 1 if it is the same each time")
 	f.IntVar(&replay.times, "times", 1, "how often to replay")
 	pieces.add(cmd)
-	return a.grouped(cmd, ofSearches)
+	return a.groupFlags(cmd, ofSearches)
 }
 
 func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
@@ -123,7 +123,7 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces pieceF
 		s.Regime = ""
 	}
 	s.Crashes, s.Expiries = noneIfZero(s.Crashes), noneIfZero(s.Expiries)
-	lost(cmd, &s)
+	setLost(cmd, &s)
 	variants, err := a.variants(cmd, args)
 	switch {
 	case err != nil:
@@ -189,7 +189,7 @@ func (a *app) printExploration(e reports.Exploration) error {
 	if err := a.showSituation(e.Result); err != nil {
 		return err
 	}
-	a.println("report: %s", filepath.Join(e.Dir, "report.html"))
+	a.println("report: %s", filepath.Join(e.Dir, reports.ReportFile))
 	return nil
 }
 
@@ -272,7 +272,7 @@ func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []res
 			return outs, rows, err
 		}
 		outs = append(outs, out)
-		row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), "report.html"))
+		row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), reports.ReportFile))
 		row.Regime = strings.TrimSuffix("every interleaving, "+s.Under(), ", ") // one variant may be searched under several conditions
 		rows = append(rows, row)
 	}
@@ -282,7 +282,7 @@ func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []res
 // search makes one of several searches. If it does not find what is documented, the exit code is 1.
 func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, error) {
 	out, err := results.Explore(ctx, s, a.options())
-	if err = uninterrupted(ctx, err); err != nil {
+	if err = orInterrupted(ctx, err); err != nil {
 		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
 	}
 	if !out.Exploration.Met && !s.Own() { // nothing is documented of it
@@ -326,8 +326,8 @@ func classSteps(e reports.Exploration) string {
 	return strings.Join(all, ", ")
 }
 
-// lost sets the fields for lost answers and commands from the flags, if one of these was given. Otherwise it leaves the defaults.
-func lost(cmd *cobra.Command, s *plan.Search) {
+// setLost sets the fields for lost answers and commands from the flags, if one of these was given. Otherwise it leaves the defaults.
+func setLost(cmd *cobra.Command, s *plan.Search) {
 	f := cmd.Flags()
 	if !f.Changed("lost-answers") && !f.Changed("lost-commands") && !f.Changed("late") {
 		s.LostAnswers, s.LostCommands, s.Late = 0, 0, 0

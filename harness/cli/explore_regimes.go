@@ -38,7 +38,7 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, worker
 		o := a.options()
 		o.Workers = workers
 		out, err := results.Explore(ctx, s, o)
-		if err = uninterrupted(ctx, err); err != nil {
+		if err = orInterrupted(ctx, err); err != nil {
 			return err
 		}
 		outs, verdicts = append(outs, out), append(verdicts, out.Exploration.Verdict())

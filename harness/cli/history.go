@@ -23,7 +23,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Short:   "print the stored history of a run as JSON lines",
 		Long:    "Print the stored history of a run as JSON lines, for other programs and for check --history.\n\n" + textForm,
 		Example: "  doublegrant history results/latest | jq 'select(.outcome == \"info\")'",
-		Args:    exactly(1, "one results folder, such as results/latest"),
+		Args:    exactArgs(1, "one results folder, such as results/latest"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			h, err := results.Stored(args[0])
 			if err != nil {

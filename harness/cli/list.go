@@ -40,7 +40,7 @@ func (a *app) listCommand() *cobra.Command {
 			"  doublegrant list faults\n" +
 			"  doublegrant list kill regimes",
 		RunE: func(_ *cobra.Command, args []string) error {
-			l, err := everything().chosen(args)
+			l, err := wholeListing().choose(args)
 			if err != nil {
 				return err
 			}
@@ -52,8 +52,8 @@ func (a *app) listCommand() *cobra.Command {
 	}
 }
 
-// everything returns the whole listing.
-func everything() listing {
+// wholeListing returns the whole listing.
+func wholeListing() listing {
 	l := listing{Nemeses: plan.Nemeses(), Regimes: workloads.Regimes()}
 	for _, v := range workloads.Catalogue() {
 		l.Variants = append(l.Variants, variantInfo{v.ID, v.Doc, v.Source, v.Claim, v.Flaws})
@@ -68,9 +68,9 @@ const (
 	allRegimes  = "regimes"
 )
 
-// chosen returns what the words name: a part of the listing, or all entries whose names begin with a word. Without words it
+// choose returns what the words name: a part of the listing, or all entries whose names begin with a word. Without words it
 // returns everything.
-func (l listing) chosen(words []string) (out listing, err error) {
+func (l listing) choose(words []string) (out listing, err error) {
 	if len(words) == 0 {
 		return l, nil
 	}
@@ -180,13 +180,13 @@ func (a *app) printFaults(all []plan.Nemesis) error {
 			t.Add("")
 			t.Add("FAULTS: "+group, "PARAMETERS", "WHAT IT DOES")
 		}
-		t.Add(n.Name, dash(strings.Join(n.Parameters, " ")), n.Doc)
+		t.Add(n.Name, orDash(strings.Join(n.Parameters, " ")), n.Doc)
 	}
 	if err := a.write(&t); err != nil {
 		return err
 	}
 	for _, word := range nemesis.WordsInNames() {
-		if !slices.ContainsFunc(all, func(n plan.Nemesis) bool { return has(n, word.Name) }) {
+		if !slices.ContainsFunc(all, func(n plan.Nemesis) bool { return nameHasWord(n, word.Name) }) {
 			continue
 		}
 		var values texttable.Table
@@ -204,8 +204,8 @@ func (a *app) printFaults(all []plan.Nemesis) error {
 	return nil
 }
 
-// has reports whether a word in capitals is in the fault's name, or stands for one of its parameters.
-func has(n plan.Nemesis, word string) bool {
+// nameHasWord reports whether a word in capitals is in the fault's name, or stands for one of its parameters.
+func nameHasWord(n plan.Nemesis, word string) bool {
 	return strings.Contains(n.Name, word) || slices.ContainsFunc(n.Parameters, func(p string) bool {
 		name, _, _ := strings.Cut(p, "=")
 		return strings.EqualFold(name, word)

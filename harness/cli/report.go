@@ -20,7 +20,7 @@ func (a *app) reportCommand() *cobra.Command {
 			"reports by this, and they say that it was cut short. It exits as the suite, the search or the run would have.",
 		Example: "  doublegrant report results/latest\n" +
 			"  doublegrant report results/20260102-030405-suite-mine",
-		Args: exactly(1, "one results folder, such as results/latest"),
+		Args: exactArgs(1, "one results folder, such as results/latest"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if suite.IsFolder(args[0]) {
 				s, err := suite.Report(args[0])
@@ -66,6 +66,6 @@ func (a *app) showSuite(s tally.Suite, dir string) error {
 	if err := reports.SuiteText(a.out, s); err != nil {
 		return err
 	}
-	a.println("\nreports   %s", filepath.Join(dir, "index.html"))
+	a.println("\nreports   %s", filepath.Join(dir, reports.IndexFile))
 	return nil
 }

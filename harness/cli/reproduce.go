@@ -85,13 +85,13 @@ func (a *app) listExperiments() error {
 	t.Add("EXPERIMENT", "TRIALS", "ABOUT", "WHAT IT SHOWS", "SOURCE")
 	for _, e := range experiments.All() {
 		trials, length := e.Takes(experiments.Repetition{})
-		t.Add(e.Name, strconv.Itoa(trials), about(length), e.Title, e.Source)
+		t.Add(e.Name, strconv.Itoa(trials), roundedEstimate(length), e.Title, e.Source)
 	}
 	return a.write(&t)
 }
 
-// about writes a length of time as an estimate, in seconds or in whole minutes.
-func about(d time.Duration) string {
+// roundedEstimate writes a length of time as an estimate, in seconds or in whole minutes.
+func roundedEstimate(d time.Duration) string {
 	if d < 2*time.Minute {
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	}
@@ -135,7 +135,7 @@ func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, ho
 		if err := reports.ReproductionText(a.out, r); err != nil {
 			return err
 		}
-		a.println("\n  report  %s\n", filepath.Join(dir, "report.html"))
+		a.println("\n  report  %s\n", filepath.Join(dir, reports.ReportFile))
 	}
 	if a.json {
 		return a.printJSON(all)

@@ -139,13 +139,13 @@ func (a *app) root() *cobra.Command {
 			return usage("unknown output %q: choose text%s or json", format, also)
 		}
 		a.json, a.markdown = format == "json", format == "markdown"
-		colored, err := colors.on(a.terminal)
+		colored, err := colors.isOn(a.terminal)
 		if colored && format == "text" {
 			a.out = painter{a.out}
 		}
 		return err
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage("%s", readable(cmd, err)) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage("%s", rewordFlagError(cmd, err)) })
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(), a.reportCommand(), a.compareCommand(),
@@ -166,8 +166,8 @@ var fromParsers = []struct {
 	{regexp.MustCompile(`time: .*`), "want a time with its unit, such as 2s or 300ms"},
 }
 
-// readable rewrites an error about a flag of cmd in words of its user.
-func readable(cmd *cobra.Command, err error) string {
+// rewordFlagError rewrites an error about a flag of cmd in words of its user.
+func rewordFlagError(cmd *cobra.Command, err error) string {
 	s := err.Error()
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {

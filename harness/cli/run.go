@@ -55,7 +55,7 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	a.planFlags(cmd)
 	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default: every regime, each to a sequence of its own)")
-	return a.grouped(cmd, ofPlans)
+	return a.groupFlags(cmd, ofPlans)
 }
 
 func (a *app) placeFlags(cmd *cobra.Command) {
@@ -97,16 +97,16 @@ func (a *app) run(ctx context.Context, p plan.Plan) error {
 	if out.Dir != "" {
 		err = fmt.Errorf("%w (what was recorded is in %s)", err, out.Dir)
 	}
-	if !says(out, err) {
+	if !hasVerdict(out, err) {
 		return err
 	}
 	fmt.Fprintln(a.err, "doublegrant: "+message(err))
 	return a.show(out)
 }
 
-// says reports whether a run that failed has a verdict all the same. A violation counts whatever else went wrong, and a full disk
+// hasVerdict reports whether a run that failed has a verdict all the same. A violation counts whatever else went wrong, and a full disk
 // ends a run early, as an interrupt does.
-func says(out results.Outcome, err error) bool {
+func hasVerdict(out results.Outcome, err error) bool {
 	j := out.Report.Judged
 	return j.Verdict == harness.Invalid || len(j.Judgements) > 0 && errors.Is(err, history.ErrFull)
 }
@@ -216,8 +216,8 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// exactly refuses any other number of arguments than n. what says which are wanted.
-func exactly(n int, what string) cobra.PositionalArgs {
+// exactArgs refuses any other number of arguments than n. what says which are wanted.
+func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
 			return usage("%s given: want %s", units.Plural(int64(len(args)), "argument", "arguments"), what)

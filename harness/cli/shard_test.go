@@ -39,7 +39,7 @@ func smallSuite(t *testing.T) {
 	require.NoError(t, os.WriteFile("next.lua", []byte(next), 0o644))
 }
 
-// told is what a suite says of its cases that does not depend on time.
+// told holds what a suite says of its cases, as far as it does not depend on time.
 type told struct {
 	Name, Variant, Expected            string
 	Runs, Met, NotMet, Unknown, Failed int
@@ -199,12 +199,12 @@ func TestAShardThatCannotBeRunIsOneLine(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	for want, args := range map[string][]string{
-		"shards count from 1":                         {"suite", "ci", "--shard", "0/8"},
-		`--shard "": give a number and how many`:      {"suite", "ci", "--shard", ""},
-		"this is no job of a CI system that is known": {"suite", "ci", "--shard", "auto"},
-		"split it into 11 shards at most":             {"suite", "ci", "--shard", "3/12"},
-		"did you mean --shard?":                       {"suite", "ci", "--shards", "3/12"},
-		`unknown command "merg": did you mean merge?`: {"merg"},
+		"shards count from 1":                            {"suite", "ci", "--shard", "0/8"},
+		`--shard "": give a number and how many`:         {"suite", "ci", "--shard", ""},
+		"this is not a job of a CI system that is known": {"suite", "ci", "--shard", "auto"},
+		"split it into 11 shards at most":                {"suite", "ci", "--shard", "3/12"},
+		"did you mean --shard?":                          {"suite", "ci", "--shards", "3/12"},
+		`unknown command "merg": did you mean merge?`:    {"merg"},
 	} {
 		out, errs, code := run(t, args...)
 		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)

@@ -69,7 +69,7 @@ func TestARunThatIsASearchSaysWhereItIsWrong(t *testing.T) {
 		"  - {variant: lock/setnx, explore: {crashes: some}}\n":                                      `mine.yaml:2: crashes is "some": want a whole number, 0 or more`,
 		"  - {variant: lock/setnx, explore: {crashs: 1}}\n":                                          `unknown field "crashs": did you mean crashes?`,
 		"  - {variant: writes/sadd, explore: {}}\n":                                                  "cannot be explored",
-		"  - {variant: lock/setnx, explore: {}, expect: {invalid: [lost-message]}}\n":                "lost-message is never found of lock/setnx",
+		"  - {variant: lock/setnx, explore: {}, expect: {invalid: [lost-message]}}\n":                "no run of lock/setnx can show lost-message",
 		"  - script: {as: lock, file: none.lua}\n    expect: valid\n":                                "mine.yaml:2: file: open none.lua: no such file or directory",
 		"  - script: {as: lock, file: none.lua, source: return 1}\n    expect: valid\n":              "a file and a source: leave one of them out",
 		"  - script: {as: lock, name: x, source: return 1, releaseFile: y.lua, release: return 1}\n": "a releaseFile and a release: leave one",

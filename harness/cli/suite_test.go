@@ -77,7 +77,7 @@ func TestASuiteThatCannotBeRunIsOneLine(t *testing.T) {
 		"no suite given": {"suite"},
 		"did you mean ci? doublegrant suite --list":       {"suite", "cii"},
 		"no suite: open none.yaml":                        {"suite", "none.yaml"},
-		"mine.yaml:6: double-grant is never found of":     {"suite", "mine.yaml"},
+		"mine.yaml:6: no run of ":                         {"suite", "mine.yaml"},
 		"no run of ci has such a name":                    {"suite", "ci", "--only", "nothing"},
 		"is not a regular expression":                     {"suite", "ci", "--only", "("},
 		"--for 0s: ask for more than 0":                   {"suite", "ci", "--for", "0"},

@@ -22,7 +22,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "print which version this is, of which commit, made by which Go",
-		Args:  exactly(0, "none"),
+		Args:  exactArgs(0, "none"),
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				return a.printJSON(buildOf(debug.ReadBuildInfo()))

@@ -14,7 +14,7 @@ func (a *app) workerCommand() *cobra.Command {
 		Use:    results.WorkerCommand,
 		Short:  "do pieces of a search that another doublegrant shares out (explore --workers)",
 		Hidden: true,
-		Args:   exactly(0, "none"),
+		Args:   exactArgs(0, "none"),
 		RunE:   func(cmd *cobra.Command, _ []string) error { return results.Work(cmd.Context(), os.Stdin, a.out) },
 	}
 }

@@ -52,7 +52,7 @@ func (c *Cluster) connect(group, nodes int) ([]redis.UniversalClient, error) {
 	all, fresh, err := c.clientsOf(group, nodes)
 	if c.opts.Clients > warmFrom {
 		for _, r := range fresh {
-			c.warm(r)
+			c.openConnections(r)
 		}
 	}
 	return all, err
@@ -86,9 +86,9 @@ const (
 	warmWithin = 10 * time.Second // bound of the opening; the rest is opened when needed
 )
 
-// warm opens a connection for each worker of a group. Left to the load, thousands would be opened in its first moments, and
+// openConnections opens a connection for each worker of a group. Left to the load, thousands would be opened in its first moments, and
 // the first operations time out meanwhile.
-func (c *Cluster) warm(r *redis.Client) {
+func (c *Cluster) openConnections(r *redis.Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), warmWithin)
 	defer cancel()
 	conns := make([]*redis.Conn, (c.opts.Clients+c.Groups()-1)/c.Groups())
@@ -105,13 +105,13 @@ func (c *Cluster) warm(r *redis.Client) {
 
 // newClient makes the client of a group. It dials from the group's address, by which the fabric knows it.
 func (c *Cluster) newClient(s clientKey) *redis.Client {
-	t, dialer := c.opts.OpTimeout, c.services.heard(s.group, c.redis, c.dialAs(c.groupIP(s.group)))
+	t, dialer := c.opts.OpTimeout, c.services.dialNoting(s.group, c.redis, c.dialAs(c.groupIP(s.group)))
 	// With a shorter dial timeout a client whose first Sentinel is cut off stays stuck for as long as the partition.
 	dial := max(2*time.Second, 4*t)
 	if len(c.sentinels) == 0 {
 		return redis.NewClient(&redis.Options{
 			Addr: c.redis[s.node].announced(), Dialer: dialer,
-			Protocol: 2, DisableIdentity: true, MaxRetries: c.retries(), DialerRetries: 1, ContextTimeoutEnabled: true,
+			Protocol: 2, DisableIdentity: true, MaxRetries: c.maxRetries(), DialerRetries: 1, ContextTimeoutEnabled: true,
 			DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
 			PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
 		})
@@ -124,14 +124,14 @@ func (c *Cluster) newClient(s clientKey) *redis.Client {
 	}
 	return redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: masterName, SentinelAddrs: sentinels, Dialer: dialer,
-		Protocol: 2, DisableIdentity: true, MaxRetries: c.retries(), DialerRetries: 1, ContextTimeoutEnabled: true,
+		Protocol: 2, DisableIdentity: true, MaxRetries: c.maxRetries(), DialerRetries: 1, ContextTimeoutEnabled: true,
 		DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
 		PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
 	})
 }
 
-// retries returns Options.Retries in go-redis's terms: -1 means none.
-func (c *Cluster) retries() int {
+// maxRetries returns Options.Retries in go-redis's terms: -1 means none.
+func (c *Cluster) maxRetries() int {
 	if c.opts.Retries == 0 {
 		return -1
 	}

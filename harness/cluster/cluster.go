@@ -23,9 +23,9 @@ const startWithin = 40 * time.Second
 
 // Cluster is a Redis topology. Standalone, Replicated, Sentinel or Masters makes it. It is started once and stopped once.
 type Cluster struct {
-	opts     Options
-	topology topology
-	ground   // set by Start
+	opts      Options
+	topology  topology
+	nodeHosts // set by Start
 
 	subnet    subnet
 	dir       string
@@ -92,16 +92,16 @@ func (c *Cluster) Groups() int { return c.opts.ClientGroups }
 
 // Start starts every node and returns when the cluster is whole. It gives up after 40 s, and then stops what it started. It fails
 // before starting anything if the machine has no redis-server (ErrNoRedis), a limit that is too low (ErrLimit), or not the
-// platform of Options.On.
+// platform of Options.On. It turns off go-redis's logger for the whole process: see the package's documentation.
 func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
 	if n := c.topology.primaries; n < 1 || n > MostMasters {
 		return fmt.Errorf("cluster: %d masters: ask for 1 to %d", n, MostMasters)
 	}
-	if err := c.use(); err != nil {
+	if err := c.markUsed(); err != nil {
 		return err
 	}
 	var err error
-	if c.ground, err = c.opts.preflight(ctx, c.topology.primaries, log); err != nil {
+	if c.nodeHosts, err = c.opts.preflight(ctx, c.topology.primaries, log); err != nil {
 		return err
 	}
 	c.log = log
@@ -118,8 +118,8 @@ func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(ha
 	return nil
 }
 
-// use marks the cluster as used: a second start would lose sight of the nodes of the first.
-func (c *Cluster) use() error {
+// markUsed marks the cluster as used: a second start would lose sight of the nodes of the first.
+func (c *Cluster) markUsed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.used {
@@ -148,7 +148,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 		return err
 	}
 	c.spawner, c.fabric = newSpawner(), fabric.New()
-	if err := c.layout(); err != nil {
+	if err := c.layOut(); err != nil {
 		return err
 	}
 	if err := c.makeHosts(ctx); err != nil {
@@ -160,7 +160,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 		}
 	}
 	// Sentinels that start earlier may know too few replicas when they are first needed.
-	if err := await.Until(ctx, 10*time.Millisecond, func() error { return c.replicating(ctx, c.redis[0]) }); err != nil {
+	if err := await.Until(ctx, 10*time.Millisecond, func() error { return c.allReplicasOnline(ctx, c.redis[0]) }); err != nil {
 		return err
 	}
 	c.observe(clock, events)
@@ -172,8 +172,8 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 	return c.AwaitWhole(ctx)
 }
 
-// layout names every node and client group, opens their places in the fabric and writes the nodes' configurations.
-func (c *Cluster) layout() error {
+// layOut names every node and client group, opens their places in the fabric and writes the nodes' configurations.
+func (c *Cluster) layOut() error {
 	for i := range c.topology.primaries + c.topology.replicas {
 		c.redis = append(c.redis, c.newNode(fmt.Sprintf("r%d", i+1), i+1, c.subnet.ports.redis))
 	}

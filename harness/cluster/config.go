@@ -26,7 +26,7 @@ var sentinelTuning = []any{
 // redisConfig returns the configuration of a Redis node. primary is the node that it replicates, or nil.
 func redisConfig(n, primary *node, o Options) string {
 	var b strings.Builder
-	n.listening(&b)
+	n.writeAddressSettings(&b)
 	fmt.Fprintf(&b, `replica-announce-ip %s
 replica-announce-port %d
 save ""
@@ -85,7 +85,7 @@ func (o Options) writeMinReplicas(b *strings.Builder) {
 // sentinelConfig returns the configuration of a Sentinel that watches the primary at its announced address.
 func sentinelConfig(n, primary *node, o Options) string {
 	var b strings.Builder
-	n.listening(&b)
+	n.writeAddressSettings(&b)
 	quorum := o.Sentinels/2 + 1
 	fmt.Fprintf(&b, `sentinel announce-ip %s
 sentinel announce-port %d
@@ -98,8 +98,8 @@ sentinel parallel-syncs %s %d
 	return b.String()
 }
 
-// listening writes the settings that every node needs: its address, for listening and for dialing, and its folder.
-func (n *node) listening(b *strings.Builder) {
+// writeAddressSettings writes the settings that every node needs: its address, for listening and for dialing, and its folder.
+func (n *node) writeAddressSettings(b *strings.Builder) {
 	fmt.Fprintf(b, `bind %s
 port %d
 bind-source-addr %s

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
@@ -61,7 +62,7 @@ func (c *Cluster) Primary(ctx context.Context) (string, error) {
 func (c *Cluster) AwaitPromotion(ctx context.Context, old string) (promoted string, err error) {
 	err = await.Until(ctx, 20*time.Millisecond, func() error {
 		for _, n := range c.redis {
-			if role, err := n.role(ctx); n.name != old && err == nil && role == rolePrimary {
+			if role, err := n.role(ctx); n.name != old && err == nil && role == harness.RolePrimary {
 				promoted = n.name
 				return nil
 			}

@@ -1,9 +1,12 @@
 // Package cluster starts real Redis topologies on this machine and owns every link inside them.
 //
-// Importing it changes nothing, and a test that uses it needs no TestMain. Nothing outlives the harness, whatever ends it: the
-// kernel kills processes with us, and a shell, the watchdog, removes the folder. If the watchdog was killed, too, the next start
-// removes the folder. Containers need more, since the kernel does not end them with us and a shell cannot reach them: see
-// harness/cluster/docker.
+// Importing it changes nothing, and a test that uses it needs no TestMain. Starting a cluster turns off two loggers for the whole
+// process, since neither library has one for each client: that of go-redis, which would report every dial that a fault makes fail,
+// and zerolog's global one, to which toxiproxy writes. [fabric.New] also adds two toxics to toxiproxy's table.
+//
+// Nothing outlives the harness, whatever ends it: the kernel kills processes with us, and a shell, the watchdog, removes the folder.
+// If the watchdog was killed, too, the next start removes the folder. Containers need more, since the kernel does not end them with
+// us and a shell cannot reach them: see harness/cluster/docker.
 //
 // Host h of a cluster listens on 127.X.1.h and announces 127.X.2.h, where the fabric listens (see harness/cluster/fabric). Client
 // group g dials from 127.X.10.(g+1), through [fabric.Fabric.Dial], and so straight to h while their link is clear. All of

@@ -102,8 +102,8 @@ func (o Options) checks(m machine, masters int) (all []Check) {
 	links, groups := int64(masters), int64(o.ClientGroups)
 	add := func(have int64, need func(clients int64) int64, c Check) {
 		if have > 0 {
-			c.Clients, c.Masters, c.Have, c.Need, c.Most = o.Clients, masters, have, need(int64(o.Clients)), most(have, need)
-			c.Raise = m.raise(c, o.ClientGroups)
+			c.Clients, c.Masters, c.Have, c.Need, c.Most = o.Clients, masters, have, need(int64(o.Clients)), mostClients(have, need)
+			c.Raise = m.raiseAdvice(c, o.ClientGroups)
 			all = append(all, c)
 		}
 	}
@@ -134,8 +134,8 @@ const (
 	memory      = "memory"
 )
 
-// most returns the number of clients for which have is enough.
-func most(have int64, need func(clients int64) int64) int64 {
+// mostClients returns the number of clients for which have is enough.
+func mostClients(have int64, need func(clients int64) int64) int64 {
 	n := sort.Search(math.MaxInt32, func(i int) bool { return need(int64(i)) > have })
 	if n == math.MaxInt32 {
 		return math.MaxInt64
@@ -146,8 +146,8 @@ func most(have int64, need func(clients int64) int64) int64 {
 // mostPorts is the number of ports in the widest range: those below are for root.
 const mostPorts = 65535 - 1024 + 1
 
-// raise returns the advice how to raise a limit to what is needed.
-func (m machine) raise(c Check, groups int) string {
+// raiseAdvice returns the advice how to raise a limit to what is needed.
+func (m machine) raiseAdvice(c Check, groups int) string {
 	switch c.Name {
 	case openFiles, faultFiles, redisFiles:
 		return m.raiseFiles(c.Need)
@@ -175,8 +175,8 @@ func (m machine) raiseFiles(need int64) string {
 		"for good: nofile in /etc/security/limits.conf or LimitNOFILE= of a service)", kernel, need, need, need)
 }
 
-// short returns the checks that are short and whose Stops is stops.
-func short(all []Check, stops bool) (some []Check) {
+// shortChecks returns the checks that are short and whose Stops is stops.
+func shortChecks(all []Check, stops bool) (some []Check) {
 	for _, c := range all {
 		if c.Short() && c.Stops == stops {
 			some = append(some, c)
@@ -188,7 +188,7 @@ func short(all []Check, stops bool) (some []Check) {
 // limitError returns ErrLimit with a line for each limit that stops a cluster, or nil if none does.
 func limitError(all []Check) error {
 	var lines []error
-	for _, c := range short(all, true) {
+	for _, c := range shortChecks(all, true) {
 		lines = append(lines, errors.New(c.String()))
 	}
 	if len(lines) == 0 {

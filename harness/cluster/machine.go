@@ -47,12 +47,12 @@ func RaiseFileLimit() error {
 // readMachine reads the limits that the kernel shows in files.
 func readMachine(root fs.FS) machine {
 	m := machine{
-		MostFiles: first(root, "proc/sys/fs/nr_open"),
-		Backlog:   first(root, "proc/sys/net/core/somaxconn"),
-		Memory:    named(root, "proc/meminfo", "MemAvailable:") << 10,
+		MostFiles: firstNumber(root, "proc/sys/fs/nr_open"),
+		Backlog:   firstNumber(root, "proc/sys/net/core/somaxconn"),
+		Memory:    namedNumber(root, "proc/meminfo", "MemAvailable:") << 10,
 	}
-	if f := fields(root, "proc/sys/net/ipv4/ip_local_port_range"); len(f) == 2 {
-		if low, high := number(f[0]), number(f[1]); low > 0 && high >= low {
+	if f := fileWords(root, "proc/sys/net/ipv4/ip_local_port_range"); len(f) == 2 {
+		if low, high := parseNumber(f[0]), parseNumber(f[1]); low > 0 && high >= low {
 			m.Ports = high - low + 1
 		}
 	}
@@ -85,8 +85,8 @@ func memoryLeft(root fs.FS) (left int64, limited bool) {
 		for p := path.Clean("/" + f[2]); ; p = path.Dir(p) {
 			in := path.Join(folder, p)
 			// "max", and version 1's number for it, are no limit; cache that nobody reads is given back at need.
-			if most := first(root, path.Join(in, limit)); most > 0 && most < 1<<60 {
-				left = min(left, most-first(root, path.Join(in, used))+named(root, path.Join(in, "memory.stat"), cache))
+			if most := firstNumber(root, path.Join(in, limit)); most > 0 && most < 1<<60 {
+				left = min(left, most-firstNumber(root, path.Join(in, used))+namedNumber(root, path.Join(in, "memory.stat"), cache))
 				limited = true
 			}
 			if p == "/" {
@@ -97,8 +97,8 @@ func memoryLeft(root fs.FS) (left int64, limited bool) {
 	return left, limited
 }
 
-// fields returns the words of a small file, none if it cannot be read.
-func fields(root fs.FS, name string) []string {
+// fileWords returns the words of a small file, none if it cannot be read.
+func fileWords(root fs.FS, name string) []string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {
 		return nil
@@ -106,27 +106,27 @@ func fields(root fs.FS, name string) []string {
 	return strings.Fields(string(b))
 }
 
-// first returns the number with which a file begins, or 0.
-func first(root fs.FS, name string) int64 {
-	if f := fields(root, name); len(f) > 0 {
-		return number(f[0])
+// firstNumber returns the number with which a file begins, or 0.
+func firstNumber(root fs.FS, name string) int64 {
+	if f := fileWords(root, name); len(f) > 0 {
+		return parseNumber(f[0])
 	}
 	return 0
 }
 
-// named returns the number that follows a name in a file, or 0.
-func named(root fs.FS, name, what string) int64 {
-	f := fields(root, name)
+// namedNumber returns the number that follows a name in a file, or 0.
+func namedNumber(root fs.FS, name, what string) int64 {
+	f := fileWords(root, name)
 	for i := 1; i < len(f); i++ {
 		if f[i-1] == what {
-			return number(f[i])
+			return parseNumber(f[i])
 		}
 	}
 	return 0
 }
 
-// number reads a whole number that is not negative. It is 0 for anything else.
-func number(word string) int64 {
+// parseNumber reads a whole number that is not negative. It is 0 for anything else.
+func parseNumber(word string) int64 {
 	n, err := strconv.ParseInt(word, 10, 64)
 	if err != nil {
 		return 0

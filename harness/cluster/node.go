@@ -91,7 +91,7 @@ func (n *node) start(ctx context.Context) error {
 		case <-ended:
 			return fmt.Errorf("%w: its last words: %s", await.ErrGaveUp, lastWordsIn(n.logPath))
 		default:
-			if err := n.listens(ctx); err != nil {
+			if err := n.acceptsConnections(ctx); err != nil {
 				return err
 			}
 			return n.admin.Ping(ctx).Err()
@@ -103,9 +103,9 @@ func (n *node) start(ctx context.Context) error {
 	return nil
 }
 
-// listens returns nil if the node accepts connections. It dials by hand: after some failed dials a go-redis client does not try
+// acceptsConnections returns nil if the node accepts connections. It dials by hand: after some failed dials a go-redis client does not try
 // again for a second.
-func (n *node) listens(ctx context.Context) error {
+func (n *node) acceptsConnections(ctx context.Context) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", n.real())
 	if err != nil {
 		return err

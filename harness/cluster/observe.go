@@ -49,7 +49,7 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 			return
 		}
 		if err != nil {
-			role = "down"
+			role = harness.RoleDown
 		}
 		if role != last {
 			events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventRole, Detail: role})

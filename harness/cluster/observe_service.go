@@ -58,8 +58,8 @@ func (s *service) acknowledged(n *node, moves int64) {
 	}
 }
 
-// heard returns dial with connections to nodes wrapped, so that acknowledged writes are noted.
-func (all services) heard(group int, nodes []*node, dial dialer) dialer {
+// dialNoting returns dial with connections to nodes wrapped, so that acknowledged writes are noted.
+func (all services) dialNoting(group int, nodes []*node, dial dialer) dialer {
 	if all == nil {
 		return dial
 	}
@@ -70,12 +70,12 @@ func (all services) heard(group int, nodes []*node, dial dialer) dialer {
 		if err != nil || i < 0 || !ok {
 			return conn, err
 		}
-		return &heard{Conn: conn, raw: raw, node: nodes[i], service: all[group]}, nil
+		return &notedConn{Conn: conn, raw: raw, node: nodes[i], service: all[group]}, nil
 	}
 }
 
-// heard is a connection of a client group to a node.
-type heard struct {
+// notedConn is a connection of a client group to a node.
+type notedConn struct {
 	net.Conn
 	raw     syscall.Conn
 	node    *node
@@ -84,12 +84,12 @@ type heard struct {
 }
 
 // SyscallConn returns the raw connection, by which go-redis looks whether a connection that it kept is still good.
-func (c *heard) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
+func (c *notedConn) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
 
 // Write sends a command. While the node is known to serve the group, there is nothing to hear.
-func (c *heard) Write(b []byte) (int, error) {
+func (c *notedConn) Write(b []byte) (int, error) {
 	asked := int64(0)
-	if moves := c.service.moves.Load(); c.service.node.Load() != c.node && changes(b) {
+	if moves := c.service.moves.Load(); c.service.node.Load() != c.node && isWrite(b) {
 		asked = moves + 1
 	}
 	c.asked.Store(asked)
@@ -97,17 +97,17 @@ func (c *heard) Write(b []byte) (int, error) {
 }
 
 // Read receives an answer.
-func (c *heard) Read(b []byte) (int, error) {
+func (c *notedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if asked := c.asked.Load(); n > 0 && asked > 0 && !refuses(b[:n]) {
+	if asked := c.asked.Load(); n > 0 && asked > 0 && !hasError(b[:n]) {
 		c.service.acknowledged(c.node, asked-1)
 	}
 	return n, err
 }
 
-// changes reports whether the first command of a request is one that a replica refuses. Only harmless commands are listed: any
+// isWrite reports whether the first command of a request is one that a replica refuses. Only harmless commands are listed: any
 // other is taken for a write.
-func changes(request []byte) bool {
+func isWrite(request []byte) bool {
 	parts := bytes.SplitN(request, []byte("\r\n"), 4) // *2, $3, GET, ...
 	return len(parts) == 4 && !harmless[string(bytes.ToLower(parts[2]))]
 }
@@ -120,7 +120,7 @@ var harmless = map[string]bool{
 	"zrange": true, "zscore": true, "zcard": true, "xrange": true, "eval_ro": true, "evalsha_ro": true, "fcall_ro": true,
 }
 
-// refuses reports whether an error is among the replies.
-func refuses(replies []byte) bool {
+// hasError reports whether an error is among the replies.
+func hasError(replies []byte) bool {
 	return replies[0] == '-' || bytes.Contains(replies, []byte("\r\n-"))
 }

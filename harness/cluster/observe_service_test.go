@@ -21,7 +21,7 @@ func TestWhatIsTakenForAWrite(t *testing.T) {
 		"*2\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n":       false,
 		"the second half of a value that was large ": false,
 	} {
-		require.Equal(t, want, changes([]byte(request)), "%q", request)
+		require.Equal(t, want, isWrite([]byte(request)), "%q", request)
 	}
 }
 
@@ -31,7 +31,7 @@ func TestWhatIsTakenForARefusal(t *testing.T) {
 		"-READONLY You can't write\r\n":                                            true,
 		"+OK\r\n-READONLY You can't write\r\n-EXECABORT Transaction discarded\r\n": true,
 	} {
-		require.Equal(t, want, refuses([]byte(replies)), "%q", replies)
+		require.Equal(t, want, hasError([]byte(replies)), "%q", replies)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestWhoServesAGroup(t *testing.T) {
 	r1, r2 := &node{name: "r1"}, &node{name: "r2"}
 	on := func(n *node) *line {
 		near, far := net.Pipe()
-		return &line{heard{Conn: near, node: n, service: all[0]}, far}
+		return &line{notedConn{Conn: near, node: n, service: all[0]}, far}
 	}
 	const set, get = "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\nv\r\n", "*2\r\n$3\r\nget\r\n$1\r\nk\r\n"
 	first, late, second := on(r1), on(r1), on(r2)
@@ -67,7 +67,7 @@ func TestWhoServesAGroup(t *testing.T) {
 
 // line is a connection of the group whose answers the test gives.
 type line struct {
-	heard
+	notedConn
 	far net.Conn
 }
 

@@ -84,11 +84,11 @@ func (w *writer) ask(ctx context.Context) error {
 		w.conn, w.replies, w.waiting = conn, bufio.NewReader(conn), false
 	}
 	if err := w.conn.SetDeadline(time.Now().Add(answerWithin)); err != nil {
-		return w.broke(err)
+		return w.dropConnection(err)
 	}
 	if !w.waiting {
 		if _, err := w.conn.Write([]byte(aWrite)); err != nil {
-			return w.broke(err)
+			return w.dropConnection(err)
 		}
 		w.waiting = true
 	}
@@ -98,7 +98,7 @@ func (w *writer) ask(ctx context.Context) error {
 	case errors.As(err, &late) && late.Timeout() && reply == "":
 		return errUnanswered
 	case err != nil:
-		return w.broke(err)
+		return w.dropConnection(err)
 	}
 	w.waiting = false
 	if refusal, ok := strings.CutPrefix(reply, "-"); ok {
@@ -108,8 +108,8 @@ func (w *writer) ask(ctx context.Context) error {
 	return nil
 }
 
-// broke gives the connection up.
-func (w *writer) broke(err error) error {
+// dropConnection gives the connection up.
+func (w *writer) dropConnection(err error) error {
 	w.hangUp()
 	return fmt.Errorf("the connection broke: %w", err)
 }

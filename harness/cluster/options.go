@@ -99,8 +99,8 @@ func (o Options) validate() error {
 // OldestRedis is the first major version with all that is used here, such as SENTINEL DEBUG.
 const OldestRedis = 7
 
-// major returns the first number of a version. It is 0, which is too old, if there is none.
-func major(version string) (n int) {
+// majorVersion returns the first number of a version. It is 0, which is too old, if there is none.
+func majorVersion(version string) (n int) {
 	_, _ = fmt.Sscanf(version, "%d.", &n)
 	return n
 }
@@ -151,7 +151,7 @@ func FindRedis(named string) (path, version string, err error) {
 	}
 	version, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
 	number := numberOf(version)
-	if err != nil || major(number) < OldestRedis {
+	if err != nil || majorVersion(number) < OldestRedis {
 		return "", "", fmt.Errorf("%w: %q from %s is not a redis-server of version %d.0 or newer (--version says %q): install one, or set %s",
 			ErrNoRedis, path, from, OldestRedis, version, redisEnv)
 	}

@@ -25,15 +25,15 @@ func (c *Cluster) Preflight() (warnings []Check, err error) {
 	return g.warnings, err
 }
 
-// ground holds what preflight finds for the nodes to run on.
-type ground struct {
+// nodeHosts holds what preflight finds for the nodes to run on.
+type nodeHosts struct {
 	binary string // redis-server binary, if nodes are processes
 	site   Site   // nil: nodes are processes
 
 	warnings []Check // limits that are short but stop nothing
 }
 
-func (o Options) preflight(ctx context.Context, masters int, log *slog.Logger) (g ground, err error) {
+func (o Options) preflight(ctx context.Context, masters int, log *slog.Logger) (g nodeHosts, err error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return g, err
@@ -47,7 +47,7 @@ func (o Options) preflight(ctx context.Context, masters int, log *slog.Logger) (
 		return g, fmt.Errorf("cluster: %w", err)
 	}
 	checks := o.checks(thisMachine(), masters)
-	g.warnings = short(checks, false)
+	g.warnings = shortChecks(checks, false)
 	if err := limitError(checks); err != nil {
 		return g, err
 	}

@@ -82,7 +82,7 @@ func (c *Cluster) AwaitReplicas(ctx context.Context, primary string, replicas ..
 	}
 	return await.Until(ctx, time.Millisecond, func() error {
 		for _, name := range replicas {
-			if err := c.follows(ctx, name, p); err != nil {
+			if err := c.followsPrimary(ctx, name, p); err != nil {
 				return err
 			}
 		}
@@ -94,9 +94,9 @@ func (c *Cluster) AwaitReplicas(ctx context.Context, primary string, replicas ..
 	})
 }
 
-// follows returns nil if the replica itself sees its link to the primary up. What the primary says is not enough: it may not
+// followsPrimary returns nil if the replica itself sees its link to the primary up. What the primary says is not enough: it may not
 // have noticed yet that a replica has left.
-func (c *Cluster) follows(ctx context.Context, name string, primary *node) error {
+func (c *Cluster) followsPrimary(ctx context.Context, name string, primary *node) error {
 	n, err := c.node(name)
 	if err != nil {
 		return fmt.Errorf("%w: %w", await.ErrGaveUp, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
@@ -17,17 +18,17 @@ import (
 // with it, and all Sentinels agree on it and see nobody down. Of several masters each is a primary. If ctx ends first, the error
 // says what was missing.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
-	return await.Until(ctx, 20*time.Millisecond, func() error { return c.whole(ctx) })
+	return await.Until(ctx, 20*time.Millisecond, func() error { return c.isWhole(ctx) })
 }
 
-func (c *Cluster) whole(ctx context.Context) error {
+func (c *Cluster) isWhole(ctx context.Context) error {
 	var primaries []*node
 	for _, n := range c.redis {
 		role, err := n.role(ctx)
 		if err != nil {
 			return fmt.Errorf("%s does not answer: %w", n.name, err)
 		}
-		if role == rolePrimary {
+		if role == harness.RolePrimary {
 			primaries = append(primaries, n)
 		}
 	}
@@ -35,7 +36,7 @@ func (c *Cluster) whole(ctx context.Context) error {
 		return fmt.Errorf("the primaries are %v, and there should be %d", names(primaries), c.topology.primaries)
 	}
 	for _, p := range primaries {
-		if err := c.replicating(ctx, p); err != nil {
+		if err := c.allReplicasOnline(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -53,8 +54,8 @@ func (c *Cluster) whole(ctx context.Context) error {
 	return nil
 }
 
-// replicating returns nil if every replica is online with the primary.
-func (c *Cluster) replicating(ctx context.Context, primary *node) error {
+// allReplicasOnline returns nil if every replica is online with the primary.
+func (c *Cluster) allReplicasOnline(ctx context.Context, primary *node) error {
 	info, err := primary.admin.Info(ctx, "replication").Result()
 	if err != nil {
 		return fmt.Errorf("%s does not answer: %w", primary.name, err)
@@ -72,7 +73,7 @@ func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 		return err
 	}
 	want := map[string]string{
-		"ip": primary.announcedIP, "flags": "master",
+		"ip": primary.announcedIP, "flags": harness.RolePrimary,
 		"num-slaves": strconv.Itoa(c.topology.replicas), "num-other-sentinels": strconv.Itoa(c.topology.sentinels - 1),
 	}
 	for field, value := range want {
@@ -102,14 +103,12 @@ func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 		return err
 	}
 	for _, r := range replicas {
-		if r["flags"] != "slave" || r["master-host"] != primary.announcedIP {
+		if r["flags"] != harness.RoleReplica || r["master-host"] != primary.announcedIP {
 			return fmt.Errorf("its replica %s is %q of %q", r["ip"], r["flags"], r["master-host"])
 		}
 	}
 	return nil
 }
-
-const rolePrimary = "master" // Redis's own word
 
 // role asks the node itself for its role, past the fabric.
 func (n *node) role(ctx context.Context) (string, error) {

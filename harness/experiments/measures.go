@@ -19,30 +19,30 @@ type measure struct {
 	of func(ctx context.Context, h harness.History, j harness.Judged) (float64, error)
 }
 
-// violations counts the anomalies of one class.
-func violations(name string, class harness.Class) measure {
+// countViolations counts the anomalies of one class.
+func countViolations(name string, class harness.Class) measure {
 	return measure{reports.Measure{Name: name}, func(_ context.Context, _ harness.History, j harness.Judged) (float64, error) {
 		return float64(j.Totals[class]), nil
 	}}
 }
 
-// reported takes a checker's figure under the experiment's own name for it.
-func reported(name string, m harness.Metric) measure {
+// reportedFigure takes a checker's figure under the experiment's own name for it.
+func reportedFigure(name string, m harness.Metric) measure {
 	return measure{reports.Measure{Name: name, Unit: m.Unit}, func(_ context.Context, _ harness.History, j harness.Judged) (float64, error) {
 		return j.Figure(m)
 	}}
 }
 
-func acknowledged() measure { return reported("acknowledged", checkers.FigureAdded) }
+func acknowledgedWrites() measure { return reportedFigure("acknowledged", checkers.FigureAdded) }
 
-func lost() measure { return reported("lost", checkers.FigureLost) }
+func lostWrites() measure { return reportedFigure("lost", checkers.FigureLost) }
 
-func lostPercent() measure { return reported("lost share", checkers.FigureLostPercent) }
+func lostPercent() measure { return reportedFigure("lost share", checkers.FigureLostPercent) }
 
-func doubleGrants() measure { return violations("double grants", harness.DoubleGrant) }
+func doubleGrants() measure { return countViolations("double grants", harness.DoubleGrant) }
 
-// failovers counts the failovers that faults led to. A fault that led to several counts several times.
-func failovers() measure {
+// countFailovers counts the failovers that faults led to. A fault that led to several counts several times.
+func countFailovers() measure {
 	return measure{reports.Measure{Name: "failovers"}, func(_ context.Context, h harness.History, _ harness.Judged) (float64, error) {
 		n := 0
 		for _, f := range analysis.Failovers(h) {
@@ -142,8 +142,8 @@ func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	})
 }
 
-// losers counts those of n clients that lost a write in one part of the run.
-func losers(name string, n int, in part) measure {
+// countLosers counts those of n clients that lost a write in one part of the run.
+func countLosers(name string, n int, in part) measure {
 	return ofLost(name, "clients", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)
 		slices.Sort(clients)

@@ -63,7 +63,7 @@ func splitBrainProtections() Experiment {
 			protected("WAIT 2", usual, []string{"1784", "0", "", "0"}, wait(2)),
 			protected("WAIT 1 and min-replicas 1", usual, []string{"1357", "0", "", "0"}, func(p *plan.Plan) { minReplicas(p); wait(1)(p) }),
 		},
-		measures: []measure{acknowledged(), lost(), lostPercent(), doubleGrants()},
+		measures: []measure{acknowledgedWrites(), lostWrites(), lostPercent(), doubleGrants()},
 		shape: func(f found) (bool, string) {
 			lost := func(arm string) reports.Range { return f.measureOf(arm, "lost") }
 			safe := allZero(lost("WAIT 2")) && allZero(lost("WAIT 1 and min-replicas 1")) && allZero(lost("WAIT 1")) &&

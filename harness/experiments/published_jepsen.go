@@ -42,8 +42,8 @@ func jepsenRedis() Experiment {
 		trials: 3,
 		arms:   []arm{{arm1, []string{"1998", "1126", "56"}, jepsenPlan(0)}},
 		measures: []measure{
-			acknowledged(), lost(), lostPercent(), lostPerSecond(),
-			losers("losing until the promotion", 5, untilPromotion),
+			acknowledgedWrites(), lostWrites(), lostPercent(), lostPerSecond(),
+			countLosers("losing until the promotion", 5, untilPromotion),
 			lostBy("lost until the promotion", 5, everybody, untilPromotion),
 			lostBy("lost by 0, 1 in 2 s after it", 5, minority, whileSettling),
 			lostBy("lost by 2, 3, 4 in 2 s after it", 5, majority, whileSettling),
@@ -75,7 +75,7 @@ func jepsenRedux() Experiment {
 		trials:   3,
 		arms:     []arm{{arm1, nil, jepsenPlan(2)}},
 		measures: []measure{
-			acknowledged(), lost(), reported("unknown", checkers.FigureUnknown), reported("unknown, there in the end", checkers.FigureRecovered),
+			acknowledgedWrites(), lostWrites(), reportedFigure("unknown", checkers.FigureUnknown), reportedFigure("unknown, there in the end", checkers.FigureRecovered),
 		},
 		shape: func(f found) (bool, string) {
 			lost, acked := f.measureOf(arm1, "lost"), f.measureOf(arm1, "acknowledged")
@@ -115,7 +115,7 @@ func jepsenEtcd() Experiment {
 			{"lock/set-nx-px", []string{"", "", "18"}, of("lock/set-nx-px")},
 			{"lock/fenced", nil, of("lock/fenced")},
 		},
-		measures: []measure{acknowledged(), lost(), lostPercent(), violations("stale holders", harness.StaleHolder)},
+		measures: []measure{acknowledgedWrites(), lostWrites(), lostPercent(), countViolations("stale holders", harness.StaleHolder)},
 		shape: func(f found) (bool, string) {
 			plain, fenced := f.measureOf("lock/set-nx-px", "lost"), f.measureOf("lock/fenced", "lost")
 			return plain.Max > 0 && allZero(fenced), fmt.Sprintf("the plain lock lost %v updates (%v %%), the fenced one %v",

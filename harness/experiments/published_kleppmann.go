@@ -77,7 +77,7 @@ func clientPause() Experiment {
 			{fenced, []string{"0"}, of(fenced)},
 		},
 		measures: []measure{
-			violations("stale owners' writes", harness.StaleHolder), lost(), reported("refused", checkers.FigureRefused),
+			countViolations("stale owners' writes", harness.StaleHolder), lostWrites(), reportedFigure("refused", checkers.FigureRefused),
 		},
 		shape: func(f found) (bool, string) {
 			stale := "stale owners' writes"

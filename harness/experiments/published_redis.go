@@ -34,7 +34,7 @@ func redis6062() Experiment {
 			{fast, nil, of(5*time.Millisecond, true)},
 			{tuned, nil, of(5*time.Millisecond, false)},
 		},
-		measures: []measure{acknowledged(), lost(), rolledBack(), reported("refused or unknown", checkers.FigureUnknown)},
+		measures: []measure{acknowledgedWrites(), lostWrites(), rolledBack(), reportedFigure("refused or unknown", checkers.FigureUnknown)},
 		shape: func(f found) (bool, string) {
 			all := f.measureOf(fast, "lost")
 			return allPositive(all) && allPositive(f.measureOf(tuned, "lost")), fmt.Sprintf(
@@ -69,7 +69,7 @@ func sentinelMaxLag() Experiment {
 			{ten, []string{"", "", "10 at most"}, of(1, 10*time.Second)},
 			{one, nil, of(1, time.Second)},
 		},
-		measures: []measure{acknowledged(), lost(), lastLost()},
+		measures: []measure{acknowledgedWrites(), lostWrites(), lastLost()},
 		shape: func(f found) (bool, string) {
 			last := func(arm string) reports.Range { return f.measureOf(arm, "last lost write") }
 			return last(ten).Max <= 10+bound && last(one).Max <= 1+bound && last(unprotected).Min > 10+bound,
@@ -101,7 +101,7 @@ func failoverLocks() Experiment {
 		expected: "a primary that dies before it has replicated leaves locks that are granted twice",
 		trials:   5,
 		arms:     []arm{{loopback, nil, of(kill)}, {lagging, []string{"", "some"}, of(deaf, kill)}},
-		measures: []measure{failovers(), doubleGrants()},
+		measures: []measure{countFailovers(), doubleGrants()},
 		shape: func(f found) (bool, string) {
 			return f.measureOf(lagging, "double grants").Median > 0, fmt.Sprintf("double grants a failover: %v when replicas were cut off, %v when they were in step",
 				f.measureOf(lagging, "double grants"), f.measureOf(loopback, "double grants"))

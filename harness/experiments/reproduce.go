@@ -168,7 +168,7 @@ func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how 
 		}
 	}
 	running.Wait()
-	all.file()
+	all.copyIntoReport()
 	return context.Cause(ctx)
 }
 
@@ -205,8 +205,8 @@ func (t *trials) run(ctx context.Context, i, n int) error {
 	return nil
 }
 
-// file copies the trials that ran into the report, in order.
-func (t *trials) file() {
+// copyIntoReport copies the trials that ran into the report, in order.
+func (t *trials) copyIntoReport() {
 	for i, of := range t.of {
 		for _, n := range slices.Sorted(maps.Keys(of)) {
 			t.report.Arms[i].Trials = append(t.report.Arms[i].Trials, of[n])

@@ -24,26 +24,26 @@ type actor struct {
 	park   chan parked // the client tells the scheduler where it waits, or that it is done
 	awake  chan bool   // the scheduler lets it go on; false: it has crashed
 
-	parkedAt  parked
-	started   bool // has taken a step
-	done      bool
-	crashed   bool
-	astray    bool          // has not parked in time: there is no way to end it
-	lastWord  bool          // the operation that a crash cut off is still to be recorded
-	inOp      bool          // the operation at hand has begun: it has sent something or looked at the clock
-	callAt    time.Duration // virtual time at which the operation at hand began
-	commands  int           // number of commands that the operation at hand has sent
-	lost      []byte        // the command of the operation at hand that was executed without an answer; nil: none
-	goroutine int           // the id of its goroutine
-	refused   int           // how often it has asked for something since its client crashed
-	mind      *mind         // all that it has read, if the schedule is kept or run from memory
-	heard     event         // what it has read or noticed since
-	acts      []act         // what it has done since
-	watched   []watchedKey  // keys that it watches
-	nows      int           // looks at the time of the schedule
-	records   int           // operations that it has ended
-	lookedAt  time.Duration // what its clock showed when it last looked; 0: it has not
-	wakeAt    time.Duration // virtual time until which it sleeps or waits; in the past: it does not sleep; 0 if it waits: for ever
+	parkedAt         parked
+	started          bool // has taken a step
+	done             bool
+	crashed          bool
+	astray           bool          // has not parked in time: there is no way to end it
+	cutOffUnrecorded bool          // the operation that a crash cut off is still to be recorded
+	inOp             bool          // the operation at hand has begun: it has sent something or looked at the clock
+	callAt           time.Duration // virtual time at which the operation at hand began
+	commands         int           // number of commands that the operation at hand has sent
+	lost             []byte        // the command of the operation at hand that was executed without an answer; nil: none
+	goroutine        int           // the id of its goroutine
+	refused          int           // how often it has asked for something since its client crashed
+	mind             *mind         // all that it has read, if the schedule is kept or run from memory
+	heard            event         // what it has read or noticed since
+	acts             []act         // what it has done since
+	watched          []watchedKey  // keys that it watches
+	clockReads       int           // looks at the time of the schedule
+	records          int           // operations that it has ended
+	lookedAt         time.Duration // what its clock showed when it last looked; 0: it has not
+	wakeAt           time.Duration // virtual time until which it sleeps or waits; in the past: it does not sleep; 0 if it waits: for ever
 }
 
 // parked is the place at which a client waits for the scheduler.
@@ -111,7 +111,7 @@ var _ harness.Timeline = clientTimeline{}
 
 func (t clientTimeline) Now() time.Duration {
 	defer t.a.ex.w.takeTurn()()
-	t.a.nows++
+	t.a.clockReads++
 	return t.a.ex.now
 }
 
@@ -134,10 +134,10 @@ func (t clientTimeline) Record(op *harness.Op) {
 // keep stamps an operation that has ended, and keeps it.
 func (a *actor) keep(op *harness.Op) {
 	if a.crashed {
-		if !a.lastWord {
+		if !a.cutOffUnrecorded {
 			return
 		}
-		a.lastWord = false
+		a.cutOffUnrecorded = false
 		op.Outcome, op.Result, op.Err = harness.Info, "", harness.Crashed
 	}
 	op.Call = a.ex.now

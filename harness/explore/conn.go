@@ -416,7 +416,7 @@ func (c *conn) askedByProgram(next *command) (learned func(reply []byte) error, 
 		return func([]byte) error { return nil }, nil
 	}
 	if n := commandName(next.args); c.multi || n == "multi" || n == "watch" || n == "exec" {
-		ex.memory.forgo("the program's look at the store is a transaction")
+		ex.memory.disable("the program's look at the store is a transaction")
 	}
 	var t touch
 	if next.access, t = accessOf(next.args); t == nothing { // it concerns the connection
@@ -425,13 +425,13 @@ func (c *conn) askedByProgram(next *command) (learned func(reply []byte) error, 
 	if next.scripts {
 		c.dialer.world.learnScript(*next) // or it is missing after the next flush
 	}
-	ex.looksFor(ask{kind: asksRedis, command: command{raw: next.raw, args: next.args, access: next.access}})
-	l, err := ex.learning(next, nil, nil, nil)
+	ex.observationAsks(ask{kind: asksRedis, command: command{raw: next.raw, args: next.args, access: next.access}})
+	l, err := ex.beginLearning(next, nil, nil, nil)
 	return func(reply []byte) error {
-		if err := ex.learn(l, reply); err != nil {
+		if err := ex.finishLearning(l, reply); err != nil {
 			return err
 		}
-		ex.looksHear(event{kind: answered, text: string(reply)})
+		ex.observationHears(event{kind: answered, text: string(reply)})
 		return nil
 	}, err
 }

@@ -14,11 +14,11 @@ import (
 
 // contents is all that clients can find in a store: its keys, and the scripts in its cache. Equal contents are one object.
 type contents struct {
-	keys    []storedKey // in their order; none has ended when it was looked at
-	scripts string      // hashes of the scripts in the cache, each followed by a space; allScripts: all that anybody runs
-	ends    []keyEnd    // as world.keyEnds lists them
-	first   time.Duration
-	after   map[asked]*transition
+	keys    []storedKey   // in their order; none has ended when it was looked at
+	scripts string        // hashes of the scripts in the cache, each followed by a space; allScripts: all that anybody runs
+	ends    []keyEnd      // as world.keyEnds lists them
+	first   time.Duration // the first of ends; noKeyEnd: there is none
+	after   map[question]*transition
 	id      stateID // tells contents apart
 }
 
@@ -33,8 +33,8 @@ type storedKey struct {
 
 const noKeyEnd = time.Duration(-1)
 
-// asked is a command with all but the contents on which its outcome depends.
-type asked struct {
+// question holds a command and whatever else decides its outcome, apart from what is stored.
+type question struct {
 	text        string
 	transaction string        // commands of the MULTI, for an EXEC
 	at          time.Duration // time of day, as exact as it matters; 0: it does not
@@ -63,7 +63,7 @@ func (m *memory) contents(keys []storedKey, scripts string) *contents {
 		return c
 	}
 	m.grow()
-	c := &contents{keys: keys, scripts: scripts, first: noKeyEnd, id: idOf(id), after: map[asked]*transition{}}
+	c := &contents{keys: keys, scripts: scripts, first: noKeyEnd, id: idOf(id), after: map[question]*transition{}}
 	for _, k := range keys {
 		if k.end != noKeyEnd {
 			c.ends = append(c.ends, keyEnd{k.name, k.end})
@@ -167,8 +167,8 @@ type watchedKey struct {
 	touched bool // it was written to since
 }
 
-// question returns a command with all on which its outcome depends besides what is stored. ok is false if that is not known.
-func (ex *execution) question(c *command, on *conn, watched []watchedKey) (q asked, ok bool) {
+// questionOf returns the question that a command asks. ok is false if it is not known what its outcome depends on.
+func (ex *execution) questionOf(c *command, on *conn, watched []watchedKey) (q question, ok bool) {
 	means, ok := ex.memory.meaningOf(c, on)
 	if !ok {
 		return q, false
@@ -194,8 +194,8 @@ func (ex *execution) question(c *command, on *conn, watched []watchedKey) (q ask
 	return q, true
 }
 
-// took lets the contents change as a command changes them, and notes what it touches for those who watch keys.
-func (ex *execution) took(c *command, t *transition, a *actor) {
+// applyTransition changes the contents as the command changed the store, and notes the keys that it touched for whoever watches them.
+func (ex *execution) applyTransition(c *command, t *transition, a *actor) {
 	before := ex.store
 	ex.store = t.after
 	for _, other := range ex.actors {
@@ -239,18 +239,18 @@ func (ex *execution) isWatching() bool {
 	return false
 }
 
-// lesson is a command that is about to be executed, and whose outcome is to be kept.
-type lesson struct {
-	q        asked
+// pendingOutcome holds a command about to be executed, until its outcome is kept.
+type pendingOutcome struct {
+	q        question
 	known    *transition
 	command  *command
 	actor    *actor
 	watching bool // touched keys are to be found out
 }
 
-// learning prepares to keep the outcome of a command, which is about to be executed on a connection. It returns nil if there is
-// nothing to keep.
-func (ex *execution) learning(c *command, on *conn, a *actor, watched []watchedKey) (*lesson, error) {
+// beginLearning prepares to keep the outcome of a command about to be executed on a connection. It returns nil if there is nothing
+// to keep.
+func (ex *execution) beginLearning(c *command, on *conn, a *actor, watched []watchedKey) (*pendingOutcome, error) {
 	if !ex.learns() {
 		return nil, nil
 	}
@@ -261,11 +261,11 @@ func (ex *execution) learning(c *command, on *conn, a *actor, watched []watchedK
 			m.learnScript(args)
 		}
 	}
-	if why := m.why(c, on); why != "" {
-		m.forgo("%s", why)
+	if why := m.whyNotRepeatable(c, on); why != "" {
+		m.disable("%s", why)
 		return nil, nil
 	}
-	q, ok := ex.question(c, on, watched)
+	q, ok := ex.questionOf(c, on, watched)
 	if !ok { // an EVALSHA of a script that nobody has loaded
 		ex.memory = nil
 		return nil, nil
@@ -278,7 +278,7 @@ func (ex *execution) learning(c *command, on *conn, a *actor, watched []watchedK
 		}
 	}
 	ex.store = ex.store.at(m, ex.now)
-	l := &lesson{q: q, known: ex.store.after[q], command: c, actor: a}
+	l := &pendingOutcome{q: q, known: ex.store.after[q], command: c, actor: a}
 	if c.changes() && len(m.watched) > 0 && (l.known == nil || l.known.watched < len(m.watched)) {
 		l.watching = true
 		if err := ex.w.watchKeys(m.watched); err != nil {
@@ -288,8 +288,8 @@ func (ex *execution) learning(c *command, on *conn, a *actor, watched []watchedK
 	return l, nil
 }
 
-// learn keeps the outcome of a command that was executed.
-func (ex *execution) learn(l *lesson, reply []byte) (err error) {
+// finishLearning keeps the outcome of a command that was executed.
+func (ex *execution) finishLearning(l *pendingOutcome, reply []byte) (err error) {
 	if l == nil {
 		return nil
 	}
@@ -307,7 +307,7 @@ func (ex *execution) learn(l *lesson, reply []byte) (err error) {
 	t := l.known
 	switch {
 	case t == nil:
-		if t, err = ex.outcome(l, reply); err != nil {
+		if t, err = ex.transitionOf(l, reply); err != nil {
 			return err
 		}
 		m.grow()
@@ -315,17 +315,17 @@ func (ex *execution) learn(l *lesson, reply []byte) (err error) {
 	case t.reply != string(reply) && l.q.hearing > 0:
 		t.reply = string(reply) // the last replica acknowledges when it likes
 	case t.reply != string(reply):
-		m.forgo("%s is answered %q and %q where the same is stored", strings.ToUpper(commandName(l.command.args)), clip(replyText([]byte(t.reply)), 40), clip(replyText(reply), 40))
+		m.disable("%s is answered %q and %q where the same is stored", strings.ToUpper(commandName(l.command.args)), clip(replyText([]byte(t.reply)), 40), clip(replyText(reply), 40))
 	}
 	if l.watching {
 		t.touched, t.watched = touched, len(m.watched)
 	}
-	ex.took(l.command, t, l.actor)
+	ex.applyTransition(l.command, t, l.actor)
 	return nil
 }
 
-// outcome returns the outcome of a command that was just executed.
-func (ex *execution) outcome(l *lesson, reply []byte) (*transition, error) {
+// transitionOf returns the outcome of a command that was just executed.
+func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*transition, error) {
 	m := ex.memory
 	t := &transition{reply: string(reply), after: ex.store}
 	if l.command.changes() {
@@ -376,7 +376,7 @@ func (w *world) watchKeys(keys []string) error {
 	return nil
 }
 
-// touchedKeys lists those of the keys that were written to since watchKeys, as EXEC sees it.
+// touchedKeys lists the keys that were written to since watchKeys, by the answer of EXEC.
 func (w *world) touchedKeys(keys []string) (touched []string, err error) {
 	for i, k := range keys {
 		reply, err := w.witnesses[i].ask(slices.Concat(request("MULTI"), request("EXEC")), 2)

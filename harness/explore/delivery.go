@@ -32,7 +32,7 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard event, kept b
 	case gate.failed == errLost:
 		heard.kind = cut
 	default:
-		ex.memory.forgo("a connection fails: %v", gate.failed)
+		ex.memory.disable("a connection fails: %v", gate.failed)
 	}
 	return heard, false, nil
 }
@@ -109,12 +109,12 @@ func (ex *execution) executeAndLearn(l *lateCommand, c command) (reply []byte, e
 	if c.wantedAcks() > 0 || ex.memory == nil {
 		return ex.executeLate(l, c)
 	}
-	lesson, err := ex.learning(&c, l.gate, nil, l.watched)
+	lesson, err := ex.beginLearning(&c, l.gate, nil, l.watched)
 	if err != nil {
 		return nil, err
 	}
 	if reply, err = ex.executeLate(l, c); err == nil {
-		err = ex.learn(lesson, reply)
+		err = ex.finishLearning(lesson, reply)
 	}
 	return reply, err
 }
@@ -154,7 +154,7 @@ func (ex *execution) sendNext(a *actor, c *conn) (kept bool, err error) {
 		return ex.sendBlocking(a, c)
 	}
 	before := len(c.out)
-	lesson, err := ex.learningNext(a, c)
+	lesson, err := ex.beginLearningNext(a, c)
 	if err != nil {
 		return false, err
 	}
@@ -163,7 +163,7 @@ func (ex *execution) sendNext(a *actor, c *conn) (kept bool, err error) {
 	}
 	reply := c.out[before:]
 	if c.failed == nil {
-		if err := ex.learn(lesson, reply); err != nil {
+		if err := ex.finishLearning(lesson, reply); err != nil {
 			return false, err
 		}
 	}
@@ -207,12 +207,12 @@ func (ex *execution) noteClock(c command) {
 	ex.clockRead = ex.clockRead || c.readsClock(ex.w)
 }
 
-// learningNext prepares to keep the outcome of the next command of a connection.
-func (ex *execution) learningNext(a *actor, c *conn) (*lesson, error) {
+// beginLearningNext prepares to keep the outcome of the next command of a connection.
+func (ex *execution) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
 	if !ex.learns() || c.isGone() || ex.losesState(c) {
 		return nil, nil
 	}
-	return ex.learning(&c.queue[0], c, a, a.watched)
+	return ex.beginLearning(&c.queue[0], c, a, a.watched)
 }
 
 // waitCutShort reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear

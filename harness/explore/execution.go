@@ -64,13 +64,13 @@ type execution struct {
 	disturbed          bool                    // something that is not part of the schedule came between: a missing script, a WAIT cut short
 	alarm              *time.Timer
 
-	memory   *memory   // what the search knows, if this schedule is kept or run from it; nil: it is neither
-	recalls  bool      // the schedule is run from memory: no client and no Redis takes part
-	store    *contents // what is stored, if memory is not nil
-	replica  *contents // what the replica will have that is promoted
-	promoted bool      // it has been promoted
-	looking  *look     // the program's look at the store under way; nil: none, or it is not kept
-	trails   *trails   // of a schedule that is really run, by which its state can be told; nil: nobody asks for it
+	memory      *memory      // what the search knows, if this schedule is kept or run from it; nil: it is neither
+	recalls     bool         // the schedule is run from memory: no client and no Redis takes part
+	store       *contents    // what is stored, if memory is not nil
+	replica     *contents    // what the replica will have that is promoted
+	promoted    bool         // it has been promoted
+	observation *observation // the program's look at the store under way; nil: none, or it is not kept
+	trails      *trails      // of a schedule that is really run, by which its state can be told; nil: nobody asks for it
 
 	trace    *trace       // nil: steps are not written down
 	recorded func(*actor) // called with a client whose operation has just ended; may be nil
@@ -238,7 +238,7 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did move, e
 		err = ex.listen()
 	}
 	if err != nil {
-		return did, err // a client may be astray and still at work: what it records is nobody's business
+		return did, err // a client may be astray and still at work: what it records is not judged
 	}
 	ex.justStepped = isClient && !c.IsCrash()
 	ended := ex.ops[ops:]

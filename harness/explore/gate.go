@@ -67,13 +67,13 @@ func (g *gates) accept(l net.Listener, d *dialer) {
 		if err != nil {
 			return // closed
 		}
-		g.running.Go(func() { g.let(outer, d) })
+		g.running.Go(func() { g.serve(outer, d) })
 	}
 }
 
-// let connects an accepted connection with Redis, once something comes over it, and passes it on. Client libraries connect again by
+// serve connects an accepted connection with Redis, once something comes over it, and passes it on. Client libraries connect again by
 // themselves, also for a client that has crashed: such a connection belongs to the schedule in which it is first used.
-func (g *gates) let(outer net.Conn, d *dialer) {
+func (g *gates) serve(outer net.Conn, d *dialer) {
 	defer outer.Close() // the error tells nothing new
 	if !g.enter(outer, nil) {
 		return

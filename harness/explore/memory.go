@@ -22,8 +22,8 @@ const mostRemembered = 1_000_000
 // errUnknown marks a step that nobody has seen yet: it has to be really run.
 var errUnknown = errors.New("explore: not known from memory")
 
-// memory is what a search knows. The scheduler alone uses it. Where something shows that steps are no function of what is kept,
-// broken says what, and the search goes on without memory.
+// memory holds what a search knows. The scheduler alone uses it. Where a step turns out not to follow from what is kept, broken says
+// why, and the search goes on without memory.
 type memory struct {
 	root     mind                 // of every client, and of the program's own looks at the store
 	stores   map[string]*contents // by all that they hold
@@ -44,8 +44,8 @@ func newMemory() *memory {
 // works reports whether schedules can be run from memory. A nil memory does not work.
 func (m *memory) works() bool { return m != nil && m.broken == "" }
 
-// forgo ends the use of the memory, for a reason.
-func (m *memory) forgo(format string, args ...any) {
+// disable ends the use of the memory, for a reason.
+func (m *memory) disable(format string, args ...any) {
 	if m.works() {
 		m.broken = fmt.Sprintf(format, args...)
 	}
@@ -54,7 +54,7 @@ func (m *memory) forgo(format string, args ...any) {
 // grow counts what is kept anew.
 func (m *memory) grow() {
 	if m.size++; m.size > mostRemembered {
-		m.forgo("there are more than %d minds, contents and replies to remember", mostRemembered)
+		m.disable("there are more than %d minds, contents and replies to remember", mostRemembered)
 	}
 }
 
@@ -76,8 +76,8 @@ func scriptIn(args [][]byte) (body string, ok bool) {
 	return "", false
 }
 
-// repeatable lists commands beside those of touches whose reply and effect follow from what is stored, and from the time of day. The
-// order in which a set or a hash is listed does as well, as far as one server is concerned.
+// repeatable lists commands, in addition to those of touches, whose reply and effect follow from what is stored and the time of day.
+// That holds for the order in which one server lists a set or a hash, too.
 var repeatable = func() map[string]bool {
 	m := map[string]bool{}
 	for _, n := range strings.Fields("eval evalsha exec time getbit setbit bitcount incrbyfloat hincrbyfloat hstrlen hkeys hvals zincrby zcount " +
@@ -106,7 +106,7 @@ func repeats(args [][]byte) bool {
 	return false
 }
 
-// meaning is what a command says, and on what its outcome depends besides the contents of the store.
+// meaning holds the text of a command and what its outcome depends on, apart from the contents of the store.
 type meaning struct {
 	text  string // its bytes
 	ms    bool   // on the time of day, in milliseconds
@@ -117,8 +117,8 @@ type meaning struct {
 	wait  time.Duration
 }
 
-// meaningOf returns what a command means. ok is false if its outcome is no function of what is kept, or if it runs a script that is
-// not known yet.
+// meaningOf returns the meaning of a command. ok is false if its outcome does not follow from what is kept, or if it runs a script
+// whose text is not known yet.
 func (m *memory) meaningOf(c *command, on *conn) (*meaning, bool) {
 	if c.meaning != nil {
 		return c.meaning, true
@@ -156,9 +156,9 @@ func (m *memory) scriptRepeats(args [][]byte) bool {
 	return !runs || scriptRepeats(body)
 }
 
-// why says why the outcome of a command is no function of what is kept. It is empty if it is one, or if the script that the command
-// runs is only not known yet.
-func (m *memory) why(c *command, on *conn) string {
+// whyNotRepeatable says why the outcome of a command does not follow from what is kept. It is empty if it does, or if all that is
+// missing is the text of its script.
+func (m *memory) whyNotRepeatable(c *command, on *conn) string {
 	if _, ok := m.meaningOf(c, on); ok {
 		return ""
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// mind is all that a client has read so far, and what it did then: a node of a tree whose branches are what clients read. Those of the
-// program's own looks at the store are in the same tree.
+// mind stands for all that a client has read so far, and holds what it did then. Minds form a tree: each branch is one thing that is
+// read. The program's own looks at the store are in the same tree.
 type mind struct {
 	acts    []act // what it did, in its order
 	at      parked
@@ -21,14 +21,14 @@ type mind struct {
 	id      stateID // of all that was read: tells minds apart
 }
 
-// act is something that a client does without waiting: it ends an operation or goes to sleep.
+// act is one thing that a client does without waiting: it ends an operation or goes to sleep.
 type act struct {
 	op    harness.Op    // valid if sleep is 0. Times are not valid
-	ago   time.Duration // of an operation of the program's own: how long it took
+	took  time.Duration // of an operation of the program's own: how long it took
 	sleep time.Duration
 }
 
-// event is what a client, or the program's look at the store, reads or notices.
+// event is one thing that a client, or the program's look at the store, reads or notices.
 type event struct {
 	kind     eventKind
 	promoted bool // a replica has been promoted: a connection may lead to the old primary
@@ -105,20 +105,20 @@ func (ex *execution) learnMind(a *actor) error {
 		return nil
 	}
 	if a.mind == nil || a.hasThreads() || len(ex.waiters) > 0 {
-		m.forgo("a client has several threads")
+		m.disable("a client has several threads")
 		return nil
 	}
 	acts := a.acts
 	a.acts = nil
 	watches := ex.w.dialers[a.index].watching()
 	if watches > 1 {
-		m.forgo("a client watches keys on two connections")
+		m.disable("a client watches keys on two connections")
 	}
 	if watches == 0 {
 		a.watched = nil
 	}
-	if a.nows > a.records+1 || slices.ContainsFunc(acts, func(d act) bool { return d.op.Until != 0 || d.op.Due != 0 }) {
-		m.forgo("a client looks at the time of the schedule")
+	if a.clockReads > a.records+1 || slices.ContainsFunc(acts, func(d act) bool { return d.op.Until != 0 || d.op.Due != 0 }) {
+		m.disable("a client looks at the time of the schedule")
 	}
 	at := parked{kind: a.parkedAt.kind}
 	switch at.kind {
@@ -126,7 +126,7 @@ func (ex *execution) learnMind(a *actor) error {
 		at.conn = a.parkedAt.conn.snapshot()
 	case inSleep, inClock, inWork, atEnd:
 	default:
-		m.forgo("a client waits for something else than an answer")
+		m.disable("a client waits for something else than an answer")
 	}
 	a.heard.promoted = ex.promoted
 	next, isNew := m.child(a.mind, a.heard)
@@ -139,7 +139,7 @@ func (ex *execution) learnMind(a *actor) error {
 	return nil
 }
 
-// compareMinds compares what a client did with what it did the last time when it had read the same.
+// compareMinds compares what a client did with what it did the last time after reading the same.
 func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, watches bool) error {
 	if (at.kind == atEnd) != (known.at.kind == atEnd) {
 		return diverged(a)
@@ -153,7 +153,7 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 			bytes.Equal(known.at.conn.transaction, at.conn.transaction)
 	}
 	if !same {
-		ex.memory.forgo("a client's commands or results differ each time, as random tokens do")
+		ex.memory.disable("a client's commands or results differ each time, as random tokens do")
 	}
 	return nil
 }

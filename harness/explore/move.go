@@ -11,7 +11,7 @@ type move struct {
 	choice     interleave.Choice
 	cost       int // preemptions and interferences that it adds
 	access     access
-	world      bool // it is done by the world and independent of nothing, but for nears
+	world      bool // it is done by the world and independent of nothing, unless it approaches
 	timePasses bool // time passes in it
 	approaches bool // time passes to the last millisecond of a lease, and beyond the end of none
 	timely     bool // its effect or reply depends on the time of day
@@ -52,7 +52,7 @@ const clockKey = "\x00clock"
 // moves lists what can happen next: the steps of clients, beginning with the thread that took the last step, then everything
 // else. It is empty when nobody can take a step and no late command is left.
 func (ex *execution) moves() ([]move, error) {
-	able := ex.able()
+	able := ex.ableActors()
 	if len(able) == 0 {
 		return ex.addArrivals(nil), nil
 	}

@@ -52,7 +52,7 @@ func (h *shrinker) order(ctx context.Context) error {
 func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err error) {
 	old := h.best.schedule
 	schedule := slices.Insert(slices.Delete(slices.Clone(old), from, from+1), to, old[from])
-	if !isTidier(schedule, old) || h.seen[inBytes(schedule)] || h.spent() {
+	if !isTidier(schedule, old) || h.seen[inBytes(schedule)] || h.isSpent() {
 		return false, nil
 	}
 	h.seen[inBytes(schedule)] = true
@@ -67,5 +67,5 @@ func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err
 // isTidier reports whether a schedule has its steps more in the order of their clients than another, and neither more faults nor more
 // turns from one client to another.
 func isTidier(a, than []interleave.Choice) bool {
-	return slices.Compare(a, than) < 0 && faultsIn(a) <= faultsIn(than) && switches(a) <= switches(than)
+	return slices.Compare(a, than) < 0 && faultsIn(a) <= faultsIn(than) && countSwitches(a) <= countSwitches(than)
 }

@@ -161,7 +161,7 @@ func (ex *execution) tracePassing(t instant) error {
 	return nil
 }
 
-// passTime lets time pass to an instant of the schedule.
+// passTo lets time pass to an instant of the schedule.
 func (ex *execution) passTo(t time.Duration) error {
 	if t <= ex.now {
 		return nil

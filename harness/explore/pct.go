@@ -28,7 +28,7 @@ type placedFault struct {
 	place int // steps before it, at least
 }
 
-// faultKind is what a fault does.
+// faultKind says what a fault does.
 type faultKind uint8
 
 const (
@@ -152,7 +152,7 @@ func (p *pct) highest(moves []move) (best interleave.Choice, ok bool) {
 func (p *pct) fault(kind faultKind, moves []move, next interleave.Choice, beyondEnd func(interleave.Choice) bool) (c interleave.Choice, ok bool) {
 	var all []interleave.Choice
 	for _, m := range moves {
-		if kind.is(m.choice, next, beyondEnd) {
+		if kind.matches(m.choice, next, beyondEnd) {
 			all = append(all, m.choice)
 		}
 	}
@@ -162,8 +162,8 @@ func (p *pct) fault(kind faultKind, moves []move, next interleave.Choice, beyond
 	return all[p.rng.IntN(len(all))], true
 }
 
-// is reports whether a choice is a fault of the kind. next is the step that the actor whose turn it is would take.
-func (k faultKind) is(c, next interleave.Choice, beyondEnd func(interleave.Choice) bool) bool {
+// matches reports whether a choice is a fault of the kind. next is the step that the actor whose turn it is would take.
+func (k faultKind) matches(c, next interleave.Choice, beyondEnd func(interleave.Choice) bool) bool {
 	happensToNext := c.Number() == next.Number() && c.Thread() == next.Thread()
 	switch k {
 	case crashes:

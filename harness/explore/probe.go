@@ -18,14 +18,14 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 			ex.now += tick / 8 // after the operation, for certain
 			began := event{kind: observes, promoted: ex.promoted, text: canonicalOps([]harness.Op{op})}
 			if ex.recalls {
-				if err := ex.recallLook(began); err != nil {
+				if err := ex.recallObservation(began); err != nil {
 					return err
 				}
 				continue
 			}
-			ex.beginLook(began)
+			ex.beginObservation(began)
 			ex.askForProgram(ctx, func(ctx context.Context) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
-			ex.looksFor(ask{kind: asksNothing})
+			ex.observationAsks(ask{kind: asksNothing})
 		}
 	}
 	return nil
@@ -51,13 +51,13 @@ func (ex *execution) finish(ctx context.Context) error {
 	var err error
 	began := event{kind: finishes, promoted: ex.promoted}
 	if ex.recalls {
-		err = ex.recallLook(began)
+		err = ex.recallObservation(began)
 	} else {
-		ex.beginLook(began)
+		ex.beginObservation(began)
 		ex.askForProgram(ctx, func(ctx context.Context) {
 			err = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
 		})
-		ex.looksFor(ask{kind: asksNothing})
+		ex.observationAsks(ask{kind: asksNothing})
 	}
 	for _, op := range ex.ops[ops:] {
 		ex.stepTimes = append(ex.stepTimes, op.Return)
@@ -86,8 +86,8 @@ func (o harnessTimeline) Sleep(time.Duration) bool { return true }
 
 func (o harnessTimeline) Record(op *harness.Op) {
 	defer o.ex.w.takeTurn()()
-	if l := o.ex.looking; l != nil {
-		done := act{op: *op, ago: o.ex.now - op.Call}
+	if l := o.ex.observation; l != nil {
+		done := act{op: *op, took: o.ex.now - op.Call}
 		done.op.Call, done.op.Return = 0, 0
 		l.acts = append(l.acts, done)
 	}
@@ -119,8 +119,8 @@ func (harnessClock) Goes() bool { return false }
 func (c harnessClock) Now() time.Time {
 	now := harnessTimeline(c).Now()
 	defer c.ex.w.takeTurn()()
-	c.ex.looksFor(ask{kind: asksClock})
-	c.ex.looksHear(event{kind: looked, at: now})
+	c.ex.observationAsks(ask{kind: asksClock})
+	c.ex.observationHears(event{kind: looked, at: now})
 	return epoch.Add(now)
 }
 
@@ -130,7 +130,7 @@ func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
-	c.ex.looksFor(ask{kind: asksPass, d: d})
-	c.ex.looksHear(event{kind: passed})
+	c.ex.observationAsks(ask{kind: asksPass, d: d})
+	c.ex.observationHears(event{kind: passed})
 	return c.ex.passTo(c.ex.now + d)
 }

@@ -67,7 +67,7 @@ func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
 	return base
 }
 
-// randomState is what a search at random has seen. The search's lock guards it.
+// randomState holds what a search at random has seen. The search's lock guards it.
 type randomState struct {
 	drawn    int                   // schedules that were drawn and run to their end
 	judged   int                   // those of them that were drawn knowing the length of the longest
@@ -309,7 +309,8 @@ func (t *walker) run(ctx context.Context, p *pct) (ex *execution, again bool, er
 	return ex, ex.disturbed || t.w.fixed == nil && time.Since(began) > t.spec.Program.Lease/slowness, err
 }
 
-// passings tells which moves in which time passes go beyond the end of a lease, and notes how many there are of either kind.
+// passings returns a function that tells of a choice in which time passes whether it goes beyond the end of a lease. It notes how
+// many moves of either kind there are.
 func (t *walker) passings(ex *execution, moves []move) (beyondEnd func(interleave.Choice) bool, err error) {
 	if !slices.ContainsFunc(moves, func(m move) bool { return m.choice.IsTime() }) {
 		return func(interleave.Choice) bool { return false }, nil

@@ -108,7 +108,7 @@ func (ex *execution) recallDelivery(c interleave.Choice, a *actor) (heard event,
 	return ex.recallCommand(a, gate)
 }
 
-// recallDelay makes the command of a client late.
+// recallDelay makes the next command of a client a late one.
 func (ex *execution) recallDelay(a *actor, gate *conn) (heard event) {
 	left := lateCommand{client: a.index, at: len(ex.path), gate: gate}
 	if heard = (event{kind: unanswered}); ex.losesState(gate) {
@@ -124,7 +124,7 @@ func (ex *execution) recallDelay(a *actor, gate *conn) (heard event) {
 	return heard
 }
 
-// takeWatched splits what a client watches into what it watches on a connection that it gives up, and the rest.
+// takeWatched splits the keys that a client watches: given are those on a connection that it gives up, left are the others.
 func takeWatched(gate *conn, all []watchedKey) (given, left []watchedKey) {
 	if len(gate.watched) == 0 {
 		return nil, all
@@ -166,7 +166,7 @@ func (ex *execution) recallCommand(a *actor, gate *conn) (heard event, err error
 
 // recallTransition executes a command from memory.
 func (ex *execution) recallTransition(c *command, on *conn, a *actor, watched []watchedKey) (*transition, error) {
-	q, ok := ex.question(c, on, watched)
+	q, ok := ex.questionOf(c, on, watched)
 	if !ok {
 		return nil, errUnknown
 	}
@@ -175,7 +175,7 @@ func (ex *execution) recallTransition(c *command, on *conn, a *actor, watched []
 	if t == nil || c.changes() && t.watched < len(ex.memory.watched) && ex.isWatching() {
 		return nil, errUnknown
 	}
-	ex.took(c, t, a)
+	ex.applyTransition(c, t, a)
 	ex.noteEffects(*c, []byte(t.reply))
 	return t, nil
 }
@@ -195,7 +195,7 @@ func (ex *execution) recallArrival(l *lateCommand) error {
 	return nil
 }
 
-// changeWorld lets the contents change as the world does, in a schedule that is kept or run from memory.
+// changeWorld changes the contents as a choice changes the world, in a schedule that is kept or run from memory.
 func (ex *execution) changeWorld(c interleave.Choice) {
 	if ex.memory == nil {
 		return
@@ -242,8 +242,8 @@ func canonicalOps(ops []harness.Op) string {
 	return b.String()
 }
 
-// recallLook does from memory what the program does when it looks at the store. began is the event with which the look begins.
-func (ex *execution) recallLook(began event) error {
+// recallObservation does from memory what the program does when it looks at the store. began is the event with which the look begins.
+func (ex *execution) recallObservation(began event) error {
 	heard := began
 	for m := &ex.memory.root; ; {
 		if m = m.after[heard]; m == nil {
@@ -251,7 +251,7 @@ func (ex *execution) recallLook(began event) error {
 		}
 		for _, done := range m.acts {
 			op := done.op
-			op.Call = ex.now - done.ago
+			op.Call = ex.now - done.took
 			harnessTimeline{ex}.keep(&op)
 		}
 		var err error
@@ -286,39 +286,39 @@ func (ex *execution) recallAnswer(q ask) (heard event, err error) {
 	return heard, nil
 }
 
-// look is a look of the program at the store that is being learned.
-type look struct {
+// observation is one look of the program at the store, while it is being learned.
+type observation struct {
 	mind  *mind
 	heard event
 	acts  []act
 }
 
-// beginLook notes that the program begins to look at the store.
-func (ex *execution) beginLook(began event) {
+// beginObservation notes that the program begins to look at the store.
+func (ex *execution) beginObservation(began event) {
 	if ex.learns() {
-		ex.looking = &look{mind: &ex.memory.root, heard: began}
+		ex.observation = &observation{mind: &ex.memory.root, heard: began}
 	}
 }
 
-// looksFor notes what the program's look at the store asks for next, after all that it did since it heard something.
-func (ex *execution) looksFor(next ask) {
-	l := ex.looking
+// observationAsks notes what the program did since its look at the store heard something, and what it asks for next.
+func (ex *execution) observationAsks(next ask) {
+	l := ex.observation
 	if l == nil || !ex.learns() {
-		ex.looking = nil
+		ex.observation = nil
 		return
 	}
 	node, isNew := ex.memory.child(l.mind, l.heard)
 	if isNew {
 		node.acts, node.asks = l.acts, next
 	} else if !slices.Equal(node.acts, l.acts) || node.asks.kind != next.kind || node.asks.d != next.d || !bytes.Equal(node.asks.command.raw, next.command.raw) {
-		ex.memory.forgo("the program does not look at the store in the same way each time")
+		ex.memory.disable("the program does not look at the store in the same way each time")
 	}
 	l.mind, l.acts = node, nil
 }
 
-// looksHear notes what the program's look at the store has heard.
-func (ex *execution) looksHear(heard event) {
-	if ex.looking != nil {
-		ex.looking.heard = heard
+// observationHears notes what the program's look at the store has heard.
+func (ex *execution) observationHears(heard event) {
+	if ex.observation != nil {
+		ex.observation.heard = heard
 	}
 }

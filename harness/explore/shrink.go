@@ -105,13 +105,13 @@ func (h *shrinker) shrink(ctx context.Context) error {
 				return err
 			}
 		}
-		if h.best == before || h.spent() {
+		if h.best == before || h.isSpent() {
 			return nil
 		}
 	}
 }
 
-func (h *shrinker) spent() bool {
+func (h *shrinker) isSpent() bool {
 	return h.runs >= h.most || time.Now().After(h.until) || h.over() != nil
 }
 
@@ -208,7 +208,7 @@ func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.C
 		schedule = inOrderOfBegin(schedule)
 	}
 	key := string(rune(clients)) + inBytes(schedule)
-	if h.seen[key] || h.spent() {
+	if h.seen[key] || h.isSpent() {
 		return false, nil
 	}
 	h.seen[key] = true
@@ -241,7 +241,7 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, schedu
 		}
 		var first *smallestFound
 		for _, a := range ex.withDeadlock(check(ctx, h.spec.Checkers, ex.history())).found {
-			c := &smallestFound{budget: used(ex), schedule: ex.path, class: a.Class, length: ex.lengthUntil(a.To)}
+			c := &smallestFound{budget: usedBudget(ex), schedule: ex.path, class: a.Class, length: ex.lengthUntil(a.To)}
 			if a.Class == h.class && (first == nil || c.smaller(first)) {
 				first = c
 			}
@@ -258,12 +258,12 @@ func (h *shrinker) isSmaller(c *smallestFound) bool {
 		cmp.Compare(c.budget.Clients, h.best.budget.Clients),
 		cmp.Compare(c.length, h.best.length),
 		cmp.Compare(len(faultsOf(c.budget)), len(faultsOf(h.best.budget))),
-		cmp.Compare(switches(c.schedule), switches(h.best.schedule)),
+		cmp.Compare(countSwitches(c.schedule), countSwitches(h.best.schedule)),
 	) < 0
 }
 
-// switches counts how often another client goes on than the one before.
-func switches(schedule []interleave.Choice) (n int) {
+// countSwitches counts how often another client goes on than the one before.
+func countSwitches(schedule []interleave.Choice) (n int) {
 	last := -1
 	for _, c := range schedule {
 		if i, ok := c.Client(); ok {
@@ -276,8 +276,8 @@ func switches(schedule []interleave.Choice) (n int) {
 	return n
 }
 
-// used returns the budget that a schedule has used.
-func used(ex *execution) interleave.Budget {
+// usedBudget returns the budget that a schedule has used.
+func usedBudget(ex *execution) interleave.Budget {
 	b, left := ex.budget, ex.remaining
 	return interleave.Budget{
 		Clients: b.Clients, Place: b.Place, Crashes: b.Crashes - left.Crashes, Expiries: b.Expiries - left.Expiries, Approaches: b.Approaches - left.Approaches,

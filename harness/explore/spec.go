@@ -186,8 +186,8 @@ type after struct{ ex *execution }
 
 func (a after) Ops() []harness.Op {
 	defer a.ex.w.takeTurn()()
-	a.ex.looksFor(ask{kind: asksOps})
-	a.ex.looksHear(event{kind: finishes, text: canonicalOps(a.ex.ops)})
+	a.ex.observationAsks(ask{kind: asksOps})
+	a.ex.observationHears(event{kind: finishes, text: canonicalOps(a.ex.ops)})
 	return a.ex.ops
 }
 
@@ -197,8 +197,8 @@ func (a after) Pass(d time.Duration) error {
 
 func (a after) pass(kind askKind, d time.Duration) error {
 	defer a.ex.w.takeTurn()()
-	a.ex.looksFor(ask{kind: kind, d: d})
-	a.ex.looksHear(event{kind: passed})
+	a.ex.observationAsks(ask{kind: kind, d: d})
+	a.ex.observationHears(event{kind: passed})
 	return a.ex.passBeside(a.ex.now+d, func() bool { return false })
 }
 
@@ -208,6 +208,6 @@ func (a after) PassAll(d time.Duration) (left int, err error) {
 	}
 	defer a.ex.w.takeTurn()()
 	left, err = a.ex.w.countKeys()
-	a.ex.looksHear(event{kind: passed, text: strconv.Itoa(left)})
+	a.ex.observationHears(event{kind: passed, text: strconv.Itoa(left)})
 	return left, err
 }

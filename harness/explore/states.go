@@ -18,8 +18,8 @@ import (
 //
 //   - what is stored, at the primary and at the replica to be promoted, and what is watched;
 //   - every client's mind, its sleep, and the operation that it is in;
-//   - the number of steps, the time, what is left of the budget, late commands, and the moves that are asleep: these pruned a part of
-//     what follows;
+//   - the number of steps, the time, what is left of the budget, late commands, and the moves that are asleep, since a part of what
+//     follows is pruned on their account;
 //   - the history, but for the order of operations that were under way at one time: the order independent moves can change as well.
 //     Of two times only the millisecond counts, and whether an operation had ended when the other began. Where a checker has found
 //     something already, its place in the schedule counts as well, or a shorter counterexample would be lost.
@@ -162,7 +162,7 @@ func (ex *execution) appendHistory(b []byte) []byte {
 	return append(b, 0)
 }
 
-// appendEndedBefore tells how many operations of each client had ended before a time.
+// appendEndedBefore appends how many operations of each client had ended before a time.
 func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 	of := harness.Meta{Workers: len(ex.actors) + 1}
 	var counts [interleave.MaxClients + 2]uint8
@@ -174,7 +174,7 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 	return append(b, counts[:len(ex.actors)+2]...)
 }
 
-// appendState describes everything else on which it depends what can follow.
+// appendState describes everything else that decides what can follow.
 func (ex *execution) appendState(b []byte, asleep []*move) []byte {
 	b = appendInts(b, len(ex.path), ex.clockLooks)
 	if b = appendBools(b, ex.recalls); ex.recalls {
@@ -233,7 +233,7 @@ func (ex *execution) appendMinds(b []byte) []byte {
 // appendState describes a client.
 func (a *actor) appendState(b []byte) []byte {
 	b = appendID(b, a.mind.id)
-	b = appendBools(b, a.started, a.done, a.crashed, a.lastWord, a.inOp, a.commands > 0)
+	b = appendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0)
 	if a.inOp {
 		b = appendInts(b, a.callAt/grain)
 		b = a.ex.appendEndedBefore(b, a.callAt)

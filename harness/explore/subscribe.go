@@ -14,7 +14,7 @@ import (
 // own: the command takes effect at any time until somebody reads its confirmation. A message arrives when it is published. The
 // step of a reader is that it reads one.
 
-// subscription is what the explorer knows of a connection that has subscribed.
+// subscription holds what the explorer knows of a connection that has subscribed.
 type subscription struct {
 	id     string // of the connection, as Redis knows it
 	access access // channels that it listens to, as keys
@@ -68,7 +68,7 @@ func (c *conn) unsubscribeNow() {
 	}
 	next := c.queue[0]
 	c.queue = nil
-	if err := c.post(next.raw); err != nil {
+	if err := c.postNow(next.raw); err != nil {
 		a.ex.trouble = err
 	}
 }
@@ -120,7 +120,7 @@ func (ex *execution) sendSubscription(c *conn) error {
 	c.queue = c.queue[1:]
 	c.subscription.access.add(next.access)
 	ex.trace.sent(ex, next, nil, nil)
-	return c.post(next.raw)
+	return c.postNow(next.raw)
 }
 
 // foreignReader is the reason for a search that ends since a goroutine reads that the explorer does not know.
@@ -201,7 +201,7 @@ func (c *conn) sendAll() error {
 		return errors.Join(err, c.failed)
 	}
 	for _, next := range c.queue {
-		if err := c.post(next.raw); err != nil {
+		if err := c.postNow(next.raw); err != nil {
 			return err
 		}
 	}

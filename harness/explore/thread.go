@@ -193,7 +193,7 @@ func (ex *execution) isAlive(client int) bool {
 	return slices.ContainsFunc(ex.threadsOf(client), func(a *actor) bool { return !a.done && a.sends == nil })
 }
 
-// stubborn is how often a client that has crashed may still ask for the time or sleep before its goroutine is ended.
+// stubborn bounds how often a client that has crashed may still ask for the time or sleep. After that its goroutine is ended.
 const stubborn = 100
 
 // refuse counts what a client tries that has crashed, and ends a goroutine that never stops trying.
@@ -208,7 +208,7 @@ func (a *actor) refuse() {
 func (ex *execution) endClient(client int) error {
 	main := ex.actors[client]
 	main.crashed = true
-	main.lastWord = main.inOp && main.parkedAt.kind != inWork
+	main.cutOffUnrecorded = main.inOp && main.parkedAt.kind != inWork
 	if ex.recalls {
 		return ex.recallMind(main, event{kind: crashed})
 	}

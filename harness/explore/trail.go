@@ -139,7 +139,7 @@ func (ex *execution) millisecond(t time.Duration) time.Duration {
 // appendThread describes a thread. Where it is follows from its client's trail.
 func (a *actor) appendThread(b []byte) []byte {
 	b = appendInts(b, a.index, a.thread, int(a.parkedAt.kind))
-	b = appendBools(b, a.started, a.done, a.crashed, a.lastWord, a.inOp, a.commands > 0, a.parkedAt.ctx != nil && a.parkedAt.ctx.Err() != nil)
+	b = appendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0, a.parkedAt.ctx != nil && a.parkedAt.ctx.Err() != nil)
 	if a.inOp {
 		b = appendInts(b, a.callAt/grain)
 		b = a.ex.appendEndedBefore(b, a.callAt)

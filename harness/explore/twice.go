@@ -42,12 +42,12 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 	}
 	b, steps := s.spec.budgets()[0], 0
 	for number := 1; number <= s.spec.Twice && !s.isOver(); number++ {
-		first, err := s.traced(ctx, w, b, func() *pct { return random.draw(s.spec, b, number, steps) })
+		first, err := s.runTraced(ctx, w, b, func() *pct { return random.draw(s.spec, b, number, steps) })
 		if err != nil {
 			return "", err
 		}
 		steps = max(steps, len(first.path))
-		why, err := s.again(ctx, w, first)
+		why, err := s.runAgain(ctx, w, first)
 		if why != "" || err != nil {
 			return why, err
 		}
@@ -55,8 +55,8 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 	return "", nil
 }
 
-// traced runs a schedule and writes its steps down.
-func (s *search) traced(ctx context.Context, w *world, b interleave.Budget, draw func() *pct) (*execution, error) {
+// runTraced runs a schedule and writes its steps down.
+func (s *search) runTraced(ctx context.Context, w *world, b interleave.Budget, draw func() *pct) (*execution, error) {
 	t := walker{spec: s.spec, budget: b, w: w, alarm: time.NewTimer(parkWithin), traced: true}
 	for range maxAttempts {
 		ex, again, err := t.run(ctx, draw())
@@ -67,8 +67,8 @@ func (s *search) traced(ctx context.Context, w *world, b interleave.Budget, draw
 	return nil, fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
 }
 
-// again runs a schedule the second time, and describes the first step that differs.
-func (s *search) again(ctx context.Context, w *world, first *execution) (why string, err error) {
+// runAgain runs a schedule the second time, and describes the first step that differs.
+func (s *search) runAgain(ctx context.Context, w *world, first *execution) (why string, err error) {
 	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(parkWithin)}
 	for range maxAttempts {
 		second, err := r.runOnce(ctx, first.budget, first.path)
@@ -78,14 +78,14 @@ func (s *search) again(ctx context.Context, w *world, first *execution) (why str
 		case err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, errStopped):
 			return "", err
 		}
-		return differs(first, second), nil
+		return describeDifference(first, second), nil
 	}
 	return "", fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
 }
 
-// differs describes the first step in which two runs of a schedule differ: what its client sent the first and the second time, or else
-// what it was answered. The second run may have left the schedule, where a step was not possible.
-func differs(first, second *execution) string {
+// describeDifference describes the first step in which two runs of a schedule differ: what its client sent the first and the second
+// time, or else what it was answered. The second run may have left the schedule, where a step was not possible.
+func describeDifference(first, second *execution) string {
 	const not = "a client does not do the same each time: "
 	together := 0
 	for together < min(len(first.path), len(second.path)) && first.path[together] == second.path[together] {
@@ -128,7 +128,7 @@ func sentText(command string) string {
 	return "sent " + command
 }
 
-// renaming tells the random tokens of one run that stand for those of another.
+// renaming maps the random tokens of one run to those of another, and back.
 type renaming struct{ to, from map[string]string }
 
 // shortestToken is the number of characters from which on a word may be a random token, which differs each time.

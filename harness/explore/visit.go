@@ -21,7 +21,7 @@ type visit struct {
 	plan  []item // items that branch off
 	prune bool   // the rest of the schedule shows nothing new
 
-	looked  int       // steps of the schedule after which an attempt before has looked for the state
+	looked  int       // number of steps after which an earlier attempt has looked for the state
 	claimed []stateID // states to which this schedule came first
 
 	number int // number of a schedule drawn at random, from 1
@@ -133,7 +133,7 @@ func (v *visit) branch(moves []move, asleep []*move) (next *move, ok bool) {
 	return next, ok
 }
 
-// runFromMemory runs the schedule from memory. Where something is not known, the schedule up to there is really run before. done is
+// runFromMemory runs the schedule from memory. Where something is not known, it first really runs the schedule up to there. done is
 // false if the search has to go on without memory.
 func (v *visit) runFromMemory(ctx context.Context, w *world, alarm *time.Timer) (done bool, err error) {
 	for learned, attempts := -1, 0; v.memory.works(); {
@@ -157,7 +157,7 @@ func (v *visit) runFromMemory(ctx context.Context, w *world, alarm *time.Timer) 
 			learned, attempts = len(v.ex.path), 0
 		}
 		if attempts == maxAttempts {
-			v.memory.forgo("a schedule that was really run does not show what is to be known")
+			v.memory.disable("a schedule that was really run does not show what is to be known")
 		}
 		if _, err := v.reallyRun(ctx, w, alarm, v.ex.path); err != nil {
 			return false, err
@@ -167,8 +167,8 @@ func (v *visit) runFromMemory(ctx context.Context, w *world, alarm *time.Timer) 
 	return false, nil
 }
 
-// comparedOnce is the number of schedules run from memory of which one is really run as well, to compare. So are those whose number is
-// a power of two: a client that does not do the same each time shows it soon, if at all.
+// One in comparedOnce schedules run from memory is really run as well, to compare the two. So are those whose number is a power of
+// two, since a client that does not do the same each time shows it soon, if at all.
 const comparedOnce = 1000
 
 // compareWithReality really runs some of the schedules that were run from memory. The error wraps errStopped if one shows something
@@ -210,7 +210,7 @@ func (s *search) reallyRun(ctx context.Context, w *world, alarm *time.Timer, pat
 	}
 	maps.Copy(s.memory.scripts, w.scripts)
 	if w.strayCommands > strays {
-		s.memory.forgo("a client sends commands by itself")
+		s.memory.disable("a client sends commands by itself")
 	}
 	if err != nil && ex.disturbed && errors.Is(err, errDiverged) {
 		return ex, ex.drain(ctx) // so that clients load the scripts that are missing

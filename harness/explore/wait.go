@@ -56,7 +56,7 @@ func (ex *execution) readiness(a *actor) readiness {
 	return ready
 }
 
-// isUp reports whether the time is over for which an actor waits. What is over in the same millisecond is over at one time: the
+// isUp reports whether the time that an actor waits for has come. All waits that end in one millisecond end together: the
 // microseconds that steps take must not decide who comes first.
 func (ex *execution) isUp(a *actor) bool { return a.wakeAt.Truncate(grain) <= ex.now }
 
@@ -77,9 +77,9 @@ func (c *conn) hasArrived() bool {
 	return c.failed != nil || len(c.inbox) > 0
 }
 
-// able lists the actors that can take a step, in the order in which they came into being. Those who first have to wait for
+// ableActors lists the actors that can take a step, in the order in which they came into being. Those who first have to wait for
 // time come last.
-func (ex *execution) able() (out []*actor) {
+func (ex *execution) ableActors() (out []*actor) {
 	var waiting []*actor
 	for _, a := range ex.all {
 		switch ex.readiness(a) {
@@ -264,20 +264,20 @@ func (c *conn) keep() error {
 		return err
 	}
 	next := c.queue[0]
-	if err := c.post(next.withoutTimeout()); err != nil {
+	if err := c.postNow(next.withoutTimeout()); err != nil {
 		return err
 	}
 	c.kept = &keptCommand{next, id}
 	return c.listen()
 }
 
-// post sends a request that Redis may answer when it likes, and returns when Redis has read it.
-func (c *conn) post(request []byte) error {
+// postNow sends a request that Redis may answer when it likes, and returns when Redis has read it.
+func (c *conn) postNow(request []byte) error {
 	return c.dialer.world.post(c.wire, c.node, request)
 }
 
-// post does what conn.post does, on a connection to a node. What comes in before a command of somebody else is read with it at the
-// latest.
+// post does what conn.postNow does, on a connection to a node. Redis reads in the order in which bytes come in, so when it has
+// answered the PING, it has read the request.
 func (w *world) post(to *wire, node int, request []byte) error {
 	if err := to.post(request); err != nil {
 		return err
@@ -306,8 +306,8 @@ func (c *conn) unblock() error {
 	return nil
 }
 
-// listen takes what has come on the connection. Whatever Redis has to say on account of the commands that it has read has come when
-// it has answered one more command of anybody: it writes all that it has to say before it reads again.
+// listen takes what has come on the connection. Redis writes all that it has to say before it reads again. So when it has answered one
+// more command of anybody, whatever the commands before it brought about has come.
 func (c *conn) listen() error {
 	if _, err := c.dialer.world.ask(c.node, "PING"); err != nil {
 		return err
@@ -455,7 +455,7 @@ func (c *conn) askWaiting() error {
 // forgoLooks ends the use of the memory: the program's look at the store waits, and time passes meanwhile.
 func (w *world) forgoLooks() {
 	if ex := w.current; ex != nil && ex.learns() {
-		ex.memory.forgo("the program's look at the store waits")
+		ex.memory.disable("the program's look at the store waits")
 	}
 }
 

@@ -13,7 +13,7 @@ func commandToRepeat(test string, flags ...string) string {
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
-	return strings.Join(append([]string{"go test -run", quoted(strings.Join(parts, "/")), packagePath()}, flags...), " ")
+	return strings.Join(append([]string{"go test -run", shellQuoted(strings.Join(parts, "/")), packagePath()}, flags...), " ")
 }
 
 // packagePath returns the import path of the package under test, or "." where it has none.
@@ -26,7 +26,7 @@ func packagePath() string {
 	return "."
 }
 
-// quoted returns s quoted for a shell, which takes it for one word.
-func quoted(s string) string {
+// shellQuoted returns s quoted for a shell, which takes it for one word.
+func shellQuoted(s string) string {
 	return fmt.Sprintf("'%s'", strings.ReplaceAll(s, "'", `'\''`))
 }

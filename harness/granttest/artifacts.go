@@ -25,7 +25,7 @@ func (s subject) keepSearch(t TB, p parameters, res interleave.Result, began tim
 	dir := filepath.Join(testDir(*artifactsDir, t.Name()), name)
 	logWritten(t, dir, reports.WriteExploration(dir, reports.Exploration{
 		Name: s.name, Variant: s.name, Command: commandToRepeat(t.Name()), Labels: p.labels(), Result: res, Started: began,
-		Versions: reports.Versions(server()), Replay: passOn(t),
+		Versions: reports.Versions(serverVersion()), Replay: passOn(t),
 	}))
 }
 
@@ -54,7 +54,7 @@ func logWritten(t TB, dir string, err error) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	t.Logf("report: %s", filepath.Join(dir, "report.html"))
+	t.Logf("report: %s", filepath.Join(dir, reports.ReportFile))
 }
 
 func (p parameters) labels() map[string]string {

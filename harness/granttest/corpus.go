@@ -42,11 +42,11 @@ const savedFormat = 1
 
 // testDir returns the folder of a test inside of the folder in. That of a subtest is inside its test's.
 func testDir(in, test string) string {
-	return filepath.Join(append([]string{in}, cleaned(strings.Split(test, "/"))...)...)
+	return filepath.Join(append([]string{in}, safeNames(strings.Split(test, "/"))...)...)
 }
 
-// cleaned returns parts with an underscore in place of each character that is unsafe in a folder's name.
-func cleaned(parts []string) []string {
+// safeNames returns parts with an underscore in place of each character that is unsafe in a folder's name.
+func safeNames(parts []string) []string {
 	out := slices.Clone(parts)
 	for i, p := range parts {
 		out[i] = strings.Map(func(r rune) rune {
@@ -132,7 +132,7 @@ func (s subject) replayOne(t TB, from string) {
 		s.replay(t, "the word after -granttest.replay", f, "-granttest.replay", from)
 		return
 	}
-	path, err := located(from)
+	path, err := locate(from)
 	if err != nil {
 		t.Fatalf("granttest: -granttest.replay: %v", err)
 	}
@@ -140,12 +140,12 @@ func (s subject) replayOne(t TB, from string) {
 	if err != nil {
 		t.Fatalf("granttest: -granttest.replay: %s cannot be replayed: %v", path, err)
 	}
-	s.replay(t, path, f, "-granttest.replay", quoted(from))
+	s.replay(t, path, f, "-granttest.replay", shellQuoted(from))
 }
 
-// located finds a file whose path is relative to the package's folder, in which tests run, or to a folder above it, in
+// locate finds a file whose path is relative to the package's folder, in which tests run, or to a folder above it, in
 // which their user may stand.
-func located(path string) (string, error) {
+func locate(path string) (string, error) {
 	first := path
 	for range strings.Count(cmp.Or(workingDir(), "/"), "/") + 1 {
 		if _, err := os.Stat(path); err == nil || filepath.IsAbs(path) || !errors.Is(err, fs.ErrNotExist) {
@@ -181,7 +181,7 @@ func (s subject) replay(t TB, path string, f saved, flags ...string) (well bool)
 	switch {
 	case got.Found != nil:
 		t.Errorf("%s is not %s%s: %s happens again, replayed from %s\n\n%s\nrepeat it: %s",
-			s.name, promise[s.kind], f.Parameters.in(), f.Counterexample.Anomaly.Class, path, counterexampleText(*got.Found), commandToRepeat(t.Name(), flags...))
+			s.name, promise[s.kind], f.Parameters.inRegime(), f.Counterexample.Anomaly.Class, path, counterexampleText(*got.Found), commandToRepeat(t.Name(), flags...))
 		return false
 	case got.Stopped != "":
 		t.Logf("%s: no end was reached, which the search will say as well: %s%s", path, got.Stopped, g.underWay())

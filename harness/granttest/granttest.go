@@ -32,7 +32,7 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	t.Helper()
 	opts := onlyOptions(t, o)
 	s := subject{kind: lockKind, name: nameOf[L](lockKind), search: opts.Search, load: opts.Load}
-	newLocker := maker(t, newLock, func(s *caller, l L) Locker { return superviseLock(s, l) })
+	newLocker := supervisedMaker(t, newLock, func(s *caller, l L) Locker { return superviseLock(s, l) })
 	s.program = func(g *supervisor, p parameters) interleave.Program {
 		return workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease)}, newLocker(g))
 	}
@@ -56,7 +56,7 @@ func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 	t.Helper()
 	opts := onlyOptions(t, o)
 	s := subject{kind: dedupKind, name: nameOf[D](dedupKind), search: opts.Search, load: opts.Load}
-	newDeduper := maker(t, newFilter, func(s *caller, d D) Deduper { return superviseFilter(s, d) })
+	newDeduper := supervisedMaker(t, newFilter, func(s *caller, d D) Deduper { return superviseFilter(s, d) })
 	if _, confirms := newDeduper(newSupervisor(callTime))(nil).(Confirmer); !confirms && opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0 {
 		s.search.Crashes, s.search.LostAnswers = -1, -1
 	}
@@ -79,7 +79,7 @@ func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOpt
 	t.Helper()
 	opts := onlyOptions(t, o)
 	s := subject{kind: sequenceKind, name: nameOf[S](sequenceKind), search: opts.Search, load: opts.Load}
-	newSequencer := maker(t, newGenerator, func(s *caller, q S) Sequencer { return superviseSequence(s, q) })
+	newSequencer := supervisedMaker(t, newGenerator, func(s *caller, q S) Sequencer { return superviseSequence(s, q) })
 	if s.regimes = []Regime{opts.Regime}; opts.Regime == "" {
 		s.regimes = workloads.Regimes()
 	}
@@ -107,9 +107,9 @@ func onlyOptions[O any](t TB, o []O) (opts O) {
 	return opts
 }
 
-// maker turns a constructor into one of supervised values. Called without a client, that one makes a value to look at its type
+// supervisedMaker turns a constructor into one of supervised values. Called without a client, that one makes a value to look at its type
 // only: the optional methods of an algorithm decide what clients ask of it.
-func maker[C, T, G any](t TB, newT func(C) T, supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
+func supervisedMaker[C, T, G any](t TB, newT func(C) T, supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
 	t.Helper()
 	if _, ok := any((*redis.Client)(nil)).(C); !ok {
 		t.Fatalf("granttest: the constructor takes a %v, which a *redis.Client is not: let it take redis.UniversalClient, redis.Cmdable or *redis.Client",

@@ -147,7 +147,7 @@ func doubts(j harness.Judged) (out []string) {
 	return out
 }
 
-// shown is how many anomalies a failure shows at most.
+// shown bounds the anomalies that a failure shows.
 const shown = 3
 
 func anomalies(j harness.Judged) string {

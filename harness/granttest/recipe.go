@@ -16,7 +16,7 @@ import (
 func (s subject) recipes(t TB, p parameters, spec explore.Spec, all []interleave.Counterexample) {
 	for i, c := range all {
 		r := interleave.RecipeOf(c)
-		r.Program, r.Regime, r.Lease, r.Skew, r.Server = s.programName(t), string(p.Regime), spec.Program.Lease, spec.Skew, server()
+		r.Program, r.Regime, r.Lease, r.Skew, r.Server = s.programName(t), string(p.Regime), spec.Program.Lease, spec.Skew, serverVersion()
 		all[i].Recipe = r.String()
 	}
 }
@@ -24,8 +24,8 @@ func (s subject) recipes(t TB, p parameters, spec explore.Spec, all []interleave
 // programName names the algorithm in a recipe by its kind and its test.
 func (s subject) programName(t TB) string { return string(s.kind) + " " + t.Name() }
 
-// server returns name and version of the server that tests use; empty: it does not say.
-func server() string {
+// serverVersion returns name and version of the server that tests use; empty: it does not say.
+func serverVersion() string {
 	v, err := cluster.RedisVersion("")
 	if err != nil {
 		return ""

@@ -23,7 +23,7 @@ const (
 // searchFor is the longest that a search may take by default: less than go test gives a package.
 const searchFor = 5 * time.Minute
 
-// minimizeFor is how long a search goes on by default after it has found a violation.
+// minimizeFor is the default of Search.Minimize.
 const minimizeFor = 2 * time.Second
 
 // callTime is the longest that one call may take; a load adds its lease. Tests shorten it.
@@ -45,7 +45,7 @@ func (s subject) spec(g *supervisor, p parameters) explore.Spec {
 func (s subject) searchAll(t TB) (goOn bool) {
 	t.Helper()
 	until := time.Now().Add(cmp.Or(s.search.For, searchFor))
-	if by, ok := deadline(t); ok && by.Before(until) {
+	if by, ok := testDeadline(t); ok && by.Before(until) {
 		until = by
 	}
 	for _, p := range s.variations() {
@@ -83,7 +83,7 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 	began := time.Now()
 	var res interleave.Result
 	err := g.runSupervised(searchGrace, func() (err error) {
-		res, err = minimized(t.Context(), spec, cmp.Or(s.search.Minimize, minimizeFor))
+		res, err = searchMinimized(t.Context(), spec, cmp.Or(s.search.Minimize, minimizeFor))
 		return err
 	})
 	if !s.cameToAnEnd(t, g, err) {
@@ -96,18 +96,18 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 		s.found(t, p, res, spec.Skew)
 		return false
 	case res.Random != nil && res.WhyAtRandom() == "":
-		t.Logf("schedules at random%s, seed %d: %s (%.1fs)", p.in(), res.Random.Seed, res.Summary(), res.Elapsed.Seconds())
+		t.Logf("schedules at random%s, seed %d: %s (%.1fs)", p.inRegime(), res.Random.Seed, res.Summary(), res.Elapsed.Seconds())
 	case verdict == harness.Unknown:
-		t.Errorf("unknown: the search%s has shown nothing of %s: %s%s", p.in(), s.name, res.Stopped, g.underWay())
+		t.Errorf("unknown: the search%s has shown nothing of %s: %s%s", p.inRegime(), s.name, res.Stopped, g.underWay())
 	default:
-		t.Logf("search%s: %s (%.1fs)", p.in(), res.Summary(), res.Elapsed.Seconds())
+		t.Logf("search%s: %s (%.1fs)", p.inRegime(), res.Summary(), res.Elapsed.Seconds())
 	}
 	return true
 }
 
-// minimized searches until something is found. It then searches again for that long beyond the time which the first took, for the
+// searchMinimized searches until something is found. It then searches again for that long beyond the time which the first took, for the
 // smallest counterexample of each class. What it returns is not exhausted if there was no time for all schedules.
-func minimized(ctx context.Context, spec explore.Spec, beyond time.Duration) (interleave.Result, error) {
+func searchMinimized(ctx context.Context, spec explore.Spec, beyond time.Duration) (interleave.Result, error) {
 	spec.First = true
 	first, err := explore.Search(ctx, spec)
 	if err != nil || len(first.Found) == 0 || beyond < 0 {
@@ -141,7 +141,7 @@ func (s subject) cameToAnEnd(t TB, g *supervisor, err error) bool {
 func (s subject) found(t TB, p parameters, res interleave.Result, skew time.Duration) {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is not %s%s:\n", s.name, promise[s.kind], p.in())
+	fmt.Fprintf(&b, "%s is not %s%s:\n", s.name, promise[s.kind], p.inRegime())
 	for _, c := range res.Found {
 		fmt.Fprintf(&b, "\n%s\n", counterexampleText(c))
 		file, err := s.save(t, p, c, skew)
@@ -168,17 +168,17 @@ func counterexampleText(c interleave.Counterexample) string {
 	return text
 }
 
-// in returns the regime in parentheses, for messages. It is empty if there is none.
-func (p parameters) in() string {
+// inRegime returns the regime in parentheses, for messages. It is empty if there is none.
+func (p parameters) inRegime() string {
 	if p.Regime == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (proposals: %s)", p.Regime)
 }
 
-// deadline returns when the test has to be over, with a fifth of its time left to say so. It reports false if there is no
+// testDeadline returns when the test has to be over, with a fifth of its time left to say so. It reports false if there is no
 // deadline.
-func deadline(t TB) (by time.Time, ok bool) {
+func testDeadline(t TB) (by time.Time, ok bool) {
 	d, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {
 		return by, false

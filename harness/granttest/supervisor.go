@@ -280,11 +280,11 @@ func panicPlace() string {
 			frames = append(frames, frame{f.Function, fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)})
 		}
 	}
-	return at("at", frames)
+	return describePlace("at", frames)
 }
 
-// at says where the code under test is, or was.
-func at(words string, frames []frame) string {
+// describePlace says where the code under test is, or was.
+func describePlace(words string, frames []frame) string {
 	place := userFrame(frames)
 	if place == "" {
 		return ""
@@ -298,7 +298,7 @@ func waitPlace(id int) string {
 	b = b[:runtime.Stack(b, true)]
 	for text := range strings.SplitSeq(string(b), "\n\n") {
 		if strings.HasPrefix(text, fmt.Sprintf("goroutine %d [", id)) {
-			return at("it stands at", framesOf(text))
+			return describePlace("it stands at", framesOf(text))
 		}
 	}
 	return ""

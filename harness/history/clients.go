@@ -15,21 +15,21 @@ import (
 type clients struct {
 	workers int // of the run; 0: every client is a worker of its own
 	meta    harness.Meta
-	said    map[int]*spoken     // by worker
-	left    map[string][]left   // by lock: what clients held when they ended in info
-	waiting int                 // number of entries in left
-	kept    int                 // number of entries in left after the last sweep
-	late    map[lockToken]asked // by lock and token: the first operation that ended in info, which may still be executed
+	said    map[int]*lastSaid          // by worker
+	left    map[string][]heldLock      // by lock: what clients held when they ended in info
+	waiting int                        // number of entries in left
+	kept    int                        // number of entries in left after the last sweep
+	late    map[lockToken]unansweredOp // by lock and token: the first operation that ended in info, which may still be executed
 }
 
-// asked is an operation that ended in info: its client, and its Return.
-type asked struct {
+// unansweredOp is an operation that ended in info: its client, and its Return.
+type unansweredOp struct {
 	client   int
 	returned time.Duration
 }
 
-// spoken holds what a worker said last.
-type spoken struct {
+// lastSaid holds what a worker said last.
+type lastSaid struct {
 	client   int
 	line     int
 	returned time.Duration
@@ -42,38 +42,38 @@ type spoken struct {
 // lockToken is a lock with the token of its owner.
 type lockToken struct{ key, token string }
 
-// left is a lock that a client held when it ended in info.
-type left struct {
+// heldLock is a lock that a client held when it ended in info.
+type heldLock struct {
 	token       string
 	client      int
 	since, last time.Duration // its last Return, and the last instant of its lease
 }
 
-// sweepAt is how many locks are kept before the first sweep drops those whose lease is over.
+// sweepAt is the number of locks that are kept before the first sweep, which drops those whose lease is over.
 const sweepAt = 64
 
 func newClients(m harness.Meta) *clients {
-	return &clients{workers: m.Workers, meta: m, said: map[int]*spoken{}, left: map[string][]left{}, late: map[lockToken]asked{}}
+	return &clients{workers: m.Workers, meta: m, said: map[int]*lastSaid{}, left: map[string][]heldLock{}, late: map[lockToken]unansweredOp{}}
 }
 
-// hear returns an error if op, of that line, cannot come after the operations before it, which are in order of Return.
-func (c *clients) hear(op harness.Op, line int) error {
+// checkNext returns an error if op, of that line, cannot come after the operations before it, which are in order of Return.
+func (c *clients) checkNext(op harness.Op, line int) error {
 	worker := c.meta.Worker(op.Client)
 	s, known := c.said[worker]
 	if !known {
-		s = &spoken{began: op.Call}
+		s = &lastSaid{began: op.Call}
 		c.said[worker] = s
 	}
 	if known && worker != harness.HarnessClient {
-		if err := c.again(s, op); err != nil {
+		if err := c.checkReturning(s, op); err != nil {
 			return err
 		}
 	}
 	if known && op.Call < s.returned {
 		return fmt.Errorf("%s calls at %d, before its operation of line %d returned: a client does one thing at a time",
-			c.who(op.Client), op.Call, s.line)
+			c.nameClient(op.Client), op.Call, s.line)
 	}
-	if err := c.owns(s, op); err != nil {
+	if err := c.checkOwner(s, op); err != nil {
 		return err
 	}
 	s.client, s.line, s.returned, s.info = op.Client, line, op.Return, op.Outcome == harness.Info
@@ -86,16 +86,16 @@ func (c *clients) hear(op harness.Op, line int) error {
 
 // leave notes what s holds, and that op, in which it ended with info, may still be executed. A client leaves one such
 // operation at most, since it goes on under a new id.
-func (c *clients) leave(s *spoken, op harness.Op) {
+func (c *clients) leave(s *lastSaid, op harness.Op) {
 	if t := (lockToken{op.Key, op.Arg}); onLock(op) {
 		if _, earlier := c.late[t]; !earlier {
-			c.late[t] = asked{op.Client, op.Return}
+			c.late[t] = unansweredOp{op.Client, op.Return}
 		}
 	}
 	if c.waiting > 2*c.kept+sweepAt {
 		c.waiting = 0
 		for key, all := range c.left {
-			all = slices.DeleteFunc(all, func(l left) bool { return l.last < s.returned })
+			all = slices.DeleteFunc(all, func(l heldLock) bool { return l.last < s.returned })
 			if c.left[key] = all; len(all) == 0 {
 				delete(c.left, key)
 			}
@@ -104,23 +104,23 @@ func (c *clients) leave(s *spoken, op harness.Op) {
 		c.kept = c.waiting
 	}
 	for t, last := range s.held {
-		c.left[t.key] = append(c.left[t.key], left{t.token, s.client, s.returned, last})
+		c.left[t.key] = append(c.left[t.key], heldLock{t.token, s.client, s.returned, last})
 		c.waiting++
 	}
 	s.held = nil
 }
 
-// who names a client, and its worker if that is not the same.
-func (c *clients) who(client int) string {
+// nameClient names a client, and its worker if that is not the same.
+func (c *clients) nameClient(client int) string {
 	if w := c.meta.Worker(client); w != client {
 		return fmt.Sprintf("client %d, which is worker %d of %d,", client, w, c.workers)
 	}
 	return fmt.Sprintf("client %d", client)
 }
 
-// again returns an error unless the worker of s may go on under the id of op. It keeps its id until an operation ends in
+// checkReturning returns an error unless the worker of s may go on under the id of op. It keeps its id until an operation ends in
 // info, and never uses that id again.
-func (c *clients) again(s *spoken, op harness.Op) error {
+func (c *clients) checkReturning(s *lastSaid, op harness.Op) error {
 	switch {
 	case s.info && op.Client <= s.client && c.workers > 0:
 		return fmt.Errorf("client %d speaks again after line %d, whose outcome is info: nobody knows whether that still takes effect; "+
@@ -130,7 +130,7 @@ func (c *clients) again(s *spoken, op harness.Op) error {
 			"give the client a new id from there on", op.Client, s.line)
 	case !s.info && op.Client != s.client:
 		return fmt.Errorf("%s speaks, and client %d of line %d is the same worker: "+
-			"a worker changes its id only after an info", c.who(op.Client), s.client, s.line)
+			"a worker changes its id only after an info", c.nameClient(op.Client), s.client, s.line)
 	}
 	return nil
 }
@@ -139,16 +139,16 @@ func onLock(op harness.Op) bool {
 	return op.Kind == harness.Acquire || op.Kind == harness.Extend || op.Kind == harness.Release
 }
 
-// grants reports whether op gave its owner a lock, or a longer lease of it.
-func grants(op harness.Op) bool {
+// grantsLock reports whether op gave its owner a lock, or a longer lease of it.
+func grantsLock(op harness.Op) bool {
 	return (op.Kind == harness.Acquire || op.Kind == harness.Extend) && op.Outcome == harness.OK
 }
 
-// owns returns an error if it is not plain whose lock op takes, extends or releases: its own client's, or that of a client
+// checkOwner returns an error if it is not plain whose lock op takes, extends or releases: its own client's, or that of a client
 // that ended in info. The two may be one client, if op's has not spoken before that info. It matters as long as the lease
 // may last. If that info was about this lock and token it matters at any later time too, since its operation may be
 // executed on what op was granted.
-func (c *clients) owns(s *spoken, op harness.Op) error {
+func (c *clients) checkOwner(s *lastSaid, op harness.Op) error {
 	switch {
 	case !onLock(op):
 		return nil
@@ -172,7 +172,7 @@ func (c *clients) owns(s *spoken, op harness.Op) error {
 				op.Client, op.Key, l.token, l.client, sayWho)
 		}
 	}
-	if a, is := c.late[lockToken{op.Key, op.Arg}]; is && grants(op) && s.began >= a.returned {
+	if a, is := c.late[lockToken{op.Key, op.Arg}]; is && grantsLock(op) && s.began >= a.returned {
 		return fmt.Errorf("client %d did not acquire %q with the token %q, and what client %d asked for with it, which ended in info, "+
 			"may still be executed: %s", op.Client, op.Key, op.Arg, a.client, sayWho)
 	}
@@ -185,7 +185,7 @@ const sayWho = "if they are one, give the number of clients as workers in meta, 
 
 // token returns the first token, in order, under which s holds the lock key. It reports false if there is none, or if asked
 // is false.
-func (s *spoken) token(key string, asked bool) (token string, held bool) {
+func (s *lastSaid) token(key string, asked bool) (token string, held bool) {
 	if !asked {
 		return "", false
 	}
@@ -199,7 +199,7 @@ func (s *spoken) token(key string, asked bool) (token string, held bool) {
 
 // noteGrant notes what op says about the locks that its worker may hold. A worker that asks for a release has given up the lock,
 // unless it was refused. Whether the release is executed later makes no difference to what is held.
-func (s *spoken) noteGrant(op harness.Op, drift float64) {
+func (s *lastSaid) noteGrant(op harness.Op, drift float64) {
 	t := lockToken{op.Key, op.Arg}
 	before, held := s.held[t]
 	switch {
@@ -207,7 +207,7 @@ func (s *spoken) noteGrant(op harness.Op, drift float64) {
 		delete(s.held, t)
 	case held && op.Kind != harness.Release && onLock(op) && op.Outcome == harness.Info:
 		s.held[t] = max(before, lastInstant(op, drift))
-	case grants(op):
+	case grantsLock(op):
 		if s.held == nil {
 			s.held = map[lockToken]time.Duration{}
 		}

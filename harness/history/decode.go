@@ -75,15 +75,15 @@ func (d *decoder) op() (op harness.Op, err error) {
 
 func (d *decoder) int() int64 {
 	n, size := binary.Varint(d.raw)
-	return int64(d.took(uint64(n), size))
+	return int64(d.advance(uint64(n), size))
 }
 
 func (d *decoder) uint() uint64 {
 	n, size := binary.Uvarint(d.raw)
-	return d.took(n, size)
+	return d.advance(n, size)
 }
 
-func (d *decoder) took(n uint64, size int) uint64 {
+func (d *decoder) advance(n uint64, size int) uint64 {
 	if size <= 0 {
 		d.bad, d.raw = true, nil
 		return 0

@@ -10,7 +10,7 @@ import (
 func SetSegmentSize(s *Store, n int64) { s.most = n }
 
 // Flush writes what waits.
-func Flush(s *Store) { s.due() }
+func Flush(s *Store) { s.flushDue() }
 
 // Encoded returns ops as a frame's content. It panics if an operation has no outcome.
 func Encoded(ops []harness.Op) []byte {

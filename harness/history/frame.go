@@ -105,7 +105,7 @@ func (f *frames) readBlock() error {
 	var head [headerSize]byte
 	n, err := io.ReadFull(f.r, head[:])
 	if err != nil {
-		return ended(err, n)
+		return readEnded(err, n)
 	}
 	length := int64(binary.LittleEndian.Uint32(head[:]))
 	switch {
@@ -116,9 +116,9 @@ func (f *frames) readBlock() error {
 	case f.offset+headerSize+length > f.size:
 		return errTorn
 	}
-	f.block = sized(f.block, int(length))
+	f.block = grow(f.block, int(length))
 	if n, err := io.ReadFull(f.r, f.block); err != nil {
-		return ended(err, n+headerSize)
+		return readEnded(err, n+headerSize)
 	}
 	if crc32.Checksum(f.block, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
 		return f.damage("a frame is not what was written")
@@ -127,8 +127,8 @@ func (f *frames) readBlock() error {
 	return nil
 }
 
-// ended returns the error of a read that got n bytes of a frame: io.EOF before the first, errTorn after it.
-func ended(err error, n int) error {
+// readEnded returns the error of a read that got n bytes of a frame: io.EOF before the first, errTorn after it.
+func readEnded(err error, n int) error {
 	switch {
 	case errors.Is(err, io.EOF) && n == 0:
 		return io.EOF
@@ -140,7 +140,7 @@ func ended(err error, n int) error {
 
 func cutShort(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-func sized(b []byte, n int) []byte {
+func grow(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)
 	}

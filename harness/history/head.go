@@ -35,7 +35,7 @@ func headOf(b []byte, name string) (h head, is bool, err error) {
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(b, &keys); err != nil {
-		return h, false, readable(err)
+		return h, false, rewordJSONError(err)
 	}
 	for _, key := range []string{"meta", "faults", "cut"} {
 		_, there := keys[key]
@@ -44,10 +44,10 @@ func headOf(b []byte, name string) (h head, is bool, err error) {
 	if !is {
 		return h, false, nil
 	}
-	if err := strictly(b, &h); err != nil {
+	if err := decodeStrictly(b, &h); err != nil {
 		return h, true, err
 	}
-	return h, true, h.usable()
+	return h, true, h.check()
 }
 
 // packed maps the beginnings of files that are not text to what they are.
@@ -68,8 +68,8 @@ func isText(b []byte) error {
 	return unicodeOnly(b)
 }
 
-// happened returns an error if there cannot have been such a fault. A time of 0 means that it was never seen.
-func happened(f harness.Fault) error {
+// checkFault returns an error if there cannot have been such a fault. A time of 0 means that it was never seen.
+func checkFault(f harness.Fault) error {
 	for _, at := range []struct {
 		name string
 		time.Duration
@@ -92,10 +92,10 @@ func happened(f harness.Fault) error {
 	return nil
 }
 
-// usable returns an error if the checkers cannot work with h.
-func (h head) usable() error {
+// check returns an error if the checkers cannot work with h.
+func (h head) check() error {
 	for _, f := range h.Faults {
-		if err := happened(f); err != nil {
+		if err := checkFault(f); err != nil {
 			return fmt.Errorf("the fault %q: %w", f.Name, err)
 		}
 	}

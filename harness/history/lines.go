@@ -67,7 +67,7 @@ type lines struct {
 	r     io.Reader
 	name  string
 	n     int // lines that were read
-	quick *quick
+	quick *quickReader
 	buf   []byte // bytes that were read and belong to no batch yet
 	begun bool   // the head is known
 }
@@ -134,16 +134,16 @@ func (l *lines) batch(text []byte, b *batch, last func() bool) {
 		l.n++
 		if b.err = l.line(line, b); b.err != nil {
 			if errors.Is(b.err, errBreaksOff) {
-				b.err = hole(len(text) == 0 && last())
+				b.err = brokenLine(len(text) == 0 && last())
 			}
 			b.err = badLine(l.name, l.n, b.err)
 		}
 	}
 }
 
-// hole returns an error that says what to do about a line that breaks off. A history can say that its end is missing, and
+// brokenLine returns an error that says what to do about a line that breaks off. A history can say that its end is missing, and
 // checkers allow for that; a gap in the middle could explain anything.
-func hole(last bool) error {
+func brokenLine(last bool) error {
 	if last {
 		return fmt.Errorf("%w; if the rest is lost, take the line out and say so as cut in the first line", errBreaksOff)
 	}
@@ -171,7 +171,7 @@ func (l *lines) line(line []byte, b *batch) error {
 			return err
 		}
 	}
-	if err := possible(op); err != nil {
+	if err := checkOp(op); err != nil {
 		return err
 	}
 	b.ops = append(b.ops, op)

@@ -109,7 +109,7 @@ func readRun(f *frames, h *harness.History) (stored int64, err error) {
 
 // segments lists the files with operations in dir, and tells whether the last one ends inside of a frame.
 func segments(dir string) (files []string, torn bool, err error) {
-	found, err := filepath.Glob(filepath.Join(escaped(dir), "ops-*.seg"))
+	found, err := filepath.Glob(filepath.Join(globEscape(dir), "ops-*.seg"))
 	if err != nil {
 		return nil, false, fmt.Errorf("history: %w", err)
 	}
@@ -124,8 +124,8 @@ func segments(dir string) (files []string, torn bool, err error) {
 	return files, torn, err
 }
 
-// escaped returns a pattern that matches dir literally.
-func escaped(dir string) string {
+// globEscape returns a pattern that matches dir literally.
+func globEscape(dir string) string {
 	var out []rune
 	for _, r := range dir {
 		switch r {

@@ -33,7 +33,7 @@ type opLine struct {
 // strictOp reads any line about an operation. Whatever reads lines faster has to agree with it.
 func strictOp(b []byte) (harness.Op, error) {
 	var l opLine
-	if err := strictly(b, &l); err != nil {
+	if err := decodeStrictly(b, &l); err != nil {
 		return harness.Op{}, err
 	}
 	for _, f := range []struct {
@@ -53,13 +53,13 @@ func strictOp(b []byte) (harness.Op, error) {
 	}, nil
 }
 
-// possible returns an error if there cannot be such an operation.
-func possible(op harness.Op) error {
+// checkOp returns an error if there cannot be such an operation.
+func checkOp(op harness.Op) error {
 	switch {
 	case op.Client < harness.HarnessClient:
 		return fmt.Errorf("client %d: want 0 or more, or %d for what looks at the end", op.Client, harness.HarnessClient)
 	case min(op.Call, op.TTL, op.Until, op.Due) < 0:
-		return negative(op)
+		return checkTimes(op)
 	case op.Return < op.Call:
 		return fmt.Errorf("it returned at %d, before its call at %d", op.Return, op.Call)
 	case op.Kind == harness.Claim && op.Outcome == harness.OK && op.Result != harness.ResultFirst && op.Result != harness.ResultSeen:
@@ -73,8 +73,8 @@ func possible(op harness.Op) error {
 	return unknownKind(op.Kind)
 }
 
-// negative returns an error that names the negative time of op.
-func negative(op harness.Op) error {
+// checkTimes returns an error that names the negative time of op.
+func checkTimes(op harness.Op) error {
 	for _, f := range []struct {
 		name string
 		time.Duration

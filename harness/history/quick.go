@@ -9,15 +9,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// quick reads lines that look as most do, several times as fast as encoding/json: one flat object of known fields, each
+// quickReader reads lines that look as most do, several times as fast as encoding/json: one flat object of known fields, each
 // there once, with whole numbers. Of any other line it says nothing, and strictOp decides. Where it reads a line, strictOp
 // reads the same.
-type quick struct {
+type quickReader struct {
 	seed  maphash.Seed
 	texts [1024]string // texts read lately, each at a place of its own: keys and tokens come again and again
 }
 
-func newQuick() *quick { return &quick{seed: maphash.MakeSeed()} }
+func newQuick() *quickReader { return &quickReader{seed: maphash.MakeSeed()} }
 
 // fieldSet says which fields of an operation a line has.
 type fieldSet uint16
@@ -40,7 +40,7 @@ const (
 )
 
 // op reads a line. It reports false if strictOp has to read it.
-func (q *quick) op(line []byte) (op harness.Op, ok bool) {
+func (q *quickReader) op(line []byte) (op harness.Op, ok bool) {
 	c := cursor{b: line}
 	if !c.take('{') {
 		return op, false
@@ -59,7 +59,7 @@ func (q *quick) op(line []byte) (op harness.Op, ok bool) {
 }
 
 // value reads the value of a field into op.
-func (q *quick) value(c *cursor, op *harness.Op, field fieldSet) (ok bool) {
+func (q *quickReader) value(c *cursor, op *harness.Op, field fieldSet) (ok bool) {
 	switch field {
 	case withClient:
 		n, ok := c.number()
@@ -95,7 +95,7 @@ func (q *quick) value(c *cursor, op *harness.Op, field fieldSet) (ok bool) {
 // shared is the longest text, in bytes, that is kept among those read lately.
 const shared = 64
 
-func (q *quick) text(c *cursor, into *string) bool {
+func (q *quickReader) text(c *cursor, into *string) bool {
 	b, escaped, ok := c.text()
 	switch {
 	case !ok:

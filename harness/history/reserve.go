@@ -18,13 +18,13 @@ func newReserve(path string) error {
 	noise := rand.NewChaCha8([32]byte{})
 	_, _ = noise.Read(b) // never fails
 	err := os.WriteFile(path, b, 0o644)
-	if full(err) {
+	if isDiskFull(err) {
 		return fmt.Errorf("%w (%w)", ErrFull, err)
 	}
 	return err
 }
 
-// full reports whether err says that there is no space left for a file.
-func full(err error) bool {
+// isDiskFull reports whether err says that there is no space left for a file.
+func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -103,13 +103,13 @@ func (s *Store) WriteEnd(e harness.End) error {
 	if s.err != nil && e.Reason == "" {
 		e.Reason = s.err.Error()
 	}
-	stored, lost := s.stored, s.tell()
+	stored, lost := s.stored, s.takeError()
 	s.mu.Unlock()
 	return errors.Join(lost, s.write(record{End: &e, Ops: stored}))
 }
 
-// tell returns the error of the segments to the first caller who asks, and nil to others. The caller holds s.mu.
-func (s *Store) tell() error {
+// takeError returns the error of the segments to the first caller who asks, and nil to others. The caller holds s.mu.
+func (s *Store) takeError() error {
 	if s.told || s.err == nil {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (s *Store) write(r record) error {
 	if err != nil {
 		return err
 	}
-	if err = s.run.add(frame); !full(err) {
+	if err = s.run.add(frame); !isDiskFull(err) {
 		return err
 	}
 	s.giveBack()
@@ -156,7 +156,7 @@ func (s *Store) WriteOps(ops []harness.Op) error {
 	switch {
 	case s.enc.n == 0:
 	case s.timer == nil:
-		s.since, s.timer = time.Now(), time.AfterFunc(frameEvery, s.due)
+		s.since, s.timer = time.Now(), time.AfterFunc(frameEvery, s.flushDue)
 	case time.Since(s.since) >= frameEvery: // the timer is late, as on a busy machine
 		s.flush()
 	}
@@ -166,8 +166,8 @@ func (s *Store) WriteOps(ops []harness.Op) error {
 	return s.err
 }
 
-// due writes what has waited for long enough.
-func (s *Store) due() {
+// flushDue writes what has waited for long enough.
+func (s *Store) flushDue() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flush()
@@ -180,7 +180,7 @@ func (s *Store) flush() {
 		s.timer = nil
 	}
 	if s.enc.n > 0 && s.err == nil && !s.closed {
-		if s.err = s.flushFrame(); full(s.err) {
+		if s.err = s.flushFrame(); isDiskFull(s.err) {
 			s.giveBack()
 			_ = s.flushFrame() // what was taken is kept: somebody may have been told of it
 			s.err = fmt.Errorf("%w (%w)", ErrFull, s.err)
@@ -232,7 +232,7 @@ func (s *Store) Close() error {
 	s.flush()
 	s.closed = true
 	s.giveBack()
-	return errors.Join(s.tell(), s.ops.Close(), s.run.Close())
+	return errors.Join(s.takeError(), s.ops.Close(), s.run.Close())
 }
 
 // History reads the folder back.

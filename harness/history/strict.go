@@ -32,10 +32,10 @@ func oneObject(b []byte) error {
 	return nil
 }
 
-// strictly reads one JSON object and nothing else into the struct that into points to. Every field, of objects inside of it
+// decodeStrictly reads one JSON object and nothing else into the struct that into points to. Every field, of objects inside of it
 // too, is one of the struct's to the letter and there once, and every string is Unicode: encoding/json by itself is laxer
 // in each of these.
-func strictly(b []byte, into any) error {
+func decodeStrictly(b []byte, into any) error {
 	if err := unicodeOnly(b); err != nil {
 		return err
 	}
@@ -45,11 +45,11 @@ func strictly(b []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
-	if unknown := exactly(b, into); unknown != nil && (err == nil || strings.HasPrefix(err.Error(), "json: unknown field")) {
+	if unknown := checkFields(b, into); unknown != nil && (err == nil || strings.HasPrefix(err.Error(), "json: unknown field")) {
 		return unknown // which says as well what there is
 	}
 	if err != nil {
-		return readable(err)
+		return rewordJSONError(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is more than one value: want one object a line")
@@ -57,26 +57,26 @@ func strictly(b []byte, into any) error {
 	return nil
 }
 
-// exactly returns an error unless the fields of b are there to the letter and once. It leaves what encoding/json refuses to
+// checkFields returns an error unless the fields of b are there to the letter and once. It leaves what encoding/json refuses to
 // encoding/json.
-func exactly(b []byte, into any) error {
-	e := exact{json.NewDecoder(bytes.NewReader(b))}
+func checkFields(b []byte, into any) error {
+	e := fieldWalker{json.NewDecoder(bytes.NewReader(b))}
 	e.d.UseNumber()
 	err := e.value(reflect.TypeOf(into).Elem(), "")
-	if unlike := (unlike{}); errors.As(err, &unlike) {
+	if unlike := (typeMismatch{}); errors.As(err, &unlike) {
 		return unlike
 	}
 	return nil
 }
 
-// exact walks through JSON beside the type that it is read into.
-type exact struct{ d *json.Decoder }
+// fieldWalker walks through JSON beside the type that it is read into.
+type fieldWalker struct{ d *json.Decoder }
 
-// unlike is an error that says how a value differs from its type.
-type unlike struct{ error }
+// typeMismatch is an error that says how a value differs from its type.
+type typeMismatch struct{ error }
 
 // value reads past a value of type t. Its place in the line is where, which is empty for the line itself.
-func (e exact) value(t reflect.Type, where string) error {
+func (e fieldWalker) value(t reflect.Type, where string) error {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -89,12 +89,12 @@ func (e exact) value(t reflect.Type, where string) error {
 	case token == json.Delim('['):
 		return e.list(t, where)
 	case token == nil && strings.HasSuffix(where, "]"):
-		return unlike{fmt.Errorf("%s is null: leave it out", where)}
+		return typeMismatch{fmt.Errorf("%s is null: leave it out", where)}
 	}
 	return nil
 }
 
-func (e exact) object(t reflect.Type, where string) error {
+func (e fieldWalker) object(t reflect.Type, where string) error {
 	within := strings.TrimPrefix(where+": ", ": ")
 	seen := map[string]bool{}
 	for e.d.More() {
@@ -106,9 +106,9 @@ func (e exact) object(t reflect.Type, where string) error {
 		inner, known := fieldOf(t, key)
 		switch {
 		case !known:
-			return unlike{fmt.Errorf("%s%w", within, unknownField(key, t))}
+			return typeMismatch{fmt.Errorf("%s%w", within, unknownField(key, t))}
 		case seen[key]:
-			return unlike{fmt.Errorf("%sthe field %q is there twice", within, key)}
+			return typeMismatch{fmt.Errorf("%sthe field %q is there twice", within, key)}
 		}
 		seen[key] = true
 		if err := e.value(inner, strings.TrimPrefix(where+"."+key, ".")); err != nil {
@@ -119,7 +119,7 @@ func (e exact) object(t reflect.Type, where string) error {
 	return err
 }
 
-func (e exact) list(t reflect.Type, where string) error {
+func (e fieldWalker) list(t reflect.Type, where string) error {
 	if t.Kind() != reflect.Slice {
 		return errors.New("not a list")
 	}
@@ -163,11 +163,11 @@ func unknownField(name string, t reflect.Type) error {
 			known = append(known, n)
 		}
 	}
-	return fmt.Errorf("unknown field %q: choose one of %s%s", name, strings.Join(known, ", "), misplaced(name, t))
+	return fmt.Errorf("unknown field %q: choose one of %s%s", name, strings.Join(known, ", "), whereItBelongs(name, t))
 }
 
-// misplaced says where a field that is not one of t belongs. It is empty if that is not known.
-func misplaced(name string, t reflect.Type) string {
+// whereItBelongs says where a field that is not one of t belongs. It is empty if that is not known.
+func whereItBelongs(name string, t reflect.Type) string {
 	line, op := reflect.TypeFor[head](), reflect.TypeFor[opLine]()
 	if _, is := fieldOf(reflect.TypeFor[harness.Meta](), name); is && (t == op || t == line) {
 		return fmt.Sprintf(`; %s is for meta, in the first line: {"meta":{"%s":...}}`, name, name)
@@ -181,8 +181,8 @@ func misplaced(name string, t reflect.Type) string {
 	return ""
 }
 
-// readable returns err, of encoding/json, in the words of those who write such lines.
-func readable(err error) error {
+// rewordJSONError returns err, of encoding/json, in the words of those who write such lines.
+func rewordJSONError(err error) error {
 	var typed *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
 	var moment *time.ParseError
@@ -194,15 +194,15 @@ func readable(err error) error {
 	case errors.As(err, &typed) && typed.Field == "":
 		return fmt.Errorf("want one object a line, in braces, not: %s", typed.Value)
 	case errors.As(err, &typed):
-		return fmt.Errorf("%q: want %s, not: %s", typed.Field, wanted(typed.Type), typed.Value)
+		return fmt.Errorf("%q: want %s, not: %s", typed.Field, describeType(typed.Type), typed.Value)
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%w: want one JSON object a line", err)
 	}
 	return errors.New(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "json: "), "harness: "))
 }
 
-// wanted says what a field of that type holds.
-func wanted(t reflect.Type) string {
+// describeType says what a field of that type holds.
+func describeType(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}

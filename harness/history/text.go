@@ -124,7 +124,7 @@ func (p *parser) op(op harness.Op, line int) error {
 		return fmt.Errorf("it returned at %d, and the line before it at %d: sort the operations by return", op.Return, p.last)
 	}
 	p.last = op.Return
-	if err := p.clients.hear(op, line); err != nil {
+	if err := p.clients.checkNext(op, line); err != nil {
 		return err
 	}
 	return p.each(op)

@@ -26,11 +26,11 @@ func (c Counterexample) Beliefs(clients int) []Belief {
 	var all []Belief
 	steps := c.Answers(clients)
 	for i, op := range c.Ops {
-		if !grants(op) || steps[i] == Never || op.Client < 0 {
+		if !grantsLock(op) || steps[i] == Never || op.Client < 0 {
 			continue
 		}
 		b := Belief{Client: ClientOf(op.Client, clients), Key: op.Key, From: steps[i], LeaseEnds: c.leaseEnds(steps[i], op)}
-		b.To, b.Renewed = c.ends(steps, i, clients)
+		b.To, b.Renewed = c.letsGoStep(steps, i, clients)
 		all = append(all, b)
 	}
 	return all
@@ -47,7 +47,7 @@ func (c Counterexample) Answers(clients int) []int {
 	next := map[int]int{} // by client: the first step that no earlier operation has taken
 	for i, op := range c.Ops {
 		client := ClientOf(op.Client, clients)
-		steps[i] = c.answer(next[client], client, op)
+		steps[i] = c.stepOfOp(next[client], client, op)
 		if steps[i] != Never {
 			next[client] = steps[i] + 1
 		}
@@ -55,8 +55,8 @@ func (c Counterexample) Answers(clients int) []int {
 	return steps
 }
 
-// answer returns the first step of op, from next on, after which its client believes something, or else the last step of op.
-func (c Counterexample) answer(next, client int, op harness.Op) int {
+// stepOfOp returns the first step of op, from next on, after which its client believes something, or else the last step of op.
+func (c Counterexample) stepOfOp(next, client int, op harness.Op) int {
 	step := Never
 	for i := next; i < len(c.Steps); i++ {
 		s := c.Steps[i]
@@ -73,8 +73,8 @@ func (c Counterexample) answer(next, client int, op harness.Op) int {
 	return step
 }
 
-// grants reports whether op gave its client a lock, or renewed it.
-func grants(op harness.Op) bool {
+// grantsLock reports whether op gave its client a lock, or renewed it.
+func grantsLock(op harness.Op) bool {
 	return op.Outcome == harness.OK && (op.Kind == harness.Acquire || op.Kind == harness.Extend)
 }
 
@@ -102,10 +102,10 @@ func (c Counterexample) StepAt(t time.Duration, from int) int {
 	return Never
 }
 
-// ends returns the step in which the client lets go of the lock that operation i granted, and whether it gets the lock anew there.
-func (c Counterexample) ends(steps []int, i, clients int) (step int, renewed bool) {
+// letsGoStep returns the step in which the client lets go of the lock that operation i granted, and whether it gets the lock anew there.
+func (c Counterexample) letsGoStep(steps []int, i, clients int) (step int, renewed bool) {
 	client := ClientOf(c.Ops[i].Client, clients)
-	gives, again := c.later(steps, i, clients)
+	gives, again := c.nextOfOwner(steps, i, clients)
 	for k := steps[i] + 1; k < len(c.Steps); k++ {
 		s := c.Steps[k]
 		own := s.Client == client+1
@@ -119,15 +119,15 @@ func (c Counterexample) ends(steps []int, i, clients int) (step int, renewed boo
 	return Never, false
 }
 
-// later returns what the client of operation i does next with its lock: the time at which it begins to give the lock up, or -1;
+// nextOfOwner returns what the client of operation i does next with its lock: the time at which it begins to give the lock up, or -1;
 // and the step that grants it anew, or Never.
-func (c Counterexample) later(steps []int, i, clients int) (gives time.Duration, again int) {
+func (c Counterexample) nextOfOwner(steps []int, i, clients int) (gives time.Duration, again int) {
 	for j := i + 1; j < len(c.Ops); j++ {
 		switch x := c.Ops[j]; {
 		case ClientOf(x.Client, clients) != ClientOf(c.Ops[i].Client, clients) || x.Key != c.Ops[i].Key:
 		case x.Kind == harness.Release:
 			return x.Call, Never
-		case grants(x):
+		case grantsLock(x):
 			return -1, steps[j]
 		}
 	}

@@ -168,7 +168,7 @@ func (u *unpacker) choice() (c Choice) {
 	case code == codeWorld && at < uint64(len(packedWorld)):
 		c = packedWorld[at]
 	case code < uint64(len(packedKinds)) && at < MaxPerKind:
-		if c = choice(packedKinds[code], int(at)); !exists(c) {
+		if c = choice(packedKinds[code], int(at)); !isValidChoice(c) {
 			u.fail("a step of it, %v, is one that this version does not know", c)
 		}
 	default:
@@ -177,8 +177,8 @@ func (u *unpacker) choice() (c Choice) {
 	return c
 }
 
-// exists reports whether a choice is one that files may hold.
-func exists(c Choice) bool {
+// isValidChoice reports whether a choice is one that files may hold.
+func isValidChoice(c Choice) bool {
 	var again Choice
 	return again.UnmarshalText([]byte(c.String())) == nil && again == c
 }

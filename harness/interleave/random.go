@@ -42,12 +42,12 @@ func (r Random) Promise() Random {
 	if r.Faults > 0 { // that one fault is drawn, that it is this one, its place, and the instant to which time passes
 		r.WithFault = pct / float64(r.Faults+1) / float64(r.Faults) / float64(r.Steps) / float64(max(1, r.Instants))
 	}
-	r.Needed = needed(r.Probability)
+	r.Needed = triesNeeded(r.Probability)
 	return r
 }
 
-// needed returns the number of tries after which something of a probability has happened with a probability of 99 %.
-func needed(probability float64) float64 {
+// triesNeeded returns the number of tries after which something of a probability has happened with a probability of 99 %.
+func triesNeeded(probability float64) float64 {
 	return math.Ceil(math.Log(0.01) / math.Log1p(-probability))
 }
 
@@ -67,15 +67,15 @@ func (r Random) Guarantee() string {
 		need = ""
 	}
 	s := fmt.Sprintf("One schedule finds a bug of depth %d or less %swith a probability of at least 1 in %s (%d clients, %d steps); %s find it with 99 %%, and these have found it with %s at least.",
-		r.Depth, need, counted(1/r.Probability), r.Clients, r.Steps, counted(r.Needed), percent(r.Odds()))
+		r.Depth, need, roundedUpCount(1/r.Probability), r.Clients, r.Steps, roundedUpCount(r.Needed), percentRoundedDown(r.Odds()))
 	if r.WithFault > 0 {
-		s += fmt.Sprintf(" If it needs one fault, at one place, 1 in %s.", counted(1/r.WithFault))
+		s += fmt.Sprintf(" If it needs one fault, at one place, 1 in %s.", roundedUpCount(1/r.WithFault))
 	}
 	return s + " Nothing is claimed about deeper bugs."
 }
 
-// percent writes a probability for people, rounded down, so that nothing is promised that is not so.
-func percent(p float64) string {
+// percentRoundedDown writes a probability for people, rounded down, so that nothing is promised that is not so.
+func percentRoundedDown(p float64) string {
 	switch {
 	case p < 0.0001:
 		return "less than 0.01 %"
@@ -85,8 +85,8 @@ func percent(p float64) string {
 	return fmt.Sprintf("%d %%", int(p*100))
 }
 
-// counted writes a count for people, rounded up: "4,800", and from a million on "2.4 million" or "3.1e+12".
-func counted(n float64) string {
+// roundedUpCount writes a count for people, rounded up: "4,800", and from a million on "2.4 million" or "3.1e+12".
+func roundedUpCount(n float64) string {
 	switch n = math.Ceil(n - 1e-6); {
 	case n >= 1e9:
 		return fmt.Sprintf("%.1e", n)
@@ -109,7 +109,7 @@ type Shrunk struct {
 
 // String says it in words.
 func (s Shrunk) String() string {
-	text := fmt.Sprintf("first found by schedule %s; shrunk from %d steps of %d clients by running %s schedules", counted(float64(s.Schedule)), s.Steps, s.Clients, counted(float64(s.Runs)))
+	text := fmt.Sprintf("first found by schedule %s; shrunk from %d steps of %d clients by running %s schedules", roundedUpCount(float64(s.Schedule)), s.Steps, s.Clients, roundedUpCount(float64(s.Runs)))
 	if s.Smallest {
 		text += "; a search of these clients and faults finds none that is shorter"
 	}

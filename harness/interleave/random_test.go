@@ -28,8 +28,8 @@ func TestWhatSchedulesAtRandomPromise(t *testing.T) {
 }
 
 func TestPromisesAreRoundedDown(t *testing.T) {
-	require.Equal(t, []string{"less than 0.01 %", "9.99 %", "10 %", "99 %"}, []string{percent(0.00005), percent(0.09999), percent(0.1), percent(0.9999)})
-	require.Equal(t, []string{"1", "1,001", "1.5 million", "2.0e+09"}, []string{counted(0.3), counted(1000.5), counted(1.5e6), counted(2e9)})
+	require.Equal(t, []string{"less than 0.01 %", "9.99 %", "10 %", "99 %"}, []string{percentRoundedDown(0.00005), percentRoundedDown(0.09999), percentRoundedDown(0.1), percentRoundedDown(0.9999)})
+	require.Equal(t, []string{"1", "1,001", "1.5 million", "2.0e+09"}, []string{roundedUpCount(0.3), roundedUpCount(1000.5), roundedUpCount(1.5e6), roundedUpCount(2e9)})
 }
 
 func TestShrunkInWords(t *testing.T) {

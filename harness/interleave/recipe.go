@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Recipe is what it takes to run a counterexample again. Its String is one short word, to be passed on in a message or an issue;
+// Recipe holds what it takes to run a counterexample again. Its String is one short word, to be passed on in a message or an issue;
 // ParseRecipe reads it. The steps are not in it: a replay finds them out again, and Commands tells whether they are the same.
 type Recipe struct {
 	Program  string        // name of the program
@@ -82,11 +82,11 @@ func (r Recipe) String() string {
 		b.choice(c)
 	}
 	b.number(uint64(r.Commands))
-	return sealed(b)
+	return withChecksum(b)
 }
 
-// sealed writes packed bytes as text, with their checksum.
-func sealed(b []byte) string {
+// withChecksum writes packed bytes as text, with their checksum.
+func withChecksum(b []byte) string {
 	b = binary.BigEndian.AppendUint32(b[:len(b):len(b)], checksum(b))
 	return recipePrefix + base64.RawURLEncoding.EncodeToString(b)
 }
@@ -105,27 +105,27 @@ func ParseRecipe(s string) (Recipe, error) {
 	coded, ok := strings.CutPrefix(s, recipePrefix)
 	if !ok {
 		if version, _, like := strings.Cut(s, "-"); like && IsRecipe(s) {
-			return refuse("it is of version %s of the format and this program reads %s: take a newer doublegrant", version, strings.TrimSuffix(recipePrefix, "-"))
+			return refuseRecipe("it is of version %s of the format and this program reads %s: take a newer doublegrant", version, strings.TrimSuffix(recipePrefix, "-"))
 		}
-		return refuse("one begins with %s: copy it again", recipePrefix)
+		return refuseRecipe("one begins with %s: copy it again", recipePrefix)
 	}
 	b, err := base64.RawURLEncoding.DecodeString(coded)
 	if err != nil || len(b) < checksumSize {
-		return refuse("it is damaged: copy it again, from %s to its end", recipePrefix)
+		return refuseRecipe("it is damaged: copy it again, from %s to its end", recipePrefix)
 	}
 	b, sum := b[:len(b)-checksumSize], binary.BigEndian.Uint32(b[len(b)-checksumSize:])
 	if sum != checksum(b) {
-		return refuse("it is damaged, since its checksum is another: copy it again, from %s to its end", recipePrefix)
+		return refuseRecipe("it is damaged, since its checksum is another: copy it again, from %s to its end", recipePrefix)
 	}
 	u := unpacker{rest: b}
 	r := u.recipe()
 	if u.wrong != "" {
-		return refuse("%s: take the version of doublegrant that wrote it", u.wrong)
+		return refuseRecipe("%s: take the version of doublegrant that wrote it", u.wrong)
 	}
 	return r, nil
 }
 
-func refuse(format string, args ...any) (Recipe, error) {
+func refuseRecipe(format string, args ...any) (Recipe, error) {
 	return Recipe{}, fmt.Errorf("%w: %s", ErrRecipe, fmt.Sprintf(format, args...))
 }
 

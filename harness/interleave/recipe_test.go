@@ -101,7 +101,7 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 	seal := func(change func(*packer)) string {
 		var b packer
 		change(&b)
-		return sealed(b)
+		return withChecksum(b)
 	}
 	packed := func(r Recipe) []byte {
 		b, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(r.String(), recipePrefix))
@@ -123,7 +123,7 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 		seal(func(p *packer) {}): "it ends too early",
 		seal(func(p *packer) { p.number(1 << 40) }):                 "longer than it is",
 		seal(func(p *packer) { p.text("a\nb") }):                    "cannot be printed",
-		sealed(append(packed(usual()), 0)):                          "holds more than this version knows",
+		withChecksum(append(packed(usual()), 0)):                    "holds more than this version knows",
 		with(func(r *Recipe) { r.Schedule = nil }):                  "no steps",
 		with(func(r *Recipe) { r.Budget.Clients = 1 }):              "1 clients",
 		with(func(r *Recipe) { r.Budget.Clients = MaxClients + 1 }): "this version runs 2 to",
@@ -184,7 +184,7 @@ func FuzzPackedRecipe(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(b[:len(b)-checksumSize])
 	}
-	f.Fuzz(func(t *testing.T, b []byte) { readBack(t, sealed(b)) })
+	f.Fuzz(func(t *testing.T, b []byte) { readBack(t, withChecksum(b)) })
 }
 
 func readBack(t *testing.T, s string) {

@@ -70,9 +70,9 @@ func (r Result) Summary() string {
 	case len(r.Found) > 0:
 		return fmt.Sprintf("a counterexample of %d steps: %s", r.Found[0].Length(), r.Found[0].Anomaly.Class)
 	case r.Exhausted:
-		return "no order of commands breaks it: " + r.contained()
+		return "no order of commands breaks it: " + r.describeParts()
 	case r.Random != nil && r.Random.Schedules > 0:
-		return fmt.Sprintf("nothing was found: %s. %s%s", r.contained(), r.Random.Guarantee(), r.WhyAtRandom())
+		return fmt.Sprintf("nothing was found: %s. %s%s", r.describeParts(), r.Random.Guarantee(), r.WhyAtRandom())
 	}
 	return fmt.Sprintf("nothing can be said after %d schedules: %s", r.Schedules, r.Stopped)
 }
@@ -85,17 +85,17 @@ func (r Result) WhyAtRandom() string {
 	return " The search ended: " + strings.TrimSuffix(r.Stopped, ".") + "."
 }
 
-// contained lists the parts that were run: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
-func (r Result) contained() string {
+// describeParts lists the parts that were run: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
+func (r Result) describeParts() string {
 	var parts []string
 	for _, p := range r.Parts {
-		parts = append(parts, fmt.Sprintf("%s %s", p.extent(r.Exhausted), p.Budget))
+		parts = append(parts, fmt.Sprintf("%s %s", p.describeExtent(r.Exhausted), p.Budget))
 	}
 	return strings.Join(parts, "; and ")
 }
 
-// extent says how much of the part was run, which may be part of an exhausted search: "all 50 schedules of", "500 schedules at random of".
-func (p Part) extent(all bool) string {
+// describeExtent says how much of the part was run, which may be part of an exhausted search: "all 50 schedules of", "500 schedules at random of".
+func (p Part) describeExtent(all bool) string {
 	switch {
 	case p.AtRandom:
 		return fmt.Sprintf("%d schedules at random of", p.Schedules)

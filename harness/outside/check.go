@@ -22,13 +22,13 @@ var answerWithin = 3 * time.Second
 // if it is as it should be. It returns the client with what the program says that it can do, and the first thing that was wrong. The keys
 // of the check begin with doublegrant-trial, and it leaves none behind if the program is right.
 func Check(ctx context.Context, c workloads.Client, r redis.UniversalClient, say func(step string, wrong error)) (workloads.Client, error) {
-	return try(ctx, c, r, say, (*trial).all)
+	return try(ctx, c, r, say, (*trial).askEverything)
 }
 
 // Describe starts the client's program on the Redis of r, and lets it do one operation there. It returns the client with what the program
 // says that it can do. It does not ask whether the algorithm is right.
 func Describe(ctx context.Context, c workloads.Client, r redis.UniversalClient) (workloads.Client, error) {
-	return try(ctx, c, r, func(string, error) {}, (*trial).once)
+	return try(ctx, c, r, func(string, error) {}, (*trial).askOnce)
 }
 
 // try starts the client's program and does with it what all does.
@@ -39,7 +39,7 @@ func try(ctx context.Context, c workloads.Client, r redis.UniversalClient, say f
 	}
 	defer y.close()
 	t := &trial{ctx: ctx, relay: y, say: say}
-	defer t.end()
+	defer t.endProcesses()
 	began := time.Now()
 	c, err = t.begin(c)
 	say(fmt.Sprintf("init: it begins within %v (took %v)", startWithin, time.Since(began).Round(time.Millisecond)), err)
@@ -72,14 +72,14 @@ func (t *trial) begin(c workloads.Client) (workloads.Client, error) {
 	return c.Described(t.children[0].ready.Can, t.children[0].ready.Symmetric)
 }
 
-func (t *trial) end() {
+func (t *trial) endProcesses() {
 	for _, c := range t.children {
 		c.end()
 	}
 }
 
-// all asks for everything that the program can do.
-func (t *trial) all(c workloads.Client) {
+// askEverything asks for everything that the program can do.
+func (t *trial) askEverything(c workloads.Client) {
 	t.step("it can "+strings.Join(c.Can, ", ")+", so it is a "+string(c.As), func() error { return nil })
 	switch c.As {
 	case workloads.Lock:
@@ -89,20 +89,20 @@ func (t *trial) all(c workloads.Client) {
 	default:
 		t.sequence()
 	}
-	t.heard()
+	t.checkHeard()
 	t.step("reset: answered ok", func() error { return t.want(true, request{Do: doReset}) })
 	t.reconnects(c.As)
 	t.step("it writes nothing but answers", func() error { return t.broken() })
 }
 
-// once asks for one operation.
-func (t *trial) once(c workloads.Client) {
-	t.step("the first operation", func() error { return t.operate(c.As, trialKey) })
-	t.heard()
+// askOnce asks for one operation.
+func (t *trial) askOnce(c workloads.Client) {
+	t.step("the first operation", func() error { return t.firstOperation(c.As, trialKey) })
+	t.checkHeard()
 }
 
-// heard looks whether commands have come.
-func (t *trial) heard() {
+// checkHeard looks whether commands have come.
+func (t *trial) checkHeard() {
 	t.step("its commands come to the Redis that init names", func() error {
 		if !t.relay.heard.Load() {
 			return fmt.Errorf("none has come to %s: it talks to another Redis", urlOf(t.relay.address()))
@@ -111,8 +111,8 @@ func (t *trial) heard() {
 	})
 }
 
-// operate does the first operation of a family on a name, and gives a lock up again. An answer of no is no error.
-func (t *trial) operate(f workloads.Family, key string) (err error) {
+// firstOperation does the first operation of a family on a name, and gives a lock up again. An answer of no is no error.
+func (t *trial) firstOperation(f workloads.Family, key string) (err error) {
 	ops := t.operations(1)
 	switch f {
 	case workloads.Lock:
@@ -136,11 +136,11 @@ func (t *trial) lock(extends bool) {
 	t.step("acquire: ok, for the lock is free", func() error { return t.want(true, acquire) })
 	t.step("acquire by another client: not ok, for it is taken", func() error { return t.want(false, other) })
 	if extends {
-		t.step("extend: ok, for the lock is the caller's", func() error { return t.want(true, as(acquire, doExtend)) })
+		t.step("extend: ok, for the lock is the caller's", func() error { return t.want(true, withOperation(acquire, doExtend)) })
 	}
-	t.step("release: ok, for the lock is the caller's", func() error { return t.want(true, as(acquire, doRelease)) })
+	t.step("release: ok, for the lock is the caller's", func() error { return t.want(true, withOperation(acquire, doRelease)) })
 	t.step("acquire by another client: ok, for it was released", func() error { return t.want(true, other) })
-	t.step("release: ok", func() error { return t.want(true, as(other, doRelease)) })
+	t.step("release: ok", func() error { return t.want(true, withOperation(other, doRelease)) })
 }
 
 func (t *trial) dedup(confirms bool) {
@@ -150,7 +150,7 @@ func (t *trial) dedup(confirms bool) {
 	t.step("claim: ok, for the message is new", func() error { return t.want(true, claim) })
 	t.step("claim by another client: not ok, for it is claimed", func() error { return t.want(false, other) })
 	if confirms {
-		t.step("confirm: ok, for the claim is the caller's", func() error { return t.want(true, as(claim, doConfirm)) })
+		t.step("confirm: ok, for the claim is the caller's", func() error { return t.want(true, withOperation(claim, doConfirm)) })
 	}
 }
 
@@ -174,7 +174,7 @@ func (t *trial) reconnects(f workloads.Family) {
 	t.step("it connects again when its connections were closed", func() (err error) {
 		t.relay.cut()
 		for i := range 3 {
-			if err = t.operate(f, fmt.Sprintf("%s-again-%d", trialKey, i)); err == nil || t.of(1).isBroken() {
+			if err = t.firstOperation(f, fmt.Sprintf("%s-again-%d", trialKey, i)); err == nil || t.childOf(1).isBroken() {
 				return err
 			}
 		}
@@ -182,19 +182,19 @@ func (t *trial) reconnects(f workloads.Family) {
 	})
 }
 
-// of returns the process of a client.
-func (t *trial) of(client int) *child { return t.children[max(0, min(client, len(t.children))-1)] }
+// childOf returns the process of a client.
+func (t *trial) childOf(client int) *child { return t.children[max(0, min(client, len(t.children))-1)] }
 
 // operations asks the program as one of its clients, each time within answerWithin.
 func (t *trial) operations(client int) workloads.Operations {
 	return operations{func(ctx context.Context, r request) (answer, error) {
 		r.Client = client
-		return t.of(client).ask(ctx, r, answerWithin)
+		return t.childOf(client).ask(ctx, r, answerWithin)
 	}}
 }
 
-// as returns another operation of the same client on the same name.
-func as(r request, do string) request {
+// withOperation returns another operation of the same client on the same name.
+func withOperation(r request, do string) request {
 	if r.Do = do; do == doRelease {
 		r.TTL = 0
 	}
@@ -203,7 +203,7 @@ func as(r request, do string) request {
 
 // want asks for an operation and returns an error unless it is answered as it should be.
 func (t *trial) want(yes bool, r request) error {
-	a, err := t.of(r.Client).ask(t.ctx, r, answerWithin)
+	a, err := t.childOf(r.Client).ask(t.ctx, r, answerWithin)
 	if err != nil {
 		return err
 	}
@@ -217,10 +217,10 @@ func (t *trial) want(yes bool, r request) error {
 // broken returns why the program has broken down, a moment after its last answer; nil: it has not.
 func (t *trial) broken() error {
 	select {
-	case <-t.of(1).broken:
-		return t.of(1).why
-	case <-t.of(2).broken:
-		return t.of(2).why
+	case <-t.childOf(1).broken:
+		return t.childOf(1).why
+	case <-t.childOf(2).broken:
+		return t.childOf(2).why
 	case <-time.After(50 * time.Millisecond): // there is no way to await that nothing comes
 		return nil
 	}

@@ -103,7 +103,7 @@ func (c *child) begin(init request) (err error) {
 	return err
 }
 
-// isReady returns an error if the answer to init says that the process cannot do with this version of the protocol.
+// isReady returns an error if the answer to init says that the process does not speak this version of the protocol.
 func (c *child) isReady() error {
 	switch _, err := c.ready.result(); {
 	case c.ready.Version != Version:
@@ -138,7 +138,7 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 			if a.Ask == "" {
 				return a, nil
 			}
-			c.tell(ctx, a)
+			c.answerQuestion(ctx, a)
 		case <-c.broken:
 			select {
 			case a := <-answers: // it came before the end
@@ -155,8 +155,8 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 	}
 }
 
-// tell answers a question of the process.
-func (c *child) tell(ctx context.Context, q answer) {
+// answerQuestion answers a question of the process.
+func (c *child) answerQuestion(ctx context.Context, q answer) {
 	if q.Ask == askSleep {
 		_ = harness.Sleep(ctx, time.Duration(q.MS)*time.Millisecond) // a client that has crashed hears that from its connections
 	}
@@ -192,9 +192,9 @@ func (c *child) listen() {
 	for {
 		line, err := lines.ReadSlice('\n')
 		if err == nil {
-			err = c.take(bytes.TrimSpace(line))
+			err = c.dispatch(bytes.TrimSpace(line))
 		} else {
-			err = c.died(line, err)
+			err = c.deathReason(line, err)
 		}
 		if err != nil {
 			c.breakDown(err)
@@ -203,8 +203,8 @@ func (c *child) listen() {
 	}
 }
 
-// take hands a line to whoever waits for it.
-func (c *child) take(line []byte) error {
+// dispatch hands a line to whoever waits for it.
+func (c *child) dispatch(line []byte) error {
 	a, err := parse(line)
 	if err != nil {
 		return err
@@ -248,8 +248,8 @@ func (c *child) isBroken() bool {
 	}
 }
 
-// died says why nothing more comes from the process; rest is what it wrote without a newline.
-func (c *child) died(rest []byte, err error) error {
+// deathReason says why nothing more comes from the process; rest is what it wrote without a newline.
+func (c *child) deathReason(rest []byte, err error) error {
 	if errors.Is(err, bufio.ErrBufferFull) {
 		return fmt.Errorf("it wrote a line of more than %d bytes, which begins with %.40q", longestLine, rest)
 	}

@@ -45,7 +45,7 @@ func variant(t *testing.T, c workloads.Client) workloads.Variant {
 	return v
 }
 
-// task is what a child is asked, or told.
+// task is a line to a child: a request, or an answer to its question.
 type task struct {
 	ID       int    `json:"id"`
 	Do       string `json:"do"`
@@ -57,7 +57,7 @@ type task struct {
 	Now      int64  `json:"now_ms"`
 }
 
-// abilities is what a child answers to init, by mode; the others are locks without extend.
+// abilities holds the answers of a child to init, by mode. In other modes it is a lock without extend.
 var abilities = map[string]string{
 	"tomorrow":    `"version":2,"can":["acquire","release"]`,
 	"filter":      `"version":1,"can":["claim","confirm"]`,

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// patience is how long an operation under load may take. Its process is replaced then: it may stand for ever.
+	// patience bounds the time of an operation under load. After that its process is replaced, which may stand for ever.
 	patience = 15 * time.Second
-	// timeout is how long a program under load is asked to wait for an answer of Redis.
+	// timeout is the time for which a program under load is asked to wait for an answer of Redis.
 	timeout = time.Second
 	// startAgainAfter bounds how often a process is started that cannot begin.
 	startAgainAfter = time.Second
@@ -83,7 +83,7 @@ func errElsewhere(do, address string) error {
 	return fmt.Errorf("%s was answered ok, and no command has come to %s: it talks to another Redis than the one that init names", do, urlOf(address))
 }
 
-// group is the processes of a client group under load. They have one address.
+// group holds the processes of one client group under load. They share one address.
 type group struct {
 	relay *relay
 
@@ -135,7 +135,7 @@ func (g *group) sit(p *Program) (*child, int, error) {
 		g.failedAt = time.Now()
 		return nil, 0, err
 	}
-	g.bury()
+	g.removeBroken()
 	g.all = append(g.all, c)
 	g.struck.add(c)
 	g.seats[c] = 1
@@ -161,8 +161,8 @@ func (g *group) free(processes int) (best *child) {
 	return best
 }
 
-// bury ends processes that broke down. The caller holds the lock.
-func (g *group) bury() {
+// removeBroken ends processes that broke down. The caller holds the lock.
+func (g *group) removeBroken() {
 	alive := g.all[:0]
 	for _, c := range g.all {
 		if c.isBroken() {

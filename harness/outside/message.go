@@ -12,7 +12,7 @@ const Version = 1
 // longestLine bounds a line of a program, in bytes.
 const longestLine = 64 << 10
 
-// page is where the protocol is written down, for messages.
+// page tells, in messages, where the protocol is written down.
 const page = "see workloads/clients/README.md"
 
 // Names of the protocol: what a program is asked to do, and what it may ask meanwhile.

@@ -124,7 +124,7 @@ func (p *Program) At(address string) workloads.Operations {
 	begun := false
 	return operations{func(ctx context.Context, r request) (answer, error) {
 		if c.ready.Reset && !begun {
-			must(c.ask(ctx, request{Do: doReset}, 0))
+			mustAnswer(c.ask(ctx, request{Do: doReset}, 0))
 		}
 		begun = true
 		r.Client = 1
@@ -132,7 +132,7 @@ func (p *Program) At(address string) workloads.Operations {
 		if errors.Is(err, errKilled) {
 			return a, err
 		}
-		return must(a, err), nil
+		return mustAnswer(a, err), nil
 	}}
 }
 
@@ -185,7 +185,7 @@ func urlOf(address string) string {
 	return "redis://" + address
 }
 
-func must(a answer, err error) answer {
+func mustAnswer(a answer, err error) answer {
 	if err != nil {
 		panic(broken(err))
 	}

@@ -94,11 +94,11 @@ func (b blueprint) Primary(context.Context) (string, error) {
 	return b.RedisNodes()[b.elected], nil
 }
 
-func (b blueprint) RedisNodes() []string   { return numbered("r", 1, b.redis) }
-func (b blueprint) Sentinels() []string    { return numbered("s", 1, b.sentinels) }
-func (b blueprint) ClientGroups() []string { return numbered("g", 0, b.group) }
+func (b blueprint) RedisNodes() []string   { return numberedNames("r", 1, b.redis) }
+func (b blueprint) Sentinels() []string    { return numberedNames("s", 1, b.sentinels) }
+func (b blueprint) ClientGroups() []string { return numberedNames("g", 0, b.group) }
 
-func numbered(letter string, from, n int) (names []string) {
+func numberedNames(letter string, from, n int) (names []string) {
 	for i := range n {
 		names = append(names, letter+strconv.Itoa(from+i))
 	}

@@ -10,25 +10,25 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// words builds a command line. Each word is quoted for a shell.
-type words []string
+// commandLine builds a command line. Each word is quoted for a shell.
+type commandLine []string
 
-func commandLine(command string) *words { return &words{"doublegrant", command} }
+func newCommandLine(command string) *commandLine { return &commandLine{"doublegrant", command} }
 
-func (w *words) add(word string) { *w = append(*w, shellescape.Quote(word)) }
+func (w *commandLine) add(word string) { *w = append(*w, shellescape.Quote(word)) }
 
 // CommandLine joins words, each quoted for a shell.
 func CommandLine(all ...string) string { return shellescape.QuoteCommand(all) }
 
 // flag adds --name=value if it is set.
-func (w *words) flag(name string, value any, set bool) {
+func (w *commandLine) flag(name string, value any, set bool) {
 	if set {
 		w.add(fmt.Sprintf("--%s=%v", name, value))
 	}
 }
 
 // variant adds the variant, or the flags that make one of a script's files or of a program outside.
-func (w *words) variant(id string, s *workloads.Script, c *workloads.Client) {
+func (w *commandLine) variant(id string, s *workloads.Script, c *workloads.Client) {
 	if c != nil {
 		w.flag("client", CommandLine(c.Command...), c.Connect == "")
 		w.flag("connect", c.Connect, c.Connect != "")
@@ -65,7 +65,7 @@ func Inline(s *workloads.Script) bool {
 	return s != nil && (s.File == "" || s.Release != "" && s.ReleaseFile == "")
 }
 
-func (w *words) String() string { return strings.Join(*w, " ") }
+func (w *commandLine) String() string { return strings.Join(*w, " ") }
 
 // FileName makes a name fit for a file. The result has letters, digits, dots, dashes and underscores only, and does not begin
 // with a dot.

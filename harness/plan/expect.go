@@ -39,7 +39,7 @@ func (r Resolved) Expectation() (e Expectation) {
 	}
 	for _, v := range r.variants() {
 		var must []harness.Class
-		for _, c := range conditions(v) {
+		for _, c := range flawConditions(v) {
 			certain, possible := r.meetsCondition(c)
 			for _, class := range v.Under(c) {
 				switch {
@@ -80,8 +80,8 @@ func (e Expectation) allowsIn(j harness.Judged, c harness.Class) bool {
 	return err == nil && unanswered > 0 // if they were not counted, the class is not expected
 }
 
-// conditions lists the conditions of the variant's flaws, in their order, and then those under which any node forgets data.
-func conditions(v workloads.Variant) (all []workloads.Condition) {
+// flawConditions lists the conditions of the variant's flaws, in their order, and then those under which any node forgets data.
+func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 	for _, f := range v.Flaws {
 		all = append(all, f.When)
 	}

@@ -30,7 +30,7 @@ const (
 // classList is a list of classes in a file; a single class may stand alone.
 type classList []harness.Class
 
-// expectedClasses is how a file gives an expectation with classes.
+// expectedClasses is the form in which a file gives an expectation with classes.
 type expectedClasses struct {
 	Invalid classList `yaml:"invalid,omitempty,flow"`
 	May     classList `yaml:"may,omitempty,flow"`
@@ -111,14 +111,14 @@ func allClasses() (all []harness.Class) {
 	return all
 }
 
-// findable lists the classes that a run of the plan, or a search of its variants, can show.
-func (r Resolved) findable() []harness.Class { return checkers.Finds(r.loads()...) }
+// findableClasses lists the classes that a run of the plan, or a search of its variants, can show.
+func (r Resolved) findableClasses() []harness.Class { return checkers.Finds(r.loads()...) }
 
 // possibleExpected refuses an expectation that cannot come true.
 func (r *Resolved) possibleExpected() error {
 	for _, class := range slices.Concat(r.Expect.Invalid, r.Expect.May) {
-		if can := r.findable(); !slices.Contains(can, class) {
-			return r.errorf("expect", "%s is never found of %s: what is looked for is %s",
+		if can := r.findableClasses(); !slices.Contains(can, class) {
+			return r.errorf("expect", "no run of %[2]s can show %[1]s: expect %[3]s",
 				class, strings.Join(append([]string{r.Variant}, r.With...), " and "), joinClasses(can, ", "))
 		}
 	}

@@ -72,6 +72,6 @@ func TestEveryClassCanBeExpected(t *testing.T) {
 	} {
 		r, err := c.plan.Resolve()
 		require.NoError(t, err)
-		require.Contains(t, r.findable(), c.has)
+		require.Contains(t, r.findableClasses(), c.has)
 	}
 }

@@ -27,11 +27,11 @@ func (f fault) possibleLinks(on blueprint) error {
 			return err
 		}
 	}
-	return f.linked(on)
+	return f.checkLinks(on)
 }
 
-// linked refuses ends between which there is never a link, whichever node is primary and whatever is drawn.
-func (f fault) linked(on blueprint) error {
+// checkLinks refuses ends between which there is never a link, whichever node is primary and whatever is drawn.
+func (f fault) checkLinks(on blueprint) error {
 	toClients := false
 	for _, on := range on.elections(true) {
 		for seed := range uint64(draws) {

@@ -143,7 +143,7 @@ func (t *timetable) addOnce(p FaultPlan, after time.Duration) error {
 }
 
 // addPackage lays out a package. The package's own tracks go on beside the entry's.
-func (t *timetable) addPackage(p FaultPlan, pack pack, after time.Duration) error {
+func (t *timetable) addPackage(p FaultPlan, pack faultPackage, after time.Duration) error {
 	if own := p.parameters(); len(own) > 0 || p.For > 0 {
 		field := append(own, "for")[0]
 		return p.errorf(field, "%s is a package of faults with times and parameters of their own: leave %s out", p.Fault, field)

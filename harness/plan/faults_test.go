@@ -95,7 +95,7 @@ func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		{"faults:\n  - fault: kill\n    host: primry", `:4: unknown host "primry": did you mean primary? choose`},
 		{"faults:\n  - fault: kill-primary\n    host: replica", ":4: kill-primary says already which host: leave host out"},
 		{"faults:\n  - fault: partition\n    sides: both", `:4: unknown sides "both": choose split-brain`},
-		{"faults:\n  - fault: partition\n    how: gently", `:4: unknown how "gently": choose hold, drop, drop-replies, refuse`},
+		{"faults:\n  - fault: partition\n    how: gently", `:4: unknown way to cut "gently": choose one of hold, drop, drop-replies, refuse`},
 		{"faults:\n  - fault: partition\n    host: r1", ":4: host does not belong to partition, which takes sides, how"},
 		{"faults:\n  - fault: latency\n    from: client", `:4: unknown host "client": did you mean clients? choose`},
 		{"faults:\n  - fault: latency\n    to: s9", `:3: latency cannot be on --topology sentinel: there is no host "s9"`},

@@ -17,10 +17,10 @@ func (b blueprint) hasClientsOn(host string) bool {
 	return b.workers == 0 || slices.Index(b.ClientGroups(), host) < b.workers
 }
 
-// carries reports whether the system under test itself opens connections over the link while the elected node is the primary.
+// carriesTraffic reports whether the system under test itself opens connections over the link while the elected node is the primary.
 // Clients connect to primaries and Sentinels, replicas to their primary, and Sentinels to every node. moved says that some of
 // them may take another node for the primary.
-func (b blueprint) carries(l harness.Link, moved bool) bool {
+func (b blueprint) carriesTraffic(l harness.Link, moved bool) bool {
 	toPrimary := b.primaries > 1 || moved || l.To == b.RedisNodes()[b.elected]
 	switch l.From[:1] + l.To[:1] {
 	case "gr":
@@ -64,7 +64,7 @@ func (b blueprint) everyDraw(t nemesis.Target, ok func(hosts []string) bool) boo
 func (t *timetable) checkTouches() error {
 	for _, name := range t.names {
 		for i, s := range t.tracks[name] {
-			before, beside := t.moves(name, i)
+			before, beside := t.movesPrimary(name, i)
 			if err := s.fault.touchesSomebody(t.on.elections(before || beside), beside); err != nil {
 				return err
 			}
@@ -73,9 +73,9 @@ func (t *timetable) checkTouches() error {
 	return nil
 }
 
-// moves reports whether faults may make another node the primary: faults before the i-th of the track, and faults of other
+// movesPrimary reports whether faults may make another node the primary: faults before the i-th of the track, and faults of other
 // tracks.
-func (t *timetable) moves(track string, i int) (before, beside bool) {
+func (t *timetable) movesPrimary(track string, i int) (before, beside bool) {
 	moves := func(s timedFault) bool { return s.fault.it.Can(nemesis.MayLose | nemesis.Loses) }
 	before = slices.ContainsFunc(t.tracks[track][:i], moves)
 	for _, other := range t.names {
@@ -96,7 +96,7 @@ func (f fault) touchesSomebody(elections []blueprint, moved bool) error {
 			f.it.Name, ManyMasters)
 	}
 	for _, on := range elections {
-		if on.replicas() == 0 || f.it.Entry.Acts == nemesis.OnAnyNode || f.primaries(on) >= f.it.Entry.Acts {
+		if on.replicas() == 0 || f.it.Entry.Acts == nemesis.OnAnyNode || f.actsOnPrimaries(on) >= f.it.Entry.Acts {
 			return nil
 		}
 	}
@@ -106,14 +106,14 @@ func (f fault) touchesSomebody(elections []blueprint, moved bool) error {
 	return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host", f.it.Name)
 }
 
-// primaries returns OnPrimariesOnly if every draw is the primary alone, OnSomePrimary if every draw has the primary in it, and
+// actsOnPrimaries returns OnPrimariesOnly if every draw is the primary alone, OnSomePrimary if every draw has the primary in it, and
 // OnAnyNode otherwise.
-func (f fault) primaries(on blueprint) nemesis.Acting {
+func (f fault) actsOnPrimaries(on blueprint) nemesis.Acting {
 	isPrimary := func(h string) bool { return h == on.RedisNodes()[on.elected] }
 	switch {
-	case on.everyDraw(f.it.Hosts(), func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
+	case on.everyDraw(f.it.Target(), func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
 		return nemesis.OnPrimariesOnly
-	case on.everyDraw(f.it.Hosts(), func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
+	case on.everyDraw(f.it.Target(), func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
 		return nemesis.OnSomePrimary
 	}
 	return nemesis.OnAnyNode
@@ -127,7 +127,7 @@ func (f fault) touchesTraffic(elections []blueprint, moved bool) error {
 			if err != nil {
 				return f.errorf("fault", "%w", err)
 			}
-			if len(links) == 0 || slices.ContainsFunc(links, func(l harness.Link) bool { return on.carries(l, moved) }) {
+			if len(links) == 0 || slices.ContainsFunc(links, func(l harness.Link) bool { return on.carriesTraffic(l, moved) }) {
 				return nil // without links both ends are the same host; other draws may differ
 			}
 		}

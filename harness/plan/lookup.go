@@ -23,7 +23,7 @@ func (f FaultPlan) findFault(field, name string, on blueprint) (fault, error) {
 	for _, c := range candidates {
 		found, err := f.asCandidate(c, field, name, on)
 		if err == nil {
-			return found, found.possible(field, on)
+			return found, found.checkTopology(field, on)
 		}
 		wrong = cmp.Or(wrong, err)
 	}
@@ -73,8 +73,8 @@ func orNothing(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// possible refuses a fault that is impossible on the topology.
-func (f fault) possible(field string, on blueprint) error {
+// checkTopology refuses a fault that is impossible on the topology.
+func (f fault) checkTopology(field string, on blueprint) error {
 	missing := map[nemesis.Need]bool{
 		nemesis.NeedsSentinels:  on.sentinels == 0,
 		nemesis.NeedsSuccessors: on.sentinels == 0 && on.primaries == 1,
@@ -104,7 +104,7 @@ func (f fault) possibleTarget(field string, on blueprint) error {
 	if f.it.Entry.Strikes == "" {
 		return nil
 	}
-	hosts, err := on.pickTarget(f.it.Hosts())
+	hosts, err := on.pickTarget(f.it.Target())
 	if err != nil {
 		return f.errorf(field, "%s cannot be on --topology %s: %w", f.it.Name, on.name, err)
 	}
@@ -114,7 +114,7 @@ func (f fault) possibleTarget(field string, on blueprint) error {
 		}
 	}
 	nobody := func(hosts []string) bool { return !slices.ContainsFunc(hosts, on.hasClientsOn) }
-	if f.it.Entry.Strikes == "g" && on.everyDraw(f.it.Hosts(), nobody) {
+	if f.it.Entry.Strikes == "g" && on.everyDraw(f.it.Target(), nobody) {
 		return f.errorf(field, "%s would strike nobody: %d clients are in the groups g0 to g%d", f.it.Name, on.workers, on.workers-1)
 	}
 	return nil

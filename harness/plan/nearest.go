@@ -17,16 +17,16 @@ func unknownFault(name string, packagesToo bool) error {
 	if fault, _, given := strings.Cut(name, "("); given {
 		return fmt.Errorf("unknown fault %q: parameters stand in a plan (run --plan), as fields beside %q", fields.Shortened(name), "fault: "+fields.Shortened(fault))
 	}
-	near := nearest(name, packagesToo)
+	near := nearestNames(name, packagesToo)
 	if len(near) == 0 {
 		return fmt.Errorf("unknown fault %q: doublegrant list names them all", fields.Shortened(name))
 	}
 	return fmt.Errorf("unknown fault %q: did you mean %s? doublegrant list names them all", fields.Shortened(name), strings.Join(near, ", or "))
 }
 
-// nearest lists up to three faults and packages with similar names: one name begins with the other, or they differ by a few
+// nearestNames lists up to three faults and packages with similar names: one name begins with the other, or they differ by a few
 // letters.
-func nearest(name string, packagesToo bool) (names []string) {
+func nearestNames(name string, packagesToo bool) (names []string) {
 	if name == "" || len(name) > maxName {
 		return nil
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// pack is a package: a timetable that has a name. Its tracks begin together.
-type pack struct {
+// faultPackage is a package: a timetable that has a name. Its tracks begin together.
+type faultPackage struct {
 	name, doc string
 	entries   []FaultPlan
 }
 
-func packages() []pack {
+func packages() []faultPackage {
 	type with = nemesis.Parameters
 	const s, ms = time.Second, time.Millisecond
-	return []pack{
+	return []faultPackage{
 		{"split-brain", "the primary with clients and a Sentinel on the smaller side; with a replica there; and all alone", []FaultPlan{
 			{Fault: "partition-split-brain", For: 5 * s},
 			{Fault: "partition-split-brain-replica", For: 5 * s},
@@ -55,16 +55,16 @@ func packages() []pack {
 	}
 }
 
-func findPackage(name string) (pack, bool) {
+func findPackage(name string) (faultPackage, bool) {
 	all := packages()
-	i := slices.IndexFunc(all, func(p pack) bool { return p.name == name })
+	i := slices.IndexFunc(all, func(p faultPackage) bool { return p.name == name })
 	if i < 0 {
-		return pack{}, false
+		return faultPackage{}, false
 	}
 	return all[i], true
 }
 
 // sideBySide reports whether the package has tracks of its own.
-func (p pack) sideBySide() bool {
+func (p faultPackage) sideBySide() bool {
 	return slices.ContainsFunc(p.entries, func(s FaultPlan) bool { return s.Track != "" })
 }

@@ -55,7 +55,7 @@ type Plan struct {
 	// Keys is the number of locks or sequences. Default: one lock for every ten clients, one sequence of each regime.
 	Keys int           `yaml:"keys,omitempty" zero:"default"`
 	TTL  time.Duration `yaml:"ttl,omitempty" zero:"default"` // lease or window; default: the family's
-	// Regime is how proposals to sequences go. Default: every regime, or "fixed" for variants that take no notice.
+	// Regime says what numbers callers of a sequence propose. Default: every regime, or "fixed" for variants that take no notice.
 	Regime      string        `yaml:"regime,omitempty"`
 	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"` // mean time a client keeps a lock; default 5ms
 	Rounds      *Rounds       `yaml:"rounds,omitempty"`              // the load of the variant writes/rounds
@@ -135,7 +135,7 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	if r.on, err = parseTopology(r.Topology); err != nil {
 		return r, p.errorf("topology", "%w", err)
 	}
-	if err := r.possible(); err != nil {
+	if err := r.checkCombination(); err != nil {
 		return r, err
 	}
 	r.on.downAfter, r.on.workers = r.DownAfter, r.Clients+len(r.with)*riderClients
@@ -184,19 +184,19 @@ func (r *Resolved) resolveAcks() error {
 		return nil
 	}
 	waits := false
-	for _, v := range append([]*workloads.Variant{&r.variant}, pointers(r.with)...) {
+	for _, v := range append([]*workloads.Variant{&r.variant}, pointersTo(r.with)...) {
 		var ok bool
 		*v, ok = v.Waiting(r.Acks)
 		waits = waits || ok
 	}
 	if !waits {
 		return r.errorf("acks", "%d acknowledgements of a write, and %s waits for none: acks are for variants with a WAIT, such as %s",
-			r.Acks, r.Variant, waiting())
+			r.Acks, r.Variant, variantWithWait())
 	}
 	return nil
 }
 
-func pointers[T any](of []T) (all []*T) {
+func pointersTo[T any](of []T) (all []*T) {
 	for i := range of {
 		all = append(all, &of[i])
 	}

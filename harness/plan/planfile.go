@@ -38,15 +38,15 @@ func ReadPlan(path string) (p Plan, err error) {
 func ReadFolder(dir string) (Plan, error) {
 	if _, err := os.Stat(filepath.Join(dir, File)); err != nil {
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-			return Plan{}, Usagef("%s is not a results folder: %s", dir, missing(dir))
+			return Plan{}, Usagef("%s is not a results folder: %s", dir, notAResultsFolder(dir))
 		}
 		return Plan{}, Usagef("%s is not a results folder: %w", dir, err)
 	}
 	return ReadPlan(dir)
 }
 
-// missing says that dir is not a results folder, and which results folders are beside it.
-func missing(dir string) string {
+// notAResultsFolder says that dir is not a results folder, and which results folders are beside it.
+func notAResultsFolder(dir string) string {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return "it is a file: name the folder"
 	} else if err == nil {
@@ -138,7 +138,7 @@ func (p Plan) needsFile() bool {
 // CommandWith does what Command does, with the path of the plan's file, and with the redis-server that the user named; empty if none was
 // named.
 func (p Plan) CommandWith(file, redis string) string {
-	w := commandLine("run")
+	w := newCommandLine("run")
 	if p.needsFile() {
 		w.flag("plan", file, true)
 		w.flag("redis-server", redis, redis != "")

@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// possible refuses combinations that make no sense.
-func (r *Resolved) possible() error {
+// checkCombination refuses combinations that make no sense.
+func (r *Resolved) checkCombination() error {
 	for _, refuse := range []func() error{r.possibleLoad, r.possibleFamily, r.possibleMinReplicas, r.possiblePlace, r.possibleExpected} {
 		if err := refuse(); err != nil {
 			return err
@@ -115,8 +115,8 @@ func (r *Resolved) possibleMinReplicas() error {
 	return nil
 }
 
-// waiting returns the id of a variant with a WAIT.
-func waiting() string {
+// variantWithWait returns the id of a variant with a WAIT.
+func variantWithWait() string {
 	all := workloads.Catalogue()
 	return all[slices.IndexFunc(all, func(v workloads.Variant) bool { return v.Acks > 0 })].ID
 }

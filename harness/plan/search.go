@@ -348,7 +348,7 @@ func (s Search) ReplayCommand() string {
 	if s.Script != nil && s.Script.File == "" {
 		return ""
 	}
-	w := commandLine("explore")
+	w := newCommandLine("explore")
 	if s.Script != nil || s.Client != nil {
 		w.variant(s.Variant, s.Script, s.Client)
 	}
@@ -361,7 +361,7 @@ const DefaultFor = 2 * time.Minute
 
 // CommandWith does what Command does, with the redis-server that the user named; empty if none was named.
 func (s Search) CommandWith(redis string) string {
-	w := commandLine("explore")
+	w := newCommandLine("explore")
 	w.variant(s.Variant, s.Script, s.Client)
 	w.flag("regime", s.Regime, s.Regime != "")
 	w.flag("ttl", s.TTL, s.TTL != 0)

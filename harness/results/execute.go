@@ -59,7 +59,7 @@ type Outcome struct {
 
 // ReportPath returns the path of the run's report. It is empty if there is none, as after a run that was killed.
 func (out Outcome) ReportPath() string {
-	path := filepath.Join(out.Dir, reportFile)
+	path := filepath.Join(out.Dir, reports.ReportFile)
 	if _, err := os.Stat(path); err != nil {
 		return ""
 	}
@@ -71,7 +71,6 @@ const (
 	historyDir   = "history"
 	nodesDir     = "nodes"
 	anomaliesDir = "anomalies"
-	reportFile   = "report.html"
 	Latest       = "latest"
 
 	maxPages = 10 // the most anomalies that porcupine draws

@@ -124,7 +124,7 @@ func asUsage(err error) error {
 
 // ReportSearch writes the reports of a search again from the verdict.json in its results folder.
 func ReportSearch(dir string) (reports.Exploration, error) {
-	file, err := os.Open(filepath.Join(dir, verdictFile))
+	file, err := os.Open(filepath.Join(dir, reports.VerdictFile))
 	if err != nil {
 		return reports.Exploration{}, fmt.Errorf("results: %w", err)
 	}

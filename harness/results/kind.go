@@ -20,13 +20,8 @@ const (
 	OfSearch      // of a search: ReportSearch
 )
 
-// Names of files that tell the kind of a folder.
-const (
-	verdictFile      = "verdict.json"
-	reproductionFile = "reproduction.json"
-	suiteFile        = "suite.jsonl"
-	indexFile        = "index.html"
-)
+// SuiteRecord is the name of a suite's record. Package suite writes it.
+const SuiteRecord = "suite.jsonl"
 
 // KindOf returns the kind of a results folder, or an error that says what the folder is instead. The error wraps plan.ErrUsage.
 func KindOf(dir string) (Kind, error) {
@@ -39,14 +34,14 @@ func KindOf(dir string) (Kind, error) {
 		return OfRun, nil
 	case kindInVerdict(dir) == reports.ExplorationKind:
 		return OfSearch, nil
-	case has(verdictFile):
-		return Other, plan.Usagef("%s has a %s of a run, and no %s: a report needs the whole results folder of the run", dir, verdictFile, plan.File)
-	case has(reproductionFile):
+	case has(reports.VerdictFile):
+		return Other, plan.Usagef("%s has a %s of a run, and no %s: a report needs the whole results folder of the run", dir, reports.VerdictFile, plan.File)
+	case has(reports.ReproductionFile):
 		return Other, plan.Usagef("%s is the results folder of reproduce: its report.html is there, and reproduce writes it anew; the folders in it are of runs", dir)
 	}
 	if newest := newestIn(dir); newest != "" {
 		what := "a folder of results folders"
-		if has(indexFile) {
+		if has(reports.IndexFile) {
 			what += ", with a page that leads to them"
 		}
 		return Other, plan.Usagef("%s is %s: name one of them, such as %s", dir, what, newest)
@@ -57,7 +52,7 @@ func KindOf(dir string) (Kind, error) {
 
 // ofRun returns an error that says what dir is if it is not the results folder of a run. It wraps plan.ErrUsage.
 func ofRun(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, suiteFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, SuiteRecord)); err == nil {
 		return plan.Usagef("%s is the results folder of a suite: name the folder of one of its runs; report takes the whole", dir)
 	}
 	kind, err := KindOf(dir)
@@ -69,7 +64,7 @@ func ofRun(dir string) error {
 
 // kindInVerdict returns the kind that the folder's verdict.json names; "" if there is none.
 func kindInVerdict(dir string) string {
-	text, err := os.ReadFile(filepath.Join(dir, verdictFile))
+	text, err := os.ReadFile(filepath.Join(dir, reports.VerdictFile))
 	if err != nil {
 		return ""
 	}
@@ -83,7 +78,7 @@ func kindInVerdict(dir string) string {
 // newestIn returns the newest results folder in dir; "" if there is none.
 func newestIn(dir string) string {
 	var all []string
-	for _, name := range []string{plan.File, verdictFile, reproductionFile, suiteFile} {
+	for _, name := range []string{plan.File, reports.VerdictFile, reports.ReproductionFile, SuiteRecord} {
 		found, _ := filepath.Glob(filepath.Join(dir, "2*", name)) // the pattern is known to be valid
 		for _, path := range found {
 			all = append(all, filepath.Dir(path))

@@ -49,15 +49,15 @@ func (m Model) kinds() (needed, judged, beside []harness.Kind) {
 }
 
 // checkers returns the model's checkers that apply to what was seen.
-func (w *witness) checkers() []harness.Checker {
+func (w *historyKinds) checkers() []harness.Checker {
 	needed, judged, _ := w.model.kinds()
 	return checkers.ForHistory(checkers.Seen{
 		Kinds: slices.Concat(needed, judged), Tokens: w.fenced, Confirms: w.confirmed, HarnessConfirms: w.confirmedByHarness,
 	})
 }
 
-// witness collects what a foreign history holds while it is read.
-type witness struct {
+// historyKinds collects what a foreign history holds while it is read.
+type historyKinds struct {
 	model  Model
 	known  []harness.Kind       // the kinds that the model knows
 	beside map[harness.Kind]int // number of operations that are not judged
@@ -66,9 +66,9 @@ type witness struct {
 	confirmed, confirmedByHarness bool // there are confirms of any outcome; some of them are by client -1
 }
 
-func newWitness(m Model) *witness {
+func newWitness(m Model) *historyKinds {
 	needed, judged, beside := m.kinds()
-	w := &witness{model: m, known: slices.Concat(needed, judged, beside), beside: map[harness.Kind]int{}}
+	w := &historyKinds{model: m, known: slices.Concat(needed, judged, beside), beside: map[harness.Kind]int{}}
 	for _, k := range beside {
 		w.beside[k] = 0
 	}
@@ -76,10 +76,10 @@ func newWitness(m Model) *witness {
 }
 
 // op notes x. It refuses a kind that the model does not know, since a verdict that ignored it would claim too much.
-func (w *witness) op(x harness.Op) error {
+func (w *historyKinds) op(x harness.Op) error {
 	if !slices.Contains(w.known, x.Kind) {
 		return fmt.Errorf("%q is not a kind of the model %s, which knows %s: name another model, or leave such lines out",
-			x.Kind, w.model, listed(w.known))
+			x.Kind, w.model, joinKinds(w.known))
 	}
 	if x.Kind == harness.Acquire && x.Outcome == harness.OK && x.Result != "" {
 		w.fenced = true
@@ -97,7 +97,7 @@ func (w *witness) op(x harness.Op) error {
 }
 
 // meta returns m with the kinds that the model needs, and without those that it does not know.
-func (w *witness) meta(m harness.Meta) harness.Meta {
+func (w *historyKinds) meta(m harness.Meta) harness.Meta {
 	m.Kinds = slices.DeleteFunc(slices.Clone(m.Kinds), func(k harness.Kind) bool { return !slices.Contains(w.known, k) })
 	needed, _, _ := w.model.kinds()
 	for _, k := range needed {
@@ -108,8 +108,8 @@ func (w *witness) meta(m harness.Meta) harness.Meta {
 	return m
 }
 
-// notes lists the kinds of operation that were not judged, with their number.
-func (w *witness) notes() (notes []string) {
+// unjudgedNotes lists the kinds of operation that were not judged, with their number.
+func (w *historyKinds) unjudgedNotes() (notes []string) {
 	for _, k := range w.known {
 		if n := w.beside[k]; n > 0 {
 			notes = append(notes, fmt.Sprintf("%d operations of the kind %s are there, which the model %s does not judge", n, k, w.model))
@@ -118,7 +118,7 @@ func (w *witness) notes() (notes []string) {
 	return notes
 }
 
-func listed(kinds []harness.Kind) string {
+func joinKinds(kinds []harness.Kind) string {
 	var out []string
 	for _, k := range kinds {
 		out = append(out, string(k))

@@ -71,7 +71,7 @@ func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep repo
 		return rep, fmt.Errorf("results: %w", err)
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	text := until(ctx, r)
+	text := readUntil(ctx, r)
 	defer func() { err = errors.Join(err, text.Close()) }() // ends a read that is still waiting
 	seen := newWitness(m)
 	h, err := history.ParseEach(text, name, filepath.Join(dir, historyDir), seen.op)
@@ -83,7 +83,7 @@ func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep repo
 	}
 	h.Meta = seen.meta(h.Meta)
 	rep, err = reports.New(h, harness.Judge(ctx, h, seen.checkers()))
-	rep.Notes = append(doubtUnits(rep.Stats), seen.notes()...)
+	rep.Notes = append(doubtUnits(rep.Stats), seen.unjudgedNotes()...)
 	return rep, err
 }
 
@@ -100,9 +100,9 @@ func doubtUnits(s analysis.Stats) []string {
 	return []string{fmt.Sprintf("%d operations within %v are more than any Redis does: are all times in nanoseconds?", n, span)}
 }
 
-// until returns a reader of r that ends with ctx, and then fails with the cause of ctx. A read from a terminal or a pipe could
+// readUntil returns a reader of r that ends with ctx, and then fails with the cause of ctx. A read from a terminal or a pipe could
 // otherwise wait for ever.
-func until(ctx context.Context, r io.Reader) io.ReadCloser {
+func readUntil(ctx context.Context, r io.Reader) io.ReadCloser {
 	out, in := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
 	go func() {

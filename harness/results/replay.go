@@ -34,8 +34,8 @@ type Replayed struct {
 	Exploration reports.Exploration `json:"-"` // of this counterexample alone, for reports
 }
 
-// recorded is a counterexample as it was written down, with the search that found it.
-type recorded struct {
+// recordedCounterexample is a counterexample as it was written down, with the search that found it.
+type recordedCounterexample struct {
 	search         plan.Search
 	counterexample interleave.Counterexample
 	commands       uint32 // interleave.CommandsOf its steps, if these are not there; 0: they are
@@ -44,10 +44,10 @@ type recorded struct {
 }
 
 // read reads what From names. The error wraps plan.ErrUsage.
-func (a Again) read() (r recorded, err error) {
+func (a Again) read() (r recordedCounterexample, err error) {
 	if !interleave.IsRecipe(a.From) {
 		f, err := readCounterexample(a.From, a.Variant)
-		return recorded{search: f.Search, counterexample: f.Counterexample, name: a.From}, err
+		return recordedCounterexample{search: f.Search, counterexample: f.Counterexample, name: a.From}, err
 	}
 	const shown = 16 // bytes, enough to tell recipes apart
 	name := strings.Join(strings.Fields(a.From), "")
@@ -94,7 +94,7 @@ func Replay(ctx context.Context, a Again, o Options) (Replayed, error) {
 	began := time.Now()
 	c, err := r.rerun(ctx, spec, a.Times)
 	if errors.Is(err, explore.ErrDiverged) {
-		return Replayed{}, fmt.Errorf("%s: %w%s", r.name, err, r.elsewhere(server))
+		return Replayed{}, fmt.Errorf("%s: %w%s", r.name, err, r.otherServer(server))
 	}
 	if err != nil {
 		return Replayed{}, asUsage(err)
@@ -111,7 +111,7 @@ func Replay(ctx context.Context, a Again, o Options) (Replayed, error) {
 }
 
 // rerun runs the counterexample again and returns it with its steps.
-func (r recorded) rerun(ctx context.Context, spec explore.Spec, times int) (interleave.Counterexample, error) {
+func (r recordedCounterexample) rerun(ctx context.Context, spec explore.Spec, times int) (interleave.Counterexample, error) {
 	c, err := explore.Rerun(ctx, spec, r.counterexample, times)
 	if err == nil && r.commands != 0 && interleave.CommandsOf(c.Steps) != r.commands {
 		err = fmt.Errorf("%w: clients send other commands than were recorded: it belongs to another version of this variant", explore.ErrDiverged)
@@ -120,8 +120,8 @@ func (r recorded) rerun(ctx context.Context, spec explore.Spec, times int) (inte
 	return c, err
 }
 
-// elsewhere says that the counterexample was found on another server than this one; empty: it was not, or nobody knows.
-func (r recorded) elsewhere(here string) string {
+// otherServer says that the counterexample was found on another server than this one; empty: it was not, or nobody knows.
+func (r recordedCounterexample) otherServer(here string) string {
 	if r.server == "" || r.server == here {
 		return ""
 	}

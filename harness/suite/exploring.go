@@ -16,6 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 // Exploring makes a run a search through every interleaving. Fields that are left out have the defaults of the explore command.
@@ -55,9 +56,9 @@ func (a *atMost) ReadField(f fields.Reader, name string, n *yaml.Node) error {
 // ofSearches lists the fields that a run may give if it is a search.
 var ofSearches = []string{"name", "times", "variant", "script", "client", "regime", "ttl", "expect", "explore"}
 
-// loadless leaves a search no fields about load. It refuses those that the run gives itself, and drops those that came from the
+// dropLoadFields leaves a search no fields about load. It refuses those that the run gives itself, and drops those that came from the
 // suite's defaults.
-func (r *Entry) loadless(own []string) error {
+func (r *Entry) dropLoadFields(own []string) error {
 	for _, name := range own {
 		if !slices.Contains(ofSearches, name) {
 			return r.errorf(name, "%s is about load, and this run is a search: leave it out, or put it under explore if it belongs there", name)
@@ -150,7 +151,7 @@ func (r Entry) search(ctx context.Context, o results.Options) (run tally.Run, di
 		}
 	}
 	j.Verdict = harness.Worst(verdicts...)
-	run = tally.Run{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command, Link: filepath.Join(worst.Dir, "report.html")}
+	run = tally.Run{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command, Link: filepath.Join(worst.Dir, reports.ReportFile)}
 	run.Ending, run.Why = r.endingOfSearch(j, documented, worst.Exploration.Sentence())
 	return run, dirs, nil
 }

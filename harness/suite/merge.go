@@ -30,7 +30,7 @@ func Merge(ctx context.Context, folders []string, root string) (tally.Suite, str
 	if err != nil {
 		return tally.Suite{}, "", err
 	}
-	if err := fit(shards); err != nil {
+	if err := checkFit(shards); err != nil {
 		return tally.Suite{}, "", err
 	}
 	dir, err := results.NewFolder(root, suiteFolder(shards[0].head.Name))
@@ -56,7 +56,7 @@ func assemble(ctx context.Context, dir string, shards []shardRecord) error {
 	if err != nil {
 		return err
 	}
-	out := tally.Suite{Ended: early(shards)}
+	out := tally.Suite{Ended: endedEarly(shards)}
 	head.begin(&out)
 	for _, run := range inOrder(shards, dir) {
 		line := recordLine{Run: &run}
@@ -64,7 +64,7 @@ func assemble(ctx context.Context, dir string, shards []shardRecord) error {
 			return errors.Join(err, record.file.Close())
 		}
 	}
-	return record.end(recordEnd{longest(shards), out.Ending(), out.Ended})
+	return record.end(recordEnd{longestElapsed(shards), out.Ending(), out.Ended})
 }
 
 // headOf returns the first line of the record of a suite that is put together.
@@ -98,7 +98,7 @@ func inOrder(shards []shardRecord, dir string) (all []tally.Run) {
 			if run.Link != "" {
 				run.Link = path.Join(s.folder(), run.Link)
 			}
-			run.Command = moved(run.Command, s.head.Folder, filepath.Join(dir, s.folder()))
+			run.Command = withFolder(run.Command, s.head.Folder, filepath.Join(dir, s.folder()))
 			made = append(made, run)
 		}
 	}
@@ -111,16 +111,17 @@ func inOrder(shards []shardRecord, dir string) (all []tally.Run) {
 	return all
 }
 
-// moved returns a command line with the folder to for the folder from. A folder that a shell would need quotes for stays as it was.
-func moved(command, from, to string) string {
+// withFolder returns a command line in which the folder to takes the place of the folder from. A folder that a shell would need
+// quotes for stays as it was.
+func withFolder(command, from, to string) string {
 	if from == "" || plan.CommandLine(from, to) != from+" "+to {
 		return command
 	}
 	return strings.ReplaceAll(command, from+"/", to+"/")
 }
 
-// early says which shards ended early, and why; empty if all ran to their ends.
-func early(shards []shardRecord) string {
+// endedEarly says which shards ended early, and why; empty if all ran to their ends.
+func endedEarly(shards []shardRecord) string {
 	var all []string
 	for _, s := range shards {
 		if s.out.Ended != "" {
@@ -130,8 +131,8 @@ func early(shards []shardRecord) string {
 	return strings.Join(all, "; ")
 }
 
-// longest returns the time of the shard that took longest.
-func longest(shards []shardRecord) (most time.Duration) {
+// longestElapsed returns the time of the shard that took longest.
+func longestElapsed(shards []shardRecord) (most time.Duration) {
 	for _, s := range shards {
 		most = max(most, s.out.Elapsed)
 	}

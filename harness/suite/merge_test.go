@@ -231,8 +231,8 @@ func TestARecordThatWasChangedIsNotMerged(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(all []*shardMade){
 		"there is no shard 0/3": func(all []*shardMade) { all[0].head.Shard.Number = 0 },
-		`"one" is no run of the suite, or is not repeated so often`:      func(all []*shardMade) { all[0].head.Cases[0].Turns = []int{0, 3} },
-		`"uno" is no run of the suite`:                                   func(all []*shardMade) { all[0].head.Cases[0].Name = "uno" },
+		`"one" is not a run of the suite, or is not repeated so often`:   func(all []*shardMade) { all[0].head.Cases[0].Turns = []int{0, 3} },
+		`"uno" is not a run of the suite`:                                func(all []*shardMade) { all[0].head.Cases[0].Name = "uno" },
 		`pass 1 has more runs of "two" than this shard was to make`:      func(all []*shardMade) { all[2].add("two", 1, 0) },
 		`line 2: "two" is none of the suite's runs`:                      func(all []*shardMade) { all[0].runs[0].Name = "two" },
 		`the report of "one" is not in this folder`:                      func(all []*shardMade) { all[0].runs[0].Link = "../../secret.html" },
@@ -288,8 +288,8 @@ func TestAMergeThatIsInterruptedLeavesNothing(t *testing.T) {
 func TestACommandThatNeedsQuotesStays(t *testing.T) {
 	t.Parallel()
 	const command = "doublegrant run '--plan=my results/x/plan.yaml'"
-	require.Equal(t, command, moved(command, "my results", "there"))
-	require.Equal(t, "doublegrant run --plan=a/x", moved("doublegrant run --plan=a/x", "a", "over there"))
-	require.Equal(t, "doublegrant run --plan=b/x", moved("doublegrant run --plan=a/x", "a", "b"))
-	require.Equal(t, "doublegrant run lock/setnx", moved("doublegrant run lock/setnx", "", "b"))
+	require.Equal(t, command, withFolder(command, "my results", "there"))
+	require.Equal(t, "doublegrant run --plan=a/x", withFolder("doublegrant run --plan=a/x", "a", "over there"))
+	require.Equal(t, "doublegrant run --plan=b/x", withFolder("doublegrant run --plan=a/x", "a", "b"))
+	require.Equal(t, "doublegrant run lock/setnx", withFolder("doublegrant run lock/setnx", "", "b"))
 }

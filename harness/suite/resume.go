@@ -17,8 +17,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// fingerprint returns a hash of what the suite runs and expects: equal for two readings of one file, other as soon as a run, its
-// script or its expectation is another. Where scripts lie does not matter.
+// fingerprint returns a hash of what the suite runs and expects. It is the same for two readings of one file, and differs if a run, a
+// script or an expectation differs. The folders of scripts do not matter.
 func (s Suite) fingerprint() (string, error) {
 	hash := sha256.New()
 	enc := yaml.NewEncoder(hash)
@@ -35,19 +35,19 @@ func (s Suite) fingerprint() (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)[:8]), enc.Close()
 }
 
-// interrupted is a suite that did not run to its end, as its record has it.
-type interrupted struct {
+// interruptedSuite is a suite that did not run to its end, as its record has it.
+type interruptedSuite struct {
 	head  recordHead
 	out   tally.Suite
-	kept  keeper
+	kept  keptCounts
 	ran   map[string]int // times that each case ran to an end
 	inNow map[string]int // times that it did so in the pass of out.Passes
 	over  bool           // the suite ran to its end
 	whole int64          // bytes of the record up to the end of its last whole line
 }
 
-func readInterrupted(file *os.File) (i interrupted, err error) {
-	i = interrupted{out: tally.Suite{Ended: cutShort}, kept: keeper{}, ran: map[string]int{}, inNow: map[string]int{}}
+func readInterrupted(file *os.File) (i interruptedSuite, err error) {
+	i = interruptedSuite{out: tally.Suite{Ended: cutShort}, kept: keptCounts{}, ran: map[string]int{}, inNow: map[string]int{}}
 	i.whole, err = readLines(file, i.add)
 	if err != nil {
 		return i, fmt.Errorf("suite: %s: %w", file.Name(), err)
@@ -56,7 +56,7 @@ func readInterrupted(file *os.File) (i interrupted, err error) {
 }
 
 // add follows one line of the record.
-func (i *interrupted) add(l recordLine) error {
+func (i *interruptedSuite) add(l recordLine) error {
 	pass := i.out.Passes
 	if err := l.addTo(&i.out); err != nil {
 		return err
@@ -81,8 +81,8 @@ func (i *interrupted) add(l recordLine) error {
 	return nil
 }
 
-// fits returns an error if the suite, or the program that is to go on with it, is not the one that the record was begun with.
-func (i interrupted) fits(dir string, now recordHead) error {
+// checkFits returns an error if the suite, or the program that is to go on with it, is not the one that the record was begun with.
+func (i interruptedSuite) checkFits(dir string, now recordHead) error {
 	const anew = "leave --resume out to begin anew"
 	refuse := func(format string, args ...any) error {
 		return plan.Usagef("%s cannot be resumed: %s", dir, fmt.Sprintf(format, args...))
@@ -153,14 +153,14 @@ func (s Suite) resume(how Options, now recordHead) (*suiteRunner, error) {
 }
 
 func (s Suite) resumeFrom(file *os.File, dir string, how Options, now recordHead) (*suiteRunner, error) {
-	if err := claim(file); err != nil {
+	if err := lockRecord(file); err != nil {
 		return nil, plan.Usagef("%s cannot be resumed: it is still under way", dir)
 	}
 	was, err := readInterrupted(file)
 	if err != nil {
 		return nil, err
 	}
-	if err := was.fits(dir, now); err != nil {
+	if err := was.checkFits(dir, now); err != nil {
 		return nil, err
 	}
 	if err := file.Truncate(was.whole); err != nil {
@@ -183,7 +183,7 @@ func (s Suite) resumeFrom(file *os.File, dir string, how Options, now recordHead
 	return r, r.record.write(line)
 }
 
-// claim takes the record for this process, until its file is closed or the process ends.
-func claim(file *os.File) error {
+// lockRecord takes the record for this process, until its file is closed or the process ends.
+func lockRecord(file *os.File) error {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }

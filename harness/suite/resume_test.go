@@ -44,7 +44,7 @@ func TestAFingerprintIsOfWhatIsRun(t *testing.T) {
 }
 
 // readBack reads a record of these lines as one to go on with.
-func readBack(t *testing.T, lines string) interrupted {
+func readBack(t *testing.T, lines string) interruptedSuite {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), recordFile)
 	require.NoError(t, os.WriteFile(path, []byte(lines), 0o644))
@@ -68,7 +68,7 @@ func TestWhatIsLeftOfAnInterruptedSuite(t *testing.T) {
 	require.Equal(t, 2, was.out.Passes)
 	require.Equal(t, map[string]int{"one": 2, "two": 1}, was.ran, "the run that was cut short is to be run")
 	require.Equal(t, map[string]int{"one": 1}, was.inNow)
-	require.Equal(t, keeper{"one/met": 2, "two/not met": 1}, was.kept)
+	require.Equal(t, keptCounts{"one/met": 2, "two/not met": 1}, was.kept)
 	require.False(t, was.over)
 	require.Equal(t, 9600*time.Millisecond, was.out.Elapsed)
 	require.True(t, readBack(t, recordedHead+recordedRuns+recordedEnd).over)
@@ -83,31 +83,33 @@ func TestWhatIsLeftOfAnInterruptedSuite(t *testing.T) {
 
 func TestOnlyTheSameSuiteAndVersionGoOn(t *testing.T) {
 	head := recordHead{Name: "mine", For: time.Hour, Version: "v1", Fingerprint: "f"}
-	was := interrupted{head: head}
-	require.NoError(t, was.fits("x", head))
+	was := interruptedSuite{head: head}
+	require.NoError(t, was.checkFits("x", head))
 	again := head
 	again.For = 0
-	require.NoError(t, was.fits("x", again), "the time is on record")
-	for want, change := range map[string]func(was *interrupted, now *recordHead){
-		"an older doublegrant":     func(was *interrupted, _ *recordHead) { was.head.Fingerprint = "" },
-		`with the suite "mine"`:    func(_ *interrupted, now *recordHead) { now.Name = "other" },
-		"its suite had other runs": func(_ *interrupted, now *recordHead) { now.Fingerprint = "g" },
-		"begun by v1, and this is": func(_ *interrupted, now *recordHead) { now.Version = "v2" },
-		"--for 1h0m0s":             func(_ *interrupted, now *recordHead) { now.For = time.Minute },
-		"with no --for":            func(was *interrupted, _ *recordHead) { was.head.For = 0 },
-		"it ran to its end":        func(was *interrupted, _ *recordHead) { was.over = true },
-		"begun on Redis 7.0.15, and here is Redis 7.2.4": func(was *interrupted, now *recordHead) {
+	require.NoError(t, was.checkFits("x", again), "the time is on record")
+	for want, change := range map[string]func(was *interruptedSuite, now *recordHead){
+		"an older doublegrant":     func(was *interruptedSuite, _ *recordHead) { was.head.Fingerprint = "" },
+		`with the suite "mine"`:    func(_ *interruptedSuite, now *recordHead) { now.Name = "other" },
+		"its suite had other runs": func(_ *interruptedSuite, now *recordHead) { now.Fingerprint = "g" },
+		"begun by v1, and this is": func(_ *interruptedSuite, now *recordHead) { now.Version = "v2" },
+		"--for 1h0m0s":             func(_ *interruptedSuite, now *recordHead) { now.For = time.Minute },
+		"with no --for":            func(was *interruptedSuite, _ *recordHead) { was.head.For = 0 },
+		"it ran to its end":        func(was *interruptedSuite, _ *recordHead) { was.over = true },
+		"begun on Redis 7.0.15, and here is Redis 7.2.4": func(was *interruptedSuite, now *recordHead) {
 			was.head.Servers, now.Servers = map[string]string{"process": "Redis 7.0.15"}, map[string]string{"process": "Redis 7.2.4"}
 		},
-		"with no --shard": func(_ *interrupted, now *recordHead) { now.Shard = &recordShard{Shard: tally.Shard{Number: 1, Of: 2}} },
-		"with --shard 2/3": func(was *interrupted, _ *recordHead) {
+		"with no --shard": func(_ *interruptedSuite, now *recordHead) {
+			now.Shard = &recordShard{Shard: tally.Shard{Number: 1, Of: 2}}
+		},
+		"with --shard 2/3": func(was *interruptedSuite, _ *recordHead) {
 			was.head.Shard = &recordShard{Shard: tally.Shard{Number: 2, Of: 3}}
 		},
-		"merge put it together": func(was *interrupted, _ *recordHead) { was.head.Shards = make([]tally.ShardResult, 3) },
+		"merge put it together": func(was *interruptedSuite, _ *recordHead) { was.head.Shards = make([]tally.ShardResult, 3) },
 	} {
-		was, now := interrupted{head: head}, head
+		was, now := interruptedSuite{head: head}, head
 		change(&was, &now)
-		err := was.fits("x", now)
+		err := was.checkFits("x", now)
 		require.ErrorIs(t, err, plan.ErrUsage)
 		require.ErrorContains(t, err, "x cannot be resumed: ")
 		require.ErrorContains(t, err, want)

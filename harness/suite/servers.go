@@ -25,15 +25,15 @@ func (s Suite) servers(ctx context.Context, o results.Options) (all map[string]s
 		if all[platform] != "" {
 			continue
 		}
-		if all[platform], err = server(ctx, run, o); err != nil {
+		if all[platform], err = describeServer(ctx, run, o); err != nil {
 			return nil, fmt.Errorf("%w (in the run %q)", err, fields.Shortened(run.Title))
 		}
 	}
 	return all, nil
 }
 
-// server says what the nodes of one run are.
-func server(ctx context.Context, run Entry, o results.Options) (string, error) {
+// describeServer says what the nodes of one run are.
+func describeServer(ctx context.Context, run Entry, o results.Options) (string, error) {
 	if run.On != string(cluster.OnDocker) {
 		return cluster.RedisVersion(o.Redis)
 	}

@@ -34,7 +34,7 @@ func (s Suite) Shard(of tally.Shard) (Suite, error) {
 		return s, err
 	}
 	turns := make([][]int, len(s.Runs))
-	for i, shard := range deal(units, of.Of) {
+	for i, shard := range dealOut(units, of.Of) {
 		if shard == of.Number {
 			turns[units[i].run] = append(turns[units[i].run], units[i].turn)
 		}
@@ -50,7 +50,7 @@ func (s Suite) Shard(of tally.Shard) (Suite, error) {
 	return s, nil
 }
 
-// unit is what no shard splits: one repetition of one run.
+// unit is one repetition of one run. No shard splits it.
 type unit struct {
 	run, turn int // index of the run in the suite, and of the repetition
 	takes     time.Duration
@@ -59,7 +59,7 @@ type unit struct {
 // units lists the repetitions of all runs, in the suite's order.
 func (s Suite) units() (all []unit) {
 	for i, r := range s.Runs {
-		takes := r.takes()
+		takes := r.estimate()
 		for _, turn := range r.repetitions() {
 			all = append(all, unit{i, turn, takes})
 		}
@@ -67,9 +67,9 @@ func (s Suite) units() (all []unit) {
 	return all
 }
 
-// deal returns the number of the shard, from 1, that has each unit. It is Graham's rule for machines that are alike, longest first: the
+// dealOut returns the number of the shard, from 1, that has each unit. It is Graham's rule for machines that are alike, longest first: the
 // last shard ends at most a third later than in the best of all assignments.
-func deal(units []unit, shards int) []int {
+func dealOut(units []unit, shards int) []int {
 	order := make([]int, len(units))
 	for i := range order {
 		order[i] = i

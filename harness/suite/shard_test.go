@@ -84,8 +84,8 @@ func TestShardsEndAtAboutTheSameTime(t *testing.T) {
 		require.LessOrEqual(t, longest, best*4/3, "%d shards", of)
 	}
 	units := []unit{{takes: 5}, {takes: 4}, {takes: 3}, {takes: 3}, {takes: 3}}
-	require.Equal(t, []int{1, 2, 2, 1, 2}, deal(units, 2), "8 and 10, where file order would make 9 and 9 or worse")
-	require.Equal(t, []int{1, 2, 3, 1, 2}, deal(make([]unit, 5), 3), "runs of no length are dealt out by number")
+	require.Equal(t, []int{1, 2, 2, 1, 2}, dealOut(units, 2), "8 and 10, where file order would make 9 and 9 or worse")
+	require.Equal(t, []int{1, 2, 3, 1, 2}, dealOut(make([]unit, 5), 3), "runs of no length are dealt out by number")
 }
 
 // TestAShardKeepsWhatARunIs: its seeds, its place, and the fingerprint of the whole suite.
@@ -179,8 +179,8 @@ func TestAShardThatCannotBeIsOneLine(t *testing.T) {
 		{"/8", "", `--shard "/8": give`},
 		{"auto/x", "", `--shard "auto/x": give`},
 		{"auto/0", "", `--shard "auto/0": split the suite into 1 shard or more`},
-		{"auto", "", "--shard auto: this is no job of a CI system that is known here (CI_NODE_INDEX, CIRCLE_NODE_INDEX, BUILDKITE_PARALLEL_JOB, JOB_COMPLETION_INDEX): give the shard"},
-		{"auto/8", "", "--shard auto: this is no job"},
+		{"auto", "", "--shard auto: this is not a job of a CI system that is known here (CI_NODE_INDEX, CIRCLE_NODE_INDEX, BUILDKITE_PARALLEL_JOB, JOB_COMPLETION_INDEX): give the shard"},
+		{"auto/8", "", "--shard auto: this is not a job"},
 		{"auto", "CI_NODE_INDEX=0 CI_NODE_TOTAL=8", "CI_NODE_INDEX is 0, and GitLab counts 8 jobs from 1 to 8"},
 		{"auto", "CI_NODE_INDEX=9 CI_NODE_TOTAL=8", "CI_NODE_INDEX is 9, and GitLab counts 8 jobs from 1 to 8"},
 		{"auto", "CIRCLE_NODE_INDEX=8 CIRCLE_NODE_TOTAL=8", "CIRCLE_NODE_INDEX is 8, and CircleCI counts 8 jobs from 0 to 7"},

@@ -8,9 +8,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// fit returns an error that wraps plan.ErrUsage unless the shards are all those of one suite, each once, run by one program on one server.
+// checkFit returns an error that wraps plan.ErrUsage unless the shards are all those of one suite, each once, run by one program on one server.
 // It names the first that does not fit. The shards are in order of their numbers, and there is one at least.
-func fit(shards []shardRecord) error {
+func checkFit(shards []shardRecord) error {
 	for _, trait := range common {
 		first := shards[0]
 		for _, s := range shards[1:] {
@@ -22,10 +22,10 @@ func fit(shards []shardRecord) error {
 	if err := oneServer(shards); err != nil {
 		return err
 	}
-	if err := complete(shards); err != nil {
+	if err := checkComplete(shards); err != nil {
 		return err
 	}
-	return covered(shards)
+	return checkCovered(shards)
 }
 
 // common lists what all shards of a suite have in common. A refusal is given a shard, what it has, another shard, and what that has.
@@ -63,12 +63,12 @@ func oneServer(shards []shardRecord) error {
 	return nil
 }
 
-// complete returns an error if a shard is missing, or there twice.
-func complete(shards []shardRecord) error {
+// checkComplete returns an error if a shard is missing, or there twice.
+func checkComplete(shards []shardRecord) error {
 	next := 1 // number of the shard that comes next
 	for i, s := range shards {
 		if n := s.head.Shard.Number; n > next {
-			return missing(shards)
+			return missingShards(shards)
 		} else if n < next {
 			return plan.Usagef("shard %v is there twice, in %s and %s: if it was tried again, choose the one that counts, and keep the other out of what is merged",
 				s.head.Shard, shards[i-1].dir, s.dir)
@@ -76,13 +76,13 @@ func complete(shards []shardRecord) error {
 		next++
 	}
 	if next <= shards[0].head.Shard.Of {
-		return missing(shards)
+		return missingShards(shards)
 	}
 	return nil
 }
 
-// missing says which shards are not there.
-func missing(shards []shardRecord) error {
+// missingShards says which shards are not there.
+func missingShards(shards []shardRecord) error {
 	of := shards[0].head.Shard.Of
 	var numbers []int
 	for n := 1; n <= of; n++ {
@@ -97,8 +97,8 @@ func missing(shards []shardRecord) error {
 	return plan.Usagef("%s missing: name its folder, too, or run it with doublegrant suite FILE --shard %d/%d", which, numbers[0], of)
 }
 
-// covered returns an error unless each repetition of each run is in exactly one shard. Shards that doublegrant split are.
-func covered(shards []shardRecord) error {
+// checkCovered returns an error unless each repetition of each run is in exactly one shard. Shards that doublegrant split are.
+func checkCovered(shards []shardRecord) error {
 	whole := shards[0].head.Shard
 	for _, run := range whole.Whole {
 		var turns []int

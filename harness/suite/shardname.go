@@ -10,16 +10,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// ci is a CI system that tells each of several parallel jobs which of them it is.
-type ci struct {
+// ciSystem describes a CI system that gives each of several parallel jobs a number.
+type ciSystem struct {
 	name  string
 	index string // variable with the number of the job
 	total string // variable with the number of jobs; empty: the system tells none
 	first int    // number of the first job
 }
 
-// cis lists the CI systems whose variables --shard auto reads.
-var cis = []ci{
+// ciSystems lists the CI systems whose variables --shard auto reads.
+var ciSystems = []ciSystem{
 	{"GitLab", "CI_NODE_INDEX", "CI_NODE_TOTAL", 1},
 	{"CircleCI", "CIRCLE_NODE_INDEX", "CIRCLE_NODE_TOTAL", 0},
 	{"Buildkite", "BUILDKITE_PARALLEL_JOB", "BUILDKITE_PARALLEL_JOB_COUNT", 0},
@@ -59,7 +59,7 @@ func wholeNumber(text string) (n int, ok bool) {
 // shardOfJob returns the shard of the CI job that this process is in. total is the number of shards; 0: the job's variables tell it.
 func shardOfJob(total int, env func(string) string) (shard tally.Shard, err error) {
 	var from string // the variable that shard was read from
-	for _, c := range cis {
+	for _, c := range ciSystems {
 		if env(c.index) == "" && (c.total == "" || env(c.total) == "") {
 			continue
 		}
@@ -73,13 +73,13 @@ func shardOfJob(total int, env func(string) string) (shard tally.Shard, err erro
 		shard, from = one, c.index
 	}
 	if from == "" {
-		return shard, plan.Usagef("--shard auto: this is no job of a CI system that is known here (%s): give the shard, such as 3/8", variables())
+		return shard, plan.Usagef("--shard auto: this is not a job of a CI system that is known here (%s): give the shard, such as 3/8", ciVariables())
 	}
 	return shard, nil
 }
 
 // shard reads the variables of the CI system. total is what the user says; 0: nothing.
-func (c ci) shard(total int, env func(string) string) (s tally.Shard, err error) {
+func (c ciSystem) shard(total int, env func(string) string) (s tally.Shard, err error) {
 	if s.Of, err = c.count(total, env); err != nil {
 		return s, err
 	}
@@ -103,7 +103,7 @@ func (c ci) shard(total int, env func(string) string) (s tally.Shard, err error)
 }
 
 // count returns how many jobs there are, by the user's word or by the system's variable, which may not differ; 0: neither tells.
-func (c ci) count(total int, env func(string) string) (int, error) {
+func (c ciSystem) count(total int, env func(string) string) (int, error) {
 	if c.total == "" || env(c.total) == "" {
 		return total, nil
 	}
@@ -117,10 +117,10 @@ func (c ci) count(total int, env func(string) string) (int, error) {
 	return of, nil
 }
 
-// variables lists the variables of all CI systems.
-func variables() string {
+// ciVariables lists the variables of all CI systems.
+func ciVariables() string {
 	var all []string
-	for _, c := range cis {
+	for _, c := range ciSystems {
 		all = append(all, c.index)
 	}
 	return strings.Join(all, ", ")

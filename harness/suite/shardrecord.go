@@ -13,18 +13,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// shardRecord is what a shard left behind.
+// shardRecord holds what a shard left behind.
 type shardRecord struct {
 	dir  string
 	head recordHead
 	out  tally.Suite
 	runs []madeRun // that ended, in order
 
-	made map[place]int // repetitions of a case that have ended in a pass
+	made map[caseInPass]int // repetitions of a case that have ended in a pass
 }
 
-// place is a case in a pass.
-type place struct {
+// caseInPass names a case and a pass.
+type caseInPass struct {
 	name string
 	pass int
 }
@@ -42,7 +42,7 @@ func readShard(dir string) (s shardRecord, err error) {
 		return s, fmt.Errorf("suite: %w", err)
 	}
 	defer file.Close()
-	s = shardRecord{dir: dir, out: tally.Suite{Ended: cutShort}, made: map[place]int{}}
+	s = shardRecord{dir: dir, out: tally.Suite{Ended: cutShort}, made: map[caseInPass]int{}}
 	if _, err := readLines(file, s.add); err != nil {
 		return s, fmt.Errorf("suite: %s: %w", file.Name(), err)
 	}
@@ -52,7 +52,7 @@ func readShard(dir string) (s shardRecord, err error) {
 	case s.head.Shard == nil:
 		return s, plan.Usagef("%s is the results folder of a whole suite: only shards are merged, see suite --shard", dir)
 	}
-	if left := s.left(); left > 0 && s.out.Ended == "" {
+	if left := s.countUnrun(); left > 0 && s.out.Ended == "" {
 		s.out.Ended = fmt.Sprintf("%d of its runs are not on record", left)
 	}
 	return s, nil
@@ -81,10 +81,10 @@ func (s *shardRecord) add(l recordLine) error {
 	return nil
 }
 
-// turnOf returns which repetition of its case the next run on record is. addTo has refused a run that is none of the cases.
+// turnOf returns which repetition of its case the next run on record is. Runs of unknown cases were refused by addTo.
 func (s *shardRecord) turnOf(run tally.Run) (int, error) {
 	i := slices.IndexFunc(s.head.Cases, func(c recordCase) bool { return c.Name == run.Name })
-	at := place{run.Name, run.Pass}
+	at := caseInPass{run.Name, run.Pass}
 	before := s.made[at]
 	s.made[at]++
 	if turns := s.head.Cases[i].Turns; before < len(turns) {
@@ -104,7 +104,7 @@ func (h recordHead) checkShard() error {
 	for _, c := range h.Cases {
 		i := h.Shard.index(c.Name)
 		if i < 0 || len(c.Turns) == 0 || c.Turns[0] < 0 || c.Turns[len(c.Turns)-1] >= h.Shard.Whole[i].Times || !slices.IsSorted(c.Turns) {
-			return fmt.Errorf("%q is no run of the suite, or is not repeated so often", c.Name)
+			return fmt.Errorf("%q is not a run of the suite, or is not repeated so often", c.Name)
 		}
 	}
 	return nil
@@ -115,8 +115,8 @@ func (s recordShard) index(name string) int {
 	return slices.IndexFunc(s.Whole, func(w recordWhole) bool { return w.Name == name })
 }
 
-// left counts the runs of the first pass that are not on record.
-func (s shardRecord) left() (n int) {
+// countUnrun counts the runs of the first pass that are not on record.
+func (s shardRecord) countUnrun() (n int) {
 	for _, c := range s.head.Cases {
 		n += len(c.Turns)
 	}

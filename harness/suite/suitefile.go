@@ -132,7 +132,7 @@ func Read(name string) (s Suite, err error) {
 			return s, plan.Usagef("%w", err)
 		}
 		if run.Explore != nil {
-			if err := run.loadless(keys(n)); err != nil {
+			if err := run.dropLoadFields(fieldNames(n)); err != nil {
 				return s, err
 			}
 		}
@@ -145,11 +145,11 @@ func Read(name string) (s Suite, err error) {
 	if len(s.Runs) == 0 {
 		return s, plan.Usagef("%sno runs: give a list of plans under runs", file.place.At("runs"))
 	}
-	return s, s.name()
+	return s, s.nameRuns()
 }
 
-// keys lists the fields that a run gives itself.
-func keys(n *yaml.Node) (all []string) {
+// fieldNames lists the fields that a run gives itself.
+func fieldNames(n *yaml.Node) (all []string) {
 	n = fields.Followed(n)
 	for i := 0; i < len(n.Content); i += 2 {
 		all = append(all, n.Content[i].Value)
@@ -157,8 +157,8 @@ func keys(n *yaml.Node) (all []string) {
 	return all
 }
 
-// name gives runs without a name the name of their plan, and refuses two runs of one name.
-func (s *Suite) name() error {
+// nameRuns gives runs without a name the name of their plan, and refuses two runs of one name.
+func (s *Suite) nameRuns() error {
 	seen := map[string]bool{}
 	for i := range s.Runs {
 		r := &s.Runs[i]

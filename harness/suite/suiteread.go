@@ -45,7 +45,7 @@ func unfinishedRun(dir string) (newest string) {
 	plans, _ := filepath.Glob(filepath.Join(dir, "2*", plan.File)) // the pattern is known to be valid; names begin with the time
 	for _, p := range plans {
 		run := filepath.Dir(p)
-		if _, err := os.Stat(filepath.Join(run, verdictFile)); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(run, reports.VerdictFile)); errors.Is(err, os.ErrNotExist) {
 			newest = max(newest, filepath.Base(run))
 		}
 	}

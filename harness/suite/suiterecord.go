@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 const (
-	recordFile = "suite.jsonl"
-	pageFile   = "index.html"
+	recordFile = results.SuiteRecord
+	pageFile   = reports.IndexFile
 
 	keptOfEach = 10 // number of runs of one case and one ending whose whole folders a soak keeps
 )
@@ -92,7 +94,7 @@ func newRecord(dir string, head recordHead) (*record, error) {
 		return nil, fmt.Errorf("suite: %w", err)
 	}
 	r := openedRecord(f)
-	if err := errors.Join(claim(f), r.write(recordLine{Suite: &head})); err != nil {
+	if err := errors.Join(lockRecord(f), r.write(recordLine{Suite: &head})); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil
@@ -112,15 +114,13 @@ func (r *record) end(e recordEnd) error {
 	return errors.Join(r.write(recordLine{End: &e}), r.file.Close())
 }
 
-// remains lists the files that a soak keeps of a run that was not as expected, beyond the first keptOfEach of its case and
+// thinnedFiles lists the files that a soak keeps of a run that was not as expected, beyond the first keptOfEach of its case and
 // ending.
-var remains = []string{plan.File, verdictFile, "summary.md"}
-
-const verdictFile = "verdict.json"
+var thinnedFiles = []string{plan.File, reports.VerdictFile, reports.SummaryFile}
 
 // tidy removes what a soak does not keep of a run. A run that was as expected loses its whole folder; beyond the first keptOfEach
-// of a case and ending, only the files in remains stay. tidy reports whether the run's report is still there.
-func (k keeper) tidy(dir string, r tally.Run) (kept bool, err error) {
+// of a case and ending, only thinnedFiles stay. tidy reports whether the run's report is still there.
+func (k keptCounts) tidy(dir string, r tally.Run) (kept bool, err error) {
 	if dir == "" {
 		return false, nil
 	}
@@ -130,26 +130,26 @@ func (k keeper) tidy(dir string, r tally.Run) (kept bool, err error) {
 	if k.count(r) {
 		return true, nil
 	}
-	return false, thin(dir)
+	return false, keepRemains(dir)
 }
 
 // count counts a run, and reports whether its whole folder is kept.
-func (k keeper) count(r tally.Run) bool {
+func (k keptCounts) count(r tally.Run) bool {
 	kind := r.Name + "/" + r.Ending.String()
 	k[kind]++
 	return k[kind] <= keptOfEach
 }
 
-// keeper counts the runs of each case and ending. Keys are "case/ending".
-type keeper map[string]int
+// keptCounts counts the runs of each case and ending. Keys are "case/ending".
+type keptCounts map[string]int
 
-func thin(dir string) error {
+func keepRemains(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if !slices.Contains(remains, e.Name()) {
+		if !slices.Contains(thinnedFiles, e.Name()) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
 		}
 	}

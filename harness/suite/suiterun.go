@@ -113,7 +113,7 @@ type suiteRunner struct {
 	dir     string
 	out     tally.Suite
 	record  *record
-	kept    keeper
+	kept    keptCounts
 	sampled time.Duration // since the start: when a sample of memory was last recorded
 
 	began  time.Time     // when this process began
@@ -155,7 +155,7 @@ func (s Suite) begin(how Options, dir string, head recordHead) (*suiteRunner, er
 	if err != nil {
 		return nil, err
 	}
-	r := &suiteRunner{Suite: s, how: how, dir: dir, record: record, kept: keeper{}, done: make([]int, len(s.Runs)), began: head.Started}
+	r := &suiteRunner{Suite: s, how: how, dir: dir, record: record, kept: keptCounts{}, done: make([]int, len(s.Runs)), began: head.Started}
 	head.begin(&r.out)
 	return r, nil
 }
@@ -270,7 +270,7 @@ func (r *suiteRunner) execute(ctx context.Context, i, turn int) (tally.Run, erro
 	if err := r.tidy(out.Dir, &run); err != nil {
 		return run, err
 	}
-	run.Process = measured(r.since())
+	run.Process = measureProcess(r.since())
 	r.out.Memory.AfterRun(run.Pass, run.Process)
 	return run, r.record.write(recordLine{Run: &run})
 }
@@ -298,7 +298,7 @@ func (r *suiteRunner) explore(ctx context.Context, i int, o results.Options, beg
 			run.Link = link
 		}
 	}
-	run.Process = measured(r.since())
+	run.Process = measureProcess(r.since())
 	r.out.Memory.AfterRun(run.Pass, run.Process)
 	return run, r.record.write(recordLine{Run: &run})
 }
@@ -365,7 +365,7 @@ func suiteRun(out results.Outcome, err error) tally.Run {
 
 // progress passes a run's progress on and measures the harness's own memory. It is called about once a second.
 func (r *suiteRunner) progress(p harness.Progress) {
-	s := measured(r.since())
+	s := measureProcess(r.since())
 	r.out.Memory.UnderLoad(s)
 	if s.At-r.sampled >= memoryEvery {
 		r.sampled = s.At

@@ -10,9 +10,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// measured samples this process; at is the time since the start of the suite. Without /proc, memory and files are 0: not
+// measureProcess samples this process; at is the time since the start of the suite. Without /proc, memory and files are 0: not
 // measured.
-func measured(at time.Duration) tally.Sample {
+func measureProcess(at time.Duration) tally.Sample {
 	s := tally.Sample{At: at, RSS: residentMemory(), Goroutines: runtime.NumGoroutine()}
 	if d, err := os.Open("/proc/self/fd"); err == nil {
 		names, _ := d.Readdirnames(-1) // the names that could be read

@@ -37,7 +37,7 @@ func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 		switch n := len(all); {
 		case next.class == "":
 		case n > 0 && all[n-1].class == next.class && all[n-1].to == next.from:
-			all[n-1].to, all[n-1].faults = next.to, union(all[n-1].faults, next.faults)
+			all[n-1].to, all[n-1].faults = next.to, unionOf(all[n-1].faults, next.faults)
 		default:
 			all = append(all, next)
 		}
@@ -88,7 +88,7 @@ func healsUntil(f harness.Fault, end time.Duration) time.Duration {
 	return max(f.End, f.Heal)
 }
 
-func union(a, b []string) []string {
+func unionOf(a, b []string) []string {
 	for _, s := range b {
 		if !slices.Contains(a, s) {
 			a = append(a, s)

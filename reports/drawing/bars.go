@@ -8,25 +8,25 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// bar is a client's belief in pixels: from its beginning at from, over the end of the lease, to where the client lets go.
-type bar struct {
+// beliefBar is a client's belief in pixels: from its beginning at from, over the end of the lease, to where the client lets go.
+type beliefBar struct {
 	interleave.Belief
 	from, lease, to float64
 }
 
-// shared is a stretch in which two clients certainly hold one lock.
-type shared struct {
+// sharedHold is a stretch in which two clients certainly hold one lock.
+type sharedHold struct {
 	a, b     int // the clients, from 0
 	from, to float64
 }
 
-// believe finds the place of each belief.
-func (l *Sequence) believe(c Story) {
+// placeBeliefs finds the place of each belief.
+func (l *Sequence) placeBeliefs(c Story) {
 	for _, g := range c.Beliefs(c.Clients) {
 		if g.From >= len(l.places) || !l.has(g.Client) {
 			continue
 		}
-		b := bar{Belief: g, from: l.places[g.From].reply, to: l.y(g.To)}
+		b := beliefBar{Belief: g, from: l.places[g.From].reply, to: l.y(g.To)}
 		if g.Renewed && g.To < len(l.places) {
 			b.to = l.places[g.To].reply
 		}
@@ -35,11 +35,11 @@ func (l *Sequence) believe(c Story) {
 	}
 }
 
-// meet finds the place of each overlap that the checker judged. Those of messages are left out: no client believes that it holds one.
-func (l *Sequence) meet(c Story) {
+// placeOverlaps finds the place of each overlap that the checker judged. Those of messages are left out: no client believes that it holds one.
+func (l *Sequence) placeOverlaps(c Story) {
 	l.key = c.Anomaly.Key
 	for _, o := range c.Anomaly.Overlaps() {
-		s := shared{a: interleave.ClientOf(o.With, c.Clients), b: interleave.ClientOf(o.Client, c.Clients), to: l.end}
+		s := sharedHold{a: interleave.ClientOf(o.With, c.Clients), b: interleave.ClientOf(o.Client, c.Clients), to: l.end}
 		if o.To > 0 {
 			s.to = l.y(c.StepAt(o.To, 0))
 		}
@@ -48,19 +48,19 @@ func (l *Sequence) meet(c Story) {
 			s.from = l.places[begun].reply
 			begun++
 		}
-		if l.believes(s.a) && l.believes(s.b) && s.from < s.to {
+		if l.hasBar(s.a) && l.hasBar(s.b) && s.from < s.to {
 			l.both = append(l.both, s)
 		}
 	}
 }
 
-// believes reports whether a client has a bar of the anomaly's lock.
-func (l *Sequence) believes(client int) bool {
-	return slices.ContainsFunc(l.bars, func(b bar) bool { return b.Client == client && b.Key == l.key })
+// hasBar reports whether a client has a bar of the anomaly's lock.
+func (l *Sequence) hasBar(client int) bool {
+	return slices.ContainsFunc(l.bars, func(b beliefBar) bool { return b.Client == client && b.Key == l.key })
 }
 
-// overlaps marks the field between two clients while both certainly hold one lock.
-func (l *Sequence) overlaps() {
+// drawOverlaps marks the field between two clients while both certainly hold one lock.
+func (l *Sequence) drawOverlaps() {
 	for _, s := range l.both {
 		left, right := min(s.a, s.b), max(s.a, s.b)
 		l.rect("overlap", l.lane(left), l.lane(right), s.from, s.to,
@@ -73,7 +73,7 @@ func (l *Sequence) overlaps() {
 func (l *Sequence) drawBars() {
 	for _, b := range l.bars {
 		l.drawBar("grip", b.Client, b.from, b.lease, fmt.Sprintf("client %d has %s, as far as it knows", b.Client+1, keyName(b.Key)))
-		if b.over() {
+		if b.outlastsLease() {
 			l.drawBar("grip over", b.Client, b.lease, b.to,
 				fmt.Sprintf("the lease is over, client %d has not given %s up", b.Client+1, keyName(b.Key)))
 		}
@@ -84,8 +84,8 @@ func (l *Sequence) drawBars() {
 	}
 }
 
-// over reports whether the client kept the lock beyond its lease.
-func (b bar) over() bool { return b.to > b.lease }
+// outlastsLease reports whether the client kept the lock beyond its lease.
+func (b beliefBar) outlastsLease() bool { return b.to > b.lease }
 
 func (l *Sequence) drawBar(class string, client int, from, to float64, title string) {
 	path := fmt.Sprintf("M%[1]s,0 H%[2]s V%[3]s H%[1]s Z", units.Number(-halfBar), units.Number(halfBar), units.Number(to-from))
@@ -101,7 +101,7 @@ func (l *Sequence) Legend() []LegendKey {
 	}
 	all := []LegendKey{{"grip", "the client has the lock, as far as it knows"}}
 	for _, b := range l.bars {
-		if b.over() {
+		if b.outlastsLease() {
 			all = append(all, LegendKey{"grip-over", "its lease is over, and it has not let go"})
 			break
 		}

@@ -20,7 +20,7 @@ const (
 // gantt draws the operations of an anomaly, a row for each client, on a clock that starts at the first Call.
 type gantt struct {
 	*frame
-	axis    shortened
+	axis    cutAxis
 	zero    time.Duration
 	meta    harness.Meta
 	key     string
@@ -121,15 +121,15 @@ func (g *gantt) scale() {
 			span = max(span, min(o.To-g.zero, 3*span))
 		}
 	}
-	var both []cut
+	var both []timeCut
 	for _, o := range g.both {
-		both = append(both, cut{o.From - g.zero, o.To - g.zero})
+		both = append(both, timeCut{o.From - g.zero, o.To - g.zero})
 		if o.To == 0 {
 			both[len(both)-1].to = span
 		}
 	}
-	g.axis.cuts = quiet(g.moments(span), both)
-	shown := span - total(g.axis.cuts)
+	g.axis.cuts = quietCuts(g.moments(span), both)
+	shown := span - totalLength(g.axis.cuts)
 	g.from, g.to = -shown/40, span+shown/12
 	g.axis.from, g.axis.to = g.from, g.to
 }
@@ -163,9 +163,9 @@ func (g *gantt) row(client int) {
 	var labels []label
 	for _, op := range g.ops {
 		if op.Client == client {
-			w := width(brief(op))
+			w := width(describeOp(op))
 			x := max(0, min(g.at(op.Call), 100-w))
-			labels = append(labels, label{x, rows.put(x, w), brief(op)})
+			labels = append(labels, label{x, rows.put(x, w), describeOp(op)})
 		}
 	}
 	bar := g.bottom + 12 + float64(len(rows)*laneHeight)
@@ -190,13 +190,13 @@ func (g *gantt) name(client int) string {
 func (g *gantt) bars(client int, y float64) {
 	for _, s := range g.spans {
 		if s.Client == client {
-			g.rect(spanClass[s.Kind], g.at(s.From), g.end(s), y+3, y+barHigh-3, g.told(s))
+			g.rect(spanClass[s.Kind], g.at(s.From), g.end(s), y+3, y+barHigh-3, g.describeSpan(s))
 		}
 	}
 	for _, op := range g.ops {
 		if op.Client == client {
 			g.rect("op "+OutcomeClass(op), g.at(op.Call), g.at(op.Return), y, y+barHigh,
-				fmt.Sprintf("%s, %s to %s (%s)", brief(op), units.At(op.Call), units.At(op.Return), units.Duration(op.Return-op.Call)))
+				fmt.Sprintf("%s, %s to %s (%s)", describeOp(op), units.At(op.Call), units.At(op.Return), units.Duration(op.Return-op.Call)))
 		}
 	}
 }
@@ -204,7 +204,7 @@ func (g *gantt) bars(client int, y float64) {
 // highlight marks the time in which two owners hold the same key.
 func (g *gantt) highlight() {
 	for _, o := range g.both {
-		g.rect("overlap", g.at(o.From), g.end(o.Span), g.top, g.bottom, fmt.Sprintf("two owners from %s%s", units.At(o.From), until(o.Span)))
+		g.rect("overlap", g.at(o.From), g.end(o.Span), g.top, g.bottom, fmt.Sprintf("two owners from %s%s", units.At(o.From), untilWords(o.Span)))
 	}
 }
 
@@ -216,8 +216,8 @@ func (g *gantt) end(s harness.Span) float64 {
 	return g.at(s.To)
 }
 
-// brief describes an operation and its outcome in a few words.
-func brief(op harness.Op) string {
+// describeOp describes an operation and its outcome in a few words.
+func describeOp(op harness.Op) string {
 	parts := []string{string(op.Kind)}
 	if op.Result != "" {
 		parts = append(parts, "→ "+units.Clip(op.Result, 24))

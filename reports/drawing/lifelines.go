@@ -35,9 +35,9 @@ type Sequence struct {
 	Drawing
 	lines   []Line
 	places  []rowPosition
-	bars    []bar
-	key     string   // of the anomaly
-	both    []shared // as the checker judged
+	bars    []beliefBar
+	key     string       // of the anomaly
+	both    []sharedHold // as the checker judged
 	clients int
 	end     float64 // y at which the lanes end
 }
@@ -53,9 +53,9 @@ func (c Story) Draw() *Sequence {
 	l.Label = "sequence diagram of the " + units.Plural(int64(c.Length()), "step", "steps")
 	l.Margin = 34
 	l.arrange()
-	l.believe(c)
-	l.meet(c)
-	l.overlaps()
+	l.placeBeliefs(c)
+	l.placeOverlaps(c)
+	l.drawOverlaps()
 	l.lanes()
 	l.drawBars()
 	for i, one := range l.lines {
@@ -71,9 +71,9 @@ func (l *Sequence) Lines() int { return len(l.lines) }
 func (l *Sequence) arrange() {
 	y := headHigh
 	for _, one := range l.lines {
-		p := l.flat(y, one)
-		if l.speaks(one) {
-			p = l.arrowed(y, one)
+		p := l.flatPosition(y, one)
+		if l.isExchange(one) {
+			p = l.arrowedPosition(y, one)
 		}
 		l.places = append(l.places, p)
 		y = p.bottom
@@ -82,17 +82,17 @@ func (l *Sequence) arrange() {
 	l.Height = int(l.end) + 4
 }
 
-// flat returns the place of a line without arrows. Its text may take a second row.
-func (l *Sequence) flat(y float64, one Line) rowPosition {
+// flatPosition returns the place of a line without arrows. Its text may take a second row.
+func (l *Sequence) flatPosition(y float64, one Line) rowPosition {
 	high := lineHigh
-	if units.Letters(one.deed())+units.Letters(one.Belief)+1 > l.room() {
+	if units.Letters(one.describeDeed())+units.Letters(one.Belief)+1 > l.room() {
 		high += textHigh
 	}
 	return rowPosition{top: y, call: y + high/2, reply: y + high/2, bottom: y + high}
 }
 
-// arrowed returns the place of a command and its reply.
-func (l *Sequence) arrowed(y float64, one Line) rowPosition {
+// arrowedPosition returns the place of a command and its reply.
+func (l *Sequence) arrowedPosition(y float64, one Line) rowPosition {
 	p := rowPosition{top: y, call: y + callAt, reply: y + replyAt}
 	if one.Reply == "" {
 		p.reply = p.call
@@ -104,8 +104,8 @@ func (l *Sequence) arrowed(y float64, one Line) rowPosition {
 	return p
 }
 
-// speaks reports whether a line is drawn as arrows between a client and Redis.
-func (l *Sequence) speaks(one Line) bool { return one.kind == asks && l.has(one.Client) }
+// isExchange reports whether a line is drawn as arrows between a client and Redis.
+func (l *Sequence) isExchange(one Line) bool { return one.kind == asks && l.has(one.Client) }
 
 func (l *Sequence) has(client int) bool { return client >= 0 && client < l.clients }
 
@@ -160,7 +160,7 @@ func (l *Sequence) lanes() {
 // draw draws one line of the counterexample.
 func (l *Sequence) draw(one Line, p rowPosition) {
 	switch {
-	case l.speaks(one):
+	case l.isExchange(one):
 		l.exchange(one, p)
 	case l.has(one.Client):
 		l.alone(one, p)
@@ -205,7 +205,7 @@ func (l *Sequence) row(class string, y float64, text, tailClass, tail string) {
 
 // flow writes what happened in a line without arrows, in up to two rows.
 func (l *Sequence) flow(class string, p rowPosition, one Line) {
-	l.words("wrap "+class, l.column(), textEnd, p.top, p.bottom-p.top, one.deed(), one.tailClass(), one.Belief)
+	l.words("wrap "+class, l.column(), textEnd, p.top, p.bottom-p.top, one.describeDeed(), one.tailClass(), one.Belief)
 }
 
 // alone draws what a client does without Redis, and its crash, joined to its lane.
@@ -229,8 +229,8 @@ func (l Line) tailClass() string {
 	return "belief"
 }
 
-// deed returns what happened in a line without arrows.
-func (l Line) deed() string {
+// describeDeed returns what happened in a line without arrows.
+func (l Line) describeDeed() string {
 	s := l.Command
 	if l.kind == probe {
 		s = l.Who + ": " + s

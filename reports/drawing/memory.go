@@ -18,7 +18,7 @@ func Memory(m tally.Memory, elapsed time.Duration) *Drawing {
 	y := f.linear(f.top, f.bottom, units.MiB(m.Max), 4)
 	path := ""
 	for i, s := range m.Load.All {
-		path += map[bool]string{true: "M", false: "L"}[i == 0] + corner(10*f.x(s.At), y(units.MiB(s.RSS)))
+		path += map[bool]string{true: "M", false: "L"}[i == 0] + point(10*f.x(s.At), y(units.MiB(s.RSS)))
 	}
 	f.path("curve p50", path)
 	for _, s := range m.Runs.All {

@@ -14,12 +14,12 @@ type Moment struct {
 	Line
 	Top, Bottom int // where the picture shows the step, in pixels
 	Clients     []ClientState
-	Looked      bool      // what is stored is known
-	Stored      []Holding // what is stored
-	More        int64     // number of keys beside them
+	Looked      bool        // what is stored is known
+	Stored      []StoredKey // what is stored
+	More        int64       // number of keys beside them
 }
 
-// ClientState is what a client takes for true after a step.
+// ClientState says what a client takes for true after a step.
 type ClientState struct {
 	Who    string
 	Belief string // empty: nothing yet
@@ -27,8 +27,8 @@ type ClientState struct {
 	New    bool   // the step brought it about
 }
 
-// Holding is a key of the store after a step.
-type Holding struct {
+// StoredKey is a key of the store after a step.
+type StoredKey struct {
 	interleave.Stored
 	New bool // the step brought it about
 }
@@ -38,7 +38,7 @@ func (l *Sequence) Moments(c Story) []Moment {
 	all := make([]Moment, len(l.lines))
 	beliefs := c.Beliefs(c.Clients)
 	said := make([]string, max(0, c.Clients))
-	var before []Holding
+	var before []StoredKey
 	for i, one := range l.lines {
 		m := Moment{Line: one, Top: int(l.places[i].top), Bottom: int(l.places[i].bottom)}
 		if here := one.Client; here >= 0 && here < len(said) {
@@ -50,33 +50,33 @@ func (l *Sequence) Moments(c Story) []Moment {
 		}
 		for client, text := range said {
 			m.Clients = append(m.Clients, ClientState{
-				Who: fmt.Sprintf("client %d", client+1), Belief: text, Over: overdue(beliefs, client, i),
+				Who: fmt.Sprintf("client %d", client+1), Belief: text, Over: isOverdue(beliefs, client, i),
 				New: one.Client == client && (one.Belief != "" || one.kind == dies),
 			})
 		}
-		m.look(c.Steps[i].Store, before)
+		m.setStored(c.Steps[i].Store, before)
 		before = m.Stored
 		all[i] = m
 	}
 	return all
 }
 
-// overdue reports whether the client goes by a lease that is over after a step.
-func overdue(beliefs []interleave.Belief, client, step int) bool {
+// isOverdue reports whether the client goes by a lease that is over after a step.
+func isOverdue(beliefs []interleave.Belief, client, step int) bool {
 	return slices.ContainsFunc(beliefs, func(b interleave.Belief) bool {
 		return b.Client == client && b.LeaseEnds != interleave.Never && b.LeaseEnds <= step && (b.To == interleave.Never || b.To > step)
 	})
 }
 
-// look takes what is stored, and compares it with what was stored before.
-func (m *Moment) look(s *interleave.Store, before []Holding) {
+// setStored takes what is stored, and compares it with what was stored before.
+func (m *Moment) setStored(s *interleave.Store, before []StoredKey) {
 	if s == nil {
 		return
 	}
 	m.Looked, m.More = true, int64(s.More)
 	for _, k := range s.Keys {
 		k.Key, k.Value = units.Visible(k.Key), units.Visible(k.Value)
-		old := slices.ContainsFunc(before, func(h Holding) bool { return h.Stored == k })
-		m.Stored = append(m.Stored, Holding{k, !old})
+		old := slices.ContainsFunc(before, func(h StoredKey) bool { return h.Stored == k })
+		m.Stored = append(m.Stored, StoredKey{k, !old})
 	}
 }

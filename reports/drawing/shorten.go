@@ -12,23 +12,23 @@ const (
 	cutWidth = 9.0 // percent of the plot, room for a label such as "293 ms"
 )
 
-// cut is a span of time that is not drawn.
-type cut struct{ from, to time.Duration }
+// timeCut is a span of time that is not drawn.
+type timeCut struct{ from, to time.Duration }
 
-// quiet finds the spans between moments that are worth leaving out. Each is at least a tenth of the whole and three times as long
+// quietCuts finds the spans between moments that are worth leaving out. Each is at least a tenth of the whole and three times as long
 // as the longest one that stays; together they are at least three fifths. A margin stays at both ends of each. The spans in seen
 // are never left out, and get an eighth of the picture if possible.
-func quiet(moments []time.Duration, seen []cut) []cut {
+func quietCuts(moments []time.Duration, seen []timeCut) []timeCut {
 	gaps := gapsOf(moments, seen)
-	var best []cut
+	var best []timeCut
 	for n := 1; n <= maxCuts && n < len(gaps); n++ {
 		whole := slices.Max(moments) - slices.Min(moments)
-		left, last := whole-total(gaps[:n]), gaps[n-1].length()
+		left, last := whole-totalLength(gaps[:n]), gaps[n-1].length()
 		if 10*last < whole || 5*left > 2*whole || last < 3*gaps[n].length() {
 			continue
 		}
-		best = trimmed(slices.Clone(gaps[:n]), left/20)
-		if 8*total(seen) >= left {
+		best = trimCuts(slices.Clone(gaps[:n]), left/20)
+		if 8*totalLength(seen) >= left {
 			break
 		}
 	}
@@ -36,47 +36,47 @@ func quiet(moments []time.Duration, seen []cut) []cut {
 }
 
 // gapsOf lists the spans between moments that are outside of seen, the longest first.
-func gapsOf(moments []time.Duration, seen []cut) (gaps []cut) {
+func gapsOf(moments []time.Duration, seen []timeCut) (gaps []timeCut) {
 	moments = slices.Compact(slices.Sorted(slices.Values(moments)))
 	for i := 1; i < len(moments); i++ {
-		gap := cut{moments[i-1], moments[i]}
-		if !slices.ContainsFunc(seen, func(s cut) bool { return s.from < gap.to && gap.from < s.to }) {
+		gap := timeCut{moments[i-1], moments[i]}
+		if !slices.ContainsFunc(seen, func(s timeCut) bool { return s.from < gap.to && gap.from < s.to }) {
 			gaps = append(gaps, gap)
 		}
 	}
-	slices.SortStableFunc(gaps, func(a, b cut) int { return int(b.length() - a.length()) })
+	slices.SortStableFunc(gaps, func(a, b timeCut) int { return int(b.length() - a.length()) })
 	return gaps
 }
 
-func (c cut) length() time.Duration { return c.to - c.from }
+func (c timeCut) length() time.Duration { return c.to - c.from }
 
-func total(cuts []cut) (d time.Duration) {
+func totalLength(cuts []timeCut) (d time.Duration) {
 	for _, c := range cuts {
 		d += c.length()
 	}
 	return d
 }
 
-// trimmed shortens each cut by a margin at both ends, and orders the cuts by time.
-func trimmed(cuts []cut, margin time.Duration) []cut {
+// trimCuts shortens each cut by a margin at both ends, and orders the cuts by time.
+func trimCuts(cuts []timeCut, margin time.Duration) []timeCut {
 	for i := range cuts {
 		cuts[i].from, cuts[i].to = cuts[i].from+margin, cuts[i].to-margin
 	}
-	slices.SortFunc(cuts, func(a, b cut) int { return int(a.from - b.from) })
+	slices.SortFunc(cuts, func(a, b timeCut) int { return int(a.from - b.from) })
 	return cuts
 }
 
-// shortened is a time axis with cuts, each as wide as any other.
-type shortened struct {
+// cutAxis is a time axis with cuts, each as wide as any other.
+type cutAxis struct {
 	from, to time.Duration
-	cuts     []cut
+	cuts     []timeCut
 }
 
 // shown returns how much time is drawn.
-func (s shortened) shown() time.Duration { return s.to - s.from - total(s.cuts) }
+func (s cutAxis) shown() time.Duration { return s.to - s.from - totalLength(s.cuts) }
 
 // x returns the position of time t, in percent. A time inside a cut lies in proportion inside its strip.
-func (s shortened) x(t time.Duration) float64 {
+func (s cutAxis) x(t time.Duration) float64 {
 	t = min(s.to, max(s.from, t))
 	scale := (100 - cutWidth*float64(len(s.cuts))) / float64(s.shown())
 	at, done := 0.0, s.from
@@ -94,12 +94,12 @@ func (s shortened) x(t time.Duration) float64 {
 }
 
 // parts lists the spans that are drawn.
-func (s shortened) parts() (all []cut) {
+func (s cutAxis) parts() (all []timeCut) {
 	from := s.from
 	for _, c := range s.cuts {
-		all, from = append(all, cut{from, c.from}), c.to
+		all, from = append(all, timeCut{from, c.from}), c.to
 	}
-	return append(all, cut{from, s.to})
+	return append(all, timeCut{from, s.to})
 }
 
 // Shortened reports whether the picture of an anomaly leaves time out.

@@ -17,7 +17,7 @@ const us = time.Microsecond
 func TestQuietTimesAreCutOutWhereTheyDwarfTheRest(t *testing.T) {
 	for name, c := range map[string]struct {
 		moments []time.Duration
-		seen    []cut
+		seen    []timeCut
 		cuts    int
 	}{
 		"nothing":                           {nil, nil, 0},
@@ -25,15 +25,15 @@ func TestQuietTimesAreCutOutWhereTheyDwarfTheRest(t *testing.T) {
 		"evenly":                            {[]time.Duration{0, ms, 2 * ms, 3 * ms, 4 * ms}, nil, 0},
 		"a hold and what follows it":        {[]time.Duration{0, ms, 294 * ms, 295 * ms, 296 * ms, 300 * ms}, nil, 1},
 		"two holds":                         {[]time.Duration{0, ms, 150 * ms, 151 * ms, 300 * ms, 301 * ms}, nil, 2},
-		"a slow acquire, its lease, a wait": {[]time.Duration{0, 74 * ms, 300 * ms, 339 * ms, 341 * ms, 344 * ms, 349 * ms}, []cut{{341 * ms, 344 * ms}}, 3},
-		"nothing of what has to be seen":    {[]time.Duration{0, ms, 294 * ms, 295 * ms, 296 * ms, 300 * ms}, []cut{{ms, 294 * ms}}, 0},
-		"no more than is needed":            {[]time.Duration{0, 2 * ms, 8200 * us, 8300 * us, 8400 * us, 9400 * us}, []cut{{8400 * us, 9400 * us}}, 1},
+		"a slow acquire, its lease, a wait": {[]time.Duration{0, 74 * ms, 300 * ms, 339 * ms, 341 * ms, 344 * ms, 349 * ms}, []timeCut{{341 * ms, 344 * ms}}, 3},
+		"nothing of what has to be seen":    {[]time.Duration{0, ms, 294 * ms, 295 * ms, 296 * ms, 300 * ms}, []timeCut{{ms, 294 * ms}}, 0},
+		"no more than is needed":            {[]time.Duration{0, 2 * ms, 8200 * us, 8300 * us, 8400 * us, 9400 * us}, []timeCut{{8400 * us, 9400 * us}}, 1},
 		"not long enough to be worth it":    {[]time.Duration{0, 10 * ms, 30 * ms, 40 * ms}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			moments := slices.Clone(c.moments)
 			slices.Reverse(moments)
-			cuts := quiet(append(moments, moments...), c.seen)
+			cuts := quietCuts(append(moments, moments...), c.seen)
 			require.Len(t, cuts, c.cuts)
 			for _, cut := range cuts {
 				require.False(t, slices.ContainsFunc(c.moments, func(m time.Duration) bool { return m >= cut.from && m <= cut.to }), "%v of %v", cut, c.moments)
@@ -52,7 +52,7 @@ func TestAShortenedAxisKeepsTheOrderOfTime(t *testing.T) {
 		}
 		slices.Sort(moments)
 		first, last := moments[0], moments[len(moments)-1]
-		s := shortened{first, last + 1, quiet(moments, nil)}
+		s := cutAxis{first, last + 1, quietCuts(moments, nil)}
 		require.Zero(t, s.x(first-sec))
 		require.InDelta(t, 100, s.x(last+sec), 1e-6)
 		require.Len(t, s.parts(), len(s.cuts)+1)

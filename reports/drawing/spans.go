@@ -17,8 +17,8 @@ var spanClass = map[harness.SpanKind]string{
 	harness.LargestToken: "hold",
 }
 
-// told says in words what a span is.
-func (g *gantt) told(s harness.Span) string {
+// describeSpan says in words what a span is.
+func (g *gantt) describeSpan(s harness.Span) string {
 	key := units.Clip(g.key, 60)
 	from, to := units.At(s.From), fmt.Sprintf("%s (%s)", units.At(s.To), units.Duration(s.To-s.From))
 	switch s.Kind {
@@ -31,11 +31,11 @@ func (g *gantt) told(s harness.Span) string {
 	case harness.LargestToken:
 		return fmt.Sprintf("its fencing token was given out by %s, before the next one was asked for at %s", from, to)
 	}
-	return fmt.Sprintf("holds %s from %s%s", key, from, until(s))
+	return fmt.Sprintf("holds %s from %s%s", key, from, untilWords(s))
 }
 
-// until says how long a span lasts and what ends it.
-func until(s harness.Span) string {
+// untilWords says how long a span lasts and what ends it.
+func untilWords(s harness.Span) string {
 	switch s.Until {
 	case harness.LeaseEnds:
 		return fmt.Sprintf(" to %s (%s): its lease ends", units.At(s.To), units.Duration(s.To-s.From))

@@ -83,15 +83,15 @@ func kindOf(s interleave.Step) lineKind {
 		return world
 	case s.Choice.IsCrash():
 		return dies
-	case s.Reply == "" && (s.Command == "" || lower(s.Command)):
+	case s.Reply == "" && (s.Command == "" || isSentence(s.Command)):
 		return works
 	default:
 		return asks
 	}
 }
 
-// lower reports whether s begins as a sentence about a client does, and not as a command: those are in capitals.
-func lower(s string) bool {
+// isSentence reports whether s begins as a sentence about a client does, and not as a command: those are in capitals.
+func isSentence(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
 	return unicode.IsLower(r)
 }

@@ -53,7 +53,7 @@ func stacked(r Run, label string, height, lines int, of []layer) Drawing {
 			sums[i+1][b] = sums[i][b] + r.Stats.PerSecond(b, l.of(bucket.Counts))
 		}
 	}
-	y := f.linear(f.top, f.bottom, peak(sums[len(of)]), lines)
+	y := f.linear(f.top, f.bottom, largest(sums[len(of)]), lines)
 	for i, l := range of {
 		f.path("area "+l.class, f.area(r.Stats, sums[i], sums[i+1], y))
 	}
@@ -62,7 +62,7 @@ func stacked(r Run, label string, height, lines int, of []layer) Drawing {
 	return f.Drawing
 }
 
-func peak(values []float64) float64 {
+func largest(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
@@ -77,8 +77,8 @@ func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) floa
 	var up, down []string
 	for b := range high {
 		x1, x2 := 10*f.x(s.Buckets[b].Start), 10*f.x(s.Buckets[b].Start+s.Width)
-		up = append(up, corner(x1, y(high[b])), corner(x2, y(high[b])))
-		down = append(down, corner(x1, y(low[b])), corner(x2, y(low[b])))
+		up = append(up, point(x1, y(high[b])), point(x2, y(high[b])))
+		down = append(down, point(x1, y(low[b])), point(x2, y(low[b])))
 	}
 	for i := 0; i+1 < len(down); i += 2 { // each step backwards, too
 		down[i], down[i+1] = down[i+1], down[i]
@@ -89,7 +89,7 @@ func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) floa
 	return "M" + strings.Join(up, "L") + "Z"
 }
 
-func corner(x, y float64) string { return units.Number(x) + " " + units.Number(y) }
+func point(x, y float64) string { return units.Number(x) + " " + units.Number(y) }
 
 // hover lays an invisible column over each bucket, whose title tells what is in the bucket.
 func (f *frame) hover(s analysis.Stats, top, bottom float64, tell func(analysis.Stats, int) string) {
@@ -193,7 +193,7 @@ func (f *frame) curve(s analysis.Stats, y func(time.Duration) float64, of func(a
 			continue
 		}
 		v := y(of(b))
-		path.WriteString(pen + corner(10*f.x(b.Start), v) + "L" + corner(10*f.x(b.Start+s.Width), v))
+		path.WriteString(pen + point(10*f.x(b.Start), v) + "L" + point(10*f.x(b.Start+s.Width), v))
 		pen = "L"
 	}
 	return path.String()

@@ -12,7 +12,7 @@ const stageHeight = 24
 
 // Waterfall draws the stages of one failover, each in a row of its own, with its time since the fault.
 func Waterfall(f analysis.Failover) Drawing {
-	from, to, end := reach(f)
+	from, to, end := axisSpan(f)
 	c := newFrame("the stages of the failover", from, to, 0, nil)
 	c.Margin = 148
 	previous := time.Duration(0)
@@ -32,8 +32,8 @@ func Waterfall(f analysis.Failover) Drawing {
 	return c.Drawing
 }
 
-// reach returns the span of the axis, and the time at which bars are cut off so that a late stage does not dwarf the others.
-func reach(f analysis.Failover) (from, to, end time.Duration) {
+// axisSpan returns the span of the axis, and the time at which bars are cut off so that a late stage does not dwarf the others.
+func axisSpan(f analysis.Failover) (from, to, end time.Duration) {
 	late := time.Duration(0)
 	for _, s := range f.Stages {
 		if s.Seen && s.Name == analysis.Rejoined {

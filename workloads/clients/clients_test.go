@@ -23,7 +23,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// language is how programs of a language are started, and how one sees that its Redis client is there.
+// language says how programs of a language are started, and how to see that its Redis client is there.
 type language struct {
 	commands []string // interpreters; the first that has the Redis client is taken
 	probe    []string // arguments with which the interpreter says by its exit code whether it has

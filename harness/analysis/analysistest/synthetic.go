@@ -30,11 +30,11 @@ func Synthetic() harness.History {
 			Heal: 15*sec + 5*ms, End: 16*sec + 100*ms, Proved: true, Proof: "connect to r2 refused; r3 was promoted",
 		},
 	}
-	events := append(Addressed(), Role(100*ms, "r1", "master"), Role(110*ms, "r2", "slave"), Role(120*ms, "r3", "slave"))
+	events := append(Addressed(), Role(100*ms, "r1", harness.RolePrimary), Role(110*ms, "r2", harness.RoleReplica), Role(120*ms, "r3", harness.RoleReplica))
 	events = append(events, FailoverEvents(4*sec, "r1", "r2", 1, 2)...)
-	events = append(events, Role(9*sec+600*ms, "r1", "slave"))
+	events = append(events, Role(9*sec+600*ms, "r1", harness.RoleReplica))
 	events = append(events, FailoverEvents(13*sec, "r2", "r3", 2, 3)...)
-	events = append(events, Role(15*sec+700*ms, "r2", "slave"))
+	events = append(events, Role(15*sec+700*ms, "r2", harness.RoleReplica))
 	return harness.History{
 		Meta: harness.Meta{
 			Name: "lock/set-nx-px sentinel partition+kill", Seed: 1234567890123, Workers: 24, Clients: 24, Groups: 3,
@@ -49,7 +49,7 @@ func Synthetic() harness.History {
 
 // Role returns the event that a node was seen in a role.
 func Role(t time.Duration, node, now string) harness.Event {
-	return harness.Event{At: t, Node: node, Kind: "role", Detail: now}
+	return harness.Event{At: t, Node: node, Kind: harness.EventRole, Detail: now}
 }
 
 // Addressed returns the events that give the nodes' addresses, and the event that the first node takes writes.
@@ -70,12 +70,12 @@ func FailoverEvents(start time.Duration, old, now string, from, to int) []harnes
 		return harness.Event{At: start + after, Node: node, Kind: kind, Detail: detail}
 	}
 	return []harness.Event{
-		e(2*ms, old, harness.EventUnwritable, "no answer within 200ms"), e(60*ms, old, "role", "down"),
+		e(2*ms, old, harness.EventUnwritable, "no answer within 200ms"), e(60*ms, old, harness.EventRole, harness.RoleDown),
 		e(1012*ms, "s2", "+sdown", primary), e(1043*ms, "s3", "+sdown", primary), e(1075*ms, "s2", "+odown", primary),
 		e(1076*ms, "s2", "+new-epoch", "1"), e(1076*ms, "s2", "+try-failover", primary),
 		e(1081*ms, "s3", "+vote-for-leader", "5f2a 1"), e(1083*ms, "s2", "+elected-leader", primary),
 		e(1084*ms, "s2", "+failover-state-select-slave", primary), e(1147*ms, "s2", "+selected-slave", "slave "+address(to)),
-		e(1470*ms, now, harness.EventWritable, ""), e(1490*ms, now, "role", "master"), e(1512*ms, "s2", "+promoted-slave", "slave "+address(to)),
+		e(1470*ms, now, harness.EventWritable, ""), e(1490*ms, now, harness.EventRole, harness.RolePrimary), e(1512*ms, "s2", "+promoted-slave", "slave "+address(to)),
 		e(1512*ms, "s2", "+failover-state-reconf-slaves", primary), e(1590*ms, "s2", "+switch-master", change),
 		e(1604*ms, "s3", "+switch-master", change), e(1605*ms, "s3", "+convert-to-slave", "slave "+address(from)),
 		e(1620*ms, now, harness.EventServes, "g0"), e(1621*ms, now, harness.EventServes, "g2"), e(1622*ms, now, harness.EventServes, "g1"),
@@ -139,7 +139,7 @@ func Kills(n int) harness.History {
 		write(start+1700*ms+time.Duration(i)*37*ms, harness.Fail, "dial tcp 127.7.2.1:6379: connect: connection refused")
 		h.Faults = append(h.Faults, harness.Fault{Name: "kill-primary", Targets: []string{fmt.Sprint("r", old)}, Start: start, Active: start + 5*ms, Heal: start + 3*sec, End: start + 4*sec, Proved: true, Proof: "gone"})
 		h.Events = append(h.Events, FailoverEvents(start, fmt.Sprint("r", old), fmt.Sprint("r", now), old, now)...)
-		h.Events = append(h.Events, Role(start+3500*ms, fmt.Sprint("r", old), "slave"))
+		h.Events = append(h.Events, Role(start+3500*ms, fmt.Sprint("r", old), harness.RoleReplica))
 		write(start+7*sec, harness.OK, "")
 	}
 	h.Ops, h.End = harness.OpsOf(ops), &harness.End{At: at}
@@ -153,11 +153,11 @@ func FaultOf(name string, start, heal time.Duration, targets ...string) harness.
 
 // OneKill returns a history with one killed primary. Tests take something away from it.
 func OneKill() harness.History {
-	events := append(append(Addressed(), Role(0, "r1", "master"), Role(0, "r2", "slave")), FailoverEvents(10*sec, "r1", "r2", 1, 2)...)
+	events := append(append(Addressed(), Role(0, "r1", harness.RolePrimary), Role(0, "r2", harness.RoleReplica)), FailoverEvents(10*sec, "r1", "r2", 1, 2)...)
 	return harness.History{
 		Meta:   harness.Meta{Workers: 4, Groups: 2},
 		Faults: []harness.Fault{{Name: "kill-primary", Targets: []string{"r1"}, Start: 10 * sec, Active: 10*sec + 5*ms, Heal: 13 * sec, End: 14 * sec}},
-		Events: append(events, Role(13500*ms, "r1", "slave")),
+		Events: append(events, Role(13500*ms, "r1", harness.RoleReplica)),
 		Ops: harness.OpsOf([]harness.Op{
 			Add(0, 9*sec, harness.OK), Add(1, 9990*ms, harness.OK),
 			Refusal(0, 9995*ms), Add(0, 10100*ms, harness.Fail), Add(1, 10200*ms, harness.Info), Add(5, 11*sec, harness.Fail),

@@ -45,7 +45,7 @@ func (c *contained) Start(ctx context.Context) (<-chan struct{}, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	err = c.tell(ctx, "start", func(ctx context.Context, id string) error {
+	err = c.callDaemon(ctx, "start", func(ctx context.Context, id string) error {
 		_, err := c.daemon.api.ContainerStart(ctx, id, client.ContainerStartOptions{})
 		return err
 	})
@@ -93,14 +93,14 @@ func (c *contained) Terminate(ctx context.Context) error {
 }
 
 func (c *contained) signal(ctx context.Context, name string) error {
-	return c.tell(ctx, "send "+name+" to", func(ctx context.Context, id string) error {
+	return c.callDaemon(ctx, "send "+name+" to", func(ctx context.Context, id string) error {
 		_, err := c.daemon.api.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: name})
 		return err
 	})
 }
 
 func (c *contained) Pause(ctx context.Context) error {
-	err := c.tell(ctx, "pause", func(ctx context.Context, id string) error {
+	err := c.callDaemon(ctx, "pause", func(ctx context.Context, id string) error {
 		_, err := c.daemon.api.ContainerPause(ctx, id, client.ContainerPauseOptions{})
 		return err
 	})
@@ -112,7 +112,7 @@ func (c *contained) Pause(ctx context.Context) error {
 
 func (c *contained) Resume() error {
 	ctx := context.Background()
-	err := c.tell(ctx, "resume", func(ctx context.Context, id string) error {
+	err := c.callDaemon(ctx, "resume", func(ctx context.Context, id string) error {
 		_, err := c.daemon.api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
 		return err
 	})
@@ -197,12 +197,12 @@ func (c *contained) inspect(ctx context.Context) (s container.State, err error) 
 
 var errNeverStarted = errors.New("it was never started")
 
-// tell makes one call to the daemon about the container. It is an error if there is no container yet.
-func (c *contained) tell(ctx context.Context, what string, call func(ctx context.Context, id string) error) error {
+// callDaemon makes one call to the daemon about the container. It is an error if there is no container yet.
+func (c *contained) callDaemon(ctx context.Context, what string, call func(ctx context.Context, id string) error) error {
 	c.mu.Lock()
 	id := c.id
 	c.mu.Unlock()
-	return c.daemon.tell(ctx, what+" "+c.Name, func(ctx context.Context) error {
+	return c.daemon.callWithin(ctx, what+" "+c.Name, func(ctx context.Context) error {
 		if id == "" {
 			return errNeverStarted
 		}
@@ -212,7 +212,7 @@ func (c *contained) tell(ctx context.Context, what string, call func(ctx context
 
 // remove kills a container and removes it with its volumes. It is no error if the container is gone, or about to be removed.
 func (d *daemon) remove(ctx context.Context, name, id string) error {
-	return d.tell(ctx, "remove "+name, func(ctx context.Context) error {
+	return d.callWithin(ctx, "remove "+name, func(ctx context.Context) error {
 		_, err := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		if errdefs.IsNotFound(err) {
 			return nil

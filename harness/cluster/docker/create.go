@@ -30,14 +30,14 @@ func (c *contained) Make(ctx context.Context) error {
 	id, err := ask(ctx, c.daemon.change, func(ctx context.Context) (string, error) {
 		it, err := testcontainers.Run(ctx, c.daemon.image, testcontainers.WithNoStart(),
 			testcontainers.WithLogger(log.NewNoopLogger()), testcontainers.WithLabels(c.labels()),
-			testcontainers.WithConfigModifier(c.configure), testcontainers.WithHostConfigModifier(c.place))
+			testcontainers.WithConfigModifier(c.configure), testcontainers.WithHostConfigModifier(c.configureHost))
 		if err != nil {
 			return "", err
 		}
 		return it.GetContainerID(), nil
 	})
 	if err != nil {
-		return fmt.Errorf("cluster: docker: make a container of %s for %s: %w%s", c.daemon.image, c.Name, err, hint(err))
+		return fmt.Errorf("cluster: docker: make a container of %s for %s: %w%s", c.daemon.image, c.Name, err, remedyFor(err))
 	}
 	c.mu.Lock()
 	c.id = id
@@ -54,8 +54,8 @@ func (c *contained) configure(config *container.Config) {
 	config.AttachStdout, config.AttachStderr = true, true
 }
 
-// place gives the container this machine's network, the cluster's folder and a limit of open files, and turns Docker's log off.
-func (c *contained) place(h *container.HostConfig) {
+// configureHost gives the container this machine's network, the cluster's folder and a limit of open files, and turns Docker's log off.
+func (c *contained) configureHost(h *container.HostConfig) {
 	h.NetworkMode = "host"
 	h.Mounts = []mount.Mount{{Type: mount.TypeBind, Source: c.Owner.Folder, Target: c.Owner.Folder}}
 	h.LogConfig = container.LogConfig{Type: "none"}
@@ -70,8 +70,8 @@ func (c *contained) labels() map[string]string {
 	return map[string]string{label: c.Owner.Folder, nodeLabel: c.Name, subnetLabel: c.Owner.Subnet, ownerLabel: c.Owner.Process}
 }
 
-// hint returns the remedy for an error that does not say it, or nothing.
-func hint(err error) string {
+// remedyFor returns the remedy for an error that does not say it, or nothing.
+func remedyFor(err error) string {
 	if strings.Contains(err.Error(), "bind source path does not exist") {
 		return ": the Docker daemon has to run on this machine, and to see the folder: set TMPDIR to one that it sees"
 	}

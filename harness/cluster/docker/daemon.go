@@ -147,8 +147,8 @@ func ask[T any](ctx context.Context, within time.Duration, call func(context.Con
 	return a.it, a.err
 }
 
-// tell makes one call that has no answer, within d.change. Its error names what the call was for.
-func (d *daemon) tell(ctx context.Context, what string, call func(context.Context) error) error {
+// callWithin makes one call that has no answer, within d.change. Its error names what the call was for.
+func (d *daemon) callWithin(ctx context.Context, what string, call func(context.Context) error) error {
 	_, err := ask(ctx, d.change, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	if err != nil {
 		return fmt.Errorf("cluster: docker: %s: %w", what, err)

@@ -31,7 +31,7 @@ const (
 func (d *daemon) chooseImage(ctx context.Context, named string) (image string, here bool, err error) {
 	named = cmp.Or(named, os.Getenv(imageEnv))
 	for _, image := range []string{cmp.Or(named, officialImage), LocalImage} {
-		here, err := d.has(ctx, image)
+		here, err := d.hasImage(ctx, image)
 		if here || err != nil || named != "" {
 			return image, here, err
 		}
@@ -39,8 +39,8 @@ func (d *daemon) chooseImage(ctx context.Context, named string) (image string, h
 	return officialImage, false, nil
 }
 
-// has reports whether an image is on this machine. The error is ErrNoDocker if its Redis is too old.
-func (d *daemon) has(ctx context.Context, image string) (bool, error) {
+// hasImage reports whether an image is on this machine. The error is ErrNoDocker if its Redis is too old.
+func (d *daemon) hasImage(ctx context.Context, image string) (bool, error) {
 	res, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
 		return d.api.ImageInspect(ctx, image)
 	})
@@ -55,7 +55,7 @@ func (d *daemon) has(ctx context.Context, image string) (bool, error) {
 	}
 	for _, e := range res.Config.Env {
 		version, ok := strings.CutPrefix(e, versionEnv+"=")
-		if ok && major(version) < cluster.OldestRedis {
+		if ok && majorVersion(version) < cluster.OldestRedis {
 			return false, fmt.Errorf("%w: the image %s has Redis %s, older than %d.0: name another (%s), or: make image",
 				ErrNoDocker, image, version, cluster.OldestRedis, imageEnv)
 		}
@@ -80,14 +80,14 @@ func (d *daemon) findImage(ctx context.Context, named string) (string, error) {
 		return "", fmt.Errorf("%w: the image %s is not here and cannot be fetched (%w): "+
 			"make one of this machine's redis-server: make image", ErrNoDocker, image, err)
 	}
-	if _, err = d.has(ctx, image); err != nil { // an old one
+	if _, err = d.hasImage(ctx, image); err != nil { // an old one
 		return "", err
 	}
 	return image, nil
 }
 
-// major returns the first number of a version. It is 0, which is too old, if there is none.
-func major(version string) (n int) {
+// majorVersion returns the first number of a version. It is 0, which is too old, if there is none.
+func majorVersion(version string) (n int) {
 	_, _ = fmt.Sscanf(version, "%d.", &n)
 	return n
 }

@@ -59,7 +59,7 @@ func (d *daemon) importImage(ctx context.Context, root []byte, version string) e
 		"LABEL " + digestLabel + "=" + digest,
 		`ENTRYPOINT ["redis-server"]`,
 	}
-	err = d.tell(ctx, "import "+LocalImage, func(ctx context.Context) error {
+	err = d.callWithin(ctx, "import "+LocalImage, func(ctx context.Context) error {
 		source := client.ImageImportSource{Source: bytes.NewReader(root), SourceName: "-"}
 		answer, err := d.api.ImageImport(ctx, source, LocalImage, client.ImageImportOptions{Changes: changes})
 		if err != nil {
@@ -82,7 +82,7 @@ func (d *daemon) importImage(ctx context.Context, root []byte, version string) e
 
 // imageFiles returns a tar of the binary and its libraries. The same files give the same tar.
 func imageFiles(ctx context.Context, binary string) ([]byte, error) {
-	files, err := libraries(ctx, binary)
+	files, err := sharedLibraries(ctx, binary)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +114,9 @@ func addFile(w *tar.Writer, name, from string) error {
 	return err
 }
 
-// libraries returns the paths of a binary's shared libraries, as the loader finds them, and that of the loader itself. A static
+// sharedLibraries returns the paths of a binary's shared libraries, as the loader finds them, and that of the loader itself. A static
 // binary has none.
-func libraries(ctx context.Context, binary string) ([]string, error) {
+func sharedLibraries(ctx context.Context, binary string) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "ldd", binary).CombinedOutput()
 	said := string(out)
 	if strings.Contains(said, "not a dynamic executable") || strings.Contains(said, "statically linked") {

@@ -68,14 +68,14 @@ func watch(from io.Reader) {
 	defer cancel()
 	var cleaning sync.WaitGroup
 	for folder := range folders {
-		cleaning.Go(func() { clean(ctx, folder) })
+		cleaning.Go(func() { removeContainers(ctx, folder) })
 	}
 	cleaning.Wait()
 }
 
-// clean removes the containers of a folder. It drops errors, since nobody is left to hear them: the next start or doctor --clean
+// removeContainers removes the containers of a folder. It drops errors, since nobody is left to hear them: the next start or doctor --clean
 // removes the rest.
-func clean(ctx context.Context, folder string) {
+func removeContainers(ctx context.Context, folder string) {
 	_ = await.Until(ctx, time.Second, func() error { // the daemon may have died, too, and be on its way back
 		d, err := findDaemon(ctx, Platform{}.bounds())
 		if err != nil {

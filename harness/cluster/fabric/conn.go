@@ -18,13 +18,13 @@ type conn struct {
 // Read reads, and returns what it read, or an end of file, only when the link is not withheld.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.TCPConn.Read(b)
-	c.passage.meets(c.passage.link.withheld(), n)
+	c.passage.countWithheld(c.passage.link.restored(), n)
 	c.passage.link.pass()
 	return n, err
 }
 
 // ReadFrom hides TCPConn.ReadFrom, which would allocate io.Copy's larger buffer.
-func (c *conn) ReadFrom(r io.Reader) (int64, error) { return deliver(c.TCPConn, r) }
+func (c *conn) ReadFrom(r io.Reader) (int64, error) { return copyToSocket(c.TCPConn, r) }
 
 // end is called at the end of the direction that leads here.
 func (c *conn) end(bool) error {
@@ -32,15 +32,15 @@ func (c *conn) end(bool) error {
 	return c.TCPConn.Close()
 }
 
-// copied copies with a small buffer, even if r or w could copy by itself.
-func copied(w io.Writer, r io.Reader) (int64, error) {
+// copySmall copies with a small buffer, even if r or w could copy by itself.
+func copySmall(w io.Writer, r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, copyBuffer))
 }
 
-// deliver copies to a socket. When the socket is gone it reads and drops the rest: otherwise toxiproxy's stages would wait for a
+// copyToSocket copies to a socket. When the socket is gone it reads and drops the rest: otherwise toxiproxy's stages would wait for a
 // reader, and toxics could not come or go on this connection any more.
-func deliver(to *net.TCPConn, r io.Reader) (int64, error) {
-	n, err := copied(to, r)
+func copyToSocket(to *net.TCPConn, r io.Reader) (int64, error) {
+	n, err := copySmall(to, r)
 	if err != nil {
 		_ = to.Close() // so that the other direction, too, ends now
 		_, _ = io.Copy(io.Discard, r)

@@ -32,8 +32,8 @@ type Fabric struct {
 	server *toxiproxy.ApiServer
 
 	mu        sync.Mutex
-	hosts     map[string]host  // source address -> who dials from it
-	places    map[string]place // announced address -> host that it leads to
+	hosts     map[string]host      // source address -> who dials from it
+	places    map[string]hostPlace // announced address -> host that it leads to
 	links     map[pair]*Link
 	listeners []net.Listener
 	closed    bool
@@ -46,17 +46,18 @@ type (
 		name string
 		own  bool // connections from this address are the harness's own
 	}
-	place struct{ name, real string }
+	hostPlace struct{ name, real string }
 )
 
-// New returns a fabric without hosts.
+// New returns a fabric without hosts. The first call changes two things for the whole process: it turns off zerolog's global logger,
+// and adds two toxics to toxiproxy's table.
 func New() *Fabric {
 	setUp()
 	return &Fabric{
 		// toxiproxy's links panic on a nil metrics container; an empty one measures nothing.
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
 		hosts:  map[string]host{},
-		places: map[string]place{},
+		places: map[string]hostPlace{},
 		links:  map[pair]*Link{},
 	}
 }
@@ -95,7 +96,7 @@ func (f *Fabric) Listen(dst, announced, real string) error {
 		return errors.Join(net.ErrClosed, ln.Close())
 	}
 	f.listeners = append(f.listeners, ln)
-	f.places[announced] = place{dst, real}
+	f.places[announced] = hostPlace{dst, real}
 	f.serving.Go(func() { f.accept(ln, dst, real) })
 	return nil
 }

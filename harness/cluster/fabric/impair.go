@@ -18,11 +18,11 @@ func Impair(links []*Link, f harness.LinkFault) (heal func() error, err error) {
 		return func() error { return nil }, err
 	}
 	heals := make([]func() error, len(links))
-	err = first(await.All(len(links), func(i int) (err error) {
+	err = firstError(await.All(len(links), func(i int) (err error) {
 		heals[i], err = links[i].impair(f)
 		return err
 	}))
-	return func() error { return first(await.All(len(heals), func(i int) error { return heals[i]() })) }, err
+	return func() error { return firstError(await.All(len(heals), func(i int) error { return heals[i]() })) }, err
 }
 
 // impair does a valid link fault to one link.
@@ -40,8 +40,8 @@ func cannotFail(heal func()) func() error {
 	return func() error { heal(); return nil }
 }
 
-// first returns the first of the links' errors, and how many more there are.
-func first(errs []error) (err error) {
+// firstError returns the first of the links' errors, and how many more there are.
+func firstError(errs []error) (err error) {
 	more := -1
 	for _, e := range errs {
 		if e == nil {

@@ -142,10 +142,10 @@ func (l *Link) Connections() int {
 
 // serve connects c to the link's destination and hands both ends to toxiproxy.
 func (l *Link) serve(c *net.TCPConn, real string, p *passage) {
-	if l.withheld() != nil {
-		p.waits()
+	if l.restored() != nil {
+		p.countWaiting()
 	}
-	if !l.reach(c) {
+	if !l.awaitRestored(c) {
 		reset(c)
 		return
 	}
@@ -170,20 +170,20 @@ func (l *Link) serve(c *net.TCPConn, real string, p *passage) {
 // connect, and give up, ten times a second.
 const leftEvery = 100 * time.Millisecond
 
-// reach waits until the link is not withheld: until then a new connection does not reach the other side. It is false if the opener
+// awaitRestored waits until the link is not withheld: until then a new connection does not reach the other side. It is false if the opener
 // of c gives up before. Without that, the connections to a link withheld for long would use up every file of the process.
-func (l *Link) reach(c *net.TCPConn) bool {
+func (l *Link) awaitRestored(c *net.TCPConn) bool {
 	look := time.NewTicker(leftEvery)
 	defer look.Stop()
 	for {
-		g := l.withheld()
+		g := l.restored()
 		if g == nil {
 			return true
 		}
 		select {
 		case <-g:
 		case <-look.C:
-			if left(c) {
+			if peerClosed(c) {
 				return false
 			}
 		}
@@ -244,8 +244,8 @@ func (l *Link) allNear() []*near {
 	return slices.Collect(maps.Keys(l.nears))
 }
 
-// withheld returns a channel that is closed when the link is restored, or nil if the link is not withheld.
-func (l *Link) withheld() <-chan struct{} {
+// restored returns a channel that is closed when the link is restored, or nil if the link is not withheld.
+func (l *Link) restored() <-chan struct{} {
 	if g := l.gate.Load(); g != nil {
 		return *g
 	}
@@ -254,7 +254,7 @@ func (l *Link) withheld() <-chan struct{} {
 
 // pass waits until the link is not withheld.
 func (l *Link) pass() {
-	if g := l.withheld(); g != nil {
+	if g := l.restored(); g != nil {
 		<-g
 	}
 }

@@ -87,8 +87,8 @@ func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, erro
 	link := f.Link(from.name, to.name)
 	c := &near{link: link, passage: passage{link: link, own: from.own}, local: &net.TCPAddr{IP: net.ParseIP(ip)}, remote: remote}
 	c.peek.c = c
-	if c.link.withheld() != nil {
-		c.passage.waits()
+	if c.link.restored() != nil {
+		c.passage.countWaiting()
 		go c.connectLater(to.real)
 		return c, nil
 	}
@@ -132,7 +132,7 @@ func (c *near) connected(tcp *net.TCPConn, raw syscall.RawConn) {
 // connectLater connects when the link is withheld no longer, unless the opener gives up before.
 func (c *near) connectLater(real string) {
 	c.mu.Lock()
-	for gate := c.link.withheld(); gate != nil && !c.closed && c.broken == nil; gate = c.link.withheld() {
+	for gate := c.link.restored(); gate != nil && !c.closed && c.broken == nil; gate = c.link.restored() {
 		c.wait(time.Time{}, gate)
 	}
 	given := c.closed || c.broken != nil
@@ -282,7 +282,7 @@ func (c *near) wait(by time.Time, healed <-chan struct{}) {
 	}
 }
 
-func passed(by time.Time) bool { return !by.IsZero() && !time.Now().Before(by) }
+func isPast(by time.Time) bool { return !by.IsZero() && !time.Now().Before(by) }
 
 func dialError(err error) error { return opError("dial", err) }
 

@@ -22,8 +22,8 @@ type detour struct {
 // longAgo is a deadline that ends every read and write on a socket at once.
 var longAgo = time.Unix(1, 0)
 
-// settle waits until the connection has returned from its last detour, so that the next toxic does not meet it half way.
-func (c *near) settle() {
+// awaitNoDetour waits until the connection has returned from its last detour, so that the next toxic does not meet it half way.
+func (c *near) awaitNoDetour() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.route == returning && c.broken == nil {
@@ -31,8 +31,8 @@ func (c *near) settle() {
 	}
 }
 
-// quit begins the detour: it ends all reads and writes of the opener, and those for it, on the socket.
-func (c *near) quit() {
+// beginDetour begins the detour: it ends all reads and writes of the opener, and those for it, on the socket.
+func (c *near) beginDetour() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.route != direct || c.broken != nil {
@@ -106,13 +106,13 @@ func (c *near) legEnded(up, whole bool) {
 		c.shutSocket()
 	}
 	if d.legs == 0 {
-		c.arrived()
+		c.endDetour()
 	}
 	c.signal()
 }
 
-// arrived is called when both pipelines have ended. The caller holds c.mu.
-func (c *near) arrived() {
+// endDetour is called when both pipelines have ended. The caller holds c.mu.
+func (c *near) endDetour() {
 	if c.broken != nil {
 		return
 	}
@@ -138,7 +138,7 @@ func (e openerEnd) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		gate := c.link.withheld()
+		gate := c.link.restored()
 		switch {
 		case c.broken != nil || c.detour.gone:
 			return 0, io.EOF
@@ -173,7 +173,7 @@ func (e openerEnd) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (e openerEnd) ReadFrom(r io.Reader) (int64, error) { return copied(e, r) }
+func (e openerEnd) ReadFrom(r io.Reader) (int64, error) { return copySmall(e, r) }
 
 // end is called when the pipeline from the host to the opener has ended.
 func (e openerEnd) end(whole bool) error {
@@ -196,7 +196,7 @@ func (e hostEnd) Read(b []byte) (int, error) {
 }
 
 func (e hostEnd) Write(b []byte) (int, error)         { return e.c.tcp.Write(b) }
-func (e hostEnd) ReadFrom(r io.Reader) (int64, error) { return deliver(e.c.tcp, r) }
+func (e hostEnd) ReadFrom(r io.Reader) (int64, error) { return copyToSocket(e.c.tcp, r) }
 
 // end is called when the pipeline from the opener to the host has ended.
 func (e hostEnd) end(whole bool) error {

@@ -14,7 +14,7 @@ func (c *near) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		gate := c.link.withheld()
+		gate := c.link.restored()
 		switch {
 		case c.closed:
 			return 0, opError("read", net.ErrClosed)
@@ -36,7 +36,7 @@ func (c *near) Read(b []byte) (int, error) {
 			}
 			continue
 		}
-		if passed(c.readBy) {
+		if isPast(c.readBy) {
 			return 0, opError("read", os.ErrDeadlineExceeded)
 		}
 		c.wait(c.readBy, gate)
@@ -46,16 +46,16 @@ func (c *near) Read(b []byte) (int, error) {
 // readSocket reads from the socket. ok is false if a withheld link, a detour or an end has come between: then Read has to look
 // again.
 func (c *near) readSocket(b []byte) (n int, err error, ok bool) {
-	n, err = c.use(func(tcp *net.TCPConn) (int, error) { return tcp.Read(b) })
+	n, err = c.withSocket(func(tcp *net.TCPConn) (int, error) { return tcp.Read(b) })
 	if c.broken != nil || c.closed {
 		return 0, nil, false
 	}
-	if c.route == direct && c.link.withheld() == nil {
+	if c.route == direct && c.link.restored() == nil {
 		return n, err, true
 	}
 	c.in = append(c.in, b[:n]...)
 	if n > 0 {
-		c.passage.meets(c.link.withheld(), n)
+		c.passage.countWithheld(c.link.restored(), n)
 	}
 	if err != nil && !timedOut(err) {
 		c.inEnd = err
@@ -69,7 +69,7 @@ func (c *near) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for done := 0; ; {
-		gate := c.link.withheld()
+		gate := c.link.restored()
 		switch {
 		case c.closed:
 			return done, opError("write", net.ErrClosed)
@@ -77,11 +77,11 @@ func (c *near) Write(b []byte) (int, error) {
 			return done, opError("write", c.broken)
 		case c.outEnd:
 			return done, opError("write", syscall.EPIPE)
-		case passed(c.writeBy):
+		case isPast(c.writeBy):
 			return done, opError("write", os.ErrDeadlineExceeded)
-		case c.clear(gate) && len(c.out) == 0 && !c.sender:
+		case c.isDirect(gate) && len(c.out) == 0 && !c.sender:
 			c.writing++
-			n, err := c.use(func(tcp *net.TCPConn) (int, error) { return tcp.Write(b[done:]) })
+			n, err := c.withSocket(func(tcp *net.TCPConn) (int, error) { return tcp.Write(b[done:]) })
 			if c.writing--; c.sender {
 				c.signal()
 			}
@@ -91,7 +91,7 @@ func (c *near) Write(b []byte) (int, error) {
 			continue
 		case len(c.out) < mostQueued:
 			c.out = append(c.out, b[done:]...)
-			c.passage.meets(gate, len(b)-done)
+			c.passage.countWithheld(gate, len(b)-done)
 			c.signal()
 			c.send()
 			return len(b), nil
@@ -100,14 +100,14 @@ func (c *near) Write(b []byte) (int, error) {
 	}
 }
 
-// clear reports whether bytes go straight to the socket. gate is the withholding that the caller has seen, or nil. The caller
+// isDirect reports whether bytes go straight to the socket. gate is the withholding that the caller has seen, or nil. The caller
 // holds c.mu.
-func (c *near) clear(gate <-chan struct{}) bool {
+func (c *near) isDirect(gate <-chan struct{}) bool {
 	return c.route == direct && c.tcp != nil && gate == nil
 }
 
-// use calls do with the socket. The caller holds c.mu, which is free meanwhile.
-func (c *near) use(do func(*net.TCPConn) (int, error)) (int, error) {
+// withSocket calls do with the socket. The caller holds c.mu, which is free meanwhile.
+func (c *near) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	tcp := c.tcp
 	c.using++
 	c.mu.Unlock()
@@ -123,20 +123,20 @@ func (c *near) use(do func(*net.TCPConn) (int, error)) (int, error) {
 func (c *near) send() {
 	switch {
 	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:
-	case len(c.out) == 0 && c.clear(c.link.withheld()):
+	case len(c.out) == 0 && c.isDirect(c.link.restored()):
 		c.end()
 	default:
 		c.sender = true
-		go c.sending()
+		go c.sendWaiting()
 	}
 }
 
-// sending sends the waiting bytes. It ends when none are left, or when a pipeline has to send them.
-func (c *near) sending() {
+// sendWaiting sends the waiting bytes. It ends when none are left, or when a pipeline has to send them.
+func (c *near) sendWaiting() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.route == direct && c.broken == nil {
-		gate := c.link.withheld()
+		gate := c.link.restored()
 		if gate != nil || c.writing > 0 {
 			c.wait(time.Time{}, gate)
 			continue
@@ -147,7 +147,7 @@ func (c *near) sending() {
 		some := c.out
 		c.out = nil
 		c.applyDeadlines()
-		n, err := c.use(func(tcp *net.TCPConn) (int, error) { return tcp.Write(some) })
+		n, err := c.withSocket(func(tcp *net.TCPConn) (int, error) { return tcp.Write(some) })
 		if n < len(some) && c.broken == nil {
 			c.out = append(some[n:], c.out...)
 		}

@@ -35,7 +35,7 @@ func (p *peek) Read(f func(fd uintptr) bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.link.withheld() != nil:
+	case c.link.restored() != nil:
 		return nil
 	case len(c.in) > 0:
 		return errUnread

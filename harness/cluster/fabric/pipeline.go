@@ -36,9 +36,9 @@ func (l *Link) start(name string, from io.Reader, to sink, of *passage, d stream
 	l.proxy.Toxics.StartLink(l.server, name+" "+d.String(), source{from, p}, destination{to, p}, d)
 }
 
-// tear notes the pipelines that a toxic may leave torn when it goes: those that have begun to end or, if the toxic makes
+// noteTorn notes the pipelines that a toxic may leave torn when it goes: those that have begun to end or, if the toxic makes
 // pipelines end, all.
-func (l *Link) tear(all bool) {
+func (l *Link) noteTorn(all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for p := range l.pipelines {
@@ -66,7 +66,7 @@ type source struct {
 }
 
 func (s source) WriteTo(w io.Writer) (int64, error) {
-	n, err := copied(w, counted(s))
+	n, err := copySmall(w, counted(s))
 	l := s.p.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ type counted struct {
 
 func (c counted) Read(b []byte) (int, error) {
 	n, err := c.Reader.Read(b)
-	c.p.passes(c.p.dir, n)
+	c.p.countPassing(c.p.dir, n)
 	return n, err
 }
 
@@ -100,7 +100,7 @@ func (d destination) ReadFrom(r io.Reader) (n int64, err error) {
 func (d destination) Close() error {
 	whole := d.p.whole()
 	if !whole {
-		d.p.ends(d.p.dir)
+		d.p.countEnded(d.p.dir)
 	}
 	err := d.sink.end(whole)
 	l := d.p.link

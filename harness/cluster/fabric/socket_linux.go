@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// left reports whether the peer of c has closed it, even if bytes that it sent before are still unread.
-func left(c *net.TCPConn) bool {
+// peerClosed reports whether the peer of c has closed it, even if bytes that it sent before are still unread.
+func peerClosed(c *net.TCPConn) bool {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return true

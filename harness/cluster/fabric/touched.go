@@ -24,8 +24,8 @@ func (l *Link) Touched() harness.Touched {
 	}
 }
 
-// act counts a toxic that comes (by 1) or goes (by -1).
-func (t *traffic) act(of toxic, by int32) {
+// countToxic counts a toxic that comes (by 1) or goes (by -1).
+func (t *traffic) countToxic(of toxic, by int32) {
 	for _, d := range of.dirs {
 		t.acting[direction(d)].Add(by)
 	}
@@ -45,15 +45,15 @@ type passage struct {
 	cut  atomic.Bool // it was counted as ended by toxics in the middle of its bytes
 }
 
-// meets counts bytes that meet a withheld link. The end of a connection counts as one byte.
-func (p *passage) meets(withheld <-chan struct{}, bytes int) {
+// countWithheld counts bytes that meet a withheld link. The end of a connection counts as one byte.
+func (p *passage) countWithheld(withheld <-chan struct{}, bytes int) {
 	if withheld != nil && !p.own {
 		p.link.traffic.withheld.Add(max(1, int64(bytes)))
 	}
 }
 
-// waits counts a connection that is opened while the link is withheld.
-func (p *passage) waits() {
+// countWaiting counts a connection that is opened while the link is withheld.
+func (p *passage) countWaiting() {
 	if !p.own {
 		p.link.traffic.waited.Add(1)
 	}
@@ -66,15 +66,15 @@ func (p *passage) isReset() {
 	}
 }
 
-// passes counts bytes on their way to the toxics in force.
-func (p *passage) passes(d stream.Direction, bytes int) {
+// countPassing counts bytes on their way to the toxics in force.
+func (p *passage) countPassing(d stream.Direction, bytes int) {
 	if bytes > 0 && !p.own && p.link.traffic.acting[direction(d)].Load() > 0 {
 		p.link.traffic.passed.Add(int64(bytes))
 	}
 }
 
-// ends counts a connection that toxics ended in the middle of its bytes.
-func (p *passage) ends(d stream.Direction) {
+// countEnded counts a connection that toxics ended in the middle of its bytes.
+func (p *passage) countEnded(d stream.Direction) {
 	if !p.own && p.link.traffic.acting[direction(d)].Load() > 0 && p.cut.CompareAndSwap(false, true) {
 		p.link.traffic.ended.Add(1)
 	}

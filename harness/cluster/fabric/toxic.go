@@ -69,10 +69,10 @@ func (l *Link) put(t toxic) (heal func() error, err error) {
 	l.mu.Lock()
 	l.toxics++
 	l.mu.Unlock()
-	l.traffic.act(t, 1)
+	l.traffic.countToxic(t, 1)
 	stuck, err := l.operate(func() error {
 		for _, c := range l.allNear() {
-			c.settle()
+			c.awaitNoDetour()
 		}
 		l.awaitTorn()
 		return l.add(t, number)
@@ -84,7 +84,7 @@ func (l *Link) put(t toxic) (heal func() error, err error) {
 		err = fmt.Errorf("fabric: add %s to %s>%s: %w", t.kind, l.Src, l.Dst, err)
 	}
 	return sync.OnceValue(func() error {
-		l.traffic.act(t, -1)
+		l.traffic.countToxic(t, -1)
 		return l.remove(t, number)
 	}), err
 }
@@ -120,7 +120,7 @@ func (l *Link) remove(t toxic, number int64) error {
 			}
 		}
 		if others {
-			l.tear(ends)
+			l.noteTorn(ends)
 		}
 		return nil
 	}, l.goDirect)
@@ -141,7 +141,7 @@ func (l *Link) otherToxics() bool {
 func (l *Link) detour() {
 	all := l.allNear()
 	for _, c := range all {
-		c.quit()
+		c.beginDetour()
 	}
 	for _, c := range all {
 		c.detourNow()

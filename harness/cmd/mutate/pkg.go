@@ -26,7 +26,7 @@ type pkg struct {
 // list returns the file that names the mutants nobody can tell from the original.
 func (p pkg) list() string { return filepath.Join(p.dir, "mutants.txt") }
 
-// listed is what the go command says of a package.
+// listed holds what the go command says of a package.
 type listed struct {
 	ImportPath, Name, Dir, Export string
 	GoFiles                       []string

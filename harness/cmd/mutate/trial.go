@@ -34,7 +34,7 @@ type stage struct {
 // survivor begins the line of a mutant that no test noticed.
 const survivor = "survived "
 
-// quick is how long a test may take that each mutant meets.
+// quick bounds the time of a test that every mutant meets.
 const quick = 200 * time.Millisecond
 
 // overlay writes the package with its mutants into a folder, and returns the file that tells the go command of it.
