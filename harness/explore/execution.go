@@ -70,6 +70,7 @@ type execution struct {
 	replica  *contents // what the replica will have that is promoted
 	promoted bool      // it has been promoted
 	looking  *look     // the program's look at the store under way; nil: none, or it is not kept
+	trails   *trails   // of a schedule that is really run, by which its state can be told; nil: nobody asks for it
 
 	trace    *trace       // nil: steps are not written down
 	recorded func(*actor) // called with a client whose operation has just ended; may be nil
@@ -291,6 +292,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did move, err er
 	case inCommand:
 		a.beginOp(ex.now)
 		ex.countCommand(a)
+		ex.noteOutcome(&a.parkedAt.conn.queue[0], a.parkedAt.conn)
 		var kept bool
 		if heard, kept, err = ex.deliver(c, a); err != nil {
 			return did, err

@@ -49,6 +49,7 @@ func (ex *execution) goOnAfter(a *actor, heard event) error {
 		return ex.recallMind(a, heard)
 	}
 	a.heard = heard
+	ex.hear(a, heard)
 	if a.parkedAt.kind == inCommand {
 		a.parkedAt.conn.reply <- true
 	} else {

@@ -407,10 +407,12 @@ func (s *search) judgeAll(ctx context.Context, all <-chan visit) {
 
 // explore runs the first schedule of an item and plans the others.
 func (s *search) explore(ctx context.Context, w *world, it item, alarm *time.Timer, judge func(context.Context, visit) error) error {
+	var v visit
 	for range maxAttempts {
-		v := visit{search: s, item: it, cost: it.cost}
+		v = visit{search: s, item: it, cost: it.cost, looked: v.looked, claimed: v.claimed}
 		again, err := v.run(ctx, w, alarm)
 		if err != nil {
+			s.states.forget(v.claimed)
 			return err
 		}
 		if again {

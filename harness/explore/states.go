@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -32,6 +33,7 @@ const mostStates = 8_000_000
 
 // states holds the states to which the schedules of a part have come.
 type states struct {
+	mu       sync.Mutex
 	seen     map[stateID]struct{}
 	news     bool             // fresh is kept
 	fresh    []stateID        // states that came to be known since the table was made
@@ -65,7 +67,9 @@ func appendID(b []byte, id stateID) []byte {
 }
 
 // isKnown reports whether a schedule has come to this state before. If not, it is known from now on.
-func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) bool {
+func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) (id stateID, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.buf = ex.appendHistory(t.buf[:0])
 	history := idOf(t.buf)
 	t.buf = ex.appendState(t.buf, asleep)
@@ -74,17 +78,24 @@ func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) boo
 			t.buf = appendInts(appendText(t.buf, string(a.Class)), ex.lengthUntil(a.To))
 		}
 	}
-	id := idOf(t.buf)
-	if _, known := t.seen[id]; known {
-		return true
-	}
-	if len(t.seen) < mostStates {
+	id = idOf(t.buf)
+	if _, known = t.seen[id]; !known && len(t.seen) < mostStates {
 		t.seen[id] = struct{}{}
 		if t.news {
 			t.fresh = append(t.fresh, id)
 		}
 	}
-	return false
+	return id, known
+}
+
+// forget forgets states from which a schedule did not go on after all.
+func (t *states) forget(all []stateID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range all {
+		delete(t.seen, id)
+	}
+	t.fresh = slices.DeleteFunc(t.fresh, func(id stateID) bool { return slices.Contains(all, id) })
 }
 
 // suspicious reports whether a checker finds something in the history so far.
@@ -165,11 +176,11 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 
 // appendState describes everything else on which it depends what can follow.
 func (ex *execution) appendState(b []byte, asleep []*move) []byte {
-	ex.store = ex.store.at(ex.memory, ex.now)
-	b = appendInts(appendID(b, ex.store.id), len(ex.path), ex.clockLooks)
-	b = appendInts(b, ex.now, ex.passedTo)
-	if ex.replicationStopped {
-		b = appendID(b, ex.replica.id)
+	b = appendInts(b, len(ex.path), ex.clockLooks)
+	if b = appendBools(b, ex.recalls); ex.recalls {
+		b = ex.appendMinds(b)
+	} else {
+		b = ex.appendTrails(b)
 	}
 	r := ex.remaining
 	b = appendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
@@ -179,9 +190,6 @@ func (ex *execution) appendState(b []byte, asleep []*move) []byte {
 	}
 	if len(ex.path) > 0 { // time does not pass twice in a row
 		b = appendBools(b, ex.path[len(ex.path)-1].IsTime())
-	}
-	for _, a := range ex.actors {
-		b = a.appendState(b)
 	}
 	for i := range ex.lateCommands {
 		l := &ex.lateCommands[i]
@@ -205,6 +213,19 @@ func (ex *execution) appendState(b []byte, asleep []*move) []byte {
 	for _, m := range sleeping {
 		b = appendInts(b, m.choice)
 		b = appendBools(b, m.begins, m.ends, m.timePasses, m.silent, m.timely, m.approaches)
+	}
+	return b
+}
+
+// appendMinds describes what is stored, and each client, in a schedule that is run from memory.
+func (ex *execution) appendMinds(b []byte) []byte {
+	ex.store = ex.store.at(ex.memory, ex.now)
+	b = appendInts(appendID(b, ex.store.id), ex.now, ex.passedTo)
+	if ex.replicationStopped {
+		b = appendID(b, ex.replica.id)
+	}
+	for _, a := range ex.actors {
+		b = a.appendState(b)
 	}
 	return b
 }

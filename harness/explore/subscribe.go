@@ -164,6 +164,7 @@ func (c *conn) reader() (*actor, error) {
 		return nil, net.ErrClosed
 	case len(c.inbox) > 0:
 		c.out = append(c.out, c.takeMessage()...)
+		a.ex.hearFrom(a, c, 0)
 		return nil, nil
 	}
 	if a.wakeAt > a.ex.now && !a.wait(parked{kind: inSleep}) {
@@ -178,6 +179,7 @@ func (c *conn) reader() (*actor, error) {
 
 // askMessage reads a message for the harness itself, or for a client when no schedule is under way.
 func (c *conn) askMessage() error {
+	c.dialer.world.forgoLooks()
 	if err := c.sendAll(); err != nil {
 		return err
 	}

@@ -215,6 +215,7 @@ func (ex *execution) endClient(client int) error {
 	if kill := ex.spec.Program.Kill; kill != nil && client < len(ex.w.gates.addresses) {
 		kill(ex.w.gates.addresses[client])
 	}
+	ex.hear(main, event{kind: crashed})
 	for _, c := range ex.waitersOf(client) {
 		if err := ex.cutOff(c, errCrashed); err != nil {
 			return err

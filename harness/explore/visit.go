@@ -21,7 +21,8 @@ type visit struct {
 	plan  []item // items that branch off
 	prune bool   // the rest of the schedule shows nothing new
 
-	looked int // steps of the schedule after which an attempt before has looked for the state
+	looked  int       // steps of the schedule after which an attempt before has looked for the state
+	claimed []stateID // states to which this schedule came first
 
 	number int // number of a schedule drawn at random, from 1
 }
@@ -38,6 +39,9 @@ func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again boo
 	v.ex, err = beginSchedule(ctx, v.spec, v.budget, w, alarm)
 	if err != nil {
 		return false, err
+	}
+	if v.followsTrails(w) {
+		v.ex.beginTrails()
 	}
 	if err := v.descend(ctx); err != nil {
 		if v.ex.disturbed && errors.Is(err, errDiverged) {
@@ -71,9 +75,13 @@ func (v *visit) descend(ctx context.Context) error {
 		asleep = sleepSetAfter(asleep, did)
 	}
 	for {
-		if v.comesBack(ctx, asleep) {
+		known, err := v.comesBack(ctx, asleep)
+		if err != nil {
+			return err
+		}
+		if known {
 			v.prune = true
-			return nil
+			return v.leave(ctx)
 		}
 		moves, err := v.ex.moves()
 		if err != nil || len(moves) == 0 {
@@ -82,10 +90,7 @@ func (v *visit) descend(ctx context.Context) error {
 		next, ok := v.branch(moves, asleep)
 		if !ok {
 			v.prune = true
-			if v.ex.recalls { // there are no clients to be kept connected
-				return nil
-			}
-			return v.ex.drain(ctx)
+			return v.leave(ctx)
 		}
 		if did, err = v.ex.step(ctx, next.choice); err != nil {
 			return err
@@ -216,12 +221,29 @@ func (s *search) reallyRun(ctx context.Context, w *world, alarm *time.Timer, pat
 }
 
 // comesBack reports whether a schedule before has come to this state.
-func (v *visit) comesBack(ctx context.Context, asleep []*move) bool {
-	if !v.ex.recalls || v.spec.Unreduced || len(v.ex.path) < v.looked {
-		return false
+func (v *visit) comesBack(ctx context.Context, asleep []*move) (known bool, err error) {
+	if v.spec.Unreduced || len(v.ex.path) < v.looked {
+		return false, nil
+	}
+	if !v.ex.recalls {
+		if ok, err := v.ex.seesState(); !ok || err != nil {
+			return false, err
+		}
 	}
 	v.looked = len(v.ex.path) + 1
-	return v.states.isKnown(ctx, v.ex, asleep)
+	id, known := v.states.isKnown(ctx, v.ex, asleep)
+	if !known {
+		v.claimed = append(v.claimed, id)
+	}
+	return known, nil
+}
+
+// leave ends a schedule whose rest shows nothing new. Clients that really run are kept connected.
+func (v *visit) leave(ctx context.Context) error {
+	if v.ex.recalls {
+		return nil
+	}
+	return v.ex.drain(ctx)
 }
 
 func inSleepSet(m *move, asleep []*move) bool {

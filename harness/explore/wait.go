@@ -149,17 +149,18 @@ func (ex *execution) resume(c interleave.Choice, a *actor) (runs bool, err error
 			return false, err
 		}
 	}
-	switch {
-	case !at.waitsForRedis():
+	if !at.waitsForRedis() {
 		ex.trace.wentOn(at)
+		ex.hear(a, event{kind: awake})
 		a.awake <- true
-	case at.conn.hasArrived():
-		ex.takeArrived(c, at)
-		at.conn.reply <- true
-	default:
-		if err := ex.timeOut(a); err != nil {
+	} else {
+		got := len(at.conn.out)
+		if at.conn.hasArrived() {
+			ex.takeArrived(c, at)
+		} else if err := ex.timeOut(a); err != nil {
 			return false, err
 		}
+		ex.hearFrom(a, at.conn, min(got, len(at.conn.out)))
 		at.conn.reply <- true
 	}
 	a.wakeAt = 0
@@ -432,6 +433,7 @@ func (ex *execution) withWoken(a access) access {
 // two leases where the command itself has no time-out.
 func (c *conn) askWaiting() error {
 	next := c.queue[0]
+	c.dialer.world.forgoLooks()
 	if err := c.keep(); err != nil || c.failed != nil {
 		return err
 	}
@@ -448,6 +450,13 @@ func (c *conn) askWaiting() error {
 	c.out = append(c.out, c.takeMessage()...)
 	c.release()
 	return nil
+}
+
+// forgoLooks ends the use of the memory: the program's look at the store waits, and time passes meanwhile.
+func (w *world) forgoLooks() {
+	if ex := w.current; ex != nil && ex.learns() {
+		ex.memory.forgo("the program's look at the store waits")
+	}
 }
 
 // passAlong lets time pass for a wait of the harness's own, until something arrives or d is over; 0: two leases.

@@ -1,0 +1,198 @@
+package explore
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file tells when a schedule that is really run comes to a state where another has been: see states.go. Clients that wait, subscribe
+// or have several threads have no mind in the memory of the search. In its place each has a trail: a hash of all that its threads
+// have read, in their order.
+
+// trails holds what a schedule that is really run has to know for that.
+type trails struct {
+	of     []stateID   // by client
+	blind  bool        // the outcome of some command depends on more than what is stored
+	strays int64       // stray commands of the world when the schedule began
+	stored []storedKey // what is stored now
+	loaded []byte      // which scripts are in the cache now, if it was emptied in this schedule
+}
+
+// followsTrails reports whether the search looks for states of schedules that are really run.
+func (s *search) followsTrails(w *world) bool {
+	return !s.spec.Unremembered && !s.spec.Unreduced && w.fixed != nil && s.spec.Program.Gate == interleave.InProcess
+}
+
+// beginTrails makes a schedule that has just begun follow its clients' trails.
+func (ex *execution) beginTrails() {
+	ex.trails = &trails{of: make([]stateID, len(ex.actors)), strays: ex.w.strayCommands}
+}
+
+// hear adds what a thread of a client has read or noticed to the client's trail.
+func (ex *execution) hear(a *actor, heard event) {
+	if ex.trails == nil {
+		return
+	}
+	trail := &ex.trails.of[a.index]
+	b := appendInts(appendID(nil, *trail), int64(a.thread), int64(heard.kind), int64(heard.at))
+	*trail = idOf(appendText(appendBools(b, ex.promoted), heard.text))
+}
+
+// hearFrom adds what a thread has got on a connection on which it waited, beyond the first bytes of its replies.
+func (ex *execution) hearFrom(a *actor, on *conn, first int) {
+	switch {
+	case on.failed != nil:
+		ex.hear(a, event{kind: cut, text: on.failed.Error()})
+	case on.timedOut:
+		ex.hear(a, event{kind: unanswered})
+	default:
+		ex.hear(a, event{kind: answered, text: string(on.out[first:])})
+	}
+}
+
+// noteOutcome notes whether the outcome of a command follows from what is stored, and from what others wait for.
+func (ex *execution) noteOutcome(c *command, on *conn) {
+	if ex.trails == nil || ex.trails.blind {
+		return
+	}
+	all := [][][]byte{c.args}
+	if on != nil && on.multi && commandName(c.args) == "exec" {
+		all = append(all, parseAll(on.transaction)...)
+	}
+	for _, args := range all {
+		body, runs := scriptIn(args)
+		if !runs && commandName(args) == "evalsha" && len(args) > 1 {
+			body, runs = ex.w.scripts[strings.ToLower(string(args[1]))]
+		}
+		if !repeats(args) && !(command{args: args}).blocks() || runs && !scriptRepeats(body) {
+			ex.trails.blind = true
+		}
+	}
+}
+
+// seesState looks at what is stored, and reports whether the state of the schedule can be told. It cannot while replication is
+// stopped, or while a connection has a state at Redis that nobody sees.
+func (ex *execution) seesState() (ok bool, err error) {
+	t := ex.trails
+	if t == nil || t.blind || ex.disturbed || ex.replicationStopped || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
+		return false, nil
+	}
+	for i := range ex.actors {
+		if ex.w.dialers[i].watching() > 0 {
+			return false, nil
+		}
+	}
+	for _, l := range ex.lateCommands {
+		if l.gate != nil && len(l.gate.watched) > 0 {
+			return false, nil
+		}
+	}
+	if len(ex.w.scripts) > 0 && (ex.w.flushed || ex.promoted) {
+		hashes := slices.Sorted(maps.Keys(ex.w.scripts))
+		reply, err := ex.w.ask(ex.w.primary, append([]string{"SCRIPT", "EXISTS"}, hashes...)...)
+		if err != nil {
+			return false, err
+		}
+		t.loaded = append([]byte(strings.Join(hashes, " ")), reply...)
+	}
+	t.stored, err = ex.w.storedKeys()
+	return err == nil, err
+}
+
+// appendTrails describes what is stored, what every client has read, and what each of its threads waits for.
+func (ex *execution) appendTrails(b []byte) []byte {
+	for _, k := range ex.trails.stored {
+		b = appendInts(appendText(appendText(append(b, 1), k.name), k.dump), k.end)
+	}
+	b = appendText(append(b, 0), string(ex.trails.loaded))
+	b = appendInts(b, ex.millisecond(ex.now), ex.millisecond(ex.passedTo), ex.idleFor.Round(grain))
+	b = appendInts(b, ex.earlyWakes)
+	b = appendBools(b, ex.wakesCut)
+	if ex.last != nil {
+		b = appendInts(b, ex.last.thread)
+	}
+	for _, trail := range ex.trails.of {
+		b = appendID(b, trail)
+	}
+	for _, a := range ex.all {
+		b = a.appendThread(b)
+	}
+	for _, a := range ex.sleepers() { // the order in which they wake
+		b = appendInts(b, a.index, a.thread)
+	}
+	return ex.appendWaiters(append(b, 0))
+}
+
+// millisecond returns the millisecond of a time. Where somebody has looked at a clock it returns the time as it is.
+func (ex *execution) millisecond(t time.Duration) time.Duration {
+	if ex.clockRead {
+		return t
+	}
+	return t.Truncate(grain)
+}
+
+// appendThread describes a thread. Where it is follows from its client's trail.
+func (a *actor) appendThread(b []byte) []byte {
+	b = appendInts(b, a.index, a.thread, int(a.parkedAt.kind))
+	b = appendBools(b, a.started, a.done, a.crashed, a.lastWord, a.inOp, a.commands > 0, a.parkedAt.ctx != nil && a.parkedAt.ctx.Err() != nil)
+	if a.inOp {
+		b = appendInts(b, a.callAt/grain)
+		b = a.ex.appendEndedBefore(b, a.callAt)
+	}
+	if a.wakeAt > a.ex.now {
+		b = appendInts(b, a.ex.millisecond(a.wakeAt))
+	}
+	b = appendText(append(b, 0), string(a.lost))
+	if a.sends != nil {
+		b = a.ex.appendWait(b, a.index, a.sends)
+	}
+	return b
+}
+
+// sleepers lists the threads that sleep or wait for a time, in the order in which they wake.
+func (ex *execution) sleepers() []*actor {
+	out := slices.DeleteFunc(slices.Clone(ex.all), func(a *actor) bool { return a.done || a.wakeAt <= ex.now })
+	slices.SortStableFunc(out, func(a, b *actor) int { return cmp.Compare(a.wakeAt, b.wakeAt) })
+	return out
+}
+
+// appendWaiters describes what Redis keeps for clients, and what they have not read yet: commands in the order in which it answers
+// them, then subscriptions.
+func (ex *execution) appendWaiters(b []byte) []byte {
+	for _, c := range ex.waiters {
+		if c.kept != nil {
+			b = ex.appendWait(b, ex.clientOf(c), c)
+		}
+	}
+	for i := range ex.actors {
+		for _, c := range ex.waitersOf(i) {
+			if c.kept == nil {
+				b = ex.appendWait(b, i, c)
+			}
+		}
+	}
+	return append(b, 0)
+}
+
+// clientOf returns the client whose connection it is.
+func (ex *execution) clientOf(c *conn) int {
+	return slices.IndexFunc(ex.actors, func(a *actor) bool { return ex.w.dialers[a.index] == c.dialer })
+}
+
+// appendWait describes a connection on which a client waits.
+func (ex *execution) appendWait(b []byte, client int, c *conn) []byte {
+	b = appendInts(append(b, 1), client, c.node, len(c.queue))
+	b = appendBools(b, c.kept != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
+	for _, next := range c.queue {
+		b = appendText(b, string(next.raw))
+	}
+	for _, t := range ex.threadsOf(client) {
+		b = appendBools(b, t.parkedAt.conn == c || t.sends == c)
+	}
+	return appendText(b, string(c.inbox))
+}
