@@ -105,8 +105,8 @@ func demoEnding(outs []results.Outcome, searches []results.Searched) string {
 	return "Every variant did what its documentation says."
 }
 
-// summary returns the line of one case: its title, which may have a colon of its own, and its result.
-func summary(title, result string) string {
+// caseLine returns the line of one case: its title, which may have a colon of its own, and its result.
+func caseLine(title, result string) string {
 	return title + " -> " + strings.ToLower(result[:1]) + result[1:]
 }
 

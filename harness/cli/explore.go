@@ -298,8 +298,8 @@ func (a *app) searchTable(outs []results.Searched) error {
 	schedules := 0
 	for _, out := range outs {
 		e, r := out.Exploration, out.Exploration.Result
-		t.Add(e.Variant, dash(out.Search.Under()), e.Verdict().String(), dash(classSteps(e)), yes(e.Met, e.Verdict()),
-			units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), dash(untilFirst(r)), rounded(r.Elapsed).String())
+		t.Add(e.Variant, orDash(out.Search.Under()), e.Verdict().String(), orDash(classSteps(e)), yes(e.Met, e.Verdict()),
+			units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), orDash(untilFirst(r)), rounded(r.Elapsed).String())
 		total, schedules = total+r.Elapsed, schedules+r.Schedules+r.Pruned
 	}
 	if err := a.write(&t); err != nil {

@@ -73,8 +73,8 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		strings.TrimPrefix(suggest.Question("", word, commandNames(cmd))+" "+cmd.CommandPath()+" --help names them all", " "))
 }
 
-// grouped puts the flags in the help of cmd into groups. Flags without a group come last.
-func (a *app) grouped(cmd *cobra.Command, groups []flagGroup) *cobra.Command {
+// groupFlags puts the flags in the help of cmd into groups. Flags without a group come last.
+func (a *app) groupFlags(cmd *cobra.Command, groups []flagGroup) *cobra.Command {
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := fmt.Fprint(cmd.OutOrStdout(), usageText(cmd, groups, texttable.Width(a.terminal)))
 		return err

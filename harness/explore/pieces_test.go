@@ -248,7 +248,7 @@ func (p *pool) run(ctx context.Context, piece Piece) (PieceResult, error) {
 }
 
 // smallPieces cuts small programs into many pieces.
-var smallPieces = pieceSizes{7, 20}
+var smallPieces = pieceSizes{10, 50}
 
 func TestASearchInPiecesComesToTheSameWhoeverDoesThem(t *testing.T) {
 	var pieces, died int64
