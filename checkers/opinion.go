@@ -243,7 +243,7 @@ func (k *keyOps) String() string { return fmt.Sprintf("%q (%d operations)", k.ke
 
 // reason says what was asked and what was not.
 func (p *opinionPass) reason() string {
-	out := fmt.Sprintf("porcupine agreed on %d of %d keys", p.agreed, p.asked)
+	out := fmt.Sprintf("porcupine agreed with the checkers on %d of %d keys", p.agreed, p.asked)
 	switch {
 	case len(p.keys) == 0:
 		return "porcupine was asked of no key: no lock, message or sequence was recorded"

@@ -68,7 +68,7 @@ var allowed = []room{
 		"harness", "harness/cluster", "harness/internal/fields", "harness/plan", "harness/results", "harness/suggest", "harness/suite/tally", "reports",
 	}},
 	{"harness/experiments", []string{
-		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "checkers", "nemesis", "reports",
+		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "harness/suggest", "checkers", "nemesis", "reports",
 	}},
 	{"harness/cli", []string{
 		"harness", "harness/cluster", "harness/cluster/docker", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",

@@ -65,16 +65,23 @@ func TestPageOfEverySortOfSearch(t *testing.T) {
 	}
 }
 
+// copied returns a page as its commands are copied: without the marks around their words.
+func copied(page string) string {
+	return strings.NewReplacer("<span>", "", "</span>", "").Replace(page)
+}
+
 func TestPageTellsTheFacts(t *testing.T) {
 	html := searchPage(t, searches()["race"])
 	for _, fact := range []string{
 		"dedup/get-set", "expected duplicate-delivery: met", "at most 1 crash and 1 expiry", "GET; if absent SET, EXPIRE, deliver",
-		"Atomic operations by Lua (article), plan one", "2026-11-21 04:00 UTC", "15,455", "800 µs", "everything", "doublegrant explore dedup/get-set --clients 3",
+		"Atomic operations by Lua (article), plan one", "2026-11-21 04:00 UTC", "15,455", "800 µs", "everything",
 		"duplicate-delivery in 7 steps", "two workers were told that they are the first", "clients 1 and 2 were both told",
-		"--replay anomalies/duplicate-delivery.json", `href="anomalies/immortal-mark.json"`, "10.005 s", "crashes",
+		`href="anomalies/immortal-mark.json"`, "10.005 s", "crashes",
 	} {
 		require.Contains(t, html, fact)
 	}
+	require.Contains(t, copied(html), "<pre>doublegrant explore dedup/get-set --clients 3</pre>")
+	require.Contains(t, copied(html), "--replay anomalies/duplicate-delivery.json</pre>")
 	require.NotContains(t, html, "clients 0 and 1")
 	require.NotContains(t, html, "Not every schedule was run")
 	some := searches()["race"]

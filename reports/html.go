@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 
@@ -61,9 +62,13 @@ func helpers() template.FuncMap {
 	return template.FuncMap{
 		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count, "times": times,
 		"clip": units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
-		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass, "outcome": drawing.OutcomeText, "say": say, "memory": units.Size,
+		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass, "outcome": drawing.OutcomeText, "say": say, "words": words, "memory": units.Size,
 	}
 }
+
+// words splits a command line at its blanks, so that a page breaks lines there and not at hyphens: of "--" and "-" in two lines nobody
+// knows whether a blank is between them.
+func words(command string) []string { return strings.Split(command, " ") }
 
 // style returns the stylesheet of every page.
 func style() (template.CSS, error) {

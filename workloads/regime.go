@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
 // Regime names how the callers of a sequence choose the number that they propose.
@@ -48,7 +49,7 @@ func ParseRegime(name string) (Regime, error) {
 		}
 		known = append(known, string(r))
 	}
-	return "", fmt.Errorf("unknown regime %q: choose one of %s", name, strings.Join(known, ", "))
+	return "", fmt.Errorf("unknown regime %q: %s", name, suggest.Meant(name, known))
 }
 
 // proposals makes the next proposal. It may be called concurrently, each caller with its own rng.

@@ -58,6 +58,10 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 		"did you mean --clients?":                                    {"run", "lock/set-nx-px", "--client", "10"},
 		"doublegrant run --help lists them all":                      {"run", "lock/set-nx-px", "--hue", "red"},
 		`unknown command "lst": did you mean list?`:                  {"lst"},
+		`unknown command "chek": did you mean check?`:                {"help", "client", "chek"},
+		`doublegrant run has no commands of its own`:                 {"help", "run", "x"},
+		`unknown regime "growingg": did you mean growing?`:           {"explore", "sequence/incr", "--regime", "growingg"},
+		`did you mean jepsen-redis-2013?`:                            {"reproduce", "jepsen-redis-2012"},
 		"did you mean lock/set-nx-px?":                               {"run", "lock/set-nx-pxx"},
 		`begins with "dedpu": doublegrant list names them`:           {"list", "dedpu"},
 		`begins with "fixd": did you mean fixed?`:                    {"list", "fixd"},
@@ -94,9 +98,9 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 func TestAMachineThatCannotDoItIsOneLineAndExit3(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for want, args := range map[string][]string{
-		"apt-get install redis-server": {"run", "sequence/incr", "--redis-server", "/nowhere/redis-server"},
-		"ulimit -n":                    {"run", "sequence/incr", "--clients", "900000"},
-		"from --redis-server":          {"explore", "lock/set-nx-px", "--redis-server", "/nowhere/redis-server"},
+		"or leave it out":     {"run", "sequence/incr", "--redis-server", "/nowhere/redis-server"},
+		"ulimit -n":           {"run", "sequence/incr", "--clients", "900000"},
+		"from --redis-server": {"explore", "lock/set-nx-px", "--redis-server", "/nowhere/redis-server"},
 	} {
 		_, errs, code := run(t, args...)
 		require.Equal(t, cli.ExitFailed, code, errs)

@@ -306,12 +306,19 @@ func asDocumented(r reports.Row) string {
 	if r.Expected == "" {
 		return "-"
 	}
-	return yes(r.Met)
+	if r.Explorer != "" { // what it found counts, too
+		return yes(r.Met, harness.Valid)
+	}
+	return yes(r.Met, r.Verdict)
 }
 
-func yes(b bool) string {
-	if b {
+// yes returns the cell that says whether what is documented came true, which an unknown verdict leaves open.
+func yes(met bool, v harness.Verdict) string {
+	switch {
+	case met:
 		return "yes"
+	case v == harness.Unknown:
+		return "cannot tell"
 	}
 	return "NO"
 }

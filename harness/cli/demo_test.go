@@ -26,3 +26,21 @@ func TestAValidLoadOfABrokenLockSaysWhatTheExplorerFound(t *testing.T) {
 	require.Empty(t, onlyExplored(load("lock/setnx-expire", harness.Invalid), searches), "the load says it itself")
 	require.Empty(t, onlyExplored(load("lock/set-nx-px", harness.Valid), searches), "only a failover breaks it, and the load had none")
 }
+
+// A run that can tell nothing is not the variant's fault.
+func TestTheDemoTellsWhatIsWrongFromWhatIsUnknown(t *testing.T) {
+	load := func(met bool, v harness.Verdict) results.Outcome {
+		return results.Outcome{Met: met, Report: reports.Report{Judged: harness.Judged{Verdict: v}}}
+	}
+	good, broken, slow := load(true, harness.Invalid), load(false, harness.Invalid), load(false, harness.Unknown)
+	found := results.Searched{Exploration: reports.Exploration{Met: true}}
+	unexpected := results.Searched{Exploration: reports.Exploration{Result: interleave.Result{Found: make([]interleave.Counterexample, 1)}}} // not documented
+	require.Equal(t, "Every variant did what its documentation says.", demoEnding([]results.Outcome{good}, []results.Searched{found}))
+	require.Contains(t, demoEnding([]results.Outcome{good, slow}, []results.Searched{found}), "Of 1 run nothing can be said")
+	require.Contains(t, demoEnding([]results.Outcome{slow, broken}, []results.Searched{found}), "NOT every variant")
+	require.Contains(t, demoEnding([]results.Outcome{slow}, []results.Searched{unexpected}), "NOT every variant")
+	require.Equal(t, "cannot tell", asDocumented(reports.Row{Expected: "valid", Verdict: harness.Unknown}))
+	require.Equal(t, "NO", asDocumented(reports.Row{Expected: "valid", Verdict: harness.Invalid}))
+	require.Equal(t, "NO", asDocumented(reports.Row{Expected: "valid", Verdict: harness.Unknown, Explorer: "4 steps"}))
+	require.Equal(t, "-", asDocumented(reports.Row{Verdict: harness.Unknown}))
+}

@@ -298,8 +298,8 @@ func (a *app) searchTable(outs []results.Searched) error {
 	schedules := 0
 	for _, out := range outs {
 		e, r := out.Exploration, out.Exploration.Result
-		t.Add(e.Variant, dash(out.Search.Under()), e.Verdict().String(), dash(classSteps(e)), yes(e.Met),
-			units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), rounded(r.First).String(), rounded(r.Elapsed).String())
+		t.Add(e.Variant, dash(out.Search.Under()), e.Verdict().String(), dash(classSteps(e)), yes(e.Met, e.Verdict()),
+			units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), dash(untilFirst(r)), rounded(r.Elapsed).String())
 		total, schedules = total+r.Elapsed, schedules+r.Schedules+r.Pruned
 	}
 	if err := a.write(&t); err != nil {
@@ -307,6 +307,14 @@ func (a *app) searchTable(outs []results.Searched) error {
 	}
 	a.println("\n%d searches, %s schedules in %v", len(outs), units.Count(int64(schedules)), rounded(total))
 	return nil
+}
+
+// untilFirst returns the time to the first counterexample. It is empty if there is none.
+func untilFirst(r interleave.Result) string {
+	if len(r.Found) == 0 {
+		return ""
+	}
+	return rounded(r.First).String()
 }
 
 // classSteps names the classes of a search's counterexamples, each with its steps.

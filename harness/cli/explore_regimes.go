@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -71,7 +72,7 @@ func (a *app) markdownRegimes(outs []results.Searched) error {
 	return nil
 }
 
-// printRegimes prints a line for each regime, and the counterexamples of those that break the variant.
+// printRegimes prints a line for each regime, the counterexamples of those that break the variant, and where the reports of the others are.
 func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict) error {
 	a.println("%s  %s", strings.ToUpper(worst.String()), regimesSentence(outs, worst))
 	var t texttable.Table
@@ -81,14 +82,22 @@ func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict) error
 	if err := a.write(&t); err != nil {
 		return err
 	}
+	var valid []results.Searched
 	for _, out := range outs {
 		if out.Exploration.Verdict() == harness.Valid {
+			valid = append(valid, out)
 			continue
 		}
 		a.println("\nregime %s", out.Search.Regime)
 		if err := a.printExploration(out.Exploration); err != nil {
 			return err
 		}
+	}
+	if len(valid) > 0 {
+		a.println("")
+	}
+	for _, out := range valid {
+		a.println("report: %s", filepath.Join(out.Dir, "report.html"))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
@@ -44,6 +45,33 @@ var (
 		{"Results", []string{"situation", "results", "redis-server", "output", "color", "no-color", "help"}},
 	}
 )
+
+// helpCommand prints the help of the command that its words name. Cobra's own prints that of the root, without an error, if there is none.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "print the help of a command",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			about, rest, err := cmd.Root().Find(words)
+			if err == nil && len(rest) == 0 {
+				about.InitDefaultHelpFlag()
+				return about.Help()
+			}
+			if len(rest) == 0 {
+				rest = words
+			}
+			return unknownCommand(about, rest[0])
+		},
+	}
+}
+
+// unknownCommand returns the error for a word that names none of the commands of cmd.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	if !cmd.HasSubCommands() {
+		return usage("unknown command %q: %s has no commands of its own", word, cmd.CommandPath())
+	}
+	return usage("unknown command %q: %s", word,
+		strings.TrimPrefix(suggest.Question("", word, commandNames(cmd))+" "+cmd.CommandPath()+" --help names them all", " "))
+}
 
 // grouped puts the flags in the help of cmd into groups. Flags without a group come last.
 func (a *app) grouped(cmd *cobra.Command, groups []flagGroup) *cobra.Command {

@@ -13,7 +13,7 @@ func TestHelpHasItsFlagsInGroups(t *testing.T) {
 	for command, titles := range map[string][]string{
 		"run":     {"Variant and load", "Topology", "Faults", "Your own script or program", "Results"},
 		"compare": {"Variant and load", "Topology", "Faults", "Your own script or program", "Results"},
-		"explore": {"Variant and search", "At random", "Faults, each tried wherever it makes a difference", "Your own script or program", "Replay", "Results"},
+		"explore": {"Variant and search", "At random", "Faults, each tried wherever it makes a difference", "Your own script or program", "In pieces", "Replay", "Results"},
 	} {
 		out, errs, code := run(t, command, "--help")
 		require.Zero(t, code, errs)

@@ -76,7 +76,10 @@ func (a *app) searchProgress() func(explore.Progress) {
 // searchLine counts the schedules of a search: "12,345 run, 67 planned, 2 found, part 2 of 4, 89 pruned". What matters most is first,
 // since a terminal may be too narrow for all of it.
 func searchLine(p explore.Progress) string {
-	line := fmt.Sprintf("%s run, %s planned", units.Count(int64(p.Schedules)), units.Count(int64(p.Planned)))
+	line := units.Count(int64(p.Schedules)) + " run"
+	if p.Planned > 0 || !p.Endless {
+		line += fmt.Sprintf(", %s planned", units.Count(int64(p.Planned)))
+	}
 	if p.Found > 0 {
 		line += fmt.Sprintf(", %d found", p.Found)
 	}

@@ -116,8 +116,7 @@ func (a *app) root() *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
-			return usage("unknown command %q: %s", args[0],
-				strings.TrimPrefix(suggest.Question("", args[0], commandNames(cmd))+" doublegrant --help names them all", " "))
+			return unknownCommand(cmd, args[0])
 		},
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version: version(),
@@ -148,6 +147,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage("%s", readable(cmd, err)) })
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(), a.reportCommand(), a.compareCommand(),
 		a.suiteCommand(), a.mergeCommand(), a.demoCommand(),
 		a.reproduceCommand(), a.listCommand(), a.doctorCommand(), a.versionCommand(), a.workerCommand())

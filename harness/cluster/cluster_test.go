@@ -121,7 +121,7 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 	}
 	err := start(cluster.Options{RedisServer: "/nowhere/redis-server"})
 	require.ErrorIs(t, err, cluster.ErrNoRedis)
-	require.ErrorContains(t, err, "apt-get install redis-server")
+	require.ErrorContains(t, err, "name a redis-server of version 7.0 or newer there, or leave it out")
 	err = start(cluster.Options{Clients: 10_000_000})
 	require.ErrorIs(t, err, cluster.ErrLimit)
 	require.ErrorContains(t, err, "ulimit -n")
@@ -132,4 +132,7 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 	script := "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Redis server v=7.2.4 sha=0' && exit\necho 'no luck today'\n"
 	require.NoError(t, os.WriteFile(broken, []byte(script), 0o755))
 	require.ErrorContains(t, start(cluster.Options{RedisServer: broken}), "no luck today")
+	t.Setenv("DOUBLEGRANT_REDIS_SERVER", "")
+	t.Setenv("PATH", t.TempDir())
+	require.ErrorContains(t, start(cluster.Options{}), "apt-get install redis-server")
 }

@@ -136,6 +136,10 @@ func FindRedis(named string) (path, version string, err error) {
 		return "", "", fmt.Errorf("%w: %s is set to %q, which cannot be run: let it name a redis-server of version %d.0 or newer, or unset it",
 			ErrNoRedis, redisEnv, named, OldestRedis)
 	}
+	if err != nil && from != "the PATH" {
+		return "", "", fmt.Errorf("%w: %q from %s cannot be run: name a redis-server of version %d.0 or newer there, or leave it out",
+			ErrNoRedis, named, from, OldestRedis)
+	}
 	if err != nil {
 		return "", "", fmt.Errorf("%w: %q from %s cannot be run: install it (Debian: apt-get install redis-server) or set %s",
 			ErrNoRedis, named, from, redisEnv)

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -83,7 +83,7 @@ func Find(name string) (Experiment, error) {
 		}
 		known = append(known, e.Name)
 	}
-	return Experiment{}, plan.Usagef("unknown experiment %q: choose one of %s", name, strings.Join(known, ", "))
+	return Experiment{}, plan.Usagef("unknown experiment %q: %s", name, suggest.Meant(name, known))
 }
 
 // Reproduce repeats an experiment and writes a results folder with a folder for each trial in it. It returns an error if the

@@ -157,6 +157,30 @@ func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 	})
 }
 
+// A client that sends another command where all was the same before is refused with both commands.
+func TestAClientThatSendsAnotherCommandIsNamed(t *testing.T) {
+	leavesNothing(t, func() {
+		var times atomic.Int64
+		p := program(writesTo("k", 4))
+		steady := p.Open
+		p.Open = func(i int, r redis.UniversalClient) harness.Client {
+			if i == 1 {
+				return opened{writesTo(fmt.Sprintf("k%d", times.Add(1)/5), 4), r}
+			}
+			return steady(i, r)
+		}
+		s := quiet(p)
+		s.Unreduced = true
+		res, err := searchSoon(t, s)
+		require.NoError(t, err)
+		require.Contains(t, res.Stopped, "client 2 sent ")
+		require.Contains(t, res.Stopped, " k1")
+		require.Contains(t, res.Stopped, " k0")
+		require.Contains(t, res.Stopped, " when all was the same before"+remedy)
+		require.Equal(t, harness.Unknown, res.Verdict())
+	})
+}
+
 func TestSpecsThatAreOfNoUse(t *testing.T) {
 	good := quiet(program(idle))
 	for want, spoil := range map[string]func(*Spec){

@@ -172,5 +172,5 @@ func (m *memory) why(c *command, on *conn) string {
 // remembers reports whether the search may run schedules from memory.
 func (s *search) remembers(worlds []*world) bool {
 	p := s.spec.Program
-	return !s.spec.Unremembered && worlds[0].fixed != nil && p.Gate == interleave.InProcess
+	return !s.spec.Unremembered && !s.spec.forgetful && worlds[0].fixed != nil && p.Gate == interleave.InProcess
 }

@@ -2,10 +2,14 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -23,8 +27,16 @@ var testScripts = map[string]*redis.Script{
 	"left":  redis.NewScript(`return redis.call('pttl', KEYS[1]) > 5000 and redis.call('del', KEYS[1]) or 0`),
 }
 
-// performTogether runs a script ("RUN bump a"), by its hash first, or changes a key under WATCH ("CAS a 5").
+// performTogether runs a script ("RUN bump a"), by its hash first, or changes a key under WATCH ("CAS a 5"). It has a thread do something
+// ("THREAD GET a"), or waits for a message ("LISTEN a").
 func performTogether(ctx context.Context, r redis.UniversalClient, words []string) (result string, err error) {
+	switch words[0] {
+	case "THREAD":
+		harness.Go(ctx, func(ctx context.Context) { _, _ = perform(ctx, r, strings.Join(words[1:], " ")) })
+		return say(ctx, r, "GET a")
+	case "LISTEN":
+		return listenOnce(ctx, r, words[1])
+	}
 	if words[0] == "RUN" {
 		v, err := testScripts[words[1]].Run(ctx, r, []string{words[2]}).Result()
 		return fmt.Sprint(v), err
@@ -42,6 +54,23 @@ func performTogether(ctx context.Context, r redis.UniversalClient, words []strin
 		return "failed", nil
 	}
 	return result, err
+}
+
+// listenOnce subscribes to a channel, and waits for a message, not longer than a lease.
+func listenOnce(ctx context.Context, r redis.UniversalClient, channel string) (string, error) {
+	sub := r.Subscribe(ctx, channel)
+	defer func() { _ = sub.Close() }()
+	if _, err := sub.Receive(ctx); err != nil {
+		return "", err
+	}
+	m, err := sub.ReceiveTimeout(ctx, lease)
+	if message, ok := m.(*redis.Message); ok {
+		return message.Payload, err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return "nothing", nil
+	}
+	return "", err
 }
 
 // everyHistory runs a search and lists its histories, with all their times.
@@ -132,4 +161,21 @@ func lookTwice(ctx context.Context, s *harness.Session, r redis.UniversalClient,
 		dump(ctx, s, r)
 	}
 	return err
+}
+
+// Time passes while the program's look at the store waits, so it is not run from memory.
+func TestALookThatWaitsIsReallyRun(t *testing.T) {
+	t.Parallel()
+	spec := quiet(program(sends("SET a 1", "DEL a"), sends("GET a")))
+	spec.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
+		s.Invoke(harness.Op{Kind: harness.Read, Key: "q"}, func(op *harness.Op) {
+			op.Outcome, op.Result = harness.OK, fmt.Sprint(r.BLPop(ctx, 5*time.Second, "q").Err())
+		})
+		return nil
+	}
+	s := newScheduler(t, spec)
+	looked := s.everyHistory(spec)
+	require.Contains(t, s.last.memory.broken, "waits")
+	spec.Unremembered = true
+	require.Subset(t, s.everyHistory(spec), looked)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -144,7 +145,7 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 		return diverged(a)
 	}
 	if known.at.kind != at.kind || len(known.acts) != len(acts) || at.kind == inCommand && !sameStep(known.at.conn, at.conn) {
-		return fmt.Errorf("%w: the same choices led to other commands before: %s", errDiverged, inWords(ex.path))
+		return fmt.Errorf("%w: %s %s, and %s when all was the same before", errDiverged, a, at.does(ex.w), known.at.does(ex.w))
 	}
 	same := slices.Equal(known.acts, acts) && known.watches == watches
 	if at.kind == inCommand {
@@ -155,6 +156,23 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 		ex.memory.forgo("a client's commands or results differ each time, as random tokens do")
 	}
 	return nil
+}
+
+// does says what a client does at the place where it waits, after its name.
+func (at parked) does(w *world) string {
+	switch at.kind {
+	case inCommand:
+		return "sent " + strings.TrimSpace(at.conn.queue[0].text(w))
+	case inSleep, inNap:
+		return "slept"
+	case inClock:
+		return "looked at its clock"
+	case inWork:
+		return "worked between two operations"
+	case atEnd:
+		return "was done"
+	}
+	return "waited"
 }
 
 // sameStep reports whether two commands that come next have the same name and touch the same keys.

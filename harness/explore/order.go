@@ -3,16 +3,22 @@ package explore
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
+const (
+	mostOrderRuns = 1000            // schedules that are run to put one counterexample in order
+	orderWithin   = 3 * time.Second // real time for that
+)
+
 // orderFound puts the steps of counterexamples into the order of their clients, where the order does not matter. Of many
-// schedules that show the same, a reader then sees the one with the fewest turns to follow, whichever the search came to first.
+// schedules that show the same, a reader then sees one with few turns to follow, whichever the search came to first.
 func (s *search) orderFound(ctx context.Context, w *world) error {
 	for class, c := range s.found {
 		h := newShrinker(s.spec, w, c)
-		h.over = ctx.Err
+		h.over, h.until, h.most = ctx.Err, time.Now().Add(orderWithin), mostOrderRuns
 		if err := catchPanics(func() error { return h.order(context.WithoutCancel(ctx)) }); err != nil {
 			return err
 		}
@@ -22,27 +28,44 @@ func (s *search) orderFound(ctx context.Context, w *world) error {
 	return nil
 }
 
-// order lets neighbouring steps of two clients change places, as long as the first is that of the later client and the violation
-// comes no later.
+// order moves one step of a client to another place, as long as that makes the counterexample tidier.
 func (h *shrinker) order(ctx context.Context) error {
-	for at := 0; at+1 < len(h.best.schedule) && !h.spent(); {
-		first, second := h.best.schedule[at], h.best.schedule[at+1]
-		if first.Kind() != interleave.Runs || second.Kind() != interleave.Runs || first.Number() <= second.Number() {
-			at++
+	for from := 0; from < len(h.best.schedule); from++ {
+		if h.best.schedule[from].Kind() != interleave.Runs {
 			continue
 		}
-		schedule := slices.Clone(h.best.schedule)
-		schedule[at], schedule[at+1] = second, first
-		found, err := h.outcome(ctx, h.budget, schedule)
-		if err != nil {
-			return err
+		for to := range h.best.schedule {
+			tidier, err := h.moveStep(ctx, from, to)
+			if err != nil {
+				return err
+			}
+			if tidier {
+				from = -1 // from the beginning
+				break
+			}
 		}
-		if found == nil || !found.smaller(h.best) {
-			at++
-			continue
-		}
-		h.best = found
-		at = max(0, at-1)
 	}
 	return nil
+}
+
+// moveStep moves a step to another place, and keeps what becomes of the schedule if that is tidier.
+func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err error) {
+	old := h.best.schedule
+	schedule := slices.Insert(slices.Delete(slices.Clone(old), from, from+1), to, old[from])
+	if !isTidier(schedule, old) || h.seen[inBytes(schedule)] || h.spent() {
+		return false, nil
+	}
+	h.seen[inBytes(schedule)] = true
+	found, err := h.outcome(ctx, h.budget, schedule)
+	if found == nil || err != nil || found.length > h.best.length || !isTidier(found.schedule, old) {
+		return false, err
+	}
+	h.best = found
+	return true, nil
+}
+
+// isTidier reports whether a schedule has its steps more in the order of their clients than another, and neither more faults nor more
+// turns from one client to another.
+func isTidier(a, than []interleave.Choice) bool {
+	return slices.Compare(a, than) < 0 && faultsIn(a) <= faultsIn(than) && switches(a) <= switches(than)
 }

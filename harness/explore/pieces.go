@@ -12,7 +12,7 @@ import (
 // This file plans a search in pieces, and puts their results together.
 //
 // A part begins with one piece of all its branches, which ends after some schedules and leaves the others. These are dealt out to
-// piecesAtOnce pieces: a round. When all are done, the branches that they left are dealt out again. A piece knows the states to which
+// piecesAtOnce pieces, neighbours to one piece, since they come to the same states: a round. When all are done, the branches that they left are dealt out again. A piece knows the states to which
 // pieces of earlier rounds have come, and no state of its own round, so nobody waits for anybody within a round.
 //
 // The counts, prunings and counterexamples of a search in pieces do not depend on the number of workers, or on which of them dies. A

@@ -125,8 +125,11 @@ func throughJSON[T any](t *testing.T, v *T) *T {
 
 func TestASearchThatGoesOnFromCheckpointsComesToTheSame(t *testing.T) {
 	stops := 0
+	var w *world
 	eachRandomSpec(t, func(t *testing.T, spec Spec, seed uint64, what string) {
-		w := newScheduler(t, spec).w
+		if seed == 0 {
+			w = newScheduler(t, spec).w
+		}
 		whole, done := cameTo(t, t.Context(), spec, w)
 		require.True(t, done.Done(), what)
 		rng := rand.New(rand.NewPCG(seed, 13))
@@ -213,6 +216,20 @@ func (p *pool) dies(piece Piece, when int) bool {
 	return true
 }
 
+// take makes the pool's runners those of another spec that needs the same servers.
+func (p *pool) take(spec Spec) {
+	p.t.Helper()
+	spec, err := spec.withDefaults()
+	require.NoError(p.t, err)
+	p.done.Store(0)
+	p.died.Store(0)
+	for range cap(p.runners) {
+		r := <-p.runners
+		r.spec = spec
+		p.runners <- r
+	}
+}
+
 func (p *pool) run(ctx context.Context, piece Piece) (PieceResult, error) {
 	if p.dies(piece, 0) {
 		return PieceResult{}, fmt.Errorf("%w: before", ErrWorker)
@@ -235,9 +252,16 @@ var smallPieces = pieceSizes{7, 20}
 
 func TestASearchInPiecesComesToTheSameWhoeverDoesThem(t *testing.T) {
 	var pieces, died int64
+	var p *pool
+	var w *world
 	eachRandomSpec(t, func(t *testing.T, spec Spec, seed uint64, what string) {
-		p := newPool(t, spec, 4)
-		w := newScheduler(t, spec).w
+		if seed == 0 { // of a group: their programs need the same servers
+			p, w = newPool(t, spec, 4), newScheduler(t, spec).w
+		}
+		if seed > 1 { // each needs seconds
+			return
+		}
+		p.take(spec)
 		plain, _ := cameTo(t, t.Context(), spec, w)
 		var one came
 		for _, workers := range []int{1, 2, 4} {
@@ -253,8 +277,9 @@ func TestASearchInPiecesComesToTheSameWhoeverDoesThem(t *testing.T) {
 		comparePlain(t, spec, plain, one, what)
 		pieces, died = pieces+p.done.Load(), died+p.died.Load()
 	})
-	require.Greater(t, pieces, int64(500), "or nothing was shown")
-	require.Greater(t, died, int64(100), "or nothing was shown")
+	t.Logf("%d pieces, %d lost workers", pieces, died)
+	require.Greater(t, pieces, int64(300), "or nothing was shown")
+	require.Greater(t, died, int64(60), "or nothing was shown")
 }
 
 // comparePlain compares a search in pieces with one that is not.

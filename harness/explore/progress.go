@@ -14,6 +14,7 @@ type Progress struct {
 	Pruned      int               // schedules that were given up, since another one shows the same
 	Planned     int               // schedules of this part that are planned and not begun; each may plan others
 	Found       int               // classes of which a counterexample was found
+	Endless     bool              // the last part draws schedules at random until the time is up, so nothing is planned in it
 }
 
 // progressEvery is the time between two calls of Spec.OnProgress.
@@ -56,5 +57,6 @@ func (s *search) progress() Progress {
 	return Progress{
 		Budget: s.budget, Part: s.part, Parts: max(s.part, len(s.spec.budgets())),
 		Schedules: s.schedules, Pruned: s.pruned, Planned: planned, Found: len(s.found),
+		Endless: s.spec.Random != nil && s.spec.Random.Schedules == 0,
 	}
 }

@@ -85,7 +85,7 @@ func perform(ctx context.Context, r redis.UniversalClient, c string) (string, er
 	case work:
 		return "", nil
 	}
-	if words := strings.Fields(c); words[0] == "RUN" || words[0] == "CAS" {
+	if words := strings.Fields(c); slices.Contains([]string{"RUN", "CAS", "THREAD", "LISTEN"}, words[0]) {
 		return performTogether(ctx, r, words)
 	}
 	list, isTx := strings.CutPrefix(c, "TX ")
@@ -168,15 +168,20 @@ func (s *scheduler) shows(spec Spec) (set shown, schedules int) {
 	c := &collector{}
 	spec.Checkers = []harness.Checker{c}
 	res := s.search(spec)
-	set = shown{}
-	for _, ops := range c.histories {
+	return showing(c.histories), res.Schedules
+}
+
+// showing returns what schedules with those histories showed.
+func showing(histories [][]harness.Op) shown {
+	set := shown{}
+	for _, ops := range histories {
 		o, order := outcome(ops), precedence(ops)
 		if set[o] == nil {
 			set[o] = map[string][]string{}
 		}
 		set[o][strings.Join(order, "\n")] = order
 	}
-	return set, res.Schedules
+	return set
 }
 
 // has reports whether the outcome is there with that order, or with one that contains it: a violation in the one is a violation

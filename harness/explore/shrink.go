@@ -84,6 +84,7 @@ type shrinker struct {
 	best   *smallestFound
 	seen   map[string]bool // candidates that were run
 	runs   int
+	most   int // runs
 	until  time.Time
 	over   func() error // not nil: the search is interrupted
 }
@@ -91,7 +92,7 @@ type shrinker struct {
 func newShrinker(spec *Spec, w *world, c *smallestFound) *shrinker {
 	return &shrinker{
 		replayer: replayer{spec: spec, w: w, alarm: time.NewTimer(parkWithin)}, class: c.class, budget: c.budget, best: c,
-		seen: map[string]bool{}, until: time.Now().Add(shrinkWithin), over: func() error { return nil },
+		seen: map[string]bool{}, most: mostShrinkRuns, until: time.Now().Add(shrinkWithin), over: func() error { return nil },
 	}
 }
 
@@ -111,7 +112,7 @@ func (h *shrinker) shrink(ctx context.Context) error {
 }
 
 func (h *shrinker) spent() bool {
-	return h.runs >= mostShrinkRuns || time.Now().After(h.until) || h.over() != nil
+	return h.runs >= h.most || time.Now().After(h.until) || h.over() != nil
 }
 
 // dropClients leaves clients out, one after the other.

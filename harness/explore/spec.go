@@ -44,7 +44,8 @@ type Spec struct {
 	First        bool          // stop at the first counterexample, which need not be the smallest
 	Unreduced    bool          // run schedules that differ only in the order of independent commands, too
 	Workers      int           // schedules that run at one time, each on a Redis of its own; default 2
-	Unremembered bool          // really run every schedule, and none from memory
+	Unremembered bool          // really run every schedule, and none from memory, and look for no states
+	forgetful    bool          // really run every schedule, and look for states all the same
 	Redis        string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
 
 	// Pieces lets the search work in pieces, which others do: Workers does not count then. Its result is the same whoever does them, but

@@ -92,7 +92,7 @@ func (ex *execution) seesState() (ok bool, err error) {
 			return false, nil
 		}
 	}
-	if ex.w.flushed || ex.promoted {
+	if len(ex.w.scripts) > 0 && (ex.w.flushed || ex.promoted) {
 		hashes := slices.Sorted(maps.Keys(ex.w.scripts))
 		reply, err := ex.w.ask(ex.w.primary, append([]string{"SCRIPT", "EXISTS"}, hashes...)...)
 		if err != nil {

@@ -68,7 +68,8 @@ func (v *visit) descend(ctx context.Context) error {
 		}
 	}
 	if v.fingerprint != 0 && v.ex.fingerprint != v.fingerprint {
-		return fmt.Errorf("%w: the same choices led to other commands before: %s", errDiverged, inWords(v.prefix))
+		return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice 50, or Twice of a search, names the first that differs)",
+			errDiverged, inWords(v.prefix))
 	}
 	asleep := v.sleepSet
 	if len(v.prefix) > 0 {

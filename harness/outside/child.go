@@ -67,7 +67,10 @@ func start(command []string, log *os.File, init request) (_ *child, err error) {
 		c.log, cmd.Stderr = log, io.MultiWriter(c.said, log)
 	}
 	if c.release, err = cluster.StartProcess(cmd); err != nil {
-		return nil, errors.Join(fmt.Errorf("%q cannot be started: %w", command[0], err), c.in.Close(), out.Close(), w.Close())
+		for _, end := range []io.Closer{c.in, out, w} {
+			_ = end.Close() // some are closed: Start closes what it was given when it fails
+		}
+		return nil, fmt.Errorf("%q cannot be started: %w", command[0], err)
 	}
 	_ = w.Close() // the process has its own
 	go func() {

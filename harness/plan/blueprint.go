@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
@@ -57,7 +58,8 @@ func parseTopology(name string) (blueprint, error) {
 		b.redis, b.primaries = n, n
 		return b, nil
 	}
-	return b, fmt.Errorf("unknown topology %q: choose standalone, sentinel, sentinel:5 or masters:5", name)
+	return b, fmt.Errorf("unknown topology %q: %s", name,
+		cmp.Or(suggest.Question("", name, []string{Standalone, Sentinel}), "choose standalone, sentinel, sentinel:5 or masters:5"))
 }
 
 // usualDownAfter is the cluster's default of Plan.DownAfter.

@@ -10,6 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -82,7 +83,11 @@ func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error 
 	for _, word := range words {
 		class := harness.Class(fields.Followed(word).Value)
 		if fields.Followed(word).Kind != yaml.ScalarNode || !slices.Contains(allClasses(), class) {
-			return r.Errorf(word, "unknown class %s in %s: choose one of %s", fields.Written(fields.Followed(word)), name, joinClasses(allClasses(), ", "))
+			var known []string
+			for _, c := range allClasses() {
+				known = append(known, string(c))
+			}
+			return r.Errorf(word, "unknown class %s in %s: %s", fields.Written(fields.Followed(word)), name, suggest.Meant(string(class), known))
 		}
 		*c = append(*c, class)
 	}

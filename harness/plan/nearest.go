@@ -14,6 +14,9 @@ import (
 // unknownFault returns the error for an unknown name, with similar names. packagesToo is false for random entries, which
 // take no packages.
 func unknownFault(name string, packagesToo bool) error {
+	if fault, _, given := strings.Cut(name, "("); given {
+		return fmt.Errorf("unknown fault %q: parameters stand in a plan (run --plan), as fields beside %q", fields.Shortened(name), "fault: "+fields.Shortened(fault))
+	}
 	near := nearest(name, packagesToo)
 	if len(near) == 0 {
 		return fmt.Errorf("unknown fault %q: doublegrant list names them all", fields.Shortened(name))

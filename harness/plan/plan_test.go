@@ -19,6 +19,7 @@ func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		"unknown fault \"flood\"":   {Variant: "lock/set-nx-px", Nemesis: []string{"flood"}},
 		"unknown topology":          {Variant: "lock/set-nx-px", Topology: "ring"},
 		"unknown regime":            {Variant: "sequence/incr", Regime: "random"},
+		"did you mean growing?":     {Variant: "sequence/incr", Regime: "growingg"},
 		"needs --topology sentinel": {Variant: "lock/set-nx-px", Topology: "standalone", Nemesis: []string{"kill-primary"}},
 		"cannot ride along":         {Variant: "lock/set-nx-px", With: []string{"sequence/incr"}},
 		"ask for 1 to":              {Variant: "lock/set-nx-px", Clients: -1},

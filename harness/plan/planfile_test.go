@@ -31,6 +31,12 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 		{"# only a comment\n", ":1: nothing is in it"},
 		{"- a\n", ":1: want fields and their values here"},
 		{head + "clients: [\n", ": not YAML: "},
+		{head + "clients: 5\ncalm: [}}\n", ":3: not YAML: did not find expected node content"},
+		{head + "with: {a\n\nb: c\n", ":2: not YAML: did not find expected ',' or '}'"}, // where the brace opens
+		{head + "client: 3\n", `:2: client is "3": did you mean clients?`},
+		{head + "script: take.lua\n", `:2: script is "take.lua": want fields and their values here, such as "as: ..."`},
+		{head + "topology: sentinal\n", `:2: unknown topology "sentinal": did you mean sentinel?`},
+		{head + "expect: {invalid: [double-grnt]}\n", `:2: unknown class "double-grnt" in invalid: did you mean double-grant?`},
 		{head + "a: b: c\n", ":2: not YAML: mapping values are not allowed"},
 		{head + "---\n" + head, "a second YAML document begins"},
 		{head + "colour: red\n", `:2: unknown field "colour": choose one of variant, script, client, with`},

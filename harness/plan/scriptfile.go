@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +49,9 @@ func textBeside(other, file string) (path, text string, err error) {
 		path = filepath.Join(filepath.Dir(other), file)
 	}
 	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) && path != file {
+		err = fmt.Errorf("%w: paths are from the folder of the plan or suite", err)
+	}
 	return path, string(b), err
 }
 

@@ -36,11 +36,11 @@ func searchOf(r interleave.Recipe, a Again) (s plan.Search, err error) {
 	variant, script := a.Variant, a.Script
 	switch ofClient := strings.HasPrefix(r.Program, workloads.ClientPrefix); {
 	case ofClient && a.Client == nil:
-		return s, plan.Usagef("it is of %s, a program of its finder's: give --client", r.Program)
+		return s, plan.Usagef("its lock, filter or sequence is %s, a program that is not in it: give --client", r.Program)
 	case !ofClient && a.Client != nil:
 		return s, plan.Usagef("it is of %s, not of a program outside: leave --client out", r.Program)
 	case r.Text != 0 && script == nil:
-		return s, plan.Usagef("it is of %s, a script of its finder's: give --script and the other flags of the search", r.Program)
+		return s, plan.Usagef("its lock, filter or sequence is %s, a script that is not in it: give --script and the other flags of the search", r.Program)
 	case r.Text == 0 && script != nil:
 		return s, plan.Usagef("it is of %s, not of a script: leave --script out", r.Program)
 	case r.Text != textOf(script):

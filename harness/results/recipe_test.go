@@ -60,9 +60,9 @@ return 1`}
 	changed := *script
 	changed.Source += " "
 	for want, a := range map[string]Again{
-		"a script of its finder's: give --script": {From: c.Recipe},
-		"of another text of script/naive":         {From: c.Recipe, Script: &changed},
-		"not of a script: leave --script out":     {From: found(t, race)[0].Recipe, Script: script},
+		"a script that is not in it: give --script": {From: c.Recipe},
+		"of another text of script/naive":           {From: c.Recipe, Script: &changed},
+		"not of a script: leave --script out":       {From: found(t, race)[0].Recipe, Script: script},
 	} {
 		a.Times = 1
 		_, err := Replay(t.Context(), a, Options{})

@@ -49,6 +49,11 @@ func Question(before, word string, names []string) string {
 	return "did you mean " + before + strings.Join(near, ", or "+before) + "?"
 }
 
+// Meant asks whether an unknown word was meant for one of the names nearest to it, or says to choose one of them all.
+func Meant(word string, names []string) string {
+	return cmp.Or(Question("", word, names), "choose one of "+strings.Join(names, ", "))
+}
+
 // Distance returns the Levenshtein distance: the least number of bytes to insert, remove or change to turn a into b.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)

@@ -38,7 +38,7 @@ func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "    expect: [valid]\n", `:3: expect is a list: write valid`},
 		{head + "    expect: {}\n", `:3: expect has no class`},
 		{head + "    expect:\n      invalid: []\n", `:4: expect has no class`},
-		{head + "    expect:\n      invalid:\n        - double-grant\n        - double-grnt\n", `:6: unknown class "double-grnt" in invalid: choose one of double-grant, stolen-release`},
+		{head + "    expect:\n      invalid:\n        - double-grant\n        - double-grnt\n", `:6: unknown class "double-grnt" in invalid: did you mean double-grant?`},
 		{head + "    expect: {invalid: [{a: b}]}\n", `:3: unknown class a mapping in invalid`},
 		{head + "    expect: {never: [double-grant]}\n", `:3: unknown field "never": choose one of invalid, may`},
 		{head + "    expect: invalid: [double-grant]\n", `:3: not YAML: mapping values are not allowed in this context: put what follows the first colon into braces`},

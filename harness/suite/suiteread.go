@@ -33,7 +33,23 @@ func Report(dir string) (tally.Suite, error) {
 	if err != nil {
 		return s, fmt.Errorf("suite: %s: %w", file.Name(), err)
 	}
+	if run := unfinishedRun(dir); run != "" && s.Ended == cutShort {
+		s.Ended += ": what was recorded of it is in " + run
+	}
 	return s, reports.WriteSuite(dir, s)
+}
+
+// unfinishedRun returns the name of the newest folder in a suite's folder that has a plan and no verdict: that of the run in which the
+// suite was killed. It is empty if there is none.
+func unfinishedRun(dir string) (newest string) {
+	plans, _ := filepath.Glob(filepath.Join(dir, "2*", plan.File)) // the pattern is known to be valid; names begin with the time
+	for _, p := range plans {
+		run := filepath.Dir(p)
+		if _, err := os.Stat(filepath.Join(run, verdictFile)); errors.Is(err, os.ErrNotExist) {
+			newest = max(newest, filepath.Base(run))
+		}
+	}
+	return newest
 }
 
 // IsFolder reports whether dir is the results folder of a suite.

@@ -2,6 +2,8 @@ package suite
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +46,31 @@ func TestARecordIsReadAsFarAsItGoes(t *testing.T) {
 	s, err = readRecord(strings.NewReader(recordedHead))
 	require.NoError(t, err)
 	require.Equal(t, tally.NotRun, s.Ending(), "a suite that was killed in its first run")
+}
+
+// TestAKilledSuiteNamesTheRunItWasIn: the newest folder with a plan and no verdict, and none if the suite came to its end.
+func TestAKilledSuiteNamesTheRunItWasIn(t *testing.T) {
+	dir := t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, path), []byte(text), 0o644))
+	}
+	ended := func(record string) string {
+		t.Helper()
+		write(recordFile, record)
+		s, err := Report(dir)
+		require.NoError(t, err)
+		return s.Ended
+	}
+	require.Equal(t, cutShort, ended(recordedHead+recordedRuns), "nothing is on disk")
+	write("20261121-040001-one/plan.yaml", "")
+	write("20261121-040002-two/plan.yaml", "")
+	write("20261121-040003-one/plan.yaml", "")
+	write("20261121-040003-one/verdict.json", "{}")
+	require.NoError(t, os.Symlink("20261121-040003-one", filepath.Join(dir, "latest")))
+	require.Equal(t, cutShort+": what was recorded of it is in 20261121-040002-two", ended(recordedHead+recordedRuns))
+	require.Empty(t, ended(recordedHead+recordedRuns+recordedEnd))
 }
 
 // TestLinesOfARecordKeepTheirForm reads lines of an earlier version and writes them again: they stay the same.

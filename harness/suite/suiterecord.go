@@ -114,7 +114,9 @@ func (r *record) end(e recordEnd) error {
 
 // remains lists the files that a soak keeps of a run that was not as expected, beyond the first keptOfEach of its case and
 // ending.
-var remains = []string{plan.File, "verdict.json", "summary.md"}
+var remains = []string{plan.File, verdictFile, "summary.md"}
+
+const verdictFile = "verdict.json"
 
 // tidy removes what a soak does not keep of a run. A run that was as expected loses its whole folder; beyond the first keptOfEach
 // of a case and ending, only the files in remains stay. tidy reports whether the run's report is still there.

@@ -3,6 +3,8 @@ package drawing
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -103,17 +105,31 @@ func timeTickEvery(span time.Duration, n int) time.Duration {
 	}
 }
 
+// timeTick writes the label of a tick at t, in the unit that suits end, with as many digits as tell it from a tick one step away.
 func timeTick(t, end, step time.Duration) string {
 	switch {
 	case end >= 2*time.Minute && step >= time.Second:
 		return units.Clock(t)
 	case end >= time.Second:
-		return units.Number(t.Seconds()) + " s"
+		return decimal(t, time.Second, step) + " s"
 	case end >= time.Millisecond:
-		return units.Number(float64(t)/1e6) + " ms"
+		return decimal(t, time.Millisecond, step) + " ms"
 	default:
-		return units.Number(float64(t)/1e3) + " µs"
+		return decimal(t, time.Microsecond, step) + " µs"
 	}
+}
+
+// decimal writes t in a unit, with the digits that a multiple of step needs.
+func decimal(t, unit, step time.Duration) string {
+	digits := 0
+	for part := unit; part > step && part > 1; part /= 10 {
+		digits++
+	}
+	s := strconv.FormatFloat(float64(t)/float64(unit), 'f', digits, 64)
+	if digits > 0 {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
 }
 
 // linear draws a value axis from 0 to at least peak and returns the y of a value.

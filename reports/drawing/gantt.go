@@ -97,7 +97,7 @@ func (g *gantt) ticks() {
 		g.line("axis", g.axis.x(p.from), g.bottom, g.axis.x(p.to), g.bottom)
 		for t := (p.from + step - 1) / step * step; t <= p.to; t += step {
 			g.line("tick", g.axis.x(t), g.bottom, g.axis.x(t), g.bottom+4)
-			write("tick-label", g.axis.x(t), "+"+timeTick(t, g.to, step))
+			write("tick-label", g.axis.x(t), "+"+timeTick(t, p.to, step))
 		}
 	}
 }

@@ -73,8 +73,7 @@ func Read(file string, r io.Reader, into any) error {
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("%s:1: nothing is in it: a plan names at least a variant, a suite has a list of runs", file)
 	case err != nil:
-		line := cmpOr(yamlLine.FindStringSubmatch(err.Error()), "1")
-		return fmt.Errorf("%s:%s: not YAML: %s%s", file, line, yamlLine.ReplaceAllString(err.Error(), ""), hint(err))
+		return fmt.Errorf("%s:%d: not YAML: %s%s", file, lineOf(err), yamlLine.ReplaceAllString(err.Error(), ""), hint(err))
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s:%d: here a second YAML document begins, after a line of --- or a closing bracket: put one plan or suite into a file", file, max(more.Line, 1))
@@ -90,12 +89,20 @@ func hint(err error) string {
 	return `: put what follows the first colon into braces, such as "expect: {invalid: [double-grant]}"`
 }
 
-// cmpOr returns the first group of a match, or otherwise if that is empty.
-func cmpOr(match []string, otherwise string) string {
+// countsFromZero matches the messages in which the parser counts lines from 0: those about structure. The others are about characters.
+var countsFromZero = regexp.MustCompile(`did not find expected (<|'-'|'\?'|',' or|key|node content)`)
+
+// lineOf returns the line that the parser's message names, counted from 1.
+func lineOf(err error) int {
+	match := yamlLine.FindStringSubmatch(err.Error())
 	if len(match) < 2 || match[1] == "" {
-		return otherwise
+		return 1
 	}
-	return match[1]
+	line, _ := strconv.Atoi(match[1])
+	if countsFromZero.MatchString(err.Error()) {
+		line++
+	}
+	return line
 }
 
 // Reader fills structs from a file's nodes. The YAML library could do so itself, but it is not strict about nodes that a type
@@ -117,12 +124,17 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 		key, value := n.Content[i], n.Content[i+1]
 		field := Named(s, key.Value)
 		if !field.IsValid() {
-			return r.Errorf(key, "unknown field %q: %s", Shortened(key.Value), meant(key.Value, yamlNames(s.Type())))
+			return r.Errorf(key, "unknown field %q: %s", Shortened(key.Value), suggest.Meant(key.Value, yamlNames(s.Type())))
 		}
 		if _, twice := where.lines[key.Value]; twice {
 			return r.Errorf(key, "%s is given twice", Shortened(key.Value))
 		}
 		where.lines[key.Value] = key.Line
+		if Followed(value).Kind == yaml.ScalarNode && hasFields(field) {
+			others := slices.DeleteFunc(yamlNames(s.Type()), func(name string) bool { return name == key.Value })
+			return r.Errorf(value, "%s is %s: %s", key.Value, Written(Followed(value)),
+				cmp.Or(suggest.Question("", key.Value, others), "want fields and their values here, such as "+strconv.Quote(firstOf(field.Type())+": ...")))
+		}
 		if err := r.set(key.Value, Followed(value), field); err != nil {
 			return err
 		}
@@ -136,9 +148,21 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 	return nil
 }
 
-// meant asks whether the unknown name was meant for a similar one, or lists all names.
-func meant(unknown string, names []string) string {
-	return cmp.Or(suggest.Question("", unknown, names), "choose one of "+strings.Join(names, ", "))
+// hasFields reports whether a field is a struct, or a pointer to one, that does not read its own value.
+func hasFields(field reflect.Value) bool {
+	t := field.Type()
+	if _, own := field.Addr().Interface().(Reading); own {
+		return false
+	}
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
+}
+
+// firstOf returns the first field of a struct, or of one that t points to.
+func firstOf(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return yamlNames(t)[0]
 }
 
 // Reading is a field that reads its own value from a node. The node is never an alias.
