@@ -93,7 +93,6 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	spec.First = p.First
 	s := newSearch(&spec)
 	end := context.AfterFunc(ctx, func() { s.stop("interrupted") })
-	defer end()
 	strays := r.w.strayCommands
 	if p.Drawing != nil {
 		s.budget = p.Budget
@@ -105,8 +104,11 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 		s.resumed = &savedPart{Budget: p.Budget, Queue: p.Items, Known: saveStates(known)}
 		s.runPart(ctx, p.Budget, []*world{r.w})
 	}
-	if err := errors.Join(ctx.Err(), s.failure); err != nil {
-		return PieceResult{}, err
+	if !end() { // ctx was canceled, and s may be told so just now
+		return PieceResult{}, ctx.Err()
+	}
+	if s.failure != nil {
+		return PieceResult{}, s.failure
 	}
 	res := PieceResult{Piece: p.ID(), Tally: s.tally(r.w.strayCommands - strays), Left: s.saveQueue()}
 	if s.stopped != pieceOver && !s.foundFirst() {
