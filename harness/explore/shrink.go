@@ -73,7 +73,7 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 	if found := within.found[h.class]; found != nil && found.smaller(h.best) {
 		h.best = found
 	}
-	return !within.over, within.failure
+	return !within.isOver(), within.failure
 }
 
 // shrinker shrinks one counterexample.
