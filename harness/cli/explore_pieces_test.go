@@ -109,12 +109,12 @@ func (p process) workersOf() (pids []int) {
 
 func TestWorkersComeToTheSameThoughOneIsKilled(t *testing.T) {
 	t.Parallel()
-	search := []string{"explore", "lock/redisson", "--clients", "2", "--crashes", "0", "--lost-answers", "0", "-o", "json"}
+	search := []string{"explore", "lock/getset-deadline", "--clients", "2", "--crashes", "0", "--lost-answers", "1", "--unpruned", "-o", "json"}
 	dir := t.TempDir()
 	plain, errs, _ := command(t, dir, search...)
 	one, errs1, _ := command(t, dir, append(search, "--workers", "1")...)
-	require.Equal(t, cameTo(t, plain), cameTo(t, one), "where no state is known the counts are those of a search that is not in pieces: %s%s", errs, errs1)
-	require.Greater(t, cameTo(t, one).Schedules, 500, "or it was one piece")
+	require.Equal(t, cameTo(t, plain), cameTo(t, one), "where no states are compared the counts are those of a search that is not in pieces: %s%s", errs, errs1)
+	require.Greater(t, cameTo(t, one).Schedules, 10000, "or it was one piece or two")
 
 	p := startAs(t, exec.Command(os.Args[0], append(search, "--workers", "2", "--save", "saved")...))
 	require.Eventually(t, func() bool { return len(p.workersOf()) == 2 && len(p.servers()) == 3 }, time.Minute, time.Millisecond, "%v", p.output)
