@@ -46,7 +46,7 @@ func libRedisPyLock() Variant {
 func libRedisPyLockEndless() Variant {
 	return foreignLock("lib/redis-py-lock-endless", canLock, redisPy("timeout=0"), Variant{
 		Doc: "redis-py's Lock(timeout=0) (Python); its reacquire() deletes the lock and returns True", Claim: Nothing,
-		Flaws: []Flaw{{harness.DoubleGrant, Race}, {harness.StuckLock, Crash}, {harness.DoubleGrant, Failover}},
+		Flaws: []Flaw{{harness.DoubleGrant, Race}, {harness.StuckLock, Crash}, {harness.DoubleGrant, Failover}, {harness.StuckLock, Failover}},
 	})
 }
 
@@ -97,7 +97,8 @@ func libSymfonyLock() Variant {
 		Interpreters: phps, Probe: []string{"-r", phpHas("Symfony/Component/Lock/autoload.php")}, Packages: "php-cli php-redis php-symfony-lock",
 		File: "php/symfony_lock.php",
 	}, Variant{
-		Doc: "Symfony's lock on Redis (PHP), which tries once", Claim: OneNode, Explored: 2, ExploredBriefly: true, Flaws: []Flaw{{harness.DoubleGrant, Failover}},
+		Doc: "Symfony's lock on Redis (PHP), which tries once", Claim: OneNode, Explored: 2, ExploredBriefly: true, ExploredUncrashed: true,
+		Flaws: []Flaw{{harness.DoubleGrant, Failover}},
 	})
 }
 

@@ -97,6 +97,9 @@ type Variant struct {
 	// they are asked for: with clients that wait, or have watchdogs, they take minutes. A search of the variant alone has them.
 	ExploredBriefly bool
 
+	// ExploredUncrashed says that such a search has no crashes either, unless they are asked for.
+	ExploredUncrashed bool
+
 	// OneKey says that the variant ignores the key, so that it knows one lock or sequence only.
 	OneKey bool
 

@@ -147,6 +147,9 @@ func (s Search) Catalogue() (all []Search) {
 		of.Clients = cmp.Or(s.Clients, v.Explored)
 		if v.ExploredBriefly && s.everyPart() {
 			of.Expiries, of.LostAnswers = cmp.Or(s.Expiries, -1), -1
+			if v.ExploredUncrashed {
+				of.Crashes = cmp.Or(s.Crashes, -1)
+			}
 		}
 		all = append(all, of.EveryRegime()...)
 	}

@@ -47,7 +47,7 @@ var large = []string{
 
 // endless lists the variants whose searches with a failover do not end within boundedBy: they run on Redis with real replicas, some
 // 200 schedules a second.
-var endless = []string{"lock/redisson", "lock/redisson-watchdog", "lock/watchdog-rearms"}
+var endless = []string{"lib/symfony-lock", "lock/redisson-watchdog", "lock/watchdog-rearms"}
 
 // TestEveryDeclaredFlawIsFoundAndEveryClaimHolds goes through every interleaving of three clients, one crash and one expiry.
 func TestEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
