@@ -61,7 +61,7 @@ test-long: redis cc
 
 test-long-searches:
 	$(GO) test -count 1 $(TESTING) -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|ScriptFlushes' ./harness/results -long
-	$(GO) test -count 1 $(TESTING) -run PruningLosesNoVerdict ./harness/explore -long
+	$(GO) test -count 1 $(TESTING) -run 'PruningLosesNoVerdict|StatesOfReallyRun' ./harness/explore -long
 
 test-long-loads:
 	$(GO) test -count 1 $(TESTING) -run 'Zoo|OfPlanted|WhatTheExplorerSays' ./workloads -long

@@ -2,7 +2,6 @@ package explore_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,15 +66,12 @@ func sizes(res interleave.Result) map[harness.Class][2]int {
 	return out
 }
 
-// long is set by test-long in the Makefile.
-var long = flag.Bool("long", false, "compare the unpruned search of every variant, not of every fourth")
-
 // For every variant, a search that leaves schedules out finds what a search of the whole space finds, and its counterexamples
 // can be replayed.
 func TestPruningLosesNoVerdict(t *testing.T) {
 	for i, v := range workloads.Catalogue() {
 		spec, ok := catalogued(t, v)
-		if !ok || i%4 != 0 && !*long {
+		if !ok || i%4 != 0 && !*explore.Long {
 			continue
 		}
 		t.Run(v.ID, func(t *testing.T) {

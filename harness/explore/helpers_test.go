@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"runtime"
 	"slices"
@@ -19,6 +20,9 @@ import (
 )
 
 const lease = 10 * time.Second
+
+// Long is set by test-long in the Makefile. The catalogue's tests, in another package, ask for it too.
+var Long = flag.Bool("long", false, "search every variant without reduction, not every fourth, and the slowest random programs")
 
 // client does all the work of a client of a test.
 type client func(ctx context.Context, s *harness.Session, r redis.UniversalClient)

@@ -80,6 +80,9 @@ func TestStatesOfReallyRunSchedulesLoseNothing(t *testing.T) {
 		{"failover", []string{"SET $k $v", "GET $k", "BLPOP c 5"}, 1, 2, 1, func(s *Spec) { s.Failovers = 1 }},
 	} {
 		t.Run(group.name, func(t *testing.T) {
+			if slow := group.name == "failover" || group.name == "threads and crashes"; slow && !*Long {
+				t.Skip("make test-long")
+			}
 			t.Parallel()
 			var s *scheduler
 			fewer, all, found := 0, 0, 0
