@@ -145,9 +145,10 @@ func (r *run) awaitWhole(ctx context.Context) error {
 	if err != nil {
 		err = fmt.Errorf("harness: the system did not become whole within %v of the heal: %w", wholeWithin, err)
 	}
+	whole := r.clock.Now()
 	for _, f := range o.takeHealed() {
 		if err == nil {
-			f.End = r.clock.Now()
+			f.End = whole
 		}
 		r.rec.fault(f)
 	}
