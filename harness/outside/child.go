@@ -22,8 +22,6 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-const lastWords = 2 << 10 // bytes that are kept of what a process writes to its standard error
-
 // startWithin bounds the time from the start of a process to its answer to init. Tests shorten it.
 var startWithin = 10 * time.Second
 
@@ -33,7 +31,7 @@ type child struct {
 	cmd     *exec.Cmd // nil: it was not started here
 	in      io.WriteCloser
 	out     io.ReadCloser
-	said    *tail
+	said    *cluster.LastWords
 	log     io.Closer
 	release func()
 	ended   chan struct{} // closed when the process has ended and was waited for
@@ -51,7 +49,7 @@ type child struct {
 // nil.
 func start(command []string, log *os.File, init request) (_ *child, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
-	c := &child{cmd: cmd, said: &tail{}, ended: make(chan struct{}), broken: make(chan struct{}), waiting: map[int]chan answer{}}
+	c := &child{cmd: cmd, said: &cluster.LastWords{}, ended: make(chan struct{}), broken: make(chan struct{}), waiting: map[int]chan answer{}}
 	if cmd.Err != nil {
 		return nil, fmt.Errorf("%q cannot be started: %w", command[0], cmd.Err)
 	}
@@ -86,7 +84,7 @@ func connect(address string, init request) (*child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nobody listens on %s: start the program first (%w)", address, err)
 	}
-	c := &child{in: conn, out: conn, said: &tail{}, ended: make(chan struct{}), broken: make(chan struct{}), waiting: map[int]chan answer{}}
+	c := &child{in: conn, out: conn, said: &cluster.LastWords{}, ended: make(chan struct{}), broken: make(chan struct{}), waiting: map[int]chan answer{}}
 	return c, c.begin(init)
 }
 
@@ -306,35 +304,4 @@ func openLog(dir, name string) (*os.File, error) {
 		return nil, nil
 	}
 	return os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, b...)
-	t.text = bytes.Clone(t.text[max(0, len(t.text)-lastWords):])
-	return len(b), nil
-}
-
-// String returns the last line that names an error, or else the last line, for the end of a message.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
-	last := lines[len(lines)-1]
-	for _, line := range lines {
-		if strings.Contains(line, "Error") {
-			last = line
-		}
-	}
-	if last = strings.TrimSpace(last); last != "" {
-		return ": " + last
-	}
-	return ""
 }

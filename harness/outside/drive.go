@@ -14,7 +14,7 @@ import (
 // driven is a process that drives itself through one schedule.
 type driven struct {
 	cmd     *exec.Cmd
-	said    *tail
+	said    *cluster.LastWords
 	release func()
 	ended   chan struct{}      // closed when it was waited for
 	killed  chan struct{}      // closed when a crash of its client has killed it
@@ -32,16 +32,16 @@ type announcement struct {
 
 var _ workloads.Driving = (*driven)(nil)
 
-// Drive starts a process that drives itself, for one schedule, and waits for what it announces first. Its standard output and error go where those of a load's processes go.
-// It panics with an error that wraps interleave.ErrOutside if the process cannot be started; what it returns does the same if the process
-// fails.
+// Drive starts a process that drives itself, for one schedule, and waits for what it announces first. Its standard output and error
+// go where those of a load's processes go. It panics with an error that wraps interleave.ErrOutside if the process cannot be
+// started; what it returns does the same if the process fails.
 func (p *Program) Drive(address string, environment ...string) workloads.Driving {
 	command, err := p.prepared()
 	if err != nil {
 		panic(broken(err))
 	}
 	d := &driven{
-		cmd: exec.Command(command[0], command[1:]...), said: &tail{}, ended: make(chan struct{}), killed: make(chan struct{}), comes: make(chan *announcement),
+		cmd: exec.Command(command[0], command[1:]...), said: &cluster.LastWords{}, ended: make(chan struct{}), killed: make(chan struct{}), comes: make(chan *announcement),
 	}
 	d.cmd.Env = append(append(os.Environ(), "REDIS_URL="+urlOf(address)), environment...)
 	d.cmd.Stderr, d.cmd.WaitDelay = d.said, time.Second

@@ -10,8 +10,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -137,7 +135,7 @@ type worker struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	lines   chan report // closed when the process writes no more
-	said    lastLines
+	said    cluster.LastWords
 	release func()
 	ended   chan struct{}
 }
@@ -229,7 +227,7 @@ func (w *worker) hear(ctx context.Context, mute time.Duration, wanted func(repor
 func (w *worker) lost() error {
 	select {
 	case <-w.ended:
-		return fmt.Errorf("%w: worker process %d ended (%v)%s", explore.ErrWorker, w.cmd.Process.Pid, w.cmd.ProcessState, w.said.text())
+		return fmt.Errorf("%w: worker process %d ended (%v)%s", explore.ErrWorker, w.cmd.Process.Pid, w.cmd.ProcessState, &w.said)
 	case <-time.After(time.Second):
 		return fmt.Errorf("%w: worker process %d writes no more", explore.ErrWorker, w.cmd.Process.Pid)
 	}
@@ -255,34 +253,6 @@ func (w *worker) end() {
 	timer := time.AfterFunc(endWithin, func() { _ = w.cmd.Process.Kill() })
 	defer timer.Stop()
 	w.await()
-}
-
-// lastLines keeps the last that a process wrote to its standard error.
-type lastLines struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-const mostLastLines = 2 << 10
-
-// Write implements io.Writer.
-func (l *lastLines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.kept = append(l.kept, p...)
-	l.kept = slices.Clone(l.kept[max(0, len(l.kept)-mostLastLines):])
-	return len(p), nil
-}
-
-func (l *lastLines) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	said := strings.TrimSpace(string(l.kept))
-	if said == "" {
-		return ""
-	}
-	first, _, _ := strings.Cut(said, "\n")
-	return ": " + first
 }
 
 // Work does the pieces that in brings, and writes their results to out: it is what a worker process runs. It returns when in ends, or ctx
