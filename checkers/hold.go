@@ -179,8 +179,8 @@ func (l *lock) sweep() {
 	}
 }
 
-// noteSuspectRelease notes a release that may have removed the lock of others. A release inside its own lease is not suspect: it removed its
-// own lock, and did not cause a hold beside it, on the other side of a split brain.
+// noteSuspectRelease notes a release that may have removed the lock of others. A release inside its own lease is not suspect: it
+// removed its own lock, and did not cause a hold beside it, on the other side of a split brain.
 func (l *lock) noteSuspectRelease(t *theft) {
 	for _, h := range l.open {
 		if t.mayHaveRemoved(h) {

@@ -50,8 +50,8 @@ func (s markState) String() string {
 	return fmt.Sprintf("marked by %v", []int(s))
 }
 
-// dedupOperations turns the claims of ops that were told "first", and the confirms that were ok, into operations of the model. The end of a window
-// may come at any time from the earliest one.
+// dedupOperations turns the claims of ops that were told "first", and the confirms that were ok, into operations of the model. The
+// end of a window may come at any time from the earliest one.
 func dedupOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	n := 0

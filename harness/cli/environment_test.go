@@ -29,6 +29,7 @@ func somebodyAt(port string) string {
 }
 
 func TestARunLivesBesideARedisAtAllAddresses(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	p := apart(t, "-n", somebodyAt("6379"), "run", "sequence/incr", "--nemesis", "kill-primary", "--duration", "1s", "--clients", "20", "--rate", "500")
 	require.Zero(t, p.exitCode(), p.output)

@@ -45,11 +45,14 @@ func cameTo(t *testing.T, text string) (res interleave.Result) {
 func TestASavedSearchGoesOnToTheSame(t *testing.T) {
 	t.Parallel()
 	for i, search := range [][]string{
-		{"explore", "lock/setnx-expire"},
+		{"explore", "lock/setnx-expire", "--clients", "2"},
 		{"explore", "lib/redislock", "--clients", "2", "--workers", "1"},
 		{"explore", "lock/watch-multi", "--random", "300", "--clients", "5", "--seed", "3"},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			if i > 0 {
+				onlyLong(t)
+			}
 			dir, atRandom := t.TempDir(), slices.Contains(search, "--random")
 			whole, errs, code := command(t, dir, append(search, "-o", "json")...)
 			require.Less(t, code, cli.ExitFailed, errs)
@@ -62,7 +65,7 @@ func TestASavedSearchGoesOnToTheSame(t *testing.T) {
 			}
 			out, errs, _ := command(t, dir, first...)
 			require.Contains(t, out, "saved: saved; go on: doublegrant explore --resume saved", errs)
-			for _, limit := range []string{"17", "64", "100"} {
+			for _, limit := range []string{"17", "64"} {
 				args := []string{"explore", "--resume", "saved", "--max-schedules", limit}
 				if atRandom {
 					args = []string{"explore", "--resume", "saved", "--for", limit + "ms"}
@@ -109,12 +112,12 @@ func (p process) workersOf() (pids []int) {
 
 func TestWorkersComeToTheSameThoughOneIsKilled(t *testing.T) {
 	t.Parallel()
-	search := []string{"explore", "lock/getset-deadline", "--clients", "2", "--crashes", "0", "--lost-answers", "1", "--unpruned", "-o", "json"}
+	search := []string{"explore", "lock/setnx-expire", "--clients", "2", "--crashes", "0", "--lost-answers", "1", "--unpruned", "-o", "json"}
 	dir := t.TempDir()
 	plain, errs, _ := command(t, dir, search...)
 	one, errs1, _ := command(t, dir, append(search, "--workers", "1")...)
 	require.Equal(t, cameTo(t, plain), cameTo(t, one), "where no states are compared the counts are those of a search that is not in pieces: %s%s", errs, errs1)
-	require.Greater(t, cameTo(t, one).Schedules, 10000, "or it was one piece or two")
+	require.Greater(t, cameTo(t, one).Schedules, 5000, "or it was one piece or two")
 
 	p := startAs(t, exec.Command(os.Args[0], append(search, "--workers", "2", "--save", "saved")...))
 	require.Eventually(t, func() bool { return len(p.workersOf()) == 2 && len(p.servers()) == 3 }, time.Minute, time.Millisecond, "%v", p.output)
@@ -128,7 +131,7 @@ func TestWorkersComeToTheSameThoughOneIsKilled(t *testing.T) {
 func TestWorkersEndWithTheirParent(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []os.Signal{syscall.SIGKILL, os.Interrupt} {
-		p := start(t, "explore", "lock/redisson", "--clients", "2", "--workers", "2")
+		p := start(t, "explore", "lock/watch-multi", "--clients", "5", "--random", "100000", "--workers", "2")
 		require.Eventually(t, func() bool { return len(p.workersOf()) == 2 && len(p.servers()) == 3 }, time.Minute, time.Millisecond, "%v", p.output)
 		pids := p.workersOf()
 		require.NoError(t, p.Process.Signal(signal))

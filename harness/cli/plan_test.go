@@ -91,6 +91,7 @@ topology: standalone
 
 // TestCompareTellsMinReplicasApart: variants under several plans, each row with what its plan asks of the cluster.
 func TestCompareTellsMinReplicasApart(t *testing.T) {
+	onlyLong(t)
 	t.Chdir(t.TempDir())
 	const common = "variant: lock/set-nx-px\nclients: 20\nrate: 500\nkeys: 10\nttl: 400ms\nduration: 1s\ncalm: 1s\nnemesis: partition-clients-primary\nfaultFor: 1s\n"
 	require.NoError(t, os.WriteFile("bare.yaml", []byte(common), 0o644))

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,17 @@ import (
 // asCommand, in the environment, makes the test binary the doublegrant command: what happens to a process can only be
 // shown on one.
 const asCommand = "DOUBLEGRANT_TEST_AS_COMMAND"
+
+// long is set by test-long in the Makefile.
+var long = flag.Bool("long", false, "run the slowest tests as well")
+
+// onlyLong skips a test that make test leaves to make test-long.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("make test-long")
+	}
+}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {

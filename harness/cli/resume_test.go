@@ -147,6 +147,7 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 }
 
 func TestASoakThatWasInterruptedGoesOnForTheRestOfItsTime(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	file := mine(t, soakOfSeconds)
 	p := start(t, "suite", file, "--for", "12s")

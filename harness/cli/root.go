@@ -74,7 +74,7 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 	}()
 	_ = cluster.RaiseFileLimit() // if it cannot be raised, a run that needs more says so
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would mean those of this process
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)

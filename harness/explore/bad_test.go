@@ -132,26 +132,34 @@ func TestAClientThatTriesForEver(t *testing.T) {
 	}
 }
 
+// searchOfFickle searches schedules of a steady client, and of one that does what second says the given time that it is opened, from 1.
+func searchOfFickle(t *testing.T, second func(times int) client) interleave.Result {
+	t.Helper()
+	var times atomic.Int64
+	p := program(writesTo("k", 4))
+	steady := p.Open
+	p.Open = func(i int, r redis.UniversalClient) harness.Client {
+		if i == 1 {
+			return opened{second(int(times.Add(1))), r}
+		}
+		return steady(i, r)
+	}
+	s := quiet(p)
+	s.Unreduced = true
+	res, err := searchSoon(t, s)
+	require.NoError(t, err)
+	return res
+}
+
 // A client that is done where it had a step to take before cannot be replayed.
 func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 	leavesNothing(t, func() {
-		var times atomic.Int64
-		p := program(writesTo("k", 4))
-		steady := p.Open
-		p.Open = func(i int, r redis.UniversalClient) harness.Client {
-			if i == 1 {
-				n := 4
-				if times.Add(1) > 4 { // each schedule may be run twice: to learn it, and to compare
-					n = 1
-				}
-				return opened{writesTo("k", n), r}
+		res := searchOfFickle(t, func(times int) client {
+			if times > 4 { // each schedule may be run twice: to learn it, and to compare
+				return writesTo("k", 1)
 			}
-			return steady(i, r)
-		}
-		s := quiet(p)
-		s.Unreduced = true
-		res, err := searchSoon(t, s)
-		require.NoError(t, err)
+			return writesTo("k", 4)
+		})
 		require.Equal(t, "a client does not do the same each time: client 2 is done where it had a step to take before"+remedy, res.Stopped)
 		require.Equal(t, harness.Unknown, res.Verdict())
 	})
@@ -160,19 +168,7 @@ func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 // A client that sends another command where all was the same before is refused with both commands.
 func TestAClientThatSendsAnotherCommandIsNamed(t *testing.T) {
 	leavesNothing(t, func() {
-		var times atomic.Int64
-		p := program(writesTo("k", 4))
-		steady := p.Open
-		p.Open = func(i int, r redis.UniversalClient) harness.Client {
-			if i == 1 {
-				return opened{writesTo(fmt.Sprintf("k%d", times.Add(1)/5), 4), r}
-			}
-			return steady(i, r)
-		}
-		s := quiet(p)
-		s.Unreduced = true
-		res, err := searchSoon(t, s)
-		require.NoError(t, err)
+		res := searchOfFickle(t, func(times int) client { return writesTo(fmt.Sprintf("k%d", times/5), 4) })
 		require.Contains(t, res.Stopped, "client 2 sent ")
 		require.Contains(t, res.Stopped, " k1")
 		require.Contains(t, res.Stopped, " k0")

@@ -80,7 +80,7 @@ func (p *savedPart) check() error {
 		}
 	}
 	for _, states := range [][]byte{p.Known, p.Fresh} {
-		if _, err := readStates(states); err != nil {
+		if err := checkStates(states); err != nil {
 			return err
 		}
 	}

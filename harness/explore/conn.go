@@ -1,53 +1,14 @@
 package explore
 
 import (
-	"context"
 	"errors"
 	"net"
 	"os"
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 )
-
-// dialer is the place of one client in all schedules of a worker. Its Redis client stays connected from one to the next.
-type dialer struct {
-	world    *world
-	client   bool                  // it is a client's, not the harness's own
-	watchers []*conn               // connections on which the client has watched keys in this schedule
-	actor    atomic.Pointer[actor] // the client of the current schedule; nil: none, and its connections pass everything
-}
-
-// takeTurn takes the world's turn for a connection; end gives it back. The harness's own connection works in the scheduler's
-// turn, so for it takeTurn does nothing.
-func (s *dialer) takeTurn() (end func()) {
-	if !s.client {
-		return func() {}
-	}
-	return s.world.takeTurn()
-}
-
-// acting returns the actor of the client that runs now. It is nil if no schedule is under way, or the client is done.
-func (s *dialer) acting() *actor {
-	a := s.actor.Load()
-	if a == nil {
-		return nil
-	}
-	return a.running()
-}
-
-// dial opens a connection. The Redis client calls it.
-func (s *dialer) dial(context.Context, string, string) (net.Conn, error) {
-	defer s.takeTurn()()
-	c := &conn{dialer: s, wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
-	if a := s.actor.Load(); a != nil && a.isCrashed() {
-		c.failed = errCrashed // not an error of dial: after some of those a Redis client stops dialing
-		return c, nil
-	}
-	return c, c.connect()
-}
 
 // conn is a connection of a client, and its gate. It keeps what the client writes. When the client waits for a reply, it is
 // parked until the scheduler has sent its next command. Commands that concern the connection alone, such as HELLO, pass
@@ -327,42 +288,6 @@ func (c *conn) resetState() error {
 	return err
 }
 
-// giveUp makes the client go on without an answer. It returns the connection, with the commands not sent yet, for a later
-// Arrive.
-func (c *conn) giveUp() (left lateCommand, err error) {
-	if err := c.reconnectToPrimary(); err != nil || c.failed != nil {
-		return left, err
-	}
-	left = lateCommand{wire: c.wire, node: c.node, commands: c.queue, gate: c.snapshot()}
-	for i := range c.queue[1:] {
-		left.commands[i+1].access, _ = accessOf(c.queue[i+1].args)
-	}
-	c.dialer.world.abandonedWires = append(c.dialer.world.abandonedWires, c.wire)
-	c.wire, c.queue, c.out, c.watched, c.failed = nil, nil, nil, nil, errUnanswered
-	return left, nil
-}
-
-// lateCommand holds a command that its client has given up and Redis may still execute, with the rest of its pipeline.
-type lateCommand struct {
-	client   int // the client that sent it, from 0
-	wire     *wire
-	node     int       // index in world.names of the node to which wire leads
-	commands []command // the one that the client waited for, then the rest of its pipeline
-	arrived  bool
-	at       int // length of the schedule when it was given up
-
-	gate    *conn        // what the connection was like, if the schedule is kept or run from memory
-	watched []watchedKey // keys that are watched on it
-}
-
-// access returns what the late commands touch.
-func (l lateCommand) access() (a access) {
-	for _, c := range l.commands {
-		a.add(c.access)
-	}
-	return a
-}
-
 // request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than hear the primary, and
 // gets all the real time that they need. Its own time-out runs on the schedule's clock.
 func (c *conn) request(next command) []byte {
@@ -388,7 +313,8 @@ func (c *conn) Close() error {
 type unixAddr struct{}
 
 func (unixAddr) Network() string { return "unix" }
-func (unixAddr) String() string  { return "explored" }
+
+func (unixAddr) String() string { return "explored" }
 
 // LocalAddr names no address.
 func (c *conn) LocalAddr() net.Addr { return unixAddr{} }

@@ -160,13 +160,6 @@ func (w *world) storedKeys() ([]storedKey, error) {
 	return keys, nil
 }
 
-// watchedKey is a key that a client watches.
-type watchedKey struct {
-	name    string
-	there   bool // it was there when the client began to watch it
-	touched bool // it was written to since
-}
-
 // questionOf returns the question that a command asks. ok is false if it is not known what its outcome depends on.
 func (ex *execution) questionOf(c *command, on *conn, watched []watchedKey) (q question, ok bool) {
 	means, ok := ex.memory.meaningOf(c, on)
@@ -218,135 +211,6 @@ func (ex *execution) applyTransition(c *command, t *transition, a *actor) {
 	}
 }
 
-func noteTouched(watched []watchedKey, keys []string) {
-	for i := range watched {
-		watched[i].touched = watched[i].touched || slices.Contains(keys, watched[i].name)
-	}
-}
-
-// isWatching reports whether anybody watches keys.
-func (ex *execution) isWatching() bool {
-	for _, a := range ex.actors {
-		if len(a.watched) > 0 {
-			return true
-		}
-	}
-	for _, l := range ex.lateCommands {
-		if len(l.watched) > 0 && !l.arrived {
-			return true
-		}
-	}
-	return false
-}
-
-// pendingOutcome holds a command about to be executed, until its outcome is kept.
-type pendingOutcome struct {
-	q        question
-	known    *transition
-	command  *command
-	actor    *actor
-	watching bool // touched keys are to be found out
-}
-
-// beginLearning prepares to keep the outcome of a command about to be executed on a connection. It returns nil if there is nothing
-// to keep.
-func (ex *execution) beginLearning(c *command, on *conn, a *actor, watched []watchedKey) (*pendingOutcome, error) {
-	if !ex.learns() {
-		return nil, nil
-	}
-	m := ex.memory
-	m.learnScript(c.args)
-	if on != nil && on.multi {
-		for _, args := range parseAll(on.transaction) {
-			m.learnScript(args)
-		}
-	}
-	if why := m.whyNotRepeatable(c, on); why != "" {
-		m.disable("%s", why)
-		return nil, nil
-	}
-	q, ok := ex.questionOf(c, on, watched)
-	if !ok { // an EVALSHA of a script that nobody has loaded
-		ex.memory = nil
-		return nil, nil
-	}
-	if commandName(c.args) == "watch" {
-		for _, k := range c.reads {
-			if !slices.Contains(m.watched, k) {
-				m.watched = append(m.watched, k)
-			}
-		}
-	}
-	ex.store = ex.store.at(m, ex.now)
-	l := &pendingOutcome{q: q, known: ex.store.after[q], command: c, actor: a}
-	if c.changes() && len(m.watched) > 0 && (l.known == nil || l.known.watched < len(m.watched)) {
-		l.watching = true
-		if err := ex.w.watchKeys(m.watched); err != nil {
-			return nil, err
-		}
-	}
-	return l, nil
-}
-
-// finishLearning keeps the outcome of a command that was executed.
-func (ex *execution) finishLearning(l *pendingOutcome, reply []byte) (err error) {
-	if l == nil {
-		return nil
-	}
-	m := ex.memory
-	var touched []string
-	if l.watching {
-		if touched, err = ex.w.touchedKeys(m.watched); err != nil {
-			return err
-		}
-	}
-	if saysNoScript(reply) && ex.store.scripts == allScripts {
-		ex.memory = nil // it will be there the next time
-		return nil
-	}
-	t := l.known
-	switch {
-	case t == nil:
-		if t, err = ex.transitionOf(l, reply); err != nil {
-			return err
-		}
-		m.grow()
-		ex.store.after[l.q] = t
-	case t.reply != string(reply) && l.q.hearing > 0:
-		t.reply = string(reply) // the last replica acknowledges when it likes
-	case t.reply != string(reply):
-		m.disable("%s is answered %q and %q where the same is stored", strings.ToUpper(commandName(l.command.args)), clip(replyText([]byte(t.reply)), 40), clip(replyText(reply), 40))
-	}
-	if l.watching {
-		t.touched, t.watched = touched, len(m.watched)
-	}
-	ex.applyTransition(l.command, t, l.actor)
-	return nil
-}
-
-// transitionOf returns the outcome of a command that was just executed.
-func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*transition, error) {
-	m := ex.memory
-	t := &transition{reply: string(reply), after: ex.store}
-	if l.command.changes() {
-		keys, err := ex.w.storedKeys()
-		if err != nil {
-			return nil, err
-		}
-		t.after = m.contents(keys, ex.store.scripts)
-	}
-	bodies := [][][]byte{l.command.args}
-	if l.q.transaction != "" {
-		bodies = parseAll([]byte(l.q.transaction))
-	}
-	for _, args := range bodies {
-		if body, ok := scriptIn(args); ok && !strings.HasPrefix(t.reply, "-ERR Error compiling") {
-			t.after = t.after.withScript(m, scriptHash(body))
-		}
-	}
-	return t, nil
-}
-
 // parseAll returns the commands in a piece of bytes.
 func parseAll(b []byte) (all [][][]byte) {
 	for len(b) > 0 {
@@ -357,46 +221,6 @@ func parseAll(b []byte) (all [][][]byte) {
 		all, b = append(all, args), b[size:]
 	}
 	return all
-}
-
-// watchKeys watches keys by connections of the explorer's own, one for each.
-func (w *world) watchKeys(keys []string) error {
-	for len(w.witnesses) < len(keys) {
-		to, err := dialWire(w.sockets[w.primary])
-		if err != nil {
-			return err
-		}
-		w.witnesses = append(w.witnesses, to)
-	}
-	for i, k := range keys {
-		if _, err := w.witnesses[i].ask(request("WATCH", k), 1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// touchedKeys lists the keys that were written to since watchKeys, by the answer of EXEC.
-func (w *world) touchedKeys(keys []string) (touched []string, err error) {
-	for i, k := range keys {
-		reply, err := w.witnesses[i].ask(slices.Concat(request("MULTI"), request("EXEC")), 2)
-		if err != nil {
-			return nil, err
-		}
-		_, size := line(reply)
-		if strings.HasPrefix(string(reply[size:]), "*-1") {
-			touched = append(touched, k)
-		}
-	}
-	return touched, nil
-}
-
-// closeWitnesses closes the connections of watchKeys: the next ones lead to another primary.
-func (w *world) closeWitnesses() {
-	for _, to := range w.witnesses {
-		to.close()
-	}
-	w.witnesses = nil
 }
 
 // learns reports whether what the schedule shows is kept.

@@ -94,7 +94,7 @@ func readItems(all []savedItem) []item {
 	return items
 }
 
-// check returns an error if the items cannot be of a search with that budget.
+// checkItems returns an error if the items cannot be of a search with that budget.
 func checkItems(all []savedItem, b interleave.Budget) error {
 	for _, it := range all {
 		if it.Cost < 0 || it.Cost > maxSteps || len(it.Prefix) > maxSteps {
@@ -121,16 +121,21 @@ func saveStates(all []stateID) []byte {
 	return b
 }
 
-// readStates reads what saveStates wrote.
-func readStates(b []byte) ([]stateID, error) {
+// checkStates returns an error if saveStates cannot have written b.
+func checkStates(b []byte) error {
 	if len(b)%stateSize > 0 {
-		return nil, fmt.Errorf("%d bytes of states: each has %d", len(b), stateSize)
+		return fmt.Errorf("%d bytes of states: each has %d", len(b), stateSize)
 	}
+	return nil
+}
+
+// readStates reads what saveStates wrote.
+func readStates(b []byte) []stateID {
 	all := make([]stateID, 0, len(b)/stateSize)
 	for ; len(b) > 0; b = b[stateSize:] {
 		all = append(all, stateID{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])})
 	}
-	return all, nil
+	return all
 }
 
 // sorted returns the states of the table in order.

@@ -22,7 +22,15 @@ import (
 const lease = 10 * time.Second
 
 // Long is set by test-long in the Makefile. The catalogue's tests, in another package, ask for it too.
-var Long = flag.Bool("long", false, "search every variant without reduction, not every fourth, and the slowest random programs")
+var Long = flag.Bool("long", false, "search every variant without reduction, not every fourth, and all random programs")
+
+// usually returns how many of n random programs of a kind are tried: all with -long, otherwise a third.
+func usually(n int) int {
+	if *Long {
+		return n
+	}
+	return (n + 2) / 3
+}
 
 // client does all the work of a client of a test.
 type client func(ctx context.Context, s *harness.Session, r redis.UniversalClient)

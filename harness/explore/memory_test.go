@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -122,26 +121,18 @@ func TestMemoryShowsWhatIsReallyRun(t *testing.T) {
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel()
 			var s *scheduler
-			for seed := range uint64(group.programs) {
-				rng := rand.New(rand.NewPCG(seed, 11))
-				var texts []script
-				for range group.clients {
-					texts = append(texts, randomScript(rng, group.commands+rng.IntN(2), group.menu))
-				}
-				spec := quiet(scripted(texts))
-				spec.Clients, spec.Unreduced = group.clients, true
-				if group.spec != nil {
-					group.spec(&spec)
-				}
+			for seed := range uint64(usually(group.programs)) {
+				spec, what := randomSpec(seed, 11, group.clients, group.commands, group.menu, group.spec)
+				spec.Unreduced = true
 				spec.Program.Finally = lookTwice
 				if s == nil {
 					s = newScheduler(t, spec)
 				}
 				recalled := s.everyHistory(spec)
-				require.Empty(t, s.last.memory.broken, "seed %d: %v", seed, texts)
+				require.Empty(t, s.last.memory.broken, what)
 				spec.Unremembered = true
 				run := s.everyHistory(spec)
-				require.Equal(t, run, recalled, "seed %d: %v", seed, texts)
+				require.Equal(t, run, recalled, what)
 			}
 		})
 	}

@@ -52,11 +52,10 @@ func (h *shrinker) order(ctx context.Context) error {
 func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err error) {
 	old := h.best.schedule
 	schedule := slices.Insert(slices.Delete(slices.Clone(old), from, from+1), to, old[from])
-	if !isTidier(schedule, old) || h.seen[inBytes(schedule)] || h.isSpent() {
+	if !isTidier(schedule, old) {
 		return false, nil
 	}
-	h.seen[inBytes(schedule)] = true
-	found, err := h.outcome(ctx, h.budget, schedule)
+	found, err := h.outcomeOnce(ctx, h.budget, schedule)
 	if found == nil || err != nil || found.length > h.best.length || !isTidier(found.schedule, old) {
 		return false, err
 	}

@@ -82,10 +82,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	if plan := planOf(&r.spec); p.Plan != plan {
 		return PieceResult{}, fmt.Errorf("%w: a piece of another search", ErrSpec)
 	}
-	known, err := readStates(p.Known)
-	if err == nil {
-		err = checkItems(p.Items, p.Budget)
-	}
+	err := errors.Join(checkStates(p.Known), checkItems(p.Items, p.Budget))
 	if err != nil || p.Budget.Clients > r.spec.Clients {
 		return PieceResult{}, errors.Join(fmt.Errorf("%w: a piece with what no search has planned", ErrSpec), err)
 	}
@@ -99,9 +96,11 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 		s.drawing = *p.Drawing
 		s.runRound(context.WithoutCancel(ctx), []*world{r.w})
 	} else {
-		spec.Unremembered = spec.Unremembered || !p.Remember
+		if !p.Remember {
+			s.whyForgotten = "the search has given that up"
+		}
 		s.mostRuns = p.Most
-		s.resumed = &savedPart{Budget: p.Budget, Queue: p.Items, Known: saveStates(known)}
+		s.resumed = &savedPart{Budget: p.Budget, Queue: p.Items, Known: p.Known}
 		s.runPart(ctx, p.Budget, []*world{r.w})
 	}
 	if !end() { // ctx was canceled, and s may be told so just now

@@ -12,8 +12,9 @@ import (
 // This file plans a search in pieces, and puts their results together.
 //
 // A part begins with one piece of all its branches, which ends after some schedules and leaves the others. These are dealt out to
-// piecesAtOnce pieces, neighbours to one piece, since they come to the same states: a round. When all are done, the branches that they left are dealt out again. A piece knows the states to which
-// pieces of earlier rounds have come, and no state of its own round, so nobody waits for anybody within a round.
+// piecesAtOnce pieces, neighbours to one piece, since they come to the same states: a round. When all are done, the branches that they
+// left are dealt out again. A piece knows the states to which pieces of earlier rounds have come, and no state of its own round, so
+// nobody waits for anybody within a round.
 //
 // The counts, prunings and counterexamples of a search in pieces do not depend on the number of workers, or on which of them dies. A
 // piece's result follows from the piece alone. Results are put together in the order of the pieces, and nothing else decides what the
@@ -214,11 +215,7 @@ func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err err
 
 // addPiece adds the result of the first piece of the round.
 func (s *search) addPiece(res PieceResult) {
-	fresh, err := readStates(res.Fresh)
-	if err == nil {
-		err = checkItems(res.Left, s.budget)
-	}
-	if err != nil {
+	if err := errors.Join(checkStates(res.Fresh), checkItems(res.Left, s.budget)); err != nil {
 		s.fail(err)
 		return
 	}
@@ -226,7 +223,7 @@ func (s *search) addPiece(res PieceResult) {
 	s.add(res.Tally)
 	s.noteFirst()
 	s.round.pieces = s.round.pieces[1:]
-	s.round.fresh = append(s.round.fresh, fresh...)
+	s.round.fresh = append(s.round.fresh, readStates(res.Fresh)...)
 	if s.whyForgotten == "" {
 		s.whyForgotten = res.Memory
 	}
@@ -278,18 +275,6 @@ func (s *search) drawPieces(ctx context.Context) {
 	})
 }
 
-// takeItem takes the item that comes next from the queue. The caller holds s.mu.
-func (s *search) takeItem() (it item, ok bool) {
-	for cost, items := range s.queue {
-		if n := len(items) - 1; n >= 0 {
-			it, s.queue[cost] = items[n], items[:n]
-			s.planned--
-			return it, true
-		}
-	}
-	return it, false
-}
-
 // ranInPart returns the number of schedules that were run, or given up, in the part under way. The caller holds s.mu.
 func (s *search) ranInPart() int {
 	ran, pruned := s.before()
@@ -312,13 +297,11 @@ func (s *search) beginPart() {
 		s.push([]item{{}})
 		return
 	}
-	known, _ := readStates(from.Known) // they were read before
-	s.states = newStates(known...)
+	s.states = newStates(readStates(from.Known)...)
 	s.states.news = s.mostRuns > 0
 	s.push(readItems(from.Queue))
 	if len(from.Round) > 0 {
-		fresh, _ := readStates(from.Fresh)
-		s.round = &round{pieces: from.Round, fresh: fresh}
+		s.round = &round{pieces: from.Round, fresh: readStates(from.Fresh)}
 	}
 }
 

@@ -49,17 +49,9 @@ func eachRandomSpec(t *testing.T, f func(t *testing.T, s Spec, seed uint64, what
 	for _, group := range randomSpecs {
 		t.Run(group.name, func(t *testing.T) {
 			for seed := range uint64(group.programs) {
-				rng := rand.New(rand.NewPCG(seed, 11))
-				var scripts []script
-				for range group.clients {
-					scripts = append(scripts, randomScript(rng, group.commands+rng.IntN(2), group.menu))
-				}
-				spec := quiet(scripted(scripts), finder(func(op harness.Op) bool { return op.Client == 2 && len(op.Result) > 3 }), earlySecond{})
-				spec.Clients = group.clients
-				if group.spec != nil {
-					group.spec(&spec)
-				}
-				f(t, spec, seed, fmt.Sprintf("seed %d: %v", seed, scripts))
+				spec, what := randomSpec(seed, 11, group.clients, group.commands, group.menu, group.spec)
+				spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return op.Client == 2 && len(op.Result) > 3 }), earlySecond{}}
+				f(t, spec, seed, what)
 			}
 		})
 	}
@@ -258,7 +250,7 @@ func TestASearchInPiecesComesToTheSameWhoeverDoesThem(t *testing.T) {
 		if seed == 0 { // of a group: their programs need the same servers
 			p, w = newPool(t, spec, 4), newScheduler(t, spec).w
 		}
-		if seed > 1 { // each needs seconds
+		if int(seed) >= usually(2) { // each needs seconds
 			return
 		}
 		p.take(spec)
@@ -278,8 +270,8 @@ func TestASearchInPiecesComesToTheSameWhoeverDoesThem(t *testing.T) {
 		pieces, died = pieces+p.done.Load(), died+p.died.Load()
 	})
 	t.Logf("%d pieces, %d lost workers", pieces, died)
-	require.Greater(t, pieces, int64(300), "or nothing was shown")
-	require.Greater(t, died, int64(60), "or nothing was shown")
+	require.Greater(t, pieces, int64(200), "or nothing was shown")
+	require.Greater(t, died, int64(40), "or nothing was shown")
 }
 
 // comparePlain compares a search in pieces with one that is not.

@@ -49,6 +49,22 @@ func randomScript(rng *rand.Rand, n int, menu []string) (s script) {
 	return s
 }
 
+// randomSpec makes the search of a random program: each client has at least so many commands of the menu. seed and stream draw it. change,
+// if it is not nil, says what may happen to it. what names the program.
+func randomSpec(seed, stream uint64, clients, commands int, menu []string, change func(*Spec)) (spec Spec, what string) {
+	rng := rand.New(rand.NewPCG(seed, stream))
+	var texts []script
+	for range clients {
+		texts = append(texts, randomScript(rng, commands+rng.IntN(2), menu))
+	}
+	spec = quiet(scripted(texts))
+	spec.Clients = clients
+	if change != nil {
+		change(&spec)
+	}
+	return spec, fmt.Sprintf("seed %d: %v", seed, texts)
+}
+
 // does makes a client of the script. A command that begins with TX is a transaction of the commands that follow it, separated by
 // a slash.
 func (s script) does(ctx context.Context, session *harness.Session, r redis.UniversalClient) {
@@ -266,21 +282,12 @@ func TestPruningLosesNoOutcome(t *testing.T) {
 			t.Parallel()
 			var s *scheduler
 			var pruned, all int
-			for seed := group.first; seed < group.first+uint64(group.programs); seed++ {
-				rng := rand.New(rand.NewPCG(seed, 7))
-				var scripts []script
-				for range group.clients {
-					scripts = append(scripts, randomScript(rng, group.commands+rng.IntN(2), group.menu))
-				}
-				spec := quiet(scripted(scripts))
-				spec.Clients = group.clients
-				if group.spec != nil {
-					group.spec(&spec)
-				}
+			for seed := group.first; seed < group.first+uint64(usually(group.programs)); seed++ {
+				spec, what := randomSpec(seed, 7, group.clients, group.commands, group.menu, group.spec)
 				if s == nil {
 					s = newScheduler(t, spec)
 				}
-				p, a := s.losesNothing(spec, group.more, fmt.Sprintf("seed %d: %v", seed, scripts))
+				p, a := s.losesNothing(spec, group.more, what)
 				pruned, all = pruned+p, all+a
 			}
 			require.Less(t, pruned, all, "or nothing was pruned, and nothing shown")

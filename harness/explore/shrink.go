@@ -207,20 +207,25 @@ func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.C
 	if h.spec.Program.Symmetric && h.spec.Skew == 0 {
 		schedule = inOrderOfBegin(schedule)
 	}
-	key := string(rune(clients)) + inBytes(schedule)
-	if h.seen[key] || h.isSpent() {
-		return false, nil
-	}
-	h.seen[key] = true
 	budget := h.budget
 	budget.Clients = clients
-	found, err := h.outcome(ctx, budget, schedule)
+	found, err := h.outcomeOnce(ctx, budget, schedule)
 	if found == nil || err != nil || !h.isSmaller(found) {
 		return false, err
 	}
-	h.seen[string(rune(clients))+inBytes(found.schedule)] = true
+	h.seen[candidateKey(clients, found.schedule)] = true
 	h.best = found
 	return true, nil
+}
+
+// outcomeOnce does what outcome does, once a candidate and while runs are left. Otherwise it returns nil.
+func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*smallestFound, error) {
+	key := candidateKey(budget.Clients, schedule)
+	if h.seen[key] || h.isSpent() {
+		return nil, nil
+	}
+	h.seen[key] = true
+	return h.outcome(ctx, budget, schedule)
 }
 
 // outcome runs a schedule and returns the counterexample of the class that it became. It is nil if it became none.
@@ -316,8 +321,10 @@ func inOrderOfBegin(schedule []interleave.Choice) []interleave.Choice {
 	return out
 }
 
-func inBytes(schedule []interleave.Choice) string {
-	b := make([]byte, 0, len(schedule))
+// candidateKey names a candidate among those that were run.
+func candidateKey(clients int, schedule []interleave.Choice) string {
+	b := make([]byte, 0, 1+2*len(schedule))
+	b = append(b, byte(clients))
 	for _, c := range schedule {
 		b = append(b, byte(c), byte(c>>8))
 	}

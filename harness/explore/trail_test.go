@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -80,28 +79,18 @@ func TestStatesOfReallyRunSchedulesLoseNothing(t *testing.T) {
 		{"failover", []string{"SET $k $v", "GET $k", "BLPOP c 5"}, 1, 2, 1, func(s *Spec) { s.Failovers = 1 }},
 	} {
 		t.Run(group.name, func(t *testing.T) {
-			if slow := group.name == "failover" || group.name == "threads and crashes"; slow && !*Long {
+			if slow := []string{"failover", "threads", "threads and crashes"}; slices.Contains(slow, group.name) && !*Long {
 				t.Skip("make test-long")
 			}
 			t.Parallel()
 			var s *scheduler
 			fewer, all, found := 0, 0, 0
 			for seed := range uint64(group.programs) {
-				rng := rand.New(rand.NewPCG(seed, 23))
-				var texts []script
-				for range group.clients {
-					texts = append(texts, randomScript(rng, group.commands+rng.IntN(2), group.menu))
-				}
-				spec := quiet(scripted(texts))
-				spec.Clients = group.clients
-				if group.spec != nil {
-					group.spec(&spec)
-				}
+				spec, what := randomSpec(seed, 23, group.clients, group.commands, group.menu, group.spec)
 				spec.Program.Finally = dumpTypes
 				if s == nil {
 					s = newScheduler(t, spec)
 				}
-				what := fmt.Sprintf("seed %d: %v", seed, texts)
 				every := &collector{}
 				spec.Unremembered, spec.Checkers = true, []harness.Checker{every}
 				s.search(spec)

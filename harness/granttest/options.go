@@ -85,9 +85,9 @@ type Search struct {
 	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0
 	For  time.Duration // the longest that the search may take; default 5 minutes
 
-	// Minimize is the time for which the search goes on after it has found a violation, for the shortest schedule of each class; default 2s,
-	// negative: not at all. A search that comes to its end in that time has the shortest there are. Otherwise the failure says
-	// that there may be shorter ones.
+	// Minimize is the time for which the search goes on after it has found a violation, for the shortest schedule of each class;
+	// default 2s, negative: not at all. A search that comes to its end in that time has the shortest there are. Otherwise the
+	// failure says that there may be shorter ones.
 	Minimize time.Duration
 
 	Twice  int    // schedules that are run twice before the search, which fails if the algorithm does not do the same; default none

@@ -94,7 +94,8 @@ func (r Result) describeParts() string {
 	return strings.Join(parts, "; and ")
 }
 
-// describeExtent says how much of the part was run, which may be part of an exhausted search: "all 50 schedules of", "500 schedules at random of".
+// describeExtent says how much of the part was run, which may be part of an exhausted search: "all 50 schedules of", "500 schedules
+// at random of".
 func (p Part) describeExtent(all bool) string {
 	switch {
 	case p.AtRandom:

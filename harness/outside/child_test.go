@@ -96,7 +96,8 @@ func beChild(mode string) int {
 	return 0
 }
 
-// drive is a test that drives itself: it takes a lock, and gives it up by DEL; in mode "drives-right" by a script that looks first.
+// drive is a test that drives itself: it takes a lock, gives it up by DEL, and takes it again; in mode "drives-right" it takes it once and
+// gives it up by a script that looks first.
 func (r *resp) drive(mode string) int {
 	r.connectTo(mode, os.Getenv("REDIS_URL"))
 	say := func(text string) { _, _ = r.do("ECHO", "dg "+text) }
@@ -130,9 +131,12 @@ func (r *resp) drive(mode string) int {
 	if mode == "drives-right" {
 		got, err := r.do("EVAL", `return redis.call("get", KEYS[1]) == ARGV[1] and redis.call("del", KEYS[1]) or 0`, "1", lock.Key, lock.Owner)
 		tell(got == ":1", err)
-	} else {
-		tell(r.operate("blind", lock))
+		return 0
 	}
+	tell(r.operate("blind", lock))
+	lock.Do = "acquire"
+	say("invoke acquire lock 10000")
+	tell(r.operate("compare", lock))
 	return 0
 }
 

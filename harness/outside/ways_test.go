@@ -128,7 +128,7 @@ func TestAProgramThatDrivesItself(t *testing.T) {
 			p, ok := variant(t, c).Program(workloads.Options{})
 			require.True(t, ok)
 			s := spec(p)
-			s.Expiries, s.Crashes, s.LostAnswers, s.Clients, s.First = 1, -1, -1, 3, true
+			s.Expiries, s.Crashes, s.LostAnswers, s.First = 1, -1, -1, true
 			res, err := explore.Search(t.Context(), s)
 			require.NoError(t, err)
 			require.Equal(t, invalid, res.Verdict() == harness.Invalid, res.Stopped)

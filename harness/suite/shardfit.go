@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// checkFit returns an error that wraps plan.ErrUsage unless the shards are all those of one suite, each once, run by one program on one server.
-// It names the first that does not fit. The shards are in order of their numbers, and there is one at least.
+// checkFit returns an error that wraps plan.ErrUsage unless the shards are all those of one suite, each once, run by one program on
+// one server. It names the first that does not fit. The shards are in order of their numbers, and there is one at least.
 func checkFit(shards []shardRecord) error {
 	for _, trait := range common {
 		first := shards[0]

@@ -35,7 +35,8 @@ func (l *Sequence) placeBeliefs(c Story) {
 	}
 }
 
-// placeOverlaps finds the place of each overlap that the checker judged. Those of messages are left out: no client believes that it holds one.
+// placeOverlaps finds the place of each overlap that the checker judged. Those of messages are left out: no client believes that it
+// holds one.
 func (l *Sequence) placeOverlaps(c Story) {
 	l.key = c.Anomaly.Key
 	for _, o := range c.Anomaly.Overlaps() {

@@ -1,0 +1,44 @@
+package explore
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+)
+
+// dialer is the place of one client in all schedules of a worker. Its Redis client stays connected from one to the next.
+type dialer struct {
+	world    *world
+	client   bool                  // it is a client's, not the harness's own
+	watchers []*conn               // connections on which the client has watched keys in this schedule
+	actor    atomic.Pointer[actor] // the client of the current schedule; nil: none, and its connections pass everything
+}
+
+// takeTurn takes the world's turn for a connection; end gives it back. The harness's own connection works in the scheduler's
+// turn, so for it takeTurn does nothing.
+func (s *dialer) takeTurn() (end func()) {
+	if !s.client {
+		return func() {}
+	}
+	return s.world.takeTurn()
+}
+
+// acting returns the actor of the client that runs now. It is nil if no schedule is under way, or the client is done.
+func (s *dialer) acting() *actor {
+	a := s.actor.Load()
+	if a == nil {
+		return nil
+	}
+	return a.running()
+}
+
+// dial opens a connection. The Redis client calls it.
+func (s *dialer) dial(context.Context, string, string) (net.Conn, error) {
+	defer s.takeTurn()()
+	c := &conn{dialer: s, wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
+	if a := s.actor.Load(); a != nil && a.isCrashed() {
+		c.failed = errCrashed // not an error of dial: after some of those a Redis client stops dialing
+		return c, nil
+	}
+	return c, c.connect()
+}

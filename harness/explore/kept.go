@@ -1,0 +1,238 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// This file handles commands that Redis keeps until it can answer, and the connections on which somebody waits.
+
+// keptCommand is a command that Redis keeps until it can answer.
+type keptCommand struct {
+	command command
+	id      string // of the connection, as Redis knows it
+}
+
+// sendBlocking sends a command that Redis may keep. It returns true if Redis keeps it.
+func (ex *execution) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
+	next := gate.queue[0]
+	if err := gate.keep(); err != nil || gate.failed != nil {
+		return false, err
+	}
+	ex.noteEffects(next, nil)
+	if gate.hasArrived() {
+		reply := gate.takeMessage()
+		gate.release()
+		gate.out = append(gate.out, reply...)
+		ex.trace.sent(ex, next, reply, nil)
+		return false, nil
+	}
+	ex.waiters = append(ex.waiters, gate)
+	a.wakeAt = 0
+	if within := next.blocksFor(); within > 0 {
+		a.wakeAt = ex.now + within
+	}
+	ex.trace.sent(ex, next, nil, nil)
+	ex.trace.unanswered("waits")
+	return true, nil
+}
+
+// keep sends the next command of the connection, which Redis may keep. What Redis has answered at once is in the inbox. Time is
+// the schedule's: Redis gets no time-out.
+func (c *conn) keep() error {
+	if err := c.ready(); err != nil || c.failed != nil {
+		return err
+	}
+	id, err := c.wire.id()
+	if err != nil {
+		return err
+	}
+	next := c.queue[0]
+	if err := c.postNow(next.withoutTimeout()); err != nil {
+		return err
+	}
+	c.kept = &keptCommand{next, id}
+	return c.listen()
+}
+
+// postNow sends a request that Redis may answer when it likes, and returns when Redis has read it.
+func (c *conn) postNow(request []byte) error {
+	return c.dialer.world.post(c.wire, c.node, request)
+}
+
+// post does what conn.postNow does, on a connection to a node. Redis reads in the order in which bytes come in, so when it has
+// answered the PING, it has read the request.
+func (w *world) post(to *wire, node int, request []byte) error {
+	if err := to.post(request); err != nil {
+		return err
+	}
+	_, err := w.ask(node, "PING")
+	return err
+}
+
+// release notes that Redis does not keep the connection's command any more.
+func (c *conn) release() {
+	c.kept = nil
+	c.queue = c.queue[1:]
+}
+
+// unblock has Redis answer the command that it keeps as if its time-out had passed.
+func (c *conn) unblock() error {
+	if _, err := c.dialer.world.ask(c.node, "CLIENT", "UNBLOCK", c.kept.id, "TIMEOUT"); err != nil {
+		return err
+	}
+	if err := c.listen(); err != nil {
+		return err
+	}
+	if !c.hasArrived() {
+		return fmt.Errorf("explore: Redis did not end %s", strings.ToUpper(commandName(c.kept.command.args)))
+	}
+	return nil
+}
+
+// listen takes what has come on the connection. Redis writes all that it has to say before it reads again. So when it has answered one
+// more command of anybody, whatever the commands before it brought about has come.
+func (c *conn) listen() error {
+	if _, err := c.dialer.world.ask(c.node, "PING"); err != nil {
+		return err
+	}
+	return c.receive()
+}
+
+// receive takes what has come on the connection, after somebody else has been answered.
+func (c *conn) receive() error {
+	replies, err := c.wire.poll()
+	c.inbox = append(c.inbox, replies...)
+	return err
+}
+
+// listen takes what has come on all connections on which somebody waits.
+func (ex *execution) listen() error {
+	asked := -1
+	for _, c := range ex.waiters {
+		if c.isGone() || c.failed != nil {
+			continue
+		}
+		if c.node != asked {
+			if _, err := ex.w.ask(c.node, "PING"); err != nil {
+				return err
+			}
+			asked = c.node
+		}
+		if err := c.receive(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget ends the wait for an answer on a connection.
+func (ex *execution) forget(c *conn) {
+	if c.kept != nil {
+		c.release()
+	}
+	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
+}
+
+// cutOff ends the connection at Redis, at once: a closed socket would be noticed at some time only. Redis then serves nobody on
+// it any more.
+func (ex *execution) cutOff(c *conn, why error) error {
+	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
+	id := ""
+	switch {
+	case c.kept != nil:
+		id = c.kept.id
+	case c.subscription != nil:
+		id = c.subscription.id
+	}
+	if c.failed = why; id == "" || c.wire == nil || c.isGone() {
+		return nil
+	}
+	_, err := ex.w.admin[c.node].ask(request("CLIENT", "KILL", "ID", id), 1) // it may be gone already
+	c.wire.close()                                                           // the client may never close it
+	c.wire = nil
+	return err
+}
+
+// waitersOf lists the connections of a client on which it waits, or has subscribed.
+func (ex *execution) waitersOf(client int) (out []*conn) {
+	for _, c := range ex.waiters {
+		if c.dialer == ex.w.dialers[client] {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// loseWaits ends all waits at the old primary after a failover.
+func (ex *execution) loseWaits() error {
+	for _, c := range slices.Clone(ex.waiters) {
+		if c.node == ex.w.primary {
+			continue
+		}
+		if err := ex.cutOff(c, errLost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitAccess returns what the waits of a client touch: its blocked commands and its subscriptions.
+func (ex *execution) waitAccess(client int) (a access) {
+	for _, c := range ex.waitersOf(client) {
+		a.add(c.waitAccess())
+	}
+	return a
+}
+
+func (c *conn) waitAccess() (a access) {
+	if c.kept != nil {
+		a.add(c.kept.command.access)
+	}
+	if c.subscription != nil {
+		a.add(c.subscription.access)
+	}
+	return a
+}
+
+// withWoken adds to what a command touches what the commands touch that it may wake: Redis carries them out with it.
+func (ex *execution) withWoken(a access) access {
+	if len(ex.waiters) == 0 {
+		return a
+	}
+	woken := map[*conn]bool{}
+	for again := true; again; {
+		again = false
+		for _, c := range ex.waiters {
+			if c.kept != nil && !woken[c] && !c.hasArrived() && (intersect(a.writes, c.kept.command.writes) || intersect(a.writes, c.kept.command.reads)) {
+				woken[c], again = true, true
+				a.reads, a.writes = slices.Concat(a.reads, c.kept.command.reads), slices.Concat(a.writes, c.kept.command.writes)
+			}
+		}
+	}
+	return a
+}
+
+// askWaiting sends a blocking command of the harness's own, when no schedule is under way. It waits in the schedule's time, for
+// two leases where the command itself has no time-out.
+func (c *conn) askWaiting() error {
+	next := c.queue[0]
+	c.dialer.world.forgoLooks()
+	if err := c.keep(); err != nil || c.failed != nil {
+		return err
+	}
+	if ex := c.dialer.world.current; ex != nil && ex.finishing && !c.hasArrived() {
+		if err := ex.passAlong(c, next.blocksFor()); err != nil {
+			return err
+		}
+	}
+	if !c.hasArrived() {
+		if err := c.unblock(); err != nil {
+			return err
+		}
+	}
+	c.out = append(c.out, c.takeMessage()...)
+	c.release()
+	return nil
+}

@@ -1,0 +1,37 @@
+package explore
+
+// giveUp makes the client go on without an answer. It returns the connection, with the commands not sent yet, for a later
+// Arrive.
+func (c *conn) giveUp() (left lateCommand, err error) {
+	if err := c.reconnectToPrimary(); err != nil || c.failed != nil {
+		return left, err
+	}
+	left = lateCommand{wire: c.wire, node: c.node, commands: c.queue, gate: c.snapshot()}
+	for i := range c.queue[1:] {
+		left.commands[i+1].access, _ = accessOf(c.queue[i+1].args)
+	}
+	c.dialer.world.abandonedWires = append(c.dialer.world.abandonedWires, c.wire)
+	c.wire, c.queue, c.out, c.watched, c.failed = nil, nil, nil, nil, errUnanswered
+	return left, nil
+}
+
+// lateCommand holds a command that its client has given up and Redis may still execute, with the rest of its pipeline.
+type lateCommand struct {
+	client   int // the client that sent it, from 0
+	wire     *wire
+	node     int       // index in world.names of the node to which wire leads
+	commands []command // the one that the client waited for, then the rest of its pipeline
+	arrived  bool
+	at       int // length of the schedule when it was given up
+
+	gate    *conn        // what the connection was like, if the schedule is kept or run from memory
+	watched []watchedKey // keys that are watched on it
+}
+
+// access returns what the late commands touch.
+func (l lateCommand) access() (a access) {
+	for _, c := range l.commands {
+		a.add(c.access)
+	}
+	return a
+}

@@ -1,0 +1,116 @@
+package explore
+
+import (
+	"slices"
+	"strings"
+)
+
+// This file learns from a command that is really sent what it makes of the store.
+
+// pendingOutcome holds a command about to be executed, until its outcome is kept.
+type pendingOutcome struct {
+	q        question
+	known    *transition
+	command  *command
+	actor    *actor
+	watching bool // touched keys are to be found out
+}
+
+// beginLearning prepares to keep the outcome of a command about to be executed on a connection. It returns nil if there is nothing
+// to keep.
+func (ex *execution) beginLearning(c *command, on *conn, a *actor, watched []watchedKey) (*pendingOutcome, error) {
+	if !ex.learns() {
+		return nil, nil
+	}
+	m := ex.memory
+	m.learnScript(c.args)
+	if on != nil && on.multi {
+		for _, args := range parseAll(on.transaction) {
+			m.learnScript(args)
+		}
+	}
+	if why := m.whyNotRepeatable(c, on); why != "" {
+		m.disable("%s", why)
+		return nil, nil
+	}
+	q, ok := ex.questionOf(c, on, watched)
+	if !ok { // an EVALSHA of a script that nobody has loaded
+		ex.memory = nil
+		return nil, nil
+	}
+	if commandName(c.args) == "watch" {
+		for _, k := range c.reads {
+			if !slices.Contains(m.watched, k) {
+				m.watched = append(m.watched, k)
+			}
+		}
+	}
+	ex.store = ex.store.at(m, ex.now)
+	l := &pendingOutcome{q: q, known: ex.store.after[q], command: c, actor: a}
+	if c.changes() && len(m.watched) > 0 && (l.known == nil || l.known.watched < len(m.watched)) {
+		l.watching = true
+		if err := ex.w.watchKeys(m.watched); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// finishLearning keeps the outcome of a command that was executed.
+func (ex *execution) finishLearning(l *pendingOutcome, reply []byte) (err error) {
+	if l == nil {
+		return nil
+	}
+	m := ex.memory
+	var touched []string
+	if l.watching {
+		if touched, err = ex.w.touchedKeys(m.watched); err != nil {
+			return err
+		}
+	}
+	if saysNoScript(reply) && ex.store.scripts == allScripts {
+		ex.memory = nil // it will be there the next time
+		return nil
+	}
+	t := l.known
+	switch {
+	case t == nil:
+		if t, err = ex.transitionOf(l, reply); err != nil {
+			return err
+		}
+		m.grow()
+		ex.store.after[l.q] = t
+	case t.reply != string(reply) && l.q.hearing > 0:
+		t.reply = string(reply) // the last replica acknowledges when it likes
+	case t.reply != string(reply):
+		m.disable("%s is answered %q and %q where the same is stored", strings.ToUpper(commandName(l.command.args)), clip(replyText([]byte(t.reply)), 40), clip(replyText(reply), 40))
+	}
+	if l.watching {
+		t.touched, t.watched = touched, len(m.watched)
+	}
+	ex.applyTransition(l.command, t, l.actor)
+	return nil
+}
+
+// transitionOf returns the outcome of a command that was just executed.
+func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*transition, error) {
+	m := ex.memory
+	t := &transition{reply: string(reply), after: ex.store}
+	if l.command.changes() {
+		keys, err := ex.w.storedKeys()
+		if err != nil {
+			return nil, err
+		}
+		t.after = m.contents(keys, ex.store.scripts)
+	}
+	bodies := [][][]byte{l.command.args}
+	if l.q.transaction != "" {
+		bodies = parseAll([]byte(l.q.transaction))
+	}
+	for _, args := range bodies {
+		if body, ok := scriptIn(args); ok && !strings.HasPrefix(t.reply, "-ERR Error compiling") {
+			t.after = t.after.withScript(m, scriptHash(body))
+		}
+	}
+	return t, nil
+}

@@ -1,0 +1,125 @@
+package explore
+
+import "slices"
+
+// This file tells which actors can take a step.
+
+const (
+	// maxEarlyWakes bounds the waits of one schedule that end with time although somebody else could have gone on meanwhile.
+	// Without a bound a watchdog that renews a lease for ever, beside a client that takes no step, would never let a schedule
+	// end.
+	maxEarlyWakes = 1
+
+	// maxIdleLeases bounds, in leases, how long waits go on that end with time while no operation ends. After that whoever
+	// waits counts as waiting for ever.
+	maxIdleLeases = 4
+)
+
+// readiness tells when an actor can take its next step.
+type readiness uint8
+
+const (
+	blocked readiness = iota // when somebody else has done something
+	byTime                   // the same, or when time has passed
+	ready                    // now; a client that sleeps in an operation without other threads is ready, and its step lets time pass
+)
+
+// readiness returns when an actor can take its next step.
+func (ex *execution) readiness(a *actor) readiness {
+	switch {
+	case a.done:
+		return blocked
+	case a.sends != nil:
+		return readyIf(len(a.sends.queue) > 0)
+	}
+	switch at := a.parkedAt; {
+	case at.kind == inJoin:
+		return readyIf(at.thread.done)
+	case at.kind == inNap && (at.ctx.Err() != nil || ex.isUp(a)), at.waitsForRedis() && at.conn.hasArrived():
+		return ready
+	case at.kind == inNap, at.waitsForRedis() && !ex.isUp(a):
+		return byTime
+	case at.waitsForRedis():
+		return readyIf(a.wakeAt > 0) // its time-out has passed
+	}
+	return ready
+}
+
+// isUp reports whether the time that an actor waits for has come. All waits that end in one millisecond end together: the
+// microseconds that steps take must not decide who comes first.
+func (ex *execution) isUp(a *actor) bool { return a.wakeAt.Truncate(grain) <= ex.now }
+
+func readyIf(yes bool) readiness {
+	if yes {
+		return ready
+	}
+	return blocked
+}
+
+// waitsForRedis reports whether Redis has been asked, and may answer when it likes.
+func (p parked) waitsForRedis() bool {
+	return p.kind == inRead || p.kind == inCommand && p.conn.kept != nil
+}
+
+// hasArrived reports whether there is something to read for whoever waits: an answer, a message or an error.
+func (c *conn) hasArrived() bool {
+	return c.failed != nil || len(c.inbox) > 0
+}
+
+// ableActors lists the actors that can take a step, in the order in which they came into being. Those who first have to wait for
+// time come last.
+func (ex *execution) ableActors() (out []*actor) {
+	var waiting []*actor
+	for _, a := range ex.all {
+		switch ex.readiness(a) {
+		case ready:
+			out = append(out, a)
+		case byTime:
+			waiting = append(waiting, a)
+		}
+	}
+	if len(waiting) == 0 || ex.clientsDone() || ex.idleFor >= maxIdleLeases*ex.spec.Program.Lease {
+		return out
+	}
+	for _, a := range waiting {
+		if ex.earlyWakes < maxEarlyWakes || !ex.wakesEarly(a) {
+			out = append(out, a)
+		} else {
+			ex.wakesCut = true
+		}
+	}
+	return out
+}
+
+// clientsDone reports whether the first thread of every client is done. Threads that still wait then are no part of the
+// schedule any more.
+func (ex *execution) clientsDone() bool {
+	return !slices.ContainsFunc(ex.actors, func(a *actor) bool { return !a.done })
+}
+
+// wakesEarly reports whether a wait would end with time although others could go on without it, or would wake up before.
+func (ex *execution) wakesEarly(a *actor) bool {
+	for _, b := range ex.all {
+		switch ex.readiness(b) {
+		case ready:
+			if b.wakeAt < a.wakeAt.Truncate(grain) || !b.parkedAt.sleepsLazily() {
+				return true
+			}
+		case byTime:
+			if b.wakeAt < a.wakeAt.Truncate(grain) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sleepsLazily reports whether the actor's next step begins with the end of its sleep, if it sleeps.
+func (p parked) sleepsLazily() bool {
+	return (p.kind == inCommand || p.kind == inSleep || p.kind == inClock || p.kind == inWork) && !p.waitsForRedis()
+}
+
+// waits reports whether the actor's next step is the end of a wait, and not a command, a look at the clock or work.
+func (a *actor) waits() bool {
+	return a.sends != nil || a.parkedAt.kind == inStart || a.parkedAt.kind == inJoin || a.parkedAt.kind == inNap || a.parkedAt.waitsForRedis()
+}

@@ -1,0 +1,193 @@
+package explore
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file takes the steps of a schedule.
+
+// step carries out a choice and returns the move that it was.
+func (ex *execution) step(ctx context.Context, c interleave.Choice) (did move, err error) {
+	if len(ex.path) == maxSteps {
+		return did, stopped("a schedule of %d steps does not end: the last command was %s: does a client try for ever?", maxSteps, ex.describeNext())
+	}
+	if !ex.recalls {
+		ex.fingerprint = ex.fingerprintWith(c)
+	}
+	ex.path = append(ex.path, c)
+	ex.now = ex.now.Truncate(tick) + tick
+	ex.stepTimes = append(ex.stepTimes, ex.now)
+	if !ex.recalls {
+		ex.w.setTime(ex.now)
+	}
+	ex.trace.startStep(ex, c)
+	ops := len(ex.ops)
+	i, isClient := c.Client()
+	switch {
+	case !isClient:
+		did, err = ex.stepWorld(ctx, c)
+	case c.IsCrash():
+		did, err = ex.crash(c, ex.actors[i])
+	default:
+		did, err = ex.stepThread(c)
+	}
+	if err == nil && !ex.recalls {
+		err = ex.listen()
+	}
+	if err != nil {
+		return did, err // a client may be astray and still at work: what it records is not judged
+	}
+	ex.justStepped = isClient && !c.IsCrash()
+	ended := ex.ops[ops:]
+	if err := ex.observe(ctx, ended); err != nil {
+		return did, err
+	}
+	ex.trace.finishStep(ended, ex.ops[ops+len(ended):])
+	return did, ex.lookAtStore()
+}
+
+// fingerprintWith returns the fingerprint after a choice. Clients that act on what they read alone leave the same fingerprint for
+// the same choices. Of a command's arguments only the keys count: tokens may be random.
+func (ex *execution) fingerprintWith(c interleave.Choice) uint64 {
+	h := fnv.New64a()
+	_ = binary.Write(h, binary.LittleEndian, ex.fingerprint) // to memory
+	_, _ = h.Write([]byte{byte(c), byte(c >> 8)})
+	if a := ex.actorOf(c); a != nil {
+		_, _ = h.Write([]byte{byte(a.parkedAt.kind)})
+		if a.parkedAt.kind == inCommand && a.sends == nil && !a.done {
+			next := a.parkedAt.conn.queue[0]
+			_, _ = h.Write(next.args[0])
+			for _, key := range slices.Concat(next.reads, next.writes) {
+				_, _ = h.Write([]byte(key))
+			}
+		}
+	}
+	return h.Sum64()
+}
+
+// stepClient lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps wakes up
+// first. If some lease ends during its sleep, waking up is the whole step.
+func (ex *execution) stepClient(c interleave.Choice, a *actor) (did move, err error) {
+	if a.done {
+		return did, diverged(a)
+	}
+	did = ex.nextMove(c, a)
+	ops := len(ex.ops)
+	a.started = true
+	ex.last = a
+	if a.waits() {
+		did.ends, err = ex.goOn(c, a)
+		return did, err
+	}
+	slept, err := ex.wake(a)
+	if slept || err != nil {
+		did.access, did.ends = access{}, false
+		return did, err
+	}
+	heard := event{kind: awake}
+	switch a.parkedAt.kind {
+	case inCommand:
+		a.beginOp(ex.now)
+		ex.countCommand(a)
+		ex.noteOutcome(&a.parkedAt.conn.queue[0], a.parkedAt.conn)
+		var kept bool
+		if heard, kept, err = ex.deliver(c, a); err != nil {
+			return did, err
+		}
+		ex.now += tick / 2
+		if kept {
+			did.ends = false
+			return did, nil
+		}
+	case inClock:
+		a.beginOp(ex.now)
+		ex.clockLooks++
+		ex.clockRead = true
+		heard = event{kind: looked, at: ex.clock(a.index)}
+		ex.trace.looked(heard.at)
+	}
+	if err := ex.goOnAfter(a, heard); err != nil {
+		return did, err
+	}
+	did.ends = len(ex.ops) > ops
+	return did, nil
+}
+
+// wake lets time pass until the client's sleep is over, if it sleeps. slept is true if some lease ended meanwhile, so that
+// others may have something to do before the client goes on.
+func (ex *execution) wake(a *actor) (slept bool, err error) {
+	if a.wakeAt <= ex.now {
+		return false, nil
+	}
+	slept, err = ex.leaseEndsBefore(a.wakeAt)
+	if err != nil {
+		return false, err
+	}
+	a.beginOp(ex.now)
+	ex.trace.waited(a.wakeAt - ex.now)
+	return slept && a.parkedAt.kind != inSleep, ex.passTo(a.wakeAt)
+}
+
+// crash ends a client before its next step. The outcome of the operation that it cuts off stays unknown.
+func (ex *execution) crash(c interleave.Choice, a *actor) (move, error) {
+	if !ex.isAlive(a.index) {
+		return move{}, diverged(a)
+	}
+	ex.remaining.Crashes--
+	ex.noteSituation(harness.ClientCrashed)
+	did := move{choice: c, access: ex.waitAccess(a.index)}
+	return did, ex.endClient(a.index)
+}
+
+// stepWorld carries out a choice that happens to no client.
+func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (move, error) {
+	did := move{choice: c, world: true}
+	switch {
+	case c.IsTime():
+		ends, err := ex.passToInstant(c.Number())
+		did.approaches = !ends
+		return did, err
+	case c.Kind() == interleave.Arrives:
+		did, err := ex.arrive(c.Number())
+		did.choice, did.observes = c, ex.spec.Program.Observe != nil
+		return did, err
+	case c == interleave.StopReplication:
+		ex.remaining.Failovers--
+		ex.replicationStopped = true
+		ex.changeWorld(c)
+		if ex.recalls {
+			return did, nil
+		}
+		return did, ex.w.stopReplication()
+	case c == interleave.Promote:
+		ex.replicationStopped, ex.endsKnown = false, false
+		for i := range ex.lateCommands { // it was sent to the old primary
+			ex.lateCommands[i].arrived = true
+		}
+		ex.noteSituation(harness.ReplicaPromoted)
+		ex.promoted = true
+		ex.changeWorld(c)
+		if ex.recalls {
+			return did, nil
+		}
+		if err := ex.w.promote(ctx); err != nil {
+			return did, err
+		}
+		return did, ex.loseWaits()
+	case c == interleave.FlushScripts:
+		ex.remaining.Flushes--
+		ex.changeWorld(c)
+		if ex.recalls {
+			return did, nil
+		}
+		return did, ex.w.flush()
+	}
+	return did, fmt.Errorf("explore: unknown choice %v", c)
+}

@@ -1,0 +1,87 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// This file has workers go through the planned branches.
+
+// work runs items in one world.
+func (s *search) work(ctx context.Context, w *world) {
+	alarm := time.NewTimer(parkWithin)
+	defer alarm.Stop()
+	for {
+		it, ok := s.pop()
+		if !ok {
+			return
+		}
+		err := catchPanics(func() error { return s.explore(ctx, w, it, alarm, s.judge) })
+		s.itemDone()
+		if err != nil {
+			s.putBack(it)
+			s.fail(err)
+			return
+		}
+	}
+}
+
+// judgedAtOnce is the number of schedules run from memory that may wait for a judge.
+const judgedAtOnce = 64
+
+// workFromMemory runs items from memory, as long as that works. One worker does, so that what is known at what time does not depend
+// on which of them is faster. Others judge, if there are any, and the search is not to end at an exact schedule.
+func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- visit, others bool) {
+	defer close(judged)
+	alarm := time.NewTimer(parkWithin)
+	defer alarm.Stop()
+	judge := s.judge
+	if others && !s.spec.First && s.spec.MaxSchedules == 0 {
+		judge = func(_ context.Context, v visit) error {
+			judged <- v
+			return nil
+		}
+	}
+	for s.memory.works() {
+		it, ok := s.pop()
+		if !ok {
+			return
+		}
+		err := catchPanics(func() error { return s.explore(ctx, w, it, alarm, judge) })
+		s.itemDone()
+		if err != nil {
+			s.putBack(it)
+			s.fail(err)
+			return
+		}
+	}
+}
+
+// judgeAll judges schedules until there are no more.
+func (s *search) judgeAll(ctx context.Context, all <-chan visit) {
+	for v := range all {
+		if err := catchPanics(func() error { return s.judge(ctx, v) }); err != nil {
+			s.fail(err)
+		}
+	}
+}
+
+// explore runs the first schedule of an item and plans the others.
+func (s *search) explore(ctx context.Context, w *world, it item, alarm *time.Timer, judge func(context.Context, visit) error) error {
+	var v visit
+	for range maxAttempts {
+		v = visit{search: s, item: it, cost: it.cost, looked: v.looked, claimed: v.claimed}
+		again, err := v.run(ctx, w, alarm)
+		if err != nil {
+			s.states.forget(v.claimed)
+			return err
+		}
+		if again {
+			continue
+		}
+		s.push(v.plan)
+		return judge(ctx, v)
+	}
+	return fmt.Errorf("explore: a schedule took more than a tenth of the lease, %d times in a row: this machine is too busy, or a client waits by itself (time.Sleep) where harness.Sleep would do", maxAttempts)
+}
