@@ -35,12 +35,13 @@ demo: redis build
 explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
-# The packages whose goroutines meet run with the race detector, the others without it (test-long: workloads and suites as well). Most of a test of a cluster is waiting, so
-# packages run side by side, and tests inside of them. Tests of containers take the image of `image`; without Docker they are skipped,
-# unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
-RACED   := ./harness ./harness/history ./harness/cluster/... ./harness/explore ./nemesis
-PLAIN    = ./workloads $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))") # the longest first
-SIDES   ?= 2 # groups of packages side by side; 1 takes longer and leaves timing more room
+# Packages whose goroutines meet run with the race detector, the others without it; of the explorer those tests do whose clients have
+# goroutines, and all in test-long. Tests of clusters mostly wait, and searches mostly compute: so there are two lanes, side by side.
+# Tests of containers take the image of `image`; without Docker they are skipped, unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
+RACED   := ./nemesis ./harness ./harness/history ./harness/cluster/...
+HEAVY   := ./harness/cli ./harness/explore ./harness/granttest ./workloads ./harness/results # the longest first
+PLAIN    = $(HEAVY) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED) $(HEAVY))")
+SIDES   ?= 2 # lanes side by side; 1 takes longer and leaves timing more room
 TESTING := -vet=off -timeout 20m -parallel 4
 
 test: redis cc clients
@@ -48,7 +49,8 @@ test: redis cc clients
 	@$(MAKE) --no-print-directory -j $(SIDES) test-raced test-plain
 
 test-raced:
-	$(GO) test -race -p 2 $(TESTING) $(RACED)
+	$(GO) test -race -p 1 $(TESTING) $(RACED)
+	$(GO) test -race $(TESTING) -run 'Workers|Panics|Thread|Subscriptions|Stop' ./harness/explore
 
 test-plain:
 	$(GO) test -p 2 $(TESTING) $(PLAIN)
@@ -56,16 +58,17 @@ test-plain:
 # What `test` leaves out. The figures of failovers are compared to within 50 ms of what an observer sees, so they come last, alone.
 test-long: redis cc
 	@$(MAKE) --no-print-directory -j $(SIDES) test-long-searches test-long-loads
-	$(GO) test -race -p 2 $(TESTING) ./workloads ./harness/suite
 	$(GO) test -count 1 -v $(TESTING) -run EveryFigureOfAFailover ./harness/analysis -long
 
 test-long-searches:
 	$(GO) test -count 1 $(TESTING) -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|ScriptFlushes' ./harness/results -long
-	$(GO) test -count 1 $(TESTING) -run 'PruningLosesNoVerdict|StatesOfReallyRun' ./harness/explore -long
+	$(GO) test -race $(TESTING) ./harness/explore -long
 
 test-long-loads:
 	$(GO) test -count 1 $(TESTING) -run 'Zoo|OfPlanted|WhatTheExplorerSays' ./workloads -long
-	$(GO) test -count 1 $(TESTING) -run 'RightOnes|WrongOnes' ./harness/granttest -long
+	$(GO) test -count 1 $(TESTING) -run 'RightOnes|WrongOnes|LinksNoContainers' ./harness/granttest -long
+	$(GO) test -count 1 $(TESTING) -run 'SavedSearch|MinReplicas|AtAllAddresses|RestOfItsTime' ./harness/cli -long
+	$(GO) test -race -p 1 $(TESTING) ./workloads ./harness/suite
 
 # `test` and `test-long` have a part of these.
 test-deep: redis cc
