@@ -33,7 +33,7 @@ func (b bench) loaded() {
 // TestAFaultCountsWhatItTouchesOfTheSystem: who talks to whom is the system's doing, and each fault counts what it does.
 func TestAFaultCountsWhatItTouchesOfTheSystem(t *testing.T) {
 	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
+	b := start(t, cluster.Sentinel(cluster.Options{DownAfter: wait}))
 	b.loaded()
 	clients, primary := nemesis.Clients(), nemesis.Primary()
 	of := func(fault harness.LinkFault) harness.Nemesis {
@@ -72,7 +72,7 @@ func TestAFaultCountsWhatItTouchesOfTheSystem(t *testing.T) {
 // TestAFaultWhereNobodyTalksIsIdle: what the harness itself sends there to see it act does not count.
 func TestAFaultWhereNobodyTalksIsIdle(t *testing.T) {
 	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
+	b := start(t, cluster.Sentinel(cluster.Options{DownAfter: wait}))
 	b.loaded()
 	clients, replica := nemesis.Clients(), nemesis.Named("r2")
 	for _, c := range []struct {
