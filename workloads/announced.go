@@ -34,7 +34,7 @@ func (c Client) announcedProgram(o Options, run Outside) interleave.Program {
 		Name: c.ID(), Lease: cmp.Or(o.TTL, ExploredLease), Kinds: []harness.Kind{announcedKinds[c.As][needed[c.As][0]]}, NoBackgroundWork: true,
 		Announced: run.Announced,
 	}
-	return outsideProgram(p, func(i int, address string) harness.Client {
+	return c.outsideProgram(p, func(i int, address string) harness.Client {
 		a := &announcer{family: c.As, lease: p.Lease, owner: exploredNames[i]}
 		d := run.Drive(address, "DOUBLEGRANT_CLIENT="+strconv.Itoa(i+1), "DOUBLEGRANT_TTL_MS="+strconv.FormatInt(p.Lease.Milliseconds(), 10))
 		return clientFunc(func(_ context.Context, s *harness.Session) { a.step(s, d) })

@@ -28,9 +28,27 @@ type Client struct {
 	RealCrash bool `json:"realCrash,omitempty" yaml:"realCrash,omitempty"` // a crash in a search kills the process; else it cuts it off from Redis
 
 	// Can lists the operations that the program has said that it can do, by their names in the protocol. Symmetric repeats its promise
-	// that it compares tokens for equality only. Whoever asks the program fills them in; empty: it was not asked.
-	Can       []string `json:"can,omitempty" yaml:"can,omitempty"`
-	Symmetric bool     `json:"symmetric,omitempty" yaml:"symmetric,omitempty"`
+	// that it compares tokens for equality only, Clock which clock it reads. Whoever asks the program fills them in; empty: it was not
+	// asked.
+	Can       []string    `json:"can,omitempty" yaml:"can,omitempty"`
+	Symmetric bool        `json:"symmetric,omitempty" yaml:"symmetric,omitempty"`
+	Clock     ClientClock `json:"clock,omitempty" yaml:"clock,omitempty"`
+}
+
+// ClientClock says which clock a program outside reads in a search, by its name in the protocol. The zero value is AskedClock. Under
+// load every program may read the machine's.
+type ClientClock string
+
+// The clocks of programs outside.
+const (
+	AskedClock     ClientClock = "asked"     // it asks the harness for the time, and for sleep, or needs neither
+	PreloadedClock ClientClock = "preloaded" // its time of day and its sleeps are those of the C library, which a preloaded one answers
+	RealClock      ClientClock = "real"      // the machine's: nothing can be said about what happens when time passes
+)
+
+// IsKnown reports whether c is one of the clocks, or the zero value.
+func (c ClientClock) IsKnown() bool {
+	return c == "" || c == AskedClock || c == PreloadedClock || c == RealClock
 }
 
 // Outside runs the program of a Client. Package harness/outside has one.
@@ -75,7 +93,7 @@ const (
 )
 
 // Described returns the client with what its program has said that it can do. An error says why it is no algorithm of a family.
-func (c Client) Described(can []string, symmetric bool) (Client, error) {
+func (c Client) Described(can []string, symmetric bool, clock ClientClock) (Client, error) {
 	if c.As == "" {
 		for _, f := range []Family{Lock, Dedup, Sequence} {
 			if slices.Contains(can, needed[f][0]) {
@@ -92,7 +110,7 @@ func (c Client) Described(can []string, symmetric bool) (Client, error) {
 	if c.As == "" {
 		return c, fmt.Errorf("it says that it can do %s, which is neither a lock (acquire, release), a dedup (claim) nor a sequence (next)", quotedWords(can))
 	}
-	c.Can, c.Symmetric = can, symmetric
+	c.Can, c.Symmetric, c.Clock = can, symmetric, clock
 	return c, nil
 }
 
@@ -124,7 +142,7 @@ func (c Client) variant(run Outside) (Variant, error) {
 		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}
 		v.program = func(o Options) interleave.Program {
 			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
-			return outsideProgram(p, func(i int, address string) harness.Client {
+			return c.outsideProgram(p, func(i int, address string) harness.Client {
 				return exploredDedupClient(c.deduper(run.At(address)), p.Lease, i)
 			}, c.kill(run))
 		}
@@ -133,7 +151,7 @@ func (c Client) variant(run Outside) (Variant, error) {
 		v.Flaws = []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}}
 		v.program = func(o Options) interleave.Program {
 			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime}, nil)
-			return outsideProgram(p, func(i int, address string) harness.Client {
+			return c.outsideProgram(p, func(i int, address string) harness.Client {
 				return exploredSequenceClient(run.At(address), o.Regime, i)
 			}, c.kill(run))
 		}
@@ -142,7 +160,7 @@ func (c Client) variant(run Outside) (Variant, error) {
 		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
 		v.program = func(o Options) interleave.Program {
 			p := LockProgram(LockOptions{Name: id, TTL: o.TTL}, func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
-			return outsideProgram(p, func(i int, address string) harness.Client {
+			return c.outsideProgram(p, func(i int, address string) harness.Client {
 				return exploredLockClient(c.locker(run.At(address)), LockOptions{TTL: p.Lease}, exploredLock, exploredNames[i])
 			}, c.kill(run))
 		}
@@ -151,8 +169,8 @@ func (c Client) variant(run Outside) (Variant, error) {
 }
 
 // outsideProgram lets the clients of a program be processes with gates of their own.
-func outsideProgram(p interleave.Program, openAt func(i int, address string) harness.Client, kill func(address string)) interleave.Program {
-	p.Gate, p.Open, p.OpenAt, p.Kill = interleave.TCP, nil, openAt, kill
+func (c Client) outsideProgram(p interleave.Program, openAt func(i int, address string) harness.Client, kill func(address string)) interleave.Program {
+	p.Gate, p.Open, p.OpenAt, p.Kill, p.RealClock = interleave.TCP, nil, openAt, kill, c.Clock == RealClock
 	return p
 }
 

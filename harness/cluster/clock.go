@@ -7,10 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 )
 
@@ -51,58 +48,16 @@ func (c *Cluster) SetClock(name string, offset time.Duration) error {
 
 func clockOffset(d time.Duration) []byte { return binary.NativeEndian.AppendUint64(nil, uint64(d)) }
 
-// clockLibraries keeps the compiled library of each compiler: a search starts many clusters.
-var clockLibraries struct {
-	sync.Mutex
-	made map[string][]byte
-}
-
 // makeClocks puts the library into the cluster's folder, if the options ask for clocks.
 func (c *Cluster) makeClocks(ctx context.Context) error {
 	if !c.opts.Clocks {
 		return nil
 	}
-	compiler := strings.Fields(os.Getenv("CC"))
-	if len(compiler) == 0 {
-		compiler = []string{"cc"}
-	}
-	library := filepath.Join(c.dir, clockLibrary)
-	clockLibraries.Lock()
-	defer clockLibraries.Unlock()
-	name := strings.Join(compiler, " ")
-	if made := clockLibraries.made[name]; made != nil {
-		return os.WriteFile(library, made, 0o755)
-	}
-	if err := compileClock(ctx, compiler, library); err != nil {
+	library, err := PreloadLibrary(ctx, clockSource)
+	if err != nil {
 		return err
 	}
-	made, err := os.ReadFile(library)
-	if err == nil {
-		if clockLibraries.made == nil {
-			clockLibraries.made = map[string][]byte{}
-		}
-		clockLibraries.made[name] = made
-	}
-	return err
-}
-
-// compileClock compiles the library with the given compiler.
-func compileClock(ctx context.Context, compiler []string, library string) error {
-	source := library + ".c"
-	if err := os.WriteFile(source, clockSource, 0o644); err != nil {
-		return err
-	}
-	args := append(compiler[1:], "-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector", "-o", library, source)
-	out, err := exec.CommandContext(ctx, compiler[0], args...).CombinedOutput()
-	switch {
-	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("%w: %q cannot be run, and clocks that can be set need one: install it (Debian: apt-get install gcc libc6-dev) or set CC",
-			ErrNoCompiler, compiler[0])
-	case err != nil:
-		return fmt.Errorf("%w: %q cannot compile the clock library (Debian: apt-get install libc6-dev): %w: %s",
-			ErrNoCompiler, compiler[0], err, lastLines(string(out)))
-	}
-	return nil
+	return os.WriteFile(filepath.Join(c.dir, clockLibrary), library, 0o755)
 }
 
 // giveClock puts the library and the clock's file into the node's folder, and their paths into its environment, if the options

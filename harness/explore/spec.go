@@ -90,6 +90,9 @@ func (s Spec) withDefaults() (Spec, error) {
 		return refuse("gate %d is not known", s.Program.Gate)
 	case s.Program.Gate != interleave.InProcess && !s.Program.NoBackgroundWork:
 		return refuse("nobody can see from here what a program outside does in the background: let it promise NoBackgroundWork")
+	case s.Program.RealClock && (s.Expiries > 0 || s.Skew != 0):
+		return refuse("the program reads the machine's clock, which does not pass as the schedule's does: leave out what time brings about (--expiries 0), " +
+			"or let it ask for the time, or have its clock preloaded (workloads/clients/README.md)")
 	case s.Program.Lease <= 0:
 		return refuse("the program has no lease")
 	case s.Program.Lease < ShortestLease || s.Program.Lease > s.longestLease():

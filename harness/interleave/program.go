@@ -29,6 +29,9 @@ type Program struct {
 	// NoBackgroundWork promises that clients start no goroutines and timers that outlive a command other than by harness.Go, and
 	// wait in memory only by harness.Sleep. Without the promise the search looks for such work, and is unknown if it finds any.
 	NoBackgroundWork bool
+	// RealClock says that clients read the machine's clock, which does not pass as the schedule's does. A search in which time passes
+	// is then refused.
+	RealClock bool
 	// Replicas is set if clients wait for the acknowledgement of replicas.
 	Replicas bool
 	// Retries is the number of times that the clients' Redis client sends a command again that got no answer, without a pause.

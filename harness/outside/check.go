@@ -63,13 +63,14 @@ type trial struct {
 func (t *trial) begin(c workloads.Client) (workloads.Client, error) {
 	p := New(c)
 	for len(t.children) == 0 || len(t.children) == 1 && t.children[0].ready.Clients == 1 {
-		one, err := p.start(urlOf(t.relay.address()), request{Timeout: timeout.Milliseconds()})
+		one, err := p.start(urlOf(t.relay.address()), request{Timeout: timeout.Milliseconds()}, underLoad)
 		if err != nil {
 			return c, err
 		}
 		t.children = append(t.children, one)
 	}
-	return c.Described(t.children[0].ready.Can, t.children[0].ready.Symmetric)
+	ready := t.children[0].ready
+	return c.Described(ready.Can, ready.Symmetric, ready.Clock)
 }
 
 func (t *trial) endProcesses() {

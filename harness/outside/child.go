@@ -33,11 +33,13 @@ type child struct {
 	out     io.ReadCloser
 	said    *cluster.LastWords
 	log     io.Closer
+	clock   *clock // nil: its clock is asked, or real
 	release func()
 	ended   chan struct{} // closed when the process has ended and was waited for
 	ready   answer        // to init
 
 	mu      sync.Mutex
+	begun   bool // it was told what it is to be, and has answered
 	asked   int
 	waiting map[int]chan answer // by id of the operation
 	why     error               // why nothing more comes from the process; nil: something may
@@ -47,7 +49,7 @@ type child struct {
 
 // start starts a process, tells it what it is to be, and waits for its answer. Its standard error goes to log as well, if that is not
 // nil.
-func start(command []string, log *os.File, init request) (_ *child, err error) {
+func start(command []string, log *os.File, init request, preload bool) (_ *child, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	c := &child{cmd: cmd, said: &cluster.LastWords{}, ended: make(chan struct{}), broken: make(chan struct{}), waiting: map[int]chan answer{}}
 	if cmd.Err != nil {
@@ -64,7 +66,16 @@ func start(command []string, log *os.File, init request) (_ *child, err error) {
 	if log != nil {
 		c.log, cmd.Stderr = log, io.MultiWriter(c.said, log)
 	}
+	if preload {
+		if c.clock, err = newClock(c.isBusy); err != nil {
+			return nil, errors.Join(err, c.in.Close(), out.Close(), w.Close())
+		}
+		cmd.Env = append(os.Environ(), c.clock.environment()...)
+	}
 	if c.release, err = cluster.StartProcess(cmd); err != nil {
+		if c.clock != nil {
+			c.clock.close()
+		}
 		for _, end := range []io.Closer{c.in, out, w} {
 			_ = end.Close() // some are closed: Start closes what it was given when it fails
 		}
@@ -98,7 +109,17 @@ func (c *child) begin(init request) (err error) {
 	if err != nil {
 		c.end()
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = true
 	return err
+}
+
+// isBusy reports whether the process is asked for something, after its beginning.
+func (c *child) isBusy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begun && len(c.waiting) > 0
 }
 
 // isReady returns an error if the answer to init says that the process does not speak this version of the protocol.
@@ -110,6 +131,10 @@ func (c *child) isReady() error {
 		return fmt.Errorf("it could not begin: %w", err)
 	case !*c.ready.OK:
 		return errors.New("it answered no to init: answer with fail and the reason")
+	case !c.ready.Clock.IsKnown():
+		return fmt.Errorf("it says that its clock is %q: choose one of %q, %q and %q, %s", c.ready.Clock, workloads.AskedClock, workloads.PreloadedClock, workloads.RealClock, page)
+	case c.clock != nil && !c.clock.loaded.Load():
+		return fmt.Errorf("its clock cannot be preloaded, since it loads no library (LD_PRELOAD): let a program that is linked statically ask for the time, %s", page)
 	}
 	return nil
 }
@@ -122,6 +147,10 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 		return answer{}, err
 	}
 	var alarm <-chan time.Time
+	var looks <-chan look
+	if c.clock != nil {
+		looks = c.clock.looks
+	}
 	for {
 		struck := harness.Struck(ctx) // before the checkpoint, so that none is missed
 		if err := harness.Checkpoint(ctx); err != nil {
@@ -132,6 +161,8 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 		}
 		select {
 		case <-struck:
+		case q := <-looks:
+			q.answer(ctx)
 		case a := <-answers:
 			if a.Ask == "" {
 				return a, nil
@@ -287,6 +318,9 @@ func (c *child) end() {
 	killGroup(c.cmd)
 	<-c.ended
 	c.release()
+	if c.clock != nil {
+		c.clock.close()
+	}
 	_ = c.out.Close()
 	if c.log != nil {
 		_ = c.log.Close() // what it lacks is in said

@@ -66,6 +66,7 @@ var abilities = map[string]string{
 	"half-a-lock": `"version":1,"can":["acquire"]`,
 	"one":         `"version":1,"can":["acquire","release"],"symmetric":true,"clients":1`,
 	"resets":      `"version":1,"can":["acquire","release"],"reset":true`,
+	"sundial":     `"version":1,"can":["acquire","release"],"clock":"sundial"`,
 }
 
 // beChild is a lock, filter or counter that speaks RESP by itself. The lock grants by SET NX PX and releases by DEL, without a look at

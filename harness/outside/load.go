@@ -37,15 +37,16 @@ func (p *Program) Beside(r redis.UniversalClient) workloads.Operations {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.beside[r] == nil {
-		p.beside[r] = &seat{program: p, redis: r}
+		p.beside[r] = &seat{program: p, redis: r, what: inSearch}
 	}
 	return operations{p.beside[r].ask}
 }
 
-// seat is one client under load. It does one operation at a time.
+// seat is one client under load, or the harness's own in a search. It does one operation at a time.
 type seat struct {
 	program *Program
 	redis   redis.UniversalClient
+	what    purpose
 	group   *group
 	child   *child
 	number  int // of the client in its process, from 1
@@ -74,7 +75,7 @@ func (s *seat) sit() (err error) {
 	if s.group, err = s.program.group(s.redis); err != nil {
 		return err
 	}
-	s.child, s.number, err = s.group.sit(s.program)
+	s.child, s.number, err = s.group.sit(s.program, s.what)
 	return err
 }
 
@@ -117,7 +118,7 @@ func (p *Program) group(r redis.UniversalClient) (*group, error) {
 }
 
 // sit returns a process that has room for one more client, and the client's number in it.
-func (g *group) sit(p *Program) (*child, int, error) {
+func (g *group) sit(p *Program, what purpose) (*child, int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -130,7 +131,7 @@ func (g *group) sit(p *Program) (*child, int, error) {
 	if g.failed != nil && time.Since(g.failedAt) < startAgainAfter {
 		return nil, 0, g.failed
 	}
-	c, err := p.start(urlOf(g.relay.address()), request{Timeout: timeout.Milliseconds()})
+	c, err := p.start(urlOf(g.relay.address()), request{Timeout: timeout.Milliseconds()}, what)
 	if g.failed = err; err != nil {
 		g.failedAt = time.Now()
 		return nil, 0, err

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // Version is the version of the protocol that both sides speak.
@@ -64,6 +66,8 @@ type answer struct {
 	Clients   int      `json:"clients"` // how many clients one process serves at the same time; 0: any number
 	Reset     bool     `json:"reset"`   // it wants to hear of every new schedule
 	Symmetric bool     `json:"symmetric"`
+
+	Clock workloads.ClientClock `json:"clock"`
 }
 
 // parse reads a line of a program.

@@ -129,6 +129,7 @@ func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 		"half":      broke + `it ended in the middle of the line "{\"id\":3,\"o" (exit status 0)`,
 		"stillborn": broke + "it ended (exit status 7): ModuleNotFoundError: no module named redlock",
 		"tomorrow":  "it speaks version 2 of the protocol, and this is version 1",
+		"sundial":   `it says that its clock is "sundial": choose one of "asked", "preloaded" and "real"`,
 		"idles":     "client 1 neither sent a command nor finished within 2s: it never sent any",
 		"sleeps":    "client 1 neither sent a command nor finished within 2s: it may wait for something else than a reply",
 		"banner":    broke + `it wrote "Welcome to my lock 1.0", which is not a line of the protocol`,

@@ -92,8 +92,28 @@ func (p *Program) prepared() (command []string, err error) {
 // errClosed is the error of a program that was closed.
 var errClosed = errors.New("the program is closed")
 
-// start starts one more process, whose Redis is at url.
-func (p *Program) start(url string, init request) (*child, error) {
+// purpose says what a process is started for.
+type purpose bool
+
+const (
+	underLoad purpose = false // or for a trial: its clock is the machine's
+	inSearch  purpose = true  // its clock is the schedule's
+)
+
+// start starts one more process, whose Redis is at url. One whose clock has to be preloaded may say so only when it has begun. It is
+// then started again.
+func (p *Program) start(url string, init request, what purpose) (*child, error) {
+	preload := what == inSearch && p.client.Clock == workloads.PreloadedClock
+	c, err := p.startOnce(url, init, preload)
+	if err != nil || what != inSearch || preload || c.ready.Clock != workloads.PreloadedClock {
+		return c, err
+	}
+	c.end()
+	return p.startOnce(url, init, true)
+}
+
+// startOnce starts one more process, with its clock preloaded or not.
+func (p *Program) startOnce(url string, init request, preload bool) (*child, error) {
 	command, err := p.prepared()
 	if err != nil {
 		return nil, err
@@ -111,10 +131,13 @@ func (p *Program) start(url string, init request) (*child, error) {
 		return nil, errAnnounces
 	}
 	init.Family, init.Redis = string(p.client.As), url
-	if p.client.Connect != "" {
+	switch connects := p.client.Connect != ""; {
+	case connects && preload:
+		return nil, fmt.Errorf("its clock cannot be preloaded, since %s was not started here: start it by its command, or let it ask for the time, %s", p.client.Connect, page)
+	case connects:
 		return connect(p.client.Connect, init)
 	}
-	return start(command, log, init)
+	return start(command, log, init, preload)
 }
 
 // At returns the client of a search whose gate is at address, for one schedule. It panics with an error that wraps
@@ -163,7 +186,7 @@ func (p *Program) atGate(address string) *child {
 	if ok {
 		return c
 	}
-	c, err := p.start(urlOf(address), request{})
+	c, err := p.start(urlOf(address), request{}, inSearch)
 	if err != nil {
 		panic(broken(err))
 	}

@@ -14,6 +14,7 @@ class Lock:
 
     can = ["acquire", "extend", "release"]
     symmetric = True  # tokens are compared for equality only
+    clock = "asked"  # it reads none; "preloaded" if it reads the machine's (deadline_lock.py)
 
     def __init__(self, url, timeout):  # timeout in seconds, or None: then wait for as long as it takes
         self.redis = redis.Redis.from_url(url, socket_timeout=timeout)
@@ -56,7 +57,7 @@ def main(kind):
         r = json.loads(line)
         if r["do"] == "init":
             init = r
-            say(id=r["id"], ok=True, version=1, can=kind.can, symmetric=kind.symmetric)
+            say(id=r["id"], ok=True, version=1, can=kind.can, symmetric=kind.symmetric, clock=kind.clock)
         elif r["do"] == "reset":
             say(id=r["id"], ok=True)
         else:

@@ -1,0 +1,67 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// libraries keeps the libraries that were compiled: a search starts many clusters.
+var libraries struct {
+	sync.Mutex
+	made map[libraryKey][]byte
+}
+
+type libraryKey struct{ compiler, source string }
+
+// PreloadLibrary compiles C source to a shared library for LD_PRELOAD, with the compiler that the environment variable CC names,
+// or with cc. The library is linked against nothing. It is compiled once in the life of this process. The error wraps ErrNoCompiler,
+// and says what to install, if there is no compiler or it cannot compile the source.
+func PreloadLibrary(ctx context.Context, source []byte) (library []byte, err error) {
+	compiler := strings.Fields(os.Getenv("CC"))
+	if len(compiler) == 0 {
+		compiler = []string{"cc"}
+	}
+	key := libraryKey{strings.Join(compiler, " "), string(source)}
+	libraries.Lock()
+	defer libraries.Unlock()
+	if made := libraries.made[key]; made != nil {
+		return made, nil
+	}
+	if library, err = compileLibrary(ctx, compiler, source); err != nil {
+		return nil, err
+	}
+	if libraries.made == nil {
+		libraries.made = map[libraryKey][]byte{}
+	}
+	libraries.made[key] = library
+	return library, nil
+}
+
+func compileLibrary(ctx context.Context, compiler []string, text []byte) (_ []byte, err error) {
+	folder, remove, err := TempFolder()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	source, library := filepath.Join(folder, "preload.c"), filepath.Join(folder, "preload.so")
+	if err := os.WriteFile(source, text, 0o600); err != nil {
+		return nil, err
+	}
+	args := append(compiler[1:], "-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector", "-o", library, source)
+	out, err := exec.CommandContext(ctx, compiler[0], args...).CombinedOutput()
+	switch {
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("%w: %q cannot be run, and clocks that can be set need one: install it (Debian: apt-get install gcc libc6-dev) or set CC",
+			ErrNoCompiler, compiler[0])
+	case err != nil:
+		return nil, fmt.Errorf("%w: %q cannot compile the clock library (Debian: apt-get install libc6-dev): %w: %s",
+			ErrNoCompiler, compiler[0], err, lastLines(string(out)))
+	}
+	return os.ReadFile(library)
+}
