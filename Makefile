@@ -35,10 +35,11 @@ demo: redis build
 explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
-# Packages whose goroutines meet run with the race detector, the others without it. Two lanes side by side keep two cores busy, with one
-# package at a time in each, since a Redis that has to wait for a core looks like a broken one. Tests of containers take the image of
-# `image`; without Docker they are skipped, unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
-RACED   := ./nemesis ./harness/explore ./harness ./harness/history ./harness/cluster/...
+# Packages whose goroutines meet run with the race detector, the others without it; of the explorer those tests do in which several
+# goroutines act, and all in test-deep. Two lanes side by side keep two cores busy, with one package at a time in each, since a Redis
+# that has to wait for a core looks like a broken one. Tests of containers take the image of `image`; without Docker they are skipped,
+# unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
+RACED   := ./nemesis ./harness ./harness/history ./harness/cluster/...
 PLAIN    = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
 SIDES   ?= 2 # lanes side by side; 1 takes longer and leaves timing more room
 TESTING := -vet=off -timeout 20m -parallel 4 -p 1
@@ -49,6 +50,7 @@ test: redis cc clients
 
 test-raced:
 	$(GO) test -race $(TESTING) $(RACED)
+	$(GO) test -race $(TESTING) -run 'Workers|Panics|Thread|Subscriptions|Stop|GoesOnFromACheckpoint' ./harness/explore
 
 test-plain:
 	$(GO) test $(TESTING) $(PLAIN)
@@ -72,6 +74,7 @@ test-long-loads:
 # `test` and `test-long` have a part of these.
 test-deep: redis cc
 	$(GO) test -p 1 -count 1 -timeout 60m -v -run 'AnObserverSees|EveryFigureOfAFailover|EveryDeclaredFlaw' ./harness/plan ./harness/results ./harness/analysis -deep
+	$(GO) test -race -count 1 -timeout 60m -parallel 4 ./harness/explore -long
 
 # The tests of the checkers make new histories each time; a failure prints the seed that repeats it, smallest history first.
 # -deep enumerates the larger spaces of tiny histories as well, some millions. Histories of simulated servers are long: a million of them

@@ -10,24 +10,30 @@ import (
 
 // Row is one run among many: a line of an index, of a comparison or of a junit.xml.
 type Row struct {
-	Name     string
-	Variant  string
-	Regime   string // input regime, nemesis, or both
-	Expected string // what was expected; empty: nothing
-	Met      bool   // whether Expected came true
-	Verdict  harness.Verdict
-	Sentence string  // what the verdict rests on
-	Unasked  string  // which checkers were asked nothing, and why; empty: all were asked
-	Found    string  // "12 double-grant"; empty: nothing
-	First    string  // note of the first anomaly
-	Explorer string  // what the explorer says of the variant: "4 steps", "all 5,040 hold"; empty: it was not asked
-	Ops      int64   // operations of any outcome
-	Rate     float64 // ok operations a second
-	P50, P99 time.Duration
-	Started  time.Time
-	Elapsed  time.Duration
-	Command  string // repeats the run; may be empty
-	Link     string // relative path of the run's report; may be empty
+	Name         string
+	Variant      string
+	Regime       string // input regime, nemesis, or both
+	Expected     string // what was expected; empty: nothing
+	Met          bool   // whether Expected came true
+	Verdict      harness.Verdict
+	Sentence     string  // what the verdict rests on
+	Unasked      string  // which checkers were asked nothing, and why; empty: all were asked
+	Found        string  // "12 double-grant"; empty: nothing
+	First        string  // note of the first anomaly
+	Explorer     string  // what the explorer says of the variant: "4 steps", "all 5,040 hold"; empty: it was not asked
+	Contradicted bool    // the explorer found something else than what is documented
+	Ops          int64   // operations of any outcome
+	Rate         float64 // ok operations a second
+	P50, P99     time.Duration
+	Started      time.Time
+	Elapsed      time.Duration
+	Command      string // repeats the run; may be empty
+	Link         string // relative path of the run's report; may be empty
+}
+
+// AddExplorer adds what the explorer says of the variant, and whether that is as documented.
+func (r *Row) AddExplorer(says string, met bool) {
+	r.Explorer, r.Met, r.Contradicted = says, r.Met && met, !met
 }
 
 // RowOf sums up a report in one line. Link is the relative path of its page and may be empty.

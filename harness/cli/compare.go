@@ -145,7 +145,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 	for i, c := range cases {
 		p := c.Plan
 		if before, ok := said[p.Variant+" "+p.Regime]; ok && p.TTL == 0 { // the search does not depend on the plan's faults
-			rows[i].Explorer, rows[i].Met = before.Explorer, rows[i].Met && before.Met
+			rows[i].AddExplorer(before.Explorer, before.Met)
 			continue
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
@@ -162,8 +162,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 		if line := brokenLine(worst); line != "" {
 			broken = append(broken, line)
 		}
-		rows[i].Explorer = brief
-		rows[i].Met = rows[i].Met && met
+		rows[i].AddExplorer(brief, met)
 		said[p.Variant+" "+p.Regime] = reports.Row{Explorer: brief, Met: met}
 	}
 	return broken, nil
@@ -303,11 +302,11 @@ func orDash(s string) string {
 
 // asDocumented returns the cell of a row. Of the user's own algorithm nothing is documented.
 func asDocumented(r reports.Row) string {
-	if r.Expected == "" {
+	switch {
+	case r.Expected == "":
 		return "-"
-	}
-	if r.Explorer != "" { // what it found counts, too
-		return yes(r.Met, harness.Valid)
+	case r.Contradicted:
+		return "NO"
 	}
 	return yes(r.Met, r.Verdict)
 }

@@ -41,6 +41,10 @@ func TestTheDemoTellsWhatIsWrongFromWhatIsUnknown(t *testing.T) {
 	require.Contains(t, demoEnding([]results.Outcome{slow}, []results.Searched{unexpected}), "NOT every variant")
 	require.Equal(t, "cannot tell", asDocumented(reports.Row{Expected: "valid", Verdict: harness.Unknown}))
 	require.Equal(t, "NO", asDocumented(reports.Row{Expected: "valid", Verdict: harness.Invalid}))
-	require.Equal(t, "NO", asDocumented(reports.Row{Expected: "valid", Verdict: harness.Unknown, Explorer: "4 steps"}))
+	asked := reports.Row{Expected: "valid", Verdict: harness.Unknown}
+	asked.AddExplorer("all 12 hold", true)
+	require.Equal(t, "cannot tell", asDocumented(asked), "the run has shown nothing, whatever the explorer says")
+	asked.AddExplorer("4 steps", false)
+	require.Equal(t, "NO", asDocumented(asked))
 	require.Equal(t, "-", asDocumented(reports.Row{Verdict: harness.Unknown}))
 }

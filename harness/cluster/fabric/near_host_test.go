@@ -156,7 +156,7 @@ func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
 	require.NoError(t, err)
 	_, err = host.Write(all)
 	require.NoError(t, err)
-	time.Sleep(100 * time.Millisecond) // a cut that waits for its reader shows nowhere: most likely it has come by then
+	time.Sleep(100 * time.Millisecond) // nothing shows that a cut waits for its reader; if it has not come by then, the test shows less and still passes
 	require.NoError(t, heal())
 	go func() {
 		_, _ = host.Write([]byte("beyond the gap"))
