@@ -22,6 +22,7 @@ type Row struct {
 	First        string  // note of the first anomaly
 	Explorer     string  // what the explorer says of the variant: "4 steps", "all 5,040 hold"; empty: it was not asked
 	Contradicted bool    // the explorer found something else than what is documented
+	Undecided    bool    // the run is as documented, and the explorer cannot tell
 	Ops          int64   // operations of any outcome
 	Rate         float64 // ok operations a second
 	P50, P99     time.Duration
@@ -31,9 +32,11 @@ type Row struct {
 	Link         string // relative path of the run's report; may be empty
 }
 
-// AddExplorer adds what the explorer says of the variant, and whether that is as documented.
-func (r *Row) AddExplorer(says string, met bool) {
-	r.Explorer, r.Met, r.Contradicted = says, r.Met && met, !met
+// AddExplorer adds what the explorer says of the variant, and whether that is as documented. A search that cannot tell contradicts
+// nothing.
+func (r *Row) AddExplorer(says string, met bool, v harness.Verdict) {
+	r.Explorer, r.Contradicted, r.Undecided = says, !met && v != harness.Unknown, r.Met && !met && v == harness.Unknown
+	r.Met = r.Met && met
 }
 
 // RowOf sums up a report in one line. Link is the relative path of its page and may be empty.

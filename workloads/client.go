@@ -28,8 +28,8 @@ type Client struct {
 	RealCrash bool `json:"realCrash,omitempty" yaml:"realCrash,omitempty"` // a crash in a search kills the process; else it cuts it off from Redis
 
 	// Can lists the operations that the program has said that it can do, by their names in the protocol. Symmetric repeats its promise
-	// that it compares tokens for equality only, Clock which clock it reads. Whoever asks the program fills them in; empty: it was not
-	// asked.
+	// that it compares tokens for equality only, Clock which clock it reads. Whoever asks the program fills them in, and overwrites
+	// what was there; empty: it was not asked.
 	Can       []string    `json:"can,omitempty" yaml:"can,omitempty"`
 	Symmetric bool        `json:"symmetric,omitempty" yaml:"symmetric,omitempty"`
 	Clock     ClientClock `json:"clock,omitempty" yaml:"clock,omitempty"`
@@ -170,7 +170,10 @@ func (c Client) variant(run Outside) (Variant, error) {
 
 // outsideProgram lets the clients of a program be processes with gates of their own.
 func (c Client) outsideProgram(p interleave.Program, openAt func(i int, address string) harness.Client, kill func(address string)) interleave.Program {
-	p.Gate, p.Open, p.OpenAt, p.Kill, p.RealClock = interleave.TCP, nil, openAt, kill, c.Clock == RealClock
+	p.Gate, p.Open, p.OpenAt, p.Kill = interleave.TCP, nil, openAt, kill
+	if c.Clock == RealClock {
+		p.RealClock, p.Finally = true, nil // which lets time pass
+	}
 	return p
 }
 
@@ -205,6 +208,12 @@ func (c Client) check() error {
 		case c.Connect != "" || c.Processes != 0:
 			return fmt.Errorf("client %s: it drives itself, a process for each client: leave connect and processes out", c.name())
 		}
+	}
+	if !c.Clock.IsKnown() {
+		return fmt.Errorf("client %s: clock %q: choose one of %s, %s and %s, or leave it out and let the program say", c.name(), c.Clock, AskedClock, PreloadedClock, RealClock)
+	}
+	if c.Announces && c.Clock == PreloadedClock {
+		return fmt.Errorf("client %s: it drives itself, and its clock cannot be preloaded: leave clock out, and expiries too if it looks at a clock", c.name())
 	}
 	if c.Processes < 0 {
 		return fmt.Errorf("client: %d processes: ask for 1 or more", c.Processes)

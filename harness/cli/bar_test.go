@@ -115,11 +115,11 @@ func TestTheTimeLeftFollowsThePaceSoFar(t *testing.T) {
 	require.Equal(t, "about 0s left  12,345,678 run", at(110*time.Second), "no half a number")
 }
 
-// TestSeveralSearchesHaveABar, whose time left comes from how many of them are made.
 type writerFunc func(b []byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
+// TestSeveralSearchesHaveABar, whose time left comes from how many of them are made.
 func TestSeveralSearchesHaveABar(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

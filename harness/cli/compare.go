@@ -145,7 +145,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 	for i, c := range cases {
 		p := c.Plan
 		if before, ok := said[p.Variant+" "+p.Regime]; ok && p.TTL == 0 { // the search does not depend on the plan's faults
-			rows[i].AddExplorer(before.Explorer, before.Met)
+			rows[i].AddExplorer(before.Explorer, before.Met, before.Verdict)
 			continue
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
@@ -162,8 +162,8 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 		if line := brokenLine(worst); line != "" {
 			broken = append(broken, line)
 		}
-		rows[i].AddExplorer(brief, met)
-		said[p.Variant+" "+p.Regime] = reports.Row{Explorer: brief, Met: met}
+		rows[i].AddExplorer(brief, met, worst.Exploration.Verdict())
+		said[p.Variant+" "+p.Regime] = reports.Row{Explorer: brief, Met: met, Verdict: worst.Exploration.Verdict()}
 	}
 	return broken, nil
 }
@@ -306,7 +306,9 @@ func asDocumented(r reports.Row) string {
 	case r.Expected == "":
 		return "-"
 	case r.Contradicted:
-		return "NO"
+		return yes(false, harness.Invalid)
+	case r.Undecided:
+		return yes(false, harness.Unknown)
 	}
 	return yes(r.Met, r.Verdict)
 }

@@ -41,10 +41,22 @@ func TestTheDemoTellsWhatIsWrongFromWhatIsUnknown(t *testing.T) {
 	require.Contains(t, demoEnding([]results.Outcome{slow}, []results.Searched{unexpected}), "NOT every variant")
 	require.Equal(t, "cannot tell", asDocumented(reports.Row{Expected: "valid", Verdict: harness.Unknown}))
 	require.Equal(t, "NO", asDocumented(reports.Row{Expected: "valid", Verdict: harness.Invalid}))
-	asked := reports.Row{Expected: "valid", Verdict: harness.Unknown}
-	asked.AddExplorer("all 12 hold", true)
-	require.Equal(t, "cannot tell", asDocumented(asked), "the run has shown nothing, whatever the explorer says")
-	asked.AddExplorer("4 steps", false)
-	require.Equal(t, "NO", asDocumented(asked))
+	for _, c := range []struct {
+		run           reports.Row
+		met           bool
+		says          harness.Verdict
+		want, because string
+	}{
+		{reports.Row{Verdict: harness.Unknown}, true, harness.Valid, "cannot tell", "the run has shown nothing, whatever the explorer says"},
+		{reports.Row{Verdict: harness.Unknown}, false, harness.Invalid, "NO", "the explorer has found what is not documented"},
+		{reports.Row{Verdict: harness.Valid, Met: true}, false, harness.Unknown, "cannot tell", "the search was cut short"},
+		{reports.Row{Verdict: harness.Invalid}, false, harness.Unknown, "NO", "the run has found what is not documented"},
+		{reports.Row{Verdict: harness.Valid, Met: true}, false, harness.Valid, "NO", "the explorer has not found what is documented"},
+		{reports.Row{Verdict: harness.Valid, Met: true}, true, harness.Valid, "yes", ""},
+	} {
+		c.run.Expected = "valid"
+		c.run.AddExplorer("4 steps", c.met, c.says)
+		require.Equal(t, c.want, asDocumented(c.run), c.because)
+	}
 	require.Equal(t, "-", asDocumented(reports.Row{Verdict: harness.Unknown}))
 }

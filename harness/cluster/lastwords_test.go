@@ -15,7 +15,9 @@ func TestTheLineThatNamesAnErrorIsKept(t *testing.T) {
 		"one\ntwo\n":                    ": two",
 		"ValueError: no lock\n  bye\n":  ": ValueError: no lock",
 		"panic: lost\n\ngoroutine 1:\n": ": panic: lost",
-		"don't panic: all is well\nend": ": end",
+
+		"panic: lost\n\n" + strings.Repeat("main.shouldRetryError(...)\n", 500): ": panic: lost",
+		"don't panic: all is well\nend":                                         ": end",
 	} {
 		var l LastWords
 		_, _ = fmt.Fprint(&l, text)

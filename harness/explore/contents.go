@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// This file keeps what a store holds, and what commands make of it.
+// This file keeps what a store holds, and applies what commands are known to make of it: learning.go finds that out.
 
 // contents is all that clients can find in a store: its keys, and the scripts in its cache. Equal contents are one object.
 type contents struct {

@@ -213,26 +213,3 @@ func (ex *execution) withWoken(a access) access {
 	}
 	return a
 }
-
-// askWaiting sends a blocking command of the harness's own, when no schedule is under way. It waits in the schedule's time, for
-// two leases where the command itself has no time-out.
-func (c *conn) askWaiting() error {
-	next := c.queue[0]
-	c.dialer.world.forgoLooks()
-	if err := c.keep(); err != nil || c.failed != nil {
-		return err
-	}
-	if ex := c.dialer.world.current; ex != nil && ex.finishing && !c.hasArrived() {
-		if err := ex.passAlong(c, next.blocksFor()); err != nil {
-			return err
-		}
-	}
-	if !c.hasArrived() {
-		if err := c.unblock(); err != nil {
-			return err
-		}
-	}
-	c.out = append(c.out, c.takeMessage()...)
-	c.release()
-	return nil
-}

@@ -253,6 +253,9 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 	if own != "" && s.stopped != "" && len(s.found) == 0 {
 		r.Stopped += " (it does something by itself: " + own + ")"
 	}
+	if s.spec.Program.RealClock {
+		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and nobody looked whether all is free in the end")
+	}
 	if why := worlds[0].whyNoClock; why != "" {
 		r.Limits = append(r.Limits, "the servers' clocks could not be set ("+why+"): leases end early to an eighth, and none was in its last millisecond")
 	}

@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -91,9 +92,24 @@ func (t *trial) askEverything(c workloads.Client) {
 		t.sequence()
 	}
 	t.checkHeard()
+	t.step("its clock: "+string(cmp.Or(c.Clock, workloads.AskedClock)), func() error { return t.clock(c) })
 	t.step("reset: answered ok", func() error { return t.want(true, request{Do: doReset}) })
 	t.reconnects(c.As)
 	t.step("it writes nothing but answers", func() error { return t.broken() })
+}
+
+// clock starts the program as a search would, if its clock has to be preloaded for that.
+func (t *trial) clock(c workloads.Client) error {
+	if c.Clock != workloads.PreloadedClock {
+		return nil
+	}
+	p := New(c)
+	defer p.Close()
+	one, err := p.start(urlOf(t.relay.address()), request{Timeout: timeout.Milliseconds()}, inSearch)
+	if err == nil {
+		one.end()
+	}
+	return err
 }
 
 // askOnce asks for one operation.

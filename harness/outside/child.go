@@ -33,13 +33,14 @@ type child struct {
 	out     io.ReadCloser
 	said    *cluster.LastWords
 	log     io.Closer
-	clock   *clock // nil: its clock is asked, or real
+	clock   *clock // nil: none is preloaded
 	release func()
 	ended   chan struct{} // closed when the process has ended and was waited for
 	ready   answer        // to init
 
 	mu      sync.Mutex
-	begun   bool // it was told what it is to be, and has answered
+	begun   bool          // it was told what it is to be, and has answered
+	over    chan struct{} // closed when the operation under way is over; nil: none is. A process of a search does one at a time
 	asked   int
 	waiting map[int]chan answer // by id of the operation
 	why     error               // why nothing more comes from the process; nil: something may
@@ -48,45 +49,57 @@ type child struct {
 }
 
 // start starts a process, tells it what it is to be, and waits for its answer. Its standard error goes to log as well, if that is not
-// nil.
-func start(command []string, log *os.File, init request, preload bool) (_ *child, err error) {
+// nil; log is closed with the process. With preload, which is otherwise nil, its clock is preloaded.
+func start(command []string, log *os.File, init request, preload *clocks) (_ *child, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	c := &child{cmd: cmd, said: &cluster.LastWords{}, ended: make(chan struct{}), broken: make(chan struct{}), waiting: map[int]chan answer{}}
-	if cmd.Err != nil {
-		return nil, fmt.Errorf("%q cannot be started: %w", command[0], cmd.Err)
-	}
-	if c.in, err = cmd.StdinPipe(); err != nil {
+	if err := c.launch(log, preload); err != nil {
 		return nil, err
 	}
-	out, w, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, c.in.Close())
-	}
-	c.out, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, w, c.said, time.Second
-	if log != nil {
-		c.log, cmd.Stderr = log, io.MultiWriter(c.said, log)
-	}
-	if preload {
-		if c.clock, err = newClock(c.isBusy); err != nil {
-			return nil, errors.Join(err, c.in.Close(), out.Close(), w.Close())
-		}
-		cmd.Env = append(os.Environ(), c.clock.environment()...)
-	}
-	if c.release, err = cluster.StartProcess(cmd); err != nil {
-		if c.clock != nil {
-			c.clock.close()
-		}
-		for _, end := range []io.Closer{c.in, out, w} {
-			_ = end.Close() // some are closed: Start closes what it was given when it fails
-		}
-		return nil, fmt.Errorf("%q cannot be started: %w", command[0], err)
-	}
-	_ = w.Close() // the process has its own
 	go func() {
 		defer close(c.ended)
 		_ = cmd.Wait() // ProcessState tells how it ended
 	}()
 	return c, c.begin(init)
+}
+
+// launch starts the process. If it cannot, it closes all that it has opened, and log.
+func (c *child) launch(log *os.File, preload *clocks) (err error) {
+	var opened []io.Closer
+	defer func() {
+		for _, o := range opened {
+			_ = o.Close() // some are closed: Start closes what it was given when it fails
+		}
+		if err != nil && c.clock != nil {
+			c.clock.close()
+		}
+	}()
+	c.cmd.Stderr, c.cmd.WaitDelay = c.said, time.Second
+	if log != nil {
+		c.log, c.cmd.Stderr, opened = log, io.MultiWriter(c.said, log), append(opened, log)
+	}
+	if c.cmd.Err != nil {
+		return fmt.Errorf("%q cannot be started: %w", c.cmd.Args[0], c.cmd.Err)
+	}
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	out, theirs, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, c.in.Close())
+	}
+	c.out, c.cmd.Stdout, opened = out, theirs, append(opened, c.in, out, theirs)
+	if preload != nil {
+		if c.clock, err = preload.make(c); err != nil {
+			return err
+		}
+		c.cmd.Env = append(os.Environ(), c.clock.environment()...)
+	}
+	if c.release, err = cluster.StartProcess(c.cmd); err != nil {
+		return fmt.Errorf("%q cannot be started: %w", c.cmd.Args[0], err)
+	}
+	opened = []io.Closer{theirs} // the process has its own
+	return nil
 }
 
 // connect connects to a program that listens on a socket, and does with the connection what start does with a process.
@@ -115,11 +128,11 @@ func (c *child) begin(init request) (err error) {
 	return err
 }
 
-// isBusy reports whether the process is asked for something, after its beginning.
-func (c *child) isBusy() bool {
+// underWay implements timekeeper. What the process is asked in its beginning counts as none.
+func (c *child) underWay() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.begun && len(c.waiting) > 0
+	return c.over
 }
 
 // isReady returns an error if the answer to init says that the process does not speak this version of the protocol.
@@ -133,11 +146,16 @@ func (c *child) isReady() error {
 		return errors.New("it answered no to init: answer with fail and the reason")
 	case !c.ready.Clock.IsKnown():
 		return fmt.Errorf("it says that its clock is %q: choose one of %q, %q and %q, %s", c.ready.Clock, workloads.AskedClock, workloads.PreloadedClock, workloads.RealClock, page)
-	case c.clock != nil && !c.clock.loaded.Load():
-		return fmt.Errorf("its clock cannot be preloaded, since it loads no library (LD_PRELOAD): let a program that is linked statically ask for the time, %s", page)
+	case c.clock != nil:
+		if err := c.clock.isHeeded(c.cmd.Process.Pid); err != nil {
+			return fmt.Errorf("its clock cannot be preloaded: %w, %s%s", err, page, c.said)
+		}
 	}
 	return nil
 }
+
+// errStillAsks is why a process is replaced whose client has crashed, and which asks for the time for ever.
+var errStillAsks = errors.New("its client has crashed, and it still asked for the time")
 
 // ask sends a request and returns its answer. Meanwhile it answers the questions of the process, on the clock of ctx. It waits for as
 // long as the process lives, or for patience if that is not 0; time in which it sleeps or is stopped does not count.
@@ -146,6 +164,30 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 	if err != nil {
 		return answer{}, err
 	}
+	returned := false
+	defer func() {
+		c.operationOver()
+		if !returned { // the explorer has ended this goroutine
+			c.breakDown(errStillAsks)
+		}
+	}()
+	a, err := c.await(ctx, answers, r.Do, patience)
+	returned = true
+	return a, err
+}
+
+// operationOver notes that no operation is under way.
+func (c *child) operationOver() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over != nil {
+		close(c.over)
+		c.over = nil
+	}
+}
+
+// await waits for the answer to what the process was asked to do.
+func (c *child) await(ctx context.Context, answers <-chan answer, do string, patience time.Duration) (answer, error) {
 	var alarm <-chan time.Time
 	var looks <-chan look
 	if c.clock != nil {
@@ -162,6 +204,10 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 		select {
 		case <-struck:
 		case q := <-looks:
+			if len(answers) > 0 { // the process looks once more, after its answer
+				q.told <- time.Time{}
+				continue
+			}
 			q.answer(ctx)
 		case a := <-answers:
 			if a.Ask == "" {
@@ -178,7 +224,7 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 			}
 			return answer{}, c.why
 		case <-alarm:
-			c.breakDown(fmt.Errorf("it has not answered %s within %v%s", r.Do, patience, c.said))
+			c.breakDown(fmt.Errorf("it has not answered %s within %v%s", do, patience, c.said))
 			return answer{}, c.why
 		}
 	}
@@ -189,9 +235,10 @@ func (c *child) answerQuestion(ctx context.Context, q answer) {
 	if q.Ask == askSleep {
 		_ = harness.Sleep(ctx, time.Duration(q.MS)*time.Millisecond) // a client that has crashed hears that from its connections
 	}
+	now := harness.Now(ctx) // without the lock: in a search it waits for its turn, and a crash may come first
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.write(request{ID: q.ID, Now: harness.Now(ctx).UnixMilli()})
+	c.write(request{ID: q.ID, Now: now.UnixMilli()})
 }
 
 // send sends a request under the next id, and returns where its answers come.
@@ -205,6 +252,9 @@ func (c *child) send(r request) (<-chan answer, error) {
 	r.ID = c.asked
 	answers := make(chan answer, 1)
 	c.waiting[r.ID] = answers
+	if c.begun && c.clock != nil {
+		c.over = make(chan struct{})
+	}
 	c.write(r)
 	return answers, nil
 }

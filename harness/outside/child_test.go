@@ -197,6 +197,9 @@ func (r *resp) misbehave(mode string, t task, in *bufio.Scanner) {
 		if after := ask(t.ID, `"ask":"sleep","ms":11000`, in); after-before < 11000 {
 			os.Exit(2)
 		}
+	case mode == "waits": // until a second has passed, whatever happens meanwhile
+		for until := ask(t.ID, `"ask":"now"`, in) + 1000; ask(t.ID, `"ask":"sleep","ms":200`, in) < until; {
+		}
 	case mode == "dies":
 		fmt.Fprintln(os.Stderr, "lost my head")
 		os.Exit(3)

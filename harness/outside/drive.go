@@ -32,8 +32,8 @@ type announcement struct {
 
 var _ workloads.Driving = (*driven)(nil)
 
-// Drive starts a process that drives itself, for one schedule, and waits for what it announces first. Its standard output and error
-// go where those of a load's processes go. It panics with an error that wraps interleave.ErrOutside if the process cannot be
+// Drive starts a process that drives itself, for one schedule, and waits for what it announces first. The end of its standard
+// error is in the message if it fails. It panics with an error that wraps interleave.ErrOutside if the process cannot be
 // started; what it returns does the same if the process fails.
 func (p *Program) Drive(address string, environment ...string) workloads.Driving {
 	command, err := p.prepared()

@@ -2,13 +2,17 @@ package outside
 
 import (
 	"context"
+	"debug/buildinfo"
 	_ "embed"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,19 +29,67 @@ var clockSource []byte
 // What a process asks over the socket of its clock; a positive number: to sleep for so many nanoseconds.
 const (
 	askHello = -1 // the library was loaded
-	askLook  = 0
+	askLook  = 0  // as clock.c has it
 )
+
+// longestSocket is the length of the longest path that a Unix socket may have.
+const longestSocket = 107
+
+// clocks makes the clocks of a program's processes. The zero value has made none.
+type clocks struct {
+	mu     sync.Mutex
+	folder string
+	remove func() error
+	made   int
+}
+
+// library returns the path of the library.
+func (s *clocks) library() string { return filepath.Join(s.folder, "clock.so") }
+
+// prepare makes the folder with the library, if there is none. The caller holds the lock.
+func (s *clocks) prepare() (err error) {
+	if s.folder != "" {
+		return nil
+	}
+	library, err := cluster.PreloadLibrary(context.Background(), clockSource)
+	if err != nil {
+		return err
+	}
+	if s.folder, s.remove, err = cluster.TempFolder(); err != nil {
+		return err
+	}
+	if strings.ContainsAny(s.folder, " :") || len(s.folder)+len("/time-1234567") > longestSocket {
+		return fmt.Errorf("its clock cannot be preloaded from %s: set TMPDIR to a short path without spaces and colons", s.folder)
+	}
+	return os.WriteFile(s.library(), library, 0o755)
+}
+
+// clear removes the folder. No process is left, and none follows.
+func (s *clocks) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.remove != nil {
+		_ = s.remove() // what stays does not outlive this process
+	}
+	s.folder, s.remove = "", nil
+}
 
 // clock answers what one process asks about the time.
 type clock struct {
-	folder string
-	remove func() error
-	l      net.Listener
-	looks  chan look     // questions during an operation
-	over   chan struct{} // closed by close
-	busy   func() bool   // an operation is under way
-	loaded atomic.Bool   // the library has said hello
-	told   atomic.Int64  // what the clock showed last, in nanoseconds since 1970; 0: nothing yet
+	library string
+	l       net.Listener
+	owner   timekeeper
+	looks   chan look     // questions during an operation
+	over    chan struct{} // closed by close
+	loaded  atomic.Bool   // the library has said hello
+	told    atomic.Int64  // what the clock showed last, in nanoseconds since 1970; 0: nothing yet
+}
+
+// timekeeper is the child of a clock.
+type timekeeper interface {
+	// underWay returns a channel that is closed when the operation under way is over. It is nil if none is.
+	underWay() <-chan struct{}
+	breakDown(why error)
 }
 
 // look is a look at the clock, or a sleep, during an operation.
@@ -56,82 +108,92 @@ func (q look) answer(ctx context.Context) {
 	q.told <- time.Time{}
 }
 
-// newClock makes the clock of a process that is about to start. The error wraps cluster.ErrNoCompiler if the library cannot be compiled.
-func newClock(busy func() bool) (k *clock, err error) {
-	library, err := cluster.PreloadLibrary(context.Background(), clockSource)
+// make makes the clock of a process that is about to start. The error wraps cluster.ErrNoCompiler if the library cannot be compiled.
+func (s *clocks) make(owner timekeeper) (*clock, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	s.made++
+	l, err := net.Listen("unix", filepath.Join(s.folder, fmt.Sprintf("time-%d", s.made)))
 	if err != nil {
 		return nil, err
 	}
-	k = &clock{looks: make(chan look), over: make(chan struct{}), busy: busy}
-	if k.folder, k.remove, err = cluster.TempFolder(); err != nil {
-		return nil, err
-	}
-	if err = os.WriteFile(k.library(), library, 0o755); err == nil {
-		k.l, err = net.Listen("unix", k.socket())
-	}
-	if err != nil {
-		return nil, errors.Join(err, k.remove())
-	}
+	k := &clock{library: s.library(), l: l, owner: owner, looks: make(chan look), over: make(chan struct{})}
 	go k.serve()
 	return k, nil
 }
 
-func (k *clock) library() string { return filepath.Join(k.folder, "clock.so") }
-func (k *clock) socket() string  { return filepath.Join(k.folder, "time") }
-
 // environment returns what makes a process load the library and find the socket.
 func (k *clock) environment() []string {
-	return []string{"LD_PRELOAD=" + k.library(), "DOUBLEGRANT_TIME=" + k.socket()}
+	preload := k.library
+	if others := os.Getenv("LD_PRELOAD"); others != "" {
+		preload += ":" + others
+	}
+	return []string{"LD_PRELOAD=" + preload, "DOUBLEGRANT_TIME=" + k.l.Addr().String()}
 }
 
 func (k *clock) serve() {
 	for {
 		conn, err := k.l.Accept()
 		if err != nil {
-			return // closed
+			if !errors.Is(err, net.ErrClosed) {
+				k.owner.breakDown(fmt.Errorf("its clock cannot be answered: %w", err))
+			}
+			return
 		}
 		go k.answer(conn)
 	}
 }
 
-// answer answers one question. Where it cannot, it closes the connection, and the process asks the kernel.
+// answer answers one question.
 func (k *clock) answer(conn net.Conn) {
 	defer conn.Close()
-	var b [8]byte
-	if _, err := io.ReadFull(conn, b[:]); err != nil {
+	var b [16]byte
+	if _, err := io.ReadFull(conn, b[:8]); err != nil {
 		return
 	}
-	question := int64(binary.NativeEndian.Uint64(b[:]))
-	switch {
-	case question == askHello:
+	answered := true
+	if question := int64(binary.NativeEndian.Uint64(b[:])); question == askHello {
 		k.loaded.Store(true)
-	case k.busy():
-		if !k.ask(time.Duration(question)) {
+	} else {
+		var ended bool
+		if answered, ended = k.ask(time.Duration(question)); ended {
 			return
 		}
-	case question != askLook || k.told.Load() == 0: // of a thread of its own, between two operations
-		return
 	}
-	binary.NativeEndian.PutUint64(b[:], uint64(k.told.Load()))
+	clear(b[:])
+	if answered {
+		binary.NativeEndian.PutUint64(b[:], 1)
+		binary.NativeEndian.PutUint64(b[8:], uint64(k.told.Load()))
+	}
 	_, _ = conn.Write(b[:]) // the process may have ended
 }
 
-// ask hands a question to the operation under way. It reports false if the process ends meanwhile.
-func (k *clock) ask(sleep time.Duration) (answered bool) {
+// ask hands a question to the operation under way. Between two operations a look shows what was shown last, and a sleep is for the kernel,
+// for which answered is false: threads of the process's own may do so. ended is true if the process ends meanwhile.
+func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
+	over := k.owner.underWay()
+	if over == nil {
+		return sleep == 0 && k.told.Load() != 0, false
+	}
 	q := look{sleep, make(chan time.Time, 1)}
 	select {
 	case k.looks <- q:
+	case <-over:
+		return sleep == 0 && k.told.Load() != 0, false
 	case <-k.over:
-		return false
+		return false, true
 	}
 	select {
 	case t := <-q.told:
-		if sleep == 0 {
+		if !t.IsZero() {
 			k.told.Store(t.UnixNano())
 		}
-		return true
+		return sleep > 0 || k.told.Load() != 0, false
 	case <-k.over:
-		return false
+		return false, true
 	}
 }
 
@@ -139,5 +201,44 @@ func (k *clock) ask(sleep time.Duration) (answered bool) {
 func (k *clock) close() {
 	close(k.over)
 	_ = k.l.Close()
-	_ = k.remove() // what stays does not outlive this process
+}
+
+// isHeeded returns an error if the process, or one that it has started, does not heed the clock.
+func (k *clock) isHeeded(group int) error {
+	if !k.loaded.Load() {
+		return errors.New("it loads no library (LD_PRELOAD): let a program that is linked statically ask for the time")
+	}
+	for _, pid := range processesOf(group) {
+		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+		exe := fmt.Sprintf("/proc/%d/exe", pid)
+		name, linkErr := os.Readlink(exe)
+		if err != nil || linkErr != nil || len(maps) == 0 {
+			continue // it has ended
+		}
+		if !strings.Contains(string(maps), k.library) {
+			return fmt.Errorf("%s loads no library (LD_PRELOAD): let a program that is linked statically ask for the time", name)
+		}
+		if _, err := buildinfo.ReadFile(exe); err == nil {
+			return fmt.Errorf("%s is a program of Go's, which reads the clock without the C library: let it ask for the time", name)
+		}
+	}
+	return nil
+}
+
+// processesOf lists the processes of a process group.
+func processesOf(group int) (pids []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, _ := os.ReadFile(path) // it may have ended
+		_, rest, _ := strings.Cut(string(text), ") ")
+		var state string
+		var parent, of, pid int
+		if _, err := fmt.Sscan(rest, &state, &parent, &of); err != nil || of != group || state == "Z" {
+			continue
+		}
+		if _, err := fmt.Sscanf(path, "/proc/%d/stat", &pid); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }

@@ -1,42 +1,58 @@
 package outside
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/workloads"
 	"github.com/stretchr/testify/require"
 )
 
-// preloadedIn runs a program whose clock stands at a time, and returns what it writes, and for how long it slept on that clock.
-func preloadedIn(t *testing.T, at time.Time, command ...string) (out string, slept time.Duration, k *clock) {
+// keeper is the owner of a clock without a process.
+type keeper struct {
+	over chan struct{} // nil: no operation is under way
+	why  error
+}
+
+func (k *keeper) underWay() <-chan struct{} { return k.over }
+func (k *keeper) breakDown(why error)       { k.why = why }
+
+// newClock makes a clock. Without a C compiler the test is skipped.
+func newClock(t *testing.T, owner timekeeper) *clock {
 	t.Helper()
-	k, err := newClock(func() bool { return true })
+	var all clocks
+	k, err := all.make(owner)
+	if errors.Is(err, cluster.ErrNoCompiler) {
+		t.Skip(err)
+	}
 	require.NoError(t, err)
-	var sum atomic.Int64
-	go func() {
-		for {
-			select {
-			case q := <-k.looks:
-				sum.Add(int64(q.sleep))
-				q.told <- at
-			case <-k.over:
-				return
-			}
-		}
-	}()
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), k.environment()...)
+	t.Cleanup(func() {
+		k.close()
+		all.clear()
+		require.NoDirExists(t, filepath.Dir(k.library))
+	})
+	return k
+}
+
+// runOn runs a program on a clock and returns what it writes.
+func runOn(t *testing.T, k *clock, command ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env, cmd.WaitDelay = append(os.Environ(), k.environment()...), time.Second
 	text, err := cmd.Output()
-	require.NoError(t, err)
-	k.close()
-	require.NoDirExists(t, k.folder)
-	return strings.TrimSpace(string(text)), time.Duration(sum.Load()), k
+	require.NoError(t, err, "does it sleep by the machine's clock?")
+	return strings.TrimSpace(string(text))
 }
 
 // What interpreters tell as the time of day is the preloaded clock's, and so are the sleeps of those that sleep by the C library.
@@ -53,45 +69,68 @@ func TestClocksOfInterpreters(t *testing.T) {
 		{[]string{"node", "-e", "const s = () => Math.floor(Date.now() / 1000); console.log(s(), s())"}, false},
 		{[]string{"date", "+%s %s"}, false},
 		{[]string{"sh", "-c", "sleep 3600; date '+%s %s'"}, true},
+		{[]string{"perl", "-e", "select undef, undef, undef, 3600; print time, ' ', time"}, true},
 	} {
 		t.Run(c.command[0], func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath(c.command[0]); err != nil {
 				t.Skip(err)
 			}
-			began := time.Now()
-			out, slept, k := preloadedIn(t, at, c.command...)
-			require.Equal(t, "1893456001 1893456001", out)
+			k := newClock(t, &keeper{over: make(chan struct{})})
+			var slept atomic.Int64
+			go func() {
+				for {
+					select {
+					case q := <-k.looks:
+						slept.Add(int64(q.sleep))
+						q.told <- at
+					case <-k.over:
+						return
+					}
+				}
+			}()
+			require.Equal(t, "1893456001 1893456001", runOn(t, k, c.command...))
 			require.True(t, k.loaded.Load())
-			require.Less(t, time.Since(began), time.Hour/2)
 			if c.sleeps {
-				require.Equal(t, time.Hour, slept)
+				require.EqualValues(t, time.Hour, slept.Load())
 			}
 		})
 	}
 }
 
-// A program that is asked for nothing, and one whose harness has gone, have the machine's clock.
-func TestAClockThatNobodySetsIsTheMachines(t *testing.T) {
-	k, err := newClock(func() bool { return false })
-	require.NoError(t, err)
+// Between two operations a look shows what was shown last, and before the first one the machine's time. Sleeps are real.
+func TestTheClockBetweenOperations(t *testing.T) {
+	k := newClock(t, &keeper{})
 	look := func() time.Time {
-		cmd := exec.Command("date", "+%s")
-		cmd.Env = append(os.Environ(), k.environment()...)
-		out, err := cmd.Output()
+		seconds, err := strconv.ParseInt(runOn(t, k, "date", "+%s"), 10, 64)
 		require.NoError(t, err)
-		seconds, err := time.ParseDuration(strings.TrimSpace(string(out)) + "s")
-		require.NoError(t, err)
-		return time.Unix(0, int64(seconds))
+		return time.Unix(seconds, 0)
 	}
 	require.WithinDuration(t, time.Now(), look(), 10*time.Second)
 	then := time.Unix(1893456001, 0)
 	k.told.Store(then.UnixNano())
-	require.Equal(t, then, look(), "it shows what it showed last")
-	k.told.Store(0)
-	require.NoError(t, k.l.Close())
-	require.WithinDuration(t, time.Now(), look(), 10*time.Second)
-	k.close()
+	require.Equal(t, then, look())
+	began := time.Now()
+	runOn(t, k, "sleep", "0.3")
+	require.Greater(t, time.Since(began), 300*time.Millisecond)
+}
+
+// A process whose harness does not answer any more ends: with the machine's time its schedule would mean nothing.
+func TestAProcessWithoutItsClockEnds(t *testing.T) {
+	k := newClock(t, &keeper{over: make(chan struct{})})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		<-k.looks // the first look is not answered
+		k.close()
+	}()
+	cmd := exec.Command("date")
+	cmd.Env = append(os.Environ(), k.environment()...)
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, "Error: the harness does not answer what the time is\n", string(out))
+	<-ended
+	k.over = make(chan struct{}) // for the cleanup
 }
 
 // staticProgram answers init, and is linked statically.
@@ -113,16 +152,19 @@ func TestAClockThatCannotBePreloadedIsRefused(t *testing.T) {
 	if out, err := exec.Command("cc", "-static", "-o", binary, source).CombinedOutput(); err != nil {
 		t.Skipf("no static C library: %s", out)
 	}
-	p := New(workloads.Client{As: workloads.Lock, Command: []string{binary}})
-	defer p.Close()
-	c, err := p.start("redis://127.0.0.1:1", request{}, underLoad)
-	require.NoError(t, err, "under load it may read the machine's clock")
-	c.end()
-	_, err = p.start("redis://127.0.0.1:1", request{}, inSearch)
-	require.ErrorContains(t, err, "its clock cannot be preloaded, since it loads no library")
-	require.NotContains(t, err.Error(), "\n")
+	for _, command := range [][]string{{binary}, {"sh", "-c", binary + "; true"}} {
+		p := New(workloads.Client{As: workloads.Lock, Command: command})
+		c, err := p.start("redis://127.0.0.1:1", request{}, underLoad)
+		require.NoError(t, err, "under load it may read the machine's clock")
+		c.end()
+		_, err = p.start("redis://127.0.0.1:1", request{}, inSearch)
+		require.ErrorContains(t, err, "its clock cannot be preloaded: ")
+		require.ErrorContains(t, err, "loads no library (LD_PRELOAD)")
+		require.NotContains(t, err.Error(), "\n")
+		p.Close()
+	}
 
 	elsewhere := New(workloads.Client{As: workloads.Lock, Connect: "unix:/nowhere", Clock: workloads.PreloadedClock})
-	_, err = elsewhere.start("redis://127.0.0.1:1", request{}, inSearch)
+	_, err := elsewhere.start("redis://127.0.0.1:1", request{}, inSearch)
 	require.ErrorContains(t, err, "since unix:/nowhere was not started here")
 }

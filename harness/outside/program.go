@@ -29,6 +29,7 @@ type Program struct {
 	drives  map[string]*driven               // the same, of a program that drives itself
 	groups  map[redis.UniversalClient]*group // of loads, and of the harness's own looks
 	beside  map[redis.UniversalClient]*seat  // of the harness
+	clocks  clocks                           // of processes whose clocks are preloaded
 }
 
 var _ workloads.Outside = (*Program)(nil)
@@ -68,6 +69,7 @@ func (p *Program) Close() {
 		ending.Go(g.close)
 	}
 	ending.Wait()
+	p.clocks.clear()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.remove != nil {
@@ -105,11 +107,17 @@ const (
 func (p *Program) start(url string, init request, what purpose) (*child, error) {
 	preload := what == inSearch && p.client.Clock == workloads.PreloadedClock
 	c, err := p.startOnce(url, init, preload)
-	if err != nil || what != inSearch || preload || c.ready.Clock != workloads.PreloadedClock {
+	switch {
+	case err != nil || what != inSearch:
 		return c, err
+	case c.ready.Clock == workloads.RealClock && p.client.Clock != workloads.RealClock:
+		c.end()
+		return nil, fmt.Errorf("it says now that its clock is real, and said %q before", p.client.Clock)
+	case c.ready.Clock == workloads.PreloadedClock && !preload:
+		c.end()
+		return p.startOnce(url, init, true)
 	}
-	c.end()
-	return p.startOnce(url, init, true)
+	return c, nil
 }
 
 // startOnce starts one more process, with its clock preloaded or not.
@@ -117,6 +125,15 @@ func (p *Program) startOnce(url string, init request, preload bool) (*child, err
 	command, err := p.prepared()
 	if err != nil {
 		return nil, err
+	}
+	init.Family, init.Redis = string(p.client.As), url
+	switch connects := p.client.Connect != ""; {
+	case p.client.Announces:
+		return nil, errAnnounces
+	case connects && preload:
+		return nil, fmt.Errorf("its clock cannot be preloaded, since %s was not started here: start it by its command, or let it ask for the time, %s", p.client.Connect, page)
+	case connects:
+		return connect(p.client.Connect, init)
 	}
 	p.mu.Lock()
 	dir := p.logs
@@ -127,17 +144,11 @@ func (p *Program) startOnce(url string, init request, preload bool) (*child, err
 	if err != nil {
 		return nil, err
 	}
-	if p.client.Announces {
-		return nil, errAnnounces
+	var clocks *clocks
+	if preload {
+		clocks = &p.clocks
 	}
-	init.Family, init.Redis = string(p.client.As), url
-	switch connects := p.client.Connect != ""; {
-	case connects && preload:
-		return nil, fmt.Errorf("its clock cannot be preloaded, since %s was not started here: start it by its command, or let it ask for the time, %s", p.client.Connect, page)
-	case connects:
-		return connect(p.client.Connect, init)
-	}
-	return start(command, log, init, preload)
+	return start(command, log, init, clocks)
 }
 
 // At returns the client of a search whose gate is at address, for one schedule. It panics with an error that wraps
@@ -183,7 +194,10 @@ func (p *Program) atGate(address string) *child {
 	p.mu.Lock()
 	c, ok := p.gates[address]
 	p.mu.Unlock()
-	if ok {
+	switch {
+	case ok && c.isBroken() && errors.Is(c.why, errStillAsks):
+		c.end()
+	case ok:
 		return c
 	}
 	c, err := p.start(urlOf(address), request{}, inSearch)

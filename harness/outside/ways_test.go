@@ -43,6 +43,24 @@ func TestARealCrashShowsWhatACrashShows(t *testing.T) {
 	require.Equal(t, searched(false), searched(true))
 }
 
+// A client crashes while its process asks for the time: one that is killed then, and one that goes on asking, are replaced.
+func TestACrashDuringAQuestion(t *testing.T) {
+	for mode, real := range map[string]bool{"asks": true, "waits": false} {
+		t.Run(mode, func(t *testing.T) {
+			c := childOf(workloads.Lock, mode, "acquire", "release")
+			c.RealCrash = real
+			p, ok := variant(t, c).Program(workloads.Options{})
+			require.True(t, ok)
+			s := spec(p)
+			s.LostAnswers, s.Crashes, s.Expiries = -1, 1, -1
+			res, err := explore.Search(t.Context(), s)
+			require.NoError(t, err)
+			require.True(t, res.Exhausted, res.Stopped)
+			require.NotEmpty(t, res.Schedules)
+		})
+	}
+}
+
 // listen starts a program that listens on a Unix socket, and serves each connection by a process of its own.
 func listen(t *testing.T, mode string) (address string, connections *atomic.Int64) {
 	t.Helper()

@@ -101,7 +101,7 @@ func search(t *testing.T, c workloads.Client, change func(*explore.Spec)) explor
 	p, ok := v.Program(workloads.Options{TTL: 70 * time.Second})
 	require.True(t, ok)
 	s := explore.Spec{
-		Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, Crashes: 1, Expiries: 1, LostAnswers: -1, For: time.Minute, Workers: 1,
+		Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, Crashes: 1, Expiries: 1, LostAnswers: -1, For: 5 * time.Minute, Workers: 1,
 	}
 	change(&s)
 	return s
@@ -231,6 +231,16 @@ func TestAPreloadedClockIsTheSchedules(t *testing.T) {
 	}
 }
 
+// It is no lock to use: three clients show that its release deletes whatever is there.
+func TestADeadlineLockIsNoLockToUse(t *testing.T) {
+	t.Parallel()
+	res, err := explore.Search(t.Context(), search(t, client(t, python, "python/deadline_lock.py"), func(s *explore.Spec) {
+		s.Clients, s.Crashes, s.First, s.For = 3, -1, true, 5*time.Minute
+	}))
+	require.NoError(t, err)
+	require.Len(t, res.Found, 1, res.Stopped)
+}
+
 // The same lock is found out that compares its deadline with a fraction of a millisecond: its lease ends too early.
 func TestADeadlineIsComparedInWholeMilliseconds(t *testing.T) {
 	t.Parallel()
@@ -297,6 +307,10 @@ func TestARealClockIsRefusedWhereTimePasses(t *testing.T) {
 	_, err := explore.Search(t.Context(), search(t, c, func(*explore.Spec) {}))
 	require.ErrorIs(t, err, explore.ErrSpec)
 	require.ErrorContains(t, err, "reads the machine's clock")
+	res, err := explore.Search(t.Context(), search(t, c, func(s *explore.Spec) { s.Expiries = -1 }))
+	require.NoError(t, err)
+	require.Empty(t, res.Found, "its lock stands after a crash, by a clock that has not moved")
+	require.Contains(t, strings.Join(res.Limits, " "), "nobody looked whether all is free in the end")
 }
 
 // Every library of the catalogue that is there shows the flaws that it declares, and no others, by its own code.

@@ -2,6 +2,8 @@
 
 Its value is a deadline by time.time(); when that is past, whoever sees it takes the lock over by GETSET. "preloaded" says that a search
 is to set time.time() and time.sleep() of the C library, so that nothing in the lock has to change for it.
+
+No lock to use: its release deletes whatever is there, which three clients show.
 """
 import time
 from lock import Lock, main

@@ -1,0 +1,104 @@
+package explore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file lets time pass beside a wait of the harness's own, and after the last step of a schedule: threads that are left act meanwhile.
+
+// forgoLooks ends the use of the memory: the program's look at the store waits, and time passes meanwhile.
+func (w *world) forgoLooks() {
+	if ex := w.current; ex != nil && ex.learns() {
+		ex.memory.disable("the program's look at the store waits")
+	}
+}
+
+// passAlong lets time pass for a wait of the harness's own, until something arrives or d is over; 0: two leases.
+func (ex *execution) passAlong(c *conn, d time.Duration) error {
+	if d <= 0 {
+		d = 2 * ex.spec.Program.Lease
+	}
+	defer ex.w.takeTurn()()
+	ex.waiters = append(ex.waiters, c)
+	err := ex.passBeside(ex.now+d, c.hasArrived)
+	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
+	return err
+}
+
+// passBeside lets time pass to an instant after the last step of a schedule. Threads that are left act meanwhile: who wakes
+// first acts first. It ends early when enough is true.
+func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
+	for n := 0; ; n++ {
+		a := ex.nextAwake(to)
+		if a == nil || enough() {
+			break
+		}
+		if n == maxSteps {
+			return stopped("client %d's thread %d has not stopped after %d steps at the end of a schedule: does it try for ever?", a.index+1, a.thread+1, n)
+		}
+		if err := ex.stepAfter(a); err != nil {
+			return err
+		}
+	}
+	if enough() {
+		return nil
+	}
+	return ex.passTo(to)
+}
+
+// nextAwake returns the thread that acts next in the time up to an instant; nil: none does.
+func (ex *execution) nextAwake(to time.Duration) (next *actor) {
+	for _, a := range ex.all {
+		switch r := ex.readiness(a); {
+		case r == ready:
+			return a
+		case r == byTime && a.wakeAt <= to && (next == nil || a.wakeAt < next.wakeAt):
+			next = a
+		}
+	}
+	return next
+}
+
+// stepAfter lets a thread take a step after the last of the schedule.
+func (ex *execution) stepAfter(a *actor) error {
+	c := interleave.Run(a.index).Of(a.thread)
+	ex.now += tick / 8
+	ex.stepTimes = append(ex.stepTimes, ex.now)
+	ex.w.setTime(ex.now)
+	ex.trace.startStep(ex, c)
+	if ex.trace != nil {
+		ex.trace.current().At = ex.now
+	}
+	_, err := ex.stepClient(c, a)
+	ex.trace.finishStep(nil, nil)
+	if err == nil {
+		err = ex.listen()
+	}
+	return err
+}
+
+// askWaiting sends a blocking command of the harness's own, when no schedule is under way. It waits in the schedule's time, for
+// two leases where the command itself has no time-out.
+func (c *conn) askWaiting() error {
+	next := c.queue[0]
+	c.dialer.world.forgoLooks()
+	if err := c.keep(); err != nil || c.failed != nil {
+		return err
+	}
+	if ex := c.dialer.world.current; ex != nil && ex.finishing && !c.hasArrived() {
+		if err := ex.passAlong(c, next.blocksFor()); err != nil {
+			return err
+		}
+	}
+	if !c.hasArrived() {
+		if err := c.unblock(); err != nil {
+			return err
+		}
+	}
+	c.out = append(c.out, c.takeMessage()...)
+	c.release()
+	return nil
+}
