@@ -13,7 +13,7 @@ all: build
 help:
 	@echo "make demo    a tour on real Redis, under two minutes; exit code 0 if all came out as documented"
 	@echo "make explore every interleaving of the whole catalogue; exit code 0 if all came out as documented"
-	@echo "make test    every package's tests, real Redis included, the race detector where goroutines of ours meet; under 5 minutes on two cores"
+	@echo "make test    every package's tests, real Redis included, the race detector where goroutines of ours meet"
 	@echo "make test-long  what make test leaves out: the race detector for workloads and suites, the whole catalogue in the explorer, every algorithm of the zoo under load, the figures of failovers beside an observer; about 10 minutes"
 	@echo "make test-deep  every fault on every target that it accepts and every kind of failover, beside an observer, and the largest searches; about half an hour"
 	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
