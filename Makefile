@@ -6,7 +6,7 @@ MISSPELL    ?= github.com/golangci/misspell/cmd/misspell@v0.7.0
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore test test-raced test-plain test-long test-long-searches test-long-loads test-deep verify-checkers verify-planted mutate lint bench bench-load image redis cc clients clean help
+.PHONY: all build demo explore test test-raced test-others test-long test-long-searches test-long-loads test-deep verify-checkers verify-planted mutate lint bench bench-load image redis cc clients clean help
 
 all: build
 
@@ -36,24 +36,26 @@ explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
 # Packages whose goroutines meet run with the race detector, the others without it; of the explorer those tests do in which several
-# goroutines act, and all in test-deep. Two lanes side by side keep two cores busy, with one package at a time in each, since a Redis
-# that has to wait for a core looks like a broken one. Tests of containers take the image of `image`; without Docker they are skipped,
+# goroutines act, and all in test-deep. Two lanes that take about as long, side by side, keep two cores busy, with one package at a time
+# in each, since a Redis that has to wait for a core looks like a broken one. Tests of containers take the image of `image`; without Docker they are skipped,
 # unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
 RACED   := ./nemesis ./harness ./harness/history ./harness/cluster/...
-PLAIN    = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
+BESIDE  := ./harness/explore ./harness/outside ./harness/plan ./harness/suite
+OTHERS   = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED) $(BESIDE))")
 SIDES   ?= 2 # lanes side by side; 1 takes longer and leaves timing more room
 TESTING := -vet=off -timeout 20m -parallel 4 -p 1
 
 test: redis cc clients
 	@$(MAKE) --no-print-directory image || echo "no image: tests of containers take redis:7, or are skipped"
-	@$(MAKE) --no-print-directory -j $(SIDES) test-raced test-plain
+	@$(MAKE) --no-print-directory -j $(SIDES) test-raced test-others
 
 test-raced:
 	$(GO) test -race $(TESTING) $(RACED)
 	$(GO) test -race $(TESTING) -run 'Workers|Panics|Thread|Subscriptions|Stop|GoesOnFromACheckpoint' ./harness/explore
+	$(GO) test $(TESTING) $(BESIDE)
 
-test-plain:
-	$(GO) test $(TESTING) $(PLAIN)
+test-others:
+	$(GO) test $(TESTING) $(OTHERS)
 
 # What `test` leaves out. The figures of failovers are compared to within 50 ms of what an observer sees, so they come last, alone.
 test-long: redis cc

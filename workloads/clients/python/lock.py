@@ -57,7 +57,7 @@ def main(kind):
         r = json.loads(line)
         if r["do"] == "init":
             init = r
-            say(id=r["id"], ok=True, version=1, can=kind.can, symmetric=kind.symmetric, clock=kind.clock)
+            say(id=r["id"], ok=True, version=1, can=kind.can, symmetric=kind.symmetric, clock=getattr(kind, "clock", "asked"))
         elif r["do"] == "reset":
             say(id=r["id"], ok=True)
         else:
