@@ -37,8 +37,8 @@ func sampled(all []plan.Search) (picked []plan.Search) {
 	return picked
 }
 
-// boundedBy bounds the time of one search; most take milliseconds.
-const boundedBy = 2 * time.Minute
+// boundedBy bounds the time of one search; most take milliseconds, and none takes half of it on a machine that is not busy.
+const boundedBy = 5 * time.Minute
 
 // large lists the variants whose searches with three clients take most of the time. They have two clients, and three with -deep.
 var large = []string{
@@ -64,6 +64,9 @@ func TestEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 			s.Clients = 2
 		}
 		t.Run(strings.TrimSuffix(s.Variant+"/"+s.Regime, "/"), func(t *testing.T) {
+			if s.Variant == "lib/symfony-lock" && !*deep {
+				t.Skip("make test-deep: 24,540 schedules in PHP; the first 300 are tested beside its adapter")
+			}
 			out := explored(t, s)
 			require.True(t, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
 			require.True(t, out.Exploration.Met, "expected %s, found: %s", out.Exploration.Expected, out.Exploration.Sentence())
@@ -77,7 +80,8 @@ func TestNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 		if s.Regime != "" && s.Regime != string(workloads.Fixed) {
 			continue // a failover does not depend on proposals
 		}
-		ends, some := !slices.Contains(endless, s.Variant), isForeign(t, s.Variant) && !*deep
+		ends := !slices.Contains(endless, s.Variant)
+		some := ends && isForeign(t, s.Variant) && !*deep
 		switch {
 		case some:
 			s.MaxSchedules = 300
