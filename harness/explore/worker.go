@@ -10,21 +10,7 @@ import (
 
 // work runs items in one world.
 func (s *search) work(ctx context.Context, w *world) {
-	alarm := time.NewTimer(parkWithin)
-	defer alarm.Stop()
-	for {
-		it, ok := s.pop()
-		if !ok {
-			return
-		}
-		err := catchPanics(func() error { return s.explore(ctx, w, it, alarm, s.judge) })
-		s.itemDone()
-		if err != nil {
-			s.putBack(it)
-			s.fail(err)
-			return
-		}
-	}
+	s.goThrough(ctx, w, s.judge, func() bool { return true })
 }
 
 // judgedAtOnce is the number of schedules run from memory that may wait for a judge.
@@ -34,8 +20,6 @@ const judgedAtOnce = 64
 // on which of them is faster. Others judge, if there are any, and the search is not to end at an exact schedule.
 func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- visit, others bool) {
 	defer close(judged)
-	alarm := time.NewTimer(parkWithin)
-	defer alarm.Stop()
 	judge := s.judge
 	if others && !s.spec.First && s.spec.MaxSchedules == 0 {
 		judge = func(_ context.Context, v visit) error {
@@ -43,7 +27,14 @@ func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- vis
 			return nil
 		}
 	}
-	for s.memory.works() {
+	s.goThrough(ctx, w, judge, s.memory.works)
+}
+
+// goThrough runs items in one world, as long as more is true and there are any.
+func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, visit) error, more func() bool) {
+	alarm := time.NewTimer(parkWithin)
+	defer alarm.Stop()
+	for more() {
 		it, ok := s.pop()
 		if !ok {
 			return
