@@ -47,7 +47,7 @@ var allowed = []room{
 	{"nemesis", []string{"harness", "harness/await", "harness/suggest"}},
 	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
 	{"workloads/clients", nil},
-	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "workloads", "workloads/clients"}},
+	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "harness/internal/processes", "workloads", "workloads/clients"}},
 	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/units"}},
 	{"reports", []string{
 		"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/texttable", "harness/units", "reports/drawing",

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,25 +55,4 @@ int clock_gettime(clockid_t clock, struct timespec *t) {
 		t->tv_nsec = now % second;
 	}
 	return failed;
-}
-
-int gettimeofday(struct timeval *restrict t, void *restrict zone) {
-	struct timespec now;
-
-	(void)zone;
-	if (clock_gettime(CLOCK_REALTIME, &now))
-		return -1;
-	t->tv_sec = now.tv_sec;
-	t->tv_usec = now.tv_nsec / 1000;
-	return 0;
-}
-
-time_t time(time_t *t) {
-	struct timespec now;
-
-	if (clock_gettime(CLOCK_REALTIME_COARSE, &now))
-		return -1;
-	if (t)
-		*t = now.tv_sec;
-	return now.tv_sec;
 }

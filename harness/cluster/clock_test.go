@@ -88,7 +88,7 @@ func TestTheMonotonicClockStaysTrue(t *testing.T) {
 	require.NoError(t, os.WriteFile(at("clocks.c"), []byte(twoClocks), 0o600))
 	for _, args := range [][]string{
 		{"-o", at("clocks"), at("clocks.c")},
-		{"-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector", "-Wall", "-Wextra", "-Werror", "-o", at("clock.so"), "clock_shim.c"},
+		{"-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector", "-Wall", "-Wextra", "-Werror", "-o", at("clock.so"), "clock_shim.c", "time_of_day.c"},
 	} {
 		out, err := exec.Command(compiler, args...).CombinedOutput()
 		require.NoError(t, err, string(out))

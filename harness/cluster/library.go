@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,9 @@ import (
 	"sync"
 )
 
+//go:embed time_of_day.c
+var timeOfDaySource []byte
+
 // libraries keeps the libraries that were compiled: a search starts many clusters.
 var libraries struct {
 	sync.Mutex
@@ -19,9 +23,10 @@ var libraries struct {
 
 type libraryKey struct{ compiler, source string }
 
-// PreloadLibrary compiles C source to a shared library for LD_PRELOAD, with the compiler that the environment variable CC names,
-// or with cc. The library is linked against nothing. It is compiled once in the life of this process. The error wraps ErrNoCompiler,
-// and says what to install, if there is no compiler or it cannot compile the source.
+// PreloadLibrary compiles C source that defines clock_gettime to a shared library for LD_PRELOAD, which tells the time of day by it
+// whatever it is asked by. The compiler is the one that the environment variable CC names, or cc. The library is linked against
+// nothing. It is compiled once in the life of this process. The error wraps ErrNoCompiler, and says what to install, if there is no
+// compiler or it cannot compile the source.
 func PreloadLibrary(ctx context.Context, source []byte) (library []byte, err error) {
 	compiler := strings.Fields(os.Getenv("CC"))
 	if len(compiler) == 0 {
@@ -49,11 +54,15 @@ func compileLibrary(ctx context.Context, compiler []string, text []byte) (_ []by
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	source, library := filepath.Join(folder, "preload.c"), filepath.Join(folder, "preload.so")
-	if err := os.WriteFile(source, text, 0o600); err != nil {
-		return nil, err
+	library := filepath.Join(folder, "preload.so")
+	args := append(compiler[1:], "-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector", "-o", library)
+	for name, source := range map[string][]byte{"preload.c": text, "time_of_day.c": timeOfDaySource} {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, source, 0o600); err != nil {
+			return nil, err
+		}
+		args = append(args, path)
 	}
-	args := append(compiler[1:], "-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector", "-o", library, source)
 	out, err := exec.CommandContext(ctx, compiler[0], args...).CombinedOutput()
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):

@@ -21,10 +21,18 @@ func (c *Cluster) Socket(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if path := n.socket(); len(path) > maxSocketPath {
-		return "", fmt.Errorf("cluster: %w: %s is longer than the %d bytes of a Unix socket: set TMPDIR to a shorter path", ErrLimit, path, maxSocketPath)
+	if err := CheckSocket(n.socket()); err != nil {
+		return "", err
 	}
 	return n.socket(), nil
+}
+
+// CheckSocket returns an error that wraps ErrLimit if a path is too long for a Unix socket.
+func CheckSocket(path string) error {
+	if len(path) > maxSocketPath {
+		return fmt.Errorf("cluster: %w: %s is longer than the %d bytes of a Unix socket: set TMPDIR to a shorter path", ErrLimit, path, maxSocketPath)
+	}
+	return nil
 }
 
 // Promote makes the node a primary, even if it has not heard everything from its own primary. Primary names it from then on.

@@ -95,31 +95,6 @@ int clock_gettime(clockid_t clock, struct timespec *t) {
 	return failed;
 }
 
-int gettimeofday(struct timeval *restrict t, void *restrict zone) {
-	struct timespec now;
-
-	(void)zone;
-	if (clock_gettime(CLOCK_REALTIME, &now))
-		return -1;
-	t->tv_sec = now.tv_sec;
-	t->tv_usec = now.tv_nsec / 1000;
-	return 0;
-}
-
-int timespec_get(struct timespec *t, int base) {
-	return base == TIME_UTC && !clock_gettime(CLOCK_REALTIME, t) ? base : 0;
-}
-
-time_t time(time_t *t) {
-	struct timespec now;
-
-	if (clock_gettime(CLOCK_REALTIME, &now))
-		return -1;
-	if (t)
-		*t = now.tv_sec;
-	return now.tv_sec;
-}
-
 /* sleep_for sleeps in the harness's time. It returns 0 where the kernel has to be asked. */
 static int sleep_for(int64_t length) { return length <= 0 || ask(length, NULL); }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
 // This file gives processes of searches the schedule's time. A preloaded library turns each look at the time of day, and each sleep, into
@@ -26,14 +27,9 @@ import (
 //go:embed clock.c
 var clockSource []byte
 
-// What a process asks over the socket of its clock; a positive number: to sleep for so many nanoseconds.
-const (
-	askHello = -1 // the library was loaded
-	askLook  = 0  // as clock.c has it
-)
-
-// longestSocket is the length of the longest path that a Unix socket may have.
-const longestSocket = 107
+// askHello is what a process asks over the socket of its clock when the library was loaded. Everything else is for how many nanoseconds
+// to sleep, of which 0 is a look.
+const askHello = -1
 
 // clocks makes the clocks of a program's processes. The zero value has made none.
 type clocks struct {
@@ -43,8 +39,8 @@ type clocks struct {
 	made   int
 }
 
-// library returns the path of the library.
-func (s *clocks) library() string { return filepath.Join(s.folder, "clock.so") }
+// libraryName is the name of the library in the folder.
+const libraryName = "clock.so"
 
 // prepare makes the folder with the library, if there is none. The caller holds the lock.
 func (s *clocks) prepare() (err error) {
@@ -55,13 +51,21 @@ func (s *clocks) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	if s.folder, s.remove, err = cluster.TempFolder(); err != nil {
+	folder, remove, err := cluster.TempFolder()
+	if err != nil {
 		return err
 	}
-	if strings.ContainsAny(s.folder, " :") || len(s.folder)+len("/time-1234567") > longestSocket {
-		return fmt.Errorf("its clock cannot be preloaded from %s: set TMPDIR to a short path without spaces and colons", s.folder)
+	path := filepath.Join(folder, libraryName)
+	if strings.ContainsAny(path, " :") {
+		err = fmt.Errorf("its clock cannot be preloaded from %s: set TMPDIR to a path without spaces and colons", folder)
+	} else {
+		err = os.WriteFile(path, library, 0o755)
 	}
-	return os.WriteFile(s.library(), library, 0o755)
+	if err != nil {
+		return errors.Join(err, remove())
+	}
+	s.folder, s.remove = folder, remove
+	return nil
 }
 
 // clear removes the folder. No process is left, and none follows.
@@ -116,11 +120,15 @@ func (s *clocks) make(owner timekeeper) (*clock, error) {
 		return nil, err
 	}
 	s.made++
-	l, err := net.Listen("unix", filepath.Join(s.folder, fmt.Sprintf("time-%d", s.made)))
+	socket := filepath.Join(s.folder, fmt.Sprintf("time-%d", s.made))
+	if err := cluster.CheckSocket(socket); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err
 	}
-	k := &clock{library: s.library(), l: l, owner: owner, looks: make(chan look), over: make(chan struct{})}
+	k := &clock{library: filepath.Join(s.folder, libraryName), l: l, owner: owner, looks: make(chan look), over: make(chan struct{})}
 	go k.serve()
 	return k, nil
 }
@@ -176,13 +184,13 @@ func (k *clock) answer(conn net.Conn) {
 func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	over := k.owner.underWay()
 	if over == nil {
-		return sleep == 0 && k.told.Load() != 0, false
+		return k.wasShown(sleep), false
 	}
 	q := look{sleep, make(chan time.Time, 1)}
 	select {
 	case k.looks <- q:
 	case <-over:
-		return sleep == 0 && k.told.Load() != 0, false
+		return k.wasShown(sleep), false
 	case <-k.over:
 		return false, true
 	}
@@ -197,6 +205,9 @@ func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	}
 }
 
+// wasShown reports whether a question is a look, and a time was shown before, which it can be shown again.
+func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.told.Load() != 0 }
+
 // close ends the clock of a process that has ended.
 func (k *clock) close() {
 	close(k.over)
@@ -208,7 +219,7 @@ func (k *clock) isHeeded(group int) error {
 	if !k.loaded.Load() {
 		return errors.New("it loads no library (LD_PRELOAD): let a program that is linked statically ask for the time")
 	}
-	for _, pid := range processesOf(group) {
+	for _, pid := range processes.InGroup(group) {
 		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 		exe := fmt.Sprintf("/proc/%d/exe", pid)
 		name, linkErr := os.Readlink(exe)
@@ -223,22 +234,4 @@ func (k *clock) isHeeded(group int) error {
 		}
 	}
 	return nil
-}
-
-// processesOf lists the processes of a process group.
-func processesOf(group int) (pids []int) {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		text, _ := os.ReadFile(path) // it may have ended
-		_, rest, _ := strings.Cut(string(text), ") ")
-		var state string
-		var parent, of, pid int
-		if _, err := fmt.Sscan(rest, &state, &parent, &of); err != nil || of != group || state == "Z" {
-			continue
-		}
-		if _, err := fmt.Sscanf(path, "/proc/%d/stat", &pid); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }

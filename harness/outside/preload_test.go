@@ -26,7 +26,7 @@ type keeper struct {
 func (k *keeper) underWay() <-chan struct{} { return k.over }
 func (k *keeper) breakDown(why error)       { k.why = why }
 
-// newClock makes a clock. Without a C compiler the test is skipped.
+// newClock makes a clock, which the caller closes. Without a C compiler the test is skipped.
 func newClock(t *testing.T, owner timekeeper) *clock {
 	t.Helper()
 	var all clocks
@@ -36,7 +36,6 @@ func newClock(t *testing.T, owner timekeeper) *clock {
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		k.close()
 		all.clear()
 		require.NoDirExists(t, filepath.Dir(k.library))
 	})
@@ -77,6 +76,7 @@ func TestClocksOfInterpreters(t *testing.T) {
 				t.Skip(err)
 			}
 			k := newClock(t, &keeper{over: make(chan struct{})})
+			defer k.close()
 			var slept atomic.Int64
 			go func() {
 				for {
@@ -101,6 +101,7 @@ func TestClocksOfInterpreters(t *testing.T) {
 // Between two operations a look shows what was shown last, and before the first one the machine's time. Sleeps are real.
 func TestTheClockBetweenOperations(t *testing.T) {
 	k := newClock(t, &keeper{})
+	defer k.close()
 	look := func() time.Time {
 		seconds, err := strconv.ParseInt(runOn(t, k, "date", "+%s"), 10, 64)
 		require.NoError(t, err)
@@ -130,7 +131,6 @@ func TestAProcessWithoutItsClockEnds(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, "Error: the harness does not answer what the time is\n", string(out))
 	<-ended
-	k.over = make(chan struct{}) // for the cleanup
 }
 
 // staticProgram answers init, and is linked statically.

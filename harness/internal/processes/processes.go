@@ -1,12 +1,13 @@
-// Package processes lists processes, for tests that look whether one keeps running. It reads /proc, and finds nothing where there
-// is none.
+// Package processes lists processes. It reads /proc, and finds nothing where there is none.
 package processes
 
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // All returns the ids of all processes of the machine that can be seen.
@@ -18,6 +19,14 @@ func All() (pids []int) {
 		}
 	}
 	return pids
+}
+
+// InGroup returns the ids of the processes in a process group.
+func InGroup(group int) []int {
+	return slices.DeleteFunc(All(), func(pid int) bool {
+		of, err := syscall.Getpgid(pid) // it may have ended
+		return err != nil || of != group
+	})
 }
 
 // Children returns the names of the processes that this one has started and that still run.
