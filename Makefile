@@ -37,8 +37,8 @@ explore: redis build
 
 # Packages whose goroutines meet run with the race detector, the others without it; of the explorer those tests do in which several
 # goroutines act, and all in test-deep. Two lanes that take about as long, side by side, keep two cores busy, with one package at a time
-# in each, since a Redis that has to wait for a core looks like a broken one. Tests of containers take the image of `image`; without Docker they are skipped,
-# unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
+# in each, since a Redis that has to wait for a core looks like a broken one. Tests of containers take the image of `image`; without
+# Docker they are skipped, unless CI or DOUBLEGRANT_REQUIRE_DOCKER is set.
 RACED   := ./nemesis ./harness ./harness/history ./harness/cluster/...
 BESIDE  := ./harness/explore ./harness/outside ./harness/plan ./harness/suite
 OTHERS   = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED) $(BESIDE))")
@@ -69,7 +69,7 @@ test-long-searches:
 test-long-loads:
 	$(GO) test -count 1 $(TESTING) -run 'Zoo|OfPlanted|WhatTheExplorerSays' ./workloads -long
 	$(GO) test -count 1 $(TESTING) -run 'RightOnes|WrongOnes|LinksNoContainers' ./harness/granttest -long
-	$(GO) test -count 1 $(TESTING) -run 'SavedSearch|MinReplicas|AtAllAddresses|RestOfItsTime' ./harness/cli -long
+	$(GO) test -count 1 $(TESTING) -run 'SavedSearch|WorkersCome|LastMoment|MinReplicas|AtAllAddresses|RestOfItsTime' ./harness/cli -long
 	$(GO) test -race $(TESTING) -run 'Alone|Quorum|Master|Redisson|YourLock|Crash|Late' ./workloads
 	$(GO) test -race $(TESTING) ./harness/suite
 

@@ -46,6 +46,7 @@ func TestASavedSearchGoesOnToTheSame(t *testing.T) {
 	t.Parallel()
 	for i, search := range [][]string{
 		{"explore", "lock/setnx-expire", "--clients", "2"},
+		{"explore", "lock/setnx-expire"},
 		{"explore", "lib/redislock", "--clients", "2", "--workers", "1"},
 		{"explore", "lock/watch-multi", "--random", "300", "--clients", "5", "--seed", "3"},
 	} {
@@ -65,7 +66,7 @@ func TestASavedSearchGoesOnToTheSame(t *testing.T) {
 			}
 			out, errs, _ := command(t, dir, first...)
 			require.Contains(t, out, "saved: saved; go on: doublegrant explore --resume saved", errs)
-			for _, limit := range []string{"17", "64"} {
+			for _, limit := range []string{"17", "64", "100"} {
 				args := []string{"explore", "--resume", "saved", "--max-schedules", limit}
 				if atRandom {
 					args = []string{"explore", "--resume", "saved", "--for", limit + "ms"}
@@ -112,12 +113,16 @@ func (p process) workersOf() (pids []int) {
 
 func TestWorkersComeToTheSameThoughOneIsKilled(t *testing.T) {
 	t.Parallel()
-	search := []string{"explore", "lock/setnx-expire", "--clients", "2", "--crashes", "0", "--lost-answers", "1", "--unpruned", "-o", "json"}
+	variant, least := "lock/setnx-expire", 5000
+	if *long {
+		variant, least = "lock/getset-deadline", 10000
+	}
+	search := []string{"explore", variant, "--clients", "2", "--crashes", "0", "--lost-answers", "1", "--unpruned", "-o", "json"}
 	dir := t.TempDir()
 	plain, errs, _ := command(t, dir, search...)
 	one, errs1, _ := command(t, dir, append(search, "--workers", "1")...)
 	require.Equal(t, cameTo(t, plain), cameTo(t, one), "where no states are compared the counts are those of a search that is not in pieces: %s%s", errs, errs1)
-	require.Greater(t, cameTo(t, one).Schedules, 5000, "or it was one piece or two")
+	require.Greater(t, cameTo(t, one).Schedules, least, "or it was one piece or two")
 
 	p := startAs(t, exec.Command(os.Args[0], append(search, "--workers", "2", "--save", "saved")...))
 	require.Eventually(t, func() bool { return len(p.workersOf()) == 2 && len(p.servers()) == 3 }, time.Minute, time.Millisecond, "%v", p.output)

@@ -45,7 +45,11 @@ func underLoad(p process) {
 func TestTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
 	t.Parallel()
 	var behind []time.Duration
-	for range 3 {
+	runs := 3
+	if *long {
+		runs = 5
+	}
+	for range runs {
 		at, dir := killed(t, underLoad, "run", "sequence/incr", "--clients", "100", "--rate", "1000", "--topology", "standalone", "--duration", "1m")
 		out, errs, code := run(t, "check", dir)
 		require.Equal(t, cli.ExitUnknown, code, errs)

@@ -270,8 +270,8 @@ func TestASearchInPiecesComesToTheSameWhoeverDoesThem(t *testing.T) {
 		pieces, died = pieces+p.done.Load(), died+p.died.Load()
 	})
 	t.Logf("%d pieces, %d lost workers", pieces, died)
-	require.Greater(t, pieces, int64(200), "or nothing was shown")
-	require.Greater(t, died, int64(40), "or nothing was shown")
+	require.Greater(t, pieces, int64(150*usually(2)), "or nothing was shown")
+	require.Greater(t, died, int64(30*usually(2)), "or nothing was shown")
 }
 
 // comparePlain compares a search in pieces with one that is not.
