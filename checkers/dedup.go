@@ -66,7 +66,7 @@ func newDedupPass(h harness.History, known dedup, found func(harness.Anomaly)) *
 	p := &dedupPass{tally: newTally(h, found), marks: map[string][]mark{}, promised: promised}
 	p.waits = promised || len(h.Meta.Kinds) == 0
 	if promised {
-		p.slowest.workers, p.slowest.among = h.Meta.Workers, known.byHarness
+		p.slowest.workers, p.slowest.among, p.slowest.widened = h.Meta.Workers, known.byHarness, h.Meta.Widened
 	}
 	return p
 }

@@ -31,7 +31,7 @@ type fence struct{}
 func (fence) Name() string { return "fence" }
 
 func (c fence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}, mark: watermark{workers: h.Meta.Workers}}
+	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}, mark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
 	err := eachOp(ctx, h, p.op)
 	p.late.retry(ctx, h, harness.Acquire, p.rejudge)
 	return p.judge(judgement{

@@ -84,6 +84,7 @@ var (
 	figureFailed     = harness.Metric{Checker: "gates", Name: "fail"}
 	FigureUnanswered = harness.Metric{Checker: "gates", Name: "info"}
 	figureContended  = harness.Metric{Checker: "gates", Name: "contended ops"}
+	figureClockBound = harness.Metric{Checker: "gates", Name: "clocks known to within", Unit: "ms", Sparse: true}
 
 	// of porcupine
 	figureKeysAsked   = harness.Metric{Checker: "porcupine", Name: "keys asked"}
@@ -108,7 +109,7 @@ var declared = []harness.Metric{
 	figureCalls, figureDuplicateNumbers, figureRegressions, figureFirstDuplicate,
 	figureInspections, figureNumbers, figureRestarts, figureNotStored, figureTTLsLost,
 	FigureAdded, FigureLost, FigureLostPercent, figureUpdates, FigureLostUpdates, figureLostUpdatesPercent, FigureRefused, FigureUnknown, FigureRecovered, figureGroupAdded, figureGroupLost, figureCutAdded, figureOthersAdded, figureCutLost, figureOthersLost, figureLostRate, figureFirstLost, figureLastLost,
-	FigureOps, figureOK, figureFailed, FigureUnanswered, figureContended,
+	FigureOps, figureOK, figureFailed, FigureUnanswered, figureContended, figureClockBound,
 	figureKeysAsked, figureKeysAgreed, figureKeysIllegal, figureKeysLarge, figureKeysSlow,
 	figureCertified, figureCertifyAsked,
 }

@@ -20,10 +20,12 @@ func everyFigure(t *testing.T) []harness.Judgement {
 		read(99, 99, "0-1,3"), on(harness.Guarded("k"), read(99, 99, "1")),
 	)
 	partitioned.Faults = []harness.Fault{{Name: "partition", Start: 10, Active: 10, Heal: 20, End: 30, Groups: []int{0}}}
+	spread := of(acquire(0, "a", 1, 2, 100))
+	spread.Events = []harness.Event{{Kind: harness.EventClockBound, Node: "generator 1", Detail: "1ms"}}
 	twice := []harness.Op{acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), extend(0, "a", 5, 6, 100)}
 	var all []harness.Judgement
 	for c, h := range map[harness.Checker]harness.History{
-		Mutex(): of(twice...), Fence(): of(twice...), Holders(): of(twice...), Stuck(): of(twice...), Gates(): of(twice...),
+		Mutex(): of(twice...), Fence(): of(twice...), Holders(): of(twice...), Stuck(): of(twice...), Gates(): spread,
 		SecondOpinion(Budget{Ops: 60}): of(twice...),
 		Dedup():                        of(claim(0, 1, 2, 100), confirm(0, 3, 4, 100)), Delivery(): of(claim(0, 1, 2, 100)),
 		Sequence(): of(next(0, 1, 2, "1"), next(0, 3, 4, "1")), Stored(): of(next(0, 1, 2, "1")),

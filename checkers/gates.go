@@ -32,7 +32,10 @@ import (
 //     system. Load is at least one operation, and at least Meta.Rate/10 a second if a rate was asked for; during a fault,
 //     where workers may hang until their time-outs, no more than an operation of each worker every two seconds. Nothing
 //     is asked of workers for as long as a fault keeps their client group from doing anything ([harness.Fault].Frozen), and
-//     of a phase in which all were frozen all the time no load. A run without faults is one phase.
+//     of a phase in which all were frozen all the time no load. A run without faults is one phase;
+//   - the clocks of its generators, if it has some, were known to within a quarter of the shortest lease or window, and
+//     each had an operation that was ok. What met what is then counted inside of each, where times
+//     are certain.
 //
 // It counts the situations of [Situations] as well.
 //
@@ -46,11 +49,11 @@ func (gates) Name() string { return "gates" }
 
 func (c gates) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := &gatesPass{
-		tally: newTally(h, found), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{}, situations: NewSituations(h.Meta),
-		drawn: map[string]bool{},
+		tally: newTally(h, found), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{}, situations: newSituationsOfShares(h.Meta, clocksOf(h.Events)),
+		drawn: map[string]bool{}, clocks: clocksOf(h.Events),
 	}
 	err := eachOp(ctx, h, p.op)
-	doubts := slices.Concat(p.missingRecord(), p.missingKinds(), p.missingContention(), p.missingGrants(), p.missingProofs(), p.tiltsWithoutFault(), p.missingLoad())
+	doubts := slices.Concat(p.missingRecord(), p.missingKinds(), p.missingContention(), p.missingGrants(), p.missingProofs(), p.tiltsWithoutFault(), p.missingLoad(), p.looseClocks(), p.situations.idle())
 	if err != nil {
 		doubts = nil // what is missing may only not have been read
 	}
@@ -66,7 +69,7 @@ func (c gates) Check(ctx context.Context, h harness.History, found func(harness.
 type gatesPass struct {
 	*tally
 	h          harness.History
-	situations *Situations
+	situations situationsOfShares
 	phases     []*phase
 	ok         map[harness.Kind]int
 	outcomes   [3]int
@@ -75,6 +78,8 @@ type gatesPass struct {
 	started    bool
 	first      time.Duration // the first Call of a worker
 	last       time.Duration // the last Return of one
+	clocks     time.Duration // how well the generators' clocks were known; 0: there are none
+	shortest   time.Duration // lease or window; 0: none
 }
 
 func (p *gatesPass) op(x harness.Op) {
@@ -91,6 +96,7 @@ func (p *gatesPass) op(x harness.Op) {
 	p.last = x.Return
 	p.situations.Op(x)
 	p.noteGiven(x)
+	p.noteLease(x)
 	for _, ph := range p.phases {
 		if x.Call <= ph.to && x.Return >= ph.from {
 			ph.ops++
@@ -258,10 +264,14 @@ func (p *gatesPass) countRivals() (n int) {
 
 func (p *gatesPass) figures() []harness.Figure {
 	ok, fail, info := p.outcomes[harness.OK], p.outcomes[harness.Fail], p.outcomes[harness.Info]
-	return []harness.Figure{
+	all := []harness.Figure{
 		FigureOps.Count(ok + fail + info), figureOK.Count(ok), figureFailed.Count(fail), FigureUnanswered.Count(info),
 		figureContended.Count(p.countRivals()),
 	}
+	if p.clocks > 0 {
+		all = append(all, figureClockBound.Of(p.clocks.Seconds()*1000))
+	}
+	return all
 }
 
 // phase is a part of a run.

@@ -164,7 +164,7 @@ func (l *lock) undecidedAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
 		n, _ := slices.BinarySearchFunc(l.undecided, from, func(o *overlap, t time.Duration) int { return cmp.Compare(o.second.op.Return, t) })
 		for _, o := range l.undecided[n:] {
 			s := o.second
-			if s.seq > h.seq && h.meets(s) && !(o.over && h.beginsAtReturnOf(s)) && !yield(o) {
+			if s.seq > h.seq && h.meets(s) && !(o.over && !o.widened && h.beginsAtReturnOf(s)) && !yield(o) {
 				return
 			}
 		}

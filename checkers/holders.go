@@ -45,7 +45,7 @@ type holders struct{}
 func (holders) Name() string { return "holders" }
 
 func (c holders) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &holdersPass{tally: newTally(h, found), grants: map[int][]*grantee{}, written: map[string]successors{}, mark: watermark{workers: h.Meta.Workers}}
+	p := &holdersPass{tally: newTally(h, found), grants: map[int][]*grantee{}, written: map[string]successors{}, mark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
 	err := eachOp(ctx, h, p.op)
 	return p.judge(judgement{
 		name: c.Name(), err: err,

@@ -205,8 +205,9 @@ func (p *mutexPass) settle(h *hold, x harness.Op, about bool) (done bool) {
 		p.renew(h, x)
 	}
 	if h.waits() {
-		p.noteLasted(h, x.Return, nil)
-		p.confirmLasted(h, x.Return, nil)
+		t := p.lastedUntil(x)
+		p.noteLasted(h, t, nil)
+		p.confirmLasted(h, t, nil)
 		p.locks[h.op.Key].sweep()
 	}
 	if !about || !setsLease(x) || x.Outcome != harness.OK || h.waits() {
@@ -214,6 +215,14 @@ func (p *mutexPass) settle(h *hold, x harness.Op, about bool) (done bool) {
 	}
 	p.remove(h)
 	return true
+}
+
+// lastedUntil returns until when a worker that did x had not called a release that is still to come: it did one thing after the other.
+func (p *mutexPass) lastedUntil(x harness.Op) time.Duration {
+	if p.meta.Widened {
+		return x.Call
+	}
+	return x.Return
 }
 
 // grant begins the hold of the ok acquire or extend x, which goes on with before if that is not nil, and notes which holds it
@@ -277,7 +286,7 @@ func (p *mutexPass) openOverlap(l *lock, h *hold) {
 			continue
 		}
 		firsts++
-		if first.beginsAtReturnOf(h) {
+		if !p.meta.Widened && first.beginsAtReturnOf(h) {
 			ties++
 		}
 		if room {
@@ -287,7 +296,7 @@ func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	}
 	switch {
 	case firsts > 0 && room:
-		h.overlap = &overlap{second: h, firsts: firsts, ties: ties}
+		h.overlap = &overlap{second: h, firsts: firsts, ties: ties, widened: p.meta.Widened}
 		l.undecided = append(l.undecided, h.overlap)
 		p.undecided++
 	case firsts > 0:
@@ -303,7 +312,7 @@ func (p *mutexPass) release(h *hold, r harness.Op) {
 	if h.waits() {
 		ended := &sight{r, p.seq}
 		if r.Call <= h.op.Return {
-			p.endedAtReturn(h)
+			p.endedAtReturn(h, r.Call, ended)
 		}
 		p.noteLasted(h, r.Call, ended)
 		p.confirmLasted(h, r.Call, ended)
@@ -323,7 +332,7 @@ func (p *mutexPass) renew(h *hold, x harness.Op) {
 		return
 	}
 	if until <= h.op.Return {
-		p.endedAtReturn(h)
+		p.endedAtReturn(h, until, nil)
 	}
 	l := p.locks[h.op.Key]
 	for o := range l.undecidedAfter(h, until) {

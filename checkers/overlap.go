@@ -23,6 +23,11 @@ type overlap struct {
 	heldUntil   time.Duration // when the first hold ended, as far as seen
 	thief       *theft        // who may have removed the first one's lock
 	decided     bool          // reported, or none
+
+	// widened: the second may have ended before its own Return, at overAt if it is over, since times were widened. So the overlap is
+	// decided once that is known.
+	widened bool
+	overAt  time.Duration
 }
 
 // maxUndecided bounds the overlaps that may wait at a time, about 400 bytes each: where somebody who holds a lock without a
@@ -34,7 +39,7 @@ func (o *overlap) open() bool { return o != nil && !o.decided }
 
 // needsSecond reports whether o, which is open, cannot be decided before it is known if its second hold lasts beyond its own Return.
 func (o *overlap) needsSecond() bool {
-	return !o.lasted && !o.over && (o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
+	return !o.lasted && !o.over && (o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }
 
 // close decides o, if that has not been done. It removes the second hold's reference to o: otherwise chains of overlaps would
@@ -56,7 +61,7 @@ func (p *mutexPass) dropFirst(o *overlap, h *hold) {
 // removeFirst removes h from the holds that may be the first of o.
 func (o *overlap) removeFirst(h *hold) {
 	o.firsts--
-	if h.beginsAtReturnOf(o.second) {
+	if !o.widened && h.beginsAtReturnOf(o.second) {
 		o.ties--
 	}
 }
@@ -68,13 +73,19 @@ func (p *mutexPass) decideIfHopeless(o *overlap) {
 	}
 }
 
-// endedAtReturn notes that h did not last beyond its own Return: it excludes nothing that returned at that instant.
-func (p *mutexPass) endedAtReturn(h *hold) {
+// endedAtReturn notes that h, which was over at t, did not last beyond its own Return: it excludes nothing that returned at that instant.
+// ended gave it up, if that is not nil.
+func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, ended *sight) {
 	o := h.overlap
 	if !o.open() || o.lasted || o.over {
 		return
 	}
 	o.over = true
+	if o.widened {
+		o.overAt, o.secondEnded[1] = t, ended
+		p.confirm(o)
+		return
+	}
 	o.firsts -= o.ties
 	o.ties = 0
 	if o.first != nil && o.first.beginsAtReturnOf(h) {
@@ -92,6 +103,19 @@ func (o *overlap) confirmFirst(first *hold, ended *sight) {
 	if ended != nil {
 		o.heldUntil = min(o.heldUntil, ended.op.Call)
 	}
+}
+
+// secondLastsBeyondFirst reports whether the second hold is known to have lasted beyond the moment from which the first is certain. If it
+// was over by then, o has no first hold any more.
+func (o *overlap) secondLastsBeyondFirst() bool {
+	if !o.widened {
+		return o.lasted || !o.first.beginsAtReturnOf(o.second)
+	}
+	if o.over && o.first.since >= o.overAt {
+		o.first = nil
+		return false
+	}
+	return o.lasted || o.over
 }
 
 func (o *overlap) anomaly() harness.Anomaly {
@@ -206,7 +230,8 @@ func (p *mutexPass) confirmLasted(h *hold, t time.Duration, ended *sight) {
 
 // confirm reports o if its holds are known to exclude each other.
 func (p *mutexPass) confirm(o *overlap) {
-	if !o.open() || o.first == nil || o.first.beginsAtReturnOf(o.second) && !o.lasted {
+	if !o.open() || o.first == nil || !o.secondLastsBeyondFirst() {
+		p.decideIfHopeless(o)
 		return
 	}
 	p.close(o)

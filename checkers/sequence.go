@@ -35,7 +35,7 @@ type sequence struct{}
 func (sequence) Name() string { return "sequence" }
 
 func (c sequence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &sequencePass{tally: newTally(h, found), series: map[string]*series{}, mark: watermark{workers: h.Meta.Workers}}
+	p := &sequencePass{tally: newTally(h, found), series: map[string]*series{}, mark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
 	err := eachOp(ctx, h, p.op)
 	p.recall(ctx, h)
 	p.late.retry(ctx, h, harness.Next, p.rejudge)

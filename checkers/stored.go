@@ -40,7 +40,7 @@ type stored struct{}
 func (stored) Name() string { return "stored" }
 
 func (c stored) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &storedPass{tally: newTally(h, found), keys: map[string]*sequenceState{}, mark: watermark{workers: h.Meta.Workers, ours: true}}
+	p := &storedPass{tally: newTally(h, found), keys: map[string]*sequenceState{}, mark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened, ours: true}}
 	err := eachOp(ctx, h, p.op)
 	return p.judge(judgement{
 		name: c.Name(), err: err,

@@ -19,6 +19,7 @@ type watermark struct {
 	workers  int  // of the run; 0: unknown, and with it everything else
 	ours     bool // the harness counts from its first operation on
 	among    bool // the harness counts as a worker does
+	widened  bool // times were widened: a worker's next call is not before its last Call
 	n        int
 	returned []time.Duration // by worker: the last Return
 	harness  time.Duration   // the last Return of the harness; 0: it has said nothing
@@ -38,6 +39,9 @@ func (w *watermark) hear(x harness.Op) {
 		w.returned = make([]time.Duration, w.workers)
 	}
 	w.returned[x.Client%w.workers] = x.Return
+	if w.widened {
+		w.returned[x.Client%w.workers] = x.Call
+	}
 	if w.n%max(watermarkEvery, len(w.returned)) == 0 {
 		w.low = slices.Min(w.returned)
 		if w.among || w.harness > 0 {

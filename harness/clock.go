@@ -3,13 +3,29 @@ package harness
 import "time"
 
 // Clock counts from the start of a run. It is monotonic: it takes no notice of steps of the wall clock.
-type Clock struct{ start time.Time }
+type Clock struct {
+	start time.Time
+	ahead time.Duration // see Wrong
+	rate  float64
+}
 
 // NewClock returns a clock that reads zero now.
 func NewClock() Clock { return Clock{start: time.Now()} }
 
 // Now returns the time since the start of the run.
-func (c Clock) Now() time.Duration { return time.Since(c.start) }
+func (c Clock) Now() time.Duration {
+	now := time.Since(c.start)
+	if c.ahead == 0 && c.rate == 0 {
+		return now
+	}
+	return now + c.ahead + time.Duration(float64(now)*c.rate)
+}
 
 // Started returns the wall-clock time of the start of the run.
 func (c Clock) Started() time.Time { return c.start }
+
+// Wrong returns a clock that is ahead of c by so much, and gains rate seconds each second. It is for tests of those who compare clocks.
+func (c Clock) Wrong(ahead time.Duration, rate float64) Clock {
+	c.ahead, c.rate = c.ahead+ahead, c.rate+rate
+	return c
+}

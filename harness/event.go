@@ -24,6 +24,13 @@ const (
 	// EventServes says that the node acknowledged a write of the client group in Detail. Until then another node had acknowledged
 	// the group's writes, or none had. At is when the answer had reached the client.
 	EventServes = "serves"
+
+	// EventClockBound says how well the clock of the generator Node was known since the last such event: Detail is the widest time, as
+	// "1.2ms", between the earliest and the latest at which a call or return of its clients can have been.
+	EventClockBound = "clock-bound"
+	// EventClockUntrusted says that the clock of the generator Node did not run as it was taken to; Detail says how. All of the run's
+	// times are in doubt.
+	EventClockUntrusted = "clock-untrusted"
 )
 
 // Roles of a Redis node. The first two are Redis's own words.

@@ -21,6 +21,13 @@ type Meta struct {
 	Drift   float64           `json:"drift"`            // how wrong a lease may be by clocks alone, as a fraction of it
 	Labels  map[string]string `json:"labels,omitempty"` // variant, topology and the like, for reports
 
+	// Widened says that the times of operations were widened by what is not known of the clocks that took them (see Generator). Then the
+	// interval of an operation may begin before that of its worker's operation before it is over, although one came after the other.
+	// They still stand in the order in which the worker asked, and so do their Calls and their Returns.
+	Widened bool `json:"widened,omitempty"`
+
+	Generators int `json:"generators,omitempty"` // processes that drove the workers, see Shares; 0: the harness did
+
 	Situations []SituationName `json:"situations,omitempty"` // situations that the workloads promise to bring about
 }
 

@@ -29,10 +29,17 @@ var allowed = []room{
 	{"harness/internal/fields", []string{"harness/suggest"}},
 	{"harness/internal/processes", nil},
 	{"harness/cmd/mutate", nil},
+	{"harness/workqueue", nil},
+	{"harness/workqueue/internal/contract", []string{"harness/workqueue"}},
+	{"harness/workqueue/jetstream", []string{"harness/workqueue"}},
 
 	{"harness/history", []string{"harness"}},
+	{"harness/generators", []string{"harness", "harness/history"}},
 	{"harness/cluster/fabric", []string{"harness", "harness/await"}},
-	{"harness/cluster", []string{"harness", "harness/await", "harness/cluster/fabric"}},
+	{"harness/cluster/attached", []string{"harness", "harness/cluster/fabric"}},
+	{"harness/cluster", []string{"harness", "harness/await", "harness/cluster/attached", "harness/cluster/fabric"}},
+	{"harness/cluster/external", []string{"harness", "harness/await", "harness/cluster/attached"}},
+	{"harness/cluster/attached/attachedtest", []string{"harness/await", "harness/cluster", "harness/cluster/attached"}},
 	{"harness/cluster/internal/platformtest", []string{"harness", "harness/cluster", "harness/internal/processes"}},
 	{"harness/cluster/docker", []string{"harness/await", "harness/cluster"}},
 	{"harness/cluster/clustertest", []string{"harness", "harness/cluster"}},
@@ -58,21 +65,25 @@ var allowed = []room{
 	}},
 
 	{"harness/plan", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/outside", "harness/suggest", "harness/units", "checkers", "nemesis", "workloads",
+		"harness", "harness/cluster", "harness/cluster/attached", "harness/cluster/external", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/outside", "harness/suggest", "harness/units", "checkers", "nemesis", "workloads",
 	}},
 	{"harness/results", []string{
-		"harness", "harness/analysis", "harness/cluster", "harness/explore", "harness/interleave", "harness/history", "harness/outside", "harness/plan", "checkers",
+		"harness", "harness/analysis", "harness/cluster", "harness/cluster/attached", "harness/explore", "harness/generators", "harness/interleave", "harness/history", "harness/outside", "harness/plan", "checkers",
 		"reports", "workloads",
 	}},
 	{"harness/suite", []string{
 		"harness", "harness/cluster", "harness/internal/fields", "harness/plan", "harness/results", "harness/suggest", "harness/suite/tally", "reports",
 	}},
+	{"harness/coordinate", []string{
+		"harness/cluster", "harness/explore", "harness/plan", "harness/results", "harness/suite", "harness/suite/tally", "harness/workqueue",
+	}},
 	{"harness/experiments", []string{
 		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "harness/suggest", "checkers", "nemesis", "reports",
 	}},
 	{"harness/cli", []string{
-		"harness", "harness/cluster", "harness/cluster/docker", "harness/experiments", "harness/explore", "harness/interleave", "harness/history", "harness/plan",
-		"harness/results", "harness/suggest", "harness/suite", "harness/suite/tally", "harness/texttable", "harness/units", "nemesis", "reports", "workloads",
+		"harness", "harness/cluster", "harness/cluster/docker", "harness/cluster/external", "harness/coordinate", "harness/experiments", "harness/explore", "harness/generators", "harness/interleave",
+		"harness/history", "harness/plan", "harness/results", "harness/suggest", "harness/suite", "harness/suite/tally", "harness/texttable", "harness/units",
+		"harness/workqueue", "harness/workqueue/jetstream", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
@@ -86,7 +97,7 @@ var others = []library{
 	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster/docker"}},
 	{"github.com/moby/moby", []string{"harness/cluster/docker"}},
 	{"github.com/containerd/errdefs", []string{"harness/cluster/docker"}},
-	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/cluster/internal/platformtest", "harness/explore", "harness/granttest", "harness/interleave", "harness/outside", "harness/results", "workloads"}},
+	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/cluster/attached", "harness/cluster/attached/attachedtest", "harness/cluster/external", "harness/cluster/internal/platformtest", "harness/explore", "harness/granttest", "harness/interleave", "harness/outside", "harness/results", "workloads"}},
 	{"github.com/cespare/xxhash", []string{"harness/explore"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},
@@ -98,7 +109,8 @@ var others = []library{
 	{"github.com/schollz/progressbar", []string{"harness/cli"}},
 	{"github.com/fatih/color", []string{"harness/cli"}},
 	{"github.com/spf13/pflag", []string{"harness/cli"}},
-	{"github.com/stretchr/testify", []string{"harness/cluster/internal/platformtest"}}, // and tests
+	{"github.com/stretchr/testify", []string{"harness/cluster/internal/platformtest", "harness/workqueue/internal/contract"}}, // and tests
+	{"github.com/nats-io", []string{"harness/workqueue/jetstream"}},
 	{"golang.org/x/term", []string{"harness/texttable"}},
 	{"al.essio.dev/pkg/shellescape", []string{"harness/plan", "reports"}},
 }

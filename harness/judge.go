@@ -25,7 +25,7 @@ type Judged struct {
 }
 
 // Judge runs checkers over h, all in one pass. The verdict is the worst of theirs; judgements that are Unasked do not count. A
-// checker that panics has the verdict Unknown.
+// checker that panics has the verdict Unknown. So has a history with an [EventClockUntrusted], and nothing that was found counts.
 func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 	j := &judge{h: h, faults: Influences(h.Faults), kept: map[Class]int{}, Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}}}
 	feeds := make([]chan []entry, len(checkers))
@@ -47,7 +47,24 @@ func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 	}
 	j.Verdict = Worst(verdicts...)
 	j.sortAnomalies()
+	j.distrustClocks(h.Events)
 	return j.Judged
+}
+
+// distrustClocks takes back what was found if the run's times are in doubt: what the checkers say rests on them.
+func (j *Judged) distrustClocks(events []Event) {
+	i := slices.IndexFunc(events, func(e Event) bool { return e.Kind == EventClockUntrusted })
+	if i < 0 {
+		return
+	}
+	why := fmt.Sprintf("%s: %s: every time in the record is in doubt", events[i].Node, events[i].Detail)
+	for n, g := range j.Judgements {
+		if g.Verdict == Invalid {
+			j.Judgements[n].Verdict, j.Judgements[n].Reason = Unknown, "the times of the record show a violation, and they are in doubt"
+		}
+	}
+	j.Judgements = append(j.Judgements, Judgement{Checker: "clocks", Verdict: Unknown, Reason: why})
+	j.Verdict, j.Anomalies, j.Totals, j.Certified = Unknown, nil, map[Class]int{}, 0
 }
 
 // sortAnomalies puts the first anomaly of each class in front, the most frequent class first, and then the rest in order of time, so that

@@ -164,3 +164,15 @@ func TestWhoWasAskedNothingDecidesNothing(t *testing.T) {
 	require.Equal(t, "valid", harness.Judgement{Verdict: harness.Valid}.Said())
 	require.True(t, harness.Judgement{Reason: "cut"}.Doubt())
 }
+
+func TestWhatTimesInDoubtShowIsTakenBack(t *testing.T) {
+	h := harness.History{Ops: harness.OpsOf(ops(10))}
+	require.Equal(t, harness.Invalid, harness.Judge(t.Context(), h, []harness.Checker{finder{}}).Verdict)
+	h.Events = []harness.Event{{Kind: harness.EventClockBound, Node: "generator 1", Detail: "1ms"}, {Kind: harness.EventClockUntrusted, Node: "generator 2", Detail: "it jumped"}}
+	j := harness.Judge(t.Context(), h, []harness.Checker{finder{}, verdict(harness.Valid)})
+	require.Equal(t, harness.Unknown, j.Verdict)
+	require.Empty(t, j.Anomalies)
+	require.Empty(t, j.Totals)
+	require.Equal(t, []harness.Verdict{harness.Unknown, harness.Valid, harness.Unknown}, []harness.Verdict{j.Judgements[0].Verdict, j.Judgements[1].Verdict, j.Judgements[2].Verdict})
+	require.Contains(t, j.Judgements[2].Reason, "generator 2: it jumped")
+}

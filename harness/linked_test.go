@@ -9,27 +9,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOnlyTheCommandAndItsTestsLinkContainers looks at all that is linked into the programs and the test binaries of this module,
-// not at their own imports alone.
-func TestOnlyTheCommandAndItsTestsLinkContainers(t *testing.T) {
+// TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy looks at all that is linked into the programs and the test binaries of this module,
+// not at their own imports alone. No program links the types of Kubernetes: only the test of its manifests does.
+func TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", "-test", "-f", `{{if eq .Name "main"}}{{.ImportPath}} {{join .Deps " "}}{{end}}`, "./...")
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	require.NoError(t, err)
-	var link []string
 	programs := strings.Split(strings.TrimSpace(string(out)), "\n")
-	for _, program := range programs {
-		linked := strings.Fields(program)
-		if slices.ContainsFunc(linked, ofContainers) {
-			link = append(link, strings.TrimPrefix(linked[0], module))
+	for _, c := range []struct{ libraries, in []string }{
+		{
+			[]string{"github.com/testcontainers/", "github.com/moby/", "github.com/docker/", "go.opentelemetry.io/"},
+			[]string{"harness/cluster/docker.test", "harness/cli.test", "harness/cmd/doublegrant"},
+		},
+		{[]string{"github.com/nats-io/"}, []string{"harness/workqueue/jetstream.test", "harness/cli.test", "harness/cmd/doublegrant", "harness/kubernetes.test"}},
+		{[]string{"k8s.io/", "sigs.k8s.io/"}, []string{"harness/kubernetes.test"}},
+	} {
+		var link []string
+		for _, program := range programs {
+			linked := strings.Fields(program)
+			if slices.ContainsFunc(linked, isOf(c.libraries)) {
+				link = append(link, strings.TrimPrefix(linked[0], module))
+			}
 		}
+		require.Greater(t, len(programs), len(link))
+		require.ElementsMatch(t, c.in, link)
 	}
-	require.Greater(t, len(programs), len(link))
-	require.ElementsMatch(t, []string{"harness/cluster/docker.test", "harness/cli.test", "harness/cmd/doublegrant"}, link)
 }
 
-// ofContainers reports whether a package is of a library for containers.
-func ofContainers(path string) bool {
-	return slices.ContainsFunc([]string{"github.com/testcontainers/", "github.com/moby/", "github.com/docker/", "go.opentelemetry.io/"},
-		func(library string) bool { return strings.HasPrefix(path, library) })
+// isOf reports whether a package is of one of the libraries.
+func isOf(libraries []string) func(path string) bool {
+	return func(path string) bool {
+		return slices.ContainsFunc(libraries, func(library string) bool { return strings.HasPrefix(path, library) })
+	}
 }

@@ -34,6 +34,9 @@ type recorder struct {
 	fail  func(error) // called with the store's first error
 	show  func([]Op)  // called with what was written, in order
 
+	// away takes what is complete, in place of the store, and the time before which all is complete. nil: there is a store.
+	away func(ops []Op, mark time.Duration) error
+
 	pending []Op // taken from slots, not yet below the watermark; only the writer uses this and the next three fields
 	spare   []Op // buffer for the next pending
 	order   []returnedAt
@@ -85,10 +88,26 @@ func (r *recorder) finish(s *slot, op *Op) {
 	s.mu.Unlock()
 	s.completing.Store(0)
 	if full {
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+		r.wakeWriter()
+	}
+}
+
+// put queues operations that were stamped elsewhere.
+func (r *recorder) put(s *slot, ops []Op) {
+	s.mu.Lock()
+	for len(s.ops) >= r.limit {
+		s.drained.Wait()
+	}
+	s.ops = append(s.ops, ops...)
+	s.filled.Store(true)
+	s.mu.Unlock()
+	r.wakeWriter()
+}
+
+func (r *recorder) wakeWriter() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -115,22 +134,28 @@ func (r *recorder) flush() {
 		r.slots[i].drain(&r.pending)
 	}
 	ready := r.takeBefore(mark)
-	if len(ready) == 0 {
+	if len(ready) == 0 && r.away == nil {
 		return
 	}
-	if r.take(ready) {
+	if r.take(ready, mark) {
 		r.show(ready)
 	}
 }
 
-// take counts operations and hands them to the store. It reports whether the store took them.
-func (r *recorder) take(ops []Op) bool {
+// take counts operations, of which none that comes later returned before mark, and hands them to the store. It reports whether the store
+// took them.
+func (r *recorder) take(ops []Op, mark time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range ops {
 		r.counts[ops[i].Outcome]++
 	}
-	r.write(func() error { return r.store.WriteOps(ops) })
+	r.write(func() error {
+		if r.away != nil {
+			return r.away(ops, mark)
+		}
+		return r.store.WriteOps(ops)
+	})
 	return !r.broken
 }
 

@@ -76,7 +76,7 @@ type worker struct {
 func (r *run) record(parent context.Context) (err error) {
 	ctx, abort := context.WithCancelCause(parent)
 	defer abort(nil)
-	r.abort, r.meta = abort, r.Spec.meta(r.clock)
+	r.abort, r.meta = abort, r.Spec.meta(r.clock, r.System.Groups())
 	if err := r.Store.WriteMeta(r.meta); err != nil {
 		return errors.Join(fmt.Errorf("harness: write the history: %w", err), r.Store.Close())
 	}
@@ -87,7 +87,7 @@ func (r *run) record(parent context.Context) (err error) {
 		first = nil
 	}
 	r.watch = newWatch(r.clock, r.meta, r.Spec, first)
-	r.rec = newRecorder(r.clock, r.meta.Workers+1, r.Store, r.watch.handOn, func(err error) {
+	r.rec = newRecorder(r.clock, r.sources()+1, r.Store, r.shower(), func(err error) {
 		abort(fmt.Errorf("harness: write the history: %w", err))
 	})
 	err = r.onSystem(ctx)
@@ -124,7 +124,7 @@ func (r *run) onSystem(ctx context.Context) (err error) {
 	if err := r.System.Start(ctx, r.clock, r.rec.event, r.Log); err != nil {
 		return err
 	}
-	if err := catchPanic("a workload's Open", func() error { return r.open(ctx) }); err != nil {
+	if err := r.openAll(ctx); err != nil {
 		return err
 	}
 	if err := r.load(ctx); err != nil {
@@ -133,17 +133,36 @@ func (r *run) onSystem(ctx context.Context) (err error) {
 	return catchPanic("a workload's Finish", func() error { return r.finish(ctx) })
 }
 
-// open makes every worker, with its client and its session.
-func (r *run) open(ctx context.Context) error {
+// sources returns how many workers or generators record operations.
+func (r *run) sources() int {
+	if len(r.Generators) > 0 {
+		return len(r.Generators)
+	}
+	return r.meta.Workers
+}
+
+// openAll opens every client, here or elsewhere.
+func (r *run) openAll(ctx context.Context) error {
+	if len(r.Generators) > 0 {
+		return r.openGenerators(ctx)
+	}
+	return catchPanic("a workload's Open", func() error { return r.open(ctx, Share{0, r.meta.Workers}) })
+}
+
+// open makes every worker of a share, with its client and its session.
+func (r *run) open(ctx context.Context, share Share) error {
+	i := -1
 	for _, l := range r.loads() {
 		for range l.Clients {
-			i := len(r.workers)
+			if i++; i < share.First || i >= share.End {
+				continue
+			}
 			c, err := l.Workload.Open(ctx, r.meta.Group(i))
 			if err != nil {
 				return fmt.Errorf("harness: open client %d of %s: %w", i, l.Workload.Name(), err)
 			}
 			proc := r.Fleet.enlist(r.meta.Group(i))
-			s := r.session(i, rngStream(r.Seed, uint64(i)), proc, r.stop)
+			s := r.session(i, i-share.First, rngStream(r.Seed, uint64(i)), proc, r.stop)
 			r.workers = append(r.workers, &worker{workload: l.Workload, client: c, session: s, proc: proc})
 		}
 	}
@@ -158,12 +177,19 @@ func (r *run) load(ctx context.Context) error {
 	for _, w := range r.workers {
 		workers.Go(func() { r.work(opCtx, w) })
 	}
+	for i := range r.Generators {
+		workers.Go(func() { r.generate(opCtx, i) })
+	}
 	var reporting sync.WaitGroup
 	reporting.Go(r.report)
 	err := r.runTimetable(r.enough)
 	r.Fleet.release() // what a nemesis left paused would never end
 	close(r.stop)
-	grace := time.AfterFunc(stopGrace, abandon)
+	patience := stopGrace
+	if len(r.Generators) > 0 {
+		patience += generatorGrace
+	}
+	grace := time.AfterFunc(patience, abandon)
 	defer grace.Stop()
 	workers.Wait()
 	reporting.Wait()
@@ -266,7 +292,7 @@ func (r *run) finish(ctx context.Context) error {
 		if err := r.System.AwaitWhole(ctx); err != nil {
 			return fmt.Errorf("harness: the system is not whole for the final read: %w", err)
 		}
-		s := r.session(r.meta.Workers, rngStream(r.Seed, finishStream+uint64(i)), nil, over)
+		s := r.session(r.meta.Workers, r.sources(), rngStream(r.Seed, finishStream+uint64(i)), nil, over)
 		s.id = HarnessClient
 		if err := f.Finish(ctx, s); err != nil {
 			return fmt.Errorf("harness: finish %s: %w", l.Workload.Name(), err)

@@ -112,8 +112,9 @@ func (l *workerTimeline) Sleep(d time.Duration) bool {
 	}
 }
 
-// session makes the session of worker w, whose clients are the process proc and whose load ends when done is closed.
-func (r *run) session(w int, rng *rand.Rand, proc *fleetMember, done <-chan struct{}) *Session {
-	t := &workerTimeline{rec: r.rec, slot: &r.rec.slots[w], proc: proc, done: done}
+// session makes the session of worker w, which records into a slot of its own, whose clients are the process proc and whose load ends
+// when done is closed.
+func (r *run) session(w, slot int, rng *rand.Rand, proc *fleetMember, done <-chan struct{}) *Session {
+	t := &workerTimeline{rec: r.rec, slot: &r.rec.slots[slot], proc: proc, done: done}
 	return NewSession(t, w, r.meta.Workers, r.meta.Group(w), rng)
 }

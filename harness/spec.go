@@ -28,6 +28,7 @@ type Spec struct {
 	QuietPeriod time.Duration  // load without faults before each fault, unless its After says otherwise, and after the last; default 2s
 	Final       time.Duration  // bounds the final reads and probes after the load, which may have to wait for leases to end; default 30s
 	Fleet       *Fleet         // lets nemeses strike the clients themselves; nil: none does
+	Generators  []Generator    // drive the clients elsewhere, each its share; empty: all clients are in this process
 	Drift       float64        // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
 
 	Watchers    []Checker                    // see the record while it grows, unless they fall far behind it; they do not decide the verdict
@@ -99,10 +100,10 @@ func (s Spec) loads() []Rider {
 	return append([]Rider{{Workload: s.Workload, Clients: s.Clients}}, s.Riders...)
 }
 
-func (s Spec) meta(clock Clock) Meta {
+func (s Spec) meta(clock Clock, groups int) Meta {
 	m := Meta{
-		Name: s.Name, Seed: s.Seed, Started: clock.Started(), Groups: s.System.Groups(), Clients: s.Clients,
-		Rate: s.Rate, Open: s.OpenLoop, Drift: s.Drift, Labels: s.Labels,
+		Name: s.Name, Seed: s.Seed, Started: clock.Started(), Groups: groups, Clients: s.Clients,
+		Rate: s.Rate, Open: s.OpenLoop, Drift: s.Drift, Labels: s.Labels, Widened: len(s.Generators) > 0, Generators: len(s.Generators),
 	}
 	for _, l := range s.loads() {
 		m.Workers += l.Clients

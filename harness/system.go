@@ -43,6 +43,12 @@ type Finisher interface {
 	Finish(ctx context.Context, s *Session) error
 }
 
+// Observer is a Finisher that has to know what its clients did, where generators drive them.
+type Observer interface {
+	// Observe is told of every operation of the run, in order of Return, in one goroutine, before Finish.
+	Observe(op Op)
+}
+
 // SituationPromiser is a Workload that lists the situations that its load brings about, if it lasts long enough. A run that did
 // not meet them has shown too little to be Valid.
 type SituationPromiser interface {

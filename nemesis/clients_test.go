@@ -164,14 +164,17 @@ func TestFaultsOfClientsThatCannotBe(t *testing.T) {
 func TestClientsThatComeToNoCheckpointAreNotStruck(t *testing.T) {
 	t.Parallel()
 	o := &office{}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
 	var errs []error
-	hung := hanging{o, make(chan struct{})}
+	hung := hanging{o, make(chan struct{}, 8), make(chan struct{})}
 	_, err := harness.Run(t.Context(), harness.Spec{
 		System: o, Workload: hung, Checkers: []harness.Checker{checkers.Sequence()}, Fleet: &o.fleet, Clients: 8,
 		Duration: time.Millisecond, QuietPeriod: time.Millisecond, Faults: []harness.TimedFault{{Nemesis: idle{func() {
 			defer close(hung.release)
+			for range 8 { // all of them hang
+				<-hung.inside
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
 			for _, n := range []harness.Nemesis{
 				nemesis.FreezeClients(&o.fleet, o, nemesis.Clients()), nemesis.CrashClients(&o.fleet, o, nemesis.Clients()),
 			} {
@@ -193,11 +196,19 @@ func TestClientsThatComeToNoCheckpointAreNotStruck(t *testing.T) {
 // hanging is a workload whose clients hang.
 type hanging struct {
 	*office
+	inside  chan struct{} // takes a client that hangs, if there is room
 	release chan struct{}
 }
 
 func (h hanging) Open(context.Context, int) (harness.Client, error) { return h, nil }
-func (h hanging) Step(context.Context, *harness.Session)            { <-h.release }
+
+func (h hanging) Step(context.Context, *harness.Session) {
+	select {
+	case h.inside <- struct{}{}:
+	default:
+	}
+	<-h.release
+}
 
 // idle is a nemesis that does something.
 type idle struct{ do func() }

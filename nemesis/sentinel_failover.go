@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
@@ -19,7 +21,8 @@ type Watched interface {
 
 // SentinelFailover tells one of the Sentinels to fail over although nothing is wrong (SENTINEL FAILOVER), as an operator
 // does. It asks no other Sentinel. What the old primary acknowledges between the promotion and its own demotion is lost.
-// The bite: the Sentinel agrees. The proof: another node is promoted. There is nothing to heal.
+// The bite: the Sentinel agrees. The proof: another node is promoted. A Sentinel that gives its failover up, as on a busy machine, is
+// asked again. There is nothing to heal.
 func SentinelFailover(c Watched) harness.Nemesis { return sentinelFailover{c} }
 
 type sentinelFailover struct{ c Watched }
@@ -35,12 +38,57 @@ func (f sentinelFailover) Inject(ctx context.Context, rng *rand.Rand) (harness.I
 	if err != nil {
 		return harness.Injection{}, err
 	}
+	address, _, err := f.primaryOf(ctx, s)
+	if err != nil {
+		return harness.Injection{}, err
+	}
 	return harness.Injection{
 		Targets: []string{s},
 		Bite:    fmt.Sprintf("%s began a failover from %s", s, old),
-		Prove:   func(ctx context.Context) (string, error) { return awaitPromoted(ctx, f.c, old) },
-		Heal:    nothingToHeal,
+		Prove: func(ctx context.Context) (string, error) {
+			asking, stop := context.WithCancel(ctx)
+			var asks sync.WaitGroup
+			asks.Go(func() { f.askAgain(asking, s, address) })
+			defer asks.Wait()
+			defer stop()
+			return awaitPromoted(ctx, f.c, old)
+		},
+		Heal: nothingToHeal,
 	}, beginFailover(ctx, f.c, s)
+}
+
+// askAgain asks the Sentinel for a failover each time that it has given one up, until ctx is canceled. address is the primary's before. One
+// that has succeeded is not repeated: while it is under way the Sentinel says so, and after it names another address.
+func (f sentinelFailover) askAgain(ctx context.Context, sentinel, address string) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if now, underWay, err := f.primaryOf(ctx, sentinel); err == nil && !underWay && now == address {
+			_, _ = f.c.Do(ctx, sentinel, "SENTINEL", "FAILOVER", f.c.MasterName()) // a refusal is followed by another question
+		}
+	}
+}
+
+// primaryOf returns the address that the Sentinel takes for the primary's, and whether it replaces it just now.
+func (f sentinelFailover) primaryOf(ctx context.Context, sentinel string) (address string, underWay bool, err error) {
+	reply, err := f.c.Do(ctx, sentinel, "SENTINEL", "MASTER", f.c.MasterName())
+	if err != nil {
+		return "", false, err
+	}
+	words, _ := reply.([]any)
+	fields := map[string]string{}
+	for i := 0; i+1 < len(words); i += 2 {
+		fields[fmt.Sprint(words[i])] = fmt.Sprint(words[i+1])
+	}
+	if fields["ip"] == "" || fields["flags"] == "" {
+		return "", false, fmt.Errorf("%s answers SENTINEL MASTER with %v", sentinel, reply)
+	}
+	return fields["ip"] + ":" + fields["port"], strings.Contains(fields["flags"], "failover"), nil
 }
 
 // beginFailover sends SENTINEL FAILOVER, and again while another failover is under way or no replica is good enough.

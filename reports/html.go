@@ -91,6 +91,7 @@ type page struct {
 	Falls     []drawnFailover
 	Table     *failoverTable
 	Events    []harness.Event
+	AllEvents int
 }
 
 type fact struct{ Name, Value string }
@@ -129,13 +130,24 @@ type drawnFailover struct {
 }
 
 func newPage(r Report) page {
+	events := listed(r.History.Events)
 	return page{
 		Report: r, Verdict: r.Judged.Verdict.String(), Sentence: r.Sentence(), Warnings: r.warnings(),
 		Setup: setup(r), Totals: totals(r.Stats), Classes: classCounts(r.Judged), Anomalies: anomalyViews(r), Charts: drawCharts(r),
 		FaultKey: drawing.FaultKey(r.History.Faults),
 		Falls:    drawnFailovers(r.Failovers), Table: severalFailovers(r.Failovers),
-		Events: r.History.Events[:min(len(r.History.Events), maxEvents)],
+		Events: events[:min(len(events), maxEvents)], AllEvents: len(events),
 	}
+}
+
+// listed returns the events that are worth a line: how well clocks are known is among the figures.
+func listed(events []harness.Event) (all []harness.Event) {
+	for _, e := range events {
+		if e.Kind != harness.EventClockBound {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // setup returns what was run, for the lines below the headline.

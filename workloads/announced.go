@@ -17,15 +17,16 @@ import (
 
 // Driving is one process that drives itself, in one schedule.
 type Driving interface {
-	// Next lets the process go on, and returns what it announces next. It reports false when the process has ended.
-	Next() (text string, more bool)
+	// Next lets the process go on, and returns what it announces next. It reports false when the process has ended. What the process
+	// asks a preloaded clock meanwhile is answered on the clock of ctx.
+	Next(ctx context.Context) (text string, more bool)
 }
 
 // announcedKinds lists the operations that a program of each family can announce, by their names in the protocol.
 var announcedKinds = map[Family]map[string]harness.Kind{
-	Lock:     {"acquire": harness.Acquire, canExtend: harness.Extend, "release": harness.Release},
-	Dedup:    {"claim": harness.Claim, canConfirm: harness.Confirm, "deliver": harness.Deliver},
-	Sequence: {"next": harness.Next},
+	Lock:     {DoAcquire: harness.Acquire, DoExtend: harness.Extend, DoRelease: harness.Release},
+	Dedup:    {DoClaim: harness.Claim, DoConfirm: harness.Confirm, "deliver": harness.Deliver},
+	Sequence: {DoNext: harness.Next},
 }
 
 // announcedProgram is what the clients of a program that drives itself do in a search: whatever they announce.
@@ -37,7 +38,7 @@ func (c Client) announcedProgram(o Options, run Outside) interleave.Program {
 	return c.outsideProgram(p, func(i int, address string) harness.Client {
 		a := &announcer{family: c.As, lease: p.Lease, owner: exploredNames[i]}
 		d := run.Drive(address, "DOUBLEGRANT_CLIENT="+strconv.Itoa(i+1), "DOUBLEGRANT_TTL_MS="+strconv.FormatInt(p.Lease.Milliseconds(), 10))
-		return clientFunc(func(_ context.Context, s *harness.Session) { a.step(s, d) })
+		return clientFunc(func(ctx context.Context, s *harness.Session) { a.step(ctx, s, d) })
 	}, run.Kill)
 }
 
@@ -49,15 +50,15 @@ type announcer struct {
 	attempt int
 }
 
-func (a *announcer) step(s *harness.Session, d Driving) {
+func (a *announcer) step(ctx context.Context, s *harness.Session, d Driving) {
 	for {
-		text, more := d.Next()
+		text, more := d.Next(ctx)
 		if !more {
 			return
 		}
 		op := a.begun(text)
 		s.Invoke(op, func(op *harness.Op) {
-			text, more := d.Next()
+			text, more := d.Next(ctx)
 			if !more {
 				op.Outcome, op.Err = harness.Info, "the program ended"
 				return

@@ -29,7 +29,7 @@ type Client struct {
 
 	// Can lists the operations that the program has said that it can do, by their names in the protocol. Symmetric repeats its promise
 	// that it compares tokens for equality only, Clock which clock it reads. Whoever asks the program fills them in, and overwrites
-	// what was there; empty: it was not asked.
+	// what was there; empty: it was not asked. A program that Announces is not asked: its user says Clock.
 	Can       []string    `json:"can,omitempty" yaml:"can,omitempty"`
 	Symmetric bool        `json:"symmetric,omitempty" yaml:"symmetric,omitempty"`
 	Clock     ClientClock `json:"clock,omitempty" yaml:"clock,omitempty"`
@@ -67,6 +67,9 @@ type Outside interface {
 	Announced(address, text string)
 	// LogTo keeps what processes that start from now on write to their standard error in files in the folder dir.
 	LogTo(dir string)
+	// Lead lets processes of a load connect to the address that straight returns for the Redis client of their group, in place of one that
+	// leads through this process. Where it returns "" nothing changes.
+	Lead(straight func(redis.UniversalClient) string)
 	// Close ends all processes. It may be called twice.
 	Close()
 }
@@ -84,13 +87,7 @@ type Operations interface {
 var ErrNothingDone = errors.New("certainly nothing was done")
 
 // needed lists what a program of each family has to be able to do, by the names of the protocol.
-var needed = map[Family][]string{Lock: {"acquire", "release"}, Dedup: {"claim"}, Sequence: {"next"}}
-
-// Optional operations of a program, by their names in the protocol.
-const (
-	canExtend  = "extend"
-	canConfirm = "confirm"
-)
+var needed = map[Family][]string{Lock: {DoAcquire, DoRelease}, Dedup: {DoClaim}, Sequence: {DoNext}}
 
 // Described returns the client with what its program has said that it can do. An error says why it is no algorithm of a family.
 func (c Client) Described(can []string, symmetric bool, clock ClientClock) (Client, error) {
@@ -212,9 +209,6 @@ func (c Client) check() error {
 	if !c.Clock.IsKnown() {
 		return fmt.Errorf("client %s: clock %q: choose one of %s, %s and %s, or leave it out and let the program say", c.name(), c.Clock, AskedClock, PreloadedClock, RealClock)
 	}
-	if c.Announces && c.Clock == PreloadedClock {
-		return fmt.Errorf("client %s: it drives itself, and its clock cannot be preloaded: leave clock out, and expiries too if it looks at a clock", c.name())
-	}
 	if c.Processes < 0 {
 		return fmt.Errorf("client: %d processes: ask for 1 or more", c.Processes)
 	}
@@ -256,7 +250,7 @@ func (c Client) name() string {
 
 // locker returns the operations of a lock, with those methods only that the program can do.
 func (c Client) locker(o Operations) Locker {
-	if slices.Contains(c.Can, canExtend) {
+	if slices.Contains(c.Can, DoExtend) {
 		return struct{ Extender }{o}
 	}
 	return struct{ Locker }{o}
@@ -264,7 +258,7 @@ func (c Client) locker(o Operations) Locker {
 
 // deduper does the same for a filter.
 func (c Client) deduper(o Operations) Deduper {
-	if slices.Contains(c.Can, canConfirm) {
+	if slices.Contains(c.Can, DoConfirm) {
 		return outsideClaims{o}
 	}
 	return struct{ Deduper }{o}

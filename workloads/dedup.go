@@ -45,6 +45,8 @@ type DedupOptions struct {
 	Name   string        // name of the workload in reports; default "dedup"
 	Window time.Duration // for how long a message stays marked; default 1.3s, so that a run of seconds outlives several
 	FanOut int           // how many workers receive each message at about the same time; default 8
+	Share  Share         // of several generators; default: the whole load
+	Prefix string        // with which the name of every message begins
 }
 
 // Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about the
@@ -121,7 +123,7 @@ type dedupClient struct {
 // confirmed.
 func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 	number, again := c.load.receive(s)
-	id := message(number)
+	id := c.load.message(number)
 	op := c.claim(ctx, s, id)
 	if op.Outcome == harness.Info || op.Result == harness.ResultFirst {
 		c.load.claimed.add(number)
@@ -148,7 +150,7 @@ func (c *dedupClient) confirmed(ctx context.Context, s *harness.Session, number 
 	if s.Rand.Float64() < slowToConfirm {
 		c.load.slow.wait(s, number, claim)
 	}
-	return c.confirm(ctx, s, message(number))
+	return c.confirm(ctx, s, c.load.message(number))
 }
 
 // claim asks whether the message is new. A claim that has to be confirmed lasts for its lease only.
@@ -196,6 +198,9 @@ func (d *dedups) receive(s *harness.Session) (number int64, again bool) {
 			return number, true
 		}
 	}
+	if d.opts.Share.isPart() {
+		return d.opts.Share.message(s.Now(), d.opts.FanOut), false
+	}
 	n, fanOut := d.delivered.Add(1)-1, int64(d.opts.FanOut)
 	if n%fanOut == 0 {
 		d.received.add(n/fanOut, s.Now())
@@ -203,4 +208,8 @@ func (d *dedups) receive(s *harness.Session) (number int64, again bool) {
 	return n / fanOut, false
 }
 
-func message(number int64) string { return fmt.Sprintf("msg-%d", number) }
+const messagePrefix = "msg-"
+
+func (d *dedups) message(number int64) string {
+	return fmt.Sprintf("%s%s%d", d.opts.Prefix, messagePrefix, number)
+}

@@ -100,7 +100,7 @@ func (d *dedups) isConclusive(number int64, now time.Duration) bool {
 // probe looks at the message's mark, where the filter can tell, and claims the message once. It claims again, three times in
 // all at most, only if there was no answer: a connection may not have noticed yet that the system is whole.
 func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int64) {
-	id := message(number)
+	id := c.load.message(number)
 	if f, ok := c.filter.(Inspector); ok {
 		c.look(ctx, s, f, id)
 	}

@@ -125,7 +125,7 @@ func phpHas(files ...string) string {
 }
 
 // canLock lists what most adapters of locks can do, by the names of the protocol.
-var canLock = []string{"acquire", "release", canExtend}
+var canLock = []string{DoAcquire, DoRelease, DoExtend}
 
 // foreignLock makes the variant of a library. Until RunBy has given it a program it can do nothing.
 func foreignLock(id string, can []string, l Library, v Variant) Variant {
@@ -160,6 +160,7 @@ func (idle) Kill(string)                             {}
 func (idle) Drive(string, ...string) Driving         { panic(errIdle) }
 func (idle) Announced(string, string)                {}
 func (idle) LogTo(string)                            {}
+func (idle) Lead(func(redis.UniversalClient) string) {}
 func (idle) Close()                                  {}
 
 func (idle) Acquire(context.Context, string, string, time.Duration) (bool, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -45,6 +46,11 @@ type LockOptions struct {
 	TTL  time.Duration // lease asked for; default: each lock has one of its own, see [Locks]
 	Hold time.Duration // mean length of a usual hold; default 5ms
 
+	// Share is that of one of several generators; default: the whole load. Each lock is held late by the clients of one generator.
+	Share Share
+
+	Prefix string // with which the name of every lock begins
+
 	// Resource lets each owner update a value that the lock guards: it reads the value, thinks for as long as it usually
 	// holds the lock, and writes back what it has read with a number of its own added. The values live inside the harness,
 	// which reads and records them at the end. A [Fencer]'s token goes with each read and each write, and the resource
@@ -67,10 +73,14 @@ func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Loc
 	o.Name = cmp.Or(o.Name, "lock")
 	o.Keys = cmp.Or(o.Keys, 5)
 	l := &locks{pool: newPool(c), newLocker: newLocker, keys: map[string]*lockKeyState{}}
-	late := newLateHolds(o.Keys)
+	late := newLateHolds(o.Share.part((o.Keys + 1) / 2))
 	for i := range o.Keys {
 		lease := cmp.Or(o.TTL, leaseOf(i, o.Keys))
-		l.keys[lockKey(i)] = &lockKeyState{lease: lease, others: late, due: lease / 4}
+		k := &lockKeyState{lease: lease, others: late, due: lease / 4}
+		if !o.Share.has(i) {
+			k.due = math.MaxInt64 // it is held late by clients of another generator
+		}
+		l.keys[o.key(i)] = k
 	}
 	o.TTL = cmp.Or(o.TTL, longestLease)
 	l.opts = o
@@ -150,9 +160,9 @@ func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 	}
 	for i := range l.opts.Keys {
 		if l.opts.Resource {
-			l.resource.readAll(s, lockKey(i))
+			l.resource.readAll(s, l.opts.key(i))
 		}
-		c.probe(ctx, s, lockKey(i))
+		c.probe(ctx, s, l.opts.key(i))
 	}
 	return nil
 }
@@ -161,6 +171,8 @@ func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 func waitOutLease(s *harness.Session, lease time.Duration) {
 	s.Sleep(lease + lease/20 + 50*time.Millisecond)
 }
+
+func (o LockOptions) key(i int) string { return o.Prefix + lockKey(i) }
 
 func lockKey(i int) string { return fmt.Sprintf("lock-%d", i) }
 
@@ -188,7 +200,7 @@ func (c *lockClient) lease(key string) time.Duration {
 
 // Step tries one lock once and, if it was granted, does what the lock is for, holds it and releases it.
 func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
-	key := lockKey(s.Rand.IntN(c.opts.Keys))
+	key := c.opts.key(s.Rand.IntN(c.opts.Keys))
 	k := c.keys[key]
 	got := c.acquire(ctx, s, key, c.nameFor(s, k))
 	if got.Err == harness.Held && got.Due == 0 { // in an open loop nobody waits for anybody

@@ -21,9 +21,10 @@ import (
 // signal has ended, a second after the release. Under load a waiter gives up after a second.
 func blpopSignal() Variant {
 	return lockVariant("lock/blpop-signal", func(r redis.UniversalClient) Locker { return signalLock(r, time.Second) }, Variant{
-		Doc:    "SET NX without a TTL; who is refused waits by BLPOP for the signal of a release",
-		Source: "python-redis-lock",
-		Claim:  Nothing,
+		OwnKeys: true,
+		Doc:     "SET NX without a TTL; who is refused waits by BLPOP for the signal of a release",
+		Source:  "python-redis-lock",
+		Claim:   Nothing,
 		Flaws: []Flaw{
 			{harness.StuckLock, Crash}, {harness.Deadlock, Crash}, {harness.Deadlock, SignalEnds}, {harness.StuckLock, Unanswered}, {harness.Deadlock, Unanswered},
 			{harness.DoubleGrant, Failover}, {harness.Deadlock, Failover}, {harness.StuckLock, Failover},
@@ -42,10 +43,11 @@ func blpopSignal() Variant {
 // seconds. Then the lock is free, or somebody else has taken it since. Safe on one node.
 func blpopSignalLease() Variant {
 	return lockVariant("lock/blpop-signal-lease", func(r redis.UniversalClient) Locker { return &signalLeaseLock{*signalLock(r, 0)} }, Variant{
-		Doc:    "SET NX PX; who is refused waits by BLPOP for the signal of a release, for one lease at most",
-		Source: "python-redis-lock",
-		Claim:  OneNode,
-		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
+		OwnKeys: true,
+		Doc:     "SET NX PX; who is refused waits by BLPOP for the signal of a release, for one lease at most",
+		Source:  "python-redis-lock",
+		Claim:   OneNode,
+		Flaws:   []Flaw{{harness.DoubleGrant, Failover}},
 
 		Explored: 2, ExploredBriefly: true,
 	})

@@ -107,9 +107,10 @@ func (l *lateHolds) firstWay() int {
 	return int(l.first.Add(1) - 1)
 }
 
-func newLateHolds(locks int) *lateHolds {
+// newLateHolds lets so many locks be held late at one time.
+func newLateHolds(most int) *lateHolds {
 	l := &lateHolds{}
-	l.left.Store(int64(locks+1) / 2)
+	l.left.Store(int64(most))
 	return l
 }
 

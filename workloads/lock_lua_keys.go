@@ -21,10 +21,11 @@ import (
 // the lock's slot. The TTL is rounded up to full seconds.
 func luaKeys() Variant {
 	return lockVariant("lock/lua-setnx-setex-keys", newLuaKeys, Variant{
-		Doc:    "script of SETNX and SETEX, with TTL and value passed as keys; release by compare-and-delete script",
-		Source: "Lua in Redis (article)",
-		Claim:  OneNode,
-		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
+		OwnKeys: true,
+		Doc:     "script of SETNX and SETEX, with TTL and value passed as keys; release by compare-and-delete script",
+		Source:  "Lua in Redis (article)",
+		Claim:   OneNode,
+		Flaws:   []Flaw{{harness.DoubleGrant, Failover}},
 	})
 }
 

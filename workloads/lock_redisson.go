@@ -23,10 +23,11 @@ import (
 // the message may have come before it could be heard. Safe on one node, but a failover may forget a granted lock.
 func redisson() Variant {
 	return lockVariant("lock/redisson", newRedisson, Variant{
-		Doc:    "re-entrant hash lock by scripts; who is refused waits for the PUBLISH of a release and tries again",
-		Source: "CSDN collection on Redis locks; Redisson",
-		Claim:  OneNode,
-		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
+		OwnKeys: true,
+		Doc:     "re-entrant hash lock by scripts; who is refused waits for the PUBLISH of a release and tries again",
+		Source:  "CSDN collection on Redis locks; Redisson",
+		Claim:   OneNode,
+		Flaws:   []Flaw{{harness.DoubleGrant, Failover}},
 
 		Explored: 2, ExploredBriefly: true,
 	})

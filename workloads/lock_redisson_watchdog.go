@@ -21,10 +21,11 @@ import (
 // owner does not hear of it.
 func redissonWatchdog() Variant {
 	return lockVariant("lock/redisson-watchdog", newRedissonWatchdog, Variant{
-		Doc:    "lock/redisson without waiting, whose owner renews the lease by a watchdog until it releases",
-		Source: "CSDN collection on Redis locks; Redisson",
-		Claim:  OneNode,
-		Flaws:  []Flaw{{harness.DoubleGrant, Failover}},
+		OwnKeys: true,
+		Doc:     "lock/redisson without waiting, whose owner renews the lease by a watchdog until it releases",
+		Source:  "CSDN collection on Redis locks; Redisson",
+		Claim:   OneNode,
+		Flaws:   []Flaw{{harness.DoubleGrant, Failover}},
 
 		Explored: 2, ExploredBriefly: true,
 	})

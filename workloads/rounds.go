@@ -25,6 +25,8 @@ type RoundsOptions struct {
 
 	Lock bool          // in each round a client also tries the lock of that round
 	TTL  time.Duration // lease of those locks; default 60s, longer than the experiment
+
+	Prefix string // with which the names of the set and of the locks begin
 }
 
 // Rounds repeats the workload of published experiments, in which it is known who wrote what when, and everybody wants the
@@ -141,9 +143,9 @@ func (c *roundsClient) Step(ctx context.Context, s *harness.Session) {
 	}
 	i := c.at.round
 	c.at.round++ // before anything is sent: whoever comes after a crash must not write it again
-	add(ctx, s, c.redis, c.wait(), roundsKey, int64(c.at.number+i*c.opts.Clients))
+	add(ctx, s, c.redis, c.wait(), c.opts.Prefix+roundsKey, int64(c.at.number+i*c.opts.Clients))
 	if c.opts.Lock {
-		c.lock.acquire(ctx, s, fmt.Sprintf("round-%d", i), fmt.Sprintf("client-%d", c.at.number))
+		c.lock.acquire(ctx, s, fmt.Sprintf("%sround-%d", c.opts.Prefix, i), fmt.Sprintf("client-%d", c.at.number))
 	}
 }
 
@@ -156,5 +158,5 @@ func (w *rounds) Finish(ctx context.Context, s *harness.Session) error {
 		return fmt.Errorf("%d clients ran, and RoundsOptions.Clients is %d: let it be the number of clients of the run",
 			w.opts.Clients+extra, w.opts.Clients)
 	}
-	return readFinally(ctx, s, w.pool, roundsKey)
+	return readFinally(ctx, s, w.pool, w.opts.Prefix+roundsKey)
 }

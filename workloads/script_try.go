@@ -12,16 +12,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// trialKey is the name of the lock, message or sequence in the trial.
-const trialKey = "doublegrant-trial"
-
 // trialValues returns the values of the trial's two callers, who ask one after the other.
 func trialValues() []values {
 	const term = 10 * time.Second
-	callers := []values{lockValues(trialKey, trialKey+"-1", term), lockValues(trialKey, trialKey+"-2", term)}
+	callers := []values{lockValues(TrialKey, TrialKey+"-1", term), lockValues(TrialKey, TrialKey+"-2", term)}
 	for _, v := range callers {
-		maps.Copy(v, dedupValues(trialKey, term))
-		maps.Copy(v, sequenceValues(trialKey, "23"))
+		maps.Copy(v, dedupValues(TrialKey, term))
+		maps.Copy(v, sequenceValues(TrialKey, "23"))
 	}
 	return callers
 }

@@ -26,6 +26,8 @@ type SequenceOptions struct {
 	// OneKey says that the generator ignores the key, so that there is one sequence only. Without a Regime the regimes then
 	// take turns, each for a fraction of a second, and the store is emptied in between.
 	OneKey bool
+
+	Prefix string // with which the name of every sequence begins
 }
 
 // Sequences lets clients draw numbers from generators that newSequencer makes. Without a regime in the options they
@@ -57,7 +59,7 @@ func sequencesOf(o SequenceOptions) (all []sequenceOf) {
 	}
 	for _, r := range regimes {
 		for i := range o.Keys {
-			all = append(all, sequenceOf{name(r, i), r.generator()})
+			all = append(all, sequenceOf{o.Prefix + name(r, i), r.generator()})
 		}
 	}
 	return all

@@ -19,9 +19,10 @@ import (
 // use or not.
 func sequenceNumericCompareHash() Variant {
 	return sequenceVariant("sequence/numeric-compare-hash", newHashSequence(lua.SequenceNumericCompare), Variant{
-		Doc:    "script on a hash field; compares with the proposal as Lua numbers",
-		Source: "Unique serial numbers (article), final script",
-		Claim:  OneNode,
+		OwnKeys: true,
+		Doc:     "script on a hash field; compares with the proposal as Lua numbers",
+		Source:  "Unique serial numbers (article), final script",
+		Claim:   OneNode,
 		Flaws: slices.Concat(
 			flawsUnder(In(Timestamp17), harness.DuplicateNumber, harness.ReturnedNotStored),
 			flawsUnder(In(ClockBack), harness.DuplicateNumber, harness.ReturnedNotStored),

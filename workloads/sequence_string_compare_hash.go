@@ -11,9 +11,10 @@ import "github.com/doublegrant/doublegrant/lua"
 // the newest one, in use or not.
 func sequenceStringCompareHash() Variant {
 	return sequenceVariant("sequence/string-compare-hash", newHashSequence(lua.SequenceStringCompareHash), Variant{
-		Doc:    "script on a hash field; compares with the proposal as strings",
-		Source: "Unique serial numbers (article), second script",
-		Claim:  Nothing,
-		Flaws:  stringCompareFlaws(),
+		OwnKeys: true,
+		Doc:     "script on a hash field; compares with the proposal as strings",
+		Source:  "Unique serial numbers (article), second script",
+		Claim:   Nothing,
+		Flaws:   stringCompareFlaws(),
 	})
 }

@@ -50,9 +50,9 @@ func (c *sequenceClient) nextTurn(ctx context.Context, now time.Duration) {
 	}
 	regimes := Regimes()
 	r, round := regimes[t.n%len(regimes)], 1+t.n/len(regimes)
-	t.now = sequenceOf{"seq-" + string(r), r.generator()}
+	t.now = sequenceOf{c.load.opts.Prefix + "seq-" + string(r), r.generator()}
 	if round > 1 {
-		t.now.key = fmt.Sprintf("seq-%s-%d", r, round)
+		t.now.key = fmt.Sprintf("%sseq-%s-%d", c.load.opts.Prefix, r, round)
 	}
 	t.n, t.until = t.n+1, now+sequenceTurn
 }

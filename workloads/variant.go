@@ -103,6 +103,9 @@ type Variant struct {
 	// OneKey says that the variant ignores the key, so that it knows one lock or sequence only.
 	OneKey bool
 
+	// OwnKeys says that it uses keys or channels whose names do not begin with the key that it is given.
+	OwnKeys bool
+
 	Acks    int           // replicas whose acknowledgement it waits for, and so needs; 0: none
 	Masters int           // independent masters that it needs at least, such as 3 for lock/redlock; 0: it uses one
 	Lease   time.Duration // lease or window that the explorer asks for; 0: the family's default
@@ -140,6 +143,18 @@ func (v Variant) LogTo(dir string) {
 	}
 }
 
+// Outside reports whether the algorithm is a program outside this process.
+func (v Variant) Outside() bool { return v.outside != nil }
+
+// Lead lets the processes of a program outside connect straight to a node under load, at the address that straight returns for the Redis
+// client of their group, so that their bytes do not pass this process. No fault of a link acts there. Where it returns "" the address leads
+// through this process. Call it before the load begins. Other variants have no processes.
+func (v Variant) Lead(straight func(redis.UniversalClient) string) {
+	if v.outside != nil {
+		v.outside.Lead(straight)
+	}
+}
+
 // Close ends the processes of a program outside. Other variants have none.
 func (v Variant) Close() {
 	if v.outside != nil {
@@ -156,7 +171,9 @@ type Options struct {
 	Acks     int           // replicas that a variant with a WAIT waits for; default: the variant's own
 	Hold     time.Duration // mean length of a usual hold
 	Resource bool          // locks guard a resource, which their owners update
-	Rounds   RoundsOptions // settings of writes/rounds, but for Name and Acks, which the variant sets
+	Share    Share         // of several generators; default: the whole load
+	Prefix   string        // with which the name of every lock, message, sequence and set begins
+	Rounds   RoundsOptions // settings of writes/rounds, but for Name, Acks and Prefix, which the variant sets
 }
 
 // Under lists the classes of anomaly that the variant may show under a condition, according to its documentation.
@@ -203,15 +220,15 @@ func (v Variant) Workload(c Connector, o Options) harness.Workload {
 	v, _ = v.Waiting(o.Acks)
 	switch v.Family {
 	case Lock:
-		lock := LockOptions{Name: v.ID, Keys: o.Keys, TTL: o.TTL, Hold: o.Hold, Resource: o.Resource}
+		lock := LockOptions{Name: v.ID, Keys: o.Keys, TTL: o.TTL, Hold: o.Hold, Resource: o.Resource, Prefix: o.Prefix, Share: o.Share}
 		if v.newQuorum != nil {
 			return quorumLocks(c, lock, quorum{v.newQuorum, v.Masters})
 		}
 		return Locks(c, lock, v.newLocker)
 	case Dedup:
-		return Dedups(c, DedupOptions{Name: v.ID, Window: o.TTL}, v.newDeduper)
+		return Dedups(c, DedupOptions{Name: v.ID, Window: o.TTL, Prefix: o.Prefix, Share: o.Share}, v.newDeduper)
 	case Sequence:
-		return Sequences(c, SequenceOptions{Name: v.ID, Keys: o.Keys, Regime: v.regime(o.Regime), OneKey: v.OneKey}, v.newSequencer)
+		return Sequences(c, SequenceOptions{Name: v.ID, Keys: o.Keys, Regime: v.regime(o.Regime), OneKey: v.OneKey, Prefix: o.Prefix}, v.newSequencer)
 	default:
 		return v.build(c, o)
 	}

@@ -21,7 +21,7 @@ func roundsVariant(acks int) Variant {
 		Flaws:   []Flaw{{harness.LostWrite, Failover}, {harness.DoubleGrant, Failover}},
 		build: func(c Connector, o Options) harness.Workload {
 			r := o.Rounds
-			r.Name, r.Acks = "writes/rounds", acks
+			r.Name, r.Acks, r.Prefix = "writes/rounds", acks, o.Prefix
 			return Rounds(c, r)
 		},
 	}

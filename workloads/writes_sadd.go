@@ -29,13 +29,19 @@ func saddVariant() Variant {
 		Source: "Jepsen 2013",
 		Claim:  OneNode,
 		Flaws:  []Flaw{{harness.LostWrite, Failover}},
-		build:  func(c Connector, _ Options) harness.Workload { return SAdd(c) },
+		build:  func(c Connector, o Options) harness.Workload { return saddInto(c, o.Prefix+saddKey, o.Share) },
 	}
 }
 
 // SAdd returns a load that adds unique integers to a set, and reads the set when the load is over.
 func SAdd(c Connector) harness.Workload {
-	return &sadd{name: "writes/sadd", key: "writes", pool: newPool(c)}
+	return saddInto(c, saddKey, Share{})
+}
+
+const saddKey = "writes"
+
+func saddInto(c Connector, key string, share Share) harness.Workload {
+	return &sadd{name: "writes/sadd", key: key, pool: newPool(c), share: share}
 }
 
 type sadd struct {
@@ -43,6 +49,7 @@ type sadd struct {
 	pool      *pool
 	next      atomic.Int64
 	wait      waitArguments
+	share     Share
 }
 
 func (w *sadd) Name() string          { return w.name }
@@ -63,7 +70,7 @@ type saddClient struct {
 
 // Step adds one integer.
 func (c *saddClient) Step(ctx context.Context, s *harness.Session) {
-	if add(ctx, s, c.redis, c.wait, c.key, c.next.Add(1)-1).Outcome != harness.OK {
+	if add(ctx, s, c.redis, c.wait, c.key, c.share.nth(c.next.Add(1)-1)).Outcome != harness.OK {
 		s.Backoff()
 	}
 }

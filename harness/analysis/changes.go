@@ -100,10 +100,13 @@ func (c *change) guessNodes(events []harness.Event, previous string) {
 	}
 }
 
+// attempted is the kind of the event with which a Sentinel begins a failover. It is no stage, since all but one may give up.
+const attempted = "+try-failover"
+
 // primary returns the node that had the role of a primary when Sentinels began the switch. Its successor may have been seen in
 // that role before they announce it.
 func (c *change) primary(events []harness.Event) string {
-	began := []string{string(Agreed), "+try-failover", string(Elected), string(Promoted), string(Switched)}
+	began := []string{string(Agreed), attempted, string(Elected), string(Promoted), string(Switched)}
 	node := ""
 	for _, e := range events {
 		switch {

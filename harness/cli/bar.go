@@ -35,7 +35,7 @@ type screen struct {
 
 func newScreen(out io.Writer) *screen { return &screen{out: out, terminal: texttable.Terminal(out)} }
 
-// Write writes whole lines.
+// Write takes the bar away and writes p, which has whole lines.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (a *app) startBar(total time.Duration, most string) (stop func()) {
 	b := &progressBar{screen: a.err, most: most, total: total, began: time.Now(), stageBegan: time.Now()}
 	b.shown = progressbar.NewOptions64(int64(total), progressbar.OptionSetWriter(a.err.out), progressbar.OptionSetWidth(barWidth),
 		progressbar.OptionUseANSICodes(true), progressbar.OptionShowDescriptionAtLineEnd(),
-		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false)) // whose time left is of the last seconds alone
+		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false)) // its time left is judged by the last seconds alone
 	a.err.mu.Lock()
 	a.err.bar = b
 	a.err.mu.Unlock()
@@ -130,7 +130,7 @@ func (b *progressBar) text(at time.Duration, now time.Time) string {
 	return left + "  " + clipAtComma(b.detail, room)
 }
 
-// clipAtComma shortens a text to n runes, after the last comma before them if there is one: half a number would be another number.
+// clipAtComma shortens a text to at most n runes. It cuts before a comma if there is one, since half a number would be another number.
 func clipAtComma(text string, n int) string {
 	r := []rune(text)
 	if len(r) <= n {

@@ -50,7 +50,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-var barDrawn = regexp.MustCompile(`\d+% \|█* *\|  about \d+s left`)
+var barDrawn = regexp.MustCompile(`\d+% \|█* *\|  about (\d+m)?\d+s left`)
 
 func TestATerminalSeesHowFarACommandIs(t *testing.T) {
 	errs, code := command(t, true, "run", "sequence/incr", "--duration", "2s", "--clients", "10", "--rate", "500")

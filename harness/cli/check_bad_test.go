@@ -13,7 +13,7 @@ import (
 
 const acquired = `{"client":1,"kind":"acquire","key":"k","arg":"a","ttl":1000,"call":1,"return":5,"outcome":"ok"}`
 
-// changed returns acquired with texts replaced, each by the next one.
+// changed returns acquired with texts replaced: pairs are a text and its replacement, in turn.
 func changed(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(acquired) }
 
 // checked runs check on a history, and returns its exit code and what it printed.

@@ -58,6 +58,7 @@ type clientFlags struct {
 	line      string // its command line
 	connect   string // where it listens
 	announces bool
+	clock     string
 	processes int
 	realCrash bool
 }
@@ -68,6 +69,7 @@ func (c *clientFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&c.line, "client", "", "a program of your own in any language, instead of a variant: its command line. Short form: -- COMMAND")
 	f.StringVar(&c.connect, "connect", "", connectHelp)
 	f.BoolVar(&c.announces, "announces", false, "the program drives itself, and announces its operations by ECHO; with --as, and only in a search")
+	f.StringVar(&c.clock, "clock", "", "with --announces, the clock that the program reads in a search: preloaded or real, as the table of clocks in workloads/clients/README.md says (default: none)")
 	f.IntVar(&c.processes, "processes", 0, "processes of the program that share the clients of each of the 5 client groups, under load (default: 1)")
 	f.BoolVar(&c.realCrash, "real-crash", false, "a crash in a search kills the program's process (default: it is cut off from Redis, which is faster)")
 }
@@ -139,17 +141,20 @@ func (a *app) client(cmd *cobra.Command, args []string) (others []string, c *wor
 		}
 	}
 	if command == nil && f.connect == "" {
-		if f.processes != 0 || f.realCrash || f.announces {
-			return args, nil, usage("--announces, --processes and --real-crash are about a program in another language: name it by --client")
+		if f.processes != 0 || f.realCrash || f.announces || f.clock != "" {
+			return args, nil, usage("--announces, --clock, --processes and --real-crash are about a program in another language: name it by --client")
 		}
 		return args, nil, nil
+	}
+	if f.clock != "" && !f.announces {
+		return args, nil, usage("--clock %s: a program that does not announce its operations says its clock itself, in its answer to init", f.clock)
 	}
 	if len(command) == 1 {
 		if _, err := strconv.Atoi(command[0]); err == nil {
 			return args, nil, usage("--client %s: a program is wanted: did you mean --clients?", command[0])
 		}
 	}
-	known := &workloads.Client{As: workloads.Family(a.flags.script.as), Command: command, Connect: f.connect, Announces: f.announces, Processes: f.processes, RealCrash: f.realCrash}
+	known := &workloads.Client{As: workloads.Family(a.flags.script.as), Command: command, Connect: f.connect, Announces: f.announces, Processes: f.processes, RealCrash: f.realCrash, Clock: workloads.ClientClock(f.clock)}
 	if s := a.flags.script; s.file != "" || s.onlyOfScripts() {
 		return args, nil, usage("--script and its flags are about Lua, and %s is a program: leave one of them out", cmp.Or(f.connect, strings.Join(command[:min(1, len(command))], "")))
 	}

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,8 @@ func TestABadClientIsOneLineWithTheRemedy(t *testing.T) {
 		"both a command (true) and where to connect":        {"explore", "--connect", "unix:/a", "--", "true"},
 		"are about a program in another language":           {"run", "lock/set-nx-px", "--processes", "2"},
 		"-1 processes: ask for 1 or more":                   {"run", "--client", "true", "--processes", "-1"},
+		"says its clock itself":                             {"explore", "--clock", "preloaded", "--", "true"},
+		`clock "sundial": choose one of`:                    {"explore", "--announces", "--clock", "sundial", "--as", "lock", "--", "true"},
 		"so say what it is":                                 {"explore", "--announces", "--", "true"},
 		"drives itself, so it can be explored":              {"run", "--announces", "--as", "lock", "--client", "true"},
 		"there is doublegrant client check -- COMMAND":      {"client", "chekc"},
@@ -50,12 +53,20 @@ func TestClientCheckSaysWhatIsWrong(t *testing.T) {
 	require.Contains(t, out, `"wrong": true`)
 }
 
-// A lock in Python goes the way of the README: checked, explored, under load, and replayed where it is broken.
-func TestALockInPython(t *testing.T) {
-	python := "/usr/bin/python3"
+// pythonWithRedis returns an interpreter that has redis-py. Without one it skips the test, or fails it where clients are required.
+func pythonWithRedis(t *testing.T) string {
+	t.Helper()
+	const python = "/usr/bin/python3"
 	if exec.Command(python, "-c", "import redis").Run() != nil {
+		require.Empty(t, os.Getenv("DOUBLEGRANT_REQUIRE_CLIENTS"), python+" has no redis: make clients installs it")
 		t.Skip(python + " has no redis: install python3-redis")
 	}
+	return python
+}
+
+// A lock in Python goes the way of the README: checked, explored, under load, and replayed where it is broken.
+func TestALockInPython(t *testing.T) {
+	python := pythonWithRedis(t)
 	lock, err := filepath.Abs("../../workloads/clients/python/redis_py_lock.py")
 	require.NoError(t, err)
 	t.Chdir(t.TempDir())

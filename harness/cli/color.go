@@ -20,7 +20,7 @@ func (c *colorFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&c.never, "no-color", false, "colour nothing, as if NO_COLOR were set")
 }
 
-// isOn reports whether out is to be coloured: if a flag says so, else on a terminal unless NO_COLOR is set (no-color.org).
+// isOn reports whether out is to be coloured. If no flag says so, a terminal is, unless NO_COLOR is set (no-color.org) or it is dumb.
 func (c colorFlags) isOn(out io.Writer) (bool, error) {
 	switch {
 	case c.always && c.never:

@@ -34,6 +34,13 @@ func (a *app) compareCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var plans []plan.Plan
+			for _, c := range cases {
+				plans = append(plans, c.Plan)
+			}
+			if err := a.readExternal(cmd, plans...); err != nil {
+				return err
+			}
 			return a.compare(cmd.Context(), cases)
 		},
 	}
@@ -141,10 +148,15 @@ func (a *app) writeComparison(rows []reports.Row) (path string, err error) {
 // askExplorer adds the explorer's answer to every row. For each variant that the explorer broke it returns a line with the file
 // of the smallest counterexample.
 func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row) (broken []string, err error) {
-	said := map[string]reports.Row{}
+	type asked struct {
+		variant, regime string
+		ttl             time.Duration
+	}
+	said := map[asked]reports.Row{}
 	for i, c := range cases {
 		p := c.Plan
-		if before, ok := said[p.Variant+" "+p.Regime]; ok && p.TTL == 0 { // the search does not depend on the plan's faults
+		question := asked{p.Variant, p.Regime, p.TTL}
+		if before, ok := said[question]; ok { // the search does not depend on the plan's faults
 			rows[i].AddExplorer(before.Explorer, before.Met, before.Verdict)
 			continue
 		}
@@ -163,7 +175,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 			broken = append(broken, line)
 		}
 		rows[i].AddExplorer(brief, met, worst.Exploration.Verdict())
-		said[p.Variant+" "+p.Regime] = reports.Row{Explorer: brief, Met: met, Verdict: worst.Exploration.Verdict()}
+		said[question] = reports.Row{Explorer: brief, Met: met, Verdict: worst.Exploration.Verdict()}
 	}
 	return broken, nil
 }

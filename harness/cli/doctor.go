@@ -39,11 +39,13 @@ func (f finding) word() string {
 
 // doctorFlags say what doctor does beside looking, and for which runs it looks.
 type doctorFlags struct {
-	on         string
-	image      string
-	clients    int // number of clients of the runs that the machine is to carry
-	buildImage bool
-	clean      bool
+	on      string
+	image   string
+	clients int // number of clients of the runs that the machine is to carry
+	clean   bool
+
+	buildImage        bool
+	buildHarnessImage bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -54,7 +56,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Example: "  doublegrant doctor --clients 4000 # for runs of that size: which limit is short, and how to raise it\n" +
 			"  doublegrant doctor --on docker    # Docker has to be there, too\n" +
 			"  doublegrant doctor --clean        # remove orphaned folders and containers; runs under way are spared\n" +
-			"  doublegrant doctor --build-image  # make " + docker.LocalImage + " of this machine's redis-server",
+			"  doublegrant doctor --build-image  # make " + docker.LocalImage + " of this machine's redis-server\n" +
+			"  doublegrant doctor --build-harness-image # make " + docker.HarnessImage + " of doublegrant and redis-server",
 		Args: exactArgs(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.on != cluster.OnProcess && f.on != cluster.OnDocker {
@@ -71,6 +74,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.image, "redis-image", "", "image of --on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or "+docker.LocalImage+")")
 	cmd.Flags().IntVar(&f.clients, "clients", 100, "clients that this machine has to carry")
 	cmd.Flags().BoolVar(&f.buildImage, "build-image", false, "make "+docker.LocalImage+" of this machine's redis-server and its libraries")
+	cmd.Flags().BoolVar(&f.buildHarnessImage, "build-harness-image", false, "make "+docker.HarnessImage+" of this doublegrant, this machine's redis-server and their libraries")
 	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove orphaned folders and containers")
 	return cmd
 }
@@ -80,6 +84,9 @@ func (a *app) examine(ctx context.Context, f doctorFlags) []finding {
 	var all []finding
 	if f.buildImage {
 		all = append(all, a.buildFinding(ctx))
+	}
+	if f.buildHarnessImage {
+		all = append(all, a.harnessImageFinding(ctx))
 	}
 	all = append(all, a.redisFinding(f), a.dockerFinding(ctx, f))
 	all = append(all, limitFindings(f)...)
@@ -117,7 +124,7 @@ func (a *app) redisFinding(f doctorFlags) finding {
 	return finding{What: "redis-server", OK: true, Is: path + ": " + version}
 }
 
-// dockerFinding looks for Docker. A missing Docker is not OK only if containers are wanted.
+// dockerFinding looks for Docker. Without it the finding is OK all the same, unless containers are wanted.
 func (a *app) dockerFinding(ctx context.Context, f doctorFlags) finding {
 	said, err := docker.Platform{Image: f.image}.Describe(ctx)
 	switch {
@@ -136,6 +143,19 @@ func (a *app) buildFinding(ctx context.Context) finding {
 		return finding{What: "image", Is: message(err)}
 	}
 	return finding{What: "image", OK: true, Is: docker.LocalImage + " has Redis " + version}
+}
+
+// harnessImageFinding makes an image of this program.
+func (a *app) harnessImageFinding(ctx context.Context) finding {
+	made, err := docker.BuildHarnessImage(ctx, docker.Harness{RedisServer: a.flags.redis, Version: version()})
+	if err != nil {
+		return finding{What: "image", Is: message(err)}
+	}
+	f := finding{What: "image", OK: true, Is: fmt.Sprintf("%s has this doublegrant and Redis %s, %.0f MiB", made.Name, made.Redis, float64(made.Size)/(1<<20))}
+	if !made.Clocks {
+		f.Warn, f.Do = true, "clocks cannot be set in it: that needs a C compiler here (Debian: apt-get install gcc libc6-dev)"
+	}
+	return f
 }
 
 // limitFindings compares the limits of this machine with what a run with that many clients needs. A limit that may be too low is
@@ -171,7 +191,7 @@ func roomFinding() finding {
 	return finding{What: "temp folder", OK: true, Is: "can be written to " + os.TempDir()}
 }
 
-// libraryFinding reports which libraries of other languages are missing. Only variants that are one of them need it.
+// libraryFinding reports which libraries of other languages are missing. It is always OK: each is needed by its own variants alone.
 func libraryFinding() finding {
 	var missing []string
 	for _, err := range plan.Missing() {

@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cli"
 )
 
-// apart is start in namespaces of their own, after commands of the shell, of which $! may be one in the background. The test
-// is skipped where nobody may make such.
+// apart starts doublegrant in namespaces of its own, after the shell commands before. If these leave a process in the background ($!), it
+// is killed at the end. The test is skipped where namespaces cannot be made.
 func apart(t *testing.T, namespaces, before string, args ...string) process {
 	t.Helper()
 	if out, err := exec.Command("unshare", namespaces, "true").CombinedOutput(); err != nil {

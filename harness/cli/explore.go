@@ -109,8 +109,10 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces pieceF
 	if cmd.Flags().Changed("times") {
 		return usage("--times is about a --replay: name its file, or leave --times out")
 	}
-	if err := pieces.check(cmd, all, args); err != nil {
-		return err
+	if cmd.Flags().Lookup("save") != nil { // coordinate explore has none
+		if err := pieces.check(cmd, all, args); err != nil {
+			return err
+		}
 	}
 	if pieces.resume != "" {
 		s, from, err := pieces.resumed(s)

@@ -54,7 +54,8 @@ func (p *pieceFlags) check(cmd *cobra.Command, all bool, args []string) error {
 	return nil
 }
 
-// resumed returns the search of the file that --resume names, with the limits of the flags.
+// resumed returns the search of the file that --resume names, with the limits of the flags. It sets the fields save and workers of p, where
+// flags left them out, to go on as the search was begun.
 func (p *pieceFlags) resumed(limits plan.Search) (s plan.Search, from *results.Saved, err error) {
 	saved, err := results.ReadSearch(p.resume)
 	if err != nil {

@@ -112,12 +112,10 @@ func (p process) workersOf() (pids []int) {
 }
 
 func TestWorkersComeToTheSameThoughOneIsKilled(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
-	variant, least := "lock/setnx-expire", 5000
-	if *long {
-		variant, least = "lock/getset-deadline", 10000
-	}
-	search := []string{"explore", variant, "--clients", "2", "--crashes", "0", "--lost-answers", "1", "--unpruned", "-o", "json"}
+	const least = 10000
+	search := []string{"explore", "lock/getset-deadline", "--clients", "2", "--crashes", "0", "--lost-answers", "1", "--unpruned", "-o", "json"}
 	dir := t.TempDir()
 	plain, errs, _ := command(t, dir, search...)
 	one, errs1, _ := command(t, dir, append(search, "--workers", "1")...)
@@ -131,6 +129,44 @@ func TestWorkersComeToTheSameThoughOneIsKilled(t *testing.T) {
 	text := p.output.String()
 	require.Equal(t, cameTo(t, one), cameTo(t, text[strings.Index(text, "{\n"):]))
 	p.awaitServers(0)
+}
+
+// However many workers there are, a search of a script or of a program outside comes to the same. Each worker starts the program anew.
+func TestWorkersComeToTheSameOfYourOwn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "take.lua"), []byte(take), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "give.lua"), []byte(give), 0o644))
+	lock, err := filepath.Abs("../../workloads/clients/python/lock.py")
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		search []string
+		python bool // the search goes on with --client
+		code   int
+		least  int // schedules that the search has at least, so that it takes more than one piece
+	}{
+		"script": {
+			[]string{"--script", "take.lua", "--as", "lock", "--release", "give.lua", "--args", "{owner}", "--args", "{ttl_ms}", "--lost-answers", "1"},
+			false, cli.ExitInvalid, 2000,
+		},
+		"program": {[]string{"--as", "lock", "--clients", "2", "--expiries", "0"}, true, cli.ExitMet, 110},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			search := append([]string{"explore", "-o", "json"}, c.search...)
+			if c.python {
+				search = append(search, "--client", pythonWithRedis(t)+" "+lock)
+			}
+			var came []interleave.Result
+			for _, workers := range []string{"1", "2"} {
+				out, errs, code := command(t, dir, append(search, "--workers", workers)...)
+				require.Equal(t, c.code, code, errs)
+				came = append(came, cameTo(t, out))
+			}
+			require.Equal(t, came[0], came[1])
+			require.Greater(t, came[0].Schedules, c.least, "or it was one piece")
+		})
+	}
 }
 
 func TestWorkersEndWithTheirParent(t *testing.T) {

@@ -42,6 +42,9 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, worker
 			return err
 		}
 		outs, verdicts = append(outs, out), append(verdicts, out.Exploration.Verdict())
+		if a.queueLost.Load() != nil { // nobody does the pieces of the next one either
+			break
+		}
 	}
 	stop()
 	worst := harness.Worst(verdicts...)

@@ -21,13 +21,16 @@ type flagGroup struct {
 // ofScripts and ofPlans are groups of flags that several commands share. The help of a command leaves out the flags that it does
 // not have.
 var (
-	ofScripts = flagGroup{"Your own script or program", []string{"script", "client", "connect", "announces", "processes", "real-crash", "as", "keys", "args", "yes", "no-error", "release", "release-args"}}
+	ofScripts = flagGroup{"Your own script or program", []string{"script", "client", "connect", "announces", "clock", "processes", "real-crash", "as", "keys", "args", "yes", "no-error", "release", "release-args"}}
 
 	ofPlans = []flagGroup{
 		{"Variant and load", []string{
 			"plan", "clients", "duration", "rate", "pacing", "key-count", "ttl", "hold", "regime", "with", "resource", "stop-on-first", "seed", "explore-for",
 		}},
 		{"Topology", []string{"topology", "on", "min-replicas", "max-lag", "aof", "acks", "redis-server", "redis-image"}},
+		{"A Redis that is already there", []string{
+			"redis", "redis-url-file", "redis-ca", "redis-cert", "redis-key", "prefix", "i-may-load",
+		}},
 		{"Faults", []string{"nemesis", "repeat", "fault-for", "calm"}},
 		ofScripts,
 		{"Results", []string{"results", "output", "color", "no-color", "help"}},
@@ -46,7 +49,8 @@ var (
 	}
 )
 
-// helpCommand prints the help of the command that its words name. Cobra's own prints that of the root, without an error, if there is none.
+// helpCommand prints the help of the command that its words name. Words that name none are an error. Cobra's own command would print the
+// help of the root and exit with 0.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "print the help of a command",

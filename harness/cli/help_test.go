@@ -11,8 +11,8 @@ import (
 
 func TestHelpHasItsFlagsInGroups(t *testing.T) {
 	for command, titles := range map[string][]string{
-		"run":     {"Variant and load", "Topology", "Faults", "Your own script or program", "Results"},
-		"compare": {"Variant and load", "Topology", "Faults", "Your own script or program", "Results"},
+		"run":     {"Variant and load", "Topology", "Generators", "A Redis that is already there", "Faults", "Your own script or program", "Results"},
+		"compare": {"Variant and load", "Topology", "A Redis that is already there", "Faults", "Your own script or program", "Results"},
 		"explore": {"Variant and search", "At random", "Faults, each tried wherever it makes a difference", "Your own script or program", "In pieces", "Replay", "Results"},
 	} {
 		out, errs, code := run(t, command, "--help")

@@ -15,8 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/results"
 )
 
-// killed starts a command, kills it as soon as ready returns, and returns when that was and the run's results folder; the
-// folder is empty if it came to none. No Redis is left.
+// killed starts doublegrant, kills it as soon as ready returns, and waits until none of its Redis processes is left. It returns the time
+// of the kill and the path of the run's results folder, which is empty if the run had made none.
 func killed(t *testing.T, ready func(process), args ...string) (at time.Time, dir string) {
 	t.Helper()
 	p := start(t, args...)
@@ -122,7 +122,7 @@ func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
 	require.Contains(t, string(page), "not on record")
 }
 
-// Whatever there is so early, nobody takes it for a run that was well.
+// Whatever is on disk so early, check does not call it valid.
 func TestARunThatIsKilledWhileItStartsIsNeverValid(t *testing.T) {
 	t.Parallel()
 	for range 10 {

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cli"
 )
 
-// under is start after a command of the shell that lowers a limit.
+// under starts doublegrant from a shell that has first run limit, a command that lowers a limit.
 func under(t *testing.T, limit string, args ...string) process {
 	t.Helper()
 	return startAs(t, exec.Command("sh", append([]string{"-c", limit + ` && exec "$0" "$@"`, os.Args[0]}, args...)...))

@@ -15,8 +15,8 @@ func (a *app) planFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&a.flags.files, "plan", nil,
 		"a file with all of this instead of these flags, such as a results folder's plan.yaml")
 	f.StringVar(&p.Topology, "topology", "",
-		"standalone; sentinel: primary, two replicas, three Sentinels; or masters:5: primaries that know nothing of each other\n"+
-			"(default sentinel if there is a nemesis)")
+		"standalone; sentinel: primary, two replicas, three Sentinels; or masters:5: primaries that know nothing of each other;\n"+
+			"external: a Redis that is there already, see below (default sentinel if there is a nemesis)")
 	f.StringSliceVar(&p.Nemesis, "nemesis", nil, "faults or packages of faults, one after the other: see doublegrant list")
 	f.IntVar(&p.Repeat, "repeat", 0, "how often to go through the faults (default 1)")
 	f.DurationVar(&p.FaultFor, "fault-for", 0, "how long each fault stays in force (default: each its own, mostly 5s)")
@@ -36,7 +36,9 @@ func (a *app) planFlags(cmd *cobra.Command) {
 	f.BoolVar(&p.Resource, "resource", false,
 		"a lock guards a resource that its owners write to: does a stale owner get through?")
 	f.Uint64Var(&p.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
+	f.StringVar(&p.Prefix, "prefix", "", "with which all keys on an external Redis begin (default: doublegrant: and a number of the run's own)")
 	a.minReplicasFlags(cmd)
+	a.externalFlags(cmd)
 	a.scriptFlags(cmd)
 	a.placeFlags(cmd)
 }
@@ -55,8 +57,8 @@ func (a *app) minReplicasFlags(cmd *cobra.Command) {
 
 // plansOwn lists the flags that cannot stand beside a plan file, which says the same itself.
 var plansOwn = []string{
-	"topology", "nemesis", "repeat", "fault-for", "calm", "with", "clients", "duration", "rate", "pacing", "stop-on-first", "key-count", "ttl", "hold", "resource",
-	"on", "redis-image", "min-replicas", "max-lag", "aof", "acks", "regime",
+	"generators", "topology", "nemesis", "repeat", "fault-for", "calm", "with", "clients", "duration", "rate", "pacing", "stop-on-first", "key-count", "ttl", "hold", "resource",
+	"on", "redis-image", "min-replicas", "max-lag", "aof", "acks", "regime", "prefix",
 }
 
 // neverZero lists the flags for which 0 would mean a default that is not 0.

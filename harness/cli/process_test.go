@@ -73,7 +73,7 @@ func start(t *testing.T, args ...string) process {
 	return startAs(t, exec.Command(os.Args[0], args...))
 }
 
-// startAs is start of a command that ends up as the test binary.
+// startAs starts doublegrant by a command that runs the test binary in the end, such as a shell.
 func startAs(t *testing.T, cmd *exec.Cmd) process {
 	t.Helper()
 	p := process{T: t, Cmd: cmd, dir: t.TempDir(), output: &output{}}
@@ -114,7 +114,7 @@ func (p process) awaitOperations() {
 		}
 		info, err := os.Stat(files[0])
 		return err == nil && info.Size() > 1000
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 30*time.Second, 10*time.Millisecond)
 }
 
 func (p process) exitCode() int {

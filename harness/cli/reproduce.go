@@ -98,8 +98,8 @@ func roundedEstimate(d time.Duration) string {
 	return fmt.Sprintf("%.0f min", d.Minutes())
 }
 
-// reproduce repeats experiments. The exit code is 0 if each has the published shape, 1 if one has another, and 2 if that cannot
-// be told of one.
+// reproduce repeats experiments. The exit code is 0 if each has the published shape, 2 if that cannot be told of one, and
+// otherwise 1.
 func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, how experiments.Repetition) error {
 	for _, e := range chosen { // refuse all before repeating one
 		if err := e.Check(how); err != nil {
@@ -127,7 +127,7 @@ func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, ho
 			}
 			return err
 		}
-		a.code = max(a.code, shapeCode(r.Shape))
+		a.code = worseShape(a.code, shapeCode(r.Shape))
 		all = append(all, r)
 		if a.json {
 			continue
@@ -143,6 +143,15 @@ func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, ho
 	return nil
 }
 
+// worseShape returns the exit code of two reproductions: another shape than published says more than one that cannot be told.
+func worseShape(a, b int) int {
+	if a == ExitInvalid || b == ExitInvalid {
+		return ExitInvalid
+	}
+	return max(a, b)
+}
+
+// shapeCode returns the exit code of a reproduction.
 func shapeCode(s reports.Shape) int {
 	switch s {
 	case reports.Matches:

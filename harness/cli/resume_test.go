@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// soakOfSeconds has runs of half a second and one that a kill can meet in its middle. All have a seed, which counts on.
+// soakOfSeconds has runs of half a second, and one of 3 s, long enough to be killed in its middle. Seeds count up from 70.
 const soakOfSeconds = `
 defaults: {clients: 20, duration: 500ms, rate: 1000, seed: 70, expect: valid}
 runs:

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,6 +23,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
+	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/suggest"
 )
@@ -29,7 +32,7 @@ import (
 const (
 	ExitMet     = 0  // every expectation met; for a single run: valid
 	ExitInvalid = 1  // a violation was found, or an expectation not met
-	ExitUnknown = 2  // nothing can be said, or interrupted before that
+	ExitUnknown = 2  // nothing can be said, or an interrupt came before anything could be
 	ExitFailed  = 3  // the harness or its environment failed
 	ExitUsage   = 64 // wrong usage
 
@@ -39,7 +42,7 @@ const (
 // Main runs the command line args and returns the exit code. An interrupt ends what is under way in good order. After a second one
 // Main returns ExitInterrupted at once, while the command still runs: the process has to end then.
 func Main(args []string, stdout, stderr io.Writer) (code int) {
-	if docker.Watchdog() { // this process was started to remove another's containers
+	if cluster.Watchdog() || docker.Watchdog() { // this process was started to remove another's folder or containers
 		return ExitMet
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -81,7 +84,7 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 	if err == nil {
 		return a.code
 	}
-	fmt.Fprintln(stderr, "doublegrant: "+message(err))
+	fmt.Fprintln(stderr, "doublegrant: "+message(err)+mountHint(err))
 	if code = exitCode(err); code == ExitFailed && ctx.Err() != nil { // interrupted: nothing has failed
 		code = ExitUnknown
 	}
@@ -91,13 +94,17 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 // app is one invocation of the command line.
 type app struct {
 	out      io.Writer // results, in colour if that is asked for
-	terminal io.Writer // what out writes to, whose width counts
+	terminal io.Writer // what out writes to in the end: tables are as wide as it is
 	err      *screen
 	code     int  // exit code of a command that ran
 	json     bool // -o json
 	markdown bool // -o markdown
 	flags    flags
-	warned   sync.Map // warnings that have been printed
+	external plan.OnExternal                           // where plans of topology external run
+	pieces   func(plan.Search, string) *explore.Pieces // where the pieces of searches are done; nil: here
+	warned   sync.Map                                  // warnings that have been printed
+
+	queueLost atomic.Pointer[error] // why pieces of searches are done nowhere any more; nil: they are
 }
 
 // writesMarkdown is the annotation of commands that know -o markdown.
@@ -149,7 +156,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(), a.reportCommand(), a.compareCommand(),
-		a.suiteCommand(), a.mergeCommand(), a.demoCommand(),
+		a.suiteCommand(), a.mergeCommand(), a.coordinateCommand(), a.workCommand(), a.demoCommand(),
 		a.reproduceCommand(), a.listCommand(), a.doctorCommand(), a.versionCommand(), a.workerCommand())
 	return root
 }
@@ -206,10 +213,19 @@ func exitCode(err error) int {
 	return ExitFailed
 }
 
-// message returns err on one line, without the marks that exitCode reads.
+// message returns err on one line, without the words that mark wrong usage.
 func message(err error) string {
 	s := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 	return strings.ReplaceAll(s, plan.ErrUsage.Error()+": ", "")
+}
+
+// mountHint returns what to do about a file that cannot be written in the image of this program, and nothing anywhere else.
+func mountHint(err error) string {
+	image, _ := docker.Inside()
+	if image == "" || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return ""
+	}
+	return fmt.Sprintf("; in a container: mount a folder there and run as its owner (docker run --user %q -v %q)", "$(id -u):$(id -g)", "$PWD/results:/results")
 }
 
 // verdictCode returns the exit code of a single run.

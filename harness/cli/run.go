@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
+	"github.com/doublegrant/doublegrant/harness/cluster/external"
 	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
@@ -33,9 +35,12 @@ type flags struct {
 	explore time.Duration // of compare: the time for the explorer's search of each row
 	results string
 	redis   string
+
+	external externalFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
+	var load loadFlags
 	cmd := &cobra.Command{
 		Use:   "run VARIANT",
 		Short: "race clients on one variant, with or without faults, and judge what happened",
@@ -50,12 +55,19 @@ func (a *app) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.run(cmd.Context(), p)
+			if err := a.readExternal(cmd, p); err != nil {
+				return err
+			}
+			if err := load.check(cmd, p.Generators); err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), p, &load)
 		},
 	}
 	a.planFlags(cmd)
+	load.add(cmd, &a.flags.plan.Generators)
 	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default: every regime, each to a sequence of its own)")
-	return a.groupFlags(cmd, ofPlans)
+	return a.groupFlags(cmd, append(slices.Clip(ofPlans[:2]), append([]flagGroup{ofLoads}, ofPlans[2:]...)...))
 }
 
 func (a *app) placeFlags(cmd *cobra.Command) {
@@ -65,7 +77,8 @@ func (a *app) placeFlags(cmd *cobra.Command) {
 }
 
 func (a *app) options() results.Options {
-	return results.Options{Results: a.flags.results, Redis: a.flags.redis, Warn: a.warn, OnSearch: a.searchProgress(),
+	return results.Options{Results: a.flags.results, Redis: a.flags.redis, External: a.external, Warn: a.warn, OnSearch: a.searchProgress(), Pieces: a.pieces,
+		Generators: a.generators(nil), Version: version(),
 		Docker: func(image string) cluster.Platform { return docker.Platform{Image: image} }}
 }
 
@@ -79,7 +92,7 @@ func (a *app) warn(of string) {
 // longRun is the length from which a run prints its length before it begins.
 const longRun = 2 * time.Minute
 
-func (a *app) run(ctx context.Context, p plan.Plan) error {
+func (a *app) run(ctx context.Context, p plan.Plan, load *loadFlags) error {
 	length, _ := p.Takes() // Execute reports what is wrong with the plan
 	if length >= longRun {
 		fmt.Fprintf(a.err, "about %v\n", length.Round(time.Second))
@@ -88,7 +101,7 @@ func (a *app) run(ctx context.Context, p plan.Plan) error {
 	a.err.beginStage(length)
 	progress := a.newProgress()
 	o := a.options()
-	o.Progress, o.Found = progress.show, progress.found
+	o.Progress, o.Found, o.Generators = progress.show, progress.found, a.generators(load)
 	out, err := results.Execute(ctx, p, o)
 	stop()
 	if err == nil {
@@ -97,7 +110,7 @@ func (a *app) run(ctx context.Context, p plan.Plan) error {
 	if out.Dir != "" {
 		err = fmt.Errorf("%w (what was recorded is in %s)", err, out.Dir)
 	}
-	if !hasVerdict(out, err) {
+	if errors.Is(err, external.ErrOutside) || !hasVerdict(out, err) {
 		return err
 	}
 	fmt.Fprintln(a.err, "doublegrant: "+message(err))

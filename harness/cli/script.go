@@ -40,8 +40,9 @@ type chosen struct {
 	client *workloads.Client
 }
 
-// variants lists the named variants, and those that the script flags and the client flag make. It tries these before anything else is
-// done.
+// variants lists the variants that args name, and the one that the script flags or the client flags make. It tries a script or program at
+// once on a Redis of its own, so that one which cannot work is refused before anything else is done. One that announces its operations
+// is not tried.
 func (a *app) variants(cmd *cobra.Command, args []string) ([]chosen, error) {
 	var out []chosen
 	args, c, err := a.client(cmd, args)

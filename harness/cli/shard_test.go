@@ -53,7 +53,7 @@ func toldOf(t *testing.T, dir string) (all []told, s tally.Suite) {
 	for _, c := range s.Cases {
 		one := told{Name: c.Name, Variant: c.Variant, Expected: c.Expected, Runs: c.Runs, Met: c.Met, NotMet: c.NotMet, Unknown: c.Unknown, Failed: c.Failed,
 			Found: c.Last.Found, Ending: c.Ending().String(), Verdict: c.Last.Verdict.String()}
-		if c.Last.Ops > 0 { // a load finds as many as chance has it, and this class in any case
+		if c.Last.Ops > 0 { // how many violations a load finds is chance; that some are of this class is not
 			one.Found = regexp.MustCompile("duplicate-number").FindString(one.Found)
 		}
 		all = append(all, one)

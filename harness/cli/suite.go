@@ -59,6 +59,13 @@ func (a *app) suiteCommand() *cobra.Command {
 					return err
 				}
 			}
+			var plans []plan.Plan
+			for _, r := range s.Runs {
+				plans = append(plans, r.Plan)
+			}
+			if err := a.readExternal(cmd, plans...); err != nil {
+				return err
+			}
 			return a.suite(cmd.Context(), s, f, args)
 		},
 	}
@@ -75,6 +82,7 @@ func (a *app) suiteCommand() *cobra.Command {
 	flags.StringVar(&f.how.Resume, "resume", "",
 		"go on with the suite in this results folder, which was interrupted or killed: the runs that are left, for the rest of its time")
 	a.placeFlags(cmd)
+	a.externalFlags(cmd)
 	return cmd
 }
 

@@ -21,7 +21,7 @@ type suiteView struct {
 	pass  time.Duration   // estimate of a pass
 
 	run     *progress // of the run under way
-	begun   bool      // a run has begun, so that nothing has refused the suite
+	begun   bool      // whether a run has begun
 	takeBar func()    // takes the bar away
 }
 
@@ -65,7 +65,7 @@ func (v *suiteView) end(_ suite.Position, r tally.Run) {
 // stop takes the bar away. It may be called twice.
 func (v *suiteView) stop() { v.takeBar() }
 
-// lengthOfSuite says in a sentence how long a suite or a shard of it takes, of which each pass takes about pass.
+// lengthOfSuite says in a sentence how long a suite or a shard of it takes. pass is the estimate of one pass through its runs.
 func lengthOfSuite(s suite.Suite, shard string, pass time.Duration, at suite.Position) string {
 	words := units.Plural(int64(len(s.Runs)), "run", "runs") + ", about " + pass.Round(time.Second).String()
 	if shard != "" {

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
 // built holds what is known of the build of this program.
@@ -16,6 +18,9 @@ type built struct {
 	Modified bool   `json:"modified,omitempty"` // the sources had changes beside the revision
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
+
+	Image string `json:"image,omitempty"` // in which the program runs; see docker.BuildHarnessImage
+	Redis string `json:"redis,omitempty"` // version of the Redis in that image
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -24,10 +29,15 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "print which version this is, of which commit, made by which Go",
 		Args:  exactArgs(0, "none"),
 		RunE: func(*cobra.Command, []string) error {
+			b := buildOf(debug.ReadBuildInfo())
+			b.Image, b.Redis = docker.Inside()
 			if a.json {
-				return a.printJSON(buildOf(debug.ReadBuildInfo()))
+				return a.printJSON(b)
 			}
-			a.println("%s", version())
+			a.println("%s", b)
+			if b.Image != "" {
+				a.println("image %s, Redis %s", b.Image, b.Redis)
+			}
 			return nil
 		},
 	}

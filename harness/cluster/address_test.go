@@ -114,11 +114,13 @@ func TestAVersionThatNeverComesIsNotWaitedFor(t *testing.T) {
 }
 
 func TestATemporaryFolderThatTakesNothingIsNamed(t *testing.T) {
+	own := t.TempDir() // other tests look for room, too, side by side
+	t.Setenv("TMPDIR", own)
 	require.NoError(t, cluster.TempRoom())
-	left, err := filepath.Glob(filepath.Join(os.TempDir(), "doublegrant-room-*"))
+	left, err := os.ReadDir(own)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	dir := filepath.Join(t.TempDir(), "gone")
+	dir := filepath.Join(own, "gone")
 	t.Setenv("TMPDIR", dir)
 	for _, err := range []error{cluster.TempRoom(), preflight(t)} {
 		require.ErrorIs(t, err, cluster.ErrLimit)

@@ -11,8 +11,25 @@ import (
 	"time"
 )
 
-// This file gives nodes clocks that can be set. A preloaded library, compiled by the machine's C compiler when a cluster
-// starts, adds an offset that it reads from a file in the node's folder.
+// This file gives nodes clocks that can be set. A preloaded library adds an offset that it reads from a file in the node's folder. The
+// machine's C compiler makes it when a cluster starts, unless ClockLibraryEnv names one that was made before.
+
+// ClockLibraryEnv is the environment variable that names a library of CompileClocks. Nodes that run as processes load it from there, so
+// that clocks can be set on a machine without a compiler, as in an image of this program.
+const ClockLibraryEnv = "DOUBLEGRANT_CLOCK_LIBRARY"
+
+// CompileClocks compiles the library that lets clocks of nodes be set. The error wraps ErrNoCompiler, as that of PreloadLibrary does.
+func CompileClocks(ctx context.Context) ([]byte, error) { return PreloadLibrary(ctx, clockSource) }
+
+// HasClockLibrary reports whether clocks of nodes that run as processes can be set without a compiler.
+func HasClockLibrary() bool {
+	path := os.Getenv(ClockLibraryEnv)
+	if path == "" {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
 
 //go:embed clock_shim.c
 var clockSource []byte
@@ -50,10 +67,10 @@ func clockOffset(d time.Duration) []byte { return binary.NativeEndian.AppendUint
 
 // makeClocks puts the library into the cluster's folder, if the options ask for clocks.
 func (c *Cluster) makeClocks(ctx context.Context) error {
-	if !c.opts.Clocks {
+	if !c.opts.Clocks || c.hasClockLibrary() {
 		return nil
 	}
-	library, err := PreloadLibrary(ctx, clockSource)
+	library, err := CompileClocks(ctx)
 	if err != nil {
 		return err
 	}
@@ -66,14 +83,30 @@ func (c *Cluster) giveClock(n *node) error {
 	if !c.opts.Clocks {
 		return nil
 	}
-	library, err := os.ReadFile(filepath.Join(c.dir, clockLibrary))
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
 		return err
 	}
-	own, offset := filepath.Join(n.dir, clockLibrary), filepath.Join(n.dir, clockFile)
-	n.env = append(n.env, "LD_PRELOAD="+own, clockEnv+"="+offset)
-	return errors.Join(os.WriteFile(own, library, 0o755), os.WriteFile(offset, make([]byte, clockFileSize), 0o644))
+	library, err := c.libraryFor(n)
+	if err != nil {
+		return err
+	}
+	offset := filepath.Join(n.dir, clockFile)
+	n.env = append(n.env, "LD_PRELOAD="+library, clockEnv+"="+offset)
+	return os.WriteFile(offset, make([]byte, clockFileSize), 0o644)
 }
+
+// libraryFor returns the path of the library that the node is to load: the one that was made before, or a copy in its folder.
+func (c *Cluster) libraryFor(n *node) (path string, err error) {
+	if c.hasClockLibrary() {
+		return os.Getenv(ClockLibraryEnv), nil
+	}
+	library, err := os.ReadFile(filepath.Join(c.dir, clockLibrary))
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(n.dir, clockLibrary)
+	return path, os.WriteFile(path, library, 0o755)
+}
+
+// hasClockLibrary reports whether the cluster's nodes load a library that was made before: those in containers would not find it.
+func (c *Cluster) hasClockLibrary() bool { return c.opts.On == nil && HasClockLibrary() }

@@ -64,6 +64,24 @@ func TestClocksNeedTheOptionAndACompiler(t *testing.T) {
 	}
 }
 
+// TestClocksOfALibraryThatWasMadeBeforeNeedNoCompiler, as in an image of this program.
+func TestClocksOfALibraryThatWasMadeBeforeNeedNoCompiler(t *testing.T) {
+	library, err := cluster.CompileClocks(t.Context())
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "made.so")
+	require.NoError(t, os.WriteFile(path, library, 0o600))
+	t.Setenv("CC", "no-such-compiler")
+	t.Setenv(cluster.ClockLibraryEnv, path)
+	require.True(t, cluster.HasClockLibrary())
+	c := cluster.Standalone(cluster.Options{Clocks: true})
+	up(t, c)
+	require.NoError(t, c.SetClock("r1", time.Hour))
+	isOff(t, c, "r1", time.Hour)
+
+	t.Setenv(cluster.ClockLibraryEnv, filepath.Dir(path))
+	require.False(t, cluster.HasClockLibrary(), "a folder")
+}
+
 // twoClocks prints the time of day as three functions tell it, and the monotonic clock, in seconds.
 const twoClocks = `
 #include <stdio.h>

@@ -14,6 +14,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
+	"github.com/doublegrant/doublegrant/harness/cluster/attached"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
@@ -38,7 +39,7 @@ type Cluster struct {
 	log       *slog.Logger
 
 	mu      sync.Mutex
-	clients map[clientKey]*redis.Client
+	clients *attached.Clients // nil until the nodes run
 	used    bool
 	stopped bool
 
@@ -46,7 +47,6 @@ type Cluster struct {
 
 	observing sync.WaitGroup
 	unobserve context.CancelFunc
-	services  services // nil without Sentinels
 }
 
 type topology struct {
@@ -81,7 +81,7 @@ func Masters(n int, o Options) *Cluster {
 const MostMasters = 9
 
 func newCluster(o Options, t topology) *Cluster {
-	return &Cluster{opts: o.withDefaults(), topology: t, clients: map[clientKey]*redis.Client{}}
+	return &Cluster{opts: o.withDefaults(), topology: t}
 }
 
 // Topology returns "standalone", "replicated", "sentinel" or "masters:N".
@@ -130,7 +130,6 @@ func (c *Cluster) markUsed() error {
 }
 
 func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(harness.Event)) (err error) {
-	quietRedisClients()
 	if c.subnet, err = claimSubnet(); err != nil {
 		return err
 	}
@@ -163,6 +162,9 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 	if err := await.Until(ctx, 10*time.Millisecond, func() error { return c.allReplicasOnline(ctx, c.redis[0]) }); err != nil {
 		return err
 	}
+	if err := c.attach(clock, events); err != nil {
+		return err
+	}
 	c.observe(clock, events)
 	for _, n := range c.sentinels {
 		if err := c.startSentinel(ctx, n); err != nil {
@@ -183,8 +185,8 @@ func (c *Cluster) layOut() error {
 		c.sentinels = append(c.sentinels, n)
 	}
 	for g := range c.Groups() {
-		c.fabric.Host(GroupName(g), c.groupIP(g))
-		c.fabric.Prober(GroupName(g), c.lookIP(g))
+		c.fabric.Host(GroupName(g), c.GroupIP(g))
+		c.fabric.Prober(GroupName(g), c.LookIP(g))
 	}
 	for i, n := range c.nodes() {
 		config := ""
@@ -257,8 +259,8 @@ func (c *Cluster) Stop() error {
 	}
 	c.stopped = true
 	var errs []error
-	for _, cl := range c.clients {
-		errs = append(errs, cl.Close())
+	if c.clients != nil {
+		errs = append(errs, c.clients.Close())
 	}
 	if c.unobserve != nil {
 		c.unobserve()

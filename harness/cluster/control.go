@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
@@ -162,50 +159,13 @@ func (c *Cluster) Do(ctx context.Context, name string, command ...any) (any, err
 	return reply, nil
 }
 
-// Probe pings the node to over the fabric, on a new connection that comes from the node or client group from. An error says
-// that no answer came, after 300 ms for each of dialing, writing and reading.
-func (c *Cluster) Probe(ctx context.Context, from, to string) error {
-	target, err := c.node(to)
-	if err != nil {
-		return err
-	}
-	dial, err := c.dialer(from)
-	if err != nil {
-		return err
-	}
-	deadline := 300 * time.Millisecond
-	client := redis.NewClient(&redis.Options{
-		Addr: target.announced(), Dialer: dial, Protocol: 2, DisableIdentity: true, PoolSize: 1,
-		MaxRetries: -1, DialerRetries: 1, DialTimeout: deadline, ReadTimeout: deadline, WriteTimeout: deadline,
-		ContextTimeoutEnabled: true,
-	})
-	defer client.Close()
-	return client.Ping(ctx).Err()
-}
-
 // Connections returns the number of connections that the client groups have to the node.
 func (c *Cluster) Connections(name string) int {
-	n := 0
-	for _, g := range c.ClientGroups() {
-		n += c.fabric.Link(g, name).Connections()
-	}
-	return n
-}
-
-// dialer returns a dialer in the place of a node or client group, from an address of the harness's own. As theirs do, a node's
-// connections go through the kernel, and a client group's stay within this process.
-func (c *Cluster) dialer(from string) (dialer, error) {
-	for g := range c.Groups() {
-		if GroupName(g) == from {
-			return c.dialAs(c.lookIP(g)), nil
-		}
-	}
-	n, err := c.node(from)
+	clients, err := c.running()
 	if err != nil {
-		return nil, err
+		return 0
 	}
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(n.probeIP)}}
-	return d.DialContext, nil
+	return clients.Connections(name)
 }
 
 func (c *Cluster) node(name string) (*node, error) {

@@ -5,6 +5,7 @@
 // and zerolog's global one, to which toxiproxy writes. [fabric.New] also adds two toxics to toxiproxy's table.
 //
 // Nothing outlives the harness, whatever ends it: the kernel kills processes with us, and a shell, the watchdog, removes the folder.
+// Where there is no shell, a program that calls [Watchdog] does without.
 // If the watchdog was killed, too, the next start removes the folder. Containers need more, since the kernel does not end them with
 // us and a shell cannot reach them: see harness/cluster/docker.
 //

@@ -5,6 +5,16 @@ import "context"
 // WatchFolder has the watchdog remove a folder when this process ends; UnwatchFolder lets the watchdog believe that it did.
 var WatchFolder = watchFolder
 
+// ForgetFolder tells a folder's watchdog that the folder is gone.
+var ForgetFolder = forgetFolder
+
+// SetShell sets the shell that watches folders.
+func SetShell(path string) (undo func()) {
+	was := shell
+	shell = path
+	return func() { shell = was }
+}
+
 // UnwatchFolder ends the pipe of a folder's watchdog, as the end of this process does.
 func UnwatchFolder(path string) error {
 	watchdogs.Lock()

@@ -85,33 +85,53 @@ func TestOrphansOfTheSubnetThatAStartClaimedAreRemoved(t *testing.T) {
 	}
 }
 
+// TestTheWatchdogOfAFolderRemovesWhatIsOursAlone: a shell does, and where there is none, a second process of this program.
 func TestTheWatchdogOfAFolderRemovesWhatIsOursAlone(t *testing.T) {
-	for name, c := range map[string]struct {
-		files []string
-		gone  bool
-	}{
-		"ours":           {[]string{".doublegrant", "r1/redis.conf", "two words.log"}, true},
-		"not yet marked": {nil, true},
-		"of that name":   {[]string{"r1/notes"}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "doublegrant-1")
-			require.NoError(t, cluster.WatchFolder(dir))
-			require.NoError(t, os.Mkdir(dir, 0o700))
-			for _, file := range c.files {
-				path := filepath.Join(dir, file)
-				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-				require.NoError(t, os.WriteFile(path, nil, 0o600))
-			}
-			ended := watchdogOf(t, dir)
-			require.NoError(t, cluster.UnwatchFolder(dir))
-			eventually(t, ended, "the watchdog does not end")
-			if c.gone {
-				require.NoDirExists(t, dir)
-			} else {
-				require.FileExists(t, filepath.Join(dir, c.files[0]))
-			}
-		})
+	for shell, by := range map[string]string{"/bin/sh": "a shell", "/nowhere/sh": "this program"} {
+		for name, c := range map[string]struct {
+			files []string
+			gone  bool
+		}{
+			"ours":           {[]string{".doublegrant", "r1/redis.conf", "two words.log"}, true},
+			"not yet marked": {nil, true},
+			"of that name":   {[]string{"r1/notes"}, false},
+		} {
+			t.Run(name+", by "+by, func(t *testing.T) {
+				defer cluster.SetShell(shell)()
+				dir := filepath.Join(t.TempDir(), "doublegrant-1")
+				require.NoError(t, cluster.WatchFolder(dir))
+				require.NoError(t, os.Mkdir(dir, 0o700))
+				for _, file := range c.files {
+					path := filepath.Join(dir, file)
+					require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+					require.NoError(t, os.WriteFile(path, nil, 0o600))
+				}
+				ended := watchdogOf(t, dir)
+				require.NoError(t, cluster.UnwatchFolder(dir))
+				eventually(t, ended, "the watchdog does not end")
+				if c.gone {
+					require.NoDirExists(t, dir)
+				} else {
+					require.FileExists(t, filepath.Join(dir, c.files[0]))
+				}
+			})
+		}
+	}
+}
+
+// TestAWatchdogThatIsToldSoLeavesTheFolder: the folder is gone, and whoever makes one of that name next keeps it.
+func TestAWatchdogThatIsToldSoLeavesTheFolder(t *testing.T) {
+	for _, shell := range []string{"/bin/sh", "/nowhere/sh"} {
+		dir := filepath.Join(t.TempDir(), "doublegrant-1")
+		undo := cluster.SetShell(shell)
+		err := cluster.WatchFolder(dir)
+		undo()
+		require.NoError(t, err)
+		ended := watchdogOf(t, dir)
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		cluster.ForgetFolder(dir)
+		eventually(t, ended, "the watchdog does not end")
+		require.DirExists(t, dir)
 	}
 }
 
@@ -120,7 +140,7 @@ func watchdogOf(t *testing.T, dir string) (ended func() bool) {
 	t.Helper()
 	for _, pid := range processes.All() {
 		words := fmt.Sprintf("/proc/%d/cmdline", pid)
-		if b, err := os.ReadFile(words); err == nil && strings.Contains(string(b), "\x00doublegrant-watchdog\x00"+dir+"\x00") {
+		if b, err := os.ReadFile(words); err == nil && strings.Contains(string(b), "doublegrant-watchdog\x00"+dir+"\x00") {
 			return func() bool { b, err := os.ReadFile(words); return err != nil || len(b) == 0 }
 		}
 	}

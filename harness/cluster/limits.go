@@ -97,6 +97,9 @@ func (c Check) amount(n int64) string {
 // cannot be read. Preflight fails if one that Stops is Short.
 func (o Options) Checks() []Check { return o.withDefaults().checks(thisMachine(), 1) }
 
+// TooLow returns ErrLimit with every limit of Checks that is too low for a cluster, or for as many clients in this process; nil if none is.
+func (o Options) TooLow() error { return limitError(o.Checks()) }
+
 // checks returns the checks for a cluster in which each client has a connection to each of several masters.
 func (o Options) checks(m machine, masters int) (all []Check) {
 	links, groups := int64(masters), int64(o.ClientGroups)
@@ -108,8 +111,10 @@ func (o Options) checks(m machine, masters int) (all []Check) {
 		}
 	}
 	files := func(n int64) int64 { return fdsReserved + n*fdsPerClient*links }
-	add(m.SoftFiles, files, Check{Name: openFiles, Stops: true})
-	if m.SoftFiles >= files(int64(o.Clients)) {
+	if !o.ClientsElsewhere {
+		add(m.SoftFiles, files, Check{Name: openFiles, Stops: true})
+	}
+	if !o.ClientsElsewhere && m.SoftFiles >= files(int64(o.Clients)) {
 		add(m.SoftFiles, func(n int64) int64 { return files(2 * n) },
 			Check{Name: faultFiles, Effect: "in a failover clients dial anew before they have hung up, and some find no file"})
 	}

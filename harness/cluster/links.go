@@ -1,17 +1,13 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster/attached"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
@@ -36,80 +32,64 @@ func (c *Cluster) Touched(l harness.Link) harness.Touched {
 	return c.fabric.Link(l.From, l.To).Touched()
 }
 
-// Echo sends size bytes, at least one, to the node over the fabric, in a new connection that comes from the host or
-// client group from, and returns when they have come back. Unlike Probe it waits for as long as ctx does.
-func (c *Cluster) Echo(ctx context.Context, from, to string, size int) error {
-	conn, err := c.dial(ctx, from, to)
+// Probe pings the node to over the fabric, as [attached.Prober.Probe] does, on a new connection that comes from the node or client
+// group from.
+func (c *Cluster) Probe(ctx context.Context, from, to string) error {
+	p, err := c.prober(from, to)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	return conn.echo(strings.Repeat("x", size))
+	return p.Probe(ctx)
+}
+
+// Echo sends size bytes, at least one, to the node over the fabric, in a new connection that comes from the host or
+// client group from, and returns when they have come back. Unlike Probe it waits for as long as ctx does.
+func (c *Cluster) Echo(ctx context.Context, from, to string, size int) error {
+	p, err := c.prober(from, to)
+	if err != nil {
+		return err
+	}
+	return p.Echo(ctx, size)
 }
 
 // Hangup closes a new connection to the node from its near end, and returns when the far end has closed it as well.
 func (c *Cluster) Hangup(ctx context.Context, from, to string) error {
-	conn, err := c.dial(ctx, from, to)
+	p, err := c.prober(from, to)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	if err := conn.echo("x"); err != nil { // it is up on both sides
-		return err
-	}
-	if err := conn.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
-		return err
-	}
-	if _, err := conn.answers.ReadByte(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("cluster: %s has more to say to %s, which hung up: %w", to, from, err)
-	}
-	return nil
+	return p.Hangup(ctx)
 }
 
-// echoConn is a bare connection over the fabric.
-type echoConn struct {
-	net.Conn
-	answers *bufio.Reader
-	stop    func() bool
-}
-
-// dial opens a connection whose reads and writes end with ctx.
-func (c *Cluster) dial(ctx context.Context, from, to string) (*echoConn, error) {
+// prober returns what looks at a link, in the place of the node or client group from.
+func (c *Cluster) prober(from, to string) (attached.Prober, error) {
 	target, err := c.node(to)
 	if err != nil {
-		return nil, err
+		return attached.Prober{}, err
 	}
 	dial, err := c.dialer(from)
 	if err != nil {
-		return nil, err
+		return attached.Prober{}, err
 	}
-	conn, err := dial(ctx, "tcp", target.announced())
+	return attached.Prober{From: from, To: to, Addr: target.announced(), Dial: dial}, nil
+}
+
+// dialer returns a dialer in the place of a node or client group, from an address of the harness's own. As theirs do, a node's
+// connections go through the kernel, and a client group's stay within this process.
+func (c *Cluster) dialer(from string) (attached.Dialer, error) {
+	for g := range c.Groups() {
+		if GroupName(g) == from {
+			return func(ctx context.Context, _, addr string) (net.Conn, error) {
+				return c.fabric.Dial(ctx, c.LookIP(g), addr)
+			}, nil
+		}
+	}
+	n, err := c.node(from)
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
-	return &echoConn{conn, bufio.NewReader(conn), stop}, nil
-}
-
-func (w *echoConn) Close() error {
-	w.stop()
-	return w.Conn.Close()
-}
-
-// echo has the word sent back, by PING: a Sentinel knows no ECHO.
-func (w *echoConn) echo(word string) error {
-	answer := "$" + strconv.Itoa(len(word)) + "\r\n" + word + "\r\n"
-	if _, err := io.WriteString(w, "*2\r\n$4\r\nPING\r\n"+answer); err != nil {
-		return err
-	}
-	got := make([]byte, len(answer))
-	if _, err := io.ReadFull(w.answers, got); err != nil {
-		return err
-	}
-	if string(got) != answer {
-		return fmt.Errorf("cluster: PING is answered with %.40q", got)
-	}
-	return nil
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(n.probeIP)}}
+	return d.DialContext, nil
 }
 
 // Suspects reports whether the Sentinel itself, asked past the fabric, believes that the primary is down.

@@ -29,10 +29,9 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	if len(c.sentinels) == 0 {
 		return // nobody moves the primary
 	}
-	c.services = newServices(c.Groups(), clock, events)
 	for _, n := range c.redis {
 		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventAddress, Detail: fmt.Sprintf("%s %d", n.announcedIP, n.port)})
-		c.observing.Go(func() { n.watchWrites(ctx, clock, events, c.services.leave) })
+		c.observing.Go(func() { n.watchWrites(ctx, clock, events, c.clients.Leave) })
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 const aWrite = "*2\r\n$3\r\nDEL\r\n$23\r\ndoublegrant:write-probe\r\n"
 
 // watchWrites reports when the node begins to take writes and when it ceases to. In the latter case it calls ceased as well.
-func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func(harness.Event), ceased func(*node)) {
+func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func(harness.Event), ceased func(node string)) {
 	w := writer{addr: n.real()}
 	defer w.hangUp()
 	tick := time.NewTicker(writeEvery)
@@ -40,7 +40,7 @@ func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func
 			events(harness.Event{At: now, Node: n.name, Kind: harness.EventWritable})
 		case err != nil && taking:
 			events(harness.Event{At: last, Node: n.name, Kind: harness.EventUnwritable, Detail: err.Error()})
-			ceased(n)
+			ceased(n.name)
 		}
 		if taking = err == nil; taking {
 			last = now

@@ -14,13 +14,14 @@ import (
 
 // Options holds a cluster's settings. The zero value is a usable default.
 type Options struct {
-	Clients      int           // connections to prepare for, of all groups together; default 100
-	ClientGroups int           // groups of clients with an address, hence links, of their own, at most 200; default 5
-	OpTimeout    time.Duration // read and write timeout of clients; default 500ms
-	On           Platform      // platform that nodes run on, such as docker.Platform{}; default: processes of this machine
-	RedisServer  string        // redis-server binary of processes; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
-	Retries      int           // times that clients send a command again that got no answer; default none; 3 is go-redis's own
-	LogDir       string        // folder in which nodes' logs stay; default: they are removed with the cluster
+	Clients          int           // connections to prepare for, of all groups together; default 100
+	ClientsElsewhere bool          // the clients are in other processes, which attach to Cluster.Deployment; this one has a few of its own
+	ClientGroups     int           // groups of clients with an address, hence links, of their own, at most 200; default 5
+	OpTimeout        time.Duration // read and write timeout of clients; default 500ms
+	On               Platform      // platform that nodes run on, such as docker.Platform{}; default: processes of this machine
+	RedisServer      string        // redis-server binary of processes; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
+	Retries          int           // times that clients send a command again that got no answer; default none; 3 is go-redis's own
+	LogDir           string        // folder in which nodes' logs stay; default: they are removed with the cluster
 
 	// The shape of a Sentinel topology.
 	Replicas      int           // at most 9; default 2

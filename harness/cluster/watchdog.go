@@ -11,7 +11,10 @@ import (
 
 // A folder's watchdog is a shell that waits until this process ends, whatever ends it, and then removes the folder. It notices by
 // the end of a pipe. A second process of our own binary would not do: it would have to learn before main what it is, and a user's
-// test binary would run the tests again instead.
+// test binary would run the tests again instead. Where there is no shell, a program that calls Watchdog does it all the same.
+
+// shell is what runs watchdogScript.
+var shell = "/bin/sh"
 
 // watchdogEnv is the environment variable that tells a watchdog the id of the process that it watches.
 const watchdogEnv = "DOUBLEGRANT_WATCHDOG_OF"
@@ -36,8 +39,8 @@ var watchdogs = struct {
 
 // watchFolder has the folder removed when this process ends, unless forgetFolder comes first. The folder need not exist yet.
 func watchFolder(path string) error {
-	cmd := exec.Command("/bin/sh", "-c", watchdogScript, "doublegrant-watchdog", path, markName)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", watchdogEnv, os.Getpid()))
+	cmd := watchdogFor(path)
+	cmd.Env = append(cmd.Environ(), fmt.Sprintf("%s=%d", watchdogEnv, os.Getpid()))
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for us
 	pipe, err := cmd.StdinPipe()
@@ -45,13 +48,21 @@ func watchFolder(path string) error {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return fmt.Errorf("cluster: start the watchdog, a shell: %w", err)
+		return fmt.Errorf("cluster: start the watchdog: %w", err)
 	}
 	go func() { _ = cmd.Wait() }() // it ends when it is told so, or after us
 	watchdogs.Lock()
 	defer watchdogs.Unlock()
 	watchdogs.of[path] = pipe
 	return nil
+}
+
+// watchdogFor returns the command of a watchdog.
+func watchdogFor(path string) *exec.Cmd {
+	if _, err := os.Stat(shell); err != nil && ownWatchdogs.Load() {
+		return ownWatchdog(path)
+	}
+	return exec.Command(shell, "-c", watchdogScript, "doublegrant-watchdog", path, markName)
 }
 
 // forgetFolder ends the watchdog of a folder that is gone, or that turned out to be somebody else's.

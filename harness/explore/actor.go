@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -17,12 +18,14 @@ var errCrashed = errors.New("explore: this client has crashed")
 // actor is one thread of a client in one schedule: a goroutine that is parked most of the time, or the way of a subscription's
 // commands to Redis. Its fields belong to whoever has the world's turn.
 type actor struct {
-	index  int   // the client, from 0
-	thread int   // 0: the client's first, in which its Step runs
-	sends  *conn // the subscription whose commands it brings to Redis; it has no goroutine; nil: it is a goroutine
-	ex     *execution
-	park   chan parked // the client tells the scheduler where it waits, or that it is done
-	awake  chan bool   // the scheduler lets it go on; false: it has crashed
+	index   int   // the client, from 0
+	thread  int   // 0: the client's first, in which its Step runs
+	sends   *conn // the subscription whose commands it brings to Redis; it has no goroutine; nil: it is a goroutine
+	ex      *execution
+	sending atomic.Pointer[conn] // of a program outside: the connection on which its command is under way; nil: none is
+
+	park  chan parked // the client tells the scheduler where it waits, or that it is done
+	awake chan bool   // the scheduler lets it go on; false: it has crashed
 
 	parkedAt         parked
 	started          bool // has taken a step

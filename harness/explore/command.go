@@ -185,15 +185,15 @@ var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpir
 var quotedClockWord = regexp.MustCompile(`(?i)["'](` + strings.Join(clockWords, "|") + `|xadd)["']`)
 
 // readsClock reports whether the outcome depends on the time of day that the server shows, as far as can be seen.
-func (c command) readsClock(w *world) bool { return clockIn(c.args, w.scripts) }
+func (c command) readsClock(w *world) bool { return clockIn(c.args, w.scripts, w.read) }
 
 // clockIn reports whether the outcome of a command depends on the time of day. scripts holds the texts of scripts by their hashes.
-func clockIn(args [][]byte, scripts map[string]string) bool {
+func clockIn(args [][]byte, scripts map[string]string, read readScripts) bool {
 	switch n := commandName(args); {
 	case n == "eval" && len(args) > 1:
-		return quotedClockWord.Match(args[1])
+		return read.traits(string(args[1])).clock
 	case n == "evalsha" && len(args) > 1:
-		return quotedClockWord.MatchString(scripts[strings.ToLower(string(args[1]))])
+		return read.traits(scripts[strings.ToLower(string(args[1]))]).clock
 	case n == "xadd":
 		return slices.ContainsFunc(args, func(a []byte) bool { return bytes.Equal(a, []byte("*")) })
 	case n == "set", n == "getex":

@@ -19,10 +19,13 @@ type conn struct {
 	node   int    // index in world.names of the node to which wire leads
 	hello  []byte // the client's HELLO, sent again on a new wire; nil: none
 
+	writing sync.Mutex // held by Write: a relay waits in Read meanwhile, in another goroutine
+
 	in    []byte    // bytes that the client wrote, not yet a whole command
 	queue []command // commands not yet sent
 	out   []byte    // replies not yet read
 
+	outside  bool     // it is of a program outside
 	stateful bool     // a CLIENT command has made its state visible to others
 	multi    bool     // between MULTI and EXEC
 	queued   access   // access of the commands queued in the MULTI
@@ -74,6 +77,8 @@ func (c *conn) Write(b []byte) (int, error) {
 		return 0, net.ErrClosed
 	default:
 	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	c.in = append(c.in, b...)
 	at := 0
 	for {
@@ -100,6 +105,13 @@ func (c *conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// hasQueued reports whether there is a command to send.
+func (c *conn) hasQueued() bool {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	return len(c.queue) > 0
+}
+
 // Read gives the client its replies.
 func (c *conn) Read(b []byte) (int, error) {
 	for len(c.out) == 0 {
@@ -122,7 +134,7 @@ func (c *conn) awaitReply() error {
 	if c.subscription != nil {
 		return c.awaitMessage()
 	}
-	if len(c.queue) == 0 {
+	if !c.hasQueued() {
 		select {
 		case <-c.wrote:
 			return nil
@@ -134,6 +146,7 @@ func (c *conn) awaitReply() error {
 	if a == nil {
 		return err
 	}
+	defer a.sending.CompareAndSwap(c, nil)
 	select {
 	case a.park <- parked{kind: inCommand, conn: c}:
 	case <-c.gone:
@@ -170,7 +183,18 @@ func (c *conn) sendUngated() (*actor, error) {
 		}
 		return nil, c.send()
 	}
+	if c.outside && (a.ex.running != a || !a.sending.CompareAndSwap(nil, c)) && a.ex.trouble == nil {
+		a.ex.trouble = twoAtOnce(a, &c.queue[0])
+	}
 	return a, nil
+}
+
+// twoAtOnce is why a program outside is refused that sends a command while another of the same thread is under way, or when it is not
+// its turn. Which of them came first would be chance: the kernel hands over what comes from two connections in any order. Of threads that
+// the program has started, one goes on at a time, so what comes is that one's.
+func twoAtOnce(a *actor, second *command) error {
+	return stopped("%s has sent %s on one connection while a command was under way on another: "+
+		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in workloads/clients/README.md", a, commandName(second.args))
 }
 
 // isUngated reports whether the next command concerns nobody else. It notes the state that the command gives the connection.

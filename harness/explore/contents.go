@@ -121,9 +121,9 @@ for _, k in ipairs(redis.call('keys', '*')) do
 end
 return out`
 
-// storedKeys lists what is stored at the primary.
-func (w *world) storedKeys() ([]storedKey, error) {
-	reply, err := w.ask(w.primary, "EVAL", contentScript, "0")
+// storedKeys lists what is stored at a node.
+func (w *world) storedKeys(node int) ([]storedKey, error) {
+	reply, err := w.ask(node, "EVAL", contentScript, "0")
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	if err := w.endThreads(); err != nil {
 		return nil, err
 	}
-	if err := w.reset(ctx); err != nil {
+	if err := w.reset(); err != nil {
 		return nil, err
 	}
 	ex := &execution{spec: spec, budget: budget, w: w, now: start, passedTo: start, remaining: budget, alarm: alarm, memory: w.memory}

@@ -90,6 +90,7 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 		return
 	}
 	defer inner.Close()
+	inner.outside = true
 	if err := inner.passOn(outer, in, n, g.read); errors.Is(err, errProtocol) {
 		defer d.takeTurn()()
 		if a := d.acting(); a != nil && a.ex.trouble == nil {

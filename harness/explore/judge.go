@@ -68,6 +68,9 @@ func (s *search) judge(ctx context.Context, v visit) error {
 		return nil
 	}
 	for _, a := range seen.found {
+		if !ex.knowsTimeUntil(a.To) {
+			continue // the search says that it cannot tell
+		}
 		c := &smallestFound{budget: s.budget, schedule: ex.path, class: a.Class, length: ex.lengthUntil(a.To)}
 		if old := s.found[a.Class]; old == nil || c.smaller(old) {
 			s.found[a.Class] = c
@@ -76,6 +79,12 @@ func (s *search) judge(ctx context.Context, v visit) error {
 		s.untilFirst = cmp.Or(s.untilFirst, time.Since(s.began))
 	}
 	return nil
+}
+
+// knowsTimeUntil reports whether every clock showed the schedule's time until at. Where the servers' clocks cannot be set they stand still
+// while time passes, so what follows a look at one of them may be wrong.
+func (ex *execution) knowsTimeUntil(at time.Duration) bool {
+	return !ex.clockRead || ex.w.fixed != nil || at < start+maxSteps*tick
 }
 
 // findings holds the checkers' findings in one schedule.

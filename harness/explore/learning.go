@@ -97,7 +97,7 @@ func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*transition,
 	m := ex.memory
 	t := &transition{reply: string(reply), after: ex.store}
 	if l.command.changes() {
-		keys, err := ex.w.storedKeys()
+		keys, err := ex.w.storedKeys(ex.w.primary)
 		if err != nil {
 			return nil, err
 		}

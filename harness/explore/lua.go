@@ -19,6 +19,24 @@ var (
 		`\b(?:redis|server)\s*\[|\b_G\b|\b(?:getfenv|setfenv|loadstring|load|rawget|pairs\s*\(\s*redis)\b|\bos\s*\.`)
 )
 
+// scriptTraits tells what the text of a script says about its outcome.
+type scriptTraits struct {
+	repeats bool // as scriptRepeats says
+	clock   bool // it names a command or an option by which Redis tells its time of day
+}
+
+// readScripts holds the traits of scripts by their text, so that each is read once.
+type readScripts map[string]scriptTraits
+
+func (r readScripts) traits(body string) scriptTraits {
+	t, known := r[body]
+	if !known {
+		t = scriptTraits{scriptRepeats(body), quotedClockWord.MatchString(body)}
+		r[body] = t
+	}
+	return t
+}
+
 // scriptRepeats reports whether the outcome of a Lua script follows from what is stored, its arguments and the time. It has to name
 // its commands where it calls them. A script of which that cannot be seen does not count as one.
 func scriptRepeats(body string) bool {

@@ -29,14 +29,15 @@ type memory struct {
 	stores   map[string]*contents // by all that they hold
 	empty    *contents            // what is stored when a schedule begins
 	scripts  map[string]string    // texts of scripts, by hash
-	watched  []string             // keys that some client has watched
-	size     int                  // minds, contents and transitions
-	recalled int                  // schedules that were run from memory to their end
-	broken   string               // empty: it works
+	read     readScripts
+	watched  []string // keys that some client has watched
+	size     int      // minds, contents and transitions
+	recalled int      // schedules that were run from memory to their end
+	broken   string   // empty: it works
 }
 
 func newMemory() *memory {
-	m := &memory{stores: map[string]*contents{}, scripts: map[string]string{}}
+	m := &memory{stores: map[string]*contents{}, scripts: map[string]string{}, read: readScripts{}}
 	m.empty = m.contents(nil, allScripts)
 	return m
 }
@@ -128,7 +129,7 @@ func (m *memory) meaningOf(c *command, on *conn) (*meaning, bool) {
 		return nil, false
 	}
 	means := meaning{
-		text: string(c.raw), ms: c.timely() || n == "exec", exact: clockIn(c.args, m.scripts), sets: c.setsTTL(), wants: c.wantedAcks(), wait: c.waitTimeout(),
+		text: string(c.raw), ms: c.timely() || n == "exec", exact: clockIn(c.args, m.scripts, m.read), sets: c.setsTTL(), wants: c.wantedAcks(), wait: c.waitTimeout(),
 	}
 	all := [][][]byte{c.args}
 	if n == "exec" && on != nil && on.multi {
@@ -138,9 +139,9 @@ func (m *memory) meaningOf(c *command, on *conn) (*meaning, bool) {
 		if !repeats(args) || !m.scriptRepeats(args) {
 			return nil, false
 		}
-		means.exact = means.exact || clockIn(args, m.scripts)
+		means.exact = means.exact || clockIn(args, m.scripts, m.read)
 	}
-	means.clock = clockIn(c.args, m.scripts)
+	means.clock = clockIn(c.args, m.scripts, m.read)
 	c.meaning = &means
 	return c.meaning, true
 }
@@ -153,7 +154,7 @@ func (m *memory) scriptRepeats(args [][]byte) bool {
 			return false
 		}
 	}
-	return !runs || scriptRepeats(body)
+	return !runs || m.read.traits(body).repeats
 }
 
 // whyNotRepeatable says why the outcome of a command does not follow from what is kept. It is empty if it does, or if all that is

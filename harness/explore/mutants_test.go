@@ -14,7 +14,7 @@ import (
 // `make mutate`.
 func TestWhatCommandsAreByTheirWords(t *testing.T) {
 	const sha = "0123456789abcdef0123456789abcdef01234567"
-	w := &world{scripts: map[string]string{sha: `return redis.call("TIME")`}}
+	w := &world{read: readScripts{}, scripts: map[string]string{sha: `return redis.call("TIME")`}}
 	for _, c := range []struct {
 		words                 string
 		blocks, timely, clock bool

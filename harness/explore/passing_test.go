@@ -213,4 +213,13 @@ func TestClocksThatCannotBeSet(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, harness.Unknown, res.Verdict())
 	require.Contains(t, res.Stopped, "looks at a clock")
+
+	// What is found after time has passed may come from a clock that stood still. What is found before does not.
+	for after, want := range map[time.Duration]harness.Verdict{time.Second: harness.Unknown, 0: harness.Invalid} {
+		late := timed(program(looks), 1)
+		late.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return op.Key == "TIME" && op.Return > after })}
+		res, err = Search(t.Context(), late)
+		require.NoError(t, err)
+		require.Equal(t, want, res.Verdict(), res.Summary())
+	}
 }

@@ -42,6 +42,10 @@ type Pieces struct {
 	// result is not wanted any more.
 	Run func(ctx context.Context, p Piece) (PieceResult, error)
 
+	// Settled is called when the last piece is done; may be nil. An error says that results of pieces cannot be relied on: the search ends
+	// early then, with the error in Result.Stopped. Counterexamples stay, since Search runs them again itself.
+	Settled func(ctx context.Context) error
+
 	sizes pieceSizes // the zero value means the usual ones
 }
 

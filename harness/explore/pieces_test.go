@@ -122,6 +122,9 @@ func TestASearchThatGoesOnFromCheckpointsComesToTheSame(t *testing.T) {
 		if seed == 0 {
 			w = newScheduler(t, spec).w
 		}
+		if int(seed) >= usually(3) { // each needs a second
+			return
+		}
 		whole, done := cameTo(t, t.Context(), spec, w)
 		require.True(t, done.Done(), what)
 		rng := rand.New(rand.NewPCG(seed, 13))
@@ -154,7 +157,8 @@ func TestASearchThatGoesOnFromCheckpointsComesToTheSame(t *testing.T) {
 		again, _ := cameTo(t, t.Context(), spec, w)
 		require.Equal(t, whole.tally, again.tally, "nothing is left to be done")
 	})
-	require.Greater(t, stops, 100, "or nothing was shown")
+	t.Logf("%d stops", stops)
+	require.Greater(t, stops, 25*usually(3), "or nothing was shown")
 }
 
 // interrupter is a checker that interrupts the search after some looks.
@@ -256,7 +260,7 @@ func TestASearchInPiecesComesToTheSameWhoeverDoesThem(t *testing.T) {
 		p.take(spec)
 		plain, _ := cameTo(t, t.Context(), spec, w)
 		var one came
-		for _, workers := range []int{1, 2, 4} {
+		for _, workers := range []int{1, 2, 4}[:1+usually(2)] {
 			p.mortal = workers > 1
 			spec.Pieces = &Pieces{Workers: workers, Run: p.run, sizes: smallPieces}
 			got, done := cameTo(t, t.Context(), spec, w)

@@ -214,24 +214,6 @@ func (ex *execution) changeWorld(c interleave.Choice) {
 	}
 }
 
-// hearingReplicas returns the number of replicas that hear what is written now.
-func (ex *execution) hearingReplicas() int64 {
-	if !ex.recalls {
-		return ex.w.hearingReplicas()
-	}
-	switch {
-	case len(ex.w.names) == 1:
-		return 0
-	case ex.replicationStopped:
-		return 1 // the bystander
-	case !ex.promoted:
-		return 2
-	case ex.w.awaitsAcks:
-		return 1 // the bystander, which follows the new primary
-	}
-	return 0
-}
-
 // canonicalOps describes operations without their times.
 func canonicalOps(ops []harness.Op) string {
 	var b strings.Builder

@@ -60,7 +60,7 @@ func (s *search) addCounterexamples(ctx context.Context, w *world, res *interlea
 		switch {
 		case errors.Is(err, ErrDiverged) || errors.Is(err, errStopped):
 			res.Exhausted = false
-			res.Stopped = fmt.Sprintf("a schedule that ended in %s ended otherwise when it was run again: a client does not do the same each time", c.class) + remedy
+			res.Stopped = fmt.Sprintf("a schedule that ended in %s ended otherwise when it was run again: a client does not do the same each time", c.class) + remedy(s.spec.Program)
 		case err != nil:
 			return err
 		default:

@@ -139,8 +139,19 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 	} else {
 		s.runParts(ctx, worlds)
 	}
+	s.settle(ctx)
 	s.elapsed = time.Since(s.began)
 	return s.failure
+}
+
+// settle asks whether the results of pieces can be relied on.
+func (s *search) settle(ctx context.Context) {
+	if s.spec.Pieces == nil || s.spec.Pieces.Settled == nil {
+		return
+	}
+	if err := s.spec.Pieces.Settled(ctx); err != nil && ctx.Err() == nil {
+		s.stop(err.Error())
+	}
 }
 
 // runParts goes through the parts of a search that runs every schedule.
@@ -211,15 +222,27 @@ func (s *search) stop(reason string) {
 	s.wake.Broadcast()
 }
 
-// remedy tells users what to do about a client that does not do the same each time.
-const remedy = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now (harness.Now), " +
-	"without random numbers that are not seeded, and without the order of a map"
+// What users can do about a client that does not do the same each time.
+const (
+	remedyInside = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now (harness.Now), " +
+		"without random numbers that are not seeded, and without the order of a map"
+	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the next request, so no thread " +
+		"or timer beside it, no random decisions, and no clock but those of workloads/clients/README.md"
+)
+
+// remedy returns what the author of a program can do about a client that does not do the same each time.
+func remedy(p interleave.Program) string {
+	if p.Gate == interleave.TCP {
+		return remedyOutside
+	}
+	return remedyInside
+}
 
 func (s *search) fail(err error) {
 	if errors.Is(err, errStopped) {
 		why := err.Error()[len(errStopped.Error())+2:]
 		if errors.Is(err, errDiverged) {
-			why += remedy
+			why += remedy(s.spec.Program)
 		}
 		s.stop(why)
 		return

@@ -28,17 +28,20 @@ const grain = time.Millisecond
 
 // fixTime stops the servers' clocks. If they cannot be set, w.unset says why, and the explorer's own commands end leases
 // instead.
-func (w *world) fixTime(ctx context.Context) (err error) {
+func (w *world) fixTime(ctx context.Context) error {
 	if w.whyNoClock != "" {
 		return nil
 	}
-	w.fixed, err = w.cluster.FixClocks(ctx, epoch)
-	if errors.Is(err, cluster.ErrClock) {
-		w.whyNoClock, err = err.Error(), nil
-		return nil
-	}
-	if err != nil {
-		return err
+	for _, c := range w.clusters() {
+		clock, err := c.FixClocks(ctx, epoch)
+		if errors.Is(err, cluster.ErrClock) && w.fixed == nil {
+			w.whyNoClock = err.Error()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		w.fixed = append(w.fixed, clock)
 	}
 	for i := range w.names { // keys expire when they are read only, and a jump of the clock breaks no replication link
 		for _, args := range [][]string{{"DEBUG", "SET-ACTIVE-EXPIRE", "0"}, {"CONFIG", "SET", "repl-timeout", "2000000000"}} {
@@ -52,8 +55,8 @@ func (w *world) fixTime(ctx context.Context) (err error) {
 
 // setTime moves the servers' clocks to an instant of the schedule. Clocks that cannot be set go on by themselves.
 func (w *world) setTime(now time.Duration) {
-	if w.fixed != nil {
-		w.fixed.Set(epoch.Add(now))
+	for _, clock := range w.fixed {
+		clock.Set(epoch.Add(now))
 	}
 }
 

@@ -177,7 +177,7 @@ func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (move, 
 		if ex.recalls {
 			return did, nil
 		}
-		if err := ex.w.promote(ctx); err != nil {
+		if err := ex.w.promote(ex.now); err != nil {
 			return did, err
 		}
 		return did, ex.loseWaits()

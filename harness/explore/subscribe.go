@@ -127,6 +127,10 @@ func (ex *execution) sendSubscription(c *conn) error {
 const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not know, such as that of PubSub.Channel: " +
 	"read by ReceiveTimeout or ReceiveMessage, in the goroutine that was called or in one of harness.Go"
 
+// outsideReader is the same of a program outside: when it reads, nobody sees.
+const outsideReader = "client %d has subscribed, and subscriptions of a program outside are not explored, since nobody sees when it reads: " +
+	"let it ask Redis by commands, or put it under load, see workloads/clients/README.md"
+
 // awaitMessage gets one more message into out. The actor that reads waits until there is one, or its time is over.
 func (c *conn) awaitMessage() error {
 	a, err := c.reader()
@@ -158,6 +162,9 @@ func (c *conn) reader() (*actor, error) {
 		return nil, c.askMessage()
 	case a.goroutine != goroutineID():
 		a.ex.trouble = stopped(foreignReader, a.index+1)
+		if c.outside {
+			a.ex.trouble = stopped(outsideReader, a.index+1)
+		}
 		back := c.dialer.world.giveTurn()
 		<-c.gone
 		back()

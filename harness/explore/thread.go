@@ -112,7 +112,8 @@ func (a *actor) isCrashed() bool { return a.ex.actors[a.index].crashed }
 func (t *actor) run(ctx context.Context, f func(context.Context)) {
 	end := parked{kind: atEnd}
 	defer func() {
-		if p := recover(); p != nil {
+		p := recover()
+		if end.err = brokenOutside(t.index, p); end.err == nil && p != nil {
 			end.err = fmt.Errorf("explore: thread %d of client %d panicked: %v\n%s", t.thread+1, t.index+1, p, debug.Stack())
 		}
 		t.park <- end

@@ -69,17 +69,17 @@ func (ex *execution) noteOutcome(c *command, on *conn) {
 		if !runs && commandName(args) == "evalsha" && len(args) > 1 {
 			body, runs = ex.w.scripts[strings.ToLower(string(args[1]))]
 		}
-		if !repeats(args) && !(command{args: args}).blocks() || runs && !scriptRepeats(body) {
+		if !repeats(args) && !(command{args: args}).blocks() || runs && !ex.w.read.traits(body).repeats {
 			ex.trails.blind = true
 		}
 	}
 }
 
-// seesState looks at what is stored, and reports whether the state of the schedule can be told. It cannot while replication is
-// stopped, or while a connection has a state at Redis that nobody sees.
+// seesState looks at what is stored, and reports whether the state of the schedule can be told. It cannot while a connection has a
+// state at Redis that nobody sees.
 func (ex *execution) seesState() (ok bool, err error) {
 	t := ex.trails
-	if t == nil || t.blind || ex.disturbed || ex.replicationStopped || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
+	if t == nil || t.blind || ex.disturbed || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
 		return false, nil
 	}
 	for i := range ex.actors {
@@ -100,16 +100,17 @@ func (ex *execution) seesState() (ok bool, err error) {
 		}
 		t.loaded = append([]byte(strings.Join(hashes, " ")), reply...)
 	}
-	t.stored, err = ex.w.storedKeys()
+	t.stored, err = ex.w.storedKeys(ex.w.primary)
 	return err == nil, err
 }
 
 // appendTrails describes what is stored, what every client has read, and what each of its threads waits for.
 func (ex *execution) appendTrails(b []byte) []byte {
-	for _, k := range ex.trails.stored {
-		b = appendInts(appendText(appendText(append(b, 1), k.name), k.dump), k.end)
+	b = appendKeys(b, ex.trails.stored)
+	if ex.replicationStopped {
+		b = appendKeys(b, ex.w.held.keys)
 	}
-	b = appendText(append(b, 0), string(ex.trails.loaded))
+	b = appendText(b, string(ex.trails.loaded))
 	b = appendInts(b, ex.millisecond(ex.now), ex.millisecond(ex.passedTo), ex.idleFor.Round(grain))
 	b = appendInts(b, ex.earlyWakes)
 	b = appendBools(b, ex.wakesCut)
@@ -126,6 +127,13 @@ func (ex *execution) appendTrails(b []byte) []byte {
 		b = appendInts(b, a.index, a.thread)
 	}
 	return ex.appendWaiters(append(b, 0))
+}
+
+func appendKeys(b []byte, all []storedKey) []byte {
+	for _, k := range all {
+		b = appendInts(appendText(appendText(append(b, 1), k.name), k.dump), k.end)
+	}
+	return append(b, 0)
 }
 
 // millisecond returns the millisecond of a time. Where somebody has looked at a clock it returns the time as it is.

@@ -76,10 +76,11 @@ func TestStatesOfReallyRunSchedulesLoseNothing(t *testing.T) {
 		{"threads, messages and waits", slices.Concat(threads, listens, waits), 8, 2, 2, nil},
 		{"clocks and leases", append(slices.Clone(threads), "CLOCK", "PTTL $k"), 3, 2, 2, func(s *Spec) { s.Expiries = 1 }},
 		{"flushes", append(slices.Clone(plain), "RUN bump $k", "RUN lease $k"), 3, 2, 2, func(s *Spec) { s.Flushes = 1 }},
-		{"failover", []string{"SET $k $v", "GET $k", "BLPOP c 5"}, 1, 2, 1, func(s *Spec) { s.Failovers = 1 }},
+		{"failover", []string{"SET $k $v", "GET $k", "BLPOP c 5"}, 2, 2, 1, func(s *Spec) { s.Failovers = 1 }},
+		{"failover and leases", []string{"SET $k $v EX 10", "GET $k", "INCR $k", "BLPOP c 5"}, 1, 2, 1, func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
 	} {
 		t.Run(group.name, func(t *testing.T) {
-			if slow := []string{"failover", "threads", "threads and crashes"}; slices.Contains(slow, group.name) && !*Long {
+			if slow := []string{"threads", "threads and crashes"}; slices.Contains(slow, group.name) && !*Long {
 				t.Skip("make test-long")
 			}
 			t.Parallel()

@@ -29,7 +29,7 @@ func (s *search) runTwice(ctx context.Context, w *world) {
 	case err != nil:
 		s.fail(err)
 	case why != "":
-		s.stop(why + remedy)
+		s.stop(why + remedy(s.spec.Program))
 	}
 }
 

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"errors"
@@ -14,16 +15,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-)
-
-// Nodes of a replicated world by their number: the first primary, the replica that is promoted, and one that is never
-// behind, whose acknowledgement is all that WAIT 1 gets while the other hears nothing.
-const (
-	firstPrimary = iota
-	successor
-	bystander
 )
 
 // world is the Redis of one worker, and what may happen to it. Whoever uses it has its turn.
@@ -32,14 +26,15 @@ type world struct {
 	// client. A client that acts in goroutines of its own may so disturb a schedule, but causes no data race.
 	turn sync.Mutex
 
-	cluster           *cluster.Cluster
+	cluster           *cluster.Cluster // the first primary and its replicas
+	heirs             *cluster.Cluster // the successor and its replica; nil without failovers
 	names             []string
 	sockets           []string
 	admin             []*wire       // the explorer's own connections, one to each node
 	primary           int           // index in names of the node that clients talk to
 	resumeReplication func() error  // lets the replica hear its primary again; nil: it does
-	failedOver        bool          // a failover is to be undone
-	awaitsAcks        bool          // clients wait for acknowledgements: replicas follow a new primary
+	held              heldData      // what that replica held when replication was stopped
+	awaitsAcks        bool          // clients wait for acknowledgements: a replica follows a new primary
 	memory            *memory       // what the schedule under way is to be kept in; nil: it is not kept
 	witnesses         []*wire       // watch keys for memory
 	clean             bool          // database 0 is empty
@@ -50,23 +45,27 @@ type world struct {
 	patienceUnit      time.Duration // unit of the time-outs of subscriptions' reads
 	abandonedWires    []*wire       // connections that clients have left behind: closed before the next schedule
 
-	fixed      *cluster.FixedClock // the servers' time of day; nil: it cannot be set
-	whyNoClock string              // why it cannot be set; empty: it can
-	unheard    time.Duration       // virtual time that passed since replication stopped; 0 if clocks can be set
+	fixed      []*cluster.FixedClock // the servers' time of day, by cluster; nil: it cannot be set
+	whyNoClock string                // why it cannot be set; empty: it can
+	unheard    time.Duration         // virtual time that passed since replication stopped; 0 if clocks can be set
 
+	program interleave.Program
 	dialers []*dialer
 	clients []redis.UniversalClient // one for each dialer
 	probe   redis.UniversalClient   // the harness's own, never gated
 	gates   gates                   // addresses of clients outside this process
 
 	scripts map[string]string // texts of all scripts that were seen, by hash
+	read    readScripts
 	titles  map[string]string // names of scripts, by their text
 	flushed bool              // the script cache was flushed and is to be filled again
 }
 
 // newWorld starts Redis and connects s.Clients clients and a probe. The caller has its turn until stop.
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
-	w := &world{awaitsAcks: s.Program.Replicas, scripts: map[string]string{}, titles: s.Program.Scripts, patienceUnit: patienceUnit(s.Program)}
+	w := &world{
+		program: s.Program, awaitsAcks: s.Program.Replicas, scripts: map[string]string{}, read: readScripts{}, titles: s.Program.Scripts, patienceUnit: patienceUnit(s.Program),
+	}
 	w.turn.Lock()
 	if err := w.start(ctx, s); err != nil {
 		return nil, err
@@ -76,17 +75,10 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 			err = errors.Join(err, w.stop())
 		}
 	}()
-	w.names = w.cluster.RedisNodes()
-	for _, name := range w.names {
-		socket, err := w.cluster.Socket(name)
-		if err != nil {
+	for _, c := range w.clusters() {
+		if err := w.dialNodes(c); err != nil {
 			return nil, err
 		}
-		admin, err := dialWire(socket)
-		if err != nil {
-			return nil, err
-		}
-		w.sockets, w.admin = append(w.sockets, socket), append(w.admin, admin)
 	}
 	if err := w.fixTime(ctx); err != nil {
 		return nil, err
@@ -98,9 +90,9 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 	for range s.Clients {
 		d := &dialer{world: w, client: true}
 		w.dialers = append(w.dialers, d)
-		w.clients = append(w.clients, w.connect(d, s.Program))
+		w.clients = append(w.clients, w.connect(d))
 	}
-	w.probe = w.connect(&dialer{world: w}, s.Program)
+	w.probe = w.connect(&dialer{world: w})
 	return w, w.gates.open(s.Program.Gate, w.dialers, s.Program.Announced)
 }
 
@@ -121,14 +113,29 @@ func (w *world) giveTurn() (back func()) {
 
 // start starts Redis, with clocks that can be set if there is a compiler to make them.
 func (w *world) start(ctx context.Context, s *Spec) error {
-	make := cluster.Standalone
-	if s.Program.Replicas || s.Failovers > 0 {
-		make = cluster.Replicated
-	}
 	for _, clocks := range []bool{true, false} {
-		w.cluster = make(cluster.Options{RedisServer: s.Redis, Clocks: clocks})
-		err := w.cluster.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
-		if err == nil || !clocks || !errors.Is(err, cluster.ErrNoCompiler) {
+		o := cluster.Options{RedisServer: s.Redis, Clocks: clocks}
+		w.cluster = cluster.Standalone(o)
+		if s.Program.Replicas || s.Failovers > 0 {
+			w.cluster = cluster.Replicated(o)
+		}
+		if s.Failovers > 0 {
+			w.heirs = newHeirs(w.awaitsAcks, o)
+		}
+		all := w.clusters()
+		err := cmp.Or(await.All(len(all), func(i int) error { // what one cluster lacks the other lacks as well
+			return all[i].Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
+		})...)
+		if err == nil {
+			err = w.joinHeirs(ctx)
+		}
+		if err == nil {
+			return nil
+		}
+		for _, c := range all {
+			err = errors.Join(err, c.Stop())
+		}
+		if !clocks || !errors.Is(err, cluster.ErrNoCompiler) {
 			return err
 		}
 		w.whyNoClock = err.Error()
@@ -136,10 +143,37 @@ func (w *world) start(ctx context.Context, s *Spec) error {
 	return nil
 }
 
+// clusters lists the clusters of the world.
+func (w *world) clusters() []*cluster.Cluster {
+	if w.heirs == nil {
+		return []*cluster.Cluster{w.cluster}
+	}
+	return []*cluster.Cluster{w.cluster, w.heirs}
+}
+
+// dialNodes connects to each node of a cluster.
+func (w *world) dialNodes(c *cluster.Cluster) error {
+	for _, name := range c.RedisNodes() {
+		socket, err := c.Socket(name)
+		if err != nil {
+			return err
+		}
+		admin, err := dialWire(socket)
+		if err != nil {
+			return err
+		}
+		if c == w.heirs {
+			name = "heir " + name
+		}
+		w.names, w.sockets, w.admin = append(w.names, name), append(w.sockets, socket), append(w.admin, admin)
+	}
+	return nil
+}
+
 // connect makes the Redis client behind a dialer. It has no time-outs: the scheduler decides which answers are lost. Its address is
 // never dialled. It is not a name, since go-redis would look a name up, for seconds where no resolver answers.
-func (w *world) connect(s *dialer, p interleave.Program) redis.UniversalClient {
-	retries := p.Retries
+func (w *world) connect(s *dialer) redis.UniversalClient {
+	retries := w.program.Retries
 	if retries == 0 {
 		retries = -1
 	}
@@ -148,16 +182,39 @@ func (w *world) connect(s *dialer, p interleave.Program) redis.UniversalClient {
 		MaxRetries: retries, MinRetryBackoff: -1, MaxRetryBackoff: -1, DialerRetries: 1, ReadTimeout: -1, WriteTimeout: -1, PoolSize: 8, ConnMaxIdleTime: -1,
 		ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10, PipelinePoolSize: -1,
 	})
-	for _, h := range p.Hooks {
+	for _, h := range w.program.Hooks {
 		r.AddHook(h)
 	}
 	return r
 }
 
+// mostSubscriptions bounds the subscriptions that a Redis client has left open in earlier schedules. It keeps each, with two buffers of
+// 4 KB, for as long as it lives.
+const mostSubscriptions = 100
+
+// dropSubscriptions connects those clients anew that have left many subscriptions open. No schedule is under way.
+func (w *world) dropSubscriptions() error {
+	for i, d := range w.dialers {
+		if w.clients[i].PoolStats().PubSubStats.Active <= mostSubscriptions {
+			continue
+		}
+		d.actor.Store(nil) // connections are closed in this turn
+		if err := w.clients[i].Close(); err != nil {
+			return err
+		}
+		w.clients[i] = w.connect(d)
+	}
+	return nil
+}
+
 func (w *world) stop() error {
 	defer w.gates.running.Wait() // some need the turn to end
 	defer w.turn.Unlock()
-	errs := []error{w.endThreads(), w.gates.close()}
+	ended := w.endThreads()
+	if errors.Is(ended, errStopped) { // it is of no interest how clients end that nobody searches any more
+		ended = nil
+	}
+	errs := []error{ended, w.gates.close()}
 	for _, d := range w.dialers {
 		d.actor.Store(nil) // their connections are closed in this turn
 	}
@@ -171,13 +228,16 @@ func (w *world) stop() error {
 	for _, a := range append(w.admin, w.abandonedWires...) {
 		a.close()
 	}
-	if w.fixed != nil {
-		w.fixed.Close()
+	for _, clock := range w.fixed {
+		clock.Close()
 	}
 	if w.resumeReplication != nil {
 		errs = append(errs, w.resumeReplication())
 	}
-	return errors.Join(append(errs, w.cluster.Stop())...)
+	for _, c := range w.clusters() {
+		errs = append(errs, c.Stop())
+	}
+	return errors.Join(errs...)
 }
 
 // ask sends one command to a node.
@@ -189,11 +249,24 @@ func (w *world) ask(node int, args ...string) ([]byte, error) {
 	return reply, err
 }
 
+// askAll sends several commands to a node, and returns the reply to each.
+func (w *world) askAll(node int, requests []byte, n int) (replies [][]byte, err error) {
+	all, err := w.admin[node].ask(requests, n)
+	for len(all) > 0 && err == nil {
+		size, _ := replySize(all) // ask has measured it
+		if all[0] == '-' {
+			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", w.names[node], replyText(all[:size]))
+		}
+		replies, all = append(replies, all[:size]), all[size:]
+	}
+	return replies, err
+}
+
 // flushDB empties the node between schedules. It takes a third of the time of FLUSHALL, and clients use database 0 only.
 var flushDB = request("FLUSHDB")
 
 // reset prepares the world for a schedule: no keys, the first primary, and in its cache the scripts that were seen so far.
-func (w *world) reset(ctx context.Context) error {
+func (w *world) reset() error {
 	if err := w.resumeIfStopped(); err != nil {
 		return err
 	}
@@ -202,23 +275,25 @@ func (w *world) reset(ctx context.Context) error {
 		left.close()
 	}
 	w.abandonedWires = nil
+	if err := w.dropSubscriptions(); err != nil {
+		return err
+	}
 	for _, c := range w.stateful {
 		if err := c.resetState(); err != nil {
 			return err
 		}
 	}
 	w.stateful = nil
-	if !w.clean || w.failedOver {
+	if !w.clean || w.primary != firstPrimary {
 		if _, err := w.admin[firstPrimary].ask(flushDB, 1); err != nil {
 			return err
 		}
 	}
 	w.clean = false
 	w.setTime(0)
-	if w.failedOver {
-		if err := w.undoFailover(ctx); err != nil {
-			return fmt.Errorf("explore: undo a failover: %w", err)
-		}
+	if w.primary != firstPrimary {
+		w.primary = firstPrimary
+		w.closeWitnesses()
 	}
 	if w.flushed {
 		for _, body := range w.scripts {
@@ -229,98 +304,6 @@ func (w *world) reset(ctx context.Context) error {
 		w.flushed = false
 	}
 	return nil
-}
-
-// undoFailover makes the first primary the primary again.
-func (w *world) undoFailover(ctx context.Context) error {
-	w.primary = firstPrimary
-	w.closeWitnesses()
-	for _, replica := range []int{successor, bystander} {
-		if err := w.cluster.Follow(ctx, w.names[replica], w.names[firstPrimary]); err != nil {
-			return err
-		}
-	}
-	if err := w.cluster.AwaitReplicas(ctx, w.names[firstPrimary], w.names[successor], w.names[bystander]); err != nil {
-		return err
-	}
-	w.failedOver = false
-	return nil
-}
-
-// settleWithin is the time in milliseconds that a replica has to acknowledge what it hears: far more than it needs.
-const settleWithin = "2000"
-
-// hearingReplicas returns the number of replicas that hear what is written now.
-func (w *world) hearingReplicas() int64 {
-	switch {
-	case len(w.names) == 1:
-		return 0
-	case w.resumeReplication != nil:
-		return 1 // the bystander
-	case w.primary == firstPrimary:
-		return 2
-	case w.awaitsAcks:
-		return 1 // the bystander, which follows the new primary
-	}
-	return 0
-}
-
-// stopReplication waits until the replicas have heard everything so far. From then on the one that will be promoted hears
-// nothing.
-func (w *world) stopReplication() error {
-	const mark = "{doublegrant}" // WAIT counts from the last write of its own connection
-	for _, args := range [][]string{{"SET", mark, ""}, {"DEL", mark}} {
-		if _, err := w.ask(firstPrimary, args...); err != nil {
-			return err
-		}
-	}
-	reply, err := w.ask(firstPrimary, "WAIT", "2", settleWithin)
-	if err != nil {
-		return err
-	}
-	if n, err := integer(reply); err != nil || n < 2 {
-		return errors.Join(err, fmt.Errorf("explore: only %d of 2 replicas have heard everything", n))
-	}
-	w.resumeReplication, err = w.cluster.Impair(harness.Between([]string{w.names[successor]}, []string{w.names[firstPrimary]}), harness.Withhold())
-	return err
-}
-
-// resumeIfStopped lets the replica that hears nothing, if there is one, hear its primary again.
-func (w *world) resumeIfStopped() error {
-	if w.resumeReplication == nil {
-		return nil
-	}
-	err := w.resumeReplication()
-	w.resumeReplication = nil
-	return err
-}
-
-// promote makes the replica that hears nothing the primary. Its script cache is empty, as that of every new primary.
-func (w *world) promote(ctx context.Context) error {
-	w.failedOver = true
-	if _, err := w.ask(successor, "SCRIPT", "FLUSH"); err != nil {
-		return err
-	}
-	if err := w.cluster.Promote(ctx, w.names[successor]); err != nil {
-		return err
-	}
-	w.primary = successor
-	w.closeWitnesses()
-	if w.unheard > 0 { // keys on this replica age by the time that it did not hear of
-		if err := w.ageKeys(w.unheard); err != nil {
-			return err
-		}
-	}
-	if err := w.resumeIfStopped(); err != nil {
-		return err
-	}
-	if !w.awaitsAcks {
-		return nil
-	}
-	if err := w.cluster.Follow(ctx, w.names[bystander], w.names[successor]); err != nil {
-		return err
-	}
-	return w.cluster.AwaitReplicas(ctx, w.names[successor], w.names[bystander])
 }
 
 // flush empties the script cache.

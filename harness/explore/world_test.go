@@ -132,7 +132,7 @@ func failover(t *testing.T, p interleave.Program) *scheduler {
 // whole fails unless the first node is the primary and the replicas are in step with it.
 func (s *scheduler) whole() {
 	s.t.Helper()
-	require.NoError(s.t, s.w.reset(s.t.Context()))
+	require.NoError(s.t, s.w.reset())
 	require.Equal(s.t, firstPrimary, s.w.primary)
 	reply, err := s.w.ask(firstPrimary, "ROLE")
 	require.NoError(s.t, err)
@@ -142,7 +142,7 @@ func (s *scheduler) whole() {
 	reply, err = s.w.ask(firstPrimary, "WAIT", "2", "2000")
 	require.NoError(s.t, err)
 	require.Equal(s.t, "2", replyText(reply))
-	for _, node := range []int{successor, bystander} {
+	for _, node := range []int{lagging, bystander} {
 		reply, err := s.w.ask(node, "KEYS", "*")
 		require.NoError(s.t, err)
 		require.Equal(s.t, "[mark]", replyText(reply))

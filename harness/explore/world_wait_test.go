@@ -52,3 +52,23 @@ func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	require.False(t, ex.disturbed)
 	s.whole()
 }
+
+// A program may leave a subscription open in each schedule, as one that expects its process to end. The Redis clients of a search live
+// on, and would keep them all.
+func TestSubscriptionsThatAreLeftOpenArePutAway(t *testing.T) {
+	leaves := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "news", func() (string, error) {
+			_, err := r.Subscribe(ctx, "news").Receive(ctx)
+			return "1", err
+		})
+	}
+	s := newScheduler(t, quiet(program(leaves, sends("GET a"))))
+	made := map[redis.UniversalClient]bool{}
+	for range 3 * mostSubscriptions {
+		s.run()
+		made[s.w.clients[0]] = true
+		require.LessOrEqual(t, s.w.clients[0].PoolStats().PubSubStats.Active, uint32(mostSubscriptions+1))
+	}
+	require.Len(t, made, 3, "a client serves many schedules")
+	require.NotNil(t, s.w.clients[1])
+}

@@ -91,6 +91,10 @@ func TestBadInput(t *testing.T) {
 		},
 		"two options values": {lock(newGoodLock, onlyLoad, onlySearch), []string{"give one at most"}},
 		"options: clients":   {lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Clients: 9}}), []string{"the options: ", "9 clients: ask for 2 to 4"}},
+		"options: time": {
+			lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{For: -time.Second}}),
+			[]string{"the options: a search cannot take -1s: leave Search.For out for 5m0s"},
+		},
 		"options: topology":  {lock(newGoodLock, loaded(granttest.Load{Topology: "ring"})), []string{`the options: unknown topology "ring"`}},
 		"options: no fault":  {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{{}}})), []string{"the options: a Fault without anything to do"}},
 		"options: sentinels": {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{granttest.SplitBrain(time.Second)}})), []string{"the options: SplitBrain needs Topology: granttest.Sentinel"}},

@@ -164,7 +164,8 @@ func workingDir() string {
 	return filepath.ToSlash(dir)
 }
 
-// replay leads the algorithm along a saved counterexample, and reports whether the test may go on. The flags repeat just that.
+// replay leads the algorithm along a saved counterexample, and reports whether the test may go on. With flags, go test repeats this replay
+// alone; without any, the whole test.
 func (s subject) replay(t TB, path string, f saved, flags ...string) (well bool) {
 	t.Helper()
 	g := newLastingSupervisor(callTime)

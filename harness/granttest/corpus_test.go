@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// quick is a search for what two clients do to each other by themselves.
+// quick is a search with two clients and no faults.
 var quick = granttest.LockOptions{
 	Search: granttest.Search{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}, Load: granttest.Load{Skip: true},
 }
@@ -140,7 +140,7 @@ func TestReplayOfOneFile(t *testing.T) {
 	require.Contains(t, record(t, "TestIt", lock(newGoodLock)).failure(t), "there is no nowhere.json in the package's folder")
 }
 
-// A folder that takes no files is no reason to say less.
+// A failure shows the counterexample even if no file can be written.
 func TestACorpusThatCannotBeWritten(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("testdata", nil, 0o644))

@@ -2,7 +2,7 @@ package granttest
 
 import "time"
 
-// ShortenCalls makes calls end sooner that never return, until the function that it returns is called.
+// ShortenCalls lets a call take no longer than d, until restore is called.
 func ShortenCalls(d time.Duration) (restore func()) {
 	old := callTime
 	callTime = d

@@ -8,7 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// Fault is something that goes wrong during a load, and heals. The functions below make them.
+// Fault is something that goes wrong during a load, and heals. The functions below make them; the zero value fails the test, and so
+// does a fault that lasts for less than 0.
 type Fault struct {
 	lasts    time.Duration
 	make     func(*cluster.Cluster, *harness.Fleet) harness.Nemesis

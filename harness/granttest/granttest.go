@@ -48,8 +48,9 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 // Dedup fails t unless the filter that newFilter makes keeps its promise: each message is delivered by one worker, and can
 // be delivered again when its window is over.
 //
-// A filter of one step loses a message whose worker crashes before it delivers it, so the search leaves crashes and lost
-// answers out. Ask for them with Search{Crashes: 1}. A [Confirmer], which must lose no message, is searched with both.
+// A filter of one step loses a message whose worker crashes before it delivers it, so the search leaves crashes, lost answers
+// and late commands out. Ask for them with Search{Crashes: 1}. A [Confirmer], which must lose no message, is searched with all of
+// them.
 //
 // C and the options are as for [Lock].
 func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
@@ -107,8 +108,9 @@ func onlyOptions[O any](t TB, o []O) (opts O) {
 	return opts
 }
 
-// supervisedMaker turns a constructor into one of supervised values. Called without a client, that one makes a value to look at its type
-// only: the optional methods of an algorithm decide what clients ask of it.
+// supervisedMaker turns a constructor into one whose values a supervisor watches. With a nil client that one makes a value of which only
+// the type counts: it shows which optional methods the algorithm has, and so what clients ask of it. It fails the test if newT takes
+// no *redis.Client, or is nil.
 func supervisedMaker[C, T, G any](t TB, newT func(C) T, supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
 	t.Helper()
 	if _, ok := any((*redis.Client)(nil)).(C); !ok {

@@ -68,7 +68,8 @@ const (
 	LeadingZeros = workloads.LeadingZeros
 )
 
-// Search shapes the search through every interleaving. A zero value means the default beside it; a negative one means none.
+// Search shapes the search through every interleaving. A zero value means the default beside it. A negative number of crashes,
+// expiries, lost answers, lost commands or late commands means none; other counts cannot be negative.
 type Search struct {
 	Skip bool // no search: for an algorithm that works in goroutines or timers of its own
 
@@ -78,11 +79,12 @@ type Search struct {
 	Failovers int // promotions of a replica that has not heard everything, 0 or 1; default none
 	Flushes   int // times that the script cache is lost; default none
 
-	// Commands and answers that get lost in one schedule. Without any of these the search has a part of its own for one
-	// lost answer and one for one late command, with two clients.
+	// In one schedule: commands that are executed without an answer to their client, that are never executed, and that are executed
+	// after their client has gone on without an answer. If all three are 0, the search has a part of its own for one lost answer, and
+	// another for one late command, each with two clients.
 	LostAnswers, LostCommands, Late int
 
-	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0
+	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0, negative: behind
 	For  time.Duration // the longest that the search may take; default 5 minutes
 
 	// Minimize is the time for which the search goes on after it has found a violation, for the shortest schedule of each class;
@@ -94,8 +96,8 @@ type Search struct {
 	Random Random // schedules at random, after every schedule was run; default none
 }
 
-// Random shapes schedules that are drawn at random, of more clients than every schedule can be run of. A violation fails the test, with
-// the counterexample shrunk; otherwise the log says what the schedules promise. A zero value means the default beside it.
+// Random shapes schedules that are drawn at random. They may have more clients than a search that runs every schedule. A violation fails
+// the test, with the counterexample shrunk; otherwise the log says what the schedules promise. A zero value means the default beside it.
 type Random struct {
 	Schedules int    // how many; default none
 	Clients   int    // 2 to 16; default 8
@@ -111,7 +113,7 @@ type Load struct {
 	Faults   []Fault       // one after the other; default none
 	Clients  int           // default 50
 	Duration time.Duration // of the load, which a violation ends; default 1.5s, or longer where leases or windows ask for it
-	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s and the longest lease or window
+	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s plus the longest lease or window
 
 	Servers cluster.Options // versions, protections against the loss of writes, ...; the zero value is right for most
 }

@@ -30,7 +30,7 @@ func (l *fifthWins) Acquire(ctx context.Context, key, owner string, ttl time.Dur
 	return l.goodLock.Acquire(ctx, key, owner, ttl)
 }
 
-// What no three clients show, schedules at random of more do.
+// Schedules at random find a race that takes more clients than the search has.
 func TestSchedulesAtRandomFindWhatTakesMoreClients(t *testing.T) {
 	t.Chdir(t.TempDir())
 	options := granttest.LockOptions{

@@ -29,6 +29,14 @@ const minimizeFor = 2 * time.Second
 // callTime is the longest that one call may take; a load adds its lease. Tests shorten it.
 var callTime = 10 * time.Second
 
+// check returns an error for options that can never work and that the explorer does not see.
+func (s Search) check() error {
+	if s.For < 0 {
+		return fmt.Errorf("a search cannot take %v: leave Search.For out for %v, or set Search.Skip for no search", s.For, searchFor)
+	}
+	return nil
+}
+
 // spec returns the search of one program, without its bound in time.
 func (s subject) spec(g *supervisor, p parameters) explore.Spec {
 	o := s.search
@@ -105,8 +113,9 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 	return true
 }
 
-// searchMinimized searches until something is found. It then searches again for that long beyond the time which the first took, for the
-// smallest counterexample of each class. What it returns is not exhausted if there was no time for all schedules.
+// searchMinimized searches until something is found. It then searches once more, for the smallest counterexample of each class, and gives
+// that as much time as the first search took and beyond; with a negative beyond it does not. What it returns is not exhausted if there
+// was no time for all schedules.
 func searchMinimized(ctx context.Context, spec explore.Spec, beyond time.Duration) (interleave.Result, error) {
 	spec.First = true
 	first, err := explore.Search(ctx, spec)
@@ -176,8 +185,8 @@ func (p parameters) inRegime() string {
 	return fmt.Sprintf(" (proposals: %s)", p.Regime)
 }
 
-// testDeadline returns when the test has to be over, with a fifth of its time left to say so. It reports false if there is no
-// deadline.
+// testDeadline returns when the search has to be over. The last fifth of the time to the test's own deadline is left for its report. ok
+// is false if there is no deadline.
 func testDeadline(t TB) (by time.Time, ok bool) {
 	d, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {

@@ -59,7 +59,7 @@ func (s subject) run(t TB) {
 	if _, _, err := cluster.FindRedis(""); err != nil {
 		t.Fatalf("granttest: %v", err)
 	}
-	if err := s.load.check(); err != nil {
+	if err := errors.Join(s.search.check(), s.load.check()); err != nil {
 		t.Fatalf("granttest: the options: %v", err)
 	}
 	if *replayFile != "" {
@@ -76,7 +76,7 @@ func (s subject) run(t TB) {
 	}
 }
 
-// skip marks the test as skipped, where t can do that.
+// skip ends the test: as skipped, where t can do that, and otherwise as failed.
 func skip(t TB, why string) {
 	t.Helper()
 	if s, ok := t.(interface{ Skipf(string, ...any) }); ok {

@@ -85,7 +85,7 @@ func (g *supervisor) failure() string {
 // caller is one value of the algorithm under test, which one client uses.
 type caller struct {
 	supervisor *supervisor
-	goroutine  int // of the client, since its first call
+	goroutine  int // number of the client's goroutine; 0 until its first call
 
 	mu   sync.Mutex
 	ends []context.CancelFunc // of the contexts of calls that have returned; of a lasting supervisor
@@ -224,7 +224,7 @@ func construct[T any](g *supervisor, name string, make func() T) (made T) {
 	return *done
 }
 
-// run reports whether f returns within d.
+// run calls f and reports whether it returns within d. If not, f goes on in the background.
 func run(d time.Duration, f func()) bool {
 	returned := make(chan struct{})
 	go func() {
@@ -244,8 +244,8 @@ func run(d time.Duration, f func()) bool {
 // frame is one frame of a stack: a function, and its place as file:line.
 type frame struct{ function, place string }
 
-// userFrame returns the place of the code under test in frames, of which the innermost is first: that of the innermost frame
-// of the package that ours called. It is empty if there is none.
+// userFrame returns where the code under test stands, by the frames of a stack, the innermost first. The code under test is the package
+// that ours called; it may have called others, so the place is that of its own innermost frame. It is empty if ours called none.
 func userFrame(frames []frame) string {
 	ours := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == ourPackage })
 	if ours < 1 {

@@ -32,6 +32,7 @@ type unansweredOp struct {
 type lastSaid struct {
 	client   int
 	line     int
+	called   time.Duration
 	returned time.Duration
 	info     bool
 	began    time.Duration               // its first call
@@ -69,14 +70,18 @@ func (c *clients) checkNext(op harness.Op, line int) error {
 			return err
 		}
 	}
-	if known && op.Call < s.returned {
+	if known && c.meta.Widened && op.Call < s.called {
+		return fmt.Errorf("%s calls at %d, before its operation of line %d was called: times that were widened keep the order in which it asked",
+			c.nameClient(op.Client), op.Call, s.line)
+	}
+	if known && !c.meta.Widened && op.Call < s.returned {
 		return fmt.Errorf("%s calls at %d, before its operation of line %d returned: a client does one thing at a time",
 			c.nameClient(op.Client), op.Call, s.line)
 	}
 	if err := c.checkOwner(s, op); err != nil {
 		return err
 	}
-	s.client, s.line, s.returned, s.info = op.Client, line, op.Return, op.Outcome == harness.Info
+	s.client, s.line, s.called, s.returned, s.info = op.Client, line, op.Call, op.Return, op.Outcome == harness.Info
 	s.noteGrant(op, c.meta.Drift)
 	if s.info && c.workers == 0 && op.Client != harness.HarnessClient {
 		c.leave(s, op)
@@ -144,10 +149,12 @@ func grantsLock(op harness.Op) bool {
 	return (op.Kind == harness.Acquire || op.Kind == harness.Extend) && op.Outcome == harness.OK
 }
 
-// checkOwner returns an error if it is not plain whose lock op takes, extends or releases: its own client's, or that of a client
-// that ended in info. The two may be one client, if op's has not spoken before that info. It matters as long as the lease
-// may last. If that info was about this lock and token it matters at any later time too, since its operation may be
-// executed on what op was granted.
+// checkOwner returns an error if op uses a lock and nobody can tell who its client is: a new client, or one that ended in info and
+// goes on under a new id. The two may be one if op's client was not heard of before that info. It looks at grants, extends and
+// releases under a token that op's own client does not hold. It refuses them while the lease of the client that ended may last.
+// If the info was about this lock and token, it refuses grants at any later time too, since the operation that ended in info may
+// be executed on what op was granted. An extend or release without a token is an error as well if its client holds
+// the lock under one.
 func (c *clients) checkOwner(s *lastSaid, op harness.Op) error {
 	switch {
 	case !onLock(op):
@@ -220,7 +227,8 @@ func (s *lastSaid) noteGrant(op harness.Op, drift float64) {
 }
 
 // lastInstant returns the last instant of the lease that op asked for, if it was executed before its Return (soundness rule
-// 1 in checkers/README.md). Redis counts in whole milliseconds and keeps a key to the end of its last one.
+// 1 in checkers/README.md). Redis counts in whole milliseconds and keeps a key to the end of its last one. A lease under a
+// millisecond is not Redis's and ends without that. A TTL of 0 never ends: then it returns math.MaxInt64.
 func lastInstant(op harness.Op, drift float64) time.Duration {
 	length := float64(op.TTL)
 	if op.TTL >= time.Millisecond {

@@ -147,3 +147,30 @@ func TestHowLongALeaseMayLast(t *testing.T) {
 		require.NoError(t, err, "%v", c)
 	}
 }
+
+// Operations of one client may overlap where their times were widened, and only there. They keep their order.
+func TestOperationsOfOneClientThatOverlap(t *testing.T) {
+	text := func(meta string, second int) string {
+		return fmt.Sprintf(`{"meta":{"name":"mine"%s}}
+{"client":3,"kind":"acquire","key":"l","arg":"b","ttl":1000,"call":20,"return":90,"outcome":"ok"}
+{"client":3,"kind":"release","key":"l","arg":"b","call":%d,"return":99,"outcome":"ok"}
+`, meta, second)
+	}
+	for _, c := range []struct {
+		meta   string
+		second int
+		want   string
+	}{
+		{"", 90, ""},
+		{"", 89, "client 3 calls at 89, before its operation of line 2 returned"},
+		{`,"widened":true`, 20, ""},
+		{`,"widened":true`, 19, "client 3 calls at 19, before its operation of line 2 was called: times that were widened keep the order"},
+	} {
+		_, err := history.Parse(strings.NewReader(text(c.meta, c.second)), "mine.jsonl", t.TempDir())
+		if c.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, c.want)
+		}
+	}
+}

@@ -19,9 +19,10 @@ const (
 	hasDue
 )
 
-// encoder packs operations for one frame. Times are differences: a Return to the one before, a Call and a Due to the
-// operation's own Return. Strings end in numbers that often grow by little, so that a string is the number of its text in
-// a table of the frame, and the difference of its number to the latest one after the same text.
+// encoder packs operations for one frame. Times are stored as differences: a Return to the Return before it; Call, Until and Due
+// to the operation's own Return. A string is stored as the place of its text in a table of the frame. Many strings end in a
+// number that grows by little. Such a number is no part of the text: it is stored as the difference to the latest number after
+// the same text.
 type encoder struct {
 	buf     []byte
 	n       int

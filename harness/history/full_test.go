@@ -14,11 +14,7 @@ import (
 
 // A disk may be full just as a new segment begins: what was taken is kept all the same, and the end of the run.
 func TestADiskThatIsFullAtTheBeginningOfASegment(t *testing.T) {
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
-		t.Skipf("mounting a small disk needs root: %v", err)
-	}
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
+	disk := smallDisk(t)
 	s, err := history.Create(filepath.Join(disk, "history"))
 	require.NoError(t, err)
 	require.NoError(t, s.WriteMeta(harness.Meta{Name: "full"}))
@@ -26,13 +22,7 @@ func TestADiskThatIsFullAtTheBeginningOfASegment(t *testing.T) {
 	ops := someOps(2000)
 	require.NoError(t, s.WriteOps(ops[:1000]))
 	history.Flush(s)
-	filler, err := os.Create(filepath.Join(disk, "filler"))
-	require.NoError(t, err)
-	for err == nil {
-		_, err = filler.Write(make([]byte, 4096))
-	}
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	require.NoError(t, filler.Close())
+	fill(t, disk)
 
 	require.NoError(t, s.WriteOps(ops[1000:]), "taken")
 	history.Flush(s)
@@ -46,4 +36,33 @@ func TestADiskThatIsFullAtTheBeginningOfASegment(t *testing.T) {
 	got, err := readAll(h)
 	require.NoError(t, err)
 	require.Equal(t, ops, got)
+}
+
+// A disk may be full before anything is written, or have room for less than is kept back.
+func TestADiskThatIsFullBeforeTheFirstRecord(t *testing.T) {
+	disk := smallDisk(t)
+	fill(t, disk)
+	_, err := history.Create(filepath.Join(disk, "history"))
+	require.ErrorIs(t, err, history.ErrFull)
+}
+
+// smallDisk mounts a disk of 4 MB.
+func smallDisk(t *testing.T) string {
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("mounting a small disk needs root: %v", err)
+	}
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
+	return disk
+}
+
+// fill writes to the disk until it is full.
+func fill(t *testing.T, disk string) {
+	filler, err := os.Create(filepath.Join(disk, "filler"))
+	require.NoError(t, err)
+	for err == nil {
+		_, err = filler.Write(make([]byte, 4096))
+	}
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.NoError(t, filler.Close())
 }

@@ -196,7 +196,7 @@ type reader struct {
 	stopped bool // by the caller who ranges
 }
 
-// segment yields those of one file. The error is nil or errTorn at its end.
+// segment yields the operations of one file. Where the file ends, the error is nil, or errTorn if that is inside of a frame.
 func (r *reader) segment(path string) error {
 	file, f, err := openFrames(path, r.zstd)
 	if file != nil {

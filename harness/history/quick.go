@@ -14,7 +14,7 @@ import (
 // reads the same.
 type quickReader struct {
 	seed  maphash.Seed
-	texts [1024]string // texts read lately, each at a place of its own: keys and tokens come again and again
+	texts [1024]string // texts read lately, by their hash, since keys and tokens come again and again
 }
 
 func newQuick() *quickReader { return &quickReader{seed: maphash.MakeSeed()} }

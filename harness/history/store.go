@@ -19,7 +19,7 @@ const (
 	segmentName = "ops-%06d.seg"
 
 	frameEvery  = 50 * time.Millisecond // the longest that an operation waits to be written
-	frameAt     = 512 << 10             // bytes that are written at once
+	frameAt     = 512 << 10             // bytes of operations, before compression, that are written without waiting
 	segmentSize = 64 << 20              // bytes that a segment has at most, if it has more than one frame
 )
 
@@ -27,7 +27,8 @@ const (
 // back the space that it had kept for the end of the run.
 var ErrFull = errors.New("no space left on the disk: free some, or keep the results on another one")
 
-// Store writes a history into a folder. It is a harness.Store.
+// Store writes a history into a folder. It is a harness.Store. WriteOps may be called beside the other Write methods, and these
+// only one at a time.
 type Store struct {
 	dir   string
 	run   *file
@@ -49,9 +50,13 @@ type Store struct {
 
 var _ harness.Store = (*Store)(nil)
 
-// Create makes the folder dir and an empty history in it. It refuses a folder that holds one.
+// Create makes the folder dir and an empty history in it. It refuses a folder that holds one. The error wraps ErrFull if the disk
+// has no room for what the store keeps back for the end of the run.
 func Create(dir string) (*Store, error) {
 	s, err := create(dir, zstd.SpeedDefault)
+	if isDiskFull(err) {
+		return nil, fmt.Errorf("%w (%w)", ErrFull, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -137,17 +142,18 @@ func (s *Store) write(r record) error {
 	return ErrFull
 }
 
-// WriteOps takes operations. They are in the kernel's hands after 50 ms at the latest; an error of that is returned by the
-// next call. It does not keep ops.
+// WriteOps takes operations, and does not keep ops. They are in the kernel's hands after 50 ms at the latest. If writing fails, this
+// call or the next returns the error, as all after it do, and what they bring is lost. After Close the error wraps os.ErrClosed.
 func (s *Store) WriteOps(ops []harness.Op) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return fmt.Errorf("history: %w", os.ErrClosed)
 	}
+	var refused error
 	for i := range ops {
-		if err := s.enc.add(&ops[i]); err != nil {
-			return err
+		if refused = s.enc.add(&ops[i]); refused != nil {
+			break // what came before it is written all the same
 		}
 		if len(s.enc.buf) >= frameAt {
 			s.flush()
@@ -163,7 +169,7 @@ func (s *Store) WriteOps(ops []harness.Op) error {
 	if s.err != nil {
 		s.told = true
 	}
-	return s.err
+	return errors.Join(refused, s.err)
 }
 
 // flushDue writes what has waited for long enough.
@@ -222,7 +228,7 @@ func (s *Store) giveBack() {
 	_ = os.Remove(s.path(reserveFile)) // nothing better can be done on a full disk
 }
 
-// Close writes what waits and closes the files.
+// Close writes what waits, gives back the reserved space and closes the files. A second call does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -95,6 +96,20 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	require.True(t, h.Faults[0].Proved)
 	require.Equal(t, &harness.End{At: 9}, h.End)
 	require.NoFileExists(t, filepath.Join(dir, "reserve"))
+}
+
+func TestWhatCameBeforeARefusedOperationIsWritten(t *testing.T) {
+	s, ops := write(t, t.TempDir()), someOps(3)
+	ops[2].Outcome = 17
+	require.ErrorContains(t, s.WriteOps(ops), "no outcome that there is")
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		h, err := s.History()
+		require.NoError(c, err)
+		got, err := readAll(h)
+		require.NoError(c, err)
+		require.Equal(c, ops[:2], got)
+	}, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, s.Close())
 }
 
 func TestRangesGoOnSideBySide(t *testing.T) {

@@ -57,8 +57,8 @@ func decodeStrictly(b []byte, into any) error {
 	return nil
 }
 
-// checkFields returns an error unless the fields of b are there to the letter and once. It leaves what encoding/json refuses to
-// encoding/json.
+// checkFields returns an error unless each field of b is one of into's to the letter, and there once. It says nothing of what
+// encoding/json refuses by itself.
 func checkFields(b []byte, into any) error {
 	e := fieldWalker{json.NewDecoder(bytes.NewReader(b))}
 	e.d.UseNumber()

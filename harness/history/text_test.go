@@ -135,7 +135,7 @@ func TestBadLinesAreNamed(t *testing.T) {
 	}
 }
 
-// Whether a line that breaks off is the last one does not depend on how a file comes.
+// Whether a line that breaks off is the last one does not depend on how many bytes each Read returns.
 func TestALineThatBreaksOffHoweverItComes(t *testing.T) {
 	for text, want := range map[string]string{
 		good + "\n" + good[:40]:               "take the line out",
@@ -150,7 +150,7 @@ func TestALineThatBreaksOffHoweverItComes(t *testing.T) {
 }
 
 func TestFieldsAreToldFromWhatTheyHold(t *testing.T) {
-	key := `a:{b\",\"key\":[\\` // with all that the reader of keys looks for
+	key := `a:{b\",\"key\":[\\` // with all characters that mean something outside of a string
 	h, err := history.Parse(strings.NewReader("\ufeff"+strings.Replace(good, `"s"`, `"`+key+`"`, 1)+"\r\n"), "mine.jsonl", t.TempDir())
 	require.NoError(t, err)
 	require.Equal(t, `a:{b","key":[\`, read(t, h)[0].Key)

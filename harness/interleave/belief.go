@@ -36,8 +36,8 @@ func (c Counterexample) Beliefs(clients int) []Belief {
 	return all
 }
 
-// ClientOf returns the number of the client, from 0, that has the given id in an operation of a schedule; -1 for the harness. Ids
-// count from 1, as steps do; no client has worker 0.
+// ClientOf returns the number of the client, from 0, that has the given id in an operation of a schedule; -1 for the harness. Client 0
+// begins with id 1. After an operation of unknown outcome, clients+1 is added to a client's id: see [harness.Meta.Worker].
 func ClientOf(id, clients int) int { return max(-1, harness.Meta{Workers: clients + 1}.Worker(id)-1) }
 
 // Answers returns for each operation the index of the step that completed it, or Never. Times alone cannot tell, since an operation
@@ -91,7 +91,7 @@ func (c Counterexample) leaseEnds(from int, op harness.Op) int {
 // is none.
 func (c Counterexample) StepAt(t time.Duration, from int) int {
 	for i := from; i < len(c.Steps); i++ {
-		after := t // no later step shows how much time a last step lets pass
+		after := t // the last step is taken to reach t: no later step shows how much time it lets pass
 		if i+1 < len(c.Steps) {
 			after = c.Steps[i+1].At
 		}

@@ -16,12 +16,13 @@ type Budget struct {
 	Flushes      int `json:"flushes"`                // times that the script cache is flushed
 	LostAnswers  int `json:"lostAnswers,omitempty"`  // commands that are executed, whose client gets no answer
 	LostCommands int `json:"lostCommands,omitempty"` // commands that are not executed, whose client gets no answer
-	// Place shifts every client but the first by so many places: see Program.Open. Clients of other places have other names.
+	// Place is added to the place of every client but the first: see Program.Open. A client's name depends on its place, so with
+	// it two clients can have names other than those of the first two.
 	Place int `json:"place,omitempty"`
 	Late  int `json:"late,omitempty"` // commands that are executed after their client has gone on without an answer, at most MaxPerKind
 }
 
-// limits lists all counts except Clients, with their names.
+// limits lists the counts of what may go wrong, with their names: all fields but Clients and Place.
 func (b *Budget) limits() []limit {
 	return []limit{
 		{&b.Crashes, "crash", "crashes"},
@@ -57,7 +58,8 @@ func (b Budget) String() string {
 	return s
 }
 
-// Bounds says in words how often the world may interfere: "at most 1 crash and 1 expiry". It is empty for never.
+// Bounds says in words how often the world may interfere: "at most 1 crash and 1 expiry". It is empty if it never
+// may.
 func (b Budget) Bounds() string {
 	var limits []string
 	for _, l := range b.limits() {

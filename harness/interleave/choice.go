@@ -12,7 +12,7 @@ const MaxClients = 16
 // MaxExhaustive bounds the clients of a search that runs every schedule. With more, schedules are drawn at random.
 const MaxExhaustive = 4
 
-// MaxPerKind bounds the choices of one kind, and so the numbers that tell them apart: 0 to MaxPerKind-1.
+// MaxPerKind bounds the number of a choice, which tells it apart from others of its kind: 0 to MaxPerKind-1.
 const MaxPerKind = 32
 
 // MaxThreads bounds the threads of a client in one schedule, its first included: see Choice.Thread.
@@ -136,7 +136,7 @@ var numbered = []struct {
 }
 
 // String says in words what happens: "client 1", "client 1, thread 2", "crash of client 1", "late command of client 2",
-// "arrival 1", "time 2". It counts from 1. It is empty for a number that is not a choice.
+// "arrival 1", "time 2". It counts from 1. It is empty for a kind or a choice of kind World that does not exist.
 func (c Choice) String() string {
 	for _, k := range numbered {
 		if c.Kind() == k.kind {

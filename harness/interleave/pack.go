@@ -49,7 +49,7 @@ func (p *packer) text(s string) {
 	*p = append(*p, s...)
 }
 
-// budget writes one bit for each count that is not 0, and these counts.
+// budget writes a number that has a bit for each count that is not 0, and then these counts.
 func (p *packer) budget(b Budget) {
 	bits := uint64(0)
 	for i, n := range packedCounts(&b) {

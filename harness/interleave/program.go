@@ -66,10 +66,10 @@ type Program struct {
 	Announced func(address, text string)
 	// Kill is called when the client at address has crashed, before its connections are closed. nil: a crash cuts it off from Redis only.
 	Kill func(address string)
-	// What Observe and Finally do follows from what they read and from the operations, and not from the times of operations.
-	//
 	// Observe looks at the store when an operation of a client has ended, before anybody takes another step. It has r alone:
 	// the clients' own connections refuse it. nil: nobody looks.
+	//
+	// What Observe and Finally do may depend on what they read and on the operations, but not on the times of operations.
 	Observe func(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op)
 	// Finally looks at the store when all clients are done or crashed. Its operations are the harness's own, one after the
 	// other. Before those that checkers.Stuck judges, it has to let two leases pass: a late command may have taken the lock

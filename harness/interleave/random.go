@@ -12,9 +12,9 @@ import (
 // The depth of a bug is the number of pairs of steps whose order has to be right for it to show.
 type Random struct {
 	Seed      uint64 `json:"seed"`      // the same seed draws the same schedules
-	Depth     int    `json:"depth"`     // depth of the bugs that the promise is about, and of any that are less deep
+	Depth     int    `json:"depth"`     // the promise is about bugs of this depth or less
 	Schedules int    `json:"schedules"` // schedules that were drawn
-	Judged    int    `json:"judged"`    // those of them that were drawn knowing Steps, and so count for the promise
+	Judged    int    `json:"judged"`    // those of them that were drawn when Steps was known: the promise counts no others
 	Clients   int    `json:"clients"`   // n of the promise: the clients, or their threads if those are more
 	Steps     int    `json:"steps"`     // k of the promise: the steps of the longest schedule
 	Faults    int    `json:"faults"`    // faults that the budget allows in one schedule
@@ -36,10 +36,10 @@ func (r Random) Promise() Random {
 	if r.Clients == 0 || r.Steps == 0 {
 		return r
 	}
-	// PCT's own bound, times the probability that no fault is drawn: their number is drawn first, each as likely.
+	// PCT's own bound, times the probability that no fault is drawn. The number of faults is drawn first: 0 to Faults, all as likely.
 	pct := 1 / (float64(r.Clients) * math.Pow(float64(r.Steps), float64(r.Depth-1)))
 	r.Probability = pct / float64(r.Faults+1)
-	if r.Faults > 0 { // that one fault is drawn, that it is this one, its place, and the instant to which time passes
+	if r.Faults > 0 { // times the probabilities of one fault, of this fault, of its place, and of the instant to which time passes
 		r.WithFault = pct / float64(r.Faults+1) / float64(r.Faults) / float64(r.Steps) / float64(max(1, r.Instants))
 	}
 	r.Needed = triesNeeded(r.Probability)
@@ -51,7 +51,7 @@ func triesNeeded(probability float64) float64 {
 	return math.Ceil(math.Log(0.01) / math.Log1p(-probability))
 }
 
-// Odds returns the least probability with which the schedules so far have found a bug of Depth that needs no fault.
+// Odds returns the least probability, 0 to 1, with which all schedules so far would have found a bug of Depth that needs no fault.
 func (r Random) Odds() float64 {
 	return -math.Expm1(float64(r.Judged) * math.Log1p(-r.Probability))
 }

@@ -35,8 +35,8 @@ func RecipeOf(c Counterexample) Recipe {
 	return Recipe{Class: c.Anomaly.Class, Budget: c.Budget, Schedule: c.Schedule, Commands: CommandsOf(c.Steps)}
 }
 
-// CommandsOf returns a fingerprint of what the clients send and do in steps: of each command its name and first argument, since
-// tokens may be random. Names of scripts, replies, and the words for what they mean are no part of it.
+// CommandsOf returns a fingerprint of what the clients send and do in steps: of each command its name and first argument. Later
+// arguments are left out, since tokens may be random, and so are names of scripts, replies, and beliefs.
 func CommandsOf(steps []Step) uint32 {
 	h := fnv.New32a()
 	for _, s := range steps {

@@ -166,8 +166,8 @@ func TestTheFingerprintIsOfWhatClientsDo(t *testing.T) {
 	}
 }
 
-// FuzzParseRecipe looks for a text that is read as something else than it is written as, or that takes more than one line to
-// refuse.
+// FuzzParseRecipe looks for a text whose recipe is another once it was written and read again, and for an error of more than one
+// line.
 func FuzzParseRecipe(f *testing.F) {
 	for _, r := range []Recipe{full(), usual()} {
 		f.Add(r.String())
@@ -177,7 +177,7 @@ func FuzzParseRecipe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) { readBack(t, s) })
 }
 
-// FuzzPackedRecipe does the same behind the checksum.
+// FuzzPackedRecipe does the same for bytes whose checksum is right.
 func FuzzPackedRecipe(f *testing.F) {
 	for _, r := range []Recipe{full(), usual()} {
 		b, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(r.String(), recipePrefix))

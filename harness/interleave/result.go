@@ -15,7 +15,7 @@ type Result struct {
 	Pruned    int           `json:"pruned"`            // schedules that were given up, since another one shows the same
 	Steps     int           `json:"steps"`             // steps of all schedules together, pruned ones included
 	Exhausted bool          `json:"exhausted"`         // whether every schedule within the budgets was run, or one that shows the same
-	Stopped   string        `json:"stopped,omitempty"` // why the search is not exhausted, or why that shows nothing
+	Stopped   string        `json:"stopped,omitempty"` // why it is not exhausted: what ended it early, or why its schedules show nothing
 	First     time.Duration `json:"first"`             // real time from the start of the search to the first counterexample; 0: none
 	Elapsed   time.Duration `json:"elapsed"`           // real time that the search took
 	Budget    Budget        `json:"budget"`            // budget of the first part
@@ -77,7 +77,8 @@ func (r Result) Summary() string {
 	return fmt.Sprintf("nothing can be said after %d schedules: %s", r.Schedules, r.Stopped)
 }
 
-// WhyAtRandom says, after a space, why a search at random ended, or shows nothing. It is empty if it came to its end.
+// WhyAtRandom says why a search at random ended early, or shows nothing. The sentence begins with a space, to follow another. It is
+// empty if the search came to its end.
 func (r Result) WhyAtRandom() string {
 	if r.Stopped == "" || r.Stopped == DrawnAtRandom {
 		return ""
@@ -94,8 +95,8 @@ func (r Result) describeParts() string {
 	return strings.Join(parts, "; and ")
 }
 
-// describeExtent says how much of the part was run, which may be part of an exhausted search: "all 50 schedules of", "500 schedules
-// at random of".
+// describeExtent says how much of the part was run: "all 50 schedules of", "500 schedules at random of". all says that the whole search
+// is exhausted.
 func (p Part) describeExtent(all bool) string {
 	switch {
 	case p.AtRandom:

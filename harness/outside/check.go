@@ -23,26 +23,26 @@ var answerWithin = 3 * time.Second
 // if it is as it should be. It returns the client with what the program says that it can do, and the first thing that was wrong. The keys
 // of the check begin with doublegrant-trial, and it leaves none behind if the program is right.
 func Check(ctx context.Context, c workloads.Client, r redis.UniversalClient, say func(step string, wrong error)) (workloads.Client, error) {
-	return try(ctx, c, r, say, (*trial).askEverything)
+	return New(c).try(ctx, r, say, (*trial).askEverything)
 }
 
 // Describe starts the client's program on the Redis of r, and lets it do one operation there. It returns the client with what the program
 // says that it can do. It does not ask whether the algorithm is right.
 func Describe(ctx context.Context, c workloads.Client, r redis.UniversalClient) (workloads.Client, error) {
-	return try(ctx, c, r, func(string, error) {}, (*trial).askOnce)
+	return New(c).try(ctx, r, func(string, error) {}, (*trial).askOnce)
 }
 
-// try starts the client's program and does with it what all does.
-func try(ctx context.Context, c workloads.Client, r redis.UniversalClient, say func(string, error), all func(*trial, workloads.Client)) (workloads.Client, error) {
+// try starts the program and does with it what all does.
+func (p *Program) try(ctx context.Context, r redis.UniversalClient, say func(string, error), all func(*trial, workloads.Client)) (workloads.Client, error) {
 	y, err := newRelay(r)
 	if err != nil {
-		return c, err
+		return p.client, err
 	}
 	defer y.close()
 	t := &trial{ctx: ctx, relay: y, say: say}
 	defer t.endProcesses()
 	began := time.Now()
-	c, err = t.begin(c)
+	c, err := t.begin(p)
 	say(fmt.Sprintf("init: it begins within %v (took %v)", startWithin, time.Since(began).Round(time.Millisecond)), err)
 	if err != nil {
 		return c, err
@@ -61,17 +61,16 @@ type trial struct {
 }
 
 // begin starts the program, a second time if a process serves one client only.
-func (t *trial) begin(c workloads.Client) (workloads.Client, error) {
-	p := New(c)
+func (t *trial) begin(p *Program) (workloads.Client, error) {
 	for len(t.children) == 0 || len(t.children) == 1 && t.children[0].ready.Clients == 1 {
 		one, err := p.start(urlOf(t.relay.address()), request{Timeout: timeout.Milliseconds()}, underLoad)
 		if err != nil {
-			return c, err
+			return p.client, err
 		}
 		t.children = append(t.children, one)
 	}
 	ready := t.children[0].ready
-	return c.Described(ready.Can, ready.Symmetric, ready.Clock)
+	return p.client.Described(ready.Can, ready.Symmetric, ready.Clock)
 }
 
 func (t *trial) endProcesses() {
@@ -85,9 +84,9 @@ func (t *trial) askEverything(c workloads.Client) {
 	t.step("it can "+strings.Join(c.Can, ", ")+", so it is a "+string(c.As), func() error { return nil })
 	switch c.As {
 	case workloads.Lock:
-		t.lock(slices.Contains(c.Can, doExtend))
+		t.lock(slices.Contains(c.Can, workloads.DoExtend))
 	case workloads.Dedup:
-		t.dedup(slices.Contains(c.Can, doConfirm))
+		t.dedup(slices.Contains(c.Can, workloads.DoConfirm))
 	default:
 		t.sequence()
 	}
@@ -114,7 +113,7 @@ func (t *trial) clock(c workloads.Client) error {
 
 // askOnce asks for one operation.
 func (t *trial) askOnce(c workloads.Client) {
-	t.step("the first operation", func() error { return t.firstOperation(c.As, trialKey) })
+	t.step("the first operation", func() error { return t.withAddress(t.firstOperation(c.As, workloads.TrialKey)) })
 	t.checkHeard()
 }
 
@@ -144,30 +143,28 @@ func (t *trial) firstOperation(f workloads.Family, key string) (err error) {
 	return err
 }
 
-const trialKey = "doublegrant-trial"
-
 func (t *trial) lock(extends bool) {
-	acquire := request{Do: doAcquire, Client: 1, Key: trialKey, Owner: trialKey + "-1", TTL: milliseconds(trialTTL)}
+	acquire := request{Do: workloads.DoAcquire, Client: 1, Key: workloads.TrialKey, Owner: workloads.TrialKey + "-1", TTL: milliseconds(trialTTL)}
 	other := acquire
-	other.Client, other.Owner = 2, trialKey+"-2"
+	other.Client, other.Owner = 2, workloads.TrialKey+"-2"
 	t.step("acquire: ok, for the lock is free", func() error { return t.want(true, acquire) })
 	t.step("acquire by another client: not ok, for it is taken", func() error { return t.want(false, other) })
 	if extends {
-		t.step("extend: ok, for the lock is the caller's", func() error { return t.want(true, withOperation(acquire, doExtend)) })
+		t.step("extend: ok, for the lock is the caller's", func() error { return t.want(true, withOperation(acquire, workloads.DoExtend)) })
 	}
-	t.step("release: ok, for the lock is the caller's", func() error { return t.want(true, withOperation(acquire, doRelease)) })
+	t.step("release: ok, for the lock is the caller's", func() error { return t.want(true, withOperation(acquire, workloads.DoRelease)) })
 	t.step("acquire by another client: ok, for it was released", func() error { return t.want(true, other) })
-	t.step("release: ok", func() error { return t.want(true, withOperation(other, doRelease)) })
+	t.step("release: ok", func() error { return t.want(true, withOperation(other, workloads.DoRelease)) })
 }
 
 func (t *trial) dedup(confirms bool) {
-	claim := request{Do: doClaim, Client: 1, Key: trialKey, TTL: milliseconds(trialTTL)}
+	claim := request{Do: workloads.DoClaim, Client: 1, Key: workloads.TrialKey, TTL: milliseconds(trialTTL)}
 	other := claim
 	other.Client = 2
 	t.step("claim: ok, for the message is new", func() error { return t.want(true, claim) })
 	t.step("claim by another client: not ok, for it is claimed", func() error { return t.want(false, other) })
 	if confirms {
-		t.step("confirm: ok, for the claim is the caller's", func() error { return t.want(true, withOperation(claim, doConfirm)) })
+		t.step("confirm: ok, for the claim is the caller's", func() error { return t.want(true, withOperation(claim, workloads.DoConfirm)) })
 	}
 }
 
@@ -175,7 +172,7 @@ func (t *trial) sequence() {
 	var last string
 	for _, n := range []string{"the first", "the second"} {
 		t.step("next: "+n+" number", func() error {
-			number, err := t.operations(1).Next(t.ctx, trialKey, "23")
+			number, err := t.operations(1).Next(t.ctx, workloads.TrialKey, "23")
 			if err == nil && number == last {
 				err = fmt.Errorf("it is %s again", number)
 			}
@@ -191,7 +188,7 @@ func (t *trial) reconnects(f workloads.Family) {
 	t.step("it connects again when its connections were closed", func() (err error) {
 		t.relay.cut()
 		for i := range 3 {
-			if err = t.firstOperation(f, fmt.Sprintf("%s-again-%d", trialKey, i)); err == nil || t.childOf(1).isBroken() {
+			if err = t.firstOperation(f, fmt.Sprintf("%s-again-%d", workloads.TrialKey, i)); err == nil || t.childOf(1).isBroken() {
 				return err
 			}
 		}
@@ -212,7 +209,7 @@ func (t *trial) operations(client int) workloads.Operations {
 
 // withOperation returns another operation of the same client on the same name.
 func withOperation(r request, do string) request {
-	if r.Do = do; do == doRelease {
+	if r.Do = do; do == workloads.DoRelease {
 		r.TTL = 0
 	}
 	return r
@@ -226,9 +223,17 @@ func (t *trial) want(yes bool, r request) error {
 	}
 	got, err := a.result()
 	if err == nil && got != yes {
-		err = fmt.Errorf("it answered ok: %t", got)
+		return fmt.Errorf("it answered ok: %t", got)
 	}
-	return err
+	return t.withAddress(err)
+}
+
+// withAddress adds to why an operation failed where its commands should have gone, if none has come.
+func (t *trial) withAddress(err error) error {
+	if err == nil || t.relay.heard.Load() {
+		return err
+	}
+	return fmt.Errorf("%w; no command has come to %s, the Redis that init names", err, urlOf(t.relay.address()))
 }
 
 // broken returns why the program has broken down, a moment after its last answer; nil: it has not.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +29,7 @@ var startWithin = 10 * time.Second
 type child struct {
 	cmd     *exec.Cmd // nil: it was not started here
 	in      io.WriteCloser
+	lines   lines // to in
 	out     io.ReadCloser
 	said    *cluster.LastWords
 	log     io.Closer
@@ -37,6 +37,7 @@ type child struct {
 	release func()
 	ended   chan struct{} // closed when the process has ended and was waited for
 	ready   answer        // to init
+	threads threads
 
 	mu      sync.Mutex
 	begun   bool          // it was told what it is to be, and has answered
@@ -173,6 +174,10 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 	}()
 	a, err := c.await(ctx, answers, r.Do, patience)
 	returned = true
+	if err == nil && a.Number != "" && r.Do != workloads.DoNext { // a reply of Redis, such as 0, that was taken for a yes
+		err = fmt.Errorf("it answered %s with the number %s: answer ok with true or false, %s", r.Do, a.Number, page)
+		c.breakDown(err)
+	}
 	return a, err
 }
 
@@ -187,7 +192,7 @@ func (c *child) operationOver() {
 }
 
 // await waits for the answer to what the process was asked to do.
-func (c *child) await(ctx context.Context, answers <-chan answer, do string, patience time.Duration) (answer, error) {
+func (c *child) await(ctx context.Context, answers chan answer, do string, patience time.Duration) (answer, error) {
 	var alarm <-chan time.Time
 	var looks <-chan look
 	if c.clock != nil {
@@ -204,16 +209,19 @@ func (c *child) await(ctx context.Context, answers <-chan answer, do string, pat
 		select {
 		case <-struck:
 		case q := <-looks:
-			if len(answers) > 0 { // the process looks once more, after its answer
+			switch {
+			case len(answers) > 0: // the process looks once more, after its answer
 				q.told <- time.Time{}
-				continue
+			case q.sleep == askTimer:
+				q.refuse(c, answers)
+			default:
+				q.answer(ctx)
 			}
-			q.answer(ctx)
 		case a := <-answers:
 			if a.Ask == "" {
 				return a, nil
 			}
-			c.answerQuestion(ctx, a)
+			c.answerQuestion(ctx, a, do)
 		case <-c.broken:
 			select {
 			case a := <-answers: // it came before the end
@@ -230,39 +238,27 @@ func (c *child) await(ctx context.Context, answers <-chan answer, do string, pat
 	}
 }
 
-// answerQuestion answers a question of the process.
-func (c *child) answerQuestion(ctx context.Context, q answer) {
-	if q.Ask == askSleep {
-		_ = harness.Sleep(ctx, time.Duration(q.MS)*time.Millisecond) // a client that has crashed hears that from its connections
+// answerQuestion answers a question of the process, in the operation or thread called do. A thread that sleeps is not told the time, which
+// would be one more step: it may ask for it.
+func (c *child) answerQuestion(ctx context.Context, q answer, do string) {
+	told := request{ID: q.ID, Thread: q.Thread}
+	switch q.Ask {
+	case askStart:
+		if c.clock != nil {
+			c.breakDown(fmt.Errorf("it started a thread, and its clock is preloaded, which is known for one thread only: let it ask for now and sleep, %s", page))
+			return
+		}
+		told.Thread = c.start(ctx)
+	case askStop, askJoin:
+		c.ofThread(q)
+	case askSleep:
+		err := harness.Sleep(ctx, time.Duration(q.MS)*time.Millisecond) // an operation's client that has crashed hears that from its connections
+		told.Stopped = err != nil && do == doRun
 	}
-	now := harness.Now(ctx) // without the lock: in a search it waits for its turn, and a crash may come first
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.write(request{ID: q.ID, Now: now.UnixMilli()})
-}
-
-// send sends a request under the next id, and returns where its answers come.
-func (c *child) send(r request) (<-chan answer, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.why != nil {
-		return nil, c.why
+	if q.Ask == askNow || q.Ask == askSleep && do != doRun {
+		told.Now = harness.Now(ctx).UnixMilli()
 	}
-	c.asked++
-	r.ID = c.asked
-	answers := make(chan answer, 1)
-	c.waiting[r.ID] = answers
-	if c.begun && c.clock != nil {
-		c.over = make(chan struct{})
-	}
-	c.write(r)
-	return answers, nil
-}
-
-// write writes a line to the process. The caller holds the lock.
-func (c *child) write(r request) {
-	line, _ := json.Marshal(r)            // of strings and numbers
-	_, _ = c.in.Write(append(line, '\n')) // a process that has closed its input is about to end, and listen says how
+	c.write(told, false)
 }
 
 // listen takes the lines of the process until they end or make no sense.
@@ -293,9 +289,9 @@ func (c *child) dispatch(line []byte) error {
 	answers, waits := c.waiting[a.ID]
 	switch {
 	case !waits && a.ID <= c.asked:
-		return fmt.Errorf("it answered %d twice: %.60q", a.ID, line)
+		return fmt.Errorf("it answered %d twice: %.60q: want one answer to each request, %s", a.ID, line, page)
 	case !waits:
-		return fmt.Errorf("it answered %d, which was never asked: %.60q", a.ID, line)
+		return fmt.Errorf("it answered %d, which was never asked: %.60q: an answer has the id of what was asked, %s", a.ID, line, page)
 	case a.Ask == "":
 		delete(c.waiting, a.ID)
 	}
@@ -330,7 +326,7 @@ func (c *child) isBroken() bool {
 // deathReason says why nothing more comes from the process; rest is what it wrote without a newline.
 func (c *child) deathReason(rest []byte, err error) error {
 	if errors.Is(err, bufio.ErrBufferFull) {
-		return fmt.Errorf("it wrote a line of more than %d bytes, which begins with %.40q", longestLine, rest)
+		return fmt.Errorf("it wrote a line of more than %d bytes, which begins with %.40q: write nothing but answers to standard output, %s", longestLine, rest, page)
 	}
 	half := ""
 	if len(rest) > 0 {

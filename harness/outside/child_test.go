@@ -146,6 +146,9 @@ func (r *resp) perform(mode string, t task, in *bufio.Scanner) string {
 	switch t.Do {
 	case "init":
 		r.connectTo(mode, t.Redis)
+		if mode == "tells" {
+			fmt.Fprint(os.Stderr, t.Redis)
+		}
 		is := abilities[mode]
 		if is == "" {
 			is = `"version":1,"can":["acquire","release"]`
@@ -197,6 +200,8 @@ func (r *resp) misbehave(mode string, t task, in *bufio.Scanner) {
 		if after := ask(t.ID, `"ask":"sleep","ms":11000`, in); after-before < 11000 {
 			os.Exit(2)
 		}
+	case mode == "stops":
+		ask(t.ID, `"ask":"stop","thread":4711`, in)
 	case mode == "waits": // until a second has passed, whatever happens meanwhile
 		for until := ask(t.ID, `"ask":"now"`, in) + 1000; ask(t.ID, `"ask":"sleep","ms":200`, in) < until; {
 		}
@@ -218,6 +223,8 @@ func (r *resp) misbehave(mode string, t task, in *bufio.Scanner) {
 		fmt.Println(`{"id":4711,"ok":true}`)
 	case mode == "undecided":
 		fmt.Printf(`{"id":%d}`+"\n", t.ID)
+	case mode == "counts":
+		fmt.Printf(`{"id":%d,"ok":true,"number":0}`+"\n", t.ID)
 	case mode == "garbles":
 		_, _ = r.conn.Write([]byte("DEL lock\r\n"))
 		_, _ = r.line()

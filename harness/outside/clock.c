@@ -2,17 +2,21 @@
 
 /*
  * The time of one program, asked of the harness: loaded by LD_PRELOAD, it answers each look at the time of day, and each sleep, by a
- * question over the Unix socket $DOUBLEGRANT_TIME. A question is 8 bytes: HELLO, LOOK, or for how many nanoseconds to sleep. Its
- * answer is twice 8 bytes: ANSWERED or ASK_KERNEL, and for a look the time in nanoseconds since 1970. CLOCK_MONOTONIC stays true.
+ * question over the Unix socket $DOUBLEGRANT_TIME. A question is 8 bytes: HELLO, TIMER, LOOK, or for how many nanoseconds to sleep. Its
+ * answer is twice 8 bytes: ANSWERED or ASK_KERNEL, and for a look the time in nanoseconds since 1970. CLOCK_MONOTONIC stays
+ * true, but for threads that sleep by ppoll.
  *
  * A process whose hello was answered ends when a question is not: with the machine's time its schedule would mean nothing. Each
  * question has a connection of its own, so that threads share nothing. It is linked against nothing, and compiled when it is needed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -21,10 +25,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HELLO = -1, LOOK = 0 };
+enum { TIMER = -2, HELLO = -1, LOOK = 0 };
 enum { ASK_KERNEL, ANSWERED };
 
 static const int64_t second = 1000000000;
+
+static int64_t length_of(const struct timespec *t) { return t->tv_sec * second + t->tv_nsec; }
 
 static struct sockaddr_un harness = {.sun_family = AF_UNIX};
 static int attached; /* the harness has answered the hello */
@@ -80,6 +86,12 @@ __attribute__((constructor)) static void start(void) {
  */
 static __thread __attribute__((tls_model("initial-exec"))) int64_t shown;
 
+/*
+ * What the monotonic clock shows this thread at least, if it has slept by ppoll: Ruby looks whether its sleep is over, and sleeps on
+ * until it is. So for such a thread that clock is ahead of the others', and stands until they come to it.
+ */
+static __thread __attribute__((tls_model("initial-exec"))) int64_t over;
+
 int clock_gettime(clockid_t clock, struct timespec *t) {
 	int64_t now;
 	int failed;
@@ -90,15 +102,19 @@ int clock_gettime(clockid_t clock, struct timespec *t) {
 		return 0;
 	}
 	failed = (int)syscall(SYS_clock_gettime, clock, t);
-	if (!failed && clock == CLOCK_MONOTONIC)
-		shown = t->tv_sec * second + t->tv_nsec;
-	return failed;
+	if (failed || clock != CLOCK_MONOTONIC)
+		return failed;
+	shown = length_of(t);
+	if (shown < over) {
+		shown = over;
+		t->tv_sec = over / second;
+		t->tv_nsec = over % second;
+	}
+	return 0;
 }
 
 /* sleep_for sleeps in the harness's time. It returns 0 where the kernel has to be asked. */
 static int sleep_for(int64_t length) { return length <= 0 || ask(length, NULL); }
-
-static int64_t length_of(const struct timespec *t) { return t->tv_sec * second + t->tv_nsec; }
 
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct timespec *left) {
 	int64_t length = length_of(t);
@@ -166,11 +182,46 @@ int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ot
 	return pselect(n, in, out, other, t ? &rest : NULL, NULL);
 }
 
+/* is_eventfd reports whether only threads of the program itself can make a file readable. */
+static int is_eventfd(int fd) {
+	static const char want[] = "anon_inode:[eventfd]";
+	char path[32] = "/proc/self/fd/", digits[12], name[sizeof want];
+	unsigned n = 0, end = 14;
+
+	if (fd < 0)
+		return 0;
+	do
+		digits[n++] = (char)('0' + fd % 10);
+	while (fd /= 10);
+	while (n)
+		path[end++] = digits[--n];
+	path[end] = 0;
+	return syscall(SYS_readlinkat, AT_FDCWD, path, name, sizeof name) == sizeof want - 1 && !memcmp(name, want, sizeof want - 1);
+}
+
+static int poll_now(struct pollfd *all, nfds_t n, const sigset_t *mask) {
+	struct timespec none = {0, 0};
+
+	return (int)syscall(SYS_ppoll, all, n, &none, mask, 8);
+}
+
+/* Ruby sleeps so: it waits for an eventfd, by which its other threads would wake it. What they have done meanwhile is seen after the sleep. */
 int ppoll(struct pollfd *all, nfds_t n, const struct timespec *t, const sigset_t *mask) {
 	struct timespec rest;
+	int ready, before = errno;
 
 	if (n == 0 && t && sleep_for(length_of(t)))
 		return 0;
+	if (n == 1 && t && attached) {
+		ready = poll_now(all, n, mask);
+		if (ready)
+			return ready;
+		if (is_eventfd(all->fd) && sleep_for(length_of(t))) {
+			over = shown + length_of(t) + 1; /* the first instant after the sleep */
+			return poll_now(all, n, mask);
+		}
+	}
+	errno = before;
 	if (t)
 		rest = *t;
 	return (int)syscall(SYS_ppoll, all, n, t ? &rest : NULL, mask, 8);
@@ -181,3 +232,21 @@ int poll(struct pollfd *all, nfds_t n, int milliseconds) {
 
 	return ppoll(all, n, milliseconds < 0 ? NULL : &t, NULL);
 }
+
+/*
+ * Loops of events wait so for whatever comes first, an event or a timer. Which one comes first in the harness's time, nobody here can
+ * tell: so it is told of the timer, and refuses the program if that runs during an operation. Only the first thread counts: others are
+ * an interpreter's own.
+ */
+int epoll_pwait(int fd, struct epoll_event *events, int n, int milliseconds, const sigset_t *mask) {
+	if (milliseconds > 0 && attached && syscall(SYS_gettid) == syscall(SYS_getpid)) {
+		int ready = (int)syscall(SYS_epoll_pwait, fd, events, n, 0, mask, 8);
+
+		if (ready)
+			return ready;
+		ask(TIMER, NULL);
+	}
+	return (int)syscall(SYS_epoll_pwait, fd, events, n, milliseconds, mask, 8);
+}
+
+int epoll_wait(int fd, struct epoll_event *events, int n, int milliseconds) { return epoll_pwait(fd, events, n, milliseconds, NULL); }

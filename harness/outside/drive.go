@@ -1,10 +1,12 @@
 package outside
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
@@ -18,6 +20,9 @@ type driven struct {
 	release func()
 	ended   chan struct{}      // closed when it was waited for
 	killed  chan struct{}      // closed when a crash of its client has killed it
+	clock   *clock             // nil: none is preloaded
+	begun   atomic.Bool        // it has announced something: its looks at the clock are steps from then on
+	failed  chan error         // why its clock cannot be answered; there is room for one
 	comes   chan *announcement // from the gate
 	first   *announcement      // that came before Next was called; nil: Next has returned it
 	open    *announcement      // that the process still waits for; nil: none
@@ -30,7 +35,10 @@ type announcement struct {
 	heard chan struct{}
 }
 
-var _ workloads.Driving = (*driven)(nil)
+var (
+	_ workloads.Driving = (*driven)(nil)
+	_ timekeeper        = (*driven)(nil)
+)
 
 // Drive starts a process that drives itself, for one schedule, and waits for what it announces first. The end of its standard
 // error is in the message if it fails. It panics with an error that wraps interleave.ErrOutside if the process cannot be
@@ -41,7 +49,7 @@ func (p *Program) Drive(address string, environment ...string) workloads.Driving
 		panic(broken(err))
 	}
 	d := &driven{
-		cmd: exec.Command(command[0], command[1:]...), said: &cluster.LastWords{}, ended: make(chan struct{}), killed: make(chan struct{}), comes: make(chan *announcement),
+		cmd: exec.Command(command[0], command[1:]...), said: &cluster.LastWords{}, ended: make(chan struct{}), killed: make(chan struct{}), comes: make(chan *announcement), failed: make(chan error, 1),
 	}
 	d.cmd.Env = append(append(os.Environ(), "REDIS_URL="+urlOf(address)), environment...)
 	d.cmd.Stderr, d.cmd.WaitDelay = d.said, time.Second
@@ -60,6 +68,17 @@ func (p *Program) launch(address string, d *driven) (err error) {
 	if p.closed {
 		return errClosed
 	}
+	if p.client.Clock == workloads.PreloadedClock {
+		if d.clock, err = p.clocks.make(d); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				d.clock.close()
+			}
+		}()
+		d.cmd.Env = append(d.cmd.Env, d.clock.environment()...)
+	}
 	if d.release, err = cluster.StartProcess(d.cmd); err != nil {
 		return fmt.Errorf("%q cannot be started: %w", d.cmd.Args[0], err)
 	}
@@ -68,6 +87,9 @@ func (p *Program) launch(address string, d *driven) (err error) {
 		_ = d.cmd.Wait() // ProcessState tells how it ended
 		killGroup(d.cmd) // what it has started
 		d.release()
+		if d.clock != nil {
+			d.clock.close()
+		}
 	}()
 	p.drives[address] = d
 	return nil
@@ -77,6 +99,13 @@ func (p *Program) launch(address string, d *driven) (err error) {
 func (d *driven) begin() {
 	select {
 	case d.first = <-d.comes:
+		d.begun.Store(true)
+		if d.clock == nil {
+			return
+		}
+		if err := d.clock.isHeeded(d.cmd.Process.Pid); err != nil {
+			panic(broken(fmt.Errorf("its clock cannot be preloaded: %w, %s", err, page)))
+		}
 	case <-d.ended: // Next says how
 	case <-time.After(startWithin):
 		panic(broken(fmt.Errorf("it has announced nothing within %v%s: want ECHO \"dg invoke acquire lock-1\" at REDIS_URL, %s", startWithin, d.said, page)))
@@ -102,8 +131,24 @@ func (p *Program) Announced(address, text string) {
 	}
 }
 
-// Next lets the process go on and returns what it announces next.
-func (d *driven) Next() (text string, more bool) {
+// underWay implements timekeeper. Before the first announcement a look shows the machine's time, and from then on each is a step.
+func (d *driven) underWay() <-chan struct{} {
+	if !d.begun.Load() {
+		return nil
+	}
+	return d.ended
+}
+
+// breakDown implements timekeeper. Next says why.
+func (d *driven) breakDown(why error) {
+	select {
+	case d.failed <- why:
+	default: // only the first reason counts
+	}
+}
+
+// Next lets the process go on and returns what it announces next. Meanwhile it answers its looks at the clock, on the clock of ctx.
+func (d *driven) Next(ctx context.Context) (text string, more bool) {
 	if d.open != nil {
 		close(d.open.heard)
 		d.open = nil
@@ -113,11 +158,9 @@ func (d *driven) Next() (text string, more bool) {
 		d.inOp = true
 		return d.open.text, true
 	}
-	select {
-	case d.open = <-d.comes:
+	if d.open = d.await(ctx); d.open != nil {
 		d.inOp = !d.inOp
 		return d.open.text, true
-	case <-d.ended:
 	}
 	select {
 	case <-d.killed:
@@ -127,6 +170,29 @@ func (d *driven) Next() (text string, more bool) {
 		}
 	}
 	return "", false
+}
+
+// await waits for the next announcement. It returns nil when the process has ended.
+func (d *driven) await(ctx context.Context) *announcement {
+	var looks <-chan look
+	if d.clock != nil {
+		looks = d.clock.looks
+	}
+	for {
+		select {
+		case a := <-d.comes:
+			return a
+		case <-d.ended:
+			return nil
+		case why := <-d.failed:
+			panic(broken(why))
+		case q := <-looks:
+			if q.sleep == askTimer {
+				panic(broken(errTimer))
+			}
+			q.answer(ctx)
+		}
+	}
 }
 
 // kill ends the process, if it has not ended.

@@ -60,8 +60,8 @@ func (s *seat) ask(ctx context.Context, r request) (answer, error) {
 	r.Client = s.number
 	s.group.watch(ctx)
 	a, err := s.child.ask(ctx, r, patience)
-	if err == nil && a.OK != nil && *a.OK && !s.group.relay.heard.Load() {
-		s.child.breakDown(errElsewhere(r.Do, s.group.relay.address()))
+	if err == nil && a.OK != nil && *a.OK && !s.group.hasHeard() {
+		s.child.breakDown(errElsewhere(r.Do, s.group.address))
 		return a, s.child.why
 	}
 	return a, err
@@ -86,7 +86,8 @@ func errElsewhere(do, address string) error {
 
 // group holds the processes of one client group under load. They share one address.
 type group struct {
-	relay *relay
+	address string
+	relay   *relay // whose address it is; nil: the address is a node's own
 
 	mu       sync.Mutex
 	closed   bool
@@ -99,7 +100,8 @@ type group struct {
 }
 
 // group returns the group of a Redis client, new if it is the first time.
-func (p *Program) group(r redis.UniversalClient) (*group, error) {
+func (p *Program) group(r redis.UniversalClient) (_ *group, err error) {
+	straight := p.straightTo(r)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if g, ok := p.groups[r]; ok {
@@ -108,14 +110,19 @@ func (p *Program) group(r redis.UniversalClient) (*group, error) {
 	if p.closed {
 		return nil, errClosed
 	}
-	y, err := newRelay(r)
-	if err != nil {
-		return nil, err
+	g := &group{address: straight, seats: map[*child]int{}}
+	if straight == "" {
+		if g.relay, err = newRelay(r); err != nil {
+			return nil, err
+		}
+		g.address = g.relay.address()
 	}
-	g := &group{relay: y, seats: map[*child]int{}}
 	p.groups[r] = g
 	return g, nil
 }
+
+// hasHeard reports whether a command has come to the group's address. Of a node's own address straightTo has made sure.
+func (g *group) hasHeard() bool { return g.relay == nil || g.relay.heard.Load() }
 
 // sit returns a process that has room for one more client, and the client's number in it.
 func (g *group) sit(p *Program, what purpose) (*child, int, error) {
@@ -131,7 +138,7 @@ func (g *group) sit(p *Program, what purpose) (*child, int, error) {
 	if g.failed != nil && time.Since(g.failedAt) < startAgainAfter {
 		return nil, 0, g.failed
 	}
-	c, err := p.start(urlOf(g.relay.address()), request{Timeout: timeout.Milliseconds()}, what)
+	c, err := p.start(urlOf(g.address), request{Timeout: timeout.Milliseconds()}, what)
 	if g.failed = err; err != nil {
 		g.failedAt = time.Now()
 		return nil, 0, err
@@ -190,5 +197,7 @@ func (g *group) close() {
 	}
 	ending.Wait()
 	g.all = nil
-	g.relay.close()
+	if g.relay != nil {
+		g.relay.close()
+	}
 }

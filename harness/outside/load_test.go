@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,14 +20,20 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
+const loadClients = 8
+
 // load runs a program outside under load for a second.
 func load(t *testing.T, v workloads.Variant) harness.Result {
 	t.Helper()
-	const clients = 8
-	c := cluster.Standalone(cluster.Options{Clients: clients})
+	return loadOn(t, v, cluster.Standalone(cluster.Options{Clients: loadClients}))
+}
+
+// loadOn runs a program outside under load for a second, on a cluster that has not begun.
+func loadOn(t *testing.T, v workloads.Variant, c *cluster.Cluster) harness.Result {
+	t.Helper()
 	w := v.Workload(c, workloads.Options{Keys: 2, TTL: 500 * time.Millisecond})
 	res, err := harness.Run(t.Context(), harness.Spec{
-		Name: v.ID, System: c, Workload: w, Clients: clients, Duration: time.Second, Checkers: checkers.For(w), Seed: 1,
+		Name: v.ID, System: c, Workload: w, Clients: loadClients, Duration: time.Second, Checkers: checkers.For(w), Seed: 1,
 	})
 	require.NoError(t, err)
 	return res
@@ -69,6 +76,67 @@ func TestAProgramOutsideThatBreaksDownUnderLoadIsReplaced(t *testing.T) {
 	require.Equal(t, "lost my head\n", string(text))
 }
 
+// Processes that are led straight to their node connect there, all but the one by which the program is tried. With Sentinels none is.
+func TestProgramsOutsideGoStraight(t *testing.T) {
+	for name, c := range map[string]*cluster.Cluster{
+		"standalone": cluster.Standalone(cluster.Options{Clients: loadClients}),
+		"sentinel":   cluster.Sentinel(cluster.Options{Clients: loadClients}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, logs := variant(t, childOf(workloads.Lock, "tells", "acquire", "release")), t.TempDir()
+			v.LogTo(logs)
+			var mu sync.Mutex
+			led := map[string]int{}
+			v.Lead(func(r redis.UniversalClient) string {
+				address := c.Straight(r)
+				mu.Lock()
+				defer mu.Unlock()
+				led["redis://"+address]++
+				return address
+			})
+			require.Positive(t, outcomes(loadOn(t, v, c))[harness.OK])
+			require.Len(t, led, 1, "all clients lead to one node")
+			files, err := filepath.Glob(filepath.Join(logs, "client-*.log"))
+			require.NoError(t, err)
+			direct := 0
+			for _, f := range files {
+				text, err := os.ReadFile(f)
+				require.NoError(t, err)
+				if led[string(text)] > 0 {
+					direct++
+				}
+			}
+			want := len(files) - 1
+			if name == "sentinel" {
+				want = 0
+			}
+			require.Equal(t, want, direct)
+		})
+	}
+}
+
+// A program that succeeds without its Redis is refused, whichever way its processes are led.
+func TestAProgramOutsideThatSucceedsWithoutItsRedisIsRefused(t *testing.T) {
+	for name, straight := range map[string]bool{"by a relay": false, "straight": true} {
+		t.Run(name, func(t *testing.T) {
+			c := cluster.Standalone(cluster.Options{Clients: loadClients})
+			v := variant(t, childOf(workloads.Lock, "elsewhere", "acquire", "release"))
+			if straight {
+				v.Lead(c.Straight)
+			}
+			res := loadOn(t, v, c)
+			count := outcomes(res)
+			require.Zero(t, count[harness.OK])
+			for op := range res.History.Ops {
+				if op.Kind == harness.Acquire && op.Outcome == harness.Info {
+					require.Contains(t, op.Err, "it talks to another Redis than the one that init names")
+				}
+			}
+			require.Positive(t, count[harness.Info])
+		})
+	}
+}
+
 // What a check says of programs that are wrong, and that it says nothing else is.
 func TestCheckSaysWhatIsWrong(t *testing.T) {
 	defer outside.ShortenAnswers(2 * time.Second)()
@@ -90,8 +158,9 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		"long":        "it wrote a line of more than 65536 bytes",
 		"twice":       "twice: ",
 		"unasked":     "it answered 4711, which was never asked",
+		"stops":       "it asked to stop thread 4711, which it has not started",
 		"dies":        "it ended (exit status 3): lost my head",
-		"nowhere":     "acquire: ok, for the lock is free: dial tcp 127.0.0.1:1: connect: connection refused",
+		"nowhere":     "acquire: ok, for the lock is free: dial tcp 127.0.0.1:1: connect: connection refused; no command has come to redis://127.0.0.1:",
 		"elsewhere":   "acquire by another client: not ok, for it is taken: it answered ok: true",
 	} {
 		t.Run(mode, func(t *testing.T) {

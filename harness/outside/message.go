@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -17,20 +19,21 @@ const longestLine = 64 << 10
 // page tells, in messages, where the protocol is written down.
 const page = "see workloads/clients/README.md"
 
-// Names of the protocol: what a program is asked to do, and what it may ask meanwhile.
+// Names of the protocol beside its operations: what a program is asked to do, and what it may ask meanwhile.
 const (
-	doInit    = "init"
-	doReset   = "reset"
-	doAcquire = "acquire"
-	doExtend  = "extend"
-	doRelease = "release"
-	doClaim   = "claim"
-	doConfirm = "confirm"
-	doNext    = "next"
+	doInit  = "init"
+	doReset = "reset"
+	doRun   = "run" // to a thread that the program has started
 
 	askNow   = "now"
 	askSleep = "sleep"
+	askStart = "start" // a thread
+	askStop  = "stop"  // one, whose sleeps are over from then on
+	askJoin  = "join"  // one, which is answered when it has ended
 )
+
+// questions lists what a program may ask while an operation or a thread is under way.
+var questions = []string{askNow, askSleep, askStart, askStop, askJoin}
 
 // request is a line to a program: an operation, or the time that it has asked for.
 type request struct {
@@ -46,6 +49,8 @@ type request struct {
 	TTL      int64  `json:"ttl_ms,omitempty"`
 	Proposed string `json:"proposed,omitempty"`
 	Now      int64  `json:"now_ms,omitempty"`
+	Thread   int    `json:"thread,omitempty"`  // that was started, stopped or has ended
+	Stopped  bool   `json:"stopped,omitempty"` // the sleep was not to its end: the thread was stopped, or its client has crashed
 }
 
 // answer is a line of a program: what came of an operation, or a question while it is under way.
@@ -57,8 +62,9 @@ type answer struct {
 
 	Number json.Number `json:"number"` // what next has drawn
 
-	Ask string `json:"ask"` // askNow or askSleep
-	MS  int64  `json:"ms"`  // how long to sleep
+	Ask    string `json:"ask"`    // askNow and the others
+	MS     int64  `json:"ms"`     // how long to sleep
+	Thread int    `json:"thread"` // which to stop or join
 
 	// Of the answer to init.
 	Version   int      `json:"version"`
@@ -86,8 +92,8 @@ func parse(line []byte) (a answer, err error) {
 		return a, fmt.Errorf("it wrote %.60q, which has no id: an answer has the id of what was asked, %s", line, page)
 	case said != 1:
 		return a, fmt.Errorf("it wrote %.60q: want one of ok, fail, info and ask, %s", line, page)
-	case a.Ask != "" && a.Ask != askNow && a.Ask != askSleep:
-		return a, fmt.Errorf("it asked for %q: it can ask for now and sleep, %s", a.Ask, page)
+	case a.Ask != "" && !slices.Contains(questions, a.Ask):
+		return a, fmt.Errorf("it asked for %q: it can ask for %s, %s", a.Ask, strings.Join(questions, ", "), page)
 	}
 	return a, nil
 }

@@ -27,9 +27,14 @@ import (
 //go:embed clock.c
 var clockSource []byte
 
-// askHello is what a process asks over the socket of its clock when the library was loaded. Everything else is for how many nanoseconds
-// to sleep, of which 0 is a look.
-const askHello = -1
+// What a process asks over the socket of its clock. Everything else is for how many nanoseconds to sleep, of which 0 is a look.
+const (
+	askHello = -1 // the library was loaded
+	askTimer = -2 // a loop of events is about to wait for a timer
+)
+
+// errTimer is why a program is refused whose loop of events waits for a timer.
+var errTimer = fmt.Errorf("it waits for a timer of its event loop (setTimeout, asyncio.sleep), which a preloaded clock cannot answer: let it ask for sleep, %s", page)
 
 // clocks makes the clocks of a program's processes. The zero value has made none.
 type clocks struct {
@@ -98,7 +103,7 @@ type timekeeper interface {
 
 // look is a look at the clock, or a sleep, during an operation.
 type look struct {
-	sleep time.Duration // 0: a look
+	sleep time.Duration // 0: a look; askTimer: a timer
 	told  chan time.Time
 }
 
@@ -110,6 +115,20 @@ func (q look) answer(ctx context.Context) {
 	}
 	_ = harness.Sleep(ctx, q.sleep) // a client that has crashed hears that from its connections
 	q.told <- time.Time{}
+}
+
+// writtenWithin bounds how long an answer is on its way that a process has written.
+const writtenWithin = 200 * time.Millisecond
+
+// refuse calls the process broken, which waits for a timer, unless its answer comes: then its operation was over.
+func (q look) refuse(c *child, answers chan answer) {
+	select {
+	case a := <-answers:
+		answers <- a // there is room for one
+		q.told <- time.Time{}
+	case <-time.After(writtenWithin):
+		c.breakDown(errTimer)
+	}
 }
 
 // make makes the clock of a process that is about to start. The error wraps cluster.ErrNoCompiler if the library cannot be compiled.

@@ -54,6 +54,18 @@ func runOn(t *testing.T, k *clock, command ...string) string {
 	return strings.TrimSpace(string(text))
 }
 
+// interpreter skips a test without an interpreter, or fails it in CI.
+func interpreter(t *testing.T, name string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err == nil {
+		return
+	}
+	if os.Getenv("DOUBLEGRANT_REQUIRE_CLIENTS") != "" {
+		t.Fatalf("%s is missing", name)
+	}
+	t.Skipf("%s is missing", name)
+}
+
 // What interpreters tell as the time of day is the preloaded clock's, and so are the sleeps of those that sleep by the C library.
 func TestClocksOfInterpreters(t *testing.T) {
 	at := time.Unix(1893456001, 0)
@@ -64,7 +76,7 @@ func TestClocksOfInterpreters(t *testing.T) {
 		{[]string{"python3", "-c", "import time, datetime; time.sleep(3600); print(int(time.time()), int(datetime.datetime.now().timestamp()))"}, true},
 		{[]string{"perl", "-e", "sleep 3600; print time, ' ', time"}, true},
 		{[]string{"php", "-r", "sleep(3600); echo time(), ' ', (int)microtime(true);"}, true},
-		{[]string{"ruby", "-e", "puts \"#{Time.now.to_i} #{Process.clock_gettime(Process::CLOCK_REALTIME).to_i}\""}, false},
+		{[]string{"ruby", "-e", "sleep 3600; puts \"#{Time.now.to_i} #{Process.clock_gettime(Process::CLOCK_REALTIME).to_i}\""}, true},
 		{[]string{"node", "-e", "const s = () => Math.floor(Date.now() / 1000); console.log(s(), s())"}, false},
 		{[]string{"date", "+%s %s"}, false},
 		{[]string{"sh", "-c", "sleep 3600; date '+%s %s'"}, true},
@@ -72,9 +84,7 @@ func TestClocksOfInterpreters(t *testing.T) {
 	} {
 		t.Run(c.command[0], func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(c.command[0]); err != nil {
-				t.Skip(err)
-			}
+			interpreter(t, c.command[0])
 			k := newClock(t, &keeper{over: make(chan struct{})})
 			defer k.close()
 			var slept atomic.Int64
@@ -94,6 +104,40 @@ func TestClocksOfInterpreters(t *testing.T) {
 			if c.sleeps {
 				require.EqualValues(t, time.Hour, slept.Load())
 			}
+		})
+	}
+}
+
+// A timer of an event loop is asked for as what it is, in the thread that runs the loop, and only if nothing else has happened.
+func TestTimersOfEventLoops(t *testing.T) {
+	for _, c := range []struct {
+		command []string
+		timers  int64
+	}{
+		{[]string{"node", "-e", "setTimeout(() => console.log('over'), 50)"}, 1},
+		{[]string{"node", "-e", "setImmediate(() => console.log('over'))"}, 0},
+		{[]string{"python3", "-c", "import asyncio; asyncio.run(asyncio.sleep(0.05)); print('over')"}, 1},
+	} {
+		t.Run(c.command[0], func(t *testing.T) {
+			interpreter(t, c.command[0])
+			k := newClock(t, &keeper{over: make(chan struct{})})
+			defer k.close()
+			var timers atomic.Int64
+			go func() {
+				for {
+					select {
+					case q := <-k.looks:
+						if q.sleep == askTimer {
+							timers.Add(1)
+						}
+						q.told <- time.Time{}
+					case <-k.over:
+						return
+					}
+				}
+			}()
+			require.Equal(t, "over", runOn(t, k, c.command...))
+			require.Equal(t, c.timers > 0, timers.Load() > 0)
 		})
 	}
 }

@@ -30,6 +30,9 @@ type Program struct {
 	groups  map[redis.UniversalClient]*group // of loads, and of the harness's own looks
 	beside  map[redis.UniversalClient]*seat  // of the harness
 	clocks  clocks                           // of processes whose clocks are preloaded
+
+	trying   sync.Mutex // held while straight is looked at, and the program is tried
+	straight straight
 }
 
 var _ workloads.Outside = (*Program)(nil)
@@ -157,6 +160,7 @@ func (p *Program) At(address string) workloads.Operations {
 	c := p.atGate(address)
 	begun := false
 	return operations{func(ctx context.Context, r request) (answer, error) {
+		ctx = context.WithValue(ctx, searched{}, true)
 		if c.ready.Reset && !begun {
 			mustAnswer(c.ask(ctx, request{Do: doReset}, 0))
 		}

@@ -24,6 +24,7 @@ type blueprint struct {
 
 	downAfter time.Duration // of the Sentinels; 0: usualDownAfter
 	workers   int           // number of clients, riders included; 0: enough for every group
+	external  bool          // it is somebody else's: only clients and their links can be struck
 }
 
 var _ nemesis.Topology = blueprint{}
@@ -32,17 +33,21 @@ const (
 	Standalone = "standalone"
 	Sentinel   = "sentinel" // 3 Redis nodes and 3 Sentinels; "sentinel:N" has N of each
 	Masters    = "masters:" // the number of masters follows
+	External   = "external" // a Redis that somebody else runs: to faults its primary is one node, the others are not there
 
 	clientGroups = 5
 )
 
-// parseTopology reads "standalone", "sentinel", "sentinel:N" or "masters:N".
+// parseTopology reads "standalone", "sentinel", "sentinel:N", "masters:N" or "external".
 func parseTopology(name string) (blueprint, error) {
 	b := blueprint{name: name, redis: 1, primaries: 1, group: clientGroups}
 	kind, number, several := strings.Cut(name, ":")
 	n, err := strconv.Atoi(number)
 	switch {
 	case name == Standalone:
+		return b, nil
+	case name == External:
+		b.external = true
 		return b, nil
 	case name == Sentinel:
 		b.redis, b.sentinels = 3, 3
@@ -59,7 +64,7 @@ func parseTopology(name string) (blueprint, error) {
 		return b, nil
 	}
 	return b, fmt.Errorf("unknown topology %q: %s", name,
-		cmp.Or(suggest.Question("", name, []string{Standalone, Sentinel}), "choose standalone, sentinel, sentinel:5 or masters:5"))
+		cmp.Or(suggest.Question("", name, []string{Standalone, Sentinel, External}), "choose standalone, sentinel, sentinel:5, masters:5 or external"))
 }
 
 // usualDownAfter is the cluster's default of Plan.DownAfter.

@@ -33,6 +33,7 @@ func (w *commandLine) variant(id string, s *workloads.Script, c *workloads.Clien
 		w.flag("client", CommandLine(c.Command...), c.Connect == "")
 		w.flag("connect", c.Connect, c.Connect != "")
 		w.flag("announces", c.Announces, c.Announces)
+		w.flag("clock", c.Clock, c.Announces && c.Clock != "") // others say it
 		w.flag("processes", c.Processes, c.Processes != 0)
 		w.flag("real-crash", c.RealCrash, c.RealCrash)
 		w.flag("as", c.As, c.As != "")

@@ -26,13 +26,15 @@ type Expectation struct {
 	// comes is a crash, and a busy machine can cause one without a fault.
 	Late []harness.Class `json:"late,omitempty"`
 
-	// Updates limits the lost writes that are expected to the updates of what locks guard.
+	// Updates says that lost writes are expected only of updates to what locks guard. Others are a surprise, although May has
+	// their class.
 	Updates bool `json:"updates,omitempty"`
 }
 
-// Expectation returns what the plan itself says, or else derives it from the flaws of the plan's variants and the conditions that
-// the plan brings about. It does so for certain (clients race, numbers of a regime are proposed, a split brain loses writes) or
-// perhaps (a killed primary may have acknowledged what no replica had).
+// Expectation returns what the plan itself says. If it says nothing, the expectation comes from the flaws of the plan's variants,
+// and from the conditions under which they show. The plan brings some conditions about for certain: clients race, numbers of a
+// regime are proposed, a split brain loses writes. Others it brings about perhaps: a killed primary may have acknowledged what no
+// replica had.
 func (r Resolved) Expectation() (e Expectation) {
 	if !r.Expect.IsZero() {
 		return r.Expect.Expectation()
@@ -88,9 +90,9 @@ func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 	return append(all, workloads.NodeRestart, workloads.NodeClock, workloads.MemoryEvicts)
 }
 
-// certainlyFound reports whether a condition that is met for certain shows the class for certain. It does not in a failover if
-// replicas acknowledge writes. A node that comes back empty has lost every number and every write, but it is chance whether a lock was in
-// use just then, or whether a message comes again.
+// certainlyFound reports whether a condition that is met for certain also shows the class for certain. A failover does not if
+// replicas acknowledge the variant's writes. A node that comes back empty has lost every number and every write, but it is chance
+// whether a lock was in use just then, or whether a message comes again.
 func certainlyFound(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
 	switch c {
 	case workloads.Failover:

@@ -94,7 +94,7 @@ func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error 
 	return nil
 }
 
-// Expectation returns e as an Expectation. e is not zero.
+// Expectation returns e as an Expectation. e must not be zero, since a zero Expectation expects no violation.
 func (e Expected) Expectation() (out Expectation) {
 	for _, class := range e.Invalid {
 		out.Must = append(out.Must, []harness.Class{class})

@@ -11,7 +11,7 @@ type fault struct {
 // Nemesis describes a fault or a package that a plan can name.
 type Nemesis struct {
 	Group      string   `json:"group"`
-	Name       string   `json:"name"` // words in capitals, HOST and SIDES, stand for a value, as in "kill-primary"
+	Name       string   `json:"name"` // such as "kill-HOST"; HOST and SIDES stand for a value, as primary in "kill-primary"
 	Doc        string   `json:"doc"`
 	Parameters []string `json:"parameters,omitempty"` // with their defaults, such as "host=primary"
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// This file refuses faults that would touch nobody, as far as that is known before the start. What is not known then, a fault
-// counts while it is in force (see nemesis).
+// This file refuses faults that would touch nobody, as far as that is known before the start. The rest shows during the run: a
+// fault counts what it touches while it is in force, and one that touched nothing is not proved (see nemesis).
 
 // hasClientsOn reports whether the host is a client group with clients, or not a client group.
 func (b blueprint) hasClientsOn(host string) bool {
@@ -35,8 +35,8 @@ func (b blueprint) carriesTraffic(l harness.Link, moved bool) bool {
 	return false
 }
 
-// elections returns the topology once for each node that can be primary: the first node, and with moves and Sentinels every
-// other.
+// elections returns the topology once for each node that can be primary. The first node always can. The others can if faults may
+// move the primary (moves) and there are Sentinels.
 func (b blueprint) elections(moves bool) (all []blueprint) {
 	for i := range b.redis {
 		if b.elected = i; i == 0 || moves && b.sentinels > 0 {

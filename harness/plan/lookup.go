@@ -75,6 +75,10 @@ func orNothing(words []string) string {
 
 // checkTopology refuses a fault that is impossible on the topology.
 func (f fault) checkTopology(field string, on blueprint) error {
+	if on.external && f.it.Entry.Strikes != "g" && f.From == "" && f.Shape != clientsFromPrimary {
+		return f.errorf(field, "%s is not for --topology %s, where only clients and their links to the primary are struck: %s",
+			f.it.Name, External, externalFaults)
+	}
 	missing := map[nemesis.Need]bool{
 		nemesis.NeedsSentinels:  on.sentinels == 0,
 		nemesis.NeedsSuccessors: on.sentinels == 0 && on.primaries == 1,

@@ -23,9 +23,10 @@ type Plan struct {
 	With     []string          `yaml:"with,omitempty"`     // variants that ride along, such as "writes/sadd"
 	Resource bool              `yaml:"resource,omitempty"` // each lock guards a resource, to which its owners write
 
-	On       string `yaml:"on,omitempty"`    // "process" or "docker"; default process
-	Image    string `yaml:"image,omitempty"` // Redis image for docker; default as in cluster.Options
-	Topology string `yaml:"topology"`        // "standalone", "sentinel", "sentinel:N" or "masters:N"; default by variant and faults
+	On       string `yaml:"on,omitempty"`     // "process" or "docker"; default process
+	Image    string `yaml:"image,omitempty"`  // Redis image for docker; default as in cluster.Options
+	Topology string `yaml:"topology"`         // "standalone", "sentinel", "sentinel:N", "masters:N" or "external"; default by variant and faults
+	Prefix   string `yaml:"prefix,omitempty"` // with which all keys on external begin; default: one of the run's own
 
 	DownAfter     time.Duration `yaml:"downAfter,omitempty" zero:"default"` // of the Sentinels; default 1s
 	SlowSentinels bool          `yaml:"slowSentinels,omitempty"`            // Sentinels with Redis's own periods, of 2 to 10 s
@@ -41,11 +42,11 @@ type Plan struct {
 	Repeat   int           `yaml:"repeat,omitempty" zero:"default"`   // number of times to go through Nemesis; default 1
 	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"` // how long each of Nemesis stays in force; default: each its own, mostly 5s
 	Faults   []FaultPlan   `yaml:"faults,omitempty"`                  // the timetable, instead of Nemesis
-	// Calm is the load without faults before each fault and after the last. After the last it is a lock's lease and 1s at least.
-	// Default 2s.
+	// Calm is how long the load goes on without faults, before each fault and after the last. Default 2s. After the last fault,
+	// locks have at least their lease, rounded up to whole seconds, and 1s more.
 	Calm time.Duration `yaml:"calm,omitempty" zero:"default"`
 
-	Clients  int           `yaml:"clients" zero:"default"`  // default 100
+	Clients  int           `yaml:"clients" zero:"default"`  // 1 to 1,000,000; default 100
 	Duration time.Duration `yaml:"duration" zero:"default"` // least duration of the load; default 10s
 	// Rate is the number of operations a second to aim at. Default 20000, on several masters 500. Negative: no limit.
 	Rate float64 `yaml:"rate" zero:"default"`
@@ -54,13 +55,15 @@ type Plan struct {
 	Pacing string `yaml:"pacing,omitempty"`
 	// Keys is the number of locks or sequences. Default: one lock for every ten clients, one sequence of each regime.
 	Keys int           `yaml:"keys,omitempty" zero:"default"`
-	TTL  time.Duration `yaml:"ttl,omitempty" zero:"default"` // lease or window; default: the family's
+	TTL  time.Duration `yaml:"ttl,omitempty" zero:"default"` // lease or window, 10ms or more; default: the family's
 	// Regime says what numbers callers of a sequence propose. Default: every regime, or "fixed" for variants that take no notice.
 	Regime      string        `yaml:"regime,omitempty"`
 	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"` // mean time a client keeps a lock; default 5ms
 	Rounds      *Rounds       `yaml:"rounds,omitempty"`              // the load of the variant writes/rounds
 	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"`         // end the load when a violation is found
 	Seed        uint64        `yaml:"seed"`                          // default: chosen by chance
+	// Generators is the number of processes that share the clients out between them, at most 64. Default: clients are in this process.
+	Generators int `yaml:"generators,omitempty" zero:"default"`
 
 	Expect Expected `yaml:"expect,omitempty"` // what the run is expected to find; default: what is documented
 
@@ -89,10 +92,10 @@ func (p Plan) errorf(field, format string, args ...any) error {
 const (
 	riderClients = 10
 	maxClients   = 1_000_000
-	MostTimes    = 10_000 // bounds FaultPlan.Times: more than a day of faults
+	MostTimes    = 10_000 // bounds FaultPlan.Times and Plan.Repeat: more than a day of faults
 
 	defaultCalm     = 2 * time.Second
-	defaultTopology = Sentinel // if there are faults
+	defaultTopology = Sentinel // if there are faults, or a variant waits for replicas
 	ManyMasters     = Masters + "5"
 )
 
@@ -113,6 +116,7 @@ type Resolved struct {
 	on      blueprint
 	faults  *timetable
 	regime  workloads.Regime
+	prefix  string // with which all keys begin; empty but on external
 }
 
 // Resolve looks every name up, fills in defaults and refuses what is impossible. The error wraps ErrUsage.
@@ -143,8 +147,10 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.faults, err = newTimetable(steps, r.on, cmp.Or(p.Calm, defaultCalm), r.Seed)
-	return r, err
+	if r.faults, err = newTimetable(steps, r.on, cmp.Or(p.Calm, defaultCalm), r.Seed); err != nil {
+		return r, err
+	}
+	return r, r.possibleFaultsElsewhere()
 }
 
 // Missing returns an error that says what to install, if the variant is a library that this machine does not have.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
 )
 
+// File is the name of the plan's file in a results folder.
 const File = "plan.yaml"
 
 // ReadPlan reads a plan from a file or a results folder. The error wraps ErrUsage and names the line that is wrong. Names are
@@ -60,8 +62,20 @@ func notAResultsFolder(dir string) string {
 	return "there is no such folder; the newest beside it is " + newest
 }
 
+// Encode returns the plan as a file, which Decode reads. In place of the files of a script it has their texts.
+func (p Plan) Encode() ([]byte, error) { return yaml.Marshal(p.stored()) }
+
+// Decode reads a plan as strictly as a file is read.
+func Decode(text []byte) (p Plan, err error) {
+	if err := fields.Read("the plan", bytes.NewReader(text), &p); err != nil {
+		return p, Usagef("%w", err)
+	}
+	return p, nil
+}
+
+// Write writes the plan into the folder dir, as File. In place of the files of a script it writes their texts.
 func (p Plan) Write(dir string) error {
-	b, err := yaml.Marshal(p.stored())
+	b, err := p.Encode()
 	if err != nil {
 		return err
 	}
@@ -135,10 +149,15 @@ func (p Plan) needsFile() bool {
 	return len(p.Faults) > 0 || Inline(p.Script) || p.Rounds != nil || p.DownAfter != 0 || p.SlowSentinels || p.OwnSentinel
 }
 
-// CommandWith does what Command does, with the path of the plan's file, and with the redis-server that the user named; empty if none was
-// named.
-func (p Plan) CommandWith(file, redis string) string {
+// CommandWith does what Command does. file is the path of the plan's file, and redis the redis-server that the user named, or empty.
+// The URL of an external Redis is not in the plan: the command says where it goes.
+func (p Plan) CommandWith(file, redis string) (line string) {
 	w := newCommandLine("run")
+	defer func() {
+		if p.Topology == External {
+			line = ExternalURL + "=URL " + line + " --i-may-load=HOST:PORT"
+		}
+	}()
 	if p.needsFile() {
 		w.flag("plan", file, true)
 		w.flag("redis-server", redis, redis != "")
@@ -148,6 +167,7 @@ func (p Plan) CommandWith(file, redis string) string {
 	w.flag("on", p.On, p.On != "")
 	w.flag("redis-image", p.Image, p.Image != "")
 	w.flag("topology", p.Topology, p.Topology != "")
+	w.flag("prefix", p.Prefix, p.Prefix != "")
 	w.flag("min-replicas", p.MinReplicas, p.MinReplicas != 0)
 	w.flag("max-lag", p.MaxLag, p.MaxLag != 0)
 	w.flag("aof", p.AOF, p.AOF != "")
@@ -167,6 +187,7 @@ func (p Plan) CommandWith(file, redis string) string {
 	w.flag("ttl", p.TTL, p.TTL != 0)
 	w.flag("hold", p.Hold, p.Hold != 0)
 	w.flag("regime", p.Regime, p.Regime != "")
+	w.flag("generators", p.Generators, p.Generators != 0)
 	w.flag("seed", p.Seed, p.Seed != 0)
 	w.flag("redis-server", redis, redis != "")
 	return w.String()

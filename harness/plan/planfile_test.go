@@ -58,7 +58,7 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "faults:\n  - fault: kill-primary\n    start: 101h\n", ":4: start is 101h0m0s: ask for at most"},
 		{head + "faults:\n  - fault: kill-primary\n    times: 2\n    every: 101h\n", ":5: every is 101h0m0s: ask for at most"},
 		{"root:$6$0123456789012345678901234567890123456789: 1\n", `:1: unknown field "root:$6$01234567890123456789012345678..."`},
-		{head + "topology: ring\n", `:2: unknown topology "ring": choose standalone, sentinel, sentinel:5 or masters:5`},
+		{head + "topology: ring\n", `:2: unknown topology "ring": choose standalone, sentinel, sentinel:5, masters:5 or external`},
 		{head + "topology: masters:40\n", ":2: masters:40: ask for masters:2 to masters:9"},
 		{"clients: 5\nvariant: lock/none\n", `:2: unknown variant "lock/none": choose one of lock/setnx`},
 		{head + "clients: 1\nnemesis: [kill-primry]\n", `:3: unknown fault "kill-primry"`},
@@ -163,8 +163,8 @@ func TestAWrittenTimetableRunsAgainTheSame(t *testing.T) {
 	require.Equal(t, "doublegrant run --plan=plan.yaml", back.Command())
 }
 
-// TestTheExampleOfTheReadme reads a timetable with everything: repeats, parameters, a track of its own, a random fault.
-func TestTheExampleOfTheReadme(t *testing.T) {
+// A timetable may have repeats, parameters, a track of its own, random faults, a rider and a seed, all in one plan.
+func TestATimetableOfEveryKind(t *testing.T) {
 	p, err := planOf(t, `
 variant: lock/set-nx-px
 with: writes/sadd

@@ -12,7 +12,7 @@ import (
 
 // checkCombination refuses combinations that make no sense.
 func (r *Resolved) checkCombination() error {
-	for _, refuse := range []func() error{r.possibleLoad, r.possibleFamily, r.possibleMinReplicas, r.possiblePlace, r.possibleExpected} {
+	for _, refuse := range []func() error{r.possibleLoad, r.possibleFamily, r.possibleExternal, r.possibleMinReplicas, r.possiblePlace, r.possibleGenerators, r.possibleExpected} {
 		if err := refuse(); err != nil {
 			return err
 		}

@@ -41,13 +41,14 @@ type Search struct {
 	For          time.Duration `json:"for,omitempty"`
 	First        bool          `json:"first,omitempty"`
 
-	// Schedules at random: see explore.Random. With more than interleave.MaxExhaustive clients and no number, For decides how many.
-	Random int    `json:"random,omitempty"` // number of schedules; 0: every schedule is run
+	// Schedules at random: see explore.Random. More than interleave.MaxExhaustive clients always have them; if Random is 0, they are
+	// drawn until For is over.
+	Random int    `json:"random,omitempty"` // number of schedules; 0: every schedule is run, unless there are too many clients
 	Depth  int    `json:"depth,omitempty"`  // depth of the bugs to look for
 	Seed   uint64 `json:"seed,omitempty"`
 
-	Twice    bool `json:"twice,omitempty"` // some schedules are run twice first
-	Unpruned bool `json:"unpruned,omitempty"`
+	Twice    bool `json:"twice,omitempty"`    // explore.DefaultTwice schedules are run twice first
+	Unpruned bool `json:"unpruned,omitempty"` // explore.Spec.Unreduced
 }
 
 // Resolve looks the variant up and makes the spec that explore runs. redis is the redis-server binary. The error wraps ErrUsage.
@@ -221,7 +222,8 @@ func (s Search) Expectation(v workloads.Variant) SearchExpectation {
 		switch {
 		case f.When == workloads.LargerProposal: // whether it occurs depends on the proposals of the few callers
 			may = addClass(may, f.Class)
-		case f.When == workloads.LeaseEndsInRelease && s.lease(v) < time.Second && v.Lease > 0: // it ends in the acquire
+		case f.When == workloads.LeaseEndsInRelease && s.lease(v) < time.Second && v.Lease > 0:
+			// Cut down to whole seconds the lease is 0, and over in the acquire already.
 			may = addClass(may, f.Class)
 		case s.meetsCondition(f.When, v):
 			must = addClass(must, f.Class)
@@ -271,8 +273,8 @@ func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool 
 // everyPart reports whether the search has parts of its own for lost answers and late commands.
 func (s Search) everyPart() bool { return s.LostAnswers == 0 && s.LostCommands == 0 && s.Late == 0 }
 
-// Met reports whether the search found what is documented, and nothing else. A search that ended early, or that has two clients,
-// may have found only a part.
+// Met reports whether the search found what is documented, and nothing else. A search with two clients may have found only a part
+// of that, or nothing. A search that ended early may have found only a part, but has to have found something.
 func (e SearchExpectation) Met(res interleave.Result) bool {
 	var found []harness.Class
 	for _, c := range res.Found {
@@ -359,7 +361,7 @@ func (s Search) ReplayCommand() string {
 	return w.String()
 }
 
-// DefaultFor bounds a search without a time of its own. It is the default of --for.
+// DefaultFor is the time limit of a search for which none is given, as by a flag or a suite. A Search whose For is 0 has no limit.
 const DefaultFor = 2 * time.Minute
 
 // CommandWith does what Command does, with the redis-server that the user named; empty if none was named.

@@ -12,7 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// link returns a link that the fault strikes, by its two choices of hosts as they are now.
+// link returns a link that the fault strikes. It chooses hosts for both ends, as the fault did. If these are not those of the
+// injection, it returns errNotYet, and the next look chooses again.
 func (s *scene) link() (harness.Link, error) {
 	on := blueprint{name: Sentinel, redis: 3, sentinels: 3, group: clientGroups, primaries: 1}
 	if n := s.count("s"); n == 0 {
@@ -23,7 +24,7 @@ func (s *scene) link() (harness.Link, error) {
 	if err != nil {
 		return harness.Link{}, err
 	}
-	for _, l := range links { // chance has drawn among several: the injection's own draw is in its targets
+	for _, l := range links { // the injection may have drawn other hosts than this call: its own are in targets
 		if slices.Contains(s.targets, l.From) && slices.Contains(s.targets, l.To) && !strings.HasPrefix(l.To, "g") {
 			return l, nil
 		}

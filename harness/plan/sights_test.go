@@ -163,7 +163,7 @@ const observersScript = "761ca876024f83815deee2fe66a3c9571ace8f20"
 func loadScript(s *scene) {
 	for node := range s.at {
 		if strings.HasPrefix(node, "r") {
-			_, _ = s.ask(node, "SCRIPT", "LOAD", "return 'observer'") // seen to be there, or not, by scriptGone
+			_, _ = s.ask(node, "SCRIPT", "LOAD", "return 'observer'") // scriptGone cannot tell a script that was never loaded from one that is gone
 		}
 	}
 }

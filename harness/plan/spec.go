@@ -16,8 +16,12 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// checkCompiler returns an error if faults set clocks and the compiler that this needs is missing. Without one the exit code is 3.
+// checkCompiler returns an error if faults set clocks and the compiler that this needs is missing. It wraps cluster.ErrNoCompiler
+// and not ErrUsage, since the plan is right and the machine lacks something: the exit code is 3.
 func (r Resolved) checkCompiler() error {
+	if cluster.HasClockLibrary() {
+		return nil
+	}
 	words := append(strings.Fields(os.Getenv("CC")), "cc")
 	if _, err := exec.LookPath(words[0]); err != nil && r.anyFaultWith(nemesis.SetsClocks) {
 		return fmt.Errorf("%w: faults that step a node's clock need one, and %q cannot be run: "+
@@ -28,11 +32,15 @@ func (r Resolved) checkCompiler() error {
 
 // Spec returns the plan as the harness takes it, to be run on m. Nodes log to the folder logs, and the history goes to store.
 func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec {
-	machine := r.machine(m)
-	machine.LogDir = logs
-	c := r.on.cluster(machine)
-	on := nemesis.Subject{Cluster: c, Fleet: &harness.Fleet{}}
+	c, struck := r.system(m, logs)
+	on := nemesis.Subject{Cluster: struck, Fleet: &harness.Fleet{}}
+	if r.Generators > 0 {
+		on.Cluster = nemesis.WithClientsElsewhere(struck, m.Elsewhere)
+	}
 	r.variant.LogTo(logs)
+	if own, ok := c.(*cluster.Cluster); ok && r.leavesNodesAlone() {
+		r.variant.Lead(own.Straight)
+	}
 	spec := harness.Spec{
 		Name: r.Name(), System: c, Store: store, Labels: r.labels(),
 		Workload: r.variant.Workload(c, r.options()),
@@ -41,7 +49,10 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 		Checkers: r.Checkers(), Watchers: checkers.Watchers(r.Checkers()), StopOnFirst: r.StopOnFirst,
 	}
 	for _, v := range r.with {
-		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c, workloads.Options{Acks: r.Acks}), Clients: riderClients})
+		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c, workloads.Options{Acks: r.Acks, Prefix: r.prefix}), Clients: riderClients})
+	}
+	if r.Generators > 0 {
+		spec.Generators = m.Elsewhere.Members()
 	}
 	r.addFaults(&spec, on)
 	return spec
@@ -64,12 +75,13 @@ func (r Resolved) lastCalm() time.Duration {
 // leaseOver is the time in which locks are taken again once their lease is over.
 const leaseOver = time.Second
 
-// finalReads bounds them beside the lease or window, if that is not the family's, which is over sooner.
+// finalReads bounds the final reads and probes. If the plan names a lease or window, that comes on top. The default ones are over
+// before this bound.
 const finalReads = 30 * time.Second
 
 // options returns what the plan asks of its variant.
 func (r Resolved) options() workloads.Options {
-	o := workloads.Options{Keys: r.Keys, TTL: r.TTL, Regime: r.regime, Acks: r.Acks, Hold: r.Hold, Resource: r.Resource}
+	o := workloads.Options{Keys: r.Keys, TTL: r.TTL, Regime: r.regime, Acks: r.Acks, Hold: r.Hold, Resource: r.Resource, Prefix: r.prefix}
 	if o.TTL == 0 && r.variant.Family == workloads.Dedup && r.anyFaultWith(nemesis.Crashes) {
 		o.TTL = r.Duration * 88 / 100 // marks left by a crash are looked for at the end, inside the window
 	}
@@ -103,10 +115,19 @@ func (r Resolved) anyFaultWith(what nemesis.Consequences) bool {
 	return slices.ContainsFunc(r.faults.timedFaults(), func(s timedFault) bool { return s.fault.it.Can(what) })
 }
 
+// leavesNodesAlone reports whether the plan's faults, if it has any, act on clients alone, and so neither on links nor on nodes. Then what
+// goes between a client and its node need not pass the fabric.
+func (r Resolved) leavesNodesAlone() bool {
+	return !slices.ContainsFunc(r.faults.timedFaults(), func(s timedFault) bool { return !s.fault.it.Can(nemesis.OfClients) })
+}
+
 // Preflight returns an error if this machine cannot carry the run. The checks tell each limit that may be too low.
 func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
 	if err := r.checkCompiler(); err != nil {
 		return nil, err
+	}
+	if r.on.external {
+		return nil, r.preflightExternal(m)
 	}
 	return r.on.cluster(r.machine(m)).Preflight()
 }
@@ -117,7 +138,7 @@ func (r Resolved) machine(m Machine) cluster.Options {
 		RedisServer: m.Redis, On: m.platform(r.On, r.Image), Clients: r.Clients + len(r.with)*riderClients,
 		OpTimeout: r.patience(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels, OwnSentinel: r.OwnSentinel,
 		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
-		Clocks: r.anyFaultWith(nemesis.SetsClocks), Retries: r.variant.Retries,
+		Clocks: r.anyFaultWith(nemesis.SetsClocks), Retries: r.variant.Retries, ClientsElsewhere: r.Generators > 0,
 	}
 }
 
@@ -128,6 +149,10 @@ type Machine struct {
 	// Docker makes the platform of plans that ask for docker, from an image; "" is the default image. If it is nil, such plans
 	// are an error. See harness/cluster/docker.
 	Docker func(image string) cluster.Platform
+
+	Elsewhere Elsewhere // of plans with generators
+
+	External OnExternal // where plans of topology external run
 }
 
 // platform returns what nodes run on; nil means processes.
@@ -156,7 +181,7 @@ func (r Resolved) labels() map[string]string {
 	l := map[string]string{"variant": r.Variant, "topology": r.Topology, "claim": string(r.variant.Claim)}
 	for name, value := range map[string]string{
 		"nemesis": strings.Join(r.faultNames(), ", "), "regime": r.regimeLabel(), "with": strings.Join(r.With, ", "),
-		"image": r.Image, "conditions": r.Conditions(),
+		"image": r.Image, "conditions": r.Conditions(), "generators": r.generatorsLabel(),
 	} {
 		if value != "" {
 			l[name] = value

@@ -45,8 +45,8 @@ var large = []string{
 	"dedup/lock-get-set", "lib/redislock-retries", "lock/getset-deadline", "lock/redisson", "lock/set-nx-px-wait", "lock/watch-multi",
 }
 
-// endless lists the variants whose searches with a failover do not end within boundedBy: they run on Redis with real replicas, some
-// 200 schedules a second.
+// endless lists the variants whose searches with a failover take a minute or more, since every schedule is really run. Tests run
+// only their first schedules.
 var endless = []string{"lib/symfony-lock", "lock/redisson-watchdog", "lock/watchdog-rearms"}
 
 // isForeign reports whether a variant is a library of another language. Every schedule of those is really run, by processes.
@@ -58,6 +58,7 @@ func isForeign(t *testing.T, id string) bool {
 }
 
 // TestEveryDeclaredFlawIsFoundAndEveryClaimHolds goes through every interleaving of three clients, one crash and one expiry.
+// Some variants have less of these: see large, isForeign, and the Explored fields of workloads.Variant.
 func TestEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 	for _, s := range sampled((plan.Search{For: boundedBy}).Catalogue()) {
 		if (slices.Contains(large, s.Variant) || isForeign(t, s.Variant)) && !*deep {

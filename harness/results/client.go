@@ -14,9 +14,9 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// CheckClient asks a program outside for everything once, on a Redis of its own, and says of each step what is wrong; nil: nothing. It
-// returns the client with what its program can do, and the first thing that was wrong. The error wraps plan.ErrUsage if the program is at
-// fault.
+// CheckClient asks a program outside for everything once, on a Redis of its own. It calls say for each step, with what is wrong or nil.
+// It returns the client with what its program can do, and the first thing that was wrong. The error wraps plan.ErrUsage if the program
+// is at fault.
 func CheckClient(ctx context.Context, c workloads.Client, o Options, say func(step string, wrong error)) (workloads.Client, error) {
 	return onRedis(ctx, c, o, func(r redis.UniversalClient) (workloads.Client, error) { return outside.Check(ctx, c, r, say) })
 }

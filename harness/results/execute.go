@@ -30,21 +30,34 @@ type Options struct {
 	// are an error. Package harness/cluster/docker has such a function.
 	Docker func(image string) cluster.Platform
 
+	External plan.OnExternal // where plans of topology external run; its Note and Outside are set here
+
 	Warn func(string) // called before a run for each limit of this machine that may be too low
 
 	OnSearch func(explore.Progress) // called a few times a second while a search runs
 
 	// Of a search alone.
-	Save    string   // file to which Explore writes the work that is left of the search, or that none is; empty: to none
+	Save    string   // file in which Explore keeps the search, so that it can go on later; empty: none
 	Resume  *Saved   // where the search goes on; nil: it begins
 	Workers int      // processes that share the search out between them, 1 to explore.MaxWorkers; 0: this process makes it, whole
-	Worker  []string // command line of a process that runs Work; default: this program's own
+	Worker  []string // command line of a process that runs Work; default: this program's, with WorkerCommand
 
-	// Found is called for each violation while the load runs, with its time. The final report may have another class for it.
+	// Pieces, of a search alone, says where its pieces are done, in place of Workers; nil: here. It is given the search without its
+	// limits, and the server that this machine has.
+	Pieces func(s plan.Search, server string) *explore.Pieces
+
+	// Generators opens the way to the n generators of a plan that asks for some. If it is nil, such plans are an error.
+	Generators func(ctx context.Context, n int) (Way, error)
+	Version    string // of this program, which that of generators has to be
+
+	// Found is called for each violation while the load runs, with the time since the start at which it was found. The final
+	// report may have another class for it. It must not block.
 	Found func(harness.Anomaly, time.Duration)
 }
 
-func (o Options) machine() plan.Machine { return plan.Machine{Redis: o.Redis, Docker: o.Docker} }
+func (o Options) machine() plan.Machine {
+	return plan.Machine{Redis: o.Redis, Docker: o.Docker, External: o.External}
+}
 
 // Outcome is the result of a plan.
 type Outcome struct {
@@ -79,8 +92,13 @@ const (
 // Execute runs a plan and writes a results folder, whatever the verdict: plan, history, verdict, report and node logs. It returns
 // an error if the plan cannot be run (plan.ErrUsage), or if the harness or its environment failed. If something was recorded by
 // then, the Outcome has a Dir.
-func Execute(ctx context.Context, p plan.Plan, o Options) (Outcome, error) {
-	var err error
+func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	o.External.Note, o.External.Outside = o.Warn, func(error) { stop() }
+	if err := p.CheckPlace(); err != nil {
+		return Outcome{}, err // before a program outside is started, to be asked what it is
+	}
 	if p.Client, err = described(ctx, p.Client, o); err != nil {
 		return Outcome{}, err
 	}
@@ -89,17 +107,27 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (Outcome, error) {
 		return Outcome{}, err
 	}
 	defer r.Close()
-	out := Outcome{Plan: r.Plan, Expectation: r.Expectation(), options: o}
+	out = Outcome{Plan: r.Plan, Expectation: r.Expectation(), options: o}
 	if err := preflight(r, o); err != nil {
 		return out, err // nothing is written yet
+	}
+	machine := o.machine()
+	var team *team
+	if r.Generators > 0 {
+		if team, err = gather(ctx, r, o); err != nil {
+			return out, err
+		}
+		defer func() { err = errors.Join(err, team.leave(ctx)) }()
+		machine.Elsewhere = team
 	}
 	if out.Dir, err = resultsDir(o.Results, r.Plan); err != nil {
 		return out, err
 	}
-	spec, err := spec(r, out.Dir, o)
+	spec, err := spec(r, machine, out.Dir, o)
 	if err != nil {
 		return out, err
 	}
+	team.on(spec.System)
 	if err := Relink(out.Dir); err != nil { // now already, since the harness may be killed
 		return out, err
 	}
@@ -112,12 +140,12 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (Outcome, error) {
 }
 
 // spec returns what the harness has to run so that the results go into the folder dir.
-func spec(r plan.Resolved, dir string, o Options) (harness.Spec, error) {
+func spec(r plan.Resolved, machine plan.Machine, dir string, o Options) (harness.Spec, error) {
 	store, err := history.Create(filepath.Join(dir, historyDir))
 	if err != nil {
 		return harness.Spec{}, err
 	}
-	s := r.Spec(o.machine(), filepath.Join(dir, nodesDir), store)
+	s := r.Spec(machine, filepath.Join(dir, nodesDir), store)
 	s.Log, s.Progress, s.OnAnomaly = o.Log, o.Progress, o.Found
 	return s, nil
 }

@@ -43,7 +43,8 @@ func noRoot(root string, err error) error {
 	return plan.Usagef("results cannot be kept in %s: %w: give another folder with --results", root, err)
 }
 
-// NewFolder makes a new folder in root (default "results"), named after the time and name.
+// NewFolder makes a new folder in root (default "results"), named after the time and name. A number follows if there is one of that
+// name. The error wraps plan.ErrUsage.
 func NewFolder(root, name string) (dir string, err error) {
 	root = rootOf(root)
 	base := filepath.Join(root, time.Now().Format("20060102-150405-")+plan.FileName(name))
@@ -63,7 +64,7 @@ func NewFolder(root, name string) (dir string, err error) {
 	}
 }
 
-// Relink makes results/latest lead to dir.
+// Relink makes the link Latest, beside dir, lead to dir.
 func Relink(dir string) error {
 	link := filepath.Join(filepath.Dir(dir), Latest)
 	fresh := filepath.Join(filepath.Dir(dir), "."+Latest+"-"+filepath.Base(dir)) // several runs may end at the same time

@@ -25,7 +25,7 @@ import (
 
 const (
 	loadRounds = 5                      // measurements of each way, at each number of clients
-	loadFor    = 3 * time.Second        // one measurement, at 1,000 clients or fewer
+	loadFor    = 3 * time.Second        // one measurement, at fewer than 1,000 clients: see lastFor
 	loadWarm   = 500 * time.Millisecond // the part of it in which connections are opened
 )
 

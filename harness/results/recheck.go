@@ -38,8 +38,8 @@ func Recheck(ctx context.Context, dir string) (Outcome, error) {
 	return out, out.addVerdict(h, harness.Judge(ctx, h, r.Checkers()))
 }
 
-// ReportRun judges the stored run in a results folder again and writes its reports. A run that was killed gets its first reports
-// so.
+// ReportRun judges the stored run in a results folder again and writes its reports. A run that was killed has none
+// before that.
 func ReportRun(ctx context.Context, dir string) (Outcome, error) {
 	out, err := Recheck(ctx, dir)
 	if err != nil {

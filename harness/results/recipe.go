@@ -26,7 +26,7 @@ func textOf(s *workloads.Script) uint32 {
 	text := *s
 	text.Name, text.ReleaseName = "", ""
 	h := fnv.New32a()
-	_ = json.NewEncoder(h).Encode(text) // of strings, to memory
+	_ = json.NewEncoder(h).Encode(text) // cannot fail: it writes strings to memory
 	return max(1, h.Sum32())
 }
 

@@ -19,9 +19,9 @@ import (
 // Again says what Replay runs again.
 type Again struct {
 	From    string            // path of the file of a counterexample, or its recipe: see interleave.Recipe
-	Variant string            // refuse another variant's; empty: take any
-	Script  *workloads.Script // the script, for the recipe of one; files have theirs
-	Client  *workloads.Client // the same for a program outside
+	Variant string            // id of the variant that From has to be of; empty: any
+	Script  *workloads.Script // for the recipe of a script, which does not hold its text; files do
+	Client  *workloads.Client // for the recipe of a program outside
 	Times   int               // 1 or more
 }
 
@@ -38,7 +38,7 @@ type Replayed struct {
 type recordedCounterexample struct {
 	search         plan.Search
 	counterexample interleave.Counterexample
-	commands       uint32 // interleave.CommandsOf its steps, if these are not there; 0: they are
+	commands       uint32 // from a recipe, which has no steps: interleave.CommandsOf the recorded ones; 0: from a file
 	server         string // version of the server on which it was found; empty: unknown
 	name           string // for errors
 }

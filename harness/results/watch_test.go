@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// watched executes p and returns how long after the last of its operations each violation was reported.
+// watched executes p. For each violation it returns the time from the Return of the violation's last operation to the report.
 func watched(t testing.TB, p plan.Plan) (Outcome, []time.Duration) {
 	t.Helper()
 	var delays []time.Duration
@@ -51,7 +51,7 @@ func TestOpenPacingIsKept(t *testing.T) {
 	require.Equal(t, n, due, "every number is a step of its own")
 }
 
-// From the Return of a violation's last operation to the report of it, with 1,000 clients.
+// BenchmarkViolationToReport measures the times that watched returns, with 1,000 clients.
 func BenchmarkViolationToReport(b *testing.B) {
 	for b.Loop() {
 		_, delays := watched(b, plan.Plan{Variant: "sequence/get-set", Clients: 1000, Duration: 5 * time.Second})

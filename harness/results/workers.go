@@ -15,16 +15,19 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/outside"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file shares the pieces of a search out to child processes. Both sides write lines of JSON: the parent what is searched, then one
-// piece after the other; the worker that it is ready, a sign of life every aliveEvery, and each piece's result.
+// This file shares the pieces of a search out to child processes, the workers. Both sides write lines of JSON. The parent writes what is
+// searched, and then one piece after the other. The worker writes that it is ready, then each piece's result, and a sign of life every
+// aliveEvery all the while.
 
 const (
 	aliveEvery = time.Second
-	muteAfter  = 30 * time.Second // without a line a worker counts as lost
-	endWithin  = 10 * time.Second // that a worker has to stop its Redis
+	muteAfter  = 30 * time.Second // a worker that writes no line for so long counts as lost
+	endWithin  = 10 * time.Second // how long a worker may take to stop its Redis and end
 )
 
 // WorkerCommand is the name of doublegrant's command that runs Work. People do not call it.
@@ -255,8 +258,8 @@ func (w *worker) end() {
 	w.await()
 }
 
-// Work does the pieces that in brings, and writes their results to out: it is what a worker process runs. It returns when in ends, or ctx
-// is canceled.
+// Work does the pieces that in brings, and writes their results to out: it is what a worker process runs. It returns when in ends, ctx
+// is canceled, or a piece fails. The error is context.Canceled in the first two cases. It wraps plan.ErrUsage if in brings no search.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -297,12 +300,7 @@ func sayAlive(ctx context.Context, say func() error) {
 
 // work does pieces until there are no more. It calls cancel when the parent is gone, though a piece is under way.
 func work(ctx context.Context, cancel func(), a assignment, orders *json.Decoder, say func(report) error) (err error) {
-	v, spec, err := a.Search.Resolve(a.Redis)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	r, err := explore.StartPieceRunner(ctx, spec)
+	r, err := StartPieceWorker(ctx, a.Search, a.Redis)
 	if err != nil {
 		return err
 	}
@@ -332,4 +330,36 @@ func work(ctx context.Context, cancel func(), a assignment, orders *json.Decoder
 		}
 	}
 	return nil
+}
+
+// PieceWorker does pieces of one search, one after the other, in this process.
+type PieceWorker struct {
+	*explore.PieceRunner
+	v workloads.Variant
+}
+
+// StartPieceWorker starts a Redis for the pieces of a search. The caller calls Stop. The error wraps plan.ErrUsage if the search cannot
+// be made.
+func StartPieceWorker(ctx context.Context, s plan.Search, redis string) (*PieceWorker, error) {
+	v, spec, err := s.Resolve(redis)
+	if err != nil {
+		return nil, err
+	}
+	if err := outside.Missing(v); err != nil {
+		v.Close()
+		return nil, err
+	}
+	r, err := explore.StartPieceRunner(ctx, spec)
+	if err != nil {
+		v.Close()
+		return nil, err
+	}
+	return &PieceWorker{r, v}, nil
+}
+
+// Stop stops the Redis, and the program that was searched if it is one outside.
+func (w *PieceWorker) Stop() error {
+	err := w.PieceRunner.Stop()
+	w.v.Close()
+	return err
 }

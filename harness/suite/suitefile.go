@@ -118,6 +118,11 @@ func Read(name string) (s Suite, err error) {
 	if err != nil {
 		return s, err
 	}
+	return read(name, text, func(r *Entry) error { return r.ReadScript(name) })
+}
+
+// read reads the text of a suite. scripts is called for each run, to read the files of its script.
+func read(name string, text []byte, scripts func(*Entry) error) (s Suite, err error) {
 	var file suiteText
 	if err := fields.Read(name, bytes.NewReader(text), &file); err != nil {
 		return s, plan.Usagef("%w", err)
@@ -136,7 +141,7 @@ func Read(name string) (s Suite, err error) {
 				return s, err
 			}
 		}
-		if err := run.ReadScript(name); err != nil {
+		if err := scripts(&run); err != nil {
 			return s, err
 		}
 		run.Put(run.Place().Beside(file.Defaults.Place()))

@@ -3,7 +3,6 @@
 package clients_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/checkers"
@@ -180,137 +178,43 @@ func TestTheOtherFamiliesHold(t *testing.T) {
 	}
 }
 
-// deadlineLock does in Go what python/deadline_lock.py does.
-type deadlineLock struct{ redis redis.UniversalClient }
-
-func (l deadlineLock) Acquire(ctx context.Context, key, _ string, ttl time.Duration) (bool, error) {
-	deadline := func() int64 { return harness.Now(ctx).UnixMilli() + ttl.Milliseconds() }
-	if ok, err := l.redis.SetNX(ctx, key, deadline(), 0).Result(); err != nil || ok {
-		return ok, err
-	}
-	held, err := l.redis.Get(ctx, key).Int64()
-	if err == redis.Nil {
-		return false, nil
-	}
-	if err != nil || harness.Now(ctx).UnixMilli() <= held {
-		return false, err
-	}
-	old, err := l.redis.GetSet(ctx, key, deadline()).Int64()
-	if err == redis.Nil {
-		return false, nil
-	}
-	return err == nil && old == held, err
-}
-
-func (l deadlineLock) Release(ctx context.Context, key, _ string) (bool, error) {
-	return true, l.redis.Del(ctx, key).Err()
-}
-
-// A lock that reckons leases by time.time() is searched in the schedule's time. It shows what the same lock shows in Go, schedule by
-// schedule, also where the second client's clock is ahead.
-func TestAPreloadedClockIsTheSchedules(t *testing.T) {
-	t.Parallel()
-	file, err := filepath.Abs("python/deadline_lock.py")
-	require.NoError(t, err)
-	for _, skew := range []time.Duration{0, 80 * time.Second} {
-		s := search(t, client(t, python, file), func(s *explore.Spec) { s.Crashes, s.Skew = -1, skew })
-		res, err := explore.Search(t.Context(), s)
-		require.NoError(t, err)
-		require.True(t, res.Exhausted, res.Stopped)
-		s.Program = workloads.LockProgram(workloads.LockOptions{TTL: 70 * time.Second}, func(r redis.UniversalClient) workloads.Locker { return deadlineLock{r} })
-		s.Program.Symmetric, s.Program.NoBackgroundWork, s.Unremembered = true, true, true
-		inside, err := explore.Search(t.Context(), s)
-		require.NoError(t, err)
-		require.Equal(t, skew > 0, len(inside.Found) > 0, inside.Summary())
-		require.Equal(t, [2]int{inside.Schedules, inside.Pruned}, [2]int{res.Schedules, res.Pruned})
-		require.Len(t, res.Found, len(inside.Found))
-		for i, found := range res.Found {
-			require.Equal(t, inside.Found[i].Anomaly.Class, found.Anomaly.Class)
-			require.Equal(t, inside.Found[i].Schedule, found.Schedule)
-		}
-	}
-}
-
-// It is no lock to use: three clients show that its release deletes whatever is there.
-func TestADeadlineLockIsNoLockToUse(t *testing.T) {
-	t.Parallel()
-	res, err := explore.Search(t.Context(), search(t, client(t, python, "python/deadline_lock.py"), func(s *explore.Spec) {
-		s.Clients, s.Crashes, s.First, s.For = 3, -1, true, 5*time.Minute
-	}))
-	require.NoError(t, err)
-	require.Len(t, res.Found, 1, res.Stopped)
-}
-
-// The same lock is found out that compares its deadline with a fraction of a millisecond: its lease ends too early.
-func TestADeadlineIsComparedInWholeMilliseconds(t *testing.T) {
-	t.Parallel()
-	file := changed(t, "python/deadline_lock.py", "self.now() <= int(held)", "time.time() * 1000 <= int(held)")
-	res, err := explore.Search(t.Context(), search(t, client(t, python, file), func(s *explore.Spec) { s.Crashes, s.First = -1, true }))
-	require.NoError(t, err)
-	require.Len(t, res.Found, 1, res.Stopped)
-	require.Equal(t, harness.DoubleGrant, res.Found[0].Anomaly.Class)
-}
-
-// changed writes a copy of an adapter in Python with another text in one place. It finds the adapters that it imports.
-func changed(t *testing.T, file, old, text string) string {
-	t.Helper()
-	source, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(source), old))
-	folder, err := filepath.Abs(filepath.Dir(file))
-	require.NoError(t, err)
-	copied := strings.Replace(string(source), old, text, 1)
-	copied = strings.Replace(copied, "import time", fmt.Sprintf("import sys, time; sys.path.insert(0, %q)", folder), 1)
-	path := filepath.Join(t.TempDir(), filepath.Base(file))
-	require.NoError(t, os.WriteFile(path, []byte(copied), 0o644))
-	return path
-}
-
-// waitingLock is a lock in Python that waits by the machine's clock, for longer than a search waits for a step.
-const waitingLock = `
-import sys, time
+// twoConnections is a lock in Python that reads a key by a thread and a connection of its own, while it acquires.
+const twoConnections = `
+import sys, threading, redis
 sys.path.insert(0, %q)
 from lock import Lock, main
 
-class WaitingLock(Lock):
-    can, clock = ["acquire", "release"], "preloaded"
-
+class TwoConnections(Lock):
     def acquire(self, key, owner, ttl_ms):
-        until = time.time() + 60
-        while time.time() < until:
-            if super().acquire(key, owner, ttl_ms):
-                return True
-            time.sleep(20)
-        return False
+        other = redis.Redis(connection_pool=self.redis.connection_pool)
+        reader = threading.Thread(target=lambda: other.get("x"))
+        reader.start()
+        granted = super().acquire(key, owner, ttl_ms)
+        reader.join()
+        return granted
 
-main(WaitingLock)
+main(TwoConnections)
 `
 
-// A lock that sleeps sleeps in the schedule's time.
-func TestAPreloadedSleepTakesNoTime(t *testing.T) {
-	t.Parallel()
+// besideAdapters writes a program in Python that imports the adapters there, from the folder for which its text has a verb.
+func besideAdapters(t *testing.T, text string) (file string) {
+	t.Helper()
 	folder, err := filepath.Abs("python")
 	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "waiting.py")
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, waitingLock, folder), 0o644))
-	res, err := explore.Search(t.Context(), search(t, client(t, python, file), func(s *explore.Spec) { s.Crashes, s.Expiries = -1, -1 }))
-	require.NoError(t, err)
-	require.Equal(t, harness.Valid, res.Verdict(), res.Stopped)
+	file = filepath.Join(t.TempDir(), "own.py")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, text, folder), 0o644))
+	return file
 }
 
-// A program that reads the machine's clock is not searched where time passes.
-func TestARealClockIsRefusedWhereTimePasses(t *testing.T) {
+// The connections of a program outside are not explored beside each other: it is refused, with one line that says so.
+func TestTwoConnectionsAtOnceAreRefused(t *testing.T) {
 	t.Parallel()
-	file := changed(t, "python/deadline_lock.py", `clock = "preloaded"`, `clock = "real"`)
-	c := client(t, python, file)
-	require.Equal(t, workloads.RealClock, c.Clock)
-	_, err := explore.Search(t.Context(), search(t, c, func(*explore.Spec) {}))
-	require.ErrorIs(t, err, explore.ErrSpec)
-	require.ErrorContains(t, err, "reads the machine's clock")
-	res, err := explore.Search(t.Context(), search(t, c, func(s *explore.Spec) { s.Expiries = -1 }))
+	file := besideAdapters(t, twoConnections)
+	res, err := explore.Search(t.Context(), search(t, client(t, python, file), func(*explore.Spec) {}))
 	require.NoError(t, err)
-	require.Empty(t, res.Found, "its lock stands after a crash, by a clock that has not moved")
-	require.Contains(t, strings.Join(res.Limits, " "), "nobody looked whether all is free in the end")
+	require.Equal(t, harness.Unknown, res.Verdict())
+	require.Regexp(t, "has sent (get|set) on one connection while a command was under way on another|not do the same each time: .*: one command at a time", res.Stopped)
+	require.NotContains(t, res.Stopped, "\n")
 }
 
 // Every library of the catalogue that is there shows the flaws that it declares, and no others, by its own code.

@@ -75,7 +75,7 @@ func (p *proxy) serve(docker string) {
 	}
 }
 
-// pass copies bytes until the daemon dies or falls silent; it then keeps the connection and reads on.
+// pass copies bytes until a connection ends. While the proxy is silent it reads on, and loses what it reads.
 func (p *proxy) pass(to, from net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {

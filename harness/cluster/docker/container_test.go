@@ -2,7 +2,9 @@ package docker_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -127,7 +129,7 @@ func TestALimitThatIsTooLowIsSaidOnDockerAsWell(t *testing.T) {
 	require.ErrorIs(t, err, cluster.ErrLimit)
 }
 
-// recorder is a test of a test.
+// recorder is a *testing.T that only notes whether it was skipped or failed.
 type recorder struct {
 	*testing.T
 	said []string
@@ -145,6 +147,26 @@ func TestWithoutDockerATestIsSkippedAndInCIItFails(t *testing.T) {
 		docker.Need(r)
 		require.Equal(t, []string{map[bool]string{true: "failed", false: "skipped"}[env == "1"]}, r.said, env)
 	}
+}
+
+// What somebody has given a name of their own is theirs.
+func TestAnImageThatWasReplacedAndHasAnotherNameStays(t *testing.T) {
+	docker.Need(t)
+	name := fmt.Sprintf("doublegrant/test-names:%d", os.Getpid())
+	run := func(words ...string) {
+		out, err := exec.Command("docker", words...).CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+	build := func(version string) {
+		_, err := docker.BuildHarnessImage(t.Context(), docker.Harness{Name: name, Program: "/bin/true", Version: version})
+		require.NoError(t, err)
+	}
+	build("1")
+	t.Cleanup(func() { run("image", "rm", name) })
+	run("tag", name, name+"-kept")
+	t.Cleanup(func() { run("image", "rm", name+"-kept") })
+	build("2")
+	run("image", "inspect", name+"-kept")
 }
 
 func TestBuildImageAgainKeepsTheImage(t *testing.T) {

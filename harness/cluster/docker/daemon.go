@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
@@ -37,31 +38,44 @@ type daemon struct {
 }
 
 // findDaemon returns the daemon at $DOCKER_HOST or, if that is not set, the one that testcontainers finds (the Docker context,
-// the usual sockets). The error is ErrNoDocker if there is none, or if its containers cannot use this machine's network.
+// the usual sockets). The error wraps ErrNoDocker if there is none, or if its containers cannot use this machine's network.
 func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
-	api, err := ask(ctx, b.look, openClient)
-	if err != nil {
-		return nil, noDaemon(err)
+	if image, _ := Inside(); image != "" {
+		return nil, fmt.Errorf("%w inside the image %s: its nodes are processes of the same container; leave --on docker out, "+
+			"or use it with a doublegrant outside of a container", ErrNoDocker, image)
 	}
-	res, err := ask(ctx, b.look, func(ctx context.Context) (client.SystemInfoResult, error) {
-		return api.Info(ctx, client.InfoOptions{})
-	})
+	d, info, err := anyDaemon(ctx, b)
 	if err != nil {
-		return nil, noDaemon(err)
+		return nil, err
 	}
-	info := res.Info
 	own := info.OSType != "linux" || strings.Contains(info.OperatingSystem, "Docker Desktop") ||
 		strings.Contains(strings.Join(info.SecurityOptions, " "), "name=rootless")
 	if own {
 		return nil, fmt.Errorf("%w: %s (%s) gives containers no part in this machine's network: "+
 			"use a Docker Engine that runs as root on Linux, or processes", ErrNoDocker, info.OperatingSystem, info.ServerVersion)
 	}
-	return &daemon{bounds: b, api: api, version: info.ServerVersion}, nil
+	return d, nil
+}
+
+// anyDaemon returns the daemon that findDaemon looks for, whatever its containers can use. The error wraps ErrNoDocker.
+func anyDaemon(ctx context.Context, b bounds) (*daemon, system.Info, error) {
+	api, err := ask(ctx, b.look, openClient)
+	if err != nil {
+		return nil, system.Info{}, noDaemon(err)
+	}
+	res, err := ask(ctx, b.look, func(ctx context.Context) (client.SystemInfoResult, error) {
+		return api.Info(ctx, client.InfoOptions{})
+	})
+	if err != nil {
+		return nil, system.Info{}, noDaemon(err)
+	}
+	return &daemon{bounds: b, api: api, version: res.Info.ServerVersion}, res.Info, nil
 }
 
 // openClient makes testcontainers' client, or a plain one if testcontainers has found no daemon: it looks only once in a
-// process, and a daemon may have come up since. It turns testcontainers' log off meanwhile, which has a greeting, and its reaper
-// unless $TESTCONTAINERS_RYUK_DISABLED is set: that would need an image of its own and do what our watchdog does.
+// process, and a daemon may have come up since. While it works, testcontainers' log is off, so that no greeting is printed. Unless
+// $TESTCONTAINERS_RYUK_DISABLED is set, it also turns testcontainers' reaper off for the whole process: the reaper needs an image of
+// its own and does what our watchdog does.
 func openClient(ctx context.Context) (*client.Client, error) {
 	opening.Lock()
 	defer opening.Unlock()
@@ -80,7 +94,7 @@ func openClient(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return client.New(client.FromEnv)
 	}
-	return it.Client, nil // not it: that would remember Info from the first time
+	return it.Client, nil // without its wrapper, which answers every Info with the first answer
 }
 
 // openNamed makes a client of the daemon at $DOCKER_HOST. testcontainers, which makes our containers, is asked only once that

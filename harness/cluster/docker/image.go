@@ -39,7 +39,8 @@ func (d *daemon) chooseImage(ctx context.Context, named string) (image string, h
 	return officialImage, false, nil
 }
 
-// hasImage reports whether an image is on this machine. The error is ErrNoDocker if its Redis is too old.
+// hasImage reports whether an image is on this machine. The error wraps ErrNoDocker if its Redis is too old, or if the daemon does
+// not tell.
 func (d *daemon) hasImage(ctx context.Context, image string) (bool, error) {
 	res, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
 		return d.api.ImageInspect(ctx, image)

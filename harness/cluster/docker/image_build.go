@@ -1,19 +1,15 @@
 package docker
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path"
-	"path/filepath"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/moby/moby/client"
 
@@ -22,120 +18,100 @@ import (
 
 const (
 	imageServer = "/usr/local/bin/redis-server" // in the image
-	digestLabel = "doublegrant.image"           // label with the digest of the image's files; containers inherit it, so it is not label
+	digestLabel = "doublegrant.image"           // label with the digest of the image; not label itself, since containers inherit it
+
+	importWithin = 2 * time.Minute // a second is usual
 )
 
 // BuildImage makes LocalImage from a redis-server binary of this machine, chosen as by cluster.FindRedis, and its shared
 // libraries. It asks no registry, and keeps an image that has the same files already. It returns the version of Redis in it.
 func BuildImage(ctx context.Context, binary string) (version string, err error) {
-	binary, line, err := cluster.FindRedis(binary)
+	binary, version, err = findServer(binary)
 	if err != nil {
-		return "", fmt.Errorf("cluster: %w", err)
+		return "", err
 	}
-	_, number, _ := strings.Cut(line, " v=")
-	version, _, _ = strings.Cut(number, " ")
 	d, err := findDaemon(ctx, Platform{}.bounds())
 	if err != nil {
 		return "", fmt.Errorf("cluster: %w", err)
 	}
-	root, err := imageFiles(ctx, binary)
-	if err != nil {
-		return "", fmt.Errorf("cluster: gather the files of an image: %w", err)
-	}
-	return version, d.importImage(ctx, root, version)
+	files := newImageFiles()
+	files.addProgram(ctx, imageServer, binary)
+	_, err = d.importImage(ctx, LocalImage, files, []string{
+		"ENV PATH=" + path.Dir(imageServer), "ENV " + versionEnv + "=" + version,
+		`ENTRYPOINT ["redis-server"]`,
+	})
+	return version, err
 }
 
-// importImage makes LocalImage from a tar of its files. It removes the image that had this name before, if that is not in use.
-func (d *daemon) importImage(ctx context.Context, root []byte, version string) error {
-	digest := fmt.Sprintf("%x", sha256.Sum256(root))
+// findServer returns the path and the version of a redis-server binary, chosen as by cluster.FindRedis.
+func findServer(named string) (binary, version string, err error) {
+	binary, line, err := cluster.FindRedis(named)
+	if err != nil {
+		return "", "", fmt.Errorf("cluster: %w", err)
+	}
+	_, number, _ := strings.Cut(line, " v=")
+	version, _, _ = strings.Cut(number, " ")
+	return binary, version, nil
+}
+
+// importImage makes the image called name from its files and from lines of a Dockerfile, unless it has them already. It removes the
+// image that had this name before, if that has no other name and is not in use. It returns the size of the files in bytes.
+func (d *daemon) importImage(ctx context.Context, name string, files *imageFiles, lines []string) (size int, err error) {
+	root, err := files.tar()
+	if err != nil {
+		return 0, fmt.Errorf("cluster: gather the files of an image: %w", err)
+	}
+	digest := digestOf(root, lines)
 	old, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
-		return d.api.ImageInspect(ctx, LocalImage)
+		return d.api.ImageInspect(ctx, name)
 	})
 	if err == nil && old.Config != nil && old.Config.Labels[digestLabel] == digest {
-		return nil
+		return len(root), nil
 	}
-	changes := []string{
-		"ENV PATH=" + path.Dir(imageServer), "ENV " + versionEnv + "=" + version,
-		"LABEL " + digestLabel + "=" + digest,
-		`ENTRYPOINT ["redis-server"]`,
-	}
-	err = d.callWithin(ctx, "import "+LocalImage, func(ctx context.Context) error {
-		source := client.ImageImportSource{Source: bytes.NewReader(root), SourceName: "-"}
-		answer, err := d.api.ImageImport(ctx, source, LocalImage, client.ImageImportOptions{Changes: changes})
-		if err != nil {
-			return err
-		}
-		defer answer.Close()
-		said, err := io.ReadAll(answer)
-		if err == nil && bytes.Contains(said, []byte(`"error"`)) {
-			err = errors.New(strings.TrimSpace(string(said)))
-		}
-		return err
+	_, err = ask(ctx, max(importWithin, d.change), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, d.importTar(ctx, name, root, append(lines, "LABEL "+digestLabel+"="+digest))
 	})
-	if err == nil && old.ID != "" {
+	if err != nil {
+		return 0, fmt.Errorf("cluster: docker: import %s: %w", name, err)
+	}
+	if d.isNameless(ctx, old.ID) {
 		_, _ = ask(ctx, d.look, func(ctx context.Context) (client.ImageRemoveResult, error) {
 			return d.api.ImageRemove(ctx, old.ID, client.ImageRemoveOptions{PruneChildren: true})
 		})
 	}
-	return err
+	return len(root), nil
 }
 
-// imageFiles returns a tar of the binary and its libraries. The same files give the same tar.
-func imageFiles(ctx context.Context, binary string) ([]byte, error) {
-	files, err := sharedLibraries(ctx, binary)
-	if err != nil {
-		return nil, err
+// isNameless reports whether an image is there and nobody has given it a name.
+func (d *daemon) isNameless(ctx context.Context, id string) bool {
+	if id == "" {
+		return false
 	}
-	var out bytes.Buffer
-	w := tar.NewWriter(&out)
-	if err := addFile(w, imageServer, binary); err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		if err := addFile(w, file, file); err != nil {
-			return nil, err
-		}
-	}
-	err = w.Close()
-	return out.Bytes(), err
+	image, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
+		return d.api.ImageInspect(ctx, id)
+	})
+	return err == nil && len(image.RepoTags) == 0
 }
 
-// addFile adds a file to the tar. For a link it adds the file that it leads to.
-func addFile(w *tar.Writer, name, from string) error {
-	b, err := os.ReadFile(from)
+// importTar has the daemon make an image of a tar.
+func (d *daemon) importTar(ctx context.Context, name string, root []byte, lines []string) error {
+	source := client.ImageImportSource{Source: bytes.NewReader(root), SourceName: "-"}
+	answer, err := d.api.ImageImport(ctx, source, name, client.ImageImportOptions{Changes: lines})
 	if err != nil {
 		return err
 	}
-	h := &tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: 0o755, Size: int64(len(b)), Typeflag: tar.TypeReg}
-	if err := w.WriteHeader(h); err != nil {
-		return err
+	defer answer.Close()
+	said, err := io.ReadAll(answer)
+	if err == nil && bytes.Contains(said, []byte(`"error"`)) {
+		err = errors.New(strings.TrimSpace(string(said)))
 	}
-	_, err = w.Write(b)
 	return err
 }
 
-// sharedLibraries returns the paths of a binary's shared libraries, as the loader finds them, and that of the loader itself. A static
-// binary has none.
-func sharedLibraries(ctx context.Context, binary string) ([]string, error) {
-	out, err := exec.CommandContext(ctx, "ldd", binary).CombinedOutput()
-	said := string(out)
-	if strings.Contains(said, "not a dynamic executable") || strings.Contains(said, "statically linked") {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ldd %s: %w: %s", binary, err, strings.TrimSpace(said))
-	}
-	var files []string
-	for line := range strings.Lines(said) {
-		if strings.Contains(line, "not found") {
-			return nil, fmt.Errorf("ldd %s: %s", binary, strings.TrimSpace(line))
-		}
-		for _, word := range strings.Fields(line) {
-			if filepath.IsAbs(word) && word != binary {
-				files = append(files, word)
-			}
-		}
-	}
-	slices.Sort(files)
-	return slices.Compact(files), nil
+// digestOf returns a digest of all that makes an image.
+func digestOf(root []byte, lines []string) string {
+	h := sha256.New()
+	_, _ = h.Write(root)
+	_, _ = io.WriteString(h, strings.Join(lines, "\n"))
+	return fmt.Sprintf("%x", h.Sum(nil))
 }

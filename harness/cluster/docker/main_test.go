@@ -16,8 +16,8 @@ import (
 // onDocker runs the tests that every platform has to pass, in containers.
 var onDocker = platformtest.Platform{
 	Options: cluster.Options{On: docker.Platform{}}, Sites: docker.Here,
-	Dogs:  1,               // of the containers
-	Usual: 4 * time.Second, // containers start and end more slowly
+	Dogs:  1,               // the watchdog of the containers
+	Usual: 4 * time.Second, // containers start and end more slowly than processes
 }
 
 // Helpers of tests, by short names.

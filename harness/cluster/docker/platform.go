@@ -23,8 +23,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// ErrNoDocker marks a machine without a Docker daemon, or without an image, that can run containers. Errors that wrap it say
-// what to do.
+// ErrNoDocker marks a machine that cannot run nodes in containers: it has no Docker daemon that is fit for them, or no image. Errors
+// that wrap it say what to do.
 var ErrNoDocker = errors.New("no Docker")
 
 // errNoWatchdog is the error for a program that has not called Watchdog: its containers would stay if it were killed.
@@ -63,7 +63,7 @@ func (p Platform) Find(ctx context.Context, log *slog.Logger) (cluster.Site, err
 }
 
 // Describe says which daemon and which image would be used: "Engine 28.1, image redis:7". It fetches nothing, but says if the
-// image would have to be fetched. Without a daemon the error is ErrNoDocker.
+// image would have to be fetched. Without a daemon the error wraps ErrNoDocker.
 func (p Platform) Describe(ctx context.Context) (string, error) {
 	d, err := findDaemon(ctx, p.bounds())
 	if err != nil {
@@ -136,8 +136,8 @@ func (d *daemon) RemoveAll(ctx context.Context, folder string) error {
 	return d.removeContainers(ctx, folder, 0)
 }
 
-// removeContainers removes a cluster's containers until there have been none for as long as quiet: some may still be being made,
-// although their maker gave up or died.
+// removeContainers removes a cluster's containers, and returns when there have been none for as long as quiet. Until then the daemon
+// may still bring one up whose maker gave up or died.
 func (d *daemon) removeContainers(ctx context.Context, folder string, quiet time.Duration) error {
 	const every = 100 * time.Millisecond
 	clear := time.Now()

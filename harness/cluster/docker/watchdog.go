@@ -23,7 +23,7 @@ import (
 // watchdogEnv is the environment variable that makes a process that calls Watchdog the watchdog of the process that it names.
 const watchdogEnv = "DOUBLEGRANT_DOCKER_WATCHDOG_OF"
 
-// watched is set once the program has called Watchdog: only then would it be the watchdog if it were started once more.
+// watched is set once the program has called Watchdog. Without that call a second process of it would be no watchdog.
 var watched atomic.Bool
 
 // Watchdog does the work of the watchdog if this process was started as one, and then returns true: main has nothing more to do.

@@ -86,19 +86,39 @@ func (f *Fabric) host(ip string, h host) {
 
 // Listen accepts connections for the host dst at its announced address and carries them to its real one.
 func (f *Fabric) Listen(dst, announced, real string) error {
-	ln, err := net.Listen("tcp", announced)
+	_, err := f.listen(dst, announced, real)
+	return err
+}
+
+// Door accepts connections for the host dst at a port of its own of the address ip, and carries them to its real address. It returns
+// where: ip with the port.
+func (f *Fabric) Door(dst, ip, real string) (address string, err error) {
+	return f.listen(dst, net.JoinHostPort(ip, "0"), real)
+}
+
+func (f *Fabric) listen(dst, at, real string) (address string, err error) {
+	ln, err := net.Listen("tcp", at)
 	if err != nil {
-		return fmt.Errorf("fabric: listen for %s: %w", dst, err)
+		return "", fmt.Errorf("fabric: listen for %s: %w", dst, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return errors.Join(net.ErrClosed, ln.Close())
+		return "", errors.Join(net.ErrClosed, ln.Close())
 	}
+	address = ln.Addr().String()
 	f.listeners = append(f.listeners, ln)
-	f.places[announced] = hostPlace{dst, real}
+	f.places[address] = hostPlace{dst, real}
 	f.serving.Go(func() { f.accept(ln, dst, real) })
-	return nil
+	return address, nil
+}
+
+// Place declares that the host dst announces itself at announced and is to be found at real. Only connections of this process, by
+// [Fabric.Dial] and [Fabric.DialFrom], reach it there: the fabric does not listen. The last Place or Listen for an address counts.
+func (f *Fabric) Place(dst, announced, real string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.places[announced] = hostPlace{dst, real}
 }
 
 // Link returns the link that carries connections which src opens to dst.

@@ -14,7 +14,7 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// dialWithin bounds the fabric's own dial to a host: all of them are on this machine.
+// dialWithin bounds the fabric's own dial to a host, which is on this machine or, at a [Fabric.Place], within reach of a load.
 const dialWithin = 2 * time.Second
 
 // mostDialing bounds the connections from within this process that dial on a link at the same time. Thousands at once would

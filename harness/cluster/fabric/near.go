@@ -59,17 +59,35 @@ var (
 	_ syscall.Conn = (*near)(nil)
 )
 
-// Dial connects to the announced address of a host from the source address ip (no port) of another. The connection behaves as one
-// of the kernel's to that address, with the same faults. It costs one socket instead of three, since the fabric needs none, and
-// while no fault is in force the way is as short as without a fabric.
-//
-// ctx bounds the time to connect. While the link is withheld Dial returns at once, as if the connection was accepted, and the
-// connection reaches the host when the link is restored. Errors are those of [net.Dialer], a reset if the link refuses. The connection has
-// CloseWrite.
+// Source says who opens a connection of this process.
+type Source struct {
+	Host string // name of the host
+	IP   string // source address, without a port; empty: the kernel chooses one
+	Own  bool   // the connection is the harness's own: it meets the host's faults, and [Link.Touched] does not count it
+}
+
+// Dial connects to the announced address of a host from the source address ip (no port) of another, as [Fabric.DialFrom] does. An
+// address of no host comes from [Outside].
 func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, error) {
 	f.mu.Lock()
-	to, ok := f.places[announced]
 	from, known := f.hosts[ip]
+	f.mu.Unlock()
+	if !known {
+		from = host{name: Outside}
+	}
+	return f.DialFrom(ctx, Source{Host: from.name, IP: ip, Own: from.own}, announced)
+}
+
+// DialFrom connects from a host to the announced address of another. The connection behaves as one of the kernel's to that address,
+// with the same faults. It costs one socket instead of three, since the fabric needs none, and while no fault is in force the way is
+// as short as without a fabric.
+//
+// ctx bounds the time to connect. While the link is withheld DialFrom returns at once, as if the connection was accepted, and the
+// connection reaches the host when the link is restored. Errors are those of [net.Dialer], a reset if the link refuses. The
+// connection has CloseWrite.
+func (f *Fabric) DialFrom(ctx context.Context, from Source, announced string) (net.Conn, error) {
+	f.mu.Lock()
+	to, ok := f.places[announced]
 	closed := f.closed
 	f.mu.Unlock()
 	switch {
@@ -77,15 +95,12 @@ func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, erro
 		return nil, dialError(net.ErrClosed)
 	case !ok:
 		return nil, dialError(fmt.Errorf("no host of the fabric announces %s", announced))
-	case !known:
-		from = host{name: Outside}
 	}
-	remote, err := net.ResolveTCPAddr("tcp", announced)
-	if err != nil {
-		return nil, err
+	link := f.Link(from.Host, to.name)
+	c := &near{
+		link: link, passage: passage{link: link, own: from.Own},
+		local: &net.TCPAddr{IP: net.ParseIP(from.IP)}, remote: announcedAddr(announced),
 	}
-	link := f.Link(from.name, to.name)
-	c := &near{link: link, passage: passage{link: link, own: from.own}, local: &net.TCPAddr{IP: net.ParseIP(ip)}, remote: remote}
 	c.peek.c = c
 	if c.link.restored() != nil {
 		c.passage.countWaiting()
@@ -98,6 +113,12 @@ func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, erro
 	return c, nil
 }
 
+// announcedAddr is the address that a host announces, as a connection names its far end. Its host part may be a name.
+type announcedAddr string
+
+func (announcedAddr) Network() string  { return "tcp" }
+func (a announcedAddr) String() string { return string(a) }
+
 // connect opens the socket and puts the connection on its link.
 func (c *near) connect(ctx context.Context, real string) error {
 	select {
@@ -105,11 +126,14 @@ func (c *near) connect(ctx context.Context, real string) error {
 	case <-ctx.Done():
 		return dialError(ctx.Err())
 	}
-	d := net.Dialer{LocalAddr: c.local, Control: bindLate}
+	d := net.Dialer{Control: bindLate}
+	if from, ok := c.local.(*net.TCPAddr); ok && from.IP != nil {
+		d.LocalAddr = from
+	}
 	conn, err := d.DialContext(ctx, "tcp", real)
 	<-c.link.dialing
 	if err != nil {
-		return err
+		return withoutAddresses(err)
 	}
 	tcp := conn.(*net.TCPConn)
 	raw, err := tcp.SyscallConn()
@@ -287,6 +311,20 @@ func isPast(by time.Time) bool { return !by.IsZero() && !time.Now().Before(by) }
 func dialError(err error) error { return opError("dial", err) }
 
 func opError(op string, err error) error { return &net.OpError{Op: op, Net: "tcp", Err: err} }
+
+// withoutAddresses returns the error of a socket without addresses and names of hosts: where the host is, is nobody's business who
+// reads what clients met.
+func withoutAddresses(err error) error {
+	var op *net.OpError
+	if !errors.As(err, &op) {
+		return err
+	}
+	bare := net.OpError{Op: op.Op, Net: op.Net, Err: op.Err}
+	if name := (*net.DNSError)(nil); errors.As(op.Err, &name) {
+		bare.Err = &net.DNSError{Err: name.Err, Name: "the host's name", IsTimeout: name.IsTimeout, IsTemporary: name.IsTemporary, IsNotFound: name.IsNotFound}
+	}
+	return &bare
+}
 
 // timedOut reports whether err is that of a deadline that has passed.
 func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

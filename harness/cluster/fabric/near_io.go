@@ -112,6 +112,7 @@ func (c *near) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	c.using++
 	c.mu.Unlock()
 	n, err := do(tcp)
+	err = withoutAddresses(err)
 	c.mu.Lock()
 	if c.using--; c.using == 0 && c.route == leaving {
 		c.signal()

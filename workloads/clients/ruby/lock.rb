@@ -7,8 +7,10 @@ require 'redis'
 RELEASE = 'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0'
 EXTEND = 'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0'
 
-# The lock of one client. Each method returns whether it was done, and raises if nobody knows.
+# The lock of one client. Each method returns whether it was done, and raises if nobody knows. One thread at a time calls it, not always
+# the same.
 class Lock
+  CLOCK = 'asked' # it reads none; 'preloaded' if it reads the machine's, or sleeps
   CAN = %w[acquire extend release].freeze
 
   def initialize(url, timeout) # timeout in seconds
@@ -28,33 +30,40 @@ def say(answer)
   MUTEX.synchronize { $stdout.write(JSON.generate(answer) + "\n") }
 end
 
-# One client: a thread that does one operation after the other.
-def work(requests, lock)
-  while (r = requests.pop)
-    begin
-      say(id: r['id'], ok: lock.public_send(r['do'], r))
-    rescue StandardError => e
-      say(id: r['id'], info: e.inspect)
-    end
+def operate(lock, r)
+  say(id: r['id'], ok: lock.public_send(r['do'], r))
+rescue StandardError => e
+  say(id: r['id'], info: e.inspect)
+end
+
+TURN = Mutex.new
+CLIENTS = {}
+
+# Threads take turns to read a line, and do what it asks for: as many threads as clients. In a search there is one.
+def serve
+  loop do
+    line = TURN.synchronize { $stdin.gets } or exit!(0)
+    heed(JSON.parse(line))
   end
 end
 
-$stdout.sync = true
-init = nil
-clients = {}
-$stdin.each_line do |line|
-  r = JSON.parse(line)
+def heed(r)
   case r['do']
   when 'init'
-    init = r
-    say(id: r['id'], ok: true, version: 1, can: Lock::CAN, symmetric: true)
+    $init = r
+    say(id: r['id'], ok: true, version: 1, can: Lock::CAN, symmetric: true, clock: Lock::CLOCK)
   when 'reset'
     say(id: r['id'], ok: true)
   else
-    clients[r['client']] ||= Queue.new.tap do |requests|
-      lock = Lock.new(init['redis'], (init['timeout_ms'] || 600_000) / 1000.0)
-      Thread.new { work(requests, lock) }
-    end
-    clients[r['client']] << r
+    operate(CLIENTS[r['client']] ||= join, r)
   end
 end
+
+# join makes the lock of one more client, and the thread that it needs.
+def join
+  Thread.new { serve } unless CLIENTS.empty?
+  Lock.new($init['redis'], ($init['timeout_ms'] || 600_000) / 1000.0)
+end
+
+$stdout.sync = true
+serve

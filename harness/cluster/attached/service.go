@@ -1,15 +1,11 @@
-package cluster
+package attached
 
 import (
 	"bytes"
-	"context"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
-
-	"github.com/doublegrant/doublegrant/harness"
 )
 
 // services tells which node acknowledges the writes of each client group. nil notes nothing.
@@ -17,28 +13,30 @@ type services []*service
 
 // service tells which node acknowledges the writes of one client group.
 type service struct {
-	tell func(*node) // reports the event
+	tell func(node string) // reports the change
 
-	mu    sync.Mutex           // held to change what follows
-	node  atomic.Pointer[node] // node that acknowledged the latest write; nil: none, or it takes no writes any more
-	moves atomic.Int64         // number of changes of node
+	mu    sync.Mutex            // held to change what follows
+	node  atomic.Pointer[place] // node that acknowledged the latest write; nil: none, or it takes no writes any more
+	moves atomic.Int64          // number of changes of node
 }
 
-func newServices(groups int, clock harness.Clock, events func(harness.Event)) services {
+// newServices returns nil if nobody wants to be told.
+func newServices(groups int, serves func(group int, node string)) services {
+	if serves == nil {
+		return nil
+	}
 	var all services
 	for g := range groups {
-		all = append(all, &service{tell: func(n *node) {
-			events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventServes, Detail: GroupName(g)})
-		}})
+		all = append(all, &service{tell: func(node string) { serves(g, node) }})
 	}
 	return all
 }
 
-// leave notes that n takes no writes any more. If it acknowledges a group's writes later, that is reported again.
-func (all services) leave(n *node) {
+// leave notes that the node takes no writes any more.
+func (all services) leave(node string) {
 	for _, s := range all {
 		s.mu.Lock()
-		if s.node.Load() == n {
+		if p := s.node.Load(); p != nil && p.name == node {
 			s.node.Store(nil)
 			s.moves.Add(1)
 		}
@@ -48,43 +46,41 @@ func (all services) leave(n *node) {
 
 // acknowledged notes that n acknowledged a write, which was sent when s.moves was moves. If node has changed since, the answer
 // is old and is ignored.
-func (s *service) acknowledged(n *node, moves int64) {
+func (s *service) acknowledged(n *place, moves int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.node.Load() != n && s.moves.Load() == moves {
 		s.node.Store(n)
 		s.moves.Add(1)
-		s.tell(n)
+		s.tell(n.name)
 	}
 }
 
-// dialNoting returns dial with connections to nodes wrapped, so that acknowledged writes are noted.
-func (all services) dialNoting(group int, nodes []*node, dial dialer) dialer {
-	if all == nil {
-		return dial
+// note returns conn, a connection of the group to p, with acknowledged writes noted.
+func (s *service) note(conn net.Conn, p *place) net.Conn {
+	noted := &notedConn{Conn: conn, node: p, service: s}
+	if raw, ok := conn.(syscall.Conn); ok {
+		return &notedSocket{noted, raw}
 	}
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		i := slices.IndexFunc(nodes, func(n *node) bool { return n.announced() == addr })
-		raw, ok := conn.(syscall.Conn)
-		if err != nil || i < 0 || !ok {
-			return conn, err
-		}
-		return &notedConn{Conn: conn, raw: raw, node: nodes[i], service: all[group]}, nil
-	}
+	return noted
 }
 
 // notedConn is a connection of a client group to a node.
 type notedConn struct {
 	net.Conn
-	raw     syscall.Conn
-	node    *node
+	node    *place
 	service *service
 	asked   atomic.Int64 // 1 + the service's moves when the last write was sent; 0: its answer would be no news
 }
 
-// SyscallConn returns the raw connection, by which go-redis looks whether a connection that it kept is still good.
-func (c *notedConn) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
+// notedSocket is a notedConn whose raw connection go-redis may look at, to see whether one that it kept is still good.
+type notedSocket struct {
+	*notedConn
+	raw syscall.Conn
+}
+
+// SyscallConn returns the raw connection.
+func (c *notedSocket) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
 
 // Write sends a command. While the node is known to serve the group, there is nothing to hear.
 func (c *notedConn) Write(b []byte) (int, error) {

@@ -1,12 +1,10 @@
-package cluster
+package attached
 
 import (
 	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/doublegrant/doublegrant/harness"
 )
 
 func TestWhatIsTakenForAWrite(t *testing.T) {
@@ -38,9 +36,9 @@ func TestWhatIsTakenForARefusal(t *testing.T) {
 // TestWhoServesAGroup plays requests and answers of one group on connections to two nodes.
 func TestWhoServesAGroup(t *testing.T) {
 	var told []string
-	all := newServices(1, harness.NewClock(), func(e harness.Event) { told = append(told, e.Node+" "+e.Detail) })
-	r1, r2 := &node{name: "r1"}, &node{name: "r2"}
-	on := func(n *node) *line {
+	all := newServices(1, func(group int, node string) { told = append(told, node+" "+GroupName(group)) })
+	r1, r2 := &place{name: "r1"}, &place{name: "r2"}
+	on := func(n *place) *line {
 		near, far := net.Pipe()
 		return &line{notedConn{Conn: near, node: n, service: all[0]}, far}
 	}
@@ -59,8 +57,8 @@ func TestWhoServesAGroup(t *testing.T) {
 	require.Equal(t, []string{"r1 g0", "r2 g0"}, told, "what was asked before the group moved on is no way back")
 	first.exchange(t, set, "+OK\r\n")
 	require.Equal(t, []string{"r1 g0", "r2 g0", "r1 g0"}, told, "what was asked afterwards is")
-	all.leave(r2)
-	all.leave(r1)
+	all.leave("r2")
+	all.leave("r1")
 	first.exchange(t, set, "+OK\r\n")
 	require.Equal(t, []string{"r1 g0", "r2 g0", "r1 g0", "r1 g0"}, told, "it took none in between")
 }

@@ -1,0 +1,77 @@
+package checkers
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// situationsOfShares counts situations inside of each generator's share of the workers: the times of one clock are certain beside each
+// other, and widened ones of two would seem to meet. A run in one process is one share.
+type situationsOfShares struct {
+	shares []harness.Share
+	bound  time.Duration // by how much an operation may have been widened
+	all    []*Situations // by share
+	ok     []int         // operations that were ok, by share
+}
+
+func newSituationsOfShares(meta harness.Meta, bound time.Duration) situationsOfShares {
+	s := situationsOfShares{shares: harness.Shares(meta.Workers, max(1, meta.Generators)), bound: bound}
+	for range s.shares {
+		s.all = append(s.all, NewSituations(meta))
+	}
+	s.ok = make([]int, len(s.shares))
+	return s
+}
+
+// Op looks at the next operation of a worker.
+func (s situationsOfShares) Op(x harness.Op) {
+	i := 0
+	if len(s.shares) > 1 {
+		worker := s.all[0].meta.Worker(x.Client)
+		i = max(0, slices.IndexFunc(s.shares, func(share harness.Share) bool { return worker < share.End }))
+	}
+	if x.Outcome == harness.OK {
+		s.ok[i]++
+	}
+	x.Call = min(x.Return, x.Call+s.bound) // all on one scale again, later by what is not known
+	s.all[i].Op(x)
+}
+
+// Count returns how often a situation was met in all shares.
+func (s situationsOfShares) Count(name harness.SituationName) (n int) {
+	for _, one := range s.all {
+		n += one.Count(name)
+	}
+	return n
+}
+
+// List adds up what Situations.List lists of each share.
+func (s situationsOfShares) List() (sum []harness.Situation) {
+	for _, one := range s.all {
+		for _, met := range one.List() {
+			i := slices.IndexFunc(sum, func(x harness.Situation) bool { return x.Name == met.Name })
+			switch {
+			case i < 0:
+				sum = append(sum, met)
+			case sum[i].Count == 0:
+				sum[i] = met
+			default:
+				sum[i].Count += met.Count
+			}
+		}
+	}
+	return sum
+}
+
+// idle returns what is missing if a share had no operation that was ok.
+func (s situationsOfShares) idle() (doubts []string) {
+	for i, n := range s.ok {
+		if n == 0 && len(s.shares) > 1 {
+			doubts = append(doubts, fmt.Sprintf("no operation of generator %d was ok", i+1))
+		}
+	}
+	return doubts
+}

@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+)
+
+// coordinateFlags say where the work of a coordination goes.
+type coordinateFlags struct {
+	natsFlags
+	workers    int
+	lease      time.Duration
+	storeLimit int // MiB
+}
+
+// natsFlags name a NATS that is there, or say how an own one is started.
+type natsFlags struct {
+	accessFlags
+	listen, nats, state string
+}
+
+// ofCoordinations is the group of the flags above, in help texts.
+var ofCoordinations = flagGroup{"Workers", []string{
+	"workers", "listen", "nats", "name", "state", "token-file", "credentials", "tls-ca", "lease", "store-limit", "give-up-after",
+}}
+
+const mostOwnWorkers = 64
+
+// Flags that need a NATS, and those that need one which is there.
+var (
+	ofANATS     = []string{"name", "state", "token-file", "credentials", "tls-ca", "lease", "store-limit", "give-up-after"}
+	ofTheirNATS = []string{"token-file", "credentials", "tls-ca"}
+)
+
+// anyChanged returns the first of these flags that was given; empty: none was.
+func anyChanged(cmd *cobra.Command, names []string) string {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+func (a *app) coordinateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "coordinate",
+		Short: "spread a suite or a search over workers, on this machine or on many",
+		Long: "coordinate hands the runs of a suite, or the pieces of a search, to workers (doublegrant work), and makes one results\n" +
+			"folder of what comes back. It starts a NATS for them, or uses one that is there. With --workers alone the workers are\n" +
+			"in this process, and nothing listens.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(a.coordinateSuiteCommand(), a.coordinateExploreCommand())
+	return cmd
+}
+
+func (f *coordinateFlags) add(cmd *cobra.Command) {
+	f.accessFlags.add(cmd)
+	flags := cmd.Flags()
+	flags.IntVar(&f.workers, "workers", 0, "workers in this process; without --listen and --nats these are all there are")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1", "address, with or without a port, on which the own NATS listens for workers")
+	flags.StringVar(&f.nats, "nats", "", "URL of a NATS with JetStream to use, in place of an own one; several separated by commas")
+	flags.StringVar(&f.state, "state", "", "folder in which the own NATS keeps its store and token until the end (default: .doublegrant/NAME)")
+	flags.DurationVar(&f.lease, "lease", workqueue.DefaultLease, "how long a worker may say nothing before its work goes to another")
+	flags.IntVar(&f.storeLimit, "store-limit", 0, "MiB that units and results may take in NATS (default: no limit but the server's own)")
+}
+
+func (f *coordinateFlags) check(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case changed("workers") && (f.workers < 1 || f.workers > mostOwnWorkers):
+		return usage("--workers %d: ask for 1 to %d", f.workers, mostOwnWorkers)
+	case f.inProcess(cmd) && anyChanged(cmd, ofANATS) != "":
+		return usage("--%s is of a NATS, and with --workers alone there is none: leave it out, or give --listen or --nats", anyChanged(cmd, ofANATS))
+	case f.lease < 3*time.Second:
+		return usage("--lease %v: workers speak once a second: ask for 3s or more", f.lease)
+	case f.storeLimit < 0:
+		return usage("--store-limit %d: ask for 0 or more MiB", f.storeLimit)
+	}
+	return f.natsFlags.check(cmd)
+}
+
+// check refuses flags that contradict each other.
+func (f *natsFlags) check(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case f.nats == "" && anyChanged(cmd, ofTheirNATS) != "":
+		return usage("--%s is of a NATS that is there: leave it out, or name that one with --nats", anyChanged(cmd, ofTheirNATS))
+	case f.nats != "" && changed("listen"):
+		return usage("--listen is of an own NATS, and --nats names one that is there: leave one of them out")
+	case f.nats != "" && changed("state"):
+		return usage("--state is of an own NATS, and --nats names one that is there: leave one of them out")
+	case f.patience <= 0:
+		return usage("--give-up-after %v: ask for more than 0", f.patience)
+	}
+	return asFleetUsage(jetstream.CheckName(f.name))
+}
+
+// inProcess reports whether all workers are in this process.
+func (f *coordinateFlags) inProcess(cmd *cobra.Command) bool {
+	return f.workers > 0 && f.nats == "" && !cmd.Flags().Changed("listen")
+}
+
+// coordinated is work that is given to workers. It returns when all of it is done, or ctx is canceled.
+type coordinated func(ctx context.Context, q workqueue.Queue, seed uint64) error
+
+// coordinate does work by workers: those of this process, and those that join.
+func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.Head, do coordinated) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	if f.inProcess(cmd) {
+		if _, err := takeToken(); err != nil {
+			return err
+		}
+		memory := workqueue.NewMemory(f.lease)
+		return a.withOwnWorkers(cmd.Context(), f.workers, func(worker string) (workqueue.Queue, func(), error) {
+			return memory.As(worker), func() {}, nil
+		}, memory.As("coordinator"), func(ctx context.Context) error { return do(ctx, memory.As("coordinator"), head.Seed) })
+	}
+	access, server, err := a.natsFor(&f.natsFlags)
+	if err != nil {
+		return err
+	}
+	err = a.lead(cmd.Context(), f, access, head, do)
+	if server == nil {
+		return err
+	}
+	err = errors.Join(err, server.Stop())
+	if err == nil && cmd.Context().Err() == nil { // all is done: nobody goes on with it
+		err = removeState(f.stateFolder())
+	}
+	return err
+}
+
+// removeState removes what an own NATS has kept in its folder, and the folder above it if no other is in it.
+func removeState(dir string) error {
+	if err := jetstream.RemoveState(dir); err != nil {
+		return err
+	}
+	if above := filepath.Dir(dir); filepath.Base(above) == stateFolders {
+		_ = os.Remove(above) // it may have others
+	}
+	return nil
+}
+
+const stateFolders = ".doublegrant"
+
+func (f *natsFlags) stateFolder() string {
+	if f.state != "" {
+		return f.state
+	}
+	return filepath.Join(stateFolders, f.name)
+}
+
+// natsFor starts a NATS, or says how the one that is there is reached; server is nil then.
+func (a *app) natsFor(f *natsFlags) (access jetstream.Access, server *jetstream.Server, err error) {
+	if f.nats != "" {
+		access, err = f.access(f.nats, func(why string) { a.say("%s", why) })
+		return access, nil, err
+	}
+	if _, err = takeToken(); err != nil {
+		return access, nil, err
+	}
+	if server, err = jetstream.Serve(f.stateFolder(), f.listen); err != nil {
+		return access, nil, asFleetUsage(err)
+	}
+	access = server.Access
+	access.Patience = f.patience
+	words := []string{"doublegrant", "work", "--join", server.JoinURL(), "--name", f.name, "--token-file", filepath.Join(f.stateFolder(), jetstream.TokenFile)}
+	a.say("workers join by: %s", plan.CommandLine(words...))
+	return access, server, nil
+}
+
+// lead coordinates on a NATS. When all is done, nothing of it stays there.
+func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Access, head jetstream.Head, do coordinated) (err error) {
+	q, head, err := jetstream.Lead(ctx, access, f.name, "coordinator on "+workerName(), head, jetstream.Sizes{Lease: f.lease, MostStored: int64(f.storeLimit) << 20})
+	if err != nil {
+		return asFleetUsage(err)
+	}
+	defer func() { err = errors.Join(err, q.Close(ctx)) }()
+	quiet := access
+	quiet.Waiting = nil // when the NATS is away, the coordinator tells it for its workers, too
+	err = a.withOwnWorkers(ctx, f.workers, func(worker string) (workqueue.Queue, func(), error) {
+		own, _, err := jetstream.Join(ctx, quiet, f.name, worker)
+		if err != nil {
+			return nil, nil, err
+		}
+		return own, func() { _ = own.Close(ctx) }, nil
+	}, q, func(ctx context.Context) error { return do(ctx, q, head.Seed) })
+	if err != nil || ctx.Err() != nil {
+		a.say("what is done is kept: the same command goes on with it")
+		return err
+	}
+	return q.Remove(ctx, 3*time.Second)
+}
+
+// withOwnWorkers does work while n workers of this process take units, and ends the coordination if the work was done. A worker that
+// fails ends it, too.
+func (a *app) withOwnWorkers(ctx context.Context, n int, as func(worker string) (workqueue.Queue, func(), error), q workqueue.Queue, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var working sync.WaitGroup
+	for i := range n {
+		name := fmt.Sprintf("%s-%d", workerName(), i+1)
+		working.Go(func() {
+			own, leave, err := as(name)
+			if err == nil {
+				err = a.workOn(ctx, own, a.doer(true), nil) // the user's own work, on the user's own machine
+				leave()
+			}
+			if err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		})
+	}
+	err := do(ctx)
+	if err == nil && ctx.Err() == nil {
+		err = q.End(ctx)
+	} else {
+		cancel(nil)
+	}
+	working.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(cause, err)
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/coordinate"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+)
+
+func (a *app) coordinateExploreCommand() *cobra.Command {
+	var f coordinateFlags
+	var s plan.Search
+	cmd := &cobra.Command{
+		Annotations: map[string]string{writesMarkdown: "yes"},
+
+		Use:   "explore [VARIANT | -- COMMAND]",
+		Short: "make a search by workers, in pieces",
+		Long: "explore makes the search that doublegrant explore makes, in pieces that workers do, and comes to the same counts and\n" +
+			"counterexamples however many there are. It exits as doublegrant explore does. A piece that came back from none of three\n" +
+			"workers ends the search early.",
+		Example: "  doublegrant coordinate explore lock/watch-multi --clients 4 --for 8h --workers 2\n" +
+			"  doublegrant coordinate explore lock/watch-multi --clients 4 --for 8h --listen 10.0.0.5:4222",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.coordinateExplore(cmd, &f, s, args) },
+	}
+	a.searchFlags(cmd, &s)
+	a.scriptFlags(cmd)
+	a.placeFlags(cmd)
+	f.add(cmd)
+	return a.groupFlags(cmd, append([]flagGroup{ofCoordinations}, ofSearches...))
+}
+
+func (a *app) coordinateExplore(cmd *cobra.Command, f *coordinateFlags, s plan.Search, args []string) error {
+	server, err := cluster.RedisVersion(a.flags.redis)
+	if err != nil {
+		return err
+	}
+	task, err := taskOf(cmd, args)
+	if err != nil {
+		return err
+	}
+	head := jetstream.Head{Kind: "explore", Program: version(), Server: server, Task: task, Seed: explore.DrawSeed()}
+	return a.coordinate(cmd, f, head, func(ctx context.Context, q workqueue.Queue, seed uint64) error {
+		if (s.Random != 0 || s.Clients > interleave.MaxExhaustive) && s.Seed == 0 { // whoever goes on draws the same schedules
+			s.Seed = seed
+		}
+		a.pieces = coordinate.Pieces(q, version(), func(err error) { a.queueLost.Store(&err) })
+		outer := cmd.Context()
+		cmd.SetContext(ctx)
+		defer cmd.SetContext(outer)
+		if err := a.explore(cmd, s, false, pieceFlags{}, args); err != nil {
+			return err
+		}
+		if lost := a.queueLost.Load(); lost != nil {
+			return *lost
+		}
+		return nil
+	})
+}
+
+// taskOf writes down what is searched: the arguments, and the flags but those that say where and for how long.
+func taskOf(cmd *cobra.Command, args []string) ([]byte, error) {
+	flags := map[string]string{}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(ofCoordinations.flags, f.Name) && !slices.Contains(besideResume, f.Name) {
+			flags[f.Name] = f.Value.String()
+		}
+	})
+	return json.Marshal(map[string]any{"args": args, "flags": flags})
+}

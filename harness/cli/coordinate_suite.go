@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/coordinate"
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+)
+
+func (a *app) coordinateSuiteCommand() *cobra.Command {
+	var f coordinateFlags
+	var only string
+	cmd := &cobra.Command{
+		Use:   "suite FILE...",
+		Short: "run a suite by workers, each repetition of each run by one",
+		Long: "suite spreads a suite over workers and writes the results folder that one machine would have written. It exits as\n" +
+			"doublegrant suite does. A run that was given to three workers and came back from none is not run, so that the suite is\n" +
+			"unknown unless a run was not as expected.",
+		Example: "  doublegrant coordinate suite mine.yaml --workers 2\n" +
+			"  doublegrant coordinate suite mine.yaml --listen 10.0.0.5:4222\n" +
+			"  doublegrant coordinate suite mine.yaml --nats tls://nats.example:4222 --credentials team.creds --name nightly",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := readSuites(args, only)
+			if err != nil {
+				return err
+			}
+			return a.coordinateSuite(cmd, &f, s)
+		},
+	}
+	cmd.Flags().StringVar(&only, "only", "", "only the runs whose names this regular expression matches")
+	a.placeFlags(cmd)
+	f.add(cmd)
+	return a.groupFlags(cmd, []flagGroup{ofCoordinations})
+}
+
+// coordinateSuite runs a suite by workers. The coordinator needs no Redis itself: with one, all runs are made on that version.
+func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Suite) error {
+	server, err := cluster.RedisVersion(a.flags.redis)
+	if err != nil && cmd.Flags().Changed("redis-server") {
+		return err
+	}
+	if server != "" {
+		if err := s.TryScripts(cmd.Context(), a.options()); err != nil {
+			return err
+		}
+	}
+	text, err := s.Encode()
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	task, err := json.Marshal(map[string]string{"suite": s.Name, "hash": hex.EncodeToString(sum[:])})
+	if err != nil {
+		return err
+	}
+	head := jetstream.Head{Kind: "suite", Program: version(), Server: server, Task: task}
+	return a.coordinate(cmd, f, head, func(ctx context.Context, q workqueue.Queue, _ uint64) error {
+		out, dir, err := coordinate.Suite(ctx, q, s, coordinate.SuiteOptions{
+			Results: a.flags.results, Version: version(), Server: server, End: a.runEnded,
+		})
+		if dir == "" {
+			return err
+		}
+		return errors.Join(err, a.showSuite(out, dir))
+	})
+}
+
+// runEnded prints what came of a run that a worker made.
+func (a *app) runEnded(e coordinate.Ended) {
+	what := e.Why
+	if what == "" {
+		what = suiteLine(e.Run) + ", by " + e.Worker
+	}
+	a.sayPlain("[%d/%d] %s\n      %s", e.Done, e.Of, e.Run.Name, what)
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/coordinate"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+)
+
+// tokenVariable is the environment variable with the token of a NATS.
+const tokenVariable = "DOUBLEGRANT_NATS_TOKEN"
+
+// accessFlags say how a NATS is reached. They are the same for those who coordinate and for those who work.
+type accessFlags struct {
+	tokenFile, credentials, ca, name string
+	patience                         time.Duration
+}
+
+func (f *accessFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.name, "name", "main", "name of the coordination: letters, digits, - and _")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file with the token of the NATS (default: $"+tokenVariable+")")
+	flags.StringVar(&f.credentials, "credentials", "", "file with NATS credentials (.creds)")
+	flags.StringVar(&f.ca, "tls-ca", "", "file with the certificates that the NATS's own is checked with, for a tls:// URL (default: this machine's)")
+	flags.DurationVar(&f.patience, "give-up-after", jetstream.DefaultPatience, "end with exit code 3 when the NATS was away for so long")
+}
+
+// takeToken takes the token out of the environment, whether it is used or not: what this process starts need not know it.
+func takeToken() (string, error) {
+	token := os.Getenv(tokenVariable)
+	return token, os.Unsetenv(tokenVariable)
+}
+
+// access returns how the NATS at url is reached, by the token of the environment if there is one.
+func (f *accessFlags) access(url string, say func(string)) (jetstream.Access, error) {
+	token, err := takeToken()
+	a := jetstream.Access{URL: url, Token: token, Credentials: f.credentials, CA: f.ca, Patience: f.patience, Waiting: say}
+	if err != nil {
+		return a, err
+	}
+	if f.patience <= 0 {
+		return a, usage("--give-up-after %v: ask for more than 0", f.patience)
+	}
+	if f.tokenFile != "" {
+		text, err := os.ReadFile(f.tokenFile)
+		if err != nil {
+			return a, usage("--token-file: %w", err)
+		}
+		a.Token = strings.TrimSpace(string(text))
+	}
+	return a, nil
+}
+
+// asFleetUsage marks errors about names, tokens, folders and versions, which the user can mend.
+func asFleetUsage(err error) error {
+	for _, is := range []error{jetstream.ErrAccess, jetstream.ErrTaken, jetstream.ErrOther, jetstream.ErrFolder, workqueue.ErrRefused} {
+		if errors.Is(err, is) {
+			return plan.Usagef("%w", err)
+		}
+	}
+	return err
+}
+
+// say prints a line on standard error.
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(a.err, "doublegrant: %s\n", fmt.Sprintf(format, args...))
+}
+
+// sayPlain prints a line of progress on standard error.
+func (a *app) sayPlain(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
+
+// workerName names this process among the workers of a coordination.
+func workerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "worker"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// doer returns what does units on this machine.
+func (a *app) doer(allowClients bool) *coordinate.Doer {
+	o := a.options()
+	o.Pieces, o.OnSearch = nil, nil
+	return &coordinate.Doer{Options: o, Version: version(), AllowClients: allowClients}
+}
+
+// workOn does units of q until no more are wanted.
+func (a *app) workOn(ctx context.Context, q workqueue.Queue, d *coordinate.Doer, end func(workqueue.Unit, time.Duration, error)) error {
+	return errors.Join(workqueue.Worker{Do: d.Do, End: end}.Work(ctx, q), d.Close())
+}

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/generators"
+	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+)
+
+// kindLoad is the kind of a coordination whose workers are generators of one run.
+const kindLoad = "load"
+
+// loadFlags say where a run's generators come from.
+type loadFlags struct {
+	natsFlags
+	expose string
+}
+
+// ofLoads is the group of the flags above, in help texts.
+var ofLoads = flagGroup{"Generators", []string{
+	"generators", "listen", "nats", "expose", "name", "state", "token-file", "credentials", "tls-ca", "give-up-after",
+}}
+
+func (f *loadFlags) add(cmd *cobra.Command, generators *int) {
+	f.accessFlags.add(cmd)
+	flags := cmd.Flags()
+	flags.IntVar(generators, "generators", 0, "processes that share the clients; without --listen and --nats they are started here (default: this process has all clients)")
+	flags.StringVar(&f.listen, "listen", "", "address, with or without a port, on which an own NATS waits for generators (doublegrant work)")
+	flags.StringVar(&f.nats, "nats", "", "URL of a NATS with JetStream at which generators come together; several separated by commas")
+	flags.StringVar(&f.expose, "expose", "", "address of this machine at which generators on others reach the Redis nodes, which have no password (default: that of --listen, if it is not loopback)")
+	flags.StringVar(&f.state, "state", "", "folder in which the own NATS keeps its token until the end (default: .doublegrant/NAME)")
+}
+
+// check refuses flags that would do nothing.
+func (f *loadFlags) check(cmd *cobra.Command, n int) error {
+	given := anyChanged(cmd, ofLoads.flags[1:])
+	switch {
+	case n == 0 && given != "":
+		return usage("--%s is about generators: give --generators as well, or leave it out", given)
+	case f.nats == "" && f.listen == "" && given != "":
+		return usage("--%s is of a NATS that generators join: leave it out, or give --listen or --nats", given)
+	}
+	return f.natsFlags.check(cmd)
+}
+
+// generators returns the way to a run's generators: those that join, or processes that are started here.
+func (a *app) generators(f *loadFlags) func(context.Context, int) (results.Way, error) {
+	if f == nil || f.listen == "" && f.nats == "" {
+		return a.ownGenerators
+	}
+	return func(ctx context.Context, n int) (w results.Way, err error) {
+		access, server, err := a.natsFor(&f.natsFlags)
+		if err != nil {
+			return w, err
+		}
+		if f.nats != "" {
+			a.say("generators join by: doublegrant work --join %s --name %s", access, f.name)
+		}
+		a.say("waits for %d generators", n)
+		stop := func() error {
+			if server == nil {
+				return nil
+			}
+			return errors.Join(server.Stop(), removeState(f.stateFolder()))
+		}
+		q, err := leadLoad(ctx, access, f.name)
+		if err != nil {
+			return w, errors.Join(err, stop())
+		}
+		w.Post, w.Expose = q.Post(), f.exposed()
+		w.Joined = func(name string, number int) { a.sayPlain("generator %d of %d: %s", number, n, name) }
+		w.Close = func(ctx context.Context) error {
+			return errors.Join(endLoad(ctx, q), stop())
+		}
+		return w, nil
+	}
+}
+
+// exposed returns the address at which generators reach nodes of this machine; empty: they are on it.
+func (f *loadFlags) exposed() string {
+	host, _, err := net.SplitHostPort(f.listen)
+	if err != nil {
+		host = f.listen
+	}
+	if ip := net.ParseIP(host); f.expose != "" || host == "" || ip != nil && ip.IsLoopback() {
+		return f.expose
+	}
+	return host
+}
+
+// leadLoad begins a coordination of generators. Whoever takes the name after one that was killed begins anew.
+func leadLoad(ctx context.Context, access jetstream.Access, name string) (*jetstream.Queue, error) {
+	head := jetstream.Head{Kind: kindLoad, Program: version(), Task: json.RawMessage(`"load"`)}
+	q, _, err := jetstream.Lead(ctx, access, name, "coordinator on "+workerName(), head, jetstream.Sizes{})
+	return q, asFleetUsage(err)
+}
+
+// endLoad removes what the coordination keeps, and leaves.
+func endLoad(ctx context.Context, q *jetstream.Queue) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLoadWithin)
+	defer cancel()
+	err := q.End(ctx)
+	if err == nil {
+		err = q.Remove(ctx, time.Second)
+	}
+	return errors.Join(err, q.Close(ctx))
+}
+
+const (
+	endLoadWithin   = 20 * time.Second
+	ownPatience     = 20 * time.Second // of generators that are started here
+	generatorsEndIn = 10 * time.Second // once their run is over
+)
+
+// ownGenerators starts generators as processes of this machine, with a NATS on loopback between them and this one.
+func (a *app) ownGenerators(ctx context.Context, n int) (w results.Way, err error) {
+	folder, remove, err := cluster.TempFolder()
+	if err != nil {
+		return w, err
+	}
+	own := &ownGenerators{lost: make(chan error, n)}
+	own.closers = append(own.closers, func(context.Context) error { return remove() })
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, own.close(ctx))
+		}
+	}()
+	server, err := jetstream.Serve(filepath.Join(folder, "nats"), "127.0.0.1")
+	if err != nil {
+		return w, err
+	}
+	own.closers = append(own.closers, func(context.Context) error { return server.Stop() })
+	q, err := leadLoad(ctx, server.Access, "load")
+	if err != nil {
+		return w, err
+	}
+	own.closers = append(own.closers, func(ctx context.Context) error { return endLoad(ctx, q) })
+	self, err := os.Executable()
+	if err != nil {
+		return w, fmt.Errorf("find this program, to start generators: %w", err)
+	}
+	for range n {
+		if err := own.start(self, server.Access); err != nil {
+			return w, err
+		}
+	}
+	return results.Way{Post: q.Post(), Lost: own.lost, Close: own.close}, nil
+}
+
+// ownGenerators are processes of this machine.
+type ownGenerators struct {
+	processes []*exec.Cmd
+	lost      chan error // takes the end of each
+	running   sync.WaitGroup
+	closers   []func(context.Context) error // called in reverse order once the processes have ended
+}
+
+// start starts one. Its token is in its environment, which it empties of it.
+func (o *ownGenerators) start(self string, access jetstream.Access) error {
+	cmd := exec.Command(self, "work", "--join", access.URL, "--name", "load", "--allow-clients", "--give-up-after", ownPatience.String())
+	cmd.Env = append(os.Environ(), tokenVariable+"="+access.Token)
+	said := &cluster.LastWords{}
+	cmd.Stderr, cmd.WaitDelay = said, time.Second
+	release, err := cluster.StartProcess(cmd)
+	if err != nil {
+		return fmt.Errorf("start a generator: %w", err)
+	}
+	o.processes = append(o.processes, cmd)
+	o.running.Go(func() {
+		err := cmd.Wait()
+		release()
+		if err != nil {
+			o.lost <- fmt.Errorf("the generator process %d ended (%w)%s", cmd.Process.Pid, err, said)
+		}
+	})
+	return nil
+}
+
+// close waits for the processes, which have been told that their run is over, and ends all else.
+func (o *ownGenerators) close(ctx context.Context) error {
+	var errs []error
+	for i := len(o.closers) - 1; i >= 0; i-- {
+		if i == 1 { // the NATS outlives the processes
+			o.end()
+		}
+		errs = append(errs, o.closers[i](ctx))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *ownGenerators) end() {
+	late := time.AfterFunc(generatorsEndIn, func() { o.signal(syscall.SIGKILL) })
+	defer late.Stop()
+	o.signal(syscall.SIGTERM) // one that has not heard of the end
+	o.running.Wait()
+}
+
+func (o *ownGenerators) signal(s syscall.Signal) {
+	for _, cmd := range o.processes {
+		_ = cmd.Process.Signal(s) // it may have ended
+	}
+}
+
+// generate is the work of a generator: it drives its share of a run's clients.
+func (a *app) generate(ctx context.Context, f *workFlags, q *jetstream.Queue) error {
+	a.say("generates load for %s", f.name)
+	w := generators.Worker{
+		Name: workerName() + "-" + rand.Text()[:6], Program: version(),
+		Build: func(ctx context.Context, as generators.Assignment) (generators.Setup, error) {
+			return a.options().BuildShare(ctx, as, f.allowClients)
+		},
+		Joined: func(number int) { a.say("is generator %d", number) },
+	}
+	err := w.Serve(ctx, q.Post())
+	switch {
+	case errors.Is(err, generators.ErrLost):
+		return fmt.Errorf("%w: %w", workqueue.ErrUnreachable, err)
+	case errors.Is(err, generators.ErrRefused):
+		return usage("the run %s does not want this worker as a generator: %w", f.name, err)
+	}
+	return err
+}

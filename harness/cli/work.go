@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+)
+
+// workFlags are those of work alone.
+type workFlags struct {
+	accessFlags
+	join               string
+	stay, allowClients bool
+}
+
+func (a *app) workCommand() *cobra.Command {
+	var f workFlags
+	cmd := &cobra.Command{
+		Use:   "work --join URL",
+		Short: "do the work that a doublegrant coordinate hands out, until there is no more",
+		Long: "work joins a coordination, does the runs or pieces of searches that it hands out, one at a time, and sends the results\n" +
+			"back. It ends when the coordination is over. Its version has to be the coordinator's, and so has its Redis.\n\n" +
+			"It exits with 0 when the work is over, 64 if it was refused or refuses the work, and 3 if the NATS was away for too long.",
+		Example: "  doublegrant work --join nats://10.0.0.5:4222 --token-file token\n" +
+			"  doublegrant work --join tls://nats.example:4222 --credentials team.creds --name nightly --stay",
+		Args: exactArgs(0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd.Context(), &f) },
+	}
+	f.accessFlags.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.join, "join", "", "URL of the coordinator's NATS")
+	flags.BoolVar(&f.stay, "stay", false, "when a coordination is over, wait for the next of that name")
+	flags.BoolVar(&f.allowClients, "allow-clients", false, "also run command lines and images of containers that come with the work: trust whoever coordinates")
+	flags.StringVar(&a.flags.redis, "redis-server", "", "redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
+	return cmd
+}
+
+func (a *app) work(ctx context.Context, f *workFlags) error {
+	if f.join == "" {
+		return usage("no --join: the coordinator prints the command that joins it")
+	}
+	access, err := f.access(f.join, func(why string) { a.say("%s", why) })
+	if err != nil {
+		return err
+	}
+	for done := 0; ; {
+		err := a.workOnce(ctx, f, access, &done)
+		if !f.stay || err != nil && !isNotThereYet(err) {
+			if err == nil && done > 0 {
+				a.say("the coordination %s is over; units done here: %d", f.name, done)
+			} else if err == nil {
+				a.say("the coordination %s is over", f.name)
+			}
+			return asFleetUsage(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second): // until the coordinator has removed what is over
+		}
+	}
+}
+
+// isNotThereYet reports whether a NATS answers that has no such coordination.
+func isNotThereYet(err error) bool { return errors.Is(err, jetstream.ErrNoCoordination) }
+
+// workOnce works for one coordination.
+func (a *app) workOnce(ctx context.Context, f *workFlags, access jetstream.Access, done *int) (err error) {
+	q, head, err := jetstream.Join(ctx, access, f.name, workerName())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, q.Close(ctx)) }()
+	d := a.doer(f.allowClients)
+	if err := d.Accept(head.Program, head.Server); err != nil {
+		return err
+	}
+	if head.Kind == kindLoad {
+		return a.generate(ctx, f, q)
+	}
+	a.say("works for %s (%s)", f.name, head.Kind)
+	return a.workOn(ctx, q, d, func(u workqueue.Unit, took time.Duration, err error) {
+		switch {
+		case err == nil:
+			*done++
+			a.sayPlain("  %s %.8s done in %v", u.Kind, u.ID(), rounded(took))
+		case !errors.Is(err, workqueue.ErrOver):
+			a.sayPlain("  %s %.8s came to nothing: %s", u.Kind, u.ID(), message(err))
+		}
+	})
+}

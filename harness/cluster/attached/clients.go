@@ -1,0 +1,317 @@
+package attached
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+)
+
+// connBuffer is small: thousands of connections are the normal case.
+const connBuffer = 4 << 10
+
+// GroupName returns the fabric's name of a client group, counted from 0.
+func GroupName(group int) string { return fmt.Sprintf("g%d", group) }
+
+// Clients holds the clients of a deployment. Open or On makes it; Close ends it. It is safe for concurrent use.
+type Clients struct {
+	deployment Deployment
+	opts       Options
+	fabric     *fabric.Fabric
+	own        bool // the fabric is ours: we close it, and give places to addresses that are new
+	tls        *tls.Config
+	services   services // nil: nobody looks
+
+	mu      sync.Mutex
+	nodes   map[string]*place // by announced address
+	clients map[clientKey]*redis.Client
+	closed  bool
+}
+
+// place is a node as clients know it.
+type place struct {
+	name, announced string
+	sentinel        bool
+}
+
+// clientKey tells the group of a client, and the node to which it leads, both counted from 0.
+type clientKey struct{ group, node int }
+
+// Open returns the clients of a deployment, over a fabric of their own. It dials nobody. An error says what is wrong with d or o.
+func Open(d Deployment, o Options) (*Clients, error) {
+	c, err := On(fabric.New(), d, o)
+	if err != nil {
+		return nil, err
+	}
+	c.own = true
+	for _, n := range append(append([]Node{}, d.Nodes...), d.Sentinels...) {
+		c.fabric.Place(n.Name, n.Announced, n.real())
+	}
+	return c, nil
+}
+
+// On returns clients over a fabric of somebody else, which knows the nodes' announced addresses. Close leaves it alone.
+func On(f *fabric.Fabric, d Deployment, o Options) (*Clients, error) {
+	quietRedisClients()
+	if err := d.validate(); err != nil {
+		return nil, err
+	}
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	t, err := d.TLS.Config()
+	if err != nil {
+		return nil, err
+	}
+	c := &Clients{
+		deployment: d, opts: o, fabric: f, tls: t, services: newServices(o.Groups, o.Serves),
+		nodes: map[string]*place{}, clients: map[clientKey]*redis.Client{},
+	}
+	for _, n := range d.Nodes {
+		c.nodes[n.Announced] = &place{name: n.Name, announced: n.Announced}
+	}
+	for _, n := range d.Sentinels {
+		c.nodes[n.Announced] = &place{name: n.Name, announced: n.Announced, sentinel: true}
+	}
+	return c, nil
+}
+
+// real returns the address that is dialed.
+func (n Node) real() string {
+	if n.Real != "" {
+		return n.Real
+	}
+	return n.Announced
+}
+
+// quietRedisClients turns off go-redis's logger for the whole process, when the first clients are made: it would report every dial
+// that a fault makes fail to standard error. go-redis has one logger for all clients.
+var quietRedisClients = sync.OnceFunc(logging.Disable)
+
+// Groups returns the number of client groups.
+func (c *Clients) Groups() int { return c.opts.Groups }
+
+// ClientGroups lists the fabric names of the client groups.
+func (c *Clients) ClientGroups() []string {
+	var out []string
+	for g := range c.Groups() {
+		out = append(out, GroupName(g))
+	}
+	return out
+}
+
+// Connect returns the client of a group, counted from 0. It stands for one process of an application: all workers of the group
+// share it, and each has a connection of its own while it uses it. It retries only as Options.Retries says, since a retried
+// command hides what became of the first. It obeys contexts. With Sentinels it follows the primary as its own Sentinels see
+// it. Without Sentinels, and of several masters, it leads to the first node. With more than 1,000 clients, the first call for a
+// group opens all its connections. An error says that there is no such group, or that the clients are closed.
+func (c *Clients) Connect(group int) (redis.UniversalClient, error) {
+	all, err := c.connect(group, 1)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// ConnectAll returns the clients of a group for each of several masters, in the order of the deployment's nodes. For any other
+// deployment that is the one client of Connect.
+func (c *Clients) ConnectAll(group int) ([]redis.UniversalClient, error) {
+	return c.connect(group, max(1, c.deployment.Masters))
+}
+
+// connect returns a group's clients for the first nodes.
+func (c *Clients) connect(group, nodes int) ([]redis.UniversalClient, error) {
+	all, fresh, err := c.clientsOf(group, nodes)
+	if c.opts.Clients > warmFrom {
+		for _, r := range fresh {
+			c.openConnections(r)
+		}
+	}
+	return all, err
+}
+
+// clientsOf returns a group's clients for the first nodes, and those of them that are new.
+func (c *Clients) clientsOf(group, nodes int) (all []redis.UniversalClient, fresh []*redis.Client, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return nil, nil, fmt.Errorf("attached: connect group %d: the clients are closed", group)
+	case group < 0 || group >= c.Groups():
+		return nil, nil, fmt.Errorf("attached: connect group %d: there are %d", group, c.Groups())
+	}
+	for i := range nodes {
+		s := clientKey{group, i}
+		if c.clients[s] == nil {
+			c.clients[s] = c.newClient(s)
+			if c.opts.Hook != nil {
+				c.clients[s].AddHook(c.opts.Hook)
+			}
+			fresh = append(fresh, c.clients[s])
+		}
+		all = append(all, c.clients[s])
+	}
+	return all, fresh, nil
+}
+
+const (
+	// warmFrom is the number of clients above which connections are opened beforehand. Fewer clients open theirs in a moment.
+	// An idle connection has its price: after a partition, each that leads to the old primary costs whoever takes it a timeout.
+	warmFrom   = 1000
+	warmWithin = 10 * time.Second // bound of the opening; the rest is opened when needed
+)
+
+// openConnections opens a connection for each worker of a group. Left to the load, thousands would be opened in its first moments, and
+// the first operations time out meanwhile.
+func (c *Clients) openConnections(r *redis.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), warmWithin)
+	defer cancel()
+	conns := make([]*redis.Conn, (c.opts.Clients+c.Groups()-1)/c.Groups())
+	var opening sync.WaitGroup
+	for i := range conns {
+		conns[i] = r.Conn()                                 // its first command takes a connection, which it keeps
+		opening.Go(func() { _ = conns[i].Ping(ctx).Err() }) // what is wrong is found by the load
+	}
+	opening.Wait()
+	for _, conn := range conns {
+		_ = conn.Close() // back to the pool
+	}
+}
+
+// newClient makes the client of a group.
+func (c *Clients) newClient(s clientKey) *redis.Client {
+	t, d := c.opts.OpTimeout, c.deployment
+	// With a shorter dial timeout a client whose first Sentinel is cut off stays stuck for as long as the partition.
+	dial := max(2*time.Second, 4*t)
+	if len(d.Sentinels) == 0 {
+		return redis.NewClient(&redis.Options{
+			Addr: d.Nodes[s.node].Announced, Dialer: c.clientDialer(s.group), Username: d.Username, Password: d.Password, DB: d.Database,
+			Protocol: 2, DisableIdentity: true, MaxRetries: c.maxRetries(), DialerRetries: 1, ContextTimeoutEnabled: true,
+			DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
+			PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
+		})
+	}
+	var sentinels []string
+	for i, sentinel := range d.Sentinels {
+		if !c.opts.OwnSentinel || i == s.group%len(d.Sentinels) {
+			sentinels = append(sentinels, sentinel.Announced)
+		}
+	}
+	return redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: d.MasterName, SentinelAddrs: sentinels, Dialer: c.clientDialer(s.group),
+		Username: d.Username, Password: d.Password, DB: d.Database,
+		SentinelUsername: d.SentinelUsername, SentinelPassword: d.SentinelPassword,
+		Protocol: 2, DisableIdentity: true, MaxRetries: c.maxRetries(), DialerRetries: 1, ContextTimeoutEnabled: true,
+		DialTimeout: dial, ReadTimeout: t, WriteTimeout: t, PoolTimeout: dial,
+		PoolSize: c.opts.Clients, PipelinePoolSize: -1, ReadBufferSize: connBuffer, WriteBufferSize: connBuffer,
+	})
+}
+
+// maxRetries returns Options.Retries in go-redis's terms: -1 means none.
+func (c *Clients) maxRetries() int {
+	if c.opts.Retries == 0 {
+		return -1
+	}
+	return c.opts.Retries
+}
+
+// Leave notes that the node takes no writes any more. If it acknowledges a group's writes later, Options.Serves is called again.
+func (c *Clients) Leave(node string) { c.services.leave(node) }
+
+// Close closes all clients, and the fabric that Open made. It is safe to call twice.
+func (c *Clients) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	var errs []error
+	for _, r := range c.clients {
+		errs = append(errs, r.Close())
+	}
+	c.mu.Unlock()
+	if c.own {
+		errs = append(errs, c.fabric.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Nodes lists the nodes that are known by now, Redis nodes and Sentinels, in no order. Nodes that the deployment did not name are
+// among them once they have been dialed.
+func (c *Clients) Nodes() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for _, p := range c.nodes {
+		out = append(out, p.name)
+	}
+	return out
+}
+
+// Name returns the name of the node that is announced at addr. With Open, an address that nobody knew gets one.
+func (c *Clients) Name(addr string) string {
+	if p := c.placeOf(addr); p != nil {
+		return p.name
+	}
+	return ""
+}
+
+// placeOf returns the node that is announced at addr. With a fabric of our own a new address gets a name and a place.
+func (c *Clients) placeOf(addr string) *place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.nodes[addr]
+	if p == nil && c.own {
+		p = &place{name: c.newName(), announced: addr}
+		c.nodes[addr] = p
+		c.fabric.Place(p.name, addr, addr)
+	}
+	return p
+}
+
+// newName returns a name that no node has. It is a Redis node's: clients get to know other addresses as that of a primary. The
+// caller holds c.mu.
+func (c *Clients) newName() string {
+	taken := map[string]bool{}
+	for _, p := range c.nodes {
+		taken[p.name] = true
+	}
+	for i := 1; ; i++ {
+		if name := fmt.Sprintf("r%d", i); !taken[name] {
+			return name
+		}
+	}
+}
+
+// Connections returns the number of connections that the client groups have to the node.
+func (c *Clients) Connections(node string) (n int) {
+	for _, g := range c.ClientGroups() {
+		n += c.fabric.Link(g, node).Connections()
+	}
+	return n
+}
+
+// Straight returns the address of the node to which a client of Connect or ConnectAll always leads, past all links. It is empty if the
+// client may come to lead to another node, as with Sentinels, if the node asks for more than an address, and if the client is not ours.
+func (c *Clients) Straight(r redis.UniversalClient) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d := c.deployment; len(d.Sentinels) > 0 || d.TLS != nil || d.Password != "" {
+		return ""
+	}
+	for key, client := range c.clients {
+		if r == redis.UniversalClient(client) {
+			return c.deployment.Nodes[key.node].real()
+		}
+	}
+	return ""
+}

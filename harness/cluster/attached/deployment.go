@@ -1,0 +1,118 @@
+package attached
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// Deployment says where a Redis deployment is and how to come in. As JSON it holds its passwords and keys; printed, it tells numbers
+// only.
+type Deployment struct {
+	Nodes      []Node // Redis nodes; of one primary with Sentinels those that are known, others get names when they are first dialed
+	Sentinels  []Node `json:",omitempty"` // none: clients lead straight to Nodes
+	MasterName string `json:",omitempty"` // by which Sentinels know the primary
+	Masters    int    `json:",omitempty"` // independent primaries, the first of Nodes; 0 or 1: one
+
+	Username         string `json:",omitempty"` // ACL user of the Redis nodes; empty: the default user
+	Password         string `json:",omitempty"` // empty: none
+	SentinelUsername string `json:",omitempty"`
+	SentinelPassword string `json:",omitempty"`
+	Database         int    `json:",omitempty"` // number of the database, as SELECT takes it
+	TLS              *TLS   `json:",omitempty"` // of Redis nodes and Sentinels; nil: none
+}
+
+// Node is one Redis node or Sentinel.
+type Node struct {
+	Name      string // such as "r1" or "s1"
+	Announced string // host:port by which clients and Sentinels name it
+	Real      string `json:",omitempty"` // host:port that is dialed; empty: Announced
+}
+
+// TLS says how connections are encrypted. Its texts are PEM, not names of files, so that a deployment can be sent to other machines.
+type TLS struct {
+	CA          string `json:",omitempty"` // certificates that sign the servers'; empty: those that this machine trusts
+	Certificate string `json:",omitempty"` // our own, with Key; empty: none
+	Key         string `json:",omitempty"`
+	ServerName  string `json:",omitempty"` // name in the servers' certificates; empty: the host by which each is announced
+}
+
+// String tells the numbers of nodes and how they are reached, without addresses, users and passwords.
+func (d Deployment) String() string {
+	words := []string{counted(len(d.Nodes), "Redis node")}
+	if len(d.Sentinels) > 0 {
+		words = append(words, counted(len(d.Sentinels), "Sentinel"))
+	}
+	if d.TLS != nil {
+		words = append(words, "TLS")
+	}
+	if d.Username != "" || d.Password != "" {
+		words = append(words, "a password")
+	}
+	return strings.Join(words, ", ")
+}
+
+// GoString is String: %#v must not tell more than %v.
+func (d Deployment) GoString() string { return d.String() }
+
+// String tells that there is TLS, and no key.
+func (t TLS) String() string { return "TLS" }
+
+// GoString is String.
+func (t TLS) GoString() string { return t.String() }
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (d Deployment) validate() error {
+	seen := map[string]bool{}
+	for _, n := range append(append([]Node{}, d.Nodes...), d.Sentinels...) {
+		if _, _, err := net.SplitHostPort(n.Announced); err != nil || n.Name == "" {
+			return fmt.Errorf("attached: node %q needs a name, and the host:port by which it is announced", n.Name)
+		}
+		if seen[n.Name] || seen[n.Announced] {
+			return fmt.Errorf("attached: node %q is there twice, by its name or by its address", n.Name)
+		}
+		seen[n.Name], seen[n.Announced] = true, true
+	}
+	switch {
+	case len(d.Sentinels) == 0 && len(d.Nodes) == 0:
+		return errors.New("attached: a deployment needs a node")
+	case len(d.Sentinels) > 0 && d.MasterName == "":
+		return errors.New("attached: Sentinels need the MasterName of the primary")
+	case len(d.Sentinels) > 0 && d.Masters > 1:
+		return errors.New("attached: several Masters go without Sentinels")
+	case d.Masters < 0 || d.Masters > 1 && d.Masters > len(d.Nodes):
+		return fmt.Errorf("attached: %d Masters of %d nodes", d.Masters, len(d.Nodes))
+	}
+	return nil
+}
+
+// Config returns what crypto/tls needs. It is nil without TLS. An error tells nothing of a key.
+func (t *TLS) Config() (*tls.Config, error) {
+	if t == nil {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CA != "" {
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
+			return nil, errors.New("attached: no certificate in the CA's PEM text")
+		}
+	}
+	if t.Certificate != "" || t.Key != "" {
+		pair, err := tls.X509KeyPair([]byte(t.Certificate), []byte(t.Key))
+		if err != nil {
+			return nil, errors.New("attached: the client's certificate and key are not a pair of PEM texts")
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}

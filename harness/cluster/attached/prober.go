@@ -1,0 +1,148 @@
+package attached
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Prober looks at a link: each method opens a new connection, and says whether it gets what it asks for.
+type Prober struct {
+	From, To           string // ends of the link, for errors
+	Addr               string // address that is given to Dial
+	Dial               Dialer
+	Username, Password string // empty: nothing is asked for
+}
+
+// probeWithin bounds each of dialing, writing and reading of a Probe.
+const probeWithin = 300 * time.Millisecond
+
+// Probe pings the node. An error says that no answer came, after 300 ms for each of dialing, writing and reading.
+func (p Prober) Probe(ctx context.Context) error {
+	client := redis.NewClient(&redis.Options{
+		Addr: p.Addr, Dialer: p.Dial, Protocol: 2, DisableIdentity: true, PoolSize: 1, Username: p.Username, Password: p.Password,
+		MaxRetries: -1, DialerRetries: 1, DialTimeout: probeWithin, ReadTimeout: probeWithin, WriteTimeout: probeWithin,
+		ContextTimeoutEnabled: true,
+	})
+	defer client.Close()
+	return client.Ping(ctx).Err()
+}
+
+// Echo sends size bytes, at least one, and returns when they have come back. Unlike Probe it waits for as long as ctx does.
+func (p Prober) Echo(ctx context.Context, size int) error {
+	conn, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return conn.echo(strings.Repeat("x", size))
+}
+
+// Hangup closes a new connection from its near end, and returns when the far end has closed it as well.
+func (p Prober) Hangup(ctx context.Context) error {
+	conn, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.echo("x"); err != nil { // it is up on both sides
+		return err
+	}
+	bare := conn.Conn
+	if secured, ok := bare.(interface{ NetConn() net.Conn }); ok {
+		bare = secured.NetConn() // TLS has an end of its own, which a link does not know
+		conn.answers.Reset(bare)
+	}
+	if err := bare.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		return err
+	}
+	rest, err := io.Copy(io.Discard, conn.answers)
+	switch {
+	case err != nil:
+		return fmt.Errorf("attached: %s did not end its side for %s, which hung up: %w", p.To, p.From, err)
+	case rest > 0 && bare == conn.Conn:
+		return fmt.Errorf("attached: %s has %d B more to say to %s, which hung up", p.To, rest, p.From)
+	}
+	return nil
+}
+
+// echoConn is a bare connection over the fabric.
+type echoConn struct {
+	net.Conn
+	answers *bufio.Reader
+	auth    string // command that has to go first; empty: none
+	stop    func() bool
+}
+
+// dial opens a connection whose reads and writes end with ctx.
+func (p Prober) dial(ctx context.Context) (*echoConn, error) {
+	conn, err := p.Dial(ctx, "tcp", p.Addr)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
+	return &echoConn{conn, bufio.NewReader(conn), p.auth(), stop}, nil
+}
+
+func (w *echoConn) Close() error {
+	w.stop()
+	return w.Conn.Close()
+}
+
+// auth returns the command that says who we are.
+func (p Prober) auth() string {
+	switch {
+	case p.Username == "" && p.Password == "":
+		return ""
+	case p.Username == "":
+		return command("AUTH", p.Password)
+	}
+	return command("AUTH", p.Username, p.Password)
+}
+
+// command writes a command as Redis reads it.
+func command(words ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(words))
+	for _, w := range words {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
+	}
+	return b.String()
+}
+
+// errNotLetIn does not repeat the server's words: they may name the user.
+var errNotLetIn = errors.New("attached: user and password are not accepted")
+
+// echo has the word sent back, by PING: a Sentinel knows no ECHO. AUTH goes along with the first, so that it costs no round trip.
+func (w *echoConn) echo(word string) error {
+	auth := w.auth
+	if _, err := io.WriteString(w, auth+command("PING", word)); err != nil {
+		return err
+	}
+	if w.auth = ""; auth != "" {
+		line, err := w.answers.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		if line != "+OK\r\n" {
+			return errNotLetIn
+		}
+	}
+	answer := "$" + strconv.Itoa(len(word)) + "\r\n" + word + "\r\n"
+	got := make([]byte, len(answer))
+	if _, err := io.ReadFull(w.answers, got); err != nil {
+		return err
+	}
+	if string(got) != answer {
+		return fmt.Errorf("attached: PING is answered with %.40q", got)
+	}
+	return nil
+}

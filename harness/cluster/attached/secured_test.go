@@ -1,0 +1,69 @@
+package attached_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/attached/attachedtest"
+)
+
+// rules lets a user do what these tests do.
+const rules = "~* &* +@all -@admin -@dangerous"
+
+func TestEveryLinkFaultBitesInsideTLS(t *testing.T) {
+	d := attachedtest.Start(t, attachedtest.Options{TLS: true, Rules: rules})
+	a := open(t, d.Deployment, attached.Options{})
+	r := connect(t, a, 1)
+	writes(t, r)
+	for _, f := range faults {
+		t.Run(f.String(), func(t *testing.T) { bites(t, a, f) })
+	}
+	writes(t, r)
+	heal, err := a.Impair([]harness.Link{{From: "g1", To: "r1"}}, harness.Latency(50*time.Millisecond, 0))
+	require.NoError(t, err)
+	began := time.Now()
+	require.NoError(t, r.Set(t.Context(), "k", "v", 0).Err())
+	require.GreaterOrEqual(t, time.Since(began), 100*time.Millisecond, "a connection with TLS that was there before")
+	require.NoError(t, heal())
+	writes(t, r)
+	heal, err = a.Impair([]harness.Link{{From: "g1", To: "r1"}}, harness.Refuse())
+	require.NoError(t, err)
+	require.Error(t, r.Set(t.Context(), "k", "v", 0).Err())
+	require.NoError(t, heal())
+	writes(t, r)
+}
+
+func TestSentinelsWithTLSAndPasswords(t *testing.T) {
+	d := attachedtest.Start(t, attachedtest.Options{TLS: true, Rules: rules, Replicas: 1, Sentinels: 3})
+	seen := &servers{}
+	a := open(t, d.Deployment, attached.Options{Groups: 2, Serves: seen.serves})
+	writes(t, connect(t, a, 0))
+	require.Equal(t, []string{"r1"}, seen.of(0))
+	require.NoError(t, a.Echo(t.Context(), "g1", "s3", 5))
+	require.NoError(t, a.Echo(t.Context(), "g1", "r2", 5))
+}
+
+func TestWhoIsNotLetIn(t *testing.T) {
+	d := attachedtest.Start(t, attachedtest.Options{TLS: true, Rules: rules})
+	stranger, err := attachedtest.CA()
+	require.NoError(t, err)
+	for name, change := range map[string]func(d *attached.Deployment){
+		"not accepted":                          func(d *attached.Deployment) { d.Password = "canary-wrong" },
+		"is signed by a CA that is not trusted": func(d *attached.Deployment) { d.TLS = &attached.TLS{CA: stranger} },
+		"is for another name":                   func(d *attached.Deployment) { d.TLS = &attached.TLS{CA: d.TLS.CA, ServerName: "example.org"} },
+		"":                                      func(d *attached.Deployment) { d.TLS = &attached.TLS{CA: d.TLS.CA} }, // the server may tell why, or be gone before that
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := d.Deployment
+			change(&d)
+			a := open(t, d, attached.Options{})
+			err := a.Echo(t.Context(), "g0", "r1", 5)
+			require.ErrorContains(t, err, name)
+			require.NotContains(t, err.Error(), "canary")
+		})
+	}
+}

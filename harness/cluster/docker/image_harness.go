@@ -1,0 +1,108 @@
+package docker
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// HarnessImage is the image of this program that BuildHarnessImage makes if no other name is given.
+const HarnessImage = "doublegrant/harness:local"
+
+const (
+	imageProgram  = "/usr/local/bin/doublegrant"
+	imageSentinel = "/usr/local/bin/redis-sentinel"
+	imageClocks   = "/usr/local/lib/doublegrant/clock.so"
+	imageResults  = "/results" // what commands write by default: their working folder is /
+
+	// imageUser is the user and group of the image. Any other can take its place: nothing in the image is its own.
+	imageUser = "10001:10001"
+
+	insideEnv = "DOUBLEGRANT_IMAGE" // set in the image, to its name
+)
+
+// Harness says what an image of this program is made of. The zero value is a usable default.
+type Harness struct {
+	Name        string // of the image; default HarnessImage
+	Program     string // binary of doublegrant, with its shared libraries if it has any; default: this process's own
+	RedisServer string // binary of redis-server; default: as cluster.FindRedis chooses
+	Version     string // of the program, for the image's label; may be empty
+}
+
+// Made describes an image that was made.
+type Made struct {
+	Name   string
+	Redis  string // version
+	Size   int    // of its files, in bytes
+	Clocks bool   // clocks of nodes can be set in it: this machine has the C compiler that this needs
+}
+
+// BuildHarnessImage makes an image of this program and of a redis-server of this machine, with the shared libraries that they need and
+// nothing else: no shell, no compiler, no other language. Clocks of nodes can be set in it if this machine has a compiler. It asks no
+// registry, and keeps an image that is the same already. Any Docker will do, also one whose containers cannot be nodes.
+func BuildHarnessImage(ctx context.Context, h Harness) (Made, error) {
+	if h.Program == "" {
+		own, err := os.Executable()
+		if err != nil {
+			return Made{}, err
+		}
+		h.Program = own
+	}
+	binary, version, err := findServer(h.RedisServer)
+	if err != nil {
+		return Made{}, err
+	}
+	d, _, err := anyDaemon(ctx, Platform{}.bounds())
+	if err != nil {
+		return Made{}, fmt.Errorf("cluster: %w", err)
+	}
+	clocks, err := cluster.CompileClocks(ctx)
+	if err != nil && !errors.Is(err, cluster.ErrNoCompiler) {
+		return Made{}, err
+	}
+	made := Made{Name: cmp.Or(h.Name, HarnessImage), Redis: version, Clocks: err == nil}
+	made.Size, err = d.importImage(ctx, made.Name, h.files(ctx, binary, clocks), h.lines(made))
+	return made, err
+}
+
+// files gathers the files of the image. Without a library for clocks it has none.
+func (h Harness) files(ctx context.Context, redis string, clocks []byte) *imageFiles {
+	files := newImageFiles()
+	files.addFolder("/tmp/")
+	files.addFolder(imageResults + "/")
+	files.addProgram(ctx, imageProgram, h.Program)
+	files.addProgram(ctx, imageServer, redis)
+	files.addLink(imageSentinel, path.Base(imageServer)) // Redis tells by its name that it is to be a Sentinel
+	if clocks != nil {
+		files.add(tar.Header{Name: imageClocks, Mode: 0o755, Typeflag: tar.TypeReg}, clocks)
+	}
+	return files
+}
+
+// lines returns the rest of the image, in words of a Dockerfile. Whoever looks for a home finds /tmp, which any user can write to.
+func (h Harness) lines(made Made) []string {
+	return []string{
+		"ENV PATH=" + path.Dir(imageProgram), "ENV HOME=/tmp", "ENV TMPDIR=/tmp",
+		"ENV " + cluster.ClockLibraryEnv + "=" + imageClocks,
+		"ENV " + insideEnv + "=" + made.Name, "ENV " + versionEnv + "=" + made.Redis,
+		"LABEL org.opencontainers.image.title=doublegrant",
+		fmt.Sprintf("LABEL org.opencontainers.image.version=%q", cmp.Or(h.Version, "unknown")),
+		"USER " + imageUser, "WORKDIR /",
+		fmt.Sprintf("ENTRYPOINT [%q]", path.Base(imageProgram)),
+	}
+}
+
+// Inside returns the name under which the image was made in which this program runs, and the version of Redis there. Outside of an
+// image of BuildHarnessImage both are empty.
+func Inside() (image, redis string) {
+	if image = os.Getenv(insideEnv); image == "" {
+		return "", ""
+	}
+	return image, os.Getenv(versionEnv)
+}

@@ -1,0 +1,94 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+)
+
+// oldest is the first major version of Redis that is taken.
+const oldest = 7
+
+// discover asks the seeds of a target for all nodes, and names them: r1 is the primary. It returns an error if no seed answers, or if a
+// node is not what it should be.
+func discover(ctx context.Context, seeds attached.Deployment) (d attached.Deployment, err error) {
+	d = seeds
+	if len(seeds.Sentinels) > 0 {
+		if d, err = askSentinels(ctx, seeds); err != nil {
+			return d, err
+		}
+	}
+	l, err := lookAt(d.Nodes[:1], d, false)
+	if err != nil {
+		return d, err
+	}
+	defer l.close()
+	g, err := l.hello(ctx, 0)
+	if err != nil {
+		return d, fmt.Errorf("external: %w", err)
+	}
+	return d, g.check()
+}
+
+// check refuses a primary that a load must not, or cannot, run on.
+func (g greeting) check() error {
+	number := 0
+	_, _ = fmt.Sscanf(g.version, "%d.", &number) // 0, which is too old, if there is none
+	switch {
+	case g.mode == "sentinel":
+		return errors.New("external: the URL leads to a Sentinel: write redis+sentinel://HOST:PORT/MASTER-NAME")
+	case g.mode == "cluster":
+		return errors.New("external: the URL leads to a node of a Redis Cluster, which is not supported: give one primary, or Sentinels")
+	case g.server == "redis" && number < oldest:
+		return fmt.Errorf("external: r1 is Redis %.20s, and %d.0 or newer is needed", g.version, oldest)
+	case g.role != "master":
+		return fmt.Errorf("external: r1 is a %.10s: give the URL of the primary, or of its Sentinels", g.role)
+	}
+	return nil
+}
+
+// askSentinels returns the deployment as the first Sentinel that answers knows it.
+func askSentinels(ctx context.Context, seeds attached.Deployment) (d attached.Deployment, err error) {
+	l, err := lookAt(seeds.Sentinels, seeds, true)
+	if err != nil {
+		return seeds, err
+	}
+	defer l.close()
+	var refusals []string
+	for i := range seeds.Sentinels {
+		if d, err = askSentinel(ctx, l, i, seeds); err == nil {
+			return d, nil
+		}
+		refusals = append(refusals, err.Error())
+	}
+	return seeds, fmt.Errorf("external: no Sentinel tells where the primary is: %s", strings.Join(slices.Compact(refusals), "; "))
+}
+
+func askSentinel(ctx context.Context, l *looker, i int, seeds attached.Deployment) (attached.Deployment, error) {
+	d := seeds
+	primary, err := l.primaryAddress(ctx, i, seeds.MasterName)
+	if err != nil {
+		return d, err
+	}
+	// Who is not let see the others does without: what is dialed later gets its name then.
+	replicas, _ := l.others(ctx, i, "REPLICAS", seeds.MasterName)
+	sentinels, _ := l.others(ctx, i, "SENTINELS", seeds.MasterName)
+	d.Nodes = named("r", nil, append([]string{primary}, replicas...))
+	d.Sentinels = named("s", seeds.Sentinels, sentinels)
+	return d, nil
+}
+
+// named returns nodes, and more of them for the addresses that are not among them.
+func named(letter string, nodes []attached.Node, addresses []string) []attached.Node {
+	nodes = slices.Clone(nodes)
+	for _, addr := range addresses {
+		if !slices.ContainsFunc(nodes, func(n attached.Node) bool { return n.Announced == addr }) {
+			nodes = append(nodes, attached.Node{Name: fmt.Sprintf("%s%d", letter, len(nodes)+1), Announced: addr})
+		}
+	}
+	return nodes
+}

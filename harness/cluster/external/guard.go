@@ -1,0 +1,128 @@
+package external
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// ErrOutside marks what a client wanted to send and must not: a command with a key outside of the run's prefix, or one that nobody
+// has looked at. It was not sent.
+var ErrOutside = errors.New("not sent to the Redis of others")
+
+// guardedConn is a connection of a client on which every command is looked at before it is sent. Whatever sends it, a client library
+// or a program behind it, no command whose key is outside gets through whole.
+type guardedConn struct {
+	net.Conn
+	prefix  string
+	outside func(error)
+	pending []byte // begin of a command whose rest has not been written yet
+	refused error
+}
+
+// guardedSocket is a guardedConn whose raw connection go-redis may look at.
+type guardedSocket struct {
+	*guardedConn
+	raw syscall.Conn
+}
+
+// SyscallConn returns the raw connection.
+func (c guardedSocket) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
+
+// guard returns conn with a guard. outside is called with why a command was not sent.
+func guard(conn net.Conn, prefix string, outside func(error)) net.Conn {
+	g := &guardedConn{Conn: conn, prefix: prefix, outside: outside}
+	if raw, ok := conn.(syscall.Conn); ok {
+		return guardedSocket{g, raw}
+	}
+	return g
+}
+
+// mostPending bounds a command in bytes. None here has more.
+const mostPending = 4 << 20
+
+// Write sends b unless a command in it must not be sent. After that the connection is over.
+func (c *guardedConn) Write(b []byte) (int, error) {
+	if c.refused != nil {
+		return 0, c.refused
+	}
+	if err := c.look(b); err != nil {
+		c.refused = fmt.Errorf("%w: %w", ErrOutside, err)
+		c.outside(c.refused)
+		_ = c.Close()
+		return 0, c.refused
+	}
+	return c.Conn.Write(b)
+}
+
+// look checks the commands that end in b.
+func (c *guardedConn) look(b []byte) error {
+	if len(c.pending) > 0 {
+		b = append(c.pending, b...)
+	}
+	for len(b) > 0 {
+		args, rest, err := nextCommand(b)
+		if err != nil {
+			return err
+		}
+		if args == nil {
+			break
+		}
+		if err := check(args, c.prefix); err != nil {
+			return err
+		}
+		b = rest
+	}
+	if len(b) > mostPending {
+		return errors.New("a command is longer than 4 MiB")
+	}
+	c.pending = append(c.pending[:0:0], b...)
+	return nil
+}
+
+var errNotRESP = errors.New("what is written is not a command of the Redis protocol")
+
+// nextCommand reads the first command of b, an array of strings. args is nil if there is only a part of it.
+func nextCommand(b []byte) (args []string, rest []byte, err error) {
+	n, rest, whole, err := readNumber(b, '*')
+	if err != nil || !whole {
+		return nil, nil, err
+	}
+	args = make([]string, 0, min(n, 16))
+	for range n {
+		var size int
+		if size, rest, whole, err = readNumber(rest, '$'); err != nil || !whole {
+			return nil, nil, err
+		}
+		if len(rest) < size+2 {
+			return nil, nil, nil
+		}
+		if rest[size] != '\r' || rest[size+1] != '\n' {
+			return nil, nil, errNotRESP
+		}
+		args, rest = append(args, string(rest[:size])), rest[size+2:]
+	}
+	return args, rest, nil
+}
+
+// readNumber reads a line such as "*3" or "$5".
+func readNumber(b []byte, kind byte) (n int, rest []byte, whole bool, err error) {
+	if len(b) == 0 {
+		return 0, nil, false, nil
+	}
+	line, rest, whole := bytes.Cut(b, []byte("\r\n"))
+	if b[0] != kind || len(line) > 20 {
+		return 0, nil, false, errNotRESP
+	}
+	if !whole {
+		return 0, nil, false, nil
+	}
+	n, err = strconv.Atoi(string(line[1:]))
+	if err != nil || n < 0 || n > mostPending {
+		return 0, nil, false, errNotRESP
+	}
+	return n, rest, true, nil
+}

@@ -1,0 +1,302 @@
+package external_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/attached/attachedtest"
+	"github.com/doublegrant/doublegrant/harness/cluster/external"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+func TestMain(m *testing.M) {
+	if cluster.Watchdog() { // this process was started to remove another's folder
+		return
+	}
+	m.Run()
+}
+
+// leastRules are those of the README: what a run needs, and no more.
+const leastRules = "resetchannels ~doublegrant:* -@all +hello +auth +ping +select +@transaction +@string +@set +@hash +@list +@sortedset " +
+	"+del +unlink +exists +expire +pexpire +persist +ttl +pttl +type +eval +evalsha +script|load +scan -@dangerous"
+
+// record holds what a system tells.
+type record struct {
+	mu     sync.Mutex
+	events []harness.Event
+	notes  []string
+	errs   []error
+}
+
+func (r *record) event(e harness.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+func (r *record) note(s string)     { r.mu.Lock(); defer r.mu.Unlock(); r.notes = append(r.notes, s) }
+func (r *record) outside(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.errs = append(r.errs, err) }
+
+func (r *record) has(kind, node, detail string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if e.Kind == kind && e.Node == node && e.Detail == detail {
+			return true
+		}
+	}
+	return false
+}
+
+func system(t *testing.T, d *attachedtest.Deployment, r *record) *external.System {
+	t.Helper()
+	return external.New(target(t, d), external.Options{Note: r.note, Outside: r.outside})
+}
+
+func target(t *testing.T, d *attachedtest.Deployment) external.Target {
+	t.Helper()
+	to, err := external.Parse(d.URL())
+	require.NoError(t, err)
+	if d.TLS != nil {
+		to, err = to.WithTLS(d.TLS.CA, d.TLS.Certificate, d.TLS.Key)
+		require.NoError(t, err)
+	}
+	return to
+}
+
+func start(t *testing.T, s *external.System, r *record) {
+	t.Helper()
+	t.Cleanup(func() { _ = s.Stop() })
+	require.NoError(t, s.Start(t.Context(), harness.NewClock(), r.event, slog.New(slog.DiscardHandler)))
+}
+
+func TestWhatARunLeaves(t *testing.T) {
+	d := attachedtest.Start(t, attachedtest.Options{Rules: leastRules, TLS: true})
+	admin := d.Admin[0]
+	require.NoError(t, admin.Set(t.Context(), "bystander", "stays", 0).Err())
+	require.NoError(t, admin.Set(t.Context(), "doublegrant:other:lock-0", "stays", 0).Err())
+	r := &record{}
+	s := system(t, d, r)
+	require.NoError(t, s.Preflight(t.Context()))
+	require.NoError(t, s.Preflight(t.Context()), "a second time")
+	start(t, s, r)
+	require.Regexp(t, "^doublegrant:[0-9a-f]{16}:$", s.Prefix())
+	c, err := s.Connect(2)
+	require.NoError(t, err)
+	for i := range 1200 { // more than one SCAN returns
+		require.NoError(t, c.Set(t.Context(), fmt.Sprintf("%skey-%d", s.Prefix(), i), "v", 0).Err())
+	}
+	require.NoError(t, s.AwaitWhole(t.Context()))
+	require.EqualValues(t, 1202, admin.DBSize(t.Context()).Val())
+	require.Eventually(t, func() bool { return r.has(harness.EventRole, "r1", harness.RolePrimary) }, 5*time.Second, time.Millisecond)
+	require.True(t, r.has(harness.EventServes, "r1", "g2"))
+	require.NoError(t, s.Stop())
+	require.NoError(t, s.Stop(), "a second time")
+	require.EqualValues(t, 2, admin.DBSize(t.Context()).Val(), "keys of the run are left, or others are gone")
+	require.Empty(t, r.notes)
+	require.NotEqual(t, s.Prefix(), external.NewPrefix())
+}
+
+func TestWhatMustNotBeSentIsNot(t *testing.T) {
+	d := attachedtest.Start(t, attachedtest.Options{}) // whose ACL would let it
+	require.NoError(t, d.Admin[0].Set(t.Context(), "bystander", "stays", 0).Err())
+	r := &record{}
+	s := system(t, d, r)
+	start(t, s, r)
+	c, err := s.Connect(0)
+	require.NoError(t, err)
+	require.ErrorIs(t, c.FlushAll(t.Context()).Err(), external.ErrOutside)
+	require.ErrorIs(t, c.Del(t.Context(), "bystander").Err(), external.ErrOutside)
+	require.Len(t, r.errs, 1, "it is told once")
+	require.NoError(t, c.Set(t.Context(), s.Prefix()+"k", "v", 0).Err())
+	require.ErrorIs(t, s.Stop(), external.ErrOutside)
+	require.Equal(t, "stays", d.Admin[0].Get(t.Context(), "bystander").Val())
+	require.EqualValues(t, 1, d.Admin[0].DBSize(t.Context()).Val())
+}
+
+func TestKeysThatCannotBeRemovedAreTold(t *testing.T) {
+	d := attachedtest.Start(t, attachedtest.Options{Rules: strings.ReplaceAll(leastRules, "+scan", "")})
+	r := &record{}
+	s := system(t, d, r)
+	start(t, s, r)
+	c, err := s.Connect(0)
+	require.NoError(t, err)
+	require.NoError(t, c.Set(t.Context(), s.Prefix()+"k", "v", 0).Err())
+	require.NoError(t, s.Stop())
+	require.Len(t, r.notes, 1)
+	require.Contains(t, r.notes[0], "keys that begin with "+s.Prefix()+" may be left")
+	require.Contains(t, r.notes[0], "NOPERM")
+	require.NotContains(t, r.notes[0], "canary")
+	require.EqualValues(t, 1, d.Admin[0].DBSize(t.Context()).Val())
+}
+
+func TestAFailoverOfTheirs(t *testing.T) {
+	d := attachedtest.Start(t, attachedtest.Options{Rules: leastRules, TLS: true, Replicas: 1, Sentinels: 3})
+	r := &record{}
+	s := system(t, d, r)
+	start(t, s, r)
+	require.Equal(t, []string{"r1", "r2"}, s.RedisNodes())
+	require.Equal(t, []string{"s1", "s2", "s3"}, s.Sentinels())
+	primary, err := s.Primary(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "r1", primary)
+	c, err := s.Connect(0)
+	require.NoError(t, err)
+	require.NoError(t, c.Set(t.Context(), s.Prefix()+"k", "v", 0).Err())
+
+	require.NoError(t, d.Kill("r1"))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	promoted, err := s.AwaitPromotion(ctx, "r1")
+	require.NoError(t, err)
+	require.Equal(t, "r2", promoted)
+	require.NoError(t, s.AwaitWhole(ctx))
+	require.Eventually(t, func() bool { return c.Set(ctx, s.Prefix()+"k", "v", 0).Err() == nil }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return r.has(harness.EventServes, "r2", "g0") && r.has(harness.EventRole, "r1", harness.RoleDown)
+	},
+		10*time.Second, 20*time.Millisecond)
+	require.NoError(t, s.Stop())
+	require.EqualValues(t, 0, d.Admin[1].DBSize(t.Context()).Val())
+}
+
+func TestLinksOfOurOwnClientsAreStruck(t *testing.T) {
+	d := attachedtest.Start(t, attachedtest.Options{Rules: leastRules})
+	r := &record{}
+	s := system(t, d, r)
+	start(t, s, r)
+	cut, err := s.Connect(0)
+	require.NoError(t, err)
+	other, err := s.Connect(1)
+	require.NoError(t, err)
+	heal, err := s.Impair(harness.Between([]string{"g0"}, []string{"r1"}), harness.Withhold())
+	require.NoError(t, err)
+	require.Error(t, cut.Set(t.Context(), s.Prefix()+"k", "v", 0).Err())
+	require.NoError(t, other.Set(t.Context(), s.Prefix()+"k", "v", 0).Err())
+	require.NoError(t, s.AwaitWhole(t.Context()), "our own look goes past the links")
+	require.NoError(t, heal())
+	_, err = s.Impair([]harness.Link{{From: "r1", To: "r2"}}, harness.Withhold())
+	require.Error(t, err)
+}
+
+// TestEveryVariantKeepsToItsPrefix runs every variant that a plan lets onto a Redis of others, on one that would let it do anything.
+func TestEveryVariantKeepsToItsPrefix(t *testing.T) {
+	d := attachedtest.Start(t, attachedtest.Options{})
+	ran := 0
+	for _, v := range workloads.Catalogue() {
+		if _, library := v.Library(); library || v.Masters > 0 || v.OneKey || v.OwnKeys {
+			continue
+		}
+		if v.ID == "lock/watchdog-rearms" { // its data race is what it is there for, and the race detector finds it
+			continue
+		}
+		ran++
+		t.Run(v.ID, func(t *testing.T) {
+			t.Parallel()
+			r := &record{}
+			s := system(t, d, r)
+			o := workloads.Options{Prefix: s.Prefix(), TTL: 100 * time.Millisecond, Keys: 2}
+			if v.Family != workloads.Lock && v.Family != workloads.Dedup {
+				o.TTL = 0
+			}
+			o.Rounds = workloads.RoundsOptions{Rounds: 3, Every: 50 * time.Millisecond, Lock: true, Clients: 4}
+			w := v.Workload(s, o)
+			res, err := harness.Run(t.Context(), harness.Spec{
+				System: s, Workload: w, Checkers: checkers.For(w), Clients: 4, Duration: 400 * time.Millisecond, Rate: 500, QuietPeriod: time.Millisecond,
+			})
+			require.NoError(t, err)
+			require.Empty(t, r.errs)
+			n := 0
+			for op, err := range res.History.Ops {
+				require.NoError(t, err)
+				require.True(t, strings.HasPrefix(op.Key, s.Prefix()), "%s %s", op.Kind, op.Key)
+				n++
+			}
+			require.Positive(t, n)
+		})
+	}
+	require.Greater(t, ran, 30)
+	t.Cleanup(func() { require.EqualValues(t, 0, d.Admin[0].DBSize(context.Background()).Val(), "keys are left") })
+}
+
+func TestWhoCannotBeRunOn(t *testing.T) {
+	d := attachedtest.Start(t, attachedtest.Options{Rules: leastRules, Replicas: 1})
+	secured := attachedtest.Start(t, attachedtest.Options{TLS: true})
+	address := d.Nodes[0].Announced
+	stranger, err := attachedtest.CA()
+	require.NoError(t, err)
+	preflight := func(url, ca string) error {
+		to, err := external.Parse(url)
+		require.NoError(t, err)
+		to, err = to.WithTLS(ca, "", "")
+		require.NoError(t, err)
+		return external.New(to, external.Options{}).Preflight(t.Context())
+	}
+	for want, url := range map[string]string{
+		"WRONGPASS":              "redis://canary-user:canary-wrong@" + address,
+		"NOAUTH":                 "redis://" + address,
+		"refused":                "redis://canary-user:canary-password@127.0.0.1:1",
+		"no such host":           "redis://canary.invalid",
+		"the URL of the primary": "redis://canary-user:canary-password@" + d.Nodes[1].Announced,
+		"7.0 or newer is needed": "redis://" + fakeRedis(t, "6.2.14", "standalone"),
+		"Redis Cluster":          "redis://" + fakeRedis(t, "7.2.4", "cluster"),
+		"redis+sentinel://":      "redis://" + fakeRedis(t, "7.2.4", "sentinel"),
+		"no Sentinel tells":      "redis+sentinel://" + address + "/canary",
+	} {
+		err := preflight(url, "")
+		require.ErrorContains(t, err, want)
+		for _, secret := range []string{"canary", "127.0.0.1"} {
+			require.NotContains(t, err.Error(), secret, want)
+		}
+		require.NotContains(t, err.Error(), "\n")
+	}
+	err = preflight("rediss://"+secured.Nodes[0].Announced, stranger)
+	require.ErrorContains(t, err, "not trusted")
+	require.NotContains(t, err.Error(), "127.0.0.1")
+
+	to := target(t, d)
+	err = external.New(to, external.Options{Prefix: "not-allowed:"}).Preflight(t.Context())
+	require.ErrorContains(t, err, "NOPERM")
+	require.NotContains(t, err.Error(), "canary")
+}
+
+// fakeRedis answers HELLO as a server of that version and mode would, and returns its address.
+func fakeRedis(t *testing.T, version, mode string) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				in := bufio.NewScanner(conn)
+				for in.Scan() {
+					if strings.EqualFold(in.Text(), "HELLO") {
+						fields := []string{"server", "redis", "version", version, "mode", mode, "role", "master"}
+						fmt.Fprintf(conn, "*%d\r\n", len(fields))
+						for _, f := range fields {
+							fmt.Fprintf(conn, "$%d\r\n%s\r\n", len(f), f)
+						}
+					}
+				}
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}

@@ -1,0 +1,62 @@
+package fabric_test
+
+import (
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
+)
+
+// TestAPlaceNobodyListensAt leads connections of this process to a host by the name of their opener, from whatever address.
+func TestAPlaceNobodyListensAt(t *testing.T) {
+	w := newWorld(t)
+	const announced = "redis.example:7000" // a name that nobody resolves
+	w.Place("elsewhere", announced, serverReal)
+	dial := func(from fabric.Source) error {
+		c, err := w.DialFrom(t.Context(), from, announced)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		require.Equal(t, announced, c.RemoteAddr().String())
+		return w.echoes(c, "hello")
+	}
+	require.NoError(t, dial(fabric.Source{Host: "alice"}))
+	heal := w.Link("alice", "elsewhere").Refuse()
+	require.Error(t, dial(fabric.Source{Host: "alice"}))
+	require.Error(t, dial(fabric.Source{Host: "alice", IP: bob}), "the name counts, not the address")
+	require.NoError(t, dial(fabric.Source{Host: "bob"}))
+	require.EqualValues(t, 2, w.Link("alice", "elsewhere").Touched().Reset)
+	require.Error(t, dial(fabric.Source{Host: "alice", Own: true}))
+	require.EqualValues(t, 2, w.Link("alice", "elsewhere").Touched().Reset, "our own connection is counted")
+	heal()
+	require.NoError(t, dial(fabric.Source{Host: "alice"}))
+	_, err := w.DialFrom(t.Context(), fabric.Source{Host: "alice"}, "unknown.example:7000")
+	require.ErrorContains(t, err, "no host of the fabric")
+}
+
+// TestErrorsNameNoAddress is for whoever keeps what clients met: it is not to tell where hosts are.
+func TestErrorsNameNoAddress(t *testing.T) {
+	w := newWorld(t)
+	w.Place("nobody", "canary-1:7000", "127.5.1.9:7001")
+	w.Place("unknown", "canary-2:7000", "canary.invalid:7001")
+	w.Place("server", "canary-3:7000", serverReal)
+	for _, announced := range []string{"canary-1:7000", "canary-2:7000"} {
+		_, err := w.DialFrom(t.Context(), fabric.Source{Host: "alice"}, announced)
+		var op *net.OpError
+		require.ErrorAs(t, err, &op)
+		require.Equal(t, "dial", op.Op)
+		require.NotRegexp(t, "canary|127|700", err.Error())
+	}
+	c, err := w.DialFrom(t.Context(), fabric.Source{Host: "alice"}, "canary-3:7000")
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
+	_, err = c.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.NotRegexp(t, "canary|127|700", err.Error())
+}

@@ -1,0 +1,55 @@
+package cluster
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/await"
+)
+
+// Where there is no shell, as in an image that holds this program alone, a second process of our own binary watches the folder. It is
+// to be had only in a program that calls Watchdog.
+
+// watchedFolderEnv is the environment variable that makes a process that calls Watchdog the watchdog of the folder that it names.
+const watchedFolderEnv = "DOUBLEGRANT_WATCHDOG_FOLDER"
+
+// ownWatchdogs is set once the program has called Watchdog. Without that call a second process of it would be no watchdog.
+var ownWatchdogs atomic.Bool
+
+// Watchdog does the work of a folder's watchdog if this process was started as one, and then returns true: main has nothing more to do.
+// In any other process it returns false at once. A program calls it first thing in main if it is to make clusters on machines
+// without /bin/sh; elsewhere it changes nothing.
+func Watchdog() bool {
+	path := os.Getenv(watchedFolderEnv)
+	if path == "" {
+		ownWatchdogs.Store(true)
+		return false
+	}
+	if told, _ := os.Stdin.Read(make([]byte, 1)); told == 0 { // our maker is gone, and the folder may not be
+		removeLeft(path)
+	}
+	return true
+}
+
+// ownWatchdog returns the command of a watchdog that is a second process of our own binary.
+func ownWatchdog(path string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{"doublegrant-watchdog", path} // to be found in a list of processes
+	cmd.Env = append(os.Environ(), watchedFolderEnv+"="+path)
+	return cmd
+}
+
+// removeLeft does what watchdogScript does once the process that it watches is gone.
+func removeLeft(path string) {
+	f := folder{path: path}
+	if !f.marked() {
+		_ = os.Remove(path) // only if it is empty: otherwise it is somebody's own
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_ = await.Until(ctx, 100*time.Millisecond, f.removeMarkLast) // nobody is left to hear of an error
+}

@@ -1,0 +1,157 @@
+package coordinate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+)
+
+// Doer does units on this machine, one at a time. Its Do is that of a workqueue.Worker. The zero value of AllowClients refuses units that
+// start programs which came with them.
+type Doer struct {
+	Options      results.Options // Redis, Docker, Warn and Log count
+	Version      string          // of this program
+	AllowClients bool            // also run command lines, and images of containers, that come with a unit
+
+	worker *results.PieceWorker // of the last search; nil: none
+	search string               // that search, as text
+	server string               // that this machine has; empty: not asked yet
+}
+
+// Close stops what is left running between units.
+func (d *Doer) Close() error {
+	if d.worker == nil {
+		return nil
+	}
+	w := d.worker
+	d.worker = nil
+	return w.Stop()
+}
+
+// Do does a unit. The error wraps workqueue.ErrRefused if this machine or program must not or cannot do it.
+func (d *Doer) Do(ctx context.Context, u workqueue.Unit) (workqueue.Result, error) {
+	if err := d.Accept(u.Program, u.Server); err != nil {
+		return workqueue.Result{}, err
+	}
+	switch u.Kind {
+	case KindPiece:
+		return d.piece(ctx, u)
+	case KindRun:
+		return d.run(ctx, u)
+	}
+	return workqueue.Result{}, refuse("it knows no units of the kind %.40q: take the version of doublegrant that coordinates", u.Kind)
+}
+
+// refuse returns an error that wraps workqueue.ErrRefused.
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", workqueue.ErrRefused, fmt.Errorf(format, args...))
+}
+
+// Accept returns an error that wraps workqueue.ErrRefused if units of that program and server cannot be done here. An empty server is any.
+func (d *Doer) Accept(program, server string) error {
+	if program != d.Version {
+		return refuse("it is of %.100q, and this is %q: take the same version", program, d.Version)
+	}
+	if server == "" {
+		return nil
+	}
+	if d.server == "" {
+		var err error
+		if d.server, err = cluster.RedisVersion(d.Options.Redis); err != nil {
+			return refuse("%w", err)
+		}
+	}
+	if server != d.server {
+		return refuse("it is for %.60q, and here is %q: name the same by --redis-server", server, d.server)
+	}
+	return nil
+}
+
+// piece does a piece of a search. The Redis of one search stays for its next piece.
+func (d *Doer) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
+	var p pieceUnit
+	if err := decode(u.Body, &p); err != nil {
+		return res, err
+	}
+	if p.Search.Client != nil && !d.AllowClients {
+		return res, refuse("it starts the program %s, and a command line from elsewhere is code: --allow-clients runs it", p.Search.Client)
+	}
+	text, err := json.Marshal(p.Search)
+	if err != nil {
+		return res, err
+	}
+	if d.worker == nil || d.search != string(text) {
+		if err := d.Close(); err != nil {
+			return res, err
+		}
+		if d.worker, err = results.StartPieceWorker(context.WithoutCancel(ctx), p.Search, d.Options.Redis); err != nil {
+			d.worker = nil
+			return res, err
+		}
+		d.search = string(text)
+	}
+	done, err := d.worker.Run(ctx, p.Piece)
+	if err != nil {
+		return res, errors.Join(err, d.Close()) // what it left behind may be in the way of the next
+	}
+	if res.Claim, err = done.Claim(); err == nil {
+		res.Body, err = json.Marshal(done)
+	}
+	return res, err
+}
+
+// run runs a repetition of a suite's run, and returns its results folder.
+func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
+	var r runUnit
+	if err := decode(u.Body, &r); err != nil {
+		return res, err
+	}
+	s, err := suite.Decode([]byte(r.Suite))
+	if err == nil {
+		s, err = s.Shard(r.Shard)
+	}
+	if err != nil {
+		return res, err
+	}
+	if code := s.RunsCode(); code != "" && !d.AllowClients {
+		return res, refuse("the run %.60q starts a program or a container of its own, which is code from elsewhere: --allow-clients runs it", code)
+	}
+	if err := d.Close(); err != nil { // nothing else runs beside a load
+		return res, err
+	}
+	folder, remove, err := cluster.TempFolder()
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	o := d.Options
+	o.Results = filepath.Join(folder, "results")
+	out, dir, err := suite.Run(ctx, s, suite.Options{Options: o, Version: d.Version})
+	if ctx.Err() != nil {
+		return res, ctx.Err()
+	}
+	if err != nil {
+		return res, withoutMark(err)
+	}
+	if out.Ended != "" {
+		return res, errors.New(out.Ended)
+	}
+	if res.Claim, err = suite.Claim(dir); err == nil {
+		res.Body, err = pack(dir, workqueue.MostBytes)
+	}
+	return res, err
+}
+
+// withoutMark returns an error without the words that mark wrong usage: it is told far from who used something.
+func withoutMark(err error) error {
+	return errors.New(strings.ReplaceAll(err.Error(), plan.ErrUsage.Error()+": ", ""))
+}

@@ -1,0 +1,140 @@
+package coordinate
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Bounds of a results folder that comes from a worker.
+const (
+	MostUnpacked = 4 << 30 // bytes of its files
+	mostFiles    = 20_000
+	longestName  = 400
+)
+
+// pack returns the folders and files of dir as a compressed tar of at most so many bytes. Links and whatever else a run does not write are left out.
+func pack(dir string, most int) ([]byte, error) {
+	out := bounded{most: most}
+	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed) // histories are compressed already
+	if err != nil {
+		return nil, err
+	}
+	w := tar.NewWriter(zip)
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || path == dir || !e.IsDir() && !e.Type().IsRegular() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		return packOne(w, path, filepath.ToSlash(rel), e.IsDir())
+	})
+	if err == nil {
+		err = errors.Join(w.Close(), zip.Close())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("coordinate: pack a results folder: %w", err)
+	}
+	return out.text.Bytes(), nil
+}
+
+// bounded takes bytes until it has as many as it may have: what is too large is never in memory whole.
+type bounded struct {
+	text bytes.Buffer
+	most int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.text.Len()+len(p) > b.most {
+		return 0, fmt.Errorf("it has more than %d bytes, compressed", b.most)
+	}
+	return b.text.Write(p)
+}
+
+// packOne adds a folder or a file.
+func packOne(w *tar.Writer, path, name string, folder bool) error {
+	if folder {
+		return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: info.Size()}); err != nil {
+		return err
+	}
+	_, err = io.CopyN(w, file, info.Size())
+	return err
+}
+
+// unpack writes what pack returned into the folder dir, which it makes. It takes nothing on trust: names lead into dir, there are no links, no
+// file is there twice, and files, names and bytes are bounded.
+func unpack(packed []byte, dir string) error {
+	zip, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return fmt.Errorf("coordinate: it is no results folder: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	r, left := tar.NewReader(zip), int64(MostUnpacked)
+	for n := 0; ; n++ {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && n == mostFiles {
+			err = fmt.Errorf("it has more than %d files", mostFiles)
+		}
+		if err == nil {
+			left -= h.Size
+			err = unpackOne(root, r, h, left)
+		}
+		if err != nil {
+			return fmt.Errorf("coordinate: a results folder cannot be unpacked: %w", err)
+		}
+	}
+}
+
+// unpackOne writes a folder or a file. left is how many bytes there may be after it.
+func unpackOne(root *os.Root, r io.Reader, h *tar.Header, left int64) error {
+	name := filepath.FromSlash(strings.TrimSuffix(h.Name, "/"))
+	switch {
+	case len(name) > longestName || !filepath.IsLocal(name) || strings.ContainsAny(name, "\\\x00\n"):
+		return fmt.Errorf("%.60q is no name of a file in a results folder", h.Name)
+	case h.Size < 0 || left < 0:
+		return fmt.Errorf("it has more than %d bytes", int64(MostUnpacked))
+	case h.Typeflag == tar.TypeDir:
+		return root.MkdirAll(name, 0o755)
+	case h.Typeflag != tar.TypeReg:
+		return fmt.Errorf("%.60q is neither a file nor a folder", h.Name)
+	}
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(file, r, h.Size)
+	return errors.Join(err, file.Close())
+}

@@ -1,0 +1,84 @@
+package coordinate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+)
+
+// Pieces returns what does the pieces of searches by the workers of a queue, for results.Options. version is that of this program. A piece
+// whose unit is given up, or disputed, ends its search early, and so does a queue that cannot be used any more: then ended is called with
+// why, once. No search after that asks the queue.
+func Pieces(q workqueue.Queue, version string, ended func(error)) func(plan.Search, string) *explore.Pieces {
+	var dead atomic.Pointer[error]
+	return func(s plan.Search, server string) *explore.Pieces {
+		mine := &pieces{q: q, version: version, search: s, server: server, ended: ended, dead: &dead}
+		return &explore.Pieces{Workers: explore.MaxWorkers, Run: mine.run, Settled: mine.settled}
+	}
+}
+
+// pieces does the pieces of one search.
+type pieces struct {
+	q               workqueue.Queue
+	version, server string
+	search          plan.Search
+	ended           func(error)
+
+	dead *atomic.Pointer[error] // why the queue cannot be used any more; that of all searches
+}
+
+func (p *pieces) run(ctx context.Context, piece explore.Piece) (res explore.PieceResult, err error) {
+	u, err := newUnit(KindPiece, p.version, p.server, pieceUnit{p.search, piece})
+	if err != nil {
+		return res, err
+	}
+	o, err := p.outcome(ctx, u)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		return res, fmt.Errorf("%w: %w", explore.ErrWorker, err)
+	case err != nil:
+		return res, err
+	case o.GivenUp():
+		return res, fmt.Errorf("%w: a piece was given up: %s", explore.ErrWorker, o.Why())
+	}
+	if err := decode(o.Body, &res); err != nil {
+		return res, fmt.Errorf("%w: %s returned what is no result of a piece: %w", explore.ErrWorker, o.Worker, err)
+	}
+	return res, nil
+}
+
+// outcome lets a worker do a unit. Once the queue has failed, it is not asked again.
+func (p *pieces) outcome(ctx context.Context, u workqueue.Unit) (o workqueue.Outcome, err error) {
+	if dead := p.dead.Load(); dead != nil {
+		return o, *dead
+	}
+	if err = p.q.Put(ctx, u); err == nil {
+		o, err = p.q.Await(ctx, u.ID())
+	}
+	if err != nil && ctx.Err() == nil && p.dead.CompareAndSwap(nil, &err) {
+		p.ended(err)
+	}
+	return o, err
+}
+
+// settled returns an error if two workers did not come to the same.
+func (p *pieces) settled(ctx context.Context) error {
+	ids, err := p.q.Disputed(ctx)
+	if err != nil {
+		return err
+	}
+	return disputed("pieces", ids)
+}
+
+// disputed says which units are disputed.
+func disputed(what string, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d %s were done twice, with results that contradict each other, so that none can be relied on: %s", len(ids), what, strings.Join(ids, ", "))
+}

@@ -1,0 +1,110 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// elsewhere is a system, a workload and a generator that feeds what it is told to.
+type elsewhere struct {
+	shares  chan harness.Share
+	batches [][]harness.Op // each with a mark that is the Return of its last operation
+	fails   error
+}
+
+func (elsewhere) Start(context.Context, harness.Clock, func(harness.Event), *slog.Logger) error {
+	return nil
+}
+func (elsewhere) AwaitWhole(context.Context) error                    { return nil }
+func (elsewhere) Stop() error                                         { return nil }
+func (elsewhere) Groups() int                                         { return 2 }
+func (elsewhere) Name() string                                        { return "elsewhere" }
+func (elsewhere) Kinds() []harness.Kind                               { return nil }
+func (g elsewhere) Open(_ context.Context, share harness.Share) error { g.shares <- share; return nil }
+func (g elsewhere) Load(_ context.Context, stop <-chan struct{}, feed *harness.Feed) error {
+	for _, ops := range g.batches {
+		if err := feed.Take(ops, ops[len(ops)-1].Return); err != nil {
+			return err
+		}
+	}
+	if g.fails != nil {
+		return g.fails
+	}
+	<-stop
+	return nil
+}
+
+// unopened is a workload none of whose clients is opened here.
+type unopened struct{ elsewhere }
+
+func (unopened) Open(context.Context, int) (harness.Client, error) {
+	return nil, errors.New("a client is opened here")
+}
+
+func at(client int, call, answered time.Duration) harness.Op {
+	return harness.Op{Client: client, Kind: harness.Next, Call: call, Return: answered, Outcome: harness.OK}
+}
+
+// record runs generators and returns the Returns of what is in the record.
+func record(t *testing.T, all ...elsewhere) (returns []time.Duration, res harness.Result, err error) {
+	t.Helper()
+	spec := harness.Spec{System: elsewhere{}, Workload: unopened{}, Checkers: []harness.Checker{verdict(harness.Valid)}, Clients: 7, Duration: 200 * time.Millisecond}
+	for _, g := range all {
+		spec.Generators = append(spec.Generators, g)
+	}
+	res, err = harness.Run(t.Context(), spec)
+	for op, err := range res.History.Ops {
+		require.NoError(t, err)
+		returns = append(returns, op.Return)
+	}
+	return returns, res, err
+}
+
+func TestWhatGeneratorsFeedIsInOrder(t *testing.T) {
+	shares := make(chan harness.Share, 2)
+	returns, res, err := record(t,
+		elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 2), at(1, 2, 9)}, {at(0, 5, 30)}}},
+		elsewhere{shares: shares, batches: [][]harness.Op{{at(4, 1, 5)}, {at(5, 1, 7), at(4, 6, 40)}}})
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{2, 5, 7, 9, 30, 40}, returns)
+	require.ElementsMatch(t, []harness.Share{{First: 0, End: 3}, {First: 3, End: 7}}, []harness.Share{<-shares, <-shares})
+	require.True(t, res.Meta.Widened)
+}
+
+func TestCallsOfAWorkerKeepTheirOrder(t *testing.T) {
+	_, res, err := record(t, elsewhere{shares: make(chan harness.Share, 1), batches: [][]harness.Op{
+		{at(0, 5, 6), at(1, 1, 7)}, {at(0, 3, 8), at(7, 4, 9)}, {at(1, 2, 10)},
+	}})
+	require.NoError(t, err)
+	var calls []time.Duration
+	for op := range res.History.Ops {
+		calls = append(calls, op.Call)
+	}
+	require.Equal(t, []time.Duration{5, 1, 5, 5, 2}, calls, "client 7 is worker 0, too")
+}
+
+func TestAFeedThatBreaksItsPromiseEndsTheRun(t *testing.T) {
+	shares := make(chan harness.Share, 1)
+	_, _, err := record(t, elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 9)}, {at(1, 1, 8)}}})
+	require.ErrorContains(t, err, "harness: elsewhere: harness: an operation of client 1 from 1ns to 8ns comes after all before 9ns were there")
+	_, _, err = record(t, elsewhere{shares: make(chan harness.Share, 1), batches: [][]harness.Op{{at(0, 9, 1)}}})
+	require.ErrorContains(t, err, "an operation of client 0")
+}
+
+// TestARecordEndsWhereAGeneratorIsLost: what others did later stands beside operations that are missing.
+func TestARecordEndsWhereAGeneratorIsLost(t *testing.T) {
+	shares := make(chan harness.Share, 2)
+	returns, res, err := record(t,
+		elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 2), at(1, 2, 9)}}, fails: errors.New("lost")},
+		elsewhere{shares: shares, batches: [][]harness.Op{{at(4, 1, 5), at(4, 6, 40)}}})
+	require.ErrorContains(t, err, "elsewhere: lost")
+	require.Equal(t, []time.Duration{2, 5}, returns, "nothing at the mark or after it")
+	require.Contains(t, res.History.End.Reason, "lost")
+}

@@ -1,0 +1,147 @@
+package generators
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file has what a generator does when the coordinator asks for it.
+
+// tellTime answers with what the clock reads now.
+func (s *server) tellTime(_ []byte, reply func([]byte)) {
+	reply(encode(s.clock.Now()))
+	s.isHeard()
+}
+
+// obey carries an order out, each once, and answers when it is done.
+func (s *server) obey(message []byte, reply func([]byte)) {
+	var o order
+	if err := json.Unmarshal(message, &o); err != nil {
+		reply(encode(done{Error: err.Error()}))
+		return
+	}
+	s.isHeard()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.orders[o.Number]
+	if c == nil && s.closed {
+		return // it has left: nobody waits for this
+	}
+	if c == nil {
+		c = &call{over: make(chan struct{})}
+		s.orders[o.Number] = c
+		s.working.Go(func() {
+			d, err := s.do(o)
+			if err != nil {
+				d.Error, d.Kind = err.Error(), kindOf(err)
+			}
+			c.done = encode(d)
+			close(c.over)
+		})
+	}
+	go func() {
+		select {
+		case <-c.over:
+			reply(c.done)
+		case <-s.ctx.Done():
+		}
+		if o.Do == doLeave {
+			s.leaving.Do(func() { close(s.left) })
+		}
+	}()
+}
+
+func (s *server) do(o order) (d done, err error) {
+	ctx, cancel := context.WithTimeout(s.ctx, max(o.For, askFor))
+	defer cancel()
+	if links := s.links(); links != nil {
+		switch o.Do {
+		case doImpair:
+			return d, s.impair(links, o)
+		case doHeal:
+			return d, s.heal(o.Heals)
+		case doTouched:
+			d.Touched = links.Touched(o.Link)
+			return d, nil
+		case doConnections:
+			d.Connections = links.Connections(o.Link.To)
+			return d, nil
+		case doProbe:
+			return d, links.Probe(ctx, o.Link.From, o.Link.To)
+		case doEcho:
+			return d, links.Echo(ctx, o.Link.From, o.Link.To, o.Size)
+		case doHangup:
+			return d, links.Hangup(ctx, o.Link.From, o.Link.To)
+		}
+	}
+	switch o.Do {
+	case doOpen:
+		return d, s.open(ctx, o)
+	case doBegin:
+		s.ahead.Store(int64(o.Ahead))
+		return d, s.begin()
+	case doStop, doLeave:
+		s.endLoad()
+		return d, nil
+	}
+	return d, fmt.Errorf("%q cannot be done now", o.Do)
+}
+
+// links returns the links of what was built; nil: nothing was.
+func (s *server) links() Links {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.setup == nil {
+		return nil
+	}
+	return s.setup.Links
+}
+
+// open builds what the run needs, and opens this generator's clients.
+func (s *server) open(ctx context.Context, o order) error {
+	setup, err := s.Build(ctx, Assignment{
+		Task: o.Task, Number: s.place.Number, Share: o.Share, Clock: s.clock, Events: s.event, Fail: s.cancel,
+		Ahead: func() time.Duration { return time.Duration(s.ahead.Load()) },
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.setup = &setup
+	s.mu.Unlock()
+	spec := setup.Load
+	spec.Share, spec.Clock, spec.Take = o.Share, s.clock, s.bring
+	load, err := harness.OpenShare(ctx, spec)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.load = load
+	return err
+}
+
+func (s *server) impair(links Links, o order) error {
+	heal, err := links.Impair(o.Links, o.Fault)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heals[o.Number] = heal
+	return err
+}
+
+func (s *server) heal(number int) error {
+	s.mu.Lock()
+	impairing := s.orders[number]
+	s.mu.Unlock()
+	if impairing != nil {
+		<-impairing.over // it may still be under way
+	}
+	s.mu.Lock()
+	heal := s.heals[number]
+	s.mu.Unlock()
+	if heal == nil {
+		return nil // the order to impair never came
+	}
+	return heal()
+}

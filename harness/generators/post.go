@@ -1,0 +1,87 @@
+package generators
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Post carries messages between a coordinator and its generators. A message has at most MostBytes.
+type Post interface {
+	// Ask sends a message to a subject and returns the answer. An error says that none came before ctx ended, or that nobody is there;
+	// the other side may have had the message all the same.
+	Ask(ctx context.Context, subject string, message []byte) (answer []byte, err error)
+
+	// Answer has what comes to a subject answered, until stop is called. answer may answer later, from another goroutine, or never.
+	Answer(subject string, answer func(message []byte, reply func([]byte))) (stop func(), err error)
+}
+
+// keepAsking asks again until there is an answer. When ctx ends it returns the error of the last attempt.
+func keepAsking(ctx context.Context, post Post, subject string, message []byte) ([]byte, error) {
+	for {
+		one, cancel := context.WithTimeout(ctx, askFor)
+		answer, err := post.Ask(one, subject, message)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(askAgain):
+		}
+	}
+}
+
+const (
+	askFor   = 2 * time.Second        // one attempt to get an answer
+	askAgain = 100 * time.Millisecond // between two attempts
+)
+
+// MostBytes bounds a message: NATS takes a mebibyte, unless it was told otherwise.
+const MostBytes = 900 << 10
+
+// NewMemory returns a Post inside one process.
+func NewMemory() Post { return &memory{subjects: map[string]func([]byte, func([]byte)){}} }
+
+type memory struct {
+	mu       sync.Mutex
+	subjects map[string]func([]byte, func([]byte))
+}
+
+func (m *memory) Answer(subject string, answer func([]byte, func([]byte))) (stop func(), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.subjects[subject] != nil {
+		return nil, fmt.Errorf("generators: %s is answered already", subject)
+	}
+	m.subjects[subject] = answer
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.subjects, subject)
+	}, nil
+}
+
+func (m *memory) Ask(ctx context.Context, subject string, message []byte) ([]byte, error) {
+	m.mu.Lock()
+	answer := m.subjects[subject]
+	m.mu.Unlock()
+	if answer == nil {
+		return nil, fmt.Errorf("generators: nobody answers %s", subject)
+	}
+	answers := make(chan []byte, 1)
+	answer(message, func(a []byte) {
+		select {
+		case answers <- a:
+		default: // answered before
+		}
+	})
+	select {
+	case a := <-answers:
+		return a, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

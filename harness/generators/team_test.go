@@ -1,0 +1,357 @@
+package generators_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/generators"
+)
+
+// spread runs a load of some generators on a store, each in goroutines of its own with a clock of its own.
+type spread struct {
+	store      *store
+	post       generators.Post // default: in memory
+	clocks     []func() harness.Clock
+	links      generators.Links
+	clients    int
+	duration   time.Duration
+	spec       func(*harness.Spec, *generators.Team)
+	generators func(ctx context.Context, i int, w generators.Worker) error // default: Serve
+}
+
+func (s spread) run(t *testing.T) (harness.Result, error) {
+	t.Helper()
+	if s.post == nil {
+		s.post = generators.NewMemory()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	for i, clock := range s.clocks {
+		w := generators.Worker{Name: fmt.Sprintf("worker-%d", i), Program: "v1", Clock: clock,
+			Build: func(_ context.Context, a generators.Assignment) (generators.Setup, error) {
+				var spec struct{ Clients int }
+				err := json.Unmarshal(a.Task, &spec)
+				return generators.Setup{Links: s.links, Load: harness.ShareSpec{
+					Workload: locking{s.store}, Clients: spec.Clients, Rate: 4000, Seed: 7, Groups: 2,
+				}}, err
+			},
+		}
+		serving.Go(func() {
+			if s.generators != nil {
+				_ = s.generators(ctx, i, w)
+				return
+			}
+			if err := w.Serve(ctx, s.post); err != nil && ctx.Err() == nil {
+				t.Errorf("%s: %v", w.Name, err)
+			}
+		})
+	}
+	team, err := generators.Gather(ctx, s.post, generators.Options{Generators: len(s.clocks), Program: "v1", Task: func(context.Context) ([]byte, error) {
+		return json.Marshal(struct{ Clients int }{s.clients})
+	}})
+	require.NoError(t, err)
+	defer team.Close()
+	spec := harness.Spec{
+		System: locking{s.store}, Workload: locking{s.store}, Checkers: []harness.Checker{checkers.Mutex(), checkers.Gates()}, Clients: s.clients, Rate: 4000, Seed: 7, Duration: s.duration,
+		Generators: team.Members(),
+	}
+	if s.spec != nil {
+		s.spec(&spec, team)
+	}
+	return harness.Run(ctx, spec)
+}
+
+// off makes a clock that is ahead and gains, or loses.
+func off(ahead time.Duration, rate float64) func() harness.Clock {
+	return func() harness.Clock { return harness.NewClock().Wrong(ahead, rate) }
+}
+
+const drift = generators.MostDrift * 0.9
+
+func apart() []func() harness.Clock {
+	return []func() harness.Clock{off(0, drift), off(3*time.Second, -drift), off(-3*time.Second, 0), off(time.Hour, drift)}
+}
+
+func TestClocksThatAreApartAreNoViolation(t *testing.T) {
+	t.Parallel()
+	res, err := spread{store: &store{}, clocks: apart(), clients: 40, duration: time.Second}.run(t)
+	require.NoError(t, err)
+	require.Equal(t, harness.Valid, res.Verdict, res.Summary())
+	seen := map[int]int{}
+	for op, err := range res.History.Ops {
+		require.NoError(t, err)
+		seen[res.Meta.Worker(op.Client)]++
+	}
+	require.Len(t, seen, 40, "every worker is some generator's")
+	bounds := 0
+	for _, e := range res.History.Events {
+		if e.Kind == harness.EventClockBound {
+			bounds++
+		}
+	}
+	require.GreaterOrEqual(t, bounds, 4, "each generator tells how well its clock is known")
+}
+
+func TestWhatIsBrokenIsFoundAcrossGenerators(t *testing.T) {
+	t.Parallel()
+	// One client in each: every double grant is between two generators.
+	res, err := spread{store: &store{broken: true}, clocks: apart()[:2], clients: 2, duration: time.Second}.run(t)
+	require.NoError(t, err)
+	require.Equal(t, harness.Invalid, res.Verdict, res.Summary())
+	require.Positive(t, res.Totals[harness.DoubleGrant])
+}
+
+func TestAClockThatCannotBeTrustedProvesNothing(t *testing.T) {
+	t.Parallel()
+	res, err := spread{store: &store{broken: true}, clocks: []func() harness.Clock{off(0, 0), off(0, 0.05)}, clients: 4, duration: 5 * time.Second}.run(t)
+	require.ErrorContains(t, err, "generator")
+	require.ErrorContains(t, err, "the clock cannot be trusted")
+	require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
+}
+
+// lossy loses questions and answers.
+type lossy struct {
+	generators.Post
+	n atomic.Int64
+}
+
+func (l *lossy) Ask(ctx context.Context, subject string, message []byte) ([]byte, error) {
+	switch l.n.Add(1) % 7 {
+	case 3:
+		return nil, errors.New("lost on the way there")
+	case 5:
+		_, _ = l.Post.Ask(ctx, subject, message)
+		return nil, errors.New("lost on the way back")
+	}
+	return l.Post.Ask(ctx, subject, message)
+}
+
+func TestWhatIsLostOnTheWayIsSentAgain(t *testing.T) {
+	t.Parallel()
+	links := &recordedLinks{}
+	var touched harness.Touched
+	res, err := spread{store: &store{}, post: &lossy{Post: generators.NewMemory()}, clocks: apart()[:3], clients: 12, duration: 2 * time.Second, links: links,
+		spec: func(s *harness.Spec, team *generators.Team) {
+			s.Faults = []harness.TimedFault{{Nemesis: cutting{team, &touched}, After: 300 * time.Millisecond, For: 300 * time.Millisecond}}
+			s.QuietPeriod = 300 * time.Millisecond
+		},
+	}.run(t)
+	require.NoError(t, err)
+	require.Equal(t, harness.Valid, res.Verdict, res.Summary())
+	require.Equal(t, int64(3), links.impaired.Load(), "each once, however often it was asked")
+	require.Equal(t, int64(3), links.healed.Load())
+	require.Equal(t, int64(9), touched.Passed, "the sum of three")
+}
+
+// recordedLinks counts what is done to links.
+type recordedLinks struct{ impaired, healed atomic.Int64 }
+
+func (r *recordedLinks) Impair([]harness.Link, harness.LinkFault) (func() error, error) {
+	r.impaired.Add(1)
+	return sync.OnceValue(func() error { r.healed.Add(1); return nil }), nil
+}
+func (*recordedLinks) Touched(harness.Link) harness.Touched               { return harness.Touched{Passed: 3} }
+func (*recordedLinks) Connections(string) int                             { return 4 }
+func (*recordedLinks) Probe(context.Context, string, string) error        { return errors.New("no answer") }
+func (*recordedLinks) Echo(context.Context, string, string, int) error    { return nil }
+func (*recordedLinks) Hangup(_ context.Context, _ string, _ string) error { return nil }
+
+// cutting is a fault of links.
+type cutting struct {
+	team    *generators.Team
+	touched *harness.Touched
+}
+
+func (cutting) Name() string { return "cutting" }
+func (c cutting) Inject(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+	heal, err := c.team.Impair([]harness.Link{{From: "g0", To: "r1"}}, harness.Drop())
+	if c.team.Probe(ctx, "g0", "r1") == nil {
+		err = errors.New("it reaches it")
+	}
+	if n := c.team.Connections("r1"); n != 12 {
+		err = fmt.Errorf("%d connections", n)
+	}
+	return harness.Injection{Bite: "cut", Touched: func() (string, error) {
+		*c.touched = c.team.Touched(harness.Link{From: "g0", To: "r1"})
+		return "touched", nil
+	}, Heal: func(context.Context) error { return heal() }}, err
+}
+
+// mortal is a generator's post that goes dead, as if its process was killed.
+type mortal struct {
+	generators.Post
+	dead atomic.Bool
+}
+
+var errDead = errors.New("killed")
+
+func (m *mortal) Ask(ctx context.Context, subject string, message []byte) ([]byte, error) {
+	if m.dead.Load() {
+		return nil, errDead
+	}
+	return m.Post.Ask(ctx, subject, message)
+}
+
+func (m *mortal) Answer(subject string, answer func([]byte, func([]byte))) (func(), error) {
+	return m.Post.Answer(subject, func(message []byte, reply func([]byte)) {
+		if !m.dead.Load() {
+			answer(message, reply)
+		}
+	})
+}
+
+func TestAGeneratorThatIsKilledLeavesNothingValid(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it waits for a generator that does not come back")
+	}
+	post := generators.NewMemory()
+	began := time.Now()
+	res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 4, duration: 40 * time.Second,
+		generators: func(ctx context.Context, i int, w generators.Worker) error {
+			if i == 0 {
+				return w.Serve(ctx, post)
+			}
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			killed := &mortal{Post: post}
+			time.AfterFunc(time.Second, func() { killed.dead.Store(true); cancel() })
+			return w.Serve(ctx, killed)
+		},
+	}.run(t)
+	require.ErrorIs(t, err, generators.ErrLost)
+	require.ErrorContains(t, err, "harness: generator ")
+	require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
+	require.Contains(t, res.History.End.Reason, "nothing was heard of the other side for 15s")
+	require.Less(t, time.Since(began), 30*time.Second)
+}
+
+func TestAGeneratorThatEndsEndsTheRun(t *testing.T) {
+	t.Parallel()
+	post := generators.NewMemory()
+	res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 4, duration: 40 * time.Second,
+		generators: func(ctx context.Context, i int, w generators.Worker) error {
+			ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(1+99*i)*time.Second, errors.New("interrupted"))
+			defer cancel()
+			return w.Serve(ctx, post)
+		},
+	}.run(t)
+	require.ErrorContains(t, err, "its load ended before its time")
+	require.ErrorContains(t, err, "interrupted")
+	require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
+}
+
+// lookingLinks answer probes as they are told.
+type lookingLinks struct {
+	recordedLinks
+	errs chan error
+}
+
+func (l *lookingLinks) Probe(context.Context, string, string) error { return <-l.errs }
+
+// TestGeneratorsLookAgainWhileTheyDiffer: one of two that fails says nothing of a cut.
+func TestGeneratorsLookAgainWhileTheyDiffer(t *testing.T) {
+	t.Parallel()
+	links := &lookingLinks{errs: make(chan error, 100)}
+	var errs []error
+	_, err := spread{store: &store{}, clocks: apart()[:2], clients: 8, duration: time.Second, links: links, spec: func(s *harness.Spec, team *generators.Team) {
+		s.Faults = []harness.TimedFault{{Nemesis: looking{func(ctx context.Context) {
+			for _, answers := range [][]error{{nil, nil}, {io.EOF, nil, nil, nil}, {io.EOF, nil, io.EOF, io.EOF}, {os.ErrDeadlineExceeded, os.ErrDeadlineExceeded}} {
+				for _, a := range answers {
+					links.errs <- a
+				}
+				errs = append(errs, team.Probe(ctx, "g0", "r1"))
+			}
+		}}, After: 100 * time.Millisecond}}
+		s.QuietPeriod = 100 * time.Millisecond
+	}}.run(t)
+	require.NoError(t, err)
+	require.Len(t, errs, 4)
+	require.NoError(t, errs[0])
+	require.NoError(t, errs[1])
+	require.ErrorContains(t, errs[2], "generator 1: EOF")
+	require.ErrorContains(t, errs[2], "generator 2: EOF")
+	require.ErrorIs(t, errs[3], os.ErrDeadlineExceeded, "what kind of error it was is known here, too")
+}
+
+// looking is a fault that only looks.
+type looking struct{ do func(context.Context) }
+
+func (looking) Name() string { return "looking" }
+func (l looking) Inject(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+	l.do(ctx)
+	return harness.Injection{Bite: "looked"}, nil
+}
+
+// TestWhoServesAKilledCoordinatorIsInNobodysWay: it answers to the subjects of its own team alone.
+func TestWhoServesAKilledCoordinatorIsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	post := generators.NewMemory()
+	ctx, cancel := context.WithCancel(t.Context())
+	old := generators.Worker{Name: "old", Program: "v1"}
+	served := make(chan error, 1)
+	go func() { served <- old.Serve(ctx, post) }()
+	gathering, killed := context.WithTimeout(ctx, 10*time.Second)
+	_, err := generators.Gather(gathering, deaf{post}, generators.Options{Generators: 1, Program: "v1"})
+	require.NoError(t, err) // and it is never heard of again
+	killed()
+	res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 8, duration: time.Second}.run(t)
+	require.NoError(t, err)
+	require.Equal(t, harness.Valid, res.Verdict, res.Summary())
+	cancel()
+	require.Error(t, <-served)
+}
+
+// deaf is the post of a coordinator that stops to answer once somebody has joined.
+type deaf struct{ generators.Post }
+
+func (d deaf) Answer(subject string, answer func([]byte, func([]byte))) (func(), error) {
+	stops := make(chan func(), 1)
+	stop, err := d.Post.Answer(subject, func(message []byte, reply func([]byte)) {
+		answer(message, reply)
+		(<-stops)()
+	})
+	stops <- stop
+	return func() {}, err
+}
+
+func TestWhoIsNotWantedIsRefused(t *testing.T) {
+	post := generators.NewMemory()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	gathered := make(chan *generators.Team)
+	go func() {
+		team, err := generators.Gather(ctx, post, generators.Options{Generators: 1, Program: "v2"})
+		if err != nil {
+			t.Error(err)
+		}
+		gathered <- team
+	}()
+	w := generators.Worker{Name: "old", Program: "v1"}
+	err := w.Serve(ctx, post)
+	require.ErrorIs(t, err, generators.ErrRefused)
+	require.ErrorContains(t, err, `it is of "v2", and this is "v1": take the same version`)
+	served := make(chan error, 1)
+	go func() { served <- generators.Worker{Name: "first", Program: "v2"}.Serve(ctx, post) }()
+	team := <-gathered
+	err = generators.Worker{Name: "second", Program: "v2"}.Serve(ctx, post)
+	require.ErrorIs(t, err, generators.ErrRefused)
+	require.ErrorContains(t, err, "its 1 generators are there already")
+	team.Close()
+	require.NoError(t, <-served)
+}

@@ -1,0 +1,141 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster/external"
+	"github.com/doublegrant/doublegrant/nemesis"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// This file has what is different on a Redis that somebody else runs.
+
+// OnExternal says where plans of topology external run. The zero value runs none.
+type OnExternal struct {
+	Target    *external.Target // nil: nobody said where
+	Confirmed string           // what the user says that load may hit; it has to be the target's Hosts
+	Note      func(string)     // told what the user should know after the run; nil: nobody is
+	Outside   func(error)      // see external.Options
+}
+
+// clientsFromPrimary is the one shape of a partition that cuts nothing but links of clients.
+const clientsFromPrimary = "clients-primary"
+
+// externalFaults says in words what can be struck.
+const externalFaults = "partition-clients-primary, one-way, cut, latency, bandwidth, slicer, limit-data and slow-close from clients to primary, " +
+	"crash-clients, freeze-clients and skew-clients"
+
+// ExternalURL is the environment variable with the URL of an external Redis.
+const ExternalURL = "DOUBLEGRANT_REDIS_URL"
+
+// mostPrefix bounds Plan.Prefix, in bytes.
+const mostPrefix = 100
+
+// possibleExternal refuses what cannot be on a Redis of somebody else, before anything starts.
+func (r *Resolved) possibleExternal() error {
+	if !r.on.external {
+		if r.Prefix != "" {
+			return r.errorf("prefix", "a prefix is for --topology %s: elsewhere all keys are the run's own", External)
+		}
+		return nil
+	}
+	ours := map[string]bool{ // fields about nodes that we start
+		"on": r.On != "", "image": r.Image != "", "minReplicas": r.MinReplicas != 0, "maxLag": r.MaxLag != 0, "aof": r.AOF != "", "acks": r.Acks != 0,
+		"downAfter": r.DownAfter != 0, "slowSentinels": r.SlowSentinels, "ownSentinel": r.OwnSentinel,
+	}
+	for _, field := range []string{"on", "image", "minReplicas", "maxLag", "aof", "acks", "downAfter", "slowSentinels", "ownSentinel"} {
+		if ours[field] {
+			return r.errorf(field, "%s is about nodes that doublegrant starts, and it starts none on --topology %s: leave it out", field, External)
+		}
+	}
+	for _, v := range r.variants() {
+		if why := staysOutside(v); why != "" {
+			return r.errorf("topology", "%s cannot run on --topology %s: %s", v.ID, External, why)
+		}
+	}
+	odd := func(c rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._-/", c)
+	}
+	if len(r.Prefix) > mostPrefix || strings.ContainsFunc(r.Prefix, odd) || r.Prefix != "" && len(r.Prefix) < 3 {
+		return r.errorf("prefix", "a prefix has 3 to %d letters, digits and : . _ - /", mostPrefix)
+	}
+	r.prefix = cmp.Or(r.Prefix, external.NewPrefix())
+	return nil
+}
+
+// CheckPlace refuses a program of the user's own on a Redis of somebody else. The error wraps ErrUsage.
+func (p Plan) CheckPlace() error {
+	if p.Topology == External && p.Client != nil {
+		return p.errorf("client", "%s cannot run on --topology %s: %s", p.Client, External, programOutside)
+	}
+	return nil
+}
+
+const programOutside = "a program outside connects by itself, so nobody looks at its keys before they are sent"
+
+// staysOutside says why a variant cannot be held to keys under a prefix; empty: it can.
+func staysOutside(v workloads.Variant) string {
+	_, library := v.Library()
+	switch {
+	case library, v.Outside():
+		return programOutside
+	case v.OneKey:
+		return "it has a key of its own, which is not under the run's prefix: put {key} into its keys"
+	case v.OwnKeys:
+		return "it uses keys or channels whose names do not begin with the key that it is given"
+	case v.Acks > 0:
+		return "it waits for replicas, and nobody promises that there are any"
+	case v.Masters > 0:
+		return "it needs several masters, and there is one"
+	}
+	return ""
+}
+
+// linksOnly is an external system as nemeses see it. What does more than strike links and look is refused with the plan.
+type linksOnly struct {
+	*external.System
+	unstruck
+}
+
+// unstruck has the methods that external.System has not. They panic.
+type unstruck struct{ nemesis.Cluster }
+
+// externalSystem returns the system of a plan on external.
+func (r Resolved) externalSystem(m Machine) *external.System {
+	return external.New(*m.External.Target, external.Options{
+		Prefix: r.prefix, Groups: r.on.group, Clients: r.ownClients(), OpTimeout: r.patience(), Retries: r.variant.Retries,
+		Note: m.External.Note, Outside: m.External.Outside,
+	})
+}
+
+// system returns the system of the plan: where its clients connect, and as nemeses see it.
+func (r Resolved) system(m Machine, logs string) (s system, c nemesis.Cluster) {
+	if r.on.external {
+		e := r.externalSystem(m)
+		return e, linksOnly{System: e}
+	}
+	machine := r.machine(m)
+	machine.LogDir = logs
+	own := r.on.cluster(machine)
+	return own, own
+}
+
+// system is a harness.System to which clients connect.
+type system interface {
+	harness.System
+	workloads.QuorumConnector
+}
+
+// preflightExternal returns an error unless the user has said what may be hit, and it takes writes. Only then is anybody dialed.
+func (r Resolved) preflightExternal(m Machine) error {
+	switch on := m.External; {
+	case on.Target == nil:
+		return Usagef("--topology %s needs the URL of Redis: set %s, or give --redis-url-file or --redis", External, ExternalURL)
+	case on.Confirmed != on.Target.Hosts():
+		return Usagef("nothing is started: the load would hit %s: if it may, give --i-may-load %[1]s", on.Target.Hosts())
+	}
+	return r.externalSystem(m).Preflight(context.Background())
+}

@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"strconv"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/external"
+	"github.com/doublegrant/doublegrant/nemesis"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// This file is about plans whose clients are in other processes, the generators.
+
+// Elsewhere is where the clients of a plan with generators are.
+type Elsewhere interface {
+	nemesis.ClientLinks
+	Members() []harness.Generator
+}
+
+// MostGenerators bounds Plan.Generators.
+const MostGenerators = 64
+
+// possibleGenerators refuses what needs all clients in one process.
+func (r *Resolved) possibleGenerators() error {
+	switch {
+	case r.Generators == 0:
+		return nil
+	case r.Generators < 0 || r.Generators > MostGenerators:
+		return r.errorf("generators", "%d generators: ask for 1 to %d", r.Generators, MostGenerators)
+	case r.Generators > r.Clients:
+		return r.errorf("generators", "%d generators for %d clients: ask for as many clients at least", r.Generators, r.Clients)
+	case r.Resource:
+		return r.errorf("generators", "a resource lives inside one process, and generators are several: leave one of them out")
+	case r.variant.ID == RoundsVariant:
+		return r.errorf("generators", "the rounds of %s are those of one process: leave generators out", RoundsVariant)
+	case r.variant.OneKey && r.Plan.Regime == "" && r.variant.Family == workloads.Sequence:
+		return r.errorf("regime", "%s knows one sequence, on which the regimes take turns in one process: name a --regime", r.Variant)
+	}
+	return nil
+}
+
+// possibleFaultsElsewhere refuses faults that strike the clients themselves.
+func (r Resolved) possibleFaultsElsewhere() error {
+	if r.Generators > 0 && r.anyFaultWith(nemesis.OfClients) {
+		return r.errorf("generators", "one of the faults strikes clients, which are in other processes: generators bear faults of nodes and of links")
+	}
+	return nil
+}
+
+// generatorsLabel returns the label for how many processes drive the clients; empty: this one does.
+func (r Resolved) generatorsLabel() string {
+	if r.Generators == 0 {
+		return ""
+	}
+	return strconv.Itoa(r.Generators)
+}
+
+// ownClients returns how many clients this process has.
+func (r Resolved) ownClients() int {
+	if r.Generators > 0 {
+		return r.on.group
+	}
+	return r.Clients + len(r.with)*riderClients
+}
+
+// Attach opens the clients of one of the plan's generators, as many as clients says. GroupIP and LookIP return their source addresses, as in attached.Options.
+// What ends the load is told fail.
+func (r Resolved) Attach(d attached.Deployment, clients int, groupIP, lookIP func(int) string, serves func(group int, node string), fail func(error)) (*attached.Clients, error) {
+	if r.on.external {
+		return external.Attach(d, external.Options{
+			Prefix: r.prefix, Groups: r.on.group, Clients: clients, OpTimeout: r.patience(), Retries: r.variant.Retries, Outside: fail,
+		}, serves)
+	}
+	if len(d.Sentinels) == 0 {
+		serves = nil
+	}
+	return attached.Open(d, attached.Options{
+		Groups: r.on.group, Clients: clients, OpTimeout: r.patience(), Retries: r.variant.Retries, OwnSentinel: r.OwnSentinel,
+		GroupIP: groupIP, LookIP: lookIP, Serves: serves,
+	})
+}
+
+// ForGenerators returns the plan as generators are given it: with the prefix of the run.
+func (r Resolved) ForGenerators() Plan {
+	r.Prefix = r.prefix
+	return r.Plan
+}
+
+// Share returns the plan's load as generators drive it, on what c connects to.
+func (r Resolved) Share(c workloads.Connector, share workloads.Share) harness.ShareSpec {
+	share.Rate, share.Clients = max(0, r.Rate), r.Clients
+	o := r.options()
+	o.Share = share
+	s := harness.ShareSpec{
+		Workload: r.variant.Workload(c, o), Clients: r.Clients, Rate: max(0, r.Rate), OpenLoop: r.Pacing == OpenPacing, Seed: r.Seed, Groups: r.on.group,
+	}
+	for _, v := range r.with {
+		s.Riders = append(s.Riders, harness.Rider{Workload: v.Workload(c, workloads.Options{Acks: r.Acks, Prefix: r.prefix, Share: share}), Clients: riderClients})
+	}
+	return s
+}

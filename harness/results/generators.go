@@ -1,0 +1,242 @@
+package results
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/generators"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// This file spreads the clients of a run over generators, and is what one of these does.
+
+// loadTask is what a generator is given. It is never written down: the deployment may have a password.
+type loadTask struct {
+	Plan       string              `json:"plan"`
+	Deployment attached.Deployment `json:"deployment"`
+	GroupIPs   []string            `json:"groupIPs"` // source addresses of the client groups; empty: the kernel's choice
+	LookIPs    []string            `json:"lookIPs"`
+
+	// Key is there in every primary, with the value Nonce: a generator on another machine may reach another Redis at the same address.
+	Key   string `json:"key"`
+	Nonce string `json:"nonce"`
+}
+
+// deployed is a System that clients of other processes can reach.
+type deployed interface {
+	harness.System
+	Deployment() attached.Deployment
+}
+
+// exposed is one whose nodes listen on loopback, or where only this machine reaches them.
+type exposed interface {
+	Expose(host string) (attached.Deployment, error)
+}
+
+// addressed is one whose client groups have addresses of their own.
+type addressed interface {
+	GroupIP(group int) string
+	LookIP(group int) string
+}
+
+// Way leads from a run to its generators.
+type Way struct {
+	Post   generators.Post
+	Joined func(name string, number int)   // called for each generator that joins; may be nil
+	Expose string                          // address of this machine at which generators reach our nodes; empty: they are on this machine
+	Lost   <-chan error                    // see generators.Options; may be nil
+	Close  func(ctx context.Context) error // called once the generators know that the run is over
+}
+
+// team is a run's generators.
+type team struct {
+	*generators.Team
+	plan   []byte
+	prefix string // of keys
+	nonce  string
+	expose string // see Way
+	system harness.System
+
+	done func(context.Context) error
+}
+
+// gather waits for the plan's generators.
+func gather(ctx context.Context, r plan.Resolved, o Options) (*team, error) {
+	if o.Generators == nil {
+		return nil, plan.Usagef("a plan with %d generators needs a way to them: use doublegrant run", r.Generators)
+	}
+	p := r.ForGenerators()
+	text, err := p.Encode()
+	if err != nil {
+		return nil, err
+	}
+	way, err := o.Generators(ctx, r.Generators)
+	if err != nil {
+		return nil, err
+	}
+	t := &team{plan: text, prefix: p.Prefix, nonce: rand.Text(), expose: way.Expose, done: way.Close}
+	if r.On == string(cluster.OnDocker) && t.expose == "" {
+		t.expose = "127.0.0.1" // containers have addresses that the source addresses of client groups do not reach
+	}
+	t.Team, err = generators.Gather(ctx, way.Post, generators.Options{
+		Generators: r.Generators, Program: o.Version, Task: t.task, Joined: way.Joined, Lost: way.Lost,
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("interrupted while generators were waited for: %w", err)
+		}
+		return nil, errors.Join(err, way.Close(ctx))
+	}
+	return t, nil
+}
+
+// on says which system the generators load. A nil team needs none.
+func (t *team) on(s harness.System) {
+	if t != nil {
+		t.system = s
+	}
+}
+
+// task returns what each generator is given, once the system runs. It is called once.
+func (t *team) task(ctx context.Context) ([]byte, error) {
+	if err := t.markPrimaries(ctx); err != nil {
+		return nil, err
+	}
+	s, ok := t.system.(deployed)
+	if !ok {
+		return nil, fmt.Errorf("results: generators cannot reach a %T", t.system)
+	}
+	task := loadTask{Plan: string(t.plan), Key: t.key(), Nonce: t.nonce}
+	if e, ok := t.system.(exposed); ok && t.expose != "" {
+		var err error
+		if task.Deployment, err = e.Expose(t.expose); err != nil {
+			return nil, err
+		}
+		return json.Marshal(task)
+	}
+	task.Deployment = s.Deployment()
+	if a, ok := t.system.(addressed); ok {
+		for g := range s.Groups() {
+			task.GroupIPs, task.LookIPs = append(task.GroupIPs, a.GroupIP(g)), append(task.LookIPs, a.LookIP(g))
+		}
+	}
+	return json.Marshal(task)
+}
+
+// markLasts is how long a generator may take to find the mark.
+const markLasts = 5 * time.Minute
+
+func (t *team) key() string { return t.prefix + "doublegrant:generators" }
+
+// markPrimaries leaves the mark by which generators know that they reach the right ones.
+func (t *team) markPrimaries(ctx context.Context) error {
+	c, ok := t.system.(workloads.QuorumConnector)
+	if !ok {
+		return fmt.Errorf("results: nobody connects to a %T", t.system)
+	}
+	all, err := c.ConnectAll(0)
+	for _, r := range all {
+		err = errors.Join(err, r.Set(ctx, t.key(), t.nonce, markLasts).Err())
+	}
+	return err
+}
+
+// findMark returns an error unless every primary that each group reaches has the mark.
+func (t loadTask) findMark(ctx context.Context, c *attached.Clients) error {
+	for g := range c.Groups() {
+		all, err := c.ConnectAll(g)
+		if err != nil {
+			return err
+		}
+		for _, r := range all {
+			switch nonce, err := r.Get(ctx, t.Key).Result(); {
+			case err != nil && !errors.Is(err, redis.Nil):
+				return fmt.Errorf("this machine does not reach the run's Redis: %w: %s", err, exposeIt)
+			case nonce != t.Nonce:
+				return fmt.Errorf("another Redis answers on this machine at the address of the run's: %s", exposeIt)
+			}
+		}
+	}
+	return nil
+}
+
+const exposeIt = "for generators on other machines give run --listen or --expose an address of its machine"
+
+func (t *team) leave(ctx context.Context) error {
+	t.Close()
+	return t.done(ctx)
+}
+
+// BuildShare is the Build of a generators.Worker. Without allowClients it refuses plans that start a program of their own, which is code from
+// elsewhere.
+func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowClients bool) (s generators.Setup, err error) {
+	var task loadTask
+	d := json.NewDecoder(bytes.NewReader(a.Task))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&task); err != nil {
+		return s, fmt.Errorf("results: the task of a generator: %w", err)
+	}
+	p, err := plan.Decode([]byte(task.Plan))
+	if err != nil {
+		return s, err
+	}
+	if p.Client != nil && !allowClients {
+		return s, fmt.Errorf("the plan starts the program %s, which is code from elsewhere: --allow-clients runs it", p.Client)
+	}
+	r, err := p.Resolve()
+	if err != nil {
+		return s, err
+	}
+	if err := errors.Join(r.Missing(), cluster.Options{Clients: a.Share.End - a.Share.First}.TooLow()); err != nil {
+		return s, err
+	}
+	clients, err := r.Attach(task.Deployment, a.Share.End-a.Share.First, nthOf(task.GroupIPs), nthOf(task.LookIPs), func(group int, node string) {
+		a.Events(harness.Event{At: a.Clock.Now(), Node: node, Kind: harness.EventServes, Detail: cluster.GroupName(group)})
+	}, a.Fail)
+	if err != nil {
+		return s, err
+	}
+	if err := errors.Join(task.findMark(ctx, clients), reachAll(ctx, clients, task.Deployment)); err != nil {
+		return s, errors.Join(err, clients.Close())
+	}
+	s.Load = r.Share(clients, workloads.Share{Number: a.Number - 1, Of: r.Generators, Ahead: a.Ahead})
+	s.Load.Log = o.Log
+	s.Links = clients
+	s.Close = func() error {
+		r.Close()
+		return clients.Close()
+	}
+	return s, nil
+}
+
+// reachAll returns an error unless every node that the deployment names answers.
+func reachAll(ctx context.Context, c *attached.Clients, d attached.Deployment) error {
+	for _, n := range slices.Concat(d.Nodes, d.Sentinels) {
+		if err := c.Probe(ctx, cluster.GroupName(0), n.Name); err != nil {
+			return fmt.Errorf("this machine does not reach %s of the run's Redis: %w", n.Name, err)
+		}
+	}
+	return nil
+}
+
+// nthOf returns a function that returns the n-th of all, or an empty string.
+func nthOf(all []string) func(int) string {
+	return func(n int) string {
+		if n < len(all) {
+			return all[n]
+		}
+		return ""
+	}
+}

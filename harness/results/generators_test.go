@@ -1,0 +1,158 @@
+package results_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/attached"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
+	"github.com/doublegrant/doublegrant/harness/generators"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
+)
+
+// spread runs a plan by generators in this process, each with a clock of its own.
+func spread(t *testing.T, p plan.Plan, clocks ...func() harness.Clock) results.Outcome {
+	t.Helper()
+	p.Generators = len(clocks)
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	out, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir(), Version: "v1", Generators: func(ctx context.Context, n int) (results.Way, error) {
+		post := generators.NewMemory()
+		for i, clock := range clocks {
+			w := generators.Worker{Name: fmt.Sprint(i), Program: "v1", Clock: clock, Build: func(ctx context.Context, a generators.Assignment) (generators.Setup, error) {
+				return results.Options{}.BuildShare(ctx, a, false)
+			}}
+			serving.Go(func() {
+				if err := w.Serve(context.WithoutCancel(ctx), post); err != nil {
+					t.Errorf("generator %d: %v", i, err)
+				}
+			})
+		}
+		return results.Way{Post: post, Close: func(context.Context) error { return nil }}, nil
+	}})
+	require.NoError(t, err)
+	t.Logf("%s: %s", out.Plan.Command(), out.Report.Judged.Summary())
+	return out
+}
+
+// clocksApart are 3 s apart, and drift away from each other as fast as clocks may.
+func clocksApart() []func() harness.Clock {
+	const drift = 0.9 * generators.MostDrift
+	wrong := func(ahead time.Duration, rate float64) func() harness.Clock {
+		return func() harness.Clock { return harness.NewClock().Wrong(ahead, rate) }
+	}
+	return []func() harness.Clock{wrong(0, drift), wrong(3*time.Second, -drift), wrong(-3*time.Second, 0)}
+}
+
+// TestGeneratorsWithClocksApart shows what clocks 3 s apart do to verdicts: nothing.
+func TestGeneratorsWithClocksApart(t *testing.T) {
+	given := func(name string) bool { return flag.Lookup(name).Value.String() == "true" }
+	verdicts, trials := map[string]harness.Verdict{"lock/set-nx-px": harness.Valid, "dedup/get-set": harness.Invalid}, 1
+	if given("long") || given("deep") {
+		verdicts = map[string]harness.Verdict{
+			"lock/set-nx-px": harness.Valid, "lock/set-nx-px-blind-del": harness.Invalid, "dedup/set-nx-ex": harness.Valid, "dedup/get-set": harness.Invalid,
+			"sequence/numeric-compare-hash": harness.Valid, "sequence/get-set": harness.Invalid, "writes/sadd": harness.Valid,
+		}
+	}
+	if given("deep") {
+		trials = 20
+	}
+	for range trials {
+		for variant, want := range verdicts {
+			p := plan.Plan{Variant: variant, Clients: 30, Duration: 3 * time.Second, Rate: 4000}
+			if variant == "sequence/numeric-compare-hash" {
+				p.Regime = "growing"
+			}
+			out := spread(t, p, clocksApart()...)
+			for again := 0; again < 2 && out.Report.Judged.Verdict == harness.Unknown; again++ { // a machine too busy for the load tells nothing
+				out = spread(t, p, clocksApart()...)
+			}
+			require.Equal(t, want, out.Report.Judged.Verdict, "%s: %s", variant, out.Report.Judged.Summary())
+			require.True(t, out.Met)
+			require.Positive(t, figure(out, "gates", "clocks known to within"))
+			again, err := results.Recheck(t.Context(), out.Dir)
+			require.NoError(t, err)
+			require.Equal(t, want, again.Report.Judged.Verdict, "judged again")
+		}
+	}
+}
+
+func TestAPartitionStrikesEveryGenerator(t *testing.T) {
+	out := spread(t, plan.Plan{Variant: "lock/set-nx-px", With: []string{"writes/sadd"}, Clients: 30, Rate: 2000, Nemesis: []string{"partition-primary"}}, clocksApart()[:2]...)
+	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict, out.Report.Judged.Summary())
+	require.True(t, out.Met, out.Report.Judged.Summary())
+	for op, err := range out.Report.History.Ops {
+		require.NoError(t, err)
+		require.LessOrEqual(t, op.Call, op.Return)
+	}
+	serves := map[string]bool{}
+	for _, e := range out.Report.History.Events {
+		if e.Kind == harness.EventServes {
+			serves[e.Detail] = true
+		}
+	}
+	require.Len(t, serves, 5, "generators tell who serves their groups")
+}
+
+func TestPlansThatGeneratorsCannotHave(t *testing.T) {
+	for want, p := range map[string]plan.Plan{
+		"65 generators: ask for 1 to 64":              {Variant: "lock/set-nx-px", Generators: 65},
+		"3 generators for 2 clients: ask for as many": {Variant: "lock/set-nx-px", Generators: 3, Clients: 2},
+		"a resource lives inside one process":         {Variant: "lock/set-nx-px", Generators: 2, Resource: true},
+		"the rounds of writes/rounds are":             {Variant: "writes/rounds", Generators: 2},
+		"one of the faults strikes clients":           {Variant: "lock/set-nx-px", Generators: 2, Nemesis: []string{"freeze-clients"}},
+		"needs a way to them":                         {Variant: "lock/set-nx-px", Generators: 2},
+	} {
+		_, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir()})
+		require.ErrorIs(t, err, plan.ErrUsage, want)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// TestAGeneratorKnowsTheRunsRedis from another that answers at the same address on its own machine, and from none.
+func TestAGeneratorKnowsTheRunsRedis(t *testing.T) {
+	c := clustertest.Start(t, cluster.Standalone(cluster.Options{}))
+	r, err := c.Connect(0)
+	require.NoError(t, err)
+	build := func(change func(task map[string]any)) error {
+		task := map[string]any{"plan": "variant: lock/set-nx-px\ngenerators: 2\n", "deployment": c.Deployment(), "key": "mark", "nonce": "right"}
+		change(task)
+		text, err := json.Marshal(task)
+		require.NoError(t, err)
+		s, err := results.Options{}.BuildShare(t.Context(), generators.Assignment{Task: text, Number: 1, Share: harness.Share{End: 2}, Clock: harness.NewClock()}, false)
+		if err == nil {
+			require.NoError(t, s.Close())
+		}
+		return err
+	}
+	same := func(map[string]any) {}
+	require.ErrorContains(t, build(same), "another Redis answers on this machine at the address of the run's: for generators on other machines")
+	require.NoError(t, r.Set(t.Context(), "mark", "wrong", 0).Err())
+	require.ErrorContains(t, build(same), "another Redis answers")
+	require.NoError(t, r.Set(t.Context(), "mark", "right", 0).Err())
+	require.NoError(t, build(same))
+	require.ErrorContains(t, build(func(task map[string]any) {
+		d := c.Deployment()
+		d.Nodes[0].Real = "127.0.0.1:1"
+		task["deployment"] = d
+	}), "this machine does not reach the run's Redis")
+	require.ErrorContains(t, build(func(task map[string]any) {
+		d := c.Deployment()
+		d.Nodes = append(d.Nodes, attached.Node{Name: "r2", Announced: "127.0.0.1:1"})
+		task["deployment"] = d
+	}), "this machine does not reach r2 of the run's Redis")
+	require.ErrorContains(t, build(func(task map[string]any) {
+		task["plan"] = "client: {as: lock, command: [python3, none.py]}\ngenerators: 2\n"
+	}), "code from elsewhere: --allow-clients runs it")
+	require.ErrorContains(t, build(func(task map[string]any) { task["more"] = 1 }), "unknown field")
+}

@@ -1,0 +1,70 @@
+package suite
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Encode returns the suite as a text that Decode reads, with the texts of its scripts: another machine needs no file beside it.
+func (s Suite) Encode() ([]byte, error) {
+	file := struct {
+		Name  string       `yaml:"name"`
+		About string       `yaml:"about,omitempty"`
+		Runs  []*yaml.Node `yaml:"runs"`
+	}{Name: s.Name, About: s.About}
+	for _, r := range s.Runs {
+		n, err := r.node()
+		if err != nil {
+			return nil, fmt.Errorf("suite: %w", err)
+		}
+		file.Runs = append(file.Runs, n)
+	}
+	return yaml.Marshal(file)
+}
+
+// node returns the run as it stands in a file. Files must not give zeros to fields of which a zero means the default.
+func (r Entry) node() (*yaml.Node, error) {
+	if r.Script != nil {
+		text := *r.Script
+		text.File, text.ReleaseFile = "", ""
+		r.Script = &text
+	}
+	var n yaml.Node
+	if err := n.Encode(r); err != nil {
+		return nil, err
+	}
+	var kept []*yaml.Node
+	for i := 0; i < len(n.Content); i += 2 {
+		if v := n.Content[i+1]; v.Kind != yaml.ScalarNode || v.Value != "0" && v.Value != "0s" && v.Value != "" {
+			kept = append(kept, n.Content[i], v)
+		}
+	}
+	n.Content = kept
+	return &n, nil
+}
+
+// Decode reads what Encode returned, as strictly as a file is read. It opens no file: a script that names one is an error. The error wraps
+// plan.ErrUsage.
+func Decode(text []byte) (Suite, error) {
+	return read("suite", text, func(r *Entry) error {
+		if r.Script != nil && (r.Script.File != "" || r.Script.ReleaseFile != "") {
+			return r.errorf("script", "it names a file, and there are none: give its text")
+		}
+		return nil
+	})
+}
+
+// MarshalYAML writes the number as a file has it, in which 0 means never. The default is left out.
+func (a atMost) MarshalYAML() (any, error) { return max(0, int(a)), nil }
+
+// RunsCode names the first run that starts a program of the suite's own on the machine that runs it: a client by its command line, or a
+// container of an image that the suite names. It is empty if there is none. Lua in Redis does not count.
+func (s Suite) RunsCode() string {
+	for _, r := range s.Runs {
+		if r.Client != nil || r.Image != "" {
+			return r.Title
+		}
+	}
+	return ""
+}

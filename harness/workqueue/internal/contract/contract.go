@@ -1,0 +1,354 @@
+// Package contract has the tests that every queue has to pass.
+package contract
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+)
+
+// Open returns an empty queue for one test, as several workers have it: each call of the function it returns is one worker more. A worker
+// that says nothing for so long as lease loses its unit.
+type Open func(t *testing.T, lease time.Duration) func(worker string) workqueue.Queue
+
+// Test tests a queue.
+func Test(t *testing.T, open Open) {
+	for name, test := range map[string]func(*testing.T, Open){
+		"each unit has one outcome":        eachUnitHasOneOutcome,
+		"a unit is named by its content":   aUnitIsNamedByItsContent,
+		"a lease ends":                     aLeaseEnds,
+		"a lease is renewed":               aLeaseIsRenewed,
+		"the first result wins":            theFirstResultWins,
+		"three tries":                      threeTries,
+		"a worker that never answers":      aWorkerThatNeverAnswers,
+		"a unit given back is not a try":   aUnitGivenBackIsNotATry,
+		"the end":                          theEnd,
+		"large bodies":                     largeBodies,
+		"whatever workers do":              whateverWorkersDo,
+		"a canceled wait ends":             aCanceledWaitEnds,
+		"a late result of a unit given up": aLateResultOfAUnitGivenUp,
+		"a late fail":                      aLateFail,
+		"a late give back":                 aLateGiveBack,
+		"given back after a late result":   givenBackAfterALateResult,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open)
+		})
+	}
+}
+
+const (
+	longLease  = time.Minute
+	shortLease = 300 * time.Millisecond // of what is to end
+	someLease  = time.Second            // of what is not to end while it is worked at, and is seen to stay away for two of it
+)
+
+func unit(body string) workqueue.Unit {
+	return workqueue.Unit{Kind: "test", Program: "v1", Server: "Redis 7", Body: []byte(body)}
+}
+
+func result(body string) workqueue.Result { return workqueue.Result{Body: []byte(body), Claim: body} }
+
+func take(t *testing.T, q workqueue.Queue) workqueue.Job {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	job, err := q.Take(ctx)
+	require.NoError(t, err)
+	return job
+}
+
+func outcome(t *testing.T, q workqueue.Queue, u workqueue.Unit) workqueue.Outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	o, err := q.Await(ctx, u.ID())
+	require.NoError(t, err)
+	return o
+}
+
+// nothingToTake shows that no unit waits, nor comes back: it asks for two leases, which are those of the queue.
+func nothingToTake(t *testing.T, q workqueue.Queue, lease time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*lease)
+	defer cancel()
+	_, err := q.Take(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func eachUnitHasOneOutcome(t *testing.T, open Open) {
+	as := open(t, longLease)
+	q, a, b := as("coordinator"), as("a"), as("b")
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	require.NoError(t, q.Put(t.Context(), unit("2")))
+	first, second := take(t, a), take(t, b)
+	require.NotEqual(t, first.Unit(), second.Unit())
+	require.NoError(t, first.Done(t.Context(), result("of "+string(first.Unit().Body))))
+	require.NoError(t, second.Done(t.Context(), result("of "+string(second.Unit().Body))))
+	for _, u := range []workqueue.Unit{unit("1"), unit("2")} {
+		require.Equal(t, result("of "+string(u.Body)), outcome(t, q, u).Result)
+	}
+	require.Equal(t, "a", outcome(t, q, first.Unit()).Worker)
+	disputed, err := q.Disputed(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, disputed)
+}
+
+func aUnitIsNamedByItsContent(t *testing.T, open Open) {
+	as := open(t, someLease)
+	q := as("q")
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	require.NoError(t, take(t, q).Done(t.Context(), result("x")))
+	require.NoError(t, q.Put(t.Context(), unit("1")), "it has an outcome")
+	nothingToTake(t, q, someLease)
+}
+
+func aLeaseEnds(t *testing.T, open Open) {
+	as := open(t, shortLease)
+	q := as("q")
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	take(t, as("lost"))
+	again := take(t, as("next"))
+	require.Equal(t, unit("1"), again.Unit())
+	require.NoError(t, again.Done(t.Context(), result("x")))
+	require.Equal(t, "next", outcome(t, q, unit("1")).Worker)
+}
+
+func aLeaseIsRenewed(t *testing.T, open Open) {
+	as := open(t, someLease)
+	q := as("q")
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	job := take(t, q)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var saying sync.WaitGroup
+	saying.Go(func() {
+		for ctx.Err() == nil {
+			_ = job.Alive(ctx) // says nothing else here
+			select {
+			case <-ctx.Done():
+			case <-time.After(someLease / 6):
+			}
+		}
+	})
+	nothingToTake(t, as("other"), someLease)
+	cancel()
+	saying.Wait()
+	require.NoError(t, job.Done(t.Context(), result("x")))
+}
+
+func theFirstResultWins(t *testing.T, open Open) {
+	for name, c := range map[string]struct {
+		second   workqueue.Result
+		disputed bool
+	}{
+		"an equal one":            {result("x"), false},
+		"a different one":         {result("y"), true},
+		"one that claims nothing": {workqueue.Result{Body: []byte("y")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			as, q, late := cutOff(t, open, "cut off")
+			next := take(t, as("next"))
+			require.NoError(t, next.Done(t.Context(), result("x")))
+			require.NoError(t, late.Done(t.Context(), c.second))
+			require.Equal(t, workqueue.Outcome{Result: result("x"), Worker: "next"}, outcome(t, q, unit("1")))
+			disputed, err := q.Disputed(t.Context())
+			require.NoError(t, err)
+			if c.disputed {
+				require.Equal(t, []string{unit("1").ID()}, disputed)
+			} else {
+				require.Empty(t, disputed)
+			}
+			nothingToTake(t, q, shortLease)
+		})
+	}
+}
+
+func threeTries(t *testing.T, open Open) {
+	as := open(t, someLease)
+	q := as("q")
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	workers := []string{"a", "b", "c"}
+	for _, worker := range workers {
+		require.NoError(t, take(t, as(worker)).Fail(t.Context(), "broken by "+worker))
+	}
+	o := outcome(t, q, unit("1"))
+	require.True(t, o.GivenUp())
+	require.Len(t, o.Failed, workqueue.Tries)
+	for i, worker := range workers { // in order, each with who it was and why
+		require.Contains(t, o.Failed[i], worker+":")
+		require.Contains(t, o.Failed[i], "broken by "+worker)
+	}
+	nothingToTake(t, q, someLease)
+}
+
+func aWorkerThatNeverAnswers(t *testing.T, open Open) {
+	as := open(t, shortLease)
+	q := as("q")
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	for range workqueue.Tries {
+		take(t, as("deadly"))
+	}
+	nothingToTake(t, q, shortLease)
+	o := outcome(t, q, unit("1"))
+	require.Len(t, o.Failed, workqueue.Tries)
+	require.Contains(t, o.Why(), "deadly said nothing")
+}
+
+func aUnitGivenBackIsNotATry(t *testing.T, open Open) {
+	as := open(t, longLease)
+	q := as("q")
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	for range 2 * workqueue.Tries {
+		require.NoError(t, take(t, q).GiveBack(t.Context()))
+	}
+	require.NoError(t, take(t, q).Done(t.Context(), result("x")))
+	require.False(t, outcome(t, q, unit("1")).GivenUp())
+}
+
+func theEnd(t *testing.T, open Open) {
+	as := open(t, longLease)
+	q := as("q")
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	require.NoError(t, q.Put(t.Context(), unit("2")))
+	job := take(t, as("worker"))
+	require.NoError(t, q.End(t.Context()))
+	require.ErrorIs(t, job.Alive(t.Context()), workqueue.ErrOver)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := as("worker").Take(ctx)
+	require.ErrorIs(t, err, workqueue.ErrOver, "though a unit waits")
+}
+
+func largeBodies(t *testing.T, open Open) {
+	as := open(t, longLease)
+	q := as("q")
+	large := bytes.Repeat([]byte("0123456789abcdef"), 3<<20/16)
+	u := unit(string(large))
+	require.NoError(t, q.Put(t.Context(), u))
+	job := take(t, q)
+	require.Equal(t, u.ID(), job.Unit().ID())
+	require.NoError(t, job.Done(t.Context(), workqueue.Result{Body: large, Claim: "all"}))
+	require.True(t, bytes.Equal(large, outcome(t, q, u).Body))
+}
+
+func aCanceledWaitEnds(t *testing.T, open Open) {
+	as := open(t, longLease)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := as("q").Take(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = as("q").Await(ctx, unit("1").ID())
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func aLateResultOfAUnitGivenUp(t *testing.T, open Open) {
+	as, q, late := cutOff(t, open, "a")
+	require.NoError(t, take(t, as("b")).Fail(t.Context(), "x"))
+	require.NoError(t, take(t, as("c")).Fail(t.Context(), "y"))
+	require.True(t, outcome(t, q, unit("1")).GivenUp())
+	require.NoError(t, late.Done(t.Context(), result("z")))
+	require.True(t, outcome(t, q, unit("1")).GivenUp(), "the first outcome stays")
+}
+
+// cutOff opens a queue with one unit, in the hands of a worker that says nothing: the next who asks gets it when the lease is over.
+func cutOff(t *testing.T, open Open, worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
+	t.Helper()
+	as = open(t, shortLease)
+	q = as("q")
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	return as, q, take(t, as(worker))
+}
+
+// aLateFail is that of a worker that has lost its lease, while another does the unit in the last try.
+func aLateFail(t *testing.T, open Open) {
+	as, q, late := cutOff(t, open, "a")
+	require.NoError(t, take(t, as("b")).Fail(t.Context(), "x"))
+	last := take(t, as("c"))
+	require.NoError(t, late.Fail(t.Context(), "late"))
+	require.NoError(t, last.Done(t.Context(), result("y")))
+	require.Equal(t, result("y"), outcome(t, q, unit("1")).Result)
+}
+
+// aLateGiveBack takes no try back: the worker said nothing for its lease.
+func aLateGiveBack(t *testing.T, open Open) {
+	as, q, late := cutOff(t, open, "a")
+	next := take(t, as("b"))
+	require.NoError(t, late.GiveBack(t.Context()))
+	require.NoError(t, next.Fail(t.Context(), "x"))
+	require.NoError(t, take(t, as("c")).Fail(t.Context(), "y"))
+	o := outcome(t, q, unit("1"))
+	require.Len(t, o.Failed, workqueue.Tries)
+	require.Contains(t, o.Failed[0], "a said nothing")
+}
+
+func givenBackAfterALateResult(t *testing.T, open Open) {
+	as, q, late := cutOff(t, open, "a")
+	next := take(t, as("b"))
+	require.NoError(t, late.Done(t.Context(), result("x")))
+	require.NoError(t, next.GiveBack(t.Context()))
+	nothingToTake(t, q, shortLease)
+}
+
+// whateverWorkersDo lets workers do units right, fail, give back, vanish, and come back late, in an order that nobody knows.
+func whateverWorkersDo(t *testing.T, open Open) {
+	const units, workers = 40, 4
+	as := open(t, shortLease)
+	q := as("q")
+	for i := range units {
+		require.NoError(t, q.Put(t.Context(), unit(fmt.Sprint(i))))
+	}
+	var working sync.WaitGroup
+	var late sync.WaitGroup
+	for w := range workers {
+		worker := as(fmt.Sprint("worker ", w))
+		chance := rand.New(rand.NewPCG(uint64(w), 7))
+		working.Go(func() {
+			for {
+				job, err := worker.Take(t.Context())
+				if err != nil {
+					return
+				}
+				right := result("of " + string(job.Unit().Body))
+				switch chance.IntN(10) {
+				case 0:
+					_ = job.Fail(t.Context(), "by chance")
+				case 1:
+					_ = job.GiveBack(t.Context())
+				case 2: // it vanishes
+				case 3:
+					late.Go(func() {
+						time.Sleep(2 * shortLease) // it is cut off for longer than its lease
+						_ = job.Done(t.Context(), right)
+					})
+				default:
+					_ = job.Done(t.Context(), right)
+				}
+			}
+		})
+	}
+	for i := range units {
+		u := unit(fmt.Sprint(i))
+		if o := outcome(t, q, u); o.GivenUp() {
+			require.Len(t, o.Failed, workqueue.Tries)
+		} else {
+			require.Equal(t, result("of "+string(u.Body)), o.Result)
+		}
+	}
+	late.Wait()
+	disputed, err := q.Disputed(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, disputed)
+	require.NoError(t, q.End(t.Context()))
+	working.Wait()
+}

@@ -1,0 +1,146 @@
+package jetstream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+)
+
+// Access says where a NATS is and how it is reached.
+type Access struct {
+	URL         string // such as "nats://127.0.0.1:4222"; tls:// for TLS; several separated by commas
+	Token       string // empty: none
+	Credentials string // path of a .creds file; empty: none
+	CA          string // path of the certificates that the server's is checked with; empty: the machine's
+
+	// Patience is how long a NATS may be away, at the beginning and later, before workqueue.ErrUnreachable. Default 2m.
+	Patience time.Duration
+
+	// Waiting is called when NATS is away, once each time; may be nil. It must not block.
+	Waiting func(why string)
+}
+
+// DefaultPatience is how long a NATS may be away.
+const DefaultPatience = 2 * time.Minute
+
+var (
+	// ErrAccess marks a URL, token, file or name that cannot be right.
+	ErrAccess = errors.New("no access to NATS")
+
+	// ErrNoCoordination says that NATS answers, and that no coordination of that name has begun there.
+	ErrNoCoordination = errors.New("no such coordination")
+
+	// ErrTaken says that another coordinator of that name is at work.
+	ErrTaken = errors.New("another coordinator of this name is at work")
+
+	// ErrOther says that what was begun under a name is something else.
+	ErrOther = errors.New("something else was begun under this name")
+)
+
+const (
+	pause       = 100 * time.Millisecond // between two attempts
+	firstTime   = 2 * time.Second        // of the first attempt at anything
+	attemptTime = 5 * time.Second        // of one attempt at what is small
+	readTime    = time.Second            // of a question that is asked again soon
+)
+
+// connect connects to NATS. It tries again until the patience is over, unless nothing will change.
+func (a Access) connect(ctx context.Context, as string) (*nats.Conn, error) {
+	options, err := a.options(as)
+	if err != nil {
+		return nil, err
+	}
+	told := false
+	for end := time.Now().Add(a.patience()); ; {
+		nc, err := nats.Connect(a.URL, options...)
+		if err == nil {
+			return nc, nil
+		}
+		err = a.redacted(err)
+		switch {
+		case isAccess(err):
+			return nil, fmt.Errorf("%w: %s refuses the token or credentials (%w): take those that the coordinator names", ErrAccess, a, err)
+		case time.Now().After(end):
+			return nil, fmt.Errorf("%w: %s, tried for %v: %w", workqueue.ErrUnreachable, a, a.patience(), err)
+		}
+		if !told && a.Waiting != nil {
+			a.Waiting(fmt.Sprintf("%s cannot be reached (%v): trying for %v", a, err, a.patience()))
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// isAccess reports whether an error says that the server does not let us in.
+func isAccess(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || strings.Contains(strings.ToLower(err.Error()), "authorization violation")
+}
+
+// options returns the options of a connection. The error wraps ErrAccess.
+func (a Access) options(as string) ([]nats.Option, error) {
+	for _, one := range strings.Split(a.URL, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil || u.Hostname() == "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") || !strings.Contains(" nats tls ws wss ", " "+u.Scheme+" ") {
+			return nil, fmt.Errorf("%w: %q is no URL of a NATS: give one such as nats://127.0.0.1:4222", ErrAccess, a.String())
+		}
+	}
+	o := []nats.Option{
+		nats.Name(as), nats.MaxReconnects(-1), nats.ReconnectWait(pause), nats.ReconnectJitter(pause/2, pause/2), nats.Timeout(attemptTime),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+		nats.ReconnectBufSize(-1), // what was asked while NATS was away is asked anew, never sent late
+		nats.SetCustomDialer(dialer{}),
+	}
+	if a.Waiting != nil {
+		o = append(o, nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
+			if !nc.IsClosed() && err != nil {
+				a.Waiting(fmt.Sprintf("%s was lost (%v): trying for %v", a, a.redacted(err), a.patience()))
+			}
+		}))
+	}
+	if a.Token != "" {
+		o = append(o, nats.Token(a.Token))
+	}
+	for _, file := range []struct {
+		path   string
+		option func() nats.Option
+	}{{a.Credentials, func() nats.Option { return nats.UserCredentials(a.Credentials) }}, {a.CA, func() nats.Option { return nats.RootCAs(a.CA) }}} {
+		if file.path == "" {
+			continue
+		}
+		if _, err := os.ReadFile(file.path); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrAccess, err)
+		}
+		o = append(o, file.option())
+	}
+	return o, nil
+}
+
+func (a Access) patience() time.Duration { return cmp.Or(max(0, a.Patience), DefaultPatience) }
+
+// dialer keeps what the system has yet to send short: a sign of life waits behind it.
+type dialer struct{}
+
+// sendBuffer is how many bytes the system may have yet to send on a connection.
+const sendBuffer = 128 << 10
+
+func (dialer) Dial(network, address string) (net.Conn, error) {
+	conn, err := net.DialTimeout(network, address, attemptTime)
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(sendBuffer) // without it a slow link delays signs of life for longer
+	}
+	return conn, err
+}

@@ -1,0 +1,203 @@
+package jetstream_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+)
+
+// oneLineWith checks an error that a user sees.
+func oneLineWith(t *testing.T, err error, is error, words string) {
+	t.Helper()
+	require.ErrorIs(t, err, is)
+	require.ErrorContains(t, err, words)
+	require.NotContains(t, err.Error(), "\n")
+}
+
+func TestAccessThatCannotBeRight(t *testing.T) {
+	t.Parallel()
+	s := served(t)
+	for words, a := range map[string]jetstream.Access{
+		"no URL of a NATS":                  {URL: "127.0.0.1:4222"},
+		`"http://x" is no URL of a NATS`:    {URL: "http://x"},
+		"refuses the token":                 {URL: s.Access.URL, Token: "canary-wrong"},
+		"refuses the token or":              {URL: s.Access.URL},
+		"no-such-file":                      {URL: s.Access.URL, Credentials: "no-such-file"},
+		"no-such-ca":                        {URL: s.Access.URL, CA: "no-such-ca"},
+		`"nats//***@x" is no URL of a NATS`: {URL: "nats//canary-user:canary-pass@x"},
+	} {
+		_, _, err := jetstream.Join(t.Context(), a, "main", "w")
+		oneLineWith(t, err, jetstream.ErrAccess, words)
+		require.NotContains(t, err.Error(), "canary")
+	}
+	_, _, err := jetstream.Join(t.Context(), s.Access, "a.b", "w")
+	oneLineWith(t, err, jetstream.ErrAccess, `"a.b" cannot be the name of a coordination`)
+}
+
+func TestANATSThatNobodyReaches(t *testing.T) {
+	t.Parallel()
+	a := jetstream.Access{URL: "nats://canary-user:canary-pass@127.0.0.1:1", Token: "canary-token", Patience: 300 * time.Millisecond}
+	var told []string
+	a.Waiting = func(why string) { told = append(told, why) }
+	_, _, err := jetstream.Join(t.Context(), a, "main", "w")
+	oneLineWith(t, err, workqueue.ErrUnreachable, "tried for 300ms")
+	require.Len(t, told, 1)
+	require.Contains(t, told[0], "nats://***@127.0.0.1:1 cannot be reached")
+	require.NotContains(t, err.Error()+told[0], "canary")
+}
+
+func TestACoordinationThatHasNotBegun(t *testing.T) {
+	t.Parallel()
+	a := served(t).Access
+	a.Patience = 300 * time.Millisecond
+	_, _, err := jetstream.Join(t.Context(), a, "main", "w")
+	oneLineWith(t, err, jetstream.ErrNoCoordination, "no coordination called main has begun there")
+}
+
+func TestTwoCoordinatorsOfOneName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := jetstream.Serve(dir, "127.0.0.1")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Stop()) }()
+	_, err = jetstream.Serve(dir, "127.0.0.1")
+	oneLineWith(t, err, jetstream.ErrTaken, dir)
+	first, _, err := jetstream.Lead(t.Context(), s.Access, "main", "first", head, jetstream.Sizes{})
+	require.NoError(t, err)
+	_, _, err = jetstream.Lead(t.Context(), s.Access, "main", "second", head, jetstream.Sizes{})
+	oneLineWith(t, err, jetstream.ErrTaken, "main, by first: let it end, or choose another --name")
+	other, _, err := jetstream.Lead(t.Context(), s.Access, "other", "second", head, jetstream.Sizes{})
+	require.NoError(t, err)
+	require.NoError(t, other.Close(t.Context()))
+	require.NoError(t, first.Put(t.Context(), workqueue.Unit{Kind: "x"}), "the first goes on")
+	require.NoError(t, first.Close(t.Context()))
+	third, _, err := jetstream.Lead(t.Context(), s.Access, "main", "third", head, jetstream.Sizes{})
+	require.NoError(t, err, "it has ended")
+	require.NoError(t, third.Close(t.Context()))
+}
+
+func TestACoordinatorGoesOnWithItsOwnWorkOnly(t *testing.T) {
+	t.Parallel()
+	a := served(t).Access
+	was := head
+	was.Task, was.Seed = []byte(`{"a":1}`), 7
+	q, _, err := jetstream.Lead(t.Context(), a, "main", "first", was, jetstream.Sizes{})
+	require.NoError(t, err)
+	require.NoError(t, q.Close(t.Context()))
+	for words, change := range map[string]func(*jetstream.Head){
+		"begun by doublegrant v1, and this is v2": func(h *jetstream.Head) { h.Program = "v2" },
+		"of kind test, and this is other":         func(h *jetstream.Head) { h.Kind = "other" },
+		"begun on Redis 7, and here is Redis 8":   func(h *jetstream.Head) { h.Server = "Redis 8" },
+		"it has other work":                       func(h *jetstream.Head) { h.Task = []byte(`{"a":2}`) },
+	} {
+		now := was
+		change(&now)
+		_, _, err := jetstream.Lead(t.Context(), a, "main", "second", now, jetstream.Sizes{})
+		oneLineWith(t, err, jetstream.ErrOther, words)
+	}
+	now := was
+	now.Seed = 8
+	q, begun, err := jetstream.Lead(t.Context(), a, "main", "second", now, jetstream.Sizes{})
+	require.NoError(t, err)
+	require.EqualValues(t, 7, begun.Seed, "the seed of then")
+	require.NoError(t, q.Close(t.Context()))
+}
+
+func TestAFullObjectStore(t *testing.T) {
+	t.Parallel()
+	as := as(t, served(t).Access, "main", jetstream.Sizes{MostStored: 1 << 20})
+	q, worker := as("coordinator"), as("worker")
+	large := make([]byte, 2<<20)
+	err := q.Put(t.Context(), workqueue.Unit{Kind: "x", Body: large})
+	oneLineWith(t, err, workqueue.ErrFull, "put a unit")
+	u := workqueue.Unit{Kind: "x", Body: []byte("small")}
+	require.NoError(t, q.Put(t.Context(), u), "what has room goes on")
+	told := make(chan error, workqueue.Tries)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	go func() {
+		_ = workqueue.Worker{
+			Do: func(context.Context, workqueue.Unit) (workqueue.Result, error) {
+				return workqueue.Result{Body: large}, nil
+			},
+			End: func(_ workqueue.Unit, _ time.Duration, err error) { told <- err },
+		}.Work(ctx, worker)
+	}()
+	o, err := q.Await(ctx, u.ID())
+	require.NoError(t, err)
+	require.True(t, o.GivenUp())
+	require.Contains(t, o.Why(), "the work queue is full: keep a result")
+	require.NoError(t, q.End(ctx))
+	for range workqueue.Tries {
+		oneLineWith(t, <-told, workqueue.ErrFull, "keep a result")
+	}
+}
+
+// TestANATSThatGoesAway ends and comes back at the same address, with all that it had: everybody goes on.
+func TestANATSThatGoesAway(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := jetstream.Serve(dir, "127.0.0.1")
+	require.NoError(t, err)
+	as := as(t, s.Access, "main", jetstream.Sizes{})
+	q, worker := as("coordinator"), as("worker")
+	u := workqueue.Unit{Kind: "x"}
+	require.NoError(t, q.Put(t.Context(), u))
+	job, err := worker.Take(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.Stop())
+	ended := make(chan error, 1)
+	go func() { ended <- job.Done(t.Context(), workqueue.Result{Body: []byte("r")}) }()
+	s, err = jetstream.Serve(dir, "127.0.0.1")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Stop()) }()
+	require.NoError(t, <-ended)
+	o, err := q.Await(t.Context(), u.ID())
+	require.NoError(t, err)
+	require.Equal(t, "r", string(o.Body))
+}
+
+func TestANATSThatStaysAway(t *testing.T) {
+	t.Parallel()
+	s, err := jetstream.Serve(t.TempDir(), "127.0.0.1")
+	require.NoError(t, err)
+	s.Access.Patience = 500 * time.Millisecond
+	as := as(t, s.Access, "main", jetstream.Sizes{})
+	q := as("coordinator")
+	require.NoError(t, s.Stop())
+	_, err = q.Take(t.Context())
+	oneLineWith(t, err, workqueue.ErrUnreachable, "given up after 500ms")
+}
+
+// TestSecretsAreKept searches all that a server leaves in its folder, but the file that is for it.
+func TestSecretsAreKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := jetstream.Serve(dir, "127.0.0.1")
+	require.NoError(t, err)
+	as := as(t, s.Access, "main", jetstream.Sizes{})
+	require.NoError(t, as("coordinator").Put(t.Context(), workqueue.Unit{Kind: "x"}))
+	require.NoError(t, s.Stop())
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		text, readErr := os.ReadFile(path)
+		if filepath.Base(path) == jetstream.TokenFile {
+			require.Equal(t, os.FileMode(0o600), info.Mode(), path)
+			return nil
+		}
+		require.False(t, strings.Contains(string(text), s.Access.Token), path)
+		return errors.Join(err, readErr)
+	}))
+}

@@ -1,0 +1,111 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+)
+
+const (
+	stallTime = 30 * time.Second // in which something of a body has to move
+	bodyTime  = time.Hour        // of one attempt at a body, however well it moves
+
+	mostUnit = workqueue.MostBytes/3*4 + 1<<20 // bytes of a unit in the object store, where its body is in base64
+	window   = 8                               // pieces of a body, of 128 KiB, that are asked for at a time
+)
+
+// tryBody moves a body, as try does things. An attempt may take as long as it needs: it is given up when nothing moves. do calls moved when
+// something has.
+func (q *Queue) tryBody(ctx context.Context, what string, do func(_ context.Context, moved func()) error) error {
+	return q.again(ctx, what, stallTime, func(ctx context.Context, allowed time.Duration) error {
+		one, cancel := context.WithTimeout(ctx, bodyTime)
+		defer cancel()
+		stall := time.AfterFunc(allowed, cancel)
+		defer stall.Stop()
+		err := do(one, func() { stall.Reset(allowed) })
+		if err != nil && one.Err() != nil && ctx.Err() == nil {
+			return context.DeadlineExceeded
+		}
+		return err
+	})
+}
+
+// putBody keeps a body under a name, over what is there.
+func (q *Queue) putBody(ctx context.Context, name string, body []byte, moved func()) error {
+	_, err := q.objects.Put(ctx, jetstream.ObjectMeta{Name: name}, telling{bytes.NewReader(body), moved})
+	return err
+}
+
+// telling tells when something was read.
+type telling struct {
+	io.Reader
+	moved func()
+}
+
+func (t telling) Read(p []byte) (int, error) {
+	t.moved()
+	return t.Reader.Read(p)
+}
+
+// getBody returns a body of at most so many bytes. It asks for a few pieces at a time, so that no more than these are on their way: what is
+// behind them, such as the answer to a sign of life, comes soon.
+func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()) (body []byte, err error) {
+	info, err := q.objects.GetInfo(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size > uint64(most) {
+		return nil, fmt.Errorf("jetstream: %s has %d bytes, and %d are the most", name, info.Size, most)
+	}
+	moved()
+	pieces, err := q.js.CreateConsumer(ctx, q.objectStream(), jetstream.ConsumerConfig{
+		FilterSubject: q.chunkSubject(info.NUID), AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: time.Minute, MemoryStorage: true, Replicas: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { // without it the consumer goes after a minute
+		one, cancel := context.WithTimeout(ctx, pause)
+		defer cancel()
+		_ = q.js.DeleteConsumer(one, q.objectStream(), pieces.CachedInfo().Name)
+	}()
+	body = make([]byte, 0, info.Size)
+	for left := int(info.Chunks); left > 0; {
+		batch, err := pieces.Fetch(min(left, window), jetstream.FetchContext(ctx))
+		if err != nil {
+			return nil, err
+		}
+		for m := range batch.Messages() {
+			body = append(body, m.Data()...)
+			left--
+			moved()
+		}
+		if err := errors.Join(batch.Error(), ctx.Err()); err != nil {
+			return nil, err
+		}
+		if uint64(len(body)) > info.Size { // whoever wrote it need not have told the truth
+			return nil, fmt.Errorf("jetstream: %s has more than the %d bytes that it says it has", name, info.Size)
+		}
+	}
+	sum := sha256.New()
+	sum.Write(body)
+	if jetstream.GetObjectDigestValue(sum) != info.Digest {
+		return nil, notYet{"the body of " + name + " did not come whole"}
+	}
+	return body, nil
+}
+
+// removeBody removes a body, or leaves it until the end.
+func (q *Queue) removeBody(ctx context.Context, name string) {
+	one, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	_ = q.objects.Delete(one, name) // if that fails, it goes with the coordination
+}

@@ -1,0 +1,50 @@
+package jetstream_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+	"github.com/doublegrant/doublegrant/harness/workqueue/internal/contract"
+	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+)
+
+var head = jetstream.Head{Kind: "test", Program: "v1", Server: "Redis 7"}
+
+// served starts a server for one test.
+func served(t *testing.T) *jetstream.Server {
+	t.Helper()
+	s, err := jetstream.Serve(t.TempDir(), "127.0.0.1")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Stop()) })
+	s.Access.Patience = 10 * time.Second
+	return s
+}
+
+// as returns the function that the contract wants: the coordinator first, and then workers.
+func as(t *testing.T, a jetstream.Access, name string, sizes jetstream.Sizes) func(string) workqueue.Queue {
+	t.Helper()
+	lead, _, err := jetstream.Lead(t.Context(), a, name, "coordinator", head, sizes)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = lead.Close(t.Context()) })
+	first := true
+	return func(worker string) workqueue.Queue {
+		if first {
+			first = false
+			return lead
+		}
+		q, _, err := jetstream.Join(t.Context(), a, name, worker)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = q.Close(t.Context()) })
+		return q
+	}
+}
+
+func TestOneServer(t *testing.T) {
+	t.Parallel()
+	contract.Test(t, func(t *testing.T, lease time.Duration) func(string) workqueue.Queue {
+		return as(t, served(t).Access, "one", jetstream.Sizes{Lease: lease})
+	})
+}

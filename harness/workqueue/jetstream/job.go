@@ -1,0 +1,329 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+)
+
+// note is the message of a unit in the stream. The unit itself is an object.
+type note struct {
+	ID string `json:"id"`
+}
+
+func unitObject(id string) string { return "unit." + id }
+
+// Put is workqueue.Queue's.
+func (q *Queue) Put(ctx context.Context, u workqueue.Unit) error {
+	id := u.ID()
+	if _, err := q.outcome(ctx, id); err == nil || !isGone(err) {
+		return err
+	}
+	err := q.tryBody(ctx, "put a unit", func(ctx context.Context, moved func()) error {
+		if _, err := q.objects.GetInfo(ctx, unitObject(id)); err == nil || !isGone(err) {
+			return err
+		}
+		return q.putBody(ctx, unitObject(id), encoded(u), moved)
+	})
+	if err != nil {
+		return err
+	}
+	return q.try(ctx, "put a unit", attemptTime, func(ctx context.Context) error {
+		_, err := q.js.Publish(ctx, q.subject()+id, encoded(note{id}))
+		if isThere(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// isThere reports whether a unit was not published because its subject has it already. NATS counts that among the errors of its store.
+func isThere(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && strings.Contains(api.Description, "maximum messages per subject exceeded")
+}
+
+// takeFor is how long JetStream is asked to wait for a unit, before it is asked again.
+const takeFor = time.Second
+
+// Take is workqueue.Queue's.
+func (q *Queue) Take(ctx context.Context) (workqueue.Job, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if over, err := q.isOver(ctx); err != nil || over {
+			return nil, orOver(err)
+		}
+		wait := takeFor
+		if end, ends := ctx.Deadline(); ends {
+			wait = max(time.Millisecond, min(wait, time.Until(end)))
+		}
+		msg, err := q.consumer.Next(jetstream.FetchMaxWait(wait))
+		if err != nil { // isOver tells whether NATS is away, or the coordination has gone
+			q.pauseAfter(ctx, err)
+			continue
+		}
+		if ctx.Err() != nil {
+			_ = msg.Nak() // without it the lease ends
+			return nil, ctx.Err()
+		}
+		job, err := q.accept(ctx, msg)
+		if job != nil || err != nil {
+			return job, err
+		}
+	}
+}
+
+func orOver(err error) error {
+	if err == nil {
+		return workqueue.ErrOver
+	}
+	return err
+}
+
+// pauseAfter keeps errors that come at once from being asked for again and again.
+func (q *Queue) pauseAfter(ctx context.Context, err error) {
+	if errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages) {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+}
+
+// accept makes a job of a message. It returns nil if the unit has an outcome already, or has none left to hope for.
+func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, error) {
+	var n note
+	if err := json.Unmarshal(msg.Data(), &n); err != nil || !isID(n.ID) {
+		q.acknowledge(ctx, msg) // it is no message of ours
+		return nil, nil
+	}
+	j := &job{q: q, msg: msg, id: n.ID, me: unique()}
+	defer j.sayAlive()()
+	if _, err := q.outcome(ctx, n.ID); err == nil {
+		j.settled(ctx)
+		return nil, nil
+	} else if !isGone(err) {
+		return nil, err
+	}
+	tries, err := j.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(tries) > workqueue.Tries {
+		return nil, j.giveUp(ctx, tries[:workqueue.Tries])
+	}
+	err = j.fetch(ctx)
+	switch {
+	case errors.Is(err, errSettled):
+		j.settled(ctx)
+		return nil, nil
+	case errors.Is(err, workqueue.ErrOver):
+		return nil, err
+	case errors.Is(err, workqueue.ErrUnreachable):
+		_ = msg.Nak()
+		return nil, err
+	case ctx.Err() != nil: // its user has ended it
+		giving, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+		defer cancel()
+		_ = j.GiveBack(giving) // without it the lease ends
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, j.Fail(ctx, "what the unit is cannot be read from the object store")
+	}
+	return j, nil
+}
+
+// errSettled says that a unit got its outcome meanwhile.
+var errSettled = errors.New("the unit has an outcome")
+
+// fetch reads what the unit is. A body that is not there may have been removed, so an outcome is looked for first.
+func (j *job) fetch(ctx context.Context) error {
+	return j.q.tryBody(ctx, "get a unit", func(ctx context.Context, moved func()) error {
+		text, err := j.q.getBody(ctx, unitObject(j.id), mostUnit, moved)
+		if isGone(err) {
+			if _, err := j.q.keys.Get(ctx, keyOutcome+j.id); err == nil {
+				return errSettled
+			}
+		}
+		if err != nil {
+			return waiting(err, "the body of a unit is not there")
+		}
+		if err = json.Unmarshal(text, &j.unit); err == nil && j.unit.ID() != j.id {
+			err = errors.New("jetstream: it is another unit")
+		}
+		return err
+	})
+}
+
+// settled takes a unit that has an outcome out of the stream and the object store: nobody needs it any more.
+func (j *job) settled(ctx context.Context) {
+	j.q.removeBody(ctx, unitObject(j.id))
+	j.q.acknowledge(ctx, j.msg)
+}
+
+// sayAlive renews the lease, again and again, until the function that it returns is called: while a body comes or goes, nobody else does.
+func (j *job) sayAlive() (stop func()) {
+	done := make(chan struct{})
+	var saying sync.WaitGroup
+	saying.Go(func() {
+		tick := time.NewTicker(max(time.Millisecond, min(j.q.head.Lease/4, time.Second)))
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				_ = j.msg.InProgress() // if it fails, the next may not
+			}
+		}
+	})
+	return func() { close(done); saying.Wait() }
+}
+
+// isID reports whether a text may be the ID of a unit. It becomes part of a key.
+func isID(text string) bool {
+	for _, r := range text {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
+			return false
+		}
+	}
+	return len(text) == 32
+}
+
+// acknowledge takes a message out of the stream. If that fails it comes again, and is acknowledged then.
+func (q *Queue) acknowledge(ctx context.Context, msg jetstream.Msg) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	_ = msg.DoubleAck(ctx)
+}
+
+// job is a unit in the hands of this worker.
+type job struct {
+	q    *Queue
+	msg  jetstream.Msg
+	id   string
+	unit workqueue.Unit
+	me   string // of this try alone
+}
+
+func (j *job) Unit() workqueue.Unit { return j.unit }
+
+func (j *job) Alive(ctx context.Context) error {
+	if err := j.msg.InProgress(); err != nil {
+		return err
+	}
+	one, cancel := context.WithTimeout(ctx, readTime) // the next sign of life waits for it
+	defer cancel()
+	_, err := j.q.keys.Get(one, keyOver)
+	if err == nil || j.q.mayBeRemoved(err) && j.q.isRemoved(one) {
+		return workqueue.ErrOver
+	}
+	return nil
+}
+
+// oneTry is a try of a unit, on record from its beginning on: whoever is killed has had one.
+type oneTry struct {
+	Me     string `json:"me"`
+	Worker string `json:"worker"`
+	Why    string `json:"why"`
+}
+
+func (t oneTry) String() string {
+	return t.Worker + t.Why
+}
+
+// begin notes that a try begins, and returns all tries, this one included.
+func (j *job) begin(ctx context.Context) ([]oneTry, error) {
+	return j.changeTries(ctx, func(others []oneTry, _ bool) []oneTry {
+		return append(others, oneTry{j.me, j.q.as, fmt.Sprintf(" said nothing for %v", j.q.head.Lease)})
+	})
+}
+
+// changeTries changes the tries of the unit that are on record. change gets them without this one, and whether this one is the last. It
+// returns nil to leave them alone.
+func (j *job) changeTries(ctx context.Context, change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
+	err = j.q.try(ctx, "note a try", attemptTime, func(ctx context.Context) error {
+		all = nil
+		e, err := j.q.keys.Get(ctx, keyTries+j.id)
+		switch {
+		case err == nil:
+			if err := json.Unmarshal(e.Value(), &all); err != nil {
+				return fmt.Errorf("jetstream: the tries of %s: %w", j.id, err)
+			}
+		case !isGone(err):
+			return err
+		}
+		var others []oneTry
+		for _, t := range all {
+			if t.Me != j.me {
+				others = append(others, t)
+			}
+		}
+		last := len(all) > 0 && all[len(all)-1].Me == j.me
+		if all = change(others, last); all == nil {
+			return nil
+		}
+		if e == nil {
+			_, err = j.q.keys.Create(ctx, keyTries+j.id, encoded(all))
+		} else {
+			_, err = j.q.keys.Update(ctx, keyTries+j.id, encoded(all), e.Revision())
+		}
+		if isConflict(err) {
+			return notYet{"the unit's tries have changed"}
+		}
+		return err
+	})
+	return all, err
+}
+
+// endTry changes the tries on record as this one ends. It leaves them alone if a later try has begun: then the lease was lost, and the unit
+// is another's.
+func (j *job) endTry(ctx context.Context, change func(others []oneTry) []oneTry) (tries []oneTry, lost bool, err error) {
+	tries, err = j.changeTries(ctx, func(others []oneTry, last bool) []oneTry {
+		if lost = !last; lost {
+			return nil
+		}
+		return change(others)
+	})
+	return tries, lost, err
+}
+
+func (j *job) Fail(ctx context.Context, why string) error {
+	tries, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry { return append(others, oneTry{j.me, j.q.as, ": " + why}) })
+	if err != nil || lost {
+		return unlessOver(err)
+	}
+	if len(tries) >= workqueue.Tries {
+		return j.giveUp(ctx, tries)
+	}
+	_ = j.msg.Nak() // without it the lease ends
+	return nil
+}
+
+func (j *job) GiveBack(ctx context.Context) error {
+	_, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry { return append([]oneTry{}, others...) })
+	if !lost {
+		_ = j.msg.Nak()
+	}
+	return unlessOver(err)
+}
+
+// unlessOver returns an error unless it says that the coordination is over: then nobody wants to know, and Take tells the same.
+func unlessOver(err error) error {
+	if errors.Is(err, workqueue.ErrOver) {
+		return nil
+	}
+	return err
+}

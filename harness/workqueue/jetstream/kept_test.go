@@ -1,0 +1,197 @@
+package jetstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+)
+
+// lead coordinates under the name main.
+func lead(t *testing.T, a jetstream.Access, sizes jetstream.Sizes) *jetstream.Queue {
+	t.Helper()
+	q, _, err := jetstream.Lead(t.Context(), a, "main", "coordinator", head, sizes)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = q.Close(t.Context()) })
+	return q
+}
+
+func join(t *testing.T, a jetstream.Access, worker string) *jetstream.Queue {
+	t.Helper()
+	q, _, err := jetstream.Join(t.Context(), a, "main", worker)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = q.Close(t.Context()) })
+	return q
+}
+
+// tried waits until a try of a unit is on record.
+func tried(t *testing.T, q *jetstream.Queue, u workqueue.Unit) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := jetstream.RawOf(q).Keys.Get(t.Context(), "tries."+u.ID())
+		return err == nil
+	}, 10*time.Second, time.Millisecond)
+}
+
+// bodies lists the bodies that the object store has.
+func bodies(t *testing.T, q *jetstream.Queue) (names []string) {
+	t.Helper()
+	all, err := jetstream.RawOf(q).Objects.List(t.Context())
+	if len(all) > 0 {
+		require.NoError(t, err)
+	}
+	for _, o := range all {
+		names = append(names, o.Name)
+	}
+	return names
+}
+
+func messages(t *testing.T, q *jetstream.Queue) uint64 {
+	t.Helper()
+	s, err := jetstream.RawOf(q).JS.Stream(t.Context(), "DOUBLEGRANT_main")
+	require.NoError(t, err)
+	return s.CachedInfo().State.Msgs
+}
+
+// A coordinator that goes on puts all its units again, whenever that is.
+func TestAUnitIsInTheStreamOnce(t *testing.T) {
+	t.Parallel()
+	a := served(t).Access
+	q := lead(t, a, jetstream.Sizes{})
+	u := workqueue.Unit{Kind: "x", Body: []byte("1")}
+	for range 3 {
+		require.NoError(t, q.Put(t.Context(), u))
+		require.EqualValues(t, 1, messages(t, q))
+	}
+	job, err := join(t, a, "w").Take(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, q.Put(t.Context(), u), "while it is handed out")
+	require.EqualValues(t, 1, messages(t, q))
+	require.NoError(t, q.Put(t.Context(), workqueue.Unit{Kind: "x", Body: []byte("2")}), "another has room")
+	require.EqualValues(t, 2, messages(t, q))
+	require.NoError(t, job.Done(t.Context(), workqueue.Result{Body: []byte("r"), Claim: "x"}))
+	require.EqualValues(t, 1, messages(t, q))
+	require.NoError(t, q.Put(t.Context(), u), "when it has an outcome")
+	require.EqualValues(t, 1, messages(t, q))
+}
+
+// The body of a unit goes with its outcome, that of the result stays for a coordinator that goes on.
+func TestTheBodyOfAUnitGoesWithItsOutcome(t *testing.T) {
+	t.Parallel()
+	a := served(t).Access
+	q := lead(t, a, jetstream.Sizes{})
+	done, failed := workqueue.Unit{Kind: "x", Body: []byte("1")}, workqueue.Unit{Kind: "x", Body: []byte("2")}
+	w := join(t, a, "w")
+	for range workqueue.Tries { // given up
+		require.NoError(t, q.Put(t.Context(), failed))
+		require.Equal(t, []string{"unit." + failed.ID()}, bodies(t, q))
+		job, err := w.Take(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, job.Fail(t.Context(), "x"))
+	}
+	require.Empty(t, bodies(t, q))
+	require.NoError(t, q.Put(t.Context(), done))
+	job, err := w.Take(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, job.Done(t.Context(), workqueue.Result{Body: []byte("r"), Claim: "x"}))
+	left := bodies(t, q)
+	require.Len(t, left, 1)
+	require.True(t, strings.HasPrefix(left[0], "result."+done.ID()), left)
+	require.NoError(t, q.Close(t.Context()))
+	o, err := lead(t, a, jetstream.Sizes{}).Await(t.Context(), done.ID())
+	require.NoError(t, err)
+	require.Equal(t, "r", string(o.Body))
+	began := time.Now()
+	settled, err := jetstream.FetchSettled(t.Context(), w, done.ID())
+	require.True(t, settled, err)
+	require.Less(t, time.Since(began), a.Patience/2, "who misses the body does not wait for it")
+}
+
+// A dispute is noted before the second result goes: whoever is killed in between has told it.
+func TestADisputeIsNotedFirst(t *testing.T) {
+	t.Parallel()
+	a := served(t).Access
+	q := lead(t, a, jetstream.Sizes{Lease: 300 * time.Millisecond})
+	u := workqueue.Unit{Kind: "x"}
+	require.NoError(t, q.Put(t.Context(), u))
+	late, err := join(t, a, "late").Take(t.Context())
+	require.NoError(t, err)
+	next, err := join(t, a, "next").Take(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, next.Done(t.Context(), workqueue.Result{Body: []byte("1"), Claim: "1"}))
+	seen := make(chan string, 100)
+	for _, subject := range []string{"$KV.doublegrant-main.disputed", "$O.doublegrant-main.M.>"} {
+		_, err = jetstream.RawOf(q).NC.Subscribe(subject, func(m *nats.Msg) {
+			var o struct{ Deleted bool }
+			if strings.HasPrefix(m.Subject, "$KV.") {
+				seen <- "noted"
+			} else if json.Unmarshal(m.Data, &o) == nil && o.Deleted {
+				seen <- "removed"
+			}
+		})
+		require.NoError(t, err)
+	}
+	require.NoError(t, jetstream.RawOf(q).NC.Flush())
+	require.NoError(t, late.Done(t.Context(), workqueue.Result{Body: []byte("2"), Claim: "2"}))
+	require.Equal(t, "noted", <-seen)
+	require.Equal(t, "removed", <-seen)
+	ids, err := q.Disputed(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{u.ID()}, ids)
+}
+
+// Who reads a key asks the leader of its replicas: of another it might learn what was true before.
+func TestKeysAreReadAtTheirLeader(t *testing.T) {
+	t.Parallel()
+	q := lead(t, served(t).Access, jetstream.Sizes{})
+	s, err := jetstream.RawOf(q).JS.Stream(t.Context(), "KV_doublegrant-main")
+	require.NoError(t, err)
+	require.False(t, s.CachedInfo().Config.AllowDirect)
+}
+
+// Several disputes at a time are all noted, though they share a key.
+func TestDisputesDoNotOverwriteEachOther(t *testing.T) {
+	t.Parallel()
+	a := served(t).Access
+	const units = 8
+	q := lead(t, a, jetstream.Sizes{Lease: time.Second})
+	late := take(t, q, a, "late", units)
+	next := take(t, q, a, "next", units) // when the lease is over
+	for _, job := range next {
+		require.NoError(t, job.Done(t.Context(), workqueue.Result{Claim: "1"}))
+	}
+	errs := make(chan error, units)
+	for _, job := range late {
+		go func() { errs <- job.Done(t.Context(), workqueue.Result{Claim: "2"}) }()
+	}
+	for range late {
+		require.NoError(t, <-errs)
+	}
+	ids, err := q.Disputed(t.Context())
+	require.NoError(t, err)
+	require.Len(t, ids, units)
+}
+
+// take puts units, unless they are there, and lets a worker take them all.
+func take(t *testing.T, q *jetstream.Queue, a jetstream.Access, worker string, units int) (jobs []workqueue.Job) {
+	t.Helper()
+	w := join(t, a, worker)
+	for i := range units {
+		require.NoError(t, q.Put(t.Context(), workqueue.Unit{Kind: "x", Body: []byte{byte(i)}}))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for range units {
+		job, err := w.Take(ctx)
+		require.NoError(t, err)
+		jobs = append(jobs, job)
+	}
+	return jobs
+}

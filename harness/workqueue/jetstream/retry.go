@@ -1,0 +1,128 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+)
+
+// try does something that NATS may not answer just now: a server is away, or the cluster chooses another leader. It tries again until the
+// patience is over. each is the longest that one attempt may take; the first ones are shorter, since an answer that was lost with a server
+// never comes. What was tried may have happened although it failed, so everything that is tried has to bear being done twice.
+func (q *Queue) try(ctx context.Context, what string, each time.Duration, do func(context.Context) error) error {
+	return q.again(ctx, what, each, func(ctx context.Context, allowed time.Duration) error {
+		one, cancel := context.WithTimeout(ctx, allowed)
+		defer cancel()
+		return do(one)
+	})
+}
+
+// again is try with attempts that heed by themselves how long they are allowed.
+func (q *Queue) again(ctx context.Context, what string, each time.Duration, attempt func(_ context.Context, allowed time.Duration) error) error {
+	end := time.Now().Add(q.access.patience())
+	for allowed := firstTime; ; allowed = min(2*allowed, each) {
+		if lost := q.lost.Load(); lost != nil {
+			return *lost
+		}
+		err := attempt(ctx, min(allowed, max(pause, q.access.patience())))
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case isFull(err):
+			return fmt.Errorf("%w: %s: %w: give it more room, and what was not kept is done again", workqueue.ErrFull, what, q.access.redacted(err))
+		case q.mayBeRemoved(err) && q.isRemoved(ctx):
+			return workqueue.ErrOver
+		case q.nc.IsClosed() && isAccess(q.lastError()):
+			return fmt.Errorf("%w: %s refuses the token or credentials now", ErrAccess, q.access)
+		case !isTransient(err):
+			return err
+		case time.Now().After(end) && isMissing(err) && q.head.Format == 0:
+			return fmt.Errorf("%w: %s, waited for %v: %w", ErrNoCoordination, q.access, q.access.patience(), err)
+		case time.Now().After(end):
+			return fmt.Errorf("%w: %s: %s: %w: given up after %v", workqueue.ErrUnreachable, q.access, what, q.access.redacted(err), q.access.patience())
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// mayBeRemoved reports whether an error is one that a worker meets when the coordination was removed.
+func (q *Queue) mayBeRemoved(err error) bool {
+	if q.leads || !q.opened {
+		return false
+	}
+	for _, is := range []error{
+		jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound, jetstream.ErrNoStreamResponse, nats.ErrNoResponders,
+	} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return isMissing(err)
+}
+
+// isRemoved reports whether NATS answers that it has no coordination of the name. The keys are what is removed last.
+func (q *Queue) isRemoved(ctx context.Context) bool {
+	one, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	_, err := q.js.Stream(one, q.keyStream())
+	return errors.Is(err, jetstream.ErrStreamNotFound)
+}
+
+// isMissing reports whether NATS has answered that something is not there yet.
+func isMissing(err error) bool {
+	var later notYet
+	return errors.As(err, &later)
+}
+
+func (q *Queue) lastError() error {
+	if err := q.nc.LastError(); err != nil {
+		return err
+	}
+	return errors.New("none")
+}
+
+// isTransient reports whether the same may succeed later.
+func isTransient(err error) bool {
+	var later notYet
+	if errors.As(err, &later) {
+		return true
+	}
+	for _, is := range []error{
+		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
+		nats.ErrReconnectBufExceeded, nats.ErrNoServers, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat, nats.ErrStaleConnection,
+		jetstream.ErrJetStreamNotEnabled, jetstream.ErrServerShutdown, syscall.ECONNRESET, syscall.EPIPE,
+	} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	var api *jetstream.APIError
+	return errors.As(err, &api) && (api.Code == 503 || api.Code == 408) && !isFull(err)
+}
+
+// isFull reports whether NATS has no room.
+func isFull(err error) bool {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		switch api.ErrorCode {
+		case 10002, 10023, 10028, 10047, 10122: // limits of the account, the server, its memory and its disk
+			return true
+		}
+	}
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "maximum bytes exceeded") || strings.Contains(text, "no space left")
+}

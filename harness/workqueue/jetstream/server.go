@@ -1,0 +1,124 @@
+package jetstream
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Server is a NATS in this process.
+type Server struct {
+	Access Access // how this machine reaches it
+
+	join string // where others reach it; empty: where this machine does
+	nats *server.Server
+	lock *os.File
+}
+
+// Serve starts a NATS on the address listen, host:port, of which an empty or 0 port means a free one. It keeps its store, its address and a
+// token made by chance in the folder dir, and a later Serve with that folder goes on with them: listen is then the address of before if
+// it names no port. The error wraps ErrTaken if another process serves from dir, and ErrFolder if somebody else's files are in it.
+func Serve(dir, listen string) (*Server, error) {
+	if err := claim(dir); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("jetstream: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: it holds %s", ErrTaken, dir), lock.Close())
+	}
+	s := &Server{lock: lock}
+	if err := s.start(dir, listen); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) start(dir, listen string) error {
+	host, port, err := splitAddress(listen)
+	if err != nil {
+		return err
+	}
+	was := readServed(dir)
+	if h, p, err := splitAddress(was.Listen); err == nil && h == host && port == 0 {
+		port = p
+	}
+	if was.token == "" {
+		was.token = rand.Text()
+	}
+	s.nats, err = server.NewServer(&server.Options{
+		ServerName: "doublegrant", Host: host, Port: orRandom(port), Authorization: was.token, JetStream: true, StoreDir: filepath.Join(dir, storeDir),
+		NoLog: true, NoSigs: true, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
+	})
+	if err != nil {
+		return fmt.Errorf("jetstream: start NATS: %w", err)
+	}
+	s.nats.Start()
+	if !s.nats.ReadyForConnections(10*time.Second) || s.nats.Addr() == nil {
+		s.nats.Shutdown()
+		return fmt.Errorf("jetstream: NATS cannot listen on %s: is the address taken, or not of this machine? Give another with --listen", net.JoinHostPort(host, strconv.Itoa(port)))
+	}
+	addr, _ := s.nats.Addr().(*net.TCPAddr)
+	was.Listen = net.JoinHostPort(host, strconv.Itoa(addr.Port))
+	s.Access = Access{URL: "nats://" + was.Listen, Token: was.token}
+	if isEvery(host) {
+		s.Access.URL = "nats://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(addr.Port))
+		if name, err := os.Hostname(); err == nil {
+			s.join = "nats://" + net.JoinHostPort(name, strconv.Itoa(addr.Port))
+		}
+	}
+	if err := was.write(dir); err != nil {
+		s.nats.Shutdown()
+		s.nats.WaitForShutdown()
+		return fmt.Errorf("jetstream: %w", err)
+	}
+	return nil
+}
+
+// isEvery reports whether a host stands for all addresses of this machine, which is where nobody else finds it.
+func isEvery(host string) bool {
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "" || ip != nil && ip.IsUnspecified()
+}
+
+// JoinURL returns where others reach the server: with this machine's name if it listens on all its addresses.
+func (s *Server) JoinURL() string { return cmp.Or(s.join, s.Access.URL) }
+
+func splitAddress(listen string) (host string, port int, err error) {
+	host, text := listen, ""
+	if h, p, err := net.SplitHostPort(listen); err == nil {
+		host, text = h, p
+	}
+	if text != "" {
+		if port, err = strconv.Atoi(text); err != nil || port < 0 || port > 65535 {
+			return "", 0, fmt.Errorf("%w: %q is no address to listen on: give one such as 127.0.0.1:4222", ErrAccess, listen)
+		}
+	}
+	return host, port, nil
+}
+
+func orRandom(port int) int {
+	if port == 0 {
+		return server.RANDOM_PORT
+	}
+	return port
+}
+
+// Stop stops the NATS. Its folder stays.
+func (s *Server) Stop() error {
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+	return s.lock.Close()
+}

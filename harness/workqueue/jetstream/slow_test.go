@@ -1,0 +1,80 @@
+package jetstream_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+)
+
+const (
+	slowLease = 3 * time.Second
+	slowRate  = 1 << 20 // bytes a second
+)
+
+// slowAndFast returns a coordination with a unit of so many bytes, a worker behind a slow link, and one that is not.
+func slowAndFast(t *testing.T, body []byte) (q, slow, fast *jetstream.Queue, u workqueue.Unit) {
+	t.Helper()
+	s := served(t)
+	q = lead(t, s.Access, jetstream.Sizes{Lease: slowLease})
+	over := slowLink(t, s.Access, slowRate)
+	over.Patience = slowLease // less than a body takes: it is no time without an answer
+	slow, fast = join(t, over, "slow"), join(t, s.Access, "fast")
+	u = workqueue.Unit{Kind: "x", Body: body}
+	require.NoError(t, q.Put(t.Context(), u))
+	return q, slow, fast, u
+}
+
+// nobodyElse lets a worker ask for a unit while another is at something with the only one, which takes longer than two leases.
+func nobodyElse(t *testing.T, asks *jetstream.Queue, at func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	got := make(chan error, 1)
+	go func() {
+		_, err := asks.Take(ctx)
+		got <- err
+	}()
+	began := time.Now()
+	at()
+	took := time.Since(began)
+	cancel()
+	require.ErrorIs(t, <-got, context.Canceled, "the unit was handed out a second time")
+	require.Greater(t, took, 2*slowLease, "or the link was not slow")
+}
+
+func TestAUnitThatComesSlowlyIsNotLost(t *testing.T) {
+	t.Parallel()
+	q, slow, fast, u := slowAndFast(t, bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16))
+	var job workqueue.Job
+	begun := make(chan error, 1)
+	go func() {
+		var err error
+		job, err = slow.Take(t.Context())
+		begun <- err
+	}()
+	tried(t, q, u)
+	nobodyElse(t, fast, func() { require.NoError(t, <-begun) })
+	require.Equal(t, u, job.Unit())
+	require.NoError(t, job.Done(t.Context(), workqueue.Result{Claim: "x"}))
+	o, err := q.Await(t.Context(), u.ID())
+	require.NoError(t, err)
+	require.Equal(t, "slow", o.Worker)
+}
+
+func TestAResultThatGoesSlowlyIsNotLost(t *testing.T) {
+	t.Parallel()
+	q, slow, fast, u := slowAndFast(t, []byte("small"))
+	job, err := slow.Take(t.Context())
+	require.NoError(t, err)
+	body := bytes.Repeat([]byte("0123456789abcdef"), 7<<20/16)
+	nobodyElse(t, fast, func() { require.NoError(t, job.Done(t.Context(), workqueue.Result{Body: body, Claim: "x"})) })
+	o, err := q.Await(t.Context(), u.ID())
+	require.NoError(t, err)
+	require.Equal(t, "slow", o.Worker)
+	require.True(t, bytes.Equal(body, o.Body))
+}

@@ -1,0 +1,78 @@
+package jetstream_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+)
+
+// Somebody may name a folder of theirs, which has other files.
+func TestTheEndOfAServerRemovesItsOwnFilesOnly(t *testing.T) {
+	t.Parallel()
+	for name, own := range map[string]string{"a folder of its own": "", "a folder of somebody's": "letters.txt"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "state")
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			if own != "" {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, own), nil, 0o644))
+			}
+			s, err := jetstream.Serve(dir, "127.0.0.1")
+			require.NoError(t, err)
+			require.FileExists(t, filepath.Join(dir, jetstream.TokenFile))
+			require.NoError(t, s.Stop())
+			require.NoError(t, jetstream.RemoveState(dir))
+			left, err := os.ReadDir(dir)
+			if own == "" {
+				require.ErrorIs(t, err, os.ErrNotExist)
+				return
+			}
+			require.NoError(t, err)
+			require.Len(t, left, 1)
+			require.Equal(t, own, left[0].Name())
+		})
+	}
+}
+
+// Somebody may name a folder of theirs whose files have the names of ours: they are neither used nor removed.
+func TestAFolderOfSomebodysIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"token", "lock", "nats.json", "jetstream/letters"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte("mine"), 0o644))
+		_, err := jetstream.Serve(dir, "127.0.0.1")
+		oneLineWith(t, err, jetstream.ErrFolder, "name another folder with --state")
+		require.NoError(t, jetstream.RemoveState(dir))
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, "mine", string(text))
+	}
+}
+
+// A folder whose files cannot be written has no server either.
+func TestAServerThatCannotBeFoundEnds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := jetstream.Serve(dir, "127.0.0.1")
+	require.NoError(t, err)
+	require.NoError(t, s.Stop())
+	address := s.Access.URL[len("nats://"):]
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "token.new"), 0o755)) // in the way
+	_, err = jetstream.Serve(dir, address)
+	require.ErrorContains(t, err, "token.new")
+	l, err := net.Listen("tcp", address)
+	require.NoError(t, err, "nobody listens there")
+	require.NoError(t, l.Close())
+	require.NoError(t, os.Remove(filepath.Join(dir, "token.new")))
+	again, err := jetstream.Serve(dir, "127.0.0.1")
+	require.NoError(t, err)
+	require.Equal(t, s.Access, again.Access, "as before")
+	require.NoError(t, again.Stop())
+}

@@ -1,0 +1,131 @@
+package workqueue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Worker takes units from a queue and does them, one at a time.
+type Worker struct {
+	// Do does a unit. Its ctx is canceled when the unit is not wanted any more. An error that wraps ErrRefused ends the worker, and the
+	// unit goes to another. After any other the try counts as failed.
+	Do func(ctx context.Context, u Unit) (Result, error)
+
+	AliveEvery time.Duration // how often the worker says that it is at work; default 1s. A lease has to be several times as long
+
+	Begin func(Unit)                       // called before a unit is done; may be nil
+	End   func(Unit, time.Duration, error) // called after it; may be nil
+}
+
+// Work does units until no more are wanted, and returns nil then, or until ctx is canceled: it gives its unit back and returns the
+// error of ctx.
+func (w Worker) Work(ctx context.Context, q Queue) error {
+	for {
+		job, err := q.Take(ctx)
+		if errors.Is(err, ErrOver) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.one(ctx, job); err != nil {
+			return err
+		}
+	}
+}
+
+// one does one unit. The error ends the worker.
+func (w Worker) one(ctx context.Context, job Job) error {
+	u := job.Unit()
+	if w.Begin != nil {
+		w.Begin(u)
+	}
+	began := time.Now()
+	res, err := w.do(ctx, job)
+	why, err := w.handIn(ctx, job, res, err)
+	if w.End != nil {
+		w.End(u, time.Since(began), cmp.Or(err, why))
+	}
+	return err
+}
+
+// handIn hands the result of a unit in, or says what became of it instead. why says why there is no result; err ends the worker.
+func (w Worker) handIn(ctx context.Context, job Job, res Result, why error) (_, err error) {
+	if why == nil {
+		why = job.Done(ctx, res)
+	}
+	switch {
+	case why == nil || errors.Is(why, ErrOver): // Take tells the same
+		return why, nil
+	case ctx.Err() != nil:
+		return why, errors.Join(ctx.Err(), giveBack(ctx, job))
+	case errors.Is(why, ErrUnreachable):
+		return why, why
+	case errors.Is(why, ErrRefused):
+		return why, errors.Join(why, giveBack(ctx, job))
+	}
+	return why, job.Fail(ctx, oneLine(why))
+}
+
+// giveBackTime bounds how long a worker that ends tries to give its unit back. Without that the lease ends.
+const giveBackTime = 5 * time.Second
+
+// giveBack gives a unit back, also when the worker is interrupted.
+func giveBack(ctx context.Context, job Job) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	return job.GiveBack(ctx)
+}
+
+// do does a unit while the queue is told, again and again, that it is at work.
+func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.sayAlive(ctx, cancel, job)
+	}()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+		if errors.Is(context.Cause(ctx), ErrOver) {
+			err = ErrOver
+		}
+		cancel(nil)
+		<-done
+	}()
+	if res, err = w.Do(ctx, job.Unit()); err == nil && len(res.Body) > MostBytes {
+		err = fmt.Errorf("its result has %d bytes, and %d are the most", len(res.Body), MostBytes)
+	}
+	return res, err
+}
+
+// sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is not wanted any more.
+func (w Worker) sayAlive(ctx context.Context, cancel context.CancelCauseFunc, job Job) {
+	every := w.AliveEvery
+	if every <= 0 {
+		every = time.Second
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if errors.Is(job.Alive(ctx), ErrOver) {
+				cancel(ErrOver)
+				return
+			}
+		}
+	}
+}
+
+// oneLine returns the text of an error without line breaks.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -1,0 +1,205 @@
+package clients_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
+	"github.com/doublegrant/doublegrant/harness/outside"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+const (
+	loadClients = 100
+	loadFor     = 4 * time.Second // what is counted of one measurement
+	loadWarm    = 2 * time.Second // before that: interpreters compile what is run often
+)
+
+// loadRounds is how often each of two ways is measured, in turn.
+var loadRounds = 5
+
+// BenchmarkLoad puts the load on a lock in another language beside a bare loop in that language: the same operations through the same
+// Redis client, from as many connections in as many processes, one in turn with the other. The processes go straight to their node, as in
+// runs without faults, or by the relay. of-bare compares rates, and of-bare-cpu the processor time of an operation, Redis and the harness
+// included, which suffers less from what else the machine does: 0.5 is twice the time of the bare loop.
+func BenchmarkLoad(b *testing.B) {
+	for _, l := range []struct {
+		language   language
+		file, bare string
+	}{{python, "python/lock.py", "testdata/bare.py"}, {node, "javascript/lock.js", "testdata/bare.js"}} {
+		for _, groups := range []int{5, 1} {
+			b.Run(fmt.Sprintf("%s/processes-%d", l.file, groups), func(b *testing.B) {
+				tool := l.language.interpreter(b)
+				for b.Loop() {
+					all := map[string][]float64{}
+					for range loadRounds {
+						bare := bareLoops(b, groups, []string{tool, l.bare})
+						all["bare-ops/s"] = append(all["bare-ops/s"], bare.rate)
+						for how, straight := range map[string]bool{"straight": true, "relayed": false} {
+							ours := loaded(b, groups, []string{tool, l.file}, straight)
+							all[how+"-ops/s"] = append(all[how+"-ops/s"], ours.rate)
+							all[how+"-of-bare"] = append(all[how+"-of-bare"], ours.rate/bare.rate)
+							all[how+"-of-bare-cpu"] = append(all[how+"-of-bare-cpu"], bare.spent.Seconds()/ours.spent.Seconds())
+						}
+					}
+					for unit, each := range all {
+						report(b, each, unit)
+					}
+				}
+			})
+		}
+	}
+}
+
+// report reports the median, the least and the most.
+func report(b *testing.B, all []float64, unit string) {
+	slices.Sort(all)
+	b.ReportMetric(all[len(all)/2], unit)
+	b.ReportMetric(all[0], "least-"+unit)
+	b.ReportMetric(all[len(all)-1], "most-"+unit)
+}
+
+// figure is what was measured of one way.
+type figure struct {
+	rate  float64       // operations a second
+	spent time.Duration // processor time of an operation, of all who have a part in it
+}
+
+// loaded measures a lock outside under load, whose processes go straight to their node or by the relay. It prints how much processor
+// time an operation took of whom.
+func loaded(b *testing.B, groups int, command []string, straight bool) figure {
+	v, err := outside.Variant(workloads.Client{As: workloads.Lock, Command: command, Can: []string{"acquire", "extend", "release"}, Symmetric: true})
+	require.NoError(b, err)
+	defer v.Close()
+	c := cluster.Standalone(cluster.Options{Clients: loadClients, ClientGroups: groups})
+	if straight {
+		v.Lead(c.Straight)
+	}
+	w := v.Workload(c, workloads.Options{})
+	var first, last gauge
+	_, err = harness.Run(b.Context(), harness.Spec{
+		Name: v.ID, System: c, Workload: w, Clients: loadClients, Duration: loadWarm + loadFor + time.Second/2, Checkers: checkers.For(w), Seed: 1,
+		Progress: func(p harness.Progress) {
+			switch now := read(p.OK + p.Fail + p.Info); {
+			case p.Elapsed < loadWarm:
+				first = now
+			default:
+				last = now
+			}
+		},
+	})
+	require.NoError(b, err)
+	fmt.Printf("straight %-5t: %s\n", straight, last.since(first))
+	return figure{last.rate(first), last.spentEach(first)}
+}
+
+// bareLoops measures bare loops.
+func bareLoops(b *testing.B, groups int, command []string) figure {
+	c := cluster.Standalone(cluster.Options{Clients: loadClients})
+	clustertest.Start(b, c)
+	r, err := c.Connect(0)
+	require.NoError(b, err)
+	url := "redis://" + realAddress(b, r)
+	rates := make([]float64, groups)
+	var running sync.WaitGroup
+	for i := range rates {
+		running.Go(func() {
+			out, err := exec.Command(command[0], append(command[1:], url, fmt.Sprint(loadClients/groups), fmt.Sprint(loadWarm.Seconds()), fmt.Sprint(loadFor.Seconds()))...).Output()
+			if err == nil {
+				rates[i], err = strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+			}
+			if err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	time.Sleep(loadWarm) // as they do
+	first := read(0)
+	time.Sleep(loadFor - time.Second/2) // while all are there
+	last := read(0)
+	running.Wait()
+	sum := 0.0
+	for _, rate := range rates {
+		sum += rate
+	}
+	last.count = int64(sum * last.at.Sub(first.at).Seconds())
+	fmt.Println("bare          :", last.since(first))
+	return figure{sum, last.spentEach(first)}
+}
+
+// gauge is what was done, and in how much processor time.
+type gauge struct {
+	at    time.Time
+	count int64                    // of operations
+	spent map[string]time.Duration // by this process, and by those that it has started, by their names
+}
+
+// read reads a gauge at count operations.
+func read(count int64) gauge {
+	g := gauge{time.Now(), count, map[string]time.Duration{}}
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it cannot fail
+	g.spent["harness"] = time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	for _, path := range all {
+		text, _ := os.ReadFile(path) // it may have ended
+		name, rest, _ := strings.Cut(string(text), ") ")
+		f := strings.Fields(rest)
+		if len(f) < 13 || f[1] != fmt.Sprint(os.Getpid()) {
+			continue
+		}
+		user, _ := strconv.Atoi(f[11]) // in hundredths of a second, and so is the next
+		system, _ := strconv.Atoi(f[12])
+		n := name[strings.Index(name, "(")+1:]
+		g.spent[n] += time.Duration(user) * time.Second / 100
+		g.spent[n+" system"] += time.Duration(system) * time.Second / 100
+	}
+	return g
+}
+
+func (g gauge) rate(before gauge) float64 {
+	return float64(g.count-before.count) / g.at.Sub(before.at).Seconds()
+}
+
+// spentEach returns how much processor time an operation took, of all together.
+func (g gauge) spentEach(before gauge) (sum time.Duration) {
+	for name, spent := range g.spent {
+		sum += spent - before.spent[name]
+	}
+	return sum / time.Duration(max(g.count-before.count, 1))
+}
+
+// since tells how much processor time an operation took of whom.
+func (g gauge) since(before gauge) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(g.spent)) {
+		parts = append(parts, fmt.Sprintf("%d µs of %s", ((g.spent[name]-before.spent[name])/time.Duration(max(g.count-before.count, 1))).Microseconds(), name))
+	}
+	return fmt.Sprintf("%s; %.0f a second", strings.Join(parts, ", "), g.rate(before))
+}
+
+// realAddress returns the address of a node itself, without the harness on the way.
+func realAddress(b *testing.B, r redis.UniversalClient) string {
+	at := func(name string) string {
+		got, err := r.ConfigGet(b.Context(), name).Result()
+		require.NoError(b, err)
+		return strings.Fields(got[name])[0]
+	}
+	return at("bind") + ":" + at("port")
+}

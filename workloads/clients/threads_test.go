@@ -1,0 +1,208 @@
+package clients_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/outside"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// extendOrTake is one of the two mistakes of RedLock.net issue 64: a renewal that finds no lock takes it. The other is that each renewal that
+// is answered sets a timer of its own, which nobody stops.
+const extendOrTake = `local is = redis.call("get", KEYS[1]) if is and is ~= ARGV[1] then return 0 end ` +
+	`redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2]) return 1`
+
+// A watchdog in a thread of its own, with a connection of its own, is part of every schedule: the right one is exhausted, and one that
+// takes the lock again after its release is found. Its schedule is the same each time.
+func TestAWatchdogOutsideRacesWithTheRelease(t *testing.T) {
+	t.Parallel()
+	small := func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, -1, -1 }
+	for _, c := range []workloads.Client{
+		client(t, python, "python/watchdog_lock.py"),
+		watchdog(t, "    def release(self, key, owner):\n        self.watchdog.stop(); self.watchdog.join()\n        return Lock.release(self, key, owner)"),
+	} {
+		res, err := explore.Search(t.Context(), search(t, c, small))
+		require.NoError(t, err)
+		require.Equal(t, harness.Valid, res.Verdict(), res.Stopped)
+		require.True(t, res.Exhausted)
+		t.Logf("%s: %d schedules, %.0f a second", c, res.Schedules, float64(res.Schedules)/res.Elapsed.Seconds())
+	}
+
+	wrong := search(t, client(t, python, besideAdapters(t, `
+import sys
+sys.path.insert(0, %q)
+from lock import Beside, main
+from watchdog_lock import WatchdogLock
+
+class Rearms(WatchdogLock):
+    def watch(self, key, owner, ttl_ms):
+        if Beside.sleep(ttl_ms // 3) and self.extend(key, owner, ttl_ms):
+            self.watchdog = Beside(lambda: self.watch(key, owner, ttl_ms))
+
+    def extend(self, key, owner, ttl_ms):
+        return self.redis.eval('''`+extendOrTake+`''', 1, key, owner, ttl_ms) == 1
+
+main(Rearms)
+`)), func(s *explore.Spec) { small(s); s.First = true })
+	res, err := explore.Search(t.Context(), wrong)
+	require.NoError(t, err)
+	require.Len(t, res.Found, 1, res.Stopped)
+	require.Equal(t, harness.StuckLock, res.Found[0].Anomaly.Class)
+	require.NoError(t, explore.Replay(t.Context(), wrong, res.Found[0], 100))
+	t.Logf("found after %d schedules, in %d steps", res.Schedules, res.Found[0].Length())
+}
+
+// watchdogInGo is watchdog_lock.py in this process.
+type watchdogInGo struct {
+	inGo
+	stop context.CancelFunc // of the watchdog; nil: there was none
+}
+
+func (l *watchdogInGo) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	granted, err := l.inGo.Acquire(ctx, key, owner, ttl)
+	if granted {
+		ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+		harness.Go(ctx, func(ctx context.Context) {
+			for harness.Sleep(ctx, ttl/3) == nil {
+				if mine, err := l.Extend(ctx, key, owner, ttl); err != nil || !mine {
+					return
+				}
+			}
+		})
+	}
+	return granted, err
+}
+
+func (l *watchdogInGo) Release(ctx context.Context, key, owner string) (bool, error) {
+	if l.stop != nil {
+		l.stop()
+	}
+	return l.inGo.Release(ctx, key, owner)
+}
+
+// A watchdog in a thread outside takes the same steps as one in a goroutine of harness.Go, whatever goes wrong.
+func TestAWatchdogOutsideIsSearchedAsOneInside(t *testing.T) {
+	t.Parallel()
+	outer := client(t, python, "python/watchdog_lock.py")
+	for name, change := range map[string]func(*explore.Spec){
+		"crash":       func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, -1, -1 },
+		"expiry":      func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, 1, -1 },
+		"lost answer": func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, -1, 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			without := search(t, outer, change)
+			without.MaxSchedules = 1200
+			within := without
+			within.Program = workloads.LockProgram(workloads.LockOptions{TTL: 70 * time.Second}, func(r redis.UniversalClient) workloads.Locker {
+				return struct{ workloads.Locker }{&watchdogInGo{inGo: inGo{r}}}
+			})
+			within.Program.NoBackgroundWork, within.Program.Symmetric, within.Unremembered = true, true, true
+			one, err := explore.Search(t.Context(), without)
+			require.NoError(t, err)
+			other, err := explore.Search(t.Context(), within)
+			require.NoError(t, err)
+			t.Log(one.Summary())
+			require.Equal(t, other.Schedules, one.Schedules, other.Summary())
+			require.Equal(t, other.Pruned, one.Pruned)
+			require.Equal(t, other.Exhausted, one.Exhausted)
+			require.Len(t, one.Situations, len(other.Situations))
+			for i, s := range one.Situations { // their words for errors differ, and the order of the arguments of SET
+				require.Equal(t, other.Situations[i].Name, s.Name)
+				require.Equal(t, other.Situations[i].Count, s.Count, s.Name)
+				require.Equal(t, choices(other.Situations[i]), choices(s), s.Name)
+			}
+		})
+	}
+}
+
+// choices lists the choices of a situation's shortest schedule.
+func choices(s interleave.Situation) (all []interleave.Choice) {
+	for _, step := range s.Steps {
+		all = append(all, step.Choice)
+	}
+	return all
+}
+
+// watchdog is the text of a program in Python whose watchdog does what body says.
+func watchdog(t *testing.T, body string) workloads.Client {
+	t.Helper()
+	return client(t, python, besideAdapters(t, fmt.Sprintf(`
+import os, sys, threading, time
+sys.path.insert(0, %%q)
+from lock import Beside, Lock, main
+from watchdog_lock import WatchdogLock
+
+class Own(WatchdogLock):
+%s
+
+main(Own)
+`, body)))
+}
+
+// Threads that do not keep to the protocol end the search, with one line that says what is wrong.
+func TestThreadsOutsideThatBreakDown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ body, want string }{
+		"it dies in one": {"    def watch(self, *_): time.sleep(0.05); os._exit(3)", `the program outside has broken down: it ended \(exit status 3\)`},
+		"one works beside": {
+			"    def watch(self, *_):\n        threading.Thread(target=lambda: self.redis.get('x')).start()\n        self.redis.get('y')",
+			"on one connection while a command was under way on another: let it do one thing at a time, and ask to start each thread beside|not do the same each time: ",
+		},
+		"one waits for something else": {"    def watch(self, *_): time.sleep(3600)", "client 1's thread 2 neither sent a command nor finished within 2s"},
+		"too many": {
+			"    def release(self, key, owner):\n        for _ in range(40): Beside(lambda: Beside.sleep(1000))\n        return super().release(key, owner)",
+			"client 1 has started [0-9]+ goroutines and subscriptions in one schedule, and more are not explored",
+		},
+		"it subscribes": {
+			"    def watch(self, *_):\n        p = self.redis.pubsub()\n        p.subscribe('x')\n        p.get_message(timeout=1)",
+			"has subscribed, and subscriptions of a program outside are not explored",
+		},
+		"a clock for one thread": {"    clock = 'preloaded'", "it started a thread, and its clock is preloaded, which is known for one thread only"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res, err := explore.Search(t.Context(), search(t, watchdog(t, c.body), func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, -1, -1 }))
+			require.NoError(t, err)
+			require.Equal(t, harness.Unknown, res.Verdict())
+			require.Regexp(t, c.want, res.Stopped)
+			require.NotContains(t, res.Stopped, "\n")
+		})
+	}
+}
+
+// A thread that goes on after it was told that its client is gone costs a process, and nothing else.
+func TestAThreadOutsideThatNeverStops(t *testing.T) {
+	t.Parallel()
+	c := watchdog(t, "    def watch(self, *_):\n        while True: Beside.sleep(1000)\n    def release(self, key, owner): return Lock.release(self, key, owner)")
+	res, err := explore.Search(t.Context(), search(t, c, func(s *explore.Spec) {
+		s.Crashes, s.Expiries, s.LostAnswers, s.MaxSchedules = 1, -1, -1, 10
+	}))
+	require.NoError(t, err)
+	require.Empty(t, res.Found)
+	require.Equal(t, 10, res.Schedules, res.Stopped)
+}
+
+// Under load a watchdog outside renews by the machine's clock.
+func TestAWatchdogOutsideUnderLoad(t *testing.T) {
+	t.Parallel()
+	v, err := outside.Variant(client(t, python, "python/watchdog_lock.py"))
+	require.NoError(t, err)
+	defer v.Close()
+	s := cluster.Standalone(cluster.Options{Clients: 8})
+	w := v.Workload(s, workloads.Options{Keys: 2, TTL: 300 * time.Millisecond, Hold: 200 * time.Millisecond})
+	res, err := harness.Run(t.Context(), harness.Spec{Name: v.ID, System: s, Workload: w, Clients: 8, Duration: 2 * time.Second, Checkers: checkers.For(w), Seed: 1})
+	require.NoError(t, err)
+	require.Equal(t, harness.Valid, res.Verdict)
+}

@@ -1,0 +1,15 @@
+package workloads
+
+// The operations that a program outside can be asked for, by their names in the protocol of clients/README.md.
+const (
+	DoAcquire = "acquire"
+	DoExtend  = "extend" // optional
+	DoRelease = "release"
+	DoClaim   = "claim"
+	DoConfirm = "confirm" // optional
+	DoNext    = "next"
+)
+
+// TrialKey is the name of the lock, message or sequence with which a script or a program is tried before it is used. Names of the
+// trial's owners begin with it, too.
+const TrialKey = "doublegrant-trial"
