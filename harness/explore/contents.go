@@ -224,7 +224,7 @@ func parseAll(b []byte) (all [][][]byte) {
 }
 
 // learns reports whether what the schedule shows is kept.
-func (ex *execution) learns() bool { return ex.memory.works() && !ex.recalls && !ex.disturbed }
+func (ex *execution) learns() bool { return ex.memory.works() && !ex.recalls && !ex.disturbed() }
 
 // scriptHash returns the hash by which Redis knows a script.
 func scriptHash(body string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(body))) } // SHA-1 is Redis's choice

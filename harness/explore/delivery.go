@@ -168,9 +168,7 @@ func (ex *execution) sendNext(a *actor, c *conn) (kept bool, err error) {
 		}
 	}
 	ex.trace.sent(ex, next, reply, c.failed)
-	if ex.waitCutShort(next, reply) {
-		ex.disturbed = true
-	}
+	ex.waitCutShort = ex.waitCutShort || ex.lacksAcks(next, reply)
 	ex.noteEffects(next, reply)
 	if wait := next.waitTimeout(); wait > 0 && next.wantedAcks() > ex.hearingReplicas() {
 		return false, ex.passTo(ex.now + wait)
@@ -190,7 +188,7 @@ func (ex *execution) noteEffects(c command, reply []byte) {
 		if ex.recalls {
 			return
 		}
-		ex.disturbed = ex.disturbed || ex.w.primary == firstPrimary && !ex.w.flushed
+		ex.missesScript = ex.missesScript || ex.w.primary == firstPrimary && !ex.w.flushed
 	}
 }
 
@@ -215,9 +213,9 @@ func (ex *execution) beginLearningNext(a *actor, c *conn) (*pendingOutcome, erro
 	return ex.beginLearning(&c.queue[0], c, a, a.watched)
 }
 
-// waitCutShort reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear
-// the primary if those are fewer.
-func (ex *execution) waitCutShort(c command, reply []byte) bool {
+// lacksAcks reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear the primary
+// if those are fewer.
+func (ex *execution) lacksAcks(c command, reply []byte) bool {
 	wanted := min(c.wantedAcks(), ex.hearingReplicas())
 	got, err := integer(reply)
 	return wanted > 0 && err == nil && got < wanted

@@ -104,15 +104,12 @@ func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleav
 
 // stepsOf runs a schedule and returns its steps. They are nil if the machine disturbed every attempt.
 func (r replayer) stepsOf(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) ([]interleave.Step, error) {
-	for range maxAttempts {
-		ex, err := r.runOnce(ctx, budget, schedule)
-		if ex != nil && ex.disturbed {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return ex.trace.steps, nil
+	ex, err := r.runUndisturbed(ctx, budget, schedule)
+	switch {
+	case errors.Is(err, errDisturbed):
+		return nil, nil // there is one, but the machine is too busy to show it
+	case err != nil:
+		return nil, err
 	}
-	return nil, nil // there is one, but the machine is too busy to show it
+	return ex.trace.steps, nil
 }

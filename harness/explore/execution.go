@@ -58,7 +58,8 @@ type execution struct {
 	clockRead          bool                    // somebody has looked at a clock
 	expired            bool                    // time has passed beyond the end of a lease
 	tooManyEnds        bool                    // there were more instants to which time could have passed than are tried
-	disturbed          bool                    // something that is not part of the schedule came between: a missing script, a WAIT cut short
+	missesScript       bool                    // Redis lacked a script that it has in every other schedule: see attempts
+	waitCutShort       bool                    // a WAIT returned before its replicas had acknowledged
 	alarm              *time.Timer
 
 	memory      *memory      // what the search knows, if this schedule is kept or run from it; nil: it is neither

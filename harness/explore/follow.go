@@ -42,35 +42,32 @@ func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (out Fo
 	return out, errors.Join(err, w.stop())
 }
 
-// follow tries again while something that is not part of the schedule disturbs it, at most attempts times.
+// follow leads the program along the schedule and judges what became of it.
 func (r replayer) follow(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
-	for range maxAttempts {
-		began := time.Now()
-		ex, unfit, err := r.runWherePossible(ctx, r.spec.replayBudget(c), c.Schedule)
-		if err != nil {
-			return Followed{Unfit: unfit}, err
-		}
-		if ex.disturbed || r.w.fixed == nil && time.Since(began) > r.spec.Program.Lease/slowness {
-			continue
-		}
-		out.Unfit = unfit
-		found := ex.withDeadlock(check(ctx, r.spec.Checkers, ex.history())).found
-		if len(found) == 0 {
-			return out, nil
-		}
-		first := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
-		now, err := r.counterexample(ctx, ex, r.spec.replayBudget(c), first.Class)
-		out.Found = &now
+	var ex *execution
+	budget := r.spec.replayBudget(c)
+	err = r.attempts(budget).run(ctx, func() (_ *execution, err error) {
+		ex, out.Unfit, err = r.runWherePossible(ctx, budget, c.Schedule)
+		return ex, err
+	})
+	if err != nil {
 		return out, err
 	}
-	return out, fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
+	found := ex.withDeadlock(check(ctx, r.spec.Checkers, ex.history())).found
+	if len(found) == 0 {
+		return out, nil
+	}
+	first := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
+	now, err := r.counterexample(ctx, ex, budget, first.Class)
+	out.Found = &now
+	return out, err
 }
 
 // runWherePossible runs the choices of a schedule that are possible, and then goes on to an end. unfit describes the first that is not
 // possible.
 func (r replayer) runWherePossible(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (ex *execution, unfit string, err error) {
 	if ex, err = beginSchedule(ctx, r.spec, budget, r.w, r.alarm); err != nil {
-		return ex, "", err
+		return nil, "", err
 	}
 	ex.trace = &trace{stores: true}
 	for i, c := range schedule {

@@ -212,26 +212,25 @@ func (s *search) nextNumber() (number int, ok bool) {
 
 // walk runs one schedule that is drawn at random, and has the checkers judge it.
 func (s *search) walk(ctx context.Context, w *world, alarm *time.Timer, number, steps int) error {
-	for range maxAttempts {
-		t := walker{spec: s.spec, budget: s.budget, w: w, alarm: alarm}
-		p := s.spec.Random.draw(s.spec, s.budget, number, steps)
-		ex, again, err := t.run(ctx, p)
-		if err != nil {
-			return err
-		}
-		if again {
-			continue
-		}
-		s.mu.Lock()
-		s.random.drawn++
-		s.random.judged++
-		s.random.steps = max(s.random.steps, len(ex.path))
-		s.random.actors = max(s.random.actors, len(p.priority))
-		s.random.instants = max(s.random.instants, t.instants)
-		s.mu.Unlock()
-		return s.judge(ctx, visit{search: s, ex: ex, prune: ex.replicationStopped, number: number})
+	t := walker{spec: s.spec, budget: s.budget, w: w, alarm: alarm}
+	var p *pct
+	var ex *execution
+	err := t.attempts().run(ctx, func() (_ *execution, err error) {
+		p = s.spec.Random.draw(s.spec, s.budget, number, steps)
+		ex, err = t.run(ctx, p)
+		return ex, err
+	})
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
+	s.mu.Lock()
+	s.random.drawn++
+	s.random.judged++
+	s.random.steps = max(s.random.steps, len(ex.path))
+	s.random.actors = max(s.random.actors, len(p.priority))
+	s.random.instants = max(s.random.instants, t.instants)
+	s.mu.Unlock()
+	return s.judge(ctx, visit{search: s, ex: ex, prune: ex.replicationStopped, number: number})
 }
 
 // draw draws the schedule of a number. steps is the length of the longest so far.
@@ -275,11 +274,12 @@ type walker struct {
 	instants int  // the most instants to which time could have passed by one kind of fault
 }
 
-// run runs one schedule to its end. again is true if something that is no part of it disturbed it, or it took too long.
-func (t *walker) run(ctx context.Context, p *pct) (ex *execution, again bool, err error) {
-	began := time.Now()
+func (t *walker) attempts() attempts { return attempts{t.spec, t.budget, t.w, t.alarm} }
+
+// run runs one schedule to its end.
+func (t *walker) run(ctx context.Context, p *pct) (ex *execution, err error) {
 	if ex, err = beginSchedule(ctx, t.spec, t.budget, t.w, t.alarm); err != nil {
-		return ex, false, err
+		return nil, err
 	}
 	if t.traced {
 		ex.trace = &trace{}
@@ -287,26 +287,26 @@ func (t *walker) run(ctx context.Context, p *pct) (ex *execution, again bool, er
 	for {
 		moves, err := ex.moves()
 		if err != nil {
-			return ex, false, err
+			return ex, err
 		}
 		if len(moves) == 0 {
 			break
 		}
 		beyondEnd, err := t.passings(ex, moves)
 		if err != nil {
-			return ex, false, err
+			return ex, err
 		}
 		c := p.pick(moves, len(ex.path), beyondEnd)
 		if _, err := ex.step(ctx, c); err != nil {
 			ex.abandon()
-			return ex, false, err
+			return ex, err
 		}
 		p.took(c, len(ex.path))
 	}
 	if !ex.replicationStopped { // or no replica was promoted, and the schedule shows the same as if replication had gone on
 		err = ex.finish(ctx)
 	}
-	return ex, ex.disturbed || t.w.fixed == nil && time.Since(began) > t.spec.Program.Lease/slowness, err
+	return ex, err
 }
 
 // passings returns a function that tells of a choice in which time passes whether it goes beyond the end of a lease. It notes how

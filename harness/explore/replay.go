@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
@@ -84,28 +83,29 @@ type replayer struct {
 
 // run runs one schedule, again where it was disturbed, and returns it as the counterexample of a class.
 func (r replayer) run(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice, class harness.Class) (interleave.Counterexample, error) {
-	for attempt := range maxAttempts {
-		began := time.Now()
-		ex, err := r.runOnce(ctx, budget, schedule)
-		switch {
-		case ex != nil && ex.disturbed && (err == nil || errors.Is(err, ErrDiverged)):
-			if err := r.learnScripts(ctx, budget, attempt, len(schedule)); err != nil {
-				return interleave.Counterexample{}, err
-			}
-		case err != nil:
-			return interleave.Counterexample{}, err
-		case r.w.fixed != nil || time.Since(began) <= r.spec.Program.Lease/slowness:
-			return r.counterexample(ctx, ex, budget, class)
-		}
+	ex, err := r.runUndisturbed(ctx, budget, schedule)
+	if err != nil {
+		return interleave.Counterexample{}, err
 	}
-	return interleave.Counterexample{}, fmt.Errorf("explore: a replay was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
+	return r.counterexample(ctx, ex, budget, class)
 }
 
-// runOnce runs the schedule. If it cannot be followed, it is run to some end, so that clients load the scripts that they miss.
+func (r replayer) attempts(b interleave.Budget) attempts { return attempts{r.spec, b, r.w, r.alarm} }
+
+// runUndisturbed runs the schedule, again where it was disturbed. The execution is nil if none could begin.
+func (r replayer) runUndisturbed(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (ex *execution, err error) {
+	err = r.attempts(budget).run(ctx, func() (_ *execution, err error) {
+		ex, err = r.runOnce(ctx, budget, schedule)
+		return ex, err
+	})
+	return ex, err
+}
+
+// runOnce runs the schedule. If it cannot be followed, it is run to some end, so that no client is left in the middle.
 func (r replayer) runOnce(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*execution, error) {
 	ex, err := beginSchedule(ctx, r.spec, budget, r.w, r.alarm)
 	if err != nil {
-		return ex, err
+		return nil, err
 	}
 	ex.trace = &trace{stores: r.stores}
 	for i, c := range schedule {
@@ -121,7 +121,7 @@ func (r replayer) runOnce(ctx context.Context, budget interleave.Budget, schedul
 			ex.abandon()
 			return ex, err
 		}
-		if ex.disturbed {
+		if ex.disturbed() {
 			return ex, ex.drain(ctx)
 		}
 	}
@@ -132,17 +132,6 @@ func (r replayer) runOnce(ctx context.Context, budget interleave.Budget, schedul
 		return ex, errors.Join(lost, ex.drain(ctx))
 	}
 	return ex, ex.finish(ctx)
-}
-
-// learnScripts runs one schedule that is drawn at random, so that clients load the scripts that they miss. In the replayed schedule
-// somebody may keep them from that: a release stops the watchdog of a lock, which then does not send its script.
-func (r replayer) learnScripts(ctx context.Context, budget interleave.Budget, attempt, steps int) error {
-	t := walker{spec: r.spec, budget: budget, w: r.w, alarm: r.alarm}
-	_, _, err := t.run(ctx, drawPCT(rand.New(rand.NewPCG(1, uint64(attempt))), defaultDepth, steps, budget, false))
-	if errors.Is(err, errStopped) { // its end is of no interest
-		return nil
-	}
-	return err
 }
 
 // counterexample returns the schedule and its steps up to the first anomaly of the class. The error wraps ErrDiverged if there

@@ -13,11 +13,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-const (
-	maxAttempts = 20 // runs of one schedule, if something disturbs it or the machine is slow
-	slowness    = 10 // with clocks that cannot be set, a schedule that takes longer than the lease/slowness is run again
-)
-
 // Search runs every schedule of spec's program within its budget, or one that shows the same, and has the checkers judge
 // each. An error says that the harness or its environment failed, that the program or a checker panicked, or that spec cannot
 // be searched (ErrSpec). Violations are no errors: they are in Result.Found. A search that ends early says why in

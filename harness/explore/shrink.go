@@ -230,30 +230,28 @@ func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget, sc
 
 // outcome runs a schedule and returns the counterexample of the class that it became. It is nil if it became none.
 func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*smallestFound, error) {
-	for range maxAttempts {
+	var ex *execution
+	err := h.attempts(budget).run(ctx, func() (_ *execution, err error) {
 		h.runs++
-		began := time.Now()
-		ex, _, err := h.runWherePossible(ctx, budget, schedule)
-		switch {
-		case errors.Is(err, errStopped):
-			return nil, nil // such as one that does not end
-		case err != nil:
-			return nil, err
-		case ex.disturbed || h.w.fixed == nil && time.Since(began) > h.spec.Program.Lease/slowness:
-			continue
-		case ex.replicationStopped || ex.grantedFree != "":
-			return nil, nil
-		}
-		var first *smallestFound
-		for _, a := range ex.withDeadlock(check(ctx, h.spec.Checkers, ex.history())).found {
-			c := &smallestFound{budget: usedBudget(ex), schedule: ex.path, class: a.Class, length: ex.lengthUntil(a.To)}
-			if a.Class == h.class && (first == nil || c.smaller(first)) {
-				first = c
-			}
-		}
-		return first, nil
+		ex, _, err = h.runWherePossible(ctx, budget, schedule)
+		return ex, err
+	})
+	switch {
+	case errors.Is(err, errStopped), errors.Is(err, errDisturbed):
+		return nil, nil // such as one that does not end
+	case err != nil:
+		return nil, err
+	case ex.replicationStopped || ex.grantedFree != "":
+		return nil, nil
 	}
-	return nil, nil // the machine is too busy for this one
+	var first *smallestFound
+	for _, a := range ex.withDeadlock(check(ctx, h.spec.Checkers, ex.history())).found {
+		c := &smallestFound{budget: usedBudget(ex), schedule: ex.path, class: a.Class, length: ex.lengthUntil(a.To)}
+		if a.Class == h.class && (first == nil || c.smaller(first)) {
+			first = c
+		}
+	}
+	return first, nil
 }
 
 // isSmaller reports whether a counterexample has fewer clients than the best so far, or as many and fewer steps, faults or preemptions,

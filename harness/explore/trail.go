@@ -79,7 +79,7 @@ func (ex *execution) noteOutcome(c *command, on *conn) {
 // state at Redis that nobody sees.
 func (ex *execution) seesState() (ok bool, err error) {
 	t := ex.trails
-	if t == nil || t.blind || ex.disturbed || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
+	if t == nil || t.blind || ex.disturbed() || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
 		return false, nil
 	}
 	for i := range ex.actors {

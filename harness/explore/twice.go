@@ -56,31 +56,23 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 }
 
 // runTraced runs a schedule and writes its steps down.
-func (s *search) runTraced(ctx context.Context, w *world, b interleave.Budget, draw func() *pct) (*execution, error) {
+func (s *search) runTraced(ctx context.Context, w *world, b interleave.Budget, draw func() *pct) (ex *execution, err error) {
 	t := walker{spec: s.spec, budget: b, w: w, alarm: time.NewTimer(parkWithin), traced: true}
-	for range maxAttempts {
-		ex, again, err := t.run(ctx, draw())
-		if err != nil || !again {
-			return ex, err
-		}
-	}
-	return nil, fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
+	err = t.attempts().run(ctx, func() (_ *execution, err error) {
+		ex, err = t.run(ctx, draw())
+		return ex, err
+	})
+	return ex, err
 }
 
 // runAgain runs a schedule the second time, and describes the first step that differs.
 func (s *search) runAgain(ctx context.Context, w *world, first *execution) (why string, err error) {
 	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(parkWithin)}
-	for range maxAttempts {
-		second, err := r.runOnce(ctx, first.budget, first.path)
-		switch {
-		case second != nil && second.disturbed && (err == nil || errors.Is(err, ErrDiverged)):
-			continue
-		case err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, errStopped):
-			return "", err
-		}
-		return describeDifference(first, second), nil
+	second, err := r.runUndisturbed(ctx, first.budget, first.path)
+	if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, errStopped) {
+		return "", err
 	}
-	return "", fmt.Errorf("explore: a schedule was disturbed or took more than a tenth of the lease, %d times in a row", maxAttempts)
+	return describeDifference(first, second), nil
 }
 
 // describeDifference describes the first step in which two runs of a schedule differ: what its client sent the first and the second

@@ -27,28 +27,23 @@ type visit struct {
 	number int // number of a schedule drawn at random, from 1
 }
 
-// run replays the item's prefix and goes on to the end. again is true if the schedule has to be run again: something that is
-// no part of it disturbed it, or it took too long.
-func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again bool, err error) {
+// run replays the item's prefix and goes on to the end. It returns what was really run, nil if the schedule was run from memory.
+func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (really *execution, err error) {
 	if v.memory.works() {
 		if done, err := v.runFromMemory(ctx, w, alarm); done || err != nil {
-			return false, err
+			return nil, err
 		}
 	}
-	began := time.Now()
 	v.ex, err = beginSchedule(ctx, v.spec, v.budget, w, alarm)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if v.followsTrails(w) {
 		v.ex.beginTrails()
 	}
 	if err := v.descend(ctx); err != nil {
-		if v.ex.disturbed && errors.Is(err, errDiverged) {
-			return true, v.ex.drain(ctx) // so that clients load the scripts that are missing
-		}
 		v.ex.abandon()
-		return false, err
+		return v.ex, err
 	}
 	if v.ex.replicationStopped {
 		v.prune = true // no replica was promoted: the schedule shows the same as if replication had gone on
@@ -56,7 +51,7 @@ func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (again boo
 	if !v.prune {
 		err = v.ex.finish(ctx)
 	}
-	return v.ex.disturbed || w.fixed == nil && time.Since(began) > v.spec.Program.Lease/slowness, err
+	return v.ex, err
 }
 
 func (v *visit) descend(ctx context.Context) error {
@@ -179,7 +174,7 @@ func (v *visit) compareWithReality(ctx context.Context, w *world, alarm *time.Ti
 		return nil
 	}
 	ex, err := v.reallyRun(ctx, w, alarm, v.ex.path)
-	if err != nil || ex.disturbed || !v.memory.works() {
+	if err != nil || !v.memory.works() {
 		return err
 	}
 	if !slices.Equal(ex.ops, v.ex.ops) || !slices.Equal(ex.path, v.ex.path) {
@@ -188,8 +183,16 @@ func (v *visit) compareWithReality(ctx context.Context, w *world, alarm *time.Ti
 	return nil
 }
 
-// reallyRun runs a schedule that begins with path, and keeps what it shows.
-func (s *search) reallyRun(ctx context.Context, w *world, alarm *time.Timer, path []interleave.Choice) (*execution, error) {
+// reallyRun runs a schedule that begins with path, again where it was disturbed, and keeps what it shows.
+func (s *search) reallyRun(ctx context.Context, w *world, alarm *time.Timer, path []interleave.Choice) (ex *execution, err error) {
+	err = attempts{s.spec, s.budget, w, alarm}.run(ctx, func() (_ *execution, err error) {
+		ex, err = s.reallyRunOnce(ctx, w, alarm, path)
+		return ex, err
+	})
+	return ex, err
+}
+
+func (s *search) reallyRunOnce(ctx context.Context, w *world, alarm *time.Timer, path []interleave.Choice) (*execution, error) {
 	w.memory = s.memory
 	defer func() { w.memory = nil }()
 	strays := w.strayCommands
@@ -211,9 +214,6 @@ func (s *search) reallyRun(ctx context.Context, w *world, alarm *time.Timer, pat
 	maps.Copy(s.memory.scripts, w.scripts)
 	if w.strayCommands > strays {
 		s.memory.disable("a client sends commands by itself")
-	}
-	if err != nil && ex.disturbed && errors.Is(err, errDiverged) {
-		return ex, ex.drain(ctx) // so that clients load the scripts that are missing
 	}
 	if err != nil {
 		ex.abandon()

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -61,18 +60,14 @@ func (s *search) judgeAll(ctx context.Context, all <-chan visit) {
 // explore runs the first schedule of an item and plans the others.
 func (s *search) explore(ctx context.Context, w *world, it item, alarm *time.Timer, judge func(context.Context, visit) error) error {
 	var v visit
-	for range maxAttempts {
+	err := attempts{s.spec, s.budget, w, alarm}.run(ctx, func() (*execution, error) {
 		v = visit{search: s, item: it, cost: it.cost, looked: v.looked, claimed: v.claimed}
-		again, err := v.run(ctx, w, alarm)
-		if err != nil {
-			s.states.forget(v.claimed)
-			return err
-		}
-		if again {
-			continue
-		}
-		s.push(v.plan)
-		return judge(ctx, v)
+		return v.run(ctx, w, alarm)
+	})
+	if err != nil {
+		s.states.forget(v.claimed)
+		return err
 	}
-	return fmt.Errorf("explore: a schedule took more than a tenth of the lease, %d times in a row: this machine is too busy, or a client waits by itself (time.Sleep) where harness.Sleep would do", maxAttempts)
+	s.push(v.plan)
+	return judge(ctx, v)
 }

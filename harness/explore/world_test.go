@@ -85,10 +85,10 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 	s := newScheduler(t, spec)
 	first := s.begin()
 	s.finish(first)
-	require.True(t, first.disturbed, "in the first schedule the cache is cold")
+	require.True(t, first.disturbed(), "in the first schedule the cache is cold")
 	for range 2 { // after a flush the cache is as it was
 		ex := s.run(interleave.Run(0), interleave.FlushScripts, interleave.Run(0), interleave.Run(0))
-		require.False(t, ex.disturbed)
+		require.False(t, ex.disturbed())
 		require.Equal(t, []string{
 			"1: EVALSHA {return redis.call('incr', KEYS[1]) .. ''} k = 1", "0: SCRIPT FLUSH =",
 			"1: EVALSHA {return redis.call('incr', KEYS[1]) .. ''} k = (error) NOSCRIPT No matching script. Please use EVAL.",
@@ -96,7 +96,7 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 		}, commands(ex)[:4])
 		require.Equal(t, []string{"1: script = 1", "1: script = 2", "2: script = 3", "2: script = 4"}, results(ex.ops))
 		ex = s.run(interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
-		require.False(t, ex.disturbed)
+		require.False(t, ex.disturbed())
 		require.NotContains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 	}
 	plain := quiet(program(writesTo("k", 1)))
@@ -117,7 +117,7 @@ func TestAFlushIsUndone(t *testing.T) {
 	s.run()
 	for range 2 {
 		s.run(interleave.Run(0), interleave.FlushScripts)
-		require.False(t, s.run().disturbed)
+		require.False(t, s.run().disturbed())
 	}
 }
 
@@ -246,7 +246,7 @@ func TestScriptsAfterAFailover(t *testing.T) {
 		require.Contains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 		require.Equal(t, "1: script = 1", results(ex.ops)[1])
 		ex = s.run()
-		require.False(t, ex.disturbed)
+		require.False(t, ex.disturbed())
 		require.NotContains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 	}
 }

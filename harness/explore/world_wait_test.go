@@ -49,7 +49,7 @@ func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	time.AfterFunc(100*time.Millisecond, func() { assert.NoError(t, s.w.cluster.Resume(name)) })
 	ex := s.run(interleave.Run(0), interleave.Run(0))
 	require.Contains(t, results(ex.ops), "1: wait = WAIT 2 1: 2")
-	require.False(t, ex.disturbed)
+	require.False(t, ex.disturbed())
 	s.whole()
 }
 
