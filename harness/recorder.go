@@ -172,22 +172,29 @@ func (s *slot) drain(to *[]Op) {
 	s.drained.Broadcast()
 }
 
-// takeBefore takes the pending operations that returned before mark, in order of Return. It sorts their places, so that each
-// operation is copied once. The result is valid until the next call.
+// takeBefore takes the pending operations that returned before mark, in order of Return. It sorts their places, so that each operation is
+// copied once, and leaves the others as they are: a mark that stands still, as that of a silent generator, costs a look at each. The
+// result is valid until the next call.
 func (r *recorder) takeBefore(mark time.Duration) []Op {
 	r.order = r.order[:0]
 	for i := range r.pending {
-		r.order = append(r.order, returnedAt{r.pending[i].Return, i})
+		if at := r.pending[i].Return; at < mark {
+			r.order = append(r.order, returnedAt{at, i})
+		}
+	}
+	if len(r.order) == 0 {
+		return nil
 	}
 	slices.SortFunc(r.order, func(a, b returnedAt) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.i, b.i)) })
-	n, _ := slices.BinarySearchFunc(r.order, mark, func(p returnedAt, t time.Duration) int { return cmp.Compare(p.at, t) })
 	ready := r.ready[:0]
-	for _, p := range r.order[:n] {
+	for _, p := range r.order {
 		ready = append(ready, r.pending[p.i])
 	}
 	rest := r.spare[:0]
-	for _, p := range r.order[n:] {
-		rest = append(rest, r.pending[p.i])
+	for i := range r.pending {
+		if r.pending[i].Return >= mark {
+			rest = append(rest, r.pending[i])
+		}
 	}
 	r.pending, r.spare, r.ready = rest, reusable(r.pending), reusable(ready)
 	return ready
