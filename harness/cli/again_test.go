@@ -64,6 +64,9 @@ const (
 
 // TestASearchIsRepeatedAsPrinted: of scripts in another folder, whose names a shell would take for something else.
 func TestASearchIsRepeatedAsPrinted(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.MkdirAll("my scripts", 0o755))
 	require.NoError(t, os.WriteFile("my scripts/take $1.lua", []byte(take), 0o644))
@@ -88,6 +91,9 @@ func TestASearchIsRepeatedAsPrinted(t *testing.T) {
 
 // TestARunIsRepeatedAsPrinted: of a script with a name that pages and shells would take for something else.
 func TestARunIsRepeatedAsPrinted(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	const name = "<img src=x>|.lua"
 	require.NoError(t, os.WriteFile(name, []byte(`return 7`), 0o644))
@@ -108,6 +114,9 @@ func TestARunIsRepeatedAsPrinted(t *testing.T) {
 
 // TestARunOfASuiteIsRepeatedAsPrinted: of a script that stands in the suite itself, and of a variant.
 func TestARunOfASuiteIsRepeatedAsPrinted(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("mine.yaml", []byte(`
 defaults: {duration: 1s, clients: 10, rate: 1000, pacing: closed}

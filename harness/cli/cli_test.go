@@ -114,6 +114,9 @@ func TestAMachineThatCannotDoItIsOneLineAndExit3(t *testing.T) {
 }
 
 func TestRunExitsWithItsVerdictAndCheckAgrees(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {
 		variant string
@@ -145,6 +148,9 @@ func TestRunExitsWithItsVerdictAndCheckAgrees(t *testing.T) {
 }
 
 func TestJSONIsAllThatStandardOutputHolds(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	out, _, code := run(t, "run", "sequence/incr", "--duration", "1s", "--rate", "4000", "-o", "json")
 	require.Equal(t, cli.ExitMet, code, out)
@@ -161,6 +167,9 @@ func TestJSONIsAllThatStandardOutputHolds(t *testing.T) {
 }
 
 func TestCompareSaysWhetherEachDidAsDocumented(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	out, errs, code := run(t, "compare", "sequence/numeric-compare-hash", "sequence/digits-compare",
 		"--regime", "fixed,timestamp17", "--duration", "1s", "--rate", "2000") // which a busy machine keeps up

@@ -66,6 +66,9 @@ func pythonWithRedis(t *testing.T) string {
 
 // A lock in Python goes the way of the README: checked, explored, under load, and replayed where it is broken.
 func TestALockInPython(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	python := pythonWithRedis(t)
 	lock, err := filepath.Abs("../../workloads/clients/python/redis_py_lock.py")
 	require.NoError(t, err)

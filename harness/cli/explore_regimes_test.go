@@ -56,6 +56,9 @@ func TestASequenceThatTakesNoNoticeOfProposalsIsExploredOnce(t *testing.T) {
 }
 
 func TestALoadOfASequenceNamesTheRegimesThatBreakIt(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("doubles.lua", []byte(doubles), 0o644))
 	for _, keys := range []string{"{key}", "one"} {

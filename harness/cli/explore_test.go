@@ -134,6 +134,9 @@ return 1`
 )
 
 func TestALuaFileIsExploredRunAndCompared(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("naive.lua", []byte(naive), 0o644))
 	require.NoError(t, os.WriteFile("counter.lua", []byte(counter), 0o644))
@@ -182,6 +185,9 @@ func TestWhatNobodyCanJudgeIsNoProof(t *testing.T) {
 }
 
 func TestCompareAsksTheExplorerAboutWhatItCanSearch(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	out, errs, _ := run(t, "compare", "lock/set-nx-px", "lock/set-nx-px-get-del", "--ttl", "50ms", "--duration", "1s", "--clients", "20")
 	require.Regexp(t, `all \d+ hold`, out, errs)

@@ -114,10 +114,13 @@ func onlyTheBystanderIsLeft(t *testing.T, d *attachedtest.Deployment) {
 }
 
 func TestARunOnARedisThatIsAlreadyThere(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	d, may := theirs(t, attachedtest.Options{Rules: leastRules, TLS: true})
 	files := []string{"--redis-ca", d.File("ca.pem"), "--redis-cert", d.File("client.pem"), "--redis-key", d.File("client.key")}
-	out, errs, code := run(t, append([]string{"run", "lock/set-nx-px", "--topology", "external", "--clients", "20", "--duration", "2s", "--with", "writes/sadd",
+	out, errs, code := run(t, append([]string{"run", "lock/set-nx-px", "--topology", "external", "--clients", "20", "--rate", "1000", "--duration", "2s", "--with", "writes/sadd",
 		"--nemesis", "partition-clients-primary,latency,limit-data,freeze-clients", "--fault-for", "2s", may}, files...)...)
 	require.Equal(t, cli.ExitMet, code, "%s%s", out, errs)
 	onlyTheBystanderIsLeft(t, d)
@@ -140,6 +143,9 @@ func TestARunOnARedisThatIsAlreadyThere(t *testing.T) {
 }
 
 func TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	d, may := theirs(t, attachedtest.Options{Rules: leastRules, Replicas: 1, Sentinels: 3})
 	out, errs, code := run(t, "run", "lock/set-nx-px-blind-del", "--topology", "external", "--clients", "20", "--duration", "3s", "--nemesis", "latency", may)
@@ -156,6 +162,9 @@ func TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere(t *testing.T) {
 
 // TestAKeyOutsideOfThePrefixEndsTheRun is about a script that is told to use one.
 func TestAKeyOutsideOfThePrefixEndsTheRun(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	d, may := theirs(t, attachedtest.Options{})
 	require.NoError(t, os.WriteFile("take.lua", []byte("return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])"), 0o600))
@@ -170,6 +179,9 @@ func TestAKeyOutsideOfThePrefixEndsTheRun(t *testing.T) {
 }
 
 func TestARedisThatCannotBeUsedIsOneLine(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	d, may := theirs(t, attachedtest.Options{Rules: leastRules})
 	require.NoError(t, os.WriteFile("empty", nil, 0o600))

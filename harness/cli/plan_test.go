@@ -58,6 +58,9 @@ func TestAPlanFileThatCannotBeIsOneLineWithItsPlace(t *testing.T) {
 
 // TestAPlanIsRunAgainFromWhatItLeftBehind: a schedule in a file, and then the folder of its results.
 func TestAPlanIsRunAgainFromWhatItLeftBehind(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("my.yaml", []byte(`
 variant: sequence/incr

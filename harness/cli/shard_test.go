@@ -84,6 +84,9 @@ func hrefs(page string) (all []string) {
 
 // TestShardsAndOneMachineSayTheSame runs a suite whole, and in three shards as GitLab numbers them.
 func TestShardsAndOneMachineSayTheSame(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	smallSuite(t)
 	const canary = "sup3r-secret-canary"
@@ -146,6 +149,9 @@ func TestShardsAndOneMachineSayTheSame(t *testing.T) {
 }
 
 func TestWhatDoesNotBelongTogetherIsNotMerged(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	suiteFile(t, "runs:\n  - {variant: lock/set-nx-px, explore: {clients: 2}}\n  - {variant: dedup/set-nx-ex, explore: {clients: 2}}\n")
 	for results, more := range map[string][]string{

@@ -31,6 +31,9 @@ runs:
 `
 
 func TestASuiteExitsWithItsWorstRun(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {
 		more string
