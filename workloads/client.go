@@ -28,10 +28,12 @@ type Client struct {
 	RealCrash bool `json:"realCrash,omitempty" yaml:"realCrash,omitempty"` // a crash in a search kills the process; else it cuts it off from Redis
 
 	// Can lists the operations that the program has said that it can do, by their names in the protocol. Symmetric repeats its promise
-	// that it compares tokens for equality only, Clock which clock it reads. Whoever asks the program fills them in, and overwrites
-	// what was there; empty: it was not asked. A program that Announces is not asked: its user says Clock.
+	// that it compares tokens for equality only, Clock which clock it reads, Masters how many independent masters it asks at least (0: it
+	// uses one Redis). Whoever asks the program fills them in, and overwrites what was there; empty: it was not asked. A program that
+	// Announces is not asked: its user says Clock.
 	Can       []string    `json:"can,omitempty" yaml:"can,omitempty"`
 	Symmetric bool        `json:"symmetric,omitempty" yaml:"symmetric,omitempty"`
+	Masters   int         `json:"masters,omitempty" yaml:"masters,omitempty"`
 	Clock     ClientClock `json:"clock,omitempty" yaml:"clock,omitempty"`
 }
 
@@ -55,8 +57,9 @@ func (c ClientClock) IsKnown() bool {
 type Outside interface {
 	// At returns the client of a search whose Redis is at address, for one schedule.
 	At(address string) Operations
-	// On returns one more client of a load, whose Redis is where r leads. If r is nil it is one that does nothing.
-	On(r redis.UniversalClient) Operations
+	// On returns one more client of a load, whose masters are where the Redis clients lead; most algorithms have one. If the first is nil
+	// it is one that does nothing.
+	On(masters ...redis.UniversalClient) Operations
 	// Beside returns the client with which the harness itself looks, in the end of a schedule: one for each r.
 	Beside(r redis.UniversalClient) Operations
 	// Kill ends the process of the client of a search whose Redis is at address. The next schedule has a new one.
@@ -90,7 +93,7 @@ var ErrNothingDone = errors.New("certainly nothing was done")
 var needed = map[Family][]string{Lock: {DoAcquire, DoRelease}, Dedup: {DoClaim}, Sequence: {DoNext}}
 
 // Described returns the client with what its program has said that it can do. An error says why it is no algorithm of a family.
-func (c Client) Described(can []string, symmetric bool, clock ClientClock) (Client, error) {
+func (c Client) Described(can []string, symmetric bool, clock ClientClock, masters int) (Client, error) {
 	if c.As == "" {
 		for _, f := range []Family{Lock, Dedup, Sequence} {
 			if slices.Contains(can, needed[f][0]) {
@@ -107,9 +110,18 @@ func (c Client) Described(can []string, symmetric bool, clock ClientClock) (Clie
 	if c.As == "" {
 		return c, fmt.Errorf("it says that it can do %s, which is neither a lock (acquire, release), a dedup (claim) nor a sequence (next)", quotedWords(can))
 	}
-	c.Can, c.Symmetric, c.Clock = can, symmetric, clock
+	switch {
+	case masters != 0 && c.As != Lock:
+		return c, fmt.Errorf("it says that it asks %d masters, which is for locks: a %s leaves masters out", masters, c.As)
+	case masters < 0 || masters == 1 || masters > mostMasters:
+		return c, fmt.Errorf("it says that it asks %d masters: say 2 to %d, or leave masters out where it uses one Redis", masters, mostMasters)
+	}
+	c.Can, c.Symmetric, c.Clock, c.Masters = can, symmetric, clock, masters
 	return c, nil
 }
+
+// mostMasters is the largest number of masters that a topology has.
+const mostMasters = 9
 
 func quotedWords(words []string) string { return fmt.Sprintf("%q", words) }
 
@@ -154,6 +166,9 @@ func (c Client) variant(run Outside) (Variant, error) {
 		}
 		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return run.On(r) }, v), nil
 	default: // until the program was asked, the family may be open
+		if c.Masters > 0 {
+			return c.onMasters(id, run, v), nil
+		}
 		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
 		v.program = func(o Options) interleave.Program {
 			p := LockProgram(LockOptions{Name: id, TTL: o.TTL}, func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
@@ -163,6 +178,14 @@ func (c Client) variant(run Outside) (Variant, error) {
 		}
 		return lockVariant(id, func(r redis.UniversalClient) Locker { return c.locker(run.On(r)) }, v), nil
 	}
+}
+
+// onMasters makes the variant of a lock that asks several masters. The explorer has one, so it has no program there.
+func (c Client) onMasters(id string, run Outside, v Variant) Variant {
+	v.Flaws = forgottenByAMaster()
+	v = quorumVariant(id, func(masters []redis.UniversalClient) Locker { return c.locker(run.On(masters...)) }, v)
+	v.Masters = c.Masters
+	return v
 }
 
 // outsideProgram lets the clients of a program be processes with gates of their own.

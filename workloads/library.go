@@ -154,7 +154,7 @@ type idle struct{}
 var errIdle = errors.New("this variant is of a listing, and nobody runs its program")
 
 func (idle) At(string) Operations                    { return idle{} }
-func (idle) On(redis.UniversalClient) Operations     { return idle{} }
+func (idle) On(...redis.UniversalClient) Operations  { return idle{} }
 func (idle) Beside(redis.UniversalClient) Operations { return idle{} }
 func (idle) Kill(string)                             {}
 func (idle) Drive(string, ...string) Driving         { panic(errIdle) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -117,7 +118,12 @@ func (a *app) checkClient(ctx context.Context, c workloads.Client) error {
 		if c.Connect != "" {
 			next = "--connect " + plan.CommandLine(c.Connect)
 		}
-		a.println("next: doublegrant explore %s", next)
+		if c.Masters > 0 { // which the explorer has not
+			next = fmt.Sprintf("run --topology %s %s", plan.ManyMasters, next)
+		} else {
+			next = "explore " + next
+		}
+		a.println("next: doublegrant %s", next)
 	}
 	return nil
 }

@@ -65,6 +65,39 @@ func pythonWithRedis(t *testing.T) string {
 }
 
 // A lock in Python goes the way of the README: checked, explored, under load, and replayed where it is broken.
+// A lock on several masters runs where it has them, and is refused elsewhere.
+func TestARedlockInPython(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	python := pythonWithRedis(t)
+	lock, err := filepath.Abs("../../workloads/clients/python/redlock.py")
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	out, errs, code := run(t, "client", "check", "--", python, lock)
+	require.Equal(t, cli.ExitMet, code, out+errs)
+	require.Contains(t, out, "so it is a lock on 3 masters or more")
+	require.Contains(t, out, "next: doublegrant run --topology masters:5 -- ")
+	run3s := []string{"run", "--duration", "3s", "--clients", "20", "--rate", "400", "--pacing", "closed", "--", python, lock}
+	out, errs, code = run(t, run3s...)
+	require.NotEqual(t, cli.ExitFailed, code, errs)
+	require.Contains(t, out, "no two certain holds overlap", errs)
+	require.Contains(t, file(t, "results/latest/plan.yaml"), "topology: masters:5")
+	out, errs, code = run(t, append(run3s, "two")...)
+	require.Equal(t, cli.ExitInvalid, code, errs)
+	require.Contains(t, out, "double-grant")
+
+	for want, args := range map[string][]string{
+		"needs 3 masters or more: use --topology masters:5":                {"run", "--topology", "sentinel", "--", python, lock},
+		"cannot be explored: it needs 3 masters, and the explorer has one": {"explore", "--", python, lock},
+	} {
+		_, errs, code := run(t, args...)
+		require.Equal(t, cli.ExitUsage, code)
+		require.Contains(t, errs, want)
+		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
+	}
+}
+
 func TestALockInPython(t *testing.T) {
 	if !alone(t) {
 		return

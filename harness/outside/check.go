@@ -3,6 +3,7 @@ package outside
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,30 +20,57 @@ const trialTTL = 10 * time.Second
 // answerWithin bounds each operation of a check. Tests shorten it.
 var answerWithin = 3 * time.Second
 
-// Check starts the client's program on the Redis of r, asks it for everything once, and says of each step what is wrong; wrong is nil
-// if it is as it should be. It returns the client with what the program says that it can do, and the first thing that was wrong. The keys
-// of the check begin with doublegrant-trial, and it leaves none behind if the program is right.
-func Check(ctx context.Context, c workloads.Client, r redis.UniversalClient, say func(step string, wrong error)) (workloads.Client, error) {
-	return New(c).try(ctx, r, say, (*trial).askEverything)
+// Servers returns as many Redis clients as it is asked for, each of a Redis that knows nothing of the others.
+type Servers func(count int) ([]redis.UniversalClient, error)
+
+// Check starts the client's program, asks it for everything once, and says of each step what is wrong; wrong is nil if it is as it
+// should be. It returns the client with what the program says that it can do, and the first thing that was wrong. The program first gets
+// one Redis, and if it says that it asks several masters it is started again with as many. The keys of the check begin with
+// doublegrant-trial, and it leaves none behind if the program is right.
+func Check(ctx context.Context, c workloads.Client, servers Servers, say func(step string, wrong error)) (workloads.Client, error) {
+	return New(c).tryOn(ctx, servers, say, (*trial).askEverything)
 }
 
-// Describe starts the client's program on the Redis of r, and lets it do one operation there. It returns the client with what the program
-// says that it can do. It does not ask whether the algorithm is right.
-func Describe(ctx context.Context, c workloads.Client, r redis.UniversalClient) (workloads.Client, error) {
-	return New(c).try(ctx, r, func(string, error) {}, (*trial).askOnce)
+// Describe starts the client's program as Check does, and lets it do one operation. It returns the client with what the program says that it
+// can do. It does not ask whether the algorithm is right.
+func Describe(ctx context.Context, c workloads.Client, servers Servers) (workloads.Client, error) {
+	return New(c).tryOn(ctx, servers, func(string, error) {}, (*trial).askOnce)
 }
 
-// try starts the program and does with it what all does.
-func (p *Program) try(ctx context.Context, r redis.UniversalClient, say func(string, error), all func(*trial, workloads.Client)) (workloads.Client, error) {
-	y, err := newRelay(r)
+// tryOn starts the program on as many servers as it asks, and does with it what all does.
+func (p *Program) tryOn(ctx context.Context, servers Servers, say func(string, error), all func(*trial, workloads.Client)) (workloads.Client, error) {
+	one, err := servers(1)
 	if err != nil {
 		return p.client, err
 	}
-	defer y.close()
-	t := &trial{ctx: ctx, relay: y, say: say}
+	c, err := p.try(ctx, one, say, all)
+	if !errors.Is(err, errAsksMore) {
+		return c, err
+	}
+	masters, err := servers(c.Masters)
+	if err != nil {
+		return c, err
+	}
+	return p.try(ctx, masters, say, all)
+}
+
+// errAsksMore is the error of a trial with fewer masters than the program asks.
+var errAsksMore = errors.New("it asks more masters than there are")
+
+// try starts the program and does with it what all does.
+func (p *Program) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error), all func(*trial, workloads.Client)) (workloads.Client, error) {
+	to, err := relaysTo(masters)
+	if err != nil {
+		return p.client, err
+	}
+	defer to.close()
+	t := &trial{ctx: ctx, to: to, say: say}
 	defer t.endProcesses()
 	began := time.Now()
 	c, err := t.begin(p)
+	if err == nil && c.Masters > len(to) {
+		return c, errAsksMore
+	}
 	say(fmt.Sprintf("init: it begins within %v (took %v)", startWithin, time.Since(began).Round(time.Millisecond)), err)
 	if err != nil {
 		return c, err
@@ -55,7 +83,7 @@ func (p *Program) try(ctx context.Context, r redis.UniversalClient, say func(str
 type trial struct {
 	ctx      context.Context
 	children []*child // one, or one for each of two clients
-	relay    *relay
+	to       ways     // as relays
 	say      func(string, error)
 	first    error // the first thing that was wrong
 }
@@ -63,14 +91,14 @@ type trial struct {
 // begin starts the program, a second time if a process serves one client only.
 func (t *trial) begin(p *Program) (workloads.Client, error) {
 	for len(t.children) == 0 || len(t.children) == 1 && t.children[0].ready.Clients == 1 {
-		one, err := p.start(urlOf(t.relay.address()), request{Timeout: timeout.Milliseconds()}, underLoad)
+		one, err := p.start(t.to.init(), underLoad)
 		if err != nil {
 			return p.client, err
 		}
 		t.children = append(t.children, one)
 	}
 	ready := t.children[0].ready
-	return p.client.Described(ready.Can, ready.Symmetric, ready.Clock)
+	return p.client.Described(ready.Can, ready.Symmetric, ready.Clock, ready.Masters)
 }
 
 func (t *trial) endProcesses() {
@@ -81,7 +109,11 @@ func (t *trial) endProcesses() {
 
 // askEverything asks for everything that the program can do.
 func (t *trial) askEverything(c workloads.Client) {
-	t.step("it can "+strings.Join(c.Can, ", ")+", so it is a "+string(c.As), func() error { return nil })
+	so := ", so it is a " + string(c.As)
+	if c.Masters > 0 {
+		so += fmt.Sprintf(" on %d masters or more", c.Masters)
+	}
+	t.step("it can "+strings.Join(c.Can, ", ")+so, func() error { return nil })
 	switch c.As {
 	case workloads.Lock:
 		t.lock(slices.Contains(c.Can, workloads.DoExtend))
@@ -104,7 +136,7 @@ func (t *trial) clock(c workloads.Client) error {
 	}
 	p := New(c)
 	defer p.Close()
-	one, err := p.start(urlOf(t.relay.address()), request{Timeout: timeout.Milliseconds()}, inSearch)
+	one, err := p.start(t.to.init(), inSearch)
 	if err == nil {
 		one.end()
 	}
@@ -117,11 +149,19 @@ func (t *trial) askOnce(c workloads.Client) {
 	t.checkHeard()
 }
 
-// checkHeard looks whether commands have come.
+// checkHeard looks whether commands have come, of several masters to most.
 func (t *trial) checkHeard() {
-	t.step("its commands come to the Redis that init names", func() error {
-		if !t.relay.heard.Load() {
-			return fmt.Errorf("none has come to %s: it talks to another Redis", urlOf(t.relay.address()))
+	names := "its commands come to the Redis that init names"
+	if len(t.to) > 1 {
+		names = "its commands come to most of the masters that init names"
+	}
+	t.step(names, func() error {
+		heard := t.to.heard()
+		switch {
+		case heard == 0:
+			return fmt.Errorf("none has come to %s: it talks to another Redis", t.to.init().Redis)
+		case heard <= len(t.to)/2:
+			return fmt.Errorf("they have come to %d of %d: a lock on fewer than most is none", heard, len(t.to))
 		}
 		return nil
 	})
@@ -186,7 +226,7 @@ func (t *trial) sequence() {
 // next one has to reach Redis again.
 func (t *trial) reconnects(f workloads.Family) {
 	t.step("it connects again when its connections were closed", func() (err error) {
-		t.relay.cut()
+		t.to.cut()
 		for i := range 3 {
 			if err = t.firstOperation(f, fmt.Sprintf("%s-again-%d", workloads.TrialKey, i)); err == nil || t.childOf(1).isBroken() {
 				return err
@@ -230,10 +270,10 @@ func (t *trial) want(yes bool, r request) error {
 
 // withAddress adds to why an operation failed where its commands should have gone, if none has come.
 func (t *trial) withAddress(err error) error {
-	if err == nil || t.relay.heard.Load() {
+	if err == nil || t.to.heard() > 0 {
 		return err
 	}
-	return fmt.Errorf("%w; no command has come to %s, the Redis that init names", err, urlOf(t.relay.address()))
+	return fmt.Errorf("%w; no command has come to %s, the Redis that init names", err, t.to.init().Redis)
 }
 
 // broken returns why the program has broken down, a moment after its last answer; nil: it has not.

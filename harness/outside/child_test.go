@@ -66,6 +66,9 @@ var abilities = map[string]string{
 	"half-a-lock": `"version":1,"can":["acquire"]`,
 	"one":         `"version":1,"can":["acquire","release"],"symmetric":true,"clients":1`,
 	"resets":      `"version":1,"can":["acquire","release"],"reset":true`,
+	"one-of-many": `"version":1,"can":["acquire","release"],"masters":3`,
+	"king":        `"version":1,"can":["acquire","release"],"masters":1`,
+	"many-counts": `"version":1,"can":["next"],"masters":3`,
 	"sundial":     `"version":1,"can":["acquire","release"],"clock":"sundial"`,
 }
 

@@ -21,11 +21,11 @@ const (
 	startAgainAfter = time.Second
 )
 
-// On returns one more client whose Redis is where r leads. Clients with the same r share processes, and an address. A process that
-// cannot be started is the error of each operation. With a nil r nothing is started.
-func (p *Program) On(r redis.UniversalClient) workloads.Operations {
-	s := &seat{program: p, redis: r}
-	if r != nil {
+// On returns one more client whose masters are where the Redis clients lead. Clients with the same first one share processes, and
+// addresses. A process that cannot be started is the error of each operation. Without any, or with a nil one, nothing is started.
+func (p *Program) On(masters ...redis.UniversalClient) workloads.Operations {
+	s := &seat{program: p, masters: masters}
+	if len(masters) > 0 && masters[0] != nil {
 		_ = s.sit() // ask says why
 	}
 	return operations{s.ask}
@@ -37,7 +37,7 @@ func (p *Program) Beside(r redis.UniversalClient) workloads.Operations {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.beside[r] == nil {
-		p.beside[r] = &seat{program: p, redis: r, what: inSearch}
+		p.beside[r] = &seat{program: p, masters: []redis.UniversalClient{r}, what: inSearch}
 	}
 	return operations{p.beside[r].ask}
 }
@@ -45,7 +45,7 @@ func (p *Program) Beside(r redis.UniversalClient) workloads.Operations {
 // seat is one client under load, or the harness's own in a search. It does one operation at a time.
 type seat struct {
 	program *Program
-	redis   redis.UniversalClient
+	masters []redis.UniversalClient
 	what    purpose
 	group   *group
 	child   *child
@@ -61,7 +61,7 @@ func (s *seat) ask(ctx context.Context, r request) (answer, error) {
 	s.group.watch(ctx)
 	a, err := s.child.ask(ctx, r, patience)
 	if err == nil && a.OK != nil && *a.OK && !s.group.hasHeard() {
-		s.child.breakDown(errElsewhere(r.Do, s.group.address))
+		s.child.breakDown(errElsewhere(r.Do, s.group.to[0].address))
 		return a, s.child.why
 	}
 	return a, err
@@ -72,7 +72,7 @@ func (s *seat) sit() (err error) {
 	if s.child != nil && !s.child.isBroken() {
 		return nil
 	}
-	if s.group, err = s.program.group(s.redis); err != nil {
+	if s.group, err = s.program.group(s.masters); err != nil {
 		return err
 	}
 	s.child, s.number, err = s.group.sit(s.program, s.what)
@@ -84,10 +84,9 @@ func errElsewhere(do, address string) error {
 	return fmt.Errorf("%s was answered ok, and no command has come to %s: it talks to another Redis than the one that init names", do, urlOf(address))
 }
 
-// group holds the processes of one client group under load. They share one address.
+// group holds the processes of one client group under load. They share addresses.
 type group struct {
-	address string
-	relay   *relay // whose address it is; nil: the address is a node's own
+	to ways
 
 	mu       sync.Mutex
 	closed   bool
@@ -99,30 +98,29 @@ type group struct {
 	struck strikes
 }
 
-// group returns the group of a Redis client, new if it is the first time.
-func (p *Program) group(r redis.UniversalClient) (_ *group, err error) {
-	straight := p.straightTo(r)
+// group returns the group of some Redis clients, new if it is the first time.
+func (p *Program) group(masters []redis.UniversalClient) (_ *group, err error) {
+	to := p.straightTo(masters)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if g, ok := p.groups[r]; ok {
+	if g, ok := p.groups[masters[0]]; ok {
 		return g, nil
 	}
 	if p.closed {
 		return nil, errClosed
 	}
-	g := &group{address: straight, seats: map[*child]int{}}
-	if straight == "" {
-		if g.relay, err = newRelay(r); err != nil {
+	if to == nil {
+		if to, err = relaysTo(masters); err != nil {
 			return nil, err
 		}
-		g.address = g.relay.address()
 	}
-	p.groups[r] = g
+	g := &group{to: to, seats: map[*child]int{}}
+	p.groups[masters[0]] = g
 	return g, nil
 }
 
-// hasHeard reports whether a command has come to the group's address. Of a node's own address straightTo has made sure.
-func (g *group) hasHeard() bool { return g.relay == nil || g.relay.heard.Load() }
+// hasHeard reports whether a command has come to one of the group's addresses. Of nodes' own addresses straightTo has made sure.
+func (g *group) hasHeard() bool { return g.to[0].relay == nil || g.to.heard() > 0 }
 
 // sit returns a process that has room for one more client, and the client's number in it.
 func (g *group) sit(p *Program, what purpose) (*child, int, error) {
@@ -138,7 +136,7 @@ func (g *group) sit(p *Program, what purpose) (*child, int, error) {
 	if g.failed != nil && time.Since(g.failedAt) < startAgainAfter {
 		return nil, 0, g.failed
 	}
-	c, err := p.start(urlOf(g.address), request{Timeout: timeout.Milliseconds()}, what)
+	c, err := p.start(g.to.init(), what)
 	if g.failed = err; err != nil {
 		g.failedAt = time.Now()
 		return nil, 0, err
@@ -197,7 +195,5 @@ func (g *group) close() {
 	}
 	ending.Wait()
 	g.all = nil
-	if g.relay != nil {
-		g.relay.close()
-	}
+	g.to.close()
 }

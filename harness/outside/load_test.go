@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -160,12 +161,15 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		"unasked":     "it answered 4711, which was never asked",
 		"stops":       "it asked to stop thread 4711, which it has not started",
 		"dies":        "it ended (exit status 3): lost my head",
+		"one-of-many": "its commands come to most of the masters that init names: they have come to 1 of 3: a lock on fewer than most is none",
+		"king":        "it says that it asks 1 masters: say 2 to 9, or leave masters out where it uses one Redis",
+		"many-counts": "it says that it asks 3 masters, which is for locks: a sequence leaves masters out",
 		"nowhere":     "acquire: ok, for the lock is free: dial tcp 127.0.0.1:1: connect: connection refused; no command has come to redis://127.0.0.1:",
 		"elsewhere":   "acquire by another client: not ok, for it is taken: it answered ok: true",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			wrong := 0
-			_, err := outside.Check(t.Context(), childOf("", mode), r, func(_ string, err error) {
+			_, err := outside.Check(t.Context(), childOf("", mode), sameFor(r), func(_ string, err error) {
 				if err != nil {
 					wrong++
 				}
@@ -184,11 +188,18 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	require.Empty(t, children(t))
 }
 
+// sameFor returns servers that are all one Redis.
+func sameFor(r redis.UniversalClient) outside.Servers {
+	return func(count int) ([]redis.UniversalClient, error) {
+		return slices.Repeat([]redis.UniversalClient{r}, count), nil
+	}
+}
+
 // A relay needs a client of one primary.
 func TestARelayNeedsOnePrimary(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{})
 	defer ring.Close()
-	_, err := outside.Check(t.Context(), childOf(workloads.Lock, "compare"), ring, func(string, error) {})
+	_, err := outside.Check(t.Context(), childOf(workloads.Lock, "compare"), sameFor(ring), func(string, error) {})
 	require.ErrorContains(t, err, "a program outside needs one primary")
 	require.NotContains(t, fmt.Sprint(strings.TrimSpace(err.Error())), "\n")
 }

@@ -37,20 +37,21 @@ var questions = []string{askNow, askSleep, askStart, askStop, askJoin}
 
 // request is a line to a program: an operation, or the time that it has asked for.
 type request struct {
-	ID       int    `json:"id"`           // of the operation, from 1
-	Do       string `json:"do,omitempty"` // empty: the time
-	Version  int    `json:"version,omitempty"`
-	Family   string `json:"family,omitempty"`
-	Redis    string `json:"redis,omitempty"`
-	Timeout  int64  `json:"timeout_ms,omitempty"`
-	Client   int    `json:"client,omitempty"` // from 1
-	Key      string `json:"key,omitempty"`
-	Owner    string `json:"owner,omitempty"`
-	TTL      int64  `json:"ttl_ms,omitempty"`
-	Proposed string `json:"proposed,omitempty"`
-	Now      int64  `json:"now_ms,omitempty"`
-	Thread   int    `json:"thread,omitempty"`  // that was started, stopped or has ended
-	Stopped  bool   `json:"stopped,omitempty"` // the sleep was not to its end: the thread was stopped, or its client has crashed
+	ID       int      `json:"id"`           // of the operation, from 1
+	Do       string   `json:"do,omitempty"` // empty: the time
+	Version  int      `json:"version,omitempty"`
+	Family   string   `json:"family,omitempty"`
+	Redis    string   `json:"redis,omitempty"`
+	Masters  []string `json:"masters,omitempty"` // all that a lock is to ask; Redis is the first
+	Timeout  int64    `json:"timeout_ms,omitempty"`
+	Client   int      `json:"client,omitempty"` // from 1
+	Key      string   `json:"key,omitempty"`
+	Owner    string   `json:"owner,omitempty"`
+	TTL      int64    `json:"ttl_ms,omitempty"`
+	Proposed string   `json:"proposed,omitempty"`
+	Now      int64    `json:"now_ms,omitempty"`
+	Thread   int      `json:"thread,omitempty"`  // that was started, stopped or has ended
+	Stopped  bool     `json:"stopped,omitempty"` // the sleep was not to its end: the thread was stopped, or its client has crashed
 }
 
 // answer is a line of a program: what came of an operation, or a question while it is under way.
@@ -72,6 +73,7 @@ type answer struct {
 	Clients   int      `json:"clients"` // how many clients one process serves at the same time; 0: any number
 	Reset     bool     `json:"reset"`   // it wants to hear of every new schedule
 	Symmetric bool     `json:"symmetric"`
+	Masters   int      `json:"masters"` // how many independent masters it asks at least; 0: it uses one Redis
 
 	Clock workloads.ClientClock `json:"clock"`
 }

@@ -198,10 +198,10 @@ func TestAClockThatCannotBePreloadedIsRefused(t *testing.T) {
 	}
 	for _, command := range [][]string{{binary}, {"sh", "-c", binary + "; true"}} {
 		p := New(workloads.Client{As: workloads.Lock, Command: command})
-		c, err := p.start("redis://127.0.0.1:1", request{}, underLoad)
+		c, err := p.start(request{Redis: "redis://127.0.0.1:1"}, underLoad)
 		require.NoError(t, err, "under load it may read the machine's clock")
 		c.end()
-		_, err = p.start("redis://127.0.0.1:1", request{}, inSearch)
+		_, err = p.start(request{Redis: "redis://127.0.0.1:1"}, inSearch)
 		require.ErrorContains(t, err, "its clock cannot be preloaded: ")
 		require.ErrorContains(t, err, "loads no library (LD_PRELOAD)")
 		require.NotContains(t, err.Error(), "\n")
@@ -209,6 +209,6 @@ func TestAClockThatCannotBePreloadedIsRefused(t *testing.T) {
 	}
 
 	elsewhere := New(workloads.Client{As: workloads.Lock, Connect: "unix:/nowhere", Clock: workloads.PreloadedClock})
-	_, err := elsewhere.start("redis://127.0.0.1:1", request{}, inSearch)
+	_, err := elsewhere.start(request{Redis: "redis://127.0.0.1:1"}, inSearch)
 	require.ErrorContains(t, err, "since unix:/nowhere was not started here")
 }

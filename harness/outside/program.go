@@ -105,11 +105,10 @@ const (
 	inSearch  purpose = true  // its clock is the schedule's
 )
 
-// start starts one more process, whose Redis is at url. One whose clock has to be preloaded may say so only when it has begun. It is
-// then started again.
-func (p *Program) start(url string, init request, what purpose) (*child, error) {
+// start starts one more process. One whose clock has to be preloaded may say so only when it has begun. It is then started again.
+func (p *Program) start(init request, what purpose) (*child, error) {
 	preload := what == inSearch && p.client.Clock == workloads.PreloadedClock
-	c, err := p.startOnce(url, init, preload)
+	c, err := p.startOnce(init, preload)
 	switch {
 	case err != nil || what != inSearch:
 		return c, err
@@ -118,18 +117,18 @@ func (p *Program) start(url string, init request, what purpose) (*child, error) 
 		return nil, fmt.Errorf("it says now that its clock is real, and said %q before", p.client.Clock)
 	case c.ready.Clock == workloads.PreloadedClock && !preload:
 		c.end()
-		return p.startOnce(url, init, true)
+		return p.startOnce(init, true)
 	}
 	return c, nil
 }
 
 // startOnce starts one more process, with its clock preloaded or not.
-func (p *Program) startOnce(url string, init request, preload bool) (*child, error) {
+func (p *Program) startOnce(init request, preload bool) (*child, error) {
 	command, err := p.prepared()
 	if err != nil {
 		return nil, err
 	}
-	init.Family, init.Redis = string(p.client.As), url
+	init.Family = string(p.client.As)
 	switch connects := p.client.Connect != ""; {
 	case p.client.Announces:
 		return nil, errAnnounces
@@ -204,7 +203,7 @@ func (p *Program) atGate(address string) *child {
 	case ok:
 		return c
 	}
-	c, err := p.start(urlOf(address), request{}, inSearch)
+	c, err := p.start(request{Redis: urlOf(address)}, inSearch)
 	if err != nil {
 		panic(broken(err))
 	}

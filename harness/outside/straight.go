@@ -21,22 +21,28 @@ func (p *Program) Lead(to func(redis.UniversalClient) string) {
 	p.straight.to = to
 }
 
-// straightTo returns the address of the node where r leads; "" if its processes are to go by a relay.
-func (p *Program) straightTo(r redis.UniversalClient) string {
+// straightTo returns the addresses of the nodes where Redis clients lead; nil if their processes are to go by relays.
+func (p *Program) straightTo(masters []redis.UniversalClient) (to ways) {
 	p.trying.Lock()
 	defer p.trying.Unlock()
 	s := &p.straight
 	if s.to == nil {
-		return ""
+		return nil
 	}
-	address := s.to(r)
-	if address != "" && !s.tried {
+	for _, r := range masters {
+		address := s.to(r)
+		if address == "" {
+			return nil
+		}
+		to = append(to, way{address: address})
+	}
+	if !s.tried {
 		s.tried = true
-		_, err := p.try(context.Background(), r, func(string, error) {}, (*trial).askOnce)
+		_, err := p.try(context.Background(), masters, func(string, error) {}, (*trial).askOnce)
 		s.heard = err == nil
 	}
 	if !s.heard {
-		return ""
+		return nil
 	}
-	return address
+	return to
 }

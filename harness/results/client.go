@@ -14,35 +14,41 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// CheckClient asks a program outside for everything once, on a Redis of its own. It calls say for each step, with what is wrong or nil.
-// It returns the client with what its program can do, and the first thing that was wrong. The error wraps plan.ErrUsage if the program
-// is at fault.
+// CheckClient asks a program outside for everything once, on a Redis of its own, or on as many masters as it asks. It calls say for each
+// step, with what is wrong or nil. It returns the client with what its program can do, and the first thing that was wrong. The error wraps
+// plan.ErrUsage if the program is at fault.
 func CheckClient(ctx context.Context, c workloads.Client, o Options, say func(step string, wrong error)) (workloads.Client, error) {
-	return onRedis(ctx, c, o, func(r redis.UniversalClient) (workloads.Client, error) { return outside.Check(ctx, c, r, say) })
+	return onRedis(ctx, c, o, func(servers outside.Servers) (workloads.Client, error) { return outside.Check(ctx, c, servers, say) })
 }
 
-// DescribeClient starts a program outside on a Redis of its own and lets it do one operation, so that a broken one is reported before a run
+// DescribeClient starts a program outside where CheckClient does and lets it do one operation, so that a broken one is reported before a run
 // begins. It returns the client with what its program can do. The error wraps plan.ErrUsage if the program is at fault.
 func DescribeClient(ctx context.Context, c workloads.Client, o Options) (workloads.Client, error) {
-	return onRedis(ctx, c, o, func(r redis.UniversalClient) (workloads.Client, error) { return outside.Describe(ctx, c, r) })
+	return onRedis(ctx, c, o, func(servers outside.Servers) (workloads.Client, error) { return outside.Describe(ctx, c, servers) })
 }
 
-// onRedis starts a Redis for something that is done with a client's program.
-func onRedis(ctx context.Context, c workloads.Client, o Options, do func(redis.UniversalClient) (workloads.Client, error)) (workloads.Client, error) {
+// onRedis starts what is asked for something that is done with a client's program, and stops it in the end.
+func onRedis(ctx context.Context, c workloads.Client, o Options, do func(outside.Servers) (workloads.Client, error)) (workloads.Client, error) {
 	if _, err := outside.Variant(c); err != nil {
 		return c, plan.Usagef("%w", err)
 	}
-	s := cluster.Standalone(cluster.Options{RedisServer: o.Redis})
-	if err := s.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); err != nil {
-		return c, err
-	}
-	r, err := s.Connect(0)
-	if err == nil {
-		if c, err = do(r); err != nil {
-			err = plan.Usagef("client %s: %w", c, err)
+	var running []*cluster.Cluster
+	var failed error // why a Redis did not start
+	c, err := do(func(count int) ([]redis.UniversalClient, error) {
+		s := cluster.Masters(count, cluster.Options{RedisServer: o.Redis})
+		if failed = s.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); failed != nil {
+			return nil, failed
 		}
+		running = append(running, s)
+		return s.ConnectAll(0)
+	})
+	if err != nil && failed == nil {
+		err = plan.Usagef("client %s: %w", c, err)
 	}
-	return c, errors.Join(err, s.Stop())
+	for _, s := range running {
+		err = errors.Join(err, s.Stop())
+	}
+	return c, err
 }
 
 // described returns a client with what its program can do. It asks a program that was not asked yet. Of no client it returns nil.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/checkers"
@@ -85,7 +86,7 @@ func client(t *testing.T, l language, file string, args ...string) workloads.Cli
 	clustertest.Start(t, s)
 	r, err := s.Connect(0)
 	require.NoError(t, err)
-	c, err = outside.Describe(t.Context(), c, r)
+	c, err = outside.Describe(t.Context(), c, func(int) ([]redis.UniversalClient, error) { return []redis.UniversalClient{r}, nil })
 	require.NoError(t, err)
 	return c
 }

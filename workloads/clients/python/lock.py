@@ -109,9 +109,11 @@ class Program:
 
     def __init__(self, kind):
         self.kind, self.init, self.turn, self.clients = kind, None, threading.Lock(), {}
+        self.masters = getattr(kind, "masters", 0)  # that it asks at least; 0: it uses one Redis (redlock.py)
 
     def make(self):
-        return self.kind(self.init["redis"], self.init.get("timeout_ms", 0) / 1000 or None)
+        to = self.init.get("masters", [self.init["redis"]]) if self.masters else self.init["redis"]
+        return self.kind(to, self.init.get("timeout_ms", 0) / 1000 or None)
 
     def serve(self):
         while True:
@@ -129,7 +131,8 @@ class Program:
             threading.Thread(target=run, args=(r["id"],), daemon=True).start()
         elif r["do"] == "init":
             self.init = r
-            say(id=r["id"], ok=True, version=1, can=kind.can, symmetric=kind.symmetric, clock=getattr(kind, "clock", "asked"))
+            say(id=r["id"], ok=True, version=1, can=kind.can, symmetric=kind.symmetric, clock=getattr(kind, "clock", "asked"),
+                masters=self.masters)
         elif r["do"] == "reset":
             say(id=r["id"], ok=True)
         elif getattr(kind, "any_thread", False):
