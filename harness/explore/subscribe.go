@@ -18,6 +18,8 @@ import (
 type subscription struct {
 	id     string // of the connection, as Redis knows it
 	access access // channels that it listens to, as keys
+
+	sharded bool // some are of shards; kept for programs outside only
 }
 
 // channelKey returns the name that stands for a channel among keys. No client's key has it.
@@ -42,7 +44,13 @@ func (c *conn) subscribe() {
 	if c.subscription == nil && (!wants || c.multi) {
 		return
 	}
+	if c.outside && c.subscription != nil && !c.unawaited {
+		return // its commands are answered one by one
+	}
 	defer c.dialer.takeTurn()()
+	if c.outside && !c.unawaited && !c.expectSubscription() {
+		return
+	}
 	for i := range c.queue {
 		c.queue[i].access, _ = accessOf(c.queue[i].args)
 	}
@@ -95,7 +103,11 @@ func (c *conn) unsubscribe() {
 		return
 	}
 	defer c.dialer.takeTurn()()
-	if err := a.ex.cutOff(c, net.ErrClosed); err != nil {
+	why := c.failed
+	if why == nil {
+		why = net.ErrClosed
+	}
+	if err := a.ex.cutOff(c, why); err != nil {
 		a.ex.trouble = err
 	}
 }
@@ -126,10 +138,6 @@ func (ex *execution) sendSubscription(c *conn) error {
 // foreignReader is the reason for a search that ends since a goroutine reads that the explorer does not know.
 const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not know, such as that of PubSub.Channel: " +
 	"read by ReceiveTimeout or ReceiveMessage, in the goroutine that was called or in one of harness.Go"
-
-// outsideReader is the same of a program outside: when it reads, nobody sees.
-const outsideReader = "client %d has subscribed, and subscriptions of a program outside are not explored, since nobody sees when it reads: " +
-	"let it ask Redis by commands, or put it under load, see workloads/clients/README.md"
 
 // awaitMessage gets one more message into out. The actor that reads waits until there is one, or its time is over.
 func (c *conn) awaitMessage() error {
@@ -162,9 +170,6 @@ func (c *conn) reader() (*actor, error) {
 		return nil, c.askMessage()
 	case a.goroutine != goroutineID():
 		a.ex.trouble = stopped(foreignReader, a.index+1)
-		if c.outside {
-			a.ex.trouble = stopped(outsideReader, a.index+1)
-		}
 		back := c.dialer.world.giveTurn()
 		<-c.gone
 		back()

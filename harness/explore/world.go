@@ -53,6 +53,7 @@ type world struct {
 	dialers []*dialer
 	clients []redis.UniversalClient // one for each dialer
 	probe   redis.UniversalClient   // the harness's own, never gated
+	own     *dialer                 // of probe
 	gates   gates                   // addresses of clients outside this process
 
 	scripts map[string]string // texts of all scripts that were seen, by hash
@@ -92,7 +93,8 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 		w.dialers = append(w.dialers, d)
 		w.clients = append(w.clients, w.connect(d))
 	}
-	w.probe = w.connect(&dialer{world: w})
+	w.own = &dialer{world: w}
+	w.probe = w.connect(w.own)
 	return w, w.gates.open(s.Program.Gate, w.dialers, s.Program.Announced)
 }
 

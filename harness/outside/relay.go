@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // relay is an address that leads where a Redis client leads: whatever connects there goes the way of that client's connections, through
@@ -38,7 +40,7 @@ func newRelay(r redis.UniversalClient) (*relay, error) {
 	y := &relay{listener: listener, open: map[net.Conn]net.Conn{}, dial: func(ctx context.Context) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
 		defer cancel()
-		return o.Dialer(ctx, "tcp", o.Addr)
+		return o.Dialer(interleave.ForProgram(ctx), "tcp", o.Addr)
 	}}
 	y.running.Go(y.accept)
 	return y, nil
