@@ -21,12 +21,12 @@ var ErrNotSubscribed = errors.New("it has not subscribed")
 // AwaitMessage waits until the program that the client of ctx speaks for has something to read on the connection by which it has
 // subscribed, or until within has passed on the client's clock; 0: for ever. It reports whether there is something: a message or the end of
 // the connection, which is then on its way to the program. It returns an error if the client has crashed or ctx has ended before. Without a
-// [Listener] it returns true at once: the program waits by itself.
+// [Listener] it returns at once, as if there were something: the program waits by itself.
 func AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err error) {
 	if l, ok := ctx.Value(clientTimeKey{}).(Listener); ok {
 		return l.AwaitMessage(ctx, within)
 	}
-	return true, nil
+	return ctx.Err() == nil, ctx.Err()
 }
 
 // Subscribe announces that the program which the client of ctx speaks for is about to subscribe on a new connection, and does not wait for

@@ -199,9 +199,14 @@ func (c *conn) sendUngated() (*actor, error) {
 // its turn. Which of them came first would be chance: the kernel hands over what comes from two connections in any order. Of threads that
 // the program has started, one goes on at a time, so what comes is that one's.
 func twoAtOnce(a *actor, second *command) error {
-	if at := a.parkedAt; at.kind == inCommand && at.conn.outside && len(at.conn.queue) > 0 && subscribes(commandName(at.conn.queue[0].args)) {
-		return stopped("%s has sent %s while its %s was not confirmed: let it read the confirmation first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md",
-			a, commandName(second.args), commandName(at.conn.queue[0].args))
+	both := []*command{second}
+	if at := a.parkedAt; at.kind == inCommand && len(at.conn.queue) > 0 {
+		both = append(both, &at.conn.queue[0])
+	}
+	for _, c := range both { // they come in either order
+		if n := commandName(c.args); subscribes(n) {
+			return stopped("%s has gone on before its %s was confirmed: let it read the confirmation first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a, n)
+		}
 	}
 	return stopped("%s has sent %s on one connection while a command was under way on another: "+
 		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in workloads/clients/README.md", a, commandName(second.args))

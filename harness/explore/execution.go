@@ -164,6 +164,9 @@ func (ex *execution) awaitClient(a *actor) error {
 		ex.trouble = ex.settle(a)
 	}
 	ex.running = nil
+	if !ok && a.expects {
+		ex.trouble = cmp.Or(ex.trouble, unsubscribed(a))
+	}
 	if !ok {
 		a.astray, ex.actors[a.index].crashed = true, true
 		return cmp.Or(ex.trouble, stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a)))

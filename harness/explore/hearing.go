@@ -144,7 +144,7 @@ func (ex *execution) settle(a *actor) error {
 		case !behind || ex.trouble != nil:
 			return nil
 		case time.Since(since) > parkWithin && a.expects:
-			return stopped("%s has said that it subscribes, and has sent no SUBSCRIBE on a new connection: see Subscriptions in workloads/clients/README.md", a)
+			return unsubscribed(a)
 		case time.Since(since) > parkWithin:
 			return stopped("%s was not heard to its end within %v", a, parkWithin)
 		}
@@ -152,6 +152,11 @@ func (ex *execution) settle(a *actor) error {
 		time.Sleep(20 * time.Microsecond)
 		back()
 	}
+}
+
+// unsubscribed is why a search ends whose program has announced a SUBSCRIBE that does not come.
+func unsubscribed(a *actor) error {
+	return stopped("%s has asked for subscribe, and sent no SUBSCRIBE on a new connection within %v: see Subscriptions in workloads/clients/README.md", a, parkWithin)
 }
 
 // goesWithMessages reports whether the next command is one of a program outside whose answer comes among messages.
@@ -282,6 +287,10 @@ func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
 	if a.isCrashed() {
 		a.refuse()
 		return nil, nil, errCrashed
+	}
+	if err := a.ex.settle(a); err != nil {
+		a.ex.trouble = err
+		return nil, nil, err
 	}
 	c := a.subscribedBy()
 	if c == nil {

@@ -67,17 +67,16 @@ func (c *conn) subscribe() {
 	}
 }
 
-// unsubscribeNow sends an UNSUBSCRIBE at once. Whether it takes effect now or later only changes how many messages come that
+// unsubscribeNow sends each UNSUBSCRIBE that is next at once. Whether it takes effect now or later only changes how many messages come that
 // nobody waits for.
 func (c *conn) unsubscribeNow() {
 	a := c.dialer.actor.Load()
-	if a == nil || len(c.queue) != 1 || !strings.HasSuffix(commandName(c.queue[0].args), "unsubscribe") || c.failed != nil {
-		return
-	}
-	next := c.queue[0]
-	c.queue = nil
-	if err := c.postNow(next.raw); err != nil {
-		a.ex.trouble = err
+	for a != nil && c.failed == nil && len(c.queue) > 0 && strings.HasSuffix(commandName(c.queue[0].args), "unsubscribe") {
+		next := c.queue[0]
+		c.queue = c.queue[1:]
+		if err := c.postNow(next.raw); err != nil {
+			a.ex.trouble = err
+		}
 	}
 }
 
@@ -115,6 +114,7 @@ func (c *conn) unsubscribe() {
 // sendSubscription sends the next command of a connection that has subscribed. Its confirmation comes as messages do.
 func (ex *execution) sendSubscription(c *conn) error {
 	if c.failed != nil { // it was cut off after the client had written, as by a failover
+		ex.trace.unsent(ex, c.queue[0], "its connection is closed")
 		c.queue = nil
 		return nil
 	}

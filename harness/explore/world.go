@@ -216,7 +216,9 @@ func (w *world) stop() error {
 	if errors.Is(ended, errStopped) { // it is of no interest how clients end that nobody searches any more
 		ended = nil
 	}
+	back := w.giveTurn() // a connection that its program has closed takes it
 	errs := []error{ended, w.gates.close()}
+	back()
 	for _, d := range w.dialers {
 		d.actor.Store(nil) // their connections are closed in this turn
 	}

@@ -34,7 +34,7 @@ func Describe(ctx context.Context, c workloads.Client, r redis.UniversalClient) 
 
 // try starts the program and does with it what all does.
 func (p *Program) try(ctx context.Context, r redis.UniversalClient, say func(string, error), all func(*trial, workloads.Client)) (workloads.Client, error) {
-	y, err := newRelay(r)
+	y, err := newRelay(r, true)
 	if err != nil {
 		return p.client, err
 	}
@@ -91,6 +91,7 @@ func (t *trial) askEverything(c workloads.Client) {
 		t.sequence()
 	}
 	t.checkHeard()
+	t.checkAsks()
 	t.step("its clock: "+string(cmp.Or(c.Clock, workloads.AskedClock)), func() error { return t.clock(c) })
 	t.step("reset: answered ok", func() error { return t.want(true, request{Do: doReset}) })
 	t.reconnects(c.As)
@@ -122,6 +123,19 @@ func (t *trial) checkHeard() {
 	t.step("its commands come to the Redis that init names", func() error {
 		if !t.relay.heard.Load() {
 			return fmt.Errorf("none has come to %s: it talks to another Redis", urlOf(t.relay.address()))
+		}
+		return nil
+	})
+}
+
+// checkAsks looks whether a program that has subscribed has asked for messages.
+func (t *trial) checkAsks() {
+	if !t.relay.subscribed.Load() {
+		return
+	}
+	t.step("it has subscribed, and asks before it reads a message", func() error {
+		if !slices.ContainsFunc(t.children, func(c *child) bool { return c.hears.Load() }) {
+			return fmt.Errorf("it has never asked for a message, and in a search nobody sees when it reads: let it ask before, %s", page)
 		}
 		return nil
 	})

@@ -112,7 +112,7 @@ func (p *Program) group(r redis.UniversalClient) (_ *group, err error) {
 	}
 	g := &group{address: straight, seats: map[*child]int{}}
 	if straight == "" {
-		if g.relay, err = newRelay(r); err != nil {
+		if g.relay, err = newRelay(r, false); err != nil {
 			return nil, err
 		}
 		g.address = g.relay.address()

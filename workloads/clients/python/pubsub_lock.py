@@ -26,10 +26,10 @@ class Messages:
         self.pubsub.parse_response()  # it comes as the answer of any command: nothing to ask for
 
     def wait(self, ms):
-        """Returns a message, or None after ms."""
-        if ask("message", timeout_ms=ms).get("timeout"):
+        """Returns a message; None after ms, of which 0 is for ever, or if its thread was stopped."""
+        if not ask("message", timeout_ms=ms).get("message"):
             return None  # a search says that none came; read nothing, in no time
-        return self.pubsub.get_message(timeout=ms / 1000)  # in a search it is there; under load this is where it waits
+        return self.pubsub.get_message(timeout=ms / 1000 or None)  # in a search it is there; under load this is where it waits
 
     def close(self):
         self.pubsub.close()
