@@ -46,6 +46,8 @@ type actor struct {
 	clockReads       int           // looks at the time of the schedule
 	records          int           // operations that it has ended
 	lookedAt         time.Duration // what its clock showed when it last looked; 0: it has not
+	listens          *conn         // of a program outside: by which it has subscribed last; nil: none
+	expects          bool          // of a program outside: it has announced a SUBSCRIBE that has not come
 	wakeAt           time.Duration // virtual time until which it sleeps or waits; in the past: it does not sleep; 0 if it waits: for ever
 }
 
@@ -54,7 +56,7 @@ type parked struct {
 	kind   parkKind
 	conn   *conn           // for inCommand and inRead
 	thread *actor          // for inJoin
-	ctx    context.Context // for inNap
+	ctx    context.Context // for inNap, and for inRead of a program outside
 	err    error           // for atEnd: why the client ended other than by itself
 }
 

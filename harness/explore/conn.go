@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -25,7 +26,10 @@ type conn struct {
 	queue []command // commands not yet sent
 	out   []byte    // replies not yet read
 
-	outside  bool     // it is of a program outside
+	outside   bool // it is of a program outside
+	unawaited bool // the program does not wait for the confirmations of its subscriptions
+	ear       ear  // hears the program
+
 	stateful bool     // a CLIENT command has made its state visible to others
 	multi    bool     // between MULTI and EXEC
 	queued   access   // access of the commands queued in the MULTI
@@ -131,7 +135,7 @@ func (c *conn) awaitReply() error {
 	if c.failed != nil {
 		return c.failed
 	}
-	if c.subscription != nil {
+	if !c.outside && c.subscription != nil {
 		return c.awaitMessage()
 	}
 	if !c.hasQueued() {
@@ -147,6 +151,8 @@ func (c *conn) awaitReply() error {
 		return err
 	}
 	defer a.sending.CompareAndSwap(c, nil)
+	c.ear.turns(earParks)
+	defer c.ear.turns(earActs)
 	select {
 	case a.park <- parked{kind: inCommand, conn: c}:
 	case <-c.gone:
@@ -193,6 +199,15 @@ func (c *conn) sendUngated() (*actor, error) {
 // its turn. Which of them came first would be chance: the kernel hands over what comes from two connections in any order. Of threads that
 // the program has started, one goes on at a time, so what comes is that one's.
 func twoAtOnce(a *actor, second *command) error {
+	both := []*command{second}
+	if at := a.parkedAt; at.kind == inCommand && len(at.conn.queue) > 0 {
+		both = append(both, &at.conn.queue[0])
+	}
+	for _, c := range both { // they come in either order
+		if n := commandName(c.args); subscribes(n) {
+			return stopped("%s has gone on before its %s was confirmed: let it read the confirmation first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a, n)
+		}
+	}
 	return stopped("%s has sent %s on one connection while a command was under way on another: "+
 		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in workloads/clients/README.md", a, commandName(second.args))
 }
@@ -219,6 +234,8 @@ func (c *conn) isUngated() bool {
 			c.stateful, c.dialer.world.stateful = true, append(c.dialer.world.stateful, c)
 		}
 		return false
+	case c.outside && strings.HasSuffix(n, "unsubscribe") && !c.multi: // whether it takes effect now or later only changes what comes that nobody waits for
+		return true
 	case n == "select" && !slices.Equal(next.args[len(next.args)-1], []byte("0")):
 		c.failed = errDatabase
 	case c.multi:
@@ -253,7 +270,10 @@ func (c *conn) ready() error {
 
 // send sends the next command and takes its reply.
 func (c *conn) send() error {
-	if c.queue[0].blocks() && !c.multi {
+	switch {
+	case c.goesWithMessages():
+		return c.sendAmongMessages()
+	case c.queue[0].blocks() && !c.multi:
 		return c.askWaiting()
 	}
 	if err := c.ready(); err != nil || c.failed != nil {
@@ -326,6 +346,7 @@ func (c *conn) Close() error {
 	c.close.Do(func() {
 		c.unsubscribe()
 		close(c.gone)
+		c.ear.turns(earParks)
 		if c.wire != nil {
 			c.wire.close()
 			c.wire = nil

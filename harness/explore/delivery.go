@@ -24,6 +24,11 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard event, kept b
 	if kept, err = ex.deliverReally(c, a); err != nil || kept {
 		return heard, kept, err
 	}
+	if gate.outside && gate.subscription != nil && gate.failed != nil { // the program closes it: nothing comes to it any more
+		if err := ex.cutOff(gate, gate.failed); err != nil {
+			return heard, false, err
+		}
+	}
 	switch {
 	case gate.failed == nil:
 		heard = event{kind: answered, text: string(gate.out[before:])}
@@ -150,6 +155,8 @@ func (ex *execution) sendNext(a *actor, c *conn) (kept bool, err error) {
 	switch {
 	case next.monitors():
 		return false, stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(commandName(next.args)))
+	case c.goesWithMessages():
+		return false, ex.sendSubscribing(a, c)
 	case next.blocks() && !c.multi:
 		return ex.sendBlocking(a, c)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"sync/atomic"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // dialer is the place of one client in all schedules of a worker. Its Redis client stays connected from one to the next.
@@ -11,6 +13,7 @@ type dialer struct {
 	world    *world
 	client   bool                  // it is a client's, not the harness's own
 	watchers []*conn               // connections on which the client has watched keys in this schedule
+	listens  *conn                 // of a program outside with which the harness looks: by which it has subscribed last; nil: none
 	actor    atomic.Pointer[actor] // the client of the current schedule; nil: none, and its connections pass everything
 }
 
@@ -33,9 +36,9 @@ func (s *dialer) acting() *actor {
 }
 
 // dial opens a connection. The Redis client calls it.
-func (s *dialer) dial(context.Context, string, string) (net.Conn, error) {
+func (s *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	defer s.takeTurn()()
-	c := &conn{dialer: s, wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
+	c := &conn{dialer: s, outside: interleave.IsForProgram(ctx), wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
 	if a := s.actor.Load(); a != nil && a.isCrashed() {
 		c.failed = errCrashed // not an error of dial: after some of those a Redis client stops dialing
 		return c, nil

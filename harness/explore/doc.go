@@ -24,7 +24,8 @@
 //
 // # Threads and waiting
 //
-// A goroutine of [harness.Go] is an actor of its client, and so is a subscription (thread.go, subscribe.go). An actor may wait for
+// A goroutine of [harness.Go] is an actor of its client, and so is a subscription (thread.go, subscribe.go). A program outside asks before
+// it reads a message (hearing.go). An actor may wait for
 // Redis, for time or for another actor of its client (wait.go): Redis keeps a BLPOP blocked, and after each step the explorer
 // looks whether it was answered. Time-outs pass in virtual time. Where others could go on meanwhile, one wait of a schedule ends
 // with time; the others end so only when nobody else can move. A client that nobody can wake any more is a deadlock

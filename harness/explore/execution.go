@@ -56,6 +56,7 @@ type execution struct {
 	situations         []harness.SituationName // situations that the explorer brought about
 	grantedFree        string                  // describes an operation that was granted without a command; empty: none was
 	clockRead          bool                    // somebody has looked at a clock
+	subscribed, heard  bool                    // a program outside has subscribed; one has asked for a message
 	expired            bool                    // time has passed beyond the end of a lease
 	tooManyEnds        bool                    // there were more instants to which time could have passed than are tried
 	missesScript       bool                    // Redis lacked a script that it has in every other schedule: see attempts
@@ -159,7 +160,13 @@ func brokenOutside(client int, panicked any) error {
 func (ex *execution) awaitClient(a *actor) error {
 	ex.running = a
 	at, ok := ex.awaitParking(a)
+	if ok && ex.trouble == nil {
+		ex.trouble = ex.settle(a)
+	}
 	ex.running = nil
+	if !ok && a.expects {
+		ex.trouble = cmp.Or(ex.trouble, unsubscribed(a))
+	}
 	if !ok {
 		a.astray, ex.actors[a.index].crashed = true, true
 		return cmp.Or(ex.trouble, stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a)))
@@ -203,6 +210,9 @@ func (ex *execution) awaitParking(a *actor) (at parked, ok bool) {
 func (ex *execution) whyStuck(a *actor) string {
 	if !a.started {
 		return ": it never sent any"
+	}
+	if c := a.subscribedBy(); c != nil && c.failed == nil {
+		return ": it may read a message that it has not asked for: see Subscriptions in workloads/clients/README.md"
 	}
 	return ": it may wait for something else than a reply"
 }

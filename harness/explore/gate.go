@@ -90,8 +90,13 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 		return
 	}
 	defer inner.Close()
-	inner.outside = true
-	if err := inner.passOn(outer, in, n, g.read); errors.Is(err, errProtocol) {
+	inner.outside, inner.ear.outer = true, outer
+	inner.ear.turns(earActs)
+	read := inner.ear.hear
+	if g.announced != nil {
+		read = g.read
+	}
+	if err := inner.passOn(outer, in, n, read); errors.Is(err, errProtocol) {
 		defer d.takeTurn()()
 		if a := d.acting(); a != nil && a.ex.trouble == nil {
 			a.ex.trouble = stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
@@ -107,7 +112,7 @@ func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []by
 		if _, err := c.Write(in[:n]); err != nil {
 			return err
 		}
-		for len(c.queue) > 0 || len(c.out) > 0 {
+		for !c.unawaited && (len(c.queue) > 0 || len(c.out) > 0) {
 			n, err := c.Read(out)
 			if err != nil {
 				return err

@@ -146,6 +146,7 @@ func (ex *execution) cutOff(c *conn, why error) error {
 	case c.subscription != nil:
 		id = c.subscription.id
 	}
+	c.ear.hangUp()
 	if c.failed = why; id == "" || c.wire == nil || c.isGone() {
 		return nil
 	}

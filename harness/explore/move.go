@@ -123,7 +123,7 @@ func (ex *execution) addUnanswered(out []move) []move {
 		if ex.remaining.LostCommands > 0 && !waits {
 			add(of(interleave.LoseCommand(a.index)))
 		}
-		if ex.remaining.Late > 0 && !waits && (changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
+		if ex.remaining.Late > 0 && !waits && !a.parkedAt.conn.goesWithMessages() && (changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
 			add(of(interleave.Delay(a.index)))
 		}
 	}

@@ -35,7 +35,7 @@ func (ex *execution) readiness(a *actor) readiness {
 	switch at := a.parkedAt; {
 	case at.kind == inJoin:
 		return readyIf(at.thread.done)
-	case at.kind == inNap && (at.ctx.Err() != nil || ex.isUp(a)), at.waitsForRedis() && at.conn.hasArrived():
+	case at.kind == inNap && (at.ctx.Err() != nil || ex.isUp(a)), at.waitsForRedis() && at.conn.hasArrived(), at.isStopped():
 		return ready
 	case at.kind == inNap, at.waitsForRedis() && !ex.isUp(a):
 		return byTime

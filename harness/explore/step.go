@@ -75,7 +75,7 @@ func (ex *execution) fingerprintWith(c interleave.Choice) uint64 {
 // stepClient lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps wakes up
 // first. If some lease ends during its sleep, waking up is the whole step.
 func (ex *execution) stepClient(c interleave.Choice, a *actor) (did move, err error) {
-	if a.done {
+	if a.done || a.sends != nil && len(a.sends.queue) == 0 {
 		return did, diverged(a)
 	}
 	did = ex.nextMove(c, a)

@@ -18,6 +18,8 @@ import (
 type subscription struct {
 	id     string // of the connection, as Redis knows it
 	access access // channels that it listens to, as keys
+
+	sharded bool // some are of shards; kept for programs outside only
 }
 
 // channelKey returns the name that stands for a channel among keys. No client's key has it.
@@ -42,7 +44,13 @@ func (c *conn) subscribe() {
 	if c.subscription == nil && (!wants || c.multi) {
 		return
 	}
+	if c.outside && c.subscription != nil && !c.unawaited {
+		return // its commands are answered one by one
+	}
 	defer c.dialer.takeTurn()()
+	if c.outside && !c.unawaited && !c.expectSubscription() {
+		return
+	}
 	for i := range c.queue {
 		c.queue[i].access, _ = accessOf(c.queue[i].args)
 	}
@@ -59,17 +67,16 @@ func (c *conn) subscribe() {
 	}
 }
 
-// unsubscribeNow sends an UNSUBSCRIBE at once. Whether it takes effect now or later only changes how many messages come that
+// unsubscribeNow sends each UNSUBSCRIBE that is next at once. Whether it takes effect now or later only changes how many messages come that
 // nobody waits for.
 func (c *conn) unsubscribeNow() {
 	a := c.dialer.actor.Load()
-	if a == nil || len(c.queue) != 1 || !strings.HasSuffix(commandName(c.queue[0].args), "unsubscribe") || c.failed != nil {
-		return
-	}
-	next := c.queue[0]
-	c.queue = nil
-	if err := c.postNow(next.raw); err != nil {
-		a.ex.trouble = err
+	for a != nil && c.failed == nil && len(c.queue) > 0 && strings.HasSuffix(commandName(c.queue[0].args), "unsubscribe") {
+		next := c.queue[0]
+		c.queue = c.queue[1:]
+		if err := c.postNow(next.raw); err != nil {
+			a.ex.trouble = err
+		}
 	}
 }
 
@@ -95,7 +102,11 @@ func (c *conn) unsubscribe() {
 		return
 	}
 	defer c.dialer.takeTurn()()
-	if err := a.ex.cutOff(c, net.ErrClosed); err != nil {
+	why := c.failed
+	if why == nil {
+		why = net.ErrClosed
+	}
+	if err := a.ex.cutOff(c, why); err != nil {
 		a.ex.trouble = err
 	}
 }
@@ -103,6 +114,7 @@ func (c *conn) unsubscribe() {
 // sendSubscription sends the next command of a connection that has subscribed. Its confirmation comes as messages do.
 func (ex *execution) sendSubscription(c *conn) error {
 	if c.failed != nil { // it was cut off after the client had written, as by a failover
+		ex.trace.unsent(ex, c.queue[0], "its connection is closed")
 		c.queue = nil
 		return nil
 	}
@@ -126,10 +138,6 @@ func (ex *execution) sendSubscription(c *conn) error {
 // foreignReader is the reason for a search that ends since a goroutine reads that the explorer does not know.
 const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not know, such as that of PubSub.Channel: " +
 	"read by ReceiveTimeout or ReceiveMessage, in the goroutine that was called or in one of harness.Go"
-
-// outsideReader is the same of a program outside: when it reads, nobody sees.
-const outsideReader = "client %d has subscribed, and subscriptions of a program outside are not explored, since nobody sees when it reads: " +
-	"let it ask Redis by commands, or put it under load, see workloads/clients/README.md"
 
 // awaitMessage gets one more message into out. The actor that reads waits until there is one, or its time is over.
 func (c *conn) awaitMessage() error {
@@ -162,9 +170,6 @@ func (c *conn) reader() (*actor, error) {
 		return nil, c.askMessage()
 	case a.goroutine != goroutineID():
 		a.ex.trouble = stopped(foreignReader, a.index+1)
-		if c.outside {
-			a.ex.trouble = stopped(outsideReader, a.index+1)
-		}
 		back := c.dialer.world.giveTurn()
 		<-c.gone
 		back()

@@ -73,6 +73,8 @@ type savedCoverage struct {
 	TooManyEnds bool   `json:"tooManyEnds,omitempty"`
 	ClockRead   bool   `json:"clockRead,omitempty"`
 	WakesCut    bool   `json:"wakesCut,omitempty"`
+	Subscribed  bool   `json:"subscribed,omitempty"`
+	Heard       bool   `json:"heard,omitempty"`
 	GrantedFree string `json:"grantedFree,omitempty"`
 }
 
@@ -91,7 +93,7 @@ func (s *search) tally(strays int64) tally {
 	m, r := s.coverage, s.random
 	t := tally{
 		Schedules: s.schedules, Pruned: s.pruned, Steps: s.steps, Strays: s.strays + strays, Doubt: s.doubt, OK: slices.Sorted(maps.Keys(s.okKinds)),
-		Coverage: savedCoverage{m.crashed, m.expired, m.ttlSet, m.tooManyEnds, m.clockRead, m.wakesCut, m.grantedFree},
+		Coverage: savedCoverage{m.crashed, m.expired, m.ttlSet, m.tooManyEnds, m.clockRead, m.wakesCut, m.subscribed, m.heard, m.grantedFree},
 		Random:   savedRandom{r.drawn, r.judged, r.actors, r.steps, r.instants, maps.Clone(r.firstAt)},
 	}
 	for _, class := range slices.Sorted(maps.Keys(s.found)) {
@@ -115,6 +117,7 @@ func (s *search) add(t tally) {
 	m, c := &s.coverage, t.Coverage
 	m.crashed, m.expired, m.ttlSet = m.crashed || c.Crashed, m.expired || c.Expired, m.ttlSet || c.TTLSet
 	m.tooManyEnds, m.clockRead, m.wakesCut = m.tooManyEnds || c.TooManyEnds, m.clockRead || c.ClockRead, m.wakesCut || c.WakesCut
+	m.subscribed, m.heard = m.subscribed || c.Subscribed, m.heard || c.Heard
 	m.grantedFree = cmp.Or(m.grantedFree, c.GrantedFree)
 	for _, e := range t.Situations {
 		s.encounters.entry(e.Name).update(e.Situation, e.Budget, e.Schedule)

@@ -248,8 +248,8 @@ func (ex *execution) endClient(client int) error {
 // endThreads ends what is left of the clients of the last schedule: waits, threads and subscriptions.
 func (w *world) endThreads() error {
 	ex := w.current
-	if ex == nil {
-		return nil
+	if err := w.endHearings(); err != nil || ex == nil {
+		return err
 	}
 	w.current = nil
 	for i, a := range ex.actors {

@@ -15,6 +15,7 @@ type coverage struct {
 	tooManyEnds              bool   // there were more leases of different ends than are tried
 	clockRead                bool   // somebody looked at a clock
 	wakesCut                 bool   // a wait could have ended early more often than is tried: see maxEarlyWakes
+	subscribed, heard        bool   // a program outside has subscribed; one has asked for a message
 	grantedFree              string // describes an operation that was granted without a command; empty: none was
 }
 
@@ -25,6 +26,7 @@ func (m *coverage) add(ex *execution) {
 	m.tooManyEnds = m.tooManyEnds || ex.tooManyEnds
 	m.clockRead = m.clockRead || ex.clockRead
 	m.wakesCut = m.wakesCut || ex.wakesCut
+	m.subscribed, m.heard = m.subscribed || ex.subscribed, m.heard || ex.heard
 	m.grantedFree = cmp.Or(m.grantedFree, ex.grantedFree)
 	for _, c := range ex.path {
 		m.crashed = m.crashed || c.IsCrash()
@@ -38,6 +40,8 @@ func (s *search) vacuous(worlds []*world, own string) string {
 	switch strays := s.strays + countStrays(worlds); {
 	case s.coverage.grantedFree != "":
 		return s.coverage.grantedFree + ": whatever it does, it is not part of the search; send its commands through that client"
+	case s.coverage.subscribed && !s.coverage.heard:
+		return "it has subscribed, and never asked for a message, so whatever it reads there is not part of the search: see Subscriptions in workloads/clients/README.md"
 	case own != "":
 		return "it does something by itself, which is not part of the search: " + own + ". Wait by harness.Sleep and read harness.Now in the goroutine that was called; start a watchdog by harness.Go, or put it under load"
 	case strays > 0:

@@ -35,6 +35,8 @@ func (ex *execution) resume(c interleave.Choice, a *actor) (runs bool, err error
 		got := len(at.conn.out)
 		if at.conn.hasArrived() {
 			ex.takeArrived(c, at)
+		} else if at.isStopped() {
+			ex.trace.wentOn(at)
 		} else if err := ex.timeOut(a); err != nil {
 			return false, err
 		}

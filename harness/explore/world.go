@@ -53,6 +53,7 @@ type world struct {
 	dialers []*dialer
 	clients []redis.UniversalClient // one for each dialer
 	probe   redis.UniversalClient   // the harness's own, never gated
+	own     *dialer                 // of probe
 	gates   gates                   // addresses of clients outside this process
 
 	scripts map[string]string // texts of all scripts that were seen, by hash
@@ -92,7 +93,8 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 		w.dialers = append(w.dialers, d)
 		w.clients = append(w.clients, w.connect(d))
 	}
-	w.probe = w.connect(&dialer{world: w})
+	w.own = &dialer{world: w}
+	w.probe = w.connect(w.own)
 	return w, w.gates.open(s.Program.Gate, w.dialers, s.Program.Announced)
 }
 
@@ -214,7 +216,9 @@ func (w *world) stop() error {
 	if errors.Is(ended, errStopped) { // it is of no interest how clients end that nobody searches any more
 		ended = nil
 	}
+	back := w.giveTurn() // a connection that its program has closed takes it
 	errs := []error{ended, w.gates.close()}
+	back()
 	for _, d := range w.dialers {
 		d.actor.Store(nil) // their connections are closed in this turn
 	}

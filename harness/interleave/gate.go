@@ -1,6 +1,9 @@
 package interleave
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // Gate is the way by which the clients of a program reach Redis.
 type Gate uint8
@@ -16,3 +19,14 @@ const (
 // ErrOutside marks what a client panics with when the program outside that it stands for has broken down: it died, or what it said
 // makes no sense. The search then ends and says so. It is no violation.
 var ErrOutside = errors.New("the program outside has broken down")
+
+// forProgram is the key of contexts of ForProgram.
+type forProgram struct{}
+
+// ForProgram returns a context for dialling a connection that a program outside will use.
+func ForProgram(ctx context.Context) context.Context {
+	return context.WithValue(ctx, forProgram{}, true)
+}
+
+// IsForProgram reports whether ctx is one of ForProgram.
+func IsForProgram(ctx context.Context) bool { return ctx.Value(forProgram{}) != nil }

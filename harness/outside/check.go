@@ -59,7 +59,7 @@ var errAsksMore = errors.New("it asks more masters than there are")
 
 // try starts the program and does with it what all does.
 func (p *Program) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error), all func(*trial, workloads.Client)) (workloads.Client, error) {
-	to, err := relaysTo(masters)
+	to, err := relaysTo(masters, true)
 	if err != nil {
 		return p.client, err
 	}
@@ -123,6 +123,7 @@ func (t *trial) askEverything(c workloads.Client) {
 		t.sequence()
 	}
 	t.checkHeard()
+	t.checkAsks()
 	t.step("its clock: "+string(cmp.Or(c.Clock, workloads.AskedClock)), func() error { return t.clock(c) })
 	t.step("reset: answered ok", func() error { return t.want(true, request{Do: doReset}) })
 	t.reconnects(c.As)
@@ -162,6 +163,19 @@ func (t *trial) checkHeard() {
 			return fmt.Errorf("none has come to %s: it talks to another Redis", t.to.init().Redis)
 		case heard <= len(t.to)/2:
 			return fmt.Errorf("they have come to %d of %d: a lock on fewer than most is none", heard, len(t.to))
+		}
+		return nil
+	})
+}
+
+// checkAsks looks whether a program that has subscribed has asked for messages.
+func (t *trial) checkAsks() {
+	if !slices.ContainsFunc(t.to, func(w way) bool { return w.relay.subscribed.Load() }) {
+		return
+	}
+	t.step("it has subscribed, and asks before it reads a message", func() error {
+		if !slices.ContainsFunc(t.children, func(c *child) bool { return c.hears.Load() }) {
+			return fmt.Errorf("it has never asked for a message, and in a search nobody sees when it reads: let it ask before, %s", page)
 		}
 		return nil
 	})

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -38,6 +39,7 @@ type child struct {
 	ended   chan struct{} // closed when the process has ended and was waited for
 	ready   answer        // to init
 	threads threads
+	hears   atomic.Bool // it has asked for a message
 
 	mu      sync.Mutex
 	begun   bool          // it was told what it is to be, and has answered
@@ -251,6 +253,10 @@ func (c *child) answerQuestion(ctx context.Context, q answer, do string) {
 		told.Thread = c.start(ctx)
 	case askStop, askJoin:
 		c.ofThread(q)
+	case askSubscribe:
+		harness.Subscribe(ctx)
+	case askMessage:
+		told.Message, told.TimedOut, told.Stopped = c.awaitMessage(ctx, q, do)
 	case askSleep:
 		err := harness.Sleep(ctx, time.Duration(q.MS)*time.Millisecond) // an operation's client that has crashed hears that from its connections
 		told.Stopped = err != nil && do == doRun
@@ -259,6 +265,20 @@ func (c *child) answerQuestion(ctx context.Context, q answer, do string) {
 		told.Now = harness.Now(ctx).UnixMilli()
 	}
 	c.write(told, false)
+}
+
+// awaitMessage waits until the process may read a message, or should not wait for one any longer. It is told of a message where the end of a
+// connection is to be read.
+func (c *child) awaitMessage(ctx context.Context, q answer, do string) (message, timedOut, stopped bool) {
+	comes, err := harness.AwaitMessage(ctx, time.Duration(q.Timeout)*time.Millisecond)
+	c.hears.Store(true)
+	switch {
+	case errors.Is(err, harness.ErrNotSubscribed):
+		c.breakDown(fmt.Errorf("it asked for a message, and %w: %s", err, page))
+	case err != nil && do == doRun:
+		return false, false, true
+	}
+	return comes || err != nil, !comes && err == nil, false
 }
 
 // listen takes the lines of the process until they end or make no sense.

@@ -110,7 +110,7 @@ func (p *Program) group(masters []redis.UniversalClient) (_ *group, err error) {
 		return nil, errClosed
 	}
 	if to == nil {
-		if to, err = relaysTo(masters); err != nil {
+		if to, err = relaysTo(masters, false); err != nil {
 			return nil, err
 		}
 	}

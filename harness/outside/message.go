@@ -30,10 +30,13 @@ const (
 	askStart = "start" // a thread
 	askStop  = "stop"  // one, whose sleeps are over from then on
 	askJoin  = "join"  // one, which is answered when it has ended
+
+	askMessage   = "message"   // before it reads one
+	askSubscribe = "subscribe" // before it subscribes without waiting for the confirmation
 )
 
 // questions lists what a program may ask while an operation or a thread is under way.
-var questions = []string{askNow, askSleep, askStart, askStop, askJoin}
+var questions = []string{askNow, askSleep, askStart, askStop, askJoin, askMessage, askSubscribe}
 
 // request is a line to a program: an operation, or the time that it has asked for.
 type request struct {
@@ -51,6 +54,8 @@ type request struct {
 	Proposed string   `json:"proposed,omitempty"`
 	Now      int64    `json:"now_ms,omitempty"`
 	Thread   int      `json:"thread,omitempty"`  // that was started, stopped or has ended
+	Message  bool     `json:"message,omitempty"` // there is one to read
+	TimedOut bool     `json:"timeout,omitempty"` // none has come in time
 	Stopped  bool     `json:"stopped,omitempty"` // the sleep was not to its end: the thread was stopped, or its client has crashed
 }
 
@@ -66,6 +71,8 @@ type answer struct {
 	Ask    string `json:"ask"`    // askNow and the others
 	MS     int64  `json:"ms"`     // how long to sleep
 	Thread int    `json:"thread"` // which to stop or join
+
+	Timeout int64 `json:"timeout_ms"` // how long to wait for a message; 0: for ever
 
 	// Of the answer to init.
 	Version   int      `json:"version"`

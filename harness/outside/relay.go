@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // relay is an address that leads where a Redis client leads: whatever connects there goes the way of that client's connections, through
@@ -18,14 +21,17 @@ type relay struct {
 	dial     func(context.Context) (net.Conn, error)
 	heard    atomic.Bool // something came from a program
 
+	tries      bool        // a program is tried: what it sends is looked at
+	subscribed atomic.Bool // one that is tried has subscribed
+
 	mu      sync.Mutex
 	closed  bool
 	open    map[net.Conn]net.Conn // towards Redis, by that of the program
 	running sync.WaitGroup
 }
 
-// newRelay opens an address that leads where r leads.
-func newRelay(r redis.UniversalClient) (*relay, error) {
+// newRelay opens an address that leads where r leads; tries: to look at what programs send.
+func newRelay(r redis.UniversalClient, tries bool) (*relay, error) {
 	one, ok := r.(*redis.Client)
 	if !ok {
 		return nil, errors.New("outside: this Redis client is not a redis.Client: a program outside needs one primary")
@@ -35,10 +41,10 @@ func newRelay(r redis.UniversalClient) (*relay, error) {
 		return nil, err
 	}
 	o := one.Options()
-	y := &relay{listener: listener, open: map[net.Conn]net.Conn{}, dial: func(ctx context.Context) (net.Conn, error) {
+	y := &relay{listener: listener, tries: tries, open: map[net.Conn]net.Conn{}, dial: func(ctx context.Context) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
 		defer cancel()
-		return o.Dialer(ctx, "tcp", o.Addr)
+		return o.Dialer(interleave.ForProgram(ctx), "tcp", o.Addr)
 	}}
 	y.running.Go(y.accept)
 	return y, nil
@@ -89,6 +95,9 @@ func (e *ear) Read(b []byte) (int, error) {
 	size, err := e.Reader.Read(b)
 	if size > 0 && !e.relay.heard.Load() {
 		e.relay.heard.Store(true)
+	}
+	if e.relay.tries && bytes.Contains(bytes.ToLower(b[:size]), []byte("subscribe\r\n")) {
+		e.relay.subscribed.Store(true)
 	}
 	return size, err
 }

@@ -13,10 +13,10 @@ type way struct {
 // ways lead to all masters of a group.
 type ways []way
 
-// relaysTo opens a relay for each Redis client.
-func relaysTo(masters []redis.UniversalClient) (to ways, err error) {
+// relaysTo opens a relay for each Redis client; tries: to look at what programs send.
+func relaysTo(masters []redis.UniversalClient, tries bool) (to ways, err error) {
 	for _, r := range masters {
-		y, err := newRelay(r)
+		y, err := newRelay(r, tries)
 		if err != nil {
 			to.close()
 			return nil, err

@@ -1,0 +1,402 @@
+package explore
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file lets programs outside subscribe. Nobody sees when such a program reads, so it asks before it does, and nothing comes to it
+// that it has not asked for. A SUBSCRIBE is answered as any command is. A program that does not wait for the confirmation says so before:
+// then its way to Redis is an actor of its own, as that of a client inside is, and the confirmation comes as messages do.
+
+var (
+	_ harness.Listener = clientClock{}
+	_ harness.Listener = harnessClock{}
+)
+
+// ear is how a gate hears a program on one connection. The zero value hears nothing.
+type ear struct {
+	mu    sync.Mutex
+	outer net.Conn // the program's; nil: the connection comes by a relay, or from inside
+	does  earState
+}
+
+// earState says what the goroutine does that hears.
+type earState uint8
+
+const (
+	earParks earState = iota // a command is under way, or it is over
+	earReads                 // it waits for what the program sends next
+	earActs                  // it acts on what the program has sent
+)
+
+// turns notes what the ear's goroutine does from now on.
+func (e *ear) turns(to earState) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.does = to
+}
+
+// hear reads what the program sends next.
+func (e *ear) hear(outer net.Conn, in []byte) (n int, err error) {
+	raw, err := rawOf(outer)
+	if err != nil {
+		return 0, err
+	}
+	e.turns(earReads)
+	failed := raw.Read(func(fd uintptr) bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		n, err = ignoringEINTR(func() (int, error) { return syscall.Read(int(fd), in) })
+		if err == syscall.EAGAIN {
+			return false
+		}
+		e.does = earActs
+		return true
+	})
+	switch {
+	case failed != nil:
+		return 0, failed
+	case err != nil:
+		return 0, err
+	case n == 0:
+		return 0, net.ErrClosed
+	}
+	return n, nil
+}
+
+// isBehind reports whether the program has sent something, or closed the connection, and the gate has not done what follows from it.
+func (e *ear) isBehind() (behind bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.outer == nil || e.does != earReads {
+		return e.does == earActs
+	}
+	raw, err := rawOf(e.outer)
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) { // an error: this side has closed it
+		var b [1]byte
+		_, err := ignoringEINTR(func() (int, error) {
+			n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+			return n, err
+		})
+		behind = err != syscall.EAGAIN
+	})
+	return behind
+}
+
+func rawOf(outer net.Conn) (syscall.RawConn, error) {
+	s, ok := outer.(syscall.Conn)
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return s.SyscallConn()
+}
+
+func ignoringEINTR(call func() (int, error)) (n int, err error) {
+	for {
+		if n, err = call(); err != syscall.EINTR {
+			return n, err
+		}
+	}
+}
+
+// tell gives the program something to read.
+func (c *conn) tell(b []byte) {
+	if c.ear.outer != nil {
+		_, _ = c.ear.outer.Write(b) // it may have closed the connection
+		return
+	}
+	c.out = append(c.out, b...)
+	select {
+	case c.wrote <- struct{}{}: // a relay waits in Read
+	default:
+	}
+}
+
+// hangUp closes the program's side.
+func (e *ear) hangUp() {
+	if e.outer != nil {
+		_ = e.outer.Close() // the program may have closed it
+	}
+}
+
+// settle returns when the gate has done all that follows from what a client's program did in the turn that has just ended: it may have
+// sent something without waiting for an answer, or closed a connection by which it has subscribed.
+func (ex *execution) settle(a *actor) error {
+	if len(ex.w.gates.addresses) == 0 {
+		return nil
+	}
+	for since := time.Now(); ; {
+		behind := a.expects
+		for _, c := range ex.waitersOf(a.index) {
+			behind = behind || c.subscription != nil && c.ear.isBehind()
+		}
+		switch {
+		case !behind || ex.trouble != nil:
+			return nil
+		case time.Since(since) > parkWithin && a.expects:
+			return unsubscribed(a)
+		case time.Since(since) > parkWithin:
+			return stopped("%s was not heard to its end within %v", a, parkWithin)
+		}
+		back := ex.w.giveTurn()
+		time.Sleep(20 * time.Microsecond)
+		back()
+	}
+}
+
+// unsubscribed is why a search ends whose program has announced a SUBSCRIBE that does not come.
+func unsubscribed(a *actor) error {
+	return stopped("%s has asked for subscribe, and sent no SUBSCRIBE on a new connection within %v: see Subscriptions in workloads/clients/README.md", a, parkWithin)
+}
+
+// goesWithMessages reports whether the next command is one of a program outside whose answer comes among messages.
+func (c *conn) goesWithMessages() bool {
+	return c.outside && !c.multi && (c.subscription != nil || subscribes(commandName(c.queue[0].args)))
+}
+
+// sendAmongMessages sends such a command. Messages that came before its answer come with it, as they do from Redis.
+func (c *conn) sendAmongMessages() error {
+	if err := c.ready(); err != nil || c.failed != nil {
+		return err
+	}
+	next := c.queue[0]
+	name := commandName(next.args)
+	if c.subscription == nil && !strings.HasSuffix(name, "unsubscribe") {
+		if err := c.beginSubscription(); err != nil {
+			return err
+		}
+	}
+	if c.subscription != nil && subscribes(name) {
+		c.subscription.access.add(next.access)
+		c.subscription.sharded = c.subscription.sharded || name == "ssubscribe"
+	}
+	before := len(c.inbox)
+	if err := c.postNow(next.raw); err != nil {
+		return err
+	}
+	if err := c.listen(); err != nil {
+		return err
+	}
+	if len(c.inbox) == before {
+		return stopped("a program outside has sent %s on a connection that has subscribed, and waits there: let it use another", strings.ToUpper(name))
+	}
+	c.out, c.inbox = append(c.out, c.inbox...), nil
+	c.queue = c.queue[1:]
+	if strings.HasSuffix(name, "unsubscribe") && c.subscription != nil && !c.subscription.sharded && endsSubscription(c.out) {
+		c.endSubscription()
+	}
+	return nil
+}
+
+// beginSubscription notes that the connection is about to subscribe.
+func (c *conn) beginSubscription() error {
+	id, err := c.wire.id()
+	if err != nil {
+		return err
+	}
+	c.subscription = &subscription{id: id}
+	if !c.dialer.client {
+		c.dialer.listens = c
+	} else if a := c.dialer.acting(); a != nil {
+		a.ex.waiters = append(a.ex.waiters, c)
+		a.listens, a.ex.subscribed = c, true
+	}
+	return nil
+}
+
+// endsSubscription reports whether the last reply says that no channel and no pattern is left.
+func endsSubscription(replies []byte) bool { return strings.HasSuffix(string(replies), "\r\n:0\r\n") }
+
+// endSubscription makes the connection one for commands again.
+func (c *conn) endSubscription() {
+	c.subscription = nil
+	if a := c.dialer.actor.Load(); a != nil {
+		a.ex.forget(c)
+	}
+}
+
+// sendSubscribing sends a command whose answer comes among messages, in the turn of an actor.
+func (ex *execution) sendSubscribing(a *actor, c *conn) error {
+	next := c.queue[0]
+	if ex.w.gates.announced != nil && c.dialer.client {
+		return stopped(announcedReader, a.index+1)
+	}
+	before := len(c.out)
+	if err := c.sendAmongMessages(); err != nil {
+		return err
+	}
+	if c.subscription != nil {
+		a.listens = c
+	}
+	ex.trace.sent(ex, next, c.out[before:], c.failed)
+	return nil
+}
+
+// announcedReader is the reason for a search that ends since a program that drives itself has subscribed.
+const announcedReader = "client %d has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask when it reads: " +
+	"let it be told what to do, see workloads/clients/README.md"
+
+// expectSubscription makes the next connection of the program that subscribes one that does not wait for confirmations. It reports false if
+// the program has not announced one.
+func (c *conn) expectSubscription() bool {
+	a := c.dialer.acting()
+	if a == nil || !a.expects {
+		return false
+	}
+	a.expects = false
+	c.unawaited, a.listens, a.ex.subscribed = true, c, true
+	return true
+}
+
+// Subscribe lets the program go on when it has sent its next SUBSCRIBE.
+func (v clientClock) Subscribe() {
+	defer v.a.ex.w.takeTurn()()
+	if a := v.a.running(); !a.isCrashed() {
+		a.expects = true
+	}
+}
+
+// AwaitMessage parks the client until its program has something to read.
+func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err error) {
+	a, c, err := v.beginHearing(within)
+	if a == nil {
+		return err == nil, err
+	}
+	a.park <- parked{kind: inRead, conn: c, ctx: ctx}
+	if !<-c.reply {
+		return false, errCrashed
+	}
+	return c.endHearing(ctx)
+}
+
+// beginHearing returns the actor that has to wait and the connection on which it does. The actor is nil if the program can read at once, or
+// with an error.
+func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
+	defer v.a.ex.w.takeTurn()()
+	a := v.a.running()
+	if a.isCrashed() {
+		a.refuse()
+		return nil, nil, errCrashed
+	}
+	if err := a.ex.settle(a); err != nil {
+		a.ex.trouble = err
+		return nil, nil, err
+	}
+	c := a.subscribedBy()
+	if c == nil {
+		return nil, nil, harness.ErrNotSubscribed
+	}
+	a.ex.heard = true
+	switch {
+	case c.failed != nil || c.isGone(): // the program finds it closed
+		return nil, c, nil
+	case len(c.inbox) > 0:
+		message := c.takeMessage()
+		a.ex.hear(a, event{kind: answered, text: string(message)})
+		c.tell(message)
+		return nil, c, nil
+	}
+	if a.wakeAt > a.ex.now && !a.wait(parked{kind: inSleep}) {
+		return nil, nil, errCrashed
+	}
+	a.wakeAt = 0
+	if within > 0 {
+		a.wakeAt = a.ex.now + within
+	}
+	return a, c, nil
+}
+
+// endHearing gives the program what it has waited for. It reports false if nothing came in time.
+func (c *conn) endHearing(ctx context.Context) (comes bool, err error) {
+	defer c.dialer.takeTurn()()
+	switch {
+	case c.timedOut:
+		c.timedOut = false
+		return false, nil
+	case c.failed == nil && len(c.out) == 0:
+		return false, ctx.Err()
+	case c.failed == nil:
+		c.tell(c.out)
+		c.out = nil
+	}
+	return true, nil
+}
+
+// subscribedBy returns the connection on which the actor reads messages: that by which it has subscribed last, else the only one by which
+// other threads of its client have. It is nil if there is none.
+func (a *actor) subscribedBy() *conn {
+	if a.listens != nil {
+		return a.listens
+	}
+	var only *conn
+	for _, t := range a.ex.threadsOf(a.index) {
+		if t.listens == nil || t.listens == only {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = t.listens
+	}
+	return only
+}
+
+// isStopped reports whether a program's thread that waits for a message was told to stop.
+func (p parked) isStopped() bool { return p.kind == inRead && p.ctx != nil && p.ctx.Err() != nil }
+
+// endHearings closes what programs outside have left subscribed in the last schedule.
+func (w *world) endHearings() error {
+	ex := w.current
+	if own := w.own; own.listens != nil {
+		_ = own.listens.Close() // it returns no error
+		own.listens = nil
+	}
+	if ex == nil || len(w.gates.addresses) == 0 {
+		return nil
+	}
+	for i := range ex.actors {
+		for _, c := range ex.waitersOf(i) {
+			if c.subscription == nil {
+				continue
+			}
+			if err := ex.cutOff(c, net.ErrClosed); err != nil {
+				return err
+			}
+		}
+	}
+	for _, a := range ex.all {
+		a.done = a.done || a.sends != nil
+	}
+	return nil
+}
+
+// AwaitMessage lets time pass until something comes to the program with which the harness looks.
+func (c harnessClock) AwaitMessage(_ context.Context, within time.Duration) (comes bool, err error) {
+	gate, world := c.ex.w.own.listens, c.ex.w
+	if gate == nil {
+		return false, harness.ErrNotSubscribed
+	}
+	world.forgoLooks()
+	if err := c.ex.passAlong(gate, within); err != nil {
+		return false, err
+	}
+	defer world.takeTurn()()
+	if len(gate.inbox) == 0 {
+		return false, nil
+	}
+	gate.tell(gate.takeMessage())
+	return true, nil
+}
+
+// Subscribe does nothing: nobody acts between a SUBSCRIBE of the harness's own and its confirmation.
+func (harnessClock) Subscribe() {}
