@@ -164,7 +164,7 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
 			ctx = withTokens(ctx, "harness")
-			if !anyDelivered(after.Ops()) {
+			if ops := after.Ops(); !anyDelivered(ops) && !(o.AtMostOnce && anyOwes(ops)) {
 				if err := after.Pass(o.Window / 2); err != nil { // a claim is over by then, a mark is not
 					return err
 				}
@@ -203,6 +203,16 @@ func exploredDedupClient(filter Deduper, window time.Duration, i int) harness.Cl
 func anyDelivered(ops []harness.Op) bool {
 	for _, op := range ops {
 		if op.Kind == harness.Deliver {
+			return true
+		}
+	}
+	return false
+}
+
+// anyOwes reports whether some client was told to deliver the message, or may have marked it without being told.
+func anyOwes(ops []harness.Op) bool {
+	for _, op := range ops {
+		if op.Kind == harness.Claim && (op.Outcome == harness.Info || op.Result == harness.ResultFirst) {
 			return true
 		}
 	}
