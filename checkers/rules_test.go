@@ -184,12 +184,14 @@ func numbered(ops []harness.Op, _ harness.Meta, c counted) {
 	}
 }
 
-// fenced is the rule of Fence.
+// fenced is the rule of Fence: what had returned before a grant's owner can have lost the lock again was granted before it.
 func fenced(ops []harness.Op, meta harness.Meta, c counted) {
-	for _, b := range ops {
+	for j, b := range ops {
+		kept := holdEnd(ops[:j+1], j, meta)
 		c.add(harness.FenceRegression, slices.ContainsFunc(ops, func(a harness.Op) bool {
 			x, y := bigOf(a.Result), bigOf(b.Result)
-			if a.Outcome != harness.OK || b.Outcome != harness.OK || x == nil || y == nil || a.Return >= b.Call {
+			first := a.Return < b.Call || a.Return < b.Return && a.Return < kept
+			if a.Kind != harness.Acquire || b.Kind != harness.Acquire || a.Outcome != harness.OK || b.Outcome != harness.OK || x == nil || y == nil || !first {
 				return false
 			}
 			return y.Cmp(x) < 0 || y.Cmp(x) == 0 && !sameOwner(a, b, meta)
