@@ -86,7 +86,7 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 	f.IntVar(&s.LostCommands, "lost-commands", 0, "how many commands may get lost on their way")
 	f.IntVar(&s.Late, "late", 1, "how many commands may be executed when their client has gone on (default: 1 in a part of its own)")
 	f.DurationVar(&s.Skew, "skew", 0, "how far the last client's clock is ahead of the others'")
-	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's)")
+	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's; of your own lock 10.5s, of your own filter 20.5s)")
 	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default, and all: each regime, one after the other)")
 	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after so many schedules (default: no limit)")
 	f.DurationVar(&s.For, "for", plan.DefaultFor, "end after so long; 0: no limit")

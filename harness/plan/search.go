@@ -56,7 +56,7 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	if v, err = findVariant(s.Variant, s.Script, s.Client); err != nil {
 		return v, spec, Usagef("%w", err)
 	}
-	options := workloads.Options{TTL: s.TTL}
+	options := workloads.Options{TTL: s.lease(v)}
 	if s.Regime != "" {
 		if options.Regime, err = workloads.ParseRegime(s.Regime); err != nil {
 			return v, spec, Usagef("%w", err)
@@ -222,7 +222,7 @@ func (s Search) Expectation(v workloads.Variant) SearchExpectation {
 		switch {
 		case f.When == workloads.LargerProposal: // whether it occurs depends on the proposals of the few callers
 			may = addClass(may, f.Class)
-		case f.When == workloads.LeaseEndsInRelease && s.lease(v) < time.Second && v.Lease > 0:
+		case f.When == workloads.LeaseEndsInRelease && v.Lease > 0 && s.lease(v) < time.Second:
 			// Cut down to whole seconds the lease is 0, and over in the acquire already.
 			may = addClass(may, f.Class)
 		case s.meetsCondition(f.When, v):
@@ -237,9 +237,25 @@ func (s Search) Expectation(v workloads.Variant) SearchExpectation {
 	return SearchExpectation{must, may, cmp.Or(s.Clients, enough) < enough}
 }
 
-// lease returns the lease that clients ask for.
+// What the clients of a user's own algorithm ask for by default is no whole number of seconds, so that a lease or window which is cut down
+// to seconds is found.
+const (
+	ownLease  = workloads.ExploredLease + 500*time.Millisecond
+	ownWindow = 2*workloads.ExploredLease + 500*time.Millisecond
+)
+
+// lease returns the lease or window that clients ask for. It is 0 for that of the variant's program. A program that announces its
+// operations knows its lease itself.
 func (s Search) lease(v workloads.Variant) time.Duration {
-	return cmp.Or(s.TTL, v.Lease, workloads.ExploredLease)
+	switch ttl := cmp.Or(s.TTL, v.Lease); {
+	case ttl != 0 || !s.Own() || s.Client != nil && s.Client.Announces:
+		return ttl
+	case v.Family == workloads.Lock:
+		return ownLease
+	case v.Family == workloads.Dedup:
+		return ownWindow
+	}
+	return 0
 }
 
 func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool {
@@ -250,16 +266,16 @@ func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool 
 	case workloads.LateRelease, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim, workloads.SignalEnds:
 		return expiries
 	case workloads.FractionOfSecond:
-		ttl := s.lease(v)
+		ttl := cmp.Or(s.lease(v), workloads.ExploredLease)
 		return ttl < time.Second || expiries && ttl%time.Second != 0
 	case workloads.ClockSkew:
-		return s.Skew > s.lease(v)
+		return s.Skew > cmp.Or(s.lease(v), workloads.ExploredLease)
 	case workloads.Crash:
 		return crashes
 	case workloads.NamesBegin:
 		return true
 	case workloads.FastLoser:
-		return s.Skew > s.lease(v)
+		return s.Skew > cmp.Or(s.lease(v), workloads.ExploredLease)
 	case workloads.AnswerLost:
 		return s.LostAnswers > 0 || s.everyPart()
 	case workloads.Unanswered:
