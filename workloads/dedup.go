@@ -49,7 +49,8 @@ type DedupOptions struct {
 	Prefix string        // with which the name of every message begins
 
 	// AtMostOnce accepts, in a search, that a message is lost whose worker crashed or got no answer: a filter of one step loses it
-	// by its nature. Marks that never end, and messages that everybody was told to have been seen, are looked for all the same.
+	// by its nature. Marks that never end, and messages that everybody was told to have been seen, are looked for all the same. A
+	// Confirmer must lose nothing.
 	AtMostOnce bool
 }
 

@@ -3,6 +3,7 @@ package workloads
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,7 +36,7 @@ func (v Variant) Program(o Options) (interleave.Program, bool) {
 		}
 		p = LockProgram(LockOptions{Name: v.ID, TTL: lease}, newLocker)
 	case Dedup:
-		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease}, v.newDeduper)
+		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease, AtMostOnce: o.AtMostOnce}, v.newDeduper)
 	case Sequence:
 		p = SequenceProgram(SequenceOptions{Name: v.ID, Regime: o.Regime}, v.newSequencer)
 		if v.inspect != nil {
@@ -154,6 +155,7 @@ func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner
 // mark has to end.
 func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
 	o.Window = cmp.Or(o.Window, 2*ExploredLease)
+	o.AtMostOnce = o.AtMostOnce && !slices.Contains(dedupKinds(newDeduper), harness.Confirm)
 	const id = exploredMessage
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},

@@ -148,6 +148,7 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces pieceF
 		return usage("%d variants given: want one variant, such as dedup/get-set, or --all", len(variants))
 	}
 	s.Variant, s.Script, s.Client = variants[0].id, variants[0].script, variants[0].client
+	s.AtMostOnce = s.OwnFilter() && !cmd.Flags().Changed("crashes") && !cmd.Flags().Changed("lost-answers")
 	if all := s.EveryRegime(); len(all) > 1 {
 		if pieces.save != "" {
 			return usage("--save is of one search, and %s has one for each regime: name it by --regime", s.Variant)
@@ -187,7 +188,7 @@ func (a *app) printExploration(e reports.Exploration) error {
 	if err := reports.ExplorationText(a.out, e); err != nil {
 		return err
 	}
-	a.explainLost(e.Result)
+	a.explainLost(e)
 	if err := a.showSituation(e.Result); err != nil {
 		return err
 	}
@@ -198,9 +199,13 @@ func (a *app) printExploration(e reports.Exploration) error {
 // everyRegimeFlag is the value of --regime for each regime in turn, which is also the default.
 const everyRegimeFlag = "all"
 
-// explainLost explains that a lost message is not a message delivered twice, and how to leave crashes out.
-func (a *app) explainLost(r interleave.Result) {
-	if slices.ContainsFunc(r.Found, func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }) {
+// explainLost explains that a lost message is not a message delivered twice, and how to leave crashes out; or that one is accepted, and how
+// to ask for it.
+func (a *app) explainLost(e reports.Exploration) {
+	switch lost := e.Labels[plan.AcceptsLabel]; {
+	case lost != "":
+		a.println("accepted: %s; --crashes 1 looks for it", lost)
+	case slices.ContainsFunc(e.Result.Found, func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }):
 		a.println("lost-message: nobody delivers the message, because its worker crashed between claim and delivery; --crashes 0 leaves crashes out")
 	}
 }

@@ -57,8 +57,7 @@ func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 	opts := onlyOptions(t, o)
 	s := subject{kind: dedupKind, name: nameOf[D](dedupKind), search: opts.Search, load: opts.Load}
 	newDeduper := supervisedMaker(t, newFilter, func(s *caller, d D) Deduper { return superviseFilter(s, d) })
-	_, confirms := newDeduper(newSupervisor(callTime))(nil).(Confirmer)
-	atMostOnce := !confirms && opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0
+	atMostOnce := opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0
 	s.program = func(g *supervisor, p parameters) interleave.Program {
 		return workloads.DedupProgram(workloads.DedupOptions{
 			Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow), AtMostOnce: atMostOnce,

@@ -37,6 +37,10 @@ type Search struct {
 
 	Skew time.Duration `json:"skew,omitempty"`
 
+	// AtMostOnce accepts that a user's own filter of one step loses the message of a worker that crashed or got no answer. Searches of the
+	// catalogue show it, as its documentation says.
+	AtMostOnce bool `json:"atMostOnce,omitempty"`
+
 	MaxSchedules int           `json:"maxSchedules,omitempty"`
 	For          time.Duration `json:"for,omitempty"`
 	First        bool          `json:"first,omitempty"`
@@ -56,7 +60,7 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	if v, err = findVariant(s.Variant, s.Script, s.Client); err != nil {
 		return v, spec, Usagef("%w", err)
 	}
-	options := workloads.Options{TTL: s.lease(v)}
+	options := workloads.Options{TTL: s.lease(v), AtMostOnce: s.Own() && s.AtMostOnce}
 	if s.Regime != "" {
 		if options.Regime, err = workloads.ParseRegime(s.Regime); err != nil {
 			return v, spec, Usagef("%w", err)
@@ -198,6 +202,21 @@ func findVariant(id string, script *workloads.Script, client *workloads.Client) 
 // Own reports whether the algorithm is the user's own, of which nothing is documented.
 func (s Search) Own() bool { return s.Script != nil || s.Client != nil }
 
+// AcceptsLabel is the label of what a search accepts.
+const AcceptsLabel = "accepts"
+
+// OwnFilter reports whether the search is of a user's own message filter.
+func (s Search) OwnFilter() bool {
+	v, err := findVariant(s.Variant, s.Script, s.Client)
+	return err == nil && s.Own() && v.Family == workloads.Dedup
+}
+
+// AcceptsLoss reports whether the search, which spec makes, accepts a message that a crash or a lost answer costs.
+func (s Search) AcceptsLoss(spec explore.Spec) bool {
+	kinds := spec.Program.Kinds
+	return s.Own() && s.AtMostOnce && slices.Contains(kinds, harness.Claim) && !slices.Contains(kinds, harness.Confirm)
+}
+
 // Check returns an error if the search cannot be made. It searches nothing. The error wraps ErrUsage.
 func (s Search) Check() error {
 	_, _, err := s.Resolve("")
@@ -220,6 +239,7 @@ func (s Search) Expectation(v workloads.Variant) SearchExpectation {
 	var must, may []harness.Class
 	for _, f := range v.Flaws {
 		switch {
+		case f.Class == harness.LostMessage && s.Own() && s.AtMostOnce:
 		case f.When == workloads.LargerProposal: // whether it occurs depends on the proposals of the few callers
 			may = addClass(may, f.Class)
 		case f.When == workloads.LeaseEndsInRelease && v.Lease > 0 && s.lease(v) < time.Second:
@@ -328,6 +348,9 @@ func (s Search) Labels(v workloads.Variant, spec explore.Spec) map[string]string
 	} else {
 		l["lease"] = spec.Program.Lease.String()
 	}
+	if s.AcceptsLoss(spec) {
+		l[AcceptsLabel] = "a message lost with its worker, or with an answer"
+	}
 	if s.Skew != 0 {
 		l["clock skew"] = s.Skew.String()
 	}
@@ -387,7 +410,7 @@ func (s Search) CommandWith(redis string) string {
 	w.flag("regime", s.Regime, s.Regime != "")
 	w.flag("ttl", s.TTL, s.TTL != 0)
 	w.flag("clients", s.Clients, s.Clients != 0)
-	w.flag("crashes", max(0, s.Crashes), s.Crashes != 0)
+	w.flag("crashes", max(0, s.Crashes), s.Crashes != 0 && !(s.AtMostOnce && s.Crashes == 1)) // who asks for it asks for lost messages
 	w.flag("expiries", max(0, s.Expiries), s.Expiries != 0)
 	w.flag("failovers", s.Failovers, s.Failovers != 0)
 	w.flag("flushes", s.Flushes, s.Flushes != 0)
