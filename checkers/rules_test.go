@@ -233,8 +233,8 @@ func left(ops []harness.Op, meta harness.Meta, c counted) {
 			continue
 		}
 		m := marksBefore(ops[:i], meta)
-		lost = lost || asked && m.owed && !m.unanswered && !m.probed && !delivered(ops) &&
-			(!slices.Contains(meta.Kinds, harness.Confirm) || m.any && p.Call > m.over)
+		lost = lost || asked && (m.owed || m.refused && !m.any) && !m.unanswered && !m.probed && !delivered(ops) &&
+			(!slices.Contains(meta.Kinds, harness.Confirm) || p.Call > m.over)
 		meanwhile := slices.ContainsFunc(ops[i+1:], func(x harness.Op) bool {
 			return (x.Kind == harness.Claim || x.Kind == harness.Confirm) && x.Outcome != harness.Fail &&
 				x.Client != harness.HarnessClient && x.Call <= p.Return
@@ -259,6 +259,7 @@ type knownMarks struct {
 	over       time.Duration // of all windows
 	any        bool          // one may have marked it
 	owed       bool          // by a client that was told so, or that knows that nobody will act on it
+	refused    bool          // some client was told that it had been seen
 	unanswered bool          // a client's claim may only have lost its answer
 	probed     bool          // a probe may have marked it, or anybody since the first one
 }
@@ -273,6 +274,7 @@ func marksBefore(ops []harness.Op, meta harness.Meta) (m knownMarks) {
 		}
 		m.over = max(m.over, x.Return+longest(x.TTL, meta.Drift))
 		if x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result != harness.ResultFirst {
+			m.refused = m.refused || !ours
 			continue
 		}
 		m.any = true

@@ -78,7 +78,7 @@ func TestAFilterOfOneStepIsSearchedWithCrashesAndLostAnswers(t *testing.T) {
 	}{
 		"SETNX, then EXPIRE":     {dedup(newTwoStepFilter), "immortal-mark in "},
 		"no answer: new":         {dedup(newOpenFilter), "duplicate-delivery in "},
-		"no answer: seen":        {dedup(newShutFilter), "may be lost or not"},
+		"no answer: seen":        {dedup(newShutFilter), "lost-message in "},
 		"right, crash asked for": {dedup(newGoodFilter, granttest.DedupOptions{Search: granttest.Search{Crashes: 1}}), "lost-message in "},
 	} {
 		t.Run(name, func(t *testing.T) {
