@@ -19,7 +19,8 @@ import (
 //     was told [harness.ResultFirst], or may have marked it and ended in info with its client: because that crashed (Err is
 //     [harness.Crashed]), or was told to go no further (Err is an error reply of Redis, or [harness.FewAcks]). Any other
 //     claim that ended in info may have marked it too, and its answer may only have got lost: where there is one, the
-//     message is not judged. No earlier probe may have marked it, and no later claim is told "first". Where
+//     message is not judged. Nor does anybody deliver a message of which each client's claim was told "seen", though nobody
+//     may have marked it: that is lost as well. No earlier probe may have marked it, and no later claim is told "first". Where
 //     [harness.Meta].Kinds promises confirms, a claim is a lease, and P has to come after every end as below;
 //   - a [harness.ImmortalMark] if P.Call > Return + TTL*(1+Meta.Drift) of every claim and confirm of its Key before it that
 //     did not fail, those of the harness among them. One at least may have marked it, and none has TTL 0, which marks for
@@ -90,6 +91,7 @@ type deliveryPass struct {
 type message struct {
 	over        time.Duration // latest time at which a window asked for so far can be over
 	owing, last *harness.Op   // the first claim that obliged its client, and the last claim or confirm, that may have marked it
+	refused     *harness.Op   // the first client's claim that was told "seen", though nothing may have marked it
 	unanswered  bool          // a claim that may have marked it may only have lost its answer
 	delivered   bool
 
@@ -171,7 +173,7 @@ func (p *deliveryPass) probe(m *message, x harness.Op) {
 		return
 	}
 	m.seen = true
-	if m.lost == nil && m.owing != nil && !m.unanswered && !m.delivered && !m.free && !m.own && (over || !p.leases) {
+	if m.lost == nil && m.isOwed() && !m.unanswered && !m.delivered && !m.free && !m.own && (x.Call > m.over || !p.leases) {
 		m.lost = m.lostMessage(x, p.leases)
 	}
 	if m.immortal == nil && over {
@@ -213,8 +215,11 @@ func (m *message) withdraw(x harness.Op) {
 func (m *message) noteWindow(x harness.Op, over time.Duration) {
 	m.over = max(m.over, over)
 	m.free = m.free || toldFirst(x) && m.asked
-	if x.Outcome == harness.OK && x.Kind == harness.Claim && !toldFirst(x) {
-		return // it found a mark
+	if x.Outcome == harness.OK && x.Kind == harness.Claim && !toldFirst(x) { // it found a mark
+		if m.refused == nil && m.last == nil && x.Client != harness.HarnessClient {
+			m.refused = copyOf(x)
+		}
+		return
 	}
 	m.last = copyOf(x)
 	switch {
@@ -225,6 +230,9 @@ func (m *message) noteWindow(x harness.Op, over time.Duration) {
 		m.owing = m.last
 	}
 }
+
+// isOwed reports whether some client had to deliver the message, or each was told that another one had, which nobody had.
+func (m *message) isOwed() bool { return m.owing != nil || m.refused != nil && m.last == nil }
 
 // obligesDelivery reports whether a message that the claim x has marked is lost if nobody delivers it: x was told "first", or it
 // ended in info because its client crashed or was told to go no further.
@@ -278,12 +286,15 @@ func (p *deliveryPass) none() string {
 }
 
 func (m *message) lostMessage(probe harness.Op, claimsAreLeases bool) *harness.Anomaly {
-	by := *m.owing
-	a := pairAnomaly(harness.LostMessage, by, probe, fmt.Sprintf(
-		"%s, which %s claimed at %s, was never delivered, and %s is told at %s that it was",
+	by, claimed := m.owing, "which %s claimed at %s"
+	if by == nil {
+		by, claimed = m.refused, "which nobody had claimed when %s asked for it at %s and was told that it had been seen"
+	}
+	a := pairAnomaly(harness.LostMessage, *by, probe, fmt.Sprintf(
+		"%s, "+claimed+", was never delivered, and %s is told at %s that it was",
 		by.Key, clientName(by.Client), formatTime(by.Call), clientName(probe.Client), formatTime(probe.Return)))
 	if claimsAreLeases {
-		a.Spans = pastLease(by, m.over, probe)
+		a.Spans = pastLease(*by, m.over, probe)
 	}
 	return &a
 }

@@ -48,7 +48,13 @@ func TestDelivery(t *testing.T) {
 		{name: "new to the probe, whose mark the next one sees", h: of(claim(0, 1, 2, 3), told(asked(5, 6, 100)), asked(7, 8, 100))},
 		{name: "seen, then new: the lease was not over", h: of(claim(0, 1, 2, 10), asked(5, 6, 10), told(asked(17, 18, 10)))},
 		{name: "lost once for all probes", want: lost, h: of(claim(0, 1, 2, 100), asked(5, 6, 100), asked(7, 8, 100))},
-		{name: "nobody is known to have marked it", h: of(seen(claim(0, 1, 2, 100)), fail(claim(1, 3, 4, 100)), asked(5, 6, 100)), unknown: may},
+		{name: "told seen, and nobody had marked it", want: lost, h: of(seen(claim(0, 1, 2, 100)), fail(claim(1, 3, 4, 100)), asked(5, 6, 100))},
+		{name: "told seen, and somebody may have marked it", h: of(seen(claim(0, 1, 2, 100)), info(claim(1, 3, 4, 100)), asked(5, 6, 100))},
+		{name: "told seen while it was claimed, and that was delivered", h: of(seen(claim(0, 1, 2, 100)), claim(1, 1, 4, 100), deliver(1, 4, 5), asked(5, 6, 100))},
+		{name: "asked for by nobody", h: of(on("n", claim(0, 1, 2, 100)), fail(claim(1, 3, 4, 100)), asked(5, 6, 100)), unknown: may},
+		{name: "told seen, then new", h: of(seen(claim(0, 1, 2, 100)), told(asked(5, 6, 100)))},
+		{name: "leased: told seen, and nobody had marked it", want: lost, h: confirming(of(seen(claim(0, 1, 2, 3)), asked(6, 7, 3)))},
+		{name: "leased: told seen, and who knows whose lease", h: confirming(of(seen(claim(0, 1, 2, 3)), asked(5, 7, 3))), unknown: may},
 		{name: "not answered", h: of(claim(0, 1, 2, 100), info(asked(5, 6, 100))), unknown: may},
 		{name: "not asked", h: of(claim(0, 1, 2, 100), fail(asked(5, 6, 100))), unknown: may},
 		{name: "not asked, then lost", want: lost, h: of(claim(0, 1, 2, 100), fail(asked(5, 6, 100)), asked(7, 8, 100))},
@@ -131,6 +137,9 @@ func TestDeliveryEvidence(t *testing.T) {
 		on("n", asked(5, 6, 3))))
 	require.Equal(t, "m is marked without an end at 5ns; client 0's claim at 1ns, for 3ns, was the last that may have marked it", found[0].Note)
 	require.Equal(t, 2.0, figureOf(t, g, "marks looked at"))
+	_, found = judge(t, Delivery(), of(seen(claim(1, 0, 1, 3)), asked(2, 3, 3)))
+	require.Equal(t, "m, which nobody had claimed when client 1 asked for it at 0s and was told that it had been seen, was never delivered, "+
+		"and the harness is told at 3ns that it was", found[0].Note)
 	require.Equal(t, 1.0, figureOf(t, g, "not delivered, claims not answered"))
 
 	g, _ = judge(t, Delivery(), of(claim(0, 1, 2, 3), asked(4, 5, 3), on("n", claim(0, 1, 2, 3)), on("n", told(asked(6, 7, 3))), on("n", asked(11, 12, 3))))

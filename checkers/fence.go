@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/units"
@@ -12,10 +13,13 @@ import (
 // Fence returns the checker of fencing tokens: a later grant has a larger one.
 //
 // The Result of an ok acquire is its token, if there is one. An ok acquire B with a token that is not larger than that of
-// an ok acquire A on the same Key, where A.Return < B.Call, is a [harness.FenceRegression], reported once, against the
-// largest such token. Only an owner (the worker together with Arg) that got its own token again is not: who acquires
-// again what it holds is granted nothing new. Nothing is said about the order of grants whose intervals meet, nor about
-// acquires that ended in info, which may have drawn a token. Source: Kleppmann 2016; soundness rules 4 and 5.
+// an ok acquire A on the same Key that certainly was granted before is a [harness.FenceRegression], reported once, against the
+// largest such token. A was granted before B if it had returned before B was called, or before B's lease could be over:
+// had B come first, its owner would still have had the lock when A was granted, since it releases after B's Return. Only an owner
+// (the worker together with Arg) that got its own token again is not: who acquires again what it holds is granted nothing new.
+// Nothing is said about acquires that ended in info, which may have drawn a token. If a command of B's owner may still be executed it
+// may have ended B's lease earlier; in a widened history nobody knows when B was released. Source: Kleppmann 2016; soundness rules 1, 2, 4
+// and 5.
 //
 // Tokens are non-negative decimal numbers of any length, compared as such and never as floats; a Result that is something
 // else makes the verdict Unknown, if nothing worse was found, and so does a history without tokens. Grants without a
@@ -36,7 +40,7 @@ func (c fence) Check(ctx context.Context, h harness.History, found func(harness.
 	p.late.retry(ctx, h, harness.Acquire, p.rejudge)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid:  fmt.Sprintf("%s fencing tokens, each larger than those granted before its call", units.Count(int64(p.tokens))),
+		valid:  fmt.Sprintf("%s fencing tokens, each larger than those granted before", units.Count(int64(p.tokens))),
 		absent: []string{p.none()}, doubts: []string{p.oddities.doubt(), overtakenDoubt(p.late.unsure, harness.Acquire)},
 		figures: []harness.Figure{
 			figureTokens.Count(p.tokens), figureFenceRegressions.Count(p.counts[harness.FenceRegression]),
@@ -50,12 +54,16 @@ type fencePass struct {
 	mark     watermark
 	peaks    map[string]*peaks
 	tokens   int
+	pending  lateOwners // commands that may still be executed
 	late     lateCalls
 	oddities oddities
 }
 
 func (p *fencePass) op(x harness.Op) {
 	p.mark.hear(x)
+	if x.Outcome == harness.Info && (x.Kind == harness.Acquire || x.Kind == harness.Extend || x.Kind == harness.Release) {
+		p.pending.add(x, p.meta)
+	}
 	if x.Kind != harness.Acquire || x.Outcome != harness.OK || x.Result == "" {
 		return
 	}
@@ -70,23 +78,33 @@ func (p *fencePass) op(x harness.Op) {
 		before = &peaks{}
 		p.peaks[x.Key] = before
 	}
-	if a, ok := p.largerBefore(before.returnedBefore(x.Call), x, token); ok {
-		p.add(p.regressionAnomaly(a, x))
-	} else if before.unsure(x.Call, token) {
-		p.late.add(peak{Op: x, number: token})
+	late, _ := p.pending.commandsOf(x, p.meta)
+	grant := peak{Op: x, number: token, after: grantedAfter(x, late, p.meta)}
+	if a, ok := p.largerBefore(before.returnedBefore(grant.after), x, token); ok {
+		p.add(p.regressionAnomaly(a, grant))
+	} else if before.unsure(grant.after, token) {
+		p.late.add(grant)
 	}
 	before.addIfLarger(peak{Op: x, number: token}, p.meta, p.mark.low)
 }
 
-// rejudge holds x against the largest tokens that had been given before its call.
+// grantedAfter returns the time before which whatever had returned was granted before x, an ok acquire of whose owner the late
+// commands may still be executed.
+func grantedAfter(x harness.Op, late lateCommands, meta harness.Meta) time.Duration {
+	if meta.Widened {
+		return x.Call
+	}
+	return max(x.Call, min(x.Return, x.HeldUntil(meta.Drift), late.earliestEnd(x.Call)))
+}
+
+// rejudge holds x against the largest tokens that had been given before it.
 func (p *fencePass) rejudge(before peaks, x peak) {
 	if a, ok := p.largerBefore(before, x.Op, x.number); ok {
-		p.add(p.regressionAnomaly(a, x.Op))
+		p.add(p.regressionAnomaly(a, x))
 	}
 }
 
-// largerBefore returns the grant with the largest token that had returned before x was called and whose token forbids x to get
-// this one.
+// largerBefore returns the grant with the largest token that came before x and whose token forbids x to get this one.
 func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harness.Op, bool) {
 	for _, a := range slices.Backward(before) {
 		switch c := a.number.compare(token); {
@@ -99,11 +117,12 @@ func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harn
 	return harness.Op{}, false
 }
 
-func (p *fencePass) regressionAnomaly(a, b harness.Op) harness.Anomaly {
-	found := pairAnomaly(harness.FenceRegression, a, b, fmt.Sprintf(
+func (p *fencePass) regressionAnomaly(a harness.Op, b peak) harness.Anomaly {
+	found := pairAnomaly(harness.FenceRegression, a, b.Op, fmt.Sprintf(
 		"%s was granted %s with the fencing token %s by %s, after %s had been granted it with %s by %s",
 		clientName(b.Client), b.Key, b.Result, formatTime(b.Return), clientName(a.Client), a.Result, formatTime(a.Return)))
-	found.Spans = []harness.Span{{Client: a.Client, Kind: harness.LargestToken, From: a.Return, To: b.Call}}
+	found.From = min(a.Call, b.Call)
+	found.Spans = []harness.Span{{Client: a.Client, Kind: harness.LargestToken, From: a.Return, To: b.after}}
 	return found
 }
 

@@ -22,8 +22,18 @@ func TestFence(t *testing.T) {
 		{name: "smaller", want: back, h: of(grant(0, 1, 2, "10"), grant(1, 3, 4, "9"))},
 		{name: "equal", want: back, h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, "9"))},
 		{name: "equal, with a leading zero", want: back, h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, "09"))},
-		{name: "equal, touching", h: of(grant(0, 1, 2, "9"), grant(1, 2, 4, "9"))},
-		{name: "smaller, at once", h: of(grant(0, 1, 5, "10"), grant(1, 4, 6, "9"))},
+		{name: "equal, touching", h: of(grant(0, 1, 2, "9"), grant(1, 2, 2, "9"))},
+		{name: "smaller, touching", h: of(grant(0, 1, 5, "10"), grant(1, 5, 5, "9"))},
+		{name: "smaller, though the larger one was granted while it was asked for", want: back, h: of(grant(1, 4, 5, "10"), grant(0, 1, 6, "9"))},
+		{name: "smaller, though the larger one was granted and released meanwhile", want: back, h: of(grant(1, 4, 5, "10"), release(1, "1", 6, 7), grant(0, 1, 8, "9"))},
+		{name: "equal, granted meanwhile", want: back, h: of(grant(1, 4, 5, "9"), grant(0, 1, 6, "9"))},
+		{name: "smaller, but the lease may have been over", h: of(grant(1, 11, 12, "10"), grant(0, 1, 13, "9"))},
+		{name: "smaller, as late as the lease", h: of(grant(1, 10, 11, "10"), grant(0, 1, 13, "9"))},
+		{name: "smaller, just before the lease can be over", want: back, h: of(grant(1, 9, 10, "10"), grant(0, 1, 13, "9"))},
+		{name: "smaller, but it may have been over with drift", h: drifting(0.1, of(grant(1, 9, 10, "10"), grant(0, 1, 13, "9")))},
+		{name: "smaller, but a late release of the owner may have ended it", h: of(info(release(0, "0", 0, 1)), grant(1, 4, 5, "10"), grant(testWorkers, 2, 6, "9"))},
+		{name: "smaller, and the late release is another owner's", want: back, h: of(info(release(0, "z", 0, 1)), grant(1, 4, 5, "10"), grant(testWorkers, 2, 6, "9"))},
+		{name: "smaller, of widened operations", h: inMachines(of(grant(1, 4, 5, "10"), grant(0, 1, 6, "9")))},
 		{name: "on two keys", h: of(grant(0, 1, 2, "10"), on("j", grant(1, 3, 4, "9")))},
 		{name: "re-entry gets its own token again", h: of(grant(0, 1, 2, "9"), grant(0, 3, 4, "9"))},
 		{name: "re-entry under a retired id", h: of(grant(0, 1, 2, "9"), info(on("j", grant(0, 2, 3, ""))), grant(3, 4, 5, "9"))},
@@ -39,7 +49,8 @@ func TestFence(t *testing.T) {
 		{name: "beyond 2^53", want: back, h: of(grant(0, 1, 2, "9007199254740993"), grant(1, 3, 4, "9007199254740992"))},
 		{name: "a slow call against the largest before it", want: back,
 			h: of(grant(0, 1, 2, "5"), grant(0, 9, 12, "90"), grant(2, 4, 20, "5"))},
-		{name: "a slow call, larger than those before it", h: of(grant(0, 1, 2, "5"), grant(0, 9, 12, "90"), grant(2, 4, 20, "6"))},
+		{name: "a slow call, larger than those before it", h: of(grant(0, 1, 2, "5"), grant(0, 15, 16, "90"), grant(2, 4, 20, "6"))},
+		{name: "a slow call, smaller than one before its lease could be over", want: back, h: of(grant(0, 1, 2, "5"), grant(0, 9, 12, "90"), grant(2, 4, 20, "6"))},
 		{name: "not a number", h: of(grant(0, 1, 2, "x")), unknown: `1 results are not decimal numbers, the first: client 0 was given "x" at 2ns`},
 		{name: "a probe", want: back, h: of(grant(0, 1, 2, "9"), byHarness(grant(0, 3, 4, "9")))},
 	})
@@ -83,3 +94,6 @@ func TestPeaksForget(t *testing.T) {
 	require.Equal(t, last-1, p.returnedBefore(last).top().Return)
 	require.Empty(t, p.returnedBefore(5))
 }
+
+// inMachines returns h as a history whose times were widened by what is not known of several machines' clocks.
+func inMachines(h harness.History) harness.History { h.Meta.Widened = true; return h }

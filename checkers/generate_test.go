@@ -196,13 +196,20 @@ func (w *worker) confirmed() harness.Op {
 	return op
 }
 
-// fence draws tokens that grow with time, more or less; now and then an acquire has none, or the owner's last one again.
+// fence draws tokens that grow with time, more or less; now and then an acquire has none, or the owner's last one again. Now and then it
+// releases or extends.
 func (w *worker) fence() harness.Op {
+	if w.IntN(5) == 0 {
+		op := w.lock()
+		if op.Kind != harness.Acquire {
+			return op
+		}
+	}
 	if !w.constant || w.held == "" {
 		w.tokens++
 		w.held = fmt.Sprintf("t%d", w.tokens)
 	}
-	op := harness.Op{Kind: harness.Acquire, Key: "k", Arg: w.held}
+	op := harness.Op{Kind: harness.Acquire, Key: "k", Arg: w.held, TTL: time.Duration(w.IntN(9))}
 	if w.IntN(8) > 0 {
 		op.Result = strconv.Itoa((2*int(w.now) + w.IntN(9)) / 3)
 	}

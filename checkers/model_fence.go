@@ -3,6 +3,7 @@ package checkers
 import (
 	"html"
 	"maps"
+	"slices"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/doublegrant/doublegrant/harness"
@@ -32,7 +33,8 @@ type fenceTop struct {
 }
 
 // fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token has to be larger than those that had been
-// given when it was asked for. Grants that overlap may come in any order, so asking and giving are two operations.
+// given when it was asked for, or when its owner's lease could at the earliest be over. Grants that overlap may come in any order, so asking
+// and giving are two operations.
 func fenceModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return fenceState{} },
@@ -83,7 +85,7 @@ func (t fenceTop) with(step fenceInput) fenceTop {
 // fenceOperations turns the ok acquires of ops that have a token into operations of the model.
 func fenceOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
-	for i, x := range ops {
+	for i, x := range sinceGranted(ops, meta) {
 		token, ok := parseNumber(x.Result)
 		if x.Kind != harness.Acquire || x.Outcome != harness.OK || !ok {
 			continue
@@ -95,4 +97,21 @@ func fenceOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation 
 		steps = append(steps, toOperation(ask, s))
 	}
 	return steps
+}
+
+// sinceGranted returns ops, which are in order of Return, with the Call of each ok acquire moved to the time before which whatever had
+// returned was granted before it.
+func sinceGranted(ops []harness.Op, meta harness.Meta) []harness.Op {
+	ops = slices.Clone(ops)
+	late := map[owner]lateCommands{}
+	for i, x := range ops {
+		o := ownerOf(x, meta)
+		switch {
+		case x.Kind == harness.Acquire && x.Outcome == harness.OK:
+			ops[i].Call = grantedAfter(x, late[o], meta)
+		case x.Outcome == harness.Info:
+			late[o] = late[o].withOp(x, meta.Drift)
+		}
+	}
+	return ops
 }

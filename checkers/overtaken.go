@@ -30,17 +30,17 @@ func (l *lateCalls) add(x peak) {
 }
 
 // retry has each of the calls judged in a second pass over h, if there is one: with the largest numbers that ok operations of
-// that kind had returned for its key before it was called, of two owners if these are equal.
+// that kind had returned for its key before its time after, of two owners if these are equal.
 func (l *lateCalls) retry(ctx context.Context, h harness.History, kind harness.Kind, judge func(before peaks, x peak)) {
 	if len(l.calls) == 0 {
 		return
 	}
-	waiting := map[string][]peak{} // by key, in order of their calls
+	waiting := map[string][]peak{} // by key, in order of after
 	for _, x := range l.calls {
 		waiting[x.Key] = append(waiting[x.Key], x)
 	}
 	for _, all := range waiting {
-		slices.SortStableFunc(all, func(a, b peak) int { return cmp.Compare(a.Call, b.Call) })
+		slices.SortStableFunc(all, func(a, b peak) int { return cmp.Compare(a.after, b.after) })
 	}
 	ordinals, largest := map[string]int{}, map[string]*peaks{}
 	left := len(l.calls)
@@ -53,7 +53,7 @@ func (l *lateCalls) retry(ctx context.Context, h harness.History, kind harness.K
 		if largest[x.Key] == nil {
 			largest[x.Key] = &peaks{}
 		}
-		for all := waiting[x.Key]; len(all) > 0 && all[0].Call <= x.Return; all = waiting[x.Key] {
+		for all := waiting[x.Key]; len(all) > 0 && all[0].after <= x.Return; all = waiting[x.Key] {
 			judge(*largest[x.Key], all[0])
 			waiting[x.Key] = all[1:]
 			left--

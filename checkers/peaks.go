@@ -20,8 +20,9 @@ type peaks []peak
 type peak struct {
 	harness.Op
 	number  number
-	ordinal int  // among the operations of its key, for those who count them
-	gap     bool // others between this one and the one before it were dropped
+	after   time.Duration // whatever had returned before this time came before it; its Call at the earliest
+	ordinal int           // among the operations of its key, for those who count them
+	gap     bool          // others between this one and the one before it were dropped
 }
 
 // addIfLarger notes x, if no more than one owner has returned as much. Operations come in order of Return, and none is called

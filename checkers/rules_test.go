@@ -184,12 +184,14 @@ func numbered(ops []harness.Op, _ harness.Meta, c counted) {
 	}
 }
 
-// fenced is the rule of Fence.
+// fenced is the rule of Fence: what had returned before a grant's owner can have lost the lock again was granted before it.
 func fenced(ops []harness.Op, meta harness.Meta, c counted) {
-	for _, b := range ops {
+	for j, b := range ops {
+		kept := holdEnd(ops[:j+1], j, meta)
 		c.add(harness.FenceRegression, slices.ContainsFunc(ops, func(a harness.Op) bool {
 			x, y := bigOf(a.Result), bigOf(b.Result)
-			if a.Outcome != harness.OK || b.Outcome != harness.OK || x == nil || y == nil || a.Return >= b.Call {
+			first := a.Return < b.Call || a.Return < b.Return && a.Return < kept
+			if a.Kind != harness.Acquire || b.Kind != harness.Acquire || a.Outcome != harness.OK || b.Outcome != harness.OK || x == nil || y == nil || !first {
 				return false
 			}
 			return y.Cmp(x) < 0 || y.Cmp(x) == 0 && !sameOwner(a, b, meta)
@@ -231,8 +233,8 @@ func left(ops []harness.Op, meta harness.Meta, c counted) {
 			continue
 		}
 		m := marksBefore(ops[:i], meta)
-		lost = lost || asked && m.owed && !m.unanswered && !m.probed && !delivered(ops) &&
-			(!slices.Contains(meta.Kinds, harness.Confirm) || m.any && p.Call > m.over)
+		lost = lost || asked && (m.owed || m.refused && !m.any) && !m.unanswered && !m.probed && !delivered(ops) &&
+			(!slices.Contains(meta.Kinds, harness.Confirm) || p.Call > m.over)
 		meanwhile := slices.ContainsFunc(ops[i+1:], func(x harness.Op) bool {
 			return (x.Kind == harness.Claim || x.Kind == harness.Confirm) && x.Outcome != harness.Fail &&
 				x.Client != harness.HarnessClient && x.Call <= p.Return
@@ -257,6 +259,7 @@ type knownMarks struct {
 	over       time.Duration // of all windows
 	any        bool          // one may have marked it
 	owed       bool          // by a client that was told so, or that knows that nobody will act on it
+	refused    bool          // some client was told that it had been seen
 	unanswered bool          // a client's claim may only have lost its answer
 	probed     bool          // a probe may have marked it, or anybody since the first one
 }
@@ -271,6 +274,7 @@ func marksBefore(ops []harness.Op, meta harness.Meta) (m knownMarks) {
 		}
 		m.over = max(m.over, x.Return+longest(x.TTL, meta.Drift))
 		if x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result != harness.ResultFirst {
+			m.refused = m.refused || !ours
 			continue
 		}
 		m.any = true

@@ -90,7 +90,7 @@ func (p *sequencePass) draw(x harness.Op, n number) {
 	if largest := s.largest.returnedBefore(x.Call).top(); largest.number.compare(n) > 0 {
 		p.add(regressionOf(largest, peak{Op: x, ordinal: s.draws}))
 	} else if s.largest.unsure(x.Call, n) {
-		p.late.add(peak{Op: x, number: n, ordinal: s.draws})
+		p.late.add(peak{Op: x, number: n, after: x.Call, ordinal: s.draws})
 	}
 	if s.largest.top().number.compare(n) < 0 {
 		s.largest.addIfLarger(peak{Op: x, number: n, ordinal: s.draws}, p.meta, p.mark.low)

@@ -61,7 +61,13 @@ func (a spansIn) wrong() error {
 		return a.twoCertain()
 	case harness.FenceRegression:
 		first := a.Ops[0]
-		return a.are(harness.Span{Client: first.Client, Kind: harness.LargestToken, From: first.Return, To: last.Call})
+		if first.Return > last.Return { // they are in order of Call
+			first, last = last, first
+		}
+		lock := byKey(a.all)[last.Key]
+		j := slices.Index(lock, last)
+		to := max(last.Call, min(last.Return, holdEnd(lock[:j+1], j, a.meta)))
+		return a.are(harness.Span{Client: first.Client, Kind: harness.LargestToken, From: first.Return, To: to})
 	case harness.StaleHolder:
 		return a.stale(last)
 	case harness.StuckLock, harness.ImmortalMark:

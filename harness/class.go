@@ -104,7 +104,7 @@ var classDocs = []ClassDoc{
 	{
 		LostMessage, "marked as seen, never delivered",
 		"A worker marked the message and crashed before it delivered it. Whoever gets it again is told that it was handled, so " +
-			"nobody does, until the mark expires.",
+			"nobody does, until the mark expires. Or every worker was told so, though none had marked it: it was taken for another message.",
 		"Mark for a short lease first, and for the whole window when the message was delivered, as in dedup/claim-confirm. Then a " +
 			"crash costs a delay, or a second delivery.",
 		[]string{"dedup/claim-confirm"},

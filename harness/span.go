@@ -27,7 +27,8 @@ const (
 	PastLease SpanKind = "past"
 	// NextOwner: a later owner had been granted the lock, and wrote. It ends with the Call of the write that came too late.
 	NextOwner SpanKind = "next"
-	// LargestToken: the owner's fencing token had been given out. It ends with the Call of the acquire that got no larger one.
+	// LargestToken: the owner's fencing token had been given out. It ends when the acquire that got no larger one can have been granted:
+	// with its Call, or when its lease can have been over, its Return at the latest.
 	LargestToken SpanKind = "token"
 )
 

@@ -150,7 +150,7 @@ func (c Client) variant(run Outside) (Variant, error) {
 	case Dedup:
 		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
+			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
 			return c.outsideProgram(p, func(i int, address string) harness.Client {
 				return exploredDedupClient(c.deduper(run.At(address)), p.Lease, i)
 			}, c.kill(run))

@@ -47,6 +47,11 @@ type DedupOptions struct {
 	FanOut int           // how many workers receive each message at about the same time; default 8
 	Share  Share         // of several generators; default: the whole load
 	Prefix string        // with which the name of every message begins
+
+	// AtMostOnce accepts, in a search, that a message is lost whose worker crashed or got no answer: a filter of one step loses it
+	// by its nature. Marks that never end, and messages that everybody was told to have been seen, are looked for all the same. A
+	// Confirmer must lose nothing.
+	AtMostOnce bool
 }
 
 // Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about the

@@ -175,6 +175,9 @@ if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then re
 		lock("fence-that-ends", "the counter of fencing tokens has a lease as well, and begins again", func(r redis.UniversalClient) workloads.Locker {
 			return &fenced{redis: r, release: scripted(r, releaseGet), counter: `local n = redis.call('incr', KEYS[1]..':fence') redis.call('pexpire', KEYS[1]..':fence', ARGV[2]) return tostring(n)`}
 		}, finds(harness.FenceRegression), misses("a lock that is in use all the time renews the counter")),
+		lock("fence-drawn-first", "the fencing token is drawn before the lock is asked for: who draws first may be granted last", func(r redis.UniversalClient) workloads.Locker {
+			return &fencedFirst{fenced{redis: r, release: scripted(r, releaseGet)}}
+		}, finds(harness.FenceRegression), finds()),
 		lock("watch-after-the-look", "GET, then WATCH, then MULTI SET: a change between GET and WATCH is not noticed", pair(func(r redis.UniversalClient) zooCall {
 			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				n, err := r.Exists(ctx, key).Result()
@@ -323,3 +326,15 @@ func (l *fenced) Release(ctx context.Context, key, owner string) (bool, error) {
 }
 
 func (l *fenced) Fence() string { return l.token }
+
+// fencedFirst draws its token by a command of its own, before it asks for the lock.
+type fencedFirst struct{ fenced }
+
+func (l *fencedFirst) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	n, err := l.redis.Incr(ctx, key+":fence").Result()
+	if err != nil {
+		return false, err
+	}
+	l.token = strconv.FormatInt(n, 10)
+	return l.redis.SetNX(ctx, key, owner, ttl).Result()
+}

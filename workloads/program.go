@@ -3,6 +3,7 @@ package workloads
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,7 +36,7 @@ func (v Variant) Program(o Options) (interleave.Program, bool) {
 		}
 		p = LockProgram(LockOptions{Name: v.ID, TTL: lease}, newLocker)
 	case Dedup:
-		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease}, v.newDeduper)
+		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease, AtMostOnce: o.AtMostOnce}, v.newDeduper)
 	case Sequence:
 		p = SequenceProgram(SequenceOptions{Name: v.ID, Regime: o.Regime}, v.newSequencer)
 		if v.inspect != nil {
@@ -154,6 +155,7 @@ func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner
 // mark has to end.
 func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
 	o.Window = cmp.Or(o.Window, 2*ExploredLease)
+	o.AtMostOnce = o.AtMostOnce && !slices.Contains(dedupKinds(newDeduper), harness.Confirm)
 	const id = exploredMessage
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},
@@ -164,7 +166,7 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
 			ctx = withTokens(ctx, "harness")
-			if !anyDelivered(after.Ops()) {
+			if ops := after.Ops(); !anyDelivered(ops) && !(o.AtMostOnce && anyOwes(ops)) {
 				if err := after.Pass(o.Window / 2); err != nil { // a claim is over by then, a mark is not
 					return err
 				}
@@ -203,6 +205,16 @@ func exploredDedupClient(filter Deduper, window time.Duration, i int) harness.Cl
 func anyDelivered(ops []harness.Op) bool {
 	for _, op := range ops {
 		if op.Kind == harness.Deliver {
+			return true
+		}
+	}
+	return false
+}
+
+// anyOwes reports whether some client was told to deliver the message, or may have marked it without being told.
+func anyOwes(ops []harness.Op) bool {
+	for _, op := range ops {
+		if op.Kind == harness.Claim && (op.Outcome == harness.Info || op.Result == harness.ResultFirst) {
 			return true
 		}
 	}

@@ -173,7 +173,9 @@ type Options struct {
 	Resource bool          // locks guard a resource, which their owners update
 	Share    Share         // of several generators; default: the whole load
 	Prefix   string        // with which the name of every lock, message, sequence and set begins
-	Rounds   RoundsOptions // settings of writes/rounds, but for Name, Acks and Prefix, which the variant sets
+
+	AtMostOnce bool          // see DedupOptions
+	Rounds     RoundsOptions // settings of writes/rounds, but for Name, Acks and Prefix, which the variant sets
 }
 
 // Under lists the classes of anomaly that the variant may show under a condition, according to its documentation.

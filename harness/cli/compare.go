@@ -162,7 +162,7 @@ func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
 		a.err.beginStage(perSearch)
-		s := plan.Search{Variant: p.Variant, Script: p.Script, Client: p.Client, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore}
+		s := plan.Search{Variant: p.Variant, Script: p.Script, Client: p.Client, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore, AtMostOnce: true}
 		if s.Check() != nil { // the explorer cannot search this variant
 			rows[i].Explorer = "not asked"
 			continue

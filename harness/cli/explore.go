@@ -86,7 +86,7 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 	f.IntVar(&s.LostCommands, "lost-commands", 0, "how many commands may get lost on their way")
 	f.IntVar(&s.Late, "late", 1, "how many commands may be executed when their client has gone on (default: 1 in a part of its own)")
 	f.DurationVar(&s.Skew, "skew", 0, "how far the last client's clock is ahead of the others'")
-	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's)")
+	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's; of your own lock 10.5s, of your own filter 20.5s)")
 	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default, and all: each regime, one after the other)")
 	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after so many schedules (default: no limit)")
 	f.DurationVar(&s.For, "for", plan.DefaultFor, "end after so long; 0: no limit")
@@ -148,6 +148,7 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces pieceF
 		return usage("%d variants given: want one variant, such as dedup/get-set, or --all", len(variants))
 	}
 	s.Variant, s.Script, s.Client = variants[0].id, variants[0].script, variants[0].client
+	s.AtMostOnce = s.OwnFilter() && !cmd.Flags().Changed("crashes") && !cmd.Flags().Changed("lost-answers")
 	if all := s.EveryRegime(); len(all) > 1 {
 		if pieces.save != "" {
 			return usage("--save is of one search, and %s has one for each regime: name it by --regime", s.Variant)
@@ -187,7 +188,7 @@ func (a *app) printExploration(e reports.Exploration) error {
 	if err := reports.ExplorationText(a.out, e); err != nil {
 		return err
 	}
-	a.explainLost(e.Result)
+	a.explainLost(e)
 	if err := a.showSituation(e.Result); err != nil {
 		return err
 	}
@@ -198,9 +199,13 @@ func (a *app) printExploration(e reports.Exploration) error {
 // everyRegimeFlag is the value of --regime for each regime in turn, which is also the default.
 const everyRegimeFlag = "all"
 
-// explainLost explains that a lost message is not a message delivered twice, and how to leave crashes out.
-func (a *app) explainLost(r interleave.Result) {
-	if slices.ContainsFunc(r.Found, func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }) {
+// explainLost explains that a lost message is not a message delivered twice, and how to leave crashes out; or that one is accepted, and how
+// to ask for it.
+func (a *app) explainLost(e reports.Exploration) {
+	switch lost := e.Labels[plan.AcceptsLabel]; {
+	case lost != "":
+		a.println("accepted: %s; --crashes 1 looks for it", lost)
+	case slices.ContainsFunc(e.Result.Found, func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }):
 		a.println("lost-message: nobody delivers the message, because its worker crashed between claim and delivery; --crashes 0 leaves crashes out")
 	}
 }

@@ -295,6 +295,32 @@ func TestTheSmallestCounterexampleIsFound(t *testing.T) {
 		"  6  client 1  EXPIRE msg 20  1      -> has the number first\n", c.Text())
 }
 
+// A lock that is granted to one client only never has two owners, whatever it does.
+func TestALockThatOneClientGetsIsNoProof(t *testing.T) {
+	for favoured, says := range map[string]string{"1": "only client 1 ever", "2": "only client 2 ever", "": ""} {
+		acquires := func(name string) client {
+			return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+				s.Invoke(harness.Op{Kind: harness.Acquire, Key: "k", Arg: name}, func(op *harness.Op) {
+					got, err := r.SetNX(ctx, "k", name, 0).Result()
+					if op.Outcome = harness.Fail; err == nil && got && (favoured == "" || name == favoured) {
+						op.Outcome = harness.OK
+					}
+				})
+			}
+		}
+		p := program(acquires("1"), acquires("2"))
+		p.Kinds = []harness.Kind{harness.Acquire}
+		res, err := Search(t.Context(), quiet(p))
+		require.NoError(t, err)
+		if says == "" {
+			require.True(t, res.Exhausted)
+			continue
+		}
+		require.Equal(t, harness.Unknown, res.Verdict())
+		require.Equal(t, says+" acquired anything, so nothing was shown of two owners", res.Stopped)
+	}
+}
+
 // A search that never saw an operation succeed has shown nothing.
 func TestASearchWithoutAnySuccessIsNoProof(t *testing.T) {
 	fails := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {

@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
@@ -17,6 +18,7 @@ type coverage struct {
 	wakesCut                 bool   // a wait could have ended early more often than is tried: see maxEarlyWakes
 	subscribed, heard        bool   // a program outside has subscribed; one has asked for a message
 	grantedFree              string // describes an operation that was granted without a command; empty: none was
+	owners                   uint32 // the clients that acquired something: bit i is that of client i, counted from 1
 }
 
 // add adds what a schedule contained.
@@ -31,6 +33,20 @@ func (m *coverage) add(ex *execution) {
 	for _, c := range ex.path {
 		m.crashed = m.crashed || c.IsCrash()
 	}
+	of := harness.Meta{Workers: len(ex.actors) + 1}
+	for _, op := range ex.ops {
+		if op.Kind == harness.Acquire && op.Outcome == harness.OK && op.Client != harness.HarnessClient {
+			m.owners |= 1 << of.Worker(op.Client)
+		}
+	}
+}
+
+// soleOwner returns the only client that ever acquired anything, counted from 1. It is 0 if there are several, or none.
+func (m coverage) soleOwner() int {
+	if bits.OnesCount32(m.owners) != 1 {
+		return 0
+	}
+	return bits.TrailingZeros32(m.owners)
 }
 
 // vacuous returns why a search that ran every schedule and found nothing has shown nothing. It is empty if it has shown
@@ -48,6 +64,8 @@ func (s *search) vacuous(worlds []*world, own string) string {
 		return fmt.Sprintf("%d commands were sent when no operation of their client was under way, so by a goroutine or timer of its own, which is not part of the search: start it by harness.Go, or put it under load instead", strays)
 	case s.neverOK() != "":
 		return fmt.Sprintf("no %s ever succeeded, so nothing was shown", s.neverOK())
+	case s.coverage.soleOwner() > 0:
+		return fmt.Sprintf("only client %d ever acquired anything, so nothing was shown of two owners", s.coverage.soleOwner())
 	case b.Expiries > 0 && !s.spec.Program.Timeless && !s.coverage.expired:
 		return "no lease ever ended: nothing was granted for a time, and no key had one"
 	case b.Crashes > 0 && !s.coverage.crashed:

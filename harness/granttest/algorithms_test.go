@@ -187,6 +187,39 @@ func (f *eternalFilter) First(ctx context.Context, id string, _ time.Duration) (
 	return f.redis.SetNX(ctx, id, "1", 0).Result()
 }
 
+// twoStepFilter ends its marks by a command of its own, to which a worker that crashes does not come.
+type twoStepFilter struct{ goodFilter }
+
+func newTwoStepFilter(r redis.UniversalClient) *twoStepFilter { return &twoStepFilter{goodFilter{r}} }
+
+func (f *twoStepFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	first, err := f.redis.SetNX(ctx, id, "1", 0).Result()
+	if err != nil || !first {
+		return false, err
+	}
+	return true, f.redis.PExpire(ctx, id, window).Err()
+}
+
+// openFilter takes a message for new if it gets no answer.
+type openFilter struct{ goodFilter }
+
+func newOpenFilter(r redis.UniversalClient) *openFilter { return &openFilter{goodFilter{r}} }
+
+func (f *openFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	first, err := f.goodFilter.First(ctx, id, window)
+	return first || err != nil, nil
+}
+
+// shutFilter takes a message for seen if it gets no answer.
+type shutFilter struct{ goodFilter }
+
+func newShutFilter(r redis.UniversalClient) *shutFilter { return &shutFilter{goodFilter{r}} }
+
+func (f *shutFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	first, _ := f.goodFilter.First(ctx, id, window)
+	return first, nil
+}
+
 // goodSequence is INCR.
 type goodSequence struct{ redis redis.UniversalClient }
 

@@ -48,9 +48,8 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 // Dedup fails t unless the filter that newFilter makes keeps its promise: each message is delivered by one worker, and can
 // be delivered again when its window is over.
 //
-// A filter of one step loses a message whose worker crashes before it delivers it, so the search leaves crashes, lost answers
-// and late commands out. Ask for them with Search{Crashes: 1}. A [Confirmer], which must lose no message, is searched with all of
-// them.
+// A filter of one step loses a message whose worker crashes before it delivers it, so the search accepts that. Ask for it
+// with Search{Crashes: 1}. A [Confirmer] must lose no message.
 //
 // C and the options are as for [Lock].
 func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
@@ -58,11 +57,11 @@ func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 	opts := onlyOptions(t, o)
 	s := subject{kind: dedupKind, name: nameOf[D](dedupKind), search: opts.Search, load: opts.Load}
 	newDeduper := supervisedMaker(t, newFilter, func(s *caller, d D) Deduper { return superviseFilter(s, d) })
-	if _, confirms := newDeduper(newSupervisor(callTime))(nil).(Confirmer); !confirms && opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0 {
-		s.search.Crashes, s.search.LostAnswers = -1, -1
-	}
+	atMostOnce := opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0
 	s.program = func(g *supervisor, p parameters) interleave.Program {
-		return workloads.DedupProgram(workloads.DedupOptions{Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow)}, newDeduper(g))
+		return workloads.DedupProgram(workloads.DedupOptions{
+			Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow), AtMostOnce: atMostOnce,
+		}, newDeduper(g))
 	}
 	window := cmp.Or(opts.Window, dedupWindow)
 	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {

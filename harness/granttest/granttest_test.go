@@ -68,6 +68,25 @@ func TestWrongOnesFail(t *testing.T) {
 	}
 }
 
+// A filter of one step loses a message whose worker crashes, which its search accepts. It does not accept what else crashes and lost
+// answers bring about.
+func TestAFilterOfOneStepIsSearchedWithCrashesAndLostAnswers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, c := range map[string]struct {
+		test func(granttest.TB)
+		says string
+	}{
+		"SETNX, then EXPIRE":     {dedup(newTwoStepFilter), "immortal-mark in "},
+		"no answer: new":         {dedup(newOpenFilter), "duplicate-delivery in "},
+		"no answer: seen":        {dedup(newShutFilter), "lost-message in "},
+		"right, crash asked for": {dedup(newGoodFilter, granttest.DedupOptions{Search: granttest.Search{Crashes: 1}}), "lost-message in "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, record(t, t.Name(), c.test).failure(t), c.says)
+		})
+	}
+}
+
 // A load without a search finds what its defaults are meant to find.
 func TestLoadsFindWhatIsWrong(t *testing.T) {
 	if testing.Short() {

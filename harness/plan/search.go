@@ -37,6 +37,10 @@ type Search struct {
 
 	Skew time.Duration `json:"skew,omitempty"`
 
+	// AtMostOnce accepts that a user's own filter of one step loses the message of a worker that crashed or got no answer. Searches of the
+	// catalogue show it, as its documentation says.
+	AtMostOnce bool `json:"atMostOnce,omitempty"`
+
 	MaxSchedules int           `json:"maxSchedules,omitempty"`
 	For          time.Duration `json:"for,omitempty"`
 	First        bool          `json:"first,omitempty"`
@@ -56,7 +60,7 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	if v, err = findVariant(s.Variant, s.Script, s.Client); err != nil {
 		return v, spec, Usagef("%w", err)
 	}
-	options := workloads.Options{TTL: s.TTL}
+	options := workloads.Options{TTL: s.lease(v), AtMostOnce: s.Own() && s.AtMostOnce}
 	if s.Regime != "" {
 		if options.Regime, err = workloads.ParseRegime(s.Regime); err != nil {
 			return v, spec, Usagef("%w", err)
@@ -198,6 +202,21 @@ func findVariant(id string, script *workloads.Script, client *workloads.Client) 
 // Own reports whether the algorithm is the user's own, of which nothing is documented.
 func (s Search) Own() bool { return s.Script != nil || s.Client != nil }
 
+// AcceptsLabel is the label of what a search accepts.
+const AcceptsLabel = "accepts"
+
+// OwnFilter reports whether the search is of a user's own message filter.
+func (s Search) OwnFilter() bool {
+	v, err := findVariant(s.Variant, s.Script, s.Client)
+	return err == nil && s.Own() && v.Family == workloads.Dedup
+}
+
+// AcceptsLoss reports whether the search, which spec makes, accepts a message that a crash or a lost answer costs.
+func (s Search) AcceptsLoss(spec explore.Spec) bool {
+	kinds := spec.Program.Kinds
+	return s.Own() && s.AtMostOnce && slices.Contains(kinds, harness.Claim) && !slices.Contains(kinds, harness.Confirm)
+}
+
 // Check returns an error if the search cannot be made. It searches nothing. The error wraps ErrUsage.
 func (s Search) Check() error {
 	_, _, err := s.Resolve("")
@@ -220,9 +239,10 @@ func (s Search) Expectation(v workloads.Variant) SearchExpectation {
 	var must, may []harness.Class
 	for _, f := range v.Flaws {
 		switch {
+		case f.Class == harness.LostMessage && s.Own() && s.AtMostOnce:
 		case f.When == workloads.LargerProposal: // whether it occurs depends on the proposals of the few callers
 			may = addClass(may, f.Class)
-		case f.When == workloads.LeaseEndsInRelease && s.lease(v) < time.Second && v.Lease > 0:
+		case f.When == workloads.LeaseEndsInRelease && v.Lease > 0 && s.lease(v) < time.Second:
 			// Cut down to whole seconds the lease is 0, and over in the acquire already.
 			may = addClass(may, f.Class)
 		case s.meetsCondition(f.When, v):
@@ -237,9 +257,25 @@ func (s Search) Expectation(v workloads.Variant) SearchExpectation {
 	return SearchExpectation{must, may, cmp.Or(s.Clients, enough) < enough}
 }
 
-// lease returns the lease that clients ask for.
+// What the clients of a user's own algorithm ask for by default is no whole number of seconds, so that a lease or window which is cut down
+// to seconds is found.
+const (
+	ownLease  = workloads.ExploredLease + 500*time.Millisecond
+	ownWindow = 2*workloads.ExploredLease + 500*time.Millisecond
+)
+
+// lease returns the lease or window that clients ask for. It is 0 for that of the variant's program. A program that announces its
+// operations knows its lease itself.
 func (s Search) lease(v workloads.Variant) time.Duration {
-	return cmp.Or(s.TTL, v.Lease, workloads.ExploredLease)
+	switch ttl := cmp.Or(s.TTL, v.Lease); {
+	case ttl != 0 || !s.Own() || s.Client != nil && s.Client.Announces:
+		return ttl
+	case v.Family == workloads.Lock:
+		return ownLease
+	case v.Family == workloads.Dedup:
+		return ownWindow
+	}
+	return 0
 }
 
 func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool {
@@ -250,16 +286,16 @@ func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool 
 	case workloads.LateRelease, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim, workloads.SignalEnds:
 		return expiries
 	case workloads.FractionOfSecond:
-		ttl := s.lease(v)
+		ttl := cmp.Or(s.lease(v), workloads.ExploredLease)
 		return ttl < time.Second || expiries && ttl%time.Second != 0
 	case workloads.ClockSkew:
-		return s.Skew > s.lease(v)
+		return s.Skew > cmp.Or(s.lease(v), workloads.ExploredLease)
 	case workloads.Crash:
 		return crashes
 	case workloads.NamesBegin:
 		return true
 	case workloads.FastLoser:
-		return s.Skew > s.lease(v)
+		return s.Skew > cmp.Or(s.lease(v), workloads.ExploredLease)
 	case workloads.AnswerLost:
 		return s.LostAnswers > 0 || s.everyPart()
 	case workloads.Unanswered:
@@ -311,6 +347,9 @@ func (s Search) Labels(v workloads.Variant, spec explore.Spec) map[string]string
 		l["regime"] = cmp.Or(s.Regime, string(workloads.Fixed))
 	} else {
 		l["lease"] = spec.Program.Lease.String()
+	}
+	if s.AcceptsLoss(spec) {
+		l[AcceptsLabel] = "a message lost with its worker, or with an answer"
 	}
 	if s.Skew != 0 {
 		l["clock skew"] = s.Skew.String()
@@ -371,7 +410,7 @@ func (s Search) CommandWith(redis string) string {
 	w.flag("regime", s.Regime, s.Regime != "")
 	w.flag("ttl", s.TTL, s.TTL != 0)
 	w.flag("clients", s.Clients, s.Clients != 0)
-	w.flag("crashes", max(0, s.Crashes), s.Crashes != 0)
+	w.flag("crashes", max(0, s.Crashes), s.Crashes != 0 && !(s.AtMostOnce && s.Crashes == 1)) // who asks for it asks for lost messages
 	w.flag("expiries", max(0, s.Expiries), s.Expiries != 0)
 	w.flag("failovers", s.Failovers, s.Failovers != 0)
 	w.flag("flushes", s.Flushes, s.Flushes != 0)

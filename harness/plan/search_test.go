@@ -66,3 +66,31 @@ func TestASearchIsMetOnlyByWhatIsDocumented(t *testing.T) {
 	e := SearchExpectation{Must: []harness.Class{harness.DoubleGrant}, May: []harness.Class{harness.StolenRelease}}
 	require.True(t, e.Met(result(true, harness.StolenRelease)), "a theft is a double grant")
 }
+
+// Clients of a user's own lock or filter ask for no whole number of seconds, unless the user says otherwise. So one that cuts its lease
+// down to seconds is found.
+func TestASearchOfOnesOwnCutsNoLeaseToSeconds(t *testing.T) {
+	script := func(as workloads.Family) Search {
+		return Search{Script: &workloads.Script{As: as, Name: "mine", Source: "return 1"}}
+	}
+	asked := script(workloads.Lock)
+	asked.TTL = 10 * time.Second
+	for name, c := range map[string]struct {
+		search Search
+		lease  time.Duration
+	}{
+		"lock":         {script(workloads.Lock), 10500 * time.Millisecond},
+		"dedup":        {script(workloads.Dedup), 20500 * time.Millisecond},
+		"asked for":    {asked, 10 * time.Second},
+		"of catalogue": {Search{Variant: "lock/set-nx-px"}, 10 * time.Second},
+		"announces itself": {Search{Client: &workloads.Client{Announces: true, As: workloads.Lock, Command: []string{"true"}}},
+			workloads.ExploredLease},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, spec, err := c.search.Resolve("")
+			require.NoError(t, err)
+			defer v.Close()
+			require.Equal(t, c.lease, spec.Program.Lease)
+		})
+	}
+}

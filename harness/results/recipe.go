@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"strings"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -52,6 +53,6 @@ func searchOf(r interleave.Recipe, a Again) (s plan.Search, err error) {
 	return plan.Search{
 		Variant: r.Program, Script: script, Client: a.Client, Regime: r.Regime, TTL: r.Lease, Skew: r.Skew, Clients: b.Clients, Failovers: b.Failovers, Flushes: b.Flushes,
 		Crashes: cmp.Or(b.Crashes, -1), Expiries: cmp.Or(b.Expiries, -1), LostAnswers: cmp.Or(b.LostAnswers, -1),
-		LostCommands: cmp.Or(b.LostCommands, -1), Late: cmp.Or(b.Late, -1),
+		LostCommands: cmp.Or(b.LostCommands, -1), Late: cmp.Or(b.Late, -1), AtMostOnce: r.Class != harness.LostMessage,
 	}, nil
 }

@@ -83,6 +83,7 @@ func (r Entry) searches() []plan.Search {
 		Variant: r.Variant, Script: r.Script, Client: r.Client, Regime: r.Regime, TTL: r.TTL, Clients: e.Clients, Crashes: int(e.Crashes), Expiries: int(e.Expiries),
 		Failovers: e.Failovers, Flushes: e.Flushes, LostAnswers: int(e.LostAnswers), LostCommands: int(e.LostCommands), Late: int(e.Late),
 		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For, Random: e.Random, Depth: e.Depth, Seed: e.Seed, Twice: e.Twice,
+		AtMostOnce: e.Crashes == 0 && e.LostAnswers == 0,
 	}
 	if s.For == 0 {
 		s.For = plan.DefaultFor

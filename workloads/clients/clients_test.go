@@ -86,9 +86,14 @@ func client(t *testing.T, l language, file string, args ...string) workloads.Cli
 	clustertest.Start(t, s)
 	r, err := s.Connect(0)
 	require.NoError(t, err)
-	c, err = outside.Describe(t.Context(), c, func(int) ([]redis.UniversalClient, error) { return []redis.UniversalClient{r}, nil })
+	c, err = outside.Describe(t.Context(), c, only(r))
 	require.NoError(t, err)
 	return c
+}
+
+// only returns servers of which there is one.
+func only(r redis.UniversalClient) outside.Servers {
+	return func(int) ([]redis.UniversalClient, error) { return []redis.UniversalClient{r}, nil }
 }
 
 // search returns the search of a client.
