@@ -100,7 +100,7 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 			return exploredLockClient(newLocker(r), o, key, exploredNames[i])
 		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
-			left, err := after.PassAll(2 * o.TTL)
+			left, err := after.PassAll(longOver(o.TTL))
 			if left == 0 || err != nil {
 				return err // the lock is as free as in the beginning
 			}
@@ -114,6 +114,10 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 		},
 	}
 }
+
+// longOver returns the time after which a lease has to be over: twice its length, and a second more than its length at least, since an
+// algorithm may round it up to seconds.
+func longOver(lease time.Duration) time.Duration { return max(2*lease, lease+time.Second) }
 
 // exploredLock is the name of the lock that explored clients try.
 const exploredLock = "lock"
@@ -172,7 +176,7 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 				}
 				c.claim(ctx, s, id)
 			}
-			left, err := after.PassAll(2 * o.Window)
+			left, err := after.PassAll(longOver(o.Window))
 			if left == 0 || err != nil {
 				return err // the message is as new as in the beginning
 			}

@@ -53,3 +53,12 @@ redis.call('zremrangebyscore', 'marks', '-inf', '('..(now - ARGV[1]*1000)) retur
 	require.Equal(t, cli.ExitInvalid, code, out+errs)
 	require.Contains(t, out, "immortal-mark")
 }
+
+// A lease of half a second that is rounded up to a second is over in time.
+func TestALeaseRoundedUpToSecondsIsNotStuck(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := `if redis.call('set', KEYS[1], ARGV[1], 'NX', 'EX', ARGV[2]) then return 1 end return 0`
+	require.NoError(t, os.WriteFile("take.lua", []byte(text), 0o644))
+	out, errs, code := run(t, "explore", "--script", "take.lua", "--as", "lock", "--args", "{owner}", "--args", "{ttl_s}", "--ttl", "500ms")
+	require.Zero(t, code, out+errs)
+}
