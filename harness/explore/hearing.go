@@ -122,9 +122,12 @@ func (c *conn) tell(b []byte) {
 	}
 }
 
-// hangUp closes the program's side.
+// hangUp closes the program's side. Where a command is under way the goroutine that waits for its reply does that, when it has been told.
 func (e *ear) hangUp() {
-	if e.outer != nil {
+	e.mu.Lock()
+	waits := e.does == earParks
+	e.mu.Unlock()
+	if e.outer != nil && !waits {
 		_ = e.outer.Close() // the program may have closed it
 	}
 }

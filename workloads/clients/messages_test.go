@@ -155,32 +155,40 @@ const (
 	listensTooLate = `
     def acquire(self, key, owner, ttl_ms):
         while not Lock.acquire(self, key, owner, ttl_ms):
-            released = Messages(self.redis, channel(key))
-            released.wait(0)
-            released.close()
+            released = Messages(self.redis)
+            try:
+                released.listen(channel(key))
+                released.wait(0)
+            finally:
+                released.close()
         return True
 `
 	listensInTime = `
     def acquire(self, key, owner, ttl_ms):
         if Lock.acquire(self, key, owner, ttl_ms):
             return True
-        released = Messages(self.redis, channel(key))
-        while not Lock.acquire(self, key, owner, ttl_ms):
-            released.wait(0)
-        released.close()
-        return True
+        released = Messages(self.redis)
+        try:
+            released.listen(channel(key))
+            while not Lock.acquire(self, key, owner, ttl_ms):
+                released.wait(0)
+            return True
+        finally:
+            released.close()
 `
 	listensForAllItKnows = `
     def acquire(self, key, owner, ttl_ms):
         released = self.redis.pubsub()
         ask("subscribe")
-        released.subscribe(channel(key))
-        while not Lock.acquire(self, key, owner, ttl_ms):
-            ask("message")
-            while released.parse_response()[0] == b"subscribe":
+        try:
+            released.subscribe(channel(key))
+            while not Lock.acquire(self, key, owner, ttl_ms):
                 ask("message")
-        released.close()
-        return True
+                while released.parse_response()[0] == b"subscribe":
+                    ask("message")
+            return True
+        finally:
+            released.close()
 `
 )
 
@@ -234,6 +242,52 @@ func TestACrashWhileAProgramWaitsForAMessage(t *testing.T) {
 	requireSame(t, all[0], all[1])
 }
 
+// Who listens is the schedule's to say, whatever goes wrong: a program does something else for each number of those that its PUBLISH has
+// reached, and the search finds that it does the same each time. In one case it closes its connection, in one it unsubscribes and leaves
+// it open, and in one it leaves it as it is; it waits for none of that.
+func TestTheScheduleSaysWhoListens(t *testing.T) {
+	t.Parallel()
+	const body = `
+    def acquire(self, key, owner, ttl_ms):
+        if Lock.acquire(self, key, owner, ttl_ms):
+            return True
+        released = Messages(self.redis)
+        self.left = getattr(self, "left", []) + [released]  # or its connection would be closed
+        released.listen(channel(key))
+        granted = Lock.acquire(self, key, owner, ttl_ms)
+        if not granted:
+            released.wait(ttl_ms // 4)
+        %s
+        return granted or Lock.acquire(self, key, owner, ttl_ms)
+
+    def release(self, key, owner):
+        mine = super().release(key, owner)
+        self.redis.get(f"heard-{self.redis.publish(channel(key), 'again')}")
+        return mine
+`
+	for name, ends := range map[string]string{
+		"closes": "released.close()", "unsubscribes": "released.pubsub.unsubscribe(channel(key))", "leaves": "pass",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := listening(t, fmt.Sprintf(body, ends))
+			for fault, change := range map[string]func(*explore.Spec){
+				"crash":       func(s *explore.Spec) { s.Crashes = 1 },
+				"lost answer": func(s *explore.Spec) { s.LostAnswers = 1 },
+				"failover":    func(s *explore.Spec) { s.Failovers = 1 },
+			} {
+				res, err := explore.Search(t.Context(), search(t, c, func(s *explore.Spec) {
+					s.Crashes, s.Expiries, s.LostAnswers, s.MaxSchedules, s.Twice = -1, -1, -1, 150, explore.DefaultTwice
+					change(s)
+				}))
+				require.NoError(t, err)
+				require.True(t, res.Exhausted || res.Schedules == 150, "%s: %s", fault, res.Stopped)
+				t.Logf("%s: %d schedules, %s", fault, res.Schedules, res.Summary())
+			}
+		})
+	}
+}
+
 // A thread that waits for a message is stopped: it is told so, and ends.
 func TestAThreadThatWaitsForAMessageIsStopped(t *testing.T) {
 	t.Parallel()
@@ -245,11 +299,17 @@ func TestAThreadThatWaitsForAMessageIsStopped(t *testing.T) {
         return granted
 
     def listen(self, key):
-        released = Messages(self.redis, channel(key))
+        released = Messages(self.redis)
+        try:
+            released.listen(channel(key))
+            self.hear(released)
+        finally:
+            released.close()
+
+    def hear(self, released):
         while not (told := ask("message", timeout_ms=2000)).get("stopped"):
             if told.get("message"):
                 released.pubsub.get_message(timeout=2)
-        released.close()
 
     def release(self, key, owner):
         self.ear.stop()
@@ -269,8 +329,9 @@ func TestTheHarnessLooksByAProgramThatListens(t *testing.T) {
     def acquire(self, key, owner, ttl_ms):
         if self.redis.set(key, owner, nx=True):
             return True
-        released = Messages(self.redis, channel(key))
+        released = Messages(self.redis)
         try:
+            released.listen(channel(key))
             return released.wait(ttl_ms // 4) is not None and self.redis.set(key, owner, nx=True) is True
         finally:
             released.close()
