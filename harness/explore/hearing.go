@@ -146,6 +146,9 @@ func (ex *execution) settle(a *actor) error {
 		switch {
 		case !behind || ex.trouble != nil:
 			return nil
+		case time.Since(since) > parkWithin && a.isCrashed(): // its program was told that all is lost
+			a.expects = false
+			return nil
 		case time.Since(since) > parkWithin && a.expects:
 			return unsubscribed(a)
 		case time.Since(since) > parkWithin:
@@ -257,16 +260,18 @@ func (c *conn) expectSubscription() bool {
 		return false
 	}
 	a.expects = false
+	if a.isCrashed() {
+		return false
+	}
 	c.unawaited, a.listens, a.ex.subscribed = true, c, true
 	return true
 }
 
-// Subscribe lets the program go on when it has sent its next SUBSCRIBE.
+// Subscribe notes that the program's turn does not end before it has sent a SUBSCRIBE. That of a client that has crashed is waited for as
+// well, or it would come in the next schedule.
 func (v clientClock) Subscribe() {
 	defer v.a.ex.w.takeTurn()()
-	if a := v.a.running(); !a.isCrashed() {
-		a.expects = true
-	}
+	v.a.running().expects = true
 }
 
 // AwaitMessage parks the client until its program has something to read.

@@ -361,7 +361,7 @@ func TestProgramsThatListenAndBreakDown(t *testing.T) {
 		},
 		"it does not wait for the confirmation": {
 			acquires + "p.subscribe('x'); return Lock.acquire(self, key, owner, ttl_ms)",
-			"^client [12] has gone on before its subscribe was confirmed: let it read the confirmation first, or ask for subscribe before: " + page + "|not do the same each time: ",
+			"^client [12] has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask for subscribe before: " + page + "|not do the same each time: ",
 		},
 		"it has not subscribed": {
 			acquires + "ask('message', timeout_ms=5); return False",
