@@ -215,7 +215,7 @@ func (c *conn) beginSubscription() error {
 		c.dialer.listens = c
 	} else if a := c.dialer.acting(); a != nil {
 		a.ex.waiters = append(a.ex.waiters, c)
-		a.listens, a.ex.subscribed = c, true
+		a.ex.subscribed = true
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 func listening(t *testing.T, body string) workloads.Client {
 	t.Helper()
 	return client(t, python, besideAdapters(t, fmt.Sprintf(`
-import sys, time
+import os, sys, time
 sys.path.insert(0, %%q)
 from lock import Beside, Lock, ask, main
 from pubsub_lock import Messages, PubSubLock, channel
@@ -319,6 +319,43 @@ func TestAThreadThatWaitsForAMessageIsStopped(t *testing.T) {
 	res, err := explore.Search(t.Context(), search(t, listening(t, body), func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, -1, -1 }))
 	require.NoError(t, err)
 	require.Equal(t, harness.Valid, res.Verdict(), "%s %s", res.Stopped, res.Summary())
+	t.Logf("%d schedules", res.Schedules)
+}
+
+// A thread that subscribes beside an operation reads its own messages, and the operation its own.
+func TestEachThreadReadsItsOwnMessages(t *testing.T) {
+	t.Parallel()
+	const body = `
+    def release(self, key, owner):
+        mine = super().release(key, owner)
+        own = Messages(self.redis)
+        try:
+            own.listen("own")
+            beside = Beside(self.other)
+            self.redis.publish("own", "news")
+            if own.wait(0)["channel"] != b"own":
+                os._exit(3)
+            beside.join()
+            return mine
+        finally:
+            own.close()
+
+    def other(self):
+        theirs = Messages(self.redis)
+        try:
+            theirs.listen("theirs")
+            self.redis.publish("theirs", "news")
+            if theirs.wait(0)["channel"] != b"theirs":
+                os._exit(3)
+        finally:
+            theirs.close()
+`
+	res, err := explore.Search(t.Context(), search(t, listening(t, body), func(s *explore.Spec) {
+		s.Crashes, s.Expiries, s.LostAnswers, s.MaxSchedules = -1, -1, -1, 200
+	}))
+	require.NoError(t, err)
+	require.Empty(t, res.Found, res.Summary())
+	require.True(t, res.Exhausted || res.Schedules == 200, res.Stopped)
 	t.Logf("%d schedules", res.Schedules)
 }
 
