@@ -199,14 +199,14 @@ func (c *conn) sendUngated() (*actor, error) {
 // its turn. Which of them came first would be chance: the kernel hands over what comes from two connections in any order. Of threads that
 // the program has started, one goes on at a time, so what comes is that one's.
 func twoAtOnce(a *actor, second *command) error {
-	both := []*command{second}
-	if at := a.parkedAt; at.kind == inCommand && len(at.conn.queue) > 0 {
-		both = append(both, &at.conn.queue[0])
-	}
-	for _, c := range both { // they come in either order
-		if n := commandName(c.args); subscribes(n) {
-			return stopped("%s has gone on before its %s was confirmed: let it read the confirmation first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a, n)
+	unconfirmed := subscribes(commandName(second.args)) // they come in either order
+	for _, on := range []*conn{a.parkedAt.conn, a.sending.Load()} {
+		if on != nil && a.parkedAt.kind == inCommand {
+			unconfirmed = unconfirmed || on.subscription != nil || len(on.queue) > 0 && subscribes(commandName(on.queue[0].args))
 		}
+	}
+	if unconfirmed {
+		return stopped("%s has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a)
 	}
 	return stopped("%s has sent %s on one connection while a command was under way on another: "+
 		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in workloads/clients/README.md", a, commandName(second.args))

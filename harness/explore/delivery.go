@@ -24,11 +24,6 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard event, kept b
 	if kept, err = ex.deliverReally(c, a); err != nil || kept {
 		return heard, kept, err
 	}
-	if gate.outside && gate.subscription != nil && gate.failed != nil { // the program closes it: nothing comes to it any more
-		if err := ex.cutOff(gate, gate.failed); err != nil {
-			return heard, false, err
-		}
-	}
 	switch {
 	case gate.failed == nil:
 		heard = event{kind: answered, text: string(gate.out[before:])}

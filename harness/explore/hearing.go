@@ -122,9 +122,12 @@ func (c *conn) tell(b []byte) {
 	}
 }
 
-// hangUp closes the program's side.
+// hangUp closes the program's side. Where a command is under way the goroutine that waits for its reply does that, when it has been told.
 func (e *ear) hangUp() {
-	if e.outer != nil {
+	e.mu.Lock()
+	waits := e.does == earParks
+	e.mu.Unlock()
+	if e.outer != nil && !waits {
 		_ = e.outer.Close() // the program may have closed it
 	}
 }
@@ -142,6 +145,9 @@ func (ex *execution) settle(a *actor) error {
 		}
 		switch {
 		case !behind || ex.trouble != nil:
+			return nil
+		case time.Since(since) > parkWithin && a.isCrashed(): // its program was told that all is lost
+			a.expects = false
 			return nil
 		case time.Since(since) > parkWithin && a.expects:
 			return unsubscribed(a)
@@ -209,7 +215,7 @@ func (c *conn) beginSubscription() error {
 		c.dialer.listens = c
 	} else if a := c.dialer.acting(); a != nil {
 		a.ex.waiters = append(a.ex.waiters, c)
-		a.listens, a.ex.subscribed = c, true
+		a.ex.subscribed = true
 	}
 	return nil
 }
@@ -254,16 +260,18 @@ func (c *conn) expectSubscription() bool {
 		return false
 	}
 	a.expects = false
+	if a.isCrashed() {
+		return false
+	}
 	c.unawaited, a.listens, a.ex.subscribed = true, c, true
 	return true
 }
 
-// Subscribe lets the program go on when it has sent its next SUBSCRIBE.
+// Subscribe notes that the program's turn does not end before it has sent a SUBSCRIBE. That of a client that has crashed is waited for as
+// well, or it would come in the next schedule.
 func (v clientClock) Subscribe() {
 	defer v.a.ex.w.takeTurn()()
-	if a := v.a.running(); !a.isCrashed() {
-		a.expects = true
-	}
+	v.a.running().expects = true
 }
 
 // AwaitMessage parks the client until its program has something to read.

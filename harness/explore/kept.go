@@ -146,7 +146,7 @@ func (ex *execution) cutOff(c *conn, why error) error {
 	case c.subscription != nil:
 		id = c.subscription.id
 	}
-	c.ear.hangUp()
+	defer c.ear.hangUp() // whoever notices it closes the connection
 	if c.failed = why; id == "" || c.wire == nil || c.isGone() {
 		return nil
 	}

@@ -98,16 +98,23 @@ func (ex *execution) senderOf(client int) *actor {
 // unsubscribe ends the subscription of a connection that is about to be closed, at once.
 func (c *conn) unsubscribe() {
 	a := c.dialer.actor.Load()
-	if a == nil || c.subscription == nil && c.kept == nil {
+	if a == nil && !c.outside || c.subscription == nil && c.kept == nil {
 		return
 	}
 	defer c.dialer.takeTurn()()
+	ex := c.dialer.world.current // also where a client outside is done: its program may close what it has left open
+	if a != nil {
+		ex = a.ex
+	}
+	if ex == nil {
+		return
+	}
 	why := c.failed
 	if why == nil {
 		why = net.ErrClosed
 	}
-	if err := a.ex.cutOff(c, why); err != nil {
-		a.ex.trouble = err
+	if err := ex.cutOff(c, why); err != nil {
+		ex.trouble = err
 	}
 }
 

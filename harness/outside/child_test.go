@@ -127,6 +127,9 @@ func (r *resp) drive(mode string) int {
 		return 4
 	}
 	say("invoke acquire lock 10000")
+	if mode == "drives-and-listens" {
+		_, _ = r.do("SUBSCRIBE", "released")
+	}
 	if !tell(r.operate("compare", lock)) {
 		return 0
 	}

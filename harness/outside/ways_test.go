@@ -166,6 +166,7 @@ func TestAProgramThatDrivesItselfBadly(t *testing.T) {
 	for mode, want := range map[string]string{
 		"drives-badly":        `it announced "invoke dance lock": "dance" is no operation of a lock`,
 		"drives-out-of-order": `it announced "return ok": want invoke, an operation and a name`,
+		"drives-and-listens":  "has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask when it reads",
 		"drives-nowhere":      "it ended (exit status 4): no such module",
 	} {
 		c := childOf(workloads.Lock, mode)

@@ -23,7 +23,7 @@ import (
 func listening(t *testing.T, body string) workloads.Client {
 	t.Helper()
 	return client(t, python, besideAdapters(t, fmt.Sprintf(`
-import sys, time
+import os, sys, time
 sys.path.insert(0, %%q)
 from lock import Beside, Lock, ask, main
 from pubsub_lock import Messages, PubSubLock, channel
@@ -155,32 +155,40 @@ const (
 	listensTooLate = `
     def acquire(self, key, owner, ttl_ms):
         while not Lock.acquire(self, key, owner, ttl_ms):
-            released = Messages(self.redis, channel(key))
-            released.wait(0)
-            released.close()
+            released = Messages(self.redis)
+            try:
+                released.listen(channel(key))
+                released.wait(0)
+            finally:
+                released.close()
         return True
 `
 	listensInTime = `
     def acquire(self, key, owner, ttl_ms):
         if Lock.acquire(self, key, owner, ttl_ms):
             return True
-        released = Messages(self.redis, channel(key))
-        while not Lock.acquire(self, key, owner, ttl_ms):
-            released.wait(0)
-        released.close()
-        return True
+        released = Messages(self.redis)
+        try:
+            released.listen(channel(key))
+            while not Lock.acquire(self, key, owner, ttl_ms):
+                released.wait(0)
+            return True
+        finally:
+            released.close()
 `
 	listensForAllItKnows = `
     def acquire(self, key, owner, ttl_ms):
         released = self.redis.pubsub()
         ask("subscribe")
-        released.subscribe(channel(key))
-        while not Lock.acquire(self, key, owner, ttl_ms):
-            ask("message")
-            while released.parse_response()[0] == b"subscribe":
+        try:
+            released.subscribe(channel(key))
+            while not Lock.acquire(self, key, owner, ttl_ms):
                 ask("message")
-        released.close()
-        return True
+                while released.parse_response()[0] == b"subscribe":
+                    ask("message")
+            return True
+        finally:
+            released.close()
 `
 )
 
@@ -234,6 +242,52 @@ func TestACrashWhileAProgramWaitsForAMessage(t *testing.T) {
 	requireSame(t, all[0], all[1])
 }
 
+// Who listens is the schedule's to say, whatever goes wrong: a program does something else for each number of those that its PUBLISH has
+// reached, and the search finds that it does the same each time. In one case it closes its connection, in one it unsubscribes and leaves
+// it open, and in one it leaves it as it is; it waits for none of that.
+func TestTheScheduleSaysWhoListens(t *testing.T) {
+	t.Parallel()
+	const body = `
+    def acquire(self, key, owner, ttl_ms):
+        if Lock.acquire(self, key, owner, ttl_ms):
+            return True
+        released = Messages(self.redis)
+        self.left = getattr(self, "left", []) + [released]  # or its connection would be closed
+        released.listen(channel(key))
+        granted = Lock.acquire(self, key, owner, ttl_ms)
+        if not granted:
+            released.wait(ttl_ms // 4)
+        %s
+        return granted or Lock.acquire(self, key, owner, ttl_ms)
+
+    def release(self, key, owner):
+        mine = super().release(key, owner)
+        self.redis.get(f"heard-{self.redis.publish(channel(key), 'again')}")
+        return mine
+`
+	for name, ends := range map[string]string{
+		"closes": "released.close()", "unsubscribes": "released.pubsub.unsubscribe(channel(key))", "leaves": "pass",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := listening(t, fmt.Sprintf(body, ends))
+			for fault, change := range map[string]func(*explore.Spec){
+				"crash":       func(s *explore.Spec) { s.Crashes = 1 },
+				"lost answer": func(s *explore.Spec) { s.LostAnswers = 1 },
+				"failover":    func(s *explore.Spec) { s.Failovers = 1 },
+			} {
+				res, err := explore.Search(t.Context(), search(t, c, func(s *explore.Spec) {
+					s.Crashes, s.Expiries, s.LostAnswers, s.MaxSchedules, s.Twice = -1, -1, -1, 150, explore.DefaultTwice
+					change(s)
+				}))
+				require.NoError(t, err)
+				require.True(t, res.Exhausted || res.Schedules == 150, "%s: %s", fault, res.Stopped)
+				t.Logf("%s: %d schedules, %s", fault, res.Schedules, res.Summary())
+			}
+		})
+	}
+}
+
 // A thread that waits for a message is stopped: it is told so, and ends.
 func TestAThreadThatWaitsForAMessageIsStopped(t *testing.T) {
 	t.Parallel()
@@ -245,11 +299,17 @@ func TestAThreadThatWaitsForAMessageIsStopped(t *testing.T) {
         return granted
 
     def listen(self, key):
-        released = Messages(self.redis, channel(key))
+        released = Messages(self.redis)
+        try:
+            released.listen(channel(key))
+            self.hear(released)
+        finally:
+            released.close()
+
+    def hear(self, released):
         while not (told := ask("message", timeout_ms=2000)).get("stopped"):
             if told.get("message"):
                 released.pubsub.get_message(timeout=2)
-        released.close()
 
     def release(self, key, owner):
         self.ear.stop()
@@ -262,6 +322,43 @@ func TestAThreadThatWaitsForAMessageIsStopped(t *testing.T) {
 	t.Logf("%d schedules", res.Schedules)
 }
 
+// A thread that subscribes beside an operation reads its own messages, and the operation its own.
+func TestEachThreadReadsItsOwnMessages(t *testing.T) {
+	t.Parallel()
+	const body = `
+    def release(self, key, owner):
+        mine = super().release(key, owner)
+        own = Messages(self.redis)
+        try:
+            own.listen("own")
+            beside = Beside(self.other)
+            self.redis.publish("own", "news")
+            if own.wait(0)["channel"] != b"own":
+                os._exit(3)
+            beside.join()
+            return mine
+        finally:
+            own.close()
+
+    def other(self):
+        theirs = Messages(self.redis)
+        try:
+            theirs.listen("theirs")
+            self.redis.publish("theirs", "news")
+            if theirs.wait(0)["channel"] != b"theirs":
+                os._exit(3)
+        finally:
+            theirs.close()
+`
+	res, err := explore.Search(t.Context(), search(t, listening(t, body), func(s *explore.Spec) {
+		s.Crashes, s.Expiries, s.LostAnswers, s.MaxSchedules = -1, -1, -1, 200
+	}))
+	require.NoError(t, err)
+	require.Empty(t, res.Found, res.Summary())
+	require.True(t, res.Exhausted || res.Schedules == 200, res.Stopped)
+	t.Logf("%d schedules", res.Schedules)
+}
+
 // Whether a lock is free in the end, the harness asks a program that waits for messages as well: its wait takes the schedule's time.
 func TestTheHarnessLooksByAProgramThatListens(t *testing.T) {
 	t.Parallel()
@@ -269,8 +366,9 @@ func TestTheHarnessLooksByAProgramThatListens(t *testing.T) {
     def acquire(self, key, owner, ttl_ms):
         if self.redis.set(key, owner, nx=True):
             return True
-        released = Messages(self.redis, channel(key))
+        released = Messages(self.redis)
         try:
+            released.listen(channel(key))
             return released.wait(ttl_ms // 4) is not None and self.redis.set(key, owner, nx=True) is True
         finally:
             released.close()
@@ -300,7 +398,7 @@ func TestProgramsThatListenAndBreakDown(t *testing.T) {
 		},
 		"it does not wait for the confirmation": {
 			acquires + "p.subscribe('x'); return Lock.acquire(self, key, owner, ttl_ms)",
-			"^client [12] has gone on before its subscribe was confirmed: let it read the confirmation first, or ask for subscribe before: " + page + "|not do the same each time: ",
+			"^client [12] has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask for subscribe before: " + page + "|not do the same each time: ",
 		},
 		"it has not subscribed": {
 			acquires + "ask('message', timeout_ms=5); return False",
@@ -322,7 +420,8 @@ func TestProgramsThatListenAndBreakDown(t *testing.T) {
 	}
 }
 
-// The first thing to run with an adapter says that it has to ask.
+// The first thing to run with an adapter says that it has to ask. Its question is answered at once, as under load, so it waits by itself: a
+// quarter of the 10 s lease of a check.
 func TestTheCheckKnowsWhoAsksForMessages(t *testing.T) {
 	t.Parallel()
 	const silent = "    def acquire(self, key, owner, ttl_ms):\n        if Lock.acquire(self, key, owner, ttl_ms): return True\n        p = self.redis.pubsub()\n        p.subscribe('x'); p.get_message(timeout=0.05); p.get_message(timeout=0.05); p.close(); return False"
@@ -336,10 +435,12 @@ func TestTheCheckKnowsWhoAsksForMessages(t *testing.T) {
 		right  bool
 	}{{client(t, python, "python/pubsub_lock.py"), true}, {listening(t, silent), false}} {
 		said := map[string]error{}
+		began := time.Now()
 		_, err = outside.Check(t.Context(), c.client, only(r), func(step string, wrong error) { said[step] = wrong })
 		require.Contains(t, said, step)
 		if c.right {
 			require.NoError(t, err)
+			require.Greater(t, time.Since(began), 2500*time.Millisecond)
 			continue
 		}
 		require.ErrorContains(t, err, step+": it has never asked for a message, and in a search nobody sees when it reads: let it ask before, see workloads/clients/README.md")

@@ -18,10 +18,12 @@ def channel(key):
 
 
 class Messages:
-    """A connection that subscribes. It is closed in the end of each wait, so that none is left from one schedule to the next."""
+    """A connection that subscribes. Close it in the end of each wait: one that is left is closed whenever Python collects its garbage."""
 
-    def __init__(self, redis, name):
+    def __init__(self, redis):
         self.pubsub = redis.pubsub()
+
+    def listen(self, name):
         self.pubsub.subscribe(name)  # which does not wait for the confirmation
         self.pubsub.parse_response()  # it comes as the answer of any command: nothing to ask for
 
@@ -42,8 +44,9 @@ class PubSubLock(Lock):
     def acquire(self, key, owner, ttl_ms):
         if super().acquire(key, owner, ttl_ms):
             return True
-        released = Messages(self.redis, channel(key))
+        released = Messages(self.redis)
         try:
+            released.listen(channel(key))
             if super().acquire(key, owner, ttl_ms):  # it may have been released before anybody listened
                 return True
             released.wait(ttl_ms // 4)
