@@ -323,7 +323,10 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 				})
 			}
 		}
-		c.add(harness.ReturnedNotStored, now && !behind)
+		explained := slices.ContainsFunc(ops[i+1:], func(y harness.Op) bool { // by what was under way
+			return y.Kind == harness.Next && y.Outcome != harness.Fail && y.TTL > 0 && y.Call+length(y.TTL, meta.Drift) <= x.Return
+		})
+		c.add(harness.ReturnedNotStored, now && !behind && !explained)
 		last, behind = i, now
 		if mortal && x.Result == "" {
 			ended = x.Return
