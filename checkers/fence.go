@@ -15,8 +15,10 @@ import (
 // The Result of an ok acquire is its token, if there is one. An ok acquire B with a token that is not larger than that of
 // an ok acquire A on the same Key that certainly was granted before is a [harness.FenceRegression], reported once, against the
 // largest such token. A was granted before B if it had returned before B was called, or before B's lease could be over:
-// had B come first, its owner would still have had the lock when A was granted, since it releases after B's Return. Only an owner
-// (the worker together with Arg) that got its own token again is not: who acquires again what it holds is granted nothing new.
+// had B come first, its owner would still have had the lock when A was granted, since it releases after B's Return. So it was, too, if A
+// was called before B returned, and returned later, while B's owner certainly had the lock: before B can have been released, and before
+// its lease can be over. Only an owner (the worker together with Arg) that got its own token again is not: who acquires again what it
+// holds is granted nothing new.
 // Nothing is said about acquires that ended in info, which may have drawn a token. If a command of B's owner may still be executed it
 // may have ended B's lease earlier; in a widened history nobody knows when B was released. Source: Kleppmann 2016; soundness rules 1, 2, 4
 // and 5.
@@ -26,7 +28,7 @@ import (
 // token are passed over, since another lock may have made them.
 //
 // Time is O(log n) a grant. Memory is bounded: of each key the grants are kept that had the largest token so far, since the
-// slowest worker's last operation, 2,048 at most. A call that more than those overtook is judged at the end, in a second
+// slowest worker's last operation, 2,048 at most, and those that may last, with 16 others that returned meanwhile. A call that more than those overtook is judged at the end, in a second
 // pass over the history; of more than 1,000 such, and where there is no second pass, the verdict is Unknown.
 func Fence() harness.Checker { return fence{} }
 
@@ -37,6 +39,9 @@ func (fence) Name() string { return "fence" }
 func (c fence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}, mark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
 	err := eachOp(ctx, h, p.op)
+	if err == nil && isComplete(h) {
+		p.holds.end(p.lateToken)
+	}
 	p.late.retry(ctx, h, harness.Acquire, p.rejudge)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
@@ -55,12 +60,14 @@ type fencePass struct {
 	peaks    map[string]*peaks
 	tokens   int
 	pending  lateOwners // commands that may still be executed
+	holds    fenceHolds
 	late     lateCalls
 	oddities oddities
 }
 
 func (p *fencePass) op(x harness.Op) {
 	p.mark.hear(x)
+	p.holds.settle(x, p.meta, p.lateToken)
 	if x.Outcome == harness.Info && (x.Kind == harness.Acquire || x.Kind == harness.Extend || x.Kind == harness.Release) {
 		p.pending.add(x, p.meta)
 	}
@@ -80,12 +87,23 @@ func (p *fencePass) op(x harness.Op) {
 	}
 	late, _ := p.pending.commandsOf(x, p.meta)
 	grant := peak{Op: x, number: token, after: grantedAfter(x, late, p.meta)}
+	p.holds.meet(grant, p.meta)
 	if a, ok := p.largerBefore(before.returnedBefore(grant.after), x, token); ok {
 		p.add(p.regressionAnomaly(a, grant))
 	} else if before.unsure(grant.after, token) {
 		p.late.add(grant)
+	} else if until := keptUntil(x, late, p.meta); until > x.Return && !p.meta.Widened {
+		p.holds.begin(grant, until, p.meta.Worker(x.Client))
 	}
 	before.addIfLarger(peak{Op: x, number: token}, p.meta, p.mark.low)
+}
+
+// lateToken reports a grant whose owner still had the lock when another with a token as large, or larger, returned.
+func (p *fencePass) lateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
+
+// keptUntil returns the earliest end of the lease of x, an ok acquire of whose owner the late commands may still be executed.
+func keptUntil(x harness.Op, late lateCommands, meta harness.Meta) time.Duration {
+	return max(x.Call, min(x.HeldUntil(meta.Drift), late.earliestEnd(x.Call)))
 }
 
 // grantedAfter returns the time before which whatever had returned was granted before x, an ok acquire of whose owner the late
@@ -94,7 +112,7 @@ func grantedAfter(x harness.Op, late lateCommands, meta harness.Meta) time.Durat
 	if meta.Widened {
 		return x.Call
 	}
-	return max(x.Call, min(x.Return, x.HeldUntil(meta.Drift), late.earliestEnd(x.Call)))
+	return min(x.Return, keptUntil(x, late, meta))
 }
 
 // rejudge holds x against the largest tokens that had been given before it.

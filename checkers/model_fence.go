@@ -4,6 +4,7 @@ import (
 	"html"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/doublegrant/doublegrant/harness"
@@ -15,6 +16,7 @@ type fenceInput struct {
 	asked bool
 	owner owner
 	token number
+	first number // the largest token of the grants that are known to have come before it, though they returned later; "": none
 	text  string // for pages
 }
 
@@ -62,7 +64,7 @@ func (s fenceState) after(step fenceInput) (bool, fenceState) {
 	}
 	before, known := asked[step.grant]
 	delete(asked, step.grant)
-	return known && before.allows(step), fenceState{s.top.with(step), asked}
+	return known && before.allows(step) && (step.first == "" || step.first.compare(step.token) <= 0), fenceState{s.top.with(step), asked}
 }
 
 // allows reports whether the grant of step, asked for when t was the largest, may have its token.
@@ -86,17 +88,60 @@ func (t fenceTop) with(step fenceInput) fenceTop {
 func fenceOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	for i, x := range sinceGranted(ops, meta) {
-		token, ok := parseNumber(x.Result)
-		if x.Kind != harness.Acquire || x.Outcome != harness.OK || !ok {
+		token, ok := tokenOf(x)
+		if !ok {
 			continue
 		}
 		ask, grant := opAt(x, x.Call), opAt(x, x.Return)
-		s := fenceInput{grant: i, owner: ownerOf(x, meta), token: token, text: describeOp(x)}
+		s := fenceInput{grant: i, owner: ownerOf(x, meta), token: token, first: firstOf(ops, i, meta), text: describeOp(x)}
 		steps = append(steps, toOperation(grant, s))
 		s.asked, s.text = true, s.text+", asked for"
 		steps = append(steps, toOperation(ask, s))
 	}
 	return steps
+}
+
+// tokenOf returns the token of an ok acquire that has one.
+func tokenOf(x harness.Op) (number, bool) {
+	if x.Kind != harness.Acquire || x.Outcome != harness.OK {
+		return "", false
+	}
+	return parseNumber(x.Result)
+}
+
+// firstOf returns the largest token of those that were granted before ops[i], an ok acquire: called before it returned, they returned while its
+// owner certainly held the lock. It is "" if there is none.
+func firstOf(ops []harness.Op, i int, meta harness.Meta) (largest number) {
+	if meta.Widened {
+		return ""
+	}
+	h, until := ops[i], certainEnd(ops, i, meta)
+	for _, x := range ops {
+		token, ok := tokenOf(x)
+		during := x.Call < h.Return && h.Return < x.Return && x.Return < until && ownerOf(x, meta) != ownerOf(h, meta)
+		if ok && during && (largest == "" || token.compare(largest) > 0) {
+			largest = token
+		}
+	}
+	return largest
+}
+
+// certainEnd returns when what ops[i], an ok acquire, was granted can be over at the earliest. ops are in order of Return.
+func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
+	h, late := ops[i], lateCommands{}
+	until := forever
+	for j, x := range ops {
+		switch same := ownerOf(x, meta) == ownerOf(h, meta); {
+		case !same:
+		case j < i && x.Outcome == harness.Info:
+			late = late.withOp(x, meta.Drift)
+		case j > i && x.Kind == harness.Release:
+			until = min(until, x.Call)
+		case j > i && setsLease(x):
+			until = min(until, renewedUntil(x, meta.Drift))
+		}
+	}
+	return min(until, keptUntil(h, late, meta))
 }
 
 // sinceGranted returns ops, which are in order of Return, with the Call of each ok acquire moved to the time before which whatever had

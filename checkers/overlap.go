@@ -111,7 +111,7 @@ func (o *overlap) secondLastsBeyondFirst() bool {
 	if !o.widened {
 		return o.lasted || !o.first.beginsAtReturnOf(o.second)
 	}
-	if o.over && o.first.since >= o.overAt {
+	if o.over && o.first.since >= o.overAt || o.first.since >= o.second.until {
 		o.first = nil
 		return false
 	}

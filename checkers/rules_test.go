@@ -184,17 +184,19 @@ func numbered(ops []harness.Op, _ harness.Meta, c counted) {
 	}
 }
 
-// fenced is the rule of Fence: what had returned before a grant's owner can have lost the lock again was granted before it.
+// fenced is the rule of Fence: what had returned before a grant's owner can have lost the lock again was granted before it, and so was what had
+// been called before that grant returned.
 func fenced(ops []harness.Op, meta harness.Meta, c counted) {
 	for j, b := range ops {
 		kept := holdEnd(ops[:j+1], j, meta)
 		c.add(harness.FenceRegression, slices.ContainsFunc(ops, func(a harness.Op) bool {
 			x, y := bigOf(a.Result), bigOf(b.Result)
 			first := a.Return < b.Call || a.Return < b.Return && a.Return < kept
-			if a.Kind != harness.Acquire || b.Kind != harness.Acquire || a.Outcome != harness.OK || b.Outcome != harness.OK || x == nil || y == nil || !first {
+			still := !meta.Widened && a.Call < b.Return && b.Return < a.Return && a.Return < holdEnd(ops, j, meta) && !sameOwner(a, b, meta)
+			if a.Kind != harness.Acquire || b.Kind != harness.Acquire || a.Outcome != harness.OK || b.Outcome != harness.OK || x == nil || y == nil {
 				return false
 			}
-			return y.Cmp(x) < 0 || y.Cmp(x) == 0 && !sameOwner(a, b, meta)
+			return (first || still) && y.Cmp(x) < 0 || first && y.Cmp(x) == 0 && !sameOwner(a, b, meta)
 		}))
 	}
 }
@@ -321,7 +323,10 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 				})
 			}
 		}
-		c.add(harness.ReturnedNotStored, now && !behind)
+		explained := slices.ContainsFunc(ops[i+1:], func(y harness.Op) bool { // by what was under way
+			return y.Kind == harness.Next && y.Outcome != harness.Fail && y.TTL > 0 && y.Call+length(y.TTL, meta.Drift) <= x.Return
+		})
+		c.add(harness.ReturnedNotStored, now && !behind && !explained)
 		last, behind = i, now
 		if mortal && x.Result == "" {
 			ended = x.Return

@@ -64,6 +64,9 @@ func (a spansIn) wrong() error {
 		if first.Return > last.Return { // they are in order of Call
 			first, last = last, first
 		}
+		if bigOf(last.Result).Cmp(bigOf(first.Result)) > 0 {
+			return a.are(harness.Span{Client: first.Client, Kind: harness.StillHeld, From: first.Return, To: last.Return})
+		}
 		lock := byKey(a.all)[last.Key]
 		j := slices.Index(lock, last)
 		to := max(last.Call, min(last.Return, holdEnd(lock[:j+1], j, a.meta)))

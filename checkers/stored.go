@@ -3,6 +3,8 @@ package checkers
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -23,7 +25,8 @@ import (
 // None of that is said of an I that returned when the sequence may have come to its end: at J.Call + TTL*(1-Meta.Drift)
 // for the TTL that J showed (at J.Call if that is a millisecond, which may stand for less), or that any Next before J which
 // ended in info may set after it; for what began after, at the Call of a Next + TTL*(1-Meta.Drift). What was issued and
-// shown before is then forgotten, as is every Next called by I.Return: it may have been executed before the end. So are
+// shown before is then forgotten, as is every Next called by I.Return: it may have been executed before the end. A Next that
+// returned after I may have begun the sequence as well: its library may have sent it earlier, too, to no answer. So are
 // Nexts called by the Return of an inspection that found nothing of a sequence that was seen to have a TTL. A sequence is
 // taken to have one TTL, which no operation makes shorter. Nexts and inspections that ended in info or fail show nothing.
 // Sources: "Unique serial numbers" (see workloads); soundness rules 1, 4 and 5.
@@ -42,11 +45,12 @@ func (stored) Name() string { return "stored" }
 func (c stored) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := &storedPass{tally: newTally(h, found), keys: map[string]*sequenceState{}, mark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened, ours: true}}
 	err := eachOp(ctx, h, p.op)
+	undecided := p.decideRest(err == nil && isComplete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid: fmt.Sprintf("%d inspections: stored numbers never went back, nor behind what was issued, and kept their end",
 			p.inspections),
-		absent: []string{noneSeen(p.inspections, harness.Inspect), noneSeen(p.numbers, harness.Next), p.tooLate()}, doubts: []string{p.oddities.doubt(), overtakenDoubt(p.unsure, harness.Inspect)},
+		absent: []string{noneSeen(p.inspections, harness.Inspect), noneSeen(p.numbers, harness.Next), p.tooLate()}, doubts: []string{p.oddities.doubt(), overtakenDoubt(p.unsure, harness.Inspect), undecided},
 		figures: []harness.Figure{
 			figureInspections.Count(p.inspections), figureNumbers.Count(p.numbers),
 			figureRestarts.Count(p.counts[harness.SequenceRestart]), figureNotStored.Count(p.counts[harness.ReturnedNotStored]),
@@ -60,9 +64,11 @@ type storedPass struct {
 	*tally
 	mark                 watermark
 	keys                 map[string]*sequenceState
-	inspections, numbers int // those that were ok
-	late                 int // inspections of what may have come to its end
-	unsure               int // inspections of which nothing can be said, as too many numbers came meanwhile
+	waiting              map[string][]notStored // by key
+	decided              time.Duration          // what was seen before is decided
+	inspections, numbers int                    // those that were ok
+	late                 int                    // inspections of what may have come to its end
+	unsure               int                    // inspections of which nothing can be said, as too many numbers came meanwhile
 	oddities             oddities
 }
 
@@ -80,6 +86,7 @@ type sequenceState struct {
 
 func (p *storedPass) op(x harness.Op) {
 	p.mark.hear(x)
+	p.decide(x)
 	if x.Kind != harness.Next && x.Kind != harness.Inspect || x.Outcome == harness.Fail {
 		return
 	}
@@ -148,7 +155,7 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 		p.unsure++
 	}
 	if behind && !r.behind {
-		p.add(pairAnomaly(harness.ReturnedNotStored, n.Op, i.Op, fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
+		p.addUnlessEnded(n, pairAnomaly(harness.ReturnedNotStored, n.Op, i.Op, fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
 			clientName(n.Client), n.Result, i.Key, formatTime(n.Return), formatTime(i.Return), numberName(i))))
 	}
 	r.behind, r.last, r.ends = behind, i, 0
@@ -164,6 +171,63 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 	if r.mortal = r.mortal || i.TTL > 0; r.mortal && i.number == "" {
 		r.issued, r.ended = nil, i.Return
 	}
+}
+
+// notStored is a number that is not stored, unless a Next that is under way began the sequence so early that it has come to its end.
+type notStored struct {
+	harness.Anomaly
+	seen time.Duration // the Return of the inspection
+}
+
+// addUnlessEnded reports that the number n is not stored, once that is certain.
+func (p *storedPass) addUnlessEnded(n peak, a harness.Anomaly) {
+	if n.TTL == 0 {
+		p.add(a)
+		return
+	}
+	if p.waiting == nil {
+		p.waiting = map[string][]notStored{}
+	}
+	p.waiting[a.Key] = append(p.waiting[a.Key], notStored{a, a.To})
+}
+
+// decide drops what x may explain, a Next that has just returned, and reports what no Next to come can explain.
+func (p *storedPass) decide(x harness.Op) {
+	if all := p.waiting[x.Key]; len(all) > 0 && x.Kind == harness.Next && x.Outcome != harness.Fail {
+		end := harness.EarliestEnd(x.Call, x.TTL, p.meta.Drift)
+		p.waiting[x.Key] = slices.DeleteFunc(all, func(a notStored) bool { return end <= a.seen })
+	}
+	if p.mark.low > p.decided {
+		p.decided = p.mark.low
+		p.report(p.decided)
+	}
+}
+
+// report reports what waits and was seen by then.
+func (p *storedPass) report(then time.Duration) {
+	for _, key := range slices.Sorted(maps.Keys(p.waiting)) {
+		p.waiting[key] = slices.DeleteFunc(p.waiting[key], func(a notStored) bool {
+			if a.seen <= then {
+				p.add(a.Anomaly)
+			}
+			return a.seen <= then
+		})
+	}
+}
+
+// decideRest reports what still waits, if nothing was under way when the record stopped, and returns a doubt otherwise.
+func (p *storedPass) decideRest(complete bool) string {
+	if complete {
+		p.report(forever)
+	}
+	left := 0
+	for _, all := range p.waiting {
+		left += len(all)
+	}
+	if left == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the record stops before it was known of %d numbers that are not stored whether their sequence had ended", left)
 }
 
 // compare judges the inspection i by the one before it.

@@ -32,7 +32,7 @@ func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window,
 	case harness.DuplicateNumber, harness.Regression:
 		return window{sequenceModel(), withEnds(sequenceOperations(ops, harness.Next))}, true
 	case harness.FenceRegression:
-		return window{sequenceModel(), withEnds(sequenceOperations(sinceGranted(ops, meta), harness.Acquire))}, true
+		return window{fenceModel(), withEnds(fenceOperations(ops, meta))}, true
 	}
 	return window{}, false
 }

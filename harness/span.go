@@ -30,6 +30,9 @@ const (
 	// LargestToken: the owner's fencing token had been given out. It ends when the acquire that got no larger one can have been granted:
 	// with its Call, or when its lease can have been over, its Return at the latest.
 	LargestToken SpanKind = "token"
+	// StillHeld: the owner certainly had the lock, so whoever was granted it by an acquire that had begun before came first. It ends with
+	// the Return of that acquire.
+	StillHeld SpanKind = "still"
 )
 
 // SpanEnd says what ends a certain hold.

@@ -165,6 +165,7 @@ func TestEachKindOfSpanIsDrawnAndExplained(t *testing.T) {
 		harness.PastLease:    {"hold past", "every lease is over from 1.211 s to 3.190 s", "every lease is over"},
 		harness.NextOwner:    {"hold", "granted from 1.211 s on, and wrote before 3.190 s", "the next owner has been granted it"},
 		harness.LargestToken: {"hold", "its fencing token was given out by 1.211 s", "the larger token has been given out"},
+		harness.StillHeld:    {"hold", "certainly has k from 1.211 s on", "the later owner has the lock"},
 	} {
 		a := doubleGrant("k", 0)
 		a.Spans[1].Kind = kind

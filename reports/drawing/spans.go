@@ -15,6 +15,7 @@ var spanClass = map[harness.SpanKind]string{
 	harness.PastLease:    "hold past",
 	harness.NextOwner:    "hold",
 	harness.LargestToken: "hold",
+	harness.StillHeld:    "hold",
 }
 
 // describeSpan says in words what a span is.
@@ -30,6 +31,8 @@ func (g *gantt) describeSpan(s harness.Span) string {
 		return fmt.Sprintf("granted from %s on, and wrote before %s", from, to)
 	case harness.LargestToken:
 		return fmt.Sprintf("its fencing token was given out by %s, before the next one was asked for at %s", from, to)
+	case harness.StillHeld:
+		return fmt.Sprintf("certainly has %s from %s on, and still at %s, when an earlier grant is answered", key, from, to)
 	}
 	return fmt.Sprintf("holds %s from %s%s", key, from, untilWords(s))
 }
@@ -69,6 +72,8 @@ func SpanLegend(a harness.Anomaly) []LegendKey {
 			add("hold", "the next owner has been granted it")
 		case harness.LargestToken:
 			add("hold", "the larger token has been given out")
+		case harness.StillHeld:
+			add("hold", "the later owner has the lock")
 		}
 	}
 	if len(a.Overlaps()) > 0 {
