@@ -178,6 +178,9 @@ if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then re
 		lock("fence-drawn-first", "the fencing token is drawn before the lock is asked for: who draws first may be granted last", func(r redis.UniversalClient) workloads.Locker {
 			return &fencedFirst{fenced{redis: r, release: scripted(r, releaseGet)}}
 		}, finds(harness.FenceRegression), finds()),
+		lock("fence-drawn-late", "the fencing token is drawn when the lock was granted, by a command of its own: the lease may be over by then", func(r redis.UniversalClient) workloads.Locker {
+			return &fencedLate{fenced{redis: r, release: scripted(r, releaseGet)}}
+		}, finds(harness.FenceRegression), misses("a lease would have to end between two commands")),
 		lock("watch-after-the-look", "GET, then WATCH, then MULTI SET: a change between GET and WATCH is not noticed", pair(func(r redis.UniversalClient) zooCall {
 			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				n, err := r.Exists(ctx, key).Result()
@@ -326,6 +329,19 @@ func (l *fenced) Release(ctx context.Context, key, owner string) (bool, error) {
 }
 
 func (l *fenced) Fence() string { return l.token }
+
+// fencedLate draws its token by a command of its own, when it has got the lock.
+type fencedLate struct{ fenced }
+
+func (l *fencedLate) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	granted, err := l.redis.SetNX(ctx, key, owner, ttl).Result()
+	if err != nil || !granted {
+		return false, err
+	}
+	n, err := l.redis.Incr(ctx, key+":fence").Result()
+	l.token = strconv.FormatInt(n, 10)
+	return err == nil, err
+}
 
 // fencedFirst draws its token by a command of its own, before it asks for the lock.
 type fencedFirst struct{ fenced }
