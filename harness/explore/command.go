@@ -203,6 +203,24 @@ func clockIn(args [][]byte, scripts map[string]string, read readScripts) bool {
 	}
 }
 
+// quotedIdleTime finds in the text of a Lua script where it asks how long, or how often, a key was not used.
+var quotedIdleTime = regexp.MustCompile(`(?i)["']object["']\s*,\s*["'](idletime|freq)["']`)
+
+// readsIdleTime reports whether the outcome depends on how long a key was not used, as far as can be seen. Redis measures that by the
+// machine's time, whatever the time of day is set to.
+func (c command) readsIdleTime(w *world) bool {
+	switch n := commandName(c.args); {
+	case n == "eval" && len(c.args) > 1:
+		return w.read.traits(string(c.args[1])).idle
+	case n == "evalsha" && len(c.args) > 1:
+		return w.read.traits(w.scripts[strings.ToLower(string(c.args[1]))]).idle
+	case n == "object" && len(c.args) > 1:
+		what := strings.ToLower(string(c.args[1]))
+		return what == "idletime" || what == "freq"
+	}
+	return false
+}
+
 // wantedAcks returns the number of replicas that a WAIT asks for. It is 0 for any other command.
 func (c command) wantedAcks() int64 {
 	if commandName(c.args) != "wait" || len(c.args) < 2 {

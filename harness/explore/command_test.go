@@ -284,3 +284,21 @@ func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
 	ex := newScheduler(t, quiet(program(load, run))).run(interleave.Run(0), interleave.Run(1), interleave.Run(1), interleave.Run(1))
 	require.Equal(t, []string{"2: EVAL {second} = 2", "2: EVALSHA {first} = 1", "2: EVALSHA {second} = 2"}, commands(ex)[1:])
 }
+
+// What Redis measures by the machine's time does not follow the schedule's.
+func TestTheIdleTimeOfAKeyIsNotExplored(t *testing.T) {
+	for _, c := range []client{
+		sends("SET k v", "OBJECT IDLETIME k"),
+		byHash("return redis.call('OBJECT', \"IdleTime\", KEYS[1]) or ''", 1),
+	} {
+		s := quiet(program(c, idle))
+		res, err := Search(t.Context(), s)
+		require.NoError(t, err)
+		require.Equal(t, harness.Unknown, res.Verdict())
+		require.Contains(t, res.Stopped, "asks how long a key was not used")
+	}
+	s := quiet(program(sends("SET k v", "OBJECT ENCODING k"), idle))
+	res, err := Search(t.Context(), s)
+	require.NoError(t, err)
+	require.True(t, res.Exhausted, res.Stopped)
+}

@@ -150,6 +150,8 @@ func (ex *execution) sendNext(a *actor, c *conn) (kept bool, err error) {
 	switch {
 	case next.monitors():
 		return false, stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(commandName(next.args)))
+	case next.readsIdleTime(ex.w):
+		return false, stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(commandName(next.args)))
 	case c.goesWithMessages():
 		return false, ex.sendSubscribing(a, c)
 	case next.blocks() && !c.multi:

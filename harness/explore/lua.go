@@ -23,6 +23,7 @@ var (
 type scriptTraits struct {
 	repeats bool // as scriptRepeats says
 	clock   bool // it names a command or an option by which Redis tells its time of day
+	idle    bool // it asks how long a key was not used
 }
 
 // readScripts holds the traits of scripts by their text, so that each is read once.
@@ -31,7 +32,7 @@ type readScripts map[string]scriptTraits
 func (r readScripts) traits(body string) scriptTraits {
 	t, known := r[body]
 	if !known {
-		t = scriptTraits{scriptRepeats(body), quotedClockWord.MatchString(body)}
+		t = scriptTraits{scriptRepeats(body), quotedClockWord.MatchString(body), quotedIdleTime.MatchString(body)}
 		r[body] = t
 	}
 	return t
