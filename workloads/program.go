@@ -52,7 +52,7 @@ func (v Variant) Program(o Options) (interleave.Program, bool) {
 	if p.Retries = v.Retries; p.Retries > 0 {
 		p.Hooks = []redis.Hook{tracer{retries: true}}
 	}
-	p.Symmetric, p.NoBackgroundWork = v.symmetric(), true
+	p.Symmetric, p.NoBackgroundWork, p.Fenced = v.symmetric(), true, v.Fenced()
 	return p, true
 }
 

@@ -321,6 +321,28 @@ func TestALockThatOneClientGetsIsNoProof(t *testing.T) {
 	}
 }
 
+// Tokens that are never given are not compared.
+func TestALockWithoutItsTokensIsNoProof(t *testing.T) {
+	for _, token := range []string{"", "1"} {
+		acquires := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			s.Invoke(harness.Op{Kind: harness.Acquire, Key: "k", Arg: fmt.Sprint(s.Client())}, func(op *harness.Op) {
+				if op.Outcome = harness.Fail; r.SetNX(ctx, "k", 1, 0).Val() {
+					op.Outcome, op.Result = harness.OK, token
+				}
+			})
+		}
+		p := program(acquires, acquires)
+		p.Kinds, p.Fenced = []harness.Kind{harness.Acquire}, true
+		res, err := Search(t.Context(), quiet(p))
+		require.NoError(t, err)
+		require.Equal(t, token != "", res.Exhausted)
+		if token == "" {
+			require.Equal(t, harness.Unknown, res.Verdict())
+			require.Equal(t, "no grant had a fencing token: each was empty", res.Stopped)
+		}
+	}
+}
+
 // A search that never saw an operation succeed has shown nothing.
 func TestASearchWithoutAnySuccessIsNoProof(t *testing.T) {
 	fails := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {

@@ -76,6 +76,7 @@ type savedCoverage struct {
 	Subscribed  bool   `json:"subscribed,omitempty"`
 	Heard       bool   `json:"heard,omitempty"`
 	GrantedFree string `json:"grantedFree,omitempty"`
+	Tokens      bool   `json:"tokens,omitempty"`
 	Owners      uint32 `json:"owners,omitempty"`
 }
 
@@ -94,7 +95,7 @@ func (s *search) tally(strays int64) tally {
 	m, r := s.coverage, s.random
 	t := tally{
 		Schedules: s.schedules, Pruned: s.pruned, Steps: s.steps, Strays: s.strays + strays, Doubt: s.doubt, OK: slices.Sorted(maps.Keys(s.okKinds)),
-		Coverage: savedCoverage{m.crashed, m.expired, m.ttlSet, m.tooManyEnds, m.clockRead, m.wakesCut, m.subscribed, m.heard, m.grantedFree, m.owners},
+		Coverage: savedCoverage{m.crashed, m.expired, m.ttlSet, m.tooManyEnds, m.clockRead, m.wakesCut, m.subscribed, m.heard, m.grantedFree, m.tokens, m.owners},
 		Random:   savedRandom{r.drawn, r.judged, r.actors, r.steps, r.instants, maps.Clone(r.firstAt)},
 	}
 	for _, class := range slices.Sorted(maps.Keys(s.found)) {
@@ -119,7 +120,7 @@ func (s *search) add(t tally) {
 	m.crashed, m.expired, m.ttlSet = m.crashed || c.Crashed, m.expired || c.Expired, m.ttlSet || c.TTLSet
 	m.tooManyEnds, m.clockRead, m.wakesCut = m.tooManyEnds || c.TooManyEnds, m.clockRead || c.ClockRead, m.wakesCut || c.WakesCut
 	m.subscribed, m.heard = m.subscribed || c.Subscribed, m.heard || c.Heard
-	m.grantedFree, m.owners = cmp.Or(m.grantedFree, c.GrantedFree), m.owners|c.Owners
+	m.grantedFree, m.tokens, m.owners = cmp.Or(m.grantedFree, c.GrantedFree), m.tokens || c.Tokens, m.owners|c.Owners
 	for _, e := range t.Situations {
 		s.encounters.entry(e.Name).update(e.Situation, e.Budget, e.Schedule)
 	}

@@ -18,6 +18,7 @@ type coverage struct {
 	wakesCut                 bool   // a wait could have ended early more often than is tried: see maxEarlyWakes
 	subscribed, heard        bool   // a program outside has subscribed; one has asked for a message
 	grantedFree              string // describes an operation that was granted without a command; empty: none was
+	tokens                   bool   // a grant had a fencing token
 	owners                   uint32 // the clients that acquired something: bit i is that of client i, counted from 1
 }
 
@@ -37,6 +38,7 @@ func (m *coverage) add(ex *execution) {
 	for _, op := range ex.ops {
 		if op.Kind == harness.Acquire && op.Outcome == harness.OK && op.Client != harness.HarnessClient {
 			m.owners |= 1 << of.Worker(op.Client)
+			m.tokens = m.tokens || op.Result != ""
 		}
 	}
 }
@@ -66,6 +68,8 @@ func (s *search) vacuous(worlds []*world, own string) string {
 		return fmt.Sprintf("no %s ever succeeded, so nothing was shown", s.neverOK())
 	case s.coverage.soleOwner() > 0:
 		return fmt.Sprintf("only client %d ever acquired anything, so nothing was shown of two owners", s.coverage.soleOwner())
+	case s.spec.Program.Fenced && !s.coverage.tokens:
+		return "no grant had a fencing token: each was empty"
 	case b.Expiries > 0 && !s.spec.Program.Timeless && !s.coverage.expired:
 		return "no lease ever ended: nothing was granted for a time, and no key had one"
 	case b.Crashes > 0 && !s.coverage.crashed:

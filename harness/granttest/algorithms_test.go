@@ -102,6 +102,13 @@ func (l *blindDel) Release(ctx context.Context, key, _ string) (bool, error) {
 	return n == 1, err
 }
 
+// tokenless forgets its fencing tokens.
+type tokenless struct{ goodLock }
+
+func newTokenless(r redis.UniversalClient) *tokenless { return &tokenless{goodLock{r}} }
+
+func (l *tokenless) Fence() string { return "" }
+
 // twoSteps is SETNX and then EXPIRE: a crash in between leaves a lock for ever.
 type twoSteps struct{ goodLock }
 

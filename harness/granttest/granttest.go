@@ -34,7 +34,9 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	s := subject{kind: lockKind, name: nameOf[L](lockKind), search: opts.Search, load: opts.Load}
 	newLocker := supervisedMaker(t, newLock, func(s *caller, l L) Locker { return superviseLock(s, l) })
 	s.program = func(g *supervisor, p parameters) interleave.Program {
-		return workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease)}, newLocker(g))
+		made := workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease)}, newLocker(g))
+		_, made.Fenced = newLocker(g)(nil).(Fencer)
+		return made
 	}
 	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {
 		return workloads.Locks(c, workloads.LockOptions{

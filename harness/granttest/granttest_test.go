@@ -87,6 +87,13 @@ func TestAFilterOfOneStepIsSearchedWithCrashesAndLostAnswers(t *testing.T) {
 	}
 }
 
+// A lock that says that it has fencing tokens has to give some.
+func TestTokensThatAreNeverGivenAreNoProof(t *testing.T) {
+	t.Chdir(t.TempDir())
+	failure := record(t, t.Name(), lock(newTokenless, granttest.LockOptions{Load: granttest.Load{Skip: true}})).failure(t)
+	require.Contains(t, failure, "no grant had a fencing token")
+}
+
 // A load without a search finds what its defaults are meant to find.
 func TestLoadsFindWhatIsWrong(t *testing.T) {
 	if testing.Short() {

@@ -29,6 +29,8 @@ type Program struct {
 	// NoBackgroundWork promises that clients start no goroutines and timers that outlive a command other than by harness.Go, and
 	// wait in memory only by harness.Sleep. Without the promise the search looks for such work, and is unknown if it finds any.
 	NoBackgroundWork bool
+	// Fenced promises that grants have fencing tokens, in the Result of ok acquires. A search in which none has is unknown.
+	Fenced bool
 	// RealClock says that clients read the machine's clock, which does not pass as the schedule's does. A search in which time passes
 	// is then refused.
 	RealClock bool
