@@ -3,6 +3,7 @@ package nemesis_test
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -333,26 +334,50 @@ func TestWhatCrashesLeaveOfMessages(t *testing.T) {
 // TestKleppmannsPause is the case of "How to do distributed locking" (2016): an owner is paused for longer than its lease,
 // between its read and its write, and others update meanwhile.
 func TestKleppmannsPause(t *testing.T) {
-	for id, stale := range map[string]bool{"lock/set-nx-px": true, "lock/fenced": false} {
-		t.Run(id, func(t *testing.T) {
-			t.Parallel()
-			l := newLive(2)
-			l.strike(3, nemesis.FreezeClients(&l.fleet, l, nemesis.Named("g0")), 900*time.Millisecond)
-			l.spec.Rate = 4000
-			w := variant(t, id).Workload(l, workloads.Options{Keys: 20, TTL: 400 * time.Millisecond, Resource: true})
-			res := l.judged(t, w, checkers.Mutex(), checkers.Holders(), checkers.Writes())
-			want := map[harness.Class]bool{}
-			if stale {
-				want = map[harness.Class]bool{harness.StaleHolder: true, harness.LostWrite: true}
+	want := map[harness.Class]bool{harness.StaleHolder: true, harness.LostWrite: true}
+	t.Run("lock/set-nx-px", func(t *testing.T) {
+		t.Parallel()
+		seen := map[harness.Class]bool{}
+		for range 4 { // a busy machine may pause no owner just there
+			res := pauseOwners(t, "lock/set-nx-px")
+			require.Zero(t, refusedWrites(res))
+			maps.Copy(seen, found(res))
+			if len(seen) >= len(want) {
+				break
 			}
-			require.Equal(t, want, found(res))
-			refused := 0
-			for op := range res.History.Ops {
-				if op.Kind == harness.Add && op.Outcome == harness.Fail {
-					refused++
-				}
+		}
+		require.Equal(t, want, seen)
+	})
+	t.Run("lock/fenced", func(t *testing.T) {
+		t.Parallel()
+		refused := 0
+		for range 4 { // the same
+			res := pauseOwners(t, "lock/fenced")
+			require.Empty(t, found(res))
+			if refused = refusedWrites(res); refused > 0 {
+				break
 			}
-			require.Equal(t, stale, refused == 0, "%d writes refused", refused)
-		})
+		}
+		require.Positive(t, refused)
+	})
+}
+
+// pauseOwners runs a lock whose owners update a resource, while some clients are paused for longer than their leases.
+func pauseOwners(t *testing.T, id string) harness.Result {
+	t.Helper()
+	l := newLive(2)
+	l.strike(3, nemesis.FreezeClients(&l.fleet, l, nemesis.Named("g0")), 900*time.Millisecond)
+	l.spec.Rate = 4000
+	w := variant(t, id).Workload(l, workloads.Options{Keys: 20, TTL: 400 * time.Millisecond, Resource: true})
+	return l.judged(t, w, checkers.Mutex(), checkers.Holders(), checkers.Writes())
+}
+
+// refusedWrites counts the writes that the resource refused.
+func refusedWrites(res harness.Result) (count int) {
+	for op := range res.History.Ops {
+		if op.Kind == harness.Add && op.Outcome == harness.Fail {
+			count++
+		}
 	}
+	return count
 }
