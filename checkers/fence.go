@@ -86,13 +86,14 @@ func (p *fencePass) op(x harness.Op) {
 		p.peaks[x.Key] = before
 	}
 	late, _ := p.pending.commandsOf(x, p.meta)
-	grant := peak{Op: x, number: token, after: grantedAfter(x, late, p.meta)}
+	until := late.keptUntil(x, p.meta.Drift)
+	grant := peak{Op: x, number: token, after: grantedAfter(x, until, p.meta)}
 	p.holds.meet(grant, p.meta)
 	if a, ok := p.largerBefore(before.returnedBefore(grant.after), x, token); ok {
 		p.add(p.regressionAnomaly(a, grant))
 	} else if before.unsure(grant.after, token) {
 		p.late.add(grant)
-	} else if until := keptUntil(x, late, p.meta); until > x.Return && !p.meta.Widened {
+	} else if until > x.Return && !p.meta.Widened {
 		p.holds.begin(grant, until, p.meta.Worker(x.Client))
 	}
 	before.addIfLarger(peak{Op: x, number: token}, p.meta, p.mark.low)
@@ -101,18 +102,12 @@ func (p *fencePass) op(x harness.Op) {
 // lateToken reports a grant whose owner still had the lock when another with a token as large, or larger, returned.
 func (p *fencePass) lateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
 
-// keptUntil returns the earliest end of the lease of x, an ok acquire of whose owner the late commands may still be executed.
-func keptUntil(x harness.Op, late lateCommands, meta harness.Meta) time.Duration {
-	return max(x.Call, min(x.HeldUntil(meta.Drift), late.earliestEnd(x.Call)))
-}
-
-// grantedAfter returns the time before which whatever had returned was granted before x, an ok acquire of whose owner the late
-// commands may still be executed.
-func grantedAfter(x harness.Op, late lateCommands, meta harness.Meta) time.Duration {
+// grantedAfter returns the time before which whatever had returned was granted before x, an ok acquire that was kept until then at least.
+func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Duration {
 	if meta.Widened {
 		return x.Call
 	}
-	return min(x.Return, keptUntil(x, late, meta))
+	return min(x.Return, until)
 }
 
 // rejudge holds x against the largest tokens that had been given before it.

@@ -49,6 +49,11 @@ func (l lateCommands) earliestEnd(call time.Duration) time.Duration {
 	return max(call, end)
 }
 
+// keptUntil returns the earliest end of the lease of x, an ok acquire or extend, after those commands of its owner. It is not before x.Call.
+func (l lateCommands) keptUntil(x harness.Op, drift float64) time.Duration {
+	return max(x.Call, min(x.HeldUntil(drift), l.earliestEnd(x.Call)))
+}
+
 // lateKept bounds the owners that are kept together with their late commands, about 200 bytes each. Of further owners only a
 // hash is kept.
 const lateKept = 1 << 14

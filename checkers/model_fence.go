@@ -141,7 +141,7 @@ func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 			until = min(until, renewedUntil(x, meta.Drift))
 		}
 	}
-	return min(until, keptUntil(h, late, meta))
+	return min(until, late.keptUntil(h, meta.Drift))
 }
 
 // sinceGranted returns ops, which are in order of Return, with the Call of each ok acquire moved to the time before which whatever had
@@ -153,7 +153,7 @@ func sinceGranted(ops []harness.Op, meta harness.Meta) []harness.Op {
 		o := ownerOf(x, meta)
 		switch {
 		case x.Kind == harness.Acquire && x.Outcome == harness.OK:
-			ops[i].Call = grantedAfter(x, late[o], meta)
+			ops[i].Call = grantedAfter(x, late[o].keptUntil(x, meta.Drift), meta)
 		case x.Outcome == harness.Info:
 			late[o] = late[o].withOp(x, meta.Drift)
 		}

@@ -30,12 +30,12 @@ func sequenceModel() porcupine.Model {
 	}
 }
 
-// sequenceOperations turns the ok calls of ops that returned a number, such as a fencing token, into operations of the model.
-func sequenceOperations(ops []harness.Op, kind harness.Kind) []porcupine.Operation {
+// sequenceOperations turns the ok calls of ops that returned a number into operations of the model.
+func sequenceOperations(ops []harness.Op) []porcupine.Operation {
 	var steps []porcupine.Operation
 	for _, x := range ops {
 		n, ok := parseNumber(x.Result)
-		if x.Kind == kind && x.Outcome == harness.OK && ok {
+		if x.Kind == harness.Next && x.Outcome == harness.OK && ok {
 			steps = append(steps, toOperation(x, sequenceInput{number: n, text: describeOp(x)}))
 		}
 	}

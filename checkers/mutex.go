@@ -257,7 +257,7 @@ func (p *mutexPass) leastEnd(x harness.Op) time.Duration {
 	if !known {
 		p.forgotten++
 	}
-	return max(x.Call, min(x.HeldUntil(p.meta.Drift), l.earliestEnd(x.Call)))
+	return l.keptUntil(x, p.meta.Drift)
 }
 
 // keep puts h into the possessions of its worker.

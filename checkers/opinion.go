@@ -229,7 +229,7 @@ func (k *keyOps) questions(meta harness.Meta) []keyQuestion {
 	case filters:
 		return []keyQuestion{{window{filterModel(), withEnds(filterOperations(k.ops, meta))}, Dedup()}}
 	case sequences:
-		return []keyQuestion{{window{sequenceModel(), withEnds(sequenceOperations(k.ops, harness.Next))}, Sequence()}}
+		return []keyQuestion{{window{sequenceModel(), withEnds(sequenceOperations(k.ops))}, Sequence()}}
 	}
 	out := []keyQuestion{{window{lockModel(), withEnds(lockOperations(k.ops, meta))}, Mutex()}}
 	if slices.ContainsFunc(k.ops, func(x harness.Op) bool { return x.Kind == harness.Acquire && x.Result != "" }) {

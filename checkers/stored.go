@@ -64,11 +64,11 @@ type storedPass struct {
 	*tally
 	mark                 watermark
 	keys                 map[string]*sequenceState
-	waiting              map[string][]notStored // by key
-	decided              time.Duration          // what was seen before is decided
-	inspections, numbers int                    // those that were ok
-	late                 int                    // inspections of what may have come to its end
-	unsure               int                    // inspections of which nothing can be said, as too many numbers came meanwhile
+	waiting              map[string][]harness.Anomaly // by key
+	decided              time.Duration                // what was seen before is decided
+	inspections, numbers int                          // those that were ok
+	late                 int                          // inspections of what may have come to its end
+	unsure               int                          // inspections of which nothing can be said, as too many numbers came meanwhile
 	oddities             oddities
 }
 
@@ -173,29 +173,24 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 	}
 }
 
-// notStored is a number that is not stored, unless a Next that is under way began the sequence so early that it has come to its end.
-type notStored struct {
-	harness.Anomaly
-	seen time.Duration // the Return of the inspection
-}
-
-// addUnlessEnded reports that the number n is not stored, once that is certain.
+// addUnlessEnded reports that the number n is not stored, once it is certain that no Next which is under way began the sequence so early
+// that it had come to its end when a ends.
 func (p *storedPass) addUnlessEnded(n peak, a harness.Anomaly) {
 	if n.TTL == 0 {
 		p.add(a)
 		return
 	}
 	if p.waiting == nil {
-		p.waiting = map[string][]notStored{}
+		p.waiting = map[string][]harness.Anomaly{}
 	}
-	p.waiting[a.Key] = append(p.waiting[a.Key], notStored{a, a.To})
+	p.waiting[a.Key] = append(p.waiting[a.Key], a)
 }
 
 // decide drops what x may explain, a Next that has just returned, and reports what no Next to come can explain.
 func (p *storedPass) decide(x harness.Op) {
 	if all := p.waiting[x.Key]; len(all) > 0 && x.Kind == harness.Next && x.Outcome != harness.Fail {
 		end := harness.EarliestEnd(x.Call, x.TTL, p.meta.Drift)
-		p.waiting[x.Key] = slices.DeleteFunc(all, func(a notStored) bool { return end <= a.seen })
+		p.waiting[x.Key] = slices.DeleteFunc(all, func(a harness.Anomaly) bool { return end <= a.To })
 	}
 	if p.mark.low > p.decided {
 		p.decided = p.mark.low
@@ -206,11 +201,11 @@ func (p *storedPass) decide(x harness.Op) {
 // report reports what waits and was seen by then.
 func (p *storedPass) report(then time.Duration) {
 	for _, key := range slices.Sorted(maps.Keys(p.waiting)) {
-		p.waiting[key] = slices.DeleteFunc(p.waiting[key], func(a notStored) bool {
-			if a.seen <= then {
-				p.add(a.Anomaly)
+		p.waiting[key] = slices.DeleteFunc(p.waiting[key], func(a harness.Anomaly) bool {
+			if a.To <= then {
+				p.add(a)
 			}
-			return a.seen <= then
+			return a.To <= then
 		})
 	}
 }

@@ -30,7 +30,7 @@ func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window,
 	case harness.DuplicateDelivery:
 		return window{dedupModel(), withEnds(dedupOperations(ops, meta))}, true
 	case harness.DuplicateNumber, harness.Regression:
-		return window{sequenceModel(), withEnds(sequenceOperations(ops, harness.Next))}, true
+		return window{sequenceModel(), withEnds(sequenceOperations(ops))}, true
 	case harness.FenceRegression:
 		return window{fenceModel(), withEnds(fenceOperations(ops, meta))}, true
 	}

@@ -64,7 +64,6 @@ func pythonWithRedis(t *testing.T) string {
 	return python
 }
 
-// A lock in Python goes the way of the README: checked, explored, under load, and replayed where it is broken.
 // A lock on several masters runs where it has them, and is refused elsewhere.
 func TestARedlockInPython(t *testing.T) {
 	if !alone(t) {
@@ -98,6 +97,7 @@ func TestARedlockInPython(t *testing.T) {
 	}
 }
 
+// A lock in Python goes the way of the README: checked, explored, under load, and replayed where it is broken.
 func TestALockInPython(t *testing.T) {
 	if !alone(t) {
 		return

@@ -60,7 +60,7 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	if v, err = findVariant(s.Variant, s.Script, s.Client); err != nil {
 		return v, spec, Usagef("%w", err)
 	}
-	options := workloads.Options{TTL: s.lease(v), AtMostOnce: s.Own() && s.AtMostOnce}
+	options := workloads.Options{TTL: s.lease(v), AtMostOnce: s.atMostOnce()}
 	if s.Regime != "" {
 		if options.Regime, err = workloads.ParseRegime(s.Regime); err != nil {
 			return v, spec, Usagef("%w", err)
@@ -211,10 +211,13 @@ func (s Search) OwnFilter() bool {
 	return err == nil && s.Own() && v.Family == workloads.Dedup
 }
 
+// atMostOnce reports whether AtMostOnce counts.
+func (s Search) atMostOnce() bool { return s.Own() && s.AtMostOnce }
+
 // AcceptsLoss reports whether the search, which spec makes, accepts a message that a crash or a lost answer costs.
 func (s Search) AcceptsLoss(spec explore.Spec) bool {
 	kinds := spec.Program.Kinds
-	return s.Own() && s.AtMostOnce && slices.Contains(kinds, harness.Claim) && !slices.Contains(kinds, harness.Confirm)
+	return s.atMostOnce() && slices.Contains(kinds, harness.Claim) && !slices.Contains(kinds, harness.Confirm)
 }
 
 // Check returns an error if the search cannot be made. It searches nothing. The error wraps ErrUsage.
@@ -225,120 +228,6 @@ func (s Search) Check() error {
 
 // enough is the number of clients that shows every known flaw.
 const enough = 3
-
-// SearchExpectation says what a search finds according to the documentation of its variant. The zero value expects nothing to be
-// found.
-type SearchExpectation struct {
-	Must []harness.Class // classes that are found if all schedules are run
-	May  []harness.Class // classes that may be found as well
-	part bool            // the search has too few clients for all of Must
-}
-
-// Expectation returns the classes whose conditions the search brings about, for certain or perhaps.
-func (s Search) Expectation(v workloads.Variant) SearchExpectation {
-	var must, may []harness.Class
-	for _, f := range v.Flaws {
-		switch {
-		case f.Class == harness.LostMessage && s.Own() && s.AtMostOnce:
-		case f.When == workloads.LargerProposal: // whether it occurs depends on the proposals of the few callers
-			may = addClass(may, f.Class)
-		case f.When == workloads.LeaseEndsInRelease && v.Lease > 0 && s.lease(v) < time.Second:
-			// Cut down to whole seconds the lease is 0, and over in the acquire already.
-			may = addClass(may, f.Class)
-		case s.meetsCondition(f.When, v):
-			must = addClass(must, f.Class)
-			// A double grant that a release opened is named after the release.
-			if f.When == workloads.Unanswered && f.Class == harness.DoubleGrant {
-				may = addClass(may, harness.StolenRelease)
-			}
-		}
-	}
-	slices.Sort(must)
-	return SearchExpectation{must, may, cmp.Or(s.Clients, enough) < enough}
-}
-
-// What the clients of a user's own algorithm ask for by default is no whole number of seconds, so that a lease or window which is cut down
-// to seconds is found.
-const (
-	ownLease  = workloads.ExploredLease + 500*time.Millisecond
-	ownWindow = 2*workloads.ExploredLease + 500*time.Millisecond
-)
-
-// lease returns the lease or window that clients ask for. It is 0 for that of the variant's program. A program that announces its
-// operations knows its lease itself.
-func (s Search) lease(v workloads.Variant) time.Duration {
-	switch ttl := cmp.Or(s.TTL, v.Lease); {
-	case ttl != 0 || !s.Own() || s.Client != nil && s.Client.Announces:
-		return ttl
-	case v.Family == workloads.Lock:
-		return ownLease
-	case v.Family == workloads.Dedup:
-		return ownWindow
-	}
-	return 0
-}
-
-func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool {
-	expiries, crashes := cmp.Or(s.Expiries, 1) > 0, cmp.Or(s.Crashes, 1) > 0
-	switch c {
-	case workloads.Race:
-		return true
-	case workloads.LateRelease, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim, workloads.SignalEnds:
-		return expiries
-	case workloads.FractionOfSecond:
-		ttl := cmp.Or(s.lease(v), workloads.ExploredLease)
-		return ttl < time.Second || expiries && ttl%time.Second != 0
-	case workloads.ClockSkew:
-		return s.Skew > cmp.Or(s.lease(v), workloads.ExploredLease)
-	case workloads.Crash:
-		return crashes
-	case workloads.NamesBegin:
-		return true
-	case workloads.FastLoser:
-		return s.Skew > cmp.Or(s.lease(v), workloads.ExploredLease)
-	case workloads.AnswerLost:
-		return s.LostAnswers > 0 || s.everyPart()
-	case workloads.Unanswered:
-		return s.LostAnswers > 0 || s.LostCommands > 0 || s.Late > 0 || s.everyPart()
-	case workloads.Failover:
-		return s.Failovers > 0
-	}
-	return c == workloads.In(workloads.Regime(cmp.Or(s.Regime, string(workloads.Fixed))))
-}
-
-// everyPart reports whether the search has parts of its own for lost answers and late commands.
-func (s Search) everyPart() bool { return s.LostAnswers == 0 && s.LostCommands == 0 && s.Late == 0 }
-
-// Met reports whether the search found what is documented, and nothing else. A search with two clients may have found only a part
-// of that, or nothing. A search that ended early may have found only a part, but has to have found something.
-func (e SearchExpectation) Met(res interleave.Result) bool {
-	var found []harness.Class
-	for _, c := range res.Found {
-		found = addClass(found, c.Anomaly.Class)
-	}
-	for _, c := range found {
-		if !slices.Contains(e.Must, c) && !slices.Contains(e.May, c) {
-			return false
-		}
-	}
-	if !res.Exhausted || e.part {
-		return len(found) > 0 || res.Exhausted
-	}
-	return !slices.ContainsFunc(e.Must, func(c harness.Class) bool { return !isShown(c, found) })
-}
-
-// isShown reports whether a class was found. A double grant that a late release opened is named after the release.
-func isShown(c harness.Class, found []harness.Class) bool {
-	return slices.Contains(found, c) || c == harness.DoubleGrant && slices.Contains(found, harness.StolenRelease)
-}
-
-// String returns in words what must be found.
-func (e SearchExpectation) String() string {
-	if len(e.Must) == 0 {
-		return "valid"
-	}
-	return "invalid: " + joinClasses(e.Must, " and ")
-}
 
 // Labels returns the conditions under which the variant is searched.
 func (s Search) Labels(v workloads.Variant, spec explore.Spec) map[string]string {
