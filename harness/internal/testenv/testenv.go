@@ -1,0 +1,102 @@
+// Package testenv says which of this project's own tests a run includes, and notes what the machine lacks for the others.
+//
+// make test runs the quick tests. make test-long runs the tests whose names begin with TestLong; these call NeedLong first.
+// make test-deep runs them as well, with larger tables.
+package testenv
+
+import (
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Environment variables that the Makefile sets.
+const (
+	tests   = "DOUBLEGRANT_TESTS"           // "long" or "deep"; empty: the quick tests
+	seed    = "DOUBLEGRANT_TEST_SEED"       // a whole number that chooses the cases of this run; empty: 0
+	notes   = "DOUBLEGRANT_LEFT_OUT"        // the file to which LeftOut appends; empty: none
+	require = "DOUBLEGRANT_REQUIRE_CLIENTS" // set: what LeftOut would skip fails
+)
+
+// Long reports whether the run includes the long tests.
+func Long() bool { return os.Getenv(tests) == "long" || Deep() }
+
+// Deep reports whether the run includes the deep tests, which take up to an hour.
+func Deep() bool { return os.Getenv(tests) == "deep" }
+
+// NeedLong skips a test that make test leaves to make test-long.
+func NeedLong(t testing.TB) {
+	t.Helper()
+	if !Long() {
+		t.Skip("make test-long")
+	}
+}
+
+// NeedDeep skips a test that make test-long leaves to make test-deep.
+func NeedDeep(t testing.TB) {
+	t.Helper()
+	if !Deep() {
+		t.Skip("make test-deep")
+	}
+}
+
+// Sampled reports whether case i of a table belongs to this run, which takes one case of so many. Which one follows from the
+// seed, so that runs with other seeds take the other cases. A deep run takes every case. Fewer than two cases are all taken.
+func Sampled(i, of int) bool {
+	return Deep() || of < 2 || i%of == Seed()%of
+}
+
+// Seed returns the seed of this run, 0 or more. It panics if the variable holds anything else.
+func Seed() int {
+	text := os.Getenv(seed)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		panic(seed + " is " + strconv.Quote(text) + ": want a whole number, 0 or more")
+	}
+	return int(n)
+}
+
+// LeftOut skips a test for which the machine lacks something, and notes what is left out and what to do about it, such as
+// "install php-redis", for the last lines of make test. It fails the test where CI wants every client.
+func LeftOut(t testing.TB, what, remedy string) {
+	t.Helper()
+	if os.Getenv(require) != "" {
+		t.Fatalf("%s cannot be tested: %s", what, remedy)
+	}
+	note(t, what, remedy)
+	t.Skipf("%s: %s", what, remedy)
+}
+
+// Noting returns t, whose Skipf notes what is left out as LeftOut does.
+func Noting(t testing.TB, what, remedy string) testing.TB { return noting{t, what, remedy} }
+
+type noting struct {
+	testing.TB
+	what, remedy string
+}
+
+func (n noting) Skipf(format string, args ...any) {
+	n.Helper()
+	note(n.TB, n.what, n.remedy)
+	n.TB.Skipf(format, args...)
+}
+
+// note appends a line, in one write: packages are tested side by side.
+func note(t testing.TB, what, remedy string) {
+	t.Helper()
+	name := os.Getenv(notes)
+	if name == "" {
+		return
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(what + ": " + remedy + "\n"); err != nil {
+		t.Fatal(err)
+	}
+}
