@@ -6,16 +6,19 @@ MISSPELL    ?= github.com/golangci/misspell/cmd/misspell@v0.7.0
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore test test-raced test-others test-long test-long-zoo test-long-searches test-long-loads test-deep verify-checkers verify-planted mutate lint bench bench-load image harness-image redis cc clients clean help
+.PHONY: all build demo explore test test-raced test-others left-out test-busy test-long test-long-algorithms test-long-searches \
+	test-long-faults test-long-raced test-long-today test-deep verify-checkers verify-planted mutate lint bench bench-load image \
+	harness-image redis cc clients clean help
 
 all: build
 
 help:
 	@echo "make demo    a tour on real Redis, under two minutes; exit code 0 if all came out as documented"
 	@echo "make explore every interleaving of the whole catalogue; exit code 0 if all came out as documented"
-	@echo "make test    every package's tests, real Redis included, the race detector where goroutines of ours meet"
-	@echo "make test-long  what make test leaves out: the race detector for workloads and suites, the whole catalogue in the explorer, every algorithm of the zoo under load, the figures of failovers beside an observer; about 7 minutes"
-	@echo "make test-deep  every fault on every target that it accepts and every kind of failover, beside an observer, and the largest searches; about half an hour"
+	@echo "make test    every package's tests, real Redis included, in five minutes on two cores"
+	@echo "make test-busy  the same beside processes that keep every core busy"
+	@echo "make test-long  what make test leaves out: whole tables, faults at random moments, more race detector; 20 minutes. Today's quarter: make test-long-today"
+	@echo "make test-deep  every fault on every target that it accepts, every kind of failover, the largest searches; about half an hour"
 	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
 	@echo "make harness-image  a Docker image of doublegrant itself, for machines without Redis, macOS, Windows, Kubernetes"
 	@echo "make verify-checkers  a million small histories for each checker and every tiny one, against its rule, porcupine and brute force; and a million of correct simulated servers. HISTORIES=100000 for a tenth"
@@ -36,51 +39,76 @@ demo: redis build
 explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
-# Packages whose goroutines meet run with the race detector, the others without it; of the explorer those tests do in which several
-# goroutines act, and all in test-deep. Most tests wait for Redis or for time, so lanes run side by side, with two or three packages
-# at a time in each: that keeps two cores busy, and more would make a Redis that has to wait for a core look like a broken one. Packages
-# that take longest come first. Tests of containers take the image of `image`; without Docker they are skipped, unless CI or
-# DOUBLEGRANT_REQUIRE_DOCKER is set.
-RACED   := ./nemesis ./harness/cluster/... ./harness ./harness/history
-FIRST   := ./workloads ./harness/cli ./harness/explore ./harness/granttest ./harness/results
-OTHERS   = $(FIRST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED) $(FIRST))")
-SIDES   ?= 3 # lanes side by side; 1 takes longer and leaves timing more room
-TESTING := -vet=off -timeout 20m -parallel 4
+# Tests that begin with TestLong are for test-long; tests that begin with TestRaced always run under the race detector, as do the
+# packages of RACED, in which goroutines of ours meet; without a C compiler there is none. Most tests wait for Redis or for time,
+# so two lanes run side by side, with some packages at a time in each. Packages that take longest come first.
+RACED    := ./harness/cluster/... ./harness ./harness/history
+RACED_IN := ./nemesis ./harness/explore
+FIRST    := ./workloads/clients ./harness/cli ./harness/explore ./harness/granttest ./workloads ./harness/results
+OTHERS    = $(FIRST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED) $(FIRST))")
+TESTING  := -vet=off -timeout 20m -parallel 4
+RACE      = $$(command -v $${CC:-cc} >/dev/null && echo -race)
 
-test: redis cc clients
-	@$(MAKE) --no-print-directory image || echo "no image: tests of containers take redis:7, or are skipped"
-	@$(MAKE) --no-print-directory -j $(SIDES) test-raced test-others
+# Tests note here what they leave out for want of a program.
+export DOUBLEGRANT_LEFT_OUT := $(CURDIR)/bin/left-out
+
+test: redis $(if $(DOUBLEGRANT_REQUIRE_CLIENTS),clients)
+	@mkdir -p bin && rm -f $(DOUBLEGRANT_LEFT_OUT)
+	@$(MAKE) --no-print-directory cc 2>/dev/null || \
+		echo "the race detector: install a C compiler, gcc and libc6-dev" > $(DOUBLEGRANT_LEFT_OUT)
+	@$(MAKE) --no-print-directory image >/dev/null 2>&1 || true # tests of containers then take redis:7, or are left out
+	@$(MAKE) --no-print-directory -j 2 test-raced test-others
+	@$(MAKE) --no-print-directory left-out
 
 test-raced:
-	$(GO) test -race $(TESTING) -p 2 $(RACED)
-	$(GO) test -race $(TESTING) -run 'Workers|Panics|Thread|Subscriptions|Stop|GoesOnFromACheckpoint' ./harness/explore
+	@$(GO) test $(RACE) $(TESTING) -p 2 -skip '^TestLong' $(RACED)
+	@$(GO) test $(RACE) $(TESTING) -p 2 -run '^TestRaced' $(RACED_IN)
 
 test-others:
-	$(GO) test $(TESTING) -p 3 $(OTHERS)
+	@$(GO) test $(TESTING) -p 3 -skip '^TestLong|^TestRaced' $(OTHERS)
 
-# What `test` leaves out. The figures of failovers are compared to within 50 ms of what an observer sees, so they come last, alone.
-test-long: redis cc
-	@$(MAKE) --no-print-directory -j $(SIDES) test-long-zoo test-long-searches test-long-loads
-	$(GO) test -count 1 -v $(TESTING) -run EveryFigureOfAFailover ./harness/analysis -long
+left-out:
+	@if [ -s $(DOUBLEGRANT_LEFT_OUT) ]; then \
+		echo; echo "left out; on Debian and Ubuntu, sudo make cc clients installs all but Docker:"; \
+		sort -u $(DOUBLEGRANT_LEFT_OUT) | sed 's/^/  /'; fi
 
-test-long-zoo:
-	$(GO) test -count 1 $(TESTING) -run 'Zoo|OfPlanted|WhatTheExplorerSays' ./workloads -long
+# The tests beside a process for each core that does nothing but keep it busy. The processes end with the tests, after an hour at the latest.
+test-busy:
+	@for core in $$(seq $$(nproc)); do timeout 3600 sh -c 'while :; do :; done' & busy="$$busy $$!"; done; \
+	trap 'kill $$busy' EXIT; trap 'exit 130' INT TERM; GOFLAGS="$$GOFLAGS -count=1" $(MAKE) --no-print-directory test
 
-test-long-searches:
-	$(GO) test -count 1 $(TESTING) -run 'EveryDeclaredFlaw|NoVariantSurvives|HeldReplica|ScriptFlushes|ClocksApart' ./harness/results -long
-	$(GO) test -count 1 $(TESTING) -run 'LosesNo|LoseNothing|MemoryShows|WhoeverDoesThem|FromCheckpoints' ./harness/explore -long
+# What `test` leaves out, in four parts. SEED chooses the cases of which a run takes only some. The figures of failovers are compared to
+# within 50 ms of what an observer sees, so they come last, alone.
+SEED  ?= 0
+PARTS := algorithms searches faults raced
+LONG   = DOUBLEGRANT_TESTS=long DOUBLEGRANT_TEST_SEED=$(SEED) $(GO) test -count 1 $(TESTING) -run '^TestLong'
 
-test-long-loads:
-	$(GO) test -race $(TESTING) -run 'Alone|Quorum|Master|Redisson|YourLock|Crash|Late' ./workloads
-	$(GO) test -race $(TESTING) ./harness/suite
-	$(GO) test -count 1 $(TESTING) -run 'RightOnes|WrongOnes|LinksNoContainers' ./harness/granttest -long
-	$(GO) test -count 1 $(TESTING) -run 'SavedSearch|WorkersCome|FleetComes|LastMoment|MinReplicas|AtAllAddresses|RestOfItsTime|StaticImage' ./harness/cli -long -trials 3
-	$(GO) test -count 1 $(TESTING) ./harness/workqueue/jetstream -long
+test-long: $(PARTS:%=test-long-%)
 
-# `test` and `test-long` have a part of these.
+test-long-algorithms: redis
+	$(LONG) -p 2 ./workloads ./harness/results
+
+test-long-searches: redis
+	$(LONG) -p 2 ./harness/explore ./harness/granttest ./workloads/clients ./harness/outside ./checkers
+
+test-long-faults: redis
+	$(LONG) -p 2 ./harness/cli ./nemesis ./harness/plan ./harness/cluster/... ./harness/suite ./harness/workqueue/jetstream ./harness/generators
+	$(LONG) ./harness/analysis
+
+# The quick tests of packages that `test` does not race, under the race detector.
+test-long-raced: redis cc
+	$(GO) test -race -count 1 $(TESTING) -p 2 -skip '^TestLong|^TestRaced' ./workloads ./harness/suite ./harness/generators ./nemesis ./harness/workqueue/...
+
+# The part for today. Four days make a round, and each round has a seed of its own.
+test-long-today:
+	@day=$$(($$(date +%s) / 86400)); set -- $(PARTS); shift $$((day % $$#)); \
+	echo "today's part of test-long; to repeat it: make test-long-$$1 SEED=$$((day / $(words $(PARTS))))"; \
+	$(MAKE) --no-print-directory test-long-$$1 SEED=$$((day / $(words $(PARTS))))
+
+# All cases of the tables of which `test` and `test-long` have a part.
 test-deep: redis cc
-	$(GO) test -p 1 -count 1 -timeout 60m -v -run 'AnObserverSees|EveryFigureOfAFailover|EveryDeclaredFlaw|ClocksApart' ./harness/plan ./harness/results ./harness/analysis -deep
-	$(GO) test -race -count 1 -timeout 60m -parallel 4 ./harness/explore -long
+	DOUBLEGRANT_TESTS=deep $(GO) test -p 1 -count 1 -timeout 60m -v -run '^TestLong' ./harness/plan ./harness/results ./harness/analysis
+	DOUBLEGRANT_TESTS=deep $(GO) test -race -count 1 -timeout 60m -parallel 4 ./harness/explore
 
 # The tests of the checkers make new histories each time; a failure prints the seed that repeats it, smallest history first.
 # -deep enumerates the larger spaces of tiny histories as well, some millions. Histories of simulated servers are long: a million of them
@@ -124,8 +152,10 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./checkers ./harness/explore
 
 bench-load: redis
+	@mkdir -p bin && rm -f $(DOUBLEGRANT_LEFT_OUT)
 	$(GO) test -run '^$$' -bench 'Benchmark(Load|Links)$$' -benchtime 1x ./harness/results
 	$(GO) test -run '^$$' -bench 'BenchmarkLoad$$' -benchtime 1x ./workloads/clients
+	@$(MAKE) --no-print-directory left-out
 
 clean:
 	rm -rf bin $(RESULTS)
@@ -140,12 +170,12 @@ cc:
 	@if command -v $${CC:-cc} >/dev/null; then exit 0; fi; \
 	$(call install,a C compiler,gcc libc6-dev)
 
-# The interpreters and Redis clients of workloads/clients/. Tests of a language that is not there are skipped, unless
-# DOUBLEGRANT_REQUIRE_CLIENTS is set.
+# The interpreters and Redis clients of workloads/clients/. Tests of a language that is not there are left out, unless
+# DOUBLEGRANT_REQUIRE_CLIENTS is set: then `test` installs it.
 CLIENTS := python3-redis python3-rq python3-tooz php-cli php-redis php-symfony-lock php-illuminate-cache php-illuminate-redis ruby-redis node-redis \
 	gcc libc6-dev libhiredis-dev default-jdk-headless
 clients:
-	@if [ -z "$$DOUBLEGRANT_REQUIRE_CLIENTS" ] || dpkg -s $(CLIENTS) >/dev/null 2>&1; then exit 0; fi; \
+	@if dpkg -s $(CLIENTS) >/dev/null 2>&1; then exit 0; fi; \
 	$(call install,a client in another language,$(CLIENTS))
 
 # install (what, packages) where this is Debian and we are root; elsewhere say what to install.
