@@ -28,7 +28,7 @@ var allowed = []room{
 	{"harness/units", nil},
 	{"harness/internal/fields", []string{"harness/suggest"}},
 	{"harness/internal/processes", nil},
-	{"harness/internal/testenv", nil},
+	{"harness/testenv", nil},
 	{"harness/cmd/mutate", nil},
 	{"harness/workqueue", nil},
 	{"harness/workqueue/internal/contract", []string{"harness/workqueue"}},
