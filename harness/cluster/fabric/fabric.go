@@ -50,7 +50,7 @@ type (
 )
 
 // New returns a fabric without hosts. The first call changes two things for the whole process: it turns off zerolog's global logger,
-// and adds two toxics to toxiproxy's table.
+// and adds six toxics to toxiproxy's table.
 func New() *Fabric {
 	setUp()
 	return &Fabric{
@@ -63,11 +63,15 @@ func New() *Fabric {
 }
 
 // setUp changes what toxiproxy keeps for a whole process, when the first fabric is made: linking this package changes nothing.
-// Neither can be set for one fabric. Toxics are looked up by name in one table. The bandwidth toxic logs by zerolog's global
-// logger whenever it is removed, and would write to standard error.
+// Neither can be set for one fabric. Toxics are looked up by name in one table. toxiproxy logs by zerolog's global logger
+// when a toxic goes, and would write to standard error.
 var setUp = sync.OnceFunc(func() {
-	toxics.Register(dropName, new(drop))
-	toxics.Register(limitDataName, new(limitData))
+	for name, own := range map[string]toxics.Toxic{
+		dropName: new(drop), limitDataName: new(limitData),
+		latencyName: new(latency), bandwidthName: new(bandwidth), sliceName: new(slicer), slowCloseName: new(slowClose),
+	} {
+		toxics.Register(name, own)
+	}
 	log.Logger = zerolog.Nop()
 })
 

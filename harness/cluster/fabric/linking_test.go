@@ -34,6 +34,6 @@ func TestTheProcessIsChangedByAFabricOnly(t *testing.T) {
 	require.Zero(t, ours(linkedToxics))
 	require.NotEqual(t, zerolog.Disabled, linkedLevel)
 	require.NoError(t, fabric.New().Close())
-	require.Equal(t, 2, ours(slices.Collect(maps.Keys(toxics.ToxicRegistry))))
+	require.Equal(t, 6, ours(slices.Collect(maps.Keys(toxics.ToxicRegistry))))
 	require.Equal(t, zerolog.Disabled, log.Logger.GetLevel())
 }
