@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/doublegrant/doublegrant/harness/internal/testenv"
 )
 
 // read has Kubernetes' own types read a manifest. What they do not know is an error.
@@ -50,6 +52,7 @@ func read(text []byte) error {
 
 // TestLongKubernetesKnowsWhatTheManifestsSay needs the build tag kubernetes.
 func TestLongKubernetesKnowsWhatTheManifestsSay(t *testing.T) {
+	testenv.NeedLong(t)
 	files, err := filepath.Glob("*.yaml")
 	require.NoError(t, err)
 	for _, file := range files {
