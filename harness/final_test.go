@@ -25,16 +25,18 @@ func (f *finisher) Finish(ctx context.Context, s *harness.Session) error {
 }
 
 func TestFinalReadsHaveTheTimeThatTheyAreGiven(t *testing.T) {
-	for given, want := range map[time.Duration]time.Duration{0: 30 * time.Second, time.Minute: time.Minute} {
-		f := &finisher{fake: &fake{}}
-		_, err := harness.Run(t.Context(), harness.Spec{
-			System: f, Workload: f, Checkers: []harness.Checker{anything{}}, Clients: 1, Duration: time.Millisecond, Final: given,
-		})
-		require.NoError(t, err)
-		require.InDelta(t, want, f.within, float64(10*time.Second))
-	}
-	_, err := harness.Run(t.Context(), harness.Spec{System: &fake{}, Workload: &fake{}, Checkers: []harness.Checker{anything{}}, Final: -1})
-	require.ErrorIs(t, err, harness.ErrSpec)
+	synctest.Test(t, func(t *testing.T) {
+		for given, want := range map[time.Duration]time.Duration{0: 30 * time.Second, time.Minute: time.Minute} {
+			f := &finisher{fake: &fake{}}
+			_, err := harness.Run(t.Context(), harness.Spec{
+				System: f, Workload: f, Checkers: []harness.Checker{anything{}}, Clients: 1, Duration: time.Millisecond, Final: given,
+			})
+			require.NoError(t, err)
+			require.Equal(t, want, f.within)
+		}
+		_, err := harness.Run(t.Context(), harness.Spec{System: &fake{}, Workload: &fake{}, Checkers: []harness.Checker{anything{}}, Final: -1})
+		require.ErrorIs(t, err, harness.ErrSpec)
+	})
 }
 
 // patient is a fake whose final read waits for an hour.
@@ -52,19 +54,17 @@ func (f *patient) Finish(_ context.Context, s *harness.Session) error {
 
 // A run that is interrupted while its final reads wait does not wait to the end, and reads all the same.
 func TestAnInterruptEndsTheWaitOfTheFinalReads(t *testing.T) {
-	synctest.Test(t, anInterruptEndsTheWaitOfTheFinalReads)
-}
-
-func anInterruptEndsTheWaitOfTheFinalReads(t *testing.T) {
-	ctx, interrupt := context.WithCancel(t.Context())
-	f := &patient{&fake{}, interrupt}
-	began := time.Now()
-	res, err := harness.Run(ctx, harness.Spec{
-		System: f, Workload: f, Checkers: []harness.Checker{anything{}}, Clients: 1, Duration: time.Millisecond, Final: 2 * time.Hour,
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		f := &patient{&fake{}, interrupt}
+		began := time.Now()
+		res, err := harness.Run(ctx, harness.Spec{
+			System: f, Workload: f, Checkers: []harness.Checker{anything{}}, Clients: 1, Duration: time.Millisecond, Final: 2 * time.Hour,
+		})
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), time.Minute)
+		require.NotNil(t, res.Judgements)
 	})
-	require.NoError(t, err)
-	require.Less(t, time.Since(began), time.Minute)
-	require.NotNil(t, res.Judgements)
 }
 
 // anything is a checker that finds nothing wrong.

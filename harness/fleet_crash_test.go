@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -14,87 +15,93 @@ import (
 )
 
 func TestACrashedClientIsNeverHeardOfAgainAndItsWorkerGoesOn(t *testing.T) {
-	const rounds = 20
-	c := newCrew()
-	s := c.spec()
-	died := 0
-	for range rounds {
-		s.Faults = append(s.Faults, harness.TimedFault{After: time.Millisecond, Nemesis: strike{"crash",
-			func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-				died += 4
-				c.fleet.Crash(0, rng)
-				err := await(ctx, func() bool { return c.fleet.Crashes(0) == died && c.opened.Load() == int64(8+1+died) })
-				return harness.Injection{Bite: "they died"}, err
-			}}})
-	}
-	res, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	require.Equal(t, 4*rounds, died)
-	require.Zero(t, c.fleet.Crashes(1))
-	require.EqualValues(t, 8+1+4*rounds, c.opened.Load(), "one for each worker and each crash, and one more for that which failed")
+	synctest.Test(t, func(t *testing.T) {
+		const rounds = 20
+		c := newCrew()
+		s := c.spec()
+		died := 0
+		for range rounds {
+			s.Faults = append(s.Faults, harness.TimedFault{After: time.Millisecond, Nemesis: strike{"crash",
+				func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+					died += 4
+					c.fleet.Crash(0, rng)
+					err := await(ctx, func() bool { return c.fleet.Crashes(0) == died && c.opened.Load() == int64(8+1+died) })
+					return harness.Injection{Bite: "they died"}, err
+				}}})
+		}
+		res, err := harness.Run(t.Context(), s)
+		require.NoError(t, err)
+		require.Equal(t, 4*rounds, died)
+		require.Zero(t, c.fleet.Crashes(1))
+		require.EqualValues(t, 8+1+4*rounds, c.opened.Load(), "one for each worker and each crash, and one more for that which failed")
 
-	cut := map[string]int{} // what crashes came upon
-	lastWord := map[int]harness.Op{}
-	for _, op := range opsOf(t, res.History) {
-		require.Empty(t, lastWord[op.Client].Err, "client %d spoke again after its crash", op.Client)
-		lastWord[op.Client] = op
-		if op.Err != "" {
-			require.Zero(t, res.Meta.Group(op.Client))
-			cut[op.Outcome.String()]++
+		cut := map[string]int{} // what crashes came upon
+		lastWord := map[int]harness.Op{}
+		for _, op := range opsOf(t, res.History) {
+			require.Empty(t, lastWord[op.Client].Err, "client %d spoke again after its crash", op.Client)
+			lastWord[op.Client] = op
+			if op.Err != "" {
+				require.Zero(t, res.Meta.Group(op.Client))
+				cut[op.Outcome.String()]++
+			}
 		}
-	}
-	require.Positive(t, cut["fail"], "no crash before the first command")
-	require.Positive(t, cut["info"], "no crash after it")
-	require.Less(t, cut["fail"]+cut["info"], 4*rounds, "no crash between two operations")
-	for _, member := range c.alive {
-		for _, id := range member.ids {
-			require.Equal(t, member.ids[0], id, "one client spoke under two ids without a reason")
+		require.Positive(t, cut["fail"], "no crash before the first command")
+		require.Positive(t, cut["info"], "no crash after it")
+		require.Less(t, cut["fail"]+cut["info"], 4*rounds, "no crash between two operations")
+		for _, member := range c.alive {
+			for _, id := range member.ids {
+				require.Equal(t, member.ids[0], id, "one client spoke under two ids without a reason")
+			}
 		}
-	}
+	})
 }
 
 func TestAClientThatStandsStillCanCrash(t *testing.T) {
-	c := newCrew()
-	s := c.spec()
-	s.Faults = []harness.TimedFault{{Nemesis: strike{"crash of the paused",
-		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-			resume := c.fleet.Pause(0)
-			require.NoError(t, await(ctx, func() bool { return c.fleet.Standing(0) == 4 }))
-			c.fleet.Crash(0, rng)
-			require.Equal(t, 4, c.fleet.Crashes(0))
-			err := await(ctx, func() bool { return c.opened.Load() >= 8+4 && c.fleet.Standing(0) == 4 })
-			return harness.Injection{Bite: "the next ones stand", Heal: healing(resume)}, err
-		}}}}
-	res, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	require.Positive(t, res.History.Faults[0].End)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew()
+		s := c.spec()
+		s.Faults = []harness.TimedFault{{Nemesis: strike{"crash of the paused",
+			func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+				resume := c.fleet.Pause(0)
+				require.NoError(t, await(ctx, func() bool { return c.fleet.Standing(0) == 4 }))
+				c.fleet.Crash(0, rng)
+				require.Equal(t, 4, c.fleet.Crashes(0))
+				err := await(ctx, func() bool { return c.opened.Load() >= 8+4 && c.fleet.Standing(0) == 4 })
+				return harness.Injection{Bite: "the next ones stand", Heal: healing(resume)}, err
+			}}}}
+		res, err := harness.Run(t.Context(), s)
+		require.NoError(t, err)
+		require.Positive(t, res.History.Faults[0].End)
+	})
 }
 
 func TestCommandsSideBySideOfADeadClientStayDead(t *testing.T) {
-	const goroutines = 16
-	c := newCrew()
-	var early, late atomic.Int64
-	w := sideBySide{c, &early, &late, make(chan struct{}), goroutines}
-	s := c.spec()
-	s.Workload, s.Clients = w, 2
-	s.Faults = []harness.TimedFault{{Nemesis: strike{"crash",
-		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-			if err := await(ctx, func() bool { return early.Load() == goroutines }); err != nil {
-				return harness.Injection{}, err
-			}
-			for range 10 {
-				c.fleet.Crash(0, rng)
-				if err := await(ctx, func() bool { return c.fleet.Crashes(0) > 0 }); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		const goroutines = 16
+		c := newCrew()
+		var early, late atomic.Int64
+		w := sideBySide{c, &early, &late, make(chan struct{}), goroutines}
+		s := c.spec()
+		s.Workload, s.Clients = w, 2
+		s.Faults = []harness.TimedFault{{Nemesis: strike{"crash",
+			func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+				if err := await(ctx, func() bool { return early.Load() == goroutines }); err != nil {
 					return harness.Injection{}, err
 				}
-			}
-			return harness.Injection{Bite: "dead"}, nil
-		}}}}
-	_, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	close(w.crashed)
-	require.Eventually(t, func() bool { return late.Load() == goroutines }, 5*time.Second, time.Millisecond,
-		"a dead client's commands pass a checkpoint")
+				for range 10 {
+					c.fleet.Crash(0, rng)
+					if err := await(ctx, func() bool { return c.fleet.Crashes(0) > 0 }); err != nil {
+						return harness.Injection{}, err
+					}
+				}
+				return harness.Injection{Bite: "dead"}, nil
+			}}}}
+		_, err := harness.Run(t.Context(), s)
+		require.NoError(t, err)
+		close(w.crashed)
+		synctest.Wait()
+		require.EqualValues(t, goroutines, late.Load(), "a dead client's commands pass a checkpoint")
+	})
 }
 
 // sideBySide is a workload whose first client in group 0 leaves goroutines behind.
@@ -135,25 +142,27 @@ func (c *sideClient) Step(ctx context.Context, s *harness.Session) {
 }
 
 func TestAnOperationThatPanicsIsRecordedAsUnknown(t *testing.T) {
-	c := newCrew()
-	s := c.spec()
-	s.Workload = sleeper{c}
-	s.Faults = []harness.TimedFault{{Nemesis: strike{"crash",
-		func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-			c.fleet.Crash(0, rng)
-			return harness.Injection{Bite: "dead"}, await(ctx, func() bool { return c.fleet.Crashes(0) == 4 })
-		}}}}
-	res, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	cut := 0
-	for _, op := range opsOf(t, res.History) {
-		if op.Outcome == harness.Info {
-			require.Equal(t, "crashed", op.Err)
-			require.Empty(t, op.Result)
-			cut++
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew()
+		s := c.spec()
+		s.Workload = sleeper{c}
+		s.Faults = []harness.TimedFault{{Nemesis: strike{"crash",
+			func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+				c.fleet.Crash(0, rng)
+				return harness.Injection{Bite: "dead"}, await(ctx, func() bool { return c.fleet.Crashes(0) == 4 })
+			}}}}
+		res, err := harness.Run(t.Context(), s)
+		require.NoError(t, err)
+		cut := 0
+		for _, op := range opsOf(t, res.History) {
+			if op.Outcome == harness.Info {
+				require.Equal(t, "crashed", op.Err)
+				require.Empty(t, op.Result)
+				cut++
+			}
 		}
-	}
-	require.Positive(t, cut)
+		require.Positive(t, cut)
+	})
 }
 
 // sleeper is a workload that waits inside its operations, on the session.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -119,80 +120,86 @@ func await(ctx context.Context, seen func() bool) error {
 }
 
 func TestAPausedGroupDoesNothingUntilItIsResumed(t *testing.T) {
-	c := newCrew()
-	s := c.spec()
-	var held int
-	s.Faults = []harness.TimedFault{{For: 40 * time.Millisecond, Nemesis: strike{"freeze",
-		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-			first, second := c.fleet.Pause(1), c.fleet.Pause(1)
-			err := await(ctx, func() bool { return c.fleet.Standing(1) == 4 })
-			first()
-			first() // both of which end one pause
-			held = c.fleet.Standing(1)
-			heal := func(ctx context.Context) error {
-				before := c.shown(1)
-				second()
-				return await(ctx, func() bool { return c.shown(1) != before })
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew()
+		s := c.spec()
+		var held int
+		s.Faults = []harness.TimedFault{{For: 40 * time.Millisecond, Nemesis: strike{"freeze",
+			func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+				first, second := c.fleet.Pause(1), c.fleet.Pause(1)
+				err := await(ctx, func() bool { return c.fleet.Standing(1) == 4 })
+				first()
+				first() // both of which end one pause
+				held = c.fleet.Standing(1)
+				heal := func(ctx context.Context) error {
+					before := c.shown(1)
+					second()
+					return await(ctx, func() bool { return c.shown(1) != before })
+				}
+				return harness.Injection{Bite: "they stand", Frozen: []int{1}, Heal: heal}, err
+			}}}}
+		res, err := harness.Run(t.Context(), s)
+		require.NoError(t, err)
+		require.Equal(t, 4, held)
+		require.Equal(t, []int{1}, res.History.Faults[0].Frozen)
+		during := map[int]int{}
+		f := res.History.Faults[0]
+		for _, op := range opsOf(t, res.History) {
+			if op.Call > f.Active && op.Return < f.Heal {
+				during[res.Meta.Group(op.Client)]++
 			}
-			return harness.Injection{Bite: "they stand", Frozen: []int{1}, Heal: heal}, err
-		}}}}
-	res, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	require.Equal(t, 4, held)
-	require.Equal(t, []int{1}, res.History.Faults[0].Frozen)
-	during := map[int]int{}
-	f := res.History.Faults[0]
-	for _, op := range opsOf(t, res.History) {
-		if op.Call > f.Active && op.Return < f.Heal {
-			during[res.Meta.Group(op.Client)]++
 		}
-	}
-	require.Zero(t, during[1])
-	require.Positive(t, during[0])
-	require.Zero(t, c.fleet.Standing(1))
+		require.Zero(t, during[1])
+		require.Positive(t, during[0])
+		require.Zero(t, c.fleet.Standing(1))
+	})
 }
 
 func TestTheClockOfAGroupIsWrongUntilItHeals(t *testing.T) {
-	c := newCrew()
-	s := c.spec()
-	ahead := func(group int) time.Duration { return time.Until(c.shown(group)).Round(time.Hour) }
-	s.Faults = []harness.TimedFault{{Nemesis: strike{"skew", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-		hour, day := c.fleet.Skew(0, time.Hour), c.fleet.Skew(0, 24*time.Hour)
-		require.Equal(t, 25*time.Hour, c.fleet.Ahead(0))
-		require.NoError(t, await(ctx, func() bool { return ahead(0) == 25*time.Hour }))
-		day()
-		day()
-		require.NoError(t, await(ctx, func() bool { return ahead(0) == time.Hour }))
-		require.NoError(t, await(ctx, func() bool { return ahead(1) == 0 }))
-		heal := func(ctx context.Context) error {
-			hour()
-			return await(ctx, func() bool { return ahead(0) == 0 })
-		}
-		return harness.Injection{Bite: "an hour", Heal: heal}, nil
-	}}}}
-	_, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	require.Zero(t, c.fleet.Ahead(0))
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew()
+		s := c.spec()
+		ahead := func(group int) time.Duration { return time.Until(c.shown(group)).Round(time.Hour) }
+		s.Faults = []harness.TimedFault{{Nemesis: strike{"skew", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+			hour, day := c.fleet.Skew(0, time.Hour), c.fleet.Skew(0, 24*time.Hour)
+			require.Equal(t, 25*time.Hour, c.fleet.Ahead(0))
+			require.NoError(t, await(ctx, func() bool { return ahead(0) == 25*time.Hour }))
+			day()
+			day()
+			require.NoError(t, await(ctx, func() bool { return ahead(0) == time.Hour }))
+			require.NoError(t, await(ctx, func() bool { return ahead(1) == 0 }))
+			heal := func(ctx context.Context) error {
+				hour()
+				return await(ctx, func() bool { return ahead(0) == 0 })
+			}
+			return harness.Injection{Bite: "an hour", Heal: heal}, nil
+		}}}}
+		_, err := harness.Run(t.Context(), s)
+		require.NoError(t, err)
+		require.Zero(t, c.fleet.Ahead(0))
+	})
 }
 
 // A nemesis that panics returns no heal: whoever it has paused would stand for ever.
 func TestWhatANemesisLeftPausedIsResumedWhenTheLoadEnds(t *testing.T) {
-	c := newCrew()
-	s := c.spec()
-	s.Faults = []harness.TimedFault{{Nemesis: strike{"forgetful",
-		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-			c.fleet.Pause(0)
-			c.fleet.Skew(0, time.Hour)
-			_ = await(ctx, func() bool { return c.fleet.Standing(0) == 4 })
-			panic("a nemesis's bug")
-		}}}}
-	began := time.Now()
-	res, err := harness.Run(t.Context(), s)
-	require.ErrorContains(t, err, "a nemesis's bug")
-	require.Less(t, time.Since(began), 10*time.Second)
-	require.Zero(t, c.fleet.Standing(0))
-	require.Zero(t, c.fleet.Ahead(0))
-	require.Equal(t, "its injection came to no end", res.History.Faults[0].Proof)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew()
+		s := c.spec()
+		s.Faults = []harness.TimedFault{{Nemesis: strike{"forgetful",
+			func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+				c.fleet.Pause(0)
+				c.fleet.Skew(0, time.Hour)
+				_ = await(ctx, func() bool { return c.fleet.Standing(0) == 4 })
+				panic("a nemesis's bug")
+			}}}}
+		began := time.Now()
+		res, err := harness.Run(t.Context(), s)
+		require.ErrorContains(t, err, "a nemesis's bug")
+		require.Less(t, time.Since(began), 10*time.Second)
+		require.Zero(t, c.fleet.Standing(0))
+		require.Zero(t, c.fleet.Ahead(0))
+		require.Equal(t, "its injection came to no end", res.History.Faults[0].Proof)
+	})
 }
 
 func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
@@ -201,24 +208,26 @@ func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
 		"another client panicked": func(c *crew, _ context.CancelFunc) { c.bug.Store(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCrew()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			s := c.spec()
-			s.Workload = panicky{c}
-			s.Faults = []harness.TimedFault{{For: time.Hour, Nemesis: strike{"freeze",
-				func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-					resume := c.fleet.Pause(0)
-					err := await(ctx, func() bool { return c.fleet.Standing(0) == 4 })
-					interrupt(c, cancel)
-					return harness.Injection{Bite: "they stand", Heal: healing(resume)}, err
-				}}}}
-			began := time.Now()
-			res, err := harness.Run(ctx, s)
-			require.Equal(t, name != "interrupted", err != nil, "%v", err)
-			require.NotEmpty(t, res.History.End.Reason)
-			require.Less(t, time.Since(began), 10*time.Second)
-			require.Zero(t, c.fleet.Standing(0))
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrew()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				s := c.spec()
+				s.Workload = panicky{c}
+				s.Faults = []harness.TimedFault{{For: time.Hour, Nemesis: strike{"freeze",
+					func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+						resume := c.fleet.Pause(0)
+						err := await(ctx, func() bool { return c.fleet.Standing(0) == 4 })
+						interrupt(c, cancel)
+						return harness.Injection{Bite: "they stand", Heal: healing(resume)}, err
+					}}}}
+				began := time.Now()
+				res, err := harness.Run(ctx, s)
+				require.Equal(t, name != "interrupted", err != nil, "%v", err)
+				require.NotEmpty(t, res.History.End.Reason)
+				require.Less(t, time.Since(began), 10*time.Second)
+				require.Zero(t, c.fleet.Standing(0))
+			})
 		})
 	}
 }
@@ -241,38 +250,42 @@ func (p panickyMan) Step(ctx context.Context, s *harness.Session) {
 }
 
 func TestAFleetServesOneRunAtATime(t *testing.T) {
-	c := newCrew()
-	s := c.spec()
-	var second error
-	s.Faults = []harness.TimedFault{{Nemesis: strike{"another run",
-		func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-			_, second = harness.Run(ctx, c.spec())
-			return harness.Injection{Bite: "it ran"}, nil
-		}}}}
-	_, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	require.ErrorIs(t, second, harness.ErrSpec)
-	require.ErrorContains(t, second, "in use by another run")
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew()
+		s := c.spec()
+		var second error
+		s.Faults = []harness.TimedFault{{Nemesis: strike{"another run",
+			func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+				_, second = harness.Run(ctx, c.spec())
+				return harness.Injection{Bite: "it ran"}, nil
+			}}}}
+		_, err := harness.Run(t.Context(), s)
+		require.NoError(t, err)
+		require.ErrorIs(t, second, harness.ErrSpec)
+		require.ErrorContains(t, second, "in use by another run")
 
-	old := c.fleet.Skew(0, time.Hour)
-	c.opened.Add(8)
-	_, err = harness.Run(t.Context(), c.spec())
-	require.NoError(t, err)
-	skew := c.fleet.Skew(0, time.Minute)
-	old() // of a run that is over
-	require.Equal(t, time.Minute, c.fleet.Ahead(0))
-	skew()
-	require.Zero(t, c.fleet.Ahead(0))
+		old := c.fleet.Skew(0, time.Hour)
+		c.opened.Add(8)
+		_, err = harness.Run(t.Context(), c.spec())
+		require.NoError(t, err)
+		skew := c.fleet.Skew(0, time.Minute)
+		old() // of a run that is over
+		require.Equal(t, time.Minute, c.fleet.Ahead(0))
+		skew()
+		require.Zero(t, c.fleet.Ahead(0))
+	})
 }
 
 func TestWithoutAFleetCheckpointsDoNothing(t *testing.T) {
-	require.NoError(t, harness.Checkpoint(t.Context()))
-	c := newCrew()
-	s := c.spec()
-	s.Fleet = nil
-	res, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	require.NotEmpty(t, opsOf(t, res.History))
+	synctest.Test(t, func(t *testing.T) {
+		require.NoError(t, harness.Checkpoint(t.Context()))
+		c := newCrew()
+		s := c.spec()
+		s.Fleet = nil
+		res, err := harness.Run(t.Context(), s)
+		require.NoError(t, err)
+		require.NotEmpty(t, opsOf(t, res.History))
+	})
 }
 
 func BenchmarkCheckpoint(b *testing.B) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,7 @@ func (g elsewhere) Load(_ context.Context, stop <-chan struct{}, feed *harness.F
 		}
 	}
 	if g.fails != nil {
+		time.Sleep(time.Millisecond) // of virtual time: the others have fed all by then
 		return g.fails
 	}
 	<-stop
@@ -68,43 +70,51 @@ func record(t *testing.T, all ...elsewhere) (returns []time.Duration, res harnes
 }
 
 func TestWhatGeneratorsFeedIsInOrder(t *testing.T) {
-	shares := make(chan harness.Share, 2)
-	returns, res, err := record(t,
-		elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 2), at(1, 2, 9)}, {at(0, 5, 30)}}},
-		elsewhere{shares: shares, batches: [][]harness.Op{{at(4, 1, 5)}, {at(5, 1, 7), at(4, 6, 40)}}})
-	require.NoError(t, err)
-	require.Equal(t, []time.Duration{2, 5, 7, 9, 30, 40}, returns)
-	require.ElementsMatch(t, []harness.Share{{First: 0, End: 3}, {First: 3, End: 7}}, []harness.Share{<-shares, <-shares})
-	require.True(t, res.Meta.Widened)
+	synctest.Test(t, func(t *testing.T) {
+		shares := make(chan harness.Share, 2)
+		returns, res, err := record(t,
+			elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 2), at(1, 2, 9)}, {at(0, 5, 30)}}},
+			elsewhere{shares: shares, batches: [][]harness.Op{{at(4, 1, 5)}, {at(5, 1, 7), at(4, 6, 40)}}})
+		require.NoError(t, err)
+		require.Equal(t, []time.Duration{2, 5, 7, 9, 30, 40}, returns)
+		require.ElementsMatch(t, []harness.Share{{First: 0, End: 3}, {First: 3, End: 7}}, []harness.Share{<-shares, <-shares})
+		require.True(t, res.Meta.Widened)
+	})
 }
 
 func TestCallsOfAWorkerKeepTheirOrder(t *testing.T) {
-	_, res, err := record(t, elsewhere{shares: make(chan harness.Share, 1), batches: [][]harness.Op{
-		{at(0, 5, 6), at(1, 1, 7)}, {at(0, 3, 8), at(7, 4, 9)}, {at(1, 2, 10)},
-	}})
-	require.NoError(t, err)
-	var calls []time.Duration
-	for op := range res.History.Ops {
-		calls = append(calls, op.Call)
-	}
-	require.Equal(t, []time.Duration{5, 1, 5, 5, 2}, calls, "client 7 is worker 0, too")
+	synctest.Test(t, func(t *testing.T) {
+		_, res, err := record(t, elsewhere{shares: make(chan harness.Share, 1), batches: [][]harness.Op{
+			{at(0, 5, 6), at(1, 1, 7)}, {at(0, 3, 8), at(7, 4, 9)}, {at(1, 2, 10)},
+		}})
+		require.NoError(t, err)
+		var calls []time.Duration
+		for op := range res.History.Ops {
+			calls = append(calls, op.Call)
+		}
+		require.Equal(t, []time.Duration{5, 1, 5, 5, 2}, calls, "client 7 is worker 0, too")
+	})
 }
 
 func TestAFeedThatBreaksItsPromiseEndsTheRun(t *testing.T) {
-	shares := make(chan harness.Share, 1)
-	_, _, err := record(t, elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 9)}, {at(1, 1, 8)}}})
-	require.ErrorContains(t, err, "harness: elsewhere: harness: an operation of client 1 from 1ns to 8ns comes after all before 9ns were there")
-	_, _, err = record(t, elsewhere{shares: make(chan harness.Share, 1), batches: [][]harness.Op{{at(0, 9, 1)}}})
-	require.ErrorContains(t, err, "an operation of client 0")
+	synctest.Test(t, func(t *testing.T) {
+		shares := make(chan harness.Share, 1)
+		_, _, err := record(t, elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 9)}, {at(1, 1, 8)}}})
+		require.ErrorContains(t, err, "harness: elsewhere: harness: an operation of client 1 from 1ns to 8ns comes after all before 9ns were there")
+		_, _, err = record(t, elsewhere{shares: make(chan harness.Share, 1), batches: [][]harness.Op{{at(0, 9, 1)}}})
+		require.ErrorContains(t, err, "an operation of client 0")
+	})
 }
 
 // TestARecordEndsWhereAGeneratorIsLost: what others did later stands beside operations that are missing.
 func TestARecordEndsWhereAGeneratorIsLost(t *testing.T) {
-	shares := make(chan harness.Share, 2)
-	returns, res, err := record(t,
-		elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 2), at(1, 2, 9)}}, fails: errors.New("lost")},
-		elsewhere{shares: shares, batches: [][]harness.Op{{at(4, 1, 5), at(4, 6, 40)}}})
-	require.ErrorContains(t, err, "elsewhere: lost")
-	require.Equal(t, []time.Duration{2, 5}, returns, "nothing at the mark or after it")
-	require.Contains(t, res.History.End.Reason, "lost")
+	synctest.Test(t, func(t *testing.T) {
+		shares := make(chan harness.Share, 2)
+		returns, res, err := record(t,
+			elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 2), at(1, 2, 9)}}, fails: errors.New("lost")},
+			elsewhere{shares: shares, batches: [][]harness.Op{{at(4, 1, 5), at(4, 6, 40)}}})
+		require.ErrorContains(t, err, "elsewhere: lost")
+		require.Equal(t, []time.Duration{2, 5}, returns, "nothing at the mark or after it")
+		require.Contains(t, res.History.End.Reason, "lost")
+	})
 }

@@ -63,21 +63,19 @@ func DropReplies() LinkFault { return LinkFault{Kind: LinkDropReplies} }
 // Refuse resets connections, old and new, so that both ends know at once.
 func Refuse() LinkFault { return LinkFault{Kind: LinkRefuse} }
 
-// Latency delays bytes by latency, plus or minus up to jitter, in each direction, so that a round trip is delayed twice. Both
-// count in whole milliseconds. latency is 1 ms to 1 minute, jitter 0 to latency. The jitter does not follow from the run's seed.
-// The heal lets what waits pass at once.
+// Latency delays bytes by latency, plus or minus up to jitter, in each direction, so that a round trip is delayed twice. latency is
+// 1 ms to 1 minute, jitter 0 to latency. The jitter does not follow from the run's seed. The heal lets what waits pass at once.
 func Latency(latency, jitter time.Duration) LinkFault {
 	return LinkFault{Kind: LinkLatency, Latency: latency, Jitter: jitter}
 }
 
-// Bandwidth lets that many bytes a second pass in each connection and each direction: 1000 to 50,000,000, counted in whole
-// thousands.
+// Bandwidth lets that many bytes a second pass in each connection and each direction: 1000 to 50,000,000.
 func Bandwidth(bytesPerSecond int64) LinkFault {
 	return LinkFault{Kind: LinkBandwidth, Bandwidth: bytesPerSecond}
 }
 
-// Slice cuts what passes into pieces of about half of size to size bytes, with a pause of delay after each. size is 1 to 8192.
-// delay is 1 µs to 1 s, in whole microseconds: without a delay the kernel would put the pieces together again.
+// Slice cuts what passes into pieces of at most size bytes, with a pause of delay after each. size is 1 to 8192. delay is 1 µs to
+// 1 s: without a delay the kernel would put the pieces together again.
 func Slice(size int, delay time.Duration) LinkFault {
 	return LinkFault{Kind: LinkSlicer, Size: size, Delay: delay}
 }
@@ -87,8 +85,8 @@ func Slice(size int, delay time.Duration) LinkFault {
 // faults than Withhold and Refuse at the same time, the heal resets its connections.
 func LimitData(bytes int64) LinkFault { return LinkFault{Kind: LinkLimitData, Bytes: bytes} }
 
-// SlowClose passes the end of a connection on after delay, 10 ms to 1 minute, in whole milliseconds: a host that is gone still
-// seems to be there. Bytes are not delayed. The heal ends what waits to be closed.
+// SlowClose passes the end of a connection on after delay, 10 ms to 1 minute: a host that is gone still seems
+// to be there. Bytes are not delayed. The heal ends what waits to be closed.
 func SlowClose(delay time.Duration) LinkFault { return LinkFault{Kind: LinkSlowClose, Delay: delay} }
 
 // ErrNoLinkFault is the error of Validate for the zero value.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -119,67 +120,75 @@ func spec(f *fake, c harness.Checker) harness.Spec {
 }
 
 func TestRunRecordsJudgesAndStops(t *testing.T) {
-	f, c := &fake{}, &counter{}
-	res, err := harness.Run(t.Context(), spec(f, c))
-	require.NoError(t, err)
-	require.Equal(t, harness.Valid, res.Verdict)
-	require.Positive(t, c.n[harness.OK])
-	require.True(t, f.stopped)
-	require.Equal(t, 4, res.Meta.Workers)
-	require.Equal(t, uint64(42), res.Meta.Seed)
-	require.NotNil(t, res.History.End)
-	require.Empty(t, res.History.End.Reason)
-	require.Len(t, res.History.Events, 1)
+	synctest.Test(t, func(t *testing.T) {
+		f, c := &fake{}, &counter{}
+		res, err := harness.Run(t.Context(), spec(f, c))
+		require.NoError(t, err)
+		require.Equal(t, harness.Valid, res.Verdict)
+		require.Positive(t, c.n[harness.OK])
+		require.True(t, f.stopped)
+		require.Equal(t, 4, res.Meta.Workers)
+		require.Equal(t, uint64(42), res.Meta.Seed)
+		require.NotNil(t, res.History.End)
+		require.Empty(t, res.History.End.Reason)
+		require.Len(t, res.History.Events, 1)
+	})
 }
 
 func TestTheSameSeedMakesTheSameChoices(t *testing.T) {
-	choices := func(seed uint64) (map[any]any, uint64) {
-		f := &fake{}
-		var rolled atomic.Uint64
-		s := spec(f, &counter{})
-		s.Seed = seed
-		s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, rolled: &rolled}}}
-		_, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
-		all := map[any]any{}
-		f.steps.Range(func(k, v any) bool { all[k] = v; return true })
-		return all, rolled.Load()
-	}
-	a, na := choices(1)
-	b, nb := choices(1)
-	c, nc := choices(2)
-	require.Len(t, a, 4)
-	require.Equal(t, a, b)
-	require.Equal(t, na, nb)
-	require.NotEqual(t, a, c)
-	require.NotEqual(t, na, nc)
+	synctest.Test(t, func(t *testing.T) {
+		choices := func(seed uint64) (map[any]any, uint64) {
+			f := &fake{}
+			var rolled atomic.Uint64
+			s := spec(f, &counter{})
+			s.Seed = seed
+			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, rolled: &rolled}}}
+			_, err := harness.Run(t.Context(), s)
+			require.NoError(t, err)
+			all := map[any]any{}
+			f.steps.Range(func(k, v any) bool { all[k] = v; return true })
+			return all, rolled.Load()
+		}
+		a, na := choices(1)
+		b, nb := choices(1)
+		c, nc := choices(2)
+		require.Len(t, a, 4)
+		require.Equal(t, a, b)
+		require.Equal(t, na, nb)
+		require.NotEqual(t, a, c)
+		require.NotEqual(t, na, nc)
+	})
 }
 
 func TestAFaultIsRecordedProvedAndHealed(t *testing.T) {
-	f, c := &fake{}, &counter{}
-	s := spec(f, c)
-	s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}, For: 30 * time.Millisecond}, {Nemesis: breaker{fake: f}}}
-	res, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	require.Len(t, res.History.Faults, 2)
-	one := res.History.Faults[0]
-	require.True(t, one.Proved)
-	require.Equal(t, "broken; seen", one.Proof)
-	require.GreaterOrEqual(t, one.Heal-one.Active, 30*time.Millisecond)
-	require.GreaterOrEqual(t, one.End, one.Heal)
-	require.EqualValues(t, 2, f.healed.Load())
-	require.Positive(t, c.n[harness.Info], "operations during the fault")
-	require.GreaterOrEqual(t, res.History.Faults[1].Start-one.End, 20*time.Millisecond, "calm between faults")
+	synctest.Test(t, func(t *testing.T) {
+		f, c := &fake{}, &counter{}
+		s := spec(f, c)
+		s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}, For: 30 * time.Millisecond}, {Nemesis: breaker{fake: f}}}
+		res, err := harness.Run(t.Context(), s)
+		require.NoError(t, err)
+		require.Len(t, res.History.Faults, 2)
+		one := res.History.Faults[0]
+		require.True(t, one.Proved)
+		require.Equal(t, "broken; seen", one.Proof)
+		require.GreaterOrEqual(t, one.Heal-one.Active, 30*time.Millisecond)
+		require.GreaterOrEqual(t, one.End, one.Heal)
+		require.EqualValues(t, 2, f.healed.Load())
+		require.Positive(t, c.n[harness.Info], "operations during the fault")
+		require.GreaterOrEqual(t, res.History.Faults[1].Start-one.End, 20*time.Millisecond, "calm between faults")
+	})
 }
 
 func TestAFaultWithoutEffectIsNotProved(t *testing.T) {
-	f := &fake{}
-	s := spec(f, &counter{})
-	s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, proveErr: errors.New("nothing happened")}, For: time.Millisecond}}
-	res, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	require.False(t, res.History.Faults[0].Proved)
-	require.Contains(t, res.History.Faults[0].Proof, "nothing happened")
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		s := spec(f, &counter{})
+		s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, proveErr: errors.New("nothing happened")}, For: time.Millisecond}}
+		res, err := harness.Run(t.Context(), s)
+		require.NoError(t, err)
+		require.False(t, res.History.Faults[0].Proved)
+		require.Contains(t, res.History.Faults[0].Proof, "nothing happened")
+	})
 }
 
 func TestEveryWayOutHealsStopsAndKeepsTheHistory(t *testing.T) {
@@ -203,15 +212,17 @@ func TestEveryWayOutHealsStopsAndKeepsTheHistory(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			f := &fake{}
-			s := spec(f, &counter{})
-			c.arrange(f, &s)
-			res, err := harness.Run(t.Context(), s)
-			require.ErrorContains(t, err, c.want)
-			require.True(t, f.stopped)
-			require.False(t, f.broken.Load(), "the fault is still there")
-			require.NotNil(t, res.History.End)
-			require.Contains(t, res.History.End.Reason, c.want)
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{}
+				s := spec(f, &counter{})
+				c.arrange(f, &s)
+				res, err := harness.Run(t.Context(), s)
+				require.ErrorContains(t, err, c.want)
+				require.True(t, f.stopped)
+				require.False(t, f.broken.Load(), "the fault is still there")
+				require.NotNil(t, res.History.End)
+				require.Contains(t, res.History.End.Reason, c.want)
+			})
 		})
 	}
 }
@@ -221,20 +232,22 @@ type fullStore struct{ harness.Store }
 func (fullStore) WriteOps([]harness.Op) error { return errors.New("disk full") }
 
 func TestAnInterruptedRunHealsAndSaysSo(t *testing.T) {
-	f := &fake{}
-	s := spec(f, &counter{})
-	s.Duration = time.Minute
-	s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}, For: time.Minute}}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() { _ = await(ctx, f.broken.Load); cancel() }()
-	began := time.Now()
-	res, err := harness.Run(ctx, s)
-	require.NoError(t, err)
-	require.Less(t, time.Since(began), 10*time.Second)
-	require.Equal(t, "interrupted", res.History.End.Reason)
-	require.EqualValues(t, 1, f.healed.Load())
-	require.True(t, f.stopped)
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		s := spec(f, &counter{})
+		s.Duration = time.Minute
+		s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}, For: time.Minute}}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = await(ctx, f.broken.Load); cancel() }()
+		began := time.Now()
+		res, err := harness.Run(ctx, s)
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), 10*time.Second)
+		require.Equal(t, "interrupted", res.History.End.Reason)
+		require.EqualValues(t, 1, f.healed.Load())
+		require.True(t, f.stopped)
+	})
 }
 
 func TestSpecsThatCannotBeRunAreRefused(t *testing.T) {

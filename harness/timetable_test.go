@@ -117,103 +117,111 @@ func faultsOf(h harness.History) map[string]harness.Fault {
 }
 
 func TestFaultsOfTwoSequencesOverlapAndEndTogether(t *testing.T) {
-	d := newDiary()
-	res, err := harness.Run(t.Context(), d.spec(
-		[]harness.TimedFault{{Nemesis: d.untilThen("heal next", d.fault("long", nil))}},
-		[]harness.TimedFault{
-			{Nemesis: d.fault("short", d.until("inject long")), For: time.Millisecond},
-			{Nemesis: d.fault("next", nil), For: time.Millisecond},
-		},
-	))
-	require.NoError(t, err)
-	f := faultsOf(res.History)
-	require.Len(t, f, 3)
-	long, short, next := f["long"], f["short"], f["next"]
-	require.Less(t, short.Heal, next.Start, "one sequence is one after the other")
-	require.GreaterOrEqual(t, short.End, long.Heal, "whole while another fault was in force")
-	require.Equal(t, []bool{true, true}, []bool{short.End <= next.End, next.End <= long.End}, "they end together")
-	require.GreaterOrEqual(t, next.Start-short.Heal, 5*time.Millisecond, "no calm between the steps")
-	require.Equal(t, []string{"short", "next", "long"}, d.heals(), "sequences wait for each other")
-	whole := slices.Index(d.lines, "whole")
-	require.Greater(t, whole, slices.Index(d.lines, "heal long"))
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary()
+		res, err := harness.Run(t.Context(), d.spec(
+			[]harness.TimedFault{{Nemesis: d.untilThen("heal next", d.fault("long", nil))}},
+			[]harness.TimedFault{
+				{Nemesis: d.fault("short", d.until("inject long")), For: time.Millisecond},
+				{Nemesis: d.fault("next", nil), For: time.Millisecond},
+			},
+		))
+		require.NoError(t, err)
+		f := faultsOf(res.History)
+		require.Len(t, f, 3)
+		long, short, next := f["long"], f["short"], f["next"]
+		require.Less(t, short.Heal, next.Start, "one sequence is one after the other")
+		require.GreaterOrEqual(t, short.End, long.Heal, "whole while another fault was in force")
+		require.Equal(t, []bool{true, true}, []bool{short.End <= next.End, next.End <= long.End}, "they end together")
+		require.GreaterOrEqual(t, next.Start-short.Heal, 5*time.Millisecond, "no calm between the steps")
+		require.Equal(t, []string{"short", "next", "long"}, d.heals(), "sequences wait for each other")
+		whole := slices.Index(d.lines, "whole")
+		require.Greater(t, whole, slices.Index(d.lines, "heal long"))
+	})
 }
 
 func TestEachSequenceHasItsOwnChoices(t *testing.T) {
-	rolls := func() (out []uint64) {
-		d := newDiary()
-		var mu sync.Mutex
-		roll := func(i int) harness.TimedFault {
-			return harness.TimedFault{Nemesis: strike{"roll", func(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				for len(out) <= i {
-					out = append(out, 0)
-				}
-				out[i] = rng.Uint64()
-				return harness.Injection{}, nil
-			}}}
+	synctest.Test(t, func(t *testing.T) {
+		rolls := func() (out []uint64) {
+			d := newDiary()
+			var mu sync.Mutex
+			roll := func(i int) harness.TimedFault {
+				return harness.TimedFault{Nemesis: strike{"roll", func(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					for len(out) <= i {
+						out = append(out, 0)
+					}
+					out[i] = rng.Uint64()
+					return harness.Injection{}, nil
+				}}}
+			}
+			_, err := harness.Run(t.Context(), d.spec([]harness.TimedFault{roll(0)}, []harness.TimedFault{roll(1)}))
+			require.NoError(t, err)
+			return out
 		}
-		_, err := harness.Run(t.Context(), d.spec([]harness.TimedFault{roll(0)}, []harness.TimedFault{roll(1)}))
-		require.NoError(t, err)
-		return out
-	}
-	first := rolls()
-	require.Len(t, first, 2)
-	require.NotEqual(t, first[0], first[1])
-	require.Equal(t, first, rolls())
+		first := rolls()
+		require.Len(t, first, 2)
+		require.NotEqual(t, first[0], first[1])
+		require.Equal(t, first, rolls())
+	})
 }
 
 func TestASequenceThatFailsEndsTheOthersAndAllHeal(t *testing.T) {
-	d := newDiary()
-	began := time.Now()
-	res, err := harness.Run(t.Context(), d.spec(
-		[]harness.TimedFault{{Nemesis: d.fault("first", nil), For: time.Hour}},
-		[]harness.TimedFault{{Nemesis: d.fault("second", d.until("inject first")), For: time.Hour}},
-		[]harness.TimedFault{{Nemesis: d.fault("bad", func(ctx context.Context) error {
-			if err := d.until("inject second")(ctx); err != nil {
-				return err
-			}
-			panic("a nemesis's bug")
-		})}, {Nemesis: d.fault("never", nil)}},
-	))
-	require.ErrorContains(t, err, "a nemesis's bug")
-	require.Less(t, time.Since(began), 10*time.Second)
-	require.False(t, d.has("inject never"))
-	f := faultsOf(res.History)
-	require.Len(t, f, 3)
-	for _, one := range []string{"first", "second"} {
-		require.True(t, d.has("heal "+one), one)
-		require.Positive(t, f[one].Heal, one)
-	}
-	require.NotContains(t, f["bad"].Proof, "bitten")
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary()
+		began := time.Now()
+		res, err := harness.Run(t.Context(), d.spec(
+			[]harness.TimedFault{{Nemesis: d.fault("first", nil), For: time.Hour}},
+			[]harness.TimedFault{{Nemesis: d.fault("second", d.until("inject first")), For: time.Hour}},
+			[]harness.TimedFault{{Nemesis: d.fault("bad", func(ctx context.Context) error {
+				if err := d.until("inject second")(ctx); err != nil {
+					return err
+				}
+				panic("a nemesis's bug")
+			})}, {Nemesis: d.fault("never", nil)}},
+		))
+		require.ErrorContains(t, err, "a nemesis's bug")
+		require.Less(t, time.Since(began), 10*time.Second)
+		require.False(t, d.has("inject never"))
+		f := faultsOf(res.History)
+		require.Len(t, f, 3)
+		for _, one := range []string{"first", "second"} {
+			require.True(t, d.has("heal "+one), one)
+			require.Positive(t, f[one].Heal, one)
+		}
+		require.NotContains(t, f["bad"].Proof, "bitten")
+	})
 }
 
 func TestAFaultThatCannotBeInjectedEndsTheRunOnlyWhenItIsAlone(t *testing.T) {
-	bad := func(d *diary, after string) harness.Nemesis {
-		return d.fault("bad", func(ctx context.Context) error {
-			if after != "" {
-				if err := d.until(after)(ctx); err != nil {
-					return err
+	synctest.Test(t, func(t *testing.T) {
+		bad := func(d *diary, after string) harness.Nemesis {
+			return d.fault("bad", func(ctx context.Context) error {
+				if after != "" {
+					if err := d.until(after)(ctx); err != nil {
+						return err
+					}
 				}
-			}
-			return errors.New("cannot reach it")
-		})
-	}
-	alone := newDiary()
-	_, err := harness.Run(t.Context(), alone.spec([]harness.TimedFault{{Nemesis: bad(alone, "")}}))
-	require.ErrorContains(t, err, "inject bad: cannot reach it")
+				return errors.New("cannot reach it")
+			})
+		}
+		alone := newDiary()
+		_, err := harness.Run(t.Context(), alone.spec([]harness.TimedFault{{Nemesis: bad(alone, "")}}))
+		require.ErrorContains(t, err, "inject bad: cannot reach it")
 
-	d := newDiary()
-	res, err := harness.Run(t.Context(), d.spec(
-		[]harness.TimedFault{{Nemesis: d.untilThen("inject next", d.fault("other", nil))}},
-		[]harness.TimedFault{{Nemesis: bad(d, "inject other")}, {Nemesis: d.fault("next", nil), For: time.Millisecond}},
-	))
-	require.NoError(t, err)
-	require.True(t, d.has("inject next"), "its sequence goes on")
-	f := faultsOf(res.History)
-	require.False(t, f["bad"].Proved)
-	require.Equal(t, "cannot reach it", f["bad"].Proof)
-	require.True(t, f["next"].Proved)
+		d := newDiary()
+		res, err := harness.Run(t.Context(), d.spec(
+			[]harness.TimedFault{{Nemesis: d.untilThen("inject next", d.fault("other", nil))}},
+			[]harness.TimedFault{{Nemesis: bad(d, "inject other")}, {Nemesis: d.fault("next", nil), For: time.Millisecond}},
+		))
+		require.NoError(t, err)
+		require.True(t, d.has("inject next"), "its sequence goes on")
+		f := faultsOf(res.History)
+		require.False(t, f["bad"].Proved)
+		require.Equal(t, "cannot reach it", f["bad"].Proof)
+		require.True(t, f["next"].Proved)
+	})
 }
 
 func TestAHealThatFailsOrPanicsKeepsNoOtherFromHealing(t *testing.T) {
@@ -222,102 +230,106 @@ func TestAHealThatFailsOrPanicsKeepsNoOtherFromHealing(t *testing.T) {
 		"panics": func(context.Context) error { panic("it does not come back") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDiary()
-			bad := strike{"bad", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-				return harness.Injection{Bite: "bitten", Heal: heal}, d.until("inject good")(ctx)
-			}}
-			res, err := harness.Run(t.Context(), d.spec(
-				[]harness.TimedFault{{Nemesis: d.fault("good", nil), For: time.Hour}},
-				[]harness.TimedFault{{Nemesis: bad}},
-			))
-			require.ErrorContains(t, err, "heal bad")
-			require.ErrorContains(t, err, "it does not come back")
-			require.True(t, d.has("heal good"))
-			require.True(t, d.has("whole"))
-			require.Len(t, res.History.Faults, 2)
-			require.Positive(t, faultsOf(res.History)["good"].End)
+			synctest.Test(t, func(t *testing.T) {
+				d := newDiary()
+				bad := strike{"bad", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+					return harness.Injection{Bite: "bitten", Heal: heal}, d.until("inject good")(ctx)
+				}}
+				res, err := harness.Run(t.Context(), d.spec(
+					[]harness.TimedFault{{Nemesis: d.fault("good", nil), For: time.Hour}},
+					[]harness.TimedFault{{Nemesis: bad}},
+				))
+				require.ErrorContains(t, err, "heal bad")
+				require.ErrorContains(t, err, "it does not come back")
+				require.True(t, d.has("heal good"))
+				require.True(t, d.has("whole"))
+				require.Len(t, res.History.Faults, 2)
+				require.Positive(t, faultsOf(res.History)["good"].End)
+			})
 		})
 	}
 }
 
 func TestAnInterruptedRunHealsWhatCameLastFirst(t *testing.T) {
-	for range 10 {
-		d := newDiary()
-		ctx, cancel := context.WithCancel(t.Context())
-		s := d.spec(
-			[]harness.TimedFault{{Nemesis: d.fault("a", nil), For: time.Hour}},
-			[]harness.TimedFault{{Nemesis: d.fault("b", d.until("inject a")), For: time.Hour, After: 10 * time.Millisecond}},
-			[]harness.TimedFault{{Nemesis: d.fault("c", func(ctx context.Context) error {
-				defer cancel()
-				return d.until("inject b")(ctx)
-			}), For: time.Hour, After: 20 * time.Millisecond}},
-		)
-		res, err := harness.Run(ctx, s)
-		require.NoError(t, err)
-		require.Equal(t, "interrupted", res.History.End.Reason)
-		require.Len(t, res.History.Faults, 3)
-		for _, f := range res.History.Faults {
-			require.Positive(t, f.End, f.Name)
+	synctest.Test(t, func(t *testing.T) {
+		for range 10 {
+			d := newDiary()
+			ctx, cancel := context.WithCancel(t.Context())
+			s := d.spec(
+				[]harness.TimedFault{{Nemesis: d.fault("a", nil), For: time.Hour}},
+				[]harness.TimedFault{{Nemesis: d.fault("b", d.until("inject a")), For: time.Hour, After: 10 * time.Millisecond}},
+				[]harness.TimedFault{{Nemesis: d.fault("c", func(ctx context.Context) error {
+					defer cancel()
+					return d.until("inject b")(ctx)
+				}), For: time.Hour, After: 20 * time.Millisecond}},
+			)
+			res, err := harness.Run(ctx, s)
+			require.NoError(t, err)
+			require.Equal(t, "interrupted", res.History.End.Reason)
+			require.Len(t, res.History.Faults, 3)
+			for _, f := range res.History.Faults {
+				require.Positive(t, f.End, f.Name)
+			}
+			slices.SortFunc(res.History.Faults, func(a, b harness.Fault) int { return int(b.Start - a.Start) })
+			var backwards []string
+			for _, f := range res.History.Faults {
+				backwards = append(backwards, f.Name)
+			}
+			require.Equal(t, backwards, d.heals())
+			cancel()
 		}
-		slices.SortFunc(res.History.Faults, func(a, b harness.Fault) int { return int(b.Start - a.Start) })
-		var backwards []string
-		for _, f := range res.History.Faults {
-			backwards = append(backwards, f.Name)
-		}
-		require.Equal(t, backwards, d.heals())
-		cancel()
-	}
+	})
 }
 
 // Two sequences whose faults heal and begin at about the same time, over and over: every fault has its record and its end,
 // and nobody asks whether the system is whole while one of them is in force.
 func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
-	const faults = 100
-	d := newDiary()
-	sequences := make([][]harness.TimedFault, 3)
-	for i := range sequences {
-		for n := range faults {
-			sequences[i] = append(sequences[i], harness.TimedFault{
-				Nemesis: d.fault(fmt.Sprintf("f%d", n%2), nil), // two of one name may be in force
-				After:   time.Duration(100+50*i) * time.Microsecond, For: time.Duration(100*(i+1)) * time.Microsecond,
-			})
+	synctest.Test(t, func(t *testing.T) {
+		const faults = 100
+		d := newDiary()
+		sequences := make([][]harness.TimedFault, 3)
+		for i := range sequences {
+			for n := range faults {
+				sequences[i] = append(sequences[i], harness.TimedFault{
+					Nemesis: d.fault(fmt.Sprintf("f%d", n%2), nil), // two of one name may be in force
+					After:   time.Duration(100+50*i) * time.Microsecond, For: time.Duration(100*(i+1)) * time.Microsecond,
+				})
+			}
 		}
-	}
-	res, err := harness.Run(t.Context(), d.spec(sequences...))
-	require.NoError(t, err)
-	require.Len(t, res.History.Faults, 3*faults)
-	for _, f := range res.History.Faults {
-		require.True(t, f.Proved)
-		require.True(t, f.Start <= f.Active && f.Active <= f.Heal && f.Heal <= f.End, "%+v", f)
-	}
+		res, err := harness.Run(t.Context(), d.spec(sequences...))
+		require.NoError(t, err)
+		require.Len(t, res.History.Faults, 3*faults)
+		for _, f := range res.History.Faults {
+			require.True(t, f.Proved)
+			require.True(t, f.Start <= f.Active && f.Active <= f.Heal && f.Heal <= f.End, "%+v", f)
+		}
+	})
 }
 
 // A fault that waits for others to mend, in a run that ends meanwhile, never starts and leaves no record.
 func TestAFaultThatCameTooLateLeavesNoRecord(t *testing.T) {
-	synctest.Test(t, aFaultThatCameTooLateLeavesNoRecord)
-}
-
-func aFaultThatCameTooLateLeavesNoRecord(t *testing.T) {
-	d := newDiary()
-	ctx, cancel := context.WithCancel(t.Context())
-	mending := &slowToMend{diary: d, begun: make(chan struct{}), go_: make(chan struct{})}
-	s := d.spec(
-		[]harness.TimedFault{{Nemesis: d.fault("first", nil), After: time.Millisecond}},
-		[]harness.TimedFault{{Nemesis: d.fault("late", nil), After: 500 * time.Millisecond}},
-	)
-	s.System = mending
-	go func() {
-		<-mending.begun
-		time.Sleep(501 * time.Millisecond) // of virtual time
-		synctest.Wait()                    // the late fault waits by now
-		cancel()
-		close(mending.go_)
-	}()
-	res, err := harness.Run(ctx, s)
-	require.NoError(t, err)
-	require.False(t, d.has("inject late"))
-	require.Len(t, res.History.Faults, 1)
-	require.Positive(t, res.History.Faults[0].End)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiary()
+		ctx, cancel := context.WithCancel(t.Context())
+		mending := &slowToMend{diary: d, begun: make(chan struct{}), go_: make(chan struct{})}
+		s := d.spec(
+			[]harness.TimedFault{{Nemesis: d.fault("first", nil), After: time.Millisecond}},
+			[]harness.TimedFault{{Nemesis: d.fault("late", nil), After: 500 * time.Millisecond}},
+		)
+		s.System = mending
+		go func() {
+			<-mending.begun
+			time.Sleep(501 * time.Millisecond) // of virtual time
+			synctest.Wait()                    // the late fault waits by now
+			cancel()
+			close(mending.go_)
+		}()
+		res, err := harness.Run(ctx, s)
+		require.NoError(t, err)
+		require.False(t, d.has("inject late"))
+		require.Len(t, res.History.Faults, 1)
+		require.Positive(t, res.History.Faults[0].End)
+	})
 }
 
 type slowToMend struct {

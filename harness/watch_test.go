@@ -54,29 +54,27 @@ func (c *buggy) Check(_ context.Context, h harness.History, _ func(harness.Anoma
 }
 
 func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
-	synctest.Test(t, watchersFindWhileTheLoadGoesOn)
-}
-
-func watchersFindWhileTheLoadGoesOn(t *testing.T) {
-	f, w, p := &fake{}, &tenth{}, &buggy{}
-	var found []time.Duration
-	var progress atomic.Int64
-	told := strike{"until it is told", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-		return harness.Injection{Bite: "found before the end"}, await(ctx, func() bool { return progress.Load() > 0 })
-	}}
-	res, err := harness.Run(t.Context(), harness.Spec{
-		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Millisecond,
-		Faults: []harness.TimedFault{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{p, w},
-		OnAnomaly: func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
-		Progress:  func(p harness.Progress) { progress.Store(p.Found) },
+	synctest.Test(t, func(t *testing.T) {
+		f, w, p := &fake{}, &tenth{}, &buggy{}
+		var found []time.Duration
+		var progress atomic.Int64
+		told := strike{"until it is told", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+			return harness.Injection{Bite: "found before the end"}, await(ctx, func() bool { return progress.Load() > 0 })
+		}}
+		res, err := harness.Run(t.Context(), harness.Spec{
+			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Millisecond,
+			Faults: []harness.TimedFault{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{p, w},
+			OnAnomaly: func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
+			Progress:  func(p harness.Progress) { progress.Store(p.Found) },
+		})
+		require.NoError(t, err)
+		require.Equal(t, harness.Valid, res.Verdict, "what watchers find does not decide")
+		require.Equal(t, countOps(t, res.History), w.n, "a watcher sees every operation, once")
+		require.Len(t, found, w.n/10)
+		require.Less(t, found[0], res.History.Faults[0].Active)
+		require.Empty(t, res.Notes)
+		require.EqualValues(t, 5, p.seen.Load())
 	})
-	require.NoError(t, err)
-	require.Equal(t, harness.Valid, res.Verdict, "what watchers find does not decide")
-	require.Equal(t, countOps(t, res.History), w.n, "a watcher sees every operation, once")
-	require.Len(t, found, w.n/10)
-	require.Less(t, found[0], res.History.Faults[0].Active)
-	require.Empty(t, res.Notes)
-	require.EqualValues(t, 5, p.seen.Load())
 }
 
 // stuck is a watcher that waits for something else at the first operation.
@@ -135,29 +133,30 @@ func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
 	require.Equal(t, n, w.n)
 }
 
-func TestARunEndsThoughAWatcherDoesNot(t *testing.T) { synctest.Test(t, aRunEndsThoughAWatcherDoesNot) }
-
-func aRunEndsThoughAWatcherDoesNot(t *testing.T) {
-	until := make(chan struct{})
-	f := &fake{}
-	var found atomic.Int64
-	began := time.Now()
-	one := strike{"until there is an operation", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-		return harness.Injection{Bite: "there is"}, await(ctx, func() bool { return f.n.Load() > 0 })
-	}}
-	res, err := harness.Run(t.Context(), harness.Spec{
-		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 2, Duration: time.Millisecond, Rate: 100,
-		Faults: []harness.TimedFault{{Nemesis: one}}, QuietPeriod: time.Millisecond,
-		Watchers: []harness.Checker{stuck{until}}, OnAnomaly: func(harness.Anomaly, time.Duration) { found.Add(1) },
+func TestARunEndsThoughAWatcherDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		until := make(chan struct{})
+		f := &fake{}
+		var found atomic.Int64
+		began := time.Now()
+		one := strike{"until there is an operation", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+			return harness.Injection{Bite: "there is"}, await(ctx, func() bool { return f.n.Load() > 0 })
+		}}
+		res, err := harness.Run(t.Context(), harness.Spec{
+			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 2, Duration: time.Millisecond, Rate: 100,
+			Faults: []harness.TimedFault{{Nemesis: one}}, QuietPeriod: time.Millisecond,
+			Watchers: []harness.Checker{stuck{until}}, OnAnomaly: func(harness.Anomaly, time.Duration) { found.Add(1) },
+		})
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), 30*time.Second)
+		require.Equal(t, harness.Valid, res.Verdict, "the record is judged whole")
+		require.Positive(t, countOps(t, res.History))
+		require.Len(t, res.Notes, 1)
+		require.Contains(t, res.Notes[0], "stuck had not seen the end of the record 5s after it")
+		close(until)
+		synctest.Wait()
+		require.Zero(t, found.Load(), "it is not listened to any more")
 	})
-	require.NoError(t, err)
-	require.Less(t, time.Since(began), 30*time.Second)
-	require.Equal(t, harness.Valid, res.Verdict, "the record is judged whole")
-	require.Positive(t, countOps(t, res.History))
-	require.Len(t, res.Notes, 1)
-	require.Contains(t, res.Notes[0], "stuck had not seen the end of the record 5s after it")
-	close(until)
-	require.Never(t, func() bool { return found.Load() > 0 }, 100*time.Millisecond, 10*time.Millisecond, "it is not listened to any more")
 }
 
 func countOps(t *testing.T, h harness.History) (n int) {
@@ -180,19 +179,21 @@ func (c afterAFault) Check(ctx context.Context, h harness.History, found func(ha
 }
 
 func TestTheFirstViolationEndsTheLoad(t *testing.T) {
-	f := &fake{}
-	began := time.Now()
-	res, err := harness.Run(t.Context(), harness.Spec{
-		System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{afterAFault{&tenth{}, f}}, StopOnFirst: true,
-		Clients: 2, Duration: time.Hour, Faults: []harness.TimedFault{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		began := time.Now()
+		res, err := harness.Run(t.Context(), harness.Spec{
+			System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{afterAFault{&tenth{}, f}}, StopOnFirst: true,
+			Clients: 2, Duration: time.Hour, Faults: []harness.TimedFault{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
+		})
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), time.Minute)
+		require.Equal(t, harness.Invalid, res.Verdict)
+		require.NotNil(t, res.History.End)
+		require.Empty(t, res.History.End.Reason, "a run that found what it looked for came to its end")
+		require.EqualValues(t, 1, f.healed.Load())
+		require.True(t, f.stopped)
 	})
-	require.NoError(t, err)
-	require.Less(t, time.Since(began), time.Minute)
-	require.Equal(t, harness.Invalid, res.Verdict)
-	require.NotNil(t, res.History.End)
-	require.Empty(t, res.History.End.Reason, "a run that found what it looked for came to its end")
-	require.EqualValues(t, 1, f.healed.Load())
-	require.True(t, f.stopped)
 }
 
 func TestStopOnFirstNeedsWatchers(t *testing.T) {
@@ -221,42 +222,42 @@ func (s *sluggish) Step(_ context.Context, session *harness.Session) {
 
 // What was meant for the time of a stall is late, and done: about 100 steps a second for half a second.
 func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
-	synctest.Test(t, anOpenLoopCountsFromWhenOperationsWereDue)
-}
-
-func anOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
-	f := &sluggish{}
-	spec := harness.Spec{
-		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
-	}
-	res, err := harness.Run(t.Context(), spec)
-	require.NoError(t, err)
-	require.True(t, res.Meta.Open)
-	late, due := 0, time.Duration(0)
-	n := 0
-	for op := range res.History.Ops {
-		if n++; n%2 == 0 {
-			require.Zero(t, op.Due, "the second operation of a step begins when it can")
-			continue
+	synctest.Test(t, func(t *testing.T) {
+		f := &sluggish{}
+		spec := harness.Spec{
+			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
 		}
-		require.Greater(t, op.Due, due)
-		require.GreaterOrEqual(t, op.Call, op.Due, "nothing begins before it is due")
-		if due = op.Due; op.Call-op.Due > 50*time.Millisecond {
-			late++
+		res, err := harness.Run(t.Context(), spec)
+		require.NoError(t, err)
+		require.True(t, res.Meta.Open)
+		late, due := 0, time.Duration(0)
+		n := 0
+		for op := range res.History.Ops {
+			if n++; n%2 == 0 {
+				require.Zero(t, op.Due, "the second operation of a step begins when it can")
+				continue
+			}
+			require.Greater(t, op.Due, due)
+			require.GreaterOrEqual(t, op.Call, op.Due, "nothing begins before it is due")
+			if due = op.Due; op.Call-op.Due > 50*time.Millisecond {
+				late++
+			}
 		}
-	}
-	require.Greater(t, late, 20)
+		require.Greater(t, late, 20)
+	})
 }
 
 func TestAClosedLoopHasNoDueTimes(t *testing.T) {
-	f := &fake{}
-	res, err := harness.Run(t.Context(), harness.Spec{
-		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 4, Duration: 100 * time.Millisecond, Rate: 1000,
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		res, err := harness.Run(t.Context(), harness.Spec{
+			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 4, Duration: 100 * time.Millisecond, Rate: 1000,
+		})
+		require.NoError(t, err)
+		for op := range res.History.Ops {
+			require.Zero(t, op.Due)
+		}
+		_, err = harness.Run(t.Context(), harness.Spec{System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, OpenLoop: true})
+		require.ErrorIs(t, err, harness.ErrSpec, "an open loop needs a rate")
 	})
-	require.NoError(t, err)
-	for op := range res.History.Ops {
-		require.Zero(t, op.Due)
-	}
-	_, err = harness.Run(t.Context(), harness.Spec{System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, OpenLoop: true})
-	require.ErrorIs(t, err, harness.ErrSpec, "an open loop needs a rate")
 }

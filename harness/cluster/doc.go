@@ -1,8 +1,8 @@
 // Package cluster starts real Redis topologies on this machine and owns every link inside them.
 //
-// Importing it changes nothing, and a test that uses it needs no TestMain. Starting a cluster turns off two loggers for the whole
-// process, since neither library has one for each client: that of go-redis, which would report every dial that a fault makes fail,
-// and zerolog's global one, to which toxiproxy writes. [fabric.New] also adds two toxics to toxiproxy's table.
+// Importing it changes nothing, and a test that uses it needs no TestMain. Starting a cluster turns off go-redis's logger for the
+// whole process, since there is not one for each client: it would report every dial that a fault makes fail. [fabric.New] also adds
+// six toxics to toxiproxy's table.
 //
 // Nothing outlives the harness, whatever ends it: the kernel kills processes with us, and a shell, the watchdog, removes the folder.
 // Where there is no shell, a program that calls [Watchdog] does without.

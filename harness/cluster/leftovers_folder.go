@@ -31,7 +31,7 @@ type folder struct {
 }
 
 // removeWithin bounds the removal of what is left of a cluster. Tenths of a second are usual.
-const removeWithin = 5 * time.Second
+const removeWithin = 30 * time.Second
 
 // newFolder makes a folder, owns it and has it watched from before it exists.
 func newFolder() (*folder, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/internal/platformtest"
 )
 
 // took returns the time that an echo of so many bytes takes.
@@ -23,7 +24,7 @@ func took(t *testing.T, c *cluster.Cluster, from, to string, size int) time.Dura
 func TestEveryFaultOfALinkActsAndIsUndone(t *testing.T) {
 	c := cluster.Standalone(cluster.Options{ClientGroups: 2})
 	up(t, c)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), platformtest.Hang)
 	defer cancel()
 	links := harness.Links([]string{"g0"}, []string{"r1"})
 	cut := func() { t.Helper(); require.Error(t, c.Probe(ctx, "g0", "r1")) }

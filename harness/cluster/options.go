@@ -107,7 +107,7 @@ func majorVersion(version string) (n int) {
 }
 
 // versionWithin bounds the time that redis-server takes to tell its version. Milliseconds are usual.
-var versionWithin = 5 * time.Second
+var versionWithin = 20 * time.Second
 
 // versionOf returns what the binary prints as its version.
 func versionOf(path string) ([]byte, error) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -76,6 +77,12 @@ func (s spread) run(t *testing.T) (harness.Result, error) {
 	return harness.Run(ctx, spec)
 }
 
+// virtually runs a test with virtual time: all of it is in memory.
+func virtually(t *testing.T, test func(t *testing.T)) {
+	t.Parallel()
+	synctest.Test(t, test)
+}
+
 // off makes a clock that is ahead and gains, or loses.
 func off(ahead time.Duration, rate float64) func() harness.Clock {
 	return func() harness.Clock { return harness.NewClock().Wrong(ahead, rate) }
@@ -88,40 +95,43 @@ func apart() []func() harness.Clock {
 }
 
 func TestClocksThatAreApartAreNoViolation(t *testing.T) {
-	t.Parallel()
-	res, err := spread{store: &store{}, clocks: apart(), clients: 40, duration: time.Second}.run(t)
-	require.NoError(t, err)
-	require.Equal(t, harness.Valid, res.Verdict, res.Summary())
-	seen := map[int]int{}
-	for op, err := range res.History.Ops {
+	virtually(t, func(t *testing.T) {
+		res, err := spread{store: &store{}, clocks: apart(), clients: 40, duration: time.Second}.run(t)
 		require.NoError(t, err)
-		seen[res.Meta.Worker(op.Client)]++
-	}
-	require.Len(t, seen, 40, "every worker is some generator's")
-	bounds := 0
-	for _, e := range res.History.Events {
-		if e.Kind == harness.EventClockBound {
-			bounds++
+		require.Equal(t, harness.Valid, res.Verdict, res.Summary())
+		seen := map[int]int{}
+		for op, err := range res.History.Ops {
+			require.NoError(t, err)
+			seen[res.Meta.Worker(op.Client)]++
 		}
-	}
-	require.GreaterOrEqual(t, bounds, 4, "each generator tells how well its clock is known")
+		require.Len(t, seen, 40, "every worker is some generator's")
+		bounds := 0
+		for _, e := range res.History.Events {
+			if e.Kind == harness.EventClockBound {
+				bounds++
+			}
+		}
+		require.GreaterOrEqual(t, bounds, 4, "each generator tells how well its clock is known")
+	})
 }
 
 func TestWhatIsBrokenIsFoundAcrossGenerators(t *testing.T) {
-	t.Parallel()
-	// One client in each: every double grant is between two generators.
-	res, err := spread{store: &store{broken: true}, clocks: apart()[:2], clients: 2, duration: time.Second}.run(t)
-	require.NoError(t, err)
-	require.Equal(t, harness.Invalid, res.Verdict, res.Summary())
-	require.Positive(t, res.Totals[harness.DoubleGrant])
+	virtually(t, func(t *testing.T) {
+		// One client in each: every double grant is between two generators.
+		res, err := spread{store: &store{broken: true}, clocks: apart()[:2], clients: 2, duration: time.Second}.run(t)
+		require.NoError(t, err)
+		require.Equal(t, harness.Invalid, res.Verdict, res.Summary())
+		require.Positive(t, res.Totals[harness.DoubleGrant])
+	})
 }
 
 func TestAClockThatCannotBeTrustedProvesNothing(t *testing.T) {
-	t.Parallel()
-	res, err := spread{store: &store{broken: true}, clocks: []func() harness.Clock{off(0, 0), off(0, 0.05)}, clients: 4, duration: 5 * time.Second}.run(t)
-	require.ErrorContains(t, err, "generator")
-	require.ErrorContains(t, err, "the clock cannot be trusted")
-	require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
+	virtually(t, func(t *testing.T) {
+		res, err := spread{store: &store{broken: true}, clocks: []func() harness.Clock{off(0, 0), off(0, 0.05)}, clients: 4, duration: 5 * time.Second}.run(t)
+		require.ErrorContains(t, err, "generator")
+		require.ErrorContains(t, err, "the clock cannot be trusted")
+		require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
+	})
 }
 
 // lossy loses questions and answers.
@@ -142,20 +152,21 @@ func (l *lossy) Ask(ctx context.Context, subject string, message []byte) ([]byte
 }
 
 func TestWhatIsLostOnTheWayIsSentAgain(t *testing.T) {
-	t.Parallel()
-	links := &recordedLinks{}
-	var touched harness.Touched
-	res, err := spread{store: &store{}, post: &lossy{Post: generators.NewMemory()}, clocks: apart()[:3], clients: 12, duration: 2 * time.Second, links: links,
-		spec: func(s *harness.Spec, team *generators.Team) {
-			s.Faults = []harness.TimedFault{{Nemesis: cutting{team, &touched}, After: 300 * time.Millisecond, For: 300 * time.Millisecond}}
-			s.QuietPeriod = 300 * time.Millisecond
-		},
-	}.run(t)
-	require.NoError(t, err)
-	require.Equal(t, harness.Valid, res.Verdict, res.Summary())
-	require.Equal(t, int64(3), links.impaired.Load(), "each once, however often it was asked")
-	require.Equal(t, int64(3), links.healed.Load())
-	require.Equal(t, int64(9), touched.Passed, "the sum of three")
+	virtually(t, func(t *testing.T) {
+		links := &recordedLinks{}
+		var touched harness.Touched
+		res, err := spread{store: &store{}, post: &lossy{Post: generators.NewMemory()}, clocks: apart()[:3], clients: 12, duration: 2 * time.Second, links: links,
+			spec: func(s *harness.Spec, team *generators.Team) {
+				s.Faults = []harness.TimedFault{{Nemesis: cutting{team, &touched}, After: 300 * time.Millisecond, For: 300 * time.Millisecond}}
+				s.QuietPeriod = 300 * time.Millisecond
+			},
+		}.run(t)
+		require.NoError(t, err)
+		require.Equal(t, harness.Valid, res.Verdict, res.Summary())
+		require.Equal(t, int64(3), links.impaired.Load(), "each once, however often it was asked")
+		require.Equal(t, int64(3), links.healed.Load())
+		require.Equal(t, int64(9), touched.Passed, "the sum of three")
+	})
 }
 
 // recordedLinks counts what is done to links.
@@ -216,44 +227,43 @@ func (m *mortal) Answer(subject string, answer func([]byte, func([]byte))) (func
 }
 
 func TestAGeneratorThatIsKilledLeavesNothingValid(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("it waits for a generator that does not come back")
-	}
-	post := generators.NewMemory()
-	began := time.Now()
-	res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 4, duration: 40 * time.Second,
-		generators: func(ctx context.Context, i int, w generators.Worker) error {
-			if i == 0 {
-				return w.Serve(ctx, post)
-			}
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			killed := &mortal{Post: post}
-			time.AfterFunc(time.Second, func() { killed.dead.Store(true); cancel() })
-			return w.Serve(ctx, killed)
-		},
-	}.run(t)
-	require.ErrorIs(t, err, generators.ErrLost)
-	require.ErrorContains(t, err, "harness: generator ")
-	require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
-	require.Contains(t, res.History.End.Reason, "nothing was heard of the other side for 15s")
-	require.Less(t, time.Since(began), 30*time.Second)
+	virtually(t, func(t *testing.T) {
+		post := generators.NewMemory()
+		began := time.Now()
+		res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 4, duration: 40 * time.Second,
+			generators: func(ctx context.Context, i int, w generators.Worker) error {
+				if i == 0 {
+					return w.Serve(ctx, post)
+				}
+				ctx, cancel := context.WithCancel(ctx)
+				defer cancel()
+				killed := &mortal{Post: post}
+				time.AfterFunc(time.Second, func() { killed.dead.Store(true); cancel() })
+				return w.Serve(ctx, killed)
+			},
+		}.run(t)
+		require.ErrorIs(t, err, generators.ErrLost)
+		require.ErrorContains(t, err, "harness: generator ")
+		require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
+		require.Contains(t, res.History.End.Reason, "nothing was heard of the other side for 15s")
+		require.Less(t, time.Since(began), 30*time.Second)
+	})
 }
 
 func TestAGeneratorThatEndsEndsTheRun(t *testing.T) {
-	t.Parallel()
-	post := generators.NewMemory()
-	res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 4, duration: 40 * time.Second,
-		generators: func(ctx context.Context, i int, w generators.Worker) error {
-			ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(1+99*i)*time.Second, errors.New("interrupted"))
-			defer cancel()
-			return w.Serve(ctx, post)
-		},
-	}.run(t)
-	require.ErrorContains(t, err, "its load ended before its time")
-	require.ErrorContains(t, err, "interrupted")
-	require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
+	virtually(t, func(t *testing.T) {
+		post := generators.NewMemory()
+		res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 4, duration: 40 * time.Second,
+			generators: func(ctx context.Context, i int, w generators.Worker) error {
+				ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(1+99*i)*time.Second, errors.New("interrupted"))
+				defer cancel()
+				return w.Serve(ctx, post)
+			},
+		}.run(t)
+		require.ErrorContains(t, err, "its load ended before its time")
+		require.ErrorContains(t, err, "interrupted")
+		require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
+	})
 }
 
 // lookingLinks answer probes as they are told.
@@ -266,27 +276,28 @@ func (l *lookingLinks) Probe(context.Context, string, string) error { return <-l
 
 // TestGeneratorsLookAgainWhileTheyDiffer: one of two that fails says nothing of a cut.
 func TestGeneratorsLookAgainWhileTheyDiffer(t *testing.T) {
-	t.Parallel()
-	links := &lookingLinks{errs: make(chan error, 100)}
-	var errs []error
-	_, err := spread{store: &store{}, clocks: apart()[:2], clients: 8, duration: time.Second, links: links, spec: func(s *harness.Spec, team *generators.Team) {
-		s.Faults = []harness.TimedFault{{Nemesis: looking{func(ctx context.Context) {
-			for _, answers := range [][]error{{nil, nil}, {io.EOF, nil, nil, nil}, {io.EOF, nil, io.EOF, io.EOF}, {os.ErrDeadlineExceeded, os.ErrDeadlineExceeded}} {
-				for _, a := range answers {
-					links.errs <- a
+	virtually(t, func(t *testing.T) {
+		links := &lookingLinks{errs: make(chan error, 100)}
+		var errs []error
+		_, err := spread{store: &store{}, clocks: apart()[:2], clients: 8, duration: time.Second, links: links, spec: func(s *harness.Spec, team *generators.Team) {
+			s.Faults = []harness.TimedFault{{Nemesis: looking{func(ctx context.Context) {
+				for _, answers := range [][]error{{nil, nil}, {io.EOF, nil, nil, nil}, {io.EOF, nil, io.EOF, io.EOF}, {os.ErrDeadlineExceeded, os.ErrDeadlineExceeded}} {
+					for _, a := range answers {
+						links.errs <- a
+					}
+					errs = append(errs, team.Probe(ctx, "g0", "r1"))
 				}
-				errs = append(errs, team.Probe(ctx, "g0", "r1"))
-			}
-		}}, After: 100 * time.Millisecond}}
-		s.QuietPeriod = 100 * time.Millisecond
-	}}.run(t)
-	require.NoError(t, err)
-	require.Len(t, errs, 4)
-	require.NoError(t, errs[0])
-	require.NoError(t, errs[1])
-	require.ErrorContains(t, errs[2], "generator 1: EOF")
-	require.ErrorContains(t, errs[2], "generator 2: EOF")
-	require.ErrorIs(t, errs[3], os.ErrDeadlineExceeded, "what kind of error it was is known here, too")
+			}}, After: 100 * time.Millisecond}}
+			s.QuietPeriod = 100 * time.Millisecond
+		}}.run(t)
+		require.NoError(t, err)
+		require.Len(t, errs, 4)
+		require.NoError(t, errs[0])
+		require.NoError(t, errs[1])
+		require.ErrorContains(t, errs[2], "generator 1: EOF")
+		require.ErrorContains(t, errs[2], "generator 2: EOF")
+		require.ErrorIs(t, errs[3], os.ErrDeadlineExceeded, "what kind of error it was is known here, too")
+	})
 }
 
 // looking is a fault that only looks.
@@ -300,21 +311,23 @@ func (l looking) Inject(ctx context.Context, _ *rand.Rand) (harness.Injection, e
 
 // TestWhoServesAKilledCoordinatorIsInNobodysWay: it answers to the subjects of its own team alone.
 func TestWhoServesAKilledCoordinatorIsInNobodysWay(t *testing.T) {
-	t.Parallel()
-	post := generators.NewMemory()
-	ctx, cancel := context.WithCancel(t.Context())
-	old := generators.Worker{Name: "old", Program: "v1"}
-	served := make(chan error, 1)
-	go func() { served <- old.Serve(ctx, post) }()
-	gathering, killed := context.WithTimeout(ctx, 10*time.Second)
-	_, err := generators.Gather(gathering, deaf{post}, generators.Options{Generators: 1, Program: "v1"})
-	require.NoError(t, err) // and it is never heard of again
-	killed()
-	res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 8, duration: time.Second}.run(t)
-	require.NoError(t, err)
-	require.Equal(t, harness.Valid, res.Verdict, res.Summary())
-	cancel()
-	require.Error(t, <-served)
+	virtually(t, func(t *testing.T) {
+		post := generators.NewMemory()
+		ctx, cancel := context.WithCancel(t.Context())
+		old := generators.Worker{Name: "old", Program: "v1"}
+		served := make(chan error, 1)
+		go func() { served <- old.Serve(ctx, post) }()
+		gathering, killed := context.WithTimeout(ctx, 10*time.Second)
+		dead, err := generators.Gather(gathering, deaf{post}, generators.Options{Generators: 1, Program: "v1"})
+		require.NoError(t, err) // and it is not heard of again
+		killed()
+		defer dead.Close()
+		res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 8, duration: time.Second}.run(t)
+		require.NoError(t, err)
+		require.Equal(t, harness.Valid, res.Verdict, res.Summary())
+		cancel()
+		require.Error(t, <-served)
+	})
 }
 
 // deaf is the post of a coordinator that stops to answer once somebody has joined.
@@ -331,27 +344,29 @@ func (d deaf) Answer(subject string, answer func([]byte, func([]byte))) (func(),
 }
 
 func TestWhoIsNotWantedIsRefused(t *testing.T) {
-	post := generators.NewMemory()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	gathered := make(chan *generators.Team)
-	go func() {
-		team, err := generators.Gather(ctx, post, generators.Options{Generators: 1, Program: "v2"})
-		if err != nil {
-			t.Error(err)
-		}
-		gathered <- team
-	}()
-	w := generators.Worker{Name: "old", Program: "v1"}
-	err := w.Serve(ctx, post)
-	require.ErrorIs(t, err, generators.ErrRefused)
-	require.ErrorContains(t, err, `it is of "v2", and this is "v1": take the same version`)
-	served := make(chan error, 1)
-	go func() { served <- generators.Worker{Name: "first", Program: "v2"}.Serve(ctx, post) }()
-	team := <-gathered
-	err = generators.Worker{Name: "second", Program: "v2"}.Serve(ctx, post)
-	require.ErrorIs(t, err, generators.ErrRefused)
-	require.ErrorContains(t, err, "its 1 generators are there already")
-	team.Close()
-	require.NoError(t, <-served)
+	virtually(t, func(t *testing.T) {
+		post := generators.NewMemory()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		gathered := make(chan *generators.Team)
+		go func() {
+			team, err := generators.Gather(ctx, post, generators.Options{Generators: 1, Program: "v2"})
+			if err != nil {
+				t.Error(err)
+			}
+			gathered <- team
+		}()
+		w := generators.Worker{Name: "old", Program: "v1"}
+		err := w.Serve(ctx, post)
+		require.ErrorIs(t, err, generators.ErrRefused)
+		require.ErrorContains(t, err, `it is of "v2", and this is "v1": take the same version`)
+		served := make(chan error, 1)
+		go func() { served <- generators.Worker{Name: "first", Program: "v2"}.Serve(ctx, post) }()
+		team := <-gathered
+		err = generators.Worker{Name: "second", Program: "v2"}.Serve(ctx, post)
+		require.ErrorIs(t, err, generators.ErrRefused)
+		require.ErrorContains(t, err, "its 1 generators are there already")
+		team.Close()
+		require.NoError(t, <-served)
+	})
 }

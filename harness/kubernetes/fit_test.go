@@ -6,9 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/doublegrant/doublegrant/harness/coordinate"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
@@ -26,21 +23,21 @@ func TestNamesOfOneManifestAreThereInAnother(t *testing.T) {
 		for _, v := range p.Volumes {
 			volumes = append(volumes, v.Name)
 			if v.PersistentVolumeClaim != nil {
-				find[*corev1.PersistentVolumeClaim](t, v.PersistentVolumeClaim.ClaimName)
+				find(t, "PersistentVolumeClaim", v.PersistentVolumeClaim.ClaimName, nil)
 			}
 			if v.ConfigMap != nil && v.ConfigMap.Name != "suite" { // the suite is yours
-				find[*corev1.ConfigMap](t, v.ConfigMap.Name)
+				find(t, "ConfigMap", v.ConfigMap.Name, nil)
 			}
 		}
 		if file == "nats.yaml" {
-			volumes = append(volumes, find[*appsv1.StatefulSet](t, "nats").Spec.VolumeClaimTemplates[0].Name)
+			volumes = append(volumes, natsServers(t).VolumeClaimTemplates[0].Metadata.Name)
 		}
 		for _, m := range c.VolumeMounts {
 			mounts = append(mounts, m.Name)
 		}
 		require.ElementsMatch(t, volumes, mounts, file)
 		for _, e := range c.Env {
-			if e.ValueFrom.SecretKeyRef != nil {
+			if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
 				require.Equal(t, "nats-token/token", e.ValueFrom.SecretKeyRef.Name+"/"+e.ValueFrom.SecretKeyRef.Key, file)
 			}
 		}
@@ -64,42 +61,71 @@ func TestWhatDoublegrantWritesHasAPlace(t *testing.T) {
 		require.ElementsMatch(t, []string{"/tmp", "/results"}, at, file)
 		for _, v := range made.Spec.Volumes {
 			if v.EmptyDir != nil {
-				require.NotNil(t, v.EmptyDir.SizeLimit, "%s: %s", file, v.Name)
+				require.NotZero(t, v.EmptyDir.SizeLimit, "%s: %s", file, v.Name)
 			}
 		}
 	}
 }
 
+// job is the spec of a Job.
+type job struct {
+	CompletionMode                                               string
+	Completions, Parallelism, BackoffLimit, BackoffLimitPerIndex *int
+	PodFailurePolicy                                             struct{ Rules []rule }
+	Template                                                     pod
+}
+
+type rule struct {
+	Action      string
+	OnExitCodes struct {
+		ContainerName string
+		Values        []int
+	}
+	OnPodConditions []struct{ Type, Status string }
+}
+
+func jobOf(t *testing.T, name string) (j job) {
+	find(t, "Job", name, &j)
+	return j
+}
+
 // TestShardsAreAsManyAsTheirPods: Kubernetes tells a pod its index, and not of how many.
 func TestShardsAreAsManyAsTheirPods(t *testing.T) {
-	job := find[*batchv1.Job](t, "shards").Spec
-	require.Equal(t, batchv1.IndexedCompletion, *job.CompletionMode)
-	require.Equal(t, *job.Completions, *job.Parallelism)
-	args := job.Template.Spec.Containers[0].Args
-	require.Equal(t, fmt.Sprintf("auto/%d", *job.Completions), args[slices.Index(args, "--shard")+1])
-	require.Zero(t, *job.BackoffLimitPerIndex, "a shard that found something is not tried until it finds nothing")
-	require.Zero(t, *find[*batchv1.Job](t, "merge").Spec.BackoffLimit)
+	shards := jobOf(t, "shards")
+	require.Equal(t, "Indexed", shards.CompletionMode)
+	require.Equal(t, *shards.Completions, *shards.Parallelism)
+	args := shards.Template.Spec.Containers[0].Args
+	require.Equal(t, fmt.Sprintf("auto/%d", *shards.Completions), args[slices.Index(args, "--shard")+1])
+	require.Zero(t, *shards.BackoffLimitPerIndex, "a shard that found something is not tried until it finds nothing")
+	require.Zero(t, *jobOf(t, "merge").BackoffLimit)
 }
 
 // TestACoordinatorThatFoundSomethingIsNotTriedAgain: one that failed is, and one whose node was drained, which exits as if it had found
 // nothing out. The first rule that fits counts. Rules need pods that do not restart in place.
 func TestACoordinatorThatFoundSomethingIsNotTriedAgain(t *testing.T) {
-	job := find[*batchv1.Job](t, "coordinator").Spec
-	require.Equal(t, corev1.RestartPolicyNever, job.Template.Spec.RestartPolicy)
-	drained := job.PodFailurePolicy.Rules[0]
-	require.Equal(t, batchv1.PodFailurePolicyActionIgnore, drained.Action)
-	require.Equal(t, []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}, drained.OnPodConditions)
-	rule := job.PodFailurePolicy.Rules[1]
-	require.Equal(t, batchv1.PodFailurePolicyActionFailJob, rule.Action)
-	require.Equal(t, []int32{1, 2, 64}, rule.OnExitCodes.Values, "invalid, unknown, wrong usage")
-	require.Equal(t, job.Template.Spec.Containers[0].Name, *rule.OnExitCodes.ContainerName)
+	coordinator := jobOf(t, "coordinator")
+	require.Equal(t, "Never", coordinator.Template.Spec.RestartPolicy)
+	drained, found := coordinator.PodFailurePolicy.Rules[0], coordinator.PodFailurePolicy.Rules[1]
+	require.Equal(t, "Ignore", drained.Action)
+	require.Equal(t, []struct{ Type, Status string }{{"DisruptionTarget", "True"}}, drained.OnPodConditions)
+	require.Equal(t, "FailJob", found.Action)
+	require.Equal(t, []int{1, 2, 64}, found.OnExitCodes.Values, "invalid, unknown, wrong usage")
+	require.Equal(t, coordinator.Template.Spec.Containers[0].Name, found.OnExitCodes.ContainerName)
+}
+
+// service is the spec of a Service.
+type service struct {
+	ClusterIP string
+	Ports     []struct{ Port int }
+	Selector  map[string]string
 }
 
 // TestCoordinatorAndWorkersMeet by one address and one name, and with the same token as NATS has.
 func TestCoordinatorAndWorkersMeet(t *testing.T) {
-	service := find[*corev1.Service](t, "nats")
-	require.Equal(t, corev1.ClusterIPNone, service.Spec.ClusterIP)
-	url := fmt.Sprintf("nats://%s:%d", service.Name, service.Spec.Ports[0].Port)
+	var spec service
+	nats := find(t, "Service", "nats", &spec)
+	require.Equal(t, "None", spec.ClusterIP)
+	url := fmt.Sprintf("nats://%s:%d", nats.Metadata.Name, spec.Ports[0].Port)
 	for file, flag := range map[string]string{"coordinator.yaml": "--nats", "workers.yaml": "--join"} {
 		c := pods(t)[file].Spec.Containers[0]
 		require.Equal(t, url, c.Args[slices.Index(c.Args, flag)+1], file)
@@ -118,29 +144,36 @@ func TestResultsHaveRoom(t *testing.T) {
 	} {
 		p := pods(t)[file].Spec
 		limits := p.Containers[0].Resources.Limits
-		require.GreaterOrEqual(t, limits.Memory().Value(), needs.memory, file)
+		require.GreaterOrEqual(t, int64(limits["memory"]), needs.memory, file)
 		var all int64
 		for _, v := range p.Volumes {
 			if v.EmptyDir == nil {
 				continue
 			}
-			all += v.EmptyDir.SizeLimit.Value()
+			all += int64(v.EmptyDir.SizeLimit)
 			if v.Name == "tmp" {
-				require.GreaterOrEqual(t, v.EmptyDir.SizeLimit.Value(), needs.tmp, file)
+				require.GreaterOrEqual(t, int64(v.EmptyDir.SizeLimit), needs.tmp, file)
 			}
 		}
-		require.Greater(t, limits.StorageEphemeral().Value(), all, file)
+		require.Greater(t, int64(limits["ephemeral-storage"]), all, file)
 	}
 }
 
 // TestSelectorsSelectTheirPods: of what makes pods, and of what looks for them.
 func TestSelectorsSelectTheirPods(t *testing.T) {
-	workers, servers := find[*appsv1.Deployment](t, "worker").Spec, find[*appsv1.StatefulSet](t, "nats").Spec
-	require.True(t, selects(t, *workers.Selector, workers.Template.Labels))
-	require.True(t, selects(t, *servers.Selector, servers.Template.Labels))
-	for file, made := range pods(t) {
-		require.Equal(t, file == "workers.yaml", selects(t, *workers.Selector, made.Labels), file)
-		require.Equal(t, file == "nats.yaml", selects(t, *servers.Selector, made.Labels), file)
+	var workers struct {
+		Selector selector
+		Template pod
 	}
-	require.Equal(t, servers.Template.Labels, find[*corev1.Service](t, "nats").Spec.Selector)
+	find(t, "Deployment", "worker", &workers)
+	servers := natsServers(t)
+	require.True(t, workers.Selector.selects(t, workers.Template.Metadata.Labels))
+	require.True(t, servers.Selector.selects(t, servers.Template.Metadata.Labels))
+	for file, made := range pods(t) {
+		require.Equal(t, file == "workers.yaml", workers.Selector.selects(t, made.Metadata.Labels), file)
+		require.Equal(t, file == "nats.yaml", servers.Selector.selects(t, made.Metadata.Labels), file)
+	}
+	var spec service
+	find(t, "Service", "nats", &spec)
+	require.Equal(t, servers.Template.Metadata.Labels, spec.Selector)
 }

@@ -9,13 +9,30 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 )
+
+// statefulSet is the spec of a StatefulSet.
+type statefulSet struct {
+	Replicas             int
+	ServiceName          string
+	Selector             selector
+	Template             pod
+	VolumeClaimTemplates []struct {
+		Metadata meta
+		Spec     struct {
+			Resources struct{ Requests map[string]quantity }
+		}
+	}
+}
+
+func natsServers(t *testing.T) (s statefulSet) {
+	find(t, "StatefulSet", "nats", &s)
+	return s
+}
 
 // TestNATSTakesItsConfiguration: the server itself reads what the manifest gives it, and finds there what the manifest gives its pods.
 func TestNATSTakesItsConfiguration(t *testing.T) {
-	text := find[*corev1.ConfigMap](t, "nats").Data["nats.conf"]
+	text := find(t, "ConfigMap", "nats", nil).Data["nats.conf"]
 	read := func(text string) (*server.Options, error) {
 		path := filepath.Join(t.TempDir(), "nats.conf")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -29,17 +46,17 @@ func TestNATSTakesItsConfiguration(t *testing.T) {
 	require.Equal(t, "dg-0123", o.Authorization, "without a token whoever reaches it may ask")
 	require.True(t, o.JetStream)
 
-	set := find[*appsv1.StatefulSet](t, "nats").Spec
+	set := natsServers(t)
 	c, disk := set.Template.Spec.Containers[0], set.VolumeClaimTemplates[0]
 	require.Equal(t, []string{"--config", c.VolumeMounts[0].MountPath + "/nats.conf"}, c.Args)
 	require.Equal(t, o.StoreDir, c.VolumeMounts[1].MountPath)
-	require.Equal(t, disk.Name, c.VolumeMounts[1].Name)
-	require.Less(t, o.JetStreamMaxStore, disk.Spec.Resources.Requests.Storage().Value())
-	require.Less(t, o.JetStreamMaxMemory, c.Resources.Requests.Memory().Value())
+	require.Equal(t, disk.Metadata.Name, c.VolumeMounts[1].Name)
+	require.Less(t, o.JetStreamMaxStore, int64(disk.Spec.Resources.Requests["storage"]))
+	require.Less(t, o.JetStreamMaxMemory, int64(c.Resources.Requests["memory"]))
 	require.Equal(t, []int{o.Port, o.Cluster.Port, o.HTTPPort},
-		[]int{int(c.Ports[0].ContainerPort), int(c.Ports[1].ContainerPort), int(c.Ports[2].ContainerPort)})
+		[]int{c.Ports[0].ContainerPort, c.Ports[1].ContainerPort, c.Ports[2].ContainerPort})
 
-	require.Len(t, o.Routes, int(*set.Replicas))
+	require.Len(t, o.Routes, set.Replicas)
 	for i, route := range o.Routes {
 		require.Equal(t, fmt.Sprintf("%s-%d.%s:%d", "nats", i, set.ServiceName, o.Cluster.Port), route.Host)
 	}

@@ -155,7 +155,7 @@ func bites(t *testing.T, a *attached.Clients, f harness.LinkFault) {
 	heal, err := a.Impair([]harness.Link{{From: "g0", To: "r1"}}, f)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = heal() })
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	began := time.Now()
 	switch f.Kind {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/cluster/internal/platformtest"
 )
 
@@ -27,10 +26,10 @@ type proxy struct {
 	silent bool
 }
 
-// newProxy returns a proxy and its DOCKER_HOST.
-func newProxy(t *testing.T) (*proxy, string) {
+// newProxy returns a proxy with its socket in dir, and its DOCKER_HOST.
+func newProxy(t *testing.T, dir string) (*proxy, string) {
 	t.Helper()
-	path := filepath.Join(os.TempDir(), "docker.sock")
+	path := filepath.Join(dir, "docker.sock")
 	return standBefore(t, path, dockerSocket(t)), "unix://" + path
 }
 
@@ -111,7 +110,7 @@ func (p *proxy) hush(silent bool) {
 }
 
 func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
-	docker.Need(t)
+	need(t)
 	for name, way := range map[string]struct{ lose, regain func(*testing.T, *proxy) }{
 		"dies": {
 			func(_ *testing.T, p *proxy) { p.die() },
@@ -123,12 +122,12 @@ func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			tmp, err := os.MkdirTemp("", "lost")
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, os.Remove(tmp), "a folder was left behind") })
-			t.Setenv("TMPDIR", tmp)
-			p, host := newProxy(t)
-			said := actWithout(t, host, func() { way.lose(t, p) })
+			p, host := newProxy(t, tmp)
+			said := actWithout(t, tmp, host, func() { way.lose(t, p) })
 			for _, act := range []string{"pause", "resume", "terminate", "kill", "stop"} {
 				took, what := said[act][0], said[act][1]
 				require.NotContains(t, what, "<nil>", act)
@@ -138,18 +137,18 @@ func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
 			}
 			require.Contains(t, said["stop"][1], "doctor --clean")
 			way.regain(t, p)
-			require.Eventually(t, func() bool { return len(onDocker.Remains(t, tmp, "-")) == 0 }, 30*time.Second, 20*time.Millisecond,
+			require.Eventually(t, func() bool { return len(onDocker.Remains(t, tmp, "-")) == 0 }, platformtest.Hang, 20*time.Millisecond,
 				"the watchdog did not find the daemon once it was there")
 		})
 	}
 }
 
-// actWithout runs a harness that loses its daemon once its cluster is up, and returns its report of each act: the time that it
+// actWithout runs a harness in the folder tmp that loses its daemon once its cluster is up, and returns its report of each act: the time that it
 // took, and the error.
-func actWithout(t *testing.T, dockerHost string, lose func()) map[string][2]string {
+func actWithout(t *testing.T, tmp, dockerHost string, lose func()) map[string][2]string {
 	t.Helper()
-	t.Setenv("DOCKER_HOST", dockerHost)
 	v := platformtest.NewVictim(t, stepwise)
+	v.Dir, v.Env = tmp, append(v.Env, "TMPDIR="+tmp, "DOCKER_HOST="+dockerHost)
 	in, err := v.StdinPipe()
 	require.NoError(t, err)
 	out, err := v.StdoutPipe()

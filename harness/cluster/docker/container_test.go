@@ -39,24 +39,24 @@ func TestContainersServeEveryTopology(t *testing.T) {
 }
 
 func TestKilledPrimaryInAContainerIsReplacedAndComesBackAsReplica(t *testing.T) {
-	docker.Need(t)
+	need(t)
 	for range platformtest.Trials(1) {
 		t.Run("", onDocker.OneFailover)
 	}
 }
 
 func TestNothingIsLeftOfAHarnessKilledAtARandomMoment(t *testing.T) {
-	docker.Need(t)
+	need(t)
 	onDocker.NothingIsLeftOfAKilledHarness(t)
 }
 
 func TestOrphansOfAHarnessKilledTogetherWithItsWatchdogsAreRemovedAndNothingElse(t *testing.T) {
-	docker.Need(t)
+	need(t)
 	onDocker.OrphansAreRemovedAndNothingElse(t, "folder", "container")
 }
 
 func TestANodeTakesTheClientsThatItIsToTake(t *testing.T) {
-	docker.Need(t)
+	need(t)
 	onDocker.TakesItsClients(t)
 }
 
@@ -151,7 +151,7 @@ func TestWithoutDockerATestIsSkippedAndInCIItFails(t *testing.T) {
 
 // What somebody has given a name of their own is theirs.
 func TestAnImageThatWasReplacedAndHasAnotherNameStays(t *testing.T) {
-	docker.Need(t)
+	need(t)
 	name := fmt.Sprintf("doublegrant/test-names:%d", os.Getpid())
 	run := func(words ...string) {
 		out, err := exec.Command("docker", words...).CombinedOutput()

@@ -11,6 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/cluster/internal/platformtest"
+	"github.com/doublegrant/doublegrant/harness/internal/testenv"
 )
 
 // onDocker runs the tests that every platform has to pass, in containers.
@@ -30,10 +31,16 @@ var (
 	sees         = platformtest.Sees
 )
 
+// need skips the test where there is no Docker.
+func need(t *testing.T) {
+	t.Helper()
+	docker.Need(testenv.Noting(t, "tests of containers", "install Docker Engine, and start it"))
+}
+
 // options returns options for containers. It skips the test where there is no Docker.
 func options(t *testing.T) cluster.Options {
 	t.Helper()
-	docker.Need(t)
+	need(t)
 	return onDocker.Options
 }
 

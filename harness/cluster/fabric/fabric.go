@@ -21,7 +21,6 @@ import (
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/rs/zerolog"
-	"github.com/rs/zerolog/log"
 )
 
 // Outside is the host name of connections from an address that belongs to no host.
@@ -49,8 +48,7 @@ type (
 	hostPlace struct{ name, real string }
 )
 
-// New returns a fabric without hosts. The first call changes two things for the whole process: it turns off zerolog's global logger,
-// and adds two toxics to toxiproxy's table.
+// New returns a fabric without hosts. The first call changes one thing for the whole process: it adds six toxics to toxiproxy's table.
 func New() *Fabric {
 	setUp()
 	return &Fabric{
@@ -62,13 +60,14 @@ func New() *Fabric {
 	}
 }
 
-// setUp changes what toxiproxy keeps for a whole process, when the first fabric is made: linking this package changes nothing.
-// Neither can be set for one fabric. Toxics are looked up by name in one table. The bandwidth toxic logs by zerolog's global
-// logger whenever it is removed, and would write to standard error.
+// setUp adds our toxics to the one table of the process, when the first fabric is made: linking this package changes nothing.
 var setUp = sync.OnceFunc(func() {
-	toxics.Register(dropName, new(drop))
-	toxics.Register(limitDataName, new(limitData))
-	log.Logger = zerolog.Nop()
+	for name, own := range map[string]toxics.Toxic{
+		dropName: new(drop), limitDataName: new(limitData),
+		latencyName: new(latency), bandwidthName: new(bandwidth), sliceName: new(slicer), slowCloseName: new(slowClose),
+	} {
+		toxics.Register(name, own)
+	}
 })
 
 // Host declares that connections from the address ip (no port) come from the host called name.

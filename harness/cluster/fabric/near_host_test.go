@@ -20,19 +20,20 @@ import (
 // newPair makes a connection from within this process. Its other end is at a host that does only what the test says.
 func newPair(t *testing.T) (l *fabric.Link, near, host net.Conn) {
 	t.Helper()
-	ln, err := net.Listen("tcp", serverReal)
+	at := newAddresses()
+	ln, err := net.Listen("tcp", at.real)
 	require.NoError(t, err)
 	defer ln.Close()
 	f := fabric.New()
-	f.Host("alice", alice)
-	require.NoError(t, f.Listen("server", serverAnn, serverReal))
+	f.Host(alice, at.of(alice))
+	require.NoError(t, f.Listen("server", at.announced, at.real))
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
-	near, err = f.Dial(t.Context(), alice, serverAnn)
+	near, err = f.Dial(t.Context(), at.of(alice), at.announced)
 	require.NoError(t, err)
 	host, err = ln.Accept()
 	require.NoError(t, err)
 	t.Cleanup(func() { host.Close() })
-	return f.Link("alice", "server"), near, host
+	return f.Link(alice, "server"), near, host
 }
 
 func TestAWithheldLinkKeepsWhatArrivesAtABlockedReader(t *testing.T) {
@@ -42,7 +43,7 @@ func TestAWithheldLinkKeepsWhatArrivesAtABlockedReader(t *testing.T) {
 		err  error
 	}
 	read := make(chan got, 1)
-	require.NoError(t, near.SetReadDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(t, near.SetReadDeadline(time.Now().Add(hang)))
 	go func() {
 		b := make([]byte, 10)
 		n, err := near.Read(b)
@@ -59,7 +60,7 @@ func TestAWithheldLinkKeepsWhatArrivesAtABlockedReader(t *testing.T) {
 	}
 	require.NoError(t, near.SetReadDeadline(time.Now().Add(-time.Second)))
 	require.ErrorIs(t, (<-read).err, os.ErrDeadlineExceeded, "a deadline ends the wait")
-	require.NoError(t, near.SetReadDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(t, near.SetReadDeadline(time.Now().Add(hang)))
 	require.NoError(t, host.Close())
 	heal()
 	all, err := io.ReadAll(near)
@@ -68,20 +69,21 @@ func TestAWithheldLinkKeepsWhatArrivesAtABlockedReader(t *testing.T) {
 }
 
 func TestTheHostsEndComesThroughAToxic(t *testing.T) {
+	t.Parallel()
 	l, near, host := newPair(t)
 	heal, err := fabric.Impair([]*fabric.Link{l}, harness.Latency(time.Millisecond, 0))
 	require.NoError(t, err)
 	_, err = host.Write([]byte("last words"))
 	require.NoError(t, err)
 	require.NoError(t, host.Close())
-	require.NoError(t, near.SetDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(t, near.SetDeadline(time.Now().Add(hang)))
 	all, err := io.ReadAll(near)
 	require.NoError(t, err)
 	require.Equal(t, "last words", string(all))
 	require.Eventually(t, func() bool {
 		_, err := near.Write([]byte("is there anybody?"))
 		return errors.Is(err, syscall.EPIPE)
-	}, 5*time.Second, time.Millisecond)
+	}, hang, time.Millisecond)
 	require.NoError(t, heal())
 	require.NoError(t, near.Close())
 	require.Zero(t, l.Connections())
@@ -150,6 +152,7 @@ func pattern(from, n int) []byte {
 
 // A connection that LimitData has cut never goes on beyond the gap, however late the opener reads the bytes before it.
 func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
+	t.Parallel()
 	l, near, host := newPair(t)
 	all := bytes.Repeat([]byte("0123456789abcdef"), 33*512) // more than the queue to the opener holds
 	heal, err := fabric.Impair([]*fabric.Link{l}, harness.LimitData(int64(len(all))-100))
@@ -162,7 +165,7 @@ func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
 		_, _ = host.Write([]byte("beyond the gap"))
 		_ = host.Close()
 	}()
-	require.NoError(t, near.SetDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(t, near.SetDeadline(time.Now().Add(hang)))
 	got, err := io.ReadAll(near)
 	require.False(t, errors.Is(err, os.ErrDeadlineExceeded), "it hangs")
 	require.True(t, bytes.HasPrefix(append(all, "beyond the gap"...), got), "%d bytes came, and then others", len(all)-100)
@@ -170,6 +173,7 @@ func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
 
 // A withheld link keeps neither a Close nor a deadline from a Write that waits for the host.
 func TestAWriteThatIsUnderWayEndsOnAWithheldLink(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		end  func(c net.Conn) error
 		want error
@@ -181,6 +185,7 @@ func TestAWriteThatIsUnderWayEndsOnAWithheldLink(t *testing.T) {
 		}, os.ErrDeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l, near, _ := newPair(t)
 			var written atomic.Int64
 			wrote := make(chan error, 1)
@@ -201,7 +206,7 @@ func TestAWriteThatIsUnderWayEndsOnAWithheldLink(t *testing.T) {
 				}
 				still++
 				return still > 10
-			}, 10*time.Second, 20*time.Millisecond)
+			}, hang, 20*time.Millisecond)
 			heal := l.Withhold()
 			require.NoError(t, tc.end(near))
 			select {

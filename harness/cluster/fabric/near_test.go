@@ -42,8 +42,8 @@ func TestAConnectionFromWithinCostsOneFileAndNoGoroutine(t *testing.T) {
 	require.LessOrEqual(t, openFiles(t)-files, 2*many, "one file here, and one of the server")
 	require.LessOrEqual(t, runtime.NumGoroutine()-running, many, "the server has one for each")
 	for _, c := range all {
-		require.Equal(t, alice, c.LocalAddr().(*net.TCPAddr).IP.String(), "the host sees who connects")
-		require.Equal(t, serverAnn, c.RemoteAddr().String())
+		require.Equal(t, w.of(alice), c.LocalAddr().(*net.TCPAddr).IP.String(), "the host sees who connects")
+		require.Equal(t, w.announced, c.RemoteAddr().String())
 	}
 }
 
@@ -69,13 +69,14 @@ func TestConnectionsGoDirectAgainAfterAToxic(t *testing.T) {
 			require.NoError(t, w.receives(c, "under way"))
 			require.NoError(t, w.echoes(c, "two"))
 		}
-		require.Eventually(t, func() bool { return runtime.NumGoroutine() <= running+2 }, 5*time.Second, time.Millisecond,
+		require.Eventually(t, func() bool { return runtime.NumGoroutine() <= running+2 }, hang, time.Millisecond,
 			"they still go through toxiproxy; two goroutines are of this very look")
 	}
 }
 
 // Whatever faults come and go, no byte is lost, doubled or overtaken.
 func TestBytesStayInOrderWhileFaultsComeAndGo(t *testing.T) {
+	t.Parallel()
 	w := newWithin(t)
 	const streams, words = 8, 4000
 	var streaming sync.WaitGroup
@@ -151,6 +152,7 @@ func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
 }
 
 func TestWhatIsWrittenToAWithheldLinkArrivesAlthoughItsWriterHasLeft(t *testing.T) {
+	t.Parallel()
 	w := newWithin(t)
 	a := w.dial(alice)
 	require.NoError(t, w.echoes(a, "one"))
@@ -165,11 +167,12 @@ func TestWhatIsWrittenToAWithheldLinkArrivesAlthoughItsWriterHasLeft(t *testing.
 	require.ErrorIs(t, err, net.ErrClosed)
 	require.Equal(t, before, w.received())
 	heal()
-	require.Eventually(t, func() bool { return w.received() == before+12 }, 2*time.Second, time.Millisecond)
-	require.Eventually(t, func() bool { return w.Link("alice", "server").Connections() == 0 }, 2*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.received() == before+12 }, hang, time.Millisecond)
+	require.Eventually(t, func() bool { return w.Link("alice", "server").Connections() == 0 }, hang, time.Millisecond)
 }
 
 func TestAFullQueueMakesTheWriterWait(t *testing.T) {
+	t.Parallel()
 	w := newWithin(t)
 	a := w.dial(alice)
 	require.NoError(t, w.echoes(a, "one"))
@@ -183,12 +186,12 @@ func TestAFullQueueMakesTheWriterWait(t *testing.T) {
 		n, err = a.Write(block)
 		sent += n
 		require.Less(t, sent, 1<<20, "the queue has no bound")
-		require.Less(t, time.Since(began), 10*time.Second, "the queue takes %d bytes", sent)
+		require.Less(t, time.Since(began), hang, "the queue takes %d bytes", sent)
 	}
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	go func() { _, _ = io.Copy(io.Discard, a) }()
 	heal()
-	require.Eventually(t, func() bool { return w.received() == before+int64(sent) }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.received() == before+int64(sent) }, hang, time.Millisecond)
 }
 
 func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
@@ -231,13 +234,14 @@ func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
 
 // A client library looks at an idle connection before it uses it again. It must see no more than its host would.
 func TestAnIdleConnectionShowsOnlyWhatHasArrived(t *testing.T) {
+	t.Parallel()
 	w := newWithin(t)
 	a := w.dial(alice)
 	require.NoError(t, w.echoes(a, "one"))
 	require.ErrorIs(t, w.idle(a), syscall.EAGAIN)
 	_, err := a.Write([]byte("x"))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return w.idle(a) == nil }, 2*time.Second, time.Millisecond, "an answer is there")
+	require.Eventually(t, func() bool { return w.idle(a) == nil }, hang, time.Millisecond, "an answer is there")
 
 	heal := w.Link("alice", "server").Withhold()
 	require.ErrorIs(t, w.idle(a), errNotShown)
@@ -248,7 +252,7 @@ func TestAnIdleConnectionShowsOnlyWhatHasArrived(t *testing.T) {
 	heal = w.add(harness.Latency(time.Millisecond, 0))
 	require.ErrorIs(t, w.idle(a), errNotShown)
 	heal()
-	require.Eventually(t, func() bool { return w.idle(a) == syscall.EAGAIN }, 2*time.Second, time.Millisecond, "it is direct again")
+	require.Eventually(t, func() bool { return w.idle(a) == syscall.EAGAIN }, hang, time.Millisecond, "it is direct again")
 
 	w.Link("alice", "server").Refuse()()
 	_, err = a.(syscall.Conn).SyscallConn()
@@ -270,21 +274,22 @@ func (w world) idle(c net.Conn) error {
 }
 
 func TestDialFromWithin(t *testing.T) {
+	t.Parallel()
 	w := newWithin(t)
-	_, err := w.Dial(t.Context(), alice, "127.5.2.9:7000")
-	require.ErrorContains(t, err, "no host of the fabric announces 127.5.2.9:7000")
+	_, err := w.Dial(t.Context(), w.of(alice), w.network+"9:7000")
+	require.ErrorContains(t, err, "no host of the fabric announces "+w.network+"9:7000")
 
-	require.NoError(t, w.Listen("nobody", "127.5.2.9:7000", "127.5.1.9:7000"))
-	_, err = w.Dial(t.Context(), alice, "127.5.2.9:7000")
+	require.NoError(t, w.Listen("nobody", w.network+"9:7000", w.network+"8:7000"))
+	_, err = w.Dial(t.Context(), w.of(alice), w.network+"9:7000")
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 
 	heal := w.Link("alice", "nobody").Withhold()
-	c, err := w.Dial(t.Context(), alice, "127.5.2.9:7000")
+	c, err := w.Dial(t.Context(), w.of(alice), w.network+"9:7000")
 	require.NoError(t, err, "while the link is withheld nobody knows")
 	heal()
 	require.True(t, ended(c))
 
 	require.NoError(t, w.Close())
-	_, err = w.Dial(t.Context(), alice, serverAnn)
+	_, err = w.Dial(t.Context(), w.of(alice), w.announced)
 	require.ErrorIs(t, err, net.ErrClosed)
 }

@@ -13,9 +13,10 @@ import (
 
 // TestAPlaceNobodyListensAt leads connections of this process to a host by the name of their opener, from whatever address.
 func TestAPlaceNobodyListensAt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const announced = "redis.example:7000" // a name that nobody resolves
-	w.Place("elsewhere", announced, serverReal)
+	w.Place("elsewhere", announced, w.real)
 	dial := func(from fabric.Source) error {
 		c, err := w.DialFrom(t.Context(), from, announced)
 		if err != nil {
@@ -28,7 +29,7 @@ func TestAPlaceNobodyListensAt(t *testing.T) {
 	require.NoError(t, dial(fabric.Source{Host: "alice"}))
 	heal := w.Link("alice", "elsewhere").Refuse()
 	require.Error(t, dial(fabric.Source{Host: "alice"}))
-	require.Error(t, dial(fabric.Source{Host: "alice", IP: bob}), "the name counts, not the address")
+	require.Error(t, dial(fabric.Source{Host: "alice", IP: w.of(bob)}), "the name counts, not the address")
 	require.NoError(t, dial(fabric.Source{Host: "bob"}))
 	require.EqualValues(t, 2, w.Link("alice", "elsewhere").Touched().Reset)
 	require.Error(t, dial(fabric.Source{Host: "alice", Own: true}))
@@ -41,10 +42,11 @@ func TestAPlaceNobodyListensAt(t *testing.T) {
 
 // TestErrorsNameNoAddress is for whoever keeps what clients met: it is not to tell where hosts are.
 func TestErrorsNameNoAddress(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.Place("nobody", "canary-1:7000", "127.5.1.9:7001")
+	w.Place("nobody", "canary-1:7000", w.network+"9:7001")
 	w.Place("unknown", "canary-2:7000", "canary.invalid:7001")
-	w.Place("server", "canary-3:7000", serverReal)
+	w.Place("server", "canary-3:7000", w.real)
 	for _, announced := range []string{"canary-1:7000", "canary-2:7000"} {
 		_, err := w.DialFrom(t.Context(), fabric.Source{Host: "alice"}, announced)
 		var op *net.OpError

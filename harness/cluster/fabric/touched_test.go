@@ -11,7 +11,7 @@ import (
 )
 
 // alicesProber dials on alice's links for the harness.
-const alicesProber = "127.5.3.1"
+const alicesProber = "alice's prober"
 
 // TestFaultsCountWhatTheyTouch: an old connection and a new one are counted, and the harness's own looks are not.
 func TestFaultsCountWhatTheyTouch(t *testing.T) {
@@ -28,7 +28,7 @@ func TestFaultsCountWhatTheyTouch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fromBoth(t, func(t *testing.T, w world) {
-				w.Prober("alice", alicesProber)
+				w.Prober("alice", w.of(alicesProber))
 				l := w.Link("alice", "server")
 				old, looking := w.dial(alice), w.dial(alicesProber)
 				require.NoError(t, w.echoes(old, "before"))
@@ -46,7 +46,7 @@ func TestFaultsCountWhatTheyTouch(t *testing.T) {
 					defer fresh.Close()
 					_, _ = fresh.Write([]byte("four"))
 				}
-				require.Eventually(t, func() bool { return c.touches(l.Touched()) }, 5*time.Second, time.Millisecond,
+				require.Eventually(t, func() bool { return c.touches(l.Touched()) }, hang, time.Millisecond,
 					"%+v", l.Touched())
 				require.Zero(t, w.Link("bob", "server").Touched(), "another link")
 			})
@@ -69,7 +69,7 @@ func TestWhatIsTouchedStopsWithTheFault(t *testing.T) {
 // TestNobodyTouchesAnIdleLink: the fault's own look at it does not count.
 func TestNobodyTouchesAnIdleLink(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
-		w.Prober("alice", alicesProber)
+		w.Prober("alice", w.of(alicesProber))
 		heal := w.add(harness.Latency(time.Millisecond, 0))
 		defer heal()
 		require.NoError(t, w.echoes(w.dial(alicesProber), "probe"))

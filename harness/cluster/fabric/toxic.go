@@ -36,17 +36,15 @@ func toxicOf(f harness.LinkFault) toxic {
 	case harness.LinkDropReplies:
 		return toxic{kind: dropName, toxic: &drop{}, dirs: []stream.Direction{stream.Downstream}, ends: true}
 	case harness.LinkLatency:
-		return toxic{kind: "latency", dirs: bothWays(), toxic: &toxics.LatencyToxic{
-			Latency: f.Latency.Milliseconds(), Jitter: f.Jitter.Milliseconds(),
-		}}
+		return toxic{kind: latencyName, dirs: bothWays(), toxic: &latency{Latency: f.Latency, Jitter: f.Jitter}}
 	case harness.LinkBandwidth:
-		return toxic{kind: "bandwidth", dirs: bothWays(), toxic: &toxics.BandwidthToxic{Rate: f.Bandwidth / 1000}}
+		return toxic{kind: bandwidthName, dirs: bothWays(), toxic: &bandwidth{Rate: f.Bandwidth}}
 	case harness.LinkSlicer:
-		return toxic{kind: "slicer", dirs: bothWays(), toxic: &toxics.SlicerToxic{AverageSize: f.Size, Delay: int(f.Delay.Microseconds())}}
+		return toxic{kind: sliceName, dirs: bothWays(), toxic: &slicer{Size: f.Size, Pause: f.Delay}}
 	case harness.LinkLimitData: // an old connection's count begins with the fault
 		return toxic{kind: limitDataName, dirs: bothWays(), cuts: true, toxic: &limitData{int(f.Bytes)}}
 	case harness.LinkSlowClose:
-		return toxic{kind: "slow_close", dirs: bothWays(), toxic: &toxics.SlowCloseToxic{Delay: f.Delay.Milliseconds()}}
+		return toxic{kind: slowCloseName, dirs: bothWays(), toxic: &slowClose{Delay: f.Delay}}
 	}
 	panic("fabric: no toxic does " + f.String())
 }

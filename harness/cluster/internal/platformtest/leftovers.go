@@ -59,7 +59,7 @@ func (p Platform) NothingIsLeftOfAKilledHarness(t *testing.T) {
 		v.kill()
 		died := time.Now()
 		gone := func() bool { return len(p.Remains(t, v.tmp, own)) == 0 && len(v.watchdogs()) == 0 }
-		require.Eventually(t, gone, 20*time.Second, 20*time.Millisecond, "something was left behind")
+		require.Eventually(t, gone, Hang, 20*time.Millisecond, "something was left behind")
 		t.Logf("killed after %v with %d things; all gone after %v", lived, before, time.Since(died))
 	}
 	Whole(t, c)

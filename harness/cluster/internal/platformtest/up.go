@@ -19,6 +19,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
+// Hang bounds what has to come at some time, on however busy a machine.
+const Hang = time.Minute
+
 // Platform is a platform under test. The zero value runs nodes as local processes.
 type Platform struct {
 	Options cluster.Options                      // options of its clusters; On is the platform
@@ -116,15 +119,15 @@ func Connect(t *testing.T, c *cluster.Cluster, group int) redis.UniversalClient 
 // Whole waits until the cluster is whole.
 func Whole(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), Hang)
 	defer cancel()
 	require.NoError(t, c.AwaitWhole(ctx))
 }
 
-// Eventually polls a condition, for 10 s at most: a test that sleeps is a test that flakes.
+// Eventually polls a condition, for as long as Hang: a test that sleeps is a test that flakes.
 func Eventually(t *testing.T, cond func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, cond, 10*time.Second, 20*time.Millisecond, what)
+	require.Eventually(t, cond, Hang, 20*time.Millisecond, what)
 }
 
 // Sees waits until the host gets an answer from the node: a probe waits for a fraction of a second only.

@@ -1,0 +1,176 @@
+package fabric
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
+	"github.com/Shopify/toxiproxy/v2/toxics"
+)
+
+// This file has toxics of our own in place of the four of toxiproxy that delay. Those are faster than they are asked to be:
+//   - A second latency on a connection subtracts what a chunk has waited since it was read from its own delay. The first adds less
+//     than that to the chunk's Timestamp, so the second ends that much too early. Behind a slicer it hardly delays.
+//   - bandwidth keeps the error of a sleep that was too long as a credit, for any later chunk, however long nothing came.
+//   - When another toxic comes, what waits in a stage passes at once, in one piece.
+//
+// Here a chunk's Timestamp is when it is due, by which the next stage counts; it passes no earlier. When it passes later, as on a busy
+// machine, the chunks after it are due as before.
+
+// The names of these toxics; see dropName.
+const (
+	latencyName   = "doublegrant-latency"
+	bandwidthName = "doublegrant-bandwidth"
+	sliceName     = "doublegrant-slice"
+	slowCloseName = "doublegrant-slow-close"
+)
+
+// held is what such a stage keeps of one direction of a connection, even when toxics beside it come and go.
+type held struct {
+	pieces []*stream.StreamChunk // wait for their Timestamp
+	free   time.Time             // nothing after the pieces passes before it
+	ends   bool                  // free counts the delay of the end
+}
+
+// add puts a piece at the end, due no earlier than due.
+func (h *held) add(data []byte, due time.Time) {
+	h.free = latest(h.free, due)
+	h.pieces = append(h.pieces, &stream.StreamChunk{Timestamp: h.free, Data: data})
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// pass passes the pieces on when they are due. It is false if the stage is interrupted before.
+func (h *held) pass(stub *toxics.ToxicStub) bool {
+	for len(h.pieces) > 0 {
+		if !sleepUntil(h.pieces[0].Timestamp, stub.Interrupt) {
+			return false
+		}
+		p := h.pieces[0]
+		h.pieces = h.pieces[1:]
+		stub.Output <- p
+	}
+	return true
+}
+
+func sleepUntil(due time.Time, interrupt <-chan struct{}) bool {
+	wait := time.Until(due)
+	if wait <= 0 {
+		return true
+	}
+	select {
+	case <-time.After(wait):
+		return true
+	case <-interrupt:
+		return false
+	}
+}
+
+// delaying is the part that toxics that delay have in common.
+type delaying struct{}
+
+// NewState returns what the stage keeps of a connection.
+func (delaying) NewState() any { return &held{} }
+
+// Cleanup lets what waits pass at once: the toxic goes.
+func (delaying) Cleanup(stub *toxics.ToxicStub) {
+	h, now := stub.State.(*held), time.Now()
+	for _, p := range h.pieces {
+		if p.Timestamp.After(now) {
+			p.Timestamp = now
+		}
+		stub.Output <- p
+	}
+	h.pieces = nil
+}
+
+// delay runs a stage. hold adds the pieces of a chunk; the end of the connection passes endsAfter later than it could.
+func (delaying) delay(stub *toxics.ToxicStub, hold func(*held, *stream.StreamChunk), endsAfter time.Duration) {
+	h := stub.State.(*held)
+	for h.pass(stub) {
+		select {
+		case <-stub.Interrupt:
+			return
+		case c := <-stub.Input:
+			if c != nil {
+				hold(h, c)
+				continue
+			}
+			if endsAfter > 0 && !h.ends {
+				h.free, h.ends = latest(h.free, time.Now().Add(endsAfter)), true
+			}
+			if sleepUntil(h.free, stub.Interrupt) {
+				stub.Close()
+			}
+			return
+		}
+	}
+}
+
+// latency delays each chunk by Latency, plus or minus up to Jitter.
+type latency struct {
+	delaying
+	Latency time.Duration `json:"latency"`
+	Jitter  time.Duration `json:"jitter"`
+}
+
+// GetBufferSize returns how many chunks may wait for the stage; with less than this the latency would limit the bandwidth.
+func (*latency) GetBufferSize() int { return 1024 }
+
+func (t *latency) Pipe(stub *toxics.ToxicStub) {
+	t.delay(stub, func(h *held, c *stream.StreamChunk) {
+		delay := t.Latency
+		if t.Jitter > 0 {
+			delay += rand.N(2*t.Jitter) - t.Jitter
+		}
+		h.add(c.Data, c.Timestamp.Add(delay))
+	}, 0)
+}
+
+// bandwidth lets Rate bytes a second pass, those of up to a tenth of a second at a time.
+type bandwidth struct {
+	delaying
+	Rate int64 `json:"rate"`
+}
+
+func (t *bandwidth) Pipe(stub *toxics.ToxicStub) {
+	t.delay(stub, func(h *held, c *stream.StreamChunk) {
+		began, sent := latest(h.free, c.Timestamp), 0
+		for piece := range slices.Chunk(c.Data, max(1, int(t.Rate/10))) {
+			sent += len(piece)
+			h.add(piece, began.Add(time.Duration(sent)*time.Second/time.Duration(t.Rate)))
+		}
+	}, 0)
+}
+
+// slicer cuts chunks into pieces of at most Size bytes, with a pause after each.
+type slicer struct {
+	delaying
+	Size  int           `json:"size"`
+	Pause time.Duration `json:"pause"`
+}
+
+func (t *slicer) Pipe(stub *toxics.ToxicStub) {
+	t.delay(stub, func(h *held, c *stream.StreamChunk) {
+		for piece := range slices.Chunk(c.Data, t.Size) {
+			h.add(piece, c.Timestamp)
+			h.free = h.free.Add(t.Pause)
+		}
+	}, 0)
+}
+
+// slowClose passes the end of a connection on after Delay.
+type slowClose struct {
+	delaying
+	Delay time.Duration `json:"delay"`
+}
+
+func (t *slowClose) Pipe(stub *toxics.ToxicStub) {
+	t.delay(stub, func(h *held, c *stream.StreamChunk) { h.add(c.Data, c.Timestamp) }, t.Delay)
+}
