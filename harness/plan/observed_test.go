@@ -18,7 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
-	"github.com/doublegrant/doublegrant/harness/internal/testenv"
+	"github.com/doublegrant/doublegrant/internal/testenv"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
