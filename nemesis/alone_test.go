@@ -7,13 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
 // late makes two faults see the node well, each, before one of them goes on.
 type late struct {
-	*cluster.Cluster
+	*sketch
 	both *sync.WaitGroup
 }
 
@@ -24,19 +23,17 @@ func (l late) Sentinels() []string {
 }
 
 func TestTwoFaultsDoNotShareADeath(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Standalone(cluster.Options{}))
 	for want, make := range map[string]func(c late) harness.Nemesis{
 		"r1 is down already":            func(c late) harness.Nemesis { return nemesis.KillPrimary(c) },
 		"r1 is down or stopped already": func(c late) harness.Nemesis { return nemesis.PausePrimary(c) },
 	} {
-		c := late{b.Cluster, new(sync.WaitGroup)}
+		c := late{oneNode(), new(sync.WaitGroup)}
 		c.both.Add(2)
 		var injs [2]harness.Injection
 		var errs [2]error
 		var injecting sync.WaitGroup
 		for i := range 2 {
-			injecting.Go(func() { injs[i], errs[i] = make(c).Inject(b.ctx, rng()) })
+			injecting.Go(func() { injs[i], errs[i] = make(c).Inject(t.Context(), rng()) })
 		}
 		injecting.Wait()
 		if errs[0] != nil {
@@ -45,6 +42,8 @@ func TestTwoFaultsDoNotShareADeath(t *testing.T) {
 		require.NoError(t, errs[0])
 		require.ErrorContains(t, errs[1], want)
 		require.Nil(t, injs[1].Heal, "it would undo the other fault")
-		b.heal(injs[0])
+		require.Equal(t, 1, c.down["r1"])
+		require.NoError(t, injs[0].Heal(t.Context()))
+		require.Zero(t, c.down["r1"])
 	}
 }

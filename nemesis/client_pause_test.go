@@ -1,65 +1,65 @@
 package nemesis_test
 
 import (
+	"context"
+	"errors"
+	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// What follows a pause of everything: the Sentinels take the primary for dead.
-func TestClientPause(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
-	old := b.primary()
-	inj := b.inject(nemesis.ClientPause(b.Cluster, nemesis.Primary()))
-	require.Equal(t, []string{old}, inj.Targets)
-	b.awaitFailover(old)
-	require.Error(t, b.Probe(b.ctx, cluster.GroupName(0), old), "the pause has ended by itself")
-	b.heal(inj)
-	require.NotEqual(t, old, b.primary())
-}
-
+// TestClientPauseLetsNothingThrough in 1.5 s, which is 15 pauses of Redis, one after the other.
 func TestClientPauseLetsNothingThrough(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Standalone(cluster.Options{OpTimeout: time.Second}))
+	b := borrow(t, standalone)
 	b.writes(0)
 	inj := b.inject(nemesis.ClientPause(b.Cluster, nemesis.Primary()))
-	for range 3 { // 3 s, 30 pauses one after the other
+	for range 3 {
 		require.Error(t, b.write(0))
 	}
 	b.heal(inj)
 }
 
-func TestClientPauseWrites(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
-	b.writes(0)
-	old := b.primary()
-	inj := b.inject(nemesis.ClientPauseWrites(b.Cluster, nemesis.Primary()))
-	require.Error(t, b.write(0))
-	r, err := b.Connect(0)
-	require.NoError(t, err)
-	require.Equal(t, "v", r.Get(b.ctx, "k").Val(), "reads are answered")
-	b.heal(inj)
-	require.Equal(t, old, b.primary(), "a failover although the primary answers PING")
+// pausable is a sketch whose clients can be paused.
+type pausable struct {
+	*sketch
+	paused *bool
+	drowsy *int // probes, every other of which is not answered
 }
 
+func (p pausable) PauseClients(context.Context, string, bool) (func(context.Context) error, error) {
+	*p.paused = true
+	return func(context.Context) error { *p.paused = false; return nil }, nil
+}
+
+func (p pausable) AcceptsWrites(context.Context, string) error {
+	if *p.paused {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+func (p pausable) Probe(context.Context, string, string) error {
+	if *p.drowsy++; *p.drowsy%2 == 1 {
+		return errors.New("drowsy")
+	}
+	return nil
+}
+
+// TestClientsArePausedOnce, and one late answer is no sign that reads are paused.
 func TestClientsArePausedOnce(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Standalone(cluster.Options{}))
-	first := b.inject(nemesis.ClientPauseWrites(b.Cluster, nemesis.Primary()))
-	for _, n := range []harness.Nemesis{
-		nemesis.ClientPauseWrites(b.Cluster, nemesis.Primary()), nemesis.ClientPause(b.Cluster, nemesis.Primary()),
-	} {
-		second, err := n.Inject(b.ctx, rng())
+	p := pausable{oneNode(), new(bool), new(int)}
+	first, err := nemesis.ClientPauseWrites(p, nemesis.Primary()).Inject(t.Context(), rng())
+	require.NoError(t, err)
+	require.Equal(t, 4, *p.drowsy, "before the pause, and in it")
+	for _, n := range []harness.Nemesis{nemesis.ClientPauseWrites(p, nemesis.Primary()), nemesis.ClientPause(p, nemesis.Primary())} {
+		second, err := n.Inject(t.Context(), rng())
 		require.ErrorContains(t, err, "r1 answers no write before the pause")
 		require.Nil(t, second.Heal, "it would end the first pause")
 	}
-	require.Error(t, b.write(0))
-	b.heal(first)
+	require.NoError(t, first.Heal(t.Context()))
+	require.False(t, *p.paused)
 }

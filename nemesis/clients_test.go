@@ -13,6 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -247,11 +248,8 @@ func (l *live) judged(t *testing.T, w harness.Workload, cs ...harness.Checker) h
 	require.NoError(t, err)
 	for _, f := range res.History.Faults {
 		require.True(t, f.Proved, f.Proof)
-		t.Logf("%s: %s", f.Name, f.Proof)
 	}
-	t.Log(res.Summary())
 	for _, g := range res.Judgements {
-		t.Logf("%s: %s: %s %v", g.Checker, g.Verdict, g.Reason, g.Figures)
 		if g.Checker == "gates" {
 			require.Equal(t, harness.Valid, g.Verdict, g.Reason)
 		}
@@ -266,7 +264,8 @@ func variant(t *testing.T, id string) workloads.Variant {
 	return v
 }
 
-func TestALockWithoutALeaseIsStuckWhenItsOwnerCrashes(t *testing.T) {
+func TestLongALockWithoutALeaseIsStuckWhenItsOwnerCrashes(t *testing.T) {
+	testenv.NeedLong(t)
 	for id, want := range map[string]map[harness.Class]bool{"lock/setnx": {harness.StuckLock: true}, "lock/set-nx-px": {}} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -289,7 +288,8 @@ func found(res harness.Result) map[harness.Class]bool {
 	return out
 }
 
-func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
+func TestLongAFastClockBreaksALockThatReadsClocks(t *testing.T) {
+	testenv.NeedLong(t)
 	for id, want := range map[string]bool{"lock/getset-deadline": true, "lock/set-nx-px": false} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -309,7 +309,8 @@ func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
 	}
 }
 
-func TestWhatCrashesLeaveOfMessages(t *testing.T) {
+func TestLongWhatCrashesLeaveOfMessages(t *testing.T) {
+	testenv.NeedLong(t)
 	for id, want := range map[string]map[harness.Class]bool{
 		"dedup/set-nx-ex":     {harness.LostMessage: true},
 		"dedup/setnx-expire":  {harness.LostMessage: true, harness.ImmortalMark: true},
@@ -331,9 +332,10 @@ func TestWhatCrashesLeaveOfMessages(t *testing.T) {
 	}
 }
 
-// TestKleppmannsPause is the case of "How to do distributed locking" (2016): an owner is paused for longer than its lease,
+// TestLongKleppmannsPause is the case of "How to do distributed locking" (2016): an owner is paused for longer than its lease,
 // between its read and its write, and others update meanwhile.
-func TestKleppmannsPause(t *testing.T) {
+func TestLongKleppmannsPause(t *testing.T) {
+	testenv.NeedLong(t)
 	want := map[harness.Class]bool{harness.StaleHolder: true, harness.LostWrite: true}
 	t.Run("lock/set-nx-px", func(t *testing.T) {
 		t.Parallel()
@@ -367,7 +369,6 @@ func pauseOwners(t *testing.T, id string) harness.Result {
 	t.Helper()
 	l := newLive(2)
 	l.strike(3, nemesis.FreezeClients(&l.fleet, l, nemesis.Named("g0")), 900*time.Millisecond)
-	l.spec.Rate = 4000
 	w := variant(t, id).Workload(l, workloads.Options{Keys: 20, TTL: 400 * time.Millisecond, Resource: true})
 	return l.judged(t, w, checkers.Mutex(), checkers.Holders(), checkers.Writes())
 }

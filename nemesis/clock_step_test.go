@@ -1,76 +1,53 @@
 package nemesis_test
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-func TestClockStepForwardEndsALease(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{Clocks: true}))
-	old := b.primary()
-	r, err := b.Connect(0)
-	require.NoError(t, err)
-	require.NoError(t, r.Set(b.ctx, "lock", "owner", 30*time.Second).Err())
-	n := nemesis.ClockStep(b.Cluster, nemesis.Primary(), 45*time.Second)
-	require.Equal(t, "clock-step-forward-primary", n.Name())
-	inj := b.inject(n)
-	require.Equal(t, redis.Nil, r.Get(b.ctx, "lock").Err(), "a lease of 30 s survived a step of 45 s")
-	b.heal(inj)
-	require.Equal(t, old, b.primary())
-}
+// clocks tells, once, whether this machine can set the clocks of nodes.
+var clocks = sync.OnceValue(func() error { _, err := cluster.CompileClocks(context.Background()); return err })
 
-func TestClockStepBackwardProlongsALease(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{Clocks: true}))
-	old := b.primary()
-	r, err := b.Connect(0)
-	require.NoError(t, err)
-	require.NoError(t, r.Set(b.ctx, "lock", "owner", time.Second).Err())
-	n := nemesis.ClockStep(b.Cluster, nemesis.Primary(), -45*time.Second)
-	require.Equal(t, "clock-step-backward-primary", n.Name())
-	inj := b.inject(n)
-	require.Never(t, func() bool { return r.Get(b.ctx, "lock").Err() == redis.Nil }, 1500*time.Millisecond, 50*time.Millisecond,
-		"the lease was over")
-	b.heal(inj)
-	require.Equal(t, old, b.primary())
-	require.Eventually(t, func() bool { return r.Get(b.ctx, "lock").Err() == redis.Nil }, wait, tick, "the lease is never over")
-}
-
-func TestClockStepOfOthers(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{Clocks: true}))
-	old := b.primary()
-	for _, by := range []time.Duration{45 * time.Second, -45 * time.Second} {
-		for _, h := range []nemesis.Target{nemesis.Replica(), nemesis.Sentinel()} {
-			b.heal(b.inject(nemesis.ClockStep(b.Cluster, h, by)))
-			require.Equal(t, old, b.primary())
-		}
+// needClocks skips a test on a machine that cannot.
+func needClocks(t *testing.T) {
+	t.Helper()
+	if err := clocks(); err != nil && !cluster.HasClockLibrary() {
+		require.ErrorIs(t, err, cluster.ErrNoCompiler)
+		testenv.LeftOut(t, "faults of nodes' clocks", "install a C compiler")
 	}
-	b.heal(b.inject(nemesis.KillPrimary(b.Cluster))) // Sentinels still do their work
-	require.NotEqual(t, old, b.primary())
 }
 
-func TestClockStepThatCannotBe(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
-	_, err := nemesis.ClockStep(b.Cluster, nemesis.Primary(), time.Minute).Inject(b.ctx, rng())
-	require.ErrorContains(t, err, "Options.Clocks")
-	_, err = nemesis.ClockStep(b.Cluster, nemesis.Primary(), 0).Inject(b.ctx, rng())
-	require.ErrorContains(t, err, "ask for 1s or more")
-	_, err = nemesis.ClockStep(b.Cluster, nemesis.Sentinel(), 2*time.Second).Inject(b.ctx, rng())
-	require.ErrorContains(t, err, "ask for 3s or more")
+func TestClockStepsMoveTheEndOfALease(t *testing.T) {
+	needClocks(t)
+	b := borrow(t, calm)
+	r, err := b.Connect(0)
+	require.NoError(t, err)
+	for _, by := range []time.Duration{45 * time.Second, -45 * time.Second} {
+		require.NoError(t, r.Set(b.ctx, "lock", "owner", 30*time.Second).Err())
+		n := nemesis.ClockStep(b.Cluster, nemesis.Primary(), by)
+		require.Equal(t, map[bool]string{true: "clock-step-forward-primary", false: "clock-step-backward-primary"}[by > 0], n.Name())
+		inj := b.inject(n)
+		if left := r.PTTL(b.ctx, "lock").Val(); by > 0 {
+			require.Negative(t, left, "a lease of 30 s survived a step of 45 s")
+		} else {
+			require.Greater(t, left, 45*time.Second)
+		}
+		b.heal(inj)
+		require.LessOrEqual(t, r.PTTL(b.ctx, "lock").Val(), 30*time.Second)
+	}
 }
 
 func TestAClockIsSteppedOnce(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{Clocks: true}))
+	needClocks(t)
+	b := borrow(t, calm)
 	for _, h := range []nemesis.Target{nemesis.Primary(), nemesis.Named("s1")} {
 		first := b.inject(nemesis.ClockStep(b.Cluster, h, 45*time.Second))
 		second, err := nemesis.ClockStep(b.Cluster, h, -45*time.Second).Inject(b.ctx, rng())

@@ -2,82 +2,95 @@ package nemesis_test
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-func TestKillOfAReplicaAndOfSentinels(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
-	old := b.primary()
-	for _, h := range []nemesis.Target{nemesis.Replica(), nemesis.Replicas(), nemesis.Sentinel(), nemesis.Sentinels()} {
-		n := nemesis.Kill(b.Cluster, h)
-		require.Equal(t, "kill-"+h.String(), n.Name())
-		inj := b.inject(n)
-		require.NotContains(t, inj.Targets, old)
-		for _, node := range inj.Targets {
-			require.False(t, b.Running(node))
-		}
+// TestKillOfReplicas: their primary misses them.
+func TestKillOfReplicas(t *testing.T) {
+	b := borrow(t, calm)
+	for _, h := range []nemesis.Target{nemesis.Replica(), nemesis.Replicas()} {
+		inj := b.inject(nemesis.Kill(b.Cluster, h))
+		require.NotContains(t, inj.Targets, "r1")
+		left, err := b.Do(b.ctx, "r1", "INFO", "replication")
+		require.NoError(t, err)
+		require.Contains(t, left, map[int]string{1: "connected_slaves:1", 2: "connected_slaves:0"}[len(inj.Targets)])
 		b.heal(inj)
-		require.Equal(t, old, b.primary(), "a failover although the primary was well")
 	}
 }
 
-func TestKillOfAStandalone(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Standalone(cluster.Options{}))
-	b.writes(0)
-	inj := b.inject(nemesis.KillPrimary(b.Cluster))
-	require.Error(t, b.write(0))
-	b.heal(inj)
-}
-
-func TestKillOfAMinorityOfMasters(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Masters(5, cluster.Options{}))
-	inj := b.inject(nemesis.Kill(b.Cluster, nemesis.Minority()))
-	require.Len(t, inj.Targets, 2)
-	b.heal(inj)
-}
-
 func TestFaultsOfNodesSayWhatATopologyLacks(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Standalone(cluster.Options{}))
-	inj, err := nemesis.Kill(b.Cluster, nemesis.Replica()).Inject(b.ctx, rng())
-	require.ErrorContains(t, err, "there is no replica in this topology")
-	require.Nil(t, inj.Heal)
-	_, err = nemesis.Kill(b.Cluster, nemesis.Named("g0")).Inject(b.ctx, rng())
-	require.ErrorContains(t, err, "g0 is a client group")
-	_, err = nemesis.SentinelFailover(b.Cluster).Inject(b.ctx, rng())
-	require.ErrorContains(t, err, "needs Sentinels")
+	s := oneNode()
+	for want, n := range map[string]harness.Nemesis{
+		"there is no replica in this topology": nemesis.Kill(s, nemesis.Replica()),
+		"g0 is a client group":                 nemesis.Kill(s, nemesis.Named("g0")),
+		"needs Sentinels":                      nemesis.SentinelFailover(s),
+		"ask for 500ms or more":                nemesis.Sleep(s, nemesis.Primary(), time.Millisecond),
+		"ask for 1s or more":                   nemesis.ClockStep(s, nemesis.Primary(), 0),
+	} {
+		inj, err := n.Inject(t.Context(), rng())
+		require.ErrorContains(t, err, want)
+		require.Nil(t, inj.Heal)
+	}
+	s = threeOf("s1")
+	_, err := nemesis.Sleep(s, nemesis.Sentinel(), time.Second).Inject(t.Context(), rng())
+	require.ErrorContains(t, err, "s1 is a Sentinel, and this is a fault of Redis nodes")
+	_, err = nemesis.ClockStep(s, nemesis.Sentinel(), 2*time.Second).Inject(t.Context(), rng())
+	require.ErrorContains(t, err, "ask for 3s or more")
 }
 
-func TestAFaultWaitsForAPrimary(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
-	old := b.primary()
-	first, err := nemesis.KillPrimary(b.Cluster).Inject(b.ctx, rng())
-	require.NoError(t, err)
-	second, err := nemesis.Pause(b.Cluster, nemesis.Primary()).Inject(b.ctx, rng())
-	require.NoError(t, err)
-	require.NotEqual(t, old, second.Targets[0], "the killed primary was paused")
-	require.NoError(t, second.Heal(b.ctx))
-	b.heal(first)
+// TestAHealVisitsEveryNode although the first that it mends fails.
+func TestAHealVisitsEveryNode(t *testing.T) {
+	s := threeOf()
+	for _, n := range []harness.Nemesis{nemesis.Pause(s, nemesis.Nodes()), nemesis.Kill(s, nemesis.Nodes())} {
+		inj, err := n.Inject(t.Context(), rng())
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{"r1": 1, "r2": 1, "r3": 1}, s.down)
+		s.unwhole = errors.New("stubborn")
+		require.ErrorContains(t, inj.Heal(t.Context()), "stubborn")
+		broken := 0
+		for node, n := range s.down {
+			if s.down[node] = 0; n > 0 {
+				broken++
+			}
+		}
+		require.Equal(t, 1, broken)
+	}
 }
 
-func TestAFaultWaitsNoLongerThanItsContext(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Standalone(cluster.Options{}))
-	inj := b.inject(nemesis.KillPrimary(b.Cluster))
-	ctx, cancel := context.WithTimeout(b.ctx, 200*time.Millisecond)
-	defer cancel()
-	again, err := nemesis.KillPrimary(b.Cluster).Inject(ctx, rng())
-	require.ErrorContains(t, err, "r1 is broken already")
-	require.Nil(t, again.Heal)
-	b.heal(inj)
+// TestAShortPauseNeedsNoFailover: Sentinels that had no time to replace the primary are no sign that it was not paused.
+func TestAShortPauseNeedsNoFailover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, make := range []func(*sketch) harness.Nemesis{
+			func(s *sketch) harness.Nemesis { return nemesis.KillPrimary(s) }, func(s *sketch) harness.Nemesis { return nemesis.PausePrimary(s) },
+		} {
+			s := threeOf("s1", "s2", "s3")
+			inj, err := make(s).Inject(t.Context(), rng())
+			require.NoError(t, err)
+			prove := func(ctx context.Context, cancel context.CancelFunc) (string, error) {
+				defer cancel()
+				return inj.Prove(ctx)
+			}
+			seen, err := prove(context.WithTimeout(t.Context(), 300*time.Millisecond))
+			require.NoError(t, err)
+			require.Equal(t, "nobody was promoted within 300ms, and Sentinels may take 4s", seen)
+			_, err = prove(context.WithTimeout(t.Context(), 5*time.Second))
+			require.ErrorContains(t, err, "no failover")
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err = prove(ended, cancel)
+			require.Error(t, err, "a run that is interrupted proves nothing")
+			s.promoted = "r2"
+			seen, err = prove(context.WithTimeout(t.Context(), time.Second))
+			require.NoError(t, err)
+			require.Equal(t, "r2 was promoted", seen)
+		}
+	})
 }

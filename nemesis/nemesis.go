@@ -66,10 +66,10 @@ func (a targets) String() string { return strings.Join(a.hosts, ", ") }
 func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (a targets, err error) {
 	seed := rng.Uint64() // for the same choice each time round
 	err = poll(ctx, func() (again bool, err error) {
-		a.hosts, err = t.Pick(ctx, c, rand.New(rand.NewPCG(seed, 0)))
+		among := &leaderless{Topology: c}
+		a.hosts, err = t.Pick(ctx, among, rand.New(rand.NewPCG(seed, 0)))
 		if err != nil {
-			_, nobody := c.Primary(ctx)
-			return nobody != nil && len(c.Sentinels()) > 0, err
+			return among.seen && len(c.Sentinels()) > 0, err
 		}
 		for _, host := range a.hosts {
 			if !slices.Contains(c.RedisNodes(), host) && !slices.Contains(c.Sentinels(), host) {
@@ -83,6 +83,18 @@ func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (a ta
 		return false, nil
 	})
 	return a, err
+}
+
+// leaderless is a topology that notes whether somebody asked for a primary when there was none.
+type leaderless struct {
+	Topology
+	seen bool
+}
+
+func (l *leaderless) Primary(ctx context.Context) (string, error) {
+	p, err := l.Topology.Primary(ctx)
+	l.seen = l.seen || err != nil
+	return p, err
 }
 
 // chooseRedisTargets does what chooseTargets does, and refuses Sentinels: it is for faults that only Redis nodes can have.

@@ -4,82 +4,81 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-func TestSentinelFailover(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
-	old := b.primary()
-	b.heal(b.inject(nemesis.SentinelFailover(b.Cluster)))
-	require.NotEqual(t, old, b.primary())
-}
-
-func TestSentinelCrashAfterElectionChangesNothing(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
-	old := b.primary()
-	inj := b.inject(nemesis.SimulateFailure(b.Cluster, nemesis.AfterElection()))
-	require.False(t, b.Running(inj.Targets[0]))
-	b.heal(inj)
-	require.Equal(t, old, b.primary())
-}
-
-func TestSentinelCrashAfterPromotion(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
-	old := b.primary()
-	inj := b.inject(nemesis.SimulateFailure(b.Cluster, nemesis.AfterPromotion()))
-	require.False(t, b.Running(inj.Targets[0]))
-	b.heal(inj)
-	require.NotEqual(t, old, b.primary())
-}
-
-// hasty is a cluster whose Sentinels crash before they have answered.
-type hasty struct{ *cluster.Cluster }
-
-func (h hasty) Do(ctx context.Context, node string, args ...any) (any, error) {
-	answer, err := h.Cluster.Do(ctx, node, args...)
-	if len(args) > 1 && args[1] == "FAILOVER" {
-		return nil, errors.Join(err, io.EOF)
-	}
-	return answer, err
-}
-
-func TestASentinelMayCrashBeforeItAnswers(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
-	inj := b.inject(nemesis.SimulateFailure(hasty{b.Cluster}, nemesis.AfterElection()))
-	require.False(t, b.Running(inj.Targets[0]))
-	b.heal(inj)
-}
-
-// reluctant is a cluster whose Sentinels agree to a failover once, and give it up.
+// reluctant is a cluster whose Sentinels give the first failover up. With the second one r2 is promoted, or a Sentinel crashes
+// that was told to: before it answers.
 type reluctant struct {
-	*cluster.Cluster
-	gaveUp *atomic.Bool
+	*sketch
+	asked, told *int
 }
 
-func (r reluctant) Do(ctx context.Context, node string, args ...any) (any, error) {
-	if len(args) > 1 && args[1] == "FAILOVER" && r.gaveUp.CompareAndSwap(false, true) {
-		return "OK", nil
+func reluctantOne() reluctant { return reluctant{threeOf("s1", "s2", "s3"), new(int), new(int)} }
+
+func (r reluctant) Do(ctx context.Context, node string, command ...any) (any, error) {
+	reply, err := r.sketch.Do(ctx, node, command...)
+	if err != nil || len(command) < 2 || command[0] != "SENTINEL" {
+		return reply, err
 	}
-	return r.Cluster.Do(ctx, node, args...)
+	switch command[1] {
+	case "MASTER":
+		return []any{"ip", "127.0.0.1", "port", "6379", "flags", "master"}, nil
+	case "SIMULATE-FAILURE":
+		*r.told++
+	case "FAILOVER":
+		if *r.asked++; *r.asked == 2 && *r.told > 0 {
+			return nil, errors.Join(io.EOF, r.Kill(node))
+		}
+		if *r.asked == 2 {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.promoted = "r2"
+		}
+	}
+	return "OK", nil
 }
 
 func TestASentinelThatGivesItsFailoverUpIsAskedAgain(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
+	synctest.Test(t, func(t *testing.T) {
+		r := reluctantOne()
+		inj, err := nemesis.SentinelFailover(r).Inject(t.Context(), rng())
+		require.NoError(t, err)
+		seen, err := inj.Prove(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "r2 was promoted", seen)
+		require.Equal(t, 2, *r.asked)
+
+		r = reluctantOne()
+		inj, err = nemesis.SimulateFailure(r, nemesis.AfterPromotion()).Inject(t.Context(), rng())
+		require.NoError(t, err)
+		require.Len(t, inj.Targets, 1)
+		require.False(t, r.Running(inj.Targets[0]))
+		require.NoError(t, inj.Heal(t.Context()))
+		require.True(t, r.Running(inj.Targets[0]))
+	})
+}
+
+// TestPauseOfAllSentinels: Sentinels that were stopped for long distrust their clocks; a primary that dies meanwhile is replaced
+// once they act again.
+func TestPauseOfAllSentinels(t *testing.T) {
+	b := borrow(t, watched)
 	old := b.primary()
-	b.heal(b.inject(nemesis.SentinelFailover(reluctant{b.Cluster, new(atomic.Bool)})))
-	require.NotEqual(t, old, b.primary())
-	inj := b.inject(nemesis.SimulateFailure(reluctant{b.Cluster, new(atomic.Bool)}, nemesis.AfterPromotion()))
-	require.False(t, b.Running(inj.Targets[0]))
+	inj := b.inject(nemesis.Pause(b.Cluster, nemesis.Sentinels()))
+	require.Len(t, inj.Targets, 3)
+	require.NoError(t, b.Kill(old))
+	watching, cancel := context.WithTimeout(b.ctx, 3*time.Second) // they distrust a gap of two
+	defer cancel()
+	_, err := b.AwaitPromotion(watching, old)
+	require.Error(t, err, "a failover without Sentinels")
+	require.NoError(t, inj.Heal(b.ctx))
+	b.awaitFailover(old)
+	require.NoError(t, b.Restart(b.ctx, old))
 	b.heal(inj)
 }

@@ -10,23 +10,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-func TestSleep(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
+// TestSleepIsAsLongAsItIsAskedToBe: long enough for a failover, and until the node is killed.
+func TestSleepIsAsLongAsItIsAskedToBe(t *testing.T) {
+	b := borrow(t, watched)
 	old := b.primary()
-	began := time.Now()
-	b.heal(b.inject(nemesis.Sleep(b.Cluster, nemesis.Replica(), 500*time.Millisecond)))
-	require.GreaterOrEqual(t, time.Since(began), 500*time.Millisecond)
-	require.Equal(t, old, b.primary())
-
-	inj := b.inject(nemesis.Sleep(b.Cluster, nemesis.Primary(), 3*wait))
+	inj := b.inject(nemesis.Sleep(b.Cluster, nemesis.Primary(), patience))
 	require.Equal(t, []string{old}, inj.Targets)
-	b.awaitFailover(old)            // it sleeps for longer than its Sentinels' patience
+	b.awaitFailover(old)
 	require.NoError(t, b.Kill(old)) // nobody waits for the rest of its sleep
 	require.NoError(t, inj.Heal(b.ctx))
 	require.NoError(t, b.Restart(b.ctx, old))
@@ -34,42 +28,25 @@ func TestSleep(t *testing.T) {
 	require.NotEqual(t, old, b.primary())
 }
 
-func TestSleepThatCannotBe(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Sentinel(cluster.Options{}))
-	_, err := nemesis.Sleep(b.Cluster, nemesis.Primary(), time.Millisecond).Inject(b.ctx, rng())
-	require.ErrorContains(t, err, "ask for 500ms or more")
-	_, err = nemesis.Sleep(b.Cluster, nemesis.Sentinel(), time.Second).Inject(b.ctx, rng())
-	require.ErrorContains(t, err, "is a Sentinel, and this is a fault of Redis nodes")
-}
-
 func TestSleepOfANodeThatIsCutOff(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Standalone(cluster.Options{}))
-	cut := b.inject(nemesis.Degrade(b.Cluster, nemesis.Clients(), nemesis.Nodes(), harness.Refuse()))
-	ctx, cancel := context.WithTimeout(b.ctx, 300*time.Millisecond)
-	defer cancel()
-	inj, err := nemesis.Sleep(b.Cluster, nemesis.Primary(), time.Second).Inject(ctx, rng())
+	s := oneNode()
+	s.down["r1"]++
+	_, err := nemesis.Sleep(answering{s}, nemesis.Primary(), time.Second).Inject(soon(t), rng())
 	require.ErrorContains(t, err, "g0 does not reach r1 before the fault")
-	require.NoError(t, inj.Heal(b.ctx))
-	b.heal(cut)
 }
 
-// sleepless refuses to sleep, and loses its clients in the same moment.
-type sleepless struct{ *cluster.Cluster }
+// answering is a sketch whose nodes answer what is sent past all links, and refuse to sleep.
+type answering struct{ *sketch }
 
-func (s sleepless) Do(ctx context.Context, node string, command ...any) (any, error) {
+func (answering) Do(_ context.Context, _ string, command ...any) (any, error) {
 	if command[0] == "DEBUG" {
-		_, err := s.Impair(harness.Links(s.ClientGroups(), s.RedisNodes()), harness.Withhold()) // to the cluster's end
-		return nil, errors.Join(errors.New("DEBUG is not allowed"), err)
+		return nil, errors.New("DEBUG is not allowed")
 	}
-	return s.Cluster.Do(ctx, node, command...)
+	return "PONG", nil
 }
 
 func TestSleepThatIsRefused(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Standalone(cluster.Options{}))
-	_, err := nemesis.Sleep(sleepless{b.Cluster}, nemesis.Primary(), time.Second).Inject(b.ctx, rng())
+	_, err := nemesis.Sleep(answering{oneNode()}, nemesis.Primary(), time.Second).Inject(t.Context(), rng())
 	require.ErrorContains(t, err, "DEBUG is not allowed")
 }
 
@@ -95,10 +72,11 @@ func (l blinking) Probe(ctx context.Context, from, to string) error {
 }
 
 func TestASleepThatNobodySawIsRepeated(t *testing.T) {
-	t.Parallel()
-	b := start(t, cluster.Standalone(cluster.Options{}))
+	b := borrow(t, standalone)
 	l := blinking{b.Cluster, new(atomic.Int32), new(sync.RWMutex)}
+	began := time.Now()
 	inj := b.inject(nemesis.Sleep(l, nemesis.Primary(), 500*time.Millisecond))
 	require.GreaterOrEqual(t, l.sleeps.Load(), int32(2))
 	b.heal(inj)
+	require.GreaterOrEqual(t, time.Since(began), time.Second, "two sleeps")
 }

@@ -6,7 +6,6 @@ package analysis_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,14 +18,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
-)
-
-// The flags of test-long and test-deep in the Makefile.
-var (
-	long = flag.Bool("long", false, "compare the figures of failovers with what an observer saw, for kills and a pause")
-	deep = flag.Bool("deep", false, "compare them for every kind of failover")
 )
 
 // nearTruth is the allowed distance between a figure and what the observer saw. The observer's own stalls are added to it.
@@ -55,22 +49,23 @@ type faulty struct {
 }
 
 // TestEveryFigureOfAFailoverIsTrue holds the figures of one long run against what the observer saw: who followed whom, every
-// stage, the downtime of the servers and the outage of the clients. It needs a quiet machine, so it takes -long; without -deep
-// it does so for kills and a pause.
-func TestEveryFigureOfAFailoverIsTrue(t *testing.T) {
-	if !*long && !*deep {
-		t.Skip("make test-long")
-	}
+// stage, the downtime of the servers and the outage of the clients; for kills and a pause, in a deep run for every kind of failover.
+// Its bounds are times, so it has to run alone.
+func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
+	testenv.NeedLong(t)
+	kill := func(c *cluster.Cluster) harness.Nemesis { return nemesis.KillPrimary(c) }
+	pause := func(c *cluster.Cluster) harness.Nemesis { return nemesis.PausePrimary(c) }
+	order := func(c *cluster.Cluster) harness.Nemesis { return nemesis.SentinelFailover(c) }
 	for name, faults := range map[string][]faulty{
 		"kills": {
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.KillPrimary(c) }, last: 5 * time.Second},
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.KillPrimary(c) }, last: 5 * time.Second},
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.KillPrimary(c) }, last: 5 * time.Second},
+			{make: kill, last: 5 * time.Second},
+			{make: kill, last: 5 * time.Second},
+			{make: kill, last: 5 * time.Second},
 			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.Restart(c, nemesis.Primary()) }, last: 5 * time.Second},
 		},
 		"stops": {
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.PausePrimary(c) }, last: 5 * time.Second},
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.PausePrimary(c) }, last: 5 * time.Second},
+			{make: pause, last: 5 * time.Second},
+			{make: pause, last: 5 * time.Second},
 			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.Sleep(c, nemesis.Primary(), 4*time.Second) }, last: 4 * time.Second},
 		},
 		"partitions": {
@@ -79,26 +74,26 @@ func TestEveryFigureOfAFailoverIsTrue(t *testing.T) {
 			{make: sides(nemesis.PrimaryFromSentinels()), last: 4 * time.Second},
 		},
 		"orders": {
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.SentinelFailover(c) }, last: 3 * time.Second},
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.SentinelFailover(c) }, last: 3 * time.Second},
+			{make: order, last: 3 * time.Second},
+			{make: order, last: 3 * time.Second},
 			{make: func(c *cluster.Cluster) harness.Nemesis {
 				return nemesis.SimulateFailure(c, nemesis.AfterPromotion())
 			}, last: 4 * time.Second},
 		},
 		"a kill of a second": {
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.KillPrimary(c) }, last: 1100 * time.Millisecond, may: true},
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.KillPrimary(c) }, last: 1100 * time.Millisecond, may: true},
+			{make: kill, last: 1100 * time.Millisecond, may: true},
+			{make: kill, last: 1100 * time.Millisecond, may: true},
 		},
 		"connections end beside a pause": {
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.PausePrimary(c) }, last: 4 * time.Second},
+			{make: pause, last: 4 * time.Second},
 			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.ClientKill(c, nemesis.Replica()) }, last: time.Second, side: true, may: true},
 		},
 		"a replica ends beside an order": {
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.SentinelFailover(c) }, last: 5 * time.Second, may: true}, // not if it was to be promoted
+			{make: order, last: 5 * time.Second, may: true}, // not if it was to be promoted
 			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.Kill(c, nemesis.Replica()) }, last: 2 * time.Second, side: true, may: true},
 		},
 	} {
-		if *deep || name == "kills" || name == "connections end beside a pause" {
+		if testenv.Deep() || name == "kills" || name == "connections end beside a pause" {
 			t.Run(name, func(t *testing.T) { compareFailovers(t, faults) })
 		}
 	}

@@ -218,7 +218,7 @@ func (o *truth) monitor(ctx context.Context, node, path string) {
 	for ctx.Err() == nil {
 		conn, err := net.Dial("unix", path)
 		if err != nil {
-			time.Sleep(time.Millisecond) // until the process is there again
+			time.Sleep(time.Millisecond) // the pause between two looks: nobody tells that the process is there again
 			continue
 		}
 		hangUp := context.AfterFunc(ctx, func() { _ = conn.Close() })

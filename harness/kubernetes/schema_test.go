@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/doublegrant/doublegrant/harness/internal/testenv"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // read has Kubernetes' own types read a manifest. What they do not know is an error.

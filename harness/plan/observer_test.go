@@ -28,8 +28,10 @@ type observer struct {
 }
 
 const (
-	lookFor  = 300 * time.Millisecond // for an answer
-	lookBusy = 2 * time.Second        // for an answer that has to come, on a busy machine
+	lookFor   = 300 * time.Millisecond // for an answer; who needs one looks again
+	lookLong  = 30 * time.Second       // for an answer that can be asked for once only
+	lookEvery = 30 * time.Millisecond
+	patience  = 3 * time.Minute // with a fault, its heal, and each look: elections may fail again and again on a busy machine
 )
 
 // observe learns the nodes' addresses from the titles of their processes.
@@ -52,17 +54,20 @@ func observe(t *testing.T, c *cluster.Cluster) *observer {
 	return o
 }
 
-// pid returns the process that works in the node's folder; 0 if there is none.
-func (o *observer) pid(node string) int {
+// processes returns the process that works in each node's folder.
+func (o *observer) processes() map[string]int {
 	all, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	at := map[string]int{}
 	for _, link := range all {
-		if dir, err := os.Readlink(link); err == nil && dir == filepath.Join(o.dir, node) {
-			pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
-			return pid
+		if dir, err := os.Readlink(link); err == nil && filepath.Dir(dir) == o.dir {
+			at[filepath.Base(dir)], _ = strconv.Atoi(strings.Split(link, "/")[2])
 		}
 	}
-	return 0
+	return at
 }
+
+// pid returns the node's process; 0 if there is none.
+func (o *observer) pid(node string) int { return o.processes()[node] }
 
 // stopped reports whether the node's process is stopped.
 func (o *observer) stopped(node string) bool {
@@ -186,10 +191,19 @@ func (o *observer) crosses(from, to string) error {
 	return err
 }
 
-// primaries lists the nodes that say that they are primaries.
+// primaries lists the nodes that say that they are primaries. It asks all at the same time, since some may be silent.
 func (o *observer) primaries() (all []string) {
+	said := make(chan string, len(o.at))
 	for node := range o.at {
-		if strings.HasPrefix(node, "r") && o.field(node, "replication", "role") == "master" {
+		go func() {
+			if !strings.HasPrefix(node, "r") || o.field(node, "replication", "role") != "master" {
+				node = ""
+			}
+			said <- node
+		}()
+	}
+	for range o.at {
+		if node := <-said; node != "" {
 			all = append(all, node)
 		}
 	}
@@ -219,7 +233,9 @@ func (o *observer) ahead(node string) (time.Duration, error) {
 // eventually calls seen until it returns nil.
 func (o *observer) eventually(what string, seen func() error) error {
 	var err error
-	for began := time.Now(); time.Since(began) < 8*time.Second; time.Sleep(10 * time.Millisecond) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for began := time.Now(); time.Since(began) < patience; <-tick.C {
 		if err = seen(); err == nil {
 			return nil
 		}

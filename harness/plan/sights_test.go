@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// sight tells how an observer sees one fault act and heal. acts and heals are called until they return nil, for at most 8 s.
+// sight tells how an observer sees one fault act and heal. acts and heals are called until they return nil.
 type sight struct {
 	before func(s *scene)       // notes the state, and prepares what the fault will change
 	acts   func(s *scene) error // sees the fault while it is in force
@@ -20,6 +20,7 @@ type sight struct {
 // scene is one fault under observation.
 type scene struct {
 	*observer
+	on      *stage
 	f       fault
 	beat    *beat
 	targets []string // of the injection
@@ -36,12 +37,12 @@ var errNotYet = errors.New("not yet")
 // sights has a row for every fault of the list, by its name there.
 func sights() map[string]sight {
 	return map[string]sight{
-		"kill-HOST":            {nil, ended, startedAnew},
-		"restart-HOST":         {nil, ended, startedAnew},
+		"kill-HOST":            {nil, replaced(ended), startedAnew},
+		"restart-HOST":         {nil, replaced(ended), startedAnew},
 		"restart-HOST-at-once": {nil, startedAnew, startedAnew},
-		"pause-HOST": {nil, onEach(func(s *scene, node string) error {
+		"pause-HOST": {nil, replaced(onEach(func(s *scene, node string) error {
 			return want(s.stopped(node), "%s is not stopped", node)
-		}), answering},
+		})), answering},
 		"sleep-HOST":               {nil, silent, answering},
 		"clock-step-forward-HOST":  {nil, clockOff(1), clockRight},
 		"clock-step-backward-HOST": {nil, clockOff(-1), clockRight},
@@ -55,7 +56,7 @@ func sights() map[string]sight {
 
 		"script-flush-HOST":        {loadScript, scriptGone, answering},
 		"client-kill-HOST":         {openLines, commandLinesClosed, answering},
-		"client-pause-HOST":        {nil, silent, answering},
+		"client-pause-HOST":        {nil, replaced(silent), answering},
 		"client-pause-writes-HOST": {nil, readsOnly, writing},
 		"memory-pressure-HOST":     {nil, evicting, unlimited},
 
@@ -70,7 +71,7 @@ func sights() map[string]sight {
 		"limit-data": {nil, limited, linkWorks},
 		"slow-close": {nil, closesLate, linkWorks},
 
-		"crash-clients-HOST":  {nil, replaced, allBeat},
+		"crash-clients-HOST":  {nil, openedAnew, allBeat},
 		"freeze-clients-HOST": {nil, still, allBeat},
 		"skew-clients-HOST":   {nil, skewed(true), skewed(false)},
 	}
@@ -143,6 +144,21 @@ func clockOff(sign time.Duration) func(*scene) error {
 	})
 }
 
+// replaced also checks that a primary among the targets is replaced, if a node is left that can be.
+func replaced(acts func(*scene) error) func(*scene) error {
+	return func(s *scene) error {
+		if err := acts(s); err != nil || !slices.Contains(s.targets, s.first) || s.count("s") == 0 || len(s.targets) == s.count("r") {
+			return err
+		}
+		for node := range s.at {
+			if strings.HasPrefix(node, "s") && !slices.Contains(slices.Concat(s.targets, []string{"", s.first}), s.named(node)) {
+				return nil
+			}
+		}
+		return fmt.Errorf("no Sentinel names another primary than %s", s.first)
+	}
+}
+
 // agreed checks that there is one primary, which every Sentinel names.
 func agreed(s *scene) error {
 	all := s.primaries()
@@ -177,7 +193,7 @@ func openLines(s *scene) {
 		for _, kind := range []string{"PING", "SUBSCRIBE"} {
 			l, err := s.straight(node)
 			if err == nil {
-				_, err = l.ask(lookBusy, append([]string{kind}, "observer")...)
+				_, err = l.ask(lookLong, append([]string{kind}, "observer")...)
 			}
 			if err != nil {
 				s.Errorf("%s %s: %v", kind, node, err)
@@ -192,7 +208,7 @@ var commandLinesClosed = onEach(func(s *scene, node string) error {
 	if _, err := s.lines[node+"PING"].ask(lookFor, "PING"); err == nil {
 		return fmt.Errorf("%s has left the connection for commands open", node)
 	}
-	_, err := s.lines[node+"SUBSCRIBE"].ask(lookBusy, "PING")
+	_, err := s.lines[node+"SUBSCRIBE"].ask(lookLong, "PING")
 	return err // a subscription survives
 })
 
@@ -227,8 +243,8 @@ func (s *scene) struck() (all []int) {
 	return all
 }
 
-// replaced checks that new clients took the place of those in the groups that were struck.
-func replaced(s *scene) error {
+// openedAnew checks that new clients took the place of those in the groups that were struck.
+func openedAnew(s *scene) error {
 	for _, g := range s.struck() {
 		if now := s.beat.groups[g].opened.Load(); now <= s.opens[g] {
 			return fmt.Errorf("no client of g%d was opened anew", g)
@@ -237,33 +253,30 @@ func replaced(s *scene) error {
 	return nil
 }
 
-// moved lists the client groups that take steps within the time.
-func (s *scene) moved(within time.Duration) (all []int) {
+// still waits until each group that was not struck has taken ten more steps, and checks that the others take none meanwhile.
+func still(s *scene) error {
 	var before [clientGroups]int64
 	for g := range before {
 		before[g] = s.beat.groups[g].steps.Load()
 	}
-	time.Sleep(within) // a group that stands still shows nothing that could be awaited
-	for g := range before {
-		if s.beat.groups[g].steps.Load() > before[g] {
-			all = append(all, g)
+	took := func(g int) int64 { return s.beat.groups[g].steps.Load() - before[g] }
+	return s.eventually("others go on", func() error {
+		for g := range clientGroups {
+			switch struck := slices.Contains(s.struck(), g); {
+			case struck && took(g) > 0:
+				for g := range before {
+					before[g] = s.beat.groups[g].steps.Load()
+				}
+				return fmt.Errorf("g%d moves", g)
+			case !struck && took(g) < 10:
+				return fmt.Errorf("g%d does not move", g)
+			}
 		}
-	}
-	return all
+		return nil
+	})
 }
 
-func still(s *scene) error {
-	moved, struck := s.moved(lookFor), s.struck()
-	for g := range clientGroups {
-		if slices.Contains(moved, g) == slices.Contains(struck, g) {
-			return fmt.Errorf("g%d moves: %v; struck are %v", g, slices.Contains(moved, g), struck)
-		}
-	}
-	return nil
-}
-
-// allBeat checks that the groups that were struck take steps again. When the system is whole the load may have ended; then the last
-// look counts.
+// allBeat checks that the groups that were struck take steps again.
 func allBeat(s *scene) error {
 	for _, g := range s.struck() {
 		if now := s.beat.groups[g].steps.Load(); now <= s.steps[g] {

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 	"github.com/doublegrant/doublegrant/harness/cluster/internal/platformtest"
-	"github.com/doublegrant/doublegrant/harness/internal/testenv"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // onDocker runs the tests that every platform has to pass, in containers.
