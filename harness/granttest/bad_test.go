@@ -68,7 +68,7 @@ func eachBad(t *testing.T, all map[string]bad) {
 func TestCallsThatHang(t *testing.T) {
 	t.Cleanup(granttest.ShortenCalls(3 * time.Second)) // more than a search waits for a client
 	impatient := onlyLoad
-	impatient.Load.CallTime = time.Second
+	impatient.Load.CallTime, impatient.Load.Clients = time.Second, 50 // so many that some have to wait for a lock
 	hangs := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) {
 		<-make(chan bool) // for ever
 		return false, nil
