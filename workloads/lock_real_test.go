@@ -228,11 +228,11 @@ func clusterRedis(t *testing.T) *redis.Client {
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	r := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	require.Eventually(t, func() bool { return r.Ping(t.Context()).Err() == nil }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return r.Ping(t.Context()).Err() == nil }, time.Minute, 10*time.Millisecond)
 	require.NoError(t, r.ClusterAddSlotsRange(t.Context(), 0, 16383).Err())
 	require.Eventually(t, func() bool {
 		return strings.Contains(r.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	return r
 }
 

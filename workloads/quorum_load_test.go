@@ -9,6 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
@@ -34,7 +35,8 @@ func quorumRun(t *testing.T, v Variant, o cluster.Options, steps func(*cluster.C
 	return res
 }
 
-func TestAQuorumLockUnderLoad(t *testing.T) {
+func TestLongAQuorumLockUnderLoad(t *testing.T) {
+	testenv.NeedLong(t) // make test has the same load and a minority that dies
 	for _, v := range quorumVariants() {
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel() // most of the time is waiting

@@ -73,7 +73,7 @@ func (m *masters) client(group int) *lockClient {
 }
 
 // quorumTTL is long enough for a restart inside of it.
-const quorumTTL = 20 * time.Second
+const quorumTTL = 2 * time.Minute
 
 func (m *masters) acquire(c *lockClient, owner string) harness.Op {
 	return c.acquire(m.Context(), (&lockTime{}).session(0), "k", owner)
@@ -120,7 +120,7 @@ func (m *masters) reach(group int) {
 	require.NoError(m, err)
 	for i, r := range all {
 		if m.Running(m.RedisNodes()[i]) {
-			require.Eventually(m, func() bool { return r.Ping(m.Context()).Err() == nil }, 5*time.Second, time.Millisecond)
+			require.Eventually(m, func() bool { return r.Ping(m.Context()).Err() == nil }, time.Minute, time.Millisecond)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestCounterexamplesReplay(t *testing.T) {
 		{"a lost answer", deletesByAnybody, explore.Spec{LostAnswers: 1, Crashes: none, Expiries: none}, "(the answer is lost)"},
 		{"a lost command", deletesByAnybody, explore.Spec{LostCommands: 1, Crashes: none, Expiries: none}, "(the command is lost)"},
 		{"a late command", neverEnds, explore.Spec{Late: 1, Crashes: none, Expiries: none}, "late"},
-		{"a lease's last instant", getCompareExtend, explore.Spec{LostAnswers: none, Crashes: none}, "10s pass"},
+		{"a lease's last instant", getCompareExtend(0), explore.Spec{LostAnswers: none, Crashes: none}, "10s pass"},
 		{"a lease's end", nineTenths, explore.Spec{LostAnswers: none, Crashes: none}, "9.001s pass"},
 		{"a crash", neverEnds, explore.Spec{LostAnswers: none, Expiries: none}, "crash"},
 	} {
@@ -46,40 +46,12 @@ func TestCounterexamplesReplay(t *testing.T) {
 	}
 }
 
-// deletesByAnybody releases whatever is there.
-func deletesByAnybody(r redis.UniversalClient) workloads.Locker {
-	l := reference(r)
-	l.release = func(ctx context.Context, key, _ string) (bool, error) {
-		n, err := r.Del(ctx, key).Result()
-		return n == 1, err
-	}
-	return l
-}
-
 // neverEnds has no lease.
-func neverEnds(r redis.UniversalClient) workloads.Locker {
-	l := reference(r)
-	l.acquire = func(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
-		return r.SetNX(ctx, key, owner, 0).Result()
-	}
-	return l
-}
+var neverEnds = acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, _ time.Duration) (bool, error) {
+	return r.SetNX(ctx, key, owner, 0).Result()
+})
 
 // nineTenths asks Redis for less than the lease that it was asked for.
-func nineTenths(r redis.UniversalClient) workloads.Locker {
-	l := reference(r)
-	l.acquire = func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-		return r.SetNX(ctx, key, owner, ttl*9/10).Result()
-	}
-	return l
-}
-
-// getCompareExtend renews whatever lease is there by the time that it has found its own.
-func getCompareExtend(r redis.UniversalClient) workloads.Locker {
-	return extending{reference(r), func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-		if is, err := r.Get(ctx, key).Result(); err != nil && err != redis.Nil || is != owner {
-			return false, ignoreNil(err)
-		}
-		return r.PExpire(ctx, key, ttl).Result()
-	}}
-}
+var nineTenths = acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+	return r.SetNX(ctx, key, owner, ttl*9/10).Result()
+})

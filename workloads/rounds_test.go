@@ -10,6 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -62,20 +63,14 @@ func counted(t *testing.T, res harness.Result, kind harness.Kind) (outcomes map[
 	return outcomes, tries
 }
 
-func TestRoundsOfASplitBrain(t *testing.T) {
+func TestLongRoundsOfASplitBrain(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	res := splitBrain(t, 0)
 	adds, tries := counted(t, res, harness.Add)
 	locks, owners := counted(t, res, harness.Acquire)
 	t.Logf("adds %v, tries of locks %v", adds, locks)
-	require.Len(t, tries, 5*320, "each integer once")
-	require.Len(t, owners, 5*320, "each lock once by each client")
-	for w := range 5 {
-		for i := range 320 {
-			require.Equal(t, 1, tries[fmt.Sprintf("rounds %d", w+5*i)])
-			require.Equal(t, 1, owners[fmt.Sprintf("round-%d client-%d", i, w)])
-		}
-	}
+	requireOnce(t, 5, 320, tries, owners)
 	require.Equal(t, harness.Invalid, res.Verdict)
 	require.Greater(t, res.Totals[harness.DoubleGrant], 50)
 	lost := lostWrites(res)
@@ -100,7 +95,8 @@ func lostWrites(res harness.Result) int {
 }
 
 // The primary that is cut off alone has no replica to answer for it.
-func TestRoundsWithAcknowledgementsOfASplitBrain(t *testing.T) {
+func TestLongRoundsWithAcknowledgementsOfASplitBrain(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	res := splitBrain(t, 1)
 	adds, _ := counted(t, res, harness.Add)
@@ -110,31 +106,65 @@ func TestRoundsWithAcknowledgementsOfASplitBrain(t *testing.T) {
 	require.Greater(t, adds[harness.Info], 100, "what too few replicas have is unknown")
 }
 
-func TestRoundsKeepTheirPace(t *testing.T) {
-	t.Parallel()
+// requireOnce requires that each client wrote each of its integers once, and tried the lock of each round once.
+func requireOnce(t *testing.T, clients, rounds int, tries, owners map[string]int) {
+	t.Helper()
+	require.Len(t, tries, clients*rounds)
+	require.Len(t, owners, clients*rounds)
+	for w := range clients {
+		for i := range rounds {
+			require.Equal(t, 1, tries[fmt.Sprintf("rounds %d", w+clients*i)])
+			require.Equal(t, 1, owners[fmt.Sprintf("round-%d client-%d", i, w)])
+		}
+	}
+}
+
+// aloneRounds has three clients do ten rounds each on one Redis, which has no replicas.
+func aloneRounds(t *testing.T, acks int) harness.Result {
+	t.Helper()
 	c := cluster.Standalone(cluster.Options{})
+	o := workloads.RoundsOptions{Clients: 3, Rounds: 10, Every: 50 * time.Millisecond, Lock: true, Acks: acks}
 	res, err := harness.Run(t.Context(), harness.Spec{
-		System:   c,
-		Workload: workloads.Rounds(c, workloads.RoundsOptions{Clients: 3, Rounds: 10, Every: 50 * time.Millisecond}),
-		Checkers: []harness.Checker{checkers.Writes()},
-		Clients:  3, Duration: 2 * time.Second,
+		System: c, Workload: workloads.Rounds(c, o), Clients: 3, Duration: 2 * time.Second,
+		Checkers: []harness.Checker{checkers.Mutex(), checkers.Writes()},
 	})
 	require.NoError(t, err)
+	return res
+}
+
+func TestRoundsKeepTheirPace(t *testing.T) {
+	t.Parallel()
+	res := aloneRounds(t, 0)
 	require.Equal(t, harness.Valid, res.Verdict)
-	first, last, n := map[int]time.Duration{}, map[int]time.Duration{}, 0
+	adds, tries := counted(t, res, harness.Add)
+	locks, owners := counted(t, res, harness.Acquire)
+	requireOnce(t, 3, 10, tries, owners)
+	require.Equal(t, 30, adds[harness.OK])
+	require.Equal(t, 10, locks[harness.OK], "one owner for each round")
+	first, last := map[int]time.Duration{}, map[int]time.Duration{}
 	for op, err := range res.History.Ops {
 		require.NoError(t, err)
 		if op.Kind == harness.Add {
 			if first[op.Client] == 0 {
 				first[op.Client] = op.Call
 			}
-			last[op.Client], n = op.Call, n+1
+			last[op.Client] = op.Call
 		}
 	}
-	require.Equal(t, 30, n)
 	for w := range 3 {
 		require.GreaterOrEqual(t, last[w]-first[w], 440*time.Millisecond)
 	}
+}
+
+// What too few replicas have is unknown, and a lock that too few have is given back.
+func TestRoundsThatNoReplicaAcknowledges(t *testing.T) {
+	t.Parallel()
+	res := aloneRounds(t, 1)
+	adds, _ := counted(t, res, harness.Add)
+	locks, _ := counted(t, res, harness.Acquire)
+	require.Equal(t, map[harness.Outcome]int{harness.Info: 30}, adds)
+	require.Zero(t, locks[harness.OK])
+	require.Positive(t, locks[harness.Fail], "given back")
 }
 
 func TestRoundsOfTooManyClientsAreRefused(t *testing.T) {

@@ -37,8 +37,7 @@ func twoLeases(acquireLong func(ctx context.Context, r redis.UniversalClient, ow
 				}
 				give := func(key string) {
 					invoke(harness.Op{Kind: harness.Release, Key: key, Arg: owner}, func() (bool, error) {
-						n, err := ownersDelete.Run(ctx, r, []string{key}, owner).Int()
-						return n == 1, err
+						return scripted(r, releaseGet)(ctx, key, owner, 0)
 					})
 				}
 				if !take("short", time.Second, func() (bool, error) { return r.SetNX(ctx, "short", owner, time.Second).Result() }) {

@@ -2,19 +2,16 @@ package granttest_test
 
 import (
 	"context"
-	"errors"
-	"os"
 	"strconv"
 	"time"
 
-	"github.com/go-redsync/redsync/v4"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// This file has algorithms as users write them, right and wrong ones.
+// This file has algorithms as users write them, right and wrong ones: as few as show what this package does with them. Verdicts on
+// many more are shown by the corpus of package workloads.
 
 // goodLock is SET NX PX, and a script that compares before it deletes.
 type goodLock struct{ redis redis.UniversalClient }
@@ -37,61 +34,6 @@ type plainLock struct{ goodLock }
 
 func newPlainLock(r *redis.Client) *plainLock { return &plainLock{goodLock{r}} }
 
-// hashLock is an odd but right one: the owner and the lease of every lock are fields of one hash, by the server's clock.
-type hashLock struct{ redis redis.Scripter }
-
-func newHashLock(r redis.Scripter) hashLock { return hashLock{r} }
-
-var (
-	hashTake = redis.NewScript(`local t = redis.call('time') local now = t[1]*1000 + math.floor(t[2]/1000)
-local ends = redis.call('hget', 'locks', KEYS[1]..':until')
-if ends and tonumber(ends) > now then return 0 end
-redis.call('hset', 'locks', KEYS[1], ARGV[1], KEYS[1]..':until', now + ARGV[2] + 1) return 1`)  // now is rounded down
-	hashGive = redis.NewScript(`if redis.call('hget', 'locks', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('hdel', 'locks', KEYS[1], KEYS[1]..':until') > 0 and 1 or 0`)
-)
-
-func (l hashLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	n, err := hashTake.Run(ctx, l.redis, []string{key}, owner, ttl.Milliseconds()).Int()
-	return n == 1, err
-}
-
-func (l hashLock) Release(ctx context.Context, key, owner string) (bool, error) {
-	n, err := hashGive.Run(ctx, l.redis, []string{key}, owner).Int()
-	return n == 1, err
-}
-
-// redsyncLock is the lock of a library.
-type redsyncLock struct {
-	sync *redsync.Redsync
-	held map[string]*redsync.Mutex
-}
-
-func newRedsyncLock(r redis.UniversalClient) *redsyncLock {
-	return &redsyncLock{redsync.New(goredis.NewPool(r)), map[string]*redsync.Mutex{}}
-}
-
-func (l *redsyncLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	m := l.sync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(1),
-		redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
-	l.held[owner] = m
-	err := m.LockContext(ctx)
-	var taken *redsync.ErrTaken
-	if errors.As(err, &taken) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (l *redsyncLock) Release(ctx context.Context, _, owner string) (bool, error) {
-	ok, err := l.held[owner].UnlockContext(ctx)
-	var taken *redsync.ErrTaken
-	if errors.Is(err, redsync.ErrLockAlreadyExpired) || errors.As(err, &taken) {
-		return false, nil
-	}
-	return ok, err
-}
-
 // blindDel deletes whatever is there.
 type blindDel struct{ goodLock }
 
@@ -109,19 +51,6 @@ func newTokenless(r redis.UniversalClient) *tokenless { return &tokenless{goodLo
 
 func (l *tokenless) Fence() string { return "" }
 
-// twoSteps is SETNX and then EXPIRE: a crash in between leaves a lock for ever.
-type twoSteps struct{ goodLock }
-
-func newTwoSteps(r redis.UniversalClient) *twoSteps { return &twoSteps{goodLock{r}} }
-
-func (l *twoSteps) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	ok, err := l.redis.SetNX(ctx, key, owner, 0).Result()
-	if !ok || err != nil {
-		return false, err
-	}
-	return true, l.redis.PExpire(ctx, key, ttl).Err()
-}
-
 // getSet looks before it sets.
 type getSet struct{ goodLock }
 
@@ -132,27 +61,6 @@ func (l *getSet) Acquire(ctx context.Context, key, owner string, ttl time.Durati
 		return false, err
 	}
 	return true, l.redis.Set(ctx, key, owner, ttl).Err()
-}
-
-// hostnameLock takes the machine's name for a token.
-type hostnameLock struct{ goodLock }
-
-func newHostnameLock(r redis.UniversalClient) *hostnameLock { return &hostnameLock{goodLock{r}} }
-
-func hostname() string {
-	name, err := os.Hostname()
-	if err != nil {
-		panic(err)
-	}
-	return name
-}
-
-func (l *hostnameLock) Acquire(ctx context.Context, key, _ string, ttl time.Duration) (bool, error) {
-	return l.goodLock.Acquire(ctx, key, hostname(), ttl)
-}
-
-func (l *hostnameLock) Release(ctx context.Context, key, _ string) (bool, error) {
-	return l.goodLock.Release(ctx, key, hostname())
 }
 
 // blindExtend renews whosoever's lease.
@@ -235,21 +143,6 @@ func newGoodSequence(r redis.UniversalClient) *goodSequence { return &goodSequen
 func (q *goodSequence) Next(ctx context.Context, key, _ string) (string, error) {
 	n, err := q.redis.Incr(ctx, key).Result()
 	return strconv.FormatInt(n, 10), err
-}
-
-// getSetSequence adds one to what it has read.
-type getSetSequence struct{ goodSequence }
-
-func newGetSetSequence(r redis.UniversalClient) *getSetSequence {
-	return &getSetSequence{goodSequence{r}}
-}
-
-func (q *getSetSequence) Next(ctx context.Context, key, _ string) (string, error) {
-	n, err := q.redis.Get(ctx, key).Int64()
-	if err != nil && err != redis.Nil {
-		return "", err
-	}
-	return strconv.FormatInt(n+1, 10), q.redis.Set(ctx, key, n+1, 0).Err()
 }
 
 // stringSequence takes a larger proposal, and compares numbers as strings: "9" is more than "10".

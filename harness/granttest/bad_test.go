@@ -36,20 +36,39 @@ func acquiring(f func(ctx context.Context, l goodLock, key, owner string, ttl ti
 
 var (
 	onlySearch = granttest.LockOptions{Load: granttest.Load{Skip: true}}
-	onlyLoad   = granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{CallTime: time.Second}}
+	onlyLoad   = granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{Clients: 5}}
 )
 
 // loaded returns options for a load of that shape.
 func loaded(l granttest.Load) granttest.LockOptions { return granttest.LockOptions{Load: l} }
 
-func TestBadInput(t *testing.T) {
+// bad is one mistake, and what its failure has to say.
+type bad struct {
+	test func(granttest.TB)
+	want []string
+}
+
+// eachBad runs the tests side by side, and requires that none leaves a server running.
+func eachBad(t *testing.T, all map[string]bad) {
+	t.Chdir(t.TempDir())
+	t.Cleanup(func() { require.NotContains(t, processes.Children(), "redis-server") })
+	for name, c := range all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			failure := record(t, t.Name(), c.test).failure(t)
+			for _, want := range c.want {
+				require.Contains(t, failure, want)
+			}
+			require.NotContains(t, failure, "is not a lock")
+		})
+	}
+}
+
+// A call that does not return is named. Nothing else is tested with so little patience: a busy machine may take as long.
+func TestCallsThatHang(t *testing.T) {
 	t.Cleanup(granttest.ShortenCalls(3 * time.Second)) // more than a search waits for a client
-	nothing := func(redis.UniversalClient) *goodLock { return nil }
-	noInterface := func(redis.UniversalClient) granttest.Locker { return nil }
-	panics := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) {
-		var owner *string
-		return *owner == "me", nil // here
-	})
+	impatient := onlyLoad
+	impatient.Load.CallTime, impatient.Load.Clients = time.Second, 50 // so many that some have to wait for a lock
 	hangs := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) {
 		<-make(chan bool) // for ever
 		return false, nil
@@ -59,6 +78,21 @@ func TestBadInput(t *testing.T) {
 			ok, _ = l.Acquire(context.WithoutCancel(ctx), key, owner, time.Hour)
 		}
 		return true, nil
+	})
+	eachBad(t, map[string]bad{
+		"in a search":             {lock(hangs, onlySearch), []string{`Acquire("lock") has not returned within 3s (it stands at bad_test.go:`}},
+		"under load":              {lock(hangs, impatient), []string{`Acquire("lock-`, "has not returned within 1s (it stands at bad_test.go:"}},
+		"tries for ever":          {lock(forever, onlySearch), []string{`Acquire("lock")`, "has not returned within 3s"}},
+		"tries for ever, in load": {lock(forever, impatient), []string{`Acquire("lock-`, "has not returned within 1s"}},
+	})
+}
+
+func TestBadInput(t *testing.T) {
+	nothing := func(redis.UniversalClient) *goodLock { return nil }
+	noInterface := func(redis.UniversalClient) granttest.Locker { return nil }
+	panics := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) {
+		var owner *string
+		return *owner == "me", nil // here
 	})
 	never := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) { return false, nil })
 	timer := acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error) {
@@ -72,10 +106,7 @@ func TestBadInput(t *testing.T) {
 		}
 		return ok, err
 	})
-	for name, c := range map[string]struct {
-		test func(granttest.TB)
-		want []string
-	}{
+	eachBad(t, map[string]bad{
 		"constructor: nil pointer":    {lock(nothing), []string{"the constructor returned nil"}},
 		"constructor: nil interface":  {lock(noInterface), []string{"the constructor returned nil"}},
 		"constructor: nil, in a load": {lock(nothing, onlyLoad), []string{"the constructor returned nil"}},
@@ -102,27 +133,13 @@ func TestBadInput(t *testing.T) {
 			lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{Duration: -1}}),
 			[]string{"the options: ", "Duration"},
 		},
-		"panic in a search":       {lock(panics, onlySearch), []string{`Acquire("lock") panicked: runtime error: invalid memory address or nil pointer dereference (at bad_test.go:`}},
-		"panic under load":        {lock(panics, onlyLoad), []string{`Acquire("lock-`, `panicked: runtime error: invalid memory address or nil pointer dereference (at bad_test.go:`}},
-		"hangs in a search":       {lock(hangs, onlySearch), []string{`Acquire("lock") has not returned within 3s (it stands at bad_test.go:`}},
-		"hangs under load":        {lock(hangs, onlyLoad), []string{`Acquire("lock-`, "has not returned within 1s (it stands at bad_test.go:"}},
-		"tries for ever":          {lock(forever, onlySearch), []string{`Acquire("lock")`, "has not returned within 3s"}},
-		"tries for ever, in load": {lock(forever, onlyLoad), []string{`Acquire("lock-`, "has not returned within 1s"}},
-		"no success in a search":  {lock(never, onlySearch), []string{"unknown: ", "no acquire ever succeeded"}},
-		"no success under load":   {lock(never, onlyLoad), []string{"unknown: ", "no acquire was ok"}},
-		"a timer":                 {lock(timer, onlySearch), []string{"unknown: ", "time.AfterFunc at bad_test.go:"}},
-		"a goroutine":             {lock(watchdog, onlySearch), []string{"unknown: ", "a goroutine started at bad_test.go:"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			failure := record(t, "TestIt", c.test).failure(t)
-			for _, want := range c.want {
-				require.Contains(t, failure, want)
-			}
-			require.NotContains(t, failure, "is not a lock")
-			require.NotContains(t, processes.Children(), "redis-server")
-		})
-	}
+		"panic in a search":      {lock(panics, onlySearch), []string{`Acquire("lock") panicked: runtime error: invalid memory address or nil pointer dereference (at bad_test.go:`}},
+		"panic under load":       {lock(panics, onlyLoad), []string{`Acquire("lock-`, `panicked: runtime error: invalid memory address or nil pointer dereference (at bad_test.go:`}},
+		"no success in a search": {lock(never, onlySearch), []string{"unknown: ", "no acquire ever succeeded"}},
+		"no success under load":  {lock(never, onlyLoad), []string{"unknown: ", "no acquire was ok"}},
+		"a timer":                {lock(timer, onlySearch), []string{"unknown: ", "time.AfterFunc at bad_test.go:"}},
+		"a goroutine":            {lock(watchdog, onlySearch), []string{"unknown: ", "a goroutine started at bad_test.go:"}},
+	})
 }
 
 // Without a redis-server the failure says what to do: install it, or mend the variable.

@@ -1,0 +1,50 @@
+package workloads_test
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// extendingLocks lists locks that differ in how they extend a lease, broken ones first.
+func extendingLocks() []algorithm {
+	return []algorithm{
+		codeLock("extend-in-seconds", "an extend passes the lease in seconds to PEXPIRE, which takes milliseconds", extendBy(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], math.ceil(ARGV[2]/1000)) end return 0`)).says(finds(harness.DoubleGrant), finds()),
+		codeLock("extends-once", "the first extend works; each later one does nothing and says yes", extendBy(
+			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.call('set', KEYS[1]..':extended', ARGV[1], 'NX', 'PX', ARGV[2]) then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`)).says(finds(harness.DoubleGrant), finds()),
+		codeLock("extend-of-another-key", "an extend renews a key that no acquire looks at", func(r redis.UniversalClient) workloads.Locker {
+			take := scripted(r, `if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
+redis.call('set', KEYS[1]..':alive', 1, 'PX', ARGV[2]) return 1`)
+			return extendingLock{goLock{take, scripted(r, releaseGet)}, scripted(r,
+				`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('pexpire', KEYS[1]..':alive', ARGV[2]) return 1 end return 0`)}
+		}).says(finds(harness.DoubleGrant), finds()),
+		codeLock("extend-drops-the-end", "an extend that writes the token anew forgets the lease", extendBy(`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[1]) return 1 end return 0`)).says(finds(harness.StuckLock), misses("nobody crashes, and owners that are late do release")),
+		codeLock("extends-any", "an extend renews whatever lease is there", extendBy(`return redis.call('pexpire', KEYS[1], ARGV[2])`)).says(
+			finds(harness.DoubleGrant), finds()),
+		codeLock("extends-a-prefix", "an extend compares the stored token as far as its own goes", extendBy(`local cur = redis.call('get', KEYS[1])
+if cur and string.sub(cur, 1, #ARGV[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`)).says(
+			finds(harness.DoubleGrant), finds()),
+		codeLock("extend-says-yes-always", "an extend compares the owner, and says yes all the same", extendBy(
+			`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`)).says(
+			finds(harness.DoubleGrant), finds()),
+		codeLock("extend-takes-it", "an extend takes the lock from whoever has it", extendBy(
+			`redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)).says(finds(harness.DoubleGrant), finds()),
+		codeLock("extend-in-two-steps", "an extend is GET, compare, a pause, PEXPIRE: the lease may end between them",
+			getCompareExtend(time.Millisecond)).says(
+			finds(harness.DoubleGrant), finds()),
+		codeLock("extend-refuses-always", "no lease is ever renewed", extendBy(`return 0`)).says(holds, cannot("no extend")),
+
+		codeLock("extends-before-it-looks", "an extend renews whatever lease is there before it compares the owner: another owner's lease gets longer, which harms nobody", extendBy(
+			`local cur = redis.call('getex', KEYS[1], 'PX', ARGV[2]) if cur == ARGV[1] then return 1 end return 0`)),
+		codeLock("extends-only-to-later", "an extend by PEXPIRE GT never makes a lease shorter", extendBy(
+			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('pexpire', KEYS[1], ARGV[2], 'GT') return 1`)),
+		codeLock("extend-takes-a-free-lock", "an extend takes the lock again if its lease is over and nobody else has it", extendBy(
+			`local cur = redis.call('get', KEYS[1]) if cur and cur ~= ARGV[1] then return 0 end
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)),
+		codeLock("extend", "an extend by compare-and-PEXPIRE, and a release by compare-and-delete", extendBy(extendGet)),
+	}
+}

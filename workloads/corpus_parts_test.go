@@ -1,0 +1,118 @@
+package workloads_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// This file has what algorithms of the corpus are made of.
+
+const (
+	takeSetNX = `if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`
+	extendGet = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`
+
+	// Releases that compare the owner, as they should.
+	releaseGet   = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
+	releaseOwner = `if redis.call('hget', KEYS[1], 'owner') == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
+	releaseZset  = `return redis.call('zrem', KEYS[1], ARGV[1])`
+
+	// nowMS begins scripts that read the server's clock.
+	nowMS = `local t = redis.call('time') local now = t[1]*1000 + math.floor(t[2]/1000)
+`
+)
+
+// lockCall is one of the methods of a lock; a release is given no ttl.
+type lockCall = func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
+
+// luaCall is a call that runs a script with the owner and the milliseconds of the lease.
+func luaCall(text string) func(redis.UniversalClient) lockCall {
+	s := redis.NewScript(text)
+	return func(r redis.UniversalClient) lockCall {
+		return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+			n, err := s.Run(ctx, r, []string{key}, owner, ttl.Milliseconds()).Int()
+			return n == 1, err
+		}
+	}
+}
+
+func scripted(r redis.UniversalClient, text string) lockCall { return luaCall(text)(r) }
+
+// goLock is a Locker made of functions that cannot renew its lease.
+type goLock struct{ take, give lockCall }
+
+func (l goLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return l.take(ctx, key, owner, ttl)
+}
+
+func (l goLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	return l.give(ctx, key, owner, 0)
+}
+
+// pair returns a lock whose acquire and release are made for each connection.
+func pair(take, give func(redis.UniversalClient) lockCall) func(redis.UniversalClient) workloads.Locker {
+	return func(r redis.UniversalClient) workloads.Locker { return goLock{take(r), give(r)} }
+}
+
+// acquiring is the right lock with another acquire.
+func acquiring(take func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error)) func(redis.UniversalClient) workloads.Locker {
+	return pair(func(r redis.UniversalClient) lockCall {
+		return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+			return take(ctx, r, key, owner, ttl)
+		}
+	}, luaCall(releaseGet))
+}
+
+// extendingLock is a goLock that renews its lease.
+type extendingLock struct {
+	goLock
+	extend lockCall
+}
+
+func (l extendingLock) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return l.extend(ctx, key, owner, ttl)
+}
+
+// extender returns a lock by SET NX PX with that way to extend it.
+func extender(extend func(redis.UniversalClient) lockCall) func(redis.UniversalClient) workloads.Locker {
+	return func(r redis.UniversalClient) workloads.Locker {
+		return extendingLock{goLock{scripted(r, takeSetNX), scripted(r, releaseGet)}, extend(r)}
+	}
+}
+
+func extendBy(text string) func(redis.UniversalClient) workloads.Locker {
+	return extender(luaCall(text))
+}
+
+func ignoreNil(err error) error {
+	if err == redis.Nil {
+		return nil
+	}
+	return err
+}
+
+// getCompareExtend renews whatever lease is there by the time that it has found its own.
+func getCompareExtend(pause time.Duration) func(redis.UniversalClient) workloads.Locker {
+	return extender(func(r redis.UniversalClient) lockCall {
+		return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+			if cur, err := r.Get(ctx, key).Result(); err != nil || cur != owner {
+				return false, ignoreNil(err)
+			}
+			if pause > 0 {
+				if err := harness.Sleep(ctx, pause); err != nil {
+					return false, err
+				}
+			}
+			return r.PExpire(ctx, key, ttl).Result()
+		}
+	})
+}
+
+// deletesByAnybody releases whatever is there.
+func deletesByAnybody(r redis.UniversalClient) workloads.Locker {
+	return pair(luaCall(takeSetNX), luaCall(`return redis.call('del', KEYS[1])`))(r)
+}

@@ -1,0 +1,414 @@
+package workloads_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/testenv"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// This file tests the explorer and the load on a corpus of algorithms, of which it is known whether they keep their promise:
+// broken ones, each with another defect, and right but odd ones. CORPUS.md lists them.
+
+// algorithm is a script, or one of the constructors.
+type algorithm struct {
+	name string
+	doc  string // what it does, and what is wrong with it; one line
+	as   workloads.Family
+
+	script    workloads.Script
+	locker    func(redis.UniversalClient) workloads.Locker
+	deduper   func(redis.UniversalClient) workloads.Deduper
+	sequencer func(redis.UniversalClient) workloads.Sequencer
+
+	explorer said
+	load     said
+
+	// Of the search; 0 is its default.
+	clients  int
+	lease    time.Duration // or window
+	shortest int           // steps that the shortest counterexample has at most; 0: the first one will do
+}
+
+// A row begins with one of these, and is right unless says says something else.
+
+func scriptLock(name, doc, acquire, release string) algorithm {
+	return script(name, doc, workloads.Script{As: workloads.Lock, Source: acquire, Release: release})
+}
+
+func scriptFilter(name, doc, text string) algorithm {
+	return script(name, doc, workloads.Script{As: workloads.Dedup, Source: text, Args: []string{"{window_ms}", "{key}"}})
+}
+
+func scriptSequence(name, doc, text string) algorithm {
+	return script(name, doc, workloads.Script{As: workloads.Sequence, Source: text, Args: []string{"{proposed}"}})
+}
+
+func script(name, doc string, s workloads.Script) algorithm {
+	s.Name = name
+	return algorithm{name: name, doc: doc, as: s.As, script: s, explorer: holds, load: holds}
+}
+
+func codeLock(name, doc string, f func(redis.UniversalClient) workloads.Locker) algorithm {
+	return algorithm{name: name, doc: doc, as: workloads.Lock, locker: f, explorer: holds, load: holds}
+}
+
+func codeFilter(name, doc string, f func(redis.UniversalClient) workloads.Deduper) algorithm {
+	return algorithm{name: name, doc: doc, as: workloads.Dedup, deduper: f, explorer: holds, load: holds}
+}
+
+func codeSequence(name, doc string, f func(redis.UniversalClient) workloads.Sequencer) algorithm {
+	return algorithm{name: name, doc: doc, as: workloads.Sequence, sequencer: f, explorer: holds, load: holds}
+}
+
+// says sets the verdicts that explorer and load have to give.
+func (a algorithm) says(explorer, load said) algorithm {
+	a.explorer, a.load = explorer, load
+	return a
+}
+
+// given sets the keys and arguments of a script, and of its release.
+func (a algorithm) given(keys []string, args ...string) algorithm {
+	a.script.Keys, a.script.Args = keys, args
+	if a.script.Release != "" {
+		a.script.ReleaseArgs = args
+	}
+	return a
+}
+
+// yes sets the reply of a script that means yes.
+func (a algorithm) yes(reply string) algorithm {
+	a.script.Yes = reply
+	return a
+}
+
+// of sets the number of explored clients.
+func (a algorithm) of(clients int) algorithm {
+	a.clients = clients
+	return a
+}
+
+// leased sets the lease or the window that explored clients ask for.
+func (a algorithm) leased(d time.Duration) algorithm {
+	a.lease = d
+	return a
+}
+
+// steps lets the search go on for the shortest counterexample, which has so many steps at most.
+func (a algorithm) steps(n int) algorithm {
+	a.shortest = n
+	return a
+}
+
+// right reports whether the algorithm keeps its promise: one of the two has to hold it valid.
+func (a algorithm) right() bool { return a.explorer.isHolds() || a.load.isHolds() }
+
+func (a algorithm) id() string { return string(a.as) + "/" + a.name }
+
+// said is the verdict that has to be given on an algorithm.
+type said struct {
+	verdict harness.Verdict
+	classes []harness.Class // the smallest counterexample has one of these
+	why     string          // of Unknown, a part of the reason; of a defect that is not found, why not
+	perhaps bool            // Invalid will do as well: whether a load meets the defect is chance
+}
+
+func finds(classes ...harness.Class) said { return said{verdict: harness.Invalid, classes: classes} }
+
+// cannot expects the verdict unknown, for that reason.
+func cannot(why string) said { return said{why: why} }
+
+// misses expects that the defect does not show, or by chance only, and says why.
+func misses(why string) said { return said{verdict: harness.Valid, perhaps: true, why: why} }
+
+var holds = said{verdict: harness.Valid}
+
+// isHolds reports whether s is holds.
+func (s said) isHolds() bool { return s.verdict == harness.Valid && !s.perhaps }
+
+func (s said) String() string {
+	switch {
+	case s.perhaps:
+		return "not shown: " + s.why
+	case s.verdict == harness.Unknown:
+		return "unknown: " + s.why
+	case s.verdict == harness.Valid || len(s.classes) == 0:
+		return s.verdict.String()
+	}
+	names := make([]string, len(s.classes))
+	for i, c := range s.classes {
+		names[i] = string(c)
+	}
+	return "invalid: " + strings.Join(names, " or ")
+}
+
+// corpus lists them all.
+func corpus() []algorithm {
+	return slices.Concat(lockScripts(), codeLocks(), extendingLocks(), timelyLocks(), filters(), sequences())
+}
+
+// variant returns a script as a variant.
+func (a algorithm) variant(t *testing.T) workloads.Variant {
+	t.Helper()
+	v, err := workloads.ScriptVariant(a.script)
+	require.NoError(t, err)
+	return v
+}
+
+// programs lists what explored clients do with it: one program, or one for each regime of a sequence.
+func (a algorithm) programs(t *testing.T) (all []interleave.Program) {
+	t.Helper()
+	regimes := []workloads.Regime{""}
+	if a.as == workloads.Sequence {
+		regimes = workloads.Regimes()
+	}
+	for _, regime := range regimes {
+		switch {
+		case a.locker != nil:
+			all = append(all, workloads.LockProgram(workloads.LockOptions{TTL: a.lease}, a.locker))
+		case a.deduper != nil:
+			all = append(all, workloads.DedupProgram(workloads.DedupOptions{Window: a.lease}, a.deduper))
+		case a.sequencer != nil:
+			all = append(all, workloads.SequenceProgram(workloads.SequenceOptions{Regime: regime}, a.sequencer))
+		default:
+			program, ok := a.variant(t).Program(workloads.Options{TTL: a.lease, Regime: regime})
+			require.True(t, ok)
+			all = append(all, program)
+		}
+	}
+	return all
+}
+
+// search searches one program. A message that a filter of one step loses with its worker is not a defect of the filter: see
+// Variant.Flaws of scripts. A right algorithm of several commands has two clients: three take minutes.
+func (a algorithm) search(t *testing.T, program interleave.Program) interleave.Result {
+	t.Helper()
+	spec := explore.Spec{
+		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Clients: a.clients, For: 5 * time.Minute,
+		First: !a.right() && a.shortest == 0,
+	}
+	if a.clients == 0 && a.right() && a.script.Source == "" {
+		spec.Clients = 2
+	}
+	if a.as == workloads.Dedup && !slices.Contains(program.Kinds, harness.Confirm) {
+		spec.Crashes, spec.LostAnswers = -1, -1
+	}
+	res, err := explore.Search(t.Context(), spec)
+	require.NoError(t, err)
+	t.Logf("%.1fs %s", res.Elapsed.Seconds(), res.Summary())
+	return res
+}
+
+// explore requires the explorer's verdict, in the worst regime of a sequence.
+func (a algorithm) explore(t *testing.T) {
+	var verdicts []harness.Verdict
+	var found []interleave.Counterexample
+	var reasons []string
+	for _, program := range a.programs(t) {
+		res := a.search(t, program)
+		verdicts, found, reasons = append(verdicts, res.Verdict()), append(found, res.Found...), append(reasons, res.Stopped)
+		if len(found) > 0 {
+			break
+		}
+	}
+	for _, c := range found {
+		t.Logf("%s\n%s%s", c.Anomaly.Class, c.Text(), c.Anomaly.Note)
+	}
+	a.explorer.require(t, harness.Worst(verdicts...), strings.Join(reasons, "\n"))
+	for _, c := range found {
+		require.Contains(t, a.explorer.classes, c.Anomaly.Class)
+	}
+	if a.shortest > 0 {
+		require.LessOrEqual(t, found[0].Length(), a.shortest)
+	}
+}
+
+// require requires the verdict, which reason explains if it is Unknown.
+func (s said) require(t *testing.T, got harness.Verdict, reason string) {
+	t.Helper()
+	if s.perhaps && got == harness.Invalid {
+		return
+	}
+	require.Equal(t, s.verdict, got, reason)
+	if got == harness.Unknown {
+		require.Contains(t, reason, s.why)
+	}
+}
+
+// fewExplored is what make test explores: of each family about one algorithm for each verdict.
+var fewExplored = []string{
+	"lock/token-without-case", "lock/end-by-a-second-script", "lock/one-end-for-all-locks", "lock/timer-deletes", "lock/set-nx-px",
+	"dedup/half-buckets", "dedup/second-ask-drops-the-end", "dedup/claim-without-lease", "dedup/bits", "dedup/set-nx-get",
+	"sequence/set-of-proposals", "sequence/round-numbers-win", "sequence/errors-only", "sequence/strides",
+}
+
+// The explorer gives the right verdict on some of the corpus.
+func TestExplorerOfCorpus(t *testing.T) {
+	for _, a := range corpus() {
+		if slices.Contains(fewExplored, a.id()) {
+			t.Run(a.id(), a.explore)
+		}
+	}
+}
+
+// The explorer gives the right verdict on all of the corpus, in about a minute.
+func TestLongExplorerOfCorpus(t *testing.T) {
+	testenv.NeedLong(t)
+	for _, a := range corpus() {
+		t.Run(a.id(), a.explore)
+	}
+}
+
+// run puts the algorithm under a load that is less than the default, so that several run side by side. A load that is to find
+// something lasts until it has: how much a machine does in six seconds depends on what else it does.
+func (a algorithm) run(t *testing.T) {
+	c := cluster.Standalone(cluster.Options{})
+	spec := harness.Spec{System: c, Clients: 50, Duration: 6 * time.Second, Rate: 1000}
+	switch {
+	case a.locker != nil:
+		spec.Workload = workloads.Locks(c, workloads.LockOptions{}, a.locker)
+	case a.deduper != nil:
+		spec.Workload = workloads.Dedups(c, workloads.DedupOptions{}, a.deduper)
+	case a.sequencer != nil:
+		spec.Workload = workloads.Sequences(c, workloads.SequenceOptions{}, a.sequencer)
+	default:
+		spec.Workload = a.variant(t).Workload(c, workloads.Options{})
+	}
+	spec.Checkers = checkers.For(spec.Workload)
+	if a.load.verdict == harness.Invalid {
+		spec.Duration, spec.Watchers, spec.StopOnFirst = 20*time.Second, checkers.Watchers(spec.Checkers), true
+	}
+	res, err := harness.Run(t.Context(), spec)
+	require.NoError(t, err)
+	t.Log(res.Summary())
+	for _, s := range res.Situations {
+		t.Logf("%6d %s", s.Count, s.Name)
+	}
+	for _, anomaly := range res.Anomalies[:min(2, len(res.Anomalies))] {
+		t.Log(anomaly.Note)
+	}
+	a.load.require(t, res.Verdict, res.Summary())
+}
+
+// runAll puts algorithms under load, four at a time.
+func runAll(t *testing.T, all []algorithm) {
+	cage := make(chan struct{}, 4)
+	for _, a := range all {
+		t.Run(a.id(), func(t *testing.T) {
+			t.Parallel()
+			cage <- struct{}{}
+			defer func() { <-cage }()
+			a.run(t)
+		})
+	}
+}
+
+// fewLoaded is what make test puts under load.
+var fewLoaded = []string{"lock/owner-compared-in-part", "dedup/confirm-by-hash"}
+
+// A load gives the right verdict on two of the corpus.
+func TestLoadOfCorpus(t *testing.T) {
+	runAll(t, slices.DeleteFunc(corpus(), func(a algorithm) bool { return !slices.Contains(fewLoaded, a.id()) }))
+}
+
+// A load gives the right verdict on a sixth of the corpus, which rotates with the seed, and on all in a deep run.
+func TestLongLoadOfCorpus(t *testing.T) {
+	testenv.NeedLong(t)
+	var some []algorithm
+	for i, a := range corpus() {
+		if testenv.Sampled(i, 6) {
+			some = append(some, a)
+		}
+	}
+	runAll(t, some)
+}
+
+// No two algorithms have one name. Of a right one nothing is found, and a broken one is found, or it says why not.
+func TestCorpusIsDescribed(t *testing.T) {
+	names := map[string]bool{}
+	broken, right := 0, 0
+	for _, a := range corpus() {
+		require.False(t, names[a.id()], a.id())
+		names[a.id()] = true
+		require.NotEmpty(t, a.doc, a.id())
+		require.NotContains(t, a.name+a.doc, "|", a.id())
+		for _, s := range []said{a.explorer, a.load} {
+			require.False(t, a.right() && s.verdict == harness.Invalid, a.id())
+			require.False(t, s.perhaps && s.why == "", a.id())
+		}
+		if right++; !a.right() {
+			right, broken = right-1, broken+1
+		}
+	}
+	require.GreaterOrEqual(t, broken, 80)
+	require.GreaterOrEqual(t, right, 60)
+	require.Subset(t, slices.Collect(maps.Keys(names)), append(fewExplored, fewLoaded...))
+}
+
+const corpusFile = "CORPUS.md"
+
+var writeCorpus = flag.Bool("write-corpus", false, "write "+corpusFile+" anew")
+
+// The table in CORPUS.md agrees with the code.
+func TestCorpusFile(t *testing.T) {
+	want := corpusText(corpus())
+	if *writeCorpus {
+		require.NoError(t, os.WriteFile(corpusFile, []byte(want), 0o644))
+	}
+	got, err := os.ReadFile(corpusFile)
+	require.NoError(t, err)
+	require.Equal(t, want, string(got), "write it anew: go test ./workloads -run CorpusFile -write-corpus")
+}
+
+func corpusText(all []algorithm) string {
+	var b strings.Builder
+	b.WriteString(corpusHead)
+	section := func(title string, right bool) {
+		n := 0
+		var rows strings.Builder
+		for _, p := range all {
+			if p.right() == right {
+				n++
+				fmt.Fprintf(&rows, "| %s/%s | %s | %s | %s |\n", p.as, p.name, p.doc, p.explorer, p.load)
+			}
+		}
+		fmt.Fprintf(&b, "\n## %s: %d\n\n| algorithm | what it does | explorer | load |\n|---|---|---|---|\n%s", title, n, rows.String())
+	}
+	section("Broken", false)
+	section("Right, but unusual", true)
+	return b.String()
+}
+
+const corpusHead = `# The corpus
+
+Algorithms of which it is known whether they keep their promise, and what the explorer and a load have to say of them. The catalogue of the
+harness is not among them. They are in ` + "`corpus_*_test.go`" + `. This table is written from there, and a test compares the two:
+
+    go test ./workloads -run Corpus                                         # the explorer of fourteen, the load of two
+    DOUBLEGRANT_TESTS=long go test ./workloads -run LongExplorerOfCorpus    # the explorer of all
+    DOUBLEGRANT_TESTS=long go test ./workloads -run LongLoadOfCorpus        # the load of a sixth: DOUBLEGRANT_TEST_SEED, a whole number, says of which
+    make verify-planted                                                     # explorer and load, of all
+    go test ./workloads -run CorpusFile -write-corpus                       # writes this file anew
+
+The explorer searches with its defaults: 3 clients (for some algorithms 2), 1 crash and 1 expiry; then 2 clients with a lost answer, and 2
+with a late command. It searches a sequence in every regime. "invalid" names the classes of which the smallest counterexample has one. A filter of
+one step is searched without crashes and lost answers: it claims and marks at once, so a crash of its worker always loses a message.
+
+A load is 50 clients for 6 seconds, or for up to 20 where it has to find something, without faults, so nobody crashes. "Not shown" says why it cannot show the defect, or only by chance.
+"unknown" means that the verdict is withheld, with that reason: the explorer does not judge what it cannot control, such as a timer or an answer from memory.
+`
