@@ -3,7 +3,6 @@ package explore_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/internal/testenv"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -43,14 +43,6 @@ func search(t *testing.T, spec explore.Spec) interleave.Result {
 	return res
 }
 
-func classes(res interleave.Result) (out []harness.Class) {
-	for _, c := range res.Found {
-		out = append(out, c.Anomaly.Class)
-	}
-	slices.Sort(out)
-	return out
-}
-
 // sizes returns the length of each counterexample and the faults in it.
 func sizes(res interleave.Result) map[harness.Class][2]int {
 	out := map[harness.Class][2]int{}
@@ -68,10 +60,11 @@ func sizes(res interleave.Result) map[harness.Class][2]int {
 
 // For every variant, a search that leaves schedules out finds what a search of the whole space finds, and its counterexamples
 // can be replayed.
-func TestPruningLosesNoVerdict(t *testing.T) {
-	for i, v := range workloads.Catalogue() {
+func TestLongPruningLosesNoVerdict(t *testing.T) {
+	testenv.NeedLong(t)
+	for _, v := range workloads.Catalogue() {
 		spec, ok := catalogued(t, v)
-		if !ok || i%4 != 0 && !*explore.Long {
+		if !ok {
 			continue
 		}
 		t.Run(v.ID, func(t *testing.T) {
@@ -92,7 +85,7 @@ func TestPruningLosesNoVerdict(t *testing.T) {
 					require.NoError(t, explore.Replay(t.Context(), spec, c, 3))
 				}
 			}
-			t.Logf("%d of %d schedules, %v, %v: %v", pruned.Schedules, all.Schedules, pruned.Elapsed, all.Elapsed, classes(all))
+			t.Logf("%d of %d schedules, %v, %v", pruned.Schedules, all.Schedules, pruned.Elapsed, all.Elapsed)
 		})
 	}
 }
@@ -117,7 +110,7 @@ func TestAReplayLoadsScriptsThatItsClientsGiveUp(t *testing.T) {
 }
 
 // The smallest counterexamples do not depend on which worker is faster.
-func TestSearchesWithSeveralWorkersFindTheSame(t *testing.T) {
+func TestRacedSearchesWithSeveralWorkersFindTheSame(t *testing.T) {
 	for _, id := range []string{"dedup/get-set", "lock/setnx-expire"} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()

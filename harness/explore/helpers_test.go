@@ -2,8 +2,8 @@ package explore
 
 import (
 	"context"
-	"flag"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,21 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
 const lease = 10 * time.Second
 
-// Long is set by test-long in the Makefile. The catalogue's tests, in another package, ask for it too.
-var Long = flag.Bool("long", false, "search every variant without reduction, not every fourth, and all random programs")
-
-// usually returns how many of n random programs of a kind are tried: all with -long, otherwise a third.
-func usually(n int) int {
-	if *Long {
-		return n
-	}
-	return (n + 2) / 3
+// No test but those of clients that never act should meet the end of parkWithin, however busy the machine is.
+func TestMain(m *testing.M) {
+	parkWithin *= 10
+	os.Exit(m.Run())
 }
 
 // client does all the work of a client of a test.
@@ -267,11 +263,14 @@ func leavesNothing(t *testing.T, f func()) {
 	before := len(goroutines())
 	f()
 	require.NotContains(t, processes.Children(), "redis-server")
-	for deadline := time.Now().Add(5 * time.Second); len(goroutines()) > before; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			require.Fail(t, "goroutines are left", "%s", strings.Join(goroutines(), "\n\n"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, await.Until(ctx, time.Millisecond, func() error {
+		if left := goroutines(); len(left) > before {
+			return fmt.Errorf("goroutines are left:\n%s", strings.Join(left, "\n\n"))
 		}
-	}
+		return nil
+	}))
 }
 
 // goroutines returns the stacks of all goroutines.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestProgressCountsUpToWhatTheResultSays(t *testing.T) {
+func TestRacedProgressCountsUpToWhatTheResultSays(t *testing.T) {
 	s := quiet(program(writesTo("k", 6))) // 924 schedules: most of a second
 	s.Unreduced = true
 	var all []Progress // no lock: the race detector would tell if a call came beside another, or after the search

@@ -184,7 +184,7 @@ func crossing() interleave.Program {
 	return program(both("a"), both("b"))
 }
 
-func TestMaxSchedulesIsExact(t *testing.T) {
+func TestRacedMaxSchedulesIsExact(t *testing.T) {
 	for _, limit := range []int{10, 20, 25} {
 		for _, workers := range []int{1, 2} {
 			s := quiet(crossing())
@@ -215,7 +215,7 @@ func TestASearchThatRunsOutOfTime(t *testing.T) {
 	require.Less(t, res.Elapsed, 5*time.Second)
 }
 
-func TestASearchThatIsInterrupted(t *testing.T) {
+func TestRacedASearchThatIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	interrupting := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {

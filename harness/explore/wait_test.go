@@ -107,7 +107,7 @@ func subscribesAndLooks(careful bool) client {
 }
 
 // Whoever waits for a message has to have subscribed for certain before it looks whether there is anything to wait for.
-func TestSubscriptions(t *testing.T) {
+func TestRacedSubscriptions(t *testing.T) {
 	tells := asks("SET key 1", "PUBLISH done now")
 	classes, res := foundIn(t, waitSpec(subscribesAndLooks(true), tells))
 	require.Empty(t, classes)
@@ -130,7 +130,7 @@ func TestSubscriptions(t *testing.T) {
 }
 
 // A goroutine of harness.Go takes its steps between those of its client, and its client may wait for its end.
-func TestThreads(t *testing.T) {
+func TestRacedThreads(t *testing.T) {
 	parent := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		op(s, "both", func() (string, error) {
 			wait := harness.Go(ctx, func(ctx context.Context) { _, _ = say(ctx, r, "SET k thread") })
