@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"hash/fnv"
 	"math/rand/v2"
 	"strconv"
@@ -63,7 +64,7 @@ func TestRacedTheSeedDecidesWhatIsDrawn(t *testing.T) {
 	draws := func(seed uint64, workers int) interleave.Result {
 		s := quiet(program(together("GET x", "SET x 1 PX 5000"), together("INCR y", "GET x")), finder(func(op harness.Op) bool { return op.Result == "(nil) OK" }))
 		s.Clients, s.Workers, s.Crashes, s.Expiries, s.LostAnswers = 5, workers, 2, 1, 1
-		s.Random = &Random{Schedules: 80, Seed: seed}
+		s.Random = &Random{Schedules: 50, Seed: seed}
 		res, err := Search(t.Context(), s)
 		require.NoError(t, err)
 		res.First, res.Elapsed = 0, 0
@@ -71,7 +72,6 @@ func TestRacedTheSeedDecidesWhatIsDrawn(t *testing.T) {
 	}
 	one := draws(1, 1)
 	require.NotEmpty(t, one.Found)
-	require.Equal(t, one, draws(1, 1))
 	require.Equal(t, one, draws(1, 2))
 	require.NotEqual(t, one.Steps, draws(2, 1).Steps)
 	drawn := draws(0, 1)
@@ -102,17 +102,24 @@ func TestEveryFaultHappensAtRandom(t *testing.T) {
 
 // With more clients and a time alone, every schedule of fewer clients comes first, and shows what it can.
 func TestFewerClientsComeFirstWhereTimeDecides(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	s := plantedDeep(6)
-	s.Random, s.For = &Random{}, 2*time.Second
-	res, err := Search(t.Context(), s)
+	s.Random, s.For = &Random{}, 10*time.Minute
+	s.OnProgress = func(p Progress) {
+		if p.Budget.Clients == 6 && p.Schedules > 100 { // 60 schedules have fewer clients
+			cancel()
+		}
+	}
+	res, err := Search(ctx, s)
 	require.NoError(t, err)
 	require.Len(t, res.Parts, 3)
 	for i, clients := range []int{2, 3, 6} {
 		require.Equal(t, clients, res.Parts[i].Budget.Clients)
 		require.Equal(t, i == 2, res.Parts[i].AtRandom)
+		require.Equal(t, i < 2, res.Parts[i].Exhausted)
 		require.Positive(t, res.Parts[i].Schedules)
 	}
-	require.True(t, res.Parts[0].Exhausted)
 	require.Equal(t, 6, res.Budget.Clients)
 	require.Len(t, res.Found, 1)
 	require.Nil(t, res.Found[0].Shrunk, "it is the smallest already")
