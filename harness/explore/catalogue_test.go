@@ -90,42 +90,6 @@ func TestLongPruningLosesNoVerdict(t *testing.T) {
 	}
 }
 
-// A client that crashes while it looks at its clock does the same whenever that happens, so that its schedules can be run from memory.
-func TestTheClockOfACrashedClientStandsStill(t *testing.T) {
-	t.Parallel()
-	spec := find(t, "lock/getset-deadline")
-	spec.Unreduced = true
-	search(t, spec)
-}
-
-// A counterexample is replayed in servers that know no script, although its clients give the script up that they miss.
-func TestAReplayLoadsScriptsThatItsClientsGiveUp(t *testing.T) {
-	t.Parallel()
-	spec := find(t, "lock/watchdog-rearms")
-	spec.First = true
-	res, err := explore.Search(t.Context(), spec)
-	require.NoError(t, err)
-	require.Len(t, res.Found, 1)
-	require.NoError(t, explore.Replay(t.Context(), spec, res.Found[0], 3))
-}
-
-// The smallest counterexamples do not depend on which worker is faster.
-func TestRacedSearchesWithSeveralWorkersFindTheSame(t *testing.T) {
-	for _, id := range []string{"dedup/get-set", "lock/setnx-expire"} {
-		t.Run(id, func(t *testing.T) {
-			t.Parallel()
-			spec := find(t, id)
-			spec.Clients, spec.Expiries = 3, -1
-			one := search(t, spec)
-			require.NotEmpty(t, one.Found)
-			spec.Workers = 2
-			two := search(t, spec)
-			require.Equal(t, one.Found, two.Found)
-			require.Equal(t, []int{one.Schedules, one.Pruned, one.Steps}, []int{two.Schedules, two.Pruned, two.Steps})
-		})
-	}
-}
-
 // safeLock takes a lock with one command and gives up only its own.
 type safeLock struct{ redis redis.UniversalClient }
 

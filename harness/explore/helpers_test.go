@@ -61,6 +61,13 @@ func op(s *harness.Session, key string, do func() (string, error)) harness.Op {
 	})
 }
 
+// does makes a client with one operation.
+func does(key string, do func(ctx context.Context, r redis.UniversalClient) (string, error)) client {
+	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, key, func() (string, error) { return do(ctx, r) })
+	}
+}
+
 // sends makes a client with an operation for each of commands, which are given as words.
 func sends(commands ...string) client {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -254,6 +261,17 @@ func results(ops []harness.Op) (out []string) {
 		out = append(out, fmt.Sprintf("%d: %s = %s", op.Client, op.Key, r))
 	}
 	return out
+}
+
+// sameClient is results with the first ids of clients: after an operation of unknown outcome a client takes another.
+func sameClient(ops []harness.Op) []string {
+	ops = slices.Clone(ops)
+	for i := range ops {
+		if ops[i].Client > 0 {
+			ops[i].Client = (ops[i].Client-1)%3 + 1 // of two clients and the harness
+		}
+	}
+	return results(ops)
 }
 
 // leavesNothing runs f, and fails if processes or goroutines of it are left. Goroutines of toxiproxy do not count: it leaves one

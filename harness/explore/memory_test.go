@@ -12,7 +12,6 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/internal/testenv"
 )
 
 // This file compares searches from memory with searches that really run every schedule.
@@ -31,12 +30,6 @@ func (s *scheduler) everyHistory(spec Spec) (all []string) {
 }
 
 func TestMemoryShowsWhatIsReallyRun(t *testing.T) { memoryShowsWhatIsReallyRun(t, false) }
-
-func TestLongMemoryShowsWhatIsReallyRun(t *testing.T) {
-	testenv.NeedLong(t)
-	t.Parallel()
-	memoryShowsWhatIsReallyRun(t, true)
-}
 
 // What schedules show from memory is what they show when they are really run, to the last microsecond.
 func memoryShowsWhatIsReallyRun(t *testing.T, long bool) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/internal/testenv"
 )
 
 // This file tests that a search in pieces, or one that goes on from checkpoints, comes to the same as one that nothing cuts.
@@ -117,12 +116,6 @@ func throughJSON[T any](t *testing.T, v *T) *T {
 
 func TestASearchThatGoesOnFromCheckpointsComesToTheSame(t *testing.T) {
 	goesOnFromCheckpoints(t, false, "commands", "crash and expiry", "every part", "waits", "failover", "at random")
-}
-
-func TestLongASearchThatGoesOnFromCheckpointsComesToTheSame(t *testing.T) {
-	testenv.NeedLong(t)
-	t.Parallel()
-	goesOnFromCheckpoints(t, true)
 }
 
 func goesOnFromCheckpoints(t *testing.T, long bool, kinds ...string) {
@@ -254,12 +247,6 @@ func TestASearchInPiecesComesToTheSameWhoeverDoesThem(t *testing.T) {
 	inPiecesComesToTheSame(t, false, 2, "three clients", "every part", "really run", "at random")
 }
 
-func TestLongASearchInPiecesComesToTheSameWhoeverDoesThem(t *testing.T) {
-	testenv.NeedLong(t)
-	t.Parallel()
-	inPiecesComesToTheSame(t, true, 4)
-}
-
 func inPiecesComesToTheSame(t *testing.T, long bool, most int, kinds ...string) {
 	var pieces, died, programs int64
 	tryCut(t, kinds, long, func(s *scheduler, spec Spec, workers func(int) *pool, what string) {
@@ -306,12 +293,6 @@ func comparePlain(t *testing.T, spec Spec, plain, pieces came, what string) {
 
 func TestRacedASearchInPiecesGoesOnFromACheckpoint(t *testing.T) {
 	inPiecesGoesOn(t, false, "three clients", "at random")
-}
-
-func TestLongASearchInPiecesGoesOnFromACheckpoint(t *testing.T) {
-	testenv.NeedLong(t)
-	t.Parallel()
-	inPiecesGoesOn(t, true)
 }
 
 func inPiecesGoesOn(t *testing.T, long bool, kinds ...string) {

@@ -1,18 +1,23 @@
 package explore
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
 )
 
 func TestRacedProgressCountsUpToWhatTheResultSays(t *testing.T) {
-	s := quiet(program(writesTo("k", 6))) // 924 schedules: most of a second
-	s.Unreduced = true
-	var all []Progress // no lock: the race detector would tell if a call came beside another, or after the search
-	s.OnProgress = func(p Progress) { all = append(all, p) }
-	res, err := Search(context.Background(), s)
+	told := make(chan struct{})
+	s := quiet(program(writesTo("k", 3)), finder(func(harness.Op) bool { <-told; return false })) // it holds the search up
+	var all []Progress                                                                            // no lock: the race detector would tell if a call came beside another, or after the search
+	s.OnProgress = func(p Progress) {
+		if all = append(all, p); len(all) == 1 {
+			close(told)
+		}
+	}
+	res, err := Search(t.Context(), s)
 	require.NoError(t, err)
 
 	last := all[len(all)-1]
@@ -31,7 +36,7 @@ func TestProgressOfASearchThatEndsEarlyNamesThePartItEndedIn(t *testing.T) {
 	s.LostAnswers, s.LostCommands, s.Late = 0, 0, 0 // several parts
 	var last Progress
 	s.OnProgress = func(p Progress) { last = p }
-	res, err := Search(context.Background(), s)
+	res, err := Search(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, 5, last.Schedules)
 	require.Equal(t, len(res.Parts), last.Part)

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/internal/testenv"
 )
 
 // This file tests what pruning promises: all that the clients of a program can see and leave in the store, and every order in
@@ -104,12 +103,6 @@ func (s *scheduler) losesNothing(spec Spec, more bool, what string) (pruned, all
 }
 
 func TestPruningLosesNoOutcome(t *testing.T) { pruningLosesNoOutcome(t, false) }
-
-func TestLongPruningLosesNoOutcome(t *testing.T) {
-	testenv.NeedLong(t)
-	t.Parallel()
-	pruningLosesNoOutcome(t, true)
-}
 
 func pruningLosesNoOutcome(t *testing.T, long bool) {
 	ends := with(plain, "SET $k $v PX 1000", "SET $k $v EX 10", "SET $k $v EX 10", "PTTL $k")

@@ -126,26 +126,6 @@ func TestFewerClientsComeFirstWhereTimeDecides(t *testing.T) {
 	require.Equal(t, 5, res.Found[0].Length())
 }
 
-func TestWhatCannotBeDrawnIsRefused(t *testing.T) {
-	for want, change := range map[string]func(*Spec){
-		"17 clients: ask for 2 to 16":                  func(s *Spec) { s.Clients, s.Random = 17, &Random{Schedules: 1} },
-		"5 clients: ask for 2 to 4, or for":            func(s *Spec) { s.Clients = 5 },
-		"-1 schedules at random":                       func(s *Spec) { s.Random = &Random{Schedules: -1} },
-		"without end":                                  func(s *Spec) { s.Random, s.For = &Random{}, 0 },
-		"depth 11: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: 11} },
-		"depth -1: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: -1} },
-		"give the number once":                         func(s *Spec) { s.Random, s.MaxSchedules = &Random{Schedules: 1}, 5 },
-		"nothing is to be unreduced":                   func(s *Spec) { s.Random, s.Unreduced = &Random{Schedules: 1}, true },
-		"-1 schedules to run twice: ask for 0 or more": func(s *Spec) { s.Twice = -1 },
-	} {
-		s := plantedDeep(2)
-		change(&s)
-		_, err := Search(t.Context(), s)
-		require.ErrorIs(t, err, ErrSpec)
-		require.ErrorContains(t, err, want)
-	}
-}
-
 // oddly makes a checker that finds a violation in about one operation of n, whatever it shows, and so in any kind of schedule.
 func oddly(n, seed uint64) finder {
 	return func(op harness.Op) bool {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/internal/testenv"
 )
 
 // This file compares searches that stop at known states, but remember nothing, with searches that run every schedule to its end.
@@ -49,12 +48,6 @@ func rarest(histories [][]harness.Op) finder {
 }
 
 func TestStatesOfReallyRunSchedulesLoseNothing(t *testing.T) { statesLoseNothing(t, false) }
-
-func TestLongStatesOfReallyRunSchedulesLoseNothing(t *testing.T) {
-	testenv.NeedLong(t)
-	t.Parallel()
-	statesLoseNothing(t, true)
-}
 
 // Of programs that wait, subscribe and have threads, a search that stops at known states shows every outcome and every order of
 // operations, and its smallest counterexamples are as short.

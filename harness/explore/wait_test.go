@@ -67,29 +67,27 @@ func TestCommandsThatWait(t *testing.T) {
 // subscribes makes a client with one operation: it subscribes, waits for the confirmation if it is careful, looks at key, and if
 // that is not there waits for a message.
 func subscribesAndLooks(careful bool) client {
-	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "wait", func() (string, error) {
-			sub := r.Subscribe(ctx, "done")
-			defer func() { _ = sub.Close() }()
-			if careful {
-				if _, err := sub.Receive(ctx); err != nil {
-					return "", err
-				}
+	return does("wait", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		sub := r.Subscribe(ctx, "done")
+		defer func() { _ = sub.Close() }()
+		if careful {
+			if _, err := sub.Receive(ctx); err != nil {
+				return "", err
 			}
-			if n, err := r.Exists(ctx, "key").Result(); err != nil || n > 0 {
-				return "there", err
+		}
+		if n, err := r.Exists(ctx, "key").Result(); err != nil || n > 0 {
+			return "there", err
+		}
+		for {
+			m, err := sub.Receive(ctx)
+			if m, ok := m.(*redis.Message); ok {
+				return m.Payload, err
 			}
-			for {
-				m, err := sub.Receive(ctx)
-				if m, ok := m.(*redis.Message); ok {
-					return m.Payload, err
-				}
-				if err != nil {
-					return "", err
-				}
+			if err != nil {
+				return "", err
 			}
-		})
-	}
+		}
+	})
 }
 
 // Whoever waits for a message has to have subscribed for certain before it looks whether there is anything to wait for.
@@ -117,16 +115,14 @@ func TestRacedSubscriptions(t *testing.T) {
 
 // A goroutine of harness.Go takes its steps between those of its client, and its client may wait for its end.
 func TestRacedThreads(t *testing.T) {
-	parent := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "both", func() (string, error) {
-			wait := harness.Go(ctx, func(ctx context.Context) { _, _ = say(ctx, r, "SET k thread") })
-			if _, err := say(ctx, r, "SET k parent"); err != nil {
-				return "", err
-			}
-			wait()
-			return say(ctx, r, "GET k")
-		})
-	}
+	parent := does("both", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		wait := harness.Go(ctx, func(ctx context.Context) { _, _ = say(ctx, r, "SET k thread") })
+		if _, err := say(ctx, r, "SET k parent"); err != nil {
+			return "", err
+		}
+		wait()
+		return say(ctx, r, "GET k")
+	})
 	seen := map[string]bool{}
 	for _, ops := range histories(t, waitSpec(parent, idle)) {
 		for _, r := range results(ops) {
@@ -138,15 +134,13 @@ func TestRacedThreads(t *testing.T) {
 
 // A watchdog that goes on after its client is done still acts when time passes at the end of the schedule.
 func TestAThreadThatOutlivesItsClient(t *testing.T) {
-	renews := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "lock", func() (string, error) {
-			harness.Go(ctx, func(ctx context.Context) {
-				for harness.Sleep(ctx, lease/3) == nil && r.Set(ctx, "lock", "mine", lease).Err() == nil {
-				}
-			})
-			return say(ctx, r, "SET lock mine EX 10")
+	renews := does("lock", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		harness.Go(ctx, func(ctx context.Context) {
+			for harness.Sleep(ctx, lease/3) == nil && r.Set(ctx, "lock", "mine", lease).Err() == nil {
+			}
 		})
-	}
+		return say(ctx, r, "SET lock mine EX 10")
+	})
 	spec := waitSpec(renews, idle)
 	left := map[int]bool{}
 	spec.Program.Finally = func(_ context.Context, _ *harness.Session, _ redis.UniversalClient, after interleave.After) error {
