@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,7 +11,13 @@ import (
 
 func TestRacedProgressCountsUpToWhatTheResultSays(t *testing.T) {
 	told := make(chan struct{})
-	s := quiet(program(writesTo("k", 3)), finder(func(harness.Op) bool { <-told; return false })) // it holds the search up
+	var ops atomic.Int64
+	s := quiet(program(writesTo("k", 5)), finder(func(harness.Op) bool {
+		if ops.Add(1) > 400 { // the search waits in the middle until it was told of
+			<-told
+		}
+		return false
+	}))
 	var all []Progress                                                                            // no lock: the race detector would tell if a call came beside another, or after the search
 	s.OnProgress = func(p Progress) {
 		if all = append(all, p); len(all) == 1 {
