@@ -19,19 +19,9 @@ import (
 )
 
 // catalogued makes the search that doublegrant explore runs, with two clients.
-func catalogued(t testing.TB, v workloads.Variant) (spec explore.Spec, ok bool) {
-	t.Helper()
+func catalogued(v workloads.Variant) (spec explore.Spec, ok bool) {
 	p, ok := v.Program(workloads.Options{Regime: workloads.Growing})
 	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, For: time.Minute, Workers: 1, LostAnswers: -1}, ok
-}
-
-func find(t testing.TB, id string) explore.Spec {
-	t.Helper()
-	v, err := workloads.Find(id)
-	require.NoError(t, err)
-	spec, ok := catalogued(t, v)
-	require.True(t, ok)
-	return spec
 }
 
 // search fails unless the search ends by itself.
@@ -63,7 +53,7 @@ func sizes(res interleave.Result) map[harness.Class][2]int {
 func TestLongPruningLosesNoVerdict(t *testing.T) {
 	testenv.NeedLong(t)
 	for _, v := range workloads.Catalogue() {
-		spec, ok := catalogued(t, v)
+		spec, ok := catalogued(v)
 		if !ok {
 			continue
 		}
@@ -172,7 +162,11 @@ func TestATestThatShowsNothingFails(t *testing.T) {
 
 // BenchmarkSchedules measures whole schedules of the prototype's program: three clients, GET, SET and EXPIRE.
 func BenchmarkSchedules(b *testing.B) {
-	spec := find(b, "dedup/get-set")
+	v, err := workloads.Find("dedup/get-set")
+	if err != nil {
+		b.Fatal(err)
+	}
+	spec, _ := catalogued(v)
 	spec.Clients, spec.Crashes, spec.Expiries, spec.Unreduced, spec.Workers = 3, -1, -1, true, 0
 	var schedules int
 	var elapsed time.Duration

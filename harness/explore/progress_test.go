@@ -18,7 +18,7 @@ func TestRacedProgressCountsUpToWhatTheResultSays(t *testing.T) {
 		}
 		return false
 	}))
-	var all []Progress                                                                            // no lock: the race detector would tell if a call came beside another, or after the search
+	var all []Progress // no lock: the race detector would tell if a call came beside another, or after the search
 	s.OnProgress = func(p Progress) {
 		if all = append(all, p); len(all) == 1 {
 			close(told)
