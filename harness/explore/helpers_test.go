@@ -18,6 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
+	"github.com/doublegrant/doublegrant/harness/internal/testenv"
 )
 
 const lease = 10 * time.Second
@@ -174,8 +175,14 @@ func newScheduler(t *testing.T, s Spec) *scheduler {
 	w, err := newWorld(t.Context(), &s)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.stop()) })
+	if w.whyNoClock != "" && os.Getenv("CC") != noCompiler {
+		testenv.LeftOut(t, "much of the explorer", "install a C compiler")
+	}
 	return &scheduler{t: t, spec: s, w: w}
 }
+
+// needClocks skips a test where the clocks of servers cannot be set.
+func needClocks(t *testing.T) { newScheduler(t, quiet(program(idle))) }
 
 // search runs a whole search in the scheduler's world, which saves the start of another.
 func (s *scheduler) search(spec Spec) interleave.Result {

@@ -94,20 +94,19 @@ func (k kind) spec(seed, stream uint64) (spec Spec, what string) {
 func tryRandom(t *testing.T, kinds []kind, stream uint64, long bool, f func(s *scheduler, spec Spec, what string)) {
 	worlds := map[int]*scheduler{} // by failovers
 	for _, k := range kinds {
-		t.Run(k.name, func(sub *testing.T) {
+		needs, _ := k.spec(k.first, stream)
+		if worlds[needs.Failovers] == nil {
+			needs.Clients = interleave.MaxExhaustive
+			worlds[needs.Failovers] = newScheduler(t, needs)
+		}
+		s := worlds[needs.Failovers]
+		t.Run(k.name, func(t *testing.T) {
+			s.t = t
 			for n := range k.programs {
 				if n > 0 && !long {
 					break
 				}
 				spec, what := k.spec(k.first+n, stream)
-				s := worlds[spec.Failovers]
-				if s == nil {
-					any := spec
-					any.Clients = interleave.MaxExhaustive
-					s = newScheduler(t, any)
-					worlds[spec.Failovers] = s
-				}
-				s.t = sub
 				f(s, spec, what)
 			}
 		})

@@ -113,6 +113,7 @@ func TestThreeClients(t *testing.T) {
 //	a crash   of the first to move, after its step: it is done by then, so there is none
 //	an expiry after the first command: time passes to its last millisecond, or beyond it
 func TestInterferencesAddSchedules(t *testing.T) {
+	needClocks(t)
 	s := quiet(program(writesTo("k", 1)))
 	s.Unreduced = true
 	s.Crashes = 1
@@ -140,6 +141,7 @@ func TestStoppedReplicationWithoutAPromotionIsNotJudged(t *testing.T) {
 
 // In a Timeless program leases end only if there may be one.
 func TestATimelessProgramHasExpiriesOnlyWithATTL(t *testing.T) {
+	needClocks(t)
 	schedules := func(c client) int {
 		p := program(c)
 		p.Timeless = true
