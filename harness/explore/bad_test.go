@@ -24,22 +24,37 @@ func searchSoon(t *testing.T, s Spec) (res interleave.Result, err error) {
 	go func() { defer close(done); res, err = Search(t.Context(), s) }()
 	select {
 	case <-done:
-	case <-time.After(time.Minute): // a busy machine needs some of it
+	case <-time.After(5 * time.Minute):
 		t.Fatal("the search hangs")
 	}
 	return res, err
 }
 
-func TestAClientThatPanics(t *testing.T) {
-	panics := func(context.Context, *harness.Session, redis.UniversalClient) { panic("oh no") }
-	later := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		writesTo("k", 2)(ctx, s, r)
-		panic("oh no")
-	}
-	for _, clients := range [][]client{{writesTo("k", 3), panics}, {writesTo("k", 3), later}} {
+// fruitless runs a search that ends without a verdict, then frees its clients, and leaves nothing behind. It returns the reason.
+func fruitless(t *testing.T, s Spec, free ...func()) (why string) {
+	t.Helper()
+	leavesNothing(t, func() {
+		res, err := searchSoon(t, s)
+		for _, f := range free {
+			f()
+		}
+		require.NoError(t, err)
+		require.Equal(t, harness.Unknown, res.Verdict())
+		require.False(t, res.Exhausted)
+		why = res.Stopped
+	})
+	return why
+}
+
+func TestRacedAClientThatPanics(t *testing.T) {
+	for _, sent := range []int{0, 2} {
+		panics := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			writesTo("k", sent)(ctx, s, r)
+			panic("oh no")
+		}
 		for _, workers := range []int{1, 2} {
 			leavesNothing(t, func() {
-				s := quiet(program(clients...))
+				s := quiet(program(writesTo("k", 3), panics))
 				s.Workers = workers
 				_, err := searchSoon(t, s)
 				require.ErrorContains(t, err, "client 2 panicked: oh no")
@@ -66,115 +81,114 @@ func TestAConstructorThatPanics(t *testing.T) {
 }
 
 func TestClientsThatDoNothing(t *testing.T) {
-	leavesNothing(t, func() {
-		res, err := searchSoon(t, quiet(program(idle)))
-		require.NoError(t, err)
-		require.Equal(t, "no next ever succeeded, so nothing was shown", res.Stopped)
-		require.Equal(t, harness.Unknown, res.Verdict())
-		require.Equal(t, 1, res.Schedules)
-		require.Zero(t, res.Steps)
-	})
+	require.Equal(t, "no next ever succeeded, so nothing was shown", fruitless(t, quiet(program(idle))))
 }
 
-func TestAClientThatBlocks(t *testing.T) {
-	for _, c := range []struct {
-		sent int
-		want string
-	}{
-		{0, "client 2 neither sent a command nor finished within 2s: it never sent any"},
-		{1, "client 2 neither sent a command nor finished within 2s: it may wait for something else than a reply"},
-	} {
-		leavesNothing(t, func() {
-			forever := make(chan struct{})
-			defer close(forever) // it is the one goroutine that would stay
-			blocks := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-				writesTo("k", c.sent)(ctx, s, r)
-				<-forever
-			}
-			s := quiet(program(writesTo("k", 3), blocks))
-			s.Clients = 3 // two that block
-			res, err := searchSoon(t, s)
-			require.NoError(t, err)
-			require.Equal(t, c.want, res.Stopped)
-			require.Equal(t, harness.Unknown, res.Verdict())
-		})
+// blockade is where clients block, and say so. free ends them when the search has ended: they alone would stay.
+type blockade struct{ stuck, freed chan struct{} }
+
+func newBlockade() blockade { return blockade{make(chan struct{}), make(chan struct{})} }
+
+func (b blockade) free() { close(b.freed) }
+
+// block says that its caller will not go on, and blocks.
+func (b blockade) block() {
+	select {
+	case b.stuck <- struct{}{}:
+		<-b.freed
+	case <-b.freed:
 	}
+}
+
+// A client that blocks is named, the first of two.
+func TestAClientThatBlocks(t *testing.T) {
+	for sent, want := range []string{"it never sent any", "it may wait for something else than a reply"} {
+		b := newBlockade()
+		s := quiet(program(writesTo("k", 3), func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			writesTo("k", sent)(ctx, s, r)
+			b.block()
+		}))
+		s.Clients, s.stuck = 3, b.stuck
+		require.Equal(t, fmt.Sprintf("client 2 neither sent a command nor finished within %v: %s", parkWithin, want), fruitless(t, s, b.free))
+	}
+}
+
+// A client that blocks without a word has parkWithin to go on. Here no client ever acts, so that it may be short.
+func TestTheTimeThatAClientHasIsReal(t *testing.T) {
+	usual := parkWithin
+	defer func() { parkWithin = usual }()
+	parkWithin = 20 * time.Millisecond
+	b := newBlockade()
+	began := time.Now()
+	why := fruitless(t, quiet(program(func(context.Context, *harness.Session, redis.UniversalClient) { <-b.freed })), b.free)
+	require.Equal(t, "client 1 neither sent a command nor finished within 20ms: it never sent any", why)
+	require.GreaterOrEqual(t, time.Since(began), parkWithin)
+}
+
+// A goroutine that never ends its turn is named, and one that the explorer does not know may not read a subscription.
+func TestAThreadThatNeverEndsItsTurn(t *testing.T) {
+	b := newBlockade()
+	s := quiet(program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		harness.Go(ctx, func(context.Context) { b.block() })
+		writesTo("k", 1)(ctx, s, r)
+	}, idle))
+	s.stuck = b.stuck
+	require.Contains(t, fruitless(t, s, b.free), "client 1's thread 2 neither sent a command nor finished within ")
+
+	b = newBlockade()
+	s = quiet(program(func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
+		sub := r.Subscribe(ctx, "done")
+		defer func() { _ = sub.Close() }()
+		sub.Channel() // starts a goroutine that reads
+		for !strings.Contains(strings.Join(goroutines(), ""), "explore.(*conn).reader(") {
+			time.Sleep(time.Millisecond) // go-redis does not tell when it reads
+		}
+		b.block()
+	}, idle))
+	s.stuck = b.stuck
+	require.Contains(t, fruitless(t, s, b.free), "client 1 reads its subscription in a goroutine that the explorer does not know")
 }
 
 func TestAClientThatTriesForEver(t *testing.T) {
-	var over atomic.Bool
 	stubborn := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
-		for range 600 { // more than a schedule has steps
-			if over.Load() || r.Get(ctx, "lock").Err() == nil {
-				return
-			}
-			time.Sleep(time.Millisecond) // what the explorer notices of it is in the reason below
+		for r.Get(ctx, "lock").Err() == redis.Nil {
 		}
 	}
-	polite := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
-		for {
-			if _, err := r.Get(ctx, "lock").Result(); err != nil && err != redis.Nil {
-				return
-			}
-		}
-	}
-	for _, c := range []client{polite, stubborn} {
-		leavesNothing(t, func() {
-			s := quiet(program(c, writesTo("k", 1)))
-			over.Store(false)
-			res, err := searchSoon(t, s)
-			over.Store(true)
-			require.NoError(t, err)
-			require.False(t, res.Exhausted)
-			stopped, _, _ := strings.Cut(res.Stopped, " (it does something by itself: time.Sleep at bad_test.go:") // if it slept just then
-			require.Equal(t, "a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?", stopped)
-		})
-	}
+	s := quiet(program(stubborn, writesTo("k", 1)))
+	s.Program.NoBackgroundWork = true // to look for it in each of so many steps takes seconds
+	require.Equal(t, "a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?", fruitless(t, s))
 }
 
-// searchOfFickle searches schedules of a steady client, and of one that does what second says the given time that it is opened, from 1.
-func searchOfFickle(t *testing.T, second func(times int) client) interleave.Result {
-	t.Helper()
+// fickle makes a search of a steady client, and of one that does what second says the given time that it is opened, from 1.
+func fickle(second func(times int) client) Spec {
 	var times atomic.Int64
-	p := program(writesTo("k", 4))
-	steady := p.Open
-	p.Open = func(i int, r redis.UniversalClient) harness.Client {
+	s := quiet(program(writesTo("k", 4)))
+	steady := s.Program.Open
+	s.Program.Open = func(i int, r redis.UniversalClient) harness.Client {
 		if i == 1 {
 			return opened{second(int(times.Add(1))), r}
 		}
 		return steady(i, r)
 	}
-	s := quiet(p)
 	s.Unreduced = true
-	res, err := searchSoon(t, s)
-	require.NoError(t, err)
-	return res
+	return s
 }
 
-// A client that is done where it had a step to take before cannot be replayed.
+// A client that is done where it had a step to take before cannot be replayed. One that sends another command where all was the same
+// before is refused with both commands.
 func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
-	leavesNothing(t, func() {
-		res := searchOfFickle(t, func(times int) client {
-			if times > 4 { // each schedule may be run twice: to learn it, and to compare
-				return writesTo("k", 1)
-			}
-			return writesTo("k", 4)
-		})
-		require.Equal(t, "a client does not do the same each time: client 2 is done where it had a step to take before"+remedyInside, res.Stopped)
-		require.Equal(t, harness.Unknown, res.Verdict())
-	})
-}
+	why := fruitless(t, fickle(func(times int) client {
+		if times > 4 { // each schedule may be run twice: to learn it, and to compare
+			return writesTo("k", 1)
+		}
+		return writesTo("k", 4)
+	}))
+	require.Equal(t, "a client does not do the same each time: client 2 is done where it had a step to take before"+remedyInside, why)
 
-// A client that sends another command where all was the same before is refused with both commands.
-func TestAClientThatSendsAnotherCommandIsNamed(t *testing.T) {
-	leavesNothing(t, func() {
-		res := searchOfFickle(t, func(times int) client { return writesTo(fmt.Sprintf("k%d", times/5), 4) })
-		require.Contains(t, res.Stopped, "client 2 sent ")
-		require.Contains(t, res.Stopped, " k1")
-		require.Contains(t, res.Stopped, " k0")
-		require.Contains(t, res.Stopped, " when all was the same before"+remedyInside)
-		require.Equal(t, harness.Unknown, res.Verdict())
-	})
+	why = fruitless(t, fickle(func(times int) client { return writesTo(fmt.Sprintf("k%d", times/5), 4) }))
+	for _, part := range []string{"client 2 sent ", " k1", " k0", " when all was the same before" + remedyInside} {
+		require.Contains(t, why, part)
+	}
 }
 
 func TestSpecsThatAreOfNoUse(t *testing.T) {
@@ -192,13 +206,25 @@ func TestSpecsThatAreOfNoUse(t *testing.T) {
 		"limits and workers cannot be":   func(s *Spec) { s.MaxSchedules = -1 },
 		"workers cannot be negative":     func(s *Spec) { s.Workers = -1 },
 		"and workers cannot be negative": func(s *Spec) { s.For = -1 },
+
+		"17 clients: ask for 2 to 16":                  func(s *Spec) { s.Clients, s.Random = 17, &Random{Schedules: 1} },
+		"5 clients: ask for 2 to 4, or for":            func(s *Spec) { s.Clients = 5 },
+		"-1 schedules at random":                       func(s *Spec) { s.Random = &Random{Schedules: -1} },
+		"without end":                                  func(s *Spec) { s.Random, s.For = &Random{}, 0 },
+		"depth 11: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: 11} },
+		"depth -1: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: -1} },
+		"give the number once":                         func(s *Spec) { s.Random, s.MaxSchedules = &Random{Schedules: 1}, 5 },
+		"nothing is to be unreduced":                   func(s *Spec) { s.Random, s.Unreduced = &Random{Schedules: 1}, true },
+		"-1 schedules to run twice: ask for 0 or more": func(s *Spec) { s.Twice = -1 },
 	} {
 		s := good
 		spoil(&s)
 		_, err := Search(t.Context(), s)
 		require.ErrorIs(t, err, ErrSpec, want)
 		require.ErrorContains(t, err, want)
-		require.ErrorIs(t, Replay(t.Context(), s, interleave.Counterexample{}, 1), ErrSpec, want)
+		if s.Random == nil && s.Clients != 5 { // a replay draws nothing, and may have so many
+			require.ErrorIs(t, Replay(t.Context(), s, interleave.Counterexample{}, 1), ErrSpec, want)
+		}
 	}
 }
 
@@ -218,17 +244,12 @@ func TestDefaultsOfASpec(t *testing.T) {
 	require.Equal(t, []interleave.Budget{{Clients: 3}}, s.budgets())
 }
 
-// A Redis that cannot be started, or dies, is a failure of the harness.
+// A Redis that dies is a failure of the harness. One that cannot be started is too: see TestNothingIsLeftBehind.
 func TestRedisThatFails(t *testing.T) {
-	s := quiet(program(writesTo("k", 1)))
-	s.Redis = "/nowhere/redis-server"
-	_, err := searchSoon(t, s)
-	require.Error(t, err)
-	require.NotErrorIs(t, err, ErrSpec)
 	leavesNothing(t, func() {
-		killer := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-			op(s, "shutdown", func() (string, error) { return "", r.Do(ctx, "SHUTDOWN", "NOSAVE").Err() })
-		}
+		killer := does("shutdown", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+			return "", r.Do(ctx, "SHUTDOWN", "NOSAVE").Err()
+		})
 		_, err := searchSoon(t, quiet(program(killer, writesTo("k", 3))))
 		require.Error(t, err)
 		require.NotErrorIs(t, err, errStopped)
@@ -238,40 +259,11 @@ func TestRedisThatFails(t *testing.T) {
 
 // A program that starts goroutines without end is stopped with one line.
 func TestAClientThatStartsThreadsForEver(t *testing.T) {
-	leavesNothing(t, func() {
-		starts := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
-			for {
-				harness.Go(ctx, func(ctx context.Context) { _ = r.Get(ctx, "k").Err() })
-			}
-		}
-		res, err := searchSoon(t, quiet(program(starts, writesTo("k", 1))))
-		require.NoError(t, err)
-		require.Equal(t, "client 1 has started 31 goroutines and subscriptions in one schedule, and more are not explored: does it start some without end?", res.Stopped)
-	})
-}
-
-// A goroutine that never ends its turn is named, and one that the explorer does not know may not read a subscription.
-func TestAThreadThatNeverEndsItsTurn(t *testing.T) {
-	t.Parallel()
-	forever := make(chan struct{})
-	defer close(forever)
-	stuck := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		harness.Go(ctx, func(context.Context) { <-forever })
-		writesTo("k", 1)(ctx, s, r)
-	}
-	res, err := searchSoon(t, quiet(program(stuck, idle)))
-	require.NoError(t, err)
-	require.Contains(t, res.Stopped, "client 1's thread 2 neither sent a command nor finished within 2s")
-
-	reads := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
-		sub := r.Subscribe(ctx, "done")
-		defer func() { _ = sub.Close() }()
-		select {
-		case <-sub.Channel():
-		case <-forever:
+	starts := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
+		for {
+			harness.Go(ctx, func(ctx context.Context) { _ = r.Get(ctx, "k").Err() })
 		}
 	}
-	res, err = searchSoon(t, quiet(program(reads, idle)))
-	require.NoError(t, err)
-	require.Contains(t, res.Stopped, "client 1 reads its subscription in a goroutine that the explorer does not know")
+	require.Equal(t, "client 1 has started 31 goroutines and subscriptions in one schedule, and more are not explored: does it start some without end?",
+		fruitless(t, quiet(program(starts, writesTo("k", 1)))))
 }

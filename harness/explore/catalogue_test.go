@@ -3,7 +3,6 @@ package explore_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,23 +14,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // catalogued makes the search that doublegrant explore runs, with two clients.
-func catalogued(t testing.TB, v workloads.Variant) (spec explore.Spec, ok bool) {
-	t.Helper()
+func catalogued(v workloads.Variant) (spec explore.Spec, ok bool) {
 	p, ok := v.Program(workloads.Options{Regime: workloads.Growing})
 	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, For: time.Minute, Workers: 1, LostAnswers: -1}, ok
-}
-
-func find(t testing.TB, id string) explore.Spec {
-	t.Helper()
-	v, err := workloads.Find(id)
-	require.NoError(t, err)
-	spec, ok := catalogued(t, v)
-	require.True(t, ok)
-	return spec
 }
 
 // search fails unless the search ends by itself.
@@ -41,14 +31,6 @@ func search(t *testing.T, spec explore.Spec) interleave.Result {
 	require.NoError(t, err)
 	require.True(t, res.Exhausted, "%s: %s", spec.Program.Name, res.Stopped)
 	return res
-}
-
-func classes(res interleave.Result) (out []harness.Class) {
-	for _, c := range res.Found {
-		out = append(out, c.Anomaly.Class)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // sizes returns the length of each counterexample and the faults in it.
@@ -68,10 +50,11 @@ func sizes(res interleave.Result) map[harness.Class][2]int {
 
 // For every variant, a search that leaves schedules out finds what a search of the whole space finds, and its counterexamples
 // can be replayed.
-func TestPruningLosesNoVerdict(t *testing.T) {
-	for i, v := range workloads.Catalogue() {
-		spec, ok := catalogued(t, v)
-		if !ok || i%4 != 0 && !*explore.Long {
+func TestLongPruningLosesNoVerdict(t *testing.T) {
+	testenv.NeedLong(t)
+	for _, v := range workloads.Catalogue() {
+		spec, ok := catalogued(v)
+		if !ok {
 			continue
 		}
 		t.Run(v.ID, func(t *testing.T) {
@@ -92,43 +75,7 @@ func TestPruningLosesNoVerdict(t *testing.T) {
 					require.NoError(t, explore.Replay(t.Context(), spec, c, 3))
 				}
 			}
-			t.Logf("%d of %d schedules, %v, %v: %v", pruned.Schedules, all.Schedules, pruned.Elapsed, all.Elapsed, classes(all))
-		})
-	}
-}
-
-// A client that crashes while it looks at its clock does the same whenever that happens, so that its schedules can be run from memory.
-func TestTheClockOfACrashedClientStandsStill(t *testing.T) {
-	t.Parallel()
-	spec := find(t, "lock/getset-deadline")
-	spec.Unreduced = true
-	search(t, spec)
-}
-
-// A counterexample is replayed in servers that know no script, although its clients give the script up that they miss.
-func TestAReplayLoadsScriptsThatItsClientsGiveUp(t *testing.T) {
-	t.Parallel()
-	spec := find(t, "lock/watchdog-rearms")
-	spec.First = true
-	res, err := explore.Search(t.Context(), spec)
-	require.NoError(t, err)
-	require.Len(t, res.Found, 1)
-	require.NoError(t, explore.Replay(t.Context(), spec, res.Found[0], 3))
-}
-
-// The smallest counterexamples do not depend on which worker is faster.
-func TestSearchesWithSeveralWorkersFindTheSame(t *testing.T) {
-	for _, id := range []string{"dedup/get-set", "lock/setnx-expire"} {
-		t.Run(id, func(t *testing.T) {
-			t.Parallel()
-			spec := find(t, id)
-			spec.Clients, spec.Expiries = 3, -1
-			one := search(t, spec)
-			require.NotEmpty(t, one.Found)
-			spec.Workers = 2
-			two := search(t, spec)
-			require.Equal(t, one.Found, two.Found)
-			require.Equal(t, []int{one.Schedules, one.Pruned, one.Steps}, []int{two.Schedules, two.Pruned, two.Steps})
+			t.Logf("%d of %d schedules, %v, %v", pruned.Schedules, all.Schedules, pruned.Elapsed, all.Elapsed)
 		})
 	}
 }
@@ -215,7 +162,11 @@ func TestATestThatShowsNothingFails(t *testing.T) {
 
 // BenchmarkSchedules measures whole schedules of the prototype's program: three clients, GET, SET and EXPIRE.
 func BenchmarkSchedules(b *testing.B) {
-	spec := find(b, "dedup/get-set")
+	v, err := workloads.Find("dedup/get-set")
+	if err != nil {
+		b.Fatal(err)
+	}
+	spec, _ := catalogued(v)
 	spec.Clients, spec.Crashes, spec.Expiries, spec.Unreduced, spec.Workers = 3, -1, -1, true, 0
 	var schedules int
 	var elapsed time.Duration

@@ -121,7 +121,7 @@ func TestWhatACommandTouches(t *testing.T) {
 	}
 }
 
-// Two clients' commands change places only if neither writes what the other touches.
+// Two clients' commands change places only if neither writes what the other touches, and their other properties allow it.
 func TestIndependence(t *testing.T) {
 	all := []string{
 		"GET a", "GET b", "MGET a b", "EXISTS b c", "SET a 1", "SET b 1", "INCR c", "DEL a", "DEL b c", "WAIT 1 0", "EVAL x 0", "KEYS *",
@@ -151,57 +151,14 @@ func TestIndependence(t *testing.T) {
 			a, b := parsed(t, strings.Fields(x)...).access, parsed(t, strings.Fields(y)...).access
 			require.Equal(t, !meets, a.independent(b), "%s and %s", x, y)
 			require.Equal(t, a.independent(b), b.independent(a), "%s and %s", x, y)
-		}
-	}
-}
-
-// For steps of clients independent is symmetric.
-func TestIndependenceOfStepsIsSymmetric(t *testing.T) {
-	var all []move
-	for i := range 2 {
-		for _, c := range []string{"GET a", "SET a 1", "SET b 1", "EVAL x 0"} {
-			for bits := range 8 {
-				all = append(all, move{
-					choice: interleave.Run(i), access: parsed(t, strings.Fields(c)...).access, begins: bits&1 > 0, ends: bits&2 > 0, timePasses: bits&4 > 0,
-				})
+			for bits := range 64 { // for steps of clients independent is symmetric as well
+				v := move{access: a, begins: bits&1 > 0, ends: bits&2 > 0, timePasses: bits&4 > 0}
+				w := move{access: b, begins: bits&8 > 0, ends: bits&16 > 0, timePasses: bits&32 > 0}
+				require.False(t, independent(v, w), "a client's own steps stay in order")
+				w.choice = interleave.Run(1)
+				require.Equal(t, independent(v, w), independent(w, v), "%+v and %+v", v, w)
 			}
 		}
-	}
-	for _, x := range all {
-		for _, y := range all {
-			require.Equal(t, independent(x, y), independent(y, x), "%+v and %+v", x, y)
-			if x.choice == y.choice {
-				require.False(t, independent(x, y), "a client's own steps stay in order")
-			}
-		}
-	}
-}
-
-func TestWhatTheWorldDoesDependsOnClients(t *testing.T) {
-	step := func(c string) move {
-		return move{choice: interleave.Run(0), access: parsed(t, strings.Fields(c)...).access}
-	}
-	stop, flush := move{choice: interleave.StopReplication, world: true}, move{choice: interleave.FlushScripts, world: true}
-	expiry, promote := move{choice: interleave.Pass(0), world: true}, move{choice: interleave.Promote, world: true}
-	for _, c := range []struct {
-		did, asleep move
-		want        bool
-	}{
-		{step("GET a"), stop, false}, // what the world does comes after all that clients can do, and is never asleep
-		{step("SET a 1"), stop, false},
-		{step("EVAL x 0"), stop, false},
-		{step("SET a 1"), flush, false},
-		{step("EVALSHA x 0"), flush, false},
-		{step("GET a"), expiry, false},
-		{step("GET a"), promote, false},
-		{stop, step("GET a"), false},
-		{stop, flush, false},
-		{expiry, stop, false},
-		{move{choice: interleave.Crash(0)}, step("SET a 1"), false}, // it will not come
-		{move{choice: interleave.Crash(1)}, step("SET a 1"), true},
-		{move{choice: interleave.Crash(1)}, stop, true},
-	} {
-		require.Equal(t, c.want, independent(c.did, c.asleep), "%v after %v", c.asleep.choice, c.did.choice)
 	}
 }
 
@@ -270,9 +227,9 @@ func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 
 // A script that clients run by its hash is shown by its first line once some client has loaded it.
 func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
-	load := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "load", func() (string, error) { return r.ScriptLoad(ctx, "-- first\nreturn 1").Result() })
-	}
+	load := does("load", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		return r.ScriptLoad(ctx, "-- first\nreturn 1").Result()
+	})
 	run := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		op(s, "eval", func() (string, error) { return "", r.Eval(ctx, "-- second\nreturn 2", nil).Err() })
 		for _, text := range []string{"-- first\nreturn 1", "-- second\nreturn 2"} {

@@ -19,15 +19,13 @@ import (
 func idle(context.Context, *harness.Session, redis.UniversalClient) {}
 
 func TestEachCommandOfAPipelineIsAStep(t *testing.T) {
-	pipeline := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "pipeline", func() (string, error) {
-			p := r.Pipeline()
-			set, incr, get := p.Set(ctx, "a", "1", 0), p.Incr(ctx, "a"), p.Get(ctx, "a")
-			_, err := p.Exec(ctx)
-			require.NoError(t, err)
-			return strings.Join([]string{set.Val(), incr.String(), get.Val()}, "; "), nil
-		})
-	}
+	pipeline := does("pipeline", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		p := r.Pipeline()
+		set, incr, get := p.Set(ctx, "a", "1", 0), p.Incr(ctx, "a"), p.Get(ctx, "a")
+		_, err := p.Exec(ctx)
+		require.NoError(t, err)
+		return strings.Join([]string{set.Val(), incr.String(), get.Val()}, "; "), nil
+	})
 	s := newScheduler(t, quiet(program(pipeline, sends("SET a 7"))))
 	ex := s.run(interleave.Run(0), interleave.Run(1), interleave.Run(0), interleave.Run(0))
 	require.Equal(t, []string{"1: SET a 1 = OK", "2: SET a 7 = OK", "1: INCR a = 8", "1: GET a = 8"}, commands(ex))
@@ -37,18 +35,16 @@ func TestEachCommandOfAPipelineIsAStep(t *testing.T) {
 }
 
 func TestATransactionIsOneStep(t *testing.T) {
-	tx := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "tx", func() (string, error) {
-			var get *redis.StringCmd
-			_, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
-				p.Set(ctx, "a", "1", 0)
-				p.Incr(ctx, "b")
-				get = p.Get(ctx, "a")
-				return nil
-			})
-			return get.Val(), err
+	tx := does("tx", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		var get *redis.StringCmd
+		_, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			p.Set(ctx, "a", "1", 0)
+			p.Incr(ctx, "b")
+			get = p.Get(ctx, "a")
+			return nil
 		})
-	}
+		return get.Val(), err
+	})
 	s := newScheduler(t, quiet(program(tx, sends("SET a 7", "GET b"))))
 	ex := s.begin()
 	require.Equal(t, access{writes: []string{"a", "b"}, reads: []string{"a"}}, s.moves(ex)[0].access)
@@ -60,25 +56,23 @@ func TestATransactionIsOneStep(t *testing.T) {
 
 // watching reads a key, and writes it if nobody else has meanwhile.
 func watching(key, value string) client {
-	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "watch", func() (string, error) {
-			err := r.Watch(ctx, func(tx *redis.Tx) error {
-				read, err := tx.Get(ctx, key).Result()
-				if err != nil && err != redis.Nil {
-					return err
-				}
-				_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-					p.Set(ctx, key, read+value, 0)
-					return nil
-				})
+	return does("watch", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		err := r.Watch(ctx, func(tx *redis.Tx) error {
+			read, err := tx.Get(ctx, key).Result()
+			if err != nil && err != redis.Nil {
 				return err
-			}, key)
-			if err == redis.TxFailedErr {
-				return "failed", nil
 			}
-			return "written", err
-		})
-	}
+			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				p.Set(ctx, key, read+value, 0)
+				return nil
+			})
+			return err
+		}, key)
+		if err == redis.TxFailedErr {
+			return "failed", nil
+		}
+		return "written", err
+	})
 }
 
 func TestATransactionThatWatchesFailsWhenSomebodyWrites(t *testing.T) {
@@ -104,14 +98,12 @@ func TestATransactionThatWatchesFailsWhenSomebodyWrites(t *testing.T) {
 
 // Watched keys count as read by EXEC, even if the transaction does not touch them otherwise.
 func TestATransactionDependsOnWhatItWatches(t *testing.T) {
-	watch := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "watch", func() (string, error) {
-			return "", r.Watch(ctx, func(tx *redis.Tx) error {
-				_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, "b", "1", 0).Err() })
-				return err
-			}, "a")
-		})
-	}
+	watch := does("watch", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		return "", r.Watch(ctx, func(tx *redis.Tx) error {
+			_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, "b", "1", 0).Err() })
+			return err
+		}, "a")
+	})
 	s := newScheduler(t, quiet(program(watch, idle)))
 	ex := s.begin()
 	s.follow(ex, interleave.Run(0))
@@ -121,22 +113,20 @@ func TestATransactionDependsOnWhatItWatches(t *testing.T) {
 
 // UNWATCH and DISCARD end the watch of all keys; an UNWATCH that was queued does not end the MULTI.
 func TestTheStateOfAConnection(t *testing.T) {
-	raw := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "raw", func() (string, error) {
-			c := r.(*redis.Client).Conn()
-			defer func() { require.NoError(t, c.Close()) }()
-			for _, cmd := range []string{"WATCH a", "UNWATCH", "MULTI", "SET b 1", "DISCARD", "MULTI", "SET c 1", "UNWATCH", "SET d 1", "EXEC", "GET b"} {
-				var args []any
-				for _, w := range strings.Fields(cmd) {
-					args = append(args, w)
-				}
-				if err := c.Do(ctx, args...).Err(); err != nil && err != redis.Nil {
-					return cmd, err
-				}
+	raw := does("raw", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		c := r.(*redis.Client).Conn()
+		defer func() { require.NoError(t, c.Close()) }()
+		for _, cmd := range []string{"WATCH a", "UNWATCH", "MULTI", "SET b 1", "DISCARD", "MULTI", "SET c 1", "UNWATCH", "SET d 1", "EXEC", "GET b"} {
+			var args []any
+			for _, w := range strings.Fields(cmd) {
+				args = append(args, w)
 			}
-			return "", nil
-		})
-	}
+			if err := c.Do(ctx, args...).Err(); err != nil && err != redis.Nil {
+				return cmd, err
+			}
+		}
+		return "", nil
+	})
 	s := newScheduler(t, quiet(program(raw, idle)))
 	ex := s.run()
 	require.Equal(t, []string{"1: WATCH a = OK", "1: MULTI … EXEC, writes c, d = [OK, OK, OK]", "1: GET b = (nil)"}, commands(ex))
@@ -183,18 +173,16 @@ func TestOtherDatabasesAreRefused(t *testing.T) {
 
 func TestValuesLargerThanAnyBuffer(t *testing.T) {
 	big := strings.Repeat("x", 300<<10)
-	large := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "large", func() (string, error) {
-			require.NoError(t, r.Set(ctx, "k", big, 0).Err())
-			p := r.Pipeline()
-			one, two := p.Get(ctx, "k"), p.Append(ctx, "k", big)
-			_, err := p.Exec(ctx)
-			require.NoError(t, err)
-			require.Equal(t, big, one.Val())
-			require.EqualValues(t, 2*len(big), two.Val())
-			return "", nil
-		})
-	}
+	large := does("large", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		require.NoError(t, r.Set(ctx, "k", big, 0).Err())
+		p := r.Pipeline()
+		one, two := p.Get(ctx, "k"), p.Append(ctx, "k", big)
+		_, err := p.Exec(ctx)
+		require.NoError(t, err)
+		require.Equal(t, big, one.Val())
+		require.EqualValues(t, 2*len(big), two.Val())
+		return "", nil
+	})
 	ex := newScheduler(t, quiet(program(large, idle))).run()
 	require.Len(t, ex.path, 3)
 }
@@ -245,15 +233,13 @@ func TestWhatIsNoRESPIsRefusedByTheConnection(t *testing.T) {
 
 // A command that changes what others see of a connection is gated, and the next schedule begins without the change.
 func TestTheNameOfAConnectionIsForAllToSee(t *testing.T) {
-	named := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "name", func() (string, error) { return say(ctx, r, "CLIENT SETNAME owner") })
-	}
-	looks := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "owners", func() (string, error) {
-			list, err := r.ClientList(ctx).Result()
-			return strconv.Itoa(strings.Count(list, "name=owner")), err
-		})
-	}
+	named := does("name", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		return say(ctx, r, "CLIENT SETNAME owner")
+	})
+	looks := does("owners", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		list, err := r.ClientList(ctx).Result()
+		return strconv.Itoa(strings.Count(list, "name=owner")), err
+	})
 	s := newScheduler(t, quiet(program(named, looks)))
 	for range 2 {
 		require.Equal(t, "2: owners = 0", results(s.run(interleave.Run(1), interleave.Run(0)).ops)[0])

@@ -2,8 +2,8 @@ package explore
 
 import (
 	"context"
-	"flag"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,21 +15,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 const lease = 10 * time.Second
 
-// Long is set by test-long in the Makefile. The catalogue's tests, in another package, ask for it too.
-var Long = flag.Bool("long", false, "search every variant without reduction, not every fourth, and all random programs")
-
-// usually returns how many of n random programs of a kind are tried: all with -long, otherwise a third.
-func usually(n int) int {
-	if *Long {
-		return n
-	}
-	return (n + 2) / 3
+// No test but those of clients that never act should meet the end of parkWithin, however busy the machine is.
+func TestMain(m *testing.M) {
+	parkWithin *= 10
+	os.Exit(m.Run())
 }
 
 // client does all the work of a client of a test.
@@ -63,6 +60,13 @@ func op(s *harness.Session, key string, do func() (string, error)) harness.Op {
 		}
 		op.Result = result
 	})
+}
+
+// does makes a client with one operation.
+func does(key string, do func(ctx context.Context, r redis.UniversalClient) (string, error)) client {
+	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, key, func() (string, error) { return do(ctx, r) })
+	}
 }
 
 // sends makes a client with an operation for each of commands, which are given as words.
@@ -171,8 +175,14 @@ func newScheduler(t *testing.T, s Spec) *scheduler {
 	w, err := newWorld(t.Context(), &s)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.stop()) })
+	if w.whyNoClock != "" && os.Getenv("CC") != noCompiler {
+		testenv.LeftOut(t, "much of the explorer", "install a C compiler")
+	}
 	return &scheduler{t: t, spec: s, w: w}
 }
+
+// needClocks skips a test where the clocks of servers cannot be set.
+func needClocks(t *testing.T) { newScheduler(t, quiet(program(idle))) }
 
 // search runs a whole search in the scheduler's world, which saves the start of another.
 func (s *scheduler) search(spec Spec) interleave.Result {
@@ -260,6 +270,17 @@ func results(ops []harness.Op) (out []string) {
 	return out
 }
 
+// sameClient is results with the first ids of clients: after an operation of unknown outcome a client takes another.
+func sameClient(ops []harness.Op) []string {
+	ops = slices.Clone(ops)
+	for i := range ops {
+		if ops[i].Client > 0 {
+			ops[i].Client = (ops[i].Client-1)%3 + 1 // of two clients and the harness
+		}
+	}
+	return results(ops)
+}
+
 // leavesNothing runs f, and fails if processes or goroutines of it are left. Goroutines of toxiproxy do not count: it leaves one
 // behind when a link is cut off just as bytes pass.
 func leavesNothing(t *testing.T, f func()) {
@@ -267,11 +288,14 @@ func leavesNothing(t *testing.T, f func()) {
 	before := len(goroutines())
 	f()
 	require.NotContains(t, processes.Children(), "redis-server")
-	for deadline := time.Now().Add(5 * time.Second); len(goroutines()) > before; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			require.Fail(t, "goroutines are left", "%s", strings.Join(goroutines(), "\n\n"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, await.Until(ctx, time.Millisecond, func() error {
+		if left := goroutines(); len(left) > before {
+			return fmt.Errorf("goroutines are left:\n%s", strings.Join(left, "\n\n"))
 		}
-	}
+		return nil
+	}))
 }
 
 // goroutines returns the stacks of all goroutines.

@@ -163,23 +163,28 @@ func timerOrigin(stack []uintptr) string {
 	return origin
 }
 
-// endWithin is the real time that a goroutine with nothing left to do may take to end.
-const endWithin = 5 * time.Millisecond
+// A goroutine with nothing left to do ends within endWithin of real time. One that a busy machine does not let run may take longer.
+const (
+	endWithin     = 5 * time.Millisecond
+	endBusyWithin = 20 * endWithin
+)
 
-// lingeringGoroutines returns what spawnedBy does, without goroutines that end within endWithin.
+// lingeringGoroutines returns what spawnedBy does, without goroutines that end in time.
 func lingeringGoroutines(goroutine int) (origins []string) {
-	for until := time.Now().Add(endWithin); ; runtime.Gosched() {
-		if origins = spawnedBy(goroutine); len(origins) == 0 || time.Now().After(until) {
+	for began := time.Now(); ; runtime.Gosched() {
+		var ready bool
+		origins, ready = spawnedBy(goroutine)
+		if took := time.Since(began); len(origins) == 0 || took > endWithin && !ready || took > endBusyWithin {
 			return origins
 		}
 	}
 }
 
 // spawnedBy lists the lines of code at which a goroutine, or one that it has started, started others that are still there. Those
-// that wait for the scheduler are left out: they serve the command at hand.
-func spawnedBy(goroutine int) (origins []string) {
+// that wait for the scheduler are left out: they serve the command at hand. ready reports whether one of them could run now.
+func spawnedBy(goroutine int) (origins []string, ready bool) {
 	if goroutine == 0 {
-		return nil
+		return nil, false
 	}
 	family := []int{goroutine}
 	for _, g := range stacks() {
@@ -188,8 +193,10 @@ func spawnedBy(goroutine int) (origins []string) {
 		}
 		family = append(family, g.id)
 		origins = append(origins, "a goroutine started at "+g.origin)
+		state, _, _ := strings.Cut(g.text, "\n")
+		ready = ready || strings.Contains(state, "[run") // runnable or running
 	}
-	return origins
+	return origins, ready
 }
 
 // stack is a goroutine as the runtime prints it.

@@ -63,9 +63,19 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 				return
 			}
 			require.Equal(t, harness.Unknown, res.Verdict())
+			require.Contains(t, res.Stopped, "it does something by itself")
 			require.Contains(t, res.Stopped, c.want)
 		})
 	}
+	timer := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		before(ctx, s, r)
+		time.NewTimer(time.Hour).Stop()
+	}
+	spec := quiet(program(timer, before))
+	spec.MaxSchedules = 1
+	res, err := Search(t.Context(), spec)
+	require.NoError(t, err)
+	require.Contains(t, res.Stopped, "1 schedules were run (it does something by itself: time.NewTimer at ownwork_test.go:", "a search that ends early")
 }
 
 // A search shows nothing if something is granted without a command through the client that was given.
@@ -84,10 +94,11 @@ func TestAGrantWithoutACommand(t *testing.T) {
 // A command that is sent when no operation of its client is under way is noticed.
 func TestACommandOutOfTurn(t *testing.T) {
 	var late sync.WaitGroup
+	over := make(chan struct{})
 	strays := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		sends("SET k 1")(ctx, s, r)
 		late.Go(func() {
-			time.Sleep(2 * time.Millisecond) // the stray command comes late: that is what is tested
+			<-over
 			_ = r.Del(context.Background(), "k").Err()
 		})
 	}
@@ -95,6 +106,7 @@ func TestACommandOutOfTurn(t *testing.T) {
 	spec.Program.NoBackgroundWork = true
 	s := newScheduler(t, spec)
 	s.run()
+	close(over)
 	s.w.turn.Unlock()
 	late.Wait()
 	s.w.turn.Lock()

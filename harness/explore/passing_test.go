@@ -191,12 +191,15 @@ func TestNapsOutliveALease(t *testing.T) {
 	require.GreaterOrEqual(t, ex.ops[1].Return, 3*time.Second)
 }
 
+// noCompiler is no C compiler: the servers' clocks cannot be set without one.
+const noCompiler = "no-such-compiler"
+
 // Where clocks cannot be set, leases end all the same, and whoever looks at a server's clock is not judged.
 func TestClocksThatCannotBeSet(t *testing.T) {
-	t.Setenv("CC", "no-such-compiler")
+	t.Setenv("CC", noCompiler)
 	spec := timed(program(sends("SET short 1 PX 1000", "SET long 1 EX 100"), sends("EXISTS short", "EXISTS long")), 1)
 	s := newScheduler(t, spec)
-	require.Contains(t, s.w.whyNoClock, "no-such-compiler")
+	require.Contains(t, s.w.whyNoClock, noCompiler)
 	ex := s.begin()
 	s.follow(ex, interleave.Run(0), interleave.Run(0), interleave.Pass(0))
 	s.finish(ex)
@@ -204,7 +207,7 @@ func TestClocksThatCannotBeSet(t *testing.T) {
 
 	res := searched(t, spec)
 	require.Len(t, res.Limits, 1)
-	require.Contains(t, res.Limits[0], "no-such-compiler")
+	require.Contains(t, res.Limits[0], noCompiler)
 	looks := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		op(s, "SET k 1 PX 1000", func() (string, error) { return say(ctx, r, "SET k 1 PX 1000") })
 		op(s, "TIME", func() (string, error) { return say(ctx, r, "TIME") })

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -20,41 +19,40 @@ import (
 
 // This file tests that a search in pieces, or one that goes on from checkpoints, comes to the same as one that nothing cuts.
 
-// randomSpecs lists kinds of random programs, and what may happen to them.
-var randomSpecs = []struct {
-	name     string
-	menu     []string
-	programs int
-	clients  int
-	commands int
-	spec     func(*Spec)
-}{
-	{"commands", []string{"GET $k", "SET $k $v", "INCR $k", "DEL $k", "SETNX $k $v"}, 6, 2, 4, nil},
-	{"three clients", []string{"GET $k", "SET $k $v", "INCR $k"}, 3, 3, 2, nil},
-	{"crash and expiry", []string{"GET $k", "INCR $k", "SET $k $v EX 10", "SET $k $v PX 1000", "PTTL $k"}, 3, 2, 3, func(s *Spec) { s.Crashes, s.Expiries = 1, 1 }},
-	{"every part", []string{"GET $k", "SET $k $v EX 10", "INCR $k"}, 3, 2, 2, func(s *Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, 1, 0 }},
-	{"transactions and watched keys", []string{"CAS $k $v", "TX GET $k / INCR $k", "SET $k $v", "MGET a b"}, 3, 2, 2, nil},
-	{"late commands", []string{"GET $k", "SET $k $v", "INCR $k"}, 3, 2, 3, func(s *Spec) { s.Late = 1 }},
-	{"really run", []string{"GET $k", "SET $k $v", "INCR $k"}, 3, 2, 3, func(s *Spec) { s.Unremembered, s.Crashes = true, 1 }},
-	{"waits", []string{"LPUSH $k $v", "BLPOP $k 0", "BLPOP $k 5", "LLEN $k"}, 3, 2, 3, nil},
-	{"observed", []string{"GET $k", "SET $k $v", "INCR $k"}, 2, 2, 2, func(s *Spec) {
-		s.Program.Observe = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ harness.Op) { dump(ctx, s, r) }
-	}},
-	{"failover", []string{"GET $k", "SET $k $v"}, 1, 2, 2, func(s *Spec) { s.Failovers = 1 }},
-	{"at random", []string{"GET $k", "SET $k $v", "INCR $k"}, 3, 4, 3, func(s *Spec) { s.Random = &Random{Schedules: 150, Seed: 5}; s.Crashes = 1 }},
+// cutKinds lists the kinds of random programs whose searches are cut.
+var cutKinds = []kind{
+	{"commands", with(plain, "INCR $k"), 0, 6, 2, 4, nil},
+	{"three clients", []string{"GET $k", "SET $k $v", "INCR $k"}, 0, 3, 3, 2, nil},
+	{"crash and expiry", []string{"GET $k", "INCR $k", "SET $k $v EX 10", "SET $k $v PX 1000", "PTTL $k"}, 0, 3, 2, 3, mayCrashOrExpire},
+	{"every part", []string{"GET $k", "SET $k $v EX 10", "INCR $k"}, 0, 3, 2, 2, func(s *Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, 1, 0 }},
+	{"transactions and watched keys", []string{"CAS $k $v", "TX GET $k / INCR $k", "SET $k $v", "MGET a b"}, 0, 3, 2, 2, nil},
+	{"late commands", []string{"GET $k", "SET $k $v", "INCR $k"}, 0, 3, 2, 3, mayBeLate},
+	{"really run", []string{"GET $k", "SET $k $v", "INCR $k"}, 0, 3, 2, 3, func(s *Spec) { s.Unremembered, s.Crashes = true, 1 }},
+	{"waits", []string{"LPUSH $k $v", "BLPOP $k 0", "BLPOP $k 5", "LLEN $k"}, 0, 3, 2, 3, nil},
+	{"observed", []string{"GET $k", "SET $k $v", "INCR $k"}, 0, 2, 2, 2, observed},
+	{"failover", []string{"GET $k", "SET $k $v"}, 0, 1, 2, 2, mayFailOver},
+	{"at random", []string{"GET $k", "SET $k $v", "INCR $k"}, 0, 3, 4, 3, func(s *Spec) { s.Random, s.Crashes = &Random{Schedules: 150, Seed: 5}, 1 }},
 }
 
-// eachRandomSpec calls f with the specs of random programs, whose checker finds two classes.
-func eachRandomSpec(t *testing.T, f func(t *testing.T, s Spec, seed uint64, what string)) {
-	for _, group := range randomSpecs {
-		t.Run(group.name, func(t *testing.T) {
-			for seed := range uint64(group.programs) {
-				spec, what := randomSpec(seed, 11, group.clients, group.commands, group.menu, group.spec)
-				spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return op.Client == 2 && len(op.Result) > 3 }), earlySecond{}}
-				f(t, spec, seed, what)
-			}
-		})
+// tryCut calls f with random programs of some kinds, whose checker finds two classes, and with a function that makes workers for them:
+// with long of all kinds.
+func tryCut(t *testing.T, some []string, long bool, f func(s *scheduler, spec Spec, workers func(n int) *pool, what string)) {
+	kinds := slices.Clone(cutKinds)
+	if !long {
+		kinds = slices.DeleteFunc(kinds, func(k kind) bool { return !slices.Contains(some, k.name) })
+		require.Len(t, kinds, len(some))
 	}
+	pools := map[int]*pool{} // by failovers
+	tryRandom(t, kinds, 11, long, func(s *scheduler, spec Spec, what string) {
+		spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return op.Client == 2 && len(op.Result) > 3 }), earlySecond{}}
+		f(s, spec, func(n int) *pool {
+			if pools[spec.Failovers] == nil {
+				pools[spec.Failovers] = newPool(t, s.spec, n)
+			}
+			pools[spec.Failovers].take(s.t, spec)
+			return pools[spec.Failovers]
+		}, what)
+	})
 }
 
 // earlySecond finds an anomaly if client 2 ends an operation before client 1 does.
@@ -81,8 +79,9 @@ type came struct {
 	stopped string
 }
 
-// cameTo runs a search in a world of the test's own.
-func cameTo(t *testing.T, ctx context.Context, spec Spec, w *world) (came, *Checkpoint) {
+// cameTo runs a search in the scheduler's world.
+func (s *scheduler) cameTo(ctx context.Context, spec Spec) (came, *Checkpoint) {
+	t, w := s.t, s.w
 	t.Helper()
 	var last *Checkpoint
 	keep := spec.OnCheckpoint
@@ -95,14 +94,14 @@ func cameTo(t *testing.T, ctx context.Context, spec Spec, w *world) (came, *Chec
 	}
 	spec, err := spec.withDefaults()
 	require.NoError(t, err)
-	s := newSearch(&spec)
-	s.resume(spec.Resume)
-	require.NoError(t, s.run(ctx, []*world{w}))
-	s.save([]*world{w})
-	require.NoError(t, s.failure)
-	text, err := json.Marshal(s.tally(0))
+	se := newSearch(&spec)
+	se.resume(spec.Resume)
+	require.NoError(t, se.run(ctx, []*world{w}))
+	se.save([]*world{w})
+	require.NoError(t, se.failure)
+	text, err := json.Marshal(se.tally(0))
 	require.NoError(t, err)
-	return came{string(text), s.parts, s.stopped}, throughJSON(t, last)
+	return came{string(text), se.parts, se.stopped}, throughJSON(t, last)
 }
 
 // throughJSON returns what another process would read.
@@ -116,49 +115,48 @@ func throughJSON[T any](t *testing.T, v *T) *T {
 }
 
 func TestASearchThatGoesOnFromCheckpointsComesToTheSame(t *testing.T) {
-	stops := 0
-	var w *world
-	eachRandomSpec(t, func(t *testing.T, spec Spec, seed uint64, what string) {
-		if seed == 0 {
-			w = newScheduler(t, spec).w
-		}
-		if int(seed) >= usually(3) { // each needs a second
-			return
-		}
-		whole, done := cameTo(t, t.Context(), spec, w)
-		require.True(t, done.Done(), what)
-		rng := rand.New(rand.NewPCG(seed, 13))
+	goesOnFromCheckpoints(t, false, "commands", "crash and expiry", "every part", "waits", "failover", "at random")
+}
+
+func goesOnFromCheckpoints(t *testing.T, long bool, kinds ...string) {
+	stops, programs := 0, 0
+	rng := rand.New(rand.NewPCG(1, 13))
+	tryCut(t, kinds, long, func(s *scheduler, spec Spec, _ func(int) *pool, what string) {
+		whole, done := s.cameTo(s.t.Context(), spec)
+		require.True(s.t, done.Done(), what)
 		var c *Checkpoint
 		for _, limit := range []int{1, 17, 0, 64, 0, 100, 1, 0, 0} {
 			spec := spec
 			spec.Resume = c
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancel(s.t.Context())
 			if limit == 0 || spec.Random != nil { // it is interrupted
-				spec.Checkers = append(slices.Clone(spec.Checkers), interrupter{cancel: cancel, left: &atomic.Int64{}})
-				spec.Checkers[2].(interrupter).left.Store(1 + rng.Int64N(60))
+				i := interrupter{cancel: cancel, left: &atomic.Int64{}}
+				i.left.Store(1 + rng.Int64N(60))
+				spec.Checkers = append(slices.Clone(spec.Checkers), i)
 			} else {
 				spec.MaxSchedules = limit
 			}
 			before := c
-			_, c = cameTo(t, ctx, spec, w)
+			_, c = s.cameTo(ctx, spec)
 			cancel()
-			if before != nil && !before.Done() {
-				require.Greater(t, c.Schedules()+c.c.Tally.Pruned, before.Schedules()+before.c.Tally.Pruned, "it gets on: %s", what)
+			if before != nil && !c.Done() { // or the last schedule was run before, and nobody knew that it was
+				require.Greater(s.t, c.Schedules()+c.c.Tally.Pruned, before.Schedules()+before.c.Tally.Pruned, "it gets on: %s", what)
 			}
 			if !c.Done() {
 				stops++
 			}
 		}
 		spec.Resume = c
-		resumed, done := cameTo(t, t.Context(), spec, w)
-		require.Equal(t, whole, resumed, what)
-		require.True(t, done.Done())
+		resumed, done := s.cameTo(s.t.Context(), spec)
+		require.Equal(s.t, whole, resumed, what)
+		require.True(s.t, done.Done())
 		spec.Resume = done
-		again, _ := cameTo(t, t.Context(), spec, w)
-		require.Equal(t, whole.tally, again.tally, "nothing is left to be done")
+		again, _ := s.cameTo(s.t.Context(), spec)
+		require.Equal(s.t, whole.tally, again.tally, "nothing is left to be done")
+		programs++
 	})
 	t.Logf("%d stops", stops)
-	require.Greater(t, stops, 25*usually(3), "or nothing was shown")
+	require.Greater(t, stops, 2*programs, "or nothing was shown")
 }
 
 // interrupter is a checker that interrupts the search after some looks.
@@ -212,13 +210,12 @@ func (p *pool) dies(piece Piece, when int) bool {
 	return true
 }
 
-// take makes the pool's runners those of another spec that needs the same servers.
-func (p *pool) take(spec Spec) {
-	p.t.Helper()
+// take makes the pool's runners those of another spec that needs the same servers, in a part of the test.
+func (p *pool) take(t *testing.T, spec Spec) {
+	t.Helper()
+	p.t = t
 	spec, err := spec.withDefaults()
-	require.NoError(p.t, err)
-	p.done.Store(0)
-	p.died.Store(0)
+	require.NoError(t, err)
 	for range cap(p.runners) {
 		r := <-p.runners
 		r.spec = spec
@@ -247,35 +244,31 @@ func (p *pool) run(ctx context.Context, piece Piece) (PieceResult, error) {
 var smallPieces = pieceSizes{10, 50}
 
 func TestASearchInPiecesComesToTheSameWhoeverDoesThem(t *testing.T) {
-	var pieces, died int64
-	var p *pool
-	var w *world
-	eachRandomSpec(t, func(t *testing.T, spec Spec, seed uint64, what string) {
-		if seed == 0 { // of a group: their programs need the same servers
-			p, w = newPool(t, spec, 4), newScheduler(t, spec).w
-		}
-		if int(seed) >= usually(2) { // each needs seconds
-			return
-		}
-		p.take(spec)
-		plain, _ := cameTo(t, t.Context(), spec, w)
+	inPiecesComesToTheSame(t, false, 2, "three clients", "every part", "really run", "at random")
+}
+
+func inPiecesComesToTheSame(t *testing.T, long bool, most int, kinds ...string) {
+	var pieces, died, programs int64
+	tryCut(t, kinds, long, func(s *scheduler, spec Spec, workers func(int) *pool, what string) {
+		p := workers(most)
+		plain, _ := s.cameTo(s.t.Context(), spec)
 		var one came
-		for _, workers := range []int{1, 2, 4}[:1+usually(2)] {
-			p.mortal = workers > 1
-			spec.Pieces = &Pieces{Workers: workers, Run: p.run, sizes: smallPieces}
-			got, done := cameTo(t, t.Context(), spec, w)
-			require.True(t, done.Done(), what)
-			if workers == 1 {
+		for n := 1; n <= most; n *= 2 {
+			p.mortal = n > 1
+			spec.Pieces = &Pieces{Workers: n, Run: p.run, sizes: smallPieces}
+			got, done := s.cameTo(s.t.Context(), spec)
+			require.True(s.t, done.Done(), what)
+			if n == 1 {
 				one = got
 			}
-			require.Equal(t, one, got, "%d workers: %s", workers, what)
+			require.Equal(s.t, one, got, "%d workers: %s", n, what)
 		}
-		comparePlain(t, spec, plain, one, what)
-		pieces, died = pieces+p.done.Load(), died+p.died.Load()
+		comparePlain(s.t, spec, plain, one, what)
+		pieces, died, programs = pieces+p.done.Swap(0), died+p.died.Swap(0), programs+1
 	})
 	t.Logf("%d pieces, %d lost workers", pieces, died)
-	require.Greater(t, pieces, int64(150*usually(2)), "or nothing was shown")
-	require.Greater(t, died, int64(30*usually(2)), "or nothing was shown")
+	require.Greater(t, pieces, 10*programs, "or nothing was shown")
+	require.Greater(t, died, 2*programs, "or nothing was shown")
 }
 
 // comparePlain compares a search in pieces with one that is not.
@@ -298,21 +291,20 @@ func comparePlain(t *testing.T, spec Spec, plain, pieces came, what string) {
 	require.GreaterOrEqual(t, b.Schedules, a.Schedules, what)
 }
 
-func TestASearchInPiecesGoesOnFromACheckpoint(t *testing.T) {
-	eachRandomSpec(t, func(t *testing.T, spec Spec, seed uint64, what string) {
-		if seed > 0 {
-			return
-		}
-		p := newPool(t, spec, 2)
-		w := newScheduler(t, spec).w
+func TestRacedASearchInPiecesGoesOnFromACheckpoint(t *testing.T) {
+	inPiecesGoesOn(t, false, "three clients", "at random")
+}
+
+func inPiecesGoesOn(t *testing.T, long bool, kinds ...string) {
+	tryCut(t, kinds, long, func(s *scheduler, spec Spec, workers func(int) *pool, what string) {
+		p := workers(2)
 		spec.Pieces = &Pieces{Workers: 2, Run: p.run, sizes: smallPieces}
-		whole, _ := cameTo(t, t.Context(), spec, w)
+		whole, _ := s.cameTo(s.t.Context(), spec)
 		var c *Checkpoint
 		for stop := 1; c == nil || !c.Done(); stop++ {
-			require.Less(t, stop, 500, what)
-			spec := spec
+			require.Less(s.t, stop, 500, what)
 			spec.Resume = c
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancel(s.t.Context())
 			var n atomic.Int64
 			spec.Pieces = &Pieces{Workers: 1 + stop%3, sizes: smallPieces, Run: func(ctx context.Context, piece Piece) (PieceResult, error) {
 				if n.Add(1) > int64(1+stop%4) {
@@ -323,8 +315,8 @@ func TestASearchInPiecesGoesOnFromACheckpoint(t *testing.T) {
 				return p.run(ctx, piece)
 			}}
 			var got came
-			if got, c = cameTo(t, ctx, spec, w); c.Done() {
-				require.Equal(t, whole, got, what)
+			if got, c = s.cameTo(ctx, spec); c.Done() {
+				require.Equal(s.t, whole, got, what)
 			}
 			cancel()
 		}
@@ -367,7 +359,7 @@ func TestAPieceOfAnotherSearchIsRefusedAndALostOneIsToldOf(t *testing.T) {
 func TestACheckpointOfAnotherSearchIsRefused(t *testing.T) {
 	spec := quiet(program(sends("INCR a", "GET a")))
 	spec.MaxSchedules = 1
-	_, c := cameTo(t, t.Context(), spec, newScheduler(t, spec).w)
+	_, c := newScheduler(t, spec).cameTo(t.Context(), spec)
 	for want, change := range map[string]func(*Spec){
 		"of another program": func(s *Spec) { s.Program.Name = "other" },
 		"or of other":        func(s *Spec) { s.Crashes = 1 },

@@ -108,13 +108,11 @@ func TestRepliesThatDifferByALittle(t *testing.T) {
 	} {
 		require.Equal(t, c.want, sameReply(c.a, c.b), "%s and %s", c.a, c.b)
 	}
-	left := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "ttl", func() (string, error) {
-			r.Set(ctx, "k", "1", lease)
-			r.PTTL(ctx, "k")
-			return "", nil
-		})
-	}
+	left := does("ttl", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		r.Set(ctx, "k", "1", lease)
+		r.PTTL(ctx, "k")
+		return "", nil
+	})
 	s := quiet(program(left), finder(func(op harness.Op) bool { return op.Key == "ttl" }))
 	res := searched(t, s)
 	require.NoError(t, Replay(t.Context(), s, res.Found[0], 50))

@@ -47,68 +47,49 @@ func rarest(histories [][]harness.Op) finder {
 	return func(op harness.Op) bool { return of(op) == least }
 }
 
+func TestStatesOfReallyRunSchedulesLoseNothing(t *testing.T) { statesLoseNothing(t, false) }
+
 // Of programs that wait, subscribe and have threads, a search that stops at known states shows every outcome and every order of
 // operations, and its smallest counterexamples are as short.
-func TestStatesOfReallyRunSchedulesLoseNothing(t *testing.T) {
-	plain := []string{"GET $k", "SET $k $v", "INCR $k", "DEL $k", "SETNX $k $v"}
-	waits := []string{"LPUSH $k $v", "RPUSH $k $v", "BLPOP $k 0", "BLPOP a b 5", "BLMOVE a b LEFT LEFT 7", "LLEN $k"}
-	threads := append(slices.Clone(plain), "THREAD INCR $k", "THREAD NAP", "THREAD SET $k $v EX 10", "NAP")
-	listens := append(slices.Clone(plain), "LISTEN $k", "PUBLISH $k $v", "PUBLISH $k $v")
-	for _, group := range []struct {
-		name     string
-		menu     []string
-		programs int
-		clients  int
-		commands int // of each client, at least
-		spec     func(*Spec)
-	}{
-		{"commands", append(slices.Clone(plain), "TX GET $k / INCR $k", "MGET a b"), 6, 2, 3, nil},
-		{"three clients", plain, 2, 3, 2, nil},
-		{"waits", waits, 8, 2, 3, nil},
-		{"waits of three clients", []string{"LPUSH $k $v", "BLPOP $k 0", "BLPOP a b 5"}, 4, 3, 1, nil},
-		{"waits and crashes", waits, 5, 2, 2, func(s *Spec) { s.Crashes = 1 }},
-		{"waits, late and lost", waits, 3, 2, 2, func(s *Spec) { s.Late, s.LostAnswers = 1, 1 }},
-		{"threads", threads, 8, 2, 2, nil},
-		{"threads and crashes", threads, 3, 2, 2, func(s *Spec) { s.Crashes = 1 }},
-		{"messages", listens, 8, 2, 2, nil},
-		{"messages and crashes", listens, 4, 2, 2, func(s *Spec) { s.Crashes = 1 }},
-		{"messages and lost answers", listens, 4, 2, 3, func(s *Spec) { s.LostAnswers = 1 }},
-		{"threads, messages and waits", slices.Concat(threads, listens, waits), 8, 2, 2, nil},
-		{"clocks and leases", append(slices.Clone(threads), "CLOCK", "PTTL $k"), 3, 2, 2, func(s *Spec) { s.Expiries = 1 }},
-		{"flushes", append(slices.Clone(plain), "RUN bump $k", "RUN lease $k"), 3, 2, 2, func(s *Spec) { s.Flushes = 1 }},
-		{"failover", []string{"SET $k $v", "GET $k", "BLPOP c 5"}, 2, 2, 1, func(s *Spec) { s.Failovers = 1 }},
-		{"failover and leases", []string{"SET $k $v EX 10", "GET $k", "INCR $k", "BLPOP c 5"}, 1, 2, 1, func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
-	} {
-		t.Run(group.name, func(t *testing.T) {
-			if slow := []string{"threads", "threads and crashes"}; slices.Contains(slow, group.name) && !*Long {
-				t.Skip("make test-long")
-			}
-			t.Parallel()
-			var s *scheduler
-			fewer, all, found := 0, 0, 0
-			for seed := range uint64(group.programs) {
-				spec, what := randomSpec(seed, 23, group.clients, group.commands, group.menu, group.spec)
-				spec.Program.Finally = dumpTypes
-				if s == nil {
-					s = newScheduler(t, spec)
-				}
-				every := &collector{}
-				spec.Unremembered, spec.Checkers = true, []harness.Checker{every}
-				s.search(spec)
-				rare := rarest(every.histories)
-				want, wantFound, n := s.shownAndFound(spec, rare)
-				spec.Unremembered, spec.forgetful = false, true
-				got, gotFound, fewerOf := s.shownAndFound(spec, rare)
-				want.in(t, got, false, what+"\nlost:")
-				got.in(t, want, false, what+"\nonly with states:")
-				require.Equal(t, wantFound, gotFound, what)
-				fewer, all, found = fewer+fewerOf, all+n, found+len(wantFound)
-			}
-			require.Less(t, fewer, all, "or no state was known, and nothing shown")
-			require.NotZero(t, found, "or no length was compared")
-			t.Logf("%d of %d schedules, %d counterexamples", fewer, all, found)
-		})
+func statesLoseNothing(t *testing.T, long bool) {
+	fewer, all, found := 0, 0, 0
+	kinds := []kind{
+		{"commands", several, 0, 6, 2, 3, nil},
+		{"three clients", plain, 0, 2, 3, 2, nil},
+		{"waits", waits, 0, 8, 2, 3, nil},
+		{"waits of three clients", []string{"LPUSH $k $v", "BLPOP $k 0", "BLPOP a b 5"}, 0, 4, 3, 1, nil},
+		{"waits and crashes", waits, 0, 5, 2, 2, mayCrash},
+		{"waits, late and lost", waits, 0, 3, 2, 2, func(s *Spec) { s.Late, s.LostAnswers = 1, 1 }},
+		{"threads", threads, 0, 8, 2, 2, nil},
+		{"threads and crashes", threads, 0, 3, 2, 2, mayCrash},
+		{"messages", messages, 0, 8, 2, 2, nil},
+		{"messages and crashes", messages, 0, 4, 2, 2, mayCrash},
+		{"messages and lost answers", messages, 0, 4, 2, 3, func(s *Spec) { s.LostAnswers = 1 }},
+		{"threads, messages and waits", slices.Concat(threads, messages, waits), 0, 8, 2, 2, nil},
+		{"clocks and leases", with(threads, "CLOCK", "PTTL $k"), 0, 3, 2, 2, mayExpire},
+		{"flushes", with(plain, "RUN bump $k", "RUN lease $k"), 0, 3, 2, 2, mayFlush},
+		{"failover", []string{"SET $k $v", "GET $k", "BLPOP c 5"}, 0, 2, 2, 1, mayFailOver},
+		{"failover and leases", []string{"SET $k $v EX 10", "GET $k", "INCR $k", "BLPOP c 5"}, 0, 1, 2, 1, func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
 	}
+	if !long {
+		kinds = kinds[:len(kinds)-1] // the last takes seconds
+	}
+	tryRandom(t, kinds, 23, long, func(s *scheduler, spec Spec, what string) {
+		every := &collector{}
+		spec.Program.Finally, spec.Unremembered, spec.Checkers = dumpTypes, true, []harness.Checker{every}
+		s.search(spec)
+		rare := rarest(every.histories)
+		want, wantFound, n := s.shownAndFound(spec, rare)
+		spec.Unremembered, spec.forgetful = false, true
+		got, gotFound, fewerOf := s.shownAndFound(spec, rare)
+		want.in(s.t, got, false, what+"\nlost:")
+		got.in(s.t, want, false, what+"\nonly with states:")
+		require.Equal(s.t, wantFound, gotFound, what)
+		fewer, all, found = fewer+fewerOf, all+n, found+len(wantFound)
+	})
+	require.Less(t, fewer, all*9/10, "or few states were known, and nothing shown")
+	require.NotZero(t, found, "or no length was compared")
+	t.Logf("%d of %d schedules, %d counterexamples", fewer, all, found)
 }
 
 // dumpTypes looks at the keys of random programs, whatever their type.

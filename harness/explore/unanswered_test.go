@@ -7,7 +7,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -20,21 +19,17 @@ func lossy(p interleave.Program) Spec {
 
 const waitedInVain = "info read unix: i/o timeout"
 
-func TestAnAnswerThatIsLost(t *testing.T) {
+func TestAnAnswerOrACommandThatIsLost(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("INCR a", "GET a"), sends("GET a"))))
 	for range 2 {
-		ex := s.run(interleave.LoseAnswer(0), interleave.Run(1), interleave.Run(0))
-		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "2: GET a = 1", "1: GET a = 1"}, sameClient(ex.ops))
-		require.Equal(t, "1: INCR a = 1 (the answer is lost)", commands(ex)[0])
-	}
-}
-
-func TestACommandThatIsLost(t *testing.T) {
-	s := newScheduler(t, lossy(program(sends("INCR a", "GET a"), sends("GET a"))))
-	for range 2 {
-		ex := s.run(interleave.LoseCommand(0), interleave.Run(1), interleave.Run(0))
-		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "2: GET a = (nil)", "1: GET a = (nil)"}, sameClient(ex.ops))
-		require.Equal(t, "1: INCR a = (the command is lost)", commands(ex)[0])
+		for lost, c := range map[interleave.Choice]struct{ told, read string }{
+			interleave.LoseAnswer(0):  {"1: INCR a = 1 (the answer is lost)", "1"},
+			interleave.LoseCommand(0): {"1: INCR a = (the command is lost)", "(nil)"},
+		} {
+			ex := s.run(lost, interleave.Run(1), interleave.Run(0))
+			require.Equal(t, []string{"1: INCR a = " + waitedInVain, "2: GET a = " + c.read, "1: GET a = " + c.read}, sameClient(ex.ops))
+			require.Equal(t, c.told, commands(ex)[0])
+		}
 	}
 }
 
@@ -89,30 +84,18 @@ func TestWhatNeedNotBeLost(t *testing.T) {
 
 // A client whose library tries again is refused by the key that it has set itself.
 func TestALibraryThatTriesAgain(t *testing.T) {
-	setNX := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "lock", func() (string, error) {
-			var err error
-			for range 2 {
-				var ok bool
-				if ok, err = r.SetNX(ctx, "lock", "mine", lease).Result(); err == nil {
-					return map[bool]string{true: "granted", false: "refused"}[ok], nil
-				}
+	setNX := does("lock", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		var err error
+		for range 2 {
+			var ok bool
+			if ok, err = r.SetNX(ctx, "lock", "mine", lease).Result(); err == nil {
+				return map[bool]string{true: "granted", false: "refused"}[ok], nil
 			}
-			return "", err
-		})
-	}
+		}
+		return "", err
+	})
 	s := newScheduler(t, lossy(program(setNX, idle)))
 	ex := s.run(interleave.LoseAnswer(0), interleave.Run(0))
 	require.Equal(t, []string{"1: lock = refused"}, results(ex.ops))
 	require.Equal(t, []string{"1: SET lock mine ex 10 nx = OK (the answer is lost)", "1: SET lock mine ex 10 nx = (nil)"}, commands(ex))
-}
-
-// sameClient gives operations their clients' first ids: a client that got no answer has another id from then on.
-func sameClient(ops []harness.Op) []string {
-	out := make([]harness.Op, len(ops))
-	for i, op := range ops {
-		op.Client = (op.Client-1)%3 + 1
-		out[i] = op
-	}
-	return results(out)
 }

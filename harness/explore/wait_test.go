@@ -2,8 +2,6 @@ package explore
 
 import (
 	"context"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -12,23 +10,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
-
-// asks makes a client with one operation that sends all commands, given as words.
-func asks(commands ...string) client {
-	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, commands[0], func() (string, error) {
-			var all []string
-			for _, c := range commands {
-				reply, err := say(ctx, r, c)
-				if err != nil {
-					return "", err
-				}
-				all = append(all, reply)
-			}
-			return strings.Join(all, " "), nil
-		})
-	}
-}
 
 // waitSpec makes a Spec of clients that wait: one part, without anything that interferes.
 func waitSpec(clients ...client) Spec {
@@ -52,6 +33,16 @@ func foundIn(t *testing.T, spec Spec) (classes []harness.Class, res interleave.R
 // For each command that waits: a client that is woken by another goes on, one that nobody wakes is a deadlock, and one whose
 // time-out passes is answered in the schedule's time.
 func TestCommandsThatWait(t *testing.T) {
+	s := newScheduler(t, waitSpec(idle, idle))
+	everyHistoryHas := func(result string, clients ...client) {
+		c := &collector{}
+		spec := waitSpec(clients...)
+		spec.Checkers = []harness.Checker{c}
+		s.search(spec)
+		for _, ops := range c.histories {
+			require.Contains(t, results(ops), result)
+		}
+	}
 	for _, c := range []struct{ waits, wakes, within, answer, none string }{
 		{"BLPOP q 0", "LPUSH q x", "BLPOP q 20", "[q x]", "(nil)"},
 		{"BRPOP q 0", "RPUSH q x", "BRPOP q 0.5", "[q x]", "(nil)"},
@@ -62,53 +53,46 @@ func TestCommandsThatWait(t *testing.T) {
 		{"BZPOPMAX q 0", "ZADD q 1 x", "BZPOPMAX q 3", "[q x 1]", "(nil)"},
 		{"XREAD BLOCK 0 STREAMS q 0", "XADD q 1-1 f v", "XREAD BLOCK 3000 STREAMS q 0", "[[q [[1-1 [f v]]]]]", "(nil)"},
 	} {
-		t.Run(c.waits, func(t *testing.T) {
-			t.Parallel()
-			woken := waitSpec(asks(c.waits), asks(c.wakes))
-			for _, ops := range histories(t, woken) {
-				require.Contains(t, results(ops), "1: "+c.waits+" = "+c.answer)
-			}
-			classes, res := foundIn(t, waitSpec(asks(c.waits), asks("GET other-key")))
-			require.Equal(t, []harness.Class{harness.Deadlock}, classes)
-			require.Regexp(t, "client 1  "+regexp.QuoteMeta(c.waits)+" +\\(waits\\)", res.Found[0].Text())
-			for _, ops := range histories(t, waitSpec(asks(c.within), asks("GET other-key"))) {
-				require.Contains(t, results(ops), "1: "+c.within+" = "+c.none)
-			}
-		})
+		everyHistoryHas("1: "+c.waits+" = "+c.answer, together(c.waits), together(c.wakes))
+		everyHistoryHas("1: "+c.within+" = "+c.none, together(c.within), together("GET other-key"))
+		s.search(waitSpec(together(c.waits), together("GET other-key")))
+		require.Len(t, s.last.found, 1)
+		require.Contains(t, s.last.found, harness.Deadlock)
 	}
+	classes, res := foundIn(t, waitSpec(together("BLPOP q 0"), together("GET other-key")))
+	require.Equal(t, []harness.Class{harness.Deadlock}, classes)
+	require.Regexp(t, "client 1  BLPOP q 0 +\\(waits\\)", res.Found[0].Text())
 }
 
 // subscribes makes a client with one operation: it subscribes, waits for the confirmation if it is careful, looks at key, and if
 // that is not there waits for a message.
 func subscribesAndLooks(careful bool) client {
-	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "wait", func() (string, error) {
-			sub := r.Subscribe(ctx, "done")
-			defer func() { _ = sub.Close() }()
-			if careful {
-				if _, err := sub.Receive(ctx); err != nil {
-					return "", err
-				}
+	return does("wait", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		sub := r.Subscribe(ctx, "done")
+		defer func() { _ = sub.Close() }()
+		if careful {
+			if _, err := sub.Receive(ctx); err != nil {
+				return "", err
 			}
-			if n, err := r.Exists(ctx, "key").Result(); err != nil || n > 0 {
-				return "there", err
+		}
+		if n, err := r.Exists(ctx, "key").Result(); err != nil || n > 0 {
+			return "there", err
+		}
+		for {
+			m, err := sub.Receive(ctx)
+			if m, ok := m.(*redis.Message); ok {
+				return m.Payload, err
 			}
-			for {
-				m, err := sub.Receive(ctx)
-				if m, ok := m.(*redis.Message); ok {
-					return m.Payload, err
-				}
-				if err != nil {
-					return "", err
-				}
+			if err != nil {
+				return "", err
 			}
-		})
-	}
+		}
+	})
 }
 
 // Whoever waits for a message has to have subscribed for certain before it looks whether there is anything to wait for.
-func TestSubscriptions(t *testing.T) {
-	tells := asks("SET key 1", "PUBLISH done now")
+func TestRacedSubscriptions(t *testing.T) {
+	tells := together("SET key 1", "PUBLISH done now")
 	classes, res := foundIn(t, waitSpec(subscribesAndLooks(true), tells))
 	require.Empty(t, classes)
 	require.True(t, res.Exhausted, res.Stopped)
@@ -124,23 +108,21 @@ func TestSubscriptions(t *testing.T) {
 	require.Equal(t, []harness.Class{harness.Deadlock}, classes)
 	require.Contains(t, res.Found[0].Anomaly.Note, "client 1 waits for ever for a message on done")
 
-	early := asks("PUBLISH done now", "SET key 1") // the message comes before there is anything to see
+	early := together("PUBLISH done now", "SET key 1") // the message comes before there is anything to see
 	classes, _ = foundIn(t, waitSpec(subscribesAndLooks(true), early))
 	require.Equal(t, []harness.Class{harness.Deadlock}, classes)
 }
 
 // A goroutine of harness.Go takes its steps between those of its client, and its client may wait for its end.
-func TestThreads(t *testing.T) {
-	parent := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "both", func() (string, error) {
-			wait := harness.Go(ctx, func(ctx context.Context) { _, _ = say(ctx, r, "SET k thread") })
-			if _, err := say(ctx, r, "SET k parent"); err != nil {
-				return "", err
-			}
-			wait()
-			return say(ctx, r, "GET k")
-		})
-	}
+func TestRacedThreads(t *testing.T) {
+	parent := does("both", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		wait := harness.Go(ctx, func(ctx context.Context) { _, _ = say(ctx, r, "SET k thread") })
+		if _, err := say(ctx, r, "SET k parent"); err != nil {
+			return "", err
+		}
+		wait()
+		return say(ctx, r, "GET k")
+	})
 	seen := map[string]bool{}
 	for _, ops := range histories(t, waitSpec(parent, idle)) {
 		for _, r := range results(ops) {
@@ -152,15 +134,13 @@ func TestThreads(t *testing.T) {
 
 // A watchdog that goes on after its client is done still acts when time passes at the end of the schedule.
 func TestAThreadThatOutlivesItsClient(t *testing.T) {
-	renews := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "lock", func() (string, error) {
-			harness.Go(ctx, func(ctx context.Context) {
-				for harness.Sleep(ctx, lease/3) == nil && r.Set(ctx, "lock", "mine", lease).Err() == nil {
-				}
-			})
-			return say(ctx, r, "SET lock mine EX 10")
+	renews := does("lock", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		harness.Go(ctx, func(ctx context.Context) {
+			for harness.Sleep(ctx, lease/3) == nil && r.Set(ctx, "lock", "mine", lease).Err() == nil {
+			}
 		})
-	}
+		return say(ctx, r, "SET lock mine EX 10")
+	})
 	spec := waitSpec(renews, idle)
 	left := map[int]bool{}
 	spec.Program.Finally = func(_ context.Context, _ *harness.Session, _ redis.UniversalClient, after interleave.After) error {

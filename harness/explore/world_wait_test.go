@@ -15,15 +15,13 @@ import (
 
 // incrThenWait makes a client that adds one and, in the same pipeline, waits for two replicas for the given time in milliseconds.
 func incrThenWait(within string) func(context.Context, *harness.Session, redis.UniversalClient) {
-	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "wait", func() (string, error) {
-			p := r.Pipeline()
-			p.Incr(ctx, "a")
-			wait := p.Do(ctx, "WAIT", "2", within)
-			_, err := p.Exec(ctx)
-			return wait.String(), err
-		})
-	}
+	return does("wait", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		p := r.Pipeline()
+		p.Incr(ctx, "a")
+		wait := p.Do(ctx, "WAIT", "2", within)
+		_, err := p.Exec(ctx)
+		return wait.String(), err
+	})
 }
 
 // The replica that hears nothing acknowledges nothing. After a promotion the other replica acknowledges to the new primary.
@@ -56,12 +54,10 @@ func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 // A program may leave a subscription open in each schedule, as one that expects its process to end. The Redis clients of a search live
 // on, and would keep them all.
 func TestSubscriptionsThatAreLeftOpenArePutAway(t *testing.T) {
-	leaves := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "news", func() (string, error) {
-			_, err := r.Subscribe(ctx, "news").Receive(ctx)
-			return "1", err
-		})
-	}
+	leaves := does("news", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		_, err := r.Subscribe(ctx, "news").Receive(ctx)
+		return "1", err
+	})
 	s := newScheduler(t, quiet(program(leaves, sends("GET a"))))
 	made := map[redis.UniversalClient]bool{}
 	for range 3 * mostSubscriptions {

@@ -146,11 +146,11 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 }
 
 func TestARecipeIsNoPath(t *testing.T) {
-	for _, s := range []string{"results/latest/anomalies/001-x.json", "dg1-old.json", "./dg1-x", "dg-1", "dg1", ""} {
-		require.False(t, IsRecipe(s), s)
-	}
-	for _, s := range []string{"dg1-", "dg12-AbC_-9", " dg1-AB\nCD "} {
-		require.True(t, IsRecipe(s), s)
+	for s, want := range map[string]bool{
+		"results/latest/anomalies/001-x.json": false, "dg1-old.json": false, "./dg1-x": false, "dg-1": false, "dg1": false, "": false,
+		"dg1-": true, "dg12-AbC_-9": true, " dg1-AB\nCD ": true,
+	} {
+		require.Equal(t, want, IsRecipe(s), s)
 	}
 }
 

@@ -41,10 +41,8 @@ func TestWhatASearchCameTo(t *testing.T) {
 		{"found early", Result{Stopped: "interrupted", Found: []Counterexample{race()}}, harness.Invalid,
 			"a counterexample of 3 steps: stuck-lock"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.verdict, c.result.Verdict())
-			require.Equal(t, c.summary, c.result.Summary())
-		})
+		require.Equal(t, c.verdict, c.result.Verdict(), c.name)
+		require.Equal(t, c.summary, c.result.Summary(), c.name)
 	}
 }
 

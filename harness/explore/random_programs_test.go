@@ -1,0 +1,281 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/testenv"
+)
+
+// This file draws the random programs whose searches are compared with each other.
+
+// kind is a kind of random programs, and what may happen to them.
+type kind struct {
+	name     string
+	menu     []string // of their commands
+	first    uint64   // seed
+	programs uint64   // that a long test tries, of as many seeds
+	clients  int
+	commands int         // of each client, at least
+	change   func(*Spec) // nil: nothing interferes
+}
+
+// What make test shows of one random program of each kind is shown of all here.
+func TestLongRandomPrograms(t *testing.T) {
+	testenv.NeedLong(t)
+	for name, compare := range map[string]func(*testing.T){
+		"pruning":                func(t *testing.T) { pruningLosesNoOutcome(t, true) },
+		"memory":                 func(t *testing.T) { memoryShowsWhatIsReallyRun(t, true) },
+		"states":                 func(t *testing.T) { statesLoseNothing(t, true) },
+		"checkpoints":            func(t *testing.T) { goesOnFromCheckpoints(t, true) },
+		"pieces":                 func(t *testing.T) { inPiecesComesToTheSame(t, true, 4) },
+		"checkpoints and pieces": func(t *testing.T) { inPiecesGoesOn(t, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			compare(t)
+		})
+	}
+}
+
+// Menus of commands.
+var (
+	plain    = []string{"GET $k", "GET $k", "SET $k $v", "INCR $k", "DEL $k", "SETNX $k $v"}
+	leases   = with(plain, "SET $k $v EX 10", "SET $k $v PX 1000", "PERSIST $k", "EXPIRE $k 10", "PTTL $k")
+	several  = with(plain, "TX GET $k / INCR $k", "MGET a b", "DEL a b")
+	scripts  = with(plain, "RUN bump $k", "RUN bump $k", "RUN lease $k", "RUN left $k")
+	watches  = with(plain, "CAS $k $v", "CAS $k $v", "TX GET $k / INCR $k")
+	clocks   = with(leases, "CLOCK", "CLOCK")
+	waits    = []string{"LPUSH $k $v", "RPUSH $k $v", "BLPOP $k 0", "BLPOP a b 5", "BLMOVE a b LEFT LEFT 7", "LLEN $k"}
+	threads  = with(plain, "THREAD INCR $k", "THREAD NAP", "THREAD SET $k $v EX 10", "NAP")
+	messages = with(plain, "LISTEN $k", "PUBLISH $k $v", "PUBLISH $k $v")
+)
+
+func with(menu []string, more ...string) []string { return slices.Concat(menu, more) }
+
+// Changes of a Spec.
+func mayCrash(s *Spec)         { s.Crashes = 1 }
+func mayExpire(s *Spec)        { s.Expiries = 1 }
+func mayCrashOrExpire(s *Spec) { s.Crashes, s.Expiries = 1, 1 }
+func mayBeLate(s *Spec)        { s.Late = 1 }
+func mayFailOver(s *Spec)      { s.Failovers = 1 }
+func mayFlush(s *Spec)         { s.Flushes = 1 }
+func observed(s *Spec) {
+	s.Program.Observe = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ harness.Op) { dump(ctx, s, r) }
+}
+
+// spec draws a program by its seed and a stream of numbers, and makes its search. what names the program.
+func (k kind) spec(seed, stream uint64) (spec Spec, what string) {
+	rng := rand.New(rand.NewPCG(seed, stream))
+	var texts []script
+	for range k.clients {
+		texts = append(texts, randomScript(rng, k.commands+rng.IntN(2), k.menu))
+	}
+	spec = quiet(scripted(texts))
+	spec.Clients = k.clients
+	if k.change != nil {
+		k.change(&spec)
+	}
+	return spec, fmt.Sprintf("seed %d: %v", seed, texts)
+}
+
+// tryRandom calls f with random programs of each kind, and with a world for them: with long all of them, otherwise the first of each.
+func tryRandom(t *testing.T, kinds []kind, stream uint64, long bool, f func(s *scheduler, spec Spec, what string)) {
+	worlds := map[int]*scheduler{} // by failovers
+	for _, k := range kinds {
+		needs, _ := k.spec(k.first, stream)
+		if worlds[needs.Failovers] == nil {
+			needs.Clients = interleave.MaxExhaustive
+			worlds[needs.Failovers] = newScheduler(t, needs)
+		}
+		s := worlds[needs.Failovers]
+		t.Run(k.name, func(t *testing.T) {
+			s.t = t
+			for n := range k.programs {
+				if n > 0 && !long {
+					break
+				}
+				spec, what := k.spec(k.first+n, stream)
+				f(s, spec, what)
+			}
+		})
+	}
+}
+
+// script lists the operations of a client of a random program, of a few commands each.
+type script [][]string
+
+// work is an operation without commands, after some time.
+const work = "WORK"
+
+func (s script) String() string {
+	var ops []string
+	for _, op := range s {
+		ops = append(ops, "["+strings.Join(op, ", ")+"]")
+	}
+	return strings.Join(ops, " ")
+}
+
+// randomScript draws a script of n commands.
+func randomScript(rng *rand.Rand, n int, menu []string) (s script) {
+	for n > 0 {
+		size := min(n, 1+rng.IntN(3))
+		n -= size
+		var op []string
+		for range size {
+			c := menu[rng.IntN(len(menu))]
+			c = strings.ReplaceAll(c, "$k", []string{"a", "b"}[rng.IntN(2)])
+			op = append(op, strings.ReplaceAll(c, "$v", fmt.Sprint(10*rng.IntN(100))))
+		}
+		s = append(s, op)
+	}
+	return s
+}
+
+// does makes a client of the script. A command that begins with TX is a transaction of the commands that follow it, separated by
+// a slash.
+func (s script) does(ctx context.Context, session *harness.Session, r redis.UniversalClient) {
+	for i, commands := range s {
+		name := fmt.Sprintf("op %d", i)
+		if commands[0] == work {
+			if name = work; !session.Sleep(time.Millisecond) {
+				return
+			}
+		}
+		got := op(session, name, func() (string, error) {
+			var all []string
+			for _, c := range commands {
+				result, err := perform(ctx, r, c)
+				if err != nil {
+					return "", err
+				}
+				all = append(all, result)
+			}
+			return strings.Join(all, " "), nil
+		})
+		if got.Outcome != harness.OK {
+			return
+		}
+	}
+}
+
+func perform(ctx context.Context, r redis.UniversalClient, c string) (string, error) {
+	switch c {
+	case "CLOCK":
+		return fmt.Sprint(harness.Now(ctx).After(epoch.Add(lease / 2))), nil
+	case "NAP":
+		return "", harness.Sleep(ctx, lease)
+	case work:
+		return "", nil
+	}
+	if words := strings.Fields(c); slices.Contains([]string{"RUN", "CAS", "THREAD", "LISTEN"}, words[0]) {
+		return performTogether(ctx, r, words)
+	}
+	list, isTx := strings.CutPrefix(c, "TX ")
+	if !isTx {
+		return say(ctx, r, c)
+	}
+	cmds, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		for _, c := range strings.Split(list, " / ") {
+			_, _ = say(ctx, p, c)
+		}
+		return nil
+	})
+	var all []string
+	for _, cmd := range cmds {
+		all = append(all, cmd.String())
+	}
+	if err == redis.Nil {
+		err = nil
+	}
+	return strings.Join(all, " "), err
+}
+
+// dump reads the whole store, as an operation of the harness.
+func dump(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+	s.Invoke(harness.Op{Kind: harness.Read, Key: "store"}, func(op *harness.Op) {
+		v, err := r.MGet(ctx, "a", "b").Result()
+		if op.Outcome, op.Result = harness.OK, fmt.Sprint(v); err != nil {
+			op.Outcome, op.Err = harness.Info, err.Error()
+		}
+	})
+}
+
+// scripted makes a program of scripts that ends with a look at the store.
+func scripted(scripts []script) interleave.Program {
+	var clients []client
+	for _, s := range scripts {
+		clients = append(clients, s.does)
+	}
+	p := program(clients...)
+	p.Kinds = nil
+	p.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
+		dump(ctx, s, r)
+		return nil
+	}
+	return p
+}
+
+// Scripts of random programs, by the names that they have there.
+var testScripts = map[string]*redis.Script{
+	"bump":  redis.NewScript(`return redis.call('incr', KEYS[1])`),
+	"lease": redis.NewScript(`return redis.call('set', KEYS[1], redis.call('time')[1], 'NX', 'EX', 10) and 1 or 0`),
+	"left":  redis.NewScript(`return redis.call('pttl', KEYS[1]) > 5000 and redis.call('del', KEYS[1]) or 0`),
+}
+
+// performTogether runs a script ("RUN bump a"), by its hash first, or changes a key under WATCH ("CAS a 5"). It has a thread do something
+// ("THREAD GET a"), or waits for a message ("LISTEN a").
+func performTogether(ctx context.Context, r redis.UniversalClient, words []string) (result string, err error) {
+	switch words[0] {
+	case "THREAD":
+		harness.Go(ctx, func(ctx context.Context) { _, _ = perform(ctx, r, strings.Join(words[1:], " ")) })
+		return say(ctx, r, "GET a")
+	case "LISTEN":
+		return listenOnce(ctx, r, words[1])
+	}
+	if words[0] == "RUN" {
+		v, err := testScripts[words[1]].Run(ctx, r, []string{words[2]}).Result()
+		return fmt.Sprint(v), err
+	}
+	err = r.Watch(ctx, func(tx *redis.Tx) error {
+		old, err := tx.Get(ctx, words[1]).Result()
+		if err != nil && err != redis.Nil {
+			return err
+		}
+		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, words[1], words[2], 0).Err() })
+		result = old + " to " + words[2]
+		return err
+	}, words[1])
+	if err == redis.TxFailedErr {
+		return "failed", nil
+	}
+	return result, err
+}
+
+// listenOnce subscribes to a channel, and waits for a message, not longer than a lease.
+func listenOnce(ctx context.Context, r redis.UniversalClient, channel string) (string, error) {
+	sub := r.Subscribe(ctx, channel)
+	defer func() { _ = sub.Close() }()
+	if _, err := sub.Receive(ctx); err != nil {
+		return "", err
+	}
+	m, err := sub.ReceiveTimeout(ctx, lease)
+	if message, ok := m.(*redis.Message); ok {
+		return message.Payload, err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return "nothing", nil
+	}
+	return "", err
+}
