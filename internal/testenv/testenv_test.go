@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/internal/testenv"
+	"github.com/doublegrant/doublegrant/internal/testenv"
 )
 
 func TestRunsWithOtherSeedsTakeTheOtherCases(t *testing.T) {
