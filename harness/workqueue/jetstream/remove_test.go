@@ -9,13 +9,14 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+	"github.com/doublegrant/doublegrant/internal/testenv"
 )
 
 // TestAKilledRemovalPoisonsNoName, whenever it is killed: whoever uses the name next gets results, old or new, and no outcome without its body.
 func TestAKilledRemovalPoisonsNoName(t *testing.T) {
 	t.Parallel()
 	for steps := range jetstream.RemovalSteps + 1 {
-		if !*long && (steps == 2 || steps == 3) {
+		if !testenv.Long() && (steps == 2 || steps == 3) {
 			continue // as after one step
 		}
 		t.Run(fmt.Sprint(steps), func(t *testing.T) {
