@@ -17,8 +17,9 @@ import (
 	"github.com/doublegrant/doublegrant/internal/testenv"
 )
 
-// gentle is a rate of operations a second that any machine reaches, so that a load that has to be valid is.
-const gentle = 300
+// gentle is a rate of operations a second a tenth of which any machine reaches, so that a load that has to be valid is. Its clients meet
+// often enough.
+const gentle = 1000
 
 // until lets a plan that has to find something take as long as it needs.
 func until(p plan.Plan) plan.Plan {
@@ -157,6 +158,10 @@ func TestAKillIsAFailoverWithItsStages(t *testing.T) {
 	require.True(t, out.Met, "expected %s", out.Expectation)
 	require.True(t, out.Report.History.Faults[0].Proved)
 	require.Len(t, out.Report.Failovers, 1)
+	again, err := results.Recheck(t.Context(), out.Dir)
+	require.NoError(t, err)
+	require.Equal(t, out.Report.Judged.Judgements, again.Report.Judged.Judgements, "by the same faults")
+	require.Equal(t, out.Report.Failovers, again.Report.Failovers)
 }
 
 func TestAnInterruptKeepsWhatWasRecorded(t *testing.T) {
