@@ -35,7 +35,8 @@ func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
 		whole, cut harness.Verdict
 	}{
 		{plan.Plan{Variant: "sequence/incr", Clients: 20, Rate: gentle, Duration: time.Second}, harness.Valid, harness.Unknown},
-		{until(plan.Plan{Variant: "sequence/get-set", Clients: 20}), harness.Invalid, harness.Invalid},
+		// It repeats a number at the 79th call, long before what is cut.
+		{plan.Plan{Variant: "sequence/string-compare-hash", Clients: 20, Rate: gentle, Duration: 3 * time.Second}, harness.Invalid, harness.Invalid},
 	} {
 		out := execute(t, c.plan)
 		require.Equal(t, c.whole, out.Report.Judged.Verdict)
