@@ -23,18 +23,18 @@ import (
 
 const loadClients = 8
 
-// load runs a program outside under load for a second.
+// load runs a program outside under load for a moment.
 func load(t *testing.T, v workloads.Variant) harness.Result {
 	t.Helper()
 	return loadOn(t, v, cluster.Standalone(cluster.Options{Clients: loadClients}))
 }
 
-// loadOn runs a program outside under load for a second, on a cluster that has not begun.
+// loadOn runs a program outside under load for a moment, on a cluster that has not begun.
 func loadOn(t *testing.T, v workloads.Variant, c *cluster.Cluster) harness.Result {
 	t.Helper()
 	w := v.Workload(c, workloads.Options{Keys: 2, TTL: 500 * time.Millisecond})
 	res, err := harness.Run(t.Context(), harness.Spec{
-		Name: v.ID, System: c, Workload: w, Clients: loadClients, Duration: time.Second, Checkers: checkers.For(w), Seed: 1,
+		Name: v.ID, System: c, Workload: w, Clients: loadClients, Duration: time.Second / 2, Rate: 400, Checkers: checkers.For(w), Seed: 1,
 	})
 	require.NoError(t, err)
 	return res
@@ -53,8 +53,13 @@ func TestProgramsOutsideUnderLoad(t *testing.T) {
 	for _, mode := range []string{"compare", "one"} {
 		t.Run(mode, func(t *testing.T) {
 			v := variant(t, childOf(workloads.Lock, mode, "acquire", "release"))
-			count := outcomes(load(t, v))
-			require.Greater(t, count[harness.OK], 20)
+			granted := map[int]bool{}
+			for op := range load(t, v).History.Ops {
+				if op.Kind == harness.Acquire && op.Outcome == harness.OK {
+					granted[op.Client] = true
+				}
+			}
+			require.Greater(t, len(granted), 2, "clients that had a lock")
 			v.Close()
 			require.Empty(t, children(t))
 		})
@@ -140,7 +145,6 @@ func TestAProgramOutsideThatSucceedsWithoutItsRedisIsRefused(t *testing.T) {
 
 // What a check says of programs that are wrong, and that it says nothing else is.
 func TestCheckSaysWhatIsWrong(t *testing.T) {
-	defer outside.ShortenAnswers(2 * time.Second)()
 	c := cluster.Standalone(cluster.Options{})
 	clustertest.Start(t, c)
 	r, err := c.Connect(0)
@@ -168,6 +172,11 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		"elsewhere":   "acquire by another client: not ok, for it is taken: it answered ok: true",
 	} {
 		t.Run(mode, func(t *testing.T) {
+			if mode == "sleeps" { // the others answer, however slow the machine is
+				defer outside.ShortenAnswers(2 * time.Second)()
+			} else {
+				defer outside.ShortenAnswers(time.Minute)()
+			}
 			wrong := 0
 			_, err := outside.Check(t.Context(), childOf("", mode), sameFor(r), func(_ string, err error) {
 				if err != nil {

@@ -1,12 +1,6 @@
-//go:build !race
-
-// The race detector makes these several times slower and finds nothing here that the explorer's own tests do not run
-// into.
-
 package results
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,20 +11,15 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// long is for test-long in the Makefile.
-var long = flag.Bool("long", false, "search every variant, not one in eight")
-
-// deep asks for the longest form: see test-deep in the Makefile.
-var deep = flag.Bool("deep", false, "search every variant with three clients")
-
-// sampled picks from a list the searches for this run: with -long and -deep all, or else one in eight.
-func sampled(all []plan.Search) (picked []plan.Search) {
+// half picks from the searches of a catalogue those of this run: every second one, or all of a deep run.
+func half(all []plan.Search) (picked []plan.Search) {
 	for i, s := range all {
-		if i%8 == 0 || *long || *deep {
+		if testenv.Sampled(i, 2) {
 			picked = append(picked, s)
 		}
 	}
@@ -40,7 +29,7 @@ func sampled(all []plan.Search) (picked []plan.Search) {
 // boundedBy bounds the time of one search; most take milliseconds, and none takes half of it on a machine that is not busy.
 const boundedBy = 5 * time.Minute
 
-// large lists the variants whose searches with three clients take most of the time. They have two clients, and three with -deep.
+// large lists the variants whose searches with three clients take most of the time. They have two clients, and three in a deep run.
 var large = []string{
 	"dedup/lock-get-set", "lib/redislock-retries", "lock/getset-deadline", "lock/redisson", "lock/set-nx-px-wait", "lock/watch-multi",
 }
@@ -57,32 +46,51 @@ func isForeign(t *testing.T, id string) bool {
 	return foreign
 }
 
-// TestEveryDeclaredFlawIsFoundAndEveryClaimHolds goes through every interleaving of three clients, one crash and one expiry.
-// Some variants have less of these: see large, isForeign, and the Explored fields of workloads.Variant.
-func TestEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
-	for _, s := range sampled((plan.Search{For: boundedBy}).Catalogue()) {
-		if (slices.Contains(large, s.Variant) || isForeign(t, s.Variant)) && !*deep {
-			s.Clients = 2
-		}
-		t.Run(strings.TrimSuffix(s.Variant+"/"+s.Regime, "/"), func(t *testing.T) {
-			if s.Variant == "lib/symfony-lock" && !*deep {
-				t.Skip("make test-deep: 24,540 schedules in PHP; the first 300 are tested beside its adapter")
-			}
-			out := explored(t, s)
-			require.True(t, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
-			require.True(t, out.Exploration.Met, "expected %s, found: %s", out.Exploration.Expected, out.Exploration.Sentence())
+// TestClaimsHold is a sample of the next one. TestTheSmallestCounterexamples is one of what has to be found.
+func TestClaimsHold(t *testing.T) {
+	for _, id := range []string{"lock/set-nx-px", "dedup/claim-confirm", "sequence/incr"} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			requireMet(t, plan.Search{Variant: id, Clients: 2, For: boundedBy})
 		})
 	}
 }
 
-// TestNoVariantSurvivesTheLossOfWhatItWasToldWasWritten promotes a replica that has not heard everything, at every place.
-func TestNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
-	for _, s := range sampled((plan.Search{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1, LostAnswers: -1, For: boundedBy}).Catalogue()) {
+// requireMet demands that a search comes to its end and shows what it should.
+func requireMet(t *testing.T, s plan.Search) Searched {
+	t.Helper()
+	out := explored(t, s)
+	require.True(t, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
+	require.True(t, out.Exploration.Met, "expected %s, found: %s", out.Exploration.Expected, out.Exploration.Sentence())
+	return out
+}
+
+// TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds goes through every interleaving of three clients, one crash and one expiry.
+// Some variants have less of these: see large, isForeign, and the Explored fields of workloads.Variant.
+func TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
+	testenv.NeedLong(t)
+	for _, s := range half((plan.Search{For: boundedBy}).Catalogue()) {
+		if (slices.Contains(large, s.Variant) || isForeign(t, s.Variant)) && !testenv.Deep() {
+			s.Clients = 2
+		}
+		t.Run(strings.TrimSuffix(s.Variant+"/"+s.Regime, "/"), func(t *testing.T) {
+			if s.Variant == "lib/symfony-lock" {
+				testenv.NeedDeep(t) // 24,540 schedules in PHP; the first 300 are tested beside its adapter
+			}
+			requireMet(t, s)
+		})
+	}
+}
+
+// TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten promotes a replica that has not heard everything, at every place.
+func TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
+	testenv.NeedLong(t)
+	for _, s := range half((plan.Search{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1, LostAnswers: -1, For: boundedBy}).Catalogue()) {
 		if s.Regime != "" && s.Regime != string(workloads.Fixed) {
 			continue // a failover does not depend on proposals
 		}
 		ends := !slices.Contains(endless, s.Variant)
-		some := ends && isForeign(t, s.Variant) && !*deep
+		some := ends && isForeign(t, s.Variant) && !testenv.Deep()
 		switch {
 		case some:
 			s.MaxSchedules = 300
@@ -102,13 +110,12 @@ func TestNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 
 // TestLeasesEndOnAHeldReplicaAsWell checks that a lock whose lease was over before a promotion does not come back with it.
 func TestLeasesEndOnAHeldReplicaAsWell(t *testing.T) {
-	s := plan.Search{Variant: "lock/set-nx-px", Crashes: -1, Failovers: 1, For: boundedBy}
-	if !*long {
-		s.Clients = 2
-	}
-	out := explored(t, s)
-	require.True(t, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
-	require.True(t, out.Exploration.Met, out.Exploration.Sentence())
+	requireMet(t, plan.Search{Variant: "lock/set-nx-px", Clients: 2, Crashes: -1, Failovers: 1, For: boundedBy})
+}
+
+func TestLongLeasesEndOnAHeldReplicaAsWell(t *testing.T) {
+	testenv.NeedLong(t)
+	requireMet(t, plan.Search{Variant: "lock/set-nx-px", Crashes: -1, Failovers: 1, For: boundedBy})
 }
 
 // TestAFastClockBreaksALockThatReadsClocks is about the one variant with deadlines of its own.
@@ -121,13 +128,11 @@ func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
 	require.Empty(t, explored(t, s).Exploration.Result.Found)
 }
 
-// TestScriptFlushesBreakNothing checks that every script is sent again when Redis does not know it.
-func TestScriptFlushesBreakNothing(t *testing.T) {
+// TestLongScriptFlushesBreakNothing checks that every script is sent again when Redis does not know it.
+func TestLongScriptFlushesBreakNothing(t *testing.T) {
+	testenv.NeedLong(t)
 	for _, id := range []string{"lock/set-nx-px", "lock/lua-owner", "lock/fenced", "lib/redislock", "dedup/claim-confirm", "sequence/digits-compare"} {
 		t.Run(id, func(t *testing.T) {
-			if id != "lock/set-nx-px" && !*long {
-				t.Skip("make test-long")
-			}
 			out := explored(t, plan.Search{Variant: id, Clients: 2, Crashes: -1, Flushes: 2, For: boundedBy})
 			require.Equal(t, harness.Valid, out.Exploration.Verdict(), out.Exploration.Sentence())
 		})

@@ -1,7 +1,6 @@
 package results_test
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -15,7 +14,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
+
+// gentle is a rate of operations a second a tenth of which any machine reaches, so that a load that has to be valid is. Its clients meet
+// often enough.
+const gentle = 1000
+
+// until lets a plan that has to find something take as long as it needs.
+func until(p plan.Plan) plan.Plan {
+	p.Duration, p.StopOnFirst, p.Rate = time.Hour, true, -1
+	return p
+}
 
 // execute runs a plan into a temporary folder and returns the outcome.
 func execute(t *testing.T, p plan.Plan) results.Outcome {
@@ -39,7 +49,7 @@ func figure(out results.Outcome, checker, name string) float64 {
 }
 
 func TestAFailingRunLeavesEveryFileBehind(t *testing.T) {
-	out := execute(t, plan.Plan{Variant: "sequence/string-compare-hash", Clients: 20, Duration: time.Second})
+	out := execute(t, until(plan.Plan{Variant: "sequence/string-compare-hash", Clients: 20}))
 	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict)
 	require.True(t, out.Met)
 	for _, name := range []string{
@@ -64,34 +74,17 @@ func TestAFailingRunLeavesEveryFileBehind(t *testing.T) {
 
 // A single client makes the article's script repeat a number at the 79th call, on any machine.
 func TestTheFirstDuplicateIsFoundAtCall79(t *testing.T) {
-	out := execute(t, plan.Plan{Variant: "sequence/string-compare-hash", Regime: "fixed", Clients: 1, Duration: time.Second})
+	out := execute(t, plan.Plan{Variant: "sequence/string-compare-hash", Regime: "fixed", Clients: 1, Duration: time.Second, Rate: -1})
 	require.EqualValues(t, 79, figure(out, "sequence", "first duplicate at call"))
 	require.Equal(t, harness.Invalid, out.Report.Judged.Judgements[0].Verdict)
 	gates := out.Report.Judged.Judgements[len(out.Report.Judged.Judgements)-1]
 	require.Equal(t, harness.Unknown, gates.Verdict, "one client makes no contention")
 }
 
-func TestWhatIsDocumentedIsFound(t *testing.T) { // not beside others: its loads have to keep their rate
-	for _, p := range []plan.Plan{
-		{Variant: "lock/set-nx-px", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond},
-		{Variant: "lock/set-nx-px-blind-del", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond, Duration: time.Minute, StopOnFirst: true},
-		{Variant: "lock/setnx-expire", Clients: 50, Keys: 5},
-		{Variant: "dedup/get-set"},
-		{Variant: "dedup/get-set-lua", Duration: 3 * time.Second}, // windows have to end
-		{Variant: "dedup/set-nx-ex", Duration: 3 * time.Second},
-		{Variant: "sequence/string-compare-hash", Regime: "growing"},
-		{Variant: "sequence/string-compare-hash", Regime: "timestamp17"},
-		{Variant: "sequence/numeric-compare-hash", Regime: "fixed"},
-		{Variant: "sequence/numeric-compare-hash", Regime: "growing"},
-		{Variant: "sequence/numeric-compare-hash", Regime: "timestamp17"},
-		{Variant: "sequence/digits-compare", Regime: "fixed"},
-		{Variant: "sequence/digits-compare", Regime: "growing"},
-		{Variant: "sequence/digits-compare", Regime: "timestamp17"},
-		{Variant: "sequence/incr"},
-		{Variant: "writes/sadd"},
-	} {
-		p.Duration = cmp.Or(p.Duration, time.Second)
-		p.Rate = 2000 // the gates want a tenth of it, under the race detector and beside other loads too
+// met runs plans, each of which has to show what its variant documents.
+func met(t *testing.T, plans ...plan.Plan) {
+	t.Helper()
+	for _, p := range plans {
 		t.Run(p.Name(), func(t *testing.T) {
 			out := execute(t, p)
 			require.True(t, out.Met, "expected %s", out.Expectation)
@@ -99,7 +92,33 @@ func TestWhatIsDocumentedIsFound(t *testing.T) { // not beside others: its loads
 	}
 }
 
-func TestASplitBrainGrantsTwiceAndLosesWritesOfTheCutSideOnly(t *testing.T) {
+func TestWhatIsDocumentedIsFound(t *testing.T) {
+	t.Parallel()
+	met(t,
+		plan.Plan{Variant: "lock/set-nx-px", Clients: 20, Keys: 5, TTL: 200 * time.Millisecond, Rate: gentle, Duration: 2 * time.Second},
+		until(plan.Plan{Variant: "dedup/get-set"}),
+		plan.Plan{Variant: "sequence/numeric-compare-hash", Regime: "growing", Rate: gentle, Duration: time.Second},
+	)
+}
+
+func TestLongWhatIsDocumentedIsFound(t *testing.T) {
+	testenv.NeedLong(t)
+	met(t,
+		until(plan.Plan{Variant: "lock/set-nx-px-blind-del", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond}),
+		until(plan.Plan{Variant: "lock/setnx-expire", Clients: 50, Keys: 5}),
+		plan.Plan{Variant: "dedup/get-set-lua", Rate: gentle, Duration: 3 * time.Second}, // windows have to end
+		plan.Plan{Variant: "sequence/incr", Rate: gentle, Duration: time.Second},
+		plan.Plan{Variant: "writes/sadd", Rate: gentle, Duration: time.Second},
+	)
+	for _, variant := range []string{"sequence/string-compare-hash", "sequence/numeric-compare-hash", "sequence/digits-compare"} {
+		for _, regime := range []string{"fixed", "growing", "timestamp17"} {
+			met(t, plan.Plan{Variant: variant, Regime: regime, Rate: gentle, Duration: 2 * time.Second})
+		}
+	}
+}
+
+func TestLongASplitBrainGrantsTwiceAndLosesWritesOfTheCutSideOnly(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	out := execute(t, plan.Plan{
 		Variant: "lock/set-nx-px", Nemesis: []string{"partition-primary"}, With: []string{"writes/sadd"},
@@ -134,11 +153,15 @@ func TestAKillIsAFailoverWithItsStages(t *testing.T) {
 	t.Parallel()
 	out := execute(t, plan.Plan{
 		Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, FaultFor: 10 * time.Second, // Sentinels may need a second election
-		Clients: 20, Rate: 2000, Duration: time.Second,
+		Clients: 20, Rate: gentle, Duration: time.Second,
 	})
 	require.True(t, out.Met, "expected %s", out.Expectation)
 	require.True(t, out.Report.History.Faults[0].Proved)
 	require.Len(t, out.Report.Failovers, 1)
+	again, err := results.Recheck(t.Context(), out.Dir)
+	require.NoError(t, err)
+	require.Equal(t, out.Report.Judged.Judgements, again.Report.Judged.Judgements, "by the same faults")
+	require.Equal(t, out.Report.Failovers, again.Report.Failovers)
 }
 
 func TestAnInterruptKeepsWhatWasRecorded(t *testing.T) {

@@ -3,7 +3,6 @@ package results_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/generators"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // spread runs a plan by generators in this process, each with a clock of its own.
@@ -56,38 +56,46 @@ func clocksApart() []func() harness.Clock {
 
 // TestGeneratorsWithClocksApart shows what clocks 3 s apart do to verdicts: nothing.
 func TestGeneratorsWithClocksApart(t *testing.T) {
-	given := func(name string) bool { return flag.Lookup(name).Value.String() == "true" }
-	verdicts, trials := map[string]harness.Verdict{"lock/set-nx-px": harness.Valid, "dedup/get-set": harness.Invalid}, 1
-	if given("long") || given("deep") {
-		verdicts = map[string]harness.Verdict{
-			"lock/set-nx-px": harness.Valid, "lock/set-nx-px-blind-del": harness.Invalid, "dedup/set-nx-ex": harness.Valid, "dedup/get-set": harness.Invalid,
-			"sequence/numeric-compare-hash": harness.Valid, "sequence/get-set": harness.Invalid, "writes/sadd": harness.Valid,
-		}
-	}
-	if given("deep") {
+	t.Parallel()
+	requireApart(t, "lock/set-nx-px", harness.Valid)
+}
+
+func TestLongGeneratorsWithClocksApart(t *testing.T) {
+	testenv.NeedLong(t)
+	trials := 1
+	if testenv.Deep() {
 		trials = 20
 	}
 	for range trials {
-		for variant, want := range verdicts {
-			p := plan.Plan{Variant: variant, Clients: 30, Duration: 3 * time.Second, Rate: 4000}
-			if variant == "sequence/numeric-compare-hash" {
-				p.Regime = "growing"
-			}
-			out := spread(t, p, clocksApart()...)
-			for again := 0; again < 2 && out.Report.Judged.Verdict == harness.Unknown; again++ { // a machine too busy for the load tells nothing
-				out = spread(t, p, clocksApart()...)
-			}
-			require.Equal(t, want, out.Report.Judged.Verdict, "%s: %s", variant, out.Report.Judged.Summary())
-			require.True(t, out.Met)
-			require.Positive(t, figure(out, "gates", "clocks known to within"))
-			again, err := results.Recheck(t.Context(), out.Dir)
-			require.NoError(t, err)
-			require.Equal(t, want, again.Report.Judged.Verdict, "judged again")
+		for variant, want := range map[string]harness.Verdict{
+			"lock/set-nx-px-blind-del": harness.Invalid, "dedup/set-nx-ex": harness.Valid, "dedup/get-set": harness.Invalid,
+			"sequence/numeric-compare-hash": harness.Valid, "sequence/get-set": harness.Invalid, "writes/sadd": harness.Valid,
+		} {
+			requireApart(t, variant, want)
 		}
 	}
 }
 
-func TestAPartitionStrikesEveryGenerator(t *testing.T) {
+func requireApart(t *testing.T, variant string, want harness.Verdict) {
+	t.Helper()
+	p := plan.Plan{Variant: variant, Clients: 30, Duration: 3 * time.Second, Rate: gentle}
+	if want == harness.Invalid {
+		p.Rate = 4000 // what is wrong with it shows if clients meet
+	}
+	if variant == "sequence/numeric-compare-hash" {
+		p.Regime = "growing"
+	}
+	out := spread(t, p, clocksApart()...)
+	require.Equal(t, want, out.Report.Judged.Verdict, "%s: %s", variant, out.Report.Judged.Summary())
+	require.True(t, out.Met)
+	require.Positive(t, figure(out, "gates", "clocks known to within"))
+	again, err := results.Recheck(t.Context(), out.Dir)
+	require.NoError(t, err)
+	require.Equal(t, want, again.Report.Judged.Verdict, "judged again")
+}
+
+func TestLongAPartitionStrikesEveryGenerator(t *testing.T) {
+	testenv.NeedLong(t)
 	out := spread(t, plan.Plan{Variant: "lock/set-nx-px", With: []string{"writes/sadd"}, Clients: 30, Rate: 2000, Nemesis: []string{"partition-primary"}}, clocksApart()[:2]...)
 	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict, out.Report.Judged.Summary())
 	require.True(t, out.Met, out.Report.Judged.Summary())

@@ -32,8 +32,8 @@ func short(t *testing.T, runs string) suite.Suite {
 
 const (
 	clean  = "  - {name: clean, variant: sequence/digits-compare, expect: valid}\n"
-	caught = "  - {name: caught, variant: sequence/string-compare-hash, duration: 1m, stopOnFirst: true, expect: {invalid: [duplicate-number], may: [regression]}}\n"
-	wrong  = "  - {name: wrong, variant: sequence/string-compare-hash, duration: 1m, stopOnFirst: true, expect: valid}\n"
+	caught = "  - {name: caught, variant: sequence/string-compare-hash, duration: 1h, stopOnFirst: true, expect: {invalid: [duplicate-number], may: [regression]}}\n"
+	wrong  = "  - {name: wrong, variant: sequence/string-compare-hash, duration: 1h, stopOnFirst: true, expect: valid}\n"
 	silent = "  - {name: silent, variant: sequence/digits-compare, clients: 1}\n"
 )
 
@@ -225,7 +225,7 @@ func TestNothingStartsWhenASuiteOrTheMachineCannotDoIt(t *testing.T) {
 	}
 }
 
-// TestRunsLeaveNothingBehindInTheProcess compares goroutines and open files after five runs in one process with those after the
+// TestRunsLeaveNothingBehindInTheProcess compares goroutines and open files after three runs in one process with those after the
 // first.
 func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
 	var after []tally.Sample
@@ -233,15 +233,15 @@ func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
 		require.Positive(t, r.Ops, r.Why)
 		after = append(after, r.Process)
 		require.Eventually(t, func() bool { return openFiles(t) <= after[0].Files }, // a child that has ended is reaped a little later
-			5*time.Second, 10*time.Millisecond, "open files grew")
+			time.Minute, 10*time.Millisecond, "open files grew")
 	}}
 	runSuite(t, short(t, "  - {name: first, variant: lock/set-nx-px, topology: sentinel}\n"+
-		"  - {name: between, variant: sequence/incr, times: 3}\n"+
+		"  - {name: between, variant: sequence/incr}\n"+
 		"  - {name: last, variant: lock/set-nx-px, topology: sentinel}\n"), how)
-	require.Len(t, after, 5)
+	require.Len(t, after, 3)
 	require.Positive(t, after[0].Files)
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= after[0].Goroutines+1 }, // one goroutine is Eventually's own
-		5*time.Second, 10*time.Millisecond, "goroutines grew: %v", after)
+		time.Minute, 10*time.Millisecond, "goroutines grew: %v", after)
 }
 
 func openFiles(t *testing.T) int {

@@ -2,6 +2,7 @@ package workqueue_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/workqueue"
@@ -10,7 +11,7 @@ import (
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	contract.Test(t, func(_ *testing.T, lease time.Duration) func(string) workqueue.Queue {
+	contract.Test(t, synctest.Test, func(_ *testing.T, lease time.Duration) func(string) workqueue.Queue {
 		return workqueue.NewMemory(lease).As
 	})
 }

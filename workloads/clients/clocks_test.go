@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -45,62 +47,39 @@ func (l deadlineLock) Release(ctx context.Context, key, _ string) (bool, error) 
 
 // A lock that reckons leases by time.time() is searched in the schedule's time. It shows what the same lock shows in Go, schedule by
 // schedule, also where the second client's clock is ahead.
-func TestAPreloadedClockIsTheSchedules(t *testing.T) {
+func TestLongAPreloadedClockIsTheSchedules(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	file, err := filepath.Abs("python/deadline_lock.py")
 	require.NoError(t, err)
 	for _, skew := range []time.Duration{0, 80 * time.Second} {
-		s := search(t, client(t, python, file), func(s *explore.Spec) { s.Crashes, s.Skew = -1, skew })
-		res, err := explore.Search(t.Context(), s)
-		require.NoError(t, err)
-		require.True(t, res.Exhausted, res.Stopped)
-		s.Program = workloads.LockProgram(workloads.LockOptions{TTL: 70 * time.Second}, func(r redis.UniversalClient) workloads.Locker { return deadlineLock{r} })
-		s.Program.Symmetric, s.Program.NoBackgroundWork, s.Unremembered = true, true, true
-		inside, err := explore.Search(t.Context(), s)
-		require.NoError(t, err)
+		s := search(t, client(t, python, file), func(s *explore.Spec) { noCrash(s); s.Skew = skew })
+		inside := requireSameInside(t, s, func(r redis.UniversalClient) workloads.Locker { return deadlineLock{r} })
+		require.True(t, inside.Exhausted, inside.Stopped)
 		require.Equal(t, skew > 0, len(inside.Found) > 0, inside.Summary())
-		require.Equal(t, [2]int{inside.Schedules, inside.Pruned}, [2]int{res.Schedules, res.Pruned})
-		require.Len(t, res.Found, len(inside.Found))
-		for i, found := range res.Found {
-			require.Equal(t, inside.Found[i].Anomaly.Class, found.Anomaly.Class)
-			require.Equal(t, inside.Found[i].Schedule, found.Schedule)
-		}
 	}
 }
 
 // It is no lock to use: three clients show that its release deletes whatever is there.
-func TestADeadlineLockIsNoLockToUse(t *testing.T) {
+func TestLongADeadlineLockIsNoLockToUse(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
-	res, err := explore.Search(t.Context(), search(t, client(t, python, "python/deadline_lock.py"), func(s *explore.Spec) {
-		s.Clients, s.Crashes, s.First, s.For = 3, -1, true, 5*time.Minute
-	}))
-	require.NoError(t, err)
-	require.Len(t, res.Found, 1, res.Stopped)
+	requireFound(t, client(t, python, "python/deadline_lock.py"), harness.StolenRelease, 1, func(s *explore.Spec) { noCrash(s); s.Clients, s.First = 3, true })
 }
 
 // The same lock is found out that compares its deadline with a fraction of a millisecond: its lease ends too early.
 func TestADeadlineIsComparedInWholeMilliseconds(t *testing.T) {
 	t.Parallel()
 	file := changed(t, "python/deadline_lock.py", "self.now() <= int(held)", "time.time() * 1000 <= int(held)")
-	res, err := explore.Search(t.Context(), search(t, client(t, python, file), func(s *explore.Spec) { s.Crashes, s.First = -1, true }))
-	require.NoError(t, err)
-	require.Len(t, res.Found, 1, res.Stopped)
-	require.Equal(t, harness.DoubleGrant, res.Found[0].Anomaly.Class)
+	requireFound(t, client(t, python, file), harness.DoubleGrant, 1, func(s *explore.Spec) { noCrash(s); s.First = true })
 }
 
 // changed writes a copy of an adapter in Python with another text in one place. It finds the adapters that it imports.
 func changed(t *testing.T, file, old, text string) string {
 	t.Helper()
-	source, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(source), old))
 	folder, err := filepath.Abs(filepath.Dir(file))
 	require.NoError(t, err)
-	copied := strings.Replace(string(source), old, text, 1)
-	copied = strings.Replace(copied, "import time", fmt.Sprintf("import sys, time; sys.path.insert(0, %q)", folder), 1)
-	path := filepath.Join(t.TempDir(), filepath.Base(file))
-	require.NoError(t, os.WriteFile(path, []byte(copied), 0o644))
-	return path
+	return withTexts(t, file, old, text, "import time", fmt.Sprintf("import sys, time; sys.path.insert(0, %q)", folder))
 }
 
 // drivingTest is a test of one's own that drives itself, of the lock of python/deadline_lock.py.
@@ -123,7 +102,8 @@ except ConnectionError:
 
 // A test that drives itself is searched in the schedule's time as well: a deadline that is compared with a fraction of a millisecond is
 // found, and one in whole milliseconds is not.
-func TestADrivingTestInTheSchedulesTime(t *testing.T) {
+func TestLongADrivingTestInTheSchedulesTime(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	tool := python.interpreter(t)
 	for text, class := range map[string]harness.Class{"self.now() <= int(held)": "", "time.time() * 1000 <= int(held)": harness.DoubleGrant} {
@@ -132,20 +112,14 @@ func TestADrivingTestInTheSchedulesTime(t *testing.T) {
 		file := filepath.Join(filepath.Dir(mine), "test_lock.py")
 		require.NoError(t, os.WriteFile(file, []byte(drivingTest), 0o644))
 		c := workloads.Client{As: workloads.Lock, Command: []string{tool, file}, Announces: true, Clock: workloads.PreloadedClock}
-		res, err := explore.Search(t.Context(), search(t, c, func(s *explore.Spec) {
-			if s.Crashes, s.First = -1, true; class == "" { // each schedule starts two interpreters; the other one is found in 4
-				s.MaxSchedules = 6
-			}
-		}))
-		require.NoError(t, err)
-		t.Logf("%d schedules, %.1f a second", res.Schedules, float64(res.Schedules)/res.Elapsed.Seconds())
-		if class == "" {
-			require.Empty(t, res.Found)
-			require.Equal(t, 6, res.Schedules, res.Stopped)
+		first := func(s *explore.Spec) { noCrash(s); s.First = true }
+		if class != "" {
+			requireFound(t, c, class, 1, first)
 			continue
 		}
-		require.Len(t, res.Found, 1, res.Stopped)
-		require.Equal(t, class, res.Found[0].Anomaly.Class)
+		_, res := searched(t, c, func(s *explore.Spec) { first(s); s.MaxSchedules = 6 }) // each starts two interpreters; the other one is found in 4
+		require.Empty(t, res.Found)
+		require.Equal(t, 6, res.Schedules, res.Stopped)
 	}
 }
 
@@ -172,10 +146,7 @@ main(WaitingLock)
 // A lock that sleeps sleeps in the schedule's time.
 func TestAPreloadedSleepTakesNoTime(t *testing.T) {
 	t.Parallel()
-	file := besideAdapters(t, waitingLock)
-	res, err := explore.Search(t.Context(), search(t, client(t, python, file), func(s *explore.Spec) { s.Crashes, s.Expiries = -1, -1 }))
-	require.NoError(t, err)
-	require.Equal(t, harness.Valid, res.Verdict(), res.Stopped)
+	requireHolds(t, client(t, python, besideAdapters(t, waitingLock)), races)
 }
 
 // withTexts writes a copy of an adapter with other texts, pairs of what was there once and what is there instead.
@@ -195,24 +166,21 @@ func withTexts(t *testing.T, file string, pairs ...string) string {
 
 // A lock in Ruby that sleeps after a refusal, and tries once more, sleeps in the schedule's time: its second try comes after the end of
 // the first owner's lease, for which the search does not wait.
-func TestASleepInRubyTakesNoTime(t *testing.T) {
+func TestLongASleepInRubyTakesNoTime(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	file := withTexts(t, "ruby/lock.rb", "CLOCK = 'asked'", "CLOCK = 'preloaded'", "def acquire(r)", `def acquire(r)
     try(r) || (sleep(r['ttl_ms'] / 1000.0 + 1) && try(r))
   end
 
   def try(r)`)
-	began := time.Now()
-	res, err := explore.Search(t.Context(), search(t, client(t, ruby, file), func(s *explore.Spec) { s.Crashes, s.Expiries = -1, -1 }))
-	require.NoError(t, err)
-	require.True(t, res.Exhausted, res.Stopped)
-	require.Empty(t, res.Found)
-	require.Less(t, time.Since(began), 70*time.Second, "a sleep is longer than a lease, of 70 seconds")
+	requireHolds(t, client(t, ruby, file), races) // a sleep is longer than a search waits for a step
 }
 
 // Timers of an event loop are refused in a search, with one line that says so: whether they or an answer come first is not the
 // schedule's to say.
-func TestATimerOfAnEventLoopIsRefused(t *testing.T) {
+func TestLongATimerOfAnEventLoopIsRefused(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	file := withTexts(t, "javascript/lock.js", "can: Lock.can, symmetric: true", "can: Lock.can, symmetric: true, clock: 'preloaded'",
 		"  async acquire (", `  async acquire (r) {
@@ -221,10 +189,7 @@ func TestATimerOfAnEventLoopIsRefused(t *testing.T) {
   }
 
   async try (`)
-	res, err := explore.Search(t.Context(), search(t, client(t, node, file), func(s *explore.Spec) { s.Crashes, s.Expiries = -1, -1 }))
-	require.NoError(t, err)
-	require.Equal(t, harness.Unknown, res.Verdict())
-	require.Contains(t, res.Stopped, "it waits for a timer of its event loop (setTimeout, asyncio.sleep), which a preloaded clock cannot answer")
+	requireStopped(t, client(t, node, file), regexp.QuoteMeta("it waits for a timer of its event loop (setTimeout, asyncio.sleep), which a preloaded clock cannot answer"), races)
 }
 
 // A program that reads the machine's clock is not searched where time passes.
@@ -236,8 +201,7 @@ func TestARealClockIsRefusedWhereTimePasses(t *testing.T) {
 	_, err := explore.Search(t.Context(), search(t, c, func(*explore.Spec) {}))
 	require.ErrorIs(t, err, explore.ErrSpec)
 	require.ErrorContains(t, err, "reads the machine's clock")
-	res, err := explore.Search(t.Context(), search(t, c, func(s *explore.Spec) { s.Expiries = -1 }))
-	require.NoError(t, err)
+	_, res := searched(t, c, bounds(1, -1, -1))
 	require.Empty(t, res.Found, "its lock stands after a crash, by a clock that has not moved")
 	require.Contains(t, strings.Join(res.Limits, " "), "nobody looked whether all is free in the end")
 }

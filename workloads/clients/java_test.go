@@ -31,7 +31,7 @@ public class JedisException extends RuntimeException {}`,
 // The adapter in Java compiles. It is not run: that takes Jedis.
 func TestTheAdapterInJavaCompiles(t *testing.T) {
 	t.Parallel()
-	language{[]string{"javac"}, []string{"-version"}, "default-jdk-headless", true}.interpreter(t)
+	java.interpreter(t)
 	folder := t.TempDir()
 	files := []string{"-d", folder, "java/Lock.java"}
 	for name, text := range jedis {

@@ -9,13 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 	"github.com/doublegrant/doublegrant/harness/explore"
-	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/outside"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -121,33 +118,26 @@ func (l listeningInGo) Release(ctx context.Context, key, owner string) (bool, er
 // counterexamples.
 func TestALockOutsideThatListensIsSearchedAsOneInside(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		rounds int
-		change func(*explore.Spec)
-	}{
-		"crash":       {1, func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, -1, -1 }},
-		"expiry":      {1, func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, 1, -1 }},
-		"lost answer": {1, func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, -1, 1 }},
-		"two rounds":  {2, func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, -1, -1 }},
-	} {
+	listensAsInside(t, 1, oneFault["crash"])
+}
+
+func TestLongALockOutsideThatListensIsSearchedAsOneInside(t *testing.T) {
+	testenv.NeedLong(t)
+	t.Parallel()
+	for name, change := range oneFault {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			outer := listening(t, fmt.Sprintf("    ROUNDS = %d\n%s", c.rounds, unconfirmed))
-			without := search(t, outer, c.change)
-			without.MaxSchedules = 1200
-			within := without
-			within.Program = workloads.LockProgram(workloads.LockOptions{TTL: 70 * time.Second}, func(r redis.UniversalClient) workloads.Locker {
-				return struct{ workloads.Locker }{listeningInGo{inGo{r}, c.rounds}}
-			})
-			within.Program.NoBackgroundWork, within.Program.Symmetric, within.Unremembered = true, true, true
-			one, err := explore.Search(t.Context(), without)
-			require.NoError(t, err)
-			other, err := explore.Search(t.Context(), within)
-			require.NoError(t, err)
-			t.Log(one.Summary(), one.Schedules, one.Pruned)
-			requireSame(t, other, one)
+			listensAsInside(t, 1, change)
 		})
 	}
+	t.Run("two rounds", func(t *testing.T) { listensAsInside(t, 2, oneFault["crash"]) })
+}
+
+func listensAsInside(t *testing.T, rounds int, change func(*explore.Spec)) {
+	t.Helper()
+	s := search(t, listening(t, fmt.Sprintf("    ROUNDS = %d\n%s", rounds, unconfirmed)), change)
+	s.MaxSchedules = 1200
+	requireSameInside(t, s, func(r redis.UniversalClient) workloads.Locker { return listeningInGo{inGo{r}, rounds} })
 }
 
 // Bodies of locks that wait for ever.
@@ -192,60 +182,43 @@ const (
 `
 )
 
-// A wake-up that is lost is a deadlock: a lock that subscribes after it was refused, and one that looks before its subscription was
-// confirmed. One that looks again is not lost, unless who has the lock crashes.
+// A wake-up that is lost is a deadlock: here that of a lock that subscribes after it was refused.
 func TestALostWakeUpOutsideIsFound(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		body    string
-		crashes int
-		found   bool
-	}{
-		"too late":             {listensTooLate, -1, true},
-		"unconfirmed":          {listensForAllItKnows, -1, true},
-		"in time":              {listensInTime, -1, false},
-		"the owner is no more": {listensInTime, 1, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := search(t, listening(t, c.body), func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = c.crashes, -1, -1 })
-			res, err := explore.Search(t.Context(), s)
-			require.NoError(t, err)
-			require.True(t, res.Exhausted, res.Stopped)
-			if !c.found {
-				require.Equal(t, harness.Valid, res.Verdict(), res.Summary())
-				return
-			}
-			require.Len(t, res.Found, 1, res.Summary())
-			require.Equal(t, harness.Deadlock, res.Found[0].Anomaly.Class)
-			require.Regexp(t, "^client [12] waits for ever for a message on released:lock: nobody is left", res.Found[0].Anomaly.Note)
-			require.NoError(t, explore.Replay(t.Context(), s, res.Found[0], 100))
-			t.Logf("%d schedules\n%s", res.Schedules, res.Found[0].Text())
-		})
-	}
+	requireDeadlock(t, listensTooLate, -1, 20)
+}
+
+// It is one as well for a lock that looks before its subscription was confirmed. One that looks again is not lost, unless who has the lock
+// crashes.
+func TestLongALostWakeUpOutsideIsFound(t *testing.T) {
+	testenv.NeedLong(t)
+	t.Parallel()
+	requireDeadlock(t, listensForAllItKnows, -1, 100)
+	requireDeadlock(t, listensInTime, 1, 100)
+	requireHolds(t, listening(t, listensInTime), races)
+}
+
+func requireDeadlock(t *testing.T, body string, crashes, replays int) {
+	t.Helper()
+	found := requireFound(t, listening(t, body), harness.Deadlock, replays, bounds(crashes, -1, -1))
+	require.Regexp(t, "^client [12] waits for ever for a message on released:lock: nobody is left", found.Anomaly.Note)
 }
 
 // A client crashes while it waits for a message, and is cut off or killed: the next schedule goes on as if nothing had been.
-func TestACrashWhileAProgramWaitsForAMessage(t *testing.T) {
+func TestLongACrashWhileAProgramWaitsForAMessage(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
-	var all []interleave.Result
-	for _, real := range []bool{false, true} {
-		c := client(t, python, "python/pubsub_lock.py")
-		c.RealCrash = real
-		s := search(t, c, func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, -1, -1 })
-		res, err := explore.Search(t.Context(), s)
-		require.NoError(t, err)
-		require.Equal(t, harness.Valid, res.Verdict(), res.Stopped)
-		all = append(all, res)
-		t.Logf("%d schedules, %.0f a second", res.Schedules, float64(res.Schedules)/res.Elapsed.Seconds())
-	}
-	requireSame(t, all[0], all[1])
+	c := client(t, python, "python/pubsub_lock.py")
+	cut := requireHolds(t, c, oneFault["crash"])
+	c.RealCrash = true
+	requireSame(t, cut, requireHolds(t, c, oneFault["crash"]))
 }
 
 // Who listens is the schedule's to say, whatever goes wrong: a program does something else for each number of those that its PUBLISH has
 // reached, and the search finds that it does the same each time. In one case it closes its connection, in one it unsubscribes and leaves
 // it open, and in one it leaves it as it is; it waits for none of that.
-func TestTheScheduleSaysWhoListens(t *testing.T) {
+func TestLongTheScheduleSaysWhoListens(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	const body = `
     def acquire(self, key, owner, ttl_ms):
@@ -276,11 +249,11 @@ func TestTheScheduleSaysWhoListens(t *testing.T) {
 				"lost answer": func(s *explore.Spec) { s.LostAnswers = 1 },
 				"failover":    func(s *explore.Spec) { s.Failovers = 1 },
 			} {
-				res, err := explore.Search(t.Context(), search(t, c, func(s *explore.Spec) {
-					s.Crashes, s.Expiries, s.LostAnswers, s.MaxSchedules, s.Twice = -1, -1, -1, 150, explore.DefaultTwice
+				_, res := searched(t, c, func(s *explore.Spec) {
+					races(s)
+					s.MaxSchedules, s.Twice = 150, explore.DefaultTwice
 					change(s)
-				}))
-				require.NoError(t, err)
+				})
 				require.True(t, res.Exhausted || res.Schedules == 150, "%s: %s", fault, res.Stopped)
 				t.Logf("%s: %d schedules, %s", fault, res.Schedules, res.Summary())
 			}
@@ -289,7 +262,8 @@ func TestTheScheduleSaysWhoListens(t *testing.T) {
 }
 
 // A thread that waits for a message is stopped: it is told so, and ends.
-func TestAThreadThatWaitsForAMessageIsStopped(t *testing.T) {
+func TestLongAThreadThatWaitsForAMessageIsStopped(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	const body = `
     def acquire(self, key, owner, ttl_ms):
@@ -316,14 +290,12 @@ func TestAThreadThatWaitsForAMessageIsStopped(t *testing.T) {
         self.ear.join()
         return super().release(key, owner)
 `
-	res, err := explore.Search(t.Context(), search(t, listening(t, body), func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, -1, -1 }))
-	require.NoError(t, err)
-	require.Equal(t, harness.Valid, res.Verdict(), "%s %s", res.Stopped, res.Summary())
-	t.Logf("%d schedules", res.Schedules)
+	requireHolds(t, listening(t, body), oneFault["crash"])
 }
 
 // A thread that subscribes beside an operation reads its own messages, and the operation its own.
-func TestEachThreadReadsItsOwnMessages(t *testing.T) {
+func TestLongEachThreadReadsItsOwnMessages(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	const body = `
     def release(self, key, owner):
@@ -350,10 +322,7 @@ func TestEachThreadReadsItsOwnMessages(t *testing.T) {
         finally:
             theirs.close()
 `
-	res, err := explore.Search(t.Context(), search(t, listening(t, body), func(s *explore.Spec) {
-		s.Crashes, s.Expiries, s.LostAnswers, s.MaxSchedules = -1, -1, -1, 200
-	}))
-	require.NoError(t, err)
+	_, res := searched(t, listening(t, body), func(s *explore.Spec) { races(s); s.MaxSchedules = 200 })
 	require.Empty(t, res.Found, res.Summary())
 	require.True(t, res.Exhausted || res.Schedules == 200, res.Stopped)
 	t.Logf("%d schedules", res.Schedules)
@@ -373,49 +342,54 @@ func TestTheHarnessLooksByAProgramThatListens(t *testing.T) {
         finally:
             released.close()
 `
-	s := search(t, listening(t, body), func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, -1, -1 })
-	res, err := explore.Search(t.Context(), s)
-	require.NoError(t, err)
-	require.Len(t, res.Found, 1, "%s %s", res.Stopped, res.Summary())
-	require.Equal(t, harness.StuckLock, res.Found[0].Anomaly.Class)
-	require.NoError(t, explore.Replay(t.Context(), s, res.Found[0], 10))
-	t.Log(res.Found[0].Text())
+	requireFound(t, listening(t, body), harness.StuckLock, 10, oneFault["crash"])
 }
 
 // Programs that subscribe and do not keep to the protocol end the search, with one line that says what is wrong.
 func TestProgramsThatListenAndBreakDown(t *testing.T) {
 	t.Parallel()
-	acquires := "    def acquire(self, key, owner, ttl_ms):\n        if Lock.acquire(self, key, owner, ttl_ms): return True\n        p = self.redis.pubsub()\n        "
-	const page = "see Subscriptions in workloads/clients/README.md"
-	for name, c := range map[string]struct{ body, want string }{
-		"it reads": {
-			acquires + "p.subscribe('x'); p.parse_response(); p.parse_response(); return False",
-			"^client [12] neither sent a command nor finished within 2s: it may read a message that it has not asked for: " + page,
-		},
+	badListeners(t, map[string]badProgram{
 		"it reads for some time": {
 			acquires + "p.subscribe('x'); p.parse_response(); p.get_message(timeout=0.01); p.close(); return False",
 			"^it has subscribed, and never asked for a message, so whatever it reads there is not part of the search: " + page,
-		},
-		"it does not wait for the confirmation": {
-			acquires + "p.subscribe('x'); return Lock.acquire(self, key, owner, ttl_ms)",
-			"^client [12] has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask for subscribe before: " + page + "|not do the same each time: ",
 		},
 		"it has not subscribed": {
 			acquires + "ask('message', timeout_ms=5); return False",
 			"it asked for a message, and it has not subscribed: see workloads/clients/README.md",
 		},
+	})
+}
+
+func TestLongProgramsThatListenAndBreakDown(t *testing.T) {
+	testenv.NeedLong(t)
+	t.Parallel()
+	badListeners(t, map[string]badProgram{
+		"it reads": {
+			acquires + "p.subscribe('x'); p.parse_response(); p.parse_response(); return False",
+			"^client [12] neither sent a command nor finished within 2s: it may read a message that it has not asked for: " + page,
+		},
+		"it does not wait for the confirmation": {
+			acquires + "p.subscribe('x'); return Lock.acquire(self, key, owner, ttl_ms)",
+			"^client [12] has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask for subscribe before: " + page + "|not do the same each time: ",
+		},
 		"it announces and does not subscribe": {
 			acquires + "ask('subscribe'); return False",
 			"^client [12] has asked for subscribe, and sent no SUBSCRIBE on a new connection within 2s: " + page,
 		},
-	} {
+	})
+}
+
+// What programs begin with that listen and break down, and where they are told to look.
+const (
+	acquires = "    def acquire(self, key, owner, ttl_ms):\n        if Lock.acquire(self, key, owner, ttl_ms): return True\n        p = self.redis.pubsub()\n        "
+	page     = "see Subscriptions in workloads/clients/README.md"
+)
+
+func badListeners(t *testing.T, all map[string]badProgram) {
+	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			res, err := explore.Search(t.Context(), search(t, listening(t, c.body), func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, -1, -1 }))
-			require.NoError(t, err)
-			require.Equal(t, harness.Unknown, res.Verdict(), res.Summary())
-			require.Regexp(t, c.want, res.Stopped)
-			require.NotContains(t, res.Stopped, "\n")
+			requireStopped(t, listening(t, c.body), c.why, races)
 		})
 	}
 }
@@ -424,11 +398,8 @@ func TestProgramsThatListenAndBreakDown(t *testing.T) {
 // quarter of the 10 s lease of a check.
 func TestTheCheckKnowsWhoAsksForMessages(t *testing.T) {
 	t.Parallel()
-	const silent = "    def acquire(self, key, owner, ttl_ms):\n        if Lock.acquire(self, key, owner, ttl_ms): return True\n        p = self.redis.pubsub()\n        p.subscribe('x'); p.get_message(timeout=0.05); p.get_message(timeout=0.05); p.close(); return False"
-	s := cluster.Standalone(cluster.Options{})
-	clustertest.Start(t, s)
-	r, err := s.Connect(0)
-	require.NoError(t, err)
+	const silent = acquires + "p.subscribe('x'); p.get_message(timeout=0.05); p.get_message(timeout=0.05); p.close(); return False"
+	redis := oneRedis(t)
 	const step = "it has subscribed, and asks before it reads a message"
 	for _, c := range []struct {
 		client workloads.Client
@@ -436,7 +407,7 @@ func TestTheCheckKnowsWhoAsksForMessages(t *testing.T) {
 	}{{client(t, python, "python/pubsub_lock.py"), true}, {listening(t, silent), false}} {
 		said := map[string]error{}
 		began := time.Now()
-		_, err = outside.Check(t.Context(), c.client, only(r), func(step string, wrong error) { said[step] = wrong })
+		_, err := outside.Check(t.Context(), c.client, redis, func(step string, wrong error) { said[step] = wrong })
 		require.Contains(t, said, step)
 		if c.right {
 			require.NoError(t, err)
@@ -448,14 +419,9 @@ func TestTheCheckKnowsWhoAsksForMessages(t *testing.T) {
 }
 
 // Under load the question is answered at once, and the program waits by itself.
-func TestALockOutsideThatListensUnderLoad(t *testing.T) {
+func TestLongALockOutsideThatListensUnderLoad(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
-	v, err := outside.Variant(client(t, python, "python/pubsub_lock.py"))
-	require.NoError(t, err)
-	defer v.Close()
-	s := cluster.Standalone(cluster.Options{Clients: 8})
-	w := v.Workload(s, workloads.Options{Keys: 2, TTL: 300 * time.Millisecond, Hold: 20 * time.Millisecond})
-	res, err := harness.Run(t.Context(), harness.Spec{Name: v.ID, System: s, Workload: w, Clients: 8, Duration: 2 * time.Second, Checkers: checkers.For(w), Seed: 1})
-	require.NoError(t, err)
-	require.Equal(t, harness.Valid, res.Verdict, "%+v", res.Judged)
+	o := workloads.Options{Keys: 2, TTL: 300 * time.Millisecond, Hold: 20 * time.Millisecond}
+	requireHoldsUnderLoad(t, client(t, python, "python/pubsub_lock.py"), o, 8, 2*time.Second)
 }

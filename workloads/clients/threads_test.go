@@ -9,12 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/outside"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -23,44 +21,27 @@ import (
 const extendOrTake = `local is = redis.call("get", KEYS[1]) if is and is ~= ARGV[1] then return 0 end ` +
 	`redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2]) return 1`
 
-// A watchdog in a thread of its own, with a connection of its own, is part of every schedule: the right one is exhausted, and one that
-// takes the lock again after its release is found. Its schedule is the same each time.
-func TestAWatchdogOutsideRacesWithTheRelease(t *testing.T) {
+// A watchdog in a thread of its own, with a connection of its own, is part of every schedule: the right one is exhausted.
+func TestLongAWatchdogOutsideRacesWithTheRelease(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
-	small := func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, -1, -1 }
-	for _, c := range []workloads.Client{
-		client(t, python, "python/watchdog_lock.py"),
-		watchdog(t, "    def release(self, key, owner):\n        self.watchdog.stop(); self.watchdog.join()\n        return Lock.release(self, key, owner)"),
-	} {
-		res, err := explore.Search(t.Context(), search(t, c, small))
-		require.NoError(t, err)
-		require.Equal(t, harness.Valid, res.Verdict(), res.Stopped)
-		require.True(t, res.Exhausted)
-		t.Logf("%s: %d schedules, %.0f a second", c, res.Schedules, float64(res.Schedules)/res.Elapsed.Seconds())
-	}
+	requireHolds(t, client(t, python, "python/watchdog_lock.py"), races)
+	const joins = "    def release(self, key, owner):\n        self.watchdog.stop(); self.watchdog.join()\n        return Lock.release(self, key, owner)"
+	requireHolds(t, watchdog(t, joins), races)
+}
 
-	wrong := search(t, client(t, python, besideAdapters(t, `
-import sys
-sys.path.insert(0, %q)
-from lock import Beside, main
-from watchdog_lock import WatchdogLock
-
-class Rearms(WatchdogLock):
+// A watchdog that takes the lock again after its release is found.
+func TestAWatchdogOutsideThatOutlivesItsLockIsFound(t *testing.T) {
+	t.Parallel()
+	wrong := watchdog(t, `
     def watch(self, key, owner, ttl_ms):
         if Beside.sleep(ttl_ms // 3) and self.extend(key, owner, ttl_ms):
             self.watchdog = Beside(lambda: self.watch(key, owner, ttl_ms))
 
     def extend(self, key, owner, ttl_ms):
         return self.redis.eval('''`+extendOrTake+`''', 1, key, owner, ttl_ms) == 1
-
-main(Rearms)
-`)), func(s *explore.Spec) { small(s); s.First = true })
-	res, err := explore.Search(t.Context(), wrong)
-	require.NoError(t, err)
-	require.Len(t, res.Found, 1, res.Stopped)
-	require.Equal(t, harness.StuckLock, res.Found[0].Anomaly.Class)
-	require.NoError(t, explore.Replay(t.Context(), wrong, res.Found[0], 100))
-	t.Logf("found after %d schedules, in %d steps", res.Schedules, res.Found[0].Length())
+`)
+	requireFound(t, wrong, harness.StuckLock, 20, func(s *explore.Spec) { races(s); s.First = true })
 }
 
 // watchdogInGo is watchdog_lock.py in this process.
@@ -92,31 +73,38 @@ func (l *watchdogInGo) Release(ctx context.Context, key, owner string) (bool, er
 }
 
 // A watchdog in a thread outside takes the same steps as one in a goroutine of harness.Go, whatever goes wrong.
-func TestAWatchdogOutsideIsSearchedAsOneInside(t *testing.T) {
+func TestLongAWatchdogOutsideIsSearchedAsOneInside(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	outer := client(t, python, "python/watchdog_lock.py")
-	for name, change := range map[string]func(*explore.Spec){
-		"crash":       func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, -1, -1 },
-		"expiry":      func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, 1, -1 },
-		"lost answer": func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, -1, 1 },
-	} {
+	for name, change := range oneFault {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			without := search(t, outer, change)
-			without.MaxSchedules = 1200
-			within := without
-			within.Program = workloads.LockProgram(workloads.LockOptions{TTL: 70 * time.Second}, func(r redis.UniversalClient) workloads.Locker {
-				return struct{ workloads.Locker }{&watchdogInGo{inGo: inGo{r}}}
-			})
-			within.Program.NoBackgroundWork, within.Program.Symmetric, within.Unremembered = true, true, true
-			one, err := explore.Search(t.Context(), without)
-			require.NoError(t, err)
-			other, err := explore.Search(t.Context(), within)
-			require.NoError(t, err)
-			t.Log(one.Summary())
-			requireSame(t, other, one)
+			s := search(t, outer, change)
+			s.MaxSchedules = 1200
+			requireSameInside(t, s, func(r redis.UniversalClient) workloads.Locker { return &watchdogInGo{inGo: inGo{r}} })
 		})
 	}
+}
+
+// oneFault lists searches in which one thing goes wrong.
+var oneFault = map[string]func(*explore.Spec){"crash": bounds(1, -1, -1), "expiry": bounds(-1, 1, -1), "lost answer": bounds(-1, -1, 1)}
+
+// requireSameInside makes the search of a lock outside, and that of the same lock in this process, and demands that they show the same.
+func requireSameInside(t *testing.T, outer explore.Spec, lock func(redis.UniversalClient) workloads.Locker) interleave.Result {
+	t.Helper()
+	inner := outer
+	inner.Program = workloads.LockProgram(workloads.LockOptions{TTL: 70 * time.Second}, func(r redis.UniversalClient) workloads.Locker {
+		return struct{ workloads.Locker }{lock(r)} // without extend
+	})
+	inner.Program.NoBackgroundWork, inner.Program.Symmetric, inner.Unremembered = true, true, true
+	got, err := explore.Search(t.Context(), outer)
+	require.NoError(t, err)
+	want, err := explore.Search(t.Context(), inner)
+	require.NoError(t, err)
+	t.Log(got.Summary(), got.Schedules, got.Pruned)
+	requireSame(t, want, got)
+	return want
 }
 
 // requireSame demands that two searches have run the same schedules, and found the same. Their words for errors may differ, and the order of
@@ -167,12 +155,20 @@ main(Own)
 // Threads that do not keep to the protocol end the search, with one line that says what is wrong.
 func TestThreadsOutsideThatBreakDown(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ body, want string }{
+	badThreads(t, map[string]badProgram{
 		"it dies in one": {"    def watch(self, *_): time.sleep(0.05); os._exit(3)", `the program outside has broken down: it ended \(exit status 3\)`},
 		"one works beside": {
 			"    def watch(self, *_):\n        threading.Thread(target=lambda: self.redis.get('x')).start()\n        self.redis.get('y')",
 			"on one connection while a command was under way on another: let it do one thing at a time, and ask to start each thread beside|not do the same each time: ",
 		},
+		"a clock for one thread": {"    clock = 'preloaded'", "it started a thread, and its clock is preloaded, which is known for one thread only"},
+	})
+}
+
+func TestLongThreadsOutsideThatBreakDown(t *testing.T) {
+	testenv.NeedLong(t)
+	t.Parallel()
+	badThreads(t, map[string]badProgram{
 		"one waits for something else": {"    def watch(self, *_): time.sleep(3600)", "client 1's thread 2 neither sent a command nor finished within 2s"},
 		"too many": {
 			"    def release(self, key, owner):\n        for _ in range(40): Beside(lambda: Beside.sleep(1000))\n        return super().release(key, owner)",
@@ -182,40 +178,35 @@ func TestThreadsOutsideThatBreakDown(t *testing.T) {
 			"    def watch(self, *_):\n        p = self.redis.pubsub()\n        p.subscribe('x')\n        p.get_message(timeout=1)",
 			"it has subscribed, and never asked for a message, so whatever it reads there is not part of the search: see Subscriptions",
 		},
-		"a clock for one thread": {"    clock = 'preloaded'", "it started a thread, and its clock is preloaded, which is known for one thread only"},
-	} {
+	})
+}
+
+// badProgram is the body of a class that does what it must not, and why its search is stopped.
+type badProgram struct{ body, why string }
+
+func badThreads(t *testing.T, all map[string]badProgram) {
+	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			res, err := explore.Search(t.Context(), search(t, watchdog(t, c.body), func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, -1, -1 }))
-			require.NoError(t, err)
-			require.Equal(t, harness.Unknown, res.Verdict())
-			require.Regexp(t, c.want, res.Stopped)
-			require.NotContains(t, res.Stopped, "\n")
+			requireStopped(t, watchdog(t, c.body), c.why, races)
 		})
 	}
 }
 
 // A thread that goes on after it was told that its client is gone costs a process, and nothing else.
-func TestAThreadOutsideThatNeverStops(t *testing.T) {
+func TestLongAThreadOutsideThatNeverStops(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	c := watchdog(t, "    def watch(self, *_):\n        while True: Beside.sleep(1000)\n    def release(self, key, owner): return Lock.release(self, key, owner)")
-	res, err := explore.Search(t.Context(), search(t, c, func(s *explore.Spec) {
-		s.Crashes, s.Expiries, s.LostAnswers, s.MaxSchedules = 1, -1, -1, 10
-	}))
-	require.NoError(t, err)
+	_, res := searched(t, c, func(s *explore.Spec) { bounds(1, -1, -1)(s); s.MaxSchedules = 10 })
 	require.Empty(t, res.Found)
 	require.Equal(t, 10, res.Schedules, res.Stopped)
 }
 
 // Under load a watchdog outside renews by the machine's clock.
-func TestAWatchdogOutsideUnderLoad(t *testing.T) {
+func TestLongAWatchdogOutsideUnderLoad(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
-	v, err := outside.Variant(client(t, python, "python/watchdog_lock.py"))
-	require.NoError(t, err)
-	defer v.Close()
-	s := cluster.Standalone(cluster.Options{Clients: 8})
-	w := v.Workload(s, workloads.Options{Keys: 2, TTL: 300 * time.Millisecond, Hold: 200 * time.Millisecond})
-	res, err := harness.Run(t.Context(), harness.Spec{Name: v.ID, System: s, Workload: w, Clients: 8, Duration: 2 * time.Second, Checkers: checkers.For(w), Seed: 1})
-	require.NoError(t, err)
-	require.Equal(t, harness.Valid, res.Verdict)
+	o := workloads.Options{Keys: 2, TTL: 300 * time.Millisecond, Hold: 200 * time.Millisecond}
+	requireHoldsUnderLoad(t, client(t, python, "python/watchdog_lock.py"), o, 8, 2*time.Second)
 }

@@ -122,7 +122,7 @@ func TestAFullObjectStore(t *testing.T) {
 	u := workqueue.Unit{Kind: "x", Body: []byte("small")}
 	require.NoError(t, q.Put(t.Context(), u), "what has room goes on")
 	told := make(chan error, workqueue.Tries)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() {
 		_ = workqueue.Worker{

@@ -3,7 +3,6 @@ package jetstream_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"net/url"
@@ -14,12 +13,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/internal/contract"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
-
-var long = flag.Bool("long", false, "run the whole contract on a cluster")
 
 // natsCluster is three servers of NATS in this process.
 type natsCluster struct {
@@ -93,14 +91,12 @@ func (c *natsCluster) access() jetstream.Access {
 	return jetstream.Access{URL: strings.Join(all, ","), Patience: 30 * time.Second}
 }
 
-func TestACluster(t *testing.T) {
+func TestLongACluster(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
-	if !*long {
-		t.Skip("make test-long")
-	}
 	c := startCluster(t)
 	n := 0
-	contract.Test(t, func(t *testing.T, lease time.Duration) func(string) workqueue.Queue {
+	contract.Test(t, contract.InRealTime, func(t *testing.T, lease time.Duration) func(string) workqueue.Queue {
 		n++
 		return as(t, c.access(), fmt.Sprintf("c%d", n), jetstream.Sizes{Lease: lease})
 	})
@@ -114,7 +110,7 @@ func TestOneOfThreeServersIsLost(t *testing.T) {
 	q, worker := as("coordinator"), as("worker")
 	const units = 12
 	unit := func(i int) workqueue.Unit { return workqueue.Unit{Kind: "x", Body: fmt.Append(nil, i)} }
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("no outcome for a minute"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, errors.New("no outcome for five minutes"))
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/internal/contract"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
@@ -19,7 +20,7 @@ func served(t *testing.T) *jetstream.Server {
 	s, err := jetstream.Serve(t.TempDir(), "127.0.0.1")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Stop()) })
-	s.Access.Patience = 10 * time.Second
+	s.Access.Patience = time.Minute
 	return s
 }
 
@@ -42,9 +43,18 @@ func as(t *testing.T, a jetstream.Access, name string, sizes jetstream.Sizes) fu
 	}
 }
 
+// The good case, and what leases and late results are: make test-long has the whole contract. Servers that are lost are in files of their own.
 func TestOneServer(t *testing.T) {
 	t.Parallel()
-	contract.Test(t, func(t *testing.T, lease time.Duration) func(string) workqueue.Queue {
-		return as(t, served(t).Access, "one", jetstream.Sizes{Lease: lease})
-	})
+	contract.Test(t, contract.InRealTime, oneServer, "each unit has one outcome", "a lease ends", "the first result wins over a different one", "the end")
+}
+
+func TestLongOneServer(t *testing.T) {
+	testenv.NeedLong(t)
+	t.Parallel()
+	contract.Test(t, contract.InRealTime, oneServer)
+}
+
+func oneServer(t *testing.T, lease time.Duration) func(string) workqueue.Queue {
+	return as(t, served(t).Access, "one", jetstream.Sizes{Lease: lease})
 }

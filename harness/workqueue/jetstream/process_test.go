@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
@@ -108,20 +109,18 @@ func (p *processes) access() jetstream.Access {
 	return a
 }
 
-// TestAKilledServerOfThree: one of three processes is killed, and comes back, while units are under way; with -long each of them in turn. Each
-// unit has the one outcome that its work has.
-func TestAKilledServerOfThree(t *testing.T) {
+// TestLongAKilledServerOfThree: each of three processes is killed, and comes back, while units are under way. Each unit has the one outcome
+// that its work has.
+func TestLongAKilledServerOfThree(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	p := startProcesses(t)
 	as := as(t, p.access(), "main", jetstream.Sizes{Lease: 3 * time.Second})
 	q := as("coordinator")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, errors.New("no outcome for two minutes"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, errors.New("no outcome for five minutes"))
 	defer cancel()
 	const workers = 2
-	units := 6 // a server is killed in each six
-	if *long {
-		units *= len(p.options)
-	}
+	units := 6 * len(p.options) // a server is killed in each six
 	ended := make(chan error, workers)
 	for i := range workers {
 		worker := as(fmt.Sprint("worker-", i))
@@ -163,11 +162,9 @@ func TestAKilledServerOfThree(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatComesBackToACluster after the end learns of it at once.
-func TestAWorkerThatComesBackToACluster(t *testing.T) {
+// TestLongAWorkerThatComesBackToACluster after the end learns of it at once.
+func TestLongAWorkerThatComesBackToACluster(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
-	if !*long {
-		t.Skip("make test-long")
-	}
 	comesBackAfterTheEnd(t, startCluster(t).access())
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
@@ -15,7 +16,7 @@ import (
 func TestAKilledRemovalPoisonsNoName(t *testing.T) {
 	t.Parallel()
 	for steps := range jetstream.RemovalSteps + 1 {
-		if !*long && (steps == 2 || steps == 3) {
+		if !testenv.Long() && (steps == 2 || steps == 3) {
 			continue // as after one step
 		}
 		t.Run(fmt.Sprint(steps), func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
@@ -47,7 +48,8 @@ func nobodyElse(t *testing.T, asks *jetstream.Queue, at func()) {
 	require.Greater(t, took, 2*slowLease, "or the link was not slow")
 }
 
-func TestAUnitThatComesSlowlyIsNotLost(t *testing.T) {
+func TestLongAUnitThatComesSlowlyIsNotLost(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	q, slow, fast, u := slowAndFast(t, bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16))
 	var job workqueue.Job
@@ -66,7 +68,8 @@ func TestAUnitThatComesSlowlyIsNotLost(t *testing.T) {
 	require.Equal(t, "slow", o.Worker)
 }
 
-func TestAResultThatGoesSlowlyIsNotLost(t *testing.T) {
+func TestLongAResultThatGoesSlowlyIsNotLost(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	q, slow, fast, u := slowAndFast(t, []byte("small"))
 	job, err := slow.Take(t.Context())

@@ -95,8 +95,8 @@ func TestTLSAndCredentials(t *testing.T) {
 	require.NoError(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	require.True(t, s.ReadyForConnections(10*time.Second))
-	a := jetstream.Access{URL: "tls://" + s.Addr().String(), Credentials: creds, CA: ca, Patience: 10 * time.Second}
+	require.True(t, s.ReadyForConnections(time.Minute))
+	a := jetstream.Access{URL: "tls://" + s.Addr().String(), Credentials: creds, CA: ca, Patience: time.Minute}
 	q := lead(t, a, jetstream.Sizes{})
 	doOne(t, q, join(t, a, "w"), workqueue.Unit{Kind: "x", Body: []byte("1")})
 	require.NoError(t, q.Remove(t.Context(), 0))

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -19,29 +21,38 @@ import (
 // that says nothing for so long as lease loses its unit.
 type Open func(t *testing.T, lease time.Duration) func(worker string) workqueue.Queue
 
-// Test tests a queue.
-func Test(t *testing.T, open Open) {
-	for name, test := range map[string]func(*testing.T, Open){
-		"each unit has one outcome":        eachUnitHasOneOutcome,
-		"a unit is named by its content":   aUnitIsNamedByItsContent,
-		"a lease ends":                     aLeaseEnds,
-		"a lease is renewed":               aLeaseIsRenewed,
-		"the first result wins":            theFirstResultWins,
-		"three tries":                      threeTries,
-		"a worker that never answers":      aWorkerThatNeverAnswers,
-		"a unit given back is not a try":   aUnitGivenBackIsNotATry,
-		"the end":                          theEnd,
-		"large bodies":                     largeBodies,
-		"whatever workers do":              whateverWorkersDo,
-		"a canceled wait ends":             aCanceledWaitEnds,
-		"a late result of a unit given up": aLateResultOfAUnitGivenUp,
-		"a late fail":                      aLateFail,
-		"a late give back":                 aLateGiveBack,
-		"given back after a late result":   givenBackAfterALateResult,
-	} {
+// InRealTime runs a test of a queue whose server knows no other time. A queue of this process alone takes synctest.Test.
+func InRealTime(t *testing.T, test func(*testing.T)) { test(t) }
+
+// Test tests a queue, each test in a time of its own. It does all tests, or those that are named.
+func Test(t *testing.T, in func(*testing.T, func(*testing.T)), open Open, names ...string) {
+	all := map[string]func(*testing.T, Open){
+		"each unit has one outcome":                          eachUnitHasOneOutcome,
+		"a unit is named by its content":                     aUnitIsNamedByItsContent,
+		"a lease ends":                                       aLeaseEnds,
+		"a lease is renewed":                                 aLeaseIsRenewed,
+		"the first result wins over an equal one":            theFirstResultWins(result("x"), false),
+		"the first result wins over a different one":         theFirstResultWins(result("y"), true),
+		"the first result wins over one that claims nothing": theFirstResultWins(workqueue.Result{Body: []byte("y")}, false),
+		"three tries":                                        threeTries,
+		"a worker that never answers":                        aWorkerThatNeverAnswers,
+		"a unit given back is not a try":                     aUnitGivenBackIsNotATry,
+		"the end":                                            theEnd,
+		"large bodies":                                       largeBodies,
+		"whatever workers do":                                whateverWorkersDo,
+		"a canceled wait ends":                               aCanceledWaitEnds,
+		"a late result of a unit given up":                   aLateResultOfAUnitGivenUp,
+		"a late fail":                                        aLateFail,
+		"a late give back":                                   aLateGiveBack,
+		"given back after a late result":                     givenBackAfterALateResult,
+	}
+	if len(names) == 0 {
+		names = slices.Collect(maps.Keys(all))
+	}
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, open)
+			in(t, func(t *testing.T) { all[name](t, open) })
 		})
 	}
 }
@@ -49,7 +60,7 @@ func Test(t *testing.T, open Open) {
 const (
 	longLease  = time.Minute
 	shortLease = 300 * time.Millisecond // of what is to end
-	someLease  = time.Second            // of what is not to end while it is worked at, and is seen to stay away for two of it
+	someLease  = 3 * time.Second        // of what is not to end while it is worked at, and is seen to stay away for two of it
 )
 
 func unit(body string) workqueue.Unit {
@@ -60,7 +71,7 @@ func result(body string) workqueue.Result { return workqueue.Result{Body: []byte
 
 func take(t *testing.T, q workqueue.Queue) workqueue.Job {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	job, err := q.Take(ctx)
 	require.NoError(t, err)
@@ -69,7 +80,7 @@ func take(t *testing.T, q workqueue.Queue) workqueue.Job {
 
 func outcome(t *testing.T, q workqueue.Queue, u workqueue.Unit) workqueue.Outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	o, err := q.Await(ctx, u.ID())
 	require.NoError(t, err)
@@ -147,30 +158,22 @@ func aLeaseIsRenewed(t *testing.T, open Open) {
 	require.NoError(t, job.Done(t.Context(), result("x")))
 }
 
-func theFirstResultWins(t *testing.T, open Open) {
-	for name, c := range map[string]struct {
-		second   workqueue.Result
-		disputed bool
-	}{
-		"an equal one":            {result("x"), false},
-		"a different one":         {result("y"), true},
-		"one that claims nothing": {workqueue.Result{Body: []byte("y")}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			as, q, late := cutOff(t, open, "cut off")
-			next := take(t, as("next"))
-			require.NoError(t, next.Done(t.Context(), result("x")))
-			require.NoError(t, late.Done(t.Context(), c.second))
-			require.Equal(t, workqueue.Outcome{Result: result("x"), Worker: "next"}, outcome(t, q, unit("1")))
-			disputed, err := q.Disputed(t.Context())
-			require.NoError(t, err)
-			if c.disputed {
-				require.Equal(t, []string{unit("1").ID()}, disputed)
-			} else {
-				require.Empty(t, disputed)
-			}
-			nothingToTake(t, q, shortLease)
-		})
+// theFirstResultWins returns the test in which a second result, which may be in dispute with the first, comes from a worker that was cut off.
+func theFirstResultWins(second workqueue.Result, disputed bool) func(*testing.T, Open) {
+	return func(t *testing.T, open Open) {
+		as, q, late := cutOff(t, open, "cut off")
+		next := take(t, as("next"))
+		require.NoError(t, next.Done(t.Context(), result("x")))
+		require.NoError(t, late.Done(t.Context(), second))
+		require.Equal(t, workqueue.Outcome{Result: result("x"), Worker: "next"}, outcome(t, q, unit("1")))
+		ids, err := q.Disputed(t.Context())
+		require.NoError(t, err)
+		if disputed {
+			require.Equal(t, []string{unit("1").ID()}, ids)
+		} else {
+			require.Empty(t, ids)
+		}
+		nothingToTake(t, q, shortLease)
 	}
 }
 
@@ -224,7 +227,7 @@ func theEnd(t *testing.T, open Open) {
 	job := take(t, as("worker"))
 	require.NoError(t, q.End(t.Context()))
 	require.ErrorIs(t, job.Alive(t.Context()), workqueue.ErrOver)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := as("worker").Take(ctx)
 	require.ErrorIs(t, err, workqueue.ErrOver, "though a unit waits")
