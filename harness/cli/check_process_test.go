@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,19 +14,20 @@ import (
 )
 
 func TestAKilledCheckLeavesNoFolder(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(os.Args[0], "check", "--history", "-", "--model", "lock")
 	_, err := cmd.StdinPipe() // which never ends
 	require.NoError(t, err)
-	p := startAs(t, cmd)
+	p := newPlace(t).startAs(cmd)
 	folders := func() int {
 		all, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
 		require.NoError(t, err)
 		return len(all)
 	}
-	require.Eventually(t, func() bool { return folders() == 1 }, 10*time.Second, 5*time.Millisecond)
+	p.await(func() bool { return folders() == 1 }, "its folder")
 	require.NoError(t, p.Process.Kill())
 	_ = p.Wait()
-	require.Eventually(t, func() bool { return folders() == 0 }, 10*time.Second, 5*time.Millisecond, "its folder is left")
+	p.await(func() bool { return folders() == 0 }, "the end of its folder")
 }
 
 // A defect is the harness's failure, and no verdict.

@@ -40,26 +40,3 @@ func TestOnlyVerdictsAndMarksOfAnomaliesAreColoured(t *testing.T) {
 		require.Equal(t, text, painted(t, text))
 	}
 }
-
-func TestColourIsForTerminalsUnlessAFlagSaysSo(t *testing.T) {
-	for _, c := range []struct {
-		args    []string
-		noColor string
-		want    bool
-	}{
-		{nil, "", false},
-		{[]string{"--color"}, "", true},
-		{[]string{"--color"}, "1", true},
-		{[]string{"--no-color"}, "", false},
-		{[]string{"--color", "-o", "json"}, "", false},
-	} {
-		t.Setenv("NO_COLOR", c.noColor)
-		t.Chdir(t.TempDir())
-		var out bytes.Buffer
-		a := &app{out: &out, terminal: &out, err: newScreen(io.Discard)}
-		root := a.root()
-		root.SetArgs(append([]string{"explore", "lock/set-nx-px-blind-del", "--first"}, c.args...))
-		require.NoError(t, root.ExecuteContext(t.Context()))
-		require.Equal(t, c.want, strings.Contains(out.String(), "\x1b["), out.String())
-	}
-}

@@ -14,7 +14,14 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/cli"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
+
+// needDocker skips a test of containers where there is no Docker.
+func needDocker(t *testing.T) {
+	t.Helper()
+	docker.Need(testenv.Noting(t, "tests of containers", "install Docker Engine, and start it"))
+}
 
 // useless returns a Docker daemon whose containers are in a network of their own.
 func useless(t *testing.T) (host string) {
@@ -43,10 +50,9 @@ func dockerThat(t *testing.T, answer http.HandlerFunc) (host string) {
 }
 
 func TestDoctorMindsDockerOnlyIfAsked(t *testing.T) {
-	host := useless(t)
-	p := start(t, "doctor") // the usual daemon, if there is one
-	require.Zero(t, p.exitCode(), p.output)
-	for _, c := range []struct { // each in a process of its own: testcontainers looks for a daemon once
+	t.Parallel()
+	withUseless := newPlace(t, "DOCKER_HOST="+useless(t))
+	for _, c := range []struct {
 		args []string
 		code int
 		says string
@@ -55,67 +61,63 @@ func TestDoctorMindsDockerOnlyIfAsked(t *testing.T) {
 		{[]string{"--on", "docker"}, cli.ExitFailed, "BAD  docker         "},
 		{[]string{"--build-image"}, cli.ExitFailed, "BAD  image          "},
 	} {
-		t.Setenv("DOCKER_HOST", host)
-		p := start(t, append([]string{"doctor"}, c.args...)...)
-		require.Equal(t, c.code, p.exitCode(), p.output)
-		require.Contains(t, p.output.String(), c.says)
-		require.Contains(t, p.output.String(), "Some Linux (1.2.3) gives containers no part in this machine's network")
+		out, errs, code := withUseless.command(append([]string{"doctor"}, c.args...)...)
+		require.Equal(t, c.code, code, out+errs)
+		require.Contains(t, out, c.says)
+		require.Contains(t, out, "Some Linux (1.2.3) gives containers no part in this machine's network")
 	}
-	_, errs, code := run(t, "doctor", "--on", "moon")
-	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, errs, "choose process or docker")
+	refused(t, nil, map[string]string{"choose process or docker": "doctor --on moon"})
+}
+
+// TestDoctorFindsNothingMissing here, where the other tests run. It looks for the usual Docker, if there is one.
+func TestDoctorFindsNothingMissing(t *testing.T) {
+	t.Parallel()
+	out, errs, code := newPlace(t).command("doctor")
+	require.Zero(t, code, out+errs)
 }
 
 func TestDoctorMakesTheImage(t *testing.T) {
-	docker.Need(t)
-	out, errs, code := run(t, "doctor", "--on", "docker", "--build-image", "--redis-image", docker.LocalImage)
+	t.Parallel()
+	needDocker(t)
+	out, errs, code := newPlace(t).command("doctor", "--on", "docker", "--build-image", "--redis-image", docker.LocalImage)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "ok   image          "+docker.LocalImage+" has Redis ")
 	require.Contains(t, out, ", image "+docker.LocalImage+"\n")
 }
 
+// withoutDocker keeps a test that cleans up from the containers that tests of other packages have left just then.
+const withoutDocker = "DOCKER_HOST=unix:///nowhere/docker.sock"
+
 func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {
-	p := start(t, "run", "sequence/incr", "--topology", "standalone", "--duration", "1m")
+	t.Parallel()
+	here := newPlace(t, withoutDocker)
+	p := here.start("run", "sequence/incr", "--topology", "standalone", "--clients", "2", "--rate", "10", "--duration", "1h") // longer than any doctor
 	p.awaitServers(1)
-	t.Setenv("TMPDIR", p.dir)
-	withoutDocker(t)
-	orphan := filepath.Join(p.dir, "doublegrant-1")
-	require.NoError(t, os.MkdirAll(filepath.Join(orphan, "r1"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(orphan, ".doublegrant"), nil, 0o600))
-	out, _, code := run(t, "doctor")
+	here.write("doublegrant-1/.doublegrant", "")
+	orphan := filepath.Join(here.dir, "doublegrant-1")
+	require.NoError(t, os.Mkdir(filepath.Join(orphan, "r1"), 0o700))
+	clone, old := filepath.Join(here.dir, "doublegrant-checkout"), filepath.Join(here.dir, "doublegrant-7") // which only look like ours
+	for _, dir := range []string{clone, old} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "r1"), 0o700))
+	}
+	out, _, code := here.command("doctor")
 	require.Zero(t, code, out)
 	require.Contains(t, out, "of killed runs: folder "+orphan+" (doublegrant doctor --clean removes them)")
 	require.Contains(t, out, "runs under way: ")
 	require.DirExists(t, orphan)
 
-	out, _, code = run(t, "doctor", "--clean")
+	out, _, code = here.command("doctor", "--clean")
 	require.Zero(t, code, out)
 	require.Contains(t, out, "removed: folder "+orphan+"; ")
 	require.NoDirExists(t, orphan)
 	require.Len(t, p.servers(), 1)
-	left, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
-	require.NoError(t, err)
-	require.Len(t, left, 1, "of the run under way")
-	out, _, _ = run(t, "doctor", "--clean")
-	require.NotContains(t, out, "removed")
-}
-
-// withoutDocker keeps a test that cleans up from the containers that tests of other packages have left just then.
-func withoutDocker(t *testing.T) { t.Setenv("DOCKER_HOST", "unix:///nowhere/docker.sock") }
-
-func TestDoctorSparesFoldersThatOnlyLookLikeOurs(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	withoutDocker(t)
-	clone, old := filepath.Join(os.TempDir(), "doublegrant-checkout"), filepath.Join(os.TempDir(), "doublegrant-7")
-	for _, dir := range []string{clone, old} {
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, "r1"), 0o700))
-	}
-	out, _, code := run(t, "doctor", "--clean")
-	require.Zero(t, code, out)
 	require.Contains(t, out, "without our mark: folder "+old+" (never removed")
 	require.NotContains(t, out, clone)
 	require.DirExists(t, filepath.Join(clone, "r1"))
 	require.DirExists(t, filepath.Join(old, "r1"))
+	left, err := filepath.Glob(filepath.Join(here.dir, "doublegrant-*"))
+	require.NoError(t, err)
+	require.Len(t, left, 3, "and that of the run under way")
 }
 
 // shared returns a Docker daemon with a container of somebody whose files and processes we do not see, but whose network we
@@ -155,16 +157,16 @@ func occupySubnet(t *testing.T, below int) (int, net.Listener) {
 func lockOf(x int) string { return fmt.Sprintf("127.%d.0.1:6378", x) }
 
 func TestDoctorSparesContainersWhoseSubnetIsHeld(t *testing.T) {
+	t.Parallel()
 	x, _ := occupySubnet(t, 251)
 	host, removals := shared(t, x, func() {})
-	t.Setenv("DOCKER_HOST", host)
-	p := start(t, "doctor", "--clean")
-	_ = p.exitCode()
-	require.Contains(t, p.output.String(), "folders and containers of runs under way: 1")
-	require.Zero(t, removals.Load(), p.output)
+	out, errs, _ := newPlace(t, "DOCKER_HOST="+host).command("doctor", "--clean")
+	require.Contains(t, out, "folders and containers of runs under way: 1", errs)
+	require.Zero(t, removals.Load(), out)
 }
 
 func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
+	t.Parallel()
 	for x := 251; ; {
 		var held net.Listener
 		x, held = occupySubnet(t, x)
@@ -177,14 +179,12 @@ func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
 			}
 		}
 		host, removals := shared(t, x, look)
-		t.Setenv("DOCKER_HOST", host)
-		p := start(t, "doctor", "--clean")
-		_ = p.exitCode()
+		out, errs, _ := newPlace(t, "DOCKER_HOST="+host).command("doctor", "--clean")
 		look()
 		if removals.Load() == 0 && others.Load() {
 			continue
 		}
-		require.Contains(t, p.output.String(), "removed: container r1 (0123456789ab)")
+		require.Contains(t, out, "removed: container r1 (0123456789ab)", errs)
 		require.EqualValues(t, 1, removals.Load())
 		return
 	}

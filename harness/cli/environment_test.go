@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cli"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // apart starts doublegrant in namespaces of its own, after the shell commands before. If these leave a process in the background ($!), it
@@ -16,10 +19,10 @@ import (
 func apart(t *testing.T, namespaces, before string, args ...string) process {
 	t.Helper()
 	if out, err := exec.Command("unshare", namespaces, "true").CombinedOutput(); err != nil {
-		t.Skipf("not run: unshare %s: %v: %s", namespaces, err, out)
+		testenv.LeftOut(t, "tests in namespaces of their own", fmt.Sprintf("run them as root (unshare %s: %v: %s)", namespaces, err, bytes.TrimSpace(out)))
 	}
 	shell := before + ` && { "$0" "$@"; code=$?; [ -z "$!" ] || kill $!; exit $code; }`
-	return startAs(t, exec.Command("unshare", append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
+	return newPlace(t).startAs(exec.Command("unshare", append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
 }
 
 // somebodyAt returns somebody else's Redis at all addresses of a network of its own.
@@ -28,8 +31,8 @@ func somebodyAt(port string) string {
 		`until redis-cli -p ` + port + ` ping >/dev/null 2>&1; do sleep 0.05; done`
 }
 
-func TestARunLivesBesideARedisAtAllAddresses(t *testing.T) {
-	onlyLong(t)
+func TestLongARunLivesBesideARedisAtAllAddresses(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	p := apart(t, "-n", somebodyAt("6379"), "run", "sequence/incr", "--nemesis", "kill-primary", "--duration", "1s", "--clients", "20", "--rate", "500")
 	require.Zero(t, p.exitCode(), p.output)
@@ -80,24 +83,11 @@ func TestAFullTemporaryFolderIsNamed(t *testing.T) {
 	require.Regexp(t, `(?m)^BAD  temp folder    .*/full, cannot take`, p.output.String())
 }
 
-func TestSoFewFilesThatNobodyCanRunEndInTheRemedy(t *testing.T) {
-	for _, args := range [][]string{{"run", "sequence/incr"}, {"run", "sequence/incr", "--clients", "1"}} {
-		p := under(t, "ulimit -n 256", args...)
-		require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
-		require.Regexp(t, `^doublegrant: cluster: a limit of this machine is too low: open files: \d+ clients need \d+, and there are 256: `+
-			`run ulimit -n \d+ as root first \([^\n]*\)\n$`, p.output.String())
-		require.NotContains(t, p.output.String(), "at most 0")
-	}
-	p := under(t, "ulimit -n 256", "doctor")
-	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
-	require.NotContains(t, p.output.String(), "at most 0")
-}
-
 func TestARedisThatNeverTellsItsVersionIsNamed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "redis-server")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755))
-	p := start(t, "doctor", "--redis-server", path)
-	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
-	require.Contains(t, p.output.String(), "does not answer --version within 5s: ")
+	out, errs, code := newPlace(t).command("doctor", "--redis-server", path)
+	require.Equal(t, cli.ExitFailed, code, out+errs)
+	require.Regexp(t, "(?m)^BAD  redis-server   .*does not answer --version within 5s: ", out)
 }

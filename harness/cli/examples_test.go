@@ -33,7 +33,7 @@ var examples = map[string]map[string]int{
 // exampleOf reads the documents of an example.
 func exampleOf(t *testing.T, name string) (all []map[string]any) {
 	t.Helper()
-	file, err := os.Open(filepath.Join("..", name))
+	file, err := os.Open(filepath.Join(Source, "..", name))
 	require.NoError(t, err)
 	defer file.Close()
 	for dec := yaml.NewDecoder(file); ; {
@@ -79,7 +79,7 @@ func commandsIn(node any) (all [][]string) {
 func TestCommandsOfExamplesExist(t *testing.T) {
 	var files []string
 	for _, folder := range []string{"suite/examples", "kubernetes"} {
-		found, err := filepath.Glob(filepath.Join("..", folder, "*.yaml"))
+		found, err := filepath.Glob(filepath.Join(Source, "..", folder, "*.yaml"))
 		require.NoError(t, err)
 		files = append(files, found...)
 	}

@@ -4,32 +4,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cli"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
-
-// command runs a doublegrant of its own in dir, to its end.
-func command(t *testing.T, dir string, args ...string) (out, errs string, code int) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	var o, e output
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), asCommand+"=1", "TMPDIR="+dir)
-	cmd.Stdout, cmd.Stderr = &o, &e
-	_ = cmd.Run() // the code says it all
-	return o.String(), e.String(), cmd.ProcessState.ExitCode()
-}
 
 // cameTo returns all of a search's result but times and texts that name the machine's folders.
 func cameTo(t *testing.T, text string) (res interleave.Result) {
@@ -44,55 +31,59 @@ func cameTo(t *testing.T, text string) (res interleave.Result) {
 
 func TestASavedSearchGoesOnToTheSame(t *testing.T) {
 	t.Parallel()
-	for i, search := range [][]string{
-		{"explore", "lock/setnx-expire", "--clients", "2"},
-		{"explore", "lock/setnx-expire"},
-		{"explore", "lib/redislock", "--clients", "2", "--workers", "1"},
-		{"explore", "lock/watch-multi", "--random", "300", "--clients", "5", "--seed", "3"},
+	goesOn(t, "explore lock/setnx-expire --clients 2")
+}
+
+func TestLongASavedSearchGoesOnToTheSame(t *testing.T) {
+	testenv.NeedLong(t)
+	t.Parallel()
+	for i, search := range []string{
+		"explore lock/setnx-expire",
+		"explore lib/redislock --clients 2 --workers 1",
+		"explore lock/watch-multi --random 300 --clients 5 --seed 3",
 	} {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			if i > 0 {
-				onlyLong(t)
-			}
-			dir, atRandom := t.TempDir(), slices.Contains(search, "--random")
-			whole, errs, code := command(t, dir, append(search, "-o", "json")...)
-			require.Less(t, code, cli.ExitFailed, errs)
-
-			first := append(search, "--save", "saved")
-			if !atRandom {
-				first = append(first, "--max-schedules", "1")
-			} else {
-				first = append(first, "--for", "20ms")
-			}
-			out, errs, _ := command(t, dir, first...)
-			require.Contains(t, out, "saved: saved; go on: doublegrant explore --resume saved", errs)
-			for _, limit := range []string{"17", "64", "100"} {
-				args := []string{"explore", "--resume", "saved", "--max-schedules", limit}
-				if atRandom {
-					args = []string{"explore", "--resume", "saved", "--for", limit + "ms"}
-				}
-				_, errs, code = command(t, dir, args...)
-				require.Less(t, code, cli.ExitFailed, errs)
-			}
-			saved := filepath.Join(dir, "saved")
-			before, err := results.ReadSearch(saved)
-			require.NoError(t, err)
-
-			killed := startAs(t, exec.Command(os.Args[0], "explore", "--resume", saved))
-			require.Eventually(t, func() bool { return len(killed.servers()) > 0 }, 30*time.Second, time.Millisecond)
-			require.NoError(t, killed.Process.Signal(syscall.SIGKILL))
-			killed.exitCode()
-			killed.awaitServers(0)
-			after, err := results.ReadSearch(saved)
-			require.NoError(t, err)
-			require.GreaterOrEqual(t, after.Checkpoint.Schedules(), before.Checkpoint.Schedules(), "nothing that was written is lost")
-
-			resumed, errs, _ := command(t, dir, "explore", "--resume", "saved", "-o", "json")
-			require.Equal(t, cameTo(t, whole), cameTo(t, resumed), errs)
-			again, errs, _ := command(t, dir, "explore", "--resume", "saved")
-			require.Contains(t, again, "saved: saved; no work is left", errs)
-		})
+		t.Run(fmt.Sprint(i), func(t *testing.T) { goesOn(t, search) })
 	}
+}
+
+// goesOn makes a search whole, and again in parts, one of which is killed. Both come to the same.
+func goesOn(t *testing.T, line string) {
+	t.Helper()
+	p, search, atRandom := newPlace(t), strings.Fields(line), strings.Contains(line, "--random")
+	whole, errs, code := p.command(append(search, "-o", "json")...)
+	require.Less(t, code, cli.ExitFailed, errs)
+
+	first := append(search, "--save", "saved")
+	if !atRandom {
+		first = append(first, "--max-schedules", "1")
+	} else {
+		first = append(first, "--for", "20ms")
+	}
+	out, errs, _ := p.command(first...)
+	require.Contains(t, out, "saved: saved; go on: doublegrant explore --resume saved", errs)
+	limit := []string{"--max-schedules", "64"}
+	if atRandom {
+		limit = []string{"--for", "64ms"}
+	}
+	_, errs, code = p.command(append([]string{"explore", "--resume", "saved"}, limit...)...)
+	require.Less(t, code, cli.ExitFailed, errs)
+	saved := filepath.Join(p.dir, "saved")
+	before, err := results.ReadSearch(saved)
+	require.NoError(t, err)
+
+	killed := start(t, "explore", "--resume", saved)
+	killed.await(func() bool { return len(killed.servers()) > 0 }, "a server")
+	require.NoError(t, killed.Process.Signal(syscall.SIGKILL))
+	killed.exitCode()
+	killed.awaitServers(0)
+	after, err := results.ReadSearch(saved)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, after.Checkpoint.Schedules(), before.Checkpoint.Schedules(), "nothing that was written is lost")
+
+	resumed, errs, _ := p.command("explore", "--resume", "saved", "-o", "json")
+	require.Equal(t, cameTo(t, whole), cameTo(t, resumed), errs)
+	again, errs, _ := p.command("explore", "--resume", "saved")
+	require.Contains(t, again, "saved: saved; no work is left", errs)
 }
 
 // workersOf returns the worker processes of a process.
@@ -111,19 +102,25 @@ func (p process) workersOf() (pids []int) {
 	return pids
 }
 
-func TestWorkersComeToTheSameThoughOneIsKilled(t *testing.T) {
-	onlyLong(t)
+// awaitWorkers waits for two workers, and their servers.
+func (p process) awaitWorkers() {
+	p.Helper()
+	p.await(func() bool { return len(p.workersOf()) == 2 && len(p.servers()) == 3 }, "two workers")
+}
+
+func TestLongWorkersComeToTheSameThoughOneIsKilled(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	const least = 10000
 	search := []string{"explore", "lock/getset-deadline", "--clients", "2", "--crashes", "0", "--lost-answers", "1", "--unpruned", "-o", "json"}
-	dir := t.TempDir()
-	plain, errs, _ := command(t, dir, search...)
-	one, errs1, _ := command(t, dir, append(search, "--workers", "1")...)
+	here := newPlace(t)
+	plain, errs, _ := here.command(search...)
+	one, errs1, _ := here.command(append(search, "--workers", "1")...)
 	require.Equal(t, cameTo(t, plain), cameTo(t, one), "where no states are compared the counts are those of a search that is not in pieces: %s%s", errs, errs1)
 	require.Greater(t, cameTo(t, one).Schedules, least, "or it was one piece or two")
 
-	p := startAs(t, exec.Command(os.Args[0], append(search, "--workers", "2", "--save", "saved")...))
-	require.Eventually(t, func() bool { return len(p.workersOf()) == 2 && len(p.servers()) == 3 }, time.Minute, time.Millisecond, "%v", p.output)
+	p := start(t, append(search, "--workers", "2", "--save", "saved")...)
+	p.awaitWorkers()
 	require.NoError(t, syscall.Kill(p.workersOf()[0], syscall.SIGKILL))
 	require.Less(t, p.exitCode(), cli.ExitFailed, p.output)
 	text := p.output.String()
@@ -131,35 +128,32 @@ func TestWorkersComeToTheSameThoughOneIsKilled(t *testing.T) {
 	p.awaitServers(0)
 }
 
-// However many workers there are, a search of a script or of a program outside comes to the same. Each worker starts the program anew.
+// However many workers there are, a search of a script comes to the same, and so does one of a program outside, which each worker starts
+// anew.
 func TestWorkersComeToTheSameOfYourOwn(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "take.lua"), []byte(take), 0o644))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "give.lua"), []byte(give), 0o644))
-	lock, err := filepath.Abs("../../workloads/clients/python/lock.py")
-	require.NoError(t, err)
 	for name, c := range map[string]struct {
-		search []string
-		python bool // the search goes on with --client
+		search string
 		code   int
 		least  int // schedules that the search has at least, so that it takes more than one piece
 	}{
 		"script": {
-			[]string{"--script", "take.lua", "--as", "lock", "--release", "give.lua", "--args", "{owner}", "--args", "{ttl_ms}", "--lost-answers", "1"},
-			false, cli.ExitInvalid, 2000,
+			"explore -o json --script take.lua --as lock --release give.lua --args {owner} --args {ttl_ms} --lost-answers 1",
+			cli.ExitInvalid, 2000,
 		},
-		"program": {[]string{"--as", "lock", "--clients", "2", "--expiries", "0"}, true, cli.ExitMet, 110},
+		"program": {"explore -o json --as lock --clients 2 --expiries 0 -- " + python + " " + filepath.Join(clients, "lock.py"), cli.ExitMet, 110},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			search := append([]string{"explore", "-o", "json"}, c.search...)
-			if c.python {
-				search = append(search, "--client", pythonWithRedis(t)+" "+lock)
+			if strings.Contains(c.search, python) {
+				pythonWithRedis(t)
 			}
+			p := newPlace(t)
+			p.write("take.lua", "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 else return 0 end")
+			p.write("give.lua", "return redis.call('del', KEYS[1])")
 			var came []interleave.Result
-			for _, workers := range []string{"1", "2"} {
-				out, errs, code := command(t, dir, append(search, "--workers", workers)...)
+			for _, workers := range []string{"--workers=1", "--workers=2"} {
+				out, errs, code := p.command(strings.Fields(strings.Replace(c.search, "-o", workers+" -o", 1))...)
 				require.Equal(t, c.code, code, errs)
 				came = append(came, cameTo(t, out))
 			}
@@ -173,37 +167,13 @@ func TestWorkersEndWithTheirParent(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []os.Signal{syscall.SIGKILL, os.Interrupt} {
 		p := start(t, "explore", "lock/watch-multi", "--clients", "5", "--random", "100000", "--workers", "2")
-		require.Eventually(t, func() bool { return len(p.workersOf()) == 2 && len(p.servers()) == 3 }, time.Minute, time.Millisecond, "%v", p.output)
+		p.awaitWorkers()
 		pids := p.workersOf()
 		require.NoError(t, p.Process.Signal(signal))
 		p.exitCode()
 		p.awaitServers(0)
 		for _, pid := range pids {
-			require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, 10*time.Second, time.Millisecond)
+			p.await(func() bool { return syscall.Kill(pid, 0) != nil }, "the end of worker %d", pid)
 		}
-	}
-}
-
-func TestFlagsOfPiecesThatDoNotGoTogether(t *testing.T) {
-	t.Chdir(t.TempDir())
-	require.NoError(t, os.WriteFile("foreign", []byte("x"), 0o644))
-	for want, args := range map[string][]string{
-		"--workers 0: ask for 1 to 8":                        {"explore", "lock/setnx", "--workers", "0"},
-		"--workers 9: ask for 1 to 8":                        {"explore", "lock/setnx", "--workers", "9"},
-		"are of one search":                                  {"explore", "--all", "--workers", "2"},
-		"name it by --regime":                                {"explore", "sequence/string-compare", "--save", "x"},
-		"--resume takes the variant from its file":           {"explore", "lock/setnx", "--resume", "x"},
-		"(--for, --max-schedules): leave --clients out":      {"explore", "--resume", "x", "--clients", "2"},
-		"x: the file of a search cannot be read: no such":    {"explore", "--resume", "x"},
-		"foreign: it holds no search":                        {"explore", "--resume", "foreign"},
-		"leave them out of a replay":                         {"explore", "--replay", "x", "--workers", "2"},
-		"--save none/x: its folder cannot be written to: op": {"explore", "lock/setnx", "--save", "none/x"},
-		"leave no work that could be counted: say how many":  {"explore", "lock/setnx", "--clients", "5", "--save", "x"},
-		"no search on the standard input":                    {"worker"},
-	} {
-		_, errs, code := run(t, args...)
-		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
-		require.Contains(t, errs, want)
-		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
 	}
 }

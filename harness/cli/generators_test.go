@@ -2,13 +2,11 @@ package cli_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,21 +40,23 @@ func children(p process, of int) []string {
 
 func TestARunByGeneratorsOfThisMachine(t *testing.T) {
 	t.Parallel()
-	p := start(t, "run", "lock/set-nx-px-blind-del", "--generators", "2", "--clients", "20", "--rate", "2000", "--duration", "3s")
-	require.Equal(t, cli.ExitInvalid, p.exitCode(), p.output)
-	require.Contains(t, p.output.String(), "clocks known to within")
-	require.Contains(t, p.output.String(), "as its documentation says")
+	p := newPlace(t)
+	out, errs, code := p.command("run", "lock/set-nx-px-blind-del", "--generators", "2", "--clients", "20", "--rate", "1000", "--pacing", "closed",
+		"--duration", "1m", "--stop-on-first")
+	require.Equal(t, cli.ExitInvalid, code, out+errs)
+	require.Contains(t, out, "clocks known to within")
+	require.Contains(t, out, "as its documentation says")
 	left, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
-	again := start(t, "check", filepath.Join(p.dir, "results/latest"))
-	require.Equal(t, cli.ExitInvalid, again.exitCode(), again.output)
+	again, errs, code := p.command("check", "results/latest")
+	require.Equal(t, cli.ExitInvalid, code, again+errs)
 }
 
 // TestAGeneratorThatIsKilled leaves a record that is not whole, which proves nothing.
 func TestAGeneratorThatIsKilled(t *testing.T) {
 	t.Parallel()
-	p := start(t, "run", "lock/set-nx-px", "--generators", "3", "--clients", "30", "--rate", "3000", "--duration", "1m")
+	p := start(t, "run", "lock/set-nx-px", "--generators", "3", "--clients", "30", "--rate", "300", "--pacing", "closed", "--duration", "1m")
 	p.awaitOperations()
 	pids := generatorsOf(p)
 	require.Len(t, pids, 3)
@@ -74,21 +74,21 @@ func TestAGeneratorThatIsKilled(t *testing.T) {
 // TestGeneratorsEndWithTheirCoordinator that is killed.
 func TestGeneratorsEndWithTheirCoordinator(t *testing.T) {
 	t.Parallel()
-	p := start(t, "run", "lock/set-nx-px", "--generators", "2", "--clients", "20", "--rate", "2000", "--duration", "1m")
+	p := start(t, "run", "lock/set-nx-px", "--generators", "2", "--clients", "20", "--rate", "200", "--pacing", "closed", "--duration", "1m")
 	p.awaitOperations()
 	pids := generatorsOf(p)
 	require.Len(t, pids, 2)
 	require.NoError(t, p.Process.Kill())
 	p.exitCode()
 	for _, pid := range pids {
-		require.Eventually(t, func() bool { return !exists(filepath.Join("/proc", pid, "exe")) }, 10*time.Second, 10*time.Millisecond, "process %s goes on", pid)
+		p.await(func() bool { return !exists(filepath.Join("/proc", pid, "exe")) }, "the end of process %s", pid)
 	}
 }
 
 // TestCtrlCEndsGenerators and judges what was recorded.
 func TestCtrlCEndsGenerators(t *testing.T) {
 	t.Parallel()
-	p := start(t, "run", "sequence/incr", "--generators", "2", "--clients", "20", "--rate", "2000", "--duration", "1m")
+	p := start(t, "run", "sequence/incr", "--generators", "2", "--clients", "20", "--rate", "200", "--pacing", "closed", "--duration", "1m")
 	p.awaitOperations()
 	pids := generatorsOf(p)
 	require.NoError(t, p.Process.Signal(os.Interrupt))
@@ -103,22 +103,22 @@ func TestCtrlCEndsGenerators(t *testing.T) {
 func TestGeneratorsThatJoin(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
-	p := start(t, "run", "dedup/get-set", "--generators", "2", "--clients", "20", "--rate", "2000", "--duration", "3s", "--listen", "127.0.0.1", "--state", state)
+	p := start(t, "run", "dedup/get-set", "--generators", "2", "--clients", "20", "--rate", "1000", "--pacing", "closed", "--duration", "3s", "--listen", "127.0.0.1", "--state", state)
 	p.says("workers join by")
 	url := joinURL.FindStringSubmatch(p.output.String())[1]
 	token, err := os.ReadFile(filepath.Join(state, "token"))
 	require.NoError(t, err)
-	stranger := startAs(t, exec.Command(os.Args[0], "work", "--join", url))
-	require.Equal(t, cli.ExitUsage, stranger.exitCode(), stranger.output)
-	require.Contains(t, stranger.output.String(), "refuses the token or credentials")
+	_, errs, code := newPlace(t).command("work", "--join", url)
+	require.Equal(t, cli.ExitUsage, code, errs)
+	require.Contains(t, errs, "refuses the token or credentials")
 	var workers []process
 	for range 2 {
 		workers = append(workers, start(t, "work", "--join", url, "--token-file", filepath.Join(state, "token")))
 	}
 	p.says("generator 2 of 2")
-	tooMany := start(t, "work", "--join", url, "--token-file", filepath.Join(state, "token"))
-	require.Equal(t, cli.ExitUsage, tooMany.exitCode(), tooMany.output)
-	require.Contains(t, tooMany.output.String(), "its 2 generators are there already")
+	_, errs, code = newPlace(t).command("work", "--join", url, "--token-file", filepath.Join(state, "token"))
+	require.Equal(t, cli.ExitUsage, code, errs)
+	require.Contains(t, errs, "its 2 generators are there already")
 	require.Equal(t, cli.ExitInvalid, p.exitCode(), p.output)
 	for _, w := range append(workers, p) {
 		if w.dir != p.dir {
@@ -129,30 +129,14 @@ func TestGeneratorsThatJoin(t *testing.T) {
 	require.NoDirExists(t, state, "nothing is left of it")
 }
 
-func TestBadInputOfGenerators(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for want, args := range map[string][]string{
-		"--listen is about generators: give --generators":         {"--listen", "127.0.0.1"},
-		"--nats is about generators":                              {"--nats", "nats://127.0.0.1:1"},
-		"--name is of a NATS that generators join":                {"--generators", "2", "--name", "x"},
-		"--token-file is of a NATS that is there":                 {"--generators", "2", "--listen", "127.0.0.1", "--token-file", "x"},
-		"--nats names one that is there: leave one of them out":   {"--generators", "2", "--listen", "127.0.0.1", "--nats", "nats://127.0.0.1:1"},
-		"cannot be the name of a coordination":                    {"--generators", "2", "--listen", "127.0.0.1", "--name", "a b"},
-		"is no address to listen on":                              {"--generators", "2", "--listen", "127.0.0.1:many"},
-		"101 generators: ask for 1 to 64":                         {"--generators", "101", "--clients", "200"},
-		"-1 generators: ask for 1 to 64":                          {"--generators", "-1"},
-		"one of the faults strikes clients, which are in other":   {"--generators", "2", "--nemesis", "crash-clients"},
-		"generators: 2 generators for 1 clients: ask for as many": {"--generators", "2", "--clients", "1"},
-	} {
-		_, errs, code := run(t, append([]string{"run", "lock/set-nx-px"}, args...)...)
-		require.Equal(t, cli.ExitUsage, code, errs)
-		require.Contains(t, errs, strings.TrimPrefix(want, "generators: "))
-		require.Len(t, strings.Split(strings.TrimSpace(errs), "\n"), 1, errs)
-	}
-	_, errs, code := run(t, "run", "lock/set-nx-px", "--generators", "2", "--nats", "nats://127.0.0.1:1", "--give-up-after", "200ms")
+// TestGeneratorsWithoutTheirNATS are the environment's failure.
+func TestGeneratorsWithoutTheirNATS(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	_, errs, code := p.command("run", "lock/set-nx-px", "--generators", "2", "--nats", "nats://127.0.0.1:1", "--give-up-after", "200ms")
 	require.Equal(t, cli.ExitFailed, code, errs)
 	require.Contains(t, errs, "nats://127.0.0.1:1, tried for 200ms")
-	require.NoDirExists(t, "results")
+	require.NoDirExists(t, filepath.Join(p.dir, "results"))
 }
 
 func number(t *testing.T, text string) int {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/cli"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // image is an image of doublegrant for one test.
@@ -25,7 +26,7 @@ type image struct{ docker.Made }
 // imageOf makes an image of a program, and removes it when the test is over. Tests of images are skipped as those of containers are.
 func imageOf(t *testing.T, program string) image {
 	t.Helper()
-	docker.Need(t)
+	needDocker(t)
 	name := fmt.Sprintf("doublegrant/test:%d", os.Getpid())
 	t.Cleanup(func() {
 		out, err := exec.Command("docker", "image", "rm", name).CombinedOutput()
@@ -119,11 +120,12 @@ func TestTheImageRunsDoublegrant(t *testing.T) {
 	}
 }
 
-// TestTheStaticImageGivesTheTour builds the image as make harness-image does, and runs all that the README shows.
-func TestTheStaticImageGivesTheTour(t *testing.T) {
-	onlyLong(t)
+// TestLongTheStaticImageGivesTheTour builds the image as make harness-image does, and runs all that the README shows.
+func TestLongTheStaticImageGivesTheTour(t *testing.T) {
+	testenv.NeedLong(t)
 	program := filepath.Join(t.TempDir(), "doublegrant")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../cmd/doublegrant")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, filepath.Join(source, "../cmd/doublegrant"))
+	build.Dir = source
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -13,6 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cli"
 	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // killed starts doublegrant, kills it as soon as ready returns, and waits until none of its Redis processes is left. It returns the time
@@ -34,23 +35,20 @@ func killed(t *testing.T, ready func(process), args ...string) (at time.Time, di
 	return at, dirs[0]
 }
 
-// underLoad waits until operations are on record, and then for a random moment, longer than the record may lag.
+// underLoad waits until operations are on record, and then for a random moment.
 func underLoad(p process) {
 	p.awaitOperations()
-	time.Sleep(1200*time.Millisecond + rand.N(500*time.Millisecond)) // the moment is random, not awaited
+	time.Sleep(rand.N(500 * time.Millisecond)) // the moment is random, not awaited
 }
 
-// At this rate neither a batch nor a frame is ever full: what is on record is there because time had passed. If nothing but
-// their size wrote them, the record would be seconds behind, and most kills would find none.
-func TestTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
+// TestLongTheRecordOfAKilledRunIsThereUpToTheLastMoment kills runs at a rate at which neither a batch nor a frame is ever full. What is on
+// record is there because time had passed. If nothing but their size wrote them, the record would be minutes behind.
+func TestLongTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	var behind []time.Duration
-	runs := 3
-	if *long {
-		runs = 5
-	}
-	for range runs {
-		at, dir := killed(t, underLoad, "run", "sequence/incr", "--clients", "100", "--rate", "1000", "--topology", "standalone", "--duration", "1m")
+	for range 5 {
+		at, dir := killed(t, underLoad, "run", "sequence/incr", "--clients", "20", "--rate", "50", "--pacing", "closed", "--topology", "standalone", "--duration", "10m")
 		out, errs, code := run(t, "check", dir)
 		require.Equal(t, cli.ExitUnknown, code, errs)
 		require.Contains(t, out, "the record stops before the run did")
@@ -66,7 +64,7 @@ func TestTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
 	}
 	slices.Sort(behind)
 	t.Logf("the record stops before the kill by %v", behind)
-	require.Less(t, behind[len(behind)/2], time.Second, "%v: a busy machine may stand still now and then, not as a rule", behind)
+	require.Less(t, behind[len(behind)/2], 10*time.Second, "%v", behind)
 }
 
 func TestAKilledRunThatHadFoundAViolationIsInvalid(t *testing.T) {
@@ -85,14 +83,14 @@ func TestAKilledRunThatHadFoundAViolationIsInvalid(t *testing.T) {
 // underFault waits until a fault is in force, and then for a random moment.
 func underFault(p process) {
 	p.Helper()
-	require.Eventually(p, func() bool {
+	p.await(func() bool {
 		dirs, _ := filepath.Glob(filepath.Join(p.dir, "results/2*"))
 		if len(dirs) == 0 {
 			return false
 		}
 		h, err := results.Stored(dirs[0])
 		return err == nil && len(h.Faults) > 0 && h.Faults[0].Active > 0
-	}, 60*time.Second, 10*time.Millisecond)
+	}, "a fault in force")
 	time.Sleep(rand.N(500 * time.Millisecond)) // the moment is random, not awaited
 }
 
@@ -125,7 +123,7 @@ func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
 // Whatever is on disk so early, check does not call it valid.
 func TestARunThatIsKilledWhileItStartsIsNeverValid(t *testing.T) {
 	t.Parallel()
-	for range 10 {
+	for range 4 {
 		early := func(process) { time.Sleep(rand.N(400 * time.Millisecond)) } // the moment is random, not awaited
 		_, dir := killed(t, early, "run", "sequence/incr", "--topology", "standalone", "--duration", "1m")
 		if dir == "" {

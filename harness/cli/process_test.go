@@ -1,7 +1,9 @@
 package cli_test
 
 import (
-	"flag"
+	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,25 +15,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cli"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
-// asCommand, in the environment, makes the test binary the doublegrant command: what happens to a process can only be
-// shown on one.
+// asCommand, in the environment, makes the test binary the doublegrant command. In a process of its own a command has a folder, an
+// environment, limits and signals of its own.
 const asCommand = "DOUBLEGRANT_TEST_AS_COMMAND"
 
-// long is set by test-long in the Makefile.
-var long = flag.Bool("long", false, "run the slowest tests as well")
+// source is the folder of this package's source, and clients that of programs in Python.
+var source, clients string
 
-// onlyLong skips a test that make test leaves to make test-long.
-func onlyLong(t *testing.T) {
-	t.Helper()
-	if !*long {
-		t.Skip("make test-long")
-	}
-}
-
+// TestMain works in an empty folder. Tests that leave something there have written where no user wanted it.
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
@@ -39,14 +35,100 @@ func TestMain(m *testing.M) {
 	if docker.Watchdog() {
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(inAnEmptyFolder(m))
 }
 
-// process is a doublegrant under way, in a folder and with temporary files of its own.
-type process struct {
+func inAnEmptyFolder(m *testing.M) (code int) {
+	dir, err := os.MkdirTemp("", "cli-test-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		source, err = os.Getwd()
+		cli.Source = source
+	}
+	if err == nil {
+		clients = filepath.Join(source, "../../workloads/clients/python")
+		err = os.Chdir(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code = m.Run()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		fmt.Fprintln(os.Stderr, "tests have written into their working folder:", left, err)
+		return 1
+	}
+	return code
+}
+
+// run runs a command line in this process, and returns what it printed and its exit code. It is for what needs no folder or environment
+// of its own.
+func run(t *testing.T, args ...string) (out, errs string, code int) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = cli.Main(args, &o, &e)
+	return o.String(), e.String(), code
+}
+
+// place is a folder and an environment for doublegrant.
+type place struct {
 	*testing.T
+	dir string
+	env []string
+}
+
+// newPlace returns a new folder, and this process's environment with more, such as NAME=value.
+func newPlace(t *testing.T, more ...string) place {
+	t.Helper()
+	dir := t.TempDir()
+	return place{t, dir, append(append(os.Environ(), asCommand+"=1", "TMPDIR="+dir), more...)}
+}
+
+// command runs doublegrant there, to its end.
+func (p place) command(args ...string) (out, errs string, code int) {
+	p.Helper()
+	var o, e bytes.Buffer
+	cmd := exec.CommandContext(p.Context(), os.Args[0], args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.env, &o, &e
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		require.NoError(p, err)
+	}
+	return o.String(), e.String(), cmd.ProcessState.ExitCode()
+}
+
+// write writes a file there, and returns its path.
+func (p place) write(name, text string) (path string) {
+	p.Helper()
+	path = filepath.Join(p.dir, name)
+	require.NoError(p, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(p, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// start starts doublegrant there.
+func (p place) start(args ...string) process { return p.startAs(exec.Command(os.Args[0], args...)) }
+
+// startAs starts doublegrant there by a command that runs the test binary in the end, such as a shell.
+func (p place) startAs(cmd *exec.Cmd) process {
+	p.Helper()
+	started := process{place: p, Cmd: cmd, output: &output{}}
+	cmd.Dir, cmd.Env = p.dir, p.env
+	cmd.Stdout, cmd.Stderr = started.output, started.output
+	require.NoError(p, cmd.Start())
+	p.Cleanup(func() { _ = cmd.Process.Kill() }) // of what the test left running
+	return started
+}
+
+// start starts doublegrant in a place of its own.
+func start(t *testing.T, args ...string) process {
+	t.Helper()
+	return newPlace(t).start(args...)
+}
+
+// process is a doublegrant under way.
+type process struct {
+	place
 	*exec.Cmd
-	dir    string
 	output *output
 }
 
@@ -68,23 +150,6 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-func start(t *testing.T, args ...string) process {
-	t.Helper()
-	return startAs(t, exec.Command(os.Args[0], args...))
-}
-
-// startAs starts doublegrant by a command that runs the test binary in the end, such as a shell.
-func startAs(t *testing.T, cmd *exec.Cmd) process {
-	t.Helper()
-	p := process{T: t, Cmd: cmd, dir: t.TempDir(), output: &output{}}
-	p.Cmd.Dir = p.dir
-	p.Cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+p.dir)
-	p.Cmd.Stdout, p.Cmd.Stderr = p.output, p.output
-	require.NoError(t, p.Cmd.Start())
-	t.Cleanup(func() { _ = p.Process.Kill() }) // of what the test left running
-	return p
-}
-
 // servers returns the pids of processes that work in the process's temporary folders: its Redis nodes.
 func (p process) servers() (pids []string) {
 	dirs, err := filepath.Glob("/proc/[0-9]*/cwd")
@@ -100,21 +165,45 @@ func (p process) servers() (pids []string) {
 
 func (p process) awaitServers(n int) {
 	p.Helper()
-	require.Eventually(p, func() bool { return len(p.servers()) == n }, 10*time.Second, 10*time.Millisecond,
-		"want %d servers", n)
+	p.await(func() bool { return len(p.servers()) == n }, "%d servers", n)
 }
 
 // awaitOperations waits until the history has some.
 func (p process) awaitOperations() {
 	p.Helper()
-	require.Eventually(p, func() bool {
-		files, err := filepath.Glob(filepath.Join(p.dir, "results/*/history/ops-000001.seg"))
-		if err != nil || len(files) == 0 {
-			return false
+	p.awaitRecord("results/*/history/ops-000001.seg", 1000)
+}
+
+// awaitRecord waits until a file in the process's folder is longer than so many bytes.
+func (p process) awaitRecord(pattern string, longer int64) {
+	p.Helper()
+	p.await(func() bool {
+		files, err := filepath.Glob(filepath.Join(p.dir, pattern))
+		require.NoError(p, err)
+		for _, f := range files {
+			if info, err := os.Stat(f); err == nil && info.Size() > longer {
+				return true
+			}
 		}
-		info, err := os.Stat(files[0])
-		return err == nil && info.Size() > 1000
-	}, 30*time.Second, 10*time.Millisecond)
+		return false
+	}, "%s", pattern)
+}
+
+// hang is the bound against hanging of whatever a test waits for. That takes seconds, and longer on a machine that does much else.
+const hang = 3 * time.Minute
+
+// await waits for a condition.
+func (p process) await(met func() bool, what string, args ...any) {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.Context(), hang)
+	defer cancel()
+	err := await.Until(ctx, 10*time.Millisecond, func() error {
+		if met() {
+			return nil
+		}
+		return fmt.Errorf("awaiting "+what, args...)
+	})
+	require.NoError(p, err, p.output)
 }
 
 func (p process) exitCode() int {
@@ -141,7 +230,7 @@ func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
 func TestCtrlCWhileTheClusterStartsIsNoFailure(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "sequence/incr", "--topology", "sentinel", "--duration", "1m")
-	require.Eventually(t, func() bool { return len(p.servers()) > 0 }, 10*time.Second, time.Millisecond)
+	p.await(func() bool { return len(p.servers()) > 0 }, "a server")
 	require.NoError(t, p.Process.Signal(os.Interrupt))
 	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
 	require.Contains(t, p.output.String(), "interrupt")

@@ -3,7 +3,6 @@ package cli_test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,11 +14,12 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/cli"
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // soakOfSeconds has runs of half a second, and one of 3 s, long enough to be killed in its middle. Seeds count up from 70.
 const soakOfSeconds = `
-defaults: {clients: 20, duration: 500ms, rate: 1000, seed: 70, expect: valid}
+defaults: {clients: 20, duration: 500ms, rate: 1000, pacing: closed, seed: 70, expect: valid}
 runs:
   - {name: first, variant: sequence/digits-compare, times: 2}
   - {name: long, variant: sequence/digits-compare, duration: 3s}
@@ -43,7 +43,7 @@ func (p process) recordLines() (folder string, lines []string) {
 // awaitRuns waits until n runs are on record, and the next one is under load.
 func (p process) awaitRuns(n int) {
 	p.Helper()
-	require.Eventually(p, func() bool {
+	p.await(func() bool {
 		folder, lines := p.recordLines()
 		if strings.Count(strings.Join(lines, ""), `{"run":`) < n {
 			return false
@@ -55,7 +55,7 @@ func (p process) awaitRuns(n int) {
 			}
 		}
 		return false
-	}, time.Minute, 5*time.Millisecond, p.output)
+	}, "%d runs, and load of the next", n)
 }
 
 // interruptedAfterTwoRuns interrupts the suite and waits for its end. It returns the suite's folder and the lines of its record.
@@ -65,15 +65,6 @@ func (p process) interruptedAfterTwoRuns() (folder string, lines []string) {
 	require.NoError(p, p.Process.Signal(os.Interrupt))
 	require.Equal(p, cli.ExitUnknown, p.exitCode(), p.output)
 	return p.recordLines()
-}
-
-// resumed goes on in the folder of p, to the end.
-func (p process) resumed(args ...string) (out string, code int) {
-	p.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), asCommand+"=1", "TMPDIR="+p.dir)
-	text, _ := cmd.CombinedOutput() // the exit code says it all
-	return string(text), cmd.ProcessState.ExitCode()
 }
 
 // runsOf counts the runs that ended, by name, and lists their seeds.
@@ -94,9 +85,7 @@ func runsOf(t *testing.T, lines []string) (n map[string]int, seeds map[string][]
 // mine writes a suite file into a folder of its own.
 func mine(t *testing.T, text string) (path string) {
 	t.Helper()
-	path = filepath.Join(t.TempDir(), "mine.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	return path
+	return newPlace(t).write("mine.yaml", text)
 }
 
 func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
@@ -118,10 +107,10 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, torn.Close())
 
-	out, code := p.resumed("suite", file, "--resume", "results/latest")
-	require.Equal(t, cli.ExitMet, code, out)
-	require.Contains(t, out, "it goes on after 2 runs and ")
-	require.NotContains(t, out, "] first")
+	out, errs, code := p.command("suite", file, "--resume", "results/latest")
+	require.Equal(t, cli.ExitMet, code, out+errs)
+	require.Contains(t, errs, "it goes on after 2 runs and ")
+	require.NotContains(t, errs, "] first")
 	require.Contains(t, out, "4 of 4 runs ended as expected")
 	require.Contains(t, out, "interrupted and resumed 1 time.")
 	require.NotContains(t, out, "go on ")
@@ -146,8 +135,8 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 	require.Contains(t, again, "4 of 4 runs ended as expected")
 }
 
-func TestASoakThatWasInterruptedGoesOnForTheRestOfItsTime(t *testing.T) {
-	onlyLong(t)
+func TestLongASoakThatWasInterruptedGoesOnForTheRestOfItsTime(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Parallel()
 	file := mine(t, soakOfSeconds)
 	p := start(t, "suite", file, "--for", "12s")
@@ -155,8 +144,8 @@ func TestASoakThatWasInterruptedGoesOnForTheRestOfItsTime(t *testing.T) {
 	require.Contains(t, before[len(before)-1], `{"end":`)
 	require.Contains(t, p.output.String(), "go on     doublegrant suite "+file+" --resume=results/"+filepath.Base(folder))
 
-	out, code := p.resumed("suite", file, "--resume="+filepath.Join("results", filepath.Base(folder)))
-	require.Equal(t, cli.ExitMet, code, out)
+	out, errs, code := p.command("suite", file, "--resume="+filepath.Join("results", filepath.Base(folder)))
+	require.Equal(t, cli.ExitMet, code, out+errs)
 	_, after := p.recordLines()
 	require.Equal(t, before, after[:len(before)], "nothing recorded is lost")
 	_, seeds := runsOf(t, after)
@@ -183,20 +172,15 @@ func TestAFolderThatDoesNotFitIsNotResumed(t *testing.T) {
 	folder, before := p.interruptedAfterTwoRuns()
 	other := mine(t, strings.Replace(soakOfSeconds, "duration: 3s", "duration: 4s", 1))
 	named := mine(t, "name: theirs"+soakOfSeconds)
-	for want, args := range map[string][]string{
-		"there is no such folder":                 {file, "--resume", folder + "x"},
-		"is not the results folder of a suite":    {file, "--resume", t.TempDir()},
-		"other runs, scripts or expectations":     {other, "--resume", folder},
-		`it was begun with the suite "mine", and`: {named, "--resume", folder},
-		"it was begun with --for 1h0m0s":          {file, "--resume", folder, "--for", "2h"},
-		"leave --results out":                     {file, "--resume", folder, "--results", "x"},
-		"and the --only, of then":                 {file, "--resume", folder, "--only", "first"},
-	} {
-		_, errs, code := run(t, append([]string{"suite"}, args...)...)
-		require.Equal(t, cli.ExitUsage, code, errs)
-		require.Contains(t, errs, want)
-		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
-	}
+	refused(t, nil, map[string]string{
+		"there is no such folder":                 "suite " + file + " --resume " + folder + "x",
+		"is not the results folder of a suite":    "suite " + file + " --resume @",
+		"other runs, scripts or expectations":     "suite " + other + " --resume " + folder,
+		`it was begun with the suite "mine", and`: "suite " + named + " --resume " + folder,
+		"it was begun with --for 1h0m0s":          "suite " + file + " --resume " + folder + " --for 2h",
+		"leave --results out":                     "suite " + file + " --resume " + folder + " --results x",
+		"and the --only, of then":                 "suite " + file + " --resume " + folder + " --only first",
+	})
 	_, after := p.recordLines()
 	require.Equal(t, before, after)
 }

@@ -1,0 +1,151 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"errors"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+)
+
+// TestScripts runs the transcripts in testdata/script, side by side. README.md of this package says how they are written.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	scripts(t, "testdata/script")
+}
+
+// TestScriptsOfClients runs those with programs in Python.
+func TestScriptsOfClients(t *testing.T) {
+	t.Parallel()
+	pythonWithRedis(t)
+	scripts(t, "testdata/python")
+}
+
+// passed lists the variables of this process's environment that scripts have, beside testscript's own.
+var passed = []string{"DOUBLEGRANT_REDIS_SERVER", "DOUBLEGRANT_CLOCK_LIBRARY", "CC", "HOME"}
+
+// scripts runs the transcripts of a folder, each in a folder and with an environment of its own. There doublegrant is this test binary.
+func scripts(t *testing.T, dir string) {
+	t.Helper()
+	bin := t.TempDir()
+	require.NoError(t, os.Symlink(os.Args[0], filepath.Join(bin, "doublegrant")))
+	word := wordOfTheReadme(t)
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join(source, dir), RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(e *testscript.Env) error {
+			for _, name := range passed {
+				e.Setenv(name, os.Getenv(name))
+			}
+			e.Setenv("PATH", bin+":"+e.Getenv("PATH"))
+			e.Setenv(asCommand, "1")
+			e.Setenv("PYTHON", python)
+			e.Setenv("CLIENTS", clients)
+			e.Setenv("WORD", word)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "refuses": refuses, "again": again, "verdict": verdict, "json": isJSON, "links": links,
+		},
+	})
+}
+
+// exits CODE COMMAND...: the command exits with that code, or with one of several: 0|2.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	code := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if !slices.Contains(strings.Split(args[0], "|"), strconv.Itoa(code)) {
+		ts.Fatalf("it exited with %d, not %s", code, args[0])
+	}
+}
+
+// refuses TEXT COMMAND...: the command exits with the code of wrong usage. It prints one line, which has the text.
+func refuses(ts *testscript.TestScript, neg bool, args []string) {
+	exits(ts, neg, append([]string{"64"}, args[1:]...))
+	stdout, stderr := ts.ReadFile("stdout"), ts.ReadFile("stderr")
+	if stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, args[0]) {
+		ts.Fatalf("want one line with %q on standard error, and nothing else", args[0])
+	}
+}
+
+// again CODE PATTERN FILE...: each command line behind the pattern in the last output is in all of the files as well. It exits with the
+// code when a shell is given it as it was printed.
+func again(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: again CODE PATTERN FILE...")
+	}
+	found := regexp.MustCompile("(?m)"+args[1]+" ?(doublegrant [^`\\n]*)").FindAllStringSubmatch(ts.ReadFile("stdout"), -1)
+	if len(found) == 0 {
+		ts.Fatalf("no command behind %q", args[1])
+	}
+	for _, f := range found {
+		for _, name := range args[2:] {
+			if !strings.Contains(asCopied(ts.ReadFile(name)), f[1]) {
+				ts.Fatalf("%s has no %s", name, f[1])
+			}
+		}
+		exits(ts, false, []string{args[0], "sh", "-c", f[1]})
+	}
+}
+
+// asCopied returns the text of a file or page as it is copied from there, without the escapes of its format.
+func asCopied(text string) string {
+	return html.UnescapeString(strings.NewReplacer("<span>", "", "</span>", "").Replace(text))
+}
+
+// verdict FILE: the last output begins with the same line as the file.
+func verdict(ts *testscript.TestScript, neg bool, args []string) {
+	is, _, _ := strings.Cut(ts.ReadFile("stdout"), "\n")
+	want, _, _ := strings.Cut(ts.ReadFile(args[0]), "\n")
+	if neg || is != want {
+		ts.Fatalf("the verdict is\n%s\nand was\n%s", is, want)
+	}
+}
+
+// json FILE: the file, or the last output, is one JSON value.
+func isJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if neg == json.Valid([]byte(ts.ReadFile(args[0]))) {
+		ts.Fatalf("is it JSON? %v", neg)
+	}
+}
+
+// links N FILE: the page leads to at least so many files, and all of them are there.
+func links(ts *testscript.TestScript, neg bool, args []string) {
+	page := ts.MkAbs(args[1])
+	all := regexp.MustCompile(`href="([^"#]+)"`).FindAllStringSubmatch(ts.ReadFile(args[1]), -1)
+	least, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if neg || len(all) < least {
+		ts.Fatalf("%d links, not %d or more", len(all), least)
+	}
+	for _, l := range all {
+		_, err := os.Stat(filepath.Join(filepath.Dir(page), l[1]))
+		ts.Check(err)
+	}
+}
+
+// wordOfTheReadme returns the counterexample that the project's README shows.
+func wordOfTheReadme(t *testing.T) string {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join(source, "../../README.md"))
+	require.NoError(t, err)
+	word := regexp.MustCompile(`dg1-\w[\w-]+`).FindString(string(readme))
+	require.NotEmpty(t, word)
+	return word
+}

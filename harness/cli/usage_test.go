@@ -1,0 +1,278 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cli"
+)
+
+// refused runs command lines, written as for a shell, by what they have to print: one line on standard error, and nothing else. They exit
+// with the code of wrong usage. @ stands for a folder with the files.
+func refused(t *testing.T, files map[string]string, lines map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	for want, line := range lines {
+		args, err := cli.SplitWords(strings.ReplaceAll(line, "@", dir))
+		require.NoError(t, err)
+		out, errs, code := run(t, args...)
+		require.Equal(t, cli.ExitUsage, code, "%s: %s%s", line, out, errs)
+		require.Contains(t, errs, want, line)
+		require.Equal(t, 1, strings.Count(errs, "\n"), "more than one line: %s", errs)
+		require.Empty(t, out)
+	}
+}
+
+func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
+	refused(t, nil, map[string]string{
+		"choose one of lock/setnx,":                                  "run lock/none",
+		"one variant, such as":                                       "run",
+		"needs --topology sentinel":                                  "run lock/set-nx-px --nemesis kill-primary --topology standalone",
+		`unknown fault "flood"`:                                      "run lock/set-nx-px --nemesis flood",
+		"invalid argument":                                           "run lock/set-nx-px --clients many",
+		"--seed\" flag: want a whole number, 0 or more":              "run lock/set-nx-px --seed -1",
+		"want a time with its unit":                                  "run lock/set-nx-px --duration 10",
+		"--clients 0: ask for more than 0":                           "run lock/set-nx-px --clients 0",
+		"--repeat 0: ask for more than 0":                            "run lock/set-nx-px --nemesis pause-primary --repeat 0",
+		"--duration 0s: ask for more than 0":                         "compare lock/set-nx-px --duration 0",
+		"--rate 0: ask for more than 0":                              "run lock/set-nx-px --rate 0",
+		"--ttl 0s: ask for more than 0":                              "explore lock/set-nx-px --ttl 0",
+		"--trials 0: ask for more than 0":                            "reproduce jepsen-redis-2013 --trials 0",
+		"--parallel 0: ask for more than 0":                          "reproduce jepsen-redis-2013 --parallel 0",
+		"--parallel 100000: ask for 1 to 16":                         "reproduce jepsen-redis-2013 --parallel 100000",
+		"--trials -1: ask for 1 to":                                  "reproduce jepsen-redis-2013 --trials -1",
+		`pacing "sideways": want open or closed`:                     "run lock/set-nx-px --pacing sideways",
+		"pacing open needs a rate":                                   "run lock/set-nx-px --pacing open --rate -1",
+		"shows after the load only":                                  "run writes/sadd --stop-on-first",
+		"unknown place \"podman\": choose":                           "reproduce --all --on podman",
+		"unknown flag":                                               "run lock/set-nx-px --colour",
+		"--crashes -2: ask for 0 or more":                            "explore lock/set-nx-px --crashes -2",
+		"--for -1s: ask for 0 or more":                               "explore lock/set-nx-px --for -1s",
+		"--times is about a --replay":                                "explore lock/set-nx-px --times 3",
+		"choose one of them":                                         "list --color --no-color",
+		"unknown command":                                            "explode",
+		"choose text or json":                                        "list -o xml",
+		"a regime is for sequences":                                  "compare lock/set-nx-px lock/setnx --regime fixed",
+		"a comparison wants two variants or more":                    "compare lock/set-nx-px",
+		"compare those of one family":                                "compare lock/set-nx-px sequence/incr",
+		"did you mean --clients?":                                    "run lock/set-nx-px --client 10",
+		"doublegrant run --help lists them all":                      "run lock/set-nx-px --hue red",
+		`unknown command "lst": did you mean list?`:                  "lst",
+		`unknown command "chek": did you mean check?`:                "help client chek",
+		`doublegrant run has no commands of its own`:                 "help run x",
+		`unknown regime "growingg": did you mean growing?`:           "explore sequence/incr --regime growingg",
+		`did you mean jepsen-redis-2013?`:                            "reproduce jepsen-redis-2012",
+		"did you mean lock/set-nx-px?":                               "run lock/set-nx-pxx",
+		`begins with "dedpu": doublegrant list names them`:           "list dedpu",
+		`begins with "fixd": did you mean fixed?`:                    "list fixd",
+		"duration is -1s: a time cannot be negative":                 "run lock/set-nx-px --duration -1s",
+		"this cannot be explored: 17 clients: ask for 2 to 16":       "explore lock/set-nx-px --clients 17",
+		"--list names every experiment: leave --all out":             "reproduce --list --all",
+		"nope is not a results folder: there is no such folder":      "check nope",
+		"no variant given":                                           "compare",
+		"is not a results folder":                                    "check nowhere",
+		"nowhere is not a results folder":                            "history nowhere",
+		"needs --model: choose one of lock, dedup, sequence, writes": "check --history x.jsonl",
+		"--model needs --history FILE":                               "check --model lock",
+		"give one of them":                                           "check nowhere --history x.jsonl --model lock",
+		"no history: open x.jsonl":                                   "check --history x.jsonl --model lock",
+		`unknown model "mutex"`:                                      "check --history /dev/null --model mutex",
+		"for the results of a run it is doublegrant check":           "check --history /tmp --model lock",
+		"holds no operation":                                         "check --history /dev/null --model lock",
+		"results cannot be kept in":                                  "run sequence/incr --results /dev/null/x",
+		"give another folder with --results":                         "explore lock/set-nx-px --results /dev/null/x",
+		"is not a results folder: it is a file: name the folder":     "report /dev/null",
+		"read .: is a directory: name the file of a counterexample":  "explore --replay .",
+	})
+}
+
+func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
+	refused(t, map[string]string{
+		"syntax.lua": "return // 1", "list.lua": "return {1, 2}", "fails.lua": "return redis.call('hget', KEYS[1])",
+		"ok.lua": "return redis.call('incr', KEYS[1])", "foreign": "x",
+	}, map[string]string{
+		"list writes no markdown: choose text or json":        "list -o markdown",
+		`unknown output "xml": choose text, markdown or json`: "explore lock/set-nx-px -o xml",
+		"name a variant instead of --all":                     "explore --all -o markdown",
+		"leave --all, -o json and -o markdown out":            "explore lock/set-nx-px --situation 'client crashed' -o markdown",
+		`there is no "client crashd" here: did you mean`:      "explore lock/set-nx-px --situation 'client crashd'",
+		"does not compile":                                    "explore --script @/syntax.lua --as sequence",
+		"returned an array":                                   "explore --script @/list.lua --as sequence",
+		"fails at line":                                       "run --script @/fails.lua --as sequence",
+		"no such file":                                        "explore --script none.lua --as lock",
+		"--script needs --as":                                 "explore --script @/ok.lua",
+		"is not a family":                                     "explore --script @/ok.lua --as queue",
+		"name its file":                                       "explore lock/set-nx-px --as lock",
+		"stands for nothing":                                  "compare --script @/ok.lua --as sequence --args {owner}",
+		"want one variant":                                    "explore lock/set-nx-px --script @/ok.lua --as sequence",
+		"only a lock has a release":                           "explore --script @/ok.lua --as sequence --release @/ok.lua",
+		"name no variant beside it":                           "explore --all lock/set-nx-px",
+		"leave --regime and --ttl out":                        "explore --all --ttl 20s",
+		"leave --script, --client and --all out":              "explore --all --replay x.json",
+		"cannot be explored":                                  "explore writes/sadd",
+		"ask for 2 to 16":                                     "explore lock/set-nx-px --clients 17",
+		"or for how long (--for)":                             "explore lock/set-nx-px --clients 5 --for 0",
+		"--random 0: ask for more":                            "explore lock/set-nx-px --random 0",
+		"-3 schedules at random":                              "explore lock/set-nx-px --random -3",
+		"--depth 0: ask for more":                             "explore lock/set-nx-px --random 5 --depth 0",
+		"depth 11: ask for 1 to 10":                           "explore lock/set-nx-px --random 5 --depth 11",
+		"for schedules at random: say":                        "explore lock/set-nx-px --depth 2",
+		"leave --max-schedules":                               "explore lock/set-nx-px --random 5 --max-schedules 5",
+		"name one variant for":                                "explore --all --random 5",
+		"0 replays":                                           "explore --replay @/ok.lua --times 0",
+		"is not a schedule":                                   "explore --replay @/ok.lua",
+		"a replay needs none":                                 "explore --replay @/ok.lua a b",
+		"ask for 1ms or more":                                 "explore lock/set-nx-px --ttl 1us",
+		"ask for 1ms to 512409h0m0s":                          "explore lock/set-nx-px --ttl 876000h",
+		"sequence/string-compare-hash":                        "explore sequence/none",
+		"--workers 0: ask for 1 to 8":                         "explore lock/setnx --workers 0",
+		"--workers 9: ask for 1 to 8":                         "explore lock/setnx --workers 9",
+		"are of one search":                                   "explore --all --workers 2",
+		"name it by --regime":                                 "explore sequence/string-compare --save x",
+		"--resume takes the variant from its file":            "explore lock/setnx --resume x",
+		"(--for, --max-schedules): leave --clients out":       "explore --resume x --clients 2",
+		"x: the file of a search cannot be read: no such":     "explore --resume x",
+		"foreign: it holds no search":                         "explore --resume @/foreign",
+		"leave them out of a replay":                          "explore --replay x --workers 2",
+		"--save none/x: its folder cannot be written to: op":  "explore lock/setnx --save none/x",
+		"leave no work that could be counted: say how many":   "explore lock/setnx --clients 5 --save x",
+		"no search on the standard input":                     "worker",
+	})
+}
+
+func TestABadClientIsOneLineWithTheRemedy(t *testing.T) {
+	refused(t, nil, map[string]string{
+		`"no-such-program" cannot be started`:               "explore -- no-such-program",
+		"want one of ok, fail, info and ask":                "run --client cat",
+		"it ended (exit status 0)":                          "explore --client true",
+		"it ended (exit status 1)":                          "compare lock/set-nx-px -- false",
+		"is not a family of clients":                        "explore --as queue -- true",
+		"by --client and after --":                          "explore --client true -- false",
+		"no program after --":                               "explore --",
+		"are about Lua, and true is a program":              "explore --keys k -- true",
+		"--client: a quote or backslash at its end is open": `explore --client "python3 'x"`,
+		"no program given":                                  "client check",
+		"nobody listens on unix:/no/such: start":            "explore --connect unix:/no/such",
+		"give unix: and the path of the socket":             "run --connect /no/such",
+		"both a command (true) and where to connect":        "explore --connect unix:/a -- true",
+		"are about a program in another language":           "run lock/set-nx-px --processes 2",
+		"-1 processes: ask for 1 or more":                   "run --client true --processes -1",
+		"says its clock itself":                             "explore --clock preloaded -- true",
+		`clock "sundial": choose one of`:                    "explore --announces --clock sundial --as lock -- true",
+		"so say what it is":                                 "explore --announces -- true",
+		"drives itself, so it can be explored":              "run --announces --as lock --client true",
+		"there is doublegrant client check -- COMMAND":      "client chekc",
+	})
+}
+
+func TestAPlanThatCannotBeIsOneLineWithItsPlace(t *testing.T) {
+	refused(t, map[string]string{
+		"typo.yaml":  "variant: lock/set-nx-px\nfaults:\n  - start: 2s\n    fault: kill-primry\n",
+		"field.yaml": "variant: lock/set-nx-px\nfaults:\n  - fault: kill-primary\n    befor: 2s\n",
+		"none.yaml":  "variant: lock/set-nx-px\ntopology: standalone\nfaults:\n  - fault: kill-primary\n",
+		"good.yaml":  "variant: lock/set-nx-px\n",
+	}, map[string]string{
+		`typo.yaml:4: unknown fault "kill-primry": unknown host "primry": did you mean primary? choose `: "run --plan @/typo.yaml",
+		`field.yaml:4: unknown field "befor": choose one of fault,`:                                      "compare --plan @/field.yaml",
+		"none.yaml:4: kill-primary needs --topology sentinel":                                            "run --plan @/none.yaml",
+		"open nowhere.yaml":                                             "run --plan nowhere.yaml",
+		"--clients is the plan's to say":                                "run --plan @/good.yaml --clients 5",
+		"--regime is the plan's to say":                                 "compare --plan @/good.yaml --regime fixed",
+		"good.yaml has a variant already: leave lock/setnx out":         "run --plan @/good.yaml lock/setnx",
+		"2 plans given":                                                 "run --plan @/good.yaml --plan @/good.yaml",
+		"min-replicas needs replicas":                                   "run lock/set-nx-px --min-replicas 1",
+		"ask for 1 to 2":                                                "run lock/set-nx-px --topology sentinel --min-replicas 3",
+		"max-lag says which replicas count":                             "run lock/set-nx-px --topology sentinel --max-lag 1s",
+		"Redis takes whole seconds":                                     "run lock/set-nx-px --topology sentinel --min-replicas 1 --max-lag 1500ms",
+		"choose always, everysec or no":                                 "compare lock/set-nx-px lock/setnx --aof often",
+		"waits for none: acks are for variants with a WAIT":             "run lock/set-nx-px --topology sentinel --acks 1",
+		"waits for 3 replicas, and sentinel has 2: ask for acks 1 to 2": "run lock/set-nx-px-wait --acks 3",
+		"--nemesis: an empty name among the faults: leave it out":       "run lock/set-nx-px --nemesis ''",
+		"doublegrant: an empty name among the faults":                   "run lock/set-nx-px --nemesis kill-primary,",
+		"an image is for containers: use --on docker":                   "run lock/set-nx-px --redis-image redis:7",
+		"choose process or docker":                                      "run lock/set-nx-px --on cloud",
+		"a resource is for locks":                                       "run sequence/incr --resource",
+		"lock/redlock needs 3 masters or more":                          "run lock/redlock --topology sentinel",
+		"works on one primary, and masters:5 has several":               "run lock/set-nx-px --topology masters:5",
+		"ask for masters:2 to masters:9":                                "run lock/set-nx-px --topology masters:x",
+	})
+}
+
+func TestASuiteThatCannotBeRunIsOneLine(t *testing.T) {
+	refused(t, map[string]string{"mine.yaml": "runs:\n  - {variant: sequence/incr, expect: {invalid: [double-grant]}}\n"}, map[string]string{
+		"no suite given": "suite",
+		"did you mean ci? doublegrant suite --list":       "suite cii",
+		"no suite: open none.yaml":                        "suite none.yaml",
+		"mine.yaml:2: no run of ":                         "suite @/mine.yaml",
+		"no run of ci has such a name":                    "suite ci --only nothing",
+		"is not a regular expression":                     "suite ci --only (",
+		"--for 0s: ask for more than 0":                   "suite ci --for 0",
+		"--for -1s: ask for more than 0 and at most 100h": "suite ci --for -1s",
+		"--print takes one":                               "suite --print",
+		"--list names all suites":                         "suite ci --list",
+		"results cannot be kept in":                       "suite ci --results /dev/null/x",
+		"shards count from 1":                             "suite ci --shard 0/8",
+		`--shard "": give a number and how many`:          "suite ci --shard ''",
+		"split it into 11 shards at most":                 "suite ci --shard 3/12",
+		"did you mean --shard?":                           "suite ci --shards 3/12",
+		`unknown command "merg": did you mean merge?`:     "merg",
+	})
+	for text, want := range map[string]string{
+		"  - {variant: lock/setnx, explore: {}, clients: 5}\n":                                       "mine.yaml:2: clients is about load, and this run is a search",
+		"  - {variant: lock/setnx, explore: {clients: 17}}\n":                                        "mine.yaml:2: ",
+		"  - {variant: lock/setnx, explore: {crashes: some}}\n":                                      `mine.yaml:2: crashes is "some": want a whole number, 0 or more`,
+		"  - {variant: lock/setnx, explore: {crashs: 1}}\n":                                          `unknown field "crashs": did you mean crashes?`,
+		"  - {variant: writes/sadd, explore: {}}\n":                                                  "cannot be explored",
+		"  - {variant: lock/setnx, explore: {}, expect: {invalid: [lost-message]}}\n":                "no run of lock/setnx can show lost-message",
+		"  - script: {as: lock, file: none.lua}\n    expect: valid\n":                                "mine.yaml:2: file: open ",
+		"  - script: {as: lock, file: none.lua, source: return 1}\n    expect: valid\n":              "a file and a source: leave one of them out",
+		"  - script: {as: lock, name: x, source: return 1, releaseFile: y.lua, release: return 1}\n": "a releaseFile and a release: leave one",
+	} {
+		refused(t, map[string]string{"mine.yaml": "runs:\n" + text}, map[string]string{want: "suite @/mine.yaml"})
+	}
+}
+
+func TestGeneratorsThatCannotBeAreOneLine(t *testing.T) {
+	refused(t, nil, map[string]string{
+		"--listen is about generators: give --generators":       "run lock/set-nx-px --listen 127.0.0.1",
+		"--nats is about generators":                            "run lock/set-nx-px --nats nats://127.0.0.1:1",
+		"--name is of a NATS that generators join":              "run lock/set-nx-px --generators 2 --name x",
+		"--token-file is of a NATS that is there":               "run lock/set-nx-px --generators 2 --listen 127.0.0.1 --token-file x",
+		"--nats names one that is there: leave one of them out": "run lock/set-nx-px --generators 2 --listen 127.0.0.1 --nats nats://127.0.0.1:1",
+		"cannot be the name of a coordination":                  "run lock/set-nx-px --generators 2 --listen 127.0.0.1 --name 'a b'",
+		"is no address to listen on":                            "run lock/set-nx-px --generators 2 --listen 127.0.0.1:many --state @/state",
+		"101 generators: ask for 1 to 64":                       "run lock/set-nx-px --generators 101 --clients 200",
+		"-1 generators: ask for 1 to 64":                        "run lock/set-nx-px --generators -1",
+		"one of the faults strikes clients, which are in other": "run lock/set-nx-px --generators 2 --nemesis crash-clients",
+		"2 generators for 1 clients: ask for as many":           "run lock/set-nx-px --generators 2 --clients 1",
+	})
+}
+
+// TestNoFlagIsSilentlyOverruledByAPlan: whatever a plan says itself cannot be given beside it.
+func TestNoFlagIsSilentlyOverruledByAPlan(t *testing.T) {
+	good := newPlace(t).write("good.yaml", "variant: lock/set-nx-px\n")
+	help, _, _ := run(t, "run", "--help")
+	values := map[string]string{"int": "=1", "uint": "=1", "float": "=1", "duration": "=1s", "string": "=x", "strings": "=x"}
+	beside := []string{"plan", "seed", "results", "redis-server", "output", "color", "no-color", "help", "as", "args", "keys", "yes", "no-error", "release", "release-args", "script", "client", "connect", "announces", "clock", "processes", "real-crash",
+		"redis", "redis-url-file", "redis-ca", "redis-cert", "redis-key", "i-may-load", // which Redis is not in a plan
+		"listen", "nats", "expose", "name", "state", "token-file", "credentials", "tls-ca", "give-up-after"} // nor where generators come from
+	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+) (int|uint|float|duration|strings?)?`).FindAllStringSubmatch(help, -1)
+	require.Greater(t, len(flags), 25)
+	for _, f := range flags {
+		if slices.Contains(beside, f[1]) {
+			continue
+		}
+		_, errs, code := run(t, "run", "--plan", good, "--"+f[1]+values[f[2]])
+		require.Equal(t, cli.ExitUsage, code, f[1])
+		require.Contains(t, errs, "--"+f[1]+" is the plan's to say")
+	}
+}
