@@ -42,8 +42,8 @@ explore: redis build
 # Tests that begin with TestLong are for test-long; tests that begin with TestRaced always run under the race detector, as do the
 # packages of RACED, in which goroutines of ours meet; without a C compiler there is none. Most tests wait for Redis or for time,
 # so two lanes run side by side, with some packages at a time in each. Packages that take longest come first.
-RACED    := ./harness/cluster/... ./harness ./harness/history
-RACED_IN := ./nemesis ./harness/explore
+RACED    := ./harness/cluster/... ./nemesis ./harness ./harness/history
+RACED_IN := ./harness/explore
 FIRST    := ./workloads/clients ./harness/cli ./harness/explore ./harness/granttest ./workloads ./harness/results
 OTHERS    = $(FIRST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED) $(FIRST))")
 TESTING  := -vet=off -timeout 20m -parallel 4
@@ -89,15 +89,16 @@ test-long-algorithms: redis
 	$(LONG) -p 2 ./workloads ./harness/results
 
 test-long-searches: redis
-	$(LONG) -p 2 ./harness/explore ./harness/granttest ./workloads/clients ./harness/outside ./checkers
+	$(LONG) -p 2 ./harness/explore ./workloads/clients
 
 test-long-faults: redis
-	$(LONG) -p 2 ./harness/cli ./nemesis ./harness/plan ./harness/cluster/... ./harness/suite ./harness/workqueue/jetstream ./harness/generators
+	$(LONG) -p 2 ./harness/cli ./nemesis ./harness/plan ./harness/workqueue/jetstream
+	$(LONG) -tags kubernetes ./harness/kubernetes
 	$(LONG) ./harness/analysis
 
 # The quick tests of packages that `test` does not race, under the race detector.
 test-long-raced: redis cc
-	$(GO) test -race -count 1 $(TESTING) -p 2 -skip '^TestLong|^TestRaced' ./workloads ./harness/suite ./harness/generators ./nemesis ./harness/workqueue/...
+	$(GO) test -race -count 1 $(TESTING) -p 2 -skip '^TestLong|^TestRaced' ./workloads ./harness/suite ./harness/generators ./harness/results ./harness/workqueue/...
 
 # The part for today. Four days make a round, and each round has a seed of its own.
 test-long-today:
@@ -111,16 +112,17 @@ test-deep: redis cc
 	DOUBLEGRANT_TESTS=deep $(GO) test -race -count 1 -timeout 60m -parallel 4 ./harness/explore
 
 # The tests of the checkers make new histories each time; a failure prints the seed that repeats it, smallest history first.
-# -deep enumerates the larger spaces of tiny histories as well, some millions. Histories of simulated servers are long: a million of them
+# Deep tests enumerate the larger spaces of tiny histories as well, some millions. Histories of simulated servers are long: a million of them
 # takes most of the time.
 HISTORIES ?= 1000000
 
 verify-checkers:
-	$(GO) test -count 1 -timeout 180m -v -run 'CheckersKeepTheirRules|EveryTinyHistory|SimulatedServers' ./checkers -rapid.checks=$(HISTORIES) -rapid.seed=0 -deep
+	DOUBLEGRANT_TESTS=deep $(GO) test -count 1 -timeout 180m -v -run 'CheckersKeepTheirRules|EveryTinyHistory|SimulatedServers' ./checkers \
+		-rapid.checks=$(HISTORIES) -rapid.seed=0
 
-# Every planted algorithm (workloads/PLANTED.md) in the explorer, and under load for 6 seconds, four side by side.
+# Every algorithm of the corpus (workloads/CORPUS.md) in the explorer, and under load, four side by side.
 verify-planted: redis
-	$(GO) test -count 1 -timeout 20m -v -run Planted ./workloads -deep
+	DOUBLEGRANT_TESTS=deep $(GO) test -count 1 -timeout 30m -v -run Corpus ./workloads
 
 # Changes of one comparison, condition, sum or return at a time; exit code 1 if no test notices one that mutants.txt of the
 # package does not list. Some 1,600 mutants in checkers and 1,200 in explore, one or two a second: for a part of them,
@@ -144,6 +146,7 @@ harness-image: redis
 lint:
 	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt would change: $$bad"; exit 1; fi
 	$(GO) vet ./...
+	$(GO) vet -tags kubernetes ./harness/kubernetes
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(MISSPELL) -error -i nmae harness workloads nemesis checkers lua reports .github Makefile README.md
 

@@ -89,7 +89,7 @@ func TestPageTellsTheFacts(t *testing.T) {
 	require.Contains(t, searchPage(t, some), "Not every schedule was run: it was to stop at the first counterexample.")
 }
 
-func TestLongCounterexamplesAreDrawnInPart(t *testing.T) {
+func TestALongCounterexampleIsDrawnInPart(t *testing.T) {
 	html := searchPage(t, searches()["evil"])
 	require.Contains(t, html, "47 more lines are in the table only")
 }

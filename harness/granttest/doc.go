@@ -32,6 +32,6 @@
 // # What it needs
 //
 // Search and load need Linux, and a redis-server of version 7.0 or newer in the PATH or named by
-// $DOUBLEGRANT_REDIS_SERVER. The first of them turns off the loggers of go-redis and zerolog for the whole test binary: neither
-// library has one for each client, and faults would fill the output.
+// $DOUBLEGRANT_REDIS_SERVER. The first of them turns off the logger of go-redis for the whole test binary: it
+// has none for each client, and faults would fill the output.
 package granttest
