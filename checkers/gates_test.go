@@ -247,13 +247,6 @@ func TestAwake(t *testing.T) {
 	require.Equal(t, 1.0, awakeShare(h, 10, 10), "an instant")
 }
 
-func TestGatesSayEverythingThatIsMissing(t *testing.T) {
-	g, _ := judge(t, Gates(), soakBut(func(h *harness.History) {
-		h.End, h.Faults[0].Proved, h.Meta.Kinds = nil, false, append(h.Meta.Kinds, harness.Claim)
-	}))
-	require.Equal(t, "the record stops before the run did; no claim was ok; the fault kill at 100ns was not proved: ", g.Reason)
-}
-
 func TestAReasonHasAnEnd(t *testing.T) {
 	g, _ := judge(t, Gates(), soakBut(func(h *harness.History) {
 		for range 100 {
@@ -263,17 +256,6 @@ func TestAReasonHasAnEnd(t *testing.T) {
 	require.Equal(t, harness.Unknown, g.Verdict)
 	require.Equal(t, mostReasons+1, len(strings.Split(g.Reason, "; ")))
 	require.Regexp(t, `; and [0-9]+ more$`, g.Reason)
-}
-
-func TestGatesFigures(t *testing.T) {
-	g, _ := judge(t, Gates(), soak())
-	require.Equal(t, []harness.Situation{{Name: harness.AcquiresAtOnce, Count: 1, Example: []harness.Op{
-		{Client: 0, Kind: harness.Acquire, Key: "k", Call: 10, Return: 12, Outcome: harness.OK},
-		fail(acquire(1, "b", 11, 13, 5)),
-	}}}, g.Situations[:1])
-	for name, want := range map[string]float64{"ops": 6, "ok": 4, "fail": 1, "info": 1, "contended ops": 1} {
-		require.Equal(t, want, figureOf(t, g, name), name)
-	}
 }
 
 func TestRivals(t *testing.T) {

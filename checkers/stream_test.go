@@ -168,3 +168,11 @@ func TestLeaseEnd(t *testing.T) {
 		require.Equal(t, tc.want, harness.EarliestEnd(tc.call, tc.ttl, tc.drift), "%v", tc)
 	}
 }
+
+func TestTimesAtTheirEnds(t *testing.T) {
+	require.Equal(t, "the end", formatTime(forever))
+	require.Less(t, harness.EarliestEnd(1, forever-1, 0.1), forever, "the last lease that ends")
+	require.Equal(t, forever, harness.EarliestEnd(2, forever-1, 0.1))
+	require.Equal(t, "all time", windowName(claim(0, 1, 2, 0)))
+	require.Equal(t, "1ns", windowName(claim(0, 1, 2, 1)))
+}
