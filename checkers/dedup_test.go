@@ -158,12 +158,3 @@ func TestDedupManyConfirms(t *testing.T) {
 		require.Regexp(t, "^[1-9][0-9]* claims were not judged", g.Reason)
 	}
 }
-
-func TestDedupForgets(t *testing.T) {
-	p := newDedupPass(of(), dedup{}, nil)
-	for i := range 100_000 {
-		at := time.Duration(i)
-		p.op(on(at.String(), claim(0, at, at, 10)))
-	}
-	require.Less(t, len(p.marks), 2*10+1024+1)
-}

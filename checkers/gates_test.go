@@ -1,7 +1,6 @@
 package checkers
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -261,13 +260,4 @@ func TestRivals(t *testing.T) {
 		}
 		require.Equal(t, tc.want, n, tc.name)
 	}
-}
-
-func TestRivalsForget(t *testing.T) {
-	var r rivals
-	for i := range 4 * watchedKeys {
-		r.met(on(fmt.Sprint(i), claim(0, 1, 2, 0)), 0, true)
-		r.met(on(fmt.Sprint(i), claim(1, 1, 2, 0)), 1, false)
-	}
-	require.LessOrEqual(t, len(r.asked.young)+len(r.asked.old), 2*watchedKeys)
 }

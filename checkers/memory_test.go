@@ -104,6 +104,18 @@ func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 			x.Client %= 100
 			return x
 		}},
+		{"extends", Mutex(), func(i int, t time.Duration) harness.Op { // much more often than the lease needs
+			if i == 0 {
+				return acquire(0, "t", t, t, time.Second)
+			}
+			return extend(0, "t", t, t, time.Second)
+		}},
+		{"extends of two owners", Mutex(), func(i int, t time.Duration) harness.Op {
+			if i < 2 {
+				return acquire(i, "t", t, t, time.Second)
+			}
+			return extend(i%2, "t", t, t, time.Second)
+		}},
 		{"locks", Stuck(), benchLock}, {"retired ids", Stuck(), retired},
 		{"guarding", Holders(), guarding}, {"retired ids", Holders(), retired},
 		{"tokens", Fence(), func(i int, t time.Duration) harness.Op {

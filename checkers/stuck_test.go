@@ -52,20 +52,27 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-func TestLeaseOver(t *testing.T) {
+// A lease can be over from its earliest end on, and surely is at its latest. Both are rounded to the safe side, and none is beyond all time.
+func TestEndsOfLeases(t *testing.T) {
 	for _, tc := range []struct {
-		ret, ttl time.Duration
-		drift    float64
-		want     time.Duration
+		at, ttl          time.Duration
+		drift            float64
+		earliest, latest time.Duration
 	}{
-		{5, 10, 0, 15},
-		{5, 10, 0.01, 16}, // rounded towards the longer lease
-		{5, time.Second, 0.01, 5 + 1010*time.Millisecond},
-		{5, 0, 0.01, forever},
-		{5, forever, 0, forever},
-		{5, forever - 5, 0, forever},
-		{5, forever / 2, 1.5, forever},
+		{5, 10, 0, 15, 15},
+		{5, 10, 0.01, 14, 16},
+		{5, time.Second, 0.01, 5 + 990*time.Millisecond, 5 + 1010*time.Millisecond},
+		{5, 0, 0.01, forever, forever},
+		{5, forever, 0, forever, forever},
+		{5, forever - 5, 0, forever, forever},
+		{2, forever - 1, 0.1, forever, forever},
 	} {
-		require.Equal(t, tc.want, leaseOver(acquire(0, "a", 1, tc.ret, tc.ttl), tc.drift), "%v", tc)
+		require.Equal(t, tc.earliest, harness.EarliestEnd(tc.at, tc.ttl, tc.drift), "%v", tc)
+		require.Equal(t, tc.latest, leaseOver(acquire(0, "a", 1, tc.at, tc.ttl), tc.drift), "%v", tc)
 	}
+	require.Equal(t, forever, leaseOver(acquire(0, "a", 1, 5, forever/2), 1.5), "more than there is")
+	require.Less(t, harness.EarliestEnd(1, forever-1, 0.1), forever, "the last lease that ends")
+	require.Equal(t, "the end", formatTime(forever))
+	require.Equal(t, "all time", windowName(claim(0, 1, 2, 0)))
+	require.Equal(t, "1ns", windowName(claim(0, 1, 2, 1)))
 }
