@@ -37,8 +37,7 @@ func TestDelivery(t *testing.T) {
 		{name: "claimed by who was never told", h: of(withErr("timeout", info(claim(0, 1, 2, 100))), asked(5, 6, 100))},
 		{name: "claimed by who does not say why it does not know", h: of(info(claim(0, 1, 2, 100)), asked(5, 6, 100))},
 		{name: "claimed by who crashed, or by who was never told", h: of(dead(claim(0, 1, 2, 100)), withErr("timeout", info(claim(1, 3, 4, 100))), asked(5, 6, 100))},
-		{name: "never told, and not asked for in the end", unknown: may,
-			h: of(withErr("timeout", info(claim(0, 1, 2, 100))), fail(asked(5, 6, 100)))},
+		{name: "never told, and not asked for in the end", unknown: may, h: of(withErr("timeout", info(claim(0, 1, 2, 100))), fail(asked(5, 6, 100)))},
 		{name: "still new", h: of(claim(0, 1, 2, 3), told(asked(5, 6, 100)))},
 		{name: "seen, then new: the lease was not over", h: of(claim(0, 1, 2, 10), asked(5, 6, 10), told(asked(17, 18, 10)))},
 		{name: "told seen, and nobody had marked it", want: lost, h: of(seen(claim(0, 1, 2, 100)), fail(claim(1, 3, 4, 100)), asked(5, 6, 100))},
@@ -70,8 +69,7 @@ func TestDelivery(t *testing.T) {
 		{name: "looked at by a client", unknown: none, h: of(claim(0, 1, 2, 3), asClient(1, look(5, 6, 0)))},
 		{name: "an end was never asked for", unknown: none, h: of(claim(0, 1, 2, 0), look(5, 6, 0))},
 		{name: "left without an end by who crashed, and asked for", want: both, h: of(dead(claim(0, 1, 2, 100)), look(3, 4, 0), asked(5, 6, 100))},
-		{name: "left without an end by who was never told", want: immortal,
-			h: of(withErr("timeout", info(claim(0, 1, 2, 100))), look(3, 4, 0), asked(5, 6, 100))},
+		{name: "left without an end by who was never told", want: immortal, h: of(withErr("timeout", info(claim(0, 1, 2, 100))), look(3, 4, 0), asked(5, 6, 100))},
 		{name: "without an end while a client was at it", unknown: none, h: of(claim(0, 1, 2, 3), look(5, 6, 0), info(claim(1, 6, 9, 3)))},
 	})
 }

@@ -14,6 +14,12 @@ var (
 )
 
 func TestMutex(t *testing.T) {
+	taken := func(ops ...harness.Op) harness.History { // the lease of a is over, and b has been granted the lock
+		return of(append([]harness.Op{acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30)}, ops...)...)
+	}
+	theft, given := release(0, "a", 14, 15), release(1, "b", 20, 21)
+	c, later := acquire(2, "c", 16, 17, 30), acquire(2, "c", 18, 19, 30)
+	twoGrants := append(doubleGrant, harness.DoubleGrant)
 	runCases(t, Mutex(), []verdictCase{
 		{name: "empty", h: of(), unknown: "no acquire was recorded"},
 		{name: "one after the other", h: of(acquire(0, "a", 1, 2, 10), release(0, "a", 3, 4), acquire(1, "b", 3, 5, 10))},
@@ -52,76 +58,58 @@ func TestMutex(t *testing.T) {
 		{name: "extend by another worker", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), extend(1, "a", 3, 4, 10))},
 		{name: "both owners go on extending: one violation", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10),
 			extend(0, "a", 5, 6, 10), extend(1, "b", 7, 8, 10), extend(0, "a", 9, 10, 10), extend(1, "b", 12, 13, 10))},
-		{name: "extending after a release is another violation", want: append(doubleGrant, harness.DoubleGrant), h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 50),
+		{name: "extending after a release is another violation", want: twoGrants, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 50),
 			release(0, "a", 5, 6), extend(0, "a", 7, 8, 10))},
-		{name: "a third owner beside two that extend", want: append(doubleGrant, harness.DoubleGrant), h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10),
+		{name: "a third owner beside two that extend", want: twoGrants, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10),
 			extend(0, "a", 5, 6, 10), acquire(2, "c", 7, 8, 10))},
 		{name: "granted to a probe", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), byHarness(acquire(0, "p", 3, 4, 10)))},
 
 		{name: "late release after an extended lease", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 5, 6, 10),
 			acquire(1, "b", 16, 17, 30), release(0, "a", 18, 19), acquire(2, "c", 20, 21, 30), release(1, "b", 22, 23))},
-		{name: "release inside the extended lease is not late", want: append(doubleGrant, harness.DoubleGrant), h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 9, 10, 30),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "extended before the late release", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			extend(1, "b", 13, 14, 30), release(0, "a", 15, 16), acquire(2, "c", 17, 18, 30), release(1, "b", 20, 21))},
-		{name: "extended after the late release, which so removed nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			release(0, "a", 14, 15), extend(1, "b", 16, 17, 30), acquire(2, "c", 18, 19, 30), release(1, "b", 20, 21))},
-		{name: "extended in vain after the late release", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			release(0, "a", 14, 15), fail(extend(1, "b", 16, 17, 30)), acquire(2, "c", 18, 19, 30), release(1, "b", 20, 21))},
-		{name: "extended at the instant of the late release", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			release(0, "a", 14, 15), extend(1, "b", 15, 17, 30), acquire(2, "c", 18, 19, 30), release(1, "b", 20, 21))},
-		{name: "extended at the instant of the late release, as is heard after the other grant", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 17, 18, 30), extend(1, "b", 15, 19, 30), release(2, "c", 20, 21))},
-		{name: "extended after the late release, perhaps", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			release(0, "a", 14, 15), info(extend(1, "b", 16, 17, 30)), acquire(2, "c", 18, 19, 30), release(4, "b", 20, 21))},
+		{name: "release inside the extended lease is not late", want: twoGrants, h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 9, 10, 30),
+			acquire(1, "b", 12, 13, 30), theft, c, given)},
+		{name: "extended before the late release", want: stolenRelease, h: taken(extend(1, "b", 13, 14, 30), release(0, "a", 15, 16), acquire(2, "c", 17, 18, 30), given)},
+		{name: "extended after the late release, which so removed nothing", want: doubleGrant, h: taken(theft, extend(1, "b", 16, 17, 30), later, given)},
+		{name: "extended in vain after the late release", want: stolenRelease, h: taken(theft, fail(extend(1, "b", 16, 17, 30)), later, given)},
+		{name: "extended at the instant of the late release", want: stolenRelease, h: taken(theft, extend(1, "b", 15, 17, 30), later, given)},
+		{name: "extended at the instant of the late release, as is heard after the other grant", want: stolenRelease, h: taken(theft, acquire(2, "c", 17, 18, 30), extend(1, "b", 15, 19, 30), release(2, "c", 20, 21))},
+		{name: "extended after the late release, perhaps", want: stolenRelease, h: taken(theft, info(extend(1, "b", 16, 17, 30)), later, release(4, "b", 20, 21))},
 		{name: "release answered at the end of its lease is not late", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 9, 10, 30),
-			release(0, "a", 10, 11), acquire(2, "c", 12, 13, 30), release(1, "b", 20, 21))},
-		{name: "extended after the late release, as is heard after the other grant", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			release(0, "a", 14, 15), acquire(2, "c", 17, 18, 30), extend(1, "b", 16, 19, 30), release(2, "c", 20, 21))},
+			release(0, "a", 10, 11), acquire(2, "c", 12, 13, 30), given)},
+		{name: "extended after the late release, as is heard after the other grant", want: doubleGrant, h: taken(theft, acquire(2, "c", 17, 18, 30), extend(1, "b", 16, 19, 30), release(2, "c", 20, 21))},
 		{name: "a thief that had extended after the other's grant", want: append(doubleGrant, harness.StolenRelease), h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 60),
 			extend(0, "a", 14, 15, 5), release(0, "a", 25, 26), acquire(2, "c", 27, 28, 60), release(1, "b", 30, 31))},
 
 		{name: "released and acquired again within an instant", want: stolenRelease, h: of(acquire(0, "t", 0, 1, 2),
 			acquire(1, "b", 1, 3, 8), release(0, "t", 3, 3), acquire(0, "t", 3, 3, 4), release(0, "t", 5, 8))},
 
-		{name: "three at once are two too many", want: append(doubleGrant, harness.DoubleGrant),
-			h: of(acquire(0, "a", 1, 2, 50), acquire(1, "b", 1, 3, 50), acquire(2, "c", 1, 4, 50))},
+		{name: "three at once are two too many", want: twoGrants, h: of(acquire(0, "a", 1, 2, 50), acquire(1, "b", 1, 3, 50), acquire(2, "c", 1, 4, 50))},
 
-		{name: "late release deletes another's lock", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "the thief itself is granted it", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(0, "c", 16, 17, 30), release(1, "b", 20, 21))},
+		{name: "late release deletes another's lock", want: stolenRelease, h: taken(theft, c, given)},
+		{name: "the thief itself is granted it", want: stolenRelease, h: taken(theft, acquire(0, "c", 16, 17, 30), given)},
 		{name: "late release answered before the grant it undoes", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 16, 30), release(0, "a", 13, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "late release answered after the grant it allows", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 19), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "late release answered when the hold it ended is over", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), acquire(2, "c", 16, 17, 10), release(2, "c", 30, 31), acquire(2, "d", 43, 44, 5), release(0, "a", 14, 50))},
-		{name: "a later owner releasing its own explains nothing", want: append(doubleGrant, harness.DoubleGrant), h: of(
+			acquire(1, "b", 12, 16, 30), release(0, "a", 13, 15), c, given)},
+		{name: "late release answered after the grant it allows", want: stolenRelease, h: taken(release(0, "a", 14, 19), c, given)},
+		{name: "late release answered when the hold it ended is over", want: stolenRelease, h: taken(acquire(2, "c", 16, 17, 10), release(2, "c", 30, 31), acquire(2, "d", 43, 44, 5), release(0, "a", 14, 50))},
+		{name: "a later owner releasing its own explains nothing", want: twoGrants, h: of(
 			acquire(1, "b", 1, 2, 100), acquire(0, "a", 3, 4, 100), release(0, "a", 5, 6), acquire(2, "c", 7, 8, 100))},
-		{name: "late release refused", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), fail(release(0, "a", 14, 15)), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "release in time explains nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100),
-			release(0, "a", 5, 9), acquire(1, "b", 6, 8, 90), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "split brain: an owner that releases its own in time is no thief", want: append(doubleGrant, harness.DoubleGrant), h: of(
+		{name: "late release refused", want: doubleGrant, h: taken(fail(theft), c, given)},
+		{name: "release in time explains nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), release(0, "a", 5, 9), acquire(1, "b", 6, 8, 90), c, given)},
+		{name: "split brain: an owner that releases its own in time is no thief", want: twoGrants, h: of(
 			acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), release(0, "a", 5, 6), acquire(2, "c", 7, 8, 100))},
-		{name: "with a fault in force a second primary explains it as well", want: doubleGrant, h: faulted(of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21)))},
+		{name: "with a fault in force a second primary explains it as well", want: doubleGrant, h: faulted(taken(theft, c, given))},
 		{name: "most grants answered after their lease", unknown: "only 1 of 3 grants were answered inside their lease", h: of(
 			acquire(0, "a", 1, 20, 10), acquire(1, "b", 21, 40, 10), acquire(2, "c", 41, 42, 10))},
 		{name: "half of the grants answered after their lease", h: of(acquire(0, "a", 1, 20, 10), acquire(2, "c", 41, 42, 10))},
-		{name: "late release after the second grant explains nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), acquire(2, "c", 16, 17, 30), release(0, "a", 18, 19), release(1, "b", 20, 21))},
+		{name: "late release after the second grant explains nothing", want: doubleGrant, h: taken(c, release(0, "a", 18, 19), given)},
 
 		{name: "torn record, release may be under way", unknown: "1 possible overlap", h: torn(acquire(0, "a", 1, 2, 100), acquire(1, "b", 4, 5, 10))},
 		{name: "torn record, decided before", want: doubleGrant, h: torn(acquire(0, "a", 1, 2, 100), acquire(1, "b", 4, 5, 10), release(0, "a", 6, 7), release(1, "b", 7, 8))},
 
 		// Equal instants, each of which a mutant of the checker got wrong: see `make mutate`.
 		{name: "answered when its lease is over", unknown: "only 0 of 1 grants", h: of(acquire(0, "a", 1, 11, 10))},
-		{name: "a release called when the other is granted explains it", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), acquire(2, "c", 14, 16, 30), release(0, "a", 16, 20), release(1, "b", 22, 23))},
-		{name: "a release called after the other is granted does not", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), acquire(2, "c", 14, 16, 30), release(0, "a", 17, 20), release(1, "b", 22, 23))},
+		{name: "a release called when the other is granted explains it", want: stolenRelease, h: taken(acquire(2, "c", 14, 16, 30), release(0, "a", 16, 20), release(1, "b", 22, 23))},
+		{name: "a release called after the other is granted does not", want: doubleGrant, h: taken(acquire(2, "c", 14, 16, 30), release(0, "a", 17, 20), release(1, "b", 22, 23))},
 
 		{name: "late extends, the shorter one first", h: of(info(extend(0, "a", 1, 2, 5)), info(extend(3, "a", 3, 4, 9)),
 			acquire(6, "a", 5, 6, 100), acquire(1, "b", 12, 13, 10))},
@@ -144,7 +132,7 @@ func TestMutex(t *testing.T) {
 			acquire(1, "b", 1, 2, 100), on("j", acquire(0, "x", 3, 4, 1)), on("l", acquire(1, "x", 3, 4, 1)))},
 		{name: "torn, granted in one instant, and one speaks of another lock", unknown: "1 possible overlap", h: torn(acquire(0, "a", 1, 2, 100),
 			acquire(1, "b", 1, 2, 100), on("j", acquire(0, "x", 3, 4, 1)))},
-		{name: "acquired again while the other's grant is not decided, and given up", want: append(doubleGrant, harness.DoubleGrant),
+		{name: "acquired again while the other's grant is not decided, and given up", want: twoGrants,
 			h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 6, 100), acquire(0, "a", 5, 6, 100), release(0, "a", 7, 8),
 				release(1, "b", 7, 8), acquire(2, "c", 9, 10, 100))},
 		{name: "granted in one instant, one of them shortened later", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100),
