@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	growthOps  = 200_000
-	growthAt   = 40_000  // where the heap is measured first
-	growthMost = 8 << 20 // about 50 bytes an operation, and a quarter of what the evidence of each would be
+	growthOps  = 120_000
+	growthAt   = 30_000  // where the heap is measured first
+	growthMost = 9 << 19 // about 50 bytes an operation, and a quarter of what the evidence of each would be
 )
 
 // heapGrowth measures by how much the heap in use grows in Check between operation growthAt and the last one. The operations are

@@ -129,7 +129,7 @@ func simulatedAtMost() int {
 	if deep() {
 		return math.MaxInt
 	}
-	return 800
+	return 500
 }
 
 // No history of a correct server is invalid, whatever is late or lost, and however little is known of the clocks that took its

@@ -18,10 +18,9 @@ import (
 
 // rendered returns the page of a report, parsed strictly: it is XHTML, so that what was not closed or escaped does not pass.
 func rendered(t *testing.T, r Report) string {
-	var b bytes.Buffer
-	require.NoError(t, HTML(&b, r))
-	wellFormed(t, b.String())
-	return b.String()
+	b := textOf(t, HTML, r)
+	wellFormed(t, b)
+	return b
 }
 
 func wellFormed(t *testing.T, html string) {
@@ -207,12 +206,11 @@ func TestJSONRoundTrip(t *testing.T) {
 }
 
 func TestJSONHasListsAndNames(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, JSON(&b, Report{}))
+	b := textOf(t, JSON, Report{})
 	for _, want := range []string{`"verdict": "unknown"`, `"anomalies": []`, `"failovers": []`, `"totals": {}`, `"end": null`, `"schema": 1`} {
-		require.Contains(t, b.String(), want)
+		require.Contains(t, b, want)
 	}
-	require.NotContains(t, b.String(), `"met"`)
+	require.NotContains(t, b, `"met"`)
 }
 
 func TestJUnit(t *testing.T) {
@@ -224,10 +222,9 @@ func TestJUnit(t *testing.T) {
 		{Name: "valid, not as expected", Verdict: harness.Valid, Expected: "double-grant"},
 		{Name: "unknown, not as expected", Verdict: harness.Unknown, Expected: "double-grant"},
 	}
-	var b bytes.Buffer
-	require.NoError(t, JUnit(&b, "suite", rows))
+	b := written(t, func(b *bytes.Buffer) error { return JUnit(b, "suite", rows) })
 	var got junitSuites
-	require.NoError(t, xml.Unmarshal(b.Bytes(), &got))
+	require.NoError(t, xml.Unmarshal([]byte(b), &got))
 	require.Len(t, got.Suites, 1)
 	s := got.Suites[0]
 	require.Equal(t, [3]int{6, 3, 1}, [3]int{s.Tests, s.Failures, s.Errors})
@@ -240,36 +237,31 @@ func TestJUnit(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, Summary(&b, demos(t)["rich"]))
+	b := textOf(t, Summary, demos(t)["rich"])
 	for _, want := range []string{"## invalid: lock/set-nx-px", "194 double-grant", "First anomaly", "`lock:4`", "2 failovers", "median", "Run it again", "> mutex was 262,144 operations behind"} {
-		require.Contains(t, b.String(), want)
+		require.Contains(t, b, want)
 	}
 	h := analysistest.OneKill()
-	b.Reset()
-	require.NoError(t, Summary(&b, report(t, h, valid())))
-	require.Contains(t, b.String(), "Failover after kill-primary")
-	require.Contains(t, b.String(), "2 failed, 1 unknown")
+	b = textOf(t, Summary, report(t, h, valid()))
+	require.Contains(t, b, "Failover after kill-primary")
+	require.Contains(t, b, "2 failed, 1 unknown")
 }
 
 func TestTablesKeepTheirShape(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, CompareMarkdown(&b, []Row{{Variant: "a|b`c", Regime: "x\ny", Found: "1 |", First: "<b>"}, RowOf(hostile(t), "")}))
-	for _, line := range strings.Split(strings.TrimSpace(b.String()), "\n") {
+	b := textOf(t, CompareMarkdown, []Row{{Variant: "a|b`c", Regime: "x\ny", Found: "1 |", First: "<b>"}, RowOf(hostile(t), "")})
+	for _, line := range strings.Split(strings.TrimSpace(b), "\n") {
 		require.Equal(t, 9, strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"), line)
 	}
 }
 
 func TestIndex(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, Index(&b, nil))
-	wellFormed(t, b.String())
-	require.Contains(t, b.String(), "No run is listed")
-	b.Reset()
-	require.NoError(t, Index(&b, []Row{RowOf(demos(t)["rich"], "rich/report.html"), {Name: "other", Verdict: harness.Unknown}}))
-	wellFormed(t, b.String())
-	require.Contains(t, b.String(), `href="rich/report.html"`)
-	require.Contains(t, b.String(), "1 of 2 runs ended as they should")
+	b := textOf(t, Index, nil)
+	wellFormed(t, b)
+	require.Contains(t, b, "No run is listed")
+	b = textOf(t, Index, []Row{RowOf(demos(t)["rich"], "rich/report.html"), {Name: "other", Verdict: harness.Unknown}})
+	wellFormed(t, b)
+	require.Contains(t, b, `href="rich/report.html"`)
+	require.Contains(t, b, "1 of 2 runs ended as they should")
 }
 
 func TestWriteReplacesWholeFiles(t *testing.T) {

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,10 +16,9 @@ func TestAFaultThatTheRecordDoesNotSeeHealed(t *testing.T) {
 	h.Faults[0].Heal, h.Faults[0].End = 0, 0
 	h.End = nil
 	r := report(t, h, valid())
-	var page bytes.Buffer
-	require.NoError(t, HTML(&page, r))
-	require.Contains(t, page.String(), "not on record")
-	require.Contains(t, page.String(), "never seen")
+	page := textOf(t, HTML, r)
+	require.Contains(t, page, "not on record")
+	require.Contains(t, page, "never seen")
 	require.Equal(t, 1590*ms, r.Failovers[0].Stage(analysis.Switched).After)
 
 	h.Faults[0].Groups = []int{0}
