@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
@@ -128,51 +129,48 @@ func anomalyPage(t *testing.T, a harness.Anomaly) string {
 }
 
 func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {
-	page := anomalyPage(t, doubleGrant("k", 0))
-	require.Equal(t, 2, strings.Count(page, `class="hold"`))
-	require.Equal(t, 1, strings.Count(page, `class="overlap"`))
-	require.Contains(t, page, "holds k from 0.001 s to 1.480 s (1.48 s): its owner releases it")
-	require.Contains(t, page, "two owners from 1.211 s to 1.480 s (269 ms): its owner releases it")
-	require.Contains(t, page, "two owners for 269 ms")
-}
-
-func TestSpansThatTouchAreNoOverlap(t *testing.T) {
-	a := doubleGrant("k", 0)
-	a.Spans[0].To = a.Spans[1].From
-	page := anomalyPage(t, a)
-	require.Equal(t, 2, strings.Count(page, `class="hold"`))
-	require.NotContains(t, page, `class="overlap"`)
-	require.NotContains(t, page, "two owners for")
-	a.Spans[1].From--
-	require.Contains(t, anomalyPage(t, a), "two owners for 1 ns", "a nanosecond is one")
-}
-
-func TestAHoldWithoutAnEndIsDrawnToTheEdge(t *testing.T) {
-	a := doubleGrant("k", 0)
-	for i := range a.Spans {
-		a.Spans[i].To, a.Spans[i].Until = 0, harness.NothingEnds
+	kind := func(k harness.SpanKind) func(*harness.Anomaly) {
+		return func(a *harness.Anomaly) { a.Spans[1].Kind = k }
 	}
-	page := anomalyPage(t, a)
-	require.Equal(t, 2, strings.Count(page, `class="hold"`))
-	require.Contains(t, page, "on: its lease has no end")
-	require.Contains(t, page, "two owners without end")
-}
-
-func TestEachKindOfSpanIsDrawnAndExplained(t *testing.T) {
-	for kind, want := range map[harness.SpanKind][3]string{
-		harness.PossibleHold: {"hold maybe", "may have k from 1.211 s to 3.190 s", "perhaps held"},
-		harness.PastLease:    {"hold past", "every lease is over from 1.211 s to 3.190 s", "every lease is over"},
-		harness.NextOwner:    {"hold", "granted from 1.211 s on, and wrote before 3.190 s", "the next owner has been granted it"},
-		harness.LargestToken: {"hold", "its fencing token was given out by 1.211 s", "the larger token has been given out"},
-		harness.StillHeld:    {"hold", "certainly has k from 1.211 s on", "the later owner has the lock"},
+	touch := func(more time.Duration) func(*harness.Anomaly) {
+		return func(a *harness.Anomaly) { a.Spans[0].To = a.Spans[1].From + more }
+	}
+	for name, c := range map[string]struct {
+		change   func(*harness.Anomaly)
+		overlaps int
+		want     []string
+	}{
+		"two certain holds": {func(*harness.Anomaly) {}, 1, []string{
+			"holds k from 0.001 s to 1.480 s (1.48 s): its owner releases it", "two owners for 269 ms",
+			"two owners from 1.211 s to 1.480 s (269 ms): its owner releases it"}},
+		"holds that touch":           {touch(0), 0, nil},
+		"a nanosecond is an overlap": {touch(1), 1, []string{"two owners for 1 ns"}},
+		"without an end, to the edge": {func(a *harness.Anomaly) {
+			for i := range a.Spans {
+				a.Spans[i].To, a.Spans[i].Until = 0, harness.NothingEnds
+			}
+		}, 1, []string{"on: its lease has no end", "two owners without end"}},
+		// Only certain holds exclude each other.
+		"perhaps held": {kind(harness.PossibleHold), 0, []string{
+			`<rect class="hold maybe"`, "may have k from 1.211 s to 3.190 s", "</i>perhaps held</span>"}},
+		"past": {kind(harness.PastLease), 0, []string{
+			`<rect class="hold past"`, "every lease is over from 1.211 s to 3.190 s", "</i>every lease is over</span>"}},
+		"next owner": {kind(harness.NextOwner), 0, []string{
+			"granted from 1.211 s on, and wrote before 3.190 s", "</i>the next owner has been granted it</span>"}},
+		"largest token": {kind(harness.LargestToken), 0, []string{
+			"its fencing token was given out by 1.211 s", "</i>the larger token has been given out</span>"}},
+		"still held": {kind(harness.StillHeld), 0, []string{
+			"certainly has k from 1.211 s on", "</i>the later owner has the lock</span>"}},
 	} {
 		a := doubleGrant("k", 0)
-		a.Spans[1].Kind = kind
+		c.change(&a)
 		page := anomalyPage(t, a)
-		require.Contains(t, page, `<rect class="`+want[0]+`"`, kind)
-		require.Contains(t, page, want[1], kind)
-		require.Contains(t, page, "</i>"+want[2]+"</span>", kind)
-		require.NotContains(t, page, `class="overlap"`, "only certain holds exclude each other")
+		require.Equal(t, 2, strings.Count(page, `<rect class="hold`), name)
+		require.Equal(t, c.overlaps, strings.Count(page, `class="overlap"`), name)
+		require.Equal(t, c.overlaps > 0, strings.Contains(page, "two owners for") || strings.Contains(page, "two owners without"), name)
+		for _, text := range c.want {
+			require.Contains(t, page, text, name)
+		}
 	}
 }
 
