@@ -80,8 +80,6 @@ func dead(op harness.Op) harness.Op { return withErr(harness.Crashed, info(op)) 
 // look returns the harness's look at the mark of m, which is there and has so much time left.
 func look(call, ret, left time.Duration) harness.Op { return on("m", inspect(call, ret, "1", left)) }
 
-func unmarked(op harness.Op) harness.Op { op.Result = ""; return op }
-
 // A history that cannot be read is told by the pass that could not read it.
 func TestDeliveryReadsTwice(t *testing.T) {
 	broken := errors.New("broken")
