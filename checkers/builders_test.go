@@ -144,6 +144,7 @@ func runCases(t *testing.T, c harness.Checker, cases []verdictCase) {
 			}
 			require.Equal(t, tc.verdict(), g.Verdict, g.Reason)
 			require.Contains(t, g.Reason, tc.unknown)
+			require.NotRegexp(t, "(^| )-[0-9]", g.Reason, "no count is negative")
 			require.NotEmpty(t, g.Reason)
 			require.Equal(t, c.Name(), g.Checker)
 		})
