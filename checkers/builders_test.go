@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,11 +122,11 @@ func judgeWithin(ctx context.Context, c harness.Checker, h harness.History) (har
 
 // verdictCase is a history and what a checker must say about it.
 type verdictCase struct {
-	name string
-	h    harness.History
-	want []harness.Class // of the anomalies, in the order in which they are found; none and no unknown: valid
-	// unknown, if set, is part of the reason of an Unknown.
-	unknown string
+	name    string
+	h       harness.History
+	want    []harness.Class // of the anomalies, in the order in which they are found; none and no unknown: valid
+	unknown string          // part of the reason of an Unknown; empty: none
+	note    string          // part of the first anomaly's note
 }
 
 // runCases judges every case, and asks that porcupine agrees wherever it has a model.
@@ -134,6 +135,7 @@ func runCases(t *testing.T, c harness.Checker, cases []verdictCase) {
 		t.Run(tc.name, func(t *testing.T) {
 			g, found := judge(t, c, tc.h)
 			require.Equal(t, tc.want, classes(found), "%v", found)
+			require.True(t, tc.note == "" || strings.Contains(found[0].Note, tc.note), "%v", found)
 			for _, a := range found {
 				require.Equal(t, hasModel(a), a.Certified, "certified: %v", a)
 				require.NotEmpty(t, a.Note)
@@ -142,6 +144,7 @@ func runCases(t *testing.T, c harness.Checker, cases []verdictCase) {
 			}
 			require.Equal(t, tc.verdict(), g.Verdict, g.Reason)
 			require.Contains(t, g.Reason, tc.unknown)
+			require.NotRegexp(t, "(^| )-[0-9]", g.Reason, "no count is negative")
 			require.NotEmpty(t, g.Reason)
 			require.Equal(t, c.Name(), g.Checker)
 		})

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/stretchr/testify/require"
 )
 
 // Brute force: whether any execution explains a short history. It shares nothing with the checkers, their rules and porcupine
@@ -101,23 +100,6 @@ func deedsOf(ops []harness.Op, meta harness.Meta, does func(harness.Op) bool) (o
 	return out
 }
 
-// Brute force alone finds the defects that are planted in the checkers: their verdicts differ from its own.
-func TestBruteForceFindsPlantedBugs(t *testing.T) {
-	for _, p := range properties {
-		if p.explains == nil {
-			continue
-		}
-		for name, b := range blind {
-			b.Checker = p.checker
-			require.True(t, p.differs(t, b, 20_000), "%s, which %s", p.name, name)
-		}
-		if p.name != "sequence" && p.name != "writes" { // which know of no drift
-			require.True(t, p.differs(t, driftless{p.checker}, 5000), "%s, which ignores drift", p.name)
-		}
-		require.False(t, p.differs(t, p.checker, 1000), p.name)
-	}
-}
-
 // differs reports whether brute force differs from what c says of one history among so many.
 func (p property) differs(t *testing.T, c harness.Checker, limit int) bool {
 	for seed := range limit {
@@ -127,44 +109,6 @@ func (p property) differs(t *testing.T, c harness.Checker, limit int) bool {
 		}
 	}
 	return false
-}
-
-// Histories that no execution explains, with one beside each that differs in one thing and has an explanation. The
-// checkers say the same.
-func TestBruteForce(t *testing.T) {
-	for _, tc := range []struct {
-		property  string
-		bad, good []harness.Op
-	}{
-		{"mutex", []harness.Op{acquire(0, "a", 1, 2, 10), acquire(1, "b", 1, 3, 10)},
-			[]harness.Op{acquire(0, "a", 1, 2, 10), acquire(1, "b", 1, 11, 10)}},
-		{"mutex", []harness.Op{acquire(0, "a", 0, 1, 0), info(release(0, "a", 4, 9)), acquire(1, "b", 2, 3, 0)},
-			[]harness.Op{acquire(0, "a", 0, 1, 0), info(release(0, "a", 3, 9)), acquire(1, "b", 2, 3, 0)}},
-		{"mutex", []harness.Op{acquire(0, "a", 0, 1, 0), extend(0, "a", 2, 3, 6), acquire(1, "b", 4, 7, 5), acquire(2, "c", 9, 14, 5)},
-			[]harness.Op{acquire(0, "a", 0, 1, 0), extend(0, "a", 2, 3, 6), acquire(1, "b", 4, 8, 5), acquire(2, "c", 9, 14, 5)}},
-		{"mutex", []harness.Op{acquire(0, "a", 0, 1, 9), info(release(1, "a", 2, 3)), acquire(2, "c", 4, 5, 9)},
-			[]harness.Op{acquire(0, "a", 0, 1, 9), info(release(0, "a", 2, 3)), acquire(2, "c", 4, 5, 9)}},
-		{"mutex", []harness.Op{acquire(0, "a", 0, 1, 8), acquire(1, "b", 2, 9, 5), acquire(2, "c", 3, 6, 20)},
-			[]harness.Op{acquire(0, "a", 0, 1, 8), acquire(1, "b", 2, 9, 5), acquire(2, "c", 3, 8, 20), release(2, "c", 9, 10)}},
-		{"dedup", []harness.Op{claim(0, 0, 1, 10), claim(1, 2, 9, 10)}, []harness.Op{claim(0, 0, 1, 10), claim(1, 2, 10, 10)}},
-		{"dedup", []harness.Op{claim(0, 0, 9, 4), claim(1, 1, 2, 9)}, []harness.Op{claim(0, 0, 9, 4), claim(1, 1, 4, 9)}},
-		{"dedup, confirmed", []harness.Op{claim(0, 0, 1, 2), confirm(0, 2, 3, 10), claim(1, 4, 11, 2)},
-			[]harness.Op{claim(0, 0, 1, 2), confirm(0, 2, 3, 10), claim(1, 3, 11, 2)}},
-		{"sequence", []harness.Op{next(0, 0, 1, "2"), next(1, 0, 2, "2")}, []harness.Op{next(0, 0, 1, "2"), info(next(1, 0, 2, "2"))}},
-		{"sequence", []harness.Op{next(0, 0, 1, "10"), next(1, 2, 3, "9")}, []harness.Op{next(0, 0, 1, "10"), next(1, 1, 3, "9")}},
-		{"writes", []harness.Op{add(0, 1, 0, 1), info(add(1, 2, 0, 1)), read(2, 3, "2")}, []harness.Op{add(0, 1, 0, 2), info(add(1, 2, 0, 1)), read(2, 3, "2")}},
-		{"writes", []harness.Op{fail(add(0, 1, 0, 1)), read(2, 3, "1")}, []harness.Op{info(add(0, 1, 0, 1)), read(2, 3, "1")}},
-	} {
-		p := propertyOf(tc.property)
-		for i, ops := range [][]harness.Op{tc.bad, tc.good} {
-			h := of(ops...)
-			one := history{slices.SortedStableFunc(slices.Values(ops), func(a, b harness.Op) int { return int(a.Return - b.Return) }), h}
-			require.Equal(t, i == 1, p.explained(one, false), "%v", one)
-			require.Equal(t, i == 1, p.explained(one, true), "%v", one)
-			g, _ := judge(t, p.checker, h)
-			require.Equal(t, i == 1, g.Verdict != harness.Invalid, "%v: %v", one, g)
-		}
-	}
 }
 
 func propertyOf(name string) property {

@@ -20,36 +20,22 @@ func TestFence(t *testing.T) {
 		{name: "numbers are no tokens", h: of(next(0, 1, 2, "9")), unknown: "no fencing token was recorded"},
 		{name: "rising", h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, "10"), grant(2, 5, 6, "100"))},
 		{name: "smaller", want: back, h: of(grant(0, 1, 2, "10"), grant(1, 3, 4, "9"))},
-		{name: "equal", want: back, h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, "9"))},
 		{name: "equal, with a leading zero", want: back, h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, "09"))},
-		{name: "equal, touching", h: of(grant(0, 1, 2, "9"), grant(1, 2, 2, "9"))},
-		{name: "smaller, touching", h: of(grant(0, 1, 5, "10"), grant(1, 5, 5, "9"))},
 		{name: "smaller, though the larger one was granted while it was asked for", want: back, h: of(grant(1, 4, 5, "10"), grant(0, 1, 6, "9"))},
-		{name: "smaller, though the larger one was granted and released meanwhile", want: back, h: of(grant(1, 4, 5, "10"), release(1, "1", 6, 7), grant(0, 1, 8, "9"))},
-		{name: "equal, granted meanwhile", want: back, h: of(grant(1, 4, 5, "9"), grant(0, 1, 6, "9"))},
-		{name: "smaller, but the lease may have been over", h: of(grant(1, 11, 12, "10"), grant(0, 1, 13, "9"))},
 		{name: "smaller, as late as the lease", h: of(grant(1, 10, 11, "10"), grant(0, 1, 13, "9"))},
 		{name: "smaller, just before the lease can be over", want: back, h: of(grant(1, 9, 10, "10"), grant(0, 1, 13, "9"))},
-		{name: "smaller, but it may have been over with drift", h: drifting(0.1, of(grant(1, 9, 10, "10"), grant(0, 1, 13, "9")))},
 		{name: "smaller, but a late release of the owner may have ended it", h: of(info(release(0, "0", 0, 1)), grant(1, 4, 5, "10"), grant(testWorkers, 2, 6, "9"))},
 		{name: "smaller, and the late release is another owner's", want: back, h: of(info(release(0, "z", 0, 1)), grant(1, 4, 5, "10"), grant(testWorkers, 2, 6, "9"))},
 		{name: "smaller, of widened operations", h: inMachines(of(grant(1, 4, 5, "10"), grant(0, 1, 6, "9")))},
-		{name: "on two keys", h: of(grant(0, 1, 2, "10"), on("j", grant(1, 3, 4, "9")))},
 		{name: "re-entry gets its own token again", h: of(grant(0, 1, 2, "9"), grant(0, 3, 4, "9"))},
 		{name: "re-entry under a retired id", h: of(grant(0, 1, 2, "9"), info(on("j", grant(0, 2, 3, ""))), grant(3, 4, 5, "9"))},
-		{name: "re-entry gets a smaller token", want: back, h: of(grant(0, 1, 2, "9"), grant(0, 3, 4, "8"))},
 		{name: "the token of another grant to the same worker", want: back, h: of(grant(0, 1, 2, "9"), withArg("z", grant(0, 3, 4, "9")))},
 		{name: "re-entry while another has the same token", want: back, h: of(grant(0, 1, 3, "9"), grant(1, 2, 3, "9"), grant(0, 4, 5, "9"))},
-		{name: "re-entry of the second one with the same token", want: back, h: of(grant(0, 1, 3, "9"), grant(1, 2, 3, "9"), grant(1, 4, 5, "9"))},
 		{name: "back, once for each grant that is", want: append(back, harness.FenceRegression), h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, "3"), grant(2, 5, 6, "4"), grant(0, 7, 8, "10"))},
 		{name: "info draws none for certain", h: of(info(grant(0, 1, 2, "10")), grant(1, 3, 4, "9"))},
-		{name: "fail draws none", h: of(fail(grant(0, 1, 2, "10")), grant(1, 3, 4, "9"))},
 		{name: "an extend is no grant", h: of(grant(0, 1, 2, "9"), token("9", extend(1, "b", 3, 4, 10)))},
-		{name: "some without a token", want: back, h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, ""), grant(1, 5, 6, "9"))},
 		{name: "beyond 2^53", want: back, h: of(grant(0, 1, 2, "9007199254740993"), grant(1, 3, 4, "9007199254740992"))},
-		{name: "a slow call against the largest before it", want: back,
-			h: of(grant(0, 1, 2, "5"), grant(0, 9, 12, "90"), grant(2, 4, 20, "5"))},
-		{name: "a slow call, larger than those before it", h: of(grant(0, 1, 2, "5"), grant(0, 15, 16, "90"), grant(2, 4, 20, "6"))},
+		{name: "a slow call against the largest before it", want: back, h: of(grant(0, 1, 2, "5"), grant(0, 9, 12, "90"), grant(2, 4, 20, "5"))},
 		{name: "a slow call, smaller than one before its lease could be over", want: back, h: of(grant(0, 1, 2, "5"), grant(0, 9, 12, "90"), grant(2, 4, 20, "6"))},
 		{name: "drawn after the lock was lost", want: back, h: of(token("2", acquire(0, "a", 1, 8, 3)), token("1", acquire(1, "b", 5, 6, 10)))},
 		{name: "drawn after the lock was lost, and the next owner is silent", want: back,
@@ -57,24 +43,13 @@ func TestFence(t *testing.T) {
 		{name: "released before the other returned", h: of(token("1", acquire(1, "b", 5, 6, 10)), token("2", acquire(0, "a", 1, 9, 30)), release(1, "b", 7, 10))},
 		{name: "released after the other returned", want: back,
 			h: of(token("1", acquire(1, "b", 5, 6, 10)), token("2", acquire(0, "a", 1, 8, 3)), release(1, "b", 9, 10))},
-		{name: "asked for after the other had returned", h: of(token("1", acquire(1, "b", 5, 6, 10)), token("2", acquire(0, "a", 7, 8, 10)))},
-		{name: "the lease can be over", h: of(token("1", acquire(1, "b", 5, 6, 10)), token("2", acquire(0, "a", 1, 15, 30)))},
-		{name: "the lease was made shorter", h: of(token("1", acquire(1, "b", 5, 6, 10)), extend(1, "b", 7, 9, 1), token("2", acquire(0, "a", 1, 10, 30)))},
 		{name: "a release may still come", h: of(token("1", acquire(1, "b", 5, 6, 30)), token("2", acquire(0, "a", 1, 9, 30)), info(release(1, "b", 7, 20)))},
-		{name: "the same owner", h: of(token("2", acquire(0, "a", 1, 8, 3)), token("1", acquire(0, "a", 5, 6, 10)))},
 		{name: "not a number", h: of(grant(0, 1, 2, "x")), unknown: `1 results are not decimal numbers, the first: client 0 was given "x" at 2ns`},
 		{name: "a probe", want: back, h: of(grant(0, 1, 2, "9"), byHarness(grant(0, 3, 4, "9")))},
+		{name: "an odd token after another one", unknown: "1 results are not decimal numbers", h: of(token("5", acquire(0, "a", 1, 2, 9)),
+			token("x", acquire(1, "b", 3, 4, 9)))},
+		{name: "odd tokens alone", unknown: "1 results are not decimal numbers", h: of(token("x", acquire(1, "b", 3, 4, 9)))},
 	})
-}
-
-func TestFenceEvidence(t *testing.T) {
-	a, b := token("90", acquire(0, "a", 2, 3, 10)), token("7", acquire(1, "b", 5, 6, 10))
-	g, found := judge(t, Fence(), of(token("5", acquire(2, "c", 1, 2, 10)), a, b))
-	require.Len(t, found, 1)
-	require.Equal(t, []harness.Op{a, b}, found[0].Ops, "against the largest")
-	require.Equal(t, "client 1 was granted k with the fencing token 7 by 6ns, after client 0 had been granted it with 90 by 3ns", found[0].Note)
-	require.Equal(t, 3.0, figureOf(t, g, "fencing tokens"))
-	require.Equal(t, 1.0, figureOf(t, g, "fence regressions"))
 }
 
 // If two owners got the same number, no third grant with it is right, whoever gets it.

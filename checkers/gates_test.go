@@ -1,7 +1,6 @@
 package checkers
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -22,15 +21,19 @@ func soak() harness.History {
 	return h
 }
 
-// soakBut returns soak with one thing changed.
-func soakBut(change func(h *harness.History)) harness.History {
+type change = func(h *harness.History)
+
+// soakBut returns soak with some things changed.
+func soakBut(changes ...change) harness.History {
 	h := soak()
-	change(&h)
+	for _, do := range changes {
+		do(&h)
+	}
 	return h
 }
 
 // without leaves out the operations that match.
-func without(match func(harness.Op) bool) func(*harness.History) {
+func without(match func(harness.Op) bool) change {
 	return func(h *harness.History) {
 		var kept []harness.Op
 		for op := range h.Ops {
@@ -42,139 +45,115 @@ func without(match func(harness.Op) bool) func(*harness.History) {
 	}
 }
 
-// followed appends ops to those of h.
-func followed(h *harness.History, more ...harness.Op) {
-	ops := h.Ops
-	h.Ops = func(yield func(harness.Op, error) bool) {
-		ops(yield)
-		for _, op := range more {
-			yield(op, nil)
+// with appends operations.
+func with(more ...harness.Op) change {
+	return func(h *harness.History) {
+		ops := h.Ops
+		h.Ops = func(yield func(harness.Op, error) bool) {
+			ops(yield)
+			for _, op := range more {
+				yield(op, nil)
+			}
 		}
 	}
 }
 
+func promised(kinds ...harness.Kind) change {
+	return func(h *harness.History) { h.Meta.Kinds = append(h.Meta.Kinds, kinds...) }
+}
+
+func situations(all ...harness.SituationName) change {
+	return func(h *harness.History) { h.Meta.Situations = all }
+}
+
+func rate(r float64) change { return func(h *harness.History) { h.Meta.Rate = r } }
+
+func andFault(f harness.Fault) change {
+	return func(h *harness.History) { h.Faults = append(h.Faults, f) }
+}
+
+func refused(op harness.Op) bool     { return op.Outcome == harness.Fail }
+func beforeFault(op harness.Op) bool { return op.Call < 100 }
+func duringFault(op harness.Op) bool { return op.Call == 120 }
+func afterFault(op harness.Op) bool  { return op.Call > 300 }
+
 func TestGates(t *testing.T) {
+	const before, during, after = "0 operations before the first fault", "0 operations during kill", "0 operations after the last fault"
+	freeze := harness.Fault{Name: "freeze", Start: 105, Active: 108, Heal: 190, End: 200, Proved: true, Frozen: []int{0, 1}}
+	freezeLater := freeze
+	freezeLater.Start, freezeLater.Active, freezeLater.Heal = 111, 111, 200
+	pause := harness.Fault{Name: "pause", Targets: []string{"s1"}, Start: 120, Active: 130, Heal: 140, End: 260, Proved: true}
 	runCases(t, Gates(), []verdictCase{
 		{name: "all open", h: soak()},
 		{name: "empty", h: of(), unknown: "the run promised no kind of operation; 0 operations during the run"},
 		{name: "no end", unknown: "the record stops before the run did", h: soakBut(func(h *harness.History) { h.End = nil })},
 		{name: "early end", unknown: "the run ended early: interrupted", h: soakBut(func(h *harness.History) { h.End.Reason = "interrupted" })},
-		{name: "a promised kind is missing", unknown: "no read was ok", h: soakBut(func(h *harness.History) { h.Meta.Kinds = append(h.Meta.Kinds, harness.Read) })},
+		{name: "a promised kind is missing", unknown: "no read was ok", h: soakBut(promised(harness.Read))},
 		{name: "a promised kind was never ok", unknown: "no release was ok",
 			h: soakBut(without(func(op harness.Op) bool { return op.Kind == harness.Release }))},
-		{name: "no contention", unknown: "no contention", h: soakBut(without(func(op harness.Op) bool { return op.Outcome == harness.Fail }))},
-		{name: "contention among the refused alone", unknown: "no contention", h: soakBut(func(h *harness.History) {
-			without(func(op harness.Op) bool { return op.Call == 11 })(h)
-			followed(h, fail(acquire(0, "e", 340, 342, 5)), fail(acquire(1, "f", 341, 343, 5)))
-		})},
-		{name: "contention is asked of each kind", unknown: "never did the nexts of two workers meet", h: soakBut(func(h *harness.History) {
-			h.Meta.Kinds = append(h.Meta.Kinds, harness.Next)
-			followed(h, next(0, 340, 341, "1"))
-		})},
+		{name: "no contention", unknown: "no contention", h: soakBut(without(refused))},
+		{name: "contention among the refused alone", unknown: "no contention",
+			h: soakBut(without(func(op harness.Op) bool { return op.Call == 11 }), with(fail(acquire(0, "e", 340, 342, 5)), fail(acquire(1, "f", 341, 343, 5))))},
+		{name: "contention is asked of each kind", unknown: "never did the nexts of two workers meet",
+			h: soakBut(promised(harness.Next), with(next(0, 340, 341, "1")))},
 		{name: "nobody is first", unknown: `no claim was told "first"`, h: claimed(seen(claim(0, 1, 3, 9)), seen(claim(1, 2, 4, 9)))},
 		{name: "somebody is first", h: claimed(claim(0, 1, 3, 9), seen(claim(1, 2, 4, 9)))},
 		{name: "two ask when somebody else has been told that it is first", unknown: "no contention",
 			h: claimed(claim(0, 1, 2, 9), seen(claim(1, 3, 5, 9)), seen(claim(2, 4, 6, 9)))},
 		{name: "a sequence that never gave a number", unknown: "seq-1 never gave a number", h: numbersDrawn(fail(on("seq-1", next(0, 5, 6, ""))))},
-		{name: "a sequence that gave one at last", h: numbersDrawn(fail(on("seq-1", next(0, 5, 6, ""))), on("seq-1", next(0, 7, 8, "1")), fail(on("seq-1", next(0, 9, 10, ""))))},
-		{name: "a situation was promised and not met", unknown: "never occurred: extend after the lease", h: soakBut(func(h *harness.History) {
-			h.Meta.Situations = []harness.SituationName{harness.LeaseEndedInside, harness.ExtendAfterLease}
-		})},
-		{name: "and met", h: soakBut(func(h *harness.History) {
-			h.Meta.Situations = []harness.SituationName{harness.LeaseEndedInside}
-		})},
+		{name: "a sequence that gave one at last",
+			h: numbersDrawn(fail(on("seq-1", next(0, 5, 6, ""))), on("seq-1", next(0, 7, 8, "1")), fail(on("seq-1", next(0, 9, 10, ""))))},
+		{name: "a situation was promised and not met", unknown: "never occurred: extend after the lease",
+			h: soakBut(situations(harness.LeaseEndedInside, harness.ExtendAfterLease))},
+		{name: "and met", h: soakBut(situations(harness.LeaseEndedInside))},
 		{name: "no contention is needed for writes", h: soakBut(func(h *harness.History) {
 			h.Ops, h.Meta.Kinds, h.Faults = harness.OpsOf([]harness.Op{add(0, 1, 1, 2)}), []harness.Kind{harness.Add}, nil
 		})},
-		{name: "not proved", unknown: "the fault kill at 100ns was not proved: nobody noticed", h: soakBut(func(h *harness.History) { h.Faults[0].Proved, h.Faults[0].Proof = false, "nobody noticed" })},
+		{name: "not proved", unknown: "the fault kill at 100ns was not proved: nobody noticed",
+			h: soakBut(func(h *harness.History) { h.Faults[0].Proved, h.Faults[0].Proof = false, "nobody noticed" })},
 		{name: "not healed", unknown: "the fault kill at 100ns never healed", h: soakBut(func(h *harness.History) { h.Faults[0].End = 0 })},
-		{name: "no load before", unknown: "0 operations before the first fault", h: soakBut(without(func(op harness.Op) bool { return op.Call < 100 }))},
-		{name: "no load during", unknown: "0 operations during kill", h: soakBut(without(func(op harness.Op) bool { return op.Call == 120 }))},
-		{name: "load that hangs all through the fault", h: soakBut(func(h *harness.History) {
-			ops := h.Ops
-			h.Ops = func(yield func(harness.Op, error) bool) {
-				for op := range ops {
-					if op.Call == 120 {
-						op.Call, op.Return = 90, 250
-					}
-					if !yield(op, nil) {
-						return
-					}
-				}
-			}
-		})},
-		{name: "no load after", unknown: "0 operations after the last fault", h: soakBut(without(func(op harness.Op) bool { return op.Call > 300 }))},
-		{name: "the final read is no load", unknown: "0 operations after the last fault", h: soakBut(func(h *harness.History) {
-			without(func(op harness.Op) bool { return op.Call > 300 })(h)
-			ops := h.Ops
-			h.Ops = func(yield func(harness.Op, error) bool) {
-				ops(yield)
-				yield(read(400, 401, ""), nil)
-			}
-		})},
-		{name: "a probe is no load", unknown: "0 operations after the last fault", h: soakBut(func(h *harness.History) {
-			without(func(op harness.Op) bool { return op.Call > 300 })(h)
-			followed(h, probe(400, 401))
-		})},
-		{name: "a delivery is no load", unknown: "0 operations after the last fault", h: soakBut(func(h *harness.History) {
-			without(func(op harness.Op) bool { return op.Call > 300 })(h)
-			followed(h, deliver(0, 400, 401))
-		})},
-		{name: "a granted probe is no ok acquire", unknown: "no acquire was ok", h: soakBut(func(h *harness.History) {
-			without(func(op harness.Op) bool { return op.Kind == harness.Acquire && op.Outcome == harness.OK })(h)
-			followed(h, granted(probe(400, 401)))
-		})},
-		{name: "an inspection is an ok inspection", h: soakBut(func(h *harness.History) {
-			h.Meta.Kinds = append(h.Meta.Kinds, harness.Inspect)
-			followed(h, inspect(400, 401, "1", 0))
-		})},
-		{name: "a probe is no contention", unknown: "no contention", h: soakBut(func(h *harness.History) {
-			without(func(op harness.Op) bool { return op.Outcome == harness.Fail })(h)
-			followed(h, acquire(0, "e", 399, 400, 5), granted(probe(400, 401)))
-		})},
+		{name: "no load before", unknown: before, h: soakBut(without(beforeFault))},
+		{name: "no load during", unknown: during, h: soakBut(without(duringFault))},
+		{name: "load that hangs all through the fault", h: soakBut(without(duringFault), without(afterFault),
+			with(info(acquire(0, "c", 90, 250, 5)), acquire(1, "d", 310, 312, 5), release(1, "d", 320, 330)))},
+		{name: "no load after", unknown: after, h: soakBut(without(afterFault))},
+		{name: "the final read is no load", unknown: after, h: soakBut(without(afterFault), with(read(400, 401, "")))},
+		{name: "a probe is no load", unknown: after, h: soakBut(without(afterFault), with(probe(400, 401)))},
+		{name: "a delivery is no load", unknown: after, h: soakBut(without(afterFault), with(deliver(0, 400, 401)))},
+		{name: "a granted probe is no ok acquire", unknown: "no acquire was ok", h: soakBut(
+			without(func(op harness.Op) bool { return op.Kind == harness.Acquire && op.Outcome == harness.OK }), with(granted(probe(400, 401))))},
+		{name: "an inspection is an ok inspection", h: soakBut(promised(harness.Inspect), with(inspect(400, 401, "1", 0)))},
+		{name: "a probe is no contention", unknown: "no contention",
+			h: soakBut(without(refused), with(acquire(0, "e", 399, 400, 5), granted(probe(400, 401))))},
 		{name: "only refusals before", unknown: "no operation of the main workload was ok before the first fault",
 			h: soakBut(without(func(op harness.Op) bool { return op.Call < 100 && op.Outcome == harness.OK }))},
 		{name: "only riders after", unknown: "no operation of the main workload was ok after the last fault",
 			h: soakBut(func(h *harness.History) { h.Meta.Clients = 1 })},
-		{name: "TILT", unknown: "the Sentinel s1 entered TILT mode at 150ns", h: soakBut(func(h *harness.History) {
-			h.Events = append(h.Events, harness.Event{At: 150, Node: "s1", Kind: "+tilt", Detail: "#tilt mode entered"})
-		})},
+
+		{name: "TILT", unknown: "the Sentinel s1 entered TILT mode at 150ns", h: soakBut(tilt(150))},
 		{name: "TILT of a Sentinel that a fault stopped", h: soakBut(tilt(150, "s1"))},
 		{name: "TILT when it goes on", h: soakBut(tilt(195, "s1"))},
 		{name: "TILT just after the fault", h: soakBut(tilt(190+tiltSeen, "s1"))},
 		{name: "TILT long after the fault", unknown: "the Sentinel s1 entered TILT", h: soakBut(tilt(191+tiltSeen, "s1"))},
 		{name: "TILT before the fault", unknown: "the Sentinel s1 entered TILT mode at 99ns", h: soakBut(tilt(99, "s1"))},
 		{name: "TILT of another Sentinel", unknown: "the Sentinel s1 entered TILT mode at 150ns", h: soakBut(tilt(150, "r1", "s2"))},
-		{name: "TILT while a later fault that it suffers has not ended", h: soakBut(func(h *harness.History) {
-			tilt(250, "r1")(h)
-			h.Faults = append(h.Faults, harness.Fault{Name: "pause", Targets: []string{"s1"}, Start: 120, Active: 130, Heal: 140, End: 260, Proved: true})
-		})},
-		{name: "TILT long after the heal of a fault that has not ended", h: soakBut(func(h *harness.History) {
-			tilt(2*time.Second, "s1")(h)
-			h.Faults[0].End = 3 * time.Second
-			followed(h, acquire(1, "e", 4*time.Second, 5*time.Second, 5))
-		})},
+		{name: "TILT while a later fault that it suffers has not ended", h: soakBut(tilt(250, "r1"), andFault(pause))},
+		{name: "TILT long after the heal of a fault that has not ended", h: soakBut(tilt(2*time.Second, "s1"),
+			func(h *harness.History) { h.Faults[0].End = 3 * time.Second }, with(acquire(1, "e", 4*time.Second, 5*time.Second, 5)))},
 
 		{name: "all clients frozen", h: soakBut(frozen(0, 1))},
-		{name: "some clients frozen", unknown: "0 operations during kill, where at least 1", h: soakBut(frozen(0))},
-		{name: "frozen after the bite only", unknown: "0 operations during kill", h: soakBut(func(h *harness.History) {
-			frozen()(h)
-			h.Faults = append(h.Faults, harness.Fault{Name: "freeze", Start: 111, Active: 111, Heal: 200, End: 200, Proved: true, Frozen: []int{0, 1}})
-		})},
-		{name: "frozen all through another fault", h: soakBut(func(h *harness.History) {
-			frozen()(h)
-			h.Faults = append(h.Faults, harness.Fault{Name: "freeze", Start: 105, Active: 108, Heal: 190, End: 200, Proved: true, Frozen: []int{0, 1}})
-		})},
+		{name: "some clients frozen", unknown: during + ", where at least 1", h: soakBut(frozen(0))},
+		{name: "frozen after the bite only", unknown: during, h: soakBut(frozen(), andFault(freezeLater))},
+		{name: "frozen all through another fault", h: soakBut(frozen(), andFault(freeze))},
 		{name: "load is asked of those only who can act", unknown: "1 operations during kill, where at least 2 were wanted",
 			h: soakBut(func(h *harness.History) { frozenAt(h, 1e9, 0) })}, // one of three for 4 s
 		{name: "load is not asked of those who cannot", h: soakBut(func(h *harness.History) { frozenAt(h, 5e8, 0) })},
-		{name: "too little load", unknown: "operations before the first fault, where at least", h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e9 })},
-		{name: "too little load, and what to do", unknown: "1,000,000,000 operations a second that were aimed at is enough: aim at a lower rate (--rate), or",
-			h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e9 })},
-		{name: "too little load during a fault", unknown: "operations during kill, where at least", h: soakBut(func(h *harness.History) {
-			h.Meta.Rate, h.Meta.Workers = 1e9, 1e9
-		})},
-		{name: "load enough", h: soakBut(func(h *harness.History) { h.Meta.Rate = 1e8 })},
+		{name: "too little load", unknown: "operations before the first fault, where at least", h: soakBut(rate(1e9))},
+		{name: "too little load, and what to do", h: soakBut(rate(1e9)),
+			unknown: "1,000,000,000 operations a second that were aimed at is enough: aim at a lower rate (--rate), or"},
+		{name: "too little load during a fault", unknown: "operations during kill, where at least",
+			h: soakBut(rate(1e9), func(h *harness.History) { h.Meta.Workers = 1e9 })},
+		{name: "load enough", h: soakBut(rate(1e8))},
 	})
 }
 
@@ -193,7 +172,7 @@ func numbersDrawn(ops ...harness.Op) harness.History {
 }
 
 // tilt lets the Sentinel s1 enter TILT mode, where the fault has those targets.
-func tilt(at time.Duration, targets ...string) func(*harness.History) {
+func tilt(at time.Duration, targets ...string) change {
 	return func(h *harness.History) {
 		h.Faults[0].Targets = targets
 		h.Events = append(h.Events, harness.Event{At: at, Node: "s1", Kind: "+tilt", Detail: "#tilt mode entered"})
@@ -201,9 +180,9 @@ func tilt(at time.Duration, targets ...string) func(*harness.History) {
 }
 
 // frozen lets the fault freeze groups, and nobody act while it is in force. Worker 1 alone is in group 1.
-func frozen(groups ...int) func(*harness.History) {
+func frozen(groups ...int) change {
 	return func(h *harness.History) {
-		without(func(op harness.Op) bool { return op.Call == 120 })(h)
+		without(duringFault)(h)
 		h.Faults[0].Frozen = groups
 	}
 }
@@ -212,8 +191,8 @@ func frozen(groups ...int) func(*harness.History) {
 func frozenAt(h *harness.History, round time.Duration, groups ...int) {
 	f := &h.Faults[0]
 	f.Frozen, f.Heal, f.End = groups, f.Active+4*round, f.Active+4*round
-	without(func(op harness.Op) bool { return op.Call > 300 })(h)
-	followed(h, acquire(1, "d", f.End+1, f.End+2, 5), release(1, "d", f.End+3, f.End+4))
+	without(afterFault)(h)
+	with(acquire(1, "d", f.End+1, f.End+2, 5), release(1, "d", f.End+3, f.End+4))(h)
 	h.Meta.Rate = 30
 }
 
@@ -247,13 +226,6 @@ func TestAwake(t *testing.T) {
 	require.Equal(t, 1.0, awakeShare(h, 10, 10), "an instant")
 }
 
-func TestGatesSayEverythingThatIsMissing(t *testing.T) {
-	g, _ := judge(t, Gates(), soakBut(func(h *harness.History) {
-		h.End, h.Faults[0].Proved, h.Meta.Kinds = nil, false, append(h.Meta.Kinds, harness.Claim)
-	}))
-	require.Equal(t, "the record stops before the run did; no claim was ok; the fault kill at 100ns was not proved: ", g.Reason)
-}
-
 func TestAReasonHasAnEnd(t *testing.T) {
 	g, _ := judge(t, Gates(), soakBut(func(h *harness.History) {
 		for range 100 {
@@ -263,17 +235,6 @@ func TestAReasonHasAnEnd(t *testing.T) {
 	require.Equal(t, harness.Unknown, g.Verdict)
 	require.Equal(t, mostReasons+1, len(strings.Split(g.Reason, "; ")))
 	require.Regexp(t, `; and [0-9]+ more$`, g.Reason)
-}
-
-func TestGatesFigures(t *testing.T) {
-	g, _ := judge(t, Gates(), soak())
-	require.Equal(t, []harness.Situation{{Name: harness.AcquiresAtOnce, Count: 1, Example: []harness.Op{
-		{Client: 0, Kind: harness.Acquire, Key: "k", Call: 10, Return: 12, Outcome: harness.OK},
-		fail(acquire(1, "b", 11, 13, 5)),
-	}}}, g.Situations[:1])
-	for name, want := range map[string]float64{"ops": 6, "ok": 4, "fail": 1, "info": 1, "contended ops": 1} {
-		require.Equal(t, want, figureOf(t, g, name), name)
-	}
 }
 
 func TestRivals(t *testing.T) {
@@ -299,13 +260,4 @@ func TestRivals(t *testing.T) {
 		}
 		require.Equal(t, tc.want, n, tc.name)
 	}
-}
-
-func TestRivalsForget(t *testing.T) {
-	var r rivals
-	for i := range 4 * watchedKeys {
-		r.met(on(fmt.Sprint(i), claim(0, 1, 2, 0)), 0, true)
-		r.met(on(fmt.Sprint(i), claim(1, 1, 2, 0)), 1, false)
-	}
-	require.LessOrEqual(t, len(r.asked.young)+len(r.asked.old), 2*watchedKeys)
 }

@@ -14,139 +14,131 @@ var (
 )
 
 func TestMutex(t *testing.T) {
+	taken := func(ops ...harness.Op) harness.History { // the lease of a is over, and b has been granted the lock
+		return of(append([]harness.Op{acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30)}, ops...)...)
+	}
+	theft, given := release(0, "a", 14, 15), release(1, "b", 20, 21)
+	c, later := acquire(2, "c", 16, 17, 30), acquire(2, "c", 18, 19, 30)
+	twoGrants := append(doubleGrant, harness.DoubleGrant)
 	runCases(t, Mutex(), []verdictCase{
 		{name: "empty", h: of(), unknown: "no acquire was recorded"},
-		{name: "only releases", h: of(release(0, "a", 1, 2)), unknown: "no acquire was recorded"},
-		{name: "one", h: of(acquire(0, "a", 1, 2, 10))},
 		{name: "one after the other", h: of(acquire(0, "a", 1, 2, 10), release(0, "a", 3, 4), acquire(1, "b", 3, 5, 10))},
 		{name: "two at once", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 1, 3, 10))},
 		{name: "two keys at once", h: of(acquire(0, "a", 1, 2, 10), on("j", acquire(1, "b", 1, 3, 10)))},
 		{name: "release too late", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10), release(0, "a", 5, 6))},
-		{name: "release of another key", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), on("j", release(0, "a", 2, 3)), acquire(1, "b", 3, 4, 10))},
 		{name: "release of another token", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), release(0, "z", 2, 3), acquire(1, "b", 3, 4, 10))},
 		{name: "release by another client", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), release(2, "a", 2, 3), acquire(1, "b", 3, 4, 10))},
 
 		{name: "no lease, never released", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 0), acquire(1, "b", 800, 900, 0))},
-		{name: "lease over", h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 10, 12, 10))},
 		{name: "lease over at the boundary", h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 11, 10))},
 		{name: "lease not over just before it", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 10, 10))},
 		{name: "drift shortens the lease", h: drifting(0.1, of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 10, 10)))},
-		{name: "drift shortens no more than that", want: doubleGrant, h: drifting(0.1, of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 9, 10)))},
 		{name: "promise over", h: of(promising(5, acquire(0, "a", 1, 2, 10)), acquire(1, "b", 3, 5, 10))},
 		{name: "promise not over", want: doubleGrant, h: of(promising(6, acquire(0, "a", 1, 2, 10)), acquire(1, "b", 3, 5, 10))},
-		{name: "answer after the own lease", h: of(acquire(0, "a", 1, 20, 10), acquire(1, "b", 18, 21, 10))},
 		{name: "the second one's answer after its own lease", want: doubleGrant, h: of(acquire(0, "a", 1, 5, 30), acquire(1, "b", 6, 20, 10))},
 
 		{name: "info acquire holds nothing", h: of(acquire(0, "a", 1, 2, 10), info(acquire(1, "b", 3, 4, 10)))},
-		{name: "info acquire first", h: of(info(acquire(0, "a", 1, 2, 10)), acquire(1, "b", 3, 4, 10))},
-		{name: "fail acquire holds nothing", h: of(acquire(0, "a", 1, 2, 10), fail(acquire(1, "b", 3, 4, 10)))},
 		{name: "info release ends the hold", h: of(acquire(0, "a", 1, 2, 10), info(release(0, "a", 3, 8)), acquire(1, "b", 4, 5, 10))},
-		{name: "fail release ends the hold", h: of(acquire(0, "a", 1, 2, 10), fail(release(0, "a", 3, 8)), acquire(1, "b", 4, 5, 10))},
-		{name: "slow release, called early", h: of(acquire(0, "a", 1, 2, 100), release(0, "a", 3, 50), acquire(1, "b", 4, 5, 10))},
 		{name: "slow release, called at that instant", h: of(acquire(0, "a", 1, 2, 100), release(0, "a", 5, 50), acquire(1, "b", 4, 5, 10))},
 		{name: "slow release, called just after", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), release(0, "a", 6, 50), acquire(1, "b", 4, 5, 10))},
-		{name: "slow release of the second one", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 4, 5, 100), release(1, "b", 6, 90))},
-		{name: "the second one was given up in the instant of its answer", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 4, 5, 100), release(1, "b", 5, 9))},
-		{name: "both return at one instant", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 1, 2, 10))},
 		{name: "both at one instant, one over at once", h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 1, 2, 10), release(1, "b", 2, 9))},
 
 		{name: "re-entry", h: of(acquire(0, "a", 1, 2, 10), acquire(0, "a", 3, 4, 10), release(0, "a", 5, 6))},
 		{name: "re-entry renews", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(0, "a", 8, 9, 10), acquire(1, "b", 12, 13, 10))},
-		{name: "acquired again after a release", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), release(0, "a", 3, 4), acquire(0, "a", 5, 6, 10), acquire(1, "b", 7, 8, 10))},
-		{name: "same client, another token", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(0, "b", 3, 4, 10))},
 		{name: "one token for all", want: doubleGrant, h: of(acquire(0, "TRUE", 1, 2, 10), acquire(1, "TRUE", 3, 4, 10))},
 		{name: "retired id released", h: of(acquire(0, "a", 1, 2, 100), info(on("j", acquire(0, "x", 3, 4, 9))), release(3, "a", 5, 6), acquire(1, "b", 6, 7, 10))},
-		{name: "retired id re-enters", h: of(acquire(0, "a", 1, 2, 100), info(acquire(0, "a", 3, 4, 9)), acquire(3, "a", 5, 6, 100))},
 		{name: "retired id speaks of something else", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), info(on("j", acquire(0, "x", 3, 9, 9))), acquire(1, "b", 6, 7, 10))},
 
 		{name: "extend renews", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 10), acquire(1, "b", 12, 13, 10))},
-		{name: "extended lease over at the boundary", h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 10), acquire(1, "b", 12, 18, 10))},
 		{name: "extended lease not over just before it", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 10), acquire(1, "b", 12, 17, 10))},
-		{name: "drift shortens the extended lease", h: drifting(0.1, of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 10), acquire(1, "b", 12, 17, 10)))},
 		{name: "extended until a promise", h: of(acquire(0, "a", 1, 2, 10), promising(13, extend(0, "a", 8, 9, 10)), acquire(1, "b", 12, 13, 10))},
-		{name: "extended without end", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 0), acquire(1, "b", 899, 900, 10))},
-		{name: "info extend holds nothing", h: of(acquire(0, "a", 1, 2, 10), info(extend(0, "a", 8, 9, 10)), acquire(1, "b", 12, 13, 10))},
-		{name: "fail extend holds nothing", h: of(acquire(0, "a", 1, 2, 10), fail(extend(0, "a", 8, 9, 10)), acquire(1, "b", 12, 13, 10))},
 		{name: "info extend ends nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), info(extend(0, "a", 3, 4, 10)), acquire(1, "b", 9, 10, 10))},
-		{name: "fail extend ends nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), fail(extend(0, "a", 3, 4, 1)), acquire(1, "b", 9, 10, 10))},
 		{name: "ok extend to a shorter lease", h: of(acquire(0, "a", 1, 2, 100), extend(0, "a", 3, 4, 5), acquire(1, "b", 7, 8, 10))},
-		{name: "ok extend to a shorter lease, not over", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), extend(0, "a", 3, 4, 5), acquire(1, "b", 6, 7, 10))},
 		{name: "info extend to a shorter lease", h: of(acquire(0, "a", 1, 2, 100), info(extend(0, "a", 3, 4, 5)), acquire(1, "b", 7, 8, 10))},
-		{name: "slow extend to a shorter lease, answered after the other grant", h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 8, 9, 10), extend(0, "a", 3, 30, 5))},
-		{name: "re-entry with a shorter lease", h: of(acquire(0, "a", 1, 2, 100), acquire(0, "a", 3, 4, 5), acquire(1, "b", 7, 8, 10))},
-		{name: "answer to an extend after the extended lease", h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 19, 10), acquire(1, "b", 12, 21, 10))},
-		{name: "extend after an info acquire", want: doubleGrant, h: of(info(acquire(0, "a", 1, 2, 10)), extend(3, "a", 3, 4, 10), acquire(1, "b", 5, 6, 10))},
-		{name: "an extend says nothing about the time before it", h: of(info(acquire(0, "a", 1, 2, 10)), acquire(1, "b", 3, 4, 10), release(1, "b", 5, 6), extend(3, "a", 5, 9, 10))},
-		{name: "extend of another key", h: of(acquire(0, "a", 1, 2, 10), on("j", extend(0, "a", 8, 9, 10)), acquire(1, "b", 12, 13, 10))},
-		{name: "extend of another token", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), extend(0, "z", 3, 4, 10))},
 		{name: "extend by another worker", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), extend(1, "a", 3, 4, 10))},
-		{name: "release ends what was extended", h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 8, 9, 10), release(0, "a", 10, 11), acquire(1, "b", 11, 12, 10))},
-		{name: "extended lock lost, then extended by the old owner", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30), extend(0, "a", 14, 15, 30))},
 		{name: "both owners go on extending: one violation", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10),
 			extend(0, "a", 5, 6, 10), extend(1, "b", 7, 8, 10), extend(0, "a", 9, 10, 10), extend(1, "b", 12, 13, 10))},
-		{name: "extending after a release is another violation", want: append(doubleGrant, harness.DoubleGrant), h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 50),
+		{name: "extending after a release is another violation", want: twoGrants, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 50),
 			release(0, "a", 5, 6), extend(0, "a", 7, 8, 10))},
-		{name: "a third owner beside two that extend", want: append(doubleGrant, harness.DoubleGrant), h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10),
+		{name: "a third owner beside two that extend", want: twoGrants, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10),
 			extend(0, "a", 5, 6, 10), acquire(2, "c", 7, 8, 10))},
 		{name: "granted to a probe", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), byHarness(acquire(0, "p", 3, 4, 10)))},
 
 		{name: "late release after an extended lease", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 5, 6, 10),
 			acquire(1, "b", 16, 17, 30), release(0, "a", 18, 19), acquire(2, "c", 20, 21, 30), release(1, "b", 22, 23))},
-		{name: "release inside the extended lease is not late", want: append(doubleGrant, harness.DoubleGrant), h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 9, 10, 30),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "extended before the late release", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			extend(1, "b", 13, 14, 30), release(0, "a", 15, 16), acquire(2, "c", 17, 18, 30), release(1, "b", 20, 21))},
-		{name: "extended after the late release, which so removed nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			release(0, "a", 14, 15), extend(1, "b", 16, 17, 30), acquire(2, "c", 18, 19, 30), release(1, "b", 20, 21))},
-		{name: "extended in vain after the late release", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			release(0, "a", 14, 15), fail(extend(1, "b", 16, 17, 30)), acquire(2, "c", 18, 19, 30), release(1, "b", 20, 21))},
-		{name: "extended at the instant of the late release", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			release(0, "a", 14, 15), extend(1, "b", 15, 17, 30), acquire(2, "c", 18, 19, 30), release(1, "b", 20, 21))},
-		{name: "extended at the instant of the late release, as is heard after the other grant", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 17, 18, 30), extend(1, "b", 15, 19, 30), release(2, "c", 20, 21))},
-		{name: "extended after the late release, perhaps", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			release(0, "a", 14, 15), info(extend(1, "b", 16, 17, 30)), acquire(2, "c", 18, 19, 30), release(4, "b", 20, 21))},
+		{name: "release inside the extended lease is not late", want: twoGrants, h: of(acquire(0, "a", 1, 2, 10), extend(0, "a", 9, 10, 30),
+			acquire(1, "b", 12, 13, 30), theft, c, given)},
+		{name: "extended before the late release", want: stolenRelease, h: taken(extend(1, "b", 13, 14, 30), release(0, "a", 15, 16), acquire(2, "c", 17, 18, 30), given)},
+		{name: "extended after the late release, which so removed nothing", want: doubleGrant, h: taken(theft, extend(1, "b", 16, 17, 30), later, given)},
+		{name: "extended in vain after the late release", want: stolenRelease, h: taken(theft, fail(extend(1, "b", 16, 17, 30)), later, given)},
+		{name: "extended at the instant of the late release", want: stolenRelease, h: taken(theft, extend(1, "b", 15, 17, 30), later, given)},
+		{name: "extended at the instant of the late release, as is heard after the other grant", want: stolenRelease, h: taken(theft, acquire(2, "c", 17, 18, 30), extend(1, "b", 15, 19, 30), release(2, "c", 20, 21))},
+		{name: "extended after the late release, perhaps", want: stolenRelease, h: taken(theft, info(extend(1, "b", 16, 17, 30)), later, release(4, "b", 20, 21))},
 		{name: "release answered at the end of its lease is not late", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 9, 10, 30),
-			release(0, "a", 10, 11), acquire(2, "c", 12, 13, 30), release(1, "b", 20, 21))},
-		{name: "extended after the late release, as is heard after the other grant", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-			release(0, "a", 14, 15), acquire(2, "c", 17, 18, 30), extend(1, "b", 16, 19, 30), release(2, "c", 20, 21))},
+			release(0, "a", 10, 11), acquire(2, "c", 12, 13, 30), given)},
+		{name: "extended after the late release, as is heard after the other grant", want: doubleGrant, h: taken(theft, acquire(2, "c", 17, 18, 30), extend(1, "b", 16, 19, 30), release(2, "c", 20, 21))},
 		{name: "a thief that had extended after the other's grant", want: append(doubleGrant, harness.StolenRelease), h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 60),
 			extend(0, "a", 14, 15, 5), release(0, "a", 25, 26), acquire(2, "c", 27, 28, 60), release(1, "b", 30, 31))},
 
 		{name: "released and acquired again within an instant", want: stolenRelease, h: of(acquire(0, "t", 0, 1, 2),
 			acquire(1, "b", 1, 3, 8), release(0, "t", 3, 3), acquire(0, "t", 3, 3, 4), release(0, "t", 5, 8))},
 
-		{name: "three at once are two too many", want: append(doubleGrant, harness.DoubleGrant),
-			h: of(acquire(0, "a", 1, 2, 50), acquire(1, "b", 1, 3, 50), acquire(2, "c", 1, 4, 50))},
+		{name: "three at once are two too many", want: twoGrants, h: of(acquire(0, "a", 1, 2, 50), acquire(1, "b", 1, 3, 50), acquire(2, "c", 1, 4, 50))},
 
-		{name: "late release deletes another's lock", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "the thief itself is granted it", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(0, "c", 16, 17, 30), release(1, "b", 20, 21))},
+		{name: "late release deletes another's lock", want: stolenRelease, h: taken(theft, c, given)},
+		{name: "the thief itself is granted it", want: stolenRelease, h: taken(theft, acquire(0, "c", 16, 17, 30), given)},
 		{name: "late release answered before the grant it undoes", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 16, 30), release(0, "a", 13, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "late release answered after the grant it allows", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 19), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "late release answered when the hold it ended is over", want: stolenRelease, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), acquire(2, "c", 16, 17, 10), release(2, "c", 30, 31), acquire(2, "d", 43, 44, 5), release(0, "a", 14, 50))},
-		{name: "a later owner releasing its own explains nothing", want: append(doubleGrant, harness.DoubleGrant), h: of(
+			acquire(1, "b", 12, 16, 30), release(0, "a", 13, 15), c, given)},
+		{name: "late release answered after the grant it allows", want: stolenRelease, h: taken(release(0, "a", 14, 19), c, given)},
+		{name: "late release answered when the hold it ended is over", want: stolenRelease, h: taken(acquire(2, "c", 16, 17, 10), release(2, "c", 30, 31), acquire(2, "d", 43, 44, 5), release(0, "a", 14, 50))},
+		{name: "a later owner releasing its own explains nothing", want: twoGrants, h: of(
 			acquire(1, "b", 1, 2, 100), acquire(0, "a", 3, 4, 100), release(0, "a", 5, 6), acquire(2, "c", 7, 8, 100))},
-		{name: "late release refused", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), fail(release(0, "a", 14, 15)), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "release in time explains nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100),
-			release(0, "a", 5, 9), acquire(1, "b", 6, 8, 90), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21))},
-		{name: "split brain: an owner that releases its own in time is no thief", want: append(doubleGrant, harness.DoubleGrant), h: of(
+		{name: "late release refused", want: doubleGrant, h: taken(fail(theft), c, given)},
+		{name: "release in time explains nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), release(0, "a", 5, 9), acquire(1, "b", 6, 8, 90), c, given)},
+		{name: "split brain: an owner that releases its own in time is no thief", want: twoGrants, h: of(
 			acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), release(0, "a", 5, 6), acquire(2, "c", 7, 8, 100))},
-		{name: "with a fault in force a second primary explains it as well", want: doubleGrant, h: faulted(of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21)))},
+		{name: "with a fault in force a second primary explains it as well", want: doubleGrant, h: faulted(taken(theft, c, given))},
 		{name: "most grants answered after their lease", unknown: "only 1 of 3 grants were answered inside their lease", h: of(
 			acquire(0, "a", 1, 20, 10), acquire(1, "b", 21, 40, 10), acquire(2, "c", 41, 42, 10))},
 		{name: "half of the grants answered after their lease", h: of(acquire(0, "a", 1, 20, 10), acquire(2, "c", 41, 42, 10))},
-		{name: "late release after the second grant explains nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10),
-			acquire(1, "b", 12, 13, 30), acquire(2, "c", 16, 17, 30), release(0, "a", 18, 19), release(1, "b", 20, 21))},
+		{name: "late release after the second grant explains nothing", want: doubleGrant, h: taken(c, release(0, "a", 18, 19), given)},
 
 		{name: "torn record, release may be under way", unknown: "1 possible overlap", h: torn(acquire(0, "a", 1, 2, 100), acquire(1, "b", 4, 5, 10))},
 		{name: "torn record, decided before", want: doubleGrant, h: torn(acquire(0, "a", 1, 2, 100), acquire(1, "b", 4, 5, 10), release(0, "a", 6, 7), release(1, "b", 7, 8))},
+
+		// Equal instants, each of which a mutant of the checker got wrong: see `make mutate`.
+		{name: "answered when its lease is over", unknown: "only 0 of 1 grants", h: of(acquire(0, "a", 1, 11, 10))},
+		{name: "a release called when the other is granted explains it", want: stolenRelease, h: taken(acquire(2, "c", 14, 16, 30), release(0, "a", 16, 20), release(1, "b", 22, 23))},
+		{name: "a release called after the other is granted does not", want: doubleGrant, h: taken(acquire(2, "c", 14, 16, 30), release(0, "a", 17, 20), release(1, "b", 22, 23))},
+
+		{name: "late extends, the shorter one first", h: of(info(extend(0, "a", 1, 2, 5)), info(extend(3, "a", 3, 4, 9)),
+			acquire(6, "a", 5, 6, 100), acquire(1, "b", 12, 13, 10))},
+		{name: "late extends, the longer one first", h: of(info(extend(0, "a", 1, 2, 9)), info(extend(3, "a", 3, 4, 5)),
+			acquire(6, "a", 5, 6, 100), acquire(1, "b", 12, 13, 10))},
+		{name: "late extends, neither so short", want: doubleGrant, h: of(info(extend(0, "a", 1, 2, 9)), info(extend(3, "a", 3, 4, 9)),
+			acquire(6, "a", 5, 6, 100), acquire(1, "b", 12, 13, 10))},
+		{name: "a late promise, then a late extend without one", h: of(info(promising(10, extend(0, "a", 1, 2, 100))),
+			info(extend(3, "a", 3, 4, 100)), acquire(6, "a", 5, 6, 100), acquire(1, "b", 12, 13, 10))},
+		{name: "a late promise, then a late longer one", h: of(info(promising(10, extend(0, "a", 1, 2, 100))),
+			info(promising(40, extend(3, "a", 3, 4, 100))), acquire(6, "a", 5, 6, 100), acquire(1, "b", 12, 13, 10))},
+
+		{name: "torn, the first one speaks of another lock", want: doubleGrant, h: torn(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100),
+			on("j", acquire(0, "x", 5, 6, 9)))},
+		{name: "torn, the first one speaks of another lock in that instant", unknown: "1 possible overlap", h: torn(acquire(0, "a", 1, 2, 100),
+			acquire(1, "b", 3, 6, 100), on("j", acquire(0, "x", 5, 6, 9)))},
+		{name: "torn, the first one speaks of another lock in that instant, and after it", want: doubleGrant, h: torn(acquire(0, "a", 1, 2, 100),
+			acquire(1, "b", 3, 6, 100), on("j", acquire(0, "x", 5, 6, 9)), on("j", release(0, "x", 7, 8)))},
+		{name: "torn, granted in one instant, and both speak of another lock", want: doubleGrant, h: torn(acquire(0, "a", 1, 2, 100),
+			acquire(1, "b", 1, 2, 100), on("j", acquire(0, "x", 3, 4, 1)), on("l", acquire(1, "x", 3, 4, 1)))},
+		{name: "torn, granted in one instant, and one speaks of another lock", unknown: "1 possible overlap", h: torn(acquire(0, "a", 1, 2, 100),
+			acquire(1, "b", 1, 2, 100), on("j", acquire(0, "x", 3, 4, 1)))},
+		{name: "acquired again while the other's grant is not decided, and given up", want: twoGrants,
+			h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 6, 100), acquire(0, "a", 5, 6, 100), release(0, "a", 7, 8),
+				release(1, "b", 7, 8), acquire(2, "c", 9, 10, 100))},
+		{name: "granted in one instant, one of them shortened later", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100),
+			acquire(1, "b", 1, 2, 100), info(extend(1, "b", 3, 4, 10)))},
+		{name: "granted in one instant, one of them shortened to it", h: of(acquire(0, "a", 1, 2, 100),
+			acquire(1, "b", 1, 2, 100), promising(2, extend(1, "b", 2, 4, 10)))},
 	})
 }
 
@@ -159,30 +151,18 @@ func TestMutexLateCommands(t *testing.T) {
 		{name: "an extend to less, executed after the next one", h: of(acq, info(extend(0, "a", 2, 3, 1000)), ext, other(1101))},
 		{name: "at its earliest end", h: of(acq, info(extend(0, "a", 2, 3, 1000)), ext, other(1004))},
 		{name: "before that", want: doubleGrant, h: of(acq, info(extend(0, "a", 2, 3, 1000)), ext, other(1003))},
-		{name: "with drift", h: drifting(0.1, of(acq, info(extend(0, "a", 2, 3, 1000)), ext, other(904)))},
-		{name: "with drift, before that", want: doubleGrant, h: drifting(0.1, of(acq, info(extend(0, "a", 2, 3, 1000)), ext, other(903)))},
 		{name: "many extends later", h: of(acq, info(extend(0, "a", 2, 3, 1000)), ext, extend(3, "a", 500, 501, 10_000), extend(3, "a", 900, 901, 10_000), other(1900))},
-		{name: "many extends later, too early", want: doubleGrant, h: of(acq, info(extend(0, "a", 2, 3, 1000)), ext, extend(3, "a", 500, 501, 10_000), extend(3, "a", 900, 901, 10_000), other(1899))},
-		{name: "an extend to as much", want: doubleGrant, h: of(acq, info(extend(0, "a", 2, 3, 10_000)), ext, other(10_003))},
-		{name: "an extend without end", want: doubleGrant, h: of(acq, info(extend(0, "a", 2, 3, 0)), ext, other(10_003))},
 		{name: "an extend that certainly failed", want: doubleGrant, h: of(acq, fail(extend(0, "a", 2, 3, 1000)), asClient(0, ext), other(1101))},
 		{name: "an extend with a promise", h: of(acq, info(promising(900, extend(0, "a", 2, 3, 10_000))), ext, other(900))},
-		{name: "an extend with a promise, too early", want: doubleGrant, h: of(acq, info(promising(900, extend(0, "a", 2, 3, 10_000))), ext, other(899))},
-		{name: "an extend with a promise of the past", h: of(acq, info(promising(1, extend(0, "a", 2, 3, 10_000))), ext, other(6))},
 		{name: "an extend of another token", want: doubleGrant, h: of(acq, info(extend(0, "z", 2, 3, 1000)), ext, other(1101))},
-		{name: "an extend of another key", want: doubleGrant, h: of(acq, info(on("j", extend(0, "a", 2, 3, 1000))), ext, other(1101))},
 		{name: "an extend by another owner with that token", want: doubleGrant, h: of(info(extend(2, "a", 0, 0, 1000)), acq, other(1101))},
 		{name: "an extend after a release, of what is acquired again", h: of(acq, info(extend(0, "a", 2, 3, 1000)), release(3, "a", 4, 5), acquire(3, "a", 6, 7, 10_000), other(1006))},
-		{name: "the same, too early", want: doubleGrant, h: of(acq, info(extend(0, "a", 2, 3, 1000)), release(3, "a", 4, 5), acquire(3, "a", 6, 7, 10_000), other(1005))},
 		{name: "an acquire with a shorter lease", h: of(info(acquire(0, "a", 0, 1, 1000)), acquire(3, "a", 2, 3, 10_000), other(1002))},
-		{name: "an acquire with a shorter lease, too early", want: doubleGrant, h: of(info(acquire(0, "a", 0, 1, 1000)), acquire(3, "a", 2, 3, 10_000), other(1001))},
 		{name: "a release of what is acquired again", h: of(acq, info(release(0, "a", 2, 3)), acquire(3, "a", 4, 5, 10_000), other(7))},
 		{name: "a release, and another token", want: doubleGrant, h: of(acq, info(release(0, "a", 2, 3)), acquire(3, "c", 4, 5, 10_000), other(7))},
-		{name: "a release, though an extend was ok since", h: of(acq, info(release(0, "a", 2, 3)), ext, other(7))},
 		{name: "a release takes nothing from others", want: doubleGrant, h: of(acq, info(release(0, "a", 2, 3)), acquire(1, "b", 4, 5, 10_000), acquire(3, "a", 6, 7, 10_000))},
 		{name: "a shorter lease of the second, which came first", h: of(info(acquire(0, "a", 0, 1, 3)), acquire(3, "a", 2, 9, 10_000), acquire(1, "b", 4, 7, 10_000), release(1, "b", 8, 9))},
 		{name: "the same, and the first lasted", want: doubleGrant, h: of(info(acquire(0, "a", 0, 1, 6)), acquire(3, "a", 2, 9, 10_000), acquire(1, "b", 4, 7, 10_000), release(1, "b", 10, 11))},
-		{name: "the harness's own", h: of(byHarness(acq), info(byHarness(extend(0, "a", 2, 3, 1000))), byHarness(ext), other(1101))},
 	})
 }
 
@@ -199,61 +179,6 @@ func TestMutexAnswersAfterTheLease(t *testing.T) {
 			extend(0, "a", 20, 20, 8), extend(0, "a", 27, 27, 30), late)},
 		{name: "renewed when it can be over", h: of(acquire(0, "a", 1, 2, 16), extend(0, "a", 16, 17, 30), late)},
 	})
-	ops := []harness.Op{acquire(0, "a", 1, 2, 10)}
-	for i := range time.Duration(40) {
-		ops = append(ops, extend(0, "a", 10+9*i, 10+9*i, 10))
-	}
-	g, _ := judge(t, Mutex(), of(append(ops, acquire(1, "b", 3, 365, 10))...))
-	require.Equal(t, harness.Unknown, g.Verdict, "no owner is followed back for ever")
-	require.Contains(t, g.Reason, "1 acquire operations were overtaken")
-}
-
-// The latest owners with late commands are known in full. If an earlier one comes back, the checker reports no violation of it and
-// says that it was not judged.
-func TestMutexForgetsLateCommands(t *testing.T) {
-	ops := []harness.Op{acquire(0, "a", 0, 1, 10), info(release(0, "a", 2, 3))}
-	for i := range time.Duration(lateKept) {
-		x := info(extend(3+3*int(i), i.String(), 4+i, 4+i, 10))
-		ops = append(ops, x)
-	}
-	last := 3 + 3*lateKept
-	again := acquire(last, "a", lateKept+10, lateKept+11, 0)
-	g, _ := judge(t, Mutex(), of(append(ops, again, acquire(1, "b", lateKept+12, lateKept+13, 0))...))
-	require.Equal(t, harness.Unknown, g.Verdict)
-	require.Contains(t, g.Reason, "1 grants were not judged")
-
-	other := acquire(last, "new", lateKept+10, lateKept+11, 0)
-	g, found := judge(t, Mutex(), of(append(ops, other, acquire(1, "b", lateKept+12, lateKept+13, 0))...))
-	require.Equal(t, doubleGrant, classes(found), g.Reason)
-}
-
-func TestMutexEvidence(t *testing.T) {
-	g, found := judge(t, Mutex(), of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-		release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21), release(2, "c", 21, 22)))
-	require.Len(t, found, 1)
-	require.Equal(t, []harness.Op{acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30),
-		release(0, "a", 14, 15), acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21)}, found[0].Ops[:5])
-	require.Equal(t, "client 2 was granted k by 17ns, while client 1 certainly held it from 13ns until 20ns; "+
-		"client 0, which was granted it at 2ns, had it removed by a release from 14ns to 15ns", found[0].Note)
-	require.Equal(t, 3.0, figureOf(t, g, "grants"))
-	require.Equal(t, 3.0, figureOf(t, g, "releases"))
-	require.Equal(t, 1.0, figureOf(t, g, "keys"))
-	require.Equal(t, 1.0, figureOf(t, g, "certified"))
-	require.Equal(t, 1.0, figureOf(t, g, "asked to certify"))
-}
-
-// A long history in which nobody releases must not be kept.
-func TestMutexForgets(t *testing.T) {
-	p := &mutexPass{tally: newTally(of(), nil), held: map[int]*possessions{}, locks: map[string]*lock{}}
-	p.meta.Workers = testWorkers
-	for i := range 1000 {
-		at := time.Duration(20 * i)
-		p.op(acquire(i%3, at.String(), at, at+1, 10))
-	}
-	for _, w := range p.held {
-		require.LessOrEqual(t, len(w.all()), fewHeld+1)
-	}
-	require.LessOrEqual(t, len(p.locks["k"].open), 1)
 }
 
 // Where nobody is refused each further owner is one violation, against the earliest one that lasted, and nothing is left of
@@ -278,41 +203,72 @@ func TestMutexDecides(t *testing.T) {
 	require.Empty(t, p.locks["k"].undecided, "released in time")
 }
 
-// A watchdog may extend much more often than the lease needs. That leaves one hold, not one for each extend.
-func TestMutexForgetsWhatWasExtended(t *testing.T) {
-	p := &mutexPass{tally: newTally(of(), func(harness.Anomaly) {}), held: map[int]*possessions{}, locks: map[string]*lock{}}
-	p.op(acquire(0, "t", 0, 1, 1000))
-	for i := range 1000 {
-		p.op(extend(0, "t", time.Duration(i+2), time.Duration(i+2), 1000))
+// Renewals inside the lease of an earlier one do not count among those that are followed back; of others 16 do.
+func TestMutexFollowsRenewals(t *testing.T) {
+	renewed := func(times int, ttl time.Duration, other harness.Op) harness.History {
+		ops := []harness.Op{acquire(0, "a", 1, 2, ttl)}
+		for i := range time.Duration(times) {
+			ops = append(ops, extend(0, "a", 6*i+6, 6*i+8, ttl))
+		}
+		other.Return = 6*time.Duration(times) + 4
+		return of(append(ops, other)...)
 	}
-	require.Len(t, p.held[0].all(), 1)
-	require.Len(t, p.locks["k"].open, 1)
-
-	p.op(acquire(1, "u", 1003, 1003, 1000)) // a second owner, so that each extend overlaps the other's
-	for i := range 1000 {
-		at := time.Duration(1004 + i)
-		p.op(extend(i%2, []string{"t", "u"}[i%2], at, at, 1000))
-	}
-	require.LessOrEqual(t, len(p.held[0].all())+len(p.held[1].all()), 4)
-	require.LessOrEqual(t, len(p.locks["k"].undecided), 4)
+	before, beside := acquire(1, "b", 0, 0, 1), acquire(1, "b", 0, 0, 4)
+	runCases(t, Mutex(), []verdictCase{
+		{name: "few, granted before", h: renewed(2, 10, before)},
+		{name: "three, granted before", h: renewed(3, 10, before)},
+		{name: "16, granted before", h: renewed(16, 10, before)},
+		{name: "18, granted before or not", unknown: "1 acquire operations were overtaken", h: renewed(18, 10, before)},
+		{name: "few, granted beside", want: doubleGrant, h: renewed(5, 10, beside)},
+		{name: "many inside the first lease, granted before", h: renewed(40, 1000, before)},
+		{name: "many inside the first lease, granted beside", want: doubleGrant, h: renewed(40, 1000, beside)},
+	})
 }
 
-func TestMutexExtendEvidence(t *testing.T) {
-	g, found := judge(t, Mutex(), of(acquire(0, "a", 1, 2, 10), extend(0, "a", 5, 6, 10), acquire(1, "b", 16, 17, 30), extend(1, "b", 17, 18, 30),
-		release(0, "a", 19, 20), acquire(2, "c", 21, 22, 30), release(1, "b", 23, 24)))
-	require.Len(t, found, 1)
-	require.Equal(t, []harness.Op{extend(0, "a", 5, 6, 10), extend(1, "b", 17, 18, 30), release(0, "a", 19, 20), acquire(2, "c", 21, 22, 30),
-		release(1, "b", 23, 24)}, found[0].Ops)
-	require.Equal(t, "client 2 was granted k by 22ns, while client 1 certainly held it from 18ns until 23ns; "+
-		"client 0, which extended it at 6ns, had it removed by a release from 19ns to 20ns", found[0].Note)
-	require.Equal(t, 3.0, figureOf(t, g, "grants"))
-	require.Equal(t, 3.0, figureOf(t, g, "certain holds"))
-	require.Equal(t, 2.0, figureOf(t, g, "extends"))
+// A worker may have any number of locks at once, and give up each.
+func TestMutexManyLocksOfOneWorker(t *testing.T) {
+	const locks = 60
+	for _, given := range []bool{true, false} {
+		var ops []harness.Op
+		at := time.Duration(0)
+		step := func(op harness.Op, key int) {
+			at += 2
+			op.Call, op.Return = at, at+1
+			ops = append(ops, on(string(rune('A'+key)), op))
+		}
+		for i := range locks {
+			step(acquire(0, "a", 0, 0, 1000), i)
+		}
+		for i := range locks {
+			if given {
+				step(release(0, "a", 0, 0), i)
+			}
+			step(acquire(1, "b", 0, 0, 1000), i)
+		}
+		_, found := judge(t, Mutex(), of(ops...))
+		if given {
+			require.Empty(t, found)
+		} else {
+			require.Len(t, found, locks)
+		}
+	}
 }
 
-func TestMutexNotesAnExtend(t *testing.T) {
-	_, found := judge(t, Mutex(), of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 5, 10), extend(0, "a", 6, 7, 9)))
-	require.Equal(t, "client 1 was granted k by 5ns, while client 0 certainly held it from 2ns until 15ns", found[0].Note)
-	_, found = judge(t, Mutex(), of(acquire(0, "a", 1, 2, 10), byHarness(extend(0, "p", 3, 4, 10))))
-	require.Equal(t, "the harness extended k by 4ns, while client 0 certainly held it from 2ns until 11ns", found[0].Note)
+// The latest owners with late commands are known in full. If an earlier one comes back, the checker reports no violation of it and
+// says that it was not judged.
+func TestMutexForgetsLateCommands(t *testing.T) {
+	forgotten := func(last ...harness.Op) harness.History {
+		ops := []harness.Op{acquire(0, "a", 0, 1, 10), info(release(0, "a", 2, 3))}
+		for i := range time.Duration(lateKept) {
+			ops = append(ops, info(extend(3+3*int(i), i.String(), 4+i, 4+i, 10)))
+		}
+		return of(append(ops, last...)...)
+	}
+	const id, at = 3 + 3*lateKept, lateKept + 10
+	other := acquire(1, "b", at+2, at+3, 0)
+	runCases(t, Mutex(), []verdictCase{
+		{name: "the first owner comes back", unknown: "1 grants were not judged: their owners", h: forgotten(acquire(id, "a", at, at+1, 0))},
+		{name: "and another is granted it", unknown: "1 grants were not judged", h: forgotten(acquire(id, "a", at, at+1, 0), other)},
+		{name: "beside a new owner", want: doubleGrant, h: forgotten(acquire(id, "new", at, at+1, 0), other)},
+	})
 }

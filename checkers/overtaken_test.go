@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/stretchr/testify/require"
 )
 
 // even returns n draws of 2, 4, 6, ..., one after the other: draw i returns 2*(i+1) at 10*i+5.
@@ -24,45 +23,32 @@ func even(n int) []harness.Op {
 // others have been.
 func TestACallThatThousandsOvertook(t *testing.T) {
 	const many = 6 * peaksKept
-	end := time.Duration(10 * many)
 	late := func(worker, after, less int) harness.Op {
-		return next(worker, time.Duration(10*after+6), end+time.Duration(worker), strconv.Itoa(2*(after+1)-less))
+		return next(worker, time.Duration(10*after+6), time.Duration(10*many+worker), strconv.Itoa(2*(after+1)-less))
+	}
+	drawn := func(last ...harness.Op) harness.History { return of(append(even(many), last...)...) }
+	back := []harness.Class{harness.Regression}
+	cases := []verdictCase{
+		{name: "nothing is known of what is dropped while the run goes on", unknown: "1 next operations were overtaken by so many others",
+			h: onceOnly(drawn(late(2, 500, -1)))},
+		{name: "four", want: append(back, back...), h: drawn(late(2, 500, 1), late(3, 500, -1), late(4, 498, -1), late(5, 2001, 1))},
 	}
 	for _, after := range []int{500, 501, 2000, 2001, 3002, 3003, many - 2} {
-		g, found := judge(t, Sequence(), of(append(even(many), late(2, after, 1))...))
-		require.Equal(t, harness.Invalid, g.Verdict, after)
-		require.Len(t, found, 1)
-		require.Equal(t, strconv.Itoa(2*(after+1)), found[0].Ops[0].Result, "the largest that had returned")
-		require.True(t, found[0].Certified)
-
-		g, _ = judge(t, Sequence(), of(append(even(many), late(2, after, -1))...))
-		require.Equal(t, harness.Valid, g.Verdict, "%d: %s", after, g.Reason)
-
-		g, _ = judge(t, Sequence(), onceOnly(of(append(even(many), late(2, after, -1))...)))
-		if g.Verdict == harness.Unknown {
-			require.Contains(t, g.Reason, "1 next operations were overtaken by so many others")
-		}
+		largest := strconv.Itoa(2 * (after + 1))
+		cases = append(cases,
+			verdictCase{name: "smaller than " + largest, want: back, h: drawn(late(2, after, 1)), note: " had returned " + largest},
+			verdictCase{name: "larger than " + largest, h: drawn(late(2, after, -1))})
 	}
-	g, _ := judge(t, Sequence(), onceOnly(of(append(even(many), late(2, 500, -1))...)))
-	require.Equal(t, harness.Unknown, g.Verdict, "of what is dropped nothing is known while the run goes on")
+	runCases(t, Sequence(), cases)
 
-	g, found := judge(t, Sequence(), of(append(even(many), late(2, 500, 1), late(3, 500, -1), late(4, 498, -1), late(5, 2001, 1))...))
-	require.Equal(t, harness.Invalid, g.Verdict)
-	require.Len(t, found, 2)
-}
-
-func TestMoreOvertakenCallsThanASecondPassJudges(t *testing.T) {
-	const many, worker = 6 * peaksKept, 10
+	const worker = 10
 	ops := even(many)
-	for i := range retryAtMost + 3 {
-		// Each number once, and never smaller than what had returned before.
+	for i := range retryAtMost + 3 { // each number once, and never smaller than what had returned before
 		ops = append(ops, next(worker+i, time.Duration(10*i+6), time.Duration(10*many+i), strconv.Itoa(2*(i+1)+1)))
 	}
 	h := of(ops...)
 	h.Meta.Workers = worker + retryAtMost + 3
-	g, _ := judge(t, Sequence(), h)
-	require.Equal(t, harness.Unknown, g.Verdict)
-	require.Contains(t, g.Reason, "operations were overtaken by so many others")
+	runCases(t, Sequence(), []verdictCase{{name: "more than a second pass judges", unknown: "operations were overtaken by so many others", h: h}})
 }
 
 func TestATokenThatThousandsOvertook(t *testing.T) {
@@ -72,62 +58,47 @@ func TestATokenThatThousandsOvertook(t *testing.T) {
 		at := time.Duration(10 * i)
 		ops = append(ops, token(strconv.Itoa(2*(i+1)), acquire(i%2, strconv.Itoa(i), at, at+5, 1)))
 	}
-	for _, client := range []int{2, harness.HarnessClient} {
-		for _, tc := range []struct {
-			token string
-			want  []harness.Class
-		}{{"1001", nil}, {"1000", fenceRegression}, {"999", fenceRegression}} {
-			late := token(tc.token, acquire(client, "late", 10*499+6, 10*many, 1)) // after 1000
-			g, found := judge(t, Fence(), of(append(ops, late)...))
-			require.Equal(t, tc.want, classes(found), g.Reason)
-			for _, a := range found {
-				require.Equal(t, "1000", a.Ops[0].Result)
-			}
-
-			g, _ = judge(t, Fence(), onceOnly(of(append(ops, late)...)))
-			require.Equal(t, harness.Unknown, g.Verdict)
-			require.Contains(t, g.Reason, "1 acquire operations were overtaken by so many others")
-		}
-		own := token("1000", acquire(client, "late", 10*499+6, 10*many, 1))
-		first := token("1000", acquire(client, "late", 0, 0, 1))
-		_, found := judge(t, Fence(), of(append(slices.Clone(ops[500:]), first, own)...))
-		require.Empty(t, found, "its own again")
+	back := []harness.Class{harness.FenceRegression}
+	for who, client := range map[string]int{"a worker": 2, "the harness": harness.HarnessClient} {
+		late := func(number string) harness.Op { return token(number, acquire(client, "late", 10*499+6, 10*many, 1)) } // after 1000
+		drawn := func(number string) harness.History { return of(append(ops, late(number))...) }
+		const unsure = "1 acquire operations were overtaken by so many others"
+		runCases(t, Fence(), []verdictCase{
+			{name: who + ", larger", h: drawn("1001")}, {name: who + ", larger, read once", unknown: unsure, h: onceOnly(drawn("1001"))},
+			{name: who + ", equal", want: back, note: "with 1000 by", h: drawn("1000")},
+			{name: who + ", equal, read once", unknown: unsure, h: onceOnly(drawn("1000"))},
+			{name: who + ", smaller", want: back, note: "with 1000 by", h: drawn("999")},
+			{name: who + ", smaller, read once", unknown: unsure, h: onceOnly(drawn("999"))},
+			{name: who + ", its own again", h: of(append(slices.Clone(ops[500:]), token("1000", acquire(client, "late", 0, 0, 1)), late("1000"))...)},
+		})
 	}
 }
 
-var fenceRegression = []harness.Class{harness.FenceRegression}
-
 // The watermark counts the workers only. A client that is not a worker may return from a call made long before it.
 func TestTheHarnessThatThousandsOvertook(t *testing.T) {
-	const many = 6000
-	end := time.Duration(10 * many)
+	const many, end = 6000, 60_000
 	of := func(ops ...harness.Op) harness.History {
 		h := of(ops...)
 		h.Meta.Workers = 2
 		return h
 	}
-	ours := func(call time.Duration, n int) harness.Op { return byHarness(next(0, call, end, strconv.Itoa(n))) }
-	for _, tc := range []struct {
-		call time.Duration
-		n    int
-		want []harness.Class
-	}{
-		{6, 1, []harness.Class{harness.Regression}}, {5, 1, nil}, {1006, 201, []harness.Class{harness.Regression}}, {1006, 203, nil},
-		{end - 10 + 6, 2*many + 1, nil}, {end - 10 + 6, 2*many - 1, []harness.Class{harness.Regression}},
-	} {
-		g, found := judge(t, Sequence(), of(append(even(many), ours(tc.call, tc.n))...))
-		require.Equal(t, tc.want, classes(found), "%v: %s", tc, g.Reason)
-		_, found = judge(t, Sequence(), of(append(append([]harness.Op{byHarness(next(0, 0, 1, "0"))}, even(many)...), ours(tc.call, tc.n))...))
-		require.Equal(t, tc.want, classes(found), "spoken before: %v", tc)
+	back := []harness.Class{harness.Regression}
+	for _, before := range [][]harness.Op{nil, {byHarness(next(0, 0, 1, "0"))}} {
+		drawn := func(call time.Duration, n int) harness.History {
+			return of(append(append(slices.Clone(before), even(many)...), byHarness(next(0, call, end, strconv.Itoa(n))))...)
+		}
+		runCases(t, Sequence(), []verdictCase{
+			{name: "smaller than the first", want: back, h: drawn(6, 1)}, {name: "called when that returned", h: drawn(5, 1)},
+			{name: "smaller than the hundredth", want: back, h: drawn(1006, 201)}, {name: "larger", h: drawn(1006, 203)},
+			{name: "smaller than the last", want: back, h: drawn(end-4, 2*many-1)}, {name: "larger than all", h: drawn(end-4, 2*many+1)},
+		})
 	}
-
 	look := inspect(1006, end, "150", 0) // 202 had been returned
-	g, _ := judge(t, Stored(), of(append(even(many), look)...))
-	require.Equal(t, harness.Unknown, g.Verdict, "its first word")
-	require.Contains(t, g.Reason, "1 inspect operations were overtaken")
-	_, found := judge(t, Stored(), of(append(append(even(2*peaksKept-1), inspect(0, 1, "", 0)), look)...))
-	require.Equal(t, []harness.Class{harness.ReturnedNotStored}, classes(found))
-	require.Equal(t, "202", found[0].Ops[0].Result)
+	runCases(t, Stored(), []verdictCase{
+		{name: "its first word", unknown: "1 inspect operations were overtaken", h: of(append(even(many), look)...)},
+		{name: "not its first word", want: []harness.Class{harness.ReturnedNotStored}, note: "was given 202 of",
+			h: of(append(even(2*peaksKept-1), inspect(0, 1, "", 0), look)...)},
+	})
 }
 
 // Owners after whom too many others came are not judged, and the verdict says so.
@@ -142,9 +113,8 @@ func TestAWriteThatThousandsOvertook(t *testing.T) {
 		h.Meta.Workers = 2
 		return h
 	}
-	g, _ := judge(t, Holders(), late(1000))
-	require.Equal(t, harness.Unknown, g.Verdict)
-	require.Contains(t, g.Reason, "1 add operations were overtaken")
-	_, found := judge(t, Holders(), late(60_021))
-	require.Equal(t, []harness.Class{harness.StaleHolder}, classes(found))
+	runCases(t, Holders(), []verdictCase{
+		{name: "called among them", unknown: "1 add operations were overtaken", h: late(1000)},
+		{name: "called after them", want: []harness.Class{harness.StaleHolder}, h: late(60_021)},
+	})
 }

@@ -21,13 +21,17 @@ func rising(n int, first string) []harness.Op {
 }
 
 // onceOnly returns h as a run that goes on shows it: there is nothing to read again.
-func onceOnly(h harness.History) harness.History {
-	ops, read := h.Ops, false
+func onceOnly(h harness.History) harness.History { return readable(h, 1) }
+
+// readable returns h as a history of which only so many passes show what it holds. The others show only the operations left.
+func readable(h harness.History, passes int, left ...harness.Op) harness.History {
+	whole, n := h.Ops, 0
 	h.Ops = func(yield func(harness.Op, error) bool) {
-		if !read {
-			read = true
-			ops(yield)
+		if n++; n <= passes {
+			whole(yield)
+			return
 		}
+		harness.OpsOf(left)(yield)
 	}
 	return h
 }

@@ -23,7 +23,7 @@ func (c counted) add(class harness.Class, yes bool) {
 	}
 }
 
-const endless = 1000 // later than everything in a small history
+const endless time.Duration = 1 << 50 // later than everything in a history of these tests
 
 // length returns the shortest time that a lease or window may last.
 func length(ttl time.Duration, drift float64) time.Duration {
@@ -114,10 +114,10 @@ func indices(n int) (out []int) {
 // holdEnd returns the earliest instant at which what ops[i] was granted can be over; -1 if it was granted nothing.
 func holdEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	a := ops[i]
-	if a.Outcome != harness.OK || a.Kind == harness.Release {
+	if a.Outcome != harness.OK || a.Kind != harness.Acquire && a.Kind != harness.Extend {
 		return -1
 	}
-	end := time.Duration(endless)
+	end := endless
 	for j, x := range ops {
 		if !sameOwner(x, a, meta) || x.Outcome == harness.Fail && x.Kind != harness.Release || j < i && x.Outcome != harness.Info {
 			continue // a stranger, or nothing that x did was done after a
@@ -170,6 +170,7 @@ func bigOf(s string) *big.Int {
 
 // numbered is the rule of Sequence.
 func numbered(ops []harness.Op, _ harness.Meta, c counted) {
+	ops = slices.DeleteFunc(slices.Clone(ops), func(x harness.Op) bool { return x.Kind != harness.Next })
 	for j, b := range ops {
 		twice, back := false, false
 		for i, a := range ops {
@@ -337,7 +338,7 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 // mayEnd returns the earliest end of the sequence that ops[i], an inspection, may have met: of what the inspection ops[last]
 // showed, or of what a Next since then began.
 func mayEnd(ops []harness.Op, last, i int, meta harness.Meta) time.Duration {
-	end, empty := time.Duration(endless), false
+	end, empty := endless, false
 	for _, x := range ops[:last] { // executed after that inspection, perhaps
 		if x.Kind == harness.Next && x.Outcome == harness.Info && x.TTL > 0 && ops[last].Kind == harness.Inspect && ops[last].Outcome == harness.OK {
 			end = min(end, ops[last].Call+length(x.TTL, meta.Drift))

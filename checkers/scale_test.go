@@ -142,7 +142,7 @@ func TestScaleMeasurement(t *testing.T) {
 		rate := float64(ops) / took.Seconds() / 1e6
 		said = strings.TrimPrefix(fmt.Sprintf("%s, %s, %.1f M/s", said, took.Round(100*time.Microsecond), rate), ", ")
 	}
-	fmt.Printf("measured: %s, %d MB\n", said, peakMemory()>>20)
+	t.Logf("measured: %s, %d MB", said, peakMemory()>>20)
 }
 
 // checkerOn has c judge h, and returns what it keeps in the end.

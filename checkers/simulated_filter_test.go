@@ -71,7 +71,6 @@ func (s *simFilter) local(op harness.Op) bool { return op.Kind == harness.Delive
 func (s *simFilter) owes(c *simClient) bool {
 	return c.message != "" && !s.confirming && s.flaw != "filter that marks for clients that crash"
 }
-func (s *simFilter) again(harness.Op) bool { return true }
 
 func (s *simFilter) do(op harness.Op, _ int) harness.Op {
 	op.Outcome = harness.OK

@@ -140,8 +140,6 @@ func (s *simLocks) update(x simHolding) harness.Op {
 	return harness.Op{Kind: harness.Add, Key: harness.Guarded(x.key), Arg: arg, Result: x.token}
 }
 
-func (s *simLocks) local(harness.Op) bool    { return false }
-func (s *simLocks) owes(*simClient) bool     { return false }
 func (s *simLocks) again(op harness.Op) bool { return s.reenter || op.Kind != harness.Acquire }
 
 func (s *simLocks) do(op harness.Op, _ int) harness.Op {

@@ -62,10 +62,6 @@ func (s *simSequences) ask(c *simClient) harness.Op {
 	return op
 }
 
-func (s *simSequences) local(harness.Op) bool { return false }
-func (s *simSequences) owes(*simClient) bool  { return false }
-func (s *simSequences) again(harness.Op) bool { return true }
-
 func (s *simSequences) do(op harness.Op, _ int) harness.Op {
 	q := s.sequence(op.Key)
 	op.Outcome = harness.OK
@@ -107,9 +103,6 @@ func (s *simSequences) store(q *simSequence, n int) {
 	q.stored, q.value = true, n
 }
 
-func (s *simSequences) told(*simClient, harness.Op) {}
-func (s *simSequences) ended() time.Duration        { return s.now }
-
 // probe looks at each sequence, at times around its end.
 func (s *simSequences) probe() {
 	for i := range s.keys {
@@ -142,10 +135,6 @@ func (s *simSets) ask(*simClient) harness.Op {
 	return op
 }
 
-func (s *simSets) local(harness.Op) bool { return false }
-func (s *simSets) owes(*simClient) bool  { return false }
-func (s *simSets) again(harness.Op) bool { return true }
-
 func (s *simSets) do(op harness.Op, _ int) harness.Op {
 	op.Outcome = harness.OK
 	if op.Kind == harness.Read {
@@ -161,9 +150,6 @@ func (s *simSets) do(op harness.Op, _ int) harness.Op {
 	}
 	return op
 }
-
-func (s *simSets) told(*simClient, harness.Op) {}
-func (s *simSets) ended() time.Duration        { return s.now }
 
 // probe reads each set; the first time it may be too early to say anything.
 func (s *simSets) probe() {

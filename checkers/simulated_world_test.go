@@ -33,6 +33,14 @@ type service interface {
 	probe()
 }
 
+// What most services do.
+
+func (w *simWorld) local(harness.Op) bool       { return false }
+func (w *simWorld) owes(*simClient) bool        { return false }
+func (w *simWorld) again(harness.Op) bool       { return true }
+func (w *simWorld) told(*simClient, harness.Op) {}
+func (w *simWorld) ended() time.Duration        { return w.now }
+
 // simWorld holds the surroundings of a simulated history. Its parameters are drawn first, so that rapid makes them smaller first.
 type simWorld struct {
 	dice

@@ -1,42 +1,16 @@
 package checkers
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 )
 
-// Each anomaly of a small random history carries the spans that its class speaks of, with the times that plain comparisons of all
-// operations give. Anomalies of classes that compare no leases and no tokens carry none.
-func TestSpansAreWhatWasJudged(t *testing.T) {
-	for _, p := range properties {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			anomalies, drawn := 0, 0
-			some := p.generator()
-			rapid.Check(t, func(rt *rapid.T) {
-				one := some.Draw(rt, "history")
-				_, found := judgeWithin(context.Background(), p.checker, one.h)
-				for _, a := range found {
-					anomalies++
-					drawn += min(1, len(a.Spans))
-					if err := (spansIn{a, one.ops, one.h.Meta}).wrong(); err != nil {
-						rt.Fatalf("%v\n%+v\n%s", err, a, one)
-					}
-				}
-			})
-			fmt.Printf("%-18s %6d anomalies, %6d with spans\n", p.name, anomalies, drawn)
-			require.NotZero(t, anomalies)
-		})
-	}
-}
+// An anomaly carries the spans that its class speaks of, with the times that plain comparisons of all operations give. Anomalies of
+// classes that compare no leases and no tokens carry none.
 
 // spansIn holds an anomaly and the history in which it was found.
 type spansIn struct {

@@ -51,12 +51,30 @@ func failing(ops []harness.Op, err error) harness.History {
 	return h
 }
 
-func TestAnErrorOfTheHistoryIsUnknown(t *testing.T) {
-	for _, c := range all() {
-		g, found := judge(t, c, failing(clean(), errors.New("checksum of segment 3")))
-		require.Equal(t, harness.Unknown, g.Verdict, c.Name())
-		require.Contains(t, g.Reason, "checksum of segment 3", c.Name())
-		require.Empty(t, found)
+func TestWhatCannotBeReadIsUnknown(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	disordered := of()
+	disordered.Ops = harness.OpsOf([]harness.Op{next(0, 3, 4, "1"), next(0, 1, 2, "2")})
+	backwards := of()
+	backwards.Ops = harness.OpsOf([]harness.Op{next(0, 4, 3, "1")})
+	for _, tc := range []struct {
+		reason string
+		ctx    context.Context
+		h      harness.History
+	}{
+		{"checksum of segment 3", t.Context(), failing(clean(), errors.New("checksum of segment 3"))},
+		{"stopped after 0 operations: context canceled", ended, of(broken()...)},
+		{"not in order of Return", t.Context(), disordered},
+		{"not in order of Return", t.Context(), backwards},
+		{"", t.Context(), harness.History{}},
+	} {
+		for _, c := range all() {
+			g, found := judgeWithin(tc.ctx, c, tc.h)
+			require.Equal(t, harness.Unknown, g.Verdict, c.Name())
+			require.Contains(t, g.Reason, tc.reason, c.Name())
+			require.Empty(t, found, c.Name())
+		}
 	}
 }
 
@@ -65,16 +83,6 @@ func TestAViolationBeforeAnErrorIsInvalid(t *testing.T) {
 		g, found := judge(t, c, failing(broken(), errors.New("checksum of segment 3")))
 		require.Equal(t, harness.Invalid, g.Verdict, c.Name())
 		require.Len(t, found, 1)
-	}
-}
-
-func TestAnEndedContextIsUnknown(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, c := range all() {
-		g, _ := judgeWithin(ctx, c, of(broken()...))
-		require.Equal(t, harness.Unknown, g.Verdict, c.Name())
-		require.Contains(t, g.Reason, "stopped after 0 operations: context canceled", c.Name())
 	}
 }
 
@@ -92,26 +100,6 @@ func TestAContextThatEndsOnTheWay(t *testing.T) {
 	g, _ := judgeWithin(ctx, Mutex(), h)
 	require.Equal(t, harness.Unknown, g.Verdict)
 	require.Less(t, n, 5000+ctxEvery+1)
-}
-
-func TestDisorderIsUnknown(t *testing.T) {
-	for _, ops := range [][]harness.Op{
-		{next(0, 3, 4, "1"), next(0, 1, 2, "2")},
-		{next(0, 4, 3, "1")},
-	} {
-		h := of()
-		h.Ops = harness.OpsOf(ops)
-		g, _ := judge(t, Sequence(), h)
-		require.Equal(t, harness.Unknown, g.Verdict)
-		require.Contains(t, g.Reason, "not in order of Return")
-	}
-}
-
-func TestNoOpsAtAll(t *testing.T) {
-	for _, c := range all() {
-		g, _ := judge(t, c, harness.History{})
-		require.Equal(t, harness.Unknown, g.Verdict, c.Name())
-	}
 }
 
 // All checkers in one pass, as a run judges its history.
@@ -149,22 +137,5 @@ func TestWhoGaveNoAnswerInTimeIsAskedOnceMore(t *testing.T) {
 		said := askAgain(func() porcupine.CheckResult { asked++; return answers[asked-1] })
 		require.Equal(t, answers[len(answers)-1], said)
 		require.Len(t, answers, asked)
-	}
-}
-
-func TestLeaseEnd(t *testing.T) {
-	for _, tc := range []struct {
-		call, ttl time.Duration
-		drift     float64
-		want      time.Duration
-	}{
-		{5, 10, 0, 15},
-		{5, 10, 0.01, 14}, // rounded towards the shorter lease
-		{5, time.Second, 0.01, 5 + 990*time.Millisecond},
-		{5, 0, 0.01, forever},
-		{5, forever, 0, forever},
-		{5, forever - 5, 0, forever},
-	} {
-		require.Equal(t, tc.want, harness.EarliestEnd(tc.call, tc.ttl, tc.drift), "%v", tc)
 	}
 }

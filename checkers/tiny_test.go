@@ -1,18 +1,16 @@
 package checkers
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness"
 	"github.com/stretchr/testify/require"
-)
 
-// deep asks for the larger spaces, some minutes: see verify-checkers in the Makefile.
-var deep = flag.Bool("deep", false, "enumerate the larger spaces of tiny histories too")
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/testenv"
+)
 
 // space holds every history of up to so many operations, of three workers at most, whose times are whole numbers up to end.
 type space struct {
@@ -87,13 +85,13 @@ var (
 func TestEveryTinyHistory(t *testing.T) {
 	for _, s := range spaces {
 		t.Run(fmt.Sprintf("%s/%d operations in %d instants", s.property, s.ops, s.end+1), func(t *testing.T) {
-			if s.deep && !*deep {
-				t.Skip("with -deep")
+			if s.deep && !testenv.Deep() {
+				t.Skip("make verify-checkers")
 			}
 			t.Parallel()
 			sum := s.judge(t)
-			fmt.Printf("%-18s %8d tiny histories, all of %d operations at most in %d instants, %8d violated, all as brute force says; porcupine agreed on %d of %d\n",
-				s.property, sum.histories, s.ops, s.end+1, sum.violated, sum.agreed, sum.asked)
+			t.Logf("%8d tiny histories, all of %d operations at most in %d instants, %8d violated, all as brute force says; porcupine agreed on %d of %d",
+				sum.histories, s.ops, s.end+1, sum.violated, sum.agreed, sum.asked)
 			require.Greater(t, sum.violated, sum.histories/40)
 		})
 	}

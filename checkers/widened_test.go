@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
@@ -45,53 +44,6 @@ func widened(d dice, one history) history {
 	h.Meta.Widened = true
 	h.Ops = harness.OpsOf(ops)
 	return history{ops, h}
-}
-
-// No history of a correct server is invalid, however little is known of the clocks that took its times.
-func TestWidenedHistoriesAreNeverInvalid(t *testing.T) {
-	for _, sim := range simulations {
-		t.Run(sim.name, func(t *testing.T) {
-			t.Parallel()
-			score, bit, failed := simScore{valid: map[string]int{}}, rapid.Bool(), false
-			some := rapid.Custom(func(rt *rapid.T) history {
-				d := throws{rt, bit}
-				return widened(d, sim.simulated(d, ""))
-			})
-			rapid.Check(t, func(rt *rapid.T) {
-				if !failed && score.histories >= simulatedAtMost() {
-					return
-				}
-				one := some.Draw(rt, "history")
-				if said := score.alarms(one) + score.differences(one); said != "" {
-					failed = true
-					rt.Fatal(said)
-				}
-			})
-		})
-	}
-}
-
-// Defects are found all the same, if less often.
-func TestWidenedHistoriesOfBrokenServersAreInvalid(t *testing.T) {
-	for _, sim := range simulations {
-		for flaw, class := range sim.flaws {
-			found := 0
-			for seed := range uint64(200) {
-				d := seeded(seed)
-				one := widened(d, sim.simulated(d, flaw))
-				for _, c := range everyChecker {
-					_, anomalies := judgeWithin(t.Context(), c, one.h)
-					for _, a := range anomalies {
-						if a.Class == class {
-							found++
-						}
-					}
-				}
-			}
-			require.Positive(t, found, "%s: %s", sim.name, flaw)
-			t.Logf("%s: %s: %d %s in 200 histories", sim.name, flaw, found, class)
-		}
-	}
 }
 
 // TestTheWatermarkOfWidenedTimes is never above the Call of an operation to come.

@@ -23,11 +23,8 @@ func TestWrites(t *testing.T) {
 		{name: "the last read counts", h: of(add(0, 7, 1, 2), read(3, 4, ""), read(5, 6, "7"))},
 		{name: "acknowledged while the read was under way", h: of(add(0, 7, 1, 5), read(5, 6, "")), unknown: "1 acknowledged writes to set came after its final read was called"},
 		{name: "there although it came after the read", h: of(read(1, 2, "7"), add(0, 7, 3, 4)), unknown: "1 acknowledged writes to set came after"},
-		{name: "one lost, one after the read", want: []harness.Class{lost}, h: of(add(0, 7, 1, 2), read(5, 6, ""), add(0, 8, 7, 8))},
 		{name: "two sets", want: []harness.Class{lost}, h: of(add(0, 7, 1, 2), on("other", add(0, 8, 3, 4)), read(5, 6, "7"), on("other", read(5, 6, "7")))},
 		{name: "unknown, there", h: of(info(add(0, 7, 1, 2)), read(5, 6, "7"))},
-		{name: "unknown, not there", h: of(info(add(0, 7, 1, 2)), read(5, 6, ""))},
-		{name: "refused, not there", h: of(fail(add(0, 7, 1, 2)), read(5, 6, ""))},
 		{name: "refused, there", want: []harness.Class{unexpected}, h: of(fail(add(0, 7, 1, 2)), read(5, 6, "7"))},
 		{name: "refused, then not", h: of(fail(add(0, 7, 1, 2)), add(0, 7, 3, 4), read(5, 6, "7"))},
 		{name: "refused, there, and nothing about another set", want: []harness.Class{unexpected},
@@ -39,73 +36,12 @@ func TestWrites(t *testing.T) {
 		{name: "there, and nobody added it", h: of(add(0, 7, 1, 2), read(5, 6, "6-7"))},
 		{name: "a run is one", want: []harness.Class{lost}, h: of(add(0, 1, 1, 2), info(add(0, 2, 3, 4)), add(3, 3, 5, 6), read(7, 8, ""))},
 		{name: "two runs", want: []harness.Class{lost, lost}, h: of(add(0, 1, 1, 2), add(0, 2, 3, 4), add(0, 3, 5, 6), read(7, 8, "2"))},
-		{name: "two workers", want: []harness.Class{lost, lost}, h: of(add(0, 1, 1, 2), add(1, 2, 3, 4), read(7, 8, ""))},
 	})
 }
 
 func asClient(client int, op harness.Op) harness.Op { op.Client = client; return op }
 
 func withArg(arg string, op harness.Op) harness.Op { op.Arg = arg; return op }
-
-// Workers 0 and 2 are in group 0, which a partition from 1 s to 3 s cuts off; worker 1 is in group 1.
-func TestWritesFigures(t *testing.T) {
-	at := func(client, value int, s float64) harness.Op {
-		return add(client, value, time.Duration(s*1e9), time.Duration(s*1e9))
-	}
-	h := of(
-		at(0, 0, 0.5), at(1, 1, 0.6), // before
-		at(0, 2, 1.5), at(1, 3, 1.6), at(2, 4, 2.5), info(at(1, 5, 2.6)), at(0, 6, 2.9), // during
-		at(0, 7, 3.5), fail(at(0, 8, 3.6)),
-		read(9*time.Second, 9*time.Second, "0,1,3,5,6-7"),
-	)
-	h.Faults = []harness.Fault{{Name: "partition", Start: 1 * time.Second, Active: 1 * time.Second, Heal: 3 * time.Second, End: 4 * time.Second, Groups: []int{0}}}
-	g, found := judge(t, Writes(), h)
-	require.Len(t, found, 2, "one run for each worker")
-	for name, want := range map[string]float64{
-		"added": 7, "lost": 2, "lost percent": 200.0 / 7, "refused": 1, "unknown": 1, "survived unknown": 1,
-		"acknowledged by group 0": 5, "lost from group 0": 2, "acknowledged by group 1": 2, "lost from group 1": 0,
-		"acknowledged by cut groups during partition": 3, "acknowledged by other groups during partition": 1,
-		"lost from cut groups": 2, "lost from other groups": 0,
-		"first lost write after fault start": 0.5, "last lost write after fault start": 1.5, "lost per second of fault": 1,
-	} {
-		require.InDelta(t, want, figureOf(t, g, name), 1e-9, name)
-	}
-}
-
-// A write acknowledged just before a kill is lost by it, so its anomaly reaches up to the kill.
-func TestWritesBeforeAKill(t *testing.T) {
-	h := of(add(0, 1, 1, 2), add(0, 2, 3, 4), read(900, 901, "1"))
-	h.Faults = []harness.Fault{{Name: "kill", Start: 6, Active: 7, Heal: 20, End: 30}, {Name: "kill", Start: 60, Active: 70, Heal: 80, End: 90}}
-	g, found := judge(t, Writes(), h)
-	require.Len(t, found, 1)
-	require.Equal(t, []time.Duration{3, 6}, []time.Duration{found[0].From, found[0].To})
-	require.Equal(t, "worker 0 lost 2, acknowledged at 4ns", found[0].Note)
-	require.InDelta(t, -2e-9, figureOf(t, g, "first lost write after fault start"), 1e-12)
-}
-
-func TestUpdatesOfWhatLocksGuardAreCountedApart(t *testing.T) {
-	resource := harness.Guarded("k")
-	g, found := judge(t, Writes(), of(
-		add(0, 1, 1, 2), add(1, 2, 1, 2), read(9, 9, "1"), // a rider's
-		guarded(0, "a", 1, 1, 2), guarded(1, "b", 2, 3, 4), guarded(2, "c", 3, 5, 6), guarded(0, "d", 4, 7, 8),
-		fail(guarded(1, "e", 5, 7, 8)), on(resource, read(9, 9, "1-2,4")),
-	))
-	require.Len(t, found, 2)
-	for name, want := range map[string]float64{
-		"added": 6, "lost": 2, "lost percent": 200.0 / 6, "refused": 1,
-		"guarded updates": 4, "lost updates": 1, "lost updates percent": 25,
-	} {
-		require.InDelta(t, want, figureOf(t, g, name), 1e-9, name)
-	}
-	g, _ = judge(t, Writes(), of(add(0, 1, 1, 2), read(9, 9, "1")))
-	require.NotContains(t, g.Figures, figureUpdates.Count(0))
-}
-
-func TestWritesRunNote(t *testing.T) {
-	_, found := judge(t, Writes(), of(add(0, 1, 1, 2), info(add(0, 2, 3, 4)), add(3, 3, 5, 6), read(7, 8, "")))
-	require.Equal(t, "worker 0 lost 2 acknowledged writes in a row, from 1 at 2ns to 3 at 6ns", found[0].Note)
-	require.Equal(t, []harness.Op{add(0, 1, 1, 2), add(3, 3, 5, 6)}, found[0].Ops)
-}
 
 func TestIntervals(t *testing.T) {
 	for _, tc := range []struct {
@@ -134,34 +70,33 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// Writes that cannot be read again are not judged, and a record that ends in between shows no unexpected write.
+// Writes that cannot be read again are not judged, and a record that ends in between shows no unexpected write. Only unexpected
+// writes ask for a third look.
 func TestWritesNeedASecondPass(t *testing.T) {
-	g, found := judge(t, Writes(), onceOnly(of(add(0, 1, 1, 2), read(7, 8, "1"))))
-	require.Empty(t, found)
-	require.Equal(t, harness.Unknown, g.Verdict)
-	require.Contains(t, g.Reason, "cannot be read again")
-
-	ops := []harness.Op{fail(add(0, 1, 1, 2)), add(1, 1, 1, 3), read(7, 8, "1")}
-	for passes := range 3 { // the last one has the first write only
-		h, n := of(ops...), 0
-		whole := h.Ops
-		h.Ops = func(yield func(harness.Op, error) bool) {
-			if n++; n <= passes+1 {
-				whole(yield)
-				return
-			}
-			harness.OpsOf(ops[:1])(yield)
-		}
-		g, found = judge(t, Writes(), h)
-		require.Empty(t, found)
-		require.Equal(t, passes == 2, g.Verdict == harness.Valid, g.Reason)
-	}
+	refused := fail(add(0, 1, 1, 2))
+	h := func() harness.History { return of(refused, add(1, 1, 1, 3), read(7, 8, "1")) }
+	runCases(t, Writes(), []verdictCase{
+		{name: "read once", unknown: "cannot be read again", h: onceOnly(of(add(0, 1, 1, 2), read(7, 8, "1")))},
+		{name: "the second pass has the first write only", unknown: "cannot be read again", h: readable(h(), 1, refused)},
+		{name: "the third pass has the first write only", unknown: "cannot be read again", h: readable(h(), 2, refused)},
+		{name: "the fourth has", h: readable(h(), 3, refused)},
+		{name: "nothing is unexpected, and read twice", h: readable(of(add(0, 1, 1, 2), read(90, 91, "1")), 2)},
+	})
 }
 
-// A run that ends is reported at once, and the others at the end; whatever the order, with all their writes.
-func TestWritesOfRunsThatEnd(t *testing.T) {
-	_, found := judge(t, Writes(), of(add(0, 1, 1, 2), add(1, 2, 1, 3), add(1, 3, 3, 4), add(1, 4, 5, 6), add(0, 5, 6, 7), read(8, 9, "4")))
-	require.Len(t, found, 2)
-	require.Equal(t, []harness.Op{add(1, 2, 1, 3), add(1, 3, 3, 4)}, found[0].Ops)
-	require.Equal(t, []harness.Op{add(0, 1, 1, 2), add(0, 5, 6, 7)}, found[1].Ops)
+// What is found in the end comes in the order of the history.
+func TestWritesOrder(t *testing.T) {
+	const clients = 12
+	var ops []harness.Op
+	for i := range clients {
+		at := time.Duration(2*i + 1)
+		ops = append(ops, on("lost", add(i, 100+i, at, at+1)), on("unexpected", fail(add(i, 200+i, at, at+1))))
+	}
+	h := of(append(ops, on("lost", read(90, 91, "")), on("unexpected", read(90, 91, "200-299")))...)
+	h.Meta.Workers = clients
+	_, found := judge(t, Writes(), h)
+	require.Len(t, found, 2*clients)
+	for i, a := range found {
+		require.Equal(t, i%clients, a.Ops[0].Client, "%v", a)
+	}
 }

@@ -148,7 +148,7 @@ func TestEveryScriptComesBackAfterAFailover(t *testing.T) {
 	r := connect(t, c)
 	load(t, r)
 	require.NoError(t, r.Set(ctx, "last", "1", 0).Err())
-	require.Equal(t, int64(2), r.Wait(ctx, 2, 5*time.Second).Val(), "the replicas lag")
+	require.Equal(t, int64(2), r.Wait(ctx, 2, patience/2).Val(), "the replicas lag")
 
 	old, err := c.Primary(ctx)
 	require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestEveryScriptComesBackAfterAFailover(t *testing.T) {
 	_, err = c.AwaitPromotion(ctx, old)
 	require.NoError(t, err)
 	written := func() bool { return r.Set(ctx, "after", "1", 0).Err() == nil }
-	require.Eventually(t, written, 20*time.Second, 20*time.Millisecond, "no write after the failover")
+	require.Eventually(t, written, 2*patience, 20*time.Millisecond, "no write after the failover")
 	require.Equal(t, "1", r.Get(ctx, "last").Val(), "data is replicated")
 	each(t, func(t *testing.T, source string, x example) {
 		unknown(t, r, source, x) // and scripts are not

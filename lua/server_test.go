@@ -21,7 +21,7 @@ import (
 var protocols = []int{2, 3}
 
 // patience is the longest time that clients wait for an answer. These tests ask what scripts answer, not how soon.
-const patience = 5 * time.Second
+const patience = 30 * time.Second
 
 func start(t *testing.T, c *cluster.Cluster) *cluster.Cluster {
 	t.Helper()
@@ -79,7 +79,7 @@ func clusterNode(t *testing.T) *redis.Client {
 	require.NoError(t, r.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	require.Eventually(t, func() bool {
 		return strings.HasPrefix(r.ClusterInfo(ctx).Val(), "cluster_state:ok")
-	}, 20*time.Second, 20*time.Millisecond, "the cluster is down")
+	}, 2*patience, 20*time.Millisecond, "the cluster is down")
 	return r
 }
 

@@ -3,7 +3,6 @@ package lua_test
 import (
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
@@ -37,10 +36,12 @@ var replyTraps = []trap{
 		"ERR value is not an integer or out of range", nil},
 	{"arguments are strings, and compared as such", `return ARGV[1] < ARGV[2]`, int64(1), nil}, // 100 and 23
 	{"a string is no number", `return ARGV[1] == 100 and 1 or 0`, int64(0), nil},
-}
+	{"false is a nil reply", `return false`, nil, nil},
+	{"and so is nil", `return nil`, nil, nil},
+	{"and nothing", `return`, nil, nil},
+	{"and no return", `local granted = 1`, nil, nil},
 
-// Redis translates to RESP3 in a script only when the script asks for it, and that changes more than its replies.
-var setrespTraps = []trap{
+	// Redis translates to RESP3 in a script only when the script asks for it, and that changes more than its replies.
 	{"true is a boolean", `redis.setresp(3); return true`, int64(1), true},
 	{"false is a boolean, and no longer nil for those who speak RESP2", `redis.setresp(3); return false`, int64(0), false},
 	{"a nil reply is nil in Lua", `redis.setresp(3); return type(redis.call('get', KEYS[1]))`, "nil", nil},
@@ -48,9 +49,7 @@ var setrespTraps = []trap{
 		`redis.setresp(3); if redis.call('get', KEYS[1]) == false then return 'new' end return 'seen'`, "seen", nil},
 	{"a hash is a table with map", `redis.setresp(3); return type(redis.call('hgetall', KEYS[1]).map)`, "table", nil},
 	{"a script that does not ask gets an array", `return type(redis.call('hgetall', KEYS[1]).map)`, "nil", nil},
-}
 
-var numberTraps = []trap{
 	{"2^53 + 1 is 2^53", `return 9007199254740993`, int64(9007199254740992), nil},
 	{"a number of 17 digits loses the last", `return tonumber('16081817202494579')`, int64(16081817202494580), nil},
 	{"a counter is read wrongly, though it counts well",
@@ -64,16 +63,12 @@ var numberTraps = []trap{
 		"16081817202494580", nil},
 }
 
-func TestReplies(t *testing.T)             { spring(t, replyTraps) }
-func TestRepliesAfterSetresp(t *testing.T) { spring(t, setrespTraps) }
-func TestNumbers(t *testing.T)             { spring(t, numberTraps) }
-
-// spring runs each trap under each protocol, on a key that does not exist.
-func spring(t *testing.T, traps []trap) {
+// Each trap is met under each protocol, on a key that does not exist.
+func TestReplies(t *testing.T) {
 	r := connect(t, standalone(t))
 	for _, protocol := range protocols {
 		p := speaking(t, r, protocol)
-		for _, x := range traps {
+		for _, x := range replyTraps {
 			want := x.resp2
 			if protocol == 3 && x.resp3 != nil {
 				want = x.resp3
@@ -85,23 +80,21 @@ func spring(t *testing.T, traps []trap) {
 	}
 }
 
-func TestFalseIsANilReply(t *testing.T) {
-	r := connect(t, standalone(t))
-	for _, protocol := range protocols {
-		p := speaking(t, r, protocol)
-		for _, script := range []string{"return false", "return nil", "return", "local granted = 1"} {
-			require.Equal(t, redis.Nil, p.Eval(t.Context(), script, nil).Err(), "RESP%d: %s", protocol, script)
-		}
-	}
-}
-
-func TestAnErrorDoesNotRollBack(t *testing.T) {
+// An error does not roll back what the script did before.
+func TestRefusals(t *testing.T) {
 	ctx := t.Context()
 	r := connect(t, standalone(t))
-	err := r.Eval(ctx, `redis.call('set', KEYS[1], 'a'); redis.call('expire', KEYS[1], 'soon')`, []string{"lock"}).Err()
-	require.ErrorContains(t, err, "value is not an integer")
-	require.Equal(t, "a", r.Get(ctx, "lock").Val(), "the SET was undone")
-	require.Equal(t, int64(-1), int64(r.TTL(ctx, "lock").Val()), "and this lock has an end")
+	for _, x := range []struct{ script, refusal string }{
+		{`redis.call('set', KEYS[1], 'a'); redis.call('expire', KEYS[1], 'soon')`, "value is not an integer"},
+		{`redis.call('set', KEYS[1], 'a'); return redis.call('wait', 1, 100)`, "ERR This Redis command is not allowed from script"},
+		{`redis.call('set', KEYS[1], 'a'); owner = ARGV[1]`, "Attempt to modify a readonly table"},
+		{`redis.call('set', KEYS[1], 'a'); return owner`, "nonexistent global variable 'owner'"},
+	} {
+		require.NoError(t, r.FlushAll(ctx).Err())
+		require.ErrorContains(t, r.Eval(ctx, x.script, []string{"lock"}, "b").Err(), x.refusal)
+		require.Equal(t, "a", r.Get(ctx, "lock").Val(), "the SET was undone: %s", x.script)
+		require.Equal(t, int64(-1), int64(r.TTL(ctx, "lock").Val()), "and this lock has an end")
+	}
 }
 
 func TestTimeStandsStillForExpiry(t *testing.T) {
@@ -116,21 +109,6 @@ func TestTimeStandsStillForExpiry(t *testing.T) {
 		return {redis.call('get', KEYS[1]), redis.call('set', KEYS[1], 'next', 'NX')}`, []string{"lock"}))
 	require.Equal(t, []any{"owner", nil}, got, "the lease ended inside the script")
 	require.Zero(t, r.Exists(ctx, "lock").Val(), "the lease goes on after the script")
-}
-
-func TestWaitIsRefusedInAScript(t *testing.T) {
-	ctx := t.Context()
-	r := connect(t, standalone(t))
-	err := r.Eval(ctx, `redis.call('set', KEYS[1], 'a'); return redis.call('wait', 1, 100)`, []string{"lock"}).Err()
-	require.ErrorContains(t, err, "ERR This Redis command is not allowed from script")
-	require.Equal(t, "a", r.Get(ctx, "lock").Val(), "the SET before it was undone")
-}
-
-func TestGlobalsAreRefused(t *testing.T) {
-	ctx := t.Context()
-	r := connect(t, standalone(t))
-	require.ErrorContains(t, r.Eval(ctx, `owner = ARGV[1]`, nil, "a").Err(), "Attempt to modify a readonly table")
-	require.ErrorContains(t, r.Eval(ctx, `return owner`, nil).Err(), "nonexistent global variable 'owner'")
 }
 
 // Without a shebang, a script may touch undeclared keys wherever its own node has their slots, which hides the mistake

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -26,16 +25,16 @@ func pages(t *testing.T) map[string]string {
 		rows = append(rows, RowOf(r, name+"/report.html"))
 	}
 	for name, e := range searches() {
-		all["explore "+name] = written(t, func(b *bytes.Buffer) error { return ExplorationHTML(b, e) })
+		all["explore "+name] = textOf(t, ExplorationHTML, e)
 		rows = append(rows, e.Row(name+"/report.html"))
 	}
-	all["index"] = written(t, func(b *bytes.Buffer) error { return Index(b, rows) })
+	all["index"] = textOf(t, Index, rows)
 	once, soak := suiteWith(tally.Met, tally.NotMet, tally.Failed), suiteWith(tally.Met, tally.Unsaid)
 	soak.For = time.Hour
-	all["suite"] = written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, once) })
-	all["merged"] = written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, mergedSuite()) })
-	all["soak"] = written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, soak) })
-	all["reproduction"] = written(t, func(b *bytes.Buffer) error { return ReproductionHTML(b, split()) })
+	all["suite"] = textOf(t, SuiteHTML, once)
+	all["merged"] = textOf(t, SuiteHTML, mergedSuite())
+	all["soak"] = textOf(t, SuiteHTML, soak)
+	all["reproduction"] = textOf(t, ReproductionHTML, split())
 	return all
 }
 
@@ -111,9 +110,9 @@ func TestTheMemoryOfTheHarnessIsFoldedUnlessItWasASoak(t *testing.T) {
 		s.Memory.UnderLoad(tally.Sample{At: time.Duration(i) * time.Second, RSS: 50 << 20})
 	}
 	s.Memory.AfterRun(1, tally.Sample{At: 40 * time.Second, RSS: 50 << 20})
-	require.Contains(t, written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, s) }), "<details>\n<summary><h2>The harness itself</h2>")
+	require.Contains(t, textOf(t, SuiteHTML, s), "<details>\n<summary><h2>The harness itself</h2>")
 	s.Memory.WarmUp = time.Second
-	require.Contains(t, written(t, func(b *bytes.Buffer) error { return SuiteHTML(b, s) }), `<details open="open">`)
+	require.Contains(t, textOf(t, SuiteHTML, s), `<details open="open">`)
 }
 
 func TestAnIndexTellsRunsOfOneVariantApart(t *testing.T) {
@@ -124,7 +123,7 @@ func TestAnIndexTellsRunsOfOneVariantApart(t *testing.T) {
 		"lock/x: every interleaving, and 1 failover": {Name: "lock/x", Variant: "lock/x", Regime: "every interleaving, and 1 failover"},
 	} {
 		require.Equal(t, want, r.title()+": "+r.about())
-		page := written(t, func(b *bytes.Buffer) error { return Index(b, []Row{r}) })
+		page := textOf(t, Index, []Row{r})
 		require.Contains(t, page, r.title()+`<span class="sub">`+r.about()+"</span>")
 	}
 }

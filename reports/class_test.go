@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"html"
 	"strings"
 	"testing"
@@ -20,15 +19,14 @@ func TestPagesSayWhatAClassMeansAndWhatMendsIt(t *testing.T) {
 		}
 		r, err := New(overlapping(), j)
 		require.NoError(t, err)
-		var page, summary bytes.Buffer
-		require.NoError(t, HTML(&page, r))
-		require.NoError(t, Summary(&summary, r))
-		said := html.UnescapeString(page.String())
+		page := textOf(t, HTML, r)
+		summary := textOf(t, Summary, r)
+		said := html.UnescapeString(page)
 		for _, text := range []string{d.Meaning, d.Harm, d.Remedy} {
 			require.Contains(t, said, text)
 		}
 		for _, text := range []string{d.Harm, d.Remedy} {
-			require.Contains(t, html.UnescapeString(strings.ReplaceAll(summary.String(), `\`, "")), text)
+			require.Contains(t, html.UnescapeString(strings.ReplaceAll(summary, `\`, "")), text)
 		}
 	}
 }
@@ -38,7 +36,6 @@ func TestAClassThatIsNotKnownIsNotExplained(t *testing.T) {
 	j := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{"odd": 1}, Anomalies: []harness.Anomaly{{Class: "odd"}}}
 	r, err := New(overlapping(), j)
 	require.NoError(t, err)
-	var page bytes.Buffer
-	require.NoError(t, HTML(&page, r))
-	require.NotContains(t, page.String(), "in production")
+	page := textOf(t, HTML, r)
+	require.NotContains(t, page, "in production")
 }

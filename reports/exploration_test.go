@@ -3,6 +3,7 @@ package reports
 import (
 	"bytes"
 	"encoding/xml"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,19 +16,26 @@ import (
 )
 
 func written(t *testing.T, write func(b *bytes.Buffer) error) string {
+	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, write(&b))
 	return b.String()
 }
 
+// textOf returns what write makes of v.
+func textOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
+	t.Helper()
+	return written(t, func(b *bytes.Buffer) error { return write(b, v) })
+}
+
 func searchPage(t *testing.T, e Exploration) string {
-	html := written(t, func(b *bytes.Buffer) error { return ExplorationHTML(b, e) })
+	html := textOf(t, ExplorationHTML, e)
 	wellFormed(t, html)
 	return html
 }
 
 func terminal(t *testing.T, e Exploration) string {
-	return written(t, func(b *bytes.Buffer) error { return ExplorationText(b, e) })
+	return textOf(t, ExplorationText, e)
 }
 
 func TestExplorationsInOneSentence(t *testing.T) {
@@ -96,7 +104,7 @@ func TestALongCounterexampleIsDrawnInPart(t *testing.T) {
 
 func TestSearchJSONRoundTrip(t *testing.T) {
 	for name, e := range searches() {
-		s := written(t, func(b *bytes.Buffer) error { return ExplorationJSON(b, e) })
+		s := textOf(t, ExplorationJSON, e)
 		d, err := ReadExplorationJSON(strings.NewReader(s))
 		if name == "evil" { // its choices have no names
 			continue
@@ -107,20 +115,20 @@ func TestSearchJSONRoundTrip(t *testing.T) {
 		_, err = ReadJSON(strings.NewReader(s))
 		require.ErrorIs(t, err, ErrSchema, "it is not that of a run")
 	}
-	run := written(t, func(b *bytes.Buffer) error { return JSON(b, Report{}) })
+	run := textOf(t, JSON, Report{})
 	_, err := ReadExplorationJSON(strings.NewReader(run))
 	require.ErrorIs(t, err, ErrSchema)
 }
 
 func TestSearchJSONHasListsAndNames(t *testing.T) {
-	s := written(t, func(b *bytes.Buffer) error { return ExplorationJSON(b, Exploration{}) })
+	s := textOf(t, ExplorationJSON, Exploration{})
 	for _, want := range []string{`"schema": 1`, `"kind": "exploration"`, `"verdict": "unknown"`, `"found": []`, `"elapsed": 0`} {
 		require.Contains(t, s, want)
 	}
 	require.NotContains(t, s, `"met"`)
 	require.NotContains(t, s, `"started"`)
 	bare := Exploration{Result: interleave.Result{Found: []interleave.Counterexample{{}}}}
-	s = written(t, func(b *bytes.Buffer) error { return ExplorationJSON(b, bare) })
+	s = textOf(t, ExplorationJSON, bare)
 	require.NotContains(t, s, "null")
 	require.Nil(t, bare.Result.Found[0].Steps, "the caller's own stays as it is")
 }
@@ -151,14 +159,14 @@ func TestJUnitOfSearches(t *testing.T) {
 }
 
 func TestSummaryOfASearch(t *testing.T) {
-	s := written(t, func(b *bytes.Buffer) error { return ExplorationSummary(b, searches()["race"]) })
+	s := textOf(t, ExplorationSummary, searches()["race"])
 	for _, want := range []string{
 		"## invalid: dedup/get-set", "```text\nimmortal-mark in 5 steps:\n  1  client 1  GET msg    (nil)\n", "Expected duplicate-delivery: **met**",
 		"Replay it: `doublegrant explore --replay anomalies/immortal-mark.json`", "| schedules | 702 |",
 	} {
 		require.Contains(t, s, want)
 	}
-	s = written(t, func(b *bytes.Buffer) error { return ExplorationSummary(b, searches()["evil"]) })
+	s = textOf(t, ExplorationSummary, searches()["evil"])
 	require.Equal(t, 2, strings.Count(s, "```"), "nothing ends the code block early")
 	require.NotContains(t, withoutCode(s), "<script")
 	require.NotContains(t, withoutCode(s), "@team")
@@ -169,18 +177,18 @@ func TestExplorerIsAColumnWhereItWasAsked(t *testing.T) {
 	mixed := run
 	mixed.Explorer = "4 steps"
 	for _, rows := range [][]Row{{run, search}, {mixed, run}} {
-		md := written(t, func(b *bytes.Buffer) error { return CompareMarkdown(b, rows) })
+		md := textOf(t, CompareMarkdown, rows)
 		require.Contains(t, md, "| verdict | explorer | found |")
-		html := written(t, func(b *bytes.Buffer) error { return Index(b, rows) })
+		html := textOf(t, Index, rows)
 		wellFormed(t, html)
 		require.Contains(t, html, "<th>explorer</th>")
 		require.Contains(t, md, rows[0].Explorer+rows[1].Explorer)
 		require.Contains(t, html, rows[0].Explorer+rows[1].Explorer)
 		require.Contains(t, html, `<td class="n" data-label="operations">7</td>`)
 	}
-	md := written(t, func(b *bytes.Buffer) error { return CompareMarkdown(b, []Row{run}) })
+	md := textOf(t, CompareMarkdown, []Row{run})
 	require.NotContains(t, md, "explorer")
-	html := written(t, func(b *bytes.Buffer) error { return Index(b, []Row{run}) })
+	html := textOf(t, Index, []Row{run})
 	require.NotContains(t, html, "explorer")
 }
 

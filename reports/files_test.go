@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
@@ -18,10 +19,9 @@ import (
 
 // rendered returns the page of a report, parsed strictly: it is XHTML, so that what was not closed or escaped does not pass.
 func rendered(t *testing.T, r Report) string {
-	var b bytes.Buffer
-	require.NoError(t, HTML(&b, r))
-	wellFormed(t, b.String())
-	return b.String()
+	b := textOf(t, HTML, r)
+	wellFormed(t, b)
+	return b
 }
 
 func wellFormed(t *testing.T, html string) {
@@ -129,51 +129,48 @@ func anomalyPage(t *testing.T, a harness.Anomaly) string {
 }
 
 func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {
-	page := anomalyPage(t, doubleGrant("k", 0))
-	require.Equal(t, 2, strings.Count(page, `class="hold"`))
-	require.Equal(t, 1, strings.Count(page, `class="overlap"`))
-	require.Contains(t, page, "holds k from 0.001 s to 1.480 s (1.48 s): its owner releases it")
-	require.Contains(t, page, "two owners from 1.211 s to 1.480 s (269 ms): its owner releases it")
-	require.Contains(t, page, "two owners for 269 ms")
-}
-
-func TestSpansThatTouchAreNoOverlap(t *testing.T) {
-	a := doubleGrant("k", 0)
-	a.Spans[0].To = a.Spans[1].From
-	page := anomalyPage(t, a)
-	require.Equal(t, 2, strings.Count(page, `class="hold"`))
-	require.NotContains(t, page, `class="overlap"`)
-	require.NotContains(t, page, "two owners for")
-	a.Spans[1].From--
-	require.Contains(t, anomalyPage(t, a), "two owners for 1 ns", "a nanosecond is one")
-}
-
-func TestAHoldWithoutAnEndIsDrawnToTheEdge(t *testing.T) {
-	a := doubleGrant("k", 0)
-	for i := range a.Spans {
-		a.Spans[i].To, a.Spans[i].Until = 0, harness.NothingEnds
+	kind := func(k harness.SpanKind) func(*harness.Anomaly) {
+		return func(a *harness.Anomaly) { a.Spans[1].Kind = k }
 	}
-	page := anomalyPage(t, a)
-	require.Equal(t, 2, strings.Count(page, `class="hold"`))
-	require.Contains(t, page, "on: its lease has no end")
-	require.Contains(t, page, "two owners without end")
-}
-
-func TestEachKindOfSpanIsDrawnAndExplained(t *testing.T) {
-	for kind, want := range map[harness.SpanKind][3]string{
-		harness.PossibleHold: {"hold maybe", "may have k from 1.211 s to 3.190 s", "perhaps held"},
-		harness.PastLease:    {"hold past", "every lease is over from 1.211 s to 3.190 s", "every lease is over"},
-		harness.NextOwner:    {"hold", "granted from 1.211 s on, and wrote before 3.190 s", "the next owner has been granted it"},
-		harness.LargestToken: {"hold", "its fencing token was given out by 1.211 s", "the larger token has been given out"},
-		harness.StillHeld:    {"hold", "certainly has k from 1.211 s on", "the later owner has the lock"},
+	touch := func(more time.Duration) func(*harness.Anomaly) {
+		return func(a *harness.Anomaly) { a.Spans[0].To = a.Spans[1].From + more }
+	}
+	for name, c := range map[string]struct {
+		change   func(*harness.Anomaly)
+		overlaps int
+		want     []string
+	}{
+		"two certain holds": {func(*harness.Anomaly) {}, 1, []string{
+			"holds k from 0.001 s to 1.480 s (1.48 s): its owner releases it", "two owners for 269 ms",
+			"two owners from 1.211 s to 1.480 s (269 ms): its owner releases it"}},
+		"holds that touch":           {touch(0), 0, nil},
+		"a nanosecond is an overlap": {touch(1), 1, []string{"two owners for 1 ns"}},
+		"without an end, to the edge": {func(a *harness.Anomaly) {
+			for i := range a.Spans {
+				a.Spans[i].To, a.Spans[i].Until = 0, harness.NothingEnds
+			}
+		}, 1, []string{"on: its lease has no end", "two owners without end"}},
+		// Only certain holds exclude each other.
+		"perhaps held": {kind(harness.PossibleHold), 0, []string{
+			`<rect class="hold maybe"`, "may have k from 1.211 s to 3.190 s", "</i>perhaps held</span>"}},
+		"past": {kind(harness.PastLease), 0, []string{
+			`<rect class="hold past"`, "every lease is over from 1.211 s to 3.190 s", "</i>every lease is over</span>"}},
+		"next owner": {kind(harness.NextOwner), 0, []string{
+			"granted from 1.211 s on, and wrote before 3.190 s", "</i>the next owner has been granted it</span>"}},
+		"largest token": {kind(harness.LargestToken), 0, []string{
+			"its fencing token was given out by 1.211 s", "</i>the larger token has been given out</span>"}},
+		"still held": {kind(harness.StillHeld), 0, []string{
+			"certainly has k from 1.211 s on", "</i>the later owner has the lock</span>"}},
 	} {
 		a := doubleGrant("k", 0)
-		a.Spans[1].Kind = kind
+		c.change(&a)
 		page := anomalyPage(t, a)
-		require.Contains(t, page, `<rect class="`+want[0]+`"`, kind)
-		require.Contains(t, page, want[1], kind)
-		require.Contains(t, page, "</i>"+want[2]+"</span>", kind)
-		require.NotContains(t, page, `class="overlap"`, "only certain holds exclude each other")
+		require.Equal(t, 2, strings.Count(page, `<rect class="hold`), name)
+		require.Equal(t, c.overlaps, strings.Count(page, `class="overlap"`), name)
+		require.Equal(t, c.overlaps > 0, strings.Contains(page, "two owners for") || strings.Contains(page, "two owners without"), name)
+		for _, text := range c.want {
+			require.Contains(t, page, text, name)
+		}
 	}
 }
 
@@ -207,12 +204,11 @@ func TestJSONRoundTrip(t *testing.T) {
 }
 
 func TestJSONHasListsAndNames(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, JSON(&b, Report{}))
+	b := textOf(t, JSON, Report{})
 	for _, want := range []string{`"verdict": "unknown"`, `"anomalies": []`, `"failovers": []`, `"totals": {}`, `"end": null`, `"schema": 1`} {
-		require.Contains(t, b.String(), want)
+		require.Contains(t, b, want)
 	}
-	require.NotContains(t, b.String(), `"met"`)
+	require.NotContains(t, b, `"met"`)
 }
 
 func TestJUnit(t *testing.T) {
@@ -224,10 +220,9 @@ func TestJUnit(t *testing.T) {
 		{Name: "valid, not as expected", Verdict: harness.Valid, Expected: "double-grant"},
 		{Name: "unknown, not as expected", Verdict: harness.Unknown, Expected: "double-grant"},
 	}
-	var b bytes.Buffer
-	require.NoError(t, JUnit(&b, "suite", rows))
+	b := written(t, func(b *bytes.Buffer) error { return JUnit(b, "suite", rows) })
 	var got junitSuites
-	require.NoError(t, xml.Unmarshal(b.Bytes(), &got))
+	require.NoError(t, xml.Unmarshal([]byte(b), &got))
 	require.Len(t, got.Suites, 1)
 	s := got.Suites[0]
 	require.Equal(t, [3]int{6, 3, 1}, [3]int{s.Tests, s.Failures, s.Errors})
@@ -240,36 +235,31 @@ func TestJUnit(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, Summary(&b, demos(t)["rich"]))
+	b := textOf(t, Summary, demos(t)["rich"])
 	for _, want := range []string{"## invalid: lock/set-nx-px", "194 double-grant", "First anomaly", "`lock:4`", "2 failovers", "median", "Run it again", "> mutex was 262,144 operations behind"} {
-		require.Contains(t, b.String(), want)
+		require.Contains(t, b, want)
 	}
 	h := analysistest.OneKill()
-	b.Reset()
-	require.NoError(t, Summary(&b, report(t, h, valid())))
-	require.Contains(t, b.String(), "Failover after kill-primary")
-	require.Contains(t, b.String(), "2 failed, 1 unknown")
+	b = textOf(t, Summary, report(t, h, valid()))
+	require.Contains(t, b, "Failover after kill-primary")
+	require.Contains(t, b, "2 failed, 1 unknown")
 }
 
 func TestTablesKeepTheirShape(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, CompareMarkdown(&b, []Row{{Variant: "a|b`c", Regime: "x\ny", Found: "1 |", First: "<b>"}, RowOf(hostile(t), "")}))
-	for _, line := range strings.Split(strings.TrimSpace(b.String()), "\n") {
+	b := textOf(t, CompareMarkdown, []Row{{Variant: "a|b`c", Regime: "x\ny", Found: "1 |", First: "<b>"}, RowOf(hostile(t), "")})
+	for _, line := range strings.Split(strings.TrimSpace(b), "\n") {
 		require.Equal(t, 9, strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"), line)
 	}
 }
 
 func TestIndex(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, Index(&b, nil))
-	wellFormed(t, b.String())
-	require.Contains(t, b.String(), "No run is listed")
-	b.Reset()
-	require.NoError(t, Index(&b, []Row{RowOf(demos(t)["rich"], "rich/report.html"), {Name: "other", Verdict: harness.Unknown}}))
-	wellFormed(t, b.String())
-	require.Contains(t, b.String(), `href="rich/report.html"`)
-	require.Contains(t, b.String(), "1 of 2 runs ended as they should")
+	b := textOf(t, Index, nil)
+	wellFormed(t, b)
+	require.Contains(t, b, "No run is listed")
+	b = textOf(t, Index, []Row{RowOf(demos(t)["rich"], "rich/report.html"), {Name: "other", Verdict: harness.Unknown}})
+	wellFormed(t, b)
+	require.Contains(t, b, `href="rich/report.html"`)
+	require.Contains(t, b, "1 of 2 runs ended as they should")
 }
 
 func TestWriteReplacesWholeFiles(t *testing.T) {

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -13,7 +12,7 @@ import (
 )
 
 func issueText(t *testing.T, e Exploration) string {
-	return written(t, func(b *bytes.Buffer) error { return IssueMarkdown(b, e) })
+	return textOf(t, IssueMarkdown, e)
 }
 
 // passed returns a search whose first counterexample can be passed on.

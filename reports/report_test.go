@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"errors"
 	"regexp"
 	"slices"
@@ -21,12 +20,11 @@ func TestFaultsAreNumberedByTheirStart(t *testing.T) {
 	r := report(t, h, valid())
 	require.Equal(t, recorded, h.Faults, "the caller's history stays as it is")
 	require.Equal(t, 1, r.Failovers[0].Fault)
-	var page bytes.Buffer
-	require.NoError(t, HTML(&page, r))
+	page := textOf(t, HTML, r)
 	for _, want := range []string{"after fault 2, kill-primary", ">1 skew</text>", ">2 kill-primary</text>", ">3 latency</text>"} {
-		require.Contains(t, page.String(), want)
+		require.Contains(t, page, want)
 	}
-	rows := regexp.MustCompile(`<tr><td class="n" data-label="no.">(\d)</td><td class="mono title" data-label="fault">([a-z-]+)</td>`).FindAllStringSubmatch(page.String(), -1)
+	rows := regexp.MustCompile(`<tr><td class="n" data-label="no.">(\d)</td><td class="mono title" data-label="fault">([a-z-]+)</td>`).FindAllStringSubmatch(page, -1)
 	require.Len(t, rows, 3)
 	for i, name := range []string{"skew", "kill-primary", "latency"} {
 		require.Equal(t, name, rows[i][2])
@@ -51,8 +49,23 @@ func TestSeveralFailoversAreATable(t *testing.T) {
 }
 
 func TestManyFaultsAreNumbersWithAKey(t *testing.T) {
-	var page bytes.Buffer
-	require.NoError(t, HTML(&page, report(t, overlapping(), valid())))
-	require.Contains(t, page.String(), "Faults: 1 refuse, 2 partition-primary, 3 slicer, ")
-	require.Contains(t, page.String(), "after fault 2, partition-primary")
+	page := textOf(t, HTML, report(t, overlapping(), valid()))
+	require.Contains(t, page, "Faults: 1 refuse, 2 partition-primary, 3 slicer, ")
+	require.Contains(t, page, "after fault 2, partition-primary")
+}
+
+// TestAFaultThatTheRecordDoesNotSeeHealed is said to be open: the run was killed under it.
+func TestAFaultThatTheRecordDoesNotSeeHealed(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Faults[0].Heal, h.Faults[0].End = 0, 0
+	h.End = nil
+	r := report(t, h, valid())
+	page := textOf(t, HTML, r)
+	require.Contains(t, page, "not on record")
+	require.Contains(t, page, "never seen")
+	require.Equal(t, 1590*ms, r.Failovers[0].Stage(analysis.Switched).After)
+
+	h.Faults[0].Groups = []int{0}
+	h.Faults = append(h.Faults, harness.Fault{Number: 2, Name: "later", Start: 15 * sec})
+	require.Len(t, analysis.Failovers(h), 1)
 }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -66,8 +65,7 @@ func TestReproductionFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(summary), "| none | 3 | 1,976 (1,960 to 1,980)")
 	require.NotContains(t, string(summary), "<b>")
-	var text bytes.Buffer
-	require.NoError(t, ReproductionText(&text, split()))
-	require.Contains(t, text.String(), "MATCHES  What keeps a split brain")
-	require.Contains(t, text.String(), "unknown  <b>WAIT 2</b>, trial 2")
+	text := textOf(t, ReproductionText, split())
+	require.Contains(t, text, "MATCHES  What keeps a split brain")
+	require.Contains(t, text, "unknown  <b>WAIT 2</b>, trial 2")
 }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,10 +18,9 @@ func TestSituationsAreInEveryReport(t *testing.T) {
 	require.Len(t, SituationsText(all[:1]), 1)
 
 	r := Report{Name: "r", Judged: harness.Judged{Situations: all}}
-	var page, summary bytes.Buffer
-	require.NoError(t, HTML(&page, r))
-	require.NoError(t, Summary(&summary, r))
-	for _, text := range []string{page.String(), summary.String()} {
+	page := textOf(t, HTML, r)
+	summary := textOf(t, Summary, r)
+	for _, text := range []string{page, summary} {
 		require.Contains(t, text, "release after the lease")
 		require.Contains(t, text, "1,234")
 		require.Contains(t, text, "extend after the lease")
@@ -30,7 +28,6 @@ func TestSituationsAreInEveryReport(t *testing.T) {
 	}
 	require.Equal(t, all, DocumentOf(r).Situations)
 
-	page.Reset()
-	require.NoError(t, HTML(&page, Report{Name: "r"}))
-	require.NotContains(t, page.String(), "Situations")
+	page = textOf(t, HTML, Report{Name: "r"})
+	require.NotContains(t, page, "Situations")
 }

@@ -1,10 +1,12 @@
 package reports
 
 import (
-	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"io"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,25 +26,22 @@ func suiteWith(endings ...tally.Ending) tally.Suite {
 	return s
 }
 
+// suiteForms are the forms that people read.
+var suiteForms = map[string]func(io.Writer, tally.Suite) error{"text": SuiteText, "html": SuiteHTML, "md": SuiteSummary}
+
 func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
 	s := suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.Failed, tally.NotRun)
 	s.Ended = "interrupted"
-	for name, write := range map[string]func(*bytes.Buffer) error{
-		"text": func(b *bytes.Buffer) error { return SuiteText(b, s) },
-		"html": func(b *bytes.Buffer) error { return SuiteHTML(b, s) },
-		"md":   func(b *bytes.Buffer) error { return SuiteSummary(b, s) },
-		"json": func(b *bytes.Buffer) error { return SuiteJSON(b, s) },
-	} {
-		var b bytes.Buffer
-		require.NoError(t, write(&b), name)
+	forms := maps.Clone(suiteForms)
+	forms["json"] = SuiteJSON
+	for name, write := range forms {
+		text := copied(textOf(t, write, s))
 		for _, want := range []string{"case 1", "not met", "unknown", "failed", "not run", "interrupted", "doublegrant run x"} {
-			require.Contains(t, copied(b.String()), want, name)
+			require.Contains(t, text, want, name)
 		}
 	}
-	var b bytes.Buffer
-	require.NoError(t, SuiteJSON(&b, s))
 	var back tally.Suite
-	require.NoError(t, json.Unmarshal(b.Bytes(), &back))
+	require.NoError(t, json.Unmarshal([]byte(textOf(t, SuiteJSON, s)), &back))
 	require.Equal(t, s.Ending(), back.Ending())
 }
 
@@ -62,38 +61,27 @@ func mergedSuite() tally.Suite {
 
 func TestASuiteOfShardsSaysWhatEachDid(t *testing.T) {
 	s := mergedSuite()
-	for name, write := range map[string]func(*bytes.Buffer) error{
-		"text": func(b *bytes.Buffer) error { return SuiteText(b, s) },
-		"html": func(b *bytes.Buffer) error { return SuiteHTML(b, s) },
-		"md":   func(b *bytes.Buffer) error { return SuiteSummary(b, s) },
-	} {
-		var b bytes.Buffer
-		require.NoError(t, write(&b), name)
+	for name, write := range suiteForms {
+		text := textOf(t, write, s)
 		for _, want := range []string{
 			"in 3 shards of at most 60.0 s.", "shard 2/3: interrupted", "2026-01-02 03:04:02 UTC", "3/3", "as it should, resumed 2 times", "3 MiB",
 			"doublegrant v1.2.3", "Redis 7.0.15",
 		} {
-			require.Contains(t, b.String(), want, name)
+			require.Contains(t, text, want, name)
 		}
 	}
-	var b bytes.Buffer
-	require.NoError(t, SuiteHTML(&b, s))
-	require.Contains(t, b.String(), `<a href="shard-2/index.html">2/3</a>`)
-
-	b.Reset()
+	require.Contains(t, textOf(t, SuiteHTML, s), `<a href="shard-2/index.html">2/3</a>`)
 	one := suiteWith(tally.Met)
 	one.Shard = &tally.Shard{Number: 2, Of: 3}
-	require.NoError(t, SuiteText(&b, one))
-	require.Contains(t, b.String(), "This is shard 2 of 3: doublegrant merge puts all together.")
+	require.Contains(t, textOf(t, SuiteText, one), "This is shard 2 of 3: doublegrant merge puts all together.")
 }
 
 func TestASuiteIsATestCaseForEachOfItsOwn(t *testing.T) {
-	var b bytes.Buffer
 	of := suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.Failed, tally.NotRun)
 	of.Cases[1].Failures[0].Link = "20260102-run/report.html"
-	require.NoError(t, SuiteJUnit(&b, of))
+	b := textOf(t, SuiteJUnit, of)
 	var back junitSuites
-	require.NoError(t, xml.Unmarshal(b.Bytes(), &back))
+	require.NoError(t, xml.Unmarshal([]byte(b), &back))
 	s := back.Suites[0]
 	require.Equal(t, []int{5, 1, 2, 1}, []int{s.Tests, s.Failures, s.Errors, s.Skipped})
 	require.Nil(t, s.Cases[0].Failure)
@@ -110,9 +98,8 @@ func TestASuitesHeadlineIsItsWorstCase(t *testing.T) {
 		"NOT CARRIED OUT": suiteWith(tally.Met, tally.Failed, tally.Unsaid),
 		"UNKNOWN":         suiteWith(tally.Met, tally.Unsaid),
 	} {
-		var b bytes.Buffer
-		require.NoError(t, SuiteText(&b, s))
-		require.Regexp(t, "(?m)^"+want+"  \\d", b.String())
+		b := textOf(t, SuiteText, s)
+		require.Regexp(t, "(?m)^"+want+"  \\d", b)
 	}
 }
 
@@ -121,18 +108,11 @@ func TestASuitesPagesAreNotForItsRunsToWrite(t *testing.T) {
 	evil := "<script>alert(1)</script>\x1b[31m|`\u202e"
 	s.Name, s.Ended, s.Cases[0].Name, s.Cases[0].Failures[0].Why = evil, evil, evil, evil
 	s.Shards, s.Version, s.Servers = []tally.ShardResult{{Folder: evil, Ended: evil}}, evil, map[string]string{evil: evil}
-	for _, write := range []func(*bytes.Buffer) error{
-		func(b *bytes.Buffer) error { return SuiteHTML(b, s) },
-		func(b *bytes.Buffer) error { return SuiteSummary(b, s) },
-	} {
-		var b bytes.Buffer
-		require.NoError(t, write(&b))
-		require.NotContains(t, b.String(), "<script>")
-		require.NotContains(t, b.String(), "\x1b")
+	for name, write := range suiteForms {
+		text := textOf(t, write, s)
+		require.NotContains(t, text, "\x1b", name)
+		require.True(t, name == "text" || !strings.Contains(text, "<script>"), name)
 	}
-	var b bytes.Buffer
-	require.NoError(t, SuiteText(&b, s))
-	require.NotContains(t, b.String(), "\x1b")
 }
 
 func TestASuiteSaysHowMemoryGrew(t *testing.T) {
@@ -142,10 +122,9 @@ func TestASuiteSaysHowMemoryGrew(t *testing.T) {
 	}
 	leak.AfterRun(2, tally.Sample{At: 1000 * time.Second, RSS: 1 << 20, Goroutines: 3, Files: 11})
 	leak.WarmUp = tally.WarmUp
-	var b bytes.Buffer
 	s := suiteWith(tally.Met)
 	s.Memory = leak
-	require.NoError(t, SuiteText(&b, s))
-	require.Contains(t, b.String(), "memory under load")
-	require.Contains(t, b.String(), "(+3")
+	b := textOf(t, SuiteText, s)
+	require.Contains(t, b, "memory under load")
+	require.Contains(t, b, "(+3")
 }

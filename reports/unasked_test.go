@@ -18,7 +18,7 @@ func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 	}}
 	require.Contains(t, rendered(t, r), `data-label="checker">porcupine</td><td data-label="verdict"><span class="pill unasked">not asked</span></td><td data-label="reason">`+why)
 
-	summary := written(t, func(b *bytes.Buffer) error { return Summary(b, r) })
+	summary := textOf(t, Summary, r)
 	require.Contains(t, summary, "| `porcupine` | not asked | "+why)
 
 	junit := written(t, func(b *bytes.Buffer) error { return JUnit(b, r.Name, []Row{RowOf(r, "")}) })
@@ -31,7 +31,7 @@ func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 			Unasked                  bool
 		}
 	}
-	require.NoError(t, json.Unmarshal([]byte(written(t, func(b *bytes.Buffer) error { return JSON(b, r) })), &said))
+	require.NoError(t, json.Unmarshal([]byte(textOf(t, JSON, r)), &said))
 	require.Equal(t, "valid", said.Verdict, "the checkers judged the whole history")
 	require.Equal(t, "unknown", said.Judgements[1].Verdict)
 	require.True(t, said.Judgements[1].Unasked)
