@@ -15,8 +15,9 @@ func TempRoom() error {
 	dir := os.TempDir()
 	f, err := os.CreateTemp(dir, "doublegrant-room-")
 	if err == nil {
-		_, err = f.Write(make([]byte, leastRoom))
-		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		err = os.Remove(f.Name()) // at once: whatever ends this process, no file is left
+		_, full := f.Write(make([]byte, leastRoom))
+		err = errors.Join(err, full, f.Close())
 	}
 	if err == nil {
 		return nil
