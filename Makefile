@@ -42,9 +42,9 @@ explore: redis build
 # Tests that begin with TestLong are for test-long; tests that begin with TestRaced always run under the race detector, as do the
 # packages of RACED, in which goroutines of ours meet; without a C compiler there is none. Most tests wait for Redis or for time,
 # so two lanes run side by side, with some packages at a time in each. Packages that take longest come first.
-RACED    := ./harness/cluster/... ./nemesis ./harness ./harness/history
+RACED    := ./harness/cluster ./harness/cluster/fabric ./nemesis ./harness ./harness/history
 RACED_IN := ./harness/explore
-FIRST    := ./workloads/clients ./harness/cli ./harness/explore ./harness/granttest ./workloads ./harness/results
+FIRST    := ./harness/granttest ./harness/cli ./harness/cluster/docker ./harness/plan ./harness/explore ./workloads ./harness/results
 OTHERS    = $(FIRST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED) $(FIRST))")
 TESTING  := -vet=off -timeout 20m -parallel 4
 RACE      = $$(command -v $${CC:-cc} >/dev/null && echo -race)
@@ -98,7 +98,7 @@ test-long-faults: redis
 
 # The quick tests of packages that `test` does not race, under the race detector.
 test-long-raced: redis cc
-	$(GO) test -race -count 1 $(TESTING) -p 2 -skip '^TestLong|^TestRaced' ./workloads ./harness/suite ./harness/generators ./harness/results ./harness/workqueue/...
+	$(GO) test -race -count 1 $(TESTING) -p 2 -skip '^TestLong|^TestRaced' ./workloads ./harness/cluster/... ./harness/suite ./harness/generators ./harness/results ./harness/workqueue/...
 
 # The part for today. Four days make a round, and each round has a seed of its own.
 test-long-today:
