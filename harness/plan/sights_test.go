@@ -151,8 +151,10 @@ func replaced(acts func(*scene) error) func(*scene) error {
 			return err
 		}
 		for node := range s.at {
-			if strings.HasPrefix(node, "s") && !slices.Contains(slices.Concat(s.targets, []string{"", s.first}), s.named(node)) {
-				return nil
+			if strings.HasPrefix(node, "s") {
+				if now := s.named(node); now != "" && now != s.first { // the bridge may be the one, though it is a target
+					return nil
+				}
 			}
 		}
 		return fmt.Errorf("no Sentinel names another primary than %s", s.first)
