@@ -112,7 +112,7 @@ if n == 3 then redis.call('del', KEYS[1]) end if n == 1 or n == 3 then return 1 
 			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', KEYS[1], 'done') return 1`)).says(finds(harness.ImmortalMark), finds()),
 		scriptFilter("one-bucket", "a set of the messages of each window of the server's clock: the next one knows none of them",
 			nowMS+`local b = KEYS[1]..math.floor(now / ARGV[1])
-local n = redis.call('sadd', b, ARGV[2]) redis.call('pexpire', b, ARGV[1]) return n`).given([]string{"seen"}, "{window_ms}", "{key}").says(
+local n = redis.call('sadd', b, ARGV[2]) redis.call('pexpire', b, ARGV[1]) return n`).given([]string{"seen"}, "{window_ms}", "{key}").steps(5).says(
 			finds(harness.DuplicateDelivery), finds()),
 		scriptFilter("set-that-ends", "a set of all messages, which ends with the first one's window",
 			`local n = redis.call('sadd', KEYS[1], ARGV[2]) redis.call('pexpire', KEYS[1], ARGV[1], 'NX') return n`).given(
@@ -129,7 +129,7 @@ redis.call('zremrangebyrank', KEYS[1], 0, -101) return n`).given([]string{"seen"
 			`if redis.call('set', KEYS[1], 1, 'NX', 'PX', 1000) then return 1 end return 0`).says(finds(harness.DuplicateDelivery), finds()),
 		scriptFilter("setnx", "SETNX: a mark never ends", `return redis.call('setnx', KEYS[1], 1)`).says(finds(harness.ImmortalMark), finds()),
 		scriptFilter("half-a-window", "a mark lasts for half of a window, of a week in the explorer",
-			`if redis.call('set', KEYS[1], 1, 'NX', 'PX', math.floor(ARGV[1]*0.5)) then return 1 end return 0`).leased(7*24*time.Hour).says(
+			`if redis.call('set', KEYS[1], 1, 'NX', 'PX', math.floor(ARGV[1]*0.5)) then return 1 end return 0`).leased(7*24*time.Hour).steps(4).says(
 			finds(harness.DuplicateDelivery), finds()),
 		scriptFilter("three-hundredths-short", "a mark lasts for 97 hundredths of the window",
 			`if redis.call('set', KEYS[1], 1, 'NX', 'PX', math.floor(ARGV[1]*0.97)) then return 1 end return 0`).says(

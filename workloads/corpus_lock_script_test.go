@@ -87,13 +87,13 @@ local left = redis.call('ttl', KEYS[1]) if left > 0 then redis.call('expire', KE
 			releaseGet).says(finds(harness.DoubleGrant), finds()),
 		scriptLock("seconds-rounded-down", "SET NX EX with the whole seconds of the lease",
 			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'EX', math.max(1, math.floor(ARGV[2]/1000))) then return 1 end
-return 0`, releaseGet).leased(9900*time.Millisecond).says(finds(harness.DoubleGrant), finds()),
+return 0`, releaseGet).leased(9900*time.Millisecond).steps(3).says(finds(harness.DoubleGrant), finds()),
 		scriptLock("smaller-name-takes-it", "who has the smaller name takes the lock from its owner",
 			`local cur = redis.call('get', KEYS[1]) if cur and ARGV[1] >= cur then return 0 end
-redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`, releaseGet).says(finds(harness.DoubleGrant), finds()),
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`, releaseGet).steps(2).says(finds(harness.DoubleGrant), finds()),
 		scriptLock("taken-near-its-end", "who asks in the last 20 ms of a lease takes the lock over",
 			`if redis.call('exists', KEYS[1]) == 1 and redis.call('pttl', KEYS[1]) > 20 then return 0 end
-redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`, releaseGet).says(finds(harness.DoubleGrant), finds()),
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`, releaseGet).steps(5).says(finds(harness.DoubleGrant), finds()),
 		scriptLock("owner-compared-in-part", "re-entrant; the owner's token is compared as far as the asker's goes",
 			`local cur = redis.call('get', KEYS[1]) if cur and string.sub(cur, 1, #ARGV[1]) ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`, releaseGet).says(finds(harness.DoubleGrant), finds()),
@@ -109,7 +109,7 @@ if cur and string.sub(cur, 1, #ARGV[1]) == ARGV[1] then return redis.call('del',
 		scriptLock("token-as-long", "a release compares the lengths of tokens", takeSetNX,
 			`local cur = redis.call('get', KEYS[1]) if cur and #cur == #ARGV[1] then return redis.call('del', KEYS[1]) end return 0`).says(finds(harness.StolenRelease), finds()),
 		scriptLock("token-not-smaller", "a release deletes the lock if the stored token is its own or a larger one", takeSetNX,
-			`local cur = redis.call('get', KEYS[1]) if cur and cur >= ARGV[1] then return redis.call('del', KEYS[1]) end return 0`).says(finds(harness.StolenRelease), finds()),
+			`local cur = redis.call('get', KEYS[1]) if cur and cur >= ARGV[1] then return redis.call('del', KEYS[1]) end return 0`).steps(5).says(finds(harness.StolenRelease, harness.DoubleGrant), finds()),
 		scriptLock("semaphore-of-two", "a sorted set of owners and the ends of their leases, of whom there may be two",
 			nowMS+`redis.call('zremrangebyscore', KEYS[1], '-inf', now) if redis.call('zcard', KEYS[1]) > 1 then return 0 end
 redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1]) return 1`, releaseZset).says(finds(harness.DoubleGrant), finds()),

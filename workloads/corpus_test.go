@@ -291,7 +291,7 @@ func (a algorithm) run(t *testing.T) {
 	}
 	spec.Checkers = checkers.For(spec.Workload)
 	if a.load.verdict == harness.Invalid {
-		spec.Duration, spec.Watchers, spec.StopOnFirst = 20*time.Second, checkers.Watchers(spec.Checkers), true
+		spec.Duration, spec.Watchers, spec.StopOnFirst = 2*time.Minute, checkers.Watchers(spec.Checkers), true
 	}
 	res, err := harness.Run(t.Context(), spec)
 	require.NoError(t, err)

@@ -208,7 +208,7 @@ func TestAWorkerThatIsNotWanted(t *testing.T) {
 }
 
 // TestANATSThatGoesAwayEndsBoth commands with exit code 3. It is told once, not by each worker of the process, and a search under several
-// regimes ends with the one that was under way.
+// regimes ends with the one that first misses it, which may be the next one.
 func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
@@ -227,7 +227,7 @@ func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 	said := coordinator.output.String()
 	require.Equal(t, 1, strings.Count(said, " was lost ("), said)
 	_, after, _ := strings.Cut(said, " was lost (")
-	require.NotContains(t, after, "] sequence/digits-compare, regime", "it went on regime by regime")
+	require.LessOrEqual(t, strings.Count(after, "] sequence/digits-compare, regime"), 1, "it went on regime by regime: %s", said)
 }
 
 // TestTheJoinLineOfAllAddresses names this machine, as nobody finds 0.0.0.0 elsewhere.
