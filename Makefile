@@ -39,9 +39,9 @@ demo: redis build
 explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
-# Tests that begin with TestLong are for test-long; tests that begin with TestRaced always run under the race detector, as do the
-# packages of RACED, in which goroutines of ours meet; without a C compiler there is none. Most tests wait for Redis or for time,
-# so two lanes run side by side, with some packages at a time in each. Packages that take longest come first.
+# Tests named TestLong... are for test-long. Tests named TestRaced... always run under the race detector. So do all tests of the
+# packages of RACED, in which goroutines of ours meet. Without a C compiler they run without it. Most tests wait for Redis or for
+# time, so two lanes run side by side, with some packages at a time in each. Packages that take longest come first.
 RACED    := ./harness/cluster ./harness/cluster/fabric ./nemesis ./harness ./harness/history
 RACED_IN := ./harness/explore
 FIRST    := ./harness/granttest ./harness/cli ./harness/cluster/docker ./harness/plan ./harness/explore ./workloads ./harness/results
@@ -53,9 +53,9 @@ RACE      = $$(command -v $${CC:-cc} >/dev/null && echo -race)
 export DOUBLEGRANT_LEFT_OUT := $(CURDIR)/bin/left-out
 
 test: redis $(if $(DOUBLEGRANT_REQUIRE_CLIENTS),clients)
-	@mkdir -p bin && rm -f $(DOUBLEGRANT_LEFT_OUT)
+	@rm -f $(DOUBLEGRANT_LEFT_OUT)
 	@$(MAKE) --no-print-directory cc 2>/dev/null || \
-		echo "the race detector: install a C compiler, gcc and libc6-dev" > $(DOUBLEGRANT_LEFT_OUT)
+		{ mkdir -p bin; echo "the race detector: install a C compiler, gcc and libc6-dev" > $(DOUBLEGRANT_LEFT_OUT); }
 	@$(MAKE) --no-print-directory image >/dev/null 2>&1 || true # tests of containers then take redis:7, or are left out
 	@$(MAKE) --no-print-directory -j 2 test-raced test-others
 	@$(MAKE) --no-print-directory left-out
@@ -69,7 +69,7 @@ test-others:
 
 left-out:
 	@if [ -s $(DOUBLEGRANT_LEFT_OUT) ]; then \
-		echo; echo "left out; on Debian and Ubuntu, sudo make cc clients installs all but Docker:"; \
+		echo; echo "left out; sudo make cc clients installs what Debian and Ubuntu have:"; \
 		sort -u $(DOUBLEGRANT_LEFT_OUT) | sed 's/^/  /'; fi
 
 # The tests beside a process for each core that does nothing but keep it busy. The processes end with the tests, after an hour at the latest.
@@ -77,13 +77,16 @@ test-busy:
 	@for core in $$(seq $$(nproc)); do timeout 3600 sh -c 'while :; do :; done' & busy="$$busy $$!"; done; \
 	trap 'kill $$busy' EXIT; trap 'exit 130' INT TERM; GOFLAGS="$$GOFLAGS -count=1" $(MAKE) --no-print-directory test
 
-# What `test` leaves out, in four parts. SEED chooses the cases of which a run takes only some. The figures of failovers are compared to
-# within 50 ms of what an observer sees, so they come last, alone.
+# What `test` leaves out, in four parts. SEED chooses the cases of which a run takes only some. The figures of failovers are compared
+# with an observer's, to within 50 ms. So they run alone, at the end of the faults.
 SEED  ?= 0
 PARTS := algorithms searches faults raced
 LONG   = DOUBLEGRANT_TESTS=long DOUBLEGRANT_TEST_SEED=$(SEED) $(GO) test -count 1 $(TESTING) -run '^TestLong'
 
-test-long: $(PARTS:%=test-long-%)
+test-long:
+	@rm -f $(DOUBLEGRANT_LEFT_OUT)
+	@for part in $(PARTS); do $(MAKE) --no-print-directory test-long-$$part || exit 1; done
+	@$(MAKE) --no-print-directory left-out
 
 test-long-algorithms: redis
 	$(LONG) -p 2 ./workloads ./harness/results
@@ -104,7 +107,8 @@ test-long-raced: redis cc
 test-long-today:
 	@day=$$(($$(date +%s) / 86400)); set -- $(PARTS); shift $$((day % $$#)); \
 	echo "today's part of test-long; to repeat it: make test-long-$$1 SEED=$$((day / $(words $(PARTS))))"; \
-	$(MAKE) --no-print-directory test-long-$$1 SEED=$$((day / $(words $(PARTS))))
+	rm -f $(DOUBLEGRANT_LEFT_OUT); \
+	$(MAKE) --no-print-directory test-long-$$1 SEED=$$((day / $(words $(PARTS)))) && $(MAKE) --no-print-directory left-out
 
 # All cases of the tables of which `test` and `test-long` have a part.
 test-deep: redis cc
@@ -155,7 +159,7 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./checkers ./harness/explore
 
 bench-load: redis
-	@mkdir -p bin && rm -f $(DOUBLEGRANT_LEFT_OUT)
+	@rm -f $(DOUBLEGRANT_LEFT_OUT)
 	$(GO) test -run '^$$' -bench 'Benchmark(Load|Links)$$' -benchtime 1x ./harness/results
 	$(GO) test -run '^$$' -bench 'BenchmarkLoad$$' -benchtime 1x ./workloads/clients
 	@$(MAKE) --no-print-directory left-out

@@ -66,10 +66,10 @@ func (a targets) String() string { return strings.Join(a.hosts, ", ") }
 func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (a targets, err error) {
 	seed := rng.Uint64() // for the same choice each time round
 	err = poll(ctx, func() (again bool, err error) {
-		among := &leaderless{Topology: c}
+		among := &primaryAsked{Topology: c}
 		a.hosts, err = t.Pick(ctx, among, rand.New(rand.NewPCG(seed, 0)))
 		if err != nil {
-			return among.seen && len(c.Sentinels()) > 0, err
+			return among.inVain && len(c.Sentinels()) > 0, err
 		}
 		for _, host := range a.hosts {
 			if !slices.Contains(c.RedisNodes(), host) && !slices.Contains(c.Sentinels(), host) {
@@ -85,15 +85,15 @@ func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (a ta
 	return a, err
 }
 
-// leaderless is a topology that notes whether somebody asked for a primary when there was none.
-type leaderless struct {
+// primaryAsked is a topology that notes whether somebody asked for the primary in vain.
+type primaryAsked struct {
 	Topology
-	seen bool
+	inVain bool
 }
 
-func (l *leaderless) Primary(ctx context.Context) (string, error) {
-	p, err := l.Topology.Primary(ctx)
-	l.seen = l.seen || err != nil
+func (a *primaryAsked) Primary(ctx context.Context) (string, error) {
+	p, err := a.Topology.Primary(ctx)
+	a.inVain = a.inVain || err != nil
 	return p, err
 }
 

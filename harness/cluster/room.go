@@ -15,7 +15,7 @@ func TempRoom() error {
 	dir := os.TempDir()
 	f, err := os.CreateTemp(dir, "doublegrant-room-")
 	if err == nil {
-		err = os.Remove(f.Name()) // at once: whatever ends this process, no file is left
+		err = os.Remove(f.Name()) // before it is written: a process that is killed meanwhile leaves nothing
 		_, full := f.Write(make([]byte, leastRoom))
 		err = errors.Join(err, full, f.Close())
 	}

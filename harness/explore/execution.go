@@ -192,8 +192,8 @@ func (ex *execution) awaitClient(a *actor) error {
 	return ex.startThreads()
 }
 
-// awaitParking gives the turn away until the client parks. ok is false if it does not park within parkWithin, or has said that it
-// will not.
+// awaitParking gives the turn away until the client parks. ok is false if it does not park within parkWithin, or a test
+// says that it will not.
 func (ex *execution) awaitParking(a *actor) (at parked, ok bool) {
 	defer ex.w.giveTurn()()
 	select {

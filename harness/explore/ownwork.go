@@ -163,7 +163,8 @@ func timerOrigin(stack []uintptr) string {
 	return origin
 }
 
-// A goroutine with nothing left to do ends within endWithin of real time. One that a busy machine does not let run may take longer.
+// A goroutine with nothing left to do ends within endWithin of real time. If it is runnable, and a busy machine does not let it
+// run, it has until endBusyWithin.
 const (
 	endWithin     = 5 * time.Millisecond
 	endBusyWithin = 20 * endWithin
@@ -181,7 +182,7 @@ func lingeringGoroutines(goroutine int) (origins []string) {
 }
 
 // spawnedBy lists the lines of code at which a goroutine, or one that it has started, started others that are still there. Those
-// that wait for the scheduler are left out: they serve the command at hand. ready reports whether one of them could run now.
+// that wait for the explorer to let their command through are left out. ready reports whether Go could run one of the others now.
 func spawnedBy(goroutine int) (origins []string, ready bool) {
 	if goroutine == 0 {
 		return nil, false

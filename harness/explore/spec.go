@@ -46,7 +46,7 @@ type Spec struct {
 	Workers      int           // schedules that run at one time, each on a Redis of its own; default 2
 	Unremembered bool          // really run every schedule, and none from memory, and look for no states
 	forgetful    bool          // really run every schedule, and look for states all the same
-	stuck        chan struct{} // of a test: the client that sends on it will not park, so parkWithin is over for it; nil: none does
+	stuck        chan struct{} // for tests: a client that will not park sends on it, and is not waited for
 	Redis        string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
 
 	// Pieces lets the search work in pieces, which others do: Workers does not count then. Its result is the same whoever does them, but

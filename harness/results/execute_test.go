@@ -105,7 +105,7 @@ func TestLongWhatIsDocumentedIsFound(t *testing.T) {
 	testenv.NeedLong(t)
 	met(t,
 		until(plan.Plan{Variant: "lock/set-nx-px-blind-del", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond}),
-		plan.Plan{Variant: "lock/setnx-expire", Clients: 50, Keys: 5, Rate: -1}, // what it leaves behind shows in the end
+		plan.Plan{Variant: "lock/setnx-expire", Clients: 50, Keys: 5, Rate: -1},          // what it leaves behind shows in the end
 		plan.Plan{Variant: "dedup/get-set-lua", Rate: gentle, Duration: 3 * time.Second}, // windows have to end
 		plan.Plan{Variant: "sequence/incr", Rate: gentle, Duration: time.Second},
 		plan.Plan{Variant: "writes/sadd", Rate: gentle, Duration: time.Second},

@@ -6,37 +6,27 @@ package testenv
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 )
 
 // Environment variables that the Makefile sets.
 const (
-	tests   = "DOUBLEGRANT_TESTS"           // "long" or "deep"; empty: the quick tests
-	seed    = "DOUBLEGRANT_TEST_SEED"       // a whole number that chooses the cases of this run; empty: 0
-	notes   = "DOUBLEGRANT_LEFT_OUT"        // the file to which LeftOut appends; empty: none
-	require = "DOUBLEGRANT_REQUIRE_CLIENTS" // set: what LeftOut would skip fails
+	tests = "DOUBLEGRANT_TESTS"           // "long" or "deep"; empty: the quick tests
+	seed  = "DOUBLEGRANT_TEST_SEED"       // a whole number that chooses the cases of this run; empty: 0
+	notes = "DOUBLEGRANT_LEFT_OUT"        // the file to which LeftOut appends; empty: none
+	whole = "DOUBLEGRANT_REQUIRE_CLIENTS" // set: nothing may be left out
 )
 
-// Long reports whether the run includes the long tests.
-func Long() bool { return os.Getenv(tests) == "long" || Deep() }
-
-// Deep reports whether the run includes the deep tests, which take up to an hour.
+// Deep reports whether the run takes all cases of the tables of long tests, up to an hour.
 func Deep() bool { return os.Getenv(tests) == "deep" }
 
 // NeedLong skips a test that make test leaves to make test-long.
 func NeedLong(t testing.TB) {
 	t.Helper()
-	if !Long() {
+	if os.Getenv(tests) != "long" && !Deep() {
 		t.Skip("make test-long")
-	}
-}
-
-// NeedDeep skips a test that make test-long leaves to make test-deep.
-func NeedDeep(t testing.TB) {
-	t.Helper()
-	if !Deep() {
-		t.Skip("make test-deep")
 	}
 }
 
@@ -60,10 +50,10 @@ func Seed() int {
 }
 
 // LeftOut skips a test for which the machine lacks something, and notes what is left out and what to do about it, such as
-// "install php-redis", for the last lines of make test. It fails the test where CI wants every client.
+// "install php-redis", for the last lines of make test. It fails the test where nothing may be left out, as in CI.
 func LeftOut(t testing.TB, what, remedy string) {
 	t.Helper()
-	if os.Getenv(require) != "" {
+	if os.Getenv(whole) != "" {
 		t.Fatalf("%s cannot be tested: %s", what, remedy)
 	}
 	note(t, what, remedy)
@@ -90,6 +80,9 @@ func note(t testing.TB, what, remedy string) {
 	name := os.Getenv(notes)
 	if name == "" {
 		return
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestRunsWithOtherSeedsTakeTheOtherCases(t *testing.T) {
 }
 
 func TestWhatIsLeftOutIsNoted(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "left-out")
+	file := filepath.Join(t.TempDir(), "bin", "left-out")
 	t.Setenv("DOUBLEGRANT_LEFT_OUT", file)
 	t.Setenv("DOUBLEGRANT_REQUIRE_CLIENTS", "")
 	t.Run("a client", func(t *testing.T) { testenv.LeftOut(t, "clients in PHP", "install php-redis") })

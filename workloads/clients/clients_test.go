@@ -258,16 +258,20 @@ func TestLongEveryAdaptersLockHolds(t *testing.T) {
 }
 
 // The filter and the generator in Python hold.
-func TestTheOtherFamiliesHold(t *testing.T) {
+func TestTheOtherFamiliesHold(t *testing.T) { holdFamilies(t, races) }
+
+func TestLongTheOtherFamiliesHold(t *testing.T) {
+	testenv.NeedLong(t)
+	holdFamilies(t, func(*explore.Spec) {})
+}
+
+// holdFamilies searches the filter and the generator in Python within bounds.
+func holdFamilies(t *testing.T, bounds func(*explore.Spec)) {
 	t.Parallel()
 	for _, file := range []string{"python/dedup.py", "python/sequence.py"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			right := requireRight(t, workloads.Client{Command: python.command(t, file)})
-			bounds := races
-			if testenv.Long() {
-				bounds = func(*explore.Spec) {}
-			}
 			requireHolds(t, right, bounds)
 		})
 	}

@@ -30,7 +30,7 @@ const (
 type held struct {
 	pieces []*stream.StreamChunk // wait for their Timestamp
 	free   time.Time             // nothing after the pieces passes before it
-	ends   bool                  // free counts the delay of the end
+	ends   bool                  // the delay of the end is in free already
 }
 
 // add puts a piece at the end, due no earlier than due.

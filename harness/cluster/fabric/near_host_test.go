@@ -212,7 +212,7 @@ func TestAWriteThatIsUnderWayEndsOnAWithheldLink(t *testing.T) {
 			select {
 			case err := <-wrote:
 				require.ErrorIs(t, err, tc.want)
-			case <-time.After(5 * time.Second):
+			case <-time.After(hang):
 				t.Error("it still writes")
 			}
 			heal()

@@ -223,7 +223,7 @@ func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
 				select {
 				case err := <-read:
 					require.Error(t, err)
-				case <-time.After(5 * time.Second):
+				case <-time.After(hang):
 					t.Fatal("it still reads")
 				}
 				heal()

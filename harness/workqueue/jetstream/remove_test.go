@@ -14,11 +14,18 @@ import (
 
 // TestAKilledRemovalPoisonsNoName, whenever it is killed: whoever uses the name next gets results, old or new, and no outcome without its body.
 func TestAKilledRemovalPoisonsNoName(t *testing.T) {
+	killRemovals(t, 0, 1, jetstream.RemovalSteps)
+}
+
+func TestLongAKilledRemovalPoisonsNoName(t *testing.T) {
+	testenv.NeedLong(t)
+	killRemovals(t, 0, 1, 2, 3, jetstream.RemovalSteps)
+}
+
+// killRemovals kills a removal after each of the numbers of steps.
+func killRemovals(t *testing.T, after ...int) {
 	t.Parallel()
-	for steps := range jetstream.RemovalSteps + 1 {
-		if !testenv.Long() && (steps == 2 || steps == 3) {
-			continue // as after one step
-		}
+	for _, steps := range after {
 		t.Run(fmt.Sprint(steps), func(t *testing.T) {
 			t.Parallel()
 			a := served(t).Access
