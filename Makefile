@@ -56,6 +56,8 @@ test: redis $(if $(DOUBLEGRANT_REQUIRE_CLIENTS),clients)
 	@rm -f $(DOUBLEGRANT_LEFT_OUT)
 	@$(MAKE) --no-print-directory cc 2>/dev/null || \
 		{ mkdir -p bin; echo "the race detector: install a C compiler, gcc and libc6-dev" > $(DOUBLEGRANT_LEFT_OUT); }
+	@$(MAKE) --no-print-directory build >/dev/null
+	@found=$$(./$(BIN) doctor) || { echo "$$found" | grep '^BAD'; echo "the tests need this to be mended first"; exit 1; }
 	@$(MAKE) --no-print-directory image >/dev/null 2>&1 || true # tests of containers then take redis:7, or are left out
 	@$(MAKE) --no-print-directory -j 2 test-raced test-others
 	@$(MAKE) --no-print-directory left-out
