@@ -120,18 +120,26 @@ func (r *recorder) run(ctx context.Context) {
 		case <-tick.C:
 		case <-r.wake:
 		case <-ctx.Done():
-			r.flush()
+			r.flush(true)
 			return
 		}
-		r.flush()
+		r.flush(false)
 	}
 }
 
-// flush writes what lies below the watermark. Only the writer calls it.
-func (r *recorder) flush() {
-	mark := r.watermark()
+// flush writes what lies below the watermark. Only the writer calls it. The last flush comes when nobody records any more: it also
+// writes what returned at this very instant, or, as far as another clock is known, may have returned later.
+func (r *recorder) flush(last bool) {
+	mark := r.watermark(r.clock.Now())
 	for i := range r.slots {
 		r.slots[i].drain(&r.pending)
+	}
+	if last {
+		latest := r.clock.Now()
+		for i := range r.pending {
+			latest = max(latest, r.pending[i].Return)
+		}
+		mark = r.watermark(latest + 1)
 	}
 	ready := r.takeBefore(mark)
 	if len(ready) == 0 && r.away == nil {
@@ -208,8 +216,9 @@ func reusable(ops []Op) []Op {
 	return ops
 }
 
-func (r *recorder) watermark() time.Duration {
-	mark := r.clock.Now()
+// watermark returns the time before which all is complete: limit, or a mark of a worker if that is earlier.
+func (r *recorder) watermark(limit time.Duration) time.Duration {
+	mark := limit
 	for i := range r.slots {
 		if c := r.slots[i].completing.Load(); c > 0 {
 			mark = min(mark, time.Duration(c-1))
