@@ -113,6 +113,15 @@ func TestAVersionThatNeverComesIsNotWaitedFor(t *testing.T) {
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
+// A Redis has told its version though something else still holds on to its output, as a child of this process may on a busy machine.
+func TestAVersionIsTakenThoughTheOutputStaysOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "redis-server")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho 'Redis server v=7.2.4 sha=0'\nsleep 2 &\n"), 0o755))
+	version, err := cluster.RedisVersion(path)
+	require.NoError(t, err)
+	require.Equal(t, "Redis 7.2.4", version)
+}
+
 func TestATemporaryFolderThatTakesNothingIsNamed(t *testing.T) {
 	own := t.TempDir() // other tests look for room, too, side by side
 	t.Setenv("TMPDIR", own)

@@ -116,8 +116,11 @@ func versionOf(path string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.WaitDelay = time.Second // its children may hold on to the output
 	out, err := cmd.Output()
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		err = ctx.Err()
+	case errors.Is(err, exec.ErrWaitDelay):
+		err = nil // it has ended well, and whoever holds on to the output adds nothing
 	}
 	return out, err
 }
