@@ -53,7 +53,7 @@ func TestAWorkerThatSaysThatItLivesMayTakeItsTime(t *testing.T) {
 		w := &worker{lines: make(chan report), ended: make(chan struct{})}
 		go func() {
 			for range 8 {
-				time.Sleep(aliveEvery * 10)
+				time.Sleep(aliveEvery * 10) // of virtual time
 				w.lines <- report{Alive: true}
 			}
 			w.lines <- report{Result: &explore.PieceResult{Piece: "x"}}
