@@ -12,17 +12,6 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// TestClientPauseLetsNothingThrough in 1.5 s, which is 15 pauses of Redis, one after the other.
-func TestClientPauseLetsNothingThrough(t *testing.T) {
-	b := borrow(t, standalone)
-	b.writes(0)
-	inj := b.inject(nemesis.ClientPause(b.Cluster, nemesis.Primary()))
-	for range 3 {
-		require.Error(t, b.write(0))
-	}
-	b.heal(inj)
-}
-
 // pausable is a sketch whose clients can be paused.
 type pausable struct {
 	*sketch

@@ -38,7 +38,11 @@ func TestADegradationStrikesEveryLinkOnce(t *testing.T) {
 	}
 	for _, fault := range append(nemesis.Cuts(), harness.Latency(time.Second, 0)) {
 		name := map[bool]string{true: "cut", false: "latency"}[fault.Effects().Has(harness.CutsLinks)]
-		require.Equal(t, name, nemesis.Degrade(s, nemesis.Clients(), nemesis.Primary(), fault).Name())
+		n := nemesis.Degrade(s, nemesis.Clients(), nemesis.Primary(), fault)
+		require.Equal(t, name, n.Name())
+		for _, n := range []harness.Nemesis{n, nemesis.Partition(nil, nemesis.SplitBrain(), fault)} {
+			require.Equal(t, fault.Effects(), n.(harness.Effective).Effects(), fault.String())
+		}
 	}
 }
 
@@ -74,22 +78,6 @@ func TestAConnectionThatNeverWasDoesNotEnd(t *testing.T) {
 	n := nemesis.Degrade(undialled{oneNode()}, nemesis.Clients(), nemesis.Nodes(), harness.LimitData(100))
 	_, err := n.Inject(t.Context(), rng())
 	require.ErrorContains(t, err, "no connection on g0>r1")
-}
-
-// A node that is paused reads nothing, and toxics wait for who does not read: only full buffers make that a problem.
-func TestAPauseAndToxicsOfOneLink(t *testing.T) {
-	b := borrow(t, standalone)
-	b.writes(0)
-	pause := b.inject(nemesis.PausePrimary(b.Cluster))
-	require.Error(t, b.write(0))
-	undrop, err := b.Impair(harness.Between(b.ClientGroups(), b.RedisNodes()), harness.Drop()) // Degrade would wait for an answer first
-	require.NoError(t, err)
-	require.NoError(t, pause.Heal(b.ctx))
-	require.Error(t, b.write(0), "the drop is still in force")
-	pause = b.inject(nemesis.PausePrimary(b.Cluster))
-	require.NoError(t, undrop())
-	require.Error(t, b.write(0), "the pause is still in force")
-	b.heal(pause)
 }
 
 // stalling keeps echoes waiting, from the second on and for so many.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,22 +62,4 @@ func TestASentinelThatGivesItsFailoverUpIsAskedAgain(t *testing.T) {
 		require.NoError(t, inj.Heal(t.Context()))
 		require.True(t, r.Running(inj.Targets[0]))
 	})
-}
-
-// TestPauseOfAllSentinels: Sentinels that were stopped for long distrust their clocks; a primary that dies meanwhile is replaced
-// once they act again.
-func TestPauseOfAllSentinels(t *testing.T) {
-	b := borrow(t, watched)
-	old := b.primary()
-	inj := b.inject(nemesis.Pause(b.Cluster, nemesis.Sentinels()))
-	require.Len(t, inj.Targets, 3)
-	require.NoError(t, b.Kill(old))
-	watching, cancel := context.WithTimeout(b.ctx, 3*time.Second) // they distrust a gap of two
-	defer cancel()
-	_, err := b.AwaitPromotion(watching, old)
-	require.Error(t, err, "a failover without Sentinels")
-	require.NoError(t, inj.Heal(b.ctx))
-	b.awaitFailover(old)
-	require.NoError(t, b.Restart(b.ctx, old))
-	b.heal(inj)
 }

@@ -1,9 +1,6 @@
 package nemesis_test
 
 import (
-	"context"
-	"errors"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,50 +8,31 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// paper is a topology on paper; its primary is r2, or nobody.
-type paper struct {
-	nodes, sentinels, groups []string
-	headless                 bool
-}
-
-func (p paper) Primary(context.Context) (string, error) {
-	if p.headless {
-		return "", errors.New("no primary")
-	}
-	return "r2", nil
-}
-func (p paper) RedisNodes() []string   { return p.nodes }
-func (p paper) Sentinels() []string    { return p.sentinels }
-func (p paper) ClientGroups() []string { return p.groups }
-
-func three() paper {
-	return paper{nodes: []string{"r1", "r2", "r3"}, sentinels: []string{"s1", "s2", "s3"}, groups: []string{"g0", "g1"}}
-}
-
 func TestHostsByName(t *testing.T) {
-	five := paper{nodes: []string{"r1", "r2", "r3", "r4", "r5"}, groups: []string{"g0"}}
+	three, five := threeOf("s1", "s2", "s3"), threeOf()
+	three.promoted, five.nodes = "r2", []string{"r1", "r2", "r3", "r4", "r5"}
 	for _, c := range []struct {
 		name string
-		on   paper
+		on   *sketch
 		want []string // empty: any n of among
 		n    int
 		of   []string
 	}{
-		{name: "primary", on: three(), want: []string{"r2"}},
-		{name: "replicas", on: three(), want: []string{"r1", "r3"}},
-		{name: "replica", on: three(), n: 1, of: []string{"r1", "r3"}},
-		{name: "sentinels", on: three(), want: []string{"s1", "s2", "s3"}},
-		{name: "sentinel", on: three(), n: 1, of: []string{"s1", "s2", "s3"}},
+		{name: "primary", on: three, want: []string{"r2"}},
+		{name: "replicas", on: three, want: []string{"r1", "r3"}},
+		{name: "replica", on: three, n: 1, of: []string{"r1", "r3"}},
+		{name: "sentinels", on: three, want: []string{"s1", "s2", "s3"}},
+		{name: "sentinel", on: three, n: 1, of: []string{"s1", "s2", "s3"}},
 		{name: "minority", on: five, n: 2, of: five.nodes},
 		{name: "majority", on: five, n: 3, of: five.nodes},
-		{name: "clients", on: three(), want: []string{"g0", "g1"}},
-		{name: "r3", on: three(), want: []string{"r3"}},
-		{name: "g1, s2", on: three(), want: []string{"g1", "s2"}},
-		{name: "primary,nodes", on: three(), want: []string{"r2", "r1", "r3"}},
+		{name: "clients", on: three, want: three.groups},
+		{name: "r3", on: three, want: []string{"r3"}},
+		{name: "g1, s2", on: three, want: []string{"g1", "s2"}},
+		{name: "primary,nodes", on: three, want: []string{"r2", "r1", "r3"}},
 	} {
 		h, err := nemesis.ParseTarget(c.name)
 		require.NoError(t, err, c.name)
-		got, err := h.Pick(t.Context(), c.on, rand.New(rand.NewPCG(1, 2)))
+		got, err := h.Pick(t.Context(), c.on, rng())
 		require.NoError(t, err, c.name)
 		if c.want != nil {
 			require.Equal(t, c.want, got, c.name)
@@ -67,27 +45,19 @@ func TestHostsByName(t *testing.T) {
 }
 
 func TestHostsThatAreNotThere(t *testing.T) {
+	one := oneNode()
 	for name, want := range map[string]string{
 		"sentinel": "there is no sentinel in this topology", "r9": `there is no host "r9": there are r1, g0`, "replica": "there is no replica",
 		"primary,s1": `there is no host "s1"`,
 	} {
 		h, err := nemesis.ParseTarget(name)
 		require.NoError(t, err, name)
-		_, err = h.Pick(t.Context(), paper{nodes: []string{"r1"}, groups: []string{"g0"}}.with("r1"), rand.New(rand.NewPCG(1, 2)))
+		_, err = h.Pick(t.Context(), one, rng())
 		require.ErrorContains(t, err, want, name)
 	}
 	_, err := nemesis.ParseTarget("nobody")
 	require.ErrorContains(t, err, "choose primary, replicas")
-	_, err = nemesis.Primary().Pick(t.Context(), paper{headless: true}, nil)
+	one.headless = 1
+	_, err = nemesis.Primary().Pick(t.Context(), one, nil)
 	require.ErrorContains(t, err, "no primary")
 }
-
-// with returns a standalone topology, whose only node is the primary.
-func (p paper) with(primary string) alone { return alone{p, primary} }
-
-type alone struct {
-	paper
-	primary string
-}
-
-func (a alone) Primary(context.Context) (string, error) { return a.primary, nil }
