@@ -9,7 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestEveryPodIsConfined, and no secret is in a manifest: tokens are made by hand, see the README.
 func TestEveryPodIsConfined(t *testing.T) {
+	for file, objects := range manifests(t) {
+		for _, it := range objects {
+			require.NotEqual(t, "Secret", it.Kind, file)
+		}
+	}
 	for file, made := range pods(t) {
 		require.Empty(t, weaknesses(made.Spec), file)
 	}
@@ -19,30 +25,26 @@ func TestEveryPodIsConfined(t *testing.T) {
 func TestWhatIsNotConfinedIsSeen(t *testing.T) {
 	yes, no, root := true, false, int64(0)
 	for says, weaken := range map[string]func(p *podSpec, c *container){
-		"a service account's token": func(p *podSpec, _ *container) { p.AutomountServiceAccountToken = nil },
-		"variables of services":     func(p *podSpec, _ *container) { p.EnableServiceLinks = nil },
-		"the host's namespaces":     func(p *podSpec, _ *container) { p.HostPID = true },
-		"may be root":               func(p *podSpec, _ *container) { p.SecurityContext.RunAsNonRoot = nil },
-		"no user of its own":        func(p *podSpec, _ *container) { p.SecurityContext.RunAsUser = &root },
-		"no seccomp profile":        func(p *podSpec, _ *container) { p.SecurityContext.SeccompProfile = nil },
-		"a folder of the host":      func(p *podSpec, _ *container) { p.Volumes[0].HostPath = &struct{ Path string }{} },
-		"containers of other kinds": func(p *podSpec, _ *container) { p.InitContainers = []container{{}} },
-		"overrides the pod":         func(_ *podSpec, c *container) { c.SecurityContext.RunAsUser = &root },
-		"may gain privileges":       func(_ *podSpec, c *container) { c.SecurityContext.AllowPrivilegeEscalation = nil },
-		"is privileged":             func(_ *podSpec, c *container) { c.SecurityContext.Privileged = &yes },
-		"writes to its image":       func(_ *podSpec, c *container) { c.SecurityContext.ReadOnlyRootFilesystem = &no },
-		"keeps capabilities":        func(_ *podSpec, c *container) { c.SecurityContext.Capabilities.Drop = nil },
-		"adds capabilities": func(_ *podSpec, c *container) {
-			c.SecurityContext.Capabilities.Add = []string{"NET_RAW"}
-		},
+		"a service account's token":  func(p *podSpec, _ *container) { p.AutomountServiceAccountToken = nil },
+		"variables of services":      func(p *podSpec, _ *container) { p.EnableServiceLinks = nil },
+		"the host's namespaces":      func(p *podSpec, _ *container) { p.HostPID = true },
+		"may be root":                func(p *podSpec, _ *container) { p.SecurityContext.RunAsNonRoot = nil },
+		"no user of its own":         func(p *podSpec, _ *container) { p.SecurityContext.RunAsUser = &root },
+		"no seccomp profile":         func(p *podSpec, _ *container) { p.SecurityContext.SeccompProfile = nil },
+		"a folder of the host":       func(p *podSpec, _ *container) { p.Volumes[0].HostPath = &struct{ Path string }{} },
+		"containers of other kinds":  func(p *podSpec, _ *container) { p.InitContainers = []container{{}} },
+		"overrides the pod":          func(_ *podSpec, c *container) { c.SecurityContext.RunAsUser = &root },
+		"may gain privileges":        func(_ *podSpec, c *container) { c.SecurityContext.AllowPrivilegeEscalation = nil },
+		"is privileged":              func(_ *podSpec, c *container) { c.SecurityContext.Privileged = &yes },
+		"writes to its image":        func(_ *podSpec, c *container) { c.SecurityContext.ReadOnlyRootFilesystem = &no },
+		"keeps capabilities":         func(_ *podSpec, c *container) { c.SecurityContext.Capabilities.Drop = nil },
+		"adds capabilities":          func(_ *podSpec, c *container) { c.SecurityContext.Capabilities.Add = []string{"NET_RAW"} },
 		"no limit of memory":         func(_ *podSpec, c *container) { delete(c.Resources.Limits, "memory") },
 		"no request of cpu":          func(_ *podSpec, c *container) { delete(c.Resources.Requests, "cpu") },
 		"an image of a registry":     func(_ *podSpec, c *container) { c.Image = "registry.example:5000/doublegrant:1" },
 		"an image without a version": func(_ *podSpec, c *container) { c.Image = "nats:latest" },
-		"a port of the host": func(_ *podSpec, c *container) {
-			c.Ports = append(c.Ports, struct{ ContainerPort, HostPort int }{80, 80})
-		},
-		"a secret in plain text": func(_ *podSpec, c *container) { c.Env[0] = variable{Name: "TOKEN", Value: "x"} },
+		"a port of the host":         func(_ *podSpec, c *container) { c.Ports = []struct{ ContainerPort, HostPort int }{{80, 80}} },
+		"a secret in plain text":     func(_ *podSpec, c *container) { c.Env[0] = variable{Name: "TOKEN", Value: "x"} },
 	} {
 		p := pods(t)["workers.yaml"].Spec // read again each time
 		weaken(&p, &p.Containers[0])
@@ -117,15 +119,6 @@ func containerWeaknesses(c container) (all []string) {
 func isTrue(b *bool) bool  { return b != nil && *b }
 func isFalse(b *bool) bool { return b != nil && !*b }
 
-// TestNoSecretIsInAManifest: tokens are made by hand, see the README.
-func TestNoSecretIsInAManifest(t *testing.T) {
-	for file, objects := range manifests(t) {
-		for _, it := range objects {
-			require.NotEqual(t, "Secret", it.Kind, file)
-		}
-	}
-}
-
 // policy is the spec of a NetworkPolicy.
 type policy struct {
 	PodSelector selector
@@ -136,9 +129,14 @@ type policy struct {
 	}
 }
 
-// TestAPolicyHoldsForEveryPod: none is open to the cluster's whole network, in neither direction.
+// TestAPolicyHoldsForEveryPod: none is open to the cluster's whole network, in neither direction, and only who works reaches NATS.
 func TestAPolicyHoldsForEveryPod(t *testing.T) {
+	var nats policy
+	find(t, "NetworkPolicy", "nats", &nats)
+	require.Equal(t, 4222, nats.Ingress[0].Ports[0].Port)
 	for file, made := range pods(t) {
+		works := file == "workers.yaml" || file == "coordinator.yaml"
+		require.Equal(t, works, nats.Ingress[0].From[0].PodSelector.selects(t, made.Metadata.Labels), file)
 		held := map[string]bool{}
 		for _, it := range manifests(t)["network.yaml"] {
 			var p policy
@@ -150,17 +148,5 @@ func TestAPolicyHoldsForEveryPod(t *testing.T) {
 			}
 		}
 		require.Len(t, held, 2, file)
-	}
-}
-
-// TestOnlyWhoWorksReachesNATS walks the rule of its policy.
-func TestOnlyWhoWorksReachesNATS(t *testing.T) {
-	var p policy
-	find(t, "NetworkPolicy", "nats", &p)
-	rule := p.Ingress[0]
-	require.Equal(t, 4222, rule.Ports[0].Port)
-	for file, made := range pods(t) {
-		want := file == "workers.yaml" || file == "coordinator.yaml"
-		require.Equal(t, want, rule.From[0].PodSelector.selects(t, made.Metadata.Labels), file)
 	}
 }
