@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
@@ -56,8 +54,7 @@ func TestClocksNeedTheOptionAndACompiler(t *testing.T) {
 
 	for _, compiler := range []string{"no-such-compiler", "false"} {
 		t.Setenv("CC", compiler)
-		without := cluster.Standalone(cluster.Options{Clocks: true})
-		err := without.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
+		err := startQuietly(t, cluster.Standalone(cluster.Options{Clocks: true}))
 		require.ErrorIs(t, err, cluster.ErrNoCompiler)
 		require.ErrorContains(t, err, strconv.Quote(compiler))
 		require.NotContains(t, err.Error(), "\n")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,18 +17,6 @@ func TestNothingIsLeftOfAHarnessKilledAtARandomMoment(t *testing.T) {
 
 func TestOrphansOfAHarnessKilledTogetherWithItsWatchdogAreRemovedAndNothingElse(t *testing.T) {
 	onProcesses.OrphansAreRemovedAndNothingElse(t, "folder")
-}
-
-func TestAFolderOfTheMomentBetweenItsMakingAndItsLockIsAnOrphan(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	dir := filepath.Join(os.TempDir(), "doublegrant-1")
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	all, err := cluster.Leftovers(t.Context())
-	require.NoError(t, err)
-	require.Contains(t, all, cluster.Leftover{Kind: "folder", Name: dir, Run: dir})
-	_, err = cluster.RemoveOrphans(t.Context())
-	require.NoError(t, err)
-	require.NoDirExists(t, dir)
 }
 
 func TestStartsAndSweepsSideBySideDoNoHarm(t *testing.T) {

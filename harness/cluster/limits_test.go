@@ -1,8 +1,10 @@
 package cluster_test
 
 import (
+	"maps"
 	"math"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,97 +21,57 @@ var ample = cluster.Machine{SoftFiles: 20_300, HardFiles: 20_300, MostFiles: 1 <
 // checkOf returns the check called name.
 func checkOf(t *testing.T, all []cluster.Check, name string) cluster.Check {
 	t.Helper()
-	for _, c := range all {
-		if c.Name == name {
-			return c
-		}
-	}
-	require.Fail(t, "no check of "+name)
-	return cluster.Check{}
+	i := slices.IndexFunc(all, func(c cluster.Check) bool { return c.Name == name })
+	require.GreaterOrEqual(t, i, 0, name)
+	return all[i]
 }
 
 func TestEachLimitSaysWhatIsShortAndHowToRaiseIt(t *testing.T) {
-	const asRoot = " as root first (your own shell: sudo prlimit --pid $$ --nofile=10300, a container: --ulimit nofile=10300, " +
-		"for good: nofile in /etc/security/limits.conf or LimitNOFILE= of a service), or ask for at most 724 clients"
-	for name, c := range map[string]struct {
-		lower   func(*cluster.Machine)
-		clients int
-		masters int
-		says    string
-		stops   bool
-		warns   bool // there is a warning about a node's files as well
+	const stops, warns = true, false
+	for says, c := range map[string]struct {
+		stops            bool
+		short            int // how many limits are
+		clients, masters int
+		lower            func(*cluster.Machine)
 	}{
-		"soft limit of files": {
-			lower: func(m *cluster.Machine) { m.SoftFiles = 1024 }, stops: true,
-			says: "open files: 10000 clients need 10300, and there are 1024: run ulimit -n 10300 first, or ask for at most 724 clients",
-		},
-		"hard limit of files": {
-			lower: func(m *cluster.Machine) { m.SoftFiles, m.HardFiles = 1024, 10_299 }, stops: true, warns: true,
-			says: "open files: 10000 clients need 10300, and there are 1024: run ulimit -n 10300" + asRoot,
-		},
-		"the kernel's limit of files": {
-			lower: func(m *cluster.Machine) { m.SoftFiles, m.HardFiles, m.MostFiles = 1024, 4096, 10_299 }, stops: true, warns: true,
-			says: "open files: 10000 clients need 10300, and there are 1024: run sysctl -w fs.nr_open=10300 and ulimit -n 10300" + asRoot,
-		},
-		"files on several masters": {
-			lower: func(m *cluster.Machine) { m.SoftFiles = 20_000 }, clients: 4000, masters: 5, stops: true,
-			says: "open files: 4000 clients of 5 masters need 20300, and there are 20000: ",
-		},
-		"files in a failover": {
-			lower: func(m *cluster.Machine) { m.SoftFiles = 20_299 },
-			says: "open files in a fault: 10000 clients may need 20300, and there are 20299 (in a failover clients dial anew before they " +
-				"have hung up, and some find no file): run ulimit -n 20300 first",
-		},
-		"local ports": {
-			lower: func(m *cluster.Machine) { m.Ports = 3999 }, stops: true,
-			says: "local ports: 10000 clients need 4000, and there are 3999: " +
-				`as root: sysctl -w net.ipv4.ip_local_port_range="1024 65535", or ask for at most 9995 clients`,
-		},
-		"files of a node": {
-			lower: func(m *cluster.Machine) { m.HardFiles = 15_031 },
-			says: "redis files: 10000 clients may need 15032, and there are 15031 (a node refuses clients that dial again and again " +
-				"while it is paused): run ulimit -n 15032 as root first (",
-		},
-		"accept queue": {
-			lower: func(m *cluster.Machine) { m.Backlog = 128 },
-			says: "accept queue: 10000 clients may need 4096, and there are 128 (clients that dial at the same time wait for a second or " +
-				"more): as root: sysctl -w net.core.somaxconn=4096",
-		},
-		"memory": {
-			lower: func(m *cluster.Machine) { m.Memory = 1 << 30 },
-			says: "memory: 10000 clients may need 2131 MiB, and there are 1024 MiB (the kernel may kill this process, or a node): " +
-				"end other programs, or ask for fewer clients",
-		},
+		"open files: 10000 clients need 10300, and there are 1024: run ulimit -n 10300 first, or ask for at most 724 clients": {
+			stops, 1, 10_000, 1, func(m *cluster.Machine) { m.SoftFiles = 1024 }},
+		"open files: 10000 clients need 10300, and there are 1024: run ulimit -n 10300 as root first (your own shell: sudo prlimit --pid $$ " +
+			"--nofile=10300, a container: --ulimit nofile=10300, for good: nofile in /etc/security/limits.conf or LimitNOFILE= of a " +
+			"service), or ask for at most 724 clients": {
+			stops, 2, 10_000, 1, func(m *cluster.Machine) { m.SoftFiles, m.HardFiles = 1024, 10_299 }}, // a node's are short as well
+		"open files: 10000 clients need 10300, and there are 1024: run sysctl -w fs.nr_open=10300 and ulimit -n 10300 as root first (": {
+			stops, 2, 10_000, 1, func(m *cluster.Machine) { m.SoftFiles, m.HardFiles, m.MostFiles = 1024, 4096, 10_299 }},
+		"open files: 4000 clients of 5 masters need 20300, and there are 20000: ": {
+			stops, 1, 4000, 5, func(m *cluster.Machine) { m.SoftFiles = 20_000 }},
+		"open files in a fault: 10000 clients may need 20300, and there are 20299 (in a failover clients dial anew before they have hung " +
+			"up, and some find no file): run ulimit -n 20300 first": {
+			warns, 1, 10_000, 1, func(m *cluster.Machine) { m.SoftFiles = 20_299 }},
+		"local ports: 10000 clients need 4000, and there are 3999: as root: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\", or ask " +
+			"for at most 9995 clients": {
+			stops, 1, 10_000, 1, func(m *cluster.Machine) { m.Ports = 3999 }},
+		"redis files: 10000 clients may need 15032, and there are 15031 (a node refuses clients that dial again and again while it is " +
+			"paused): run ulimit -n 15032 as root first (": {
+			warns, 1, 10_000, 1, func(m *cluster.Machine) { m.HardFiles = 15_031 }},
+		"accept queue: 10000 clients may need 4096, and there are 128 (clients that dial at the same time wait for a second or more): as " +
+			"root: sysctl -w net.core.somaxconn=4096": {
+			warns, 1, 10_000, 1, func(m *cluster.Machine) { m.Backlog = 128 }},
+		"memory: 10000 clients may need 2131 MiB, and there are 1024 MiB (the kernel may kill this process, or a node): end other " +
+			"programs, or ask for fewer clients": {
+			warns, 1, 10_000, 1, func(m *cluster.Machine) { m.Memory = 1 << 30 }},
 	} {
-		m, o, masters := ample, cluster.Options{Clients: 10_000}, max(1, c.masters)
-		if c.clients > 0 {
-			o.Clients = c.clients
-		}
+		m := ample
 		c.lower(&m)
-		var short []cluster.Check
-		for _, check := range o.ChecksOn(m, masters) {
-			if check.Short() {
-				short = append(short, check)
-			}
-		}
-		if c.warns {
-			require.Len(t, short, 2, name)
-			require.Equal(t, "redis files", short[1].Name, name)
-		} else {
-			require.Len(t, short, 1, name)
-		}
-		require.True(t, strings.HasPrefix(short[0].String(), c.says), "%s: %s", name, short[0])
-		require.Equal(t, c.stops, short[0].Stops, name)
-		require.Equal(t, c.stops, cluster.LimitError(o.ChecksOn(m, masters)) != nil, name)
+		all := cluster.Options{Clients: c.clients}.ChecksOn(m, c.masters)
+		short := slices.DeleteFunc(slices.Clone(all), func(c cluster.Check) bool { return !c.Short() })
+		require.Len(t, short, c.short, says)
+		require.True(t, strings.HasPrefix(short[0].String(), says), "%s: %s", says, short[0])
+		require.Equal(t, c.stops, short[0].Stops, says)
+		require.Equal(t, c.stops, cluster.LimitError(all) != nil, says)
 	}
-}
-
-func TestNoLimitIsShortOnAnAmpleMachine(t *testing.T) {
 	all := cluster.Options{Clients: 10_000}.ChecksOn(ample, 1)
 	require.Len(t, all, 6)
-	for _, c := range all {
-		require.False(t, c.Short(), c.String())
-	}
+	require.False(t, slices.ContainsFunc(all, cluster.Check.Short), all)
 	require.NoError(t, cluster.LimitError(all))
 	require.Equal(t, "accept queue: 4096, enough for any number of clients", checkOf(t, all, "accept queue").String())
 	require.Equal(t, "open files: 20300, enough for 20000 clients", checkOf(t, all, "open files").String())
@@ -171,14 +133,12 @@ func TestANodeTakesTheClientsThatItIsToTake(t *testing.T) { onProcesses.TakesIts
 
 func TestWhatTheKernelTellsIsRead(t *testing.T) {
 	files := func(more map[string]string) fstest.MapFS {
-		fs := fstest.MapFS{}
-		for name, data := range map[string]string{
+		fs, all := fstest.MapFS{}, map[string]string{
 			"proc/sys/fs/nr_open": "1048576\n", "proc/sys/net/core/somaxconn": "4096\n",
 			"proc/sys/net/ipv4/ip_local_port_range": "32768\t60999\n", "proc/meminfo": "MemTotal: 9 kB\nMemAvailable:    2048 kB\n",
-		} {
-			fs[name] = &fstest.MapFile{Data: []byte(data)}
 		}
-		for name, data := range more {
+		maps.Copy(all, more)
+		for name, data := range all {
 			fs[name] = &fstest.MapFile{Data: []byte(data)}
 		}
 		return fs

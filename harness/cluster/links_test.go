@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"context"
-	"io"
 	"testing"
 	"time"
 
@@ -10,64 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/cluster/internal/platformtest"
 )
-
-// took returns the time that an echo of so many bytes takes.
-func took(t *testing.T, c *cluster.Cluster, from, to string, size int) time.Duration {
-	t.Helper()
-	began := time.Now()
-	require.NoError(t, c.Echo(t.Context(), from, to, size))
-	return time.Since(began)
-}
-
-func TestEveryFaultOfALinkActsAndIsUndone(t *testing.T) {
-	c := cluster.Standalone(cluster.Options{ClientGroups: 2})
-	up(t, c)
-	ctx, cancel := context.WithTimeout(t.Context(), platformtest.Hang)
-	defer cancel()
-	links := harness.Links([]string{"g0"}, []string{"r1"})
-	cut := func() { t.Helper(); require.Error(t, c.Probe(ctx, "g0", "r1")) }
-	slow := func(size int, least time.Duration) func() {
-		return func() { t.Helper(); require.GreaterOrEqual(t, took(t, c, "g0", "r1", size), least) }
-	}
-	for name, of := range map[string]struct {
-		fault harness.LinkFault
-		acts  func()
-	}{
-		"hold":         {harness.Withhold(), cut},
-		"refuse":       {harness.Refuse(), cut},
-		"drop":         {harness.Drop(), cut},
-		"drop replies": {harness.DropReplies(), cut},
-		"latency": {harness.Latency(50*time.Millisecond, 0),
-			slow(1, 100*time.Millisecond)},
-		"bandwidth": {harness.Bandwidth(10_000), slow(1000, 180*time.Millisecond)},
-		"slice": {harness.Slice(100, 10*time.Millisecond),
-			slow(1000, 180*time.Millisecond)},
-		"limit data": {harness.LimitData(100), func() {
-			require.NoError(t, c.Echo(ctx, "g0", "r1", 50))
-			require.ErrorIs(t, c.Echo(ctx, "g0", "r1", 100), io.EOF)
-		}},
-		"slow close": {harness.SlowClose(60 * time.Millisecond), func() {
-			began := time.Now()
-			require.NoError(t, c.Hangup(ctx, "g0", "r1"))
-			require.GreaterOrEqual(t, time.Since(began), 60*time.Millisecond)
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			heal, err := c.Impair(links, of.fault)
-			require.NoError(t, err)
-			of.acts()
-			eventually(t, func() bool { return took(t, c, "g1", "r1", 1000) < 50*time.Millisecond }, "another link is not hit")
-			require.NoError(t, heal())
-			require.NoError(t, heal(), "a second time")
-			eventually(t, func() bool { return took(t, c, "g0", "r1", 1000) < 50*time.Millisecond }, "it is quick again")
-			require.NoError(t, c.Hangup(ctx, "g0", "r1"))
-		})
-	}
-	_, err := c.Impair(links, harness.Latency(-1, 0))
-	require.ErrorContains(t, err, "cluster: latency is -1ns: ask for")
-}
 
 func TestAProbeOfALinkEndsWithItsContext(t *testing.T) {
 	c := cluster.Standalone(cluster.Options{})
@@ -81,6 +23,11 @@ func TestAProbeOfALinkEndsWithItsContext(t *testing.T) {
 	require.Error(t, c.Hangup(ctx, "g0", "r1"))
 	require.ErrorContains(t, c.Echo(ctx, "g0", "r9", 1), "no node")
 	require.ErrorContains(t, c.Hangup(ctx, "g9", "r1"), "no node")
+	for _, fault := range []harness.LinkFault{{}, {Kind: "gust"}, harness.Latency(-1, 0), harness.Bandwidth(999)} {
+		heal, err := c.Impair(harness.Links(c.ClientGroups(), c.RedisNodes()), fault)
+		require.EqualError(t, err, "cluster: "+fault.Validate().Error())
+		require.NoError(t, heal())
+	}
 }
 
 func TestWhoHearsAndWhoSuspectsWhom(t *testing.T) {
