@@ -129,26 +129,6 @@ func TestALimitThatIsTooLowIsSaidOnDockerAsWell(t *testing.T) {
 	require.ErrorIs(t, err, cluster.ErrLimit)
 }
 
-// recorder is a *testing.T that only notes whether it was skipped or failed.
-type recorder struct {
-	*testing.T
-	said []string
-}
-
-func (r *recorder) Skipf(string, ...any)  { r.said = append(r.said, "skipped") }
-func (r *recorder) Fatalf(string, ...any) { r.said = append(r.said, "failed") }
-
-func TestWithoutDockerATestIsSkippedAndInCIItFails(t *testing.T) {
-	t.Setenv("DOUBLEGRANT_REDIS_IMAGE", "127.0.0.1:1/doublegrant/none:0") // as good as no Docker
-	for _, env := range []string{"", "false", "1"} {
-		t.Setenv("CI", env)
-		t.Setenv("DOUBLEGRANT_REQUIRE_DOCKER", env)
-		r := &recorder{T: t}
-		docker.Need(r)
-		require.Equal(t, []string{map[bool]string{true: "failed", false: "skipped"}[env == "1"]}, r.said, env)
-	}
-}
-
 // What somebody has given a name of their own is theirs.
 func TestAnImageThatWasReplacedAndHasAnotherNameStays(t *testing.T) {
 	need(t)

@@ -8,11 +8,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-type refused struct{ said []any }
+// recorder notes whether a test is skipped or fails.
+type recorder []string
 
-func (*refused) Helper()                       {}
-func (*refused) Skipf(string, ...any)          {}
-func (r *refused) Fatalf(_ string, why ...any) { r.said = why }
+func (*recorder) Helper()                 {}
+func (r *recorder) Skipf(string, ...any)  { *r = append(*r, "skipped") }
+func (r *recorder) Fatalf(string, ...any) { *r = append(*r, "failed") }
+
+func TestWithoutDockerATestIsSkippedAndInCIItFails(t *testing.T) {
+	t.Setenv("DOUBLEGRANT_REDIS_IMAGE", "127.0.0.1:1/doublegrant/none:0") // as good as no Docker
+	for env, want := range map[string]string{"": "skipped", "false": "skipped", "1": "failed"} {
+		t.Setenv("CI", env)
+		t.Setenv("DOUBLEGRANT_REQUIRE_DOCKER", env)
+		var r recorder
+		Need(&r)
+		require.Equal(t, recorder{want}, r, env)
+	}
+}
 
 func TestAProgramThatCannotWatchItsContainersMakesNone(t *testing.T) {
 	watched.Store(false)
@@ -22,9 +34,9 @@ func TestAProgramThatCannotWatchItsContainersMakesNone(t *testing.T) {
 	_, err := cluster.Options{On: Platform{}}.Preflight()
 	require.ErrorIs(t, err, errNoWatchdog)
 	require.ErrorContains(t, err, "call docker.Watchdog first thing in main, or in TestMain")
-	var r refused
+	var r recorder
 	Need(&r)
-	require.NotEmpty(t, r.said, "the test would be skipped for ever")
+	require.Equal(t, recorder{"failed"}, r[:1], "the test would be skipped for ever")
 }
 
 func TestAPlatformThatIsNotLinkedIsSaid(t *testing.T) {

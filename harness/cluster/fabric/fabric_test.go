@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
@@ -216,21 +217,25 @@ func TestRefuseResetsOldAndNewConnections(t *testing.T) {
 
 func TestALinkFlowsWhenTheLastOfItsFaultsHeals(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
-		l, a := w.Link("alice", "server"), w.dial(alice)
-		require.NoError(t, w.echoes(a, "one"))
+		l := w.Link("alice", "server")
+		for _, fault := range []harness.LinkFault{harness.Withhold(), harness.Drop(), harness.Refuse()} {
+			first, second := w.add(fault), w.add(fault)
+			first() // twice, and counts once
+			if fault == harness.Refuse() {
+				require.True(t, w.refused(alice))
+			} else {
+				w.keepsSilent(w.dial(alice), "one")
+			}
+			second()
+			require.NoError(t, w.echoes(w.dial(alice), "two"))
+		}
 		first, second := l.Withhold(), l.Withhold()
 		first()
 		first() // counts once
-		w.keepsSilent(a, "two")
+		a := w.dial(alice)
+		w.keepsSilent(a, "three")
 		second()
-		require.NoError(t, w.receives(a, "two"))
-
-		first, second = l.Refuse(), l.Refuse()
-		second()
-		second()
-		require.True(t, w.refused(alice))
-		first()
-		require.NoError(t, w.echoes(w.dial(alice), "three"))
+		require.NoError(t, w.receives(a, "three"))
 	})
 }
 

@@ -65,14 +65,3 @@ func TestWhatIsTouchedStopsWithTheFault(t *testing.T) {
 		require.Zero(t, l.Touched().Minus(before))
 	})
 }
-
-// TestNobodyTouchesAnIdleLink: the fault's own look at it does not count.
-func TestNobodyTouchesAnIdleLink(t *testing.T) {
-	fromBoth(t, func(t *testing.T, w world) {
-		w.Prober("alice", w.of(alicesProber))
-		heal := w.add(harness.Latency(time.Millisecond, 0))
-		defer heal()
-		require.NoError(t, w.echoes(w.dial(alicesProber), "probe"))
-		require.Zero(t, w.Link("alice", "server").Touched())
-	})
-}

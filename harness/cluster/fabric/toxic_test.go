@@ -194,35 +194,6 @@ func TestSlowClose(t *testing.T) {
 	})
 }
 
-func TestASlowCloseThatHealsLeavesNothingWaiting(t *testing.T) {
-	fromBoth(t, func(t *testing.T, w world) {
-		a := w.dial(alice)
-		require.NoError(t, w.echoes(a, "one"))
-		heal := w.add(harness.SlowClose(time.Minute))
-		require.NoError(t, a.Close())
-		heal()
-		require.Eventually(t, func() bool { return w.Link("alice", "server").Connections() == 0 }, hang, time.Millisecond)
-	})
-}
-
-func TestToxicsOfOneKindAddUp(t *testing.T) {
-	fromBoth(t, func(t *testing.T, w world) {
-		a := w.dial(alice)
-		first, second := w.add(harness.Latency(30*time.Millisecond, 0)), w.add(harness.Latency(40*time.Millisecond, 0))
-		require.GreaterOrEqual(t, w.took(a, []byte("one")), 140*time.Millisecond)
-		first()
-		require.GreaterOrEqual(t, w.took(a, []byte("two")), 80*time.Millisecond)
-		second()
-		w.healed(a, []byte("three"), 80*time.Millisecond)
-
-		first, second = w.add(harness.Drop()), w.add(harness.Drop())
-		first()
-		w.keepsSilent(w.dial(alice), "four")
-		second()
-		require.NoError(t, w.echoes(w.dial(alice), "five"))
-	})
-}
-
 func TestAWithheldLinkWithAToxic(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a := w.dial(alice)
@@ -268,18 +239,5 @@ func TestAWithheldLinkAndADrop(t *testing.T) {
 		w.keepsSilent(late, "three")
 		flow()
 		require.NoError(t, w.receives(late, "three"))
-	})
-}
-
-// TestSenselessFaultsAreErrors and do nothing. harness has the bounds.
-func TestSenselessFaultsAreErrors(t *testing.T) {
-	fromBoth(t, func(t *testing.T, w world) {
-		for _, fault := range []harness.LinkFault{{}, {Kind: "gust"}, harness.Latency(0, 0), harness.Bandwidth(999)} {
-			heal, err := fabric.Impair([]*fabric.Link{w.Link("alice", "server")}, fault)
-			require.Equal(t, fault.Validate(), err)
-			require.Error(t, err)
-			require.NoError(t, heal())
-		}
-		require.NoError(t, w.echoes(w.dial(alice), "one"))
 	})
 }
