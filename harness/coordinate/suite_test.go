@@ -36,10 +36,7 @@ func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 	t.Parallel()
 	server, err := cluster.RedisVersion("")
 	require.NoError(t, err)
-	s, err := suite.Decode([]byte("name: mine\nruns:\n" +
-		"  - {name: one, variant: lock/setnx, explore: {clients: 2}, expect: documented}\n" +
-		"  - {name: two, variant: lock/setnx, explore: {clients: 2}, expect: documented}\n" +
-		"  - {name: three, variant: lock/setnx, explore: {clients: 2}, expect: documented}\n"))
+	s, err := suite.Decode([]byte("name: mine\nruns: [{variant: lock/setnx, explore: {clients: 2}, expect: documented, times: 3}]\n"))
 	require.NoError(t, err)
 	memory := workqueue.NewMemory(0)
 	d := &Doer{Version: "v1"}

@@ -75,22 +75,20 @@ func TestASearchOfOnesOwnCutsNoLeaseToSeconds(t *testing.T) {
 	}
 	asked := script(workloads.Lock)
 	asked.TTL = 10 * time.Second
-	for name, c := range map[string]struct {
+	announced := &workloads.Client{Announces: true, As: workloads.Lock, Command: []string{"true"}}
+	for _, c := range []struct {
 		search Search
 		lease  time.Duration
 	}{
-		"lock":         {script(workloads.Lock), 10500 * time.Millisecond},
-		"dedup":        {script(workloads.Dedup), 20500 * time.Millisecond},
-		"asked for":    {asked, 10 * time.Second},
-		"of catalogue": {Search{Variant: "lock/set-nx-px"}, 10 * time.Second},
-		"announces itself": {Search{Client: &workloads.Client{Announces: true, As: workloads.Lock, Command: []string{"true"}}},
-			workloads.ExploredLease},
+		{script(workloads.Lock), 10500 * time.Millisecond},
+		{script(workloads.Dedup), 20500 * time.Millisecond},
+		{asked, 10 * time.Second},
+		{Search{Variant: "lock/set-nx-px"}, 10 * time.Second},
+		{Search{Client: announced}, workloads.ExploredLease},
 	} {
-		t.Run(name, func(t *testing.T) {
-			v, spec, err := c.search.Resolve("")
-			require.NoError(t, err)
-			defer v.Close()
-			require.Equal(t, c.lease, spec.Program.Lease)
-		})
+		v, spec, err := c.search.Resolve("")
+		require.NoError(t, err)
+		v.Close()
+		require.Equal(t, c.lease, spec.Program.Lease, "%+v", c.search)
 	}
 }

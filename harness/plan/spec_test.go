@@ -1,11 +1,12 @@
 package plan
 
 import (
+	"testing"
 	"time"
 
-	"testing"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
 )
 
 func TestWhatACrashLeavesMarkedIsStillMarkedInTheEnd(t *testing.T) {
@@ -31,4 +32,39 @@ func TestPlansThatLeaveNodesAlone(t *testing.T) {
 			require.Equal(t, want, r.leavesNodesAlone(), faults)
 		}
 	}
+}
+
+// TestTheLastCalmOutlivesTheLease checks that locks of clients that were cut off become free before the run ends.
+func TestTheLastCalmOutlivesTheLease(t *testing.T) {
+	for _, c := range []struct {
+		plan Plan
+		want time.Duration
+	}{
+		{Plan{Variant: "lock/set-nx-px"}, 3 * time.Second},
+		{Plan{Variant: "lock/setnx-expire", TTL: 2100 * time.Millisecond}, 4 * time.Second},
+		{Plan{Variant: "lock/set-nx-px", TTL: 5 * time.Second}, 6 * time.Second},
+		{Plan{Variant: "lock/set-nx-px", TTL: 5 * time.Second, Calm: time.Second}, 6 * time.Second},
+		{Plan{Variant: "lock/set-nx-px", TTL: time.Second, Calm: 10 * time.Second}, 10 * time.Second},
+		{Plan{Variant: "dedup/get-set", TTL: 5 * time.Second}, 2 * time.Second},
+	} {
+		r, err := c.plan.Resolve()
+		require.NoError(t, err)
+		spec := r.Spec(Machine{}, t.TempDir(), harness.NewMemory())
+		require.Equal(t, c.want, spec.QuietPeriod, "%+v", c.plan)
+	}
+}
+
+func TestHowLongAPlanTakesIsKnownBefore(t *testing.T) {
+	length := func(p Plan) time.Duration {
+		d, err := p.Takes()
+		require.NoError(t, err)
+		return d
+	}
+	require.InDelta(t, 10, length(Plan{Variant: "sequence/incr"}).Seconds(), 3)
+	require.InDelta(t, 7200, length(Plan{Variant: "sequence/incr", Duration: 2 * time.Hour}).Seconds(), 3)
+	three := length(Plan{Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, Repeat: 3})
+	one := length(Plan{Variant: "sequence/incr", Nemesis: []string{"kill-primary"}})
+	require.InDelta(t, 2*9, (three - one).Seconds(), 4, "a fault of 5 s, the calm before it and the recovery after it")
+	_, err := Plan{Variant: "none"}.Takes()
+	require.ErrorIs(t, err, ErrUsage)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/history"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/testenv"
@@ -48,17 +50,36 @@ func figure(out results.Outcome, checker, name string) float64 {
 	return -1
 }
 
-func TestAFailingRunLeavesEveryFileBehind(t *testing.T) {
-	out := execute(t, until(plan.Plan{Variant: "sequence/string-compare-hash", Clients: 20}))
-	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict)
-	require.True(t, out.Met)
-	for _, name := range []string{
-		"plan.yaml", "verdict.json", "report.html", "summary.md", "junit.xml", "history/ops-000001.seg", "history/run.seg", "nodes/r1.log",
-	} {
-		info, err := os.Stat(filepath.Join(out.Dir, name))
+// watched executes p. For each violation it returns the time from the Return of the violation's last operation to the report.
+func watched(t testing.TB, p plan.Plan) (results.Outcome, []time.Duration) {
+	t.Helper()
+	var delays []time.Duration
+	out, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir(), Found: func(a harness.Anomaly, at time.Duration) {
+		last := slices.MaxFunc(a.Ops, func(x, y harness.Op) int { return int(x.Return - y.Return) })
+		delays = append(delays, at-last.Return)
+	}})
+	require.NoError(t, err)
+	return out, delays
+}
+
+// requireFiles checks that there is something in each of these files of a results folder.
+func requireFiles(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		info, err := os.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.NotZero(t, info.Size(), name)
 	}
+}
+
+func TestAFailingRunLeavesEveryFileBehind(t *testing.T) {
+	out, delays := watched(t, until(plan.Plan{Variant: "sequence/string-compare-hash", Clients: 20}))
+	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict)
+	require.True(t, out.Met)
+	require.NotEmpty(t, delays)
+	require.Contains(t, out.Plan.Command(), "--stop-on-first=true")
+	requireFiles(t, out.Dir, "plan.yaml", "verdict.json", "report.html", "summary.md", "junit.xml")
+	requireFiles(t, out.Dir, "history/ops-000001.seg", "history/run.seg", "nodes/r1.log")
 	pages, err := filepath.Glob(filepath.Join(out.Dir, "anomalies", "*.html"))
 	require.NoError(t, err)
 	require.NotEmpty(t, pages)
@@ -68,6 +89,7 @@ func TestAFailingRunLeavesEveryFileBehind(t *testing.T) {
 
 	again, err := results.Recheck(t.Context(), out.Dir)
 	require.NoError(t, err)
+	require.True(t, again.Plan.StopOnFirst, "the plan keeps it")
 	require.Equal(t, out.Report.Judged.Totals, again.Report.Judged.Totals)
 	require.Equal(t, out.Report.Judged.Judgements, again.Report.Judged.Judgements)
 }
@@ -206,4 +228,67 @@ func TestWantOfACompilerIsTheEnvironments(t *testing.T) {
 	require.ErrorIs(t, err, cluster.ErrNoCompiler)
 	require.NotErrorIs(t, err, plan.ErrUsage)
 	require.ErrorContains(t, err, `"/nowhere/cc" cannot be run: install it`)
+}
+
+func TestOpenPacingIsKept(t *testing.T) {
+	out := execute(t, plan.Plan{Variant: "sequence/incr", Clients: 20, Duration: time.Second, Rate: 1000, Pacing: plan.OpenPacing})
+	require.Equal(t, harness.Valid, out.Report.Judged.Verdict, out.Report.Judged.Summary())
+	require.True(t, out.Report.History.Meta.Open)
+	require.Contains(t, out.Plan.Command(), "--pacing=open")
+	var due []time.Duration
+	for op, err := range out.Report.History.Ops {
+		require.NoError(t, err)
+		require.Positive(t, op.Due, "every number is a step of its own")
+		due = append(due, op.Due)
+	}
+	steps := float64(len(due)) / (slices.Max(due) - slices.Min(due)).Seconds()
+	require.InEpsilon(t, 1000, steps, 0.5, "steps a second by the plan, whatever the machine could do")
+}
+
+// smallDisk mounts a disk of the given size. Where that is not allowed, the test is skipped.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		testenv.LeftOut(t, "full disks", "run the tests as root, who may mount one")
+	}
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+	return dir
+}
+
+func TestAFullDiskEndsTheRunAndLeavesAReport(t *testing.T) {
+	disk := smallDisk(t, "1250k")
+	out, err := results.Execute(t.Context(), plan.Plan{Variant: "sequence/incr", Clients: 20, Duration: time.Hour, Rate: -1}, results.Options{Results: disk})
+	require.ErrorIs(t, err, history.ErrFull)
+	require.ErrorContains(t, err, "no space left on the disk: free some")
+	require.Equal(t, harness.Unknown, out.Report.Judged.Verdict)
+	require.Contains(t, out.Report.Judged.Summary(), "no space left on the disk")
+	require.Positive(t, figure(out, "gates", "ops"))
+	requireFiles(t, out.Dir, "report.html", "verdict.json")
+	again, err := results.Recheck(t.Context(), out.Dir)
+	require.NoError(t, err)
+	require.Equal(t, harness.Unknown, again.Report.Judged.Verdict)
+	require.Equal(t, out.Report.Judged.Judgements, again.Report.Judged.Judgements)
+}
+
+// A violation that watchers found before the disk was full is in the record, and decides the verdict.
+func TestAViolationIsAViolationThoughTheDiskIsFull(t *testing.T) {
+	told := 0
+	out, err := results.Execute(t.Context(), plan.Plan{Variant: "sequence/get-set", Clients: 20, Duration: time.Hour, Rate: -1}, results.Options{
+		Results: smallDisk(t, "1250k"), Found: func(a harness.Anomaly, _ time.Duration) { told += a.Violations() },
+	})
+	require.ErrorIs(t, err, history.ErrFull)
+	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict)
+	found := 0
+	for _, n := range out.Report.Judged.Totals {
+		found += n
+	}
+	require.Positive(t, told)
+	require.GreaterOrEqual(t, found, told)
+}
+
+func TestADiskThatIsFullFromTheStartSaysSo(t *testing.T) {
+	_, err := results.Execute(t.Context(), plan.Plan{Variant: "sequence/incr", Duration: time.Second}, results.Options{Results: smallDisk(t, "100k")})
+	require.ErrorContains(t, err, "keep space for the end of the run")
+	require.ErrorIs(t, err, history.ErrFull)
 }

@@ -1,8 +1,8 @@
 package results_test
 
 import (
-	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,12 +20,13 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/history"
+	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 const (
 	loadRounds = 5                      // measurements of each way, at each number of clients
-	loadFor    = 3 * time.Second        // one measurement, at fewer than 1,000 clients: see lastFor
+	loadFor    = 4 * time.Second        // one measurement, at fewer than 1,000 clients: see lastFor
 	loadWarm   = 500 * time.Millisecond // the part of it in which connections are opened
 )
 
@@ -97,7 +98,9 @@ func lastFor(clients int) time.Duration { return warmFor(clients) + loadFor - lo
 
 // redisBenchmark measures the rate of EVALSHA that redis-benchmark reaches.
 func (s *direct) redisBenchmark(b *testing.B, tool string, clients int) float64 {
-	cmd := exec.Command(tool, "-p", strconv.Itoa(s.port), "-c", strconv.Itoa(clients), "-n", "200000", "--csv",
+	host, port, err := net.SplitHostPort(s.at)
+	require.NoError(b, err)
+	cmd := exec.Command(tool, "-h", host, "-p", port, "-c", strconv.Itoa(clients), "-n", "200000", "--csv",
 		"evalsha", s.sha, "1", "sequences", "seq-0", "5")
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
@@ -145,51 +148,22 @@ func (s *direct) harness(b *testing.B, clients int) float64 {
 	store, err := history.Create(dir)
 	require.NoError(b, err)
 	s.clients, s.groups = clients, map[int]*redis.Client{}
-	w := &gauge{Checker: checkers.Sequence(), warm: warmFor(clients)}
+	var warm, last harness.Progress
 	res, err := harness.Run(b.Context(), harness.Spec{
-		System: s, Workload: v.Workload(s, workloads.Options{Regime: workloads.Fixed}), Watchers: []harness.Checker{w}, Checkers: []harness.Checker{nobody{}},
-		Store: unread{store}, Clients: clients, Duration: lastFor(clients), Seed: 1,
+		System: s, Workload: v.Workload(s, workloads.Options{Regime: workloads.Fixed}), Watchers: []harness.Checker{checkers.Sequence()},
+		Checkers: []harness.Checker{checkers.Gates()}, Store: unread{store}, Clients: clients, Duration: lastFor(clients), Seed: 1,
+		OnAnomaly: func(a harness.Anomaly, _ time.Duration) { b.Error(a) },
+		Progress: func(p harness.Progress) {
+			if last = p; warm.Elapsed < warmFor(clients) {
+				warm = p
+			}
+		},
 	})
 	require.NoError(b, err)
 	require.Empty(b, res.Notes, "the checker did not keep up")
-	require.Equal(b, harness.Valid, w.judged.Verdict, "%s", w.judged.Reason)
 	require.NoError(b, os.RemoveAll(dir))
-	return w.rate(b)
-}
-
-// gauge is a checker that counts what it checks.
-type gauge struct {
-	harness.Checker
-	warm   time.Duration
-	judged harness.Judgement
-
-	first, last time.Duration // Return of the first operation, and of the last
-	counted     int           // operations that were ok, after the warm-up
-}
-
-func (g *gauge) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	ops := h.Ops
-	h.Ops = func(yield func(harness.Op, error) bool) {
-		for op, err := range ops {
-			if g.first == 0 {
-				g.first = op.Return
-			}
-			if g.last = op.Return; g.last > g.first+g.warm && op.Outcome == harness.OK {
-				g.counted++
-			}
-			if !yield(op, err) {
-				return
-			}
-		}
-	}
-	g.judged = g.Checker.Check(ctx, h, found)
-	return g.judged
-}
-
-func (g *gauge) rate(b *testing.B) float64 {
-	span := g.last - g.first - g.warm
-	require.Positive(b, span)
-	return float64(g.counted) / span.Seconds()
+	require.Greater(b, last.Elapsed, warm.Elapsed)
+	return float64(last.OK-warm.OK) / (last.Elapsed - warm.Elapsed).Seconds()
 }
 
 // unread is a store whose history is not read again, since reading is not part of the load.
@@ -199,10 +173,17 @@ func (unread) History() (harness.History, error) {
 	return harness.History{Ops: harness.OpsOf(nil)}, nil
 }
 
-// nobody is a checker that judges nothing.
-type nobody struct{}
-
-func (nobody) Name() string { return "nobody" }
-func (nobody) Check(context.Context, harness.History, func(harness.Anomaly)) harness.Judgement {
-	return harness.Judgement{}
+// BenchmarkViolationToReport measures the times that watched returns, with 1,000 clients.
+func BenchmarkViolationToReport(b *testing.B) {
+	for b.Loop() {
+		_, delays := watched(b, plan.Plan{Variant: "sequence/get-set", Clients: 1000, Duration: 5 * time.Second})
+		slices.Sort(delays)
+		at := func(q float64) float64 {
+			return float64(delays[int(q*float64(len(delays)-1))]) / float64(time.Millisecond)
+		}
+		b.ReportMetric(float64(len(delays)), "violations")
+		b.ReportMetric(at(0.5), "p50-ms")
+		b.ReportMetric(at(0.99), "p99-ms")
+		b.ReportMetric(at(1), "max-ms")
+	}
 }

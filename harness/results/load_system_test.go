@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os/exec"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 	"github.com/doublegrant/doublegrant/lua"
 	"github.com/doublegrant/doublegrant/workloads"
@@ -26,7 +25,7 @@ import (
 
 // direct is one Redis that clients reach directly, or over what dial puts between.
 type direct struct {
-	port int
+	at   string // its address
 	sha  string // of the script
 	dial func(ctx context.Context, group int) (net.Conn, error)
 
@@ -45,35 +44,26 @@ const loadGroups = 5
 
 func groupIP(group int) string { return fmt.Sprintf("127.6.1.%d", 1+group) }
 
-// startDirect starts a Redis on a free port until the benchmark ends.
+// startDirect starts a Redis until the benchmark ends.
 func startDirect(b *testing.B) *direct {
-	path, _, err := cluster.FindRedis("")
-	require.NoError(b, err)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b, err)
-	port := free.Addr().(*net.TCPAddr).Port
-	require.NoError(b, free.Close())
-	server := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--protected-mode", "no", "--save", "", "--appendonly", "no",
-		"--maxclients", "15000", "--tcp-backlog", "4096", "--dir", b.TempDir())
-	require.NoError(b, server.Start())
-	b.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	s := &direct{port: port}
-	s.dial = func(ctx context.Context, group int) (net.Conn, error) {
-		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(groupIP(group))}}
-		return d.DialContext(ctx, "tcp", s.addr())
-	}
+	c := clustertest.Start(b, cluster.Standalone(cluster.Options{}))
+	s := &direct{at: c.Deployment().Nodes[0].Real}
+	s.dial = dialing(s.at)
 	r := s.newClient(0, 1)
 	defer r.Close()
-	require.Eventually(b, func() bool { return r.Ping(b.Context()).Err() == nil }, 10*time.Second, 10*time.Millisecond)
+	var err error
 	s.sha, err = r.ScriptLoad(b.Context(), lua.SequenceNumericCompare).Result()
 	require.NoError(b, err)
 	return s
 }
 
-func (s *direct) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+// dialing connects a group to an address without the fabric.
+func dialing(to string) func(ctx context.Context, group int) (net.Conn, error) {
+	return func(ctx context.Context, group int) (net.Conn, error) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(groupIP(group))}}
+		return d.DialContext(ctx, "tcp", to)
+	}
+}
 
 // overFabric returns the same Redis, reached over the fabric.
 func (s *direct) overFabric(b *testing.B) *direct {
@@ -83,8 +73,8 @@ func (s *direct) overFabric(b *testing.B) *direct {
 	for g := range loadGroups {
 		f.Host(cluster.GroupName(g), groupIP(g))
 	}
-	require.NoError(b, f.Listen("r1", announced, s.addr()))
-	return &direct{port: s.port, sha: s.sha, dial: func(ctx context.Context, group int) (net.Conn, error) {
+	require.NoError(b, f.Listen("r1", announced, s.at))
+	return &direct{at: s.at, sha: s.sha, dial: func(ctx context.Context, group int) (net.Conn, error) {
 		return f.Dial(ctx, groupIP(group), announced)
 	}}
 }
@@ -92,13 +82,10 @@ func (s *direct) overFabric(b *testing.B) *direct {
 // overToxiproxy returns the same Redis, reached over toxiproxy as it comes.
 func (s *direct) overToxiproxy(b *testing.B) *direct {
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	proxy := toxiproxy.NewProxy(server, "redis", "127.6.2.2:6379", s.addr())
+	proxy := toxiproxy.NewProxy(server, "redis", "127.6.2.2:6379", s.at)
 	require.NoError(b, proxy.Start())
 	b.Cleanup(proxy.Stop)
-	return &direct{port: s.port, sha: s.sha, dial: func(ctx context.Context, group int) (net.Conn, error) {
-		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(groupIP(group))}}
-		return d.DialContext(ctx, "tcp", proxy.Listen)
-	}}
+	return &direct{at: s.at, sha: s.sha, dial: dialing(proxy.Listen)}
 }
 
 // Start removes the numbers drawn before.
@@ -146,7 +133,7 @@ func open(ctx context.Context, r *redis.Client, n int) {
 func (s *direct) newClient(group, clients int) *redis.Client {
 	const patience = 10 * time.Second
 	return redis.NewClient(&redis.Options{
-		Addr: s.addr(), Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dial(ctx, group) },
+		Addr: s.at, Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dial(ctx, group) },
 		Protocol: 2, DisableIdentity: true, MaxRetries: -1, ContextTimeoutEnabled: true, PoolSize: clients,
 		DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience,
 		PipelinePoolSize: -1, ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,

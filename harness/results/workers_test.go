@@ -2,7 +2,7 @@ package results
 
 import (
 	"context"
-	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -84,11 +84,6 @@ func TestAPieceThatIsNotWantedAnyMoreEndsItsWorker(t *testing.T) {
 }
 
 func TestAWorkerWithoutASearchSaysWhoStartsIt(t *testing.T) {
-	err := Work(t.Context(), &emptyReader{}, &emptyReader{})
+	err := Work(t.Context(), strings.NewReader(""), io.Discard)
 	require.ErrorContains(t, err, "doublegrant starts its workers itself")
 }
-
-type emptyReader struct{}
-
-func (*emptyReader) Read([]byte) (int, error)    { return 0, fmt.Errorf("it is empty") }
-func (*emptyReader) Write(p []byte) (int, error) { return len(p), nil }

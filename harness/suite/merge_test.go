@@ -79,14 +79,20 @@ func (s *shardMade) write(t *testing.T, root, name string) string {
 	return dir
 }
 
-// merged writes the shards into a folder of their own, and merges them.
-func merged(t *testing.T, shards []*shardMade) (out tally.Suite, dir string, err error) {
+// written writes the shards into a folder of their own, as a, b and so on.
+func written(t *testing.T, shards []*shardMade) (root string) {
 	t.Helper()
-	root := t.TempDir()
+	root = t.TempDir()
 	for i, s := range shards {
 		s.write(t, root, string(rune('a'+i)))
 	}
-	return Merge(t.Context(), []string{root}, filepath.Join(t.TempDir(), "results"))
+	return root
+}
+
+// merged writes the shards into a folder of their own, and merges them.
+func merged(t *testing.T, shards []*shardMade) (out tally.Suite, dir string, err error) {
+	t.Helper()
+	return Merge(t.Context(), []string{written(t, shards)}, filepath.Join(t.TempDir(), "results"))
 }
 
 func TestShardsAreOneSuiteAgain(t *testing.T) {
@@ -174,53 +180,41 @@ func TestAShardThatEndedEarlyMakesTheSuiteUnknown(t *testing.T) {
 
 func TestShardsThatDoNotBelongTogetherAreRefusedByName(t *testing.T) {
 	t.Parallel()
-	for want, change := range map[string]func(all []*shardMade) []*shardMade{
-		"shard 2 of 3 is missing: name its folder, too, or run it with doublegrant suite FILE --shard 2/3": func(all []*shardMade) []*shardMade {
-			return []*shardMade{all[0], all[2]}
-		},
-		"2 of 3 shards are missing, the first is shard 1, which is missing": func(all []*shardMade) []*shardMade { return all[1:2] },
-		"shard 3 of 3 is missing": func(all []*shardMade) []*shardMade { return all[:2] },
-		"shard 3/3 is there twice, in DIR/c and DIR/d: if it was tried again, choose": func(all []*shardMade) []*shardMade {
-			return append(all, all[2])
-		},
-		`shard 2/3 in DIR/b is of the suite "other", and shard 1/3 in DIR/a of "mine"`: func(all []*shardMade) []*shardMade {
-			all[1].head.Name = "other"
+	with := func(change func(b, c *recordHead)) func([]*shardMade) []*shardMade {
+		return func(all []*shardMade) []*shardMade {
+			change(&all[1].head, &all[2].head)
 			return all
-		},
-		"shard 2/3 in DIR/b is of another suite (g) than shard 1/3 in DIR/a (f): its file, a script": func(all []*shardMade) []*shardMade {
-			all[1].head.Fingerprint = "g"
-			return all
-		},
-		"shard 2/4 in DIR/b is one of 4, and shard 1/3 in DIR/a one of 3": func(all []*shardMade) []*shardMade {
-			all[1].head.Shard.Of = 4
-			return all
-		},
-		"shard 3/3 in DIR/c was run by v2, and shard 1/3 in DIR/a by v1: run all shards by one program": func(all []*shardMade) []*shardMade {
-			all[2].head.Version = "v2"
-			return all
-		},
-		"shard 3/3 in DIR/c was run with --for 1h0m0s, and shard 1/3 in DIR/a with no --for": func(all []*shardMade) []*shardMade {
-			all[2].head.For = time.Hour
-			return all
-		},
-		"shard 3/3 in DIR/c was run on Redis 7.2.4, and shard 1/3 in DIR/a on Redis 7.0.15": func(all []*shardMade) []*shardMade {
-			all[2].head.Servers = map[string]string{"process": "Redis 7.2.4"}
-			return all
-		},
-		"shard 3/3 in DIR/c was run on image b, and shard 2/3 in DIR/b on image a": func(all []*shardMade) []*shardMade {
-			all[1].head.Servers = map[string]string{"docker": "image a"}
-			all[2].head.Servers = map[string]string{"docker": "image b"}
-			return all
-		},
-	} {
-		root := t.TempDir()
-		for i, s := range change(madeShards()) {
-			s.write(t, root, string(rune('a'+i)))
 		}
+	}
+	for _, c := range []struct {
+		want   string
+		change func([]*shardMade) []*shardMade
+	}{
+		{"shard 2 of 3 is missing: name its folder, too, or run it with doublegrant suite FILE --shard 2/3",
+			func(all []*shardMade) []*shardMade { return []*shardMade{all[0], all[2]} }},
+		{"2 of 3 shards are missing, the first is shard 1, which", func(all []*shardMade) []*shardMade { return all[1:2] }},
+		{"shard 3 of 3 is missing", func(all []*shardMade) []*shardMade { return all[:2] }},
+		{"shard 3/3 is there twice, in DIR/c and DIR/d: if", func(all []*shardMade) []*shardMade { return append(all, all[2]) }},
+		{`shard 2/3 in DIR/b is of the suite "other", and shard 1/3 in DIR/a of "mine"`,
+			with(func(b, _ *recordHead) { b.Name = "other" })},
+		{"shard 2/3 in DIR/b is of another suite (g) than shard 1/3 in DIR/a (f): its file, a script",
+			with(func(b, _ *recordHead) { b.Fingerprint = "g" })},
+		{"shard 2/4 in DIR/b is one of 4, and shard 1/3 in DIR/a one of 3", with(func(b, _ *recordHead) { b.Shard.Of = 4 })},
+		{"shard 3/3 in DIR/c was run by v2, and shard 1/3 in DIR/a by v1: run all shards by one program",
+			with(func(_, c *recordHead) { c.Version = "v2" })},
+		{"shard 3/3 in DIR/c was run with --for 1h0m0s, and shard 1/3 in DIR/a with no --for",
+			with(func(_, c *recordHead) { c.For = time.Hour })},
+		{"shard 3/3 in DIR/c was run on Redis 7.2.4, and shard 1/3 in DIR/a on Redis 7.0.15",
+			with(func(_, c *recordHead) { c.Servers = map[string]string{"process": "Redis 7.2.4"} })},
+		{"shard 3/3 in DIR/c was run on image b, and shard 2/3 in DIR/b on image a", with(func(b, c *recordHead) {
+			b.Servers, c.Servers = map[string]string{"docker": "image a"}, map[string]string{"docker": "image b"}
+		})},
+	} {
+		root := written(t, c.change(madeShards()))
 		results := filepath.Join(root, "results")
 		_, _, err := Merge(t.Context(), []string{root}, results)
-		require.ErrorIs(t, err, plan.ErrUsage, want)
-		require.ErrorContains(t, err, strings.ReplaceAll(want, "DIR", root))
+		require.ErrorIs(t, err, plan.ErrUsage, c.want)
+		require.ErrorContains(t, err, strings.ReplaceAll(c.want, "DIR", root))
 		require.NotContains(t, err.Error(), "\n")
 		require.NoDirExists(t, results)
 	}
@@ -274,11 +268,8 @@ func TestAMergeThatIsInterruptedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	root, results := t.TempDir(), t.TempDir()
-	for i, s := range madeShards() {
-		s.write(t, root, string(rune('a'+i)))
-	}
-	_, _, err := Merge(ctx, []string{root}, results)
+	results := t.TempDir()
+	_, _, err := Merge(ctx, []string{written(t, madeShards())}, results)
 	require.ErrorIs(t, err, context.Canceled)
 	left, err := os.ReadDir(results)
 	require.NoError(t, err)

@@ -164,7 +164,6 @@ func TestAShardThatCannotBeIsOneLine(t *testing.T) {
 	for _, c := range []struct{ flag, env, want string }{
 		{"", "", `--shard "": give a number and how many there are, such as 3/8`},
 		{"3", "", `--shard "3": give a number and how many`},
-		{"three/8", "", `--shard "three/8": give`},
 		{"3/eight", "", `--shard "3/eight": give`},
 		{"3/8/9", "", `--shard "3/8/9": give`},
 		{"-3/8", "", `--shard "-3/8": give`},
@@ -174,7 +173,6 @@ func TestAShardThatCannotBeIsOneLine(t *testing.T) {
 		{"3/0", "", `--shard "3/0": split the suite into 1 shard or more`},
 		{"0/8", "", `--shard "0/8": shards count from 1: name one from 1/8 to 8/8`},
 		{"9/8", "", `--shard "9/8": shards count from 1: name one from 1/8 to 8/8`},
-		{"aut", "", `--shard "aut": give`},
 		{"auto/", "", `--shard "auto/": give`},
 		{"/8", "", `--shard "/8": give`},
 		{"auto/x", "", `--shard "auto/x": give`},

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
@@ -104,4 +107,16 @@ func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
 	}
 	_, err := Report(t.TempDir())
 	require.ErrorIs(t, err, plan.ErrUsage)
+}
+
+func TestARunThatFailsAfterAViolationThatNobodyExpectedIsNotMet(t *testing.T) {
+	out := results.Outcome{Expectation: plan.Expectation{May: []harness.Class{harness.LostWrite}}}
+	broken := errors.New("the cluster stays broken")
+	for class, want := range map[harness.Class]tally.Ending{harness.LostWrite: tally.Failed, harness.DoubleGrant: tally.NotMet} {
+		out.Report.Judged = harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{class: 1}}
+		run := suiteRun(out, broken)
+		require.Equal(t, want, run.Ending, class)
+		require.Contains(t, run.Why, "the cluster stays broken")
+		require.Equal(t, want == tally.NotMet, strings.Contains(run.Why, "found 1 double-grant"), run.Why)
+	}
 }

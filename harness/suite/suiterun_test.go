@@ -205,20 +205,25 @@ func TestNothingStartsWhenASuiteOrTheMachineCannotDoIt(t *testing.T) {
 	good := short(t, clean)
 	bad := short(t, clean+"  - {variant: sequence/none}\n")
 	large := short(t, clean+"  - {name: large, variant: sequence/incr, clients: 900000}\n")
+	broken := short(t, clean+"  - script: {as: sequence, name: broken, source: 'retur 1'}\n    expect: valid\n")
+	const why = `short.yaml:4: usage: script broken does not compile: line 1: '=' expected near '1' (in the run "script-broken")`
 	for _, c := range []struct {
 		suite suite.Suite
 		how   suite.Options
 		want  error
+		says  string
 	}{
-		{bad, suite.Options{}, plan.ErrUsage},
-		{good, suite.Options{For: -time.Second}, plan.ErrUsage},
-		{large, suite.Options{}, cluster.ErrLimit},
-		{good, suite.Options{Options: results.Options{Redis: "/nowhere/redis-server"}}, cluster.ErrNoRedis},
+		{bad, suite.Options{}, plan.ErrUsage, ""},
+		{broken, suite.Options{}, plan.ErrUsage, why},
+		{good, suite.Options{For: -time.Second}, plan.ErrUsage, ""},
+		{large, suite.Options{}, cluster.ErrLimit, ""},
+		{good, suite.Options{Options: results.Options{Redis: "/nowhere/redis-server"}}, cluster.ErrNoRedis, ""},
 	} {
 		c.how.Results = t.TempDir()
 		c.how.Begin = func(suite.Position) { t.Error("something was begun") }
 		_, _, err := suite.Run(t.Context(), c.suite, c.how)
 		require.ErrorIs(t, err, c.want)
+		require.ErrorContains(t, err, c.says)
 		left, err := os.ReadDir(c.how.Results)
 		require.NoError(t, err)
 		require.Empty(t, left)
@@ -249,17 +254,4 @@ func openFiles(t *testing.T) int {
 	all, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
 	return len(all) - 1 // the folder itself is open, too
-}
-
-func TestAScriptThatIsBrokenIsSaidBeforeTheFirstRun(t *testing.T) {
-	s := short(t, clean+"  - script: {as: sequence, name: broken, source: 'retur 1'}\n    expect: valid\n")
-	require.Equal(t, "script-broken", s.Runs[1].Title)
-	dir := t.TempDir()
-	_, _, err := suite.Run(t.Context(), s, suite.Options{Options: results.Options{Results: dir}})
-	require.ErrorIs(t, err, plan.ErrUsage)
-	require.ErrorContains(t, err, "short.yaml:4: ")
-	require.ErrorContains(t, err, `script broken does not compile: line 1: '=' expected near '1' (in the run "script-broken")`)
-	begun, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Empty(t, begun)
 }
