@@ -158,7 +158,7 @@ func TestBadInputOfAFleet(t *testing.T) {
 		"--lease 1s: workers speak once a second": "coordinate suite @/mine.yaml --lease 1s",
 		"cannot be the name of a coordination":    "coordinate suite @/mine.yaml --name 'a b'",
 		"--nats names one that is there":          "coordinate suite @/mine.yaml --nats nats://127.0.0.1:1 --listen 127.0.0.1",
-		"is no address to listen on":              "coordinate suite @/mine.yaml --listen 127.0.0.1:many --state @/state",
+		"is no address to listen on":              "coordinate suite @/mine.yaml --listen 127.0.0.1:many",
 		"--token-file is of a NATS, and with":     "coordinate suite @/mine.yaml --workers 1 --token-file t",
 		"--credentials is of a NATS, and":         "coordinate suite @/mine.yaml --workers 1 --credentials c",
 		"--tls-ca is of a NATS, and with":         "coordinate suite @/mine.yaml --workers 1 --tls-ca c",
@@ -244,8 +244,7 @@ func TestTheJoinLineOfAllAddresses(t *testing.T) {
 
 // TestTheTokenLeavesTheEnvironment, also where it is not used: what is started need not know it.
 func TestTheTokenLeavesTheEnvironment(t *testing.T) {
-	state := filepath.Join(t.TempDir(), "state")
-	for _, line := range []string{"coordinate suite ci --listen 127.0.0.1:many --state " + state, "coordinate suite ci --nats x", "work --join x"} {
+	for _, line := range []string{"coordinate suite ci --listen 127.0.0.1:many", "coordinate suite ci --nats x", "work --join x"} {
 		t.Setenv("DOUBLEGRANT_NATS_TOKEN", "canary-token")
 		_, _, code := run(t, strings.Fields(line)...)
 		require.Equal(t, cli.ExitUsage, code)

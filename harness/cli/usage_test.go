@@ -249,7 +249,7 @@ func TestGeneratorsThatCannotBeAreOneLine(t *testing.T) {
 		"--token-file is of a NATS that is there":               "run lock/set-nx-px --generators 2 --listen 127.0.0.1 --token-file x",
 		"--nats names one that is there: leave one of them out": "run lock/set-nx-px --generators 2 --listen 127.0.0.1 --nats nats://127.0.0.1:1",
 		"cannot be the name of a coordination":                  "run lock/set-nx-px --generators 2 --listen 127.0.0.1 --name 'a b'",
-		"is no address to listen on":                            "run lock/set-nx-px --generators 2 --listen 127.0.0.1:many --state @/state",
+		"is no address to listen on":                            "run lock/set-nx-px --generators 2 --listen 127.0.0.1:many",
 		"101 generators: ask for 1 to 64":                       "run lock/set-nx-px --generators 101 --clients 200",
 		"-1 generators: ask for 1 to 64":                        "run lock/set-nx-px --generators -1",
 		"one of the faults strikes clients, which are in other": "run lock/set-nx-px --generators 2 --nemesis crash-clients",
