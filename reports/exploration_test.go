@@ -23,7 +23,11 @@ func textOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
 // junitRead returns the one suite of JUnit's file of rows.
 func junitRead(t *testing.T, rows ...Row) junitSuite {
 	t.Helper()
-	text := textOf(t, func(w io.Writer, rows []Row) error { return JUnit(w, "suite", rows) }, rows)
+	return junitParsed(t, textOf(t, func(w io.Writer, rows []Row) error { return JUnit(w, "suite", rows) }, rows))
+}
+
+func junitParsed(t *testing.T, text string) junitSuite {
+	t.Helper()
 	var got junitSuites
 	require.NoError(t, xml.Unmarshal([]byte(text), &got))
 	require.Len(t, got.Suites, 1)
@@ -108,8 +112,6 @@ func TestExplorerIsAColumnWhereItWasAsked(t *testing.T) {
 		require.Contains(t, html, rows[0].Explorer+rows[1].Explorer)
 		require.Contains(t, html, `<td class="n" data-label="operations">7</td>`)
 	}
-	md := textOf(t, CompareMarkdown, []Row{run})
-	require.NotContains(t, md, "explorer")
-	html := textOf(t, Index, []Row{run})
-	require.NotContains(t, html, "explorer")
+	require.NotContains(t, textOf(t, CompareMarkdown, []Row{run}), "explorer")
+	require.NotContains(t, textOf(t, Index, []Row{run}), "explorer")
 }

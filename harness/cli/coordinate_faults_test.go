@@ -160,7 +160,9 @@ func TestBadInputOfAFleet(t *testing.T) {
 		"--give-up-after 0s: ask for more":        "coordinate suite @/mine.yaml --give-up-after 0",
 		`unknown command "sweet"`:                 "coordinate sweet",
 	}
-	for i, flag := range []string{"--token-file=t", "--credentials=c", "--tls-ca=c", "--name=n", "--state=s", "--lease=9s", "--store-limit=9", "--give-up-after=9s"} {
+	for i, flag := range []string{
+		"--token-file=t", "--credentials=c", "--tls-ca=c", "--name=n", "--state=s", "--lease=9s", "--store-limit=9", "--give-up-after=9s",
+	} {
 		name, _, _ := strings.Cut(flag, "=")
 		lines[name+" is of a NATS, and with"] = "coordinate suite @/mine.yaml --workers 1 " + flag
 		if i < 3 {
