@@ -15,29 +15,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// pages returns every sort of page, by name.
-func pages(t *testing.T) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	var rows []Row
-	for name, r := range demos(t) {
-		all[name] = rendered(t, r)
-		rows = append(rows, RowOf(r, name+"/report.html"))
-	}
-	for name, e := range searches() {
-		all["explore "+name] = textOf(t, ExplorationHTML, e)
-		rows = append(rows, e.Row(name+"/report.html"))
-	}
-	all["index"] = textOf(t, Index, rows)
-	once, soak := suiteWith(tally.Met, tally.NotMet, tally.Failed), suiteWith(tally.Met, tally.Unsaid)
-	soak.For = time.Hour
-	all["suite"] = textOf(t, SuiteHTML, once)
-	all["merged"] = textOf(t, SuiteHTML, mergedSuite())
-	all["soak"] = textOf(t, SuiteHTML, soak)
-	all["reproduction"] = textOf(t, ReproductionHTML, split())
-	return all
-}
-
 // Where there is no room for columns the head of a table is hidden, so that each cell has to name its column. A table that
 // stays a table has two columns.
 func TestEveryCellOfACardHasItsLabel(t *testing.T) {

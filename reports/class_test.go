@@ -8,20 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
 // A page and a summary say of each class that was found what it means in production, and what mends it.
 func TestPagesSayWhatAClassMeansAndWhatMendsIt(t *testing.T) {
+	r := report(t, analysistest.OneKill(), harness.Judged{})
 	for _, d := range harness.Classes() {
-		j := harness.Judged{
+		r.Judged = harness.Judged{
 			Verdict: harness.Invalid, Totals: map[harness.Class]int{d.Class: 1},
 			Anomalies: []harness.Anomaly{{Class: d.Class, Note: "as it was seen"}},
 		}
-		r, err := New(overlapping(), j)
-		require.NoError(t, err)
-		page := textOf(t, HTML, r)
-		summary := textOf(t, Summary, r)
-		said := html.UnescapeString(page)
+		said, summary := html.UnescapeString(textOf(t, HTML, r)), textOf(t, Summary, r)
 		for _, text := range []string{d.Meaning, d.Harm, d.Remedy} {
 			require.Contains(t, said, text)
 		}
@@ -34,8 +32,5 @@ func TestPagesSayWhatAClassMeansAndWhatMendsIt(t *testing.T) {
 // A class of a later version has no text, and takes no room.
 func TestAClassThatIsNotKnownIsNotExplained(t *testing.T) {
 	j := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{"odd": 1}, Anomalies: []harness.Anomaly{{Class: "odd"}}}
-	r, err := New(overlapping(), j)
-	require.NoError(t, err)
-	page := textOf(t, HTML, r)
-	require.NotContains(t, page, "in production")
+	require.NotContains(t, textOf(t, HTML, report(t, analysistest.OneKill(), j)), "in production")
 }

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"cmp"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,18 +21,32 @@ func TestDemo(t *testing.T) {
 	var rows []Row
 	for name, r := range demos(t) {
 		require.NoError(t, Write(filepath.Join(out, name), r))
+		require.NoError(t, Write(filepath.Join(out, name), r), "they are replaced")
+		require.Equal(t, []string{JUnitFile, ReportFile, SummaryFile, VerdictFile}, filesIn(t, filepath.Join(out, name)), "no temporary file is left")
 		rows = append(rows, RowOf(r, name+"/report.html"))
 	}
 	for name, e := range searches() {
 		require.NoError(t, WriteExploration(filepath.Join(out, "explore-"+name), e))
+		require.Equal(t, []string{JUnitFile, ReportFile, SummaryFile, VerdictFile}, filesIn(t, filepath.Join(out, "explore-"+name)), "the same")
 		rows = append(rows, e.Row("explore-"+name+"/report.html"))
 		require.NoError(t, ExplorationText(t.Output(), e))
 	}
-	f, err := os.Create(filepath.Join(out, "index.html"))
-	require.NoError(t, err)
-	require.NoError(t, Index(f, rows))
-	require.NoError(t, f.Close())
+	index := filepath.Join(out, "index.html")
+	require.NoError(t, WriteFile(index, func(w io.Writer) error { return Index(w, rows) }))
 	require.NoError(t, CompareMarkdown(t.Output(), rows))
+	before := filesIn(t, out)
+	require.ErrorIs(t, WriteFile(index, func(io.Writer) error { return io.ErrShortWrite }), io.ErrShortWrite)
+	require.Equal(t, before, filesIn(t, out), "nor after a failure")
+}
+
+// filesIn lists the names in a folder.
+func filesIn(t *testing.T, dir string) (names []string) {
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 func demos(t *testing.T) map[string]Report {

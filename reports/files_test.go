@@ -6,14 +6,14 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/stretchr/testify/require"
 )
 
@@ -46,38 +46,82 @@ func wellFormed(t *testing.T, html string) {
 	}
 }
 
-func TestHTMLOfEverySortOfRun(t *testing.T) {
+// pages returns every sort of page, by name.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{"index of nothing": textOf(t, Index, nil), "nothing": textOf(t, HTML, Report{})}
+	var rows []Row
 	for name, r := range demos(t) {
-		t.Run(name, func(t *testing.T) {
-			html := rendered(t, r)
-			require.Contains(t, html, r.Judged.Verdict.String())
-			require.NotContains(t, html, "src=")
-			require.NotContains(t, html, "url(")
-			require.NotContains(t, html, "http://")
-			require.NotContains(t, html, "https://")
-		})
+		all[name] = textOf(t, HTML, r)
+		rows = append(rows, RowOf(r, name+"/report.html"))
+	}
+	for name, e := range searches() {
+		all["explore "+name] = textOf(t, ExplorationHTML, e)
+		rows = append(rows, e.Row(name+"/report.html"))
+	}
+	all["index"] = textOf(t, Index, rows)
+	once, soak := suiteWith(tally.Met, tally.NotMet, tally.Failed), suiteWith(tally.Met, tally.Unsaid)
+	soak.For = time.Hour
+	all["suite"], all["merged"], all["soak"] = textOf(t, SuiteHTML, once), textOf(t, SuiteHTML, mergedSuite()), textOf(t, SuiteHTML, soak)
+	all["reproduction"] = textOf(t, ReproductionHTML, split())
+	return all
+}
+
+// Nothing of a page comes from elsewhere, and no text breaks out of its place.
+func TestEveryPageIsWholeAndHarmless(t *testing.T) {
+	for name, page := range pages(t) {
+		wellFormed(t, page)
+		for _, bad := range []string{"src=", "url(", "http://", "https://", "<script", `href="javascript`, "\u202e"} {
+			require.NotContains(t, page, bad, name)
+		}
 	}
 }
 
-func TestHTMLTellsTheFacts(t *testing.T) {
-	html := rendered(t, demos(t)["rich"])
-	for _, fact := range []string{
-		"lock/set-nx-px", "1234567890123", "expected double-grant: met", "two owners for", "certified by porcupine",
-		`href="anomalies/0.html"`, "partition-primary", "refused (held)", "connection refused", "group cut off",
-		"The minority side went on", "old primary joins", "porcupine agreed on 38 of 38 keys", "&#43;switch-master",
-		"24 in 3 groups", "mutex was 262,144 operations behind", "no client crashed while it held a lock",
+func TestAnyNumberOfClientsHasAPage(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 4, 5, 8, 1000} {
+		searchPage(t, Exploration{Clients: n, Result: interleave.Result{Found: []interleave.Counterexample{analysistest.BlindDel()}}})
+	}
+}
+
+// What a page says, by its name in pages.
+func TestPagesTellTheFacts(t *testing.T) {
+	all := pages(t)
+	for name, facts := range map[string][]string{
+		"nothing": {"No operation was recorded", "No fault was injected", "None was found", "Nothing was judged"},
+		"rich": {
+			"lock/set-nx-px", "1234567890123", "expected double-grant: met", "two owners for", "certified by porcupine",
+			`href="anomalies/0.html"`, "partition-primary", "refused (held)", "connection refused", "group cut off",
+			"The minority side went on", "old primary joins", "porcupine agreed on 38 of 38 keys", "&#43;switch-master",
+			"24 in 3 groups", "mutex was 262,144 operations behind", "no client crashed while it held a lock",
+		},
+		"explore race": {
+			"dedup/get-set", "expected duplicate-delivery: met", "at most 1 crash and 1 expiry", "GET; if absent SET, EXPIRE, deliver",
+			"Atomic operations by Lua (article), plan one", "2026-11-21 04:00 UTC", "15,455", "800 µs", "everything",
+			"duplicate-delivery in 7 steps", "two workers were told that they are the first", "clients 1 and 2 were both told",
+			`href="anomalies/immortal-mark.json"`, "10.005 s", "crashes", "<pre>doublegrant explore dedup/get-set --clients 3</pre>",
+			"--replay anomalies/duplicate-delivery.json</pre>",
+		},
+		"explore some":     {"Not every schedule was run: it was to stop at the first counterexample."},
+		"explore evil":     {"47 more lines are in the table only"},
+		"index of nothing": {"No run is listed"},
+		"index":            {`href="rich/report.html"`, "5 of 16 runs ended as they should"},
 	} {
-		require.Contains(t, html, fact)
+		for _, fact := range facts {
+			require.Contains(t, copied(all[name]), fact, name)
+		}
 	}
-	require.Equal(t, 10, strings.Count(html, `<details class="anomaly"`))
-	require.Equal(t, 3, strings.Count(html, `<details class="anomaly" open`))
+	require.Equal(t, 10, strings.Count(all["rich"], `<details class="anomaly"`))
+	require.Equal(t, 3, strings.Count(all["rich"], `<details class="anomaly" open`))
+	require.NotContains(t, all["explore race"], "clients 0 and 1")
+	require.NotContains(t, all["explore race"], "Not every schedule was run")
+	for name, e := range searches() {
+		require.Equal(t, len(e.Result.Found), strings.Count(all["explore "+name], `<div class="sequence">`))
+	}
 }
 
-func TestHTMLOfNothing(t *testing.T) {
-	html := rendered(t, Report{})
-	for _, fact := range []string{"No operation was recorded", "No fault was injected", "None was found", "Nothing was judged"} {
-		require.Contains(t, html, fact)
-	}
+// copied returns a page as its commands are copied: without the marks around their words.
+func copied(page string) string {
+	return strings.NewReplacer("<span>", "", "</span>", "").Replace(page)
 }
 
 func TestHostileTextIsEscapedEverywhere(t *testing.T) {
@@ -125,7 +169,7 @@ func anomalyPage(t *testing.T, a harness.Anomaly) string {
 	t.Helper()
 	j := invalid()
 	j.Anomalies = []harness.Anomaly{a}
-	return rendered(t, report(t, analysistest.Synthetic(), j))
+	return rendered(t, report(t, analysistest.OneKill(), j))
 }
 
 func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {
@@ -204,11 +248,31 @@ func TestJSONRoundTrip(t *testing.T) {
 }
 
 func TestJSONHasListsAndNames(t *testing.T) {
-	b := textOf(t, JSON, Report{})
-	for _, want := range []string{`"verdict": "unknown"`, `"anomalies": []`, `"failovers": []`, `"totals": {}`, `"end": null`, `"schema": 1`} {
-		require.Contains(t, b, want)
+	bare := Exploration{Result: interleave.Result{Found: []interleave.Counterexample{{}}}}
+	for text, c := range map[string]struct{ has, hasNot []string }{
+		textOf(t, JSON, Report{}): {
+			[]string{`"verdict": "unknown"`, `"anomalies": []`, `"failovers": []`, `"totals": {}`, `"end": null`, `"schema": 1`}, []string{`"met"`},
+		},
+		textOf(t, ExplorationJSON, Exploration{}): {
+			[]string{`"schema": 1`, `"kind": "exploration"`, `"verdict": "unknown"`, `"found": []`, `"elapsed": 0`}, []string{`"met"`, `"started"`},
+		},
+		textOf(t, ExplorationJSON, bare): {nil, []string{"null"}},
+	} {
+		for _, want := range c.has {
+			require.Contains(t, text, want)
+		}
+		for _, not := range c.hasNot {
+			require.NotContains(t, text, not)
+		}
 	}
-	require.NotContains(t, b, `"met"`)
+	require.Nil(t, bare.Result.Found[0].Steps, "the caller's own stays as it is")
+}
+
+func TestSentences(t *testing.T) {
+	silent := Report{Judged: harness.Judged{Judgements: []harness.Judgement{{Checker: "lock", Reason: "no contention."}}}}
+	require.Equal(t, "Nothing can be said: nothing was judged.", Report{}.Sentence())
+	require.Equal(t, "Nothing can be said: lock: no contention.", silent.Sentence())
+	require.Regexp(t, `^No violation in [\d,]+ operations of 24 clients through 2 faults\.$`, report(t, analysistest.Synthetic(), valid()).Sentence())
 }
 
 func TestJUnit(t *testing.T) {
@@ -220,11 +284,7 @@ func TestJUnit(t *testing.T) {
 		{Name: "valid, not as expected", Verdict: harness.Valid, Expected: "double-grant"},
 		{Name: "unknown, not as expected", Verdict: harness.Unknown, Expected: "double-grant"},
 	}
-	b := written(t, func(b *bytes.Buffer) error { return JUnit(b, "suite", rows) })
-	var got junitSuites
-	require.NoError(t, xml.Unmarshal([]byte(b), &got))
-	require.Len(t, got.Suites, 1)
-	s := got.Suites[0]
+	s := junitRead(t, rows...)
 	require.Equal(t, [3]int{6, 3, 1}, [3]int{s.Tests, s.Failures, s.Errors})
 	for i, want := range []string{"", "failure", "error", "", "failure", "failure"} {
 		require.Equal(t, want == "failure", s.Cases[i].Failure != nil, rows[i].Name)
@@ -250,37 +310,4 @@ func TestTablesKeepTheirShape(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSpace(b), "\n") {
 		require.Equal(t, 9, strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"), line)
 	}
-}
-
-func TestIndex(t *testing.T) {
-	b := textOf(t, Index, nil)
-	wellFormed(t, b)
-	require.Contains(t, b, "No run is listed")
-	b = textOf(t, Index, []Row{RowOf(demos(t)["rich"], "rich/report.html"), {Name: "other", Verdict: harness.Unknown}})
-	wellFormed(t, b)
-	require.Contains(t, b, `href="rich/report.html"`)
-	require.Contains(t, b, "1 of 2 runs ended as they should")
-}
-
-func TestWriteReplacesWholeFiles(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a", "run")
-	for name, r := range demos(t) {
-		require.NoError(t, Write(dir, r), name)
-	}
-	files, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, files, len(Formats()), "no temporary file is left")
-	err = WriteFile(filepath.Join(dir, "summary.md"), func(io.Writer) error { return io.ErrShortWrite })
-	require.ErrorIs(t, err, io.ErrShortWrite)
-	files, err = os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, files, len(Formats()), "nor after a failure")
-}
-
-func TestSentences(t *testing.T) {
-	require.Equal(t, "Nothing can be said: nothing was judged.", Report{}.Sentence())
-	r := report(t, analysistest.Synthetic(), valid())
-	require.Regexp(t, `^No violation in [\d,]+ operations of 24 clients through 2 faults\.$`, r.Sentence())
-	r.Judged = harness.Judged{Judgements: []harness.Judgement{{Checker: "lock", Reason: "no contention."}}}
-	require.Equal(t, "Nothing can be said: lock: no contention.", r.Sentence())
 }

@@ -33,8 +33,11 @@ func searches() map[string]Exploration {
 			Schedules: 5040, Steps: 61200, Exhausted: true, Elapsed: 480 * ms, Budget: budget}},
 		"budget": {Variant: "sequence/incr", Clients: 4, Result: interleave.Result{
 			Schedules: 120000, Steps: 1900000, Stopped: "budget reached", Elapsed: 10 * sec, Budget: interleave.Budget{Clients: 4}}},
-		"evil":  evilSearch(),
-		"empty": {},
+		"some": {Result: interleave.Result{
+			Schedules: 3, Stopped: "it was to stop at the first counterexample", Found: []interleave.Counterexample{analysistest.BlindDel()}}},
+		"evil":    evilSearch(),
+		"empty":   {},
+		"nothing": {Result: interleave.Result{Exhausted: true}},
 	}
 }
 

@@ -18,16 +18,11 @@ func TestSituationsAreInEveryReport(t *testing.T) {
 	require.Len(t, SituationsText(all[:1]), 1)
 
 	r := Report{Name: "r", Judged: harness.Judged{Situations: all}}
-	page := textOf(t, HTML, r)
-	summary := textOf(t, Summary, r)
-	for _, text := range []string{page, summary} {
-		require.Contains(t, text, "release after the lease")
-		require.Contains(t, text, "1,234")
-		require.Contains(t, text, "extend after the lease")
-		require.Contains(t, text, "never")
+	for _, text := range []string{textOf(t, HTML, r), textOf(t, Summary, r)} {
+		for _, want := range []string{"release after the lease", "1,234", "extend after the lease", "never"} {
+			require.Contains(t, text, want)
+		}
 	}
 	require.Equal(t, all, DocumentOf(r).Situations)
-
-	page = textOf(t, HTML, Report{Name: "r"})
-	require.NotContains(t, page, "Situations")
+	require.NotContains(t, textOf(t, HTML, Report{Name: "r"}), "Situations")
 }

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"maps"
@@ -79,10 +78,7 @@ func TestASuiteOfShardsSaysWhatEachDid(t *testing.T) {
 func TestASuiteIsATestCaseForEachOfItsOwn(t *testing.T) {
 	of := suiteWith(tally.Met, tally.NotMet, tally.Unsaid, tally.Failed, tally.NotRun)
 	of.Cases[1].Failures[0].Link = "20260102-run/report.html"
-	b := textOf(t, SuiteJUnit, of)
-	var back junitSuites
-	require.NoError(t, xml.Unmarshal([]byte(b), &back))
-	s := back.Suites[0]
+	s := junitParsed(t, textOf(t, SuiteJUnit, of))
 	require.Equal(t, []int{5, 1, 2, 1}, []int{s.Tests, s.Failures, s.Errors, s.Skipped})
 	require.Nil(t, s.Cases[0].Failure)
 	require.Contains(t, s.Cases[1].Failure.Message, "expected valid: why")
@@ -98,8 +94,7 @@ func TestASuitesHeadlineIsItsWorstCase(t *testing.T) {
 		"NOT CARRIED OUT": suiteWith(tally.Met, tally.Failed, tally.Unsaid),
 		"UNKNOWN":         suiteWith(tally.Met, tally.Unsaid),
 	} {
-		b := textOf(t, SuiteText, s)
-		require.Regexp(t, "(?m)^"+want+"  \\d", b)
+		require.Regexp(t, "(?m)^"+want+"  \\d", textOf(t, SuiteText, s))
 	}
 }
 

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -21,8 +20,7 @@ func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 	summary := textOf(t, Summary, r)
 	require.Contains(t, summary, "| `porcupine` | not asked | "+why)
 
-	junit := written(t, func(b *bytes.Buffer) error { return JUnit(b, r.Name, []Row{RowOf(r, "")}) })
-	require.Contains(t, junit, "porcupine: not asked: "+why)
+	require.Contains(t, junitRead(t, RowOf(r, "")).Cases[0].Out, "porcupine: not asked: "+why)
 
 	var said struct {
 		Verdict, Summary string

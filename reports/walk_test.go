@@ -13,6 +13,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
+// searchPage returns the page of a search, parsed strictly.
+func searchPage(t *testing.T, e Exploration) string {
+	t.Helper()
+	html := textOf(t, ExplorationHTML, e)
+	wellFormed(t, html)
+	return html
+}
+
 // walked returns the walk through the only counterexample of a search.
 func walked(t *testing.T, e Exploration) walk {
 	p := newExplorationPage(e)

@@ -28,31 +28,18 @@ func checked(t *testing.T, model, history string) (code int, stdout, stderr stri
 
 // A history that cannot be has one line that says what, where and what to do, the exit code of wrong usage and no verdict.
 func TestHistoriesThatCannotBe(t *testing.T) {
-	const breaks, empty, hole, wholeNumber, nanoseconds = "the line breaks off: want one JSON object a line; if the rest is lost", "the line is empty: take the empty line out", "the line breaks off: want one JSON object a line; a history with a hole", "want a whole number, below 2^63", "want a whole number of nanoseconds"
+	const wholeNumber, nanoseconds = "want a whole number, below 2^63", "want a whole number of nanoseconds"
 	for _, c := range []struct{ model, history, want string }{
 		// The shape of a file.
-		{"lock", "", "mine.jsonl: not a history: it holds no operation"},
-		{"lock", `{"meta":{}}` + "\n", "mine.jsonl: not a history: it holds no operation"},
-		{"lock", "\n" + acquired, "line 1: not a history: " + empty},
-		{"lock", acquired + "\n\n" + acquired, "line 2: not a history: " + empty},
-		{"lock", acquired + "\r\n\r\n", "line 2: not a history: " + empty},
-		{"lock", acquired + "\n" + acquired[:30], "line 2: not a history: " + breaks},
-		{"lock", "{\n" + acquired[1:], "line 1: not a history: " + hole},
 		{"lock", "[\n" + acquired + "\n]", "line 1: not a history: a list: want one object a line"},
-		{"lock", "[" + acquired + "]", "a list: want one object a line"},
-		{"lock", acquired + acquired, "line 1: not a history: invalid character '{'"},
 		{"lock", acquired + "\r" + acquired, "line 1: not a history: invalid character '{'"},
-		{"lock", acquired + "\n" + acquired + ",", "line 2: not a history: there is more than one value"},
-		{"lock", acquired + "\n\ufeff" + acquired, "line 2: not a history: a byte-order mark"},
 		{"lock", "\x00" + acquired, `invalid character '\x00'`},
 		{"lock", "\xff\xfe{\x00", "it is UTF-16: write it as UTF-8"},
-		{"lock", "\x1f\x8b\x08", "compressed by gzip: unpack it first"},
 		{"lock", "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"},
 		{"lock", strings.Repeat(`{"a":`, 200_000), "exceeded max depth"},
 		{"lock", acquired + "\n" + changed(`"k"`, strings.Repeat(`{"a":`, 20_000)), "line 2: not a history: invalid character '{' exceeded max depth"},
 		{"lock", acquired + "\n" + changed(`"k"`, `"`+strings.Repeat("x", 17<<20)+`"`), "line 2: not a history: it is longer than 16777216 bytes"},
 		// The first line.
-		{"lock", `{"meta":{}}` + "\n" + `{"meta":{}}`, "line 2: not a history: unknown field \"meta\""},
 		{"lock", acquired + "\n" + `{"cut":"x"}`, "meta, faults and cut are for a first line of their own"},
 		{"lock", `{"Meta":{}}` + "\n" + acquired, "meta, faults and cut are for a first line of their own"},
 		{"lock", `{"meta":{},` + acquired[1:], "each operation is for a line of its own"},
@@ -77,34 +64,20 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", `{"faults":[{"name":"x","frozen":[-1]}]}` + "\n" + acquired, `the fault "x": groups of clients count from 0`},
 		{"lock", `{"cut":1}` + "\n" + acquired, `"cut": want text in quotes, not: number`},
 		// Fields.
-		{"lock", changed(`"key"`, `"Key"`), `unknown field "Key": choose one of client, kind, key`},
 		{"lock", changed(`"key":"k"`, `"key":"k","KEY":"j"`), `unknown field "KEY"`},
-		{"lock", changed(`"key":"k"`, `"key":"k","key":"k"`), `the field "key" is there twice`},
 		{"lock", changed(`"key":"k"`, `"key":"k","\u006bey":"k"`), `the field "key" is there twice`},
 		{"lock", changed(`"key"`, "\"\u212aey\""), "unknown field"}, // which encoding/json takes for "key"
 		{"lock", changed(`"client":1`, `"client":null`), `an operation needs "client"`},
 		{"lock", changed(`"client":1`, `"client":"1"`), `"client": ` + wholeNumber},
 		{"lock", changed(`"client":1`, `"client":9223372036854775808`), `"client": ` + wholeNumber},
-		{"lock", changed(`"client":1`, `"client":-2`), "client -2: want 0 or more"},
-		{"lock", changed(`"kind":"acquire",`, ""), `an operation needs "kind"`},
-		{"lock", changed("acquire", "Acquire"), `unknown kind "Acquire"`},
 		{"lock", changed(`"k"`, "7"), `"key": want text in quotes, not: number`},
 		{"lock", changed(`"k"`, "\"\t\""), `invalid character '\t' in string literal`},
 		{"lock", changed(`"a"`, `{"b":[]}`), `"arg": want text in quotes, not: object`},
 		{"lock", changed("1000", "1e3"), `"ttl": ` + nanoseconds + ", below 2^63, not: number 1e3"},
-		{"lock", changed("1000", "-1000"), `"ttl" is -1000: times are nanoseconds, and cannot be negative`},
 		{"lock", changed("1000", "99999999999999999999"), `"ttl": ` + nanoseconds},
 		{"lock", changed("1000", "01000"), "invalid character '1'"},
 		{"lock", changed("1000", "NaN"), "invalid character 'N'"},
-		{"lock", changed(`"call":1`, `"call":6`), "it returned at 5, before its call at 6"},
-		{"lock", changed(`"outcome":"ok"`, `"outcome":"OK"`), `unknown outcome "OK"`},
 		{"lock", changed(`"outcome":"ok"`, `"outcome":null`), `an operation needs "outcome"`},
-		{"lock", changed(`"k"`, `"\ud800"`), `line 1: not a history: byte 37, \ud800, is half of a pair that makes one character`},
-		{"lock", changed(`"k"`, "\"\xff\""), "line 1: not a history: byte 37, 0xff, is not UTF-8"},
-		// One line after another.
-		{"lock", acquired + "\n" + changed(`"client":1`, `"client":2`, `"return":5`, `"return":4`), "line 2: not a history: it returned at 4, and the line before it at 5"},
-		{"lock", acquired + "\n" + changed(`"return":5`, `"return":9`), "line 2: not a history: client 1 calls at 1, before its operation of line 1"},
-		{"lock", changed(`"ok"`, `"info"`) + "\n" + changed(`"call":1`, `"call":7`, `"return":5`, `"return":9`), "client 1 speaks again after line 1"},
 		// Kinds of another model.
 		{"dedup", changed("acquire", "release"), `"release" is not a kind of the model dedup, which knows claim, confirm, deliver, inspect`},
 		{"lock", acquired + "\n" + changed("acquire", "claim", `"ok"`, `"fail"`, `"client":1`, `"client":2`), `line 2: not a history: "claim" is not a kind of the model lock, which knows acquire, extend, release`},
@@ -129,15 +102,10 @@ func TestUnusualHistoriesAreJudged(t *testing.T) {
 		want  int
 	}{
 		"as they come":                {[]string{acquired, other}, cli.ExitInvalid},
-		"a mark, CRLF and no end":     {[]string{"\ufeff" + acquired + "\r", other}, cli.ExitInvalid},
 		"spaces":                      {[]string{acquired, strings.NewReplacer(":", " : ", ",", " ,\t").Replace(other)}, cli.ExitInvalid},
 		"null for what is not there":  {[]string{acquired, changed(`"client":1`, `"client":2`, `"a"`, `"b"`, `"ttl":1000`, `"ttl":null,"result":null,"err":null`)}, cli.ExitInvalid},
 		"a field's name with escapes": {[]string{acquired, strings.Replace(other, `"key"`, `"\u006bey"`, 1)}, cli.ExitInvalid},
-		"a key in two spellings":      {[]string{changed(`"k"`, `"😀"`), strings.Replace(other, `"k"`, `"\ud83d\ude00"`, 1)}, cli.ExitInvalid},
-		"a key of one NUL":            {[]string{changed(`"k"`, `"\u0000"`), strings.Replace(other, `"k"`, `"\u0000"`, 1)}, cli.ExitInvalid},
 		"keys that differ by a NUL":   {[]string{acquired, strings.Replace(other, `"k"`, `"k\u0000"`, 1), changed(`"client":1`, `"client":3`, `"ok"`, `"fail"`)}, cli.ExitMet},
-		"keys that differ unseen":     {[]string{changed(`"k"`, `"é"`), strings.Replace(other, `"k"`, `"e`+"\u0301"+`"`, 1), changed(`"client":1`, `"client":3`, `"ok"`, `"fail"`, `"k"`, `"é"`)}, cli.ExitMet},
-		"replacement characters":      {[]string{changed(`"k"`, `"\ufffd"`), strings.Replace(other, `"k"`, "\"\ufffd\"", 1)}, cli.ExitInvalid},
 		"promises of other kinds":     {[]string{`{"meta":{"kinds":["acquire","add","read"]}}`, acquired, changed(`"client":1`, `"client":2`, `"ok"`, `"fail"`)}, cli.ExitMet},
 	} {
 		code, stdout, stderr := checked(t, "lock", strings.Join(c.lines, "\n"))

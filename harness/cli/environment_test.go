@@ -22,7 +22,7 @@ func apart(t *testing.T, namespaces, before string, args ...string) process {
 		testenv.LeftOut(t, "tests in namespaces of their own", fmt.Sprintf("run them as root (unshare %s: %v: %s)", namespaces, err, bytes.TrimSpace(out)))
 	}
 	shell := before + ` && { "$0" "$@"; code=$?; [ -z "$!" ] || kill $!; exit $code; }`
-	return newPlace(t).startAs(exec.Command("unshare", append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
+	return newPlace(t).withLibraries().startAs(exec.Command("unshare", append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
 }
 
 // somebodyAt returns somebody else's Redis at all addresses of a network of its own.
@@ -43,51 +43,40 @@ func TestLongARunLivesBesideARedisAtAllAddresses(t *testing.T) {
 	require.Contains(t, p.output.String(), "warn loopback       another program listens at all addresses on Redis's own ports: nodes listen on port 7379 instead\n")
 }
 
-func TestATakenLockPortEndsInOneLine(t *testing.T) {
+// What is wrong with a machine is told by a run, in one line and before anything is written, and by doctor.
+func TestAMachineThatCannotRunSaysWhy(t *testing.T) {
 	t.Parallel()
-	p := apart(t, "-n", somebodyAt("6378"), "run", "sequence/incr")
-	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
-	require.Regexp(t, `^doublegrant: cluster: a limit of this machine is too low: port 6378 of .* is taken, .*: `+
-		`end what listens there \(ss -ltnp 'sport = :6378' shows it\): [^\n]*\n$`, p.output.String())
-	require.NoDirExists(t, filepath.Join(p.dir, "results"))
+	for name, c := range map[string]struct{ namespaces, before, run, doctor string }{
+		"a taken lock port": {"-n", somebodyAt("6378"),
+			`cluster: a limit of this machine is too low: port 6378 of .* is taken, .*: end what listens there \(ss -ltnp 'sport = :6378' shows it\): `,
+			"loopback       .*port 6378 of "},
+		"loopback is down": {"-n", "true", "[^\n]*" + loopbackIsDown, "loopback       .*" + loopbackIsDown},
+		"a full temporary folder": {"-m", `mkdir full && mount -t tmpfs -o size=64k none full && export TMPDIR=$PWD/full`,
+			`cluster: a limit of this machine is too low: the folder for temporary files, .*/full, cannot take the 1024 KiB of a cluster: ` +
+				`free some space there, or set TMPDIR to another: [^\n]*no space left on device`,
+			"temp folder    .*/full, cannot take"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := apart(t, c.namespaces, c.before, "run", "sequence/incr")
+			require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
+			require.Regexp(t, `^doublegrant: `+c.run+`[^\n]*\n$`, p.output.String())
+			require.NoDirExists(t, filepath.Join(p.dir, "results"))
 
-	p = apart(t, "-n", somebodyAt("6378"), "doctor")
-	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
-	require.Regexp(t, `(?m)^BAD  loopback       .*port 6378 of `, p.output.String())
+			p = apart(t, c.namespaces, c.before, "doctor")
+			require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
+			require.Regexp(t, `(?m)^BAD  `+c.doctor, p.output.String())
+		})
+	}
 }
 
-func TestLoopbackThatIsDownIsNamed(t *testing.T) {
-	t.Parallel()
-	const says = "the loopback interface seems to be down: as root: ip link set lo up"
-	p := apart(t, "-n", "true", "doctor")
-	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
-	require.Regexp(t, `(?m)^BAD  loopback       .*`+says, p.output.String())
-
-	p = apart(t, "-n", "true", "run", "sequence/incr")
-	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
-	require.Regexp(t, `^doublegrant: [^\n]*`+says+`[^\n]*\n$`, p.output.String())
-	require.NoDirExists(t, filepath.Join(p.dir, "results"))
-}
-
-func TestAFullTemporaryFolderIsNamed(t *testing.T) {
-	t.Parallel()
-	const full = `mkdir full && mount -t tmpfs -o size=64k none full && export TMPDIR=$PWD/full`
-	p := apart(t, "-m", full, "run", "sequence/incr")
-	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
-	require.Regexp(t, `^doublegrant: cluster: a limit of this machine is too low: the folder for temporary files, .*/full, cannot take the `+
-		`1024 KiB of a cluster: free some space there, or set TMPDIR to another: [^\n]*no space left on device\n$`, p.output.String())
-	require.NoDirExists(t, filepath.Join(p.dir, "results"))
-
-	p = apart(t, "-m", full, "doctor")
-	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
-	require.Regexp(t, `(?m)^BAD  temp folder    .*/full, cannot take`, p.output.String())
-}
+const loopbackIsDown = "the loopback interface seems to be down: as root: ip link set lo up"
 
 func TestARedisThatNeverTellsItsVersionIsNamed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "redis-server")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755))
-	out, errs, code := newPlace(t).command("doctor", "--redis-server", path)
+	out, errs, code := newPlace(t).withLibraries().command("doctor", "--redis-server", path)
 	require.Equal(t, cli.ExitFailed, code, out+errs)
 	require.Regexp(t, "(?m)^BAD  redis-server   .*does not answer --version within 20s: ", out)
 }

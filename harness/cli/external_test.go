@@ -186,15 +186,12 @@ func TestARedisThatCannotBeUsedIsOneLine(t *testing.T) {
 		args []string
 	}{
 		{"would hit " + address + ": if it may, give --i-may-load " + address, cli.ExitUsage, "", nil},
-		{"would hit " + address, cli.ExitUsage, "", []string{"--i-may-load", "127.0.0.1"}},
 		{"set DOUBLEGRANT_REDIS_URL", cli.ExitUsage, "none", []string{may}},
 		{"none that is known here", cli.ExitUsage, "canary", []string{may}},
 		{"WRONGPASS", cli.ExitFailed, "redis://canary-user:canary-wrong@" + address, []string{may}},
 		{"NOAUTH", cli.ExitFailed, "redis://" + address, []string{may}},
 		{"cannot be reached", cli.ExitFailed, "redis://canary-user:canary-password@127.0.0.1:1", []string{"--i-may-load", "127.0.0.1:1"}},
 		{"NOPERM", cli.ExitFailed, "", []string{may, "--prefix", "not-ours:"}},
-		{"kill-primary is not for", cli.ExitUsage, "", []string{may, "--nemesis", "kill-primary"}},
-		{"on is about nodes", cli.ExitUsage, "", []string{may, "--on", "docker"}},
 		{"certificates are for TLS", cli.ExitUsage, "", []string{may, "--redis-ca", "empty", "--redis-cert", os.Args[0]}},
 		{"name a file that can be read", cli.ExitUsage, "", []string{may, "--redis-ca", "nowhere"}},
 		{"is empty: write the URL", cli.ExitUsage, "", []string{may, "--redis-url-file", "empty"}},

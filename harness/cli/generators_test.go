@@ -46,9 +46,7 @@ func TestARunByGeneratorsOfThisMachine(t *testing.T) {
 	require.Equal(t, cli.ExitInvalid, code, out+errs)
 	require.Contains(t, out, "clocks known to within")
 	require.Contains(t, out, "as its documentation says")
-	left, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
-	require.NoError(t, err)
-	require.Empty(t, left)
+	p.leavesNoFolder()
 	again, errs, code := p.command("check", "results/latest")
 	require.Equal(t, cli.ExitInvalid, code, again+errs)
 }
@@ -60,7 +58,9 @@ func TestAGeneratorThatIsKilled(t *testing.T) {
 	p.awaitOperations()
 	pids := generatorsOf(p)
 	require.Len(t, pids, 3)
-	require.NoError(t, syscall.Kill(number(t, pids[1]), syscall.SIGKILL))
+	pid, err := strconv.Atoi(pids[1])
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	require.Equal(t, cli.ExitFailed, p.exitCode(), p.output)
 	require.Regexp(t, `doublegrant: .*generator [123]`, p.output.String())
 	require.NotContains(t, p.output.String(), "INVALID")
@@ -82,20 +82,6 @@ func TestGeneratorsEndWithTheirCoordinator(t *testing.T) {
 	p.exitCode()
 	for _, pid := range pids {
 		p.await(func() bool { return !exists(filepath.Join("/proc", pid, "exe")) }, "the end of process %s", pid)
-	}
-}
-
-// TestCtrlCEndsGenerators and judges what was recorded.
-func TestCtrlCEndsGenerators(t *testing.T) {
-	t.Parallel()
-	p := start(t, "run", "sequence/incr", "--generators", "2", "--clients", "20", "--rate", "200", "--pacing", "closed", "--duration", "1m")
-	p.awaitOperations()
-	pids := generatorsOf(p)
-	require.NoError(t, p.Process.Signal(os.Interrupt))
-	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
-	require.Contains(t, p.output.String(), "interrupted")
-	for _, pid := range pids {
-		require.False(t, exists(filepath.Join("/proc", pid, "exe")))
 	}
 }
 
@@ -127,23 +113,6 @@ func TestGeneratorsThatJoin(t *testing.T) {
 		w.keepsSecret(strings.TrimSpace(string(token)))
 	}
 	require.NoDirExists(t, state, "nothing is left of it")
-}
-
-// TestGeneratorsWithoutTheirNATS are the environment's failure.
-func TestGeneratorsWithoutTheirNATS(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t)
-	_, errs, code := p.command("run", "lock/set-nx-px", "--generators", "2", "--nats", "nats://127.0.0.1:1", "--give-up-after", "200ms")
-	require.Equal(t, cli.ExitFailed, code, errs)
-	require.Contains(t, errs, "nats://127.0.0.1:1, tried for 200ms")
-	require.NoDirExists(t, filepath.Join(p.dir, "results"))
-}
-
-func number(t *testing.T, text string) int {
-	t.Helper()
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err)
-	return n
 }
 
 // exists reports whether there is such a file. That of a process which has ended and is not waited for is none.

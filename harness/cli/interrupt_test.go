@@ -20,6 +20,44 @@ func (p process) says(text string) {
 	p.await(func() bool { return strings.Contains(p.output.String(), text) }, "%q", text)
 }
 
+func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args  string
+		ready func(process)
+	}{
+		"under a fault":            {"--nemesis pause-primary --fault-for 1m", process.awaitOperations},
+		"by generators":            {"--generators 2 --clients 20 --rate 200 --pacing closed", process.awaitOperations},
+		"while the cluster starts": {"--topology sentinel", func(p process) { p.await(func() bool { return len(p.servers()) > 0 }, "a server") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, append([]string{"run", "sequence/incr", "--duration", "1m"}, strings.Fields(c.args)...)...)
+			c.ready(p)
+			pids := generatorsOf(p)
+			require.NoError(t, p.Process.Signal(os.Interrupt))
+			require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
+			require.Contains(t, p.output.String(), "interrupt")
+			require.Empty(t, p.servers())
+			p.leavesNoFolder()
+			for _, pid := range pids {
+				require.False(t, exists(filepath.Join("/proc", pid, "exe")))
+			}
+			if name != "while the cluster starts" {
+				require.FileExists(t, filepath.Join(p.dir, "results/latest/report.html"))
+			}
+		})
+	}
+}
+
+// leavesNoFolder checks that no temporary folder is left.
+func (p place) leavesNoFolder() {
+	p.Helper()
+	left, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
+	require.NoError(p, err)
+	require.Empty(p, left)
+}
+
 // TestTheSecondCtrlCEndsTheProcessAtOnce, while the first still ends the run in good order, and says so.
 func TestTheSecondCtrlCEndsTheProcessAtOnce(t *testing.T) {
 	t.Parallel()

@@ -67,17 +67,25 @@ func TestLongTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
 	require.Less(t, behind[len(behind)/2], 10*time.Second, "%v", behind)
 }
 
-func TestAKilledRunThatHadFoundAViolationIsInvalid(t *testing.T) {
+func TestARunThatWasKilledIsJudgedByItsRecord(t *testing.T) {
 	t.Parallel()
-	_, dir := killed(t, underLoad, "run", "sequence/get-set", "--topology", "standalone", "--duration", "1m")
-	out, errs, code := run(t, "check", dir)
-	require.Equal(t, cli.ExitInvalid, code, errs)
-	require.Contains(t, out, "duplicate-number")
-	require.Contains(t, out, "the record stops before the run did")
-	require.NoFileExists(t, filepath.Join(dir, "report.html"))
-	_, errs, code = run(t, "report", dir)
-	require.Equal(t, cli.ExitInvalid, code, errs)
-	require.FileExists(t, filepath.Join(dir, "report.html"))
+	for _, c := range []struct {
+		variant, topology, finds string
+		code                     int
+	}{
+		{"sequence/incr", "sentinel", "UNKNOWN", cli.ExitUnknown},
+		{"sequence/get-set", "standalone", "duplicate-number", cli.ExitInvalid},
+	} {
+		_, dir := killed(t, underLoad, "run", c.variant, "--topology", c.topology, "--duration", "1m")
+		out, errs, code := run(t, "check", dir)
+		require.Equal(t, c.code, code, errs)
+		require.Contains(t, out, c.finds)
+		require.Contains(t, out, "the record stops before the run did")
+		require.NoFileExists(t, filepath.Join(dir, "report.html"))
+		_, errs, code = run(t, "report", dir)
+		require.Equal(t, c.code, code, errs)
+		require.FileExists(t, filepath.Join(dir, "report.html"))
+	}
 }
 
 // underFault waits until a fault is in force, and then for a random moment.

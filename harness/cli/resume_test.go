@@ -100,6 +100,10 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 	require.Equal(t, -1, p.exitCode(), p.output)
 	p.awaitServers(0)
 	folder, before := p.recordLines()
+	cut, errs, code := run(t, "report", folder)
+	require.Equal(t, cli.ExitUnknown, code, errs)
+	require.Contains(t, cut, "the run of that moment is not counted: what was recorded of it is in 2")
+	require.FileExists(t, filepath.Join(folder, "index.html"))
 
 	torn, err := os.OpenFile(filepath.Join(folder, "suite.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)

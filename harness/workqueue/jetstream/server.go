@@ -27,8 +27,13 @@ type Server struct {
 
 // Serve starts a NATS on the address listen, host:port, of which an empty or 0 port means a free one. It keeps its store, its address and a
 // token made by chance in the folder dir, and a later Serve with that folder goes on with them: listen is then the address of before if
-// it names no port. The error wraps ErrTaken if another process serves from dir, and ErrFolder if somebody else's files are in it.
+// it names no port. The error wraps ErrAccess if listen is no address (there is no folder then), ErrTaken if another process serves from dir, and
+// ErrFolder if somebody else's files are in it.
 func Serve(dir, listen string) (*Server, error) {
+	host, port, err := splitAddress(listen)
+	if err != nil {
+		return nil, err
+	}
 	if err := claim(dir); err != nil {
 		return nil, err
 	}
@@ -40,17 +45,13 @@ func Serve(dir, listen string) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("%w: it holds %s", ErrTaken, dir), lock.Close())
 	}
 	s := &Server{lock: lock}
-	if err := s.start(dir, listen); err != nil {
+	if err := s.start(dir, host, port); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return s, nil
 }
 
-func (s *Server) start(dir, listen string) error {
-	host, port, err := splitAddress(listen)
-	if err != nil {
-		return err
-	}
+func (s *Server) start(dir, host string, port int) (err error) {
 	was := readServed(dir)
 	if h, p, err := splitAddress(was.Listen); err == nil && h == host && port == 0 {
 		port = p

@@ -56,6 +56,16 @@ func TestAFolderOfSomebodysIsRefused(t *testing.T) {
 	}
 }
 
+func TestAnAddressThatCannotBeLeavesNoFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	for _, listen := range []string{"127.0.0.1:many", "127.0.0.1:-1", "127.0.0.1:65536"} {
+		_, err := jetstream.Serve(dir, listen)
+		oneLineWith(t, err, jetstream.ErrAccess, "is no address to listen on")
+	}
+	require.NoDirExists(t, dir)
+}
+
 // A folder whose files cannot be written has no server either.
 func TestAServerThatCannotBeFoundEnds(t *testing.T) {
 	t.Parallel()
