@@ -58,13 +58,6 @@ func (f fastTime) Sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// pen is a Timeline that keeps what a session records.
-type pen struct{ ops []harness.Op }
-
-func (p *pen) Now() time.Duration         { return 0 }
-func (p *pen) Record(op *harness.Op)      { p.ops = append(p.ops, *op) }
-func (p *pen) Sleep(d time.Duration) bool { return true }
-
 // end makes every key given end now.
 func end(t *testing.T, r redis.UniversalClient, keys ...string) {
 	t.Helper()
@@ -147,7 +140,7 @@ func TestOneWorkerIsFirstWhereThatIsClaimed(t *testing.T) {
 func TestDedupGetSetTellsTwoWorkersThatTheyAreFirst(t *testing.T) {
 	c, r := realRedis(t)
 	second := false
-	r.AddHook(before{"set", func() error { second = isFirst(t, newDedupGetSet(other(t, c)), "m"); return nil }})
+	r.AddHook(before("set", func() error { second = isFirst(t, newDedupGetSet(other(t, c)), "m"); return nil }))
 	require.True(t, isFirst(t, newDedupGetSet(r), "m") && second, "only one was told so")
 }
 
@@ -156,7 +149,7 @@ func TestAFilterOfTwoCommandsMarksForEverWhenItsWorkerCrashesBetween(t *testing.
 		"get-set": newDedupGetSet, "setnx-expire": newDedupSetnxExpire,
 	} {
 		c, r := realRedis(t)
-		r.AddHook(before{"expire", func() error { return errCrash }})
+		r.AddHook(before("expire", func() error { return errCrash }))
 		_, err := newDeduper(r).First(t.Context(), "m", time.Second)
 		require.ErrorIs(t, err, errCrash, name)
 		require.Equal(t, time.Duration(-1), other(t, c).TTL(t.Context(), "m").Val(), name)
@@ -167,7 +160,7 @@ func TestAFilterOfTwoCommandsMarksForEverWhenItsWorkerCrashesBetween(t *testing.
 func TestDedupWatchMultiHasSeenWhatIsMarkedBeforeItsExec(t *testing.T) {
 	c, r := realRedis(t)
 	second := false
-	r.AddHook(beforeEXEC(func() { second = isFirst(t, newDedupWatchMulti(other(t, c)), "m") }))
+	r.AddHook(before("exec", func() error { second = isFirst(t, newDedupWatchMulti(other(t, c)), "m"); return nil }))
 	require.False(t, isFirst(t, newDedupWatchMulti(r), "m"))
 	require.True(t, second)
 }
@@ -176,7 +169,7 @@ func TestDedupLockGetSetTellsTwoWorkersThatTheyAreFirstWhenTheLeaseEndsInItsClai
 	c, r := realRedis(t)
 	o := other(t, c)
 	var second, nested bool
-	r.AddHook(before{"set", func() error {
+	r.AddHook(before("set", func() error {
 		if nested || o.Exists(t.Context(), "m:lock").Val() == 0 { // the SET of the lock
 			return nil
 		}
@@ -184,7 +177,7 @@ func TestDedupLockGetSetTellsTwoWorkersThatTheyAreFirstWhenTheLeaseEndsInItsClai
 		end(t, o, "m:lock")
 		second = isFirst(t, newDedupLockGetSet(o), "m")
 		return nil
-	}})
+	}))
 	require.True(t, isFirst(t, newDedupLockGetSet(r), "m") && second, "only one was told so")
 }
 
@@ -243,9 +236,9 @@ func TestAWorkerDeliversWhatItIsTheFirstToClaim(t *testing.T) {
 	ctx := t.Context()
 	_, r := realRedis(t)
 	step := func(f Deduper, id string) []harness.Op {
-		p := &pen{}
+		p := &lockTime{}
 		c := &dedupClient{filter: f, window: window}
-		s := harness.NewSession(p, 0, 1, 0, newRand())
+		s := p.session(0)
 		c.claim(ctx, s, id)
 		c.deliver(s, id)
 		c.confirm(ctx, s, id)
@@ -274,8 +267,8 @@ func TestAStepDeliversOnlyWhatIsNew(t *testing.T) {
 			require.NoError(t, r.FlushAll(t.Context()).Err())
 			client, err := v.Workload(c, Options{}).Open(t.Context(), 0)
 			require.NoError(t, err)
-			p := &pen{}
-			s := harness.NewSession(p, 0, 1, 0, newRand())
+			p := &lockTime{}
+			s := p.session(0)
 			for range 16 { // two messages to eight workers each
 				client.Step(t.Context(), s)
 			}

@@ -170,7 +170,7 @@ var errCrash = errors.New("crashed")
 
 func TestALockOfTwoCommandsIsStuckWhenItsClientCrashesBetween(t *testing.T) {
 	c, r := realRedis(t)
-	r.AddHook(before{"expire", func() error { return errCrash }})
+	r.AddHook(before("expire", func() error { return errCrash }))
 	for _, newLocker := range []func(redis.UniversalClient) Locker{newSetnxExpire, newSetnxExpireTruncated} {
 		key := fmt.Sprintf("%p", newLocker)
 		_, err := newLocker(r).Acquire(t.Context(), key, "a", time.Second)
@@ -183,7 +183,7 @@ func TestAReleaseOfTwoCommandsDeletesAnotherOwnersLockWhenTheLeaseEndsBetween(t 
 	c, r := realRedis(t)
 	o := other(t, c)
 	key := "k"
-	r.AddHook(before{"del", func() error { return o.Set(t.Context(), key, "b", time.Minute).Err() }})
+	r.AddHook(before("del", func() error { return o.Set(t.Context(), key, "b", time.Minute).Err() }))
 	for _, v := range lockVariants() {
 		if !slices.Contains(v.Flaws, Flaw{harness.StolenRelease, LeaseEndsInRelease}) {
 			continue
@@ -228,10 +228,10 @@ func TestTheLoserOfTheGETSETOverwritesTheWinnersDeadline(t *testing.T) {
 	winner, loser := newGetsetDeadline(other(t, c)), newGetsetDeadline(r)
 	require.True(t, acquired(t, loser, "k", "first"))
 	won := false
-	r.AddHook(before{"getset", func() error {
+	r.AddHook(before("getset", func() error {
 		won = acquiredAt(t, ahead(ctx, time.Minute), winner, "k", "winner")
 		return nil
-	}})
+	}))
 	later := ahead(ctx, time.Hour)
 	require.False(t, acquiredAt(t, later, loser, "k", "loser"))
 	require.True(t, won)
@@ -271,7 +271,7 @@ func TestALockWithoutAcknowledgementIsGivenBack(t *testing.T) {
 
 	o := other(t, c)
 	var inRelease func() error
-	r.AddHook(before{"evalsha", func() error { return inRelease() }})
+	r.AddHook(before("evalsha", func() error { return inRelease() }))
 	inRelease = func() error { return o.Del(t.Context(), "k").Err() }
 	_, err := newSetNXPXWait(waitFor(1))(r).Acquire(t.Context(), "k", "a", lockTTL)
 	require.ErrorIs(t, err, errGone)
